@@ -1,0 +1,137 @@
+// What the rest of Davit knows of the Kubernetes API: plain JSON objects, and the few verbs that are used.
+// The one implementation is http-client.ts; nothing outside this room opens a connection to an API server.
+
+/** `metadata` of any object, as far as Davit reads it. Times are RFC 3339 strings, as sent by the server. */
+export interface ObjectMeta {
+  readonly name: string;
+  readonly namespace?: string;
+  readonly uid?: string;
+  readonly resourceVersion?: string;
+  readonly generation?: number;
+  readonly creationTimestamp?: string;
+  readonly deletionTimestamp?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly finalizers?: readonly string[];
+  readonly ownerReferences?: readonly OwnerReference[];
+  readonly managedFields?: readonly ManagedField[];
+}
+
+export interface OwnerReference {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly controller?: boolean;
+  readonly blockOwnerDeletion?: boolean;
+}
+
+export interface ManagedField {
+  readonly manager?: string;
+  readonly operation?: string;
+  readonly subresource?: string;
+  readonly time?: string;
+}
+
+/** Any Kubernetes object, as plain JSON. Kinds that we decide on have narrower types of their own. */
+export interface KubeObject {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: ObjectMeta;
+}
+
+/** One resource of the API: what is needed to make its URLs. `group` is '' for the core group. */
+export interface Resource {
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+  readonly plural: string;
+  readonly namespaced: boolean;
+}
+
+/** Where an object is. `namespace` is absent for cluster-scoped resources. */
+export interface ObjectRef {
+  readonly namespace?: string;
+  readonly name: string;
+}
+
+export interface ListOptions {
+  readonly namespace?: string;
+  readonly labelSelector?: string;
+  readonly fieldSelector?: string;
+  /** Page size; all pages are followed by `listAll`, one page is returned by `list`. */
+  readonly limit?: number;
+  readonly continueToken?: string;
+  readonly resourceVersion?: string;
+  /** Ask for PartialObjectMetadata: metadata alone, no spec, data or status. */
+  readonly metadataOnly?: boolean;
+}
+
+export interface ObjectList<T extends KubeObject = KubeObject> {
+  readonly items: readonly T[];
+  readonly resourceVersion: string;
+  readonly continueToken?: string;
+}
+
+export interface WatchOptions {
+  readonly namespace?: string;
+  readonly labelSelector?: string;
+  readonly fieldSelector?: string;
+  readonly resourceVersion: string;
+  readonly timeoutSeconds: number;
+  readonly metadataOnly?: boolean;
+  readonly signal: AbortSignal;
+  /** Milliseconds without a byte after which the connection counts as dead. */
+  readonly idleMs: number;
+}
+
+/** One line of a watch. ERROR never comes out: it is thrown as Gone, Unavailable, ... instead. */
+export interface WatchEvent<T extends KubeObject = KubeObject> {
+  readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK';
+  readonly object: T;
+}
+
+export interface WriteOptions {
+  readonly fieldManager?: string;
+  readonly dryRun?: boolean;
+  readonly subresource?: 'status' | 'scale';
+}
+
+export interface ApplyOptions extends WriteOptions {
+  readonly fieldManager: string;
+  /** Take fields over from other managers (server-side apply `force`). */
+  readonly force?: boolean;
+}
+
+export interface DeleteOptions {
+  /** Never delete by name alone: a record of the same name may have been made anew. */
+  readonly uid: string;
+  readonly resourceVersion?: string;
+  readonly propagationPolicy?: 'Background' | 'Foreground' | 'Orphan';
+}
+
+/**
+ * Reads and writes Kubernetes objects as plain JSON. Every failure is one of errors.ts: NotFound, Conflict,
+ * AlreadyExists, Unauthorized, Forbidden, Invalid, Gone, Unavailable. 429 and 503 with Retry-After are retried a few
+ * times for reads and for applies, never for creates.
+ */
+export interface KubeClient {
+  get<T extends KubeObject>(resource: Resource, ref: ObjectRef): Promise<T>;
+  list<T extends KubeObject>(resource: Resource, options?: ListOptions): Promise<ObjectList<T>>;
+  /** Follows every page. */
+  listAll<T extends KubeObject>(resource: Resource, options?: ListOptions): Promise<ObjectList<T>>;
+  watch<T extends KubeObject>(resource: Resource, options: WatchOptions): AsyncIterable<WatchEvent<T>>;
+  create<T extends KubeObject>(resource: Resource, object: T, options?: WriteOptions): Promise<T>;
+  /** PUT; with `metadata.resourceVersion` it is refused as a Conflict when the object has changed since. */
+  replace<T extends KubeObject>(resource: Resource, object: T, options?: WriteOptions): Promise<T>;
+  apply<T extends KubeObject>(resource: Resource, object: T, options: ApplyOptions): Promise<T>;
+  /** JSON Merge Patch (RFC 7386). */
+  mergePatch<T extends KubeObject>(resource: Resource, ref: ObjectRef, patch: object, options?: WriteOptions): Promise<T>;
+  /** JSON Patch (RFC 6902); a `test` operation that fails is Invalid. */
+  jsonPatch<T extends KubeObject>(resource: Resource, ref: ObjectRef, patch: readonly object[], options?: WriteOptions): Promise<T>;
+  remove(resource: Resource, ref: ObjectRef, options: DeleteOptions): Promise<void>;
+  /** Any other GET, such as `/readyz`, `/version` or a pod's log, as text. */
+  text(path: string): Promise<string>;
+  /** The same server with somebody else's bearer token; connections are shared. */
+  withToken(token: string): KubeClient;
+}

@@ -1,0 +1,14 @@
+// A read-only view of one resource's watch cache, handed to those who may look but not touch.
+
+import type { KubeObject, ObjectRef } from '../kube/client.ts';
+
+/** A cached collection. Objects are plain JSON without managedFields, and are never changed in place. */
+export interface Store<T extends KubeObject = KubeObject> {
+  hasSynced(): boolean;
+  get(ref: ObjectRef): T | undefined;
+  byUid(uid: string): T | undefined;
+  /** All objects, or those of one namespace. */
+  list(namespace?: string): readonly T[];
+  /** Objects whose label `label` (one that the reflector was told to index) has this value, in one namespace. */
+  byLabel(namespace: string, label: string, value: string): readonly T[];
+}
