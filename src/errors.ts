@@ -1,28 +1,43 @@
 // The errors that cross rooms. Each says what was being done; its cause says what went wrong underneath.
 // No other room is imported here.
 
+/** What an error of the API server may carry beside its message. */
+export interface ServerErrorOptions extends ErrorOptions {
+  /** The API server's own words, without what we were doing: fit to be passed on to whoever asked. */
+  readonly serverMessage?: string;
+}
+
+/** A failure that the API server may have explained. Thrown as one of the classes below, never as itself. */
+export abstract class ServerError extends Error {
+  readonly serverMessage: string | undefined;
+  constructor(message: string, options: ServerErrorOptions = {}) {
+    super(message, options);
+    this.serverMessage = options.serverMessage;
+  }
+}
+
 /** The object asked for is not there (HTTP 404 from the API server). */
-export class NotFound extends Error {
+export class NotFound extends ServerError {
   override readonly name = 'NotFound';
 }
 
 /** A precondition (uid, resourceVersion, absence) did not hold (HTTP 409). */
-export class Conflict extends Error {
+export class Conflict extends ServerError {
   override readonly name = 'Conflict';
 }
 
 /** An object of that name is there already (HTTP 409, reason AlreadyExists). */
-export class AlreadyExists extends Error {
+export class AlreadyExists extends ServerError {
   override readonly name = 'AlreadyExists';
 }
 
 /** The token is not one the API server knows (HTTP 401). */
-export class Unauthorized extends Error {
+export class Unauthorized extends ServerError {
   override readonly name = 'Unauthorized';
 }
 
 /** The API server refused: RBAC, admission policy or quota (HTTP 403). */
-export class Forbidden extends Error {
+export class Forbidden extends ServerError {
   override readonly name = 'Forbidden';
 }
 
@@ -34,26 +49,26 @@ export interface FieldCause {
 }
 
 /** The object's content is wrong (HTTP 400 or 422). */
-export class Invalid extends Error {
+export class Invalid extends ServerError {
   override readonly name = 'Invalid';
   readonly causes: readonly FieldCause[];
-  constructor(message: string, causes: readonly FieldCause[] = [], options?: ErrorOptions) {
+  constructor(message: string, causes: readonly FieldCause[] = [], options?: ServerErrorOptions) {
     super(message, options);
     this.causes = causes;
   }
 }
 
 /** A list or watch position that the API server no longer keeps (HTTP 410). */
-export class Gone extends Error {
+export class Gone extends ServerError {
   override readonly name = 'Gone';
 }
 
 /** The API server cannot be reached, is overloaded or failed (network error, HTTP 429, 5xx). Worth trying again. */
-export class Unavailable extends Error {
+export class Unavailable extends ServerError {
   override readonly name = 'Unavailable';
   /** Milliseconds that the server asked to be left alone for (its Retry-After), if it said so. */
   readonly retryAfterMs: number | undefined;
-  constructor(message: string, options: ErrorOptions & { retryAfterMs?: number } = {}) {
+  constructor(message: string, options: ServerErrorOptions & { retryAfterMs?: number } = {}) {
     super(message, options);
     this.retryAfterMs = options.retryAfterMs;
   }

@@ -55,6 +55,12 @@ export interface ObjectRef {
   readonly name: string;
 }
 
+export interface GetOptions {
+  /** Ask for PartialObjectMetadata: metadata alone, no spec, data or status. */
+  readonly metadataOnly?: boolean;
+  readonly signal?: AbortSignal;
+}
+
 export interface ListOptions {
   readonly namespace?: string;
   readonly labelSelector?: string;
@@ -65,6 +71,7 @@ export interface ListOptions {
   readonly resourceVersion?: string;
   /** Ask for PartialObjectMetadata: metadata alone, no spec, data or status. */
   readonly metadataOnly?: boolean;
+  readonly signal?: AbortSignal;
 }
 
 export interface ObjectList<T extends KubeObject = KubeObject> {
@@ -95,6 +102,8 @@ export interface WriteOptions {
   readonly fieldManager?: string;
   readonly dryRun?: boolean;
   readonly subresource?: 'status' | 'scale';
+  /** Gives the request up. The write may have happened all the same. */
+  readonly signal?: AbortSignal;
 }
 
 export interface ApplyOptions extends WriteOptions {
@@ -108,15 +117,19 @@ export interface DeleteOptions {
   readonly uid: string;
   readonly resourceVersion?: string;
   readonly propagationPolicy?: 'Background' | 'Foreground' | 'Orphan';
+  readonly dryRun?: boolean;
+  readonly signal?: AbortSignal;
 }
 
 /**
  * Reads and writes Kubernetes objects as plain JSON. Every failure is one of errors.ts: NotFound, Conflict,
- * AlreadyExists, Unauthorized, Forbidden, Invalid, Gone, Unavailable. 429 and 503 with Retry-After are retried a few
- * times for reads and for applies, never for creates.
+ * AlreadyExists, Unauthorized, Forbidden, Invalid, Gone, Unavailable; only a request given up by its own `signal` rejects
+ * with that signal's reason. 429 and 503 with Retry-After are retried a few times for reads and for applies, never for
+ * creates. Every object that comes back carries the apiVersion and kind of its resource, also out of a list or as
+ * metadata alone.
  */
 export interface KubeClient {
-  get<T extends KubeObject>(resource: Resource, ref: ObjectRef): Promise<T>;
+  get<T extends KubeObject>(resource: Resource, ref: ObjectRef, options?: GetOptions): Promise<T>;
   list<T extends KubeObject>(resource: Resource, options?: ListOptions): Promise<ObjectList<T>>;
   /** Follows every page. */
   listAll<T extends KubeObject>(resource: Resource, options?: ListOptions): Promise<ObjectList<T>>;
@@ -129,9 +142,13 @@ export interface KubeClient {
   mergePatch<T extends KubeObject>(resource: Resource, ref: ObjectRef, patch: object, options?: WriteOptions): Promise<T>;
   /** JSON Patch (RFC 6902); a `test` operation that fails is Invalid. */
   jsonPatch<T extends KubeObject>(resource: Resource, ref: ObjectRef, patch: readonly object[], options?: WriteOptions): Promise<T>;
-  remove(resource: Resource, ref: ObjectRef, options: DeleteOptions): Promise<void>;
+  /**
+   * Resolves to the object as it now stands while finalizers or a grace period hold it, else to undefined: it is gone.
+   * A uid that is not the object's is a Conflict.
+   */
+  remove(resource: Resource, ref: ObjectRef, options: DeleteOptions): Promise<KubeObject | undefined>;
   /** Any other GET, such as `/readyz`, `/version` or a pod's log, as text. */
-  text(path: string): Promise<string>;
-  /** The same server with somebody else's bearer token; connections are shared. */
+  text(path: string, options?: { readonly signal?: AbortSignal }): Promise<string>;
+  /** The same server with somebody else's bearer token. Connections are shared unless ours carry a client certificate. */
   withToken(token: string): KubeClient;
 }

@@ -1,0 +1,200 @@
+// AppDeployment: the deployment record of interface.md 2.3, as people write it. Nothing here reads or decides.
+
+import { z } from 'zod';
+import type { KubeObject, ObjectMeta } from '../kube/client.ts';
+import { PLATFORM_VARIABLES } from './meta.ts';
+import {
+  celRules,
+  type CelRule,
+  Conditions,
+  DNS_LABEL_PATTERN,
+  HOST_URL_PATTERN,
+  ImageReference,
+  Printable,
+  SecretName,
+  Uuid,
+  VariableName,
+} from './primitives.ts';
+import { ResourceSpec } from './resource-spec.ts';
+import { SOURCE_CONFIG_FIELDS, SOURCE_REVISION_FIELDS, SOURCE_RULES, type Source, SOURCES } from './source-rules.ts';
+
+/** Longest name of a record: a StatefulSet's name made from it must stay ≤ 52, or its pods' labels become too long. */
+export const NAME_MAX_LENGTH = 40;
+export const NAME_PATTERN = '^[a-z]([a-z0-9-]*[a-z0-9])?$';
+
+export const STATES = ['AWAITING_DATABASE', 'READY', 'UNUSED', 'AWAITING_DELETE', 'UNKNOWN'] as const;
+export type State = (typeof STATES)[number];
+
+export const DEPLOYMENT_TYPES = ['dev_free', 'dev', 'prod'] as const;
+export type DeploymentType = (typeof DEPLOYMENT_TYPES)[number];
+
+export const SecretReference = z.object({
+  name: VariableName.describe('Environment variable that the value becomes.'),
+  secretName: SecretName.describe('Secret of the same namespace.'),
+  secretKey: z.string().min(1).max(253).regex(/^[-._a-zA-Z0-9]+$/).describe('Key within it.'),
+});
+export type SecretReference = z.infer<typeof SecretReference>;
+
+const reservedNames = `[${PLATFORM_VARIABLES.map((name) => `'${name}'`).join(', ')}]`;
+
+const SecretReferences = z
+  .array(SecretReference)
+  .max(100)
+  .meta({
+    'x-kubernetes-list-type': 'map',
+    'x-kubernetes-list-map-keys': ['name'],
+    ...celRules([
+      {
+        rule: `self.all(s, !(s.name in ${reservedNames}))`,
+        message: `these names are set by the platform: ${PLATFORM_VARIABLES.join(', ')}`,
+      },
+    ]),
+  });
+
+export const SourceConfig = z.object({
+  integrationId: Uuid.describe('Code host integration (codehost).').optional(),
+  repoUrl: z.string().max(2048).regex(/^https:\/\/[^\s\x00-\x1f\x7f]+$/).describe('Repository URL, https (codehost, internal_template).').optional(),
+  buildOnPush: z.boolean().describe('Build when the branch is pushed to (codehost). Needs no new revision.').optional(),
+  customUrl: z.string().max(261).regex(new RegExp(HOST_URL_PATTERN)).describe('Address: https://host or a bare host. Needs no new revision.').optional(),
+  resourceSpec: ResourceSpec.describe('Sizes, scale and pod parts.').optional(),
+  listenerId: Uuid.describe('Listener whose cluster runs this record (external_docker).').optional(),
+  listenerConfig: z
+    .object({ k8sNamespace: z.string().min(1).max(63).regex(new RegExp(DNS_LABEL_PATTERN)).describe('Namespace in the listener\'s cluster; one of those that the Listener lists.').optional() })
+    .describe('How the listener runs it.')
+    .optional(),
+  installCommand: Printable.max(4096).describe('Command that installs what a build needs.').optional(),
+  buildCommand: Printable.max(4096).describe('Command that builds.').optional(),
+  deploymentType: z.enum(DEPLOYMENT_TYPES).describe('Preset of sizes and scale.').optional(),
+});
+export type SourceConfig = z.infer<typeof SourceConfig>;
+
+export const SourceRevisionConfig = z.object({
+  repoRef: z
+    .string()
+    .min(1)
+    .max(255)
+    .regex(/^[A-Za-z0-9_][A-Za-z0-9._\/+@-]*$/)
+    .describe('Branch, tag or commit (codehost, internal_template).')
+    .optional(),
+  workflowConfigPath: z
+    .string()
+    .min(1)
+    .max(1024)
+    .regex(/^[A-Za-z0-9._][A-Za-z0-9._\/ @+-]*$/)
+    .meta(
+      celRules([{ rule: "!self.split('/').exists(part, part == '..')", message: 'must stay inside the repository: no ..' }]),
+    )
+    .describe('Path of the workflow configuration file within the repository.')
+    .optional(),
+  imageUri: ImageReference.describe('Container image (external_docker, internal_docker, internal_template).').optional(),
+  sourceTarballPath: z.string().min(1).max(1024).regex(/^[A-Za-z0-9._][A-Za-z0-9._\/-]*$/).describe('Uploaded source (internal_source).').optional(),
+});
+export type SourceRevisionConfig = z.infer<typeof SourceRevisionConfig>;
+
+/** The CEL rules of one source: what must be there, and what must not. */
+function sourceRules(source: Source): CelRule[] {
+  const allowed = SOURCE_RULES[source];
+  const when = `self.source != '${source}'`;
+  const missing: CelRule[] = [
+    ...allowed.requiredConfig.map((field) => ({ where: 'sourceConfig', field })),
+    ...allowed.requiredRevision.map((field) => ({ where: 'sourceRevisionConfig', field })),
+  ].map(({ where, field }) => ({
+    rule: `${when} || has(self.${where}.${field})`,
+    message: `source ${source} needs ${field}`,
+    fieldPath: `.${where}.${field}`,
+    reason: 'FieldValueRequired',
+  }));
+  const foreign: CelRule[] = [
+    ...SOURCE_CONFIG_FIELDS.filter((field) => !allowed.config.includes(field)).map((field) => ({ where: 'sourceConfig', field })),
+    ...SOURCE_REVISION_FIELDS.filter((field) => !allowed.revision.includes(field)).map((field) => ({ where: 'sourceRevisionConfig', field })),
+  ].map(({ where, field }) => ({
+    rule: `${when} || !has(self.${where}.${field})`,
+    message: `${field} does not apply to source ${source}`,
+    fieldPath: `.${where}.${field}`,
+    reason: 'FieldValueForbidden',
+  }));
+  return [...missing, ...foreign];
+}
+
+export const AppDeploymentSpec = z
+  .object({
+    source: z
+      .enum(SOURCES)
+      .meta(celRules([{ rule: 'self == oldSelf', message: 'source cannot be changed after creation' }]))
+      .describe('Where the image comes from. Cannot be changed.'),
+    sourceConfig: SourceConfig.default({}).describe('What does not, or not always, need a new revision.'),
+    sourceRevisionConfig: SourceRevisionConfig.default({}).describe('What needs a new revision when changed.'),
+    secrets: SecretReferences.default([]).describe('Environment variables whose values are in Secrets; the HTTP API keeps the values it is given here.'),
+    secretReferences: SecretReferences.describe('Environment variables from Secrets that somebody else keeps (external_docker).').optional(),
+    revisionSerial: z.int().min(0).max(Number.MAX_SAFE_INTEGER).describe('Raised by one to ask for a new revision; the HTTP API does so in each write that needs one.').optional(),
+    rollbackTo: Uuid.describe('Revision whose resolved values are taken again, together with a raised revisionSerial.').optional(),
+    databaseDeletionPolicy: z.enum(['Delete', 'Retain']).default('Delete').describe('What becomes of the PostgreSQL volume and password on deletion.'),
+    tracingProjectDeletionPolicy: z.enum(['Delete', 'Retain']).default('Retain').describe('What becomes of the tracing project on deletion.'),
+  })
+  .meta(
+    celRules([
+      ...SOURCES.flatMap(sourceRules),
+      {
+        rule: "self.source == 'external_docker' || !has(self.secretReferences) || self.secretReferences.size() == 0",
+        message: 'secretReferences apply only to source external_docker',
+        fieldPath: '.secretReferences',
+        reason: 'FieldValueForbidden',
+      },
+      {
+        rule: "self.source != 'internal_template' || has(self.sourceRevisionConfig.imageUri) || has(self.sourceConfig.repoUrl)",
+        message: 'source internal_template needs imageUri or repoUrl of a template',
+      },
+      {
+        rule: 'has(self.sourceConfig.listenerId) == has(self.sourceConfig.listenerConfig)',
+        message: 'give listenerId and listenerConfig together',
+        fieldPath: '.sourceConfig.listenerConfig',
+      },
+      {
+        rule: "!has(self.sourceConfig.buildOnPush) || !self.sourceConfig.buildOnPush || !has(self.sourceRevisionConfig.repoRef) || !self.sourceRevisionConfig.repoRef.startsWith('refs/tags/')",
+        message: 'a tag is never pushed to: buildOnPush must be false for it',
+        fieldPath: '.sourceConfig.buildOnPush',
+      },
+      {
+        rule: '!has(self.secretReferences) || self.secrets.all(s, !self.secretReferences.exists(r, r.name == s.name))',
+        message: 'a name may stand in secrets or in secretReferences, not in both',
+        fieldPath: '.secretReferences',
+        reason: 'FieldValueDuplicate',
+      },
+      {
+        rule: '!has(oldSelf.revisionSerial) || (has(self.revisionSerial) && self.revisionSerial >= oldSelf.revisionSerial)',
+        message: 'revisionSerial may only be raised',
+      },
+    ]),
+  );
+export type AppDeploymentSpec = z.infer<typeof AppDeploymentSpec>;
+
+const Time = z.string().max(64).meta({ format: 'date-time' });
+
+export const AppDeploymentStatus = z.object({
+  state: z.enum(STATES).describe('The one word that the HTTP API shows as status.').optional(),
+  stateChangedAt: Time.describe('When state last changed.').optional(),
+  observedGeneration: z.int().min(0).max(Number.MAX_SAFE_INTEGER).describe('Generation of the record that this status was computed from.').optional(),
+  latestRevisionId: Uuid.describe('The newest revision.').optional(),
+  activeRevisionId: Uuid.describe('The newest revision that reached DEPLOYED.').optional(),
+  latestRevision: z.string().max(253).describe('Name of the newest AppRevision.').optional(),
+  activeRevision: z.string().max(253).describe('Name of the newest AppRevision that reached DEPLOYED.').optional(),
+  image: z.string().max(512).describe('Image of the active revision, or of the newest while none is active.').optional(),
+  url: z.string().max(512).describe('Address in force.').optional(),
+  replicas: z.string().max(32).describe('Ready and wanted pods of the main service, such as 2/3.').optional(),
+  resourceSpec: passthroughResourceSpec(),
+  conditions: Conditions.optional(),
+});
+export type AppDeploymentStatus = z.infer<typeof AppDeploymentStatus>;
+
+function passthroughResourceSpec(): z.ZodOptional<z.ZodRecord<z.ZodString, z.ZodNumber>> {
+  return z.record(z.string().max(64), z.number()).meta({ maxProperties: 64 }).describe('The numbers of resourceSpec in force, defaults filled in.').optional();
+}
+
+export interface AppDeployment extends KubeObject {
+  readonly kind: 'AppDeployment';
+  readonly metadata: ObjectMeta;
+  readonly spec: AppDeploymentSpec;
+  readonly status?: AppDeploymentStatus;
+}
+
+export const APP_DEPLOYMENTS = { group: 'davit.dev', version: 'v1alpha1', kind: 'AppDeployment', plural: 'appdeployments', namespaced: true } as const;

@@ -1,0 +1,104 @@
+// AppRevision: one immutable snapshot of everything in a record that needs a new revision when changed, with every
+// value resolved. Made by the controller alone.
+
+import { z } from 'zod';
+import type { KubeObject, ObjectMeta } from '../kube/client.ts';
+import { DEPLOYMENT_TYPES, SecretReference, SourceConfig, SourceRevisionConfig } from './app-deployment.ts';
+import { celRules, Conditions, Uuid } from './primitives.ts';
+import { ResourceSpec } from './resource-spec.ts';
+import { SOURCES } from './source-rules.ts';
+
+/** The life of a revision, in its order, then how it can end otherwise. */
+export const REVISION_STATES = [
+  'CREATING',
+  'QUEUED',
+  'AWAITING_BUILD',
+  'BUILDING',
+  'AWAITING_DEPLOY',
+  'DEPLOYING',
+  'DEPLOYED',
+  'CREATE_FAILED',
+  'BUILD_FAILED',
+  'DEPLOY_FAILED',
+  'SKIPPED',
+  'INTERRUPTED',
+  'UNKNOWN',
+] as const;
+export type RevisionState = (typeof REVISION_STATES)[number];
+
+const megabytes = z.int().min(1).max(8_388_608);
+const cores = z.number().min(0.01).max(128);
+
+export const Sized = z.object({ cpu: cores, cpuLimit: cores, memoryMb: megabytes, memoryLimitMb: megabytes });
+export type Sized = z.infer<typeof Sized>;
+
+export const Scaled = z.object({ ...Sized.shape, minScale: z.int().min(0).max(1000), maxScale: z.int().min(0).max(1000) });
+export type Scaled = z.infer<typeof Scaled>;
+
+const image = z.string().max(512);
+
+export const Resolved = z
+  .object({
+    contract: z.int().min(1).max(1000).describe('Version of the pod contract that the pods of this revision get.'),
+    image: image.describe('Image of the record; absent while one is still to be built or pushed.').optional(),
+    port: z.int().min(1).max(65_535),
+    healthPath: z.string().max(1024),
+    progressDeadlineSeconds: z.int().min(1).max(86_400),
+    server: Scaled,
+    queue: Scaled.optional(),
+    orchestrator: Scaled.optional(),
+    executor: Sized.optional(),
+    postgres: z
+      .object({ ...Sized.shape, image, storageGi: z.int().min(1).max(65_536), maxConnections: z.int().min(1).max(100_000) })
+      .describe('Absent where an external PostgreSQL is used.')
+      .optional(),
+    redis: z.object({ ...Sized.shape, image }).describe('Absent where an external Redis is used.').optional(),
+    waitImages: z.object({ postgres: image, redis: image }).describe('Images of the init containers that wait for the database and Redis.'),
+  })
+  .describe('Every value in force: defaults, presets and platform images as they were when the revision was made.');
+export type Resolved = z.infer<typeof Resolved>;
+
+export const Requested = z
+  .object({
+    sourceRevisionConfig: SourceRevisionConfig,
+    resourceSpec: ResourceSpec.optional(),
+    secrets: z.array(SecretReference).max(100),
+    secretReferences: z.array(SecretReference).max(100),
+    installCommand: SourceConfig.shape.installCommand,
+    buildCommand: SourceConfig.shape.buildCommand,
+    deploymentType: z.enum(DEPLOYMENT_TYPES).optional(),
+  })
+  .describe('The values as they stood in the record.');
+export type Requested = z.infer<typeof Requested>;
+
+export const AppRevisionSpec = z
+  .object({
+    id: Uuid.describe('The id that the HTTP API shows.'),
+    deploymentName: z.string().max(63).describe('Name of the AppDeployment.'),
+    deploymentUid: z.string().max(64).describe('Its uid.'),
+    deploymentGeneration: z.int().min(0).max(Number.MAX_SAFE_INTEGER).describe('Its generation when this snapshot was taken; the order of revisions.'),
+    revisionSerial: z.int().min(0).max(Number.MAX_SAFE_INTEGER).describe('Its revisionSerial when this snapshot was taken.').optional(),
+    source: z.enum(SOURCES),
+    requested: Requested,
+    resolved: Resolved,
+  })
+  .meta(celRules([{ rule: 'self == oldSelf', message: 'a revision is a snapshot: it cannot be changed' }]));
+export type AppRevisionSpec = z.infer<typeof AppRevisionSpec>;
+
+export const AppRevisionStatus = z.object({
+  state: z.enum(REVISION_STATES).optional(),
+  message: z.string().max(4096).describe('What happened, for people.').optional(),
+  observedGeneration: z.int().min(0).max(Number.MAX_SAFE_INTEGER).optional(),
+  stateChangedAt: z.string().max(64).meta({ format: 'date-time' }).optional(),
+  conditions: Conditions.optional(),
+});
+export type AppRevisionStatus = z.infer<typeof AppRevisionStatus>;
+
+export interface AppRevision extends KubeObject {
+  readonly kind: 'AppRevision';
+  readonly metadata: ObjectMeta;
+  readonly spec: AppRevisionSpec;
+  readonly status?: AppRevisionStatus;
+}
+
+export const APP_REVISIONS = { group: 'davit.dev', version: 'v1alpha1', kind: 'AppRevision', plural: 'apprevisions', namespaced: true } as const;

@@ -1,0 +1,46 @@
+// Conditions as plain data: set one, read one. Source: the Kubernetes API conventions, "Typical status properties".
+
+import type { Condition } from './primitives.ts';
+
+export interface ConditionInput {
+  readonly type: string;
+  readonly status: 'True' | 'False' | 'Unknown';
+  readonly reason: string;
+  readonly message: string;
+}
+
+/**
+ * The new list of conditions. lastTransitionTime is kept while the status stays the same, so that a second look
+ * changes nothing; the order is that of `wanted`.
+ */
+export function mergeConditions(
+  current: readonly Condition[] | undefined,
+  wanted: readonly ConditionInput[],
+  observedGeneration: number,
+  now: Date,
+): Condition[] {
+  return wanted.map((condition) => {
+    const before = conditionOf(current, condition.type);
+    return {
+      type: condition.type,
+      status: condition.status,
+      observedGeneration,
+      lastTransitionTime: before?.status === condition.status ? before.lastTransitionTime : rfc3339(now),
+      reason: condition.reason,
+      message: condition.message,
+    };
+  });
+}
+
+export function conditionOf(conditions: readonly Condition[] | undefined, type: string): Condition | undefined {
+  return conditions?.find((condition) => condition.type === type);
+}
+
+export function isTrue(conditions: readonly Condition[] | undefined, type: string): boolean {
+  return conditionOf(conditions, type)?.status === 'True';
+}
+
+/** RFC 3339 in UTC with whole seconds, as Kubernetes writes times. */
+export function rfc3339(time: Date): string {
+  return `${time.toISOString().slice(0, 19)}Z`;
+}

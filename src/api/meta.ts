@@ -1,0 +1,66 @@
+// Names that the outside world sees and that therefore never change lightly: group, labels, annotations, finalizer.
+
+export const GROUP = 'davit.dev';
+export const VERSION = 'v1alpha1';
+export const API_VERSION = `${GROUP}/${VERSION}`;
+
+/** Server-side apply field manager of the controller. */
+export const FIELD_MANAGER = 'davit-controller';
+/** Field manager of writes that the facade makes with its caller's token. */
+export const FACADE_FIELD_MANAGER = 'davit-api';
+
+/** Held by a record until its visible teardown is finished. */
+export const FINALIZER = 'davit.dev/teardown';
+
+/** On a namespace: it is a tenant. */
+export const TENANT_LABEL = 'davit.dev/tenant';
+/** On a child: the record's name. Also the index by which a record finds its children. */
+export const DEPLOYMENT_LABEL = 'davit.dev/deployment';
+/** On a child: the record's uid, so that a child of an earlier record of the same name is told apart. */
+export const DEPLOYMENT_UID_LABEL = 'davit.dev/deployment-uid';
+/** On a workload, its pods and what belongs to it: server, queue, orchestrator, executor, redis or postgres. */
+export const COMPONENT_LABEL = 'davit.dev/component';
+/** On a pod template: the revision's id, by which the active revision can always be recovered. */
+export const REVISION_LABEL = 'davit.dev/revision';
+/** On a Secret of values: it was made by the facade for one record's `secrets`. */
+export const VARIABLES_LABEL = 'davit.dev/variables';
+/** Prefix of tag labels on a record: `tag.davit.dev/<uuid>: ""`. */
+export const TAG_LABEL_PREFIX = 'tag.davit.dev/';
+
+/** On a record: nothing is changed, status is still reported. */
+export const PAUSED_ANNOTATION = 'davit.dev/paused';
+/** On a child: digest of what was last applied, so that a field no longer wanted is removed. */
+export const APPLIED_ANNOTATION = 'davit.dev/applied';
+/** On a pod template: keyed digest of the referenced Secrets' versions; a rotation changes it and rolls the pods. */
+export const SECRETS_ANNOTATION = 'davit.dev/secrets';
+
+/** Labels and annotations of these prefixes are Davit's or Kubernetes' own; records may not set them on pods. */
+export const RESERVED_METADATA_PREFIXES = ['davit.dev/', 'tag.davit.dev/', 'app.kubernetes.io/', 'kubernetes.io/', 'k8s.io/'] as const;
+
+/** The parts that a record can be made of, in the order in which they are shown. */
+export const COMPONENTS = ['server', 'queue', 'orchestrator', 'executor', 'redis', 'postgres'] as const;
+export type Component = (typeof COMPONENTS)[number];
+/** The parts that run the record's own image. */
+export const ROLES = ['server', 'queue', 'orchestrator', 'executor'] as const;
+export type Role = (typeof ROLES)[number];
+
+/** Environment variables that the platform sets in every pod of a record; a secret may not take their names. */
+export const PLATFORM_VARIABLES = [
+  'PORT',
+  'POSTGRES_URI',
+  'DATABASE_URI',
+  'REDIS_URI',
+  'DAVIT_ROLE',
+  'DAVIT_DEPLOYMENT_NAME',
+  'DAVIT_DEPLOYMENT_ID',
+  'DAVIT_REVISION_ID',
+  'DAVIT_TENANT_ID',
+  'N_JOBS_PER_WORKER',
+  'OTEL_SERVICE_NAME',
+  'OTEL_RESOURCE_ATTRIBUTES',
+  'OTEL_EXPORTER_OTLP_ENDPOINT',
+] as const;
+/** A secret or reference of this name says: use that database, make none. */
+export const EXTERNAL_POSTGRES_VARIABLE = 'POSTGRES_URI_CUSTOM';
+/** A secret or reference of this name says: use that Redis, make none. */
+export const EXTERNAL_REDIS_VARIABLE = 'REDIS_URI_CUSTOM';

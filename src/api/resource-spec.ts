@@ -1,0 +1,195 @@
+// ResourceSpec (interface.md 2.7): sizes, scale and pod parts of one record. Defaults are not here but in
+// record/resolve.ts, because they depend on settings and on the deployment type.
+
+import { z } from 'zod';
+import {
+  celRules,
+  type CelRule,
+  DNS_LABEL_PATTERN,
+  passthrough,
+  Quantity,
+  SecretName,
+} from './primitives.ts';
+
+function cpu(of: string): z.ZodNumber {
+  return z.number().min(0.1).max(64).describe(`CPU requested by ${of}, in cores (may be fractional).`);
+}
+function cpuLimit(of: string): z.ZodNumber {
+  return z.number().min(0.1).max(64).describe(`CPU limit of ${of}, in cores; twice the request when not given.`);
+}
+function memory(of: string): z.ZodInt {
+  return z.int().min(64).max(4_194_304).describe(`Memory requested by ${of}, in megabytes (MiB).`);
+}
+function memoryLimit(of: string): z.ZodInt {
+  return z.int().min(64).max(4_194_304).describe(`Memory limit of ${of}, in megabytes (MiB); twice the request when not given.`);
+}
+function scale(which: string, of: string): z.ZodInt {
+  return z.int().min(0).max(100).describe(`${which} number of replicas of ${of}.`);
+}
+
+const MountName = z.string().min(1).max(63).regex(new RegExp(DNS_LABEL_PATTERN));
+
+export const VolumeMount = z
+  .object({
+    name: MountName.describe('Name of the volume.'),
+    mountPath: z.string().min(1).max(1024).describe('Where in the container it is mounted; must not contain a colon.'),
+    subPath: z.string().max(1024).describe('Folder within the volume that is mounted instead of its root.').optional(),
+    mountPropagation: z.enum(['None', 'HostToContainer', 'Bidirectional']).describe('Bidirectional is refused by the pod policy.').optional(),
+    readOnly: z.boolean().optional(),
+    subPathExpr: z.string().max(1024).describe('Like subPath, with $(VAR) references expanded.').optional(),
+  })
+  .meta(
+    celRules([
+      { rule: "!self.mountPath.contains(':')", message: 'mountPath must not contain a colon', fieldPath: '.mountPath' },
+      {
+        rule: '!has(self.subPath) || !has(self.subPathExpr)',
+        message: 'give subPath or subPathExpr, not both',
+        fieldPath: '.subPathExpr',
+      },
+    ]),
+  );
+export type VolumeMount = z.infer<typeof VolumeMount>;
+
+/** The kinds of volume a record may use; anything else, hostPath above all, is refused. */
+export const VOLUME_KINDS = ['configMap', 'secret', 'emptyDir', 'persistentVolumeClaim', 'nfs', 'projected', 'downwardAPI', 'csi'] as const;
+
+export const Volume = z
+  .object({
+    name: MountName.describe('Name by which volume mounts refer to it.'),
+    configMap: passthrough('A ConfigMap of the same namespace, as in a pod.').optional(),
+    secret: passthrough('A Secret of the same namespace, as in a pod.').optional(),
+    emptyDir: passthrough('Scratch space, as in a pod.').optional(),
+    persistentVolumeClaim: passthrough('A claim of the same namespace, as in a pod.').optional(),
+    nfs: passthrough('An NFS export, as in a pod.').optional(),
+    projected: passthrough('Several sources in one folder, as in a pod.').optional(),
+    downwardAPI: passthrough('Facts of the pod as files, as in a pod.').optional(),
+    csi: passthrough('An ephemeral CSI volume, as in a pod.').optional(),
+  })
+  .meta(
+    celRules([
+      {
+        rule: `[${VOLUME_KINDS.map((kind) => `has(self.${kind})`).join(', ')}].filter(x, x).size() == 1`,
+        message: `a volume needs exactly one of ${VOLUME_KINDS.join(', ')}`,
+      },
+    ]),
+  );
+export type Volume = z.infer<typeof Volume>;
+
+const EnvironmentVariable = z.object({
+  name: z.string().min(1).max(253).describe('Name of the variable.'),
+  value: z.string().max(32_768).describe('Its value. For secrets use the record\'s secrets instead.').optional(),
+  valueFrom: passthrough('Where its value comes from, as in a pod.').optional(),
+});
+
+export const Container = z.object({
+  name: MountName.describe('Name of the container, unique in the pod.'),
+  image: z.string().min(1).max(512).describe('Image reference.'),
+  imagePullPolicy: z.enum(['Always', 'IfNotPresent', 'Never']).optional(),
+  command: z.array(z.string().max(8192)).max(100).describe('Replaces the image\'s entrypoint.').optional(),
+  args: z.array(z.string().max(8192)).max(100).describe('Arguments of the entrypoint.').optional(),
+  workingDir: z.string().max(1024).optional(),
+  env: z.array(EnvironmentVariable).max(100).describe('Environment variables.').optional(),
+  envFrom: z.array(passthrough('A ConfigMap or Secret whose keys become variables, as in a pod.')).max(20).optional(),
+  resources: z
+    .object({
+      limits: z.record(z.string().max(253), Quantity).meta({ maxProperties: 20 }).optional(),
+      requests: z.record(z.string().max(253), Quantity).meta({ maxProperties: 20 }).optional(),
+    })
+    .describe('Requests and limits, as in a pod.')
+    .optional(),
+  volumeMounts: z.array(VolumeMount).max(20).optional(),
+  securityContext: passthrough('As in a pod, within the pod policy.').optional(),
+  restartPolicy: z.enum(['Always', 'OnFailure', 'Never']).describe('Only Always is meaningful: an init container that keeps running.').optional(),
+});
+export type Container = z.infer<typeof Container>;
+
+/** [request or minimum, limit or maximum] pairs that must not be upside down when both are given. */
+export const ORDERED_PAIRS = [
+  ['minScale', 'maxScale'],
+  ['cpu', 'cpuLimit'],
+  ['memoryMb', 'memoryLimitMb'],
+  ['queueMinScale', 'queueMaxScale'],
+  ['queueCpu', 'queueCpuLimit'],
+  ['queueMemoryMb', 'queueMemoryLimitMb'],
+  ['orchestratorMinScale', 'orchestratorMaxScale'],
+  ['orchestratorCpu', 'orchestratorCpuLimit'],
+  ['orchestratorMemoryMb', 'orchestratorMemoryLimitMb'],
+  ['executorCpu', 'executorCpuLimit'],
+  ['executorMemoryMb', 'executorMemoryLimitMb'],
+  ['redisCpu', 'redisCpuLimit'],
+  ['redisMemoryMb', 'redisMemoryLimitMb'],
+  ['dbCpu', 'dbCpuLimit'],
+  ['dbMemoryMb', 'dbMemoryLimitMb'],
+] as const;
+
+function orderRule([low, high]: readonly [string, string]): CelRule {
+  return {
+    rule: `!has(self.${low}) || !has(self.${high}) || self.${high} >= self.${low}`,
+    message: `${high} must not be below ${low}`,
+    fieldPath: `.${high}`,
+  };
+}
+
+export const ResourceSpec = z
+  .object({
+    minScale: scale('Smallest', 'the main service').optional(),
+    maxScale: scale('Largest', 'the main service; 0 runs nothing').optional(),
+    cpu: cpu('the main service').optional(),
+    cpuLimit: cpuLimit('the main service').optional(),
+    memoryMb: memory('the main service').optional(),
+    memoryLimitMb: memoryLimit('the main service').optional(),
+    queueMinScale: scale('Smallest', 'the queue workers').optional(),
+    queueMaxScale: scale('Largest', 'the queue workers; 0 leaves the queue to the main service').optional(),
+    queueCpu: cpu('a queue worker').optional(),
+    queueCpuLimit: cpuLimit('a queue worker').optional(),
+    queueMemoryMb: memory('a queue worker').optional(),
+    queueMemoryLimitMb: memoryLimit('a queue worker').optional(),
+    orchestratorCpu: cpu('the orchestrator').optional(),
+    orchestratorCpuLimit: cpuLimit('the orchestrator').optional(),
+    orchestratorMemoryMb: memory('the orchestrator').optional(),
+    orchestratorMemoryLimitMb: memoryLimit('the orchestrator').optional(),
+    orchestratorMinScale: scale('Smallest', 'the orchestrator').optional(),
+    orchestratorMaxScale: scale('Largest', 'the orchestrator').optional(),
+    executorCpu: cpu('the executor').optional(),
+    executorCpuLimit: cpuLimit('the executor').optional(),
+    executorMemoryMb: memory('the executor').optional(),
+    executorMemoryLimitMb: memoryLimit('the executor').optional(),
+    redisCpu: cpu('Redis').optional(),
+    redisCpuLimit: cpuLimit('Redis').optional(),
+    redisMemoryMb: memory('Redis').optional(),
+    redisMemoryLimitMb: z.int().min(64).max(4_194_304).describe('Memory limit of Redis, in megabytes (MiB); equal to the request when not given.').optional(),
+    dbCpu: cpu('PostgreSQL').optional(),
+    dbCpuLimit: cpuLimit('PostgreSQL').optional(),
+    dbMemoryMb: memory('PostgreSQL').optional(),
+    dbMemoryLimitMb: memoryLimit('PostgreSQL').optional(),
+    dbStorageGi: z.int().min(1).max(65_536).describe('Size of the PostgreSQL volume, in gibibytes. It can grow, never shrink.').optional(),
+    dbMaxConnections: z.int().min(10).max(10_000).describe('max_connections of PostgreSQL.').optional(),
+    labels: z.record(z.string().max(317), z.string().max(63)).meta({ maxProperties: 50 }).describe('Labels of the pods.').optional(),
+    annotations: z
+      .record(z.string().max(317), z.string().max(16_384))
+      .meta({ maxProperties: 50 })
+      .describe('Annotations of the pods.')
+      .optional(),
+    serviceAccountName: SecretName.describe('Service account that the pods run as; without one they get no token.').optional(),
+    imagePullSecrets: z
+      .array(z.object({ name: SecretName.describe('Name of a Secret of the same namespace.') }))
+      .max(20)
+      .describe('Secrets with which images are pulled.')
+      .optional(),
+    volumes: z.array(Volume).max(50).meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] }).describe('Volumes of the pods.').optional(),
+    volumeMounts: z.array(VolumeMount).max(50).describe('Where the main container mounts volumes.').optional(),
+    initContainers: z
+      .array(Container)
+      .max(20)
+      .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] })
+      .describe('Containers that run to completion before the main one.')
+      .optional(),
+    sidecars: z
+      .array(Container)
+      .max(20)
+      .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] })
+      .describe('Containers that start before the main one and end after it.')
+      .optional(),
+  })
+  .meta(celRules(ORDERED_PAIRS.map(orderRule)));
+export type ResourceSpec = z.infer<typeof ResourceSpec>;

@@ -1,0 +1,54 @@
+// Which fields belong to which source (the HTTP API's table), as data: the CRD's CEL rules and the HTTP validation
+// are both made from it, so that kubectl and HTTP give the same verdict.
+
+export const SOURCES = ['codehost', 'external_docker', 'internal_docker', 'internal_source', 'internal_template'] as const;
+export type Source = (typeof SOURCES)[number];
+
+/** Fields of sourceConfig that depend on the source. resourceSpec, customUrl and deploymentType are allowed for all. */
+export const SOURCE_CONFIG_FIELDS = ['integrationId', 'repoUrl', 'buildOnPush', 'listenerId', 'listenerConfig', 'installCommand', 'buildCommand'] as const;
+export const SOURCE_REVISION_FIELDS = ['repoRef', 'workflowConfigPath', 'imageUri', 'sourceTarballPath'] as const;
+
+export interface SourceRule {
+  readonly config: readonly (typeof SOURCE_CONFIG_FIELDS)[number][];
+  readonly revision: readonly (typeof SOURCE_REVISION_FIELDS)[number][];
+  readonly requiredConfig: readonly (typeof SOURCE_CONFIG_FIELDS)[number][];
+  readonly requiredRevision: readonly (typeof SOURCE_REVISION_FIELDS)[number][];
+  readonly secretReferences: boolean;
+  readonly hosting: 'self-hosted' | 'cloud';
+}
+
+export const SOURCE_RULES: Readonly<Record<Source, SourceRule>> = {
+  external_docker: {
+    config: ['listenerId', 'listenerConfig'],
+    revision: ['imageUri'],
+    requiredConfig: [],
+    requiredRevision: ['imageUri'],
+    secretReferences: true,
+    hosting: 'self-hosted',
+  },
+  codehost: {
+    config: ['integrationId', 'repoUrl', 'buildOnPush', 'installCommand', 'buildCommand'],
+    revision: ['repoRef', 'workflowConfigPath'],
+    requiredConfig: ['integrationId', 'repoUrl'],
+    requiredRevision: ['repoRef', 'workflowConfigPath'],
+    secretReferences: false,
+    hosting: 'cloud',
+  },
+  internal_docker: { config: [], revision: ['imageUri'], requiredConfig: [], requiredRevision: [], secretReferences: false, hosting: 'cloud' },
+  internal_source: {
+    config: ['installCommand', 'buildCommand'],
+    revision: ['sourceTarballPath', 'workflowConfigPath'],
+    requiredConfig: [],
+    requiredRevision: [],
+    secretReferences: false,
+    hosting: 'cloud',
+  },
+  internal_template: {
+    config: ['repoUrl'],
+    revision: ['imageUri', 'repoRef', 'workflowConfigPath'],
+    requiredConfig: [],
+    requiredRevision: [],
+    secretReferences: false,
+    hosting: 'cloud',
+  },
+};

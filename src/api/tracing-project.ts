@@ -1,0 +1,26 @@
+// TracingProject: where the traces of a deployment belong. One of the same name is made for every AppDeployment.
+
+import { z } from 'zod';
+import type { KubeObject, ObjectMeta } from '../kube/client.ts';
+import { Conditions } from './primitives.ts';
+
+export const TracingProjectSpec = z.object({
+  description: z.string().max(4096).describe('What this project is for.').optional(),
+});
+export type TracingProjectSpec = z.infer<typeof TracingProjectSpec>;
+
+export const TracingProjectStatus = z.object({
+  deploymentUid: z.string().max(64).describe('uid of the AppDeployment of the same name that uses it.').optional(),
+  observedGeneration: z.int().min(0).max(Number.MAX_SAFE_INTEGER).optional(),
+  conditions: Conditions.optional(),
+});
+export type TracingProjectStatus = z.infer<typeof TracingProjectStatus>;
+
+export interface TracingProject extends KubeObject {
+  readonly kind: 'TracingProject';
+  readonly metadata: ObjectMeta;
+  readonly spec?: TracingProjectSpec;
+  readonly status?: TracingProjectStatus;
+}
+
+export const TRACING_PROJECTS = { group: 'davit.dev', version: 'v1alpha1', kind: 'TracingProject', plural: 'tracingprojects', namespaced: true } as const;

@@ -1,0 +1,84 @@
+// The only reader of process.env: what a process must be told before it can read anything else. How the platform
+// behaves is in the settings document (api/settings.ts), whose path is told here.
+
+import { readFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { parse as parseYaml } from 'yaml';
+import { z } from 'zod';
+import { Settings } from './api/settings.ts';
+
+const port = z.coerce.number().int().min(0).max(65_535);
+const milliseconds = z.coerce.number().int().min(1).max(3_600_000);
+
+const Environment = z.object({
+  DAVIT_SETTINGS: z.string().optional(),
+  DAVIT_LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
+  DAVIT_KUBECONFIG: z.string().optional(),
+  DAVIT_CONTEXT: z.string().optional(),
+  DAVIT_NAMESPACE: z.string().default('davit-system'),
+  DAVIT_IDENTITY: z.string().optional(),
+  DAVIT_WORKERS: z.coerce.number().int().min(1).max(100).default(8),
+  DAVIT_HTTP_HOST: z.string().default('127.0.0.1'),
+  DAVIT_HTTP_PORT: port.default(8080),
+  DAVIT_HEALTH_HOST: z.string().default('127.0.0.1'),
+  DAVIT_HEALTH_PORT: port.default(9090),
+  DAVIT_TLS_CERT: z.string().optional(),
+  DAVIT_TLS_KEY: z.string().optional(),
+  DAVIT_LEASE_MS: milliseconds.default(15_000),
+  DAVIT_BACKOFF_MS: milliseconds.default(200),
+  KUBERNETES_SERVICE_HOST: z.string().optional(),
+  KUBERNETES_SERVICE_PORT: z.string().optional(),
+});
+
+export interface Config {
+  readonly settings: Settings;
+  readonly logLevel: string;
+  readonly kube: { readonly kubeconfig?: string; readonly context?: string; readonly inCluster?: { readonly host: string; readonly port: string } };
+  /** Davit's own namespace: its lease is there. */
+  readonly namespace: string;
+  readonly identity: string;
+  readonly workers: number;
+  readonly http: { readonly host: string; readonly port: number; readonly tls?: { readonly certFile: string; readonly keyFile: string } };
+  readonly health: { readonly host: string; readonly port: number };
+  readonly leaseMs: number;
+  readonly backoffMs: number;
+}
+
+/**
+ * Reads the environment and the settings file it names. Throws an Error whose message lists every finding, for
+ * people: `DAVIT_HTTP_PORT: Invalid input ...`.
+ */
+export function loadConfig(env: NodeJS.ProcessEnv = process.env): Config {
+  const parsed = Environment.safeParse(env);
+  if (!parsed.success) throw new Error(`The environment is wrong: ${z.prettifyError(parsed.error)}`);
+  const e = parsed.data;
+  if ((e.DAVIT_TLS_CERT === undefined) !== (e.DAVIT_TLS_KEY === undefined)) throw new Error('Give DAVIT_TLS_CERT and DAVIT_TLS_KEY together.');
+  return Object.freeze({
+    settings: loadSettings(e.DAVIT_SETTINGS),
+    logLevel: e.DAVIT_LOG_LEVEL,
+    kube: {
+      ...(e.DAVIT_KUBECONFIG !== undefined && { kubeconfig: e.DAVIT_KUBECONFIG }),
+      ...(e.DAVIT_CONTEXT !== undefined && { context: e.DAVIT_CONTEXT }),
+      ...(e.KUBERNETES_SERVICE_HOST !== undefined && { inCluster: { host: e.KUBERNETES_SERVICE_HOST, port: e.KUBERNETES_SERVICE_PORT ?? '443' } }),
+    },
+    namespace: e.DAVIT_NAMESPACE,
+    // Two processes of one host must not take each other for themselves when they compete for the lease.
+    identity: e.DAVIT_IDENTITY ?? `${hostname()}-${process.pid}`,
+    workers: e.DAVIT_WORKERS,
+    http: {
+      host: e.DAVIT_HTTP_HOST,
+      port: e.DAVIT_HTTP_PORT,
+      ...(e.DAVIT_TLS_CERT !== undefined && e.DAVIT_TLS_KEY !== undefined && { tls: { certFile: e.DAVIT_TLS_CERT, keyFile: e.DAVIT_TLS_KEY } }),
+    },
+    health: { host: e.DAVIT_HEALTH_HOST, port: e.DAVIT_HEALTH_PORT },
+    leaseMs: e.DAVIT_LEASE_MS,
+    backoffMs: e.DAVIT_BACKOFF_MS,
+  });
+}
+
+function loadSettings(path: string | undefined): Settings {
+  if (path === undefined) return Settings.parse({});
+  const parsed = Settings.safeParse(parseYaml(readFileSync(path, 'utf8')) ?? {});
+  if (!parsed.success) throw new Error(`The settings in ${path} are wrong: ${z.prettifyError(parsed.error)}`);
+  return Object.freeze(parsed.data);
+}

@@ -1,0 +1,131 @@
+// The recipe for one AppDeployment: observe, decide, apply, report.
+
+import type { AppDeployment } from '../api/app-deployment.ts';
+import type { AppRevision } from '../api/app-revision.ts';
+import { PAUSED_ANNOTATION } from '../api/meta.ts';
+import type { Settings } from '../api/settings.ts';
+import { checkPolicy, checkReferences, checkWorkloads } from '../decide/health.ts';
+import type { Observed, Refusal } from '../decide/observed.ts';
+import { plan } from '../decide/plan.ts';
+import { latestStatus, overtakenStatus } from '../decide/revision-status.ts';
+import { statusOf } from '../decide/status.ts';
+import { NotFound } from '../errors.ts';
+import type { KubeObject } from '../kube/client.ts';
+import { names } from '../record/names.ts';
+import { wantedRevision } from '../record/wanted-revision.ts';
+import { makeRevision } from '../resources/app-revision.ts';
+import { desiredChildren } from '../resources/desired.ts';
+import { postgresSecret, redisSecret } from '../resources/secrets.ts';
+import { makeTracingProject } from '../resources/tracing-project.ts';
+import type { Reconcile } from '../runtime/controller.ts';
+import type { EventRecorder } from '../runtime/events.ts';
+import { createOnce, ensurePassword, makeOnce, perform, type Shell, stamped } from './apply.ts';
+import { addFinalizer, finalize, hasFinalizer } from './finalize.ts';
+import { observe, type SecretKeys } from './observe.ts';
+import { reportRecord, reportRevision, reportTracingProject } from './report.ts';
+
+export interface ReconcilerOptions {
+  readonly shell: Shell;
+  readonly secretKeys: SecretKeys;
+  readonly settings: Settings;
+  readonly events: EventRecorder;
+  readonly now: () => Date;
+}
+
+/** What a pass found out beyond what it observed: the revision in question, and what could not be done. */
+interface Pass {
+  readonly latest: AppRevision | undefined;
+  readonly refusals: readonly Refusal[];
+}
+
+const NOTHING: Pass = { latest: undefined, refusals: [] };
+
+/** Makes the reconcile function. Level-based: it looks at the record as it is now, whatever woke it. */
+export function makeReconciler(options: ReconcilerOptions): Reconcile {
+  const { shell, secretKeys, events, now } = options;
+
+  return async function reconcile(key) {
+    const [namespace = '', name = ''] = key.split('/');
+    const found = shell.caches.records.get({ namespace, name });
+    if (!found) return {};
+    const first = await observe(found, shell.caches, secretKeys);
+    if (found.metadata.deletionTimestamp) {
+      await finalize(first, shell, events, now());
+      return {};
+    }
+    const pass = await bring(first, options);
+    const record = shell.caches.records.get({ namespace, name });
+    if (!record || record.metadata.uid !== found.metadata.uid) return {};
+    await report(await observe(record, shell.caches, secretKeys), pass, options);
+    return {};
+  };
+}
+
+/** Brings the cluster to what the record says, as far as it may and can. */
+async function bring(observed: Observed, options: ReconcilerOptions): Promise<Pass> {
+  const { shell, settings } = options;
+  const mayChange = checkPolicy(observed, settings).status === 'True' && observed.record.metadata.annotations?.[PAUSED_ANNOTATION] !== 'true';
+  if (!mayChange || observed.record.spec.sourceConfig.listenerId !== undefined) return { ...NOTHING, latest: observed.revisions[0] };
+
+  const record = hasFinalizer(observed.record) ? observed.record : await addFinalizer(observed.record, shell);
+  if (!observed.tracingProject) await ensureTracingProject(record, shell);
+  const wanted = wantedRevision(record, observed.revisions, settings);
+  if ('none' in wanted) return NOTHING;
+  const made = 'current' in wanted ? wanted.current : await makeOnce(makeRevision(record, wanted.create), record, shell);
+  if ('reason' in made) return { latest: observed.revisions[0], refusals: [made] };
+  const latest = made;
+
+  const passwords = await ensurePasswords(observed, latest, shell);
+  const desired = heldBack(desiredChildren({ record, revision: latest, tenantId: observed.tenantId ?? '', settings }).map(stamped), observed);
+  const planned = plan(desired, observed);
+  const performed = await perform(planned.actions, record, shell);
+  return { latest, refusals: [...passwords, ...planned.refusals, ...performed] };
+}
+
+// While something that the pods name is missing, what runs is left as it is, and nothing new is started: pods that
+// cannot start would only take the place of the reason why.
+function heldBack(desired: readonly KubeObject[], observed: Observed): readonly KubeObject[] {
+  if (checkReferences(observed).status === 'True') return desired;
+  return desired.flatMap((object) => {
+    if (object.kind !== 'Deployment') return [object];
+    const running = observed.children.find((child) => child.kind === 'Deployment' && child.metadata.name === object.metadata.name);
+    return running ? [running] : [];
+  });
+}
+
+async function ensurePasswords(observed: Observed, latest: AppRevision, shell: Shell): Promise<Refusal[]> {
+  const { postgresSecret: postgres, redisSecret: redis } = names(observed.record.metadata.name);
+  const { resolved } = latest.spec;
+  const refusals = await Promise.all([
+    resolved.postgres ? ensurePassword(postgresSecret, postgres, observed, shell) : undefined,
+    resolved.redis ? ensurePassword(redisSecret, redis, observed, shell) : undefined,
+  ]);
+  return refusals.filter((refusal) => refusal !== undefined);
+}
+
+// An existing project of that name is reused, whoever made it.
+async function ensureTracingProject(record: AppDeployment, shell: Shell): Promise<void> {
+  await createOnce(makeTracingProject(record), record, shell);
+}
+
+async function report(observed: Observed, { latest, refusals }: Pass, options: ReconcilerOptions): Promise<void> {
+  const { shell, settings, events } = options;
+  const now = options.now();
+  const { record } = observed;
+  for (const revision of observed.revisions) {
+    const isLatest = revision.spec.id === latest?.spec.id;
+    const status = isLatest ? latestStatus(revision, checkWorkloads(observed, revision), now) : overtakenStatus(revision, now);
+    // oxlint-disable-next-line no-await-in-loop -- newest first, so that a crash in between leaves the older ones to the next pass
+    await reportRevision(record, revision, status, shell, events);
+  }
+  if (observed.tracingProject) await reportTracingProject(observed.tracingProject, record, shell, now);
+  const policy = checkPolicy(observed, settings);
+  const references = checkReferences(observed);
+  try {
+    await reportRecord(record, statusOf({ observed, latest, policy, references, refusals }, now), shell, events);
+  } catch (error) {
+    // Deleted for good while it was being looked at.
+    if (!(error instanceof NotFound)) throw error;
+  }
+}
+

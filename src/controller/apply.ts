@@ -1,0 +1,135 @@
+// Performs a plan against the API server. Nothing that isn't ours is ever merged into, overwritten or deleted.
+
+import { createHash, randomBytes } from 'node:crypto';
+import type { AppDeployment } from '../api/app-deployment.ts';
+import { APPLIED_ANNOTATION, DEPLOYMENT_UID_LABEL, FIELD_MANAGER } from '../api/meta.ts';
+import { childOf, type Observed, type Refusal } from '../decide/observed.ts';
+import { type Action, isOurs, nameConflict } from '../decide/plan.ts';
+import { AlreadyExists, Forbidden, Invalid, NotFound } from '../errors.ts';
+import type { KubeClient, KubeObject, Resource } from '../kube/client.ts';
+import { type ResourceRegistry } from '../kube/resources.ts';
+import { type Caches, remember } from './caches.ts';
+
+export interface Shell {
+  readonly client: KubeClient;
+  readonly caches: Caches;
+  readonly registry: ResourceRegistry;
+}
+
+/** Adds the digest by which a later look knows that exactly this was applied, so that a dropped field is noticed. */
+export function stamped(object: KubeObject): KubeObject {
+  const digest = createHash('sha256').update(canonical(object)).digest('hex').slice(0, 16);
+  return { ...object, metadata: { ...object.metadata, annotations: { ...object.metadata.annotations, [APPLIED_ANNOTATION]: digest } } };
+}
+
+function canonical(value: unknown): string {
+  return JSON.stringify(value, (_key, inner: unknown) => {
+    if (typeof inner !== 'object' || inner === null || Array.isArray(inner)) return inner;
+    return Object.fromEntries(Object.entries(inner).toSorted(([a], [b]) => (a < b ? -1 : 1)));
+  });
+}
+
+/**
+ * Applies everything at once, and deletes what is no longer wanted only if every apply went well. What the API server
+ * refuses for good comes back as refusals; what is worth trying again (conflict, outage) is thrown.
+ */
+export async function perform(actions: readonly Action[], record: AppDeployment, shell: Shell): Promise<Refusal[]> {
+  const applies = actions.filter((action) => action.do === 'apply');
+  const outcomes = await Promise.allSettled(applies.map((action) => applyOne(action.object, action.observed, record, shell)));
+  const refusals: Refusal[] = [];
+  for (const outcome of outcomes) {
+    // Every apply is over by now, so a throw leaves none running behind the next reconcile's back.
+    if (outcome.status === 'rejected') throw outcome.reason;
+    if (outcome.value) refusals.push(outcome.value);
+  }
+  if (refusals.length > 0) return refusals;
+  await removeAll(actions.filter((action) => action.do === 'delete').map((action) => action.object), shell);
+  return refusals;
+}
+
+async function applyOne(wanted: KubeObject, observed: KubeObject | undefined, record: AppDeployment, shell: Shell): Promise<Refusal | undefined> {
+  const resource = shell.registry.resourceOf(wanted);
+  try {
+    const object = observed ? wanted : await claimed(wanted, resource, record, shell);
+    if (!object) return nameConflict(wanted);
+    remember(shell.caches, await shell.client.apply(resource, object, { fieldManager: FIELD_MANAGER, force: true }));
+    return undefined;
+  } catch (error) {
+    return refusalOf(error, wanted);
+  }
+}
+
+// The cache holds only objects with our label: a live look tells whether somebody else's is in the way.
+async function claimed(wanted: KubeObject, resource: Resource, record: AppDeployment, shell: Shell): Promise<KubeObject | undefined> {
+  const { namespace, name } = wanted.metadata;
+  try {
+    const there = await shell.client.get(resource, { ...(namespace !== undefined && { namespace }), name });
+    if (there.metadata.labels?.[DEPLOYMENT_UID_LABEL] !== record.metadata.uid) return undefined;
+    return { ...wanted, metadata: { ...wanted.metadata, ...(there.metadata.uid && { uid: there.metadata.uid }) } };
+  } catch (error) {
+    if (error instanceof NotFound) return wanted;
+    throw error;
+  }
+}
+
+function refusalOf(error: unknown, wanted: KubeObject): Refusal {
+  if (!(error instanceof Invalid) && !(error instanceof Forbidden)) throw error;
+  const object = `${wanted.kind} ${wanted.metadata.name}`;
+  return { reason: 'ApplyRefused', object, message: `The API server refused ${object}: ${error.serverMessage ?? error.message}` };
+}
+
+/** Makes an object that is never changed afterwards. Undefined if one of that name is there and isn't ours. */
+export async function createOnce<T extends KubeObject>(object: T, record: AppDeployment, shell: Shell): Promise<T | undefined> {
+  const resource = shell.registry.resourceOf(object);
+  const { namespace, name } = object.metadata;
+  let made: T;
+  try {
+    made = await shell.client.create(resource, object, { fieldManager: FIELD_MANAGER });
+  } catch (error) {
+    if (!(error instanceof AlreadyExists)) throw error;
+    // Made a moment ago, by ourselves before a crash, or by somebody else.
+    made = await shell.client.get<T>(resource, { ...(namespace !== undefined && { namespace }), name });
+    if (made.metadata.labels?.[DEPLOYMENT_UID_LABEL] !== record.metadata.uid) return undefined;
+  }
+  remember(shell.caches, made);
+  return made;
+}
+
+/** Makes the password Secret where it is missing. A password once made is never made anew: the database keeps it. */
+export async function ensurePassword(
+  make: (record: AppDeployment, password: string) => KubeObject,
+  name: string,
+  observed: Observed,
+  shell: Shell,
+): Promise<Refusal | undefined> {
+  const there = childOf(observed, 'Secret', name);
+  if (there && isOurs(there, observed)) return undefined;
+  const secret = make(observed.record, randomBytes(24).toString('base64url'));
+  if (there) return nameConflict(secret);
+  const made = await makeOnce(secret, observed.record, shell);
+  return 'reason' in made ? made : undefined;
+}
+
+/** As createOnce; what the API server refuses for good, and a foreign object in the way, come back as a refusal. */
+export async function makeOnce<T extends KubeObject>(object: T, record: AppDeployment, shell: Shell): Promise<T | Refusal> {
+  try {
+    return (await createOnce(object, record, shell)) ?? nameConflict(object);
+  } catch (error) {
+    return refusalOf(error, object);
+  }
+}
+
+/** Deletes exactly these objects, with their dependents first; one that is gone already is fine. */
+export async function removeAll(objects: readonly KubeObject[], shell: Shell): Promise<void> {
+  await Promise.all(
+    objects.map(async (object) => {
+      const { namespace, name, uid = '' } = object.metadata;
+      try {
+        const left = await shell.client.remove(shell.registry.resourceOf(object), { ...(namespace !== undefined && { namespace }), name }, { uid, propagationPolicy: 'Foreground' });
+        if (left) remember(shell.caches, left);
+      } catch (error) {
+        if (!(error instanceof NotFound)) throw error;
+      }
+    }),
+  );
+}

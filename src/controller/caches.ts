@@ -1,0 +1,70 @@
+// The watch caches that the controller looks at, and how an object in one of them is made to show a write at once.
+
+import { APP_DEPLOYMENTS, type AppDeployment } from '../api/app-deployment.ts';
+import { APP_REVISIONS, type AppRevision } from '../api/app-revision.ts';
+import { DEPLOYMENT_LABEL } from '../api/meta.ts';
+import { TRACING_PROJECTS, type TracingProject } from '../api/tracing-project.ts';
+import type { Pod } from '../decide/observed.ts';
+import type { Logger } from '../logger.ts';
+import type { KubeClient, KubeObject, Resource } from '../kube/client.ts';
+import { DEPLOYMENTS, NAMESPACES, NETWORK_POLICIES, PERSISTENT_VOLUME_CLAIMS, PODS, SECRETS, SERVICES, STATEFUL_SETS } from '../kube/resources.ts';
+import { combineReflectors, makeReflector, type Reflector, slimManagedFields } from '../runtime/reflector.ts';
+import type { RuntimeMetrics } from '../runtime/metrics.ts';
+
+/** Kinds of which a record has children, other than pods and revisions. */
+const CHILD_RESOURCES = [DEPLOYMENTS, STATEFUL_SETS, SERVICES, PERSISTENT_VOLUME_CLAIMS, NETWORK_POLICIES] as const;
+
+export interface Caches {
+  readonly records: Reflector<AppDeployment>;
+  readonly revisions: Reflector<AppRevision>;
+  readonly tracingProjects: Reflector<TracingProject>;
+  readonly namespaces: Reflector<KubeObject>;
+  readonly pods: Reflector<Pod>;
+  /** Metadata of all Secrets: also those of users, which records name. Values are never kept. */
+  readonly secrets: Reflector<KubeObject>;
+  /** By kind; Secrets are among them. */
+  readonly children: ReadonlyMap<string, Reflector<KubeObject>>;
+  readonly all: readonly Reflector<KubeObject>[];
+}
+
+export interface CacheOptions {
+  readonly client: KubeClient;
+  /** Tenant namespaces to look at; empty: the whole cluster. */
+  readonly namespaces: readonly string[];
+  readonly log: Logger;
+  readonly metrics: RuntimeMetrics;
+}
+
+export function makeCaches(options: CacheOptions): Caches {
+  const records = perNamespace<AppDeployment>(options, APP_DEPLOYMENTS, { transform: slimManagedFields });
+  const revisions = perNamespace<AppRevision>(options, APP_REVISIONS, { indexedLabels: [DEPLOYMENT_LABEL] });
+  const tracingProjects = perNamespace<TracingProject>(options, TRACING_PROJECTS, {});
+  const namespaces = makeReflector<KubeObject>({ ...options, resource: NAMESPACES });
+  const labelled = { labelSelector: DEPLOYMENT_LABEL, indexedLabels: [DEPLOYMENT_LABEL] };
+  const pods = perNamespace<Pod>(options, PODS, labelled);
+  const secrets = perNamespace<KubeObject>(options, SECRETS, { metadataOnly: true, indexedLabels: [DEPLOYMENT_LABEL] });
+  const children = new Map<string, Reflector<KubeObject>>(CHILD_RESOURCES.map((resource) => [resource.kind, perNamespace<KubeObject>(options, resource, labelled)]));
+  children.set(SECRETS.kind, secrets);
+  const all = [records, revisions, tracingProjects, namespaces, pods, ...children.values()] as unknown as Reflector<KubeObject>[];
+  return { records, revisions, tracingProjects, namespaces, pods, secrets, children, all };
+}
+
+interface ReflectorDetails<T extends KubeObject> {
+  readonly labelSelector?: string;
+  readonly indexedLabels?: string[];
+  readonly metadataOnly?: boolean;
+  readonly transform?: (object: T) => T;
+}
+
+function perNamespace<T extends KubeObject>(options: CacheOptions, resource: Resource, details: ReflectorDetails<T>): Reflector<T> {
+  const { client, log, metrics, namespaces } = options;
+  const one = (namespace?: string): Reflector<T> => makeReflector<T>({ client, log, metrics, resource, ...details, ...(namespace !== undefined && { namespace }) });
+  if (namespaces.length === 0) return one();
+  return combineReflectors<T>(new Map(namespaces.map((namespace) => [namespace, one(namespace)])));
+}
+
+/** Lets the cache of this object's kind show what was just written, so that no decision is made on older news. */
+export function remember(caches: Caches, object: KubeObject): void {
+  const cache = caches.all.find((reflector) => reflector.resource.kind === object.kind);
+  cache?.overlay(object);
+}

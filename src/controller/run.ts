@@ -1,0 +1,122 @@
+// The controller as one thing to start and stop: caches, leader election, work queue, workers.
+
+import { hostname } from 'node:os';
+import { APP_DEPLOYMENTS } from '../api/app-deployment.ts';
+import { APP_REVISIONS } from '../api/app-revision.ts';
+import type { Settings } from '../api/settings.ts';
+import { TRACING_PROJECTS } from '../api/tracing-project.ts';
+import type { Logger } from '../logger.ts';
+import type { KubeClient } from '../kube/client.ts';
+import { BUILT_IN_RESOURCES, makeResourceRegistry } from '../kube/resources.ts';
+import { type Controller, startController } from '../runtime/controller.ts';
+import { makeEventRecorder } from '../runtime/events.ts';
+import type { Checks } from '../runtime/health.ts';
+import { runLeaderElection } from '../runtime/leader-election.ts';
+import type { RuntimeMetrics } from '../runtime/metrics.ts';
+import { groupByNamespace, makeWorkQueue, type WorkQueue } from '../runtime/work-queue.ts';
+import { makeReconciler } from './app-deployment-reconciler.ts';
+import { type Caches, makeCaches } from './caches.ts';
+import { makeSecretKeys } from './observe.ts';
+import { keyOf, wakeOnChanges } from './watches.ts';
+import { whileLeading } from './while-leading.ts';
+
+export interface ControllerOptions {
+  readonly client: KubeClient;
+  /** A client with connections of its own, so that a busy controller never starves its lease. */
+  readonly leaseClient: KubeClient;
+  readonly settings: Settings;
+  /** Davit's own namespace, where the lease is. */
+  readonly namespace: string;
+  readonly identity: string;
+  readonly workers: number;
+  readonly leaseMs: number;
+  readonly backoffMs: number;
+  readonly log: Logger;
+  readonly metrics: RuntimeMetrics;
+  readonly signal: AbortSignal;
+}
+
+export interface RunningController {
+  readonly ready: Checks;
+  /** Resolves when everything has stopped after `signal`. Never rejects. */
+  readonly done: Promise<void>;
+}
+
+/** Starts watching at once, and reconciling as soon as this process leads. */
+export function runController(options: ControllerOptions): RunningController {
+  const { client, settings, log, metrics, signal } = options;
+  const watching = new AbortController();
+  const caches = makeCaches({ client, namespaces: settings.namespaces, log, metrics });
+  const watches = caches.all.map((cache) => cache.run(watching.signal));
+  const done = lead(options, caches).finally(async () => {
+    watching.abort();
+    await Promise.all(watches);
+  });
+  signal.addEventListener('abort', () => log.info('Stopping'), { once: true });
+  return { ready: readiness(caches), done };
+}
+
+function readiness(caches: Caches): Checks {
+  return Object.fromEntries(
+    caches.all.map((cache) => [
+      cache.resource.plural,
+      () => {
+        const { synced, lastError } = cache.status();
+        return synced ? undefined : `not listed yet${lastError === undefined ? '' : `: ${lastError}`}`;
+      },
+    ]),
+  );
+}
+
+/** Competes for the lease for as long as the process lives; leadership that is lost is competed for again. */
+async function lead(options: ControllerOptions, caches: Caches): Promise<void> {
+  const { signal, leaseClient, namespace, identity, leaseMs, log } = options;
+  while (!signal.aborted) {
+    const electing = new AbortController();
+    let controller: Controller | undefined;
+    // The lease is given back only after the last write: stop the workers first, then the election.
+    const stop = (): void => void (controller?.stop() ?? Promise.resolve()).finally(() => electing.abort());
+    signal.addEventListener('abort', stop, { once: true });
+    // oxlint-disable-next-line no-await-in-loop -- one election at a time
+    const outcome = await runLeaderElection({
+      client: leaseClient,
+      namespace,
+      name: 'davit-controller',
+      identity,
+      log,
+      leaseDurationMs: leaseMs,
+      renewDeadlineMs: Math.round((leaseMs * 2) / 3),
+      retryPeriodMs: Math.round((leaseMs * 2) / 15),
+      signal: electing.signal,
+      onStarted: (leading) => {
+        controller = startReconciling(options, caches, leading);
+      },
+      onStopped: () => controller?.abort(),
+    });
+    signal.removeEventListener('abort', stop);
+    log.info({ outcome }, 'Election over');
+  }
+}
+
+function startReconciling(options: ControllerOptions, caches: Caches, leading: AbortSignal): Controller {
+  const { settings, log, metrics, identity, workers, backoffMs } = options;
+  const client = whileLeading(options.client, leading);
+  const queue = makeWorkQueue({ name: 'appdeployments', baseDelayMs: backoffMs, groupOf: groupByNamespace, metrics });
+  const events = makeEventRecorder({ client, controller: 'davit.dev/controller', instance: `${hostname()}/${identity}`, log });
+  const registry = makeResourceRegistry([...BUILT_IN_RESOURCES, APP_DEPLOYMENTS, APP_REVISIONS, TRACING_PROJECTS]);
+  const shell = { client, caches, registry };
+  const reconcile = makeReconciler({ shell, secretKeys: makeSecretKeys(client, caches), settings, events, now: () => new Date() });
+  void beginWhenSynced(caches, queue, leading, log);
+  return startController({ name: 'appdeployments', queue, workers, log, metrics, reconcile });
+}
+
+// Nothing is decided on half a picture: keys are handed out only when every cache has been listed once.
+async function beginWhenSynced(caches: Caches, queue: WorkQueue, leading: AbortSignal, log: Logger): Promise<void> {
+  const synced = await Promise.all(caches.all.map((cache) => cache.waitForSync(leading)));
+  if (synced.includes(false)) return;
+  const sleepAgain = wakeOnChanges(caches, queue);
+  leading.addEventListener('abort', sleepAgain, { once: true });
+  const records = caches.records.list();
+  for (const record of records) queue.add(keyOf(record.metadata.namespace, record.metadata.name));
+  log.info({ records: records.length }, 'Caches listed, reconciling');
+}

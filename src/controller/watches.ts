@@ -1,0 +1,53 @@
+// What wakes which record. Only keys are handed on: what happened is looked up again by the reconciler.
+
+import type { AppDeployment } from '../api/app-deployment.ts';
+import { DEPLOYMENT_LABEL } from '../api/meta.ts';
+import type { KubeObject } from '../kube/client.ts';
+import type { Change } from '../runtime/object-cache.ts';
+import type { WorkQueue } from '../runtime/work-queue.ts';
+import type { Caches } from './caches.ts';
+
+/** Adds the keys of records to the queue from now on, until the returned function is called. */
+export function wakeOnChanges(caches: Caches, queue: WorkQueue): () => void {
+  const subscriptions = [
+    caches.records.onChange(({ object }) => queue.add(keyOf(object.metadata.namespace, object.metadata.name))),
+    caches.tracingProjects.onChange(({ object }) => wakeIfThere(object.metadata.namespace, object.metadata.name)),
+    caches.revisions.onChange(wakeOwner),
+    caches.pods.onChange(wakeOwner),
+    ...[...caches.children.values()].map((cache) => cache.onChange(wakeOwner)),
+    caches.secrets.onChange(({ object }) => wakeThose(object.metadata.namespace, (record) => names(record, object.metadata.name))),
+    // A namespace that becomes a tenant, or begins to go, concerns all of its records.
+    caches.namespaces.onChange((change) => {
+      if (concernsRecords(change)) wakeThose(change.object.metadata.name, () => true);
+    }),
+  ];
+  return () => {
+    for (const unsubscribe of subscriptions) unsubscribe();
+  };
+
+  function wakeOwner({ object }: Change<KubeObject>): void {
+    const owner = object.metadata.labels?.[DEPLOYMENT_LABEL];
+    if (owner !== undefined) wakeIfThere(object.metadata.namespace, owner);
+  }
+  function wakeIfThere(namespace: string | undefined, name: string): void {
+    if (namespace !== undefined && caches.records.get({ namespace, name })) queue.add(keyOf(namespace, name));
+  }
+  function wakeThose(namespace: string | undefined, which: (record: AppDeployment) => boolean): void {
+    for (const record of caches.records.list(namespace)) {
+      if (which(record)) queue.add(keyOf(namespace, record.metadata.name));
+    }
+  }
+}
+
+export function keyOf(namespace: string | undefined, name: string): string {
+  return `${namespace ?? ''}/${name}`;
+}
+
+function names(record: AppDeployment, secretName: string): boolean {
+  return [...record.spec.secrets, ...(record.spec.secretReferences ?? [])].some((reference) => reference.secretName === secretName);
+}
+
+function concernsRecords({ object, previous }: Change<KubeObject>): boolean {
+  if (!previous) return true;
+  return JSON.stringify(object.metadata.labels) !== JSON.stringify(previous.metadata.labels) || object.metadata.deletionTimestamp !== previous.metadata.deletionTimestamp;
+}

@@ -1,0 +1,69 @@
+// Whether an object in the cluster already is what we want: our own subset is compared, other people's fields are
+// not looked at. Server-side apply would say the same, at the price of a request (and sometimes of a new
+// resourceVersion though nothing changed: kubernetes #95460, #121404).
+
+type Json = unknown;
+
+/** Lists that Kubernetes keeps as maps, by the key that tells their elements apart. */
+const LIST_KEYS: Readonly<Record<string, string>> = {
+  containers: 'name',
+  initContainers: 'name',
+  volumes: 'name',
+  env: 'name',
+  ports: 'name',
+  imagePullSecrets: 'name',
+  volumeMounts: 'mountPath',
+  ownerReferences: 'uid',
+};
+
+/** Parents whose string values are quantities: `2048Mi` is stored as `2Gi`. */
+const QUANTITY_PARENTS: ReadonlySet<string> = new Set(['limits', 'requests', 'divisor', 'sizeLimit']);
+
+/**
+ * True if some field of `wanted` is missing in `actual` or has another value there. Go's omitted zero values (false,
+ * 0, '', [], {}) count as present.
+ */
+export function differs(wanted: Json, actual: Json, field = '', parent = ''): boolean {
+  if (wanted === undefined || wanted === actual) return false;
+  if (actual === undefined || actual === null) return !isZero(wanted);
+  if (Array.isArray(wanted)) return !Array.isArray(actual) || listDiffers(wanted, actual, field);
+  if (isObject(wanted)) {
+    if (!isObject(actual)) return true;
+    return Object.entries(wanted).some(([key, value]) => differs(value, actual[key], key, field));
+  }
+  if (QUANTITY_PARENTS.has(parent) || QUANTITY_PARENTS.has(field)) return quantity(wanted) !== quantity(actual);
+  return true;
+}
+
+function listDiffers(wanted: readonly Json[], actual: readonly Json[], field: string): boolean {
+  const key = LIST_KEYS[field];
+  if (key === undefined) return wanted.length !== actual.length || wanted.some((item, index) => differs(item, actual[index], '', field));
+  const byKey = new Map(actual.filter(isObject).map((item) => [item[key], item]));
+  return wanted.some((item) => differs(item, isObject(item) ? byKey.get(item[key]) : undefined, '', field));
+}
+
+function isObject(value: Json): value is Record<string, Json> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function isZero(value: Json): boolean {
+  if (Array.isArray(value)) return value.length === 0;
+  // Every field of a wanted object may itself be a zero value, which Go leaves out together with the object.
+  if (isObject(value)) return Object.values(value).every(isZero);
+  return value === false || value === 0 || value === '' || value === null || value === undefined;
+}
+
+const SUFFIXES: Readonly<Record<string, number>> = {
+  n: 1e-9, u: 1e-6, m: 1e-3, '': 1, k: 1e3, M: 1e6, G: 1e9, T: 1e12, P: 1e15, E: 1e18,
+  Ki: 2 ** 10, Mi: 2 ** 20, Gi: 2 ** 30, Ti: 2 ** 40, Pi: 2 ** 50, Ei: 2 ** 60,
+};
+
+/** A quantity in its base unit. Source: k8s.io/apimachinery/pkg/api/resource. NaN for what is none. */
+export function quantity(value: Json): number | string {
+  const text = String(value);
+  const match = /^([+-]?[0-9.]+)([A-Za-z]{0,2})$/.exec(text);
+  const factor = SUFFIXES[match?.[2] ?? ''];
+  if (!match || factor === undefined) return text;
+  // Rounded to nanos, the finest that Kubernetes knows: 0.1 and 100m must be one number.
+  return Math.round(Number(match[1]) * factor * 1e9) / 1e9;
+}

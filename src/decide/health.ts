@@ -1,0 +1,180 @@
+// Small named checks: observed state in, verdict out. Each answers one question that a condition asks.
+
+import type { Reason } from '../api/app-deployment-conditions.ts';
+import type { AppRevision } from '../api/app-revision.ts';
+import { conditionOf } from '../api/conditions.ts';
+import { EXTERNAL_POSTGRES_VARIABLE, EXTERNAL_REDIS_VARIABLE, REVISION_LABEL, ROLES, type Role, TENANT_LABEL } from '../api/meta.ts';
+import type { Settings } from '../api/settings.ts';
+import { SOURCE_RULES } from '../api/source-rules.ts';
+import { names } from '../record/names.ts';
+import { childOf, type Observed, type Workload } from './observed.ts';
+import { hasPassed, podsOf, troubleOf } from './pods.ts';
+
+export interface Verdict {
+  readonly status: 'True' | 'False' | 'Unknown';
+  readonly reason: Reason;
+  readonly message: string;
+  /** Only a person can mend it. */
+  readonly stalled?: boolean;
+}
+
+export function yes(reason: Reason, message: string): Verdict {
+  return { status: 'True', reason, message };
+}
+function no(reason: Reason, message: string, stalled = false): Verdict {
+  return { status: 'False', reason, message, stalled };
+}
+
+/** Does the record keep the platform's rules? The same as admission says, for clusters where admission is not there. */
+export function checkPolicy({ record, tenantId }: Observed, settings: Settings): Verdict {
+  if (tenantId === undefined) {
+    const { namespace } = record.metadata;
+    return no('NotATenant', `Namespace ${namespace} is not a tenant: kubectl label namespace ${namespace} ${TENANT_LABEL}=true makes it one.`, true);
+  }
+  const { source } = record.spec;
+  const { hosting } = SOURCE_RULES[source];
+  if (hosting !== settings.hosting) {
+    return no('SourceNotAllowed', `Source ${source} is for hosting mode ${hosting}; this platform's is ${settings.hosting}.`, true);
+  }
+  const given = [...record.spec.secrets, ...(record.spec.secretReferences ?? [])].map((entry) => entry.name);
+  const external = given.includes(EXTERNAL_POSTGRES_VARIABLE) && given.includes(EXTERNAL_REDIS_VARIABLE);
+  if (!settings.database.own && !external) {
+    return no('OwnDatabaseForbidden', `This platform makes no databases of its own: give ${EXTERNAL_POSTGRES_VARIABLE} and ${EXTERNAL_REDIS_VARIABLE}.`, true);
+  }
+  return yes('Accepted', 'The record keeps the platform\'s rules.');
+}
+
+/** Is every Secret and key there that the record names? All that is missing is named at once. */
+export function checkReferences(observed: Observed): Verdict {
+  const { secrets, secretReferences = [] } = observed.record.spec;
+  const missing: string[] = [];
+  let reason: Reason = 'SecretKeyMissing';
+  for (const { secretName, secretKey } of [...secrets, ...secretReferences]) {
+    const keys = observed.secretKeys[secretName];
+    if (keys === null || keys === undefined) {
+      reason = 'SecretMissing';
+      missing.push(`Secret ${secretName}`);
+    } else if (!keys.includes(secretKey)) {
+      missing.push(`key ${secretKey} in Secret ${secretName}`);
+    }
+  }
+  if (missing.length === 0) return yes('AllResolved', 'Every Secret and key that the record names is there.');
+  const list = [...new Set(missing)].toSorted().join(', ');
+  return no(reason, `Missing: ${list}. Make it in the deployment's namespace; the deployment goes on by itself.`, true);
+}
+
+export function checkDatabase(observed: Observed, revision: AppRevision): Verdict {
+  const name = names(observed.record.metadata.name).postgres;
+  return checkStore(observed, revision, {
+    what: 'PostgreSQL', condition: 'DatabaseReady', component: 'postgres', own: revision.spec.resolved.postgres !== undefined, name,
+    variable: EXTERNAL_POSTGRES_VARIABLE, waits: 'wait-for-database',
+  });
+}
+
+export function checkRedis(observed: Observed, revision: AppRevision): Verdict {
+  const name = names(observed.record.metadata.name).redis;
+  return checkStore(observed, revision, {
+    what: 'Redis', condition: 'RedisReady', component: 'redis', own: revision.spec.resolved.redis !== undefined, name,
+    variable: EXTERNAL_REDIS_VARIABLE, waits: 'wait-for-redis',
+  });
+}
+
+interface StoreQuestion {
+  readonly what: string;
+  readonly condition: string;
+  readonly component: string;
+  readonly own: boolean;
+  readonly name: string;
+  readonly variable: string;
+  readonly waits: string;
+}
+
+function checkStore(observed: Observed, revision: AppRevision, ask: StoreQuestion): Verdict {
+  if (!ask.own) return checkExternal(observed, revision, ask);
+  const set = childOf(observed, 'StatefulSet', ask.name) as Workload | undefined;
+  if (!set) return no('NotObserved', `${ask.what} has not been made yet.`);
+  if ((set.status?.readyReplicas ?? 0) > 0) return yes('Answering', `${ask.what} answers.`);
+  const trouble = troubleOf(podsOf(observed, ask.component));
+  if (trouble) return no(trouble.reason, `${ask.what}: ${trouble.message}`);
+  const before = conditionOf(observed.record.status?.conditions, ask.condition);
+  const answered = before?.status === 'True' || before?.reason === 'NotAnswering';
+  if (answered) return no('NotAnswering', `${ask.what} answered before and does not answer now. Look at pod ${ask.name}-0.`);
+  return no('Starting', `${ask.what} was started and has not answered yet.`);
+}
+
+function checkExternal(observed: Observed, revision: AppRevision, ask: StoreQuestion): Verdict {
+  if (revision.spec.resolved.server.maxScale === 0) return yes('NotNeeded', `Nothing runs that would need ${ask.what}.`);
+  const pods = ROLES.flatMap((role) => podsOf(observed, role, revision.spec.id));
+  if (hasPassed(pods, ask.waits)) return yes('Answering', `The ${ask.what} that ${ask.variable} names answers.`);
+  const server = childOf(observed, 'Deployment', names(observed.record.metadata.name).server) as Workload | undefined;
+  const before = conditionOf(observed.record.status?.conditions, ask.condition);
+  // Old pods that serve are proof enough while the new revision's pods still start.
+  if (before?.status === 'True' && (server?.status?.availableReplicas ?? 0) > 0) return yes('Answering', `The ${ask.what} that ${ask.variable} names answers.`);
+  if (pods.length === 0) return no('NotObserved', `No pod has tried the ${ask.what} that ${ask.variable} names yet.`);
+  return no('NotAnswering', `The ${ask.what} that ${ask.variable} names has not answered. Check its address, password and network; the log of init container ${ask.waits} says more.`);
+}
+
+/** The workloads that this revision has, by role. */
+export function rolesOf(revision: AppRevision): readonly Role[] {
+  const { resolved } = revision.spec;
+  return ROLES.filter((role) => role === 'server' || resolved[role] !== undefined);
+}
+
+function workloadOf(observed: Observed, role: Role): Workload | undefined {
+  return childOf(observed, 'Deployment', names(observed.record.metadata.name)[role]) as Workload | undefined;
+}
+
+/** Does every pod of every part run this revision, and is it ready? */
+export function checkWorkloads(observed: Observed, revision: AppRevision): Verdict {
+  if (revision.spec.resolved.image === undefined) return no('BuilderNotConfigured', 'The source has to be built, and no builder is configured.', true);
+  for (const role of rolesOf(revision)) {
+    const verdict = checkRole(observed, revision, role);
+    if (verdict.status !== 'True') return verdict;
+  }
+  return yes('Serving', 'Every pod of every part runs the latest revision and is ready.');
+}
+
+function checkRole(observed: Observed, revision: AppRevision, role: Role): Verdict {
+  const workload = workloadOf(observed, role);
+  const id = revision.spec.id;
+  if (!workload || workload.spec?.template?.metadata?.labels?.[REVISION_LABEL] !== id) return no('Progressing', `The ${role} is about to be rolled to revision ${id}.`);
+  const status = workload.status ?? {};
+  if ((status.observedGeneration ?? 0) < (workload.metadata.generation ?? 1)) return no('Progressing', `The rollout of the ${role} begins.`);
+  const wanted = workload.spec.replicas ?? 1;
+  const { replicas = 0, updatedReplicas = 0, availableReplicas = 0 } = status;
+  if (updatedReplicas === wanted && replicas === wanted && availableReplicas === wanted) return yes('Serving', `The ${role} runs the latest revision.`);
+
+  const refused = status.conditions?.find((condition) => condition.type === 'ReplicaFailure' && condition.status === 'True');
+  const progress = status.conditions?.find((condition) => condition.type === 'Progressing');
+  const overdue = progress?.status === 'False' && progress.reason === 'ProgressDeadlineExceeded';
+  const trouble = refused
+    ? { reason: 'PodsRefused' as const, message: `The API server refuses to make pods: ${refused.message ?? ''}` }
+    : troubleOf(podsOf(observed, role, id));
+  if (overdue) {
+    const why = trouble?.message ?? waitingFor(observed, revision, role);
+    return no(trouble?.reason ?? 'ProgressDeadlineExceeded', `The rollout of the ${role} made no progress in ${revision.spec.resolved.progressDeadlineSeconds} s. ${why}`, true);
+  }
+  if (trouble) return no(trouble.reason, trouble.message);
+  return no('Progressing', `The ${role} is being rolled to the latest revision. ${waitingFor(observed, revision, role)}`);
+}
+
+function waitingFor(observed: Observed, revision: AppRevision, role: Role): string {
+  for (const check of [checkDatabase, checkRedis]) {
+    const verdict = check(observed, revision);
+    if (verdict.status !== 'True') return verdict.message;
+  }
+  const { port, healthPath } = revision.spec.resolved;
+  return `Its pods have to answer ${healthPath} on port ${port}; the log of container ${role} says more.`;
+}
+
+/** Is the main service available now, by whatever revision's pods? */
+export function isServing(observed: Observed): boolean {
+  return (workloadOf(observed, 'server')?.status?.availableReplicas ?? 0) > 0;
+}
+
+/** Ready and wanted pods of the main service, such as `1/2`; undefined before it is made. */
+export function replicasOf(observed: Observed): string | undefined {
+  const workload = workloadOf(observed, 'server');
+  if (!workload) return undefined;
+  return `${workload.status?.readyReplicas ?? 0}/${workload.spec?.replicas ?? 1}`;
+}

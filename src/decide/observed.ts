@@ -1,0 +1,85 @@
+// What was seen of one record and its surroundings, as one plain value. Decisions are functions of it and of nothing
+// else; controller/observe.ts fills it from the watch caches.
+
+import type { AppDeployment } from '../api/app-deployment.ts';
+import type { AppRevision } from '../api/app-revision.ts';
+import type { TracingProject } from '../api/tracing-project.ts';
+import type { KubeObject } from '../kube/client.ts';
+
+export interface Observed {
+  readonly record: AppDeployment;
+  /** uid of the record's namespace; undefined where that is not labelled as a tenant. */
+  readonly tenantId: string | undefined;
+  /** The namespace itself is being deleted. */
+  readonly namespaceTerminating: boolean;
+  /** This record's revisions, newest first. */
+  readonly revisions: readonly AppRevision[];
+  /** Objects in the namespace labelled with this record's name (Secrets as metadata alone). No pods, no revisions. */
+  readonly children: readonly KubeObject[];
+  readonly pods: readonly Pod[];
+  readonly tracingProject: TracingProject | undefined;
+  /** The keys of each Secret that the record names, or null where there is no such Secret. */
+  readonly secretKeys: Readonly<Record<string, readonly string[] | null>>;
+}
+
+export interface ContainerState {
+  readonly waiting?: { readonly reason?: string; readonly message?: string };
+  readonly running?: { readonly startedAt?: string };
+  readonly terminated?: { readonly exitCode: number; readonly signal?: number; readonly reason?: string; readonly message?: string };
+}
+
+export interface ContainerStatus {
+  readonly name: string;
+  readonly image?: string;
+  readonly ready?: boolean;
+  readonly started?: boolean;
+  readonly restartCount?: number;
+  readonly state?: ContainerState;
+  readonly lastState?: ContainerState;
+}
+
+export interface ObservedCondition {
+  readonly type: string;
+  readonly status: string;
+  readonly reason?: string;
+  readonly message?: string;
+}
+
+/** core/v1 Pod, as far as it is read. */
+export interface Pod extends KubeObject {
+  readonly spec?: { readonly containers?: readonly { readonly name: string; readonly image?: string }[]; readonly initContainers?: readonly { readonly name: string; readonly image?: string }[] };
+  readonly status?: {
+    readonly phase?: string;
+    readonly conditions?: readonly ObservedCondition[];
+    readonly initContainerStatuses?: readonly ContainerStatus[];
+    readonly containerStatuses?: readonly ContainerStatus[];
+  };
+}
+
+/** apps/v1 Deployment or StatefulSet, as far as it is read. */
+export interface Workload extends KubeObject {
+  readonly spec?: {
+    readonly replicas?: number;
+    readonly template?: { readonly metadata?: { readonly labels?: Readonly<Record<string, string>> } };
+  };
+  readonly status?: {
+    readonly observedGeneration?: number;
+    readonly replicas?: number;
+    readonly updatedReplicas?: number;
+    readonly readyReplicas?: number;
+    readonly availableReplicas?: number;
+    readonly conditions?: readonly ObservedCondition[];
+  };
+}
+
+/** What became of one action that was tried, where it did not simply succeed. */
+export interface Refusal {
+  readonly reason: 'NameConflict' | 'ApplyRefused';
+  /** For example `Deployment shop`. */
+  readonly object: string;
+  readonly message: string;
+}
+
+export function childOf(observed: Observed, kind: string, name: string): KubeObject | undefined {
+  return observed.children.find((child) => child.kind === kind && child.metadata.name === name);
+}

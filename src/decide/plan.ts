@@ -1,0 +1,88 @@
+// What to do so that the cluster becomes what is wanted: a list of actions without order, compared with what was
+// observed. Nothing is done here.
+
+import { APPLIED_ANNOTATION, DEPLOYMENT_UID_LABEL } from '../api/meta.ts';
+import type { KubeObject } from '../kube/client.ts';
+import { differs, quantity } from './differs.ts';
+import { childOf, type Observed, type Refusal } from './observed.ts';
+
+export type Action =
+  /** Server-side apply. `observed` is what is there, undefined where the cache knows of nothing. */
+  | { readonly do: 'apply'; readonly object: KubeObject; readonly observed: KubeObject | undefined }
+  /** Delete exactly this object, by uid. */
+  | { readonly do: 'delete'; readonly object: KubeObject };
+
+export interface Plan {
+  readonly actions: readonly Action[];
+  readonly refusals: readonly Refusal[];
+}
+
+/** Kinds that are removed when no longer wanted. Volumes and passwords never are: only a teardown removes data. */
+const PRUNED_KINDS: ReadonlySet<string> = new Set(['Deployment', 'StatefulSet', 'Service', 'NetworkPolicy']);
+
+/**
+ * Plans the way from `observed` to `desired` (each carrying its digest in APPLIED_ANNOTATION). Empty once everything
+ * is as wanted. Objects of ours that are being deleted are waited for, objects that aren't ours are refusals.
+ */
+export function plan(desired: readonly KubeObject[], observed: Observed): Plan {
+  const actions: Action[] = [];
+  const refusals: Refusal[] = [];
+  for (const wanted of desired) {
+    const actual = childOf(observed, wanted.kind, wanted.metadata.name);
+    if (actual && !isOurs(actual, observed)) {
+      refusals.push(nameConflict(wanted));
+      continue;
+    }
+    if (actual?.metadata.deletionTimestamp) continue;
+    const object = actual?.kind === 'PersistentVolumeClaim' ? withoutShrinking(wanted, actual) : wanted;
+    if (actual && isApplied(object, actual)) continue;
+    actions.push({ do: 'apply', object: actual ? withUid(object, actual) : object, observed: actual });
+  }
+  for (const child of observed.children) {
+    if (!PRUNED_KINDS.has(child.kind) || !isOurs(child, observed) || child.metadata.deletionTimestamp) continue;
+    const wanted = desired.some((object) => object.kind === child.kind && object.metadata.name === child.metadata.name);
+    if (!wanted) actions.push({ do: 'delete', object: child });
+  }
+  return { actions, refusals };
+}
+
+/** Made for this very record, not for an earlier one of its name or by somebody else. */
+export function isOurs(child: KubeObject, observed: Observed): boolean {
+  return child.metadata.labels?.[DEPLOYMENT_UID_LABEL] === observed.record.metadata.uid;
+}
+
+export function nameConflict(wanted: KubeObject): Refusal {
+  const object = `${wanted.kind} ${wanted.metadata.name}`;
+  return {
+    reason: 'NameConflict',
+    object,
+    message: `${object} is there already and was not made for this deployment. Remove or rename it, or choose another name for the deployment.`,
+  };
+}
+
+function isApplied(wanted: KubeObject, actual: KubeObject): boolean {
+  const digest = actual.metadata.annotations?.[APPLIED_ANNOTATION];
+  return digest === wanted.metadata.annotations?.[APPLIED_ANNOTATION] && !differs(wanted, actual);
+}
+
+// An apply without the uid would merge into a foreign object made in the meantime under the same name.
+function withUid(object: KubeObject, actual: KubeObject): KubeObject {
+  return { ...object, metadata: { ...object.metadata, ...(actual.metadata.uid && { uid: actual.metadata.uid }) } };
+}
+
+interface Claim extends KubeObject {
+  readonly spec?: { readonly resources?: { readonly requests?: Readonly<Record<string, string>> } };
+}
+
+/** Storage in bytes that a claim asks for. */
+export function storageOf(claim: KubeObject): number {
+  return Number(quantity((claim as Claim).spec?.resources?.requests?.['storage'] ?? '0'));
+}
+
+// A claim cannot shrink; the API server would refuse the whole apply.
+function withoutShrinking(wanted: KubeObject, actual: KubeObject): KubeObject {
+  if (storageOf(wanted) >= storageOf(actual)) return wanted;
+  const spec = (wanted as Claim).spec;
+  const requests = (actual as Claim).spec?.resources?.requests ?? {};
+  return { ...wanted, spec: { ...spec, resources: { ...spec?.resources, requests } } } as KubeObject;
+}

@@ -1,0 +1,37 @@
+// The life of a revision as it is reported. Outcomes are latched: what once was DEPLOYED stays so.
+
+import type { AppRevision, AppRevisionStatus, RevisionState } from '../api/app-revision.ts';
+import { rfc3339 } from '../api/conditions.ts';
+import type { Verdict } from './health.ts';
+
+/** States in which a revision that was overtaken stays as it is. */
+const FINAL: ReadonlySet<RevisionState> = new Set(['DEPLOYED', 'CREATE_FAILED', 'BUILD_FAILED', 'DEPLOY_FAILED', 'SKIPPED', 'INTERRUPTED']);
+
+/** The state of the latest revision, given how its workloads are. */
+export function revisionStateOf(revision: AppRevision, workloads: Verdict): RevisionState {
+  if (revision.status?.state === 'DEPLOYED') return 'DEPLOYED';
+  if (revision.spec.resolved.image === undefined) return 'AWAITING_BUILD';
+  if (workloads.status === 'True') return 'DEPLOYED';
+  return workloads.stalled ? 'DEPLOY_FAILED' : 'DEPLOYING';
+}
+
+/** The status of the latest revision. */
+export function latestStatus(revision: AppRevision, workloads: Verdict, now: Date): AppRevisionStatus {
+  const state = revisionStateOf(revision, workloads);
+  // A pod that fails after the rollout is news of the record, not of the revision's outcome.
+  const message = state === 'DEPLOYED' ? 'Every pod runs this revision.' : workloads.message;
+  return withState(revision, state, message, now);
+}
+
+/** The status of a revision that a newer one has overtaken. */
+export function overtakenStatus(revision: AppRevision, now: Date): AppRevisionStatus {
+  const state = revision.status?.state;
+  if (revision.status && state !== undefined && FINAL.has(state)) return revision.status;
+  return withState(revision, 'SKIPPED', 'Overtaken by a newer revision before it was deployed.', now);
+}
+
+function withState(revision: AppRevision, state: RevisionState, message: string, now: Date): AppRevisionStatus {
+  const before = revision.status;
+  const stateChangedAt = before?.state === state && before.stateChangedAt !== undefined ? before.stateChangedAt : rfc3339(now);
+  return { state, message, observedGeneration: revision.metadata.generation ?? 1, stateChangedAt };
+}

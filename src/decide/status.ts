@@ -1,0 +1,154 @@
+// What is said of a record: a pure function of what was observed. It never claims what was not seen.
+
+import type { AppDeploymentStatus, State } from '../api/app-deployment.ts';
+import type { ConditionType, Reason } from '../api/app-deployment-conditions.ts';
+import type { AppRevision } from '../api/app-revision.ts';
+import { type ConditionInput, mergeConditions, rfc3339 } from '../api/conditions.ts';
+import { PAUSED_ANNOTATION } from '../api/meta.ts';
+import { inForce } from '../record/resolve.ts';
+import { checkDatabase, checkRedis, checkWorkloads, isServing, replicasOf, type Verdict, yes } from './health.ts';
+import type { Observed, Refusal } from './observed.ts';
+import { revisionStateOf } from './revision-status.ts';
+
+export interface StatusInputs {
+  readonly observed: Observed;
+  /** The newest revision; undefined where the record has none (yet). */
+  readonly latest: AppRevision | undefined;
+  readonly policy: Verdict;
+  readonly references: Verdict;
+  readonly refusals: readonly Refusal[];
+}
+
+interface Verdicts {
+  readonly policy: Verdict;
+  readonly references: Verdict;
+  readonly database: Verdict;
+  readonly redis: Verdict;
+  readonly workloads: Verdict;
+}
+
+/** The status of a record that is not being deleted. `now` only dates what changed. */
+export function statusOf(inputs: StatusInputs, now: Date): AppDeploymentStatus {
+  const { observed, latest } = inputs;
+  const { record } = observed;
+  const verdicts = verdictsOf(inputs);
+  const active = activeRevision(observed, latest, verdicts.workloads);
+  const state = stateOf(inputs, verdicts, active);
+  const generation = record.metadata.generation ?? 0;
+  const image = (active ?? latest)?.spec.resolved.image;
+  const replicas = replicasOf(observed);
+  return {
+    state,
+    stateChangedAt: stateChangedAt(record.status, state, now),
+    observedGeneration: generation,
+    ...(latest && { latestRevisionId: latest.spec.id, latestRevision: latest.metadata.name, resourceSpec: inForce(latest.spec.resolved) }),
+    ...(active && { activeRevisionId: active.spec.id, activeRevision: active.metadata.name }),
+    ...(image !== undefined && { image }),
+    ...(replicas !== undefined && { replicas }),
+    conditions: mergeConditions(record.status?.conditions, conditionsOf(inputs, verdicts, state, active), generation, now),
+  };
+}
+
+/** The status of a record that is being deleted; `waitsFor` names what is still there. */
+export function deletingStatus(observed: Observed, waitsFor: string, now: Date): AppDeploymentStatus {
+  const { record } = observed;
+  const message = `Being deleted: waiting for ${waitsFor} to go.`;
+  const wanted: ConditionInput[] = [
+    { type: 'Ready', status: 'False', reason: 'Deleting', message },
+    { type: 'Available', status: 'False', reason: 'Deleting', message },
+    { type: 'Reconciling', status: 'True', reason: 'Deleting', message },
+    { type: 'Stalled', status: 'False', reason: 'Deleting', message },
+  ];
+  const generation = record.metadata.generation ?? 0;
+  return {
+    ...record.status,
+    state: 'AWAITING_DELETE',
+    stateChangedAt: stateChangedAt(record.status, 'AWAITING_DELETE', now),
+    observedGeneration: generation,
+    conditions: mergeConditions(record.status?.conditions, wanted, generation, now),
+  };
+}
+
+function stateChangedAt(before: AppDeploymentStatus | undefined, state: State, now: Date): string {
+  return before?.state === state && before.stateChangedAt !== undefined ? before.stateChangedAt : rfc3339(now);
+}
+
+function verdictsOf({ observed, latest, policy, references }: StatusInputs): Verdicts {
+  if (!latest) {
+    const waiting: Verdict = { status: 'False', reason: 'NotObserved', message: 'There is no revision yet.' };
+    return { policy, references, database: waiting, redis: waiting, workloads: waiting };
+  }
+  const workloads = checkWorkloads(observed, latest);
+  return { policy, references, database: checkDatabase(observed, latest), redis: checkRedis(observed, latest), workloads };
+}
+
+/** The newest revision that reached DEPLOYED, the latest one included if it does so in this very look. */
+function activeRevision(observed: Observed, latest: AppRevision | undefined, workloads: Verdict): AppRevision | undefined {
+  return observed.revisions.find(
+    (revision) => revision.status?.state === 'DEPLOYED' || (revision.spec.id === latest?.spec.id && revisionStateOf(revision, workloads) === 'DEPLOYED'),
+  );
+}
+
+/** design.md 3: the first row that holds wins. */
+function stateOf({ observed, latest, policy }: StatusInputs, verdicts: Verdicts, active: AppRevision | undefined): State {
+  if (observed.record.spec.sourceConfig.listenerId !== undefined) return 'UNKNOWN';
+  if (!latest) return policy.status === 'True' ? 'UNUSED' : 'UNKNOWN';
+  if (latest.spec.resolved.server.maxScale === 0) return 'UNUSED';
+  if (verdicts.database.status !== 'True' || verdicts.redis.status !== 'True') return 'AWAITING_DATABASE';
+  if (active && isServing(observed)) return 'READY';
+  return 'UNKNOWN';
+}
+
+function conditionsOf(inputs: StatusInputs, verdicts: Verdicts, state: State, active: AppRevision | undefined): ConditionInput[] {
+  const ready = readyVerdict(inputs, verdicts);
+  const done = ready.status === 'True';
+  const stalled = !done && ready.stalled === true;
+  const available = state === 'READY';
+  return [
+    condition('Ready', ready),
+    available
+      ? { type: 'Available', status: 'True', reason: 'Serving', message: `Revision ${active?.spec.id ?? ''} is serving.` }
+      : { type: 'Available', status: 'False', reason: done ? ready.reason : firstProblem(verdicts, ready).reason, message: done ? ready.message : firstProblem(verdicts, ready).message },
+    done || stalled
+      ? { type: 'Reconciling', status: 'False', reason: 'Settled', message: 'Nothing is left to do.' }
+      : { type: 'Reconciling', status: 'True', reason: ready.reason, message: ready.message },
+    stalled
+      ? { type: 'Stalled', status: 'True', reason: ready.reason, message: ready.message }
+      : { type: 'Stalled', status: 'False', reason: 'Settled', message: 'Nothing waits for a person.' },
+    condition('DatabaseReady', verdicts.database),
+    condition('RedisReady', verdicts.redis),
+    condition('WorkloadsReady', verdicts.workloads),
+    condition('ReferencesResolved', verdicts.references),
+    condition('PolicyAccepted', verdicts.policy),
+  ];
+}
+
+function condition(type: ConditionType, verdict: Verdict): ConditionInput {
+  return { type, status: verdict.status, reason: verdict.reason, message: verdict.message };
+}
+
+/** Ready: the latest revision is deployed and serving at this generation. The first thing in the way is its reason. */
+function readyVerdict(inputs: StatusInputs, verdicts: Verdicts): Verdict {
+  const { observed, latest, refusals } = inputs;
+  const refusal = refusals[0];
+  if (verdicts.policy.status !== 'True') return verdicts.policy;
+  if (observed.record.metadata.annotations?.[PAUSED_ANNOTATION] === 'true') return stalledOn('Paused', `This record is paused (annotation ${PAUSED_ANNOTATION}): nothing is changed.`);
+  if (observed.record.spec.sourceConfig.listenerId !== undefined) return stalledOn('ListenerSilent', 'A listener\'s cluster is to run this record; this Davit leaves it alone.');
+  if (!latest) return stalledOn('WaitingForImage', 'No image or source has been given yet: push one, or set image_uri.');
+  if (refusal) return stalledOn(refusal.reason, refusal.message);
+  if (verdicts.references.status !== 'True') return verdicts.references;
+  if (latest.spec.resolved.image === undefined) return verdicts.workloads;
+  if (latest.spec.resolved.server.maxScale === 0) return verdicts.workloads.status === 'True' ? yes('ScaledToZero', 'Scaled to zero, as asked.') : verdicts.workloads;
+  const problem = firstProblem(verdicts, verdicts.workloads);
+  if (verdicts.workloads.stalled) return { ...verdicts.workloads };
+  return problem.status === 'True' ? yes('Serving', 'The latest revision is deployed and serving.') : problem;
+}
+
+function firstProblem(verdicts: Verdicts, otherwise: Verdict): Verdict {
+  const order = [verdicts.policy, verdicts.references, verdicts.database, verdicts.redis, verdicts.workloads];
+  return order.find((verdict) => verdict.status !== 'True') ?? otherwise;
+}
+
+function stalledOn(reason: Reason, message: string): Verdict {
+  return { status: 'False', reason, message, stalled: true };
+}

@@ -1,0 +1,59 @@
+// The visible end of a record: what is deleted next. Address, workloads, Redis, database, values, revisions, tracing
+// project; each step waits until the one before it is really gone.
+
+import { COMPONENT_LABEL, ROLES, VARIABLES_LABEL } from '../api/meta.ts';
+import type { KubeObject } from '../kube/client.ts';
+import { names } from '../record/names.ts';
+import type { Observed } from './observed.ts';
+import { isOurs } from './plan.ts';
+
+export interface TeardownStep {
+  /** What is being waited for, for people. */
+  readonly waitsFor: string;
+  /** To be deleted now: those of the step that are not going already. */
+  readonly remove: readonly KubeObject[];
+}
+
+/** The first step with something left, or undefined when nothing is left and the finalizer can go. */
+export function nextStep(observed: Observed): TeardownStep | undefined {
+  for (const [waitsFor, objects] of stepsOf(observed)) {
+    if (objects.length === 0) continue;
+    return { waitsFor, remove: objects.filter((object) => object.kind !== 'Pod' && !object.metadata.deletionTimestamp) };
+  }
+  return undefined;
+}
+
+function stepsOf(observed: Observed): readonly (readonly [string, readonly KubeObject[]])[] {
+  const { record } = observed;
+  const ours = observed.children.filter((child) => isOurs(child, observed));
+  const keepsDatabase = record.spec.databaseDeletionPolicy === 'Retain';
+  const dropsTracing = record.spec.tracingProjectDeletionPolicy === 'Delete';
+  const { postgresSecret, postgresClaim } = names(record.metadata.name);
+  const isData = (child: KubeObject): boolean =>
+    (child.kind === 'Secret' && child.metadata.name === postgresSecret) || (child.kind === 'PersistentVolumeClaim' && child.metadata.name === postgresClaim);
+  const database = [...ours.filter((child) => componentOf(child) === 'postgres' && !isData(child)), ...podsWith(observed, 'postgres')];
+  // Values were put there by the facade before the record had a uid: they are told by name and label alone.
+  const values = observed.children.filter((child) => child.kind === 'Secret' && child.metadata.labels?.[VARIABLES_LABEL] !== undefined);
+  return [
+    ['its workloads', [...ours.filter((child) => isRole(componentOf(child))), ...ROLES.flatMap((role) => podsWith(observed, role))]],
+    ['Redis', [...ours.filter((child) => componentOf(child) === 'redis'), ...podsWith(observed, 'redis')]],
+    ['PostgreSQL', database],
+    ['the PostgreSQL volume and password', keepsDatabase ? [] : ours.filter(isData)],
+    ['what is left of it', ours.filter((child) => !isData(child))],
+    ['its secret values', values],
+    ['its revisions', observed.revisions],
+    ['its tracing project', dropsTracing && observed.tracingProject ? [observed.tracingProject] : []],
+  ];
+}
+
+function componentOf(child: KubeObject): string | undefined {
+  return child.metadata.labels?.[COMPONENT_LABEL];
+}
+
+function isRole(component: string | undefined): boolean {
+  return ROLES.some((role) => role === component);
+}
+
+function podsWith(observed: Observed, component: string): readonly KubeObject[] {
+  return observed.pods.filter((pod) => componentOf(pod) === component);
+}

@@ -1,0 +1,99 @@
+// From what the API server answers (a Status object and an HTTP code) to the errors of errors.ts.
+
+import {
+  AlreadyExists,
+  Conflict,
+  type FieldCause,
+  Forbidden,
+  Gone,
+  Invalid,
+  NotFound,
+  type ServerError,
+  Unauthorized,
+  Unavailable,
+} from '../errors.ts';
+
+/** A failed answer, as far as it could be read. */
+export interface FailedAnswer {
+  readonly code: number;
+  /** The body: a Status object if the API server made it, anything if a proxy did. */
+  readonly body: string;
+  /** The Retry-After header. */
+  readonly retryAfter?: string | undefined;
+}
+
+interface Status {
+  readonly message?: string;
+  readonly reason?: string;
+  readonly code?: number;
+  readonly details?: {
+    readonly retryAfterSeconds?: number;
+    readonly causes?: readonly { readonly reason?: string; readonly message?: string; readonly field?: string }[];
+  };
+}
+
+/** A proxy's error page is no use beyond its first words. */
+const LONGEST_FOREIGN_MESSAGE = 300;
+
+/** The error for an answer that is not a success. `doing` says what was being done, as `get pods t1/x`. */
+export function errorFromAnswer(doing: string, answer: FailedAnswer): ServerError {
+  const status = parseStatus(answer.body) ?? {
+    message: answer.body.slice(0, LONGEST_FOREIGN_MESSAGE).trim() || `HTTP ${answer.code}`,
+  };
+  return errorFromStatus(doing, { ...status, code: answer.code }, retryAfterMs(answer.retryAfter));
+}
+
+/** The error for a Status object, as a watch's ERROR event carries one. */
+export function errorFromStatus(doing: string, raw: unknown, headerRetryAfterMs?: number): ServerError {
+  const status: Status = isRecord(raw) ? raw : {};
+  const code = status.code ?? 500;
+  const serverMessage = status.message ?? status.reason ?? `HTTP ${code}`;
+  const message = `${doing}: ${serverMessage}`;
+  const options = { serverMessage };
+
+  if (code === 410 || status.reason === 'Expired' || status.reason === 'Gone') return new Gone(message, options);
+  if (code === 401) return new Unauthorized(message, options);
+  if (code === 403) return new Forbidden(message, options);
+  if (code === 404) return new NotFound(message, options);
+  if (code === 409) {
+    return status.reason === 'AlreadyExists' ? new AlreadyExists(message, options) : new Conflict(message, options);
+  }
+  if (code === 408 || code === 429 || code >= 500 || code < 400) {
+    const seconds = status.details?.retryAfterSeconds;
+    const wait = headerRetryAfterMs ?? (seconds === undefined ? undefined : seconds * 1000);
+    return new Unavailable(message, { ...options, ...(wait !== undefined && { retryAfterMs: wait }) });
+  }
+  return new Invalid(message, causesOf(status), options);
+}
+
+function causesOf(status: Status): FieldCause[] {
+  const causes = status.details?.causes;
+  if (!Array.isArray(causes)) return [];
+  return causes.map((cause) => ({
+    field: cause.field ?? '',
+    message: cause.message ?? '',
+    reason: cause.reason ?? '',
+  }));
+}
+
+function parseStatus(body: string): Status | undefined {
+  try {
+    const value: unknown = JSON.parse(body);
+    return isRecord(value) && value['kind'] === 'Status' ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Retry-After in milliseconds; the API server sends whole seconds, a proxy may send a date. */
+export function retryAfterMs(header: string | undefined, now = Date.now()): number | undefined {
+  if (header === undefined) return undefined;
+  const seconds = Number(header);
+  if (Number.isFinite(seconds) && seconds >= 0) return seconds * 1000;
+  const date = Date.parse(header);
+  return Number.isNaN(date) ? undefined : Math.max(0, date - now);
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

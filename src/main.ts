@@ -1,0 +1,147 @@
+// Composition root: configuration, clients, then `davit controller`, `davit api`, or `davit all` for development.
+
+import { randomBytes } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { parseArgs } from 'node:util';
+import { APP_DEPLOYMENTS, type AppDeployment } from './api/app-deployment.ts';
+import { APP_REVISIONS, type AppRevision } from './api/app-revision.ts';
+import { type Config, loadConfig } from './config.ts';
+import { runController } from './controller/run.ts';
+import { buildApp } from './http/app.ts';
+import { serve } from './http/server.ts';
+import { type ClusterAccess, inClusterAccess, loadKubeConfigFile } from './kube/config.ts';
+import { makeKubeClient } from './kube/http-client.ts';
+import { NAMESPACES } from './kube/resources.ts';
+import { type Logger, makeLogger } from './logger.ts';
+import { type Checks, startHealthServer } from './runtime/health.ts';
+import { makeMetrics, type RuntimeMetrics } from './runtime/metrics.ts';
+import { combineReflectors, makeReflector, type Reflector, slimManagedFields } from './runtime/reflector.ts';
+import type { KubeClient, KubeObject, Resource } from './kube/client.ts';
+
+const USAGE = `Usage: davit controller | api | all
+
+  controller   turns AppDeployments into what they ask for
+  api          serves the HTTP API
+  all          both in one process, for development
+
+Settings and connections come from the environment; docs/operations.md lists them.
+`;
+
+/** One part of Davit that runs: what makes it ready, and when it has ended. */
+interface Part {
+  readonly ready: Checks;
+  readonly done: Promise<void>;
+}
+
+interface Context {
+  readonly config: Config;
+  readonly access: ClusterAccess;
+  readonly log: Logger;
+  readonly metrics: RuntimeMetrics;
+  readonly signal: AbortSignal;
+}
+
+function accessFor({ kube }: Config): Promise<ClusterAccess> {
+  if (kube.kubeconfig !== undefined) return loadKubeConfigFile({ path: kube.kubeconfig, ...(kube.context !== undefined && { context: kube.context }) });
+  if (kube.inCluster) return inClusterAccess(kube.inCluster);
+  throw new Error('No cluster is given: run inside one, or set DAVIT_KUBECONFIG (and DAVIT_CONTEXT).');
+}
+
+function clientFor({ access, metrics }: Context, userAgent: string, requestTimeoutMs = 30_000): KubeClient {
+  return makeKubeClient({ access, userAgent, requestTimeoutMs, onRequest: ({ verb, resource, result, durationMs }) => metrics.requested(verb, resource, result, durationMs / 1000) });
+}
+
+function startController(context: Context): Part {
+  const { config, log, metrics, signal } = context;
+  return runController({
+    client: clientFor(context, 'davit-controller'),
+    leaseClient: clientFor(context, 'davit-controller-lease', 5000),
+    settings: config.settings,
+    namespace: config.namespace,
+    identity: config.identity,
+    workers: config.workers,
+    leaseMs: config.leaseMs,
+    backoffMs: config.backoffMs,
+    log: log.child({ part: 'controller' }),
+    metrics,
+    signal,
+  });
+}
+
+async function startApi(context: Context): Promise<Part> {
+  const { config, metrics, signal } = context;
+  const log = context.log.child({ part: 'api' });
+  const client = clientFor(context, 'davit-api');
+  const watch = <T extends KubeObject>(resource: Resource, transform?: (object: T) => T): Reflector<T> => watchFor(context, client, resource, transform);
+  const records = watch<AppDeployment>(APP_DEPLOYMENTS, slimManagedFields);
+  const revisions = watch<AppRevision>(APP_REVISIONS);
+  const tenants = makeReflector<KubeObject>({ client, resource: NAMESPACES, metadataOnly: true, log, metrics });
+  const caches = [records, revisions, tenants] as unknown as Reflector<KubeObject>[];
+  const watching = caches.map((cache) => cache.run(signal));
+  const app = await buildApp({
+    kube: client,
+    caches: { records, revisions, tenants },
+    remember: (object) => caches.find((cache) => cache.resource.kind === object.kind)?.overlay(object),
+    settings: config.settings,
+    log,
+    now: () => new Date(),
+    randomSuffix: () => randomBytes(5).toString('hex'),
+  });
+  const { tls, host, port } = config.http;
+  const server = await serve(app, {
+    host,
+    port,
+    insecure: config.settings.http.insecure,
+    ...(tls && { tls: { cert: await readFile(tls.certFile), key: await readFile(tls.keyFile) } }),
+  });
+  log.info({ url: server.url }, 'Serving the HTTP API');
+  const stopped = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+  const done = stopped.then(() => server.close()).then(() => Promise.all(watching)).then(() => undefined);
+  const ready = Object.fromEntries(caches.map((cache) => [`api-${cache.resource.plural}`, () => (cache.hasSynced() ? undefined : 'not listed yet')]));
+  return { ready, done };
+}
+
+function watchFor<T extends KubeObject>({ config, log, metrics }: Context, client: KubeClient, resource: Resource, transform?: (object: T) => T): Reflector<T> {
+  const { namespaces } = config.settings;
+  const one = (namespace?: string): Reflector<T> =>
+    makeReflector<T>({ client, resource, log, metrics, ...(transform && { transform }), ...(namespace !== undefined && { namespace }) });
+  if (namespaces.length === 0) return one();
+  return combineReflectors<T>(new Map(namespaces.map((namespace) => [namespace, one(namespace)])));
+}
+
+async function run(command: string): Promise<void> {
+  const config = loadConfig();
+  const log = makeLogger(config.logLevel);
+  const stopping = new AbortController();
+  const context: Context = { config, access: await accessFor(config), log, metrics: makeMetrics(), signal: stopping.signal };
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stopping.abort());
+
+  const parts: Part[] = [];
+  if (command !== 'api') parts.push(startController(context));
+  if (command !== 'controller') parts.push(await startApi(context));
+  const health = await startHealthServer({
+    host: config.health.host,
+    port: config.health.port,
+    ready: Object.assign({}, ...parts.map((part) => part.ready)) as Checks,
+    metrics: () => context.metrics.registry.metrics(),
+  });
+  log.info({ command, identity: config.identity, health: health.port }, 'Started');
+  await Promise.all(parts.map((part) => part.done));
+  await health.close();
+  log.info('Stopped');
+}
+
+const { positionals } = parseArgs({ allowPositionals: true, options: {}, strict: false });
+const command = positionals[0] ?? '';
+if (['controller', 'api', 'all'].includes(command)) {
+  try {
+    await run(command);
+    process.exit(0);
+  } catch (error) {
+    process.stderr.write(`davit ${command}: ${error instanceof Error ? error.message : String(error)}\n`);
+    process.exit(1);
+  }
+} else {
+  process.stderr.write(USAGE);
+  process.exit(command === '' || command === 'help' ? 0 : 2);
+}

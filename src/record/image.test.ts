@@ -1,0 +1,27 @@
+import { expect, it } from 'vitest';
+import { majorVersion, parseImage } from './image.ts';
+
+const digest = `sha256:${'a'.repeat(64)}`;
+
+it.each([
+  { reference: 'nginx', want: { repository: 'nginx' } },
+  { reference: 'nginx:1.27', want: { repository: 'nginx', tag: '1.27' } },
+  { reference: 'localhost:5000/team/app', want: { repository: 'localhost:5000/team/app' } },
+  { reference: 'localhost:5000/team/app:v3', want: { repository: 'localhost:5000/team/app', tag: 'v3' } },
+  { reference: `app@${digest}`, want: { repository: 'app', digest } },
+  { reference: `r.io:443/app:v3@${digest}`, want: { repository: 'r.io:443/app', tag: 'v3', digest } },
+])('reads $reference', ({ reference, want }) => {
+  expect(parseImage(reference)).toEqual(want);
+});
+
+it.each([
+  { reference: 'docker.io/library/postgres:17', want: 17 },
+  { reference: 'postgres:17.2-alpine', want: 17 },
+  { reference: 'postgres:v16', want: 16 },
+  { reference: 'postgres:18beta1', want: undefined },
+  { reference: 'postgres:latest', want: undefined },
+  { reference: 'localhost:5000/postgres', want: undefined },
+  { reference: `postgres@${digest}`, want: undefined },
+])('finds the major version of $reference', ({ reference, want }) => {
+  expect(majorVersion(reference)).toBe(want);
+});

@@ -1,0 +1,28 @@
+// Reading an image reference: [registry[:port]/]path[:tag][@digest]. Source: the grammar of
+// github.com/distribution/reference.
+
+export interface Image {
+  /** Everything before the tag and the digest. */
+  readonly repository: string;
+  readonly tag?: string;
+  /** With its algorithm, such as sha256:... */
+  readonly digest?: string;
+}
+
+/** The parts of an image reference. A colon before the last slash belongs to the registry's port, not to a tag. */
+export function parseImage(reference: string): Image {
+  const at = reference.indexOf('@');
+  const named = at < 0 ? reference : reference.slice(0, at);
+  const colon = named.indexOf(':', named.lastIndexOf('/') + 1);
+  return {
+    repository: colon < 0 ? named : named.slice(0, colon),
+    ...(colon >= 0 && { tag: named.slice(colon + 1) }),
+    ...(at >= 0 && { digest: reference.slice(at + 1) }),
+  };
+}
+
+/** Major version by an image's tag (`postgres:17.2-alpine` → 17); undefined where the tag doesn't begin with one. */
+export function majorVersion(reference: string): number | undefined {
+  const major = /^v?(\d{1,4})(?![0-9A-Za-z])/.exec(parseImage(reference).tag ?? '')?.[1];
+  return major === undefined ? undefined : Number(major);
+}

@@ -1,0 +1,49 @@
+// Every name that Davit makes from a record's name. Children are `<name>--<part>`: a record's name has no `--`, so no
+// two records can make the same child (design.md 2).
+
+export interface Names {
+  /** Deployment of the main service. */
+  readonly server: string;
+  /** Service of the main service. */
+  readonly service: string;
+  readonly queue: string;
+  readonly orchestrator: string;
+  readonly executor: string;
+  readonly redis: string;
+  readonly redisService: string;
+  readonly redisSecret: string;
+  readonly postgres: string;
+  readonly postgresService: string;
+  readonly postgresSecret: string;
+  readonly postgresClaim: string;
+  readonly networkPolicies: { readonly postgres: string; readonly redis: string };
+  readonly tracingProject: string;
+  /** Name of the AppRevision of this id (a uuid). */
+  revision(id: string): string;
+  /** Name of a Secret of values; `suffix` is 1 to 16 random characters of a-z and 0-9. */
+  variables(suffix: string): string;
+}
+
+/** The names of everything made for the record `recordName` (1 to 40 characters, no `--`). Each is a DNS label. */
+export function names(recordName: string): Names {
+  const redis = `${recordName}--redis`;
+  const postgres = `${recordName}--postgres`;
+  return {
+    server: recordName,
+    service: recordName,
+    queue: `${recordName}--queue`,
+    orchestrator: `${recordName}--orchestrator`,
+    executor: `${recordName}--executor`,
+    redis,
+    redisService: redis,
+    redisSecret: redis,
+    postgres,
+    postgresService: postgres,
+    postgresSecret: postgres,
+    postgresClaim: postgres,
+    networkPolicies: { postgres, redis },
+    tracingProject: recordName,
+    revision: (id) => `${recordName}--${id.slice(0, 8).toLowerCase()}`,
+    variables: (suffix) => `${recordName}--vars-${suffix}`,
+  };
+}

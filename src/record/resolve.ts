@@ -1,0 +1,145 @@
+// From what a record asks for to every value in force: defaults, presets and platform images (design.md 5). A revision
+// keeps the result, so that a changed default restarts nothing.
+
+import type { AppDeploymentSpec, DeploymentType, SecretReference } from '../api/app-deployment.ts';
+import type { Resolved, Scaled, Sized } from '../api/app-revision.ts';
+import { EXTERNAL_POSTGRES_VARIABLE, EXTERNAL_REDIS_VARIABLE } from '../api/meta.ts';
+import type { ResourceSpec } from '../api/resource-spec.ts';
+import type { Settings } from '../api/settings.ts';
+
+/**
+ * Version of what pods get from Davit: init containers, variables, probes, security. A change of a pod template that
+ * would restart the pods of revisions already made needs a new version, and the makers must still make the old one.
+ */
+export const POD_CONTRACT = 1;
+
+const PLAIN = { cpu: 1, memoryMb: 2048, minScale: 1, maxScale: 1 } as const;
+const PRESETS: Readonly<Record<DeploymentType, { cpu: number; memoryMb: number; minScale: number; maxScale: number }>> = {
+  dev_free: { cpu: 1, memoryMb: 1024, minScale: 1, maxScale: 1 },
+  dev: { cpu: 1, memoryMb: 1024, minScale: 1, maxScale: 1 },
+  prod: { cpu: 2, memoryMb: 2048, minScale: 1, maxScale: 10 },
+};
+const REDIS = { cpu: 1, memoryMb: 2048 } as const;
+const POSTGRES = { cpu: 1, memoryMb: 2048, storageGi: 10, maxConnections: 100 } as const;
+
+/**
+ * Every value in force for `spec` under `settings`. CPU in cores, memory in MiB, storage in GiB, as in the record.
+ * An explicit value bends the defaults around it: no request ends above its limit, no minimum above its maximum, as
+ * long as the explicit pairs themselves are the right way up (the CRD sees to that).
+ */
+export function resolve(spec: Readonly<AppDeploymentSpec>, settings: Settings): Resolved {
+  const given = spec.sourceConfig.resourceSpec ?? {};
+  const type = spec.sourceConfig.deploymentType;
+  const preset = type === undefined ? PLAIN : PRESETS[type];
+  const image = spec.sourceRevisionConfig.imageUri;
+  const server = { ...sized(of(given, ''), preset), ...scaled(of(given, ''), preset) };
+  const ownPostgres = externalReference(spec, EXTERNAL_POSTGRES_VARIABLE) === undefined;
+  const ownRedis = externalReference(spec, EXTERNAL_REDIS_VARIABLE) === undefined;
+  const database = of(given, 'db');
+
+  return {
+    contract: POD_CONTRACT,
+    ...(image !== undefined && { image }),
+    port: settings.pods.port,
+    healthPath: settings.pods.healthPath,
+    progressDeadlineSeconds: settings.pods.progressDeadlineSeconds,
+    server,
+    ...(anySet(given, 'queue') && given.queueMaxScale !== 0 && { queue: queueOf(given, server) }),
+    ...(anySet(given, 'orchestrator') && {
+      orchestrator: { ...sized(of(given, 'orchestrator'), preset), ...scaled(of(given, 'orchestrator'), preset) },
+    }),
+    ...(anySet(given, 'executor') && { executor: sized(of(given, 'executor'), preset) }),
+    ...(ownPostgres && {
+      postgres: {
+        ...sized(database, POSTGRES),
+        image: settings.images.postgres,
+        storageGi: database.storageGi ?? POSTGRES.storageGi,
+        maxConnections: database.maxConnections ?? POSTGRES.maxConnections,
+      },
+    }),
+    ...(ownRedis && { redis: { ...sized(of(given, 'redis'), REDIS, 1), image: settings.images.redis } }),
+    waitImages: { postgres: settings.images.postgres, redis: settings.images.redis },
+  };
+}
+
+/** The numbers of resourceSpec in force, by their names in the record (camelCase); only of parts that there are. */
+export function inForce(resolved: Readonly<Resolved>): Record<string, number> {
+  const { server, queue, orchestrator, executor, redis, postgres } = resolved;
+  return {
+    ...numbers('', server),
+    ...(queue && numbers('queue', queue)),
+    ...(orchestrator && numbers('orchestrator', orchestrator)),
+    ...(executor && numbers('executor', executor)),
+    ...(redis && numbers('redis', redis)),
+    ...(postgres && numbers('db', postgres)),
+  };
+}
+
+/** Where the record keeps the variable `name`, among `secrets` first, then `secretReferences`. */
+export function externalReference(
+  where: { readonly secrets: readonly SecretReference[]; readonly secretReferences?: readonly SecretReference[] | undefined },
+  name: string,
+): SecretReference | undefined {
+  return [...where.secrets, ...(where.secretReferences ?? [])].find((reference) => reference.name === name);
+}
+
+type Given = { readonly [Field in keyof Scaled | 'storageGi' | 'maxConnections']?: number | undefined };
+type Prefix = '' | 'queue' | 'orchestrator' | 'executor' | 'redis' | 'db';
+
+const NUMBER_FIELDS = ['minScale', 'maxScale', 'cpu', 'cpuLimit', 'memoryMb', 'memoryLimitMb', 'storageGi', 'maxConnections'] as const;
+
+/** `cpu` of the queue is `queueCpu`; of the main service it is `cpu`. */
+function fieldName(prefix: Prefix, field: string): string {
+  return prefix === '' ? field : `${prefix}${field.charAt(0).toUpperCase()}${field.slice(1)}`;
+}
+
+/** The fields of one part, without its prefix. */
+function of(spec: Readonly<ResourceSpec>, prefix: Prefix): Given {
+  const values: Readonly<Record<string, unknown>> = spec;
+  const entries = NUMBER_FIELDS.map((field) => [field, values[fieldName(prefix, field)]] as const);
+  return Object.fromEntries(entries.filter((entry): entry is [(typeof NUMBER_FIELDS)[number], number] => typeof entry[1] === 'number'));
+}
+
+function anySet(spec: Readonly<ResourceSpec>, prefix: Exclude<Prefix, ''>): boolean {
+  return Object.values(of(spec, prefix)).length > 0;
+}
+
+/** `memoryLimitFactor`: how often the memory request goes into a memory limit that is not given. */
+function sized(given: Given, defaults: { readonly cpu: number; readonly memoryMb: number }, memoryLimitFactor = 2): Sized {
+  const cpu = given.cpu ?? atMost(defaults.cpu, given.cpuLimit);
+  const memoryMb = given.memoryMb ?? atMost(defaults.memoryMb, given.memoryLimitMb);
+  return {
+    cpu,
+    cpuLimit: given.cpuLimit ?? cpu * 2,
+    memoryMb,
+    memoryLimitMb: given.memoryLimitMb ?? memoryMb * memoryLimitFactor,
+  };
+}
+
+function scaled(given: Given, defaults: { readonly minScale: number; readonly maxScale: number }): Pick<Scaled, 'minScale' | 'maxScale'> {
+  return {
+    minScale: given.minScale ?? atMost(defaults.minScale, given.maxScale),
+    maxScale: given.maxScale ?? Math.max(defaults.maxScale, given.minScale ?? 0),
+  };
+}
+
+function atMost(value: number, limit: number | undefined): number {
+  return limit === undefined ? value : Math.min(value, limit);
+}
+
+/** Queue fields default to the main ones; with a request of its own and no limit, the limit is twice that request. */
+function queueOf(spec: Readonly<ResourceSpec>, server: Readonly<Scaled>): Scaled {
+  const given = of(spec, 'queue');
+  const own = sized(given, server);
+  return {
+    ...own,
+    cpuLimit: given.cpu === undefined && given.cpuLimit === undefined ? server.cpuLimit : own.cpuLimit,
+    memoryLimitMb: given.memoryMb === undefined && given.memoryLimitMb === undefined ? server.memoryLimitMb : own.memoryLimitMb,
+    ...scaled(given, server),
+  };
+}
+
+function numbers(prefix: Prefix, part: Given): Record<string, number> {
+  const entries = NUMBER_FIELDS.map((field) => [fieldName(prefix, field), part[field]] as const);
+  return Object.fromEntries(entries.filter((entry): entry is [string, number] => entry[1] !== undefined));
+}

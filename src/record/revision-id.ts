@@ -1,0 +1,24 @@
+// The id of a revision, which facade and controller compute alike, so that the facade can name a revision before the
+// controller has made it (design.md 2).
+
+import { createHash } from 'node:crypto';
+
+/** UUID version 5 (RFC 9562, 5.5) of `name` in the namespace `recordUid`, in lower case. Throws if that is no uuid. */
+export function revisionId(recordUid: string, name: `s${number}` | `g${number}`): string {
+  const namespace = Buffer.from(recordUid.replaceAll('-', ''), 'hex');
+  if (namespace.length !== 16) throw new TypeError(`A record's uid must be a uuid, not '${recordUid}'`);
+  const bytes = createHash('sha1').update(namespace).update(name, 'utf8').digest().subarray(0, 16);
+  bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x50, 6);
+  bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8);
+  return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+}
+
+/** Id of the revision that a raised `spec.revisionSerial` asks for. */
+export function serialRevisionId(recordUid: string, serial: number): string {
+  return revisionId(recordUid, `s${serial}`);
+}
+
+/** Id of the revision that an edit without a new serial (kubectl, GitOps) asks for. */
+export function generationRevisionId(recordUid: string, generation: number): string {
+  return revisionId(recordUid, `g${generation}`);
+}

@@ -1,0 +1,55 @@
+// A record as the HTTP API shows it: status, ids of revisions, times. The facade shows what the controller reported,
+// and says what can be said before its first report.
+
+import type { AppDeployment, State } from '../api/app-deployment.ts';
+import type { AppRevision } from '../api/app-revision.ts';
+import type { KubeObject } from '../kube/client.ts';
+import { parseImage } from './image.ts';
+import { lacksImage, revisionsOf, wantedRevisionId } from './wanted-revision.ts';
+
+/** The status word (design.md 3): the controller's, or that of the same table with nothing observed yet. */
+export function shownState(record: AppDeployment): State {
+  if (record.metadata.deletionTimestamp !== undefined) return 'AWAITING_DELETE';
+  if (record.status?.state !== undefined) return record.status.state;
+  if (record.spec.sourceConfig.resourceSpec?.maxScale === 0 || lacksImage(record.spec)) return 'UNUSED';
+  if (record.spec.sourceConfig.listenerId !== undefined) return 'UNKNOWN';
+  return 'AWAITING_DATABASE';
+}
+
+/**
+ * `latest`: the newest revision, or the one that the record asks for before the controller has made it; null while an
+ * image or source is still to be pushed. `active`: the newest that reached DEPLOYED; null before. `revisions` in any
+ * order; those of other records are passed over.
+ */
+export function shownRevisionIds(
+  record: AppDeployment,
+  revisions: readonly AppRevision[],
+): { readonly latest: string | null; readonly active: string | null } {
+  const deployed = revisionsOf(record, revisions).find((revision) => revision.status?.state === 'DEPLOYED');
+  return {
+    latest: wantedRevisionId(record, revisions)?.id ?? null,
+    active: deployed?.spec.id ?? record.status?.activeRevisionId ?? null,
+  };
+}
+
+/** RFC 3339. Throws for an object that no API server has seen. */
+export function createdAt(object: KubeObject): string {
+  const { creationTimestamp, name } = object.metadata;
+  if (creationTimestamp === undefined) throw new TypeError(`${object.kind} ${name} has no creationTimestamp`);
+  return creationTimestamp;
+}
+
+/**
+ * RFC 3339: the later of the newest write outside the status subresource and of the last change of the status word,
+ * never a heartbeat (design.md 2). Throws as createdAt does.
+ */
+export function updatedAt(record: AppDeployment): string {
+  const writes = (record.metadata.managedFields ?? []).filter((entry) => entry.subresource !== 'status').map((entry) => entry.time);
+  const times = [...writes, record.status?.stateChangedAt].filter((time) => time !== undefined);
+  return times.reduce((latest, time) => (Date.parse(time) > Date.parse(latest) ? time : latest), createdAt(record));
+}
+
+/** The image's tag; null for a bare digest, no tag or no image. */
+export function imageVersion(imageUri: string | null | undefined): string | null {
+  return imageUri ? (parseImage(imageUri).tag ?? null) : null;
+}

@@ -1,0 +1,163 @@
+// Which revision a record wants: the newest that there is, or a new snapshot (design.md 4). The controller alone makes
+// AppRevisions; the facade asks here only for the id that the next one will have.
+
+import type { AppDeployment, AppDeploymentSpec } from '../api/app-deployment.ts';
+import type { AppRevision, AppRevisionSpec, Requested, Resolved } from '../api/app-revision.ts';
+import type { Settings } from '../api/settings.ts';
+import { majorVersion } from './image.ts';
+import { resolve } from './resolve.ts';
+import { generationRevisionId, serialRevisionId } from './revision-id.ts';
+
+export type WantedRevision =
+  | { readonly create: AppRevisionSpec }
+  | { readonly current: AppRevision }
+  | { readonly none: 'WaitingForImage' };
+
+/**
+ * What of `spec` needs a new revision when changed, in one canonical form: absent is absent, an empty resourceSpec is
+ * none, and lists whose order means nothing are sorted by name (mounts and containers keep theirs).
+ */
+export function requestedOf(spec: Readonly<AppDeploymentSpec>): Requested {
+  const { resourceSpec, installCommand, buildCommand, deploymentType } = spec.sourceConfig;
+  const { volumes, imagePullSecrets, ...rest } = resourceSpec ?? {};
+  const pods = withoutAbsent({
+    ...rest,
+    ...(volumes !== undefined && volumes.length > 0 && { volumes: byName(volumes) }),
+    ...(imagePullSecrets !== undefined && imagePullSecrets.length > 0 && { imagePullSecrets: byName(imagePullSecrets) }),
+  });
+  return withoutAbsent({
+    sourceRevisionConfig: spec.sourceRevisionConfig,
+    ...(Object.keys(pods).length > 0 && { resourceSpec: pods }),
+    secrets: byName(spec.secrets),
+    secretReferences: byName(spec.secretReferences ?? []),
+    ...(installCommand !== undefined && { installCommand }),
+    ...(buildCommand !== undefined && { buildCommand }),
+    ...(deploymentType !== undefined && { deploymentType }),
+  });
+}
+
+/** Equal whatever the order of the keys. Both sides must be canonical (requestedOf, or a snapshot's). */
+export function sameRequested(a: Readonly<Requested>, b: Readonly<Requested>): boolean {
+  return canonicalText(a) === canonicalText(b);
+}
+
+/** Comparator: newest first, by the record's generation in the snapshot; creationTimestamps of one second tie. */
+export function newestFirst(a: AppRevision, b: AppRevision): number {
+  return b.spec.deploymentGeneration - a.spec.deploymentGeneration || (b.spec.revisionSerial ?? -1) - (a.spec.revisionSerial ?? -1);
+}
+
+/** The revisions of this very record (by uid: an earlier record of the same name had its own), newest first. */
+export function revisionsOf(record: AppDeployment, revisions: readonly AppRevision[]): AppRevision[] {
+  return revisions.filter((revision) => revision.spec.deploymentUid === record.metadata.uid).toSorted(newestFirst);
+}
+
+/** An image or a source is still to be pushed, so there is nothing to make a revision of. */
+export function lacksImage(spec: Readonly<AppDeploymentSpec>): boolean {
+  const { imageUri, sourceTarballPath } = spec.sourceRevisionConfig;
+  switch (spec.source) {
+    case 'external_docker':
+    case 'internal_docker':
+      return imageUri === undefined;
+    case 'internal_source':
+      return sourceTarballPath === undefined;
+    case 'internal_template':
+      return imageUri === undefined && spec.sourceConfig.repoUrl === undefined;
+    case 'codehost':
+      return false;
+  }
+}
+
+/**
+ * Id of the revision that the record wants, and whether it is already `made`; undefined while an image or source is
+ * still to be pushed and there is no revision. `revisions` in any order. A record that lost its image keeps what it has.
+ */
+export function wantedRevisionId(
+  record: AppDeployment,
+  revisions: readonly AppRevision[],
+): { readonly id: string; readonly made: boolean } | undefined {
+  const own = revisionsOf(record, revisions);
+  const newest = own[0];
+  const { revisionSerial: serial } = record.spec;
+  if (lacksImage(record.spec)) return newest && { id: newest.spec.id, made: true };
+  if (serial !== undefined && !own.some((revision) => revision.spec.revisionSerial === serial)) {
+    return { id: serialRevisionId(uidOf(record), serial), made: false };
+  }
+  if (newest !== undefined && sameRequested(requestedOf(record.spec), newest.spec.requested)) {
+    return { id: newest.spec.id, made: true };
+  }
+  return { id: generationRevisionId(uidOf(record), record.metadata.generation ?? 0), made: false };
+}
+
+/**
+ * The revision that the record wants: the newest one, or the spec of one to create, or none while an image or source
+ * is still to be pushed. `revisions` in any order; those of other records are passed over. Throws when the record has
+ * no uid (it was never read from an API server).
+ */
+export function wantedRevision(record: AppDeployment, revisions: readonly AppRevision[], settings: Settings): WantedRevision {
+  const wanted = wantedRevisionId(record, revisions);
+  if (wanted === undefined) return { none: 'WaitingForImage' };
+  const own = revisionsOf(record, revisions);
+  const newest = own[0];
+  if (wanted.made && newest !== undefined) return { current: newest };
+
+  const requested = requestedOf(record.spec);
+  const { revisionSerial } = record.spec;
+  return {
+    create: {
+      id: wanted.id,
+      deploymentName: record.metadata.name,
+      deploymentUid: uidOf(record),
+      deploymentGeneration: record.metadata.generation ?? 0,
+      ...(revisionSerial !== undefined && { revisionSerial }),
+      source: record.spec.source,
+      requested,
+      resolved: keepDatabase(rolledBack(record, requested, own) ?? resolve(record.spec, settings), own),
+    },
+  };
+}
+
+/** The old resolved values, if a new serial names an old revision and its requested values are the record's again. */
+function rolledBack(record: AppDeployment, requested: Requested, own: readonly AppRevision[]): Resolved | undefined {
+  const { rollbackTo, revisionSerial } = record.spec;
+  if (rollbackTo === undefined || revisionSerial === undefined) return undefined;
+  if (own.some((revision) => revision.spec.revisionSerial === revisionSerial)) return undefined;
+  const old = own.find((revision) => revision.spec.id.toLowerCase() === rollbackTo.toLowerCase());
+  return old !== undefined && sameRequested(old.spec.requested, requested) ? old.spec.resolved : undefined;
+}
+
+/**
+ * PostgreSQL's major version is the record's for ever: an image of another major version, or one whose version cannot
+ * be told, could not read the data. Within a major version the setting's image is taken.
+ */
+function keepDatabase(resolved: Resolved, own: readonly AppRevision[]): Resolved {
+  const recorded = own.find((revision) => revision.spec.resolved.postgres !== undefined)?.spec.resolved.postgres?.image;
+  if (resolved.postgres === undefined || recorded === undefined) return resolved;
+  const major = majorVersion(recorded);
+  if (major !== undefined && major === majorVersion(resolved.postgres.image)) return resolved;
+  return { ...resolved, postgres: { ...resolved.postgres, image: recorded } };
+}
+
+function uidOf(record: AppDeployment): string {
+  if (record.metadata.uid === undefined) throw new TypeError(`AppDeployment ${record.metadata.name} has no uid`);
+  return record.metadata.uid;
+}
+
+function byName<T extends { readonly name: string }>(list: readonly T[]): T[] {
+  return list.toSorted((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
+}
+
+/** A deep copy without undefined and null fields: the API server keeps neither. Empty objects mean something, they stay. */
+function withoutAbsent<T>(value: T): T;
+function withoutAbsent(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map((item: unknown) => withoutAbsent(item));
+  if (typeof value !== 'object' || value === null) return value;
+  const entries = Object.entries(value).filter(([, field]) => field !== undefined && field !== null);
+  return Object.fromEntries(entries.map(([key, field]) => [key, withoutAbsent(field)]));
+}
+
+function canonicalText(value: unknown): string {
+  return JSON.stringify(value, (_key, field: unknown) => {
+    if (typeof field !== 'object' || field === null || Array.isArray(field)) return field;
+    return Object.fromEntries(Object.entries(field).toSorted(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)));
+  });
+}

@@ -1,0 +1,17 @@
+// The AppRevision object around a snapshot.
+
+import type { AppDeployment } from '../api/app-deployment.ts';
+import type { AppRevision, AppRevisionSpec } from '../api/app-revision.ts';
+import { API_VERSION } from '../api/meta.ts';
+import { names } from '../record/names.ts';
+import { ownedMeta } from './owner.ts';
+
+/** Without status: a new revision has no history. */
+export function makeRevision(record: AppDeployment, spec: AppRevisionSpec): AppRevision {
+  return {
+    apiVersion: API_VERSION,
+    kind: 'AppRevision',
+    metadata: ownedMeta(record, names(record.metadata.name).revision(spec.id)),
+    spec,
+  };
+}

@@ -1,0 +1,42 @@
+// Parts that containers of several workloads share: sizes and security.
+
+import type { IContainer } from 'kubernetes-models/v1/Container';
+import type { IPodSecurityContext } from 'kubernetes-models/v1/PodSecurityContext';
+import type { Sized } from '../api/app-revision.ts';
+import { cpuQuantity, memoryQuantity } from './quantity.ts';
+
+type Resources = NonNullable<IContainer['resources']>;
+type SecurityContext = NonNullable<IContainer['securityContext']>;
+
+export function resourcesFor({ cpu, cpuLimit, memoryMb, memoryLimitMb }: Readonly<Sized>): Resources {
+  return {
+    requests: { cpu: cpuQuantity(cpu), memory: memoryQuantity(memoryMb) },
+    limits: { cpu: cpuQuantity(cpuLimit), memory: memoryQuantity(memoryLimitMb) },
+  };
+}
+
+/** uid and gid of `postgres` and `redis` in the official Debian images. */
+const PLATFORM_ID = 999;
+
+/** Of the record's own container: no privileges, but the image chooses its user and may write to its own files. */
+export const APP_SECURITY: SecurityContext = { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } };
+
+/** Of a container of ours: the "restricted" Pod Security Standard, and a read-only root. */
+export const RESTRICTED: SecurityContext = {
+  allowPrivilegeEscalation: false,
+  capabilities: { drop: ['ALL'] },
+  readOnlyRootFilesystem: true,
+  runAsNonRoot: true,
+  runAsUser: PLATFORM_ID,
+  runAsGroup: PLATFORM_ID,
+};
+
+/** Of the pods of PostgreSQL and Redis. Files are handed to the group only where they aren't its own already: fast. */
+export const RESTRICTED_POD: IPodSecurityContext = {
+  runAsNonRoot: true,
+  runAsUser: PLATFORM_ID,
+  runAsGroup: PLATFORM_ID,
+  fsGroup: PLATFORM_ID,
+  fsGroupChangePolicy: 'OnRootMismatch',
+  seccompProfile: { type: 'RuntimeDefault' },
+};

@@ -1,0 +1,85 @@
+// A record's own PostgreSQL: one pod that keeps the contract of the official image.
+
+import type { IStatefulSet } from 'kubernetes-models/apps/v1/StatefulSet';
+import type { Resolved } from '../../api/app-revision.ts';
+import type { KubeObject } from '../../kube/client.ts';
+import { names } from '../../record/names.ts';
+import { RESTRICTED, RESTRICTED_POD, resourcesFor } from '../containers.ts';
+import { fromSecret } from '../env.ts';
+import type { Inputs } from '../inputs.ts';
+import { commonLabels, selectorLabels } from '../labels.ts';
+import { ownedMeta } from '../owner.ts';
+import { POSTGRES_PORT } from './service.ts';
+
+/** Over TCP: the server that runs while the folder is made listens on its socket alone and must not pass for ready. */
+const IS_READY = `pg_isready -q -h 127.0.0.1 -p ${POSTGRES_PORT} -U postgres`;
+const ACCEPTS = ['sh', '-c', IS_READY];
+/** 1 = it answers and refuses, as during recovery: alive. To kill it then would make the recovery begin again. */
+const ANSWERS = ['sh', '-c', `${IS_READY} || [ $? -eq 1 ]`];
+
+/** Nothing here depends on the revision but `postgres`: a new revision of the same sizes leaves the pod alone. */
+export function makePostgresStatefulSet(
+  { record, settings }: Inputs,
+  postgres: NonNullable<Resolved['postgres']>,
+): IStatefulSet & KubeObject {
+  const { postgres: setName, postgresService, postgresSecret, postgresClaim } = names(record.metadata.name);
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'StatefulSet',
+    metadata: ownedMeta(record, setName, 'postgres'),
+    spec: {
+      replicas: 1,
+      serviceName: postgresService,
+      revisionHistoryLimit: 2,
+      updateStrategy: { type: 'RollingUpdate' },
+      selector: { matchLabels: selectorLabels(record.metadata.name, 'postgres') },
+      template: {
+        metadata: { labels: commonLabels(record, 'postgres') },
+        spec: {
+          automountServiceAccountToken: false,
+          enableServiceLinks: false,
+          // A fast shutdown still writes a checkpoint; killed before its end, the next start has to recover.
+          terminationGracePeriodSeconds: 120,
+          securityContext: RESTRICTED_POD,
+          containers: [
+            {
+              name: 'postgres',
+              image: postgres.image,
+              imagePullPolicy: settings.images.pullPolicy,
+              args: ['-c', `max_connections=${postgres.maxConnections}`],
+              env: [
+                { name: 'POSTGRES_USER', value: 'postgres' },
+                fromSecret('POSTGRES_PASSWORD', { secretName: postgresSecret, secretKey: 'password' }),
+                { name: 'POSTGRES_DB', value: 'postgres' },
+                { name: 'POSTGRES_INITDB_ARGS', value: '--data-checksums' },
+                // A subfolder: a volume's root may hold lost+found, and belongs to root. Explicit: images from
+                // PostgreSQL 18 on have another default.
+                { name: 'PGDATA', value: '/var/lib/postgresql/data/pgdata' },
+              ],
+              ports: [{ name: 'postgres', containerPort: POSTGRES_PORT, protocol: 'TCP' }],
+              startupProbe: { exec: { command: ANSWERS }, periodSeconds: 1, timeoutSeconds: 5, failureThreshold: 1800 },
+              readinessProbe: { exec: { command: ACCEPTS }, periodSeconds: 5, timeoutSeconds: 5, failureThreshold: 3 },
+              livenessProbe: { exec: { command: ANSWERS }, periodSeconds: 30, timeoutSeconds: 10, failureThreshold: 10 },
+              resources: resourcesFor(postgres),
+              securityContext: RESTRICTED,
+              terminationMessagePolicy: 'FallbackToLogsOnError',
+              volumeMounts: [
+                { name: 'data', mountPath: '/var/lib/postgresql/data' },
+                { name: 'run', mountPath: '/var/run/postgresql' },
+                { name: 'tmp', mountPath: '/tmp' },
+                { name: 'shm', mountPath: '/dev/shm' },
+              ],
+            },
+          ],
+          volumes: [
+            { name: 'data', persistentVolumeClaim: { claimName: postgresClaim } },
+            { name: 'run', emptyDir: {} },
+            { name: 'tmp', emptyDir: {} },
+            // Parallel queries share memory here; the runtime's own 64 MB are soon too few.
+            { name: 'shm', emptyDir: { medium: 'Memory', sizeLimit: '256Mi' } },
+          ],
+        },
+      },
+    },
+  };
+}

@@ -1,0 +1,25 @@
+// Labels of children. Selectors are immutable in the API: what selectorLabels returns can never change.
+
+import type { AppDeployment } from '../api/app-deployment.ts';
+import { COMPONENT_LABEL, type Component, DEPLOYMENT_LABEL, DEPLOYMENT_UID_LABEL } from '../api/meta.ts';
+import { uidOf } from './owner.ts';
+
+/** Of every child; `component` where it belongs to one part. Source of app.kubernetes.io/*: "Recommended Labels". */
+export function commonLabels(record: AppDeployment, component?: Component): Record<string, string> {
+  const { name } = record.metadata;
+  return {
+    'app.kubernetes.io/name': name,
+    'app.kubernetes.io/instance': name,
+    ...(component !== undefined && { 'app.kubernetes.io/component': component }),
+    'app.kubernetes.io/part-of': 'davit',
+    'app.kubernetes.io/managed-by': 'davit',
+    [DEPLOYMENT_LABEL]: name,
+    [DEPLOYMENT_UID_LABEL]: uidOf(record),
+    ...(component !== undefined && { [COMPONENT_LABEL]: component }),
+  };
+}
+
+/** The pods of one part. Keep as it is for ever: with a changed selector every apply of a workload fails. */
+export function selectorLabels(recordName: string, component: Component): Record<string, string> {
+  return { [DEPLOYMENT_LABEL]: recordName, [COMPONENT_LABEL]: component };
+}

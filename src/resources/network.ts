@@ -1,0 +1,49 @@
+// NetworkPolicies: PostgreSQL and Redis are reached from the pods that run this record's image, and from nowhere else.
+
+import type { INetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1/NetworkPolicy';
+import { type Component, COMPONENT_LABEL, DEPLOYMENT_LABEL, ROLES } from '../api/meta.ts';
+import type { KubeObject } from '../kube/client.ts';
+import { names } from '../record/names.ts';
+import { POSTGRES_PORT } from './database/service.ts';
+import type { Inputs } from './inputs.ts';
+import { selectorLabels } from './labels.ts';
+import { ownedMeta } from './owner.ts';
+import { REDIS_PORT } from './redis/service.ts';
+
+export type NetworkPolicy = INetworkPolicy & KubeObject;
+
+/** One policy for each of the two that the revision has. Probes run inside the pods, so they need no way in. */
+export function makeNetworkPolicies(inputs: Inputs): NetworkPolicy[] {
+  const { resolved } = inputs.revision.spec;
+  const { networkPolicies } = names(inputs.record.metadata.name);
+  return [
+    ...(resolved.postgres ? [makePolicy(inputs, networkPolicies.postgres, 'postgres', POSTGRES_PORT)] : []),
+    ...(resolved.redis ? [makePolicy(inputs, networkPolicies.redis, 'redis', REDIS_PORT)] : []),
+  ];
+}
+
+function makePolicy({ record }: Inputs, policyName: string, component: Component, port: number): NetworkPolicy {
+  const { name } = record.metadata;
+  return {
+    apiVersion: 'networking.k8s.io/v1',
+    kind: 'NetworkPolicy',
+    metadata: ownedMeta(record, policyName, component),
+    spec: {
+      podSelector: { matchLabels: selectorLabels(name, component) },
+      policyTypes: ['Ingress'],
+      ingress: [
+        {
+          from: [
+            {
+              podSelector: {
+                matchLabels: { [DEPLOYMENT_LABEL]: name },
+                matchExpressions: [{ key: COMPONENT_LABEL, operator: 'In', values: [...ROLES] }],
+              },
+            },
+          ],
+          ports: [{ port, protocol: 'TCP' }],
+        },
+      ],
+    },
+  };
+}

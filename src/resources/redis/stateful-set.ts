@@ -1,0 +1,74 @@
+// A record's own Redis (or Valkey): one pod, its password read from a file, its data on scratch space.
+
+import type { IStatefulSet } from 'kubernetes-models/apps/v1/StatefulSet';
+import type { Resolved } from '../../api/app-revision.ts';
+import type { KubeObject } from '../../kube/client.ts';
+import { names } from '../../record/names.ts';
+import { RESTRICTED, RESTRICTED_POD, resourcesFor } from '../containers.ts';
+import { fromSecret } from '../env.ts';
+import type { Inputs } from '../inputs.ts';
+import { commonLabels, selectorLabels } from '../labels.ts';
+import { ownedMeta } from '../owner.ts';
+import { REDIS_PORT } from './service.ts';
+
+/** The rest of the limit is for buffers and for the copy that a rewrite of the append-only file makes. */
+const DATA_SHARE_OF_MEMORY = 0.75;
+
+/** PONG, or the probe fails: redis-cli ends with 0 after an error too. Valkey's images have both names of the tool. */
+const ANSWERS = ['sh', '-c', `redis-cli -h 127.0.0.1 -p ${REDIS_PORT} ping | grep -qx PONG`];
+
+/** Nothing here depends on the revision but `redis`: a new revision of the same sizes leaves the pod alone. */
+export function makeRedisStatefulSet({ record, settings }: Inputs, redis: NonNullable<Resolved['redis']>): IStatefulSet & KubeObject {
+  const { redis: setName, redisService, redisSecret } = names(record.metadata.name);
+  const maxMemoryMb = Math.floor(redis.memoryLimitMb * DATA_SHARE_OF_MEMORY);
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'StatefulSet',
+    metadata: ownedMeta(record, setName, 'redis'),
+    spec: {
+      replicas: 1,
+      serviceName: redisService,
+      revisionHistoryLimit: 2,
+      updateStrategy: { type: 'RollingUpdate' },
+      selector: { matchLabels: selectorLabels(record.metadata.name, 'redis') },
+      template: {
+        metadata: { labels: commonLabels(record, 'redis') },
+        spec: {
+          automountServiceAccountToken: false,
+          enableServiceLinks: false,
+          terminationGracePeriodSeconds: 30,
+          securityContext: RESTRICTED_POD,
+          containers: [
+            {
+              name: 'redis',
+              image: redis.image,
+              imagePullPolicy: settings.images.pullPolicy,
+              // A .conf as first argument starts the server in the images of Redis and of Valkey alike. A full Redis
+              // refuses writes (noeviction): jobs must not vanish from a queue.
+              args: ['/etc/davit/redis.conf', '--maxmemory', `${maxMemoryMb}mb`, '--maxmemory-policy', 'noeviction'],
+              env: [fromSecret('REDISCLI_AUTH', { secretName: redisSecret, secretKey: 'password' })],
+              ports: [{ name: 'redis', containerPort: REDIS_PORT, protocol: 'TCP' }],
+              startupProbe: { exec: { command: ANSWERS }, periodSeconds: 1, timeoutSeconds: 5, failureThreshold: 600 },
+              readinessProbe: { exec: { command: ANSWERS }, periodSeconds: 5, timeoutSeconds: 5, failureThreshold: 3 },
+              livenessProbe: { tcpSocket: { port: 'redis' }, periodSeconds: 10, timeoutSeconds: 5, failureThreshold: 6 },
+              resources: resourcesFor(redis),
+              securityContext: RESTRICTED,
+              terminationMessagePolicy: 'FallbackToLogsOnError',
+              volumeMounts: [
+                { name: 'config', mountPath: '/etc/davit', readOnly: true },
+                { name: 'data', mountPath: '/data' },
+              ],
+            },
+          ],
+          volumes: [
+            {
+              name: 'config',
+              secret: { secretName: redisSecret, items: [{ key: 'redis.conf', path: 'redis.conf' }], defaultMode: 0o440 },
+            },
+            { name: 'data', emptyDir: {} },
+          ],
+        },
+      },
+    },
+  };
+}

@@ -1,0 +1,52 @@
+// The Secrets with the passwords of a record's own PostgreSQL and Redis. Made once, then only observed: a password
+// made anew would lock the record out of its data.
+
+import type { AppDeployment } from '../api/app-deployment.ts';
+import type { KubeObject } from '../kube/client.ts';
+import { names } from '../record/names.ts';
+import { POSTGRES_PORT } from './database/service.ts';
+import { keptMeta, namespaceOf } from './owner.ts';
+import { REDIS_PORT } from './redis/service.ts';
+import { redisConf } from './redis/redis-conf.ts';
+
+export interface Secret extends KubeObject {
+  readonly kind: 'Secret';
+  readonly type: string;
+  readonly stringData: Readonly<Record<string, string>>;
+}
+
+/**
+ * Keys `password` and `uri`. The host is `<service>.<namespace>.svc`, which resolves whatever the cluster's domain is.
+ * sslmode=disable: the image serves no TLS, and only pods of this record reach it (network.ts).
+ */
+export function postgresSecret(record: AppDeployment, password: string): Secret {
+  const { postgresSecret: name, postgresService } = names(record.metadata.name);
+  const host = `${postgresService}.${namespaceOf(record)}.svc`;
+  return {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: keptMeta(record, name, 'postgres'),
+    type: 'Opaque',
+    stringData: {
+      password,
+      uri: `postgresql://postgres:${encodeURIComponent(password)}@${host}:${POSTGRES_PORT}/postgres?sslmode=disable`,
+    },
+  };
+}
+
+/** Keys `password`, `uri` and `redis.conf`, the file that the server reads its password from. */
+export function redisSecret(record: AppDeployment, password: string): Secret {
+  const { redisSecret: name, redisService } = names(record.metadata.name);
+  const host = `${redisService}.${namespaceOf(record)}.svc`;
+  return {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: keptMeta(record, name, 'redis'),
+    type: 'Opaque',
+    stringData: {
+      password,
+      uri: `redis://:${encodeURIComponent(password)}@${host}:${REDIS_PORT}/0`,
+      'redis.conf': redisConf(password),
+    },
+  };
+}

@@ -1,0 +1,24 @@
+// The Service of the main service: what addresses and other pods of the cluster talk to.
+
+import type { IService } from 'kubernetes-models/v1/Service';
+import type { KubeObject } from '../kube/client.ts';
+import { names } from '../record/names.ts';
+import type { Inputs } from './inputs.ts';
+import { selectorLabels } from './labels.ts';
+import { ownedMeta } from './owner.ts';
+
+export type Service = IService & KubeObject;
+
+export function makeService({ record }: Inputs): Service {
+  const { name } = record.metadata;
+  return {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: ownedMeta(record, names(name).service, 'server'),
+    spec: {
+      type: 'ClusterIP',
+      selector: selectorLabels(name, 'server'),
+      ports: [{ name: 'http', port: 80, protocol: 'TCP', targetPort: 'http' }],
+    },
+  };
+}

@@ -1,0 +1,17 @@
+// The tracing project that every record gets.
+
+import type { AppDeployment } from '../api/app-deployment.ts';
+import { API_VERSION } from '../api/meta.ts';
+import type { TracingProject } from '../api/tracing-project.ts';
+import { names } from '../record/names.ts';
+import { keptMeta } from './owner.ts';
+
+/** Of the record's name, without ownerReference: it outlives the record unless tracingProjectDeletionPolicy says Delete. */
+export function makeTracingProject(record: AppDeployment): TracingProject {
+  return {
+    apiVersion: API_VERSION,
+    kind: 'TracingProject',
+    metadata: keptMeta(record, names(record.metadata.name).tracingProject),
+    spec: { description: `Traces of the deployment ${record.metadata.name}.` },
+  };
+}

@@ -1,0 +1,215 @@
+// One of several replicas leads: whoever holds the Lease. Built on nothing but the Lease's resourceVersion and our own
+// clock; the times that others write down are never compared with ours.
+
+import type { Logger } from 'pino';
+import { AlreadyExists, Conflict, NotFound } from '../errors.ts';
+import type { KubeClient, KubeObject } from '../kube/client.ts';
+import { LEASES } from '../kube/resources.ts';
+import { type Clock, sleep, systemClock } from './clock.ts';
+import type { RuntimeMetrics } from './metrics.ts';
+
+export interface LeaderElectionOptions {
+  /** A client of its own, with a request timeout well below the renew deadline: a full pool must not cost the lead. */
+  readonly client: KubeClient;
+  readonly namespace: string;
+  readonly name: string;
+  /** Unlike that of every other replica, and of this one's earlier life: the pod's name and a random part. */
+  readonly identity: string;
+  readonly log: Logger;
+  readonly metrics?: RuntimeMetrics;
+  readonly clock?: Clock;
+  readonly random?: () => number;
+  /** How long others wait, after they last saw the lease change, before they take it. */
+  readonly leaseDurationMs?: number;
+  /** How long the leader leads on without a renewal that succeeded. Must be below the lease's duration. */
+  readonly renewDeadlineMs?: number;
+  readonly retryPeriodMs?: number;
+  /** Ends the candidacy and releases the lease. Abort it when the controllers are drained: nothing is renewed after. */
+  readonly signal: AbortSignal;
+  /** Called once, when the lease is ours. `leading` aborts the moment it can no longer be relied on. */
+  readonly onStarted: (leading: AbortSignal) => void;
+  /** Called once after `onStarted`, when the lead is over; awaited before the lease is released. */
+  readonly onStopped: () => void | Promise<void>;
+}
+
+/** How a candidacy ended: released on request, lost to time or to another, or on request before it ever led. */
+export type ElectionOutcome = 'released' | 'lost' | 'never led';
+
+interface LeaseSpec {
+  readonly holderIdentity?: string;
+  readonly leaseDurationSeconds?: number;
+  readonly acquireTime?: string;
+  readonly renewTime?: string;
+  readonly leaseTransitions?: number;
+}
+
+interface Lease extends KubeObject {
+  readonly spec?: LeaseSpec;
+}
+
+/**
+ * Stands as a candidate until it has led and stopped leading, or `signal` aborts. Never rejects.
+ *
+ * - Another's lease is taken only after it hasn't changed for its whole duration, as measured here.
+ * - The lead ends `renewDeadlineMs` after the last renewal that succeeded was *sent*, by a timer, even if a request
+ *   still hangs; no write is sent after that, the release included.
+ * - Every write of the lease carries the resourceVersion that was read, so of two writers one loses.
+ *
+ * A process that was frozen for longer than the lease and wakes up may still finish a request that it had begun.
+ */
+export async function runLeaderElection(options: LeaderElectionOptions): Promise<ElectionOutcome> {
+  const { client, namespace, name, identity, signal, metrics, clock = systemClock, random = Math.random } = options;
+  const { leaseDurationMs = 15_000, renewDeadlineMs = 10_000, retryPeriodMs = 2_000 } = options;
+  const log = options.log.child({ lease: `${namespace}/${name}`, identity });
+  /** The lease as last read or written, and when it last said something new. */
+  let seen: { readonly lease: Lease; readonly spec: string; readonly at: number } | undefined;
+  let acquireTime = '';
+
+  function see(lease: Lease): void {
+    const spec = JSON.stringify(lease.spec ?? {});
+    // Only what the holder writes is a sign of life, not somebody's label.
+    seen = { lease, spec, at: seen?.spec === spec ? seen.at : clock.elapsed() };
+  }
+
+  function timestamp(): string {
+    return new Date(clock.now()).toISOString().replace('Z', '000Z');
+  }
+
+  function nextSpec(current: LeaseSpec, acquiring: boolean): LeaseSpec {
+    const renewTime = timestamp();
+    if (acquiring) acquireTime = renewTime;
+    const another = current.holderIdentity !== identity;
+    return {
+      holderIdentity: identity,
+      leaseDurationSeconds: Math.ceil(leaseDurationMs / 1000),
+      acquireTime,
+      renewTime,
+      leaseTransitions: (current.leaseTransitions ?? 0) + (acquiring && another ? 1 : 0),
+    };
+  }
+
+  /** The lease is there and held by somebody else who may still be alive. */
+  function heldByAnother(): boolean {
+    const holder = seen?.lease.spec?.holderIdentity;
+    if (seen === undefined || holder === undefined || holder === '' || holder === identity) return false;
+    const theirs = (seen.lease.spec?.leaseDurationSeconds ?? 0) * 1000;
+    return clock.elapsed() < seen.at + Math.max(theirs, leaseDurationMs);
+  }
+
+  async function tryToAcquire(): Promise<boolean> {
+    try {
+      see(await client.get<Lease>(LEASES, { namespace, name }, { signal }));
+    } catch (error) {
+      if (!(error instanceof NotFound)) throw error;
+      const metadata = { namespace, name };
+      const spec = nextSpec({}, true);
+      see(await client.create<Lease>(LEASES, { apiVersion: LEASE_API_VERSION, kind: 'Lease', metadata, spec }, { signal }));
+      return true;
+    }
+    if (heldByAnother() || seen === undefined) return false;
+    const { lease } = seen;
+    see(await client.replace<Lease>(LEASES, { ...lease, spec: nextSpec(lease.spec ?? {}, true) }, { signal }));
+    return true;
+  }
+
+  async function renew(leading: AbortSignal): Promise<'renewed' | 'taken'> {
+    if (seen === undefined) throw new Error('renew a lease that was never read');
+    const { lease } = seen;
+    try {
+      const spec = nextSpec(lease.spec ?? {}, false);
+      see(await client.replace<Lease>(LEASES, { ...lease, spec }, { signal: leading }));
+      return 'renewed';
+    } catch (error) {
+      if (!(error instanceof Conflict)) throw error;
+      // Somebody else wrote: a label, our own renewal whose answer was lost, or a new holder.
+      const current = await client.get<Lease>(LEASES, { namespace, name }, { signal: leading });
+      if (current.spec?.holderIdentity !== identity) return 'taken';
+      see(current);
+      throw error;
+    }
+  }
+
+  /** Leads until asked to stop or no longer sure. `since` is when the request was sent that made the lease ours. */
+  async function lead(since: number): Promise<ElectionOutcome> {
+    const leading = new AbortController();
+    const lose = (): void => leading.abort();
+    let cancelDeadline = clock.schedule(since + renewDeadlineMs - clock.elapsed(), lose);
+    // Ends the sleep between renewals as well.
+    const stop = AbortSignal.any([leading.signal, signal]);
+    metrics?.leading(name, true);
+    log.info('Leading');
+    options.onStarted(leading.signal);
+    while (!stop.aborted) {
+      // oxlint-disable-next-line no-await-in-loop -- one renewal after the other
+      await sleep(clock, retryPeriodMs, stop);
+      if (stop.aborted) break;
+      const sent = clock.elapsed();
+      try {
+        // oxlint-disable-next-line no-await-in-loop -- as above
+        const outcome = await Promise.race([renew(leading.signal), aborted(leading.signal)]);
+        if (outcome !== 'renewed' || leading.signal.aborted) break;
+        cancelDeadline();
+        cancelDeadline = clock.schedule(sent + renewDeadlineMs - clock.elapsed(), lose);
+      } catch (err) {
+        log.warn({ err }, 'Lease not renewed, will retry');
+      }
+    }
+    const lost = !signal.aborted || leading.signal.aborted;
+    // On request the lease is still ours until it is released; whatever writes under it must end first.
+    if (lost) lose();
+    metrics?.leading(name, false);
+    log.info({ lost }, 'No longer leading');
+    const stopped = stopQuietly();
+    if (!lost) await Promise.race([stopped, aborted(leading.signal)]);
+    const inTime = !lost && !leading.signal.aborted;
+    lose();
+    if (inTime) await release();
+    cancelDeadline();
+    await stopped;
+    return lost ? 'lost' : 'released';
+  }
+
+  async function stopQuietly(): Promise<void> {
+    try {
+      await options.onStopped();
+    } catch (err) {
+      log.error({ err }, 'Stopping after the lead failed');
+    }
+  }
+
+  /** Lets another lead at once instead of after the lease's duration. */
+  async function release(): Promise<void> {
+    if (seen === undefined) return;
+    const { lease } = seen;
+    const spec = { ...lease.spec, holderIdentity: '', leaseDurationSeconds: 1, renewTime: timestamp() };
+    try {
+      await client.replace<Lease>(LEASES, { ...lease, spec });
+      log.info('Lease released');
+    } catch (err) {
+      log.warn({ err }, 'Lease not released');
+    }
+  }
+
+  while (!signal.aborted) {
+    const sent = clock.elapsed();
+    try {
+      // oxlint-disable-next-line no-await-in-loop -- one attempt after the other
+      if (await tryToAcquire()) return await lead(sent);
+    } catch (err) {
+      const lostRace = err instanceof Conflict || err instanceof AlreadyExists;
+      if (!signal.aborted) log[lostRace ? 'debug' : 'warn']({ err }, 'Lease not acquired, will retry');
+    }
+    // oxlint-disable-next-line no-await-in-loop -- as above; random, so that candidates don't keep colliding
+    await sleep(clock, retryPeriodMs * (1 + random() * 0.2), signal);
+  }
+  return 'never led';
+}
+
+const LEASE_API_VERSION = 'coordination.k8s.io/v1';
+
+function aborted(signal: AbortSignal): Promise<'aborted'> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve('aborted');
+    else signal.addEventListener('abort', () => resolve('aborted'), { once: true });
+  });
+}

@@ -1,0 +1,98 @@
+// What the runtime counts of itself, for Prometheus. Names are listed in docs/operations.md.
+
+import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+
+export type ReconcileResult = 'done' | 'requeued' | 'conflict' | 'terminal' | 'error';
+
+/** The runtime's own metrics, and the registry to which others may add theirs. */
+export interface RuntimeMetrics {
+  readonly registry: Registry;
+  reconciled(controller: string, result: ReconcileResult, seconds: number): void;
+  queueDepth(queue: string, keys: number): void;
+  relisted(resource: string): void;
+  reconnected(resource: string): void;
+  /** A watch or list that failed, by the error's name. */
+  watchFailed(resource: string, error: string): void;
+  /** So many objects more, or fewer, in the watch caches of a resource. */
+  cached(resource: string, change: 1 | -1): void;
+  leading(lease: string, isLeading: boolean): void;
+  /** One request to the API server; `resource` is a plural, never a name. */
+  requested(verb: string, resource: string, result: string, seconds: number): void;
+}
+
+const SECONDS_BUCKETS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
+
+export function makeMetrics(prefix = 'davit_'): RuntimeMetrics {
+  const registry = new Registry();
+  const registers = [registry];
+  const reconciles = new Counter({
+    name: `${prefix}reconcile_total`,
+    help: 'Reconciles by controller and result',
+    labelNames: ['controller', 'result'],
+    registers,
+  });
+  const reconcileSeconds = new Histogram({
+    name: `${prefix}reconcile_duration_seconds`,
+    help: 'Time that one reconcile took',
+    labelNames: ['controller', 'result'],
+    buckets: SECONDS_BUCKETS,
+    registers,
+  });
+  const depth = new Gauge({
+    name: `${prefix}work_queue_depth`,
+    help: 'Keys waiting for a worker',
+    labelNames: ['queue'],
+    registers,
+  });
+  const relists = new Counter({
+    name: `${prefix}relist_total`,
+    help: 'Full lists of a resource, the first included',
+    labelNames: ['resource'],
+    registers,
+  });
+  const reconnects = new Counter({
+    name: `${prefix}watch_reconnect_total`,
+    help: 'Watches opened again where the last one ended',
+    labelNames: ['resource'],
+    registers,
+  });
+  const failures = new Counter({
+    name: `${prefix}watch_failure_total`,
+    help: 'Lists and watches that failed, by error',
+    labelNames: ['resource', 'error'],
+    registers,
+  });
+  const objects = new Gauge({
+    name: `${prefix}cache_objects`,
+    help: 'Objects held in the watch cache',
+    labelNames: ['resource'],
+    registers,
+  });
+  const leader = new Gauge({
+    name: `${prefix}leader`,
+    help: '1 while this process holds the lease',
+    labelNames: ['lease'],
+    registers,
+  });
+  const requestSeconds = new Histogram({
+    name: `${prefix}kube_request_duration_seconds`,
+    help: 'Requests to the API server, retries included',
+    labelNames: ['verb', 'resource', 'result'],
+    buckets: SECONDS_BUCKETS,
+    registers,
+  });
+  return {
+    registry,
+    reconciled(controller, result, seconds) {
+      reconciles.inc({ controller, result });
+      reconcileSeconds.observe({ controller, result }, seconds);
+    },
+    queueDepth: (queue, keys) => depth.set({ queue }, keys),
+    relisted: (resource) => relists.inc({ resource }),
+    reconnected: (resource) => reconnects.inc({ resource }),
+    watchFailed: (resource, error) => failures.inc({ resource, error }),
+    cached: (resource, change) => objects.inc({ resource }, change),
+    leading: (lease, isLeading) => leader.set({ lease }, isLeading ? 1 : 0),
+    requested: (verb, resource, result, seconds) => requestSeconds.observe({ verb, resource, result }, seconds),
+  };
+}

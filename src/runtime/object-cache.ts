@@ -1,0 +1,223 @@
+// The objects of one resource with their indexes, and the rules by which news of them may arrive in any order:
+// from lists, from a watch and from the responses of our own writes. No I/O and no time in here; reflector.ts feeds it.
+
+import type { KubeObject, ObjectRef } from '../kube/client.ts';
+import type { Store } from './store.ts';
+
+/** One change of the cache, told after it has been made. `previous` has the same uid as `object`. */
+export interface Change<T extends KubeObject = KubeObject> {
+  readonly type: 'added' | 'modified' | 'deleted';
+  readonly object: T;
+  readonly previous?: T;
+}
+
+export interface ObjectCacheOptions<T extends KubeObject> {
+  readonly indexedLabels?: readonly string[];
+  readonly onChange: (change: Change<T>) => void;
+}
+
+/**
+ * What is known of one resource.
+ *
+ * - An object never goes back to an older resourceVersion, whichever way the older one arrives.
+ * - An object is its uid: a name that was deleted and made anew is one `deleted` and one `added`.
+ * - `observed` is the version up to which everything has been seen; it never goes back.
+ */
+export interface ObjectCache<T extends KubeObject> extends Omit<Store<T>, 'hasSynced'> {
+  readonly size: number;
+  readonly observed: bigint;
+  /** An ADDED or MODIFIED event. */
+  put(object: T): void;
+  /** A DELETED event; `object` is its last state, of the deletion's own resourceVersion. */
+  drop(object: T): void;
+  /** A BOOKMARK: nothing else happened up to here. */
+  advance(resourceVersion: string): void;
+  /** How many objects a whole list would take out of the cache. */
+  missingFrom(items: readonly T[], resourceVersion: string): number;
+  /** A whole list. What it doesn't have is deleted, unless that is newer than the list. */
+  replace(items: readonly T[], resourceVersion: string): void;
+  /** The response of a write. Ignored if the cache has seen as much already. */
+  overlay(object: T): void;
+  /** A write has deleted this object, last known at `resourceVersion`. */
+  overlayDeleted(uid: string, resourceVersion: string): void;
+  /** Whether the cache shows at least what a write that got `resourceVersion` made. */
+  isAtLeast(ref: ObjectRef, resourceVersion: string): boolean;
+}
+
+/** resourceVersions as the numbers that they are (GA in Kubernetes 1.35); '' and absent come before everything. */
+export function versionOf(resourceVersion: string | undefined): bigint {
+  return resourceVersion === undefined || resourceVersion === '' ? 0n : BigInt(resourceVersion);
+}
+
+export function makeObjectCache<T extends KubeObject>(options: ObjectCacheOptions<T>): ObjectCache<T> {
+  const { onChange, indexedLabels = [] } = options;
+  const byKey = new Map<string, T>();
+  const byUid = new Map<string, T>();
+  const byNamespace = new Map<string, Map<string, T>>();
+  /** label → `namespace/value` → key → object */
+  const byLabel = new Map(indexedLabels.map((label) => [label, new Map<string, Map<string, T>>()]));
+  /** Deletions of ours that the watch has not told yet: uid → the version up to which news of it is old news. */
+  const deletedByUs = new Map<string, bigint>();
+  let observed = 0n;
+
+  function store(key: string, object: T): void {
+    byKey.set(key, object);
+    byUid.set(uidOf(object), object);
+    insert(byNamespace, object.metadata.namespace ?? '', key, object);
+    for (const [label, index] of byLabel) {
+      const value = object.metadata.labels?.[label];
+      if (value !== undefined) insert(index, labelKey(object.metadata.namespace ?? '', value), key, object);
+    }
+  }
+
+  function unstore(key: string, object: T): void {
+    byKey.delete(key);
+    byUid.delete(uidOf(object));
+    take(byNamespace, object.metadata.namespace ?? '', key);
+    for (const [label, index] of byLabel) {
+      const value = object.metadata.labels?.[label];
+      if (value !== undefined) take(index, labelKey(object.metadata.namespace ?? '', value), key);
+    }
+  }
+
+  /** Takes the object in if it is news. */
+  function accept(object: T): void {
+    const key = keyOf(object.metadata);
+    const version = versionOf(object.metadata.resourceVersion);
+    const deletedUpTo = deletedByUs.get(uidOf(object));
+    if (deletedUpTo !== undefined && version <= deletedUpTo) return;
+    deletedByUs.delete(uidOf(object));
+
+    const present = byKey.get(key);
+    if (present !== undefined && versionOf(present.metadata.resourceVersion) >= version) return;
+    if (present !== undefined) unstore(key, present);
+    store(key, object);
+    if (present === undefined) {
+      onChange({ type: 'added', object });
+    } else if (uidOf(present) === uidOf(object)) {
+      onChange({ type: 'modified', object, previous: present });
+    } else {
+      onChange({ type: 'deleted', object: present });
+      onChange({ type: 'added', object });
+    }
+  }
+
+  function observe(version: bigint): void {
+    if (version > observed) observed = version;
+  }
+
+  function missing(items: readonly T[], listed: bigint): T[] {
+    const uids = new Set(items.map(uidOf));
+    return [...byKey.values()].filter(
+      // A newer one came from a write of ours after the list was taken; the watch will say what became of it.
+      (object) => !uids.has(uidOf(object)) && versionOf(object.metadata.resourceVersion) <= listed,
+    );
+  }
+
+  return {
+    get size() {
+      return byKey.size;
+    },
+    get observed() {
+      return observed;
+    },
+    get: (ref) => byKey.get(keyOf(ref)),
+    byUid: (uid) => byUid.get(uid),
+    list: (namespace) => [...((namespace === undefined ? byKey : byNamespace.get(namespace))?.values() ?? [])],
+    byLabel(namespace, label, value) {
+      const index = byLabel.get(label);
+      if (index === undefined) throw new Error(`look up by label ${label}: not an index of this cache`);
+      return [...(index.get(labelKey(namespace, value))?.values() ?? [])];
+    },
+
+    put(object) {
+      accept(object);
+      observe(versionOf(object.metadata.resourceVersion));
+    },
+
+    drop(object) {
+      const key = keyOf(object.metadata);
+      const present = byKey.get(key);
+      const uid = uidOf(object);
+      if (present !== undefined && uidOf(present) === uid) {
+        unstore(key, present);
+        onChange({ type: 'deleted', object, previous: present });
+      }
+      deletedByUs.delete(uid);
+      observe(versionOf(object.metadata.resourceVersion));
+    },
+
+    advance: (resourceVersion) => observe(versionOf(resourceVersion)),
+
+    missingFrom: (items, resourceVersion) => missing(items, versionOf(resourceVersion)).length,
+
+    replace(items, resourceVersion) {
+      const listed = versionOf(resourceVersion);
+      for (const object of missing(items, listed)) {
+        // A name made anew since is told by `accept` below, as deleted and added together.
+        unstore(keyOf(object.metadata), object);
+        onChange({ type: 'deleted', object });
+      }
+      for (const object of items) accept(object);
+      const uids = new Set(items.map(uidOf));
+      for (const [uid, upTo] of deletedByUs) if (upTo <= listed && !uids.has(uid)) deletedByUs.delete(uid);
+      observe(listed);
+    },
+
+    overlay(object) {
+      // Everything up to `observed` has been seen: if the object isn't here, it was deleted since.
+      if (versionOf(object.metadata.resourceVersion) > observed) accept(object);
+    },
+
+    overlayDeleted(uid, resourceVersion) {
+      const upTo = versionOf(resourceVersion);
+      const present = byUid.get(uid);
+      if (present !== undefined && versionOf(present.metadata.resourceVersion) > upTo) return;
+      // Neither here nor still to come: its deletion has been seen, or it is none of this cache's.
+      if (present === undefined && upTo <= observed) return;
+      deletedByUs.set(uid, upTo);
+      if (present === undefined) return;
+      unstore(keyOf(present.metadata), present);
+      onChange({ type: 'deleted', object: present });
+    },
+
+    isAtLeast(ref, resourceVersion) {
+      const wanted = versionOf(resourceVersion);
+      return observed >= wanted || versionOf(byKey.get(keyOf(ref))?.metadata.resourceVersion) >= wanted;
+    },
+  };
+}
+
+/** `namespace/name`, or the name alone of what is cluster-scoped: the key of queues and caches. */
+export function keyOf(ref: ObjectRef): string {
+  return ref.namespace === undefined ? ref.name : `${ref.namespace}/${ref.name}`;
+}
+
+/** The inverse of keyOf. */
+export function refOf(key: string): ObjectRef {
+  const slash = key.indexOf('/');
+  return slash === -1 ? { name: key } : { namespace: key.slice(0, slash), name: key.slice(slash + 1) };
+}
+
+/** Every stored object has a uid; without one two incarnations could not be told apart. */
+function uidOf(object: KubeObject): string {
+  const uid = object.metadata.uid;
+  if (uid === undefined) throw new Error(`cache ${object.kind} ${keyOf(object.metadata)}: no uid`);
+  return uid;
+}
+
+function labelKey(namespace: string, value: string): string {
+  return `${namespace}/${value}`;
+}
+
+function insert<T>(index: Map<string, Map<string, T>>, at: string, key: string, object: T): void {
+  const group = index.get(at);
+  if (group === undefined) index.set(at, new Map([[key, object]]));
+  else group.set(key, object);
+}
+
+function take<T>(index: Map<string, Map<string, T>>, at: string, key: string): void {
+  const group = index.get(at);
+  group?.delete(key);
+  if (group?.size === 0) index.delete(at);
+}

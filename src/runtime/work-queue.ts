@@ -1,0 +1,168 @@
+// Keys waiting to be reconciled. A key carries no event: whoever takes it looks at the whole state.
+
+import { type Clock, systemClock } from './clock.ts';
+import type { RuntimeMetrics } from './metrics.ts';
+
+export interface WorkQueueOptions {
+  readonly name: string;
+  readonly clock?: Clock;
+  /** Delay after the first failure of a key; it doubles with each further one, up to `maxDelayMs`. */
+  readonly baseDelayMs?: number;
+  readonly maxDelayMs?: number;
+  /** Spreads the delays of keys that failed together; between 0 and 1. */
+  readonly random?: () => number;
+  /** Keys of one group take turns with those of others, however many one group has. Without it, first come first served. */
+  readonly groupOf?: (key: string) => string;
+  readonly metrics?: RuntimeMetrics;
+}
+
+/**
+ * - A key that waits is there once, however often it was added.
+ * - A key that was taken is not handed out again before `done`; an arrival meanwhile makes it wait again after `done`.
+ * - No arrival is lost: after `add` returns, the key will be handed out to a `take` that comes later than it.
+ */
+export interface WorkQueue {
+  add(key: string): void;
+  /** Adds the key later. Of several such calls the earliest moment holds. */
+  addAfter(key: string, delayMs: number): void;
+  /** Adds the key later, the more so the oftener this was called since `forget`. Returns the delay. */
+  addBackingOff(key: string, atLeastMs?: number): number;
+  /** The key is well again: its next failure is its first. */
+  forget(key: string): void;
+  failures(key: string): number;
+  /** The next key, when there is one; undefined once the queue is shut down. Every key taken must be given to `done`. */
+  take(): Promise<string | undefined>;
+  done(key: string): void;
+  /** Keys that wait for a worker now, without those that are delayed. */
+  readonly length: number;
+  /**
+   * No key is accepted or handed out any more; resolves when those that were taken are done. What waits is dropped:
+   * whoever leads next lists everything anyway.
+   */
+  shutDown(): Promise<void>;
+}
+
+/** A failing key's delay is up to this much longer, so that a thousand keys that failed at once don't return at once. */
+const SPREAD = 0.2;
+
+export function makeWorkQueue(options: WorkQueueOptions): WorkQueue {
+  const { name, clock = systemClock, random = Math.random, metrics } = options;
+  const { baseDelayMs = 200, maxDelayMs = 300_000, groupOf = () => '' } = options;
+  /** Waiting keys by group; the group whose turn it is comes first. */
+  const waiting = new Map<string, Set<string>>();
+  const processing = new Set<string>();
+  /** Keys that arrived while they were being processed. */
+  const dirty = new Set<string>();
+  const delayed = new Map<string, { readonly at: number; readonly cancel: () => void }>();
+  const failed = new Map<string, number>();
+  const takers: ((key: string | undefined) => void)[] = [];
+  const drained: (() => void)[] = [];
+  let length = 0;
+  let shut = false;
+
+  function enqueue(key: string): void {
+    const group = groupOf(key);
+    const keys = waiting.get(group);
+    if (keys?.has(key)) return;
+    if (keys === undefined) waiting.set(group, new Set([key]));
+    else keys.add(key);
+    length += 1;
+    handOut();
+    metrics?.queueDepth(name, length);
+  }
+
+  function handOut(): void {
+    while (takers.length > 0 && length > 0) {
+      const key = next();
+      processing.add(key);
+      takers.shift()?.(key);
+    }
+  }
+
+  function next(): string {
+    for (const [group, keys] of waiting) {
+      for (const key of keys) {
+        keys.delete(key);
+        length -= 1;
+        waiting.delete(group);
+        // To the end of the round.
+        if (keys.size > 0) waiting.set(group, keys);
+        return key;
+      }
+    }
+    throw new Error(`take from ${name}: nothing waits`);
+  }
+
+  function add(key: string): void {
+    if (shut) return;
+    if (processing.has(key)) dirty.add(key);
+    else enqueue(key);
+  }
+
+  function addAfter(key: string, delayMs: number): void {
+    if (shut) return;
+    if (delayMs <= 0) {
+      add(key);
+      return;
+    }
+    const at = clock.elapsed() + delayMs;
+    const earlier = delayed.get(key);
+    if (earlier !== undefined && earlier.at <= at) return;
+    earlier?.cancel();
+    const fire = (): void => {
+      // A timer cannot count very far; what is not due yet is set again.
+      delayed.delete(key);
+      addAfter(key, at - clock.elapsed());
+    };
+    delayed.set(key, { at, cancel: clock.schedule(delayMs, fire) });
+  }
+
+  return {
+    add,
+    addAfter,
+    addBackingOff(key, atLeastMs = 0) {
+      const failures = failed.get(key) ?? 0;
+      failed.set(key, failures + 1);
+      const backoff = Math.min(maxDelayMs, baseDelayMs * 2 ** Math.min(failures, 30));
+      const delay = Math.max(Math.min(maxDelayMs, backoff * (1 + SPREAD * random())), atLeastMs);
+      addAfter(key, delay);
+      return delay;
+    },
+    forget: (key) => failed.delete(key),
+    failures: (key) => failed.get(key) ?? 0,
+    take() {
+      if (shut) return Promise.resolve(undefined);
+      return new Promise((resolve) => {
+        takers.push(resolve);
+        handOut();
+        metrics?.queueDepth(name, length);
+      });
+    },
+    done(key) {
+      if (!processing.delete(key)) throw new Error(`finish ${key} in ${name}: it was not taken`);
+      if (dirty.delete(key) && !shut) enqueue(key);
+      if (shut && processing.size === 0) for (const resolve of drained.splice(0)) resolve();
+    },
+    get length() {
+      return length;
+    },
+    shutDown() {
+      shut = true;
+      for (const { cancel } of delayed.values()) cancel();
+      delayed.clear();
+      waiting.clear();
+      dirty.clear();
+      length = 0;
+      metrics?.queueDepth(name, 0);
+      for (const resolve of takers.splice(0)) resolve(undefined);
+      if (processing.size === 0) return Promise.resolve();
+      return new Promise((resolve) => drained.push(resolve));
+    },
+  };
+}
+
+/** For `groupOf`: the keys of one namespace are one group, so that no tenant waits for all of another's. */
+export function groupByNamespace(key: string): string {
+  const slash = key.indexOf('/');
+  return slash === -1 ? '' : key.slice(0, slash);
+}

@@ -1,0 +1,67 @@
+// The cache folder of things made once per machine, and the lock that lets only one process make them at a time.
+import { createHash } from 'node:crypto';
+import { connect, createServer } from 'node:net';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+
+export function cacheRoot(env: NodeJS.ProcessEnv = process.env): string {
+  const named = env['DAVIT_CACHE'];
+  if (named) return named;
+  return join(env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'davit');
+}
+
+/**
+ * Runs `work` while no other process of this machine runs under the same name.
+ *
+ * The lock is an abstract Unix socket: the kernel frees it with its process, however that ended, so a crash leaves
+ * nothing stale behind. `onWait` is called once if another process holds it.
+ */
+export async function withLock<T>(name: string, onWait: () => void, work: () => Promise<T>): Promise<T> {
+  const address = `\0davit-${createHash('sha256').update(name).digest('hex').slice(0, 32)}`;
+  let waited = false;
+  let release = await tryListen(address);
+  while (release === undefined) {
+    if (!waited) onWait();
+    waited = true;
+    // oxlint-disable-next-line no-await-in-loop -- the holder must be gone before the next try
+    await holderGone(address);
+    // oxlint-disable-next-line no-await-in-loop -- one try at a time
+    release = await tryListen(address);
+  }
+  try {
+    return await work();
+  } finally {
+    release();
+  }
+}
+
+function tryListen(address: string): Promise<(() => void) | undefined> {
+  return new Promise((resolve, reject) => {
+    const waiting = new Set<{ destroy(): void }>();
+    const server = createServer((socket) => {
+      waiting.add(socket);
+      socket.on('error', () => undefined);
+      socket.on('close', () => waiting.delete(socket));
+    });
+    server.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'EADDRINUSE') resolve(undefined);
+      else reject(new Error('take the lock of the cache', { cause: error }));
+    });
+    server.listen(address, () => {
+      resolve(() => {
+        server.close();
+        for (const socket of waiting) socket.destroy();
+      });
+    });
+  });
+}
+
+/** The holder answers nothing; its connection ends when it lets go or dies. */
+function holderGone(address: string): Promise<void> {
+  return new Promise((resolve) => {
+    const socket = connect(address);
+    socket.on('error', () => undefined);
+    socket.on('close', () => resolve());
+    socket.resume();
+  });
+}

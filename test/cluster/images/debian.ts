@@ -1,0 +1,105 @@
+// Debian packages into a folder, without installing anything on this machine: the machine's own apt resolves and
+// downloads (from the sources it is configured with), dpkg-deb unpacks, no maintainer script runs.
+import { execFile } from 'node:child_process';
+import { mkdir, readdir, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+
+export interface DebianPackage {
+  readonly name: string;
+  readonly version: string;
+}
+
+export interface Apt {
+  /** What these names need, themselves included, on a machine that has nothing; recommendations left out. */
+  resolve(names: readonly string[]): Promise<DebianPackage[]>;
+  /** Downloads them, and answers with the path of each. */
+  download(packages: readonly DebianPackage[]): Promise<string[]>;
+}
+
+/** `folder` takes apt's state and the downloads; the machine's own apt state is read, never written. */
+export async function openApt(folder: string): Promise<Apt> {
+  const state = join(folder, 'state');
+  const downloads = join(folder, 'downloads');
+  await mkdir(state, { recursive: true });
+  await mkdir(downloads, { recursive: true });
+  // An empty status file: apt then plans for an empty machine, not for this one.
+  await writeFile(join(state, 'status'), '');
+  const options = [
+    ['Dir::State::status', join(state, 'status')],
+    ['Dir::Cache', state],
+    ['APT::Install-Recommends', 'false'],
+    ['APT::Get::AllowUnauthenticated', 'false'],
+    ['APT::Sandbox::User', ''],
+    ['Debug::NoLocking', 'true'],
+  ].flatMap(([name, value]) => ['-o', `${name}=${value}`]);
+
+  async function apt(...args: string[]): Promise<string> {
+    const { stdout } = await run('apt-get', ['-qq', '-y', ...options, ...args], {
+      cwd: downloads,
+      env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive', LC_ALL: 'C' },
+      maxBuffer: 64 << 20,
+    });
+    return stdout;
+  }
+
+  /** The lists may be missing (a fresh container) or name versions that the mirror has dropped since. */
+  async function withFreshLists<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') {
+        throw new Error('apt-get is missing: the images of the test cluster are made from Debian or Ubuntu packages', {
+          cause: error,
+        });
+      }
+      // A source that has nothing to do with us may fail here; what counts is whether the work succeeds afterwards.
+      await run('apt-get', ['-qq', 'update']).catch(() => undefined);
+      return work();
+    }
+  }
+
+  return {
+    resolve(names) {
+      return withFreshLists(async () => parseUris(await apt('--print-uris', 'install', ...names)));
+    },
+    async download(packages) {
+      // Named with their version: a second look at the lists must not choose otherwise.
+      await withFreshLists(() => apt('download', ...packages.map((p) => `${p.name}=${p.version}`)));
+      const files = await readdir(downloads);
+      return packages.map((p) => {
+        const file = files.find((f) => f.startsWith(`${p.name}_${p.version.replaceAll(':', '%3a')}_`));
+        if (file === undefined) throw new Error(`apt-get download left no file for ${p.name} ${p.version}`);
+        return join(downloads, file);
+      });
+    },
+  };
+}
+
+/** `'http://…/libc6_2.36-9_amd64.deb' libc6_2.36-9_amd64.deb 2759320 SHA256:…`, one a line. */
+export function parseUris(printed: string): DebianPackage[] {
+  return printed.split('\n').flatMap((line) => {
+    const file = /^'[^']*' (\S+)\.deb /.exec(line)?.[1];
+    const [name, version] = file?.split('_') ?? [];
+    return name && version ? [{ name, version: decodeURIComponent(version) }] : [];
+  });
+}
+
+/** Makes a root folder in which `/bin`, `/lib` and the like lead into `/usr`, as in every Debian since 12. */
+export async function makeRoot(root: string): Promise<void> {
+  for (const folder of ['bin', 'sbin', 'lib', 'lib64']) {
+    // oxlint-disable-next-line no-await-in-loop -- four folders
+    await mkdir(join(root, 'usr', folder), { recursive: true });
+    // oxlint-disable-next-line no-await-in-loop -- four links
+    await symlink(`usr/${folder}`, join(root, folder));
+  }
+}
+
+export async function unpack(file: string, root: string, leaveOut: readonly string[]): Promise<void> {
+  const excludes = leaveOut.map((pattern) => `--exclude=./${pattern}`);
+  // By hand and not `dpkg-deb --extract`, which would put a folder in the place of the links into /usr.
+  const script = 'set -o pipefail; dpkg-deb --fsys-tarfile "$1" | tar -x -p --no-same-owner --keep-directory-symlink "${@:3}" -C "$2"';
+  await run('bash', ['-c', script, 'unpack', file, root, ...excludes]);
+}

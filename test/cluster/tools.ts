@@ -1,0 +1,161 @@
+// The programs of the embedded cluster, built from the pinned Go modules of ./go into a cache outside the repository.
+// A build costs minutes, once per machine and version; every later start finds the finished folder.
+import { execFile, spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { cacheRoot, withLock } from './images/cache.ts';
+
+const run = promisify(execFile);
+
+export type ToolModule = 'kubernetes' | 'containerd' | 'helm' | 'coredns';
+export type Progress = (line: string) => void;
+
+/** For each asked module, the folder that holds its programs. */
+export type Tools = Readonly<Partial<Record<ToolModule, string>>>;
+
+const kubernetesVersion = 'v1.36.3';
+const progressEveryMs = 15_000;
+
+// Without the version the API server calls itself v0.0.0, and some clients balk.
+const linkerFlags: Readonly<Record<ToolModule, string>> = {
+  kubernetes: `-s -w -X k8s.io/component-base/version.gitVersion=${kubernetesVersion}`,
+  containerd: '-s -w',
+  helm: '-s -w',
+  coredns: '-s -w',
+};
+
+/** Builds what is missing, one module after another: the Go compiler fills the machine's cores by itself. */
+export async function ensureTools(modules: readonly ToolModule[], progress: Progress): Promise<Tools> {
+  const go = await findGo();
+  const tools: Partial<Record<ToolModule, string>> = {};
+  for (const module of modules) {
+    // oxlint-disable-next-line no-await-in-loop -- see above
+    tools[module] = await ensureModule(module, go, progress);
+  }
+  return tools;
+}
+
+export function toolPath(tools: Tools, module: ToolModule, name: string): string {
+  const folder = tools[module];
+  if (folder === undefined) throw new Error(`the programs of ${module} were not asked for`);
+  return join(folder, name);
+}
+
+async function ensureModule(module: ToolModule, go: string, progress: Progress): Promise<string> {
+  const source = fileURLToPath(new URL(`./go/${module}/`, import.meta.url));
+  const recipe = ['install', '-trimpath', '-ldflags', linkerFlags[module], 'tool'];
+  const key = await keyOf(source, recipe, go);
+  const parent = join(cacheRoot(), 'tools');
+  const folder = join(parent, `${module}-${key}`);
+  if (existsSync(folder)) return folder;
+
+  await mkdir(parent, { recursive: true });
+  await withLock(
+    folder,
+    () => progress(`${module}: another process is building it, waiting`),
+    async () => {
+      if (existsSync(folder)) return;
+      await removeHalfBuilt(parent, module);
+      const making = join(parent, `.${module}-${process.pid}`);
+      await mkdir(making);
+      await build(module, source, go, recipe, making, progress);
+      // The rename makes it whole or absent: a folder under its final name is never half built.
+      await rename(making, folder);
+    },
+  );
+  return folder;
+}
+
+async function keyOf(source: string, recipe: readonly string[], go: string): Promise<string> {
+  const [mod, sum, env] = await Promise.all([
+    readFile(join(source, 'go.mod')),
+    readFile(join(source, 'go.sum')),
+    run(go, ['env', 'GOVERSION', 'GOOS', 'GOARCH'], { cwd: source, env: goEnvironment() }),
+  ]);
+  const hash = createHash('sha256').update(mod).update(sum).update(JSON.stringify(recipe)).update(env.stdout);
+  return hash.digest('hex').slice(0, 16);
+}
+
+async function build(
+  module: ToolModule,
+  source: string,
+  go: string,
+  recipe: readonly string[],
+  folder: string,
+  progress: Progress,
+): Promise<void> {
+  const started = Date.now();
+  progress(`${module}: building (once per machine and version; some minutes when nothing is cached)`);
+  const child = spawn(go, recipe, {
+    cwd: source,
+    env: { ...goEnvironment(), GOBIN: folder },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let output = '';
+  function keep(chunk: Buffer): void {
+    output = (output + chunk.toString()).slice(-20_000);
+  }
+  child.stdout.on('data', keep);
+  child.stderr.on('data', keep);
+  const ticker = setInterval(() => progress(`${module}: still building, ${seconds(started)}`), progressEveryMs);
+  try {
+    const code = await new Promise<number | null>((resolve, reject) => {
+      child.on('error', reject);
+      child.on('close', resolve);
+    });
+    if (code !== 0) throw new Error(`building ${module} in ${source} failed:\n${lastLines(output, 20)}`);
+  } finally {
+    clearInterval(ticker);
+    child.kill();
+  }
+  // Kept for whoever wonders where the folder comes from.
+  await writeFile(join(folder, 'BUILD'), `${go} ${recipe.join(' ')}\n`);
+  progress(`${module}: built in ${seconds(started)}`);
+}
+
+/** What a crashed build left behind; called while holding the lock, so nobody else is at it. */
+async function removeHalfBuilt(parent: string, module: ToolModule): Promise<void> {
+  const names = await readdir(parent);
+  const old = names.filter((name) => name.startsWith(`.${module}-`));
+  await Promise.all(old.map((name) => rm(join(parent, name), { recursive: true, force: true })));
+}
+
+async function findGo(): Promise<string> {
+  const version = await neededGo();
+  try {
+    await run('go', ['version']);
+    return 'go';
+  } catch (cause) {
+    // Where Go's own installation instructions put it; a non-login shell often lacks it on its PATH.
+    const usual = '/usr/local/go/bin/go';
+    if (existsSync(usual)) return usual;
+    throw new Error(
+      `Go is missing. The embedded cluster is built from Go modules and needs Go ${version} or newer ` +
+        `(an older one from 1.21 on fetches it by itself). Get it from your distribution or from go.dev/doc/install, ` +
+        `and put its bin folder on the PATH.`,
+      { cause },
+    );
+  }
+}
+
+async function neededGo(): Promise<string> {
+  const mod = await readFile(new URL('./go/containerd/go.mod', import.meta.url), 'utf8');
+  return /^go (\S+)$/m.exec(mod)?.[1] ?? '1.26';
+}
+
+function goEnvironment(): NodeJS.ProcessEnv {
+  // Static programs, and no workspace of the caller that would change the module graph.
+  return { ...process.env, CGO_ENABLED: '0', GOWORK: 'off', GOFLAGS: '' };
+}
+
+export function lastLines(text: string, count: number): string {
+  return text.trimEnd().split('\n').slice(-count).join('\n');
+}
+
+function seconds(since: number): string {
+  return `${Math.round((Date.now() - since) / 1000)} s`;
+}

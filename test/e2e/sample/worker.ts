@@ -1,0 +1,81 @@
+// Works the queue: takes jobs from Redis, writes their results into PostgreSQL with who did them.
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Config } from './config.ts';
+import { errorText, type Log } from './log.ts';
+import type { Queue } from './queue.ts';
+import type { QueuedJob, Store } from './store.ts';
+
+export interface Worker {
+  /** Takes no more jobs, and waits for those taken. */
+  stop(): Promise<void>;
+}
+
+const staleSeconds = 15;
+
+/** The work: the text in capitals, backwards. */
+export function work(text: string): string {
+  return [...text.toUpperCase()].reverse().join('');
+}
+
+export function startWorker(config: Config, store: Store, queue: Queue, log: Log): Worker {
+  const stopping = new AbortController();
+  const underWay = new Set<Promise<void>>();
+
+  async function finish({ id, text }: QueuedJob): Promise<void> {
+    try {
+      await store.finishJob(id, work(text), config.pod, config.role);
+      log('info', 'Job done', { job: id });
+    } catch (error) {
+      // It stays pending, and is queued again when it is found stale.
+      log('warn', 'Job not written', { job: id, error: errorText(error) });
+    }
+  }
+
+  async function take(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      if (underWay.size >= config.jobs) {
+        // oxlint-disable-next-line no-await-in-loop -- the limit is the point
+        await Promise.race(underWay);
+        continue;
+      }
+      try {
+        // oxlint-disable-next-line no-await-in-loop -- one pop at a time on one connection
+        const job = await queue.pop();
+        if (job === undefined) continue;
+        const one = finish(job).finally(() => underWay.delete(one));
+        underWay.add(one);
+      } catch (error) {
+        if (stopping.signal.aborted) return;
+        log('warn', 'Queue not read', { error: errorText(error) });
+        // oxlint-disable-next-line no-await-in-loop -- a pause before the next try
+        await pause(1000);
+      }
+    }
+  }
+
+  async function requeueStale(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      try {
+        // oxlint-disable-next-line no-await-in-loop -- one round after the other
+        for (const job of await store.takeStaleJobs(staleSeconds)) await queue.push(job);
+      } catch (error) {
+        log('warn', 'Stale jobs not queued again', { error: errorText(error) });
+      }
+      // oxlint-disable-next-line no-await-in-loop -- one round after the other
+      await pause(5000);
+    }
+  }
+
+  async function pause(ms: number): Promise<void> {
+    await sleep(ms, undefined, { signal: stopping.signal }).catch(() => undefined);
+  }
+
+  const loops = [take(), requeueStale()];
+  return {
+    async stop() {
+      stopping.abort();
+      await Promise.all(loops);
+      await Promise.all(underWay);
+    },
+  };
+}
