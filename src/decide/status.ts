@@ -27,6 +27,8 @@ interface Verdicts {
   readonly workloads: Verdict;
 }
 
+const WAITING_FOR_IMAGE = 'No image or source has been given yet: push one, or set image_uri.';
+
 /** The status of a record that is not being deleted. `now` only dates what changed. */
 export function statusOf(inputs: StatusInputs, now: Date): AppDeploymentStatus {
   const { observed, latest } = inputs;
@@ -75,7 +77,7 @@ function stateChangedAt(before: AppDeploymentStatus | undefined, state: State, n
 
 function verdictsOf({ observed, latest, policy, references }: StatusInputs): Verdicts {
   if (!latest) {
-    const waiting: Verdict = { status: 'False', reason: 'NotObserved', message: 'There is no revision yet.' };
+    const waiting: Verdict = { status: 'False', reason: 'WaitingForImage', message: WAITING_FOR_IMAGE };
     return { policy, references, database: waiting, redis: waiting, workloads: waiting };
   }
   const workloads = checkWorkloads(observed, latest);
@@ -134,7 +136,7 @@ function readyVerdict(inputs: StatusInputs, verdicts: Verdicts): Verdict {
   if (verdicts.policy.status !== 'True') return verdicts.policy;
   if (observed.record.metadata.annotations?.[PAUSED_ANNOTATION] === 'true') return stalledOn('Paused', `This record is paused (annotation ${PAUSED_ANNOTATION}): nothing is changed.`);
   if (observed.record.spec.sourceConfig.listenerId !== undefined) return stalledOn('ListenerSilent', 'A listener\'s cluster is to run this record; this Davit leaves it alone.');
-  if (!latest) return stalledOn('WaitingForImage', 'No image or source has been given yet: push one, or set image_uri.');
+  if (!latest) return stalledOn('WaitingForImage', WAITING_FOR_IMAGE);
   if (refusal) return stalledOn(refusal.reason, refusal.message);
   if (verdicts.references.status !== 'True') return verdicts.references;
   if (latest.spec.resolved.image === undefined) return verdicts.workloads;

@@ -4,6 +4,7 @@
 import type { AppDeployment, AppDeploymentSpec } from '../api/app-deployment.ts';
 import type { AppRevision, AppRevisionSpec, Requested, Resolved } from '../api/app-revision.ts';
 import type { Settings } from '../api/settings.ts';
+import { uidOf } from './identity.ts';
 import { majorVersion } from './image.ts';
 import { resolve } from './resolve.ts';
 import { generationRevisionId, serialRevisionId } from './revision-id.ts';
@@ -135,11 +136,6 @@ function keepDatabase(resolved: Resolved, own: readonly AppRevision[]): Resolved
   const major = majorVersion(recorded);
   if (major !== undefined && major === majorVersion(resolved.postgres.image)) return resolved;
   return { ...resolved, postgres: { ...resolved.postgres, image: recorded } };
-}
-
-function uidOf(record: AppDeployment): string {
-  if (record.metadata.uid === undefined) throw new TypeError(`AppDeployment ${record.metadata.name} has no uid`);
-  return record.metadata.uid;
 }
 
 function byName<T extends { readonly name: string }>(list: readonly T[]): T[] {

@@ -3,10 +3,10 @@
 import type { IEnvVar } from 'kubernetes-models/v1/EnvVar';
 import type { SecretReference } from '../api/app-deployment.ts';
 import { EXTERNAL_POSTGRES_VARIABLE, EXTERNAL_REDIS_VARIABLE, type Role } from '../api/meta.ts';
+import { namespaceOf, uidOf } from '../record/identity.ts';
 import { names } from '../record/names.ts';
 import { externalReference } from '../record/resolve.ts';
 import type { Inputs } from './inputs.ts';
-import { namespaceOf, uidOf } from './owner.ts';
 
 /** Jobs that one pod works on at a time, where it works the queue at all. */
 const JOBS_PER_WORKER = 10;

@@ -2,15 +2,15 @@
 
 import type { INetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1/NetworkPolicy';
 import { type Component, COMPONENT_LABEL, DEPLOYMENT_LABEL, ROLES } from '../api/meta.ts';
-import type { KubeObject } from '../kube/client.ts';
 import { names } from '../record/names.ts';
 import { POSTGRES_PORT } from './database/service.ts';
 import type { Inputs } from './inputs.ts';
 import { selectorLabels } from './labels.ts';
+import type { Made } from './made.ts';
 import { ownedMeta } from './owner.ts';
 import { REDIS_PORT } from './redis/service.ts';
 
-export type NetworkPolicy = INetworkPolicy & KubeObject;
+export type NetworkPolicy = Made<INetworkPolicy>;
 
 /** One policy for each of the two that the revision has. Probes run inside the pods, so they need no way in. */
 export function makeNetworkPolicies(inputs: Inputs): NetworkPolicy[] {

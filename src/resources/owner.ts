@@ -3,6 +3,7 @@
 import type { AppDeployment } from '../api/app-deployment.ts';
 import { API_VERSION, type Component } from '../api/meta.ts';
 import type { ObjectMeta, OwnerReference } from '../kube/client.ts';
+import { namespaceOf, uidOf } from '../record/identity.ts';
 import { commonLabels } from './labels.ts';
 
 /** Without blockOwnerDeletion: setting it takes a right on the owner's finalizers that nothing here needs. */
@@ -21,16 +22,4 @@ export function ownedMeta(record: AppDeployment, name: string, component?: Compo
  */
 export function keptMeta(record: AppDeployment, name: string, component?: Component): ObjectMeta {
   return { name, namespace: namespaceOf(record), labels: commonLabels(record, component) };
-}
-
-/** Throws for a record that no API server has seen. */
-export function uidOf(record: AppDeployment): string {
-  if (record.metadata.uid === undefined) throw new TypeError(`AppDeployment ${record.metadata.name} has no uid`);
-  return record.metadata.uid;
-}
-
-/** Throws for a record that no API server has seen. */
-export function namespaceOf(record: AppDeployment): string {
-  if (record.metadata.namespace === undefined) throw new TypeError(`AppDeployment ${record.metadata.name} has no namespace`);
-  return record.metadata.namespace;
 }

@@ -3,9 +3,10 @@
 
 import type { AppDeployment } from '../api/app-deployment.ts';
 import type { KubeObject } from '../kube/client.ts';
+import { namespaceOf } from '../record/identity.ts';
 import { names } from '../record/names.ts';
 import { POSTGRES_PORT } from './database/service.ts';
-import { keptMeta, namespaceOf } from './owner.ts';
+import { keptMeta } from './owner.ts';
 import { REDIS_PORT } from './redis/service.ts';
 import { redisConf } from './redis/redis-conf.ts';
 

@@ -1,13 +1,13 @@
 // The Service of the main service: what addresses and other pods of the cluster talk to.
 
 import type { IService } from 'kubernetes-models/v1/Service';
-import type { KubeObject } from '../kube/client.ts';
 import { names } from '../record/names.ts';
 import type { Inputs } from './inputs.ts';
 import { selectorLabels } from './labels.ts';
+import type { Made } from './made.ts';
 import { ownedMeta } from './owner.ts';
 
-export type Service = IService & KubeObject;
+export type Service = Made<IService>;
 
 export function makeService({ record }: Inputs): Service {
   const { name } = record.metadata;

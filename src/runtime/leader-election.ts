@@ -4,7 +4,7 @@
 import type { Logger } from 'pino';
 import { AlreadyExists, Conflict, NotFound } from '../errors.ts';
 import type { KubeClient, KubeObject } from '../kube/client.ts';
-import { LEASES } from '../kube/resources.ts';
+import { apiVersionOf, LEASES } from '../kube/resources.ts';
 import { type Clock, sleep, systemClock } from './clock.ts';
 import type { RuntimeMetrics } from './metrics.ts';
 
@@ -103,7 +103,7 @@ export async function runLeaderElection(options: LeaderElectionOptions): Promise
       if (!(error instanceof NotFound)) throw error;
       const metadata = { namespace, name };
       const spec = nextSpec({}, true);
-      see(await client.create<Lease>(LEASES, { apiVersion: LEASE_API_VERSION, kind: 'Lease', metadata, spec }, { signal }));
+      see(await client.create<Lease>(LEASES, { apiVersion: apiVersionOf(LEASES), kind: 'Lease', metadata, spec }, { signal }));
       return true;
     }
     if (heldByAnother() || seen === undefined) return false;
@@ -145,8 +145,8 @@ export async function runLeaderElection(options: LeaderElectionOptions): Promise
       if (stop.aborted) break;
       const sent = clock.elapsed();
       try {
-        // oxlint-disable-next-line no-await-in-loop -- as above
-        const outcome = await Promise.race([renew(leading.signal), aborted(leading.signal)]);
+        // oxlint-disable-next-line no-await-in-loop -- as above; given up at the deadline by its signal
+        const outcome = await renew(leading.signal);
         if (outcome !== 'renewed' || leading.signal.aborted) break;
         cancelDeadline();
         cancelDeadline = clock.schedule(sent + renewDeadlineMs - clock.elapsed(), lose);
@@ -204,8 +204,6 @@ export async function runLeaderElection(options: LeaderElectionOptions): Promise
   }
   return 'never led';
 }
-
-const LEASE_API_VERSION = 'coordination.k8s.io/v1';
 
 function aborted(signal: AbortSignal): Promise<'aborted'> {
   return new Promise((resolve) => {

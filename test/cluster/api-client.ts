@@ -1,6 +1,7 @@
 // A minimal Kubernetes client of the launcher itself. It needs no npm package, since the launcher runs before any is
 // known to be there, and it shares no code with src/, which it helps to test.
-import { Agent, type IncomingMessage, request as httpsRequest } from 'node:https';
+import type { IncomingMessage } from 'node:http';
+import { Agent, request as httpsRequest } from 'node:https';
 import { text } from 'node:stream/consumers';
 
 /** As much of an object as the launcher reads; the rest is `unknown`. */

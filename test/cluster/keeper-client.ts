@@ -52,6 +52,7 @@ export async function forkKeeper(runFolder: string, onSurprise: (message: string
   const waiting = new Map<number, (value: number | null) => void>();
   const endings = new Map<string, (error: Error) => void>();
   const failed = new Map<string, Error>();
+  const expected = new Set<string>();
   let nextId = 1;
   let ending = false;
   const gone = new Promise<void>((resolve) => child.once('exit', () => resolve()));
@@ -67,6 +68,7 @@ export async function forkKeeper(runFolder: string, onSurprise: (message: string
       waiting.delete(message.id);
       return;
     }
+    if (expected.delete(message.name)) return;
     void explain(message).then((error) => {
       failed.set(message.name, error);
       const listener = endings.get(message.name);
@@ -110,9 +112,9 @@ export async function forkKeeper(runFolder: string, onSurprise: (message: string
       return { pid };
     },
     async kill(name) {
-      endings.set(name, () => undefined);
+      expected.add(name);
       await ask({ do: 'kill', name });
-      endings.delete(name);
+      expected.delete(name);
     },
     async claim(slots) {
       return (await ask({ do: 'claim', slots })) ?? undefined;

@@ -2,12 +2,12 @@
 
 import type { IStatefulSet } from 'kubernetes-models/apps/v1/StatefulSet';
 import type { Resolved } from '../../api/app-revision.ts';
-import type { KubeObject } from '../../kube/client.ts';
 import { names } from '../../record/names.ts';
 import { RESTRICTED, RESTRICTED_POD, resourcesFor } from '../containers.ts';
 import { fromSecret } from '../env.ts';
 import type { Inputs } from '../inputs.ts';
 import { commonLabels, selectorLabels } from '../labels.ts';
+import type { Made } from '../made.ts';
 import { ownedMeta } from '../owner.ts';
 import { POSTGRES_PORT } from './service.ts';
 
@@ -21,7 +21,7 @@ const ANSWERS = ['sh', '-c', `${IS_READY} || [ $? -eq 1 ]`];
 export function makePostgresStatefulSet(
   { record, settings }: Inputs,
   postgres: NonNullable<Resolved['postgres']>,
-): IStatefulSet & KubeObject {
+): Made<IStatefulSet> {
   const { postgres: setName, postgresService, postgresSecret, postgresClaim } = names(record.metadata.name);
   return {
     apiVersion: 'apps/v1',

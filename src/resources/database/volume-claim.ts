@@ -2,13 +2,13 @@
 
 import type { IPersistentVolumeClaim } from 'kubernetes-models/v1/PersistentVolumeClaim';
 import type { Resolved } from '../../api/app-revision.ts';
-import type { KubeObject } from '../../kube/client.ts';
 import { names } from '../../record/names.ts';
 import type { Inputs } from '../inputs.ts';
+import type { Made } from '../made.ts';
 import { keptMeta } from '../owner.ts';
 import { storageQuantity } from '../quantity.ts';
 
-export type VolumeClaim = IPersistentVolumeClaim & KubeObject;
+export type VolumeClaim = Made<IPersistentVolumeClaim>;
 
 /**
  * As the record wants it. The API server refuses a size below the one in force, and a changed storage class: who

@@ -2,12 +2,12 @@
 
 import type { IStatefulSet } from 'kubernetes-models/apps/v1/StatefulSet';
 import type { Resolved } from '../../api/app-revision.ts';
-import type { KubeObject } from '../../kube/client.ts';
 import { names } from '../../record/names.ts';
 import { RESTRICTED, RESTRICTED_POD, resourcesFor } from '../containers.ts';
 import { fromSecret } from '../env.ts';
 import type { Inputs } from '../inputs.ts';
 import { commonLabels, selectorLabels } from '../labels.ts';
+import type { Made } from '../made.ts';
 import { ownedMeta } from '../owner.ts';
 import { REDIS_PORT } from './service.ts';
 
@@ -18,7 +18,7 @@ const DATA_SHARE_OF_MEMORY = 0.75;
 const ANSWERS = ['sh', '-c', `redis-cli -h 127.0.0.1 -p ${REDIS_PORT} ping | grep -qx PONG`];
 
 /** Nothing here depends on the revision but `redis`: a new revision of the same sizes leaves the pod alone. */
-export function makeRedisStatefulSet({ record, settings }: Inputs, redis: NonNullable<Resolved['redis']>): IStatefulSet & KubeObject {
+export function makeRedisStatefulSet({ record, settings }: Inputs, redis: NonNullable<Resolved['redis']>): Made<IStatefulSet> {
   const { redis: setName, redisService, redisSecret } = names(record.metadata.name);
   const maxMemoryMb = Math.floor(redis.memoryLimitMb * DATA_SHARE_OF_MEMORY);
   return {

@@ -37,7 +37,8 @@ export type Images = Readonly<Record<ImageName, Image>>;
 /** Debian packages that the build needs on the machine: none, apt, dpkg and tar are part of every Debian and Ubuntu. */
 export const imageSystemPackages: readonly string[] = [];
 
-const dayMs = 24 * 3600 * 1000;
+const minuteMs = 60_000;
+const dayMs = 24 * 60 * minuteMs;
 
 /** Makes what is missing. Two processes may call it at once: one works, the other waits and finds it done. */
 export async function ensureImages(progress: (message: string) => void): Promise<Images> {
@@ -205,7 +206,8 @@ async function sweep(folder: string): Promise<void> {
     // oxlint-disable-next-line no-await-in-loop -- a few entries
     const age = now - (await stat(path)).mtimeMs;
     // oxlint-disable-next-line no-await-in-loop -- a few entries
-    if (age > (name.startsWith('.making-') ? dayMs / 24 : 14 * dayMs)) await rm(path, { recursive: true, force: true });
+    if (age > (name.startsWith('.making-') ? 10 * minuteMs : 14 * dayMs))
+      await rm(path, { recursive: true, force: true });
   }
 }
 

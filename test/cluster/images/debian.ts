@@ -100,6 +100,7 @@ export async function makeRoot(root: string): Promise<void> {
 export async function unpack(file: string, root: string, leaveOut: readonly string[]): Promise<void> {
   const excludes = leaveOut.map((pattern) => `--exclude=./${pattern}`);
   // By hand and not `dpkg-deb --extract`, which would put a folder in the place of the links into /usr.
-  const script = 'set -o pipefail; dpkg-deb --fsys-tarfile "$1" | tar -x -p --no-same-owner --keep-directory-symlink "${@:3}" -C "$2"';
+  const script =
+    'set -o pipefail; dpkg-deb --fsys-tarfile "$1" | tar -x -p --no-same-owner --keep-directory-symlink "${@:3}" -C "$2"';
   await run('bash', ['-c', script, 'unpack', file, root, ...excludes]);
 }

@@ -112,7 +112,9 @@ export const recipes: Readonly<Record<ImageName, Recipe>> = {
     onBase: true,
     ownerOf: (path) => (/^(?:var\/lib|run)\/postgresql(?:\/|$)/.test(path) ? service : root),
     async finish(folder, packages) {
-      const server = packages.map((p) => ({ ...p, major: /^postgresql-(\d+)$/.exec(p.name)?.[1] })).find((p) => p.major);
+      const server = packages
+        .map((p) => ({ ...p, major: /^postgresql-(\d+)$/.exec(p.name)?.[1] }))
+        .find((p) => p.major);
       if (server?.major === undefined) throw new Error('the package postgresql brings no server');
       const { major, version } = server;
       await writeAccounts(folder, [`postgres:x:999:999:PostgreSQL:/var/lib/postgresql:/bin/bash`]);
@@ -240,7 +242,11 @@ async function addEntrypoint(folder: string, name: 'postgres' | 'redis'): Promis
 }
 
 async function writeAccounts(folder: string, own: readonly string[]): Promise<void> {
-  const accounts = ['root:x:0:0:root:/root:/bin/bash', 'nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin', ...own];
+  const accounts = [
+    'root:x:0:0:root:/root:/bin/bash',
+    'nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin',
+    ...own,
+  ];
   const groups = accounts.map((account) => {
     const [name, , , gid] = account.split(':');
     return `${name === 'nobody' ? 'nogroup' : name}:x:${gid}:`;

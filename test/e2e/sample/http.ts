@@ -30,7 +30,11 @@ async function answerTo(
     const body = await readBody(message);
     if (body === undefined) {
       // The rest of the body is not read: what follows on this connection would be taken for a request.
-      return { status: 413, body: { error: `the body is longer than ${maxBodyBytes} bytes` }, headers: { connection: 'close' } };
+      return {
+        status: 413,
+        body: { error: `the body is longer than ${maxBodyBytes} bytes` },
+        headers: { connection: 'close' },
+      };
     }
     const answer = await route({ method, path, body });
     // Probes come every few seconds and say nothing.

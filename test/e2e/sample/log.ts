@@ -3,7 +3,9 @@ export type Log = (level: 'info' | 'warn' | 'error', message: string, fields?: o
 
 export function makeLog(common: object): Log {
   return (level, message, fields = {}) => {
-    process.stdout.write(`${JSON.stringify({ time: new Date().toISOString(), level, message, ...common, ...fields })}\n`);
+    process.stdout.write(
+      `${JSON.stringify({ time: new Date().toISOString(), level, message, ...common, ...fields })}\n`,
+    );
   };
 }
 

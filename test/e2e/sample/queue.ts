@@ -6,7 +6,7 @@ import type { QueuedJob } from './store.ts';
 export interface Queue {
   connect(): Promise<void>;
   push(job: QueuedJob): Promise<void>;
-  /** The next job; nothing if none comes within two seconds. */
+  /** The next job; nothing if none comes within a second. */
   pop(): Promise<QueuedJob | undefined>;
   close(): void;
 }
@@ -21,7 +21,13 @@ export function openQueue(uri: string, log: Log): Queue {
     url: uri,
     // Fail at once while Redis is away, rather than hold callers until it is back.
     disableOfflineQueue: true,
-    socket: { connectTimeout: 3000, reconnectStrategy: (tries: number) => Math.min(100 * 2 ** tries, 2000) },
+    socket: {
+      connectTimeout: 3000,
+      reconnectStrategy: (tries: number) => Math.min(100 * 2 ** tries, 2000),
+      // A pod that vanishes says no goodbye. With a ping every two seconds, silence means that it is gone.
+      socketTimeout: 6000,
+    },
+    pingInterval: 2000,
   };
   const client = createClient(options);
   // A blocking pop keeps its connection to itself.
@@ -48,7 +54,7 @@ export function openQueue(uri: string, log: Log): Queue {
       await ask(() => client.lPush(list, JSON.stringify(job)));
     },
     async pop() {
-      const popped = await ask(() => blocking.brPop(list, 2));
+      const popped = await ask(() => blocking.brPop(list, 1));
       return popped === null ? undefined : (JSON.parse(popped.element) as QueuedJob);
     },
     close() {

@@ -10,11 +10,36 @@ const env = { POSTGRES_URI: 'postgres://u:p@db/app', REDIS_URI: 'redis://cache' 
 
 describe('readConfig', () => {
   it.each([
-    { name: 'nothing said', reason: 'one pod alone does everything', given: {}, want: { role: 'server', jobs: 10, port: 8000 } },
-    { name: 'queue workers exist', reason: 'then the server leaves the queue alone', given: { N_JOBS_PER_WORKER: '0' }, want: { role: 'server', jobs: 0 } },
-    { name: 'queue worker', reason: 'it works the queue', given: { DAVIT_ROLE: 'queue', N_JOBS_PER_WORKER: '3' }, want: { role: 'queue', jobs: 3 } },
-    { name: 'executor', reason: 'only servers and queue workers work the queue', given: { DAVIT_ROLE: 'executor' }, want: { jobs: 0 } },
-    { name: 'the other name of the database', reason: 'both are given to pods', given: { POSTGRES_URI: '', DATABASE_URI: 'postgres://other' }, want: { postgresUri: 'postgres://other' } },
+    {
+      name: 'nothing said',
+      reason: 'one pod alone does everything',
+      given: {},
+      want: { role: 'server', jobs: 10, port: 8000 },
+    },
+    {
+      name: 'queue workers exist',
+      reason: 'then the server leaves the queue alone',
+      given: { N_JOBS_PER_WORKER: '0' },
+      want: { role: 'server', jobs: 0 },
+    },
+    {
+      name: 'queue worker',
+      reason: 'it works the queue',
+      given: { DAVIT_ROLE: 'queue', N_JOBS_PER_WORKER: '3' },
+      want: { role: 'queue', jobs: 3 },
+    },
+    {
+      name: 'executor',
+      reason: 'only servers and queue workers work the queue',
+      given: { DAVIT_ROLE: 'executor' },
+      want: { jobs: 0 },
+    },
+    {
+      name: 'the other name of the database',
+      reason: 'both are given to pods',
+      given: { POSTGRES_URI: '', DATABASE_URI: 'postgres://other' },
+      want: { postgresUri: 'postgres://other' },
+    },
   ])('$name: $reason', ({ given, want }) => {
     expect(readConfig({ ...env, ...given }, 'pod-1')).toMatchObject({ pod: 'pod-1', ...want });
   });
@@ -32,7 +57,9 @@ describe('readConfig', () => {
 
 describe('showEnvironment', () => {
   it('shows names and values, and fingerprints in the place of secrets', () => {
-    expect(showEnvironment({ PORT: '8000', POSTGRES_URI: 'postgres://u:p@db/app', api_key: 'k', MY_TOKEN: '' })).toEqual({
+    expect(
+      showEnvironment({ PORT: '8000', POSTGRES_URI: 'postgres://u:p@db/app', api_key: 'k', MY_TOKEN: '' }),
+    ).toEqual({
       MY_TOKEN: fingerprint(''),
       PORT: '8000',
       POSTGRES_URI: fingerprint('postgres://u:p@db/app'),
@@ -43,9 +70,12 @@ describe('showEnvironment', () => {
 });
 
 describe('bodies', () => {
-  it.each(['', 'nonsense', '[]', 'null', '{}', '{"text":""}', '{"text":7}', '{"text":"a\\u0000b"}'])('refuses the text in %j', (body) => {
-    expect(() => parseText(body)).toThrow(BadRequest);
-  });
+  it.each(['', 'nonsense', '[]', 'null', '{}', '{"text":""}', '{"text":7}', '{"text":"a\\u0000b"}'])(
+    'refuses the text in %j',
+    (body) => {
+      expect(() => parseText(body)).toThrow(BadRequest);
+    },
+  );
 
   it('takes a text', () => {
     expect(parseText('{"text":"grün"}')).toBe('grün');
@@ -69,7 +99,13 @@ describe('routes', () => {
   });
 
   it.each([
-    { name: 'not ready yet', reason: 'a probe must fail until both have answered', method: 'GET', path: '/ok', status: 503 },
+    {
+      name: 'not ready yet',
+      reason: 'a probe must fail until both have answered',
+      method: 'GET',
+      path: '/ok',
+      status: 503,
+    },
     { name: 'unknown path', reason: 'not an error of ours', method: 'GET', path: '/toString', status: 404 },
     { name: 'wrong method', reason: 'the path exists', method: 'DELETE', path: '/items', status: 405 },
     { name: 'an inherited name', reason: 'not a method of ours', method: 'constructor', path: '/items', status: 405 },

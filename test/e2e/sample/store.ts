@@ -54,7 +54,7 @@ export function openStore(uri: string, log: Log): Store {
     max: 10,
     connectionTimeoutMillis: 3000,
     idleTimeoutMillis: 30_000,
-    query_timeout: 10_000,
+    query_timeout: 5000,
     application_name: 'davit-sample',
     keepAlive: true,
   });

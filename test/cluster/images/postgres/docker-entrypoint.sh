@@ -16,7 +16,8 @@ from_env_or_file() {
 	fi
 	value=${!name-$fallback}
 	if [ -n "${!file_name-}" ]; then
-		value=$(<"${!file_name}") || fail "$file_name names ${!file_name}, which can't be read"
+		[ -r "${!file_name}" ] || fail "$file_name names ${!file_name}, which can't be read"
+		value=$(<"${!file_name}")
 	fi
 	export "$name=$value"
 	unset "$file_name"

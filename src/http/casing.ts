@@ -1,0 +1,62 @@
+// snake_case outside, camelCase in the custom resources: the one place where names change. Driven by the shapes of
+// the custom resources' schemas; pod parts (volumes, mounts, containers) keep Kubernetes' own names on both sides.
+
+import { z } from 'zod';
+
+/** `dbStorageGi` → `db_storage_gi`. */
+export type Snake<Name extends string> = Name extends `${infer Head}${infer Tail}`
+  ? Tail extends Uncapitalize<Tail>
+    ? `${Lowercase<Head>}${Snake<Tail>}`
+    : `${Lowercase<Head>}_${Snake<Tail>}`
+  : Name;
+
+type Shape = Readonly<Record<string, z.ZodType>>;
+type Bare<Leaf> = Leaf extends z.ZodOptional<infer Inner extends z.ZodType> ? Inner : Leaf extends z.ZodType ? Leaf : never;
+type Names<S> = keyof S & string;
+
+/** A request's fields: each may be left out or null. */
+export type PayloadShape<S extends Shape> = { [Key in Names<S> as Snake<Key>]: z.ZodOptional<z.ZodNullable<Bare<S[Key]>>> };
+/** An answer's fields: each is present, null where unset. */
+export type ResponseShape<S extends Shape> = { [Key in Names<S> as Snake<Key>]: z.ZodNullable<Bare<S[Key]>> };
+
+export function snake(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
+export function payloadShape<S extends Shape>(shape: S): PayloadShape<S> {
+  return renamed(shape, (leaf) => leaf.nullish()) as PayloadShape<S>;
+}
+
+export function responseShape<S extends Shape>(shape: S): ResponseShape<S> {
+  return renamed(shape, (leaf) => leaf.nullable()) as ResponseShape<S>;
+}
+
+function renamed(shape: Shape, make: (leaf: z.ZodType) => z.ZodType): Record<string, z.ZodType> {
+  return Object.fromEntries(Object.entries(shape).map(([name, leaf]) => [snake(name), make(leaf instanceof z.ZodOptional ? (leaf.unwrap() as z.ZodType) : leaf)]));
+}
+
+/** What is set of a request's fields, by the custom resource's names. */
+export function fromSnake<S extends Shape>(shape: S, values: Readonly<Record<string, unknown>>): { -readonly [Key in keyof S]?: NonNullable<z.output<S[Key]>> } {
+  const entries = Object.keys(shape).map((name) => [name, values[snake(name)]] as const);
+  return Object.fromEntries(entries.filter(([, value]) => value !== undefined && value !== null)) as { -readonly [Key in keyof S]?: NonNullable<z.output<S[Key]>> };
+}
+
+/** Every field of `shape` by the API's names, null where unset. */
+export function toSnake<S extends Shape>(shape: S, values: { readonly [Key in keyof S]?: z.output<S[Key]> | undefined }): { [Key in Names<S> as Snake<Key>]: NonNullable<z.output<S[Key]>> | null } {
+  const given: Readonly<Record<string, unknown>> = values;
+  return Object.fromEntries(Object.keys(shape).map((name) => [snake(name), given[name] ?? null])) as { [Key in Names<S> as Snake<Key>]: NonNullable<z.output<S[Key]>> | null };
+}
+
+/**
+ * The API server's path of a field as a place in the request: `spec.sourceConfig.resourceSpec.cpu` →
+ * `['source_config', 'resource_spec', 'cpu']`. Below a field of resource_spec names are Kubernetes' own and stay.
+ */
+export function requestPath(field: string): (string | number)[] {
+  const steps = field.match(/[^.[\]]+/g) ?? [];
+  if (steps[0] === 'spec' || steps[0] === 'metadata') steps.shift();
+  const pods = steps.indexOf('resourceSpec');
+  return steps.map((step, at) => {
+    if (/^\d+$/.test(step)) return Number(step);
+    return pods >= 0 && at > pods + 1 ? step : snake(step);
+  });
+}

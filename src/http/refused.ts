@@ -1,0 +1,21 @@
+// What the facade itself refuses, as the answer it becomes. Failures of the API server are errors.ts's, not this.
+
+/** One thing wrong with a request: where (`['body', 'name']`), a sentence for people, and a word for machines. */
+export interface Finding {
+  readonly loc: readonly (string | number)[];
+  readonly msg: string;
+  readonly type: string;
+}
+
+export class Refused extends Error {
+  override readonly name = 'Refused';
+  readonly status: number;
+  readonly detail: string | readonly Finding[];
+  readonly headers: Readonly<Record<string, string>>;
+  constructor(status: number, detail: string | readonly Finding[], headers: Readonly<Record<string, string>> = {}) {
+    super(typeof detail === 'string' ? detail : `${detail.length} findings`);
+    this.status = status;
+    this.detail = detail;
+    this.headers = headers;
+  }
+}

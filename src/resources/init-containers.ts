@@ -1,0 +1,73 @@
+// What a pod of a role runs before its main container, in which order. There is no ordering between workloads: each
+// pod waits for what it needs.
+
+import type { IContainer } from 'kubernetes-models/v1/Container';
+import { EXTERNAL_POSTGRES_VARIABLE, EXTERNAL_REDIS_VARIABLE } from '../api/meta.ts';
+import type { Container } from '../api/resource-spec.ts';
+import { externalReference } from '../record/resolve.ts';
+import { RESTRICTED } from './containers.ts';
+import { fromSecret, postgresUri, redisUri } from './env.ts';
+import type { Inputs } from './inputs.ts';
+import { WAIT_FOR_DATABASE_SCRIPT, WAIT_FOR_REDIS_SCRIPT } from './wait-scripts.ts';
+
+/** Names of init containers that no record may use; their state says whether database and Redis answer. */
+export const WAIT_FOR_DATABASE = 'wait-for-database';
+export const WAIT_FOR_REDIS = 'wait-for-redis';
+
+/**
+ * Own PostgreSQL and Redis are waited for first. Then the sidecars start, because an external database may be reached
+ * only through one of them (a proxy on localhost), and external ones are waited for. The record's init containers
+ * come last: they may use everything.
+ */
+export function initContainersFor(inputs: Inputs): IContainer[] {
+  const { requested } = inputs.revision.spec;
+  const { sidecars = [], initContainers = [] } = requested.resourceSpec ?? {};
+  const waits = [
+    { container: waitForDatabase(inputs), external: externalReference(requested, EXTERNAL_POSTGRES_VARIABLE) !== undefined },
+    { container: waitForRedis(inputs), external: externalReference(requested, EXTERNAL_REDIS_VARIABLE) !== undefined },
+  ];
+  return [
+    ...waits.filter(({ external }) => !external).map(({ container }) => container),
+    ...sidecars.map((sidecar) => ({ ...ownContainer(sidecar), restartPolicy: 'Always' })),
+    ...waits.filter(({ external }) => external).map(({ container }) => container),
+    ...initContainers.map(ownContainer),
+  ];
+}
+
+function waitForDatabase({ record, revision, settings }: Inputs): IContainer {
+  return {
+    name: WAIT_FOR_DATABASE,
+    image: revision.spec.resolved.waitImages.postgres,
+    imagePullPolicy: settings.images.pullPolicy,
+    command: ['sh', '-c', WAIT_FOR_DATABASE_SCRIPT],
+    env: [fromSecret('POSTGRES_URI', postgresUri(record.metadata.name, revision.spec.requested))],
+    resources: WAIT_RESOURCES,
+    securityContext: RESTRICTED,
+    terminationMessagePolicy: 'FallbackToLogsOnError',
+  };
+}
+
+function waitForRedis({ record, revision, settings }: Inputs): IContainer {
+  return {
+    name: WAIT_FOR_REDIS,
+    image: revision.spec.resolved.waitImages.redis,
+    imagePullPolicy: settings.images.pullPolicy,
+    command: ['sh', '-c', WAIT_FOR_REDIS_SCRIPT],
+    env: [fromSecret('REDIS_URI', redisUri(record.metadata.name, revision.spec.requested))],
+    resources: WAIT_RESOURCES,
+    securityContext: RESTRICTED,
+    terminationMessagePolicy: 'FallbackToLogsOnError',
+  };
+}
+
+/** Small, and not more than the main container asks for: they add nothing to what a pod needs on its node. */
+const WAIT_RESOURCES: NonNullable<IContainer['resources']> = {
+  requests: { cpu: '10m', memory: '32Mi' },
+  limits: { cpu: '500m', memory: '64Mi' },
+};
+
+/** A container of the record, as it is; its last words are kept for the condition that reports its failure. */
+function ownContainer(container: Container): IContainer {
+  // What the schema lets through is checked by the API server, when the workload is applied.
+  return { ...container, terminationMessagePolicy: 'FallbackToLogsOnError' } as IContainer;
+}

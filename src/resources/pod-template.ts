@@ -1,0 +1,58 @@
+// The pods that run a record's image: the same template for all roles, but for the variables that tell them apart.
+
+import type { IPodTemplateSpec } from 'kubernetes-models/v1/PodTemplateSpec';
+import type { Sized } from '../api/app-revision.ts';
+import { REVISION_LABEL, type Role, SECRETS_ANNOTATION } from '../api/meta.ts';
+import { APP_SECURITY, resourcesFor } from './containers.ts';
+import { envFor } from './env.ts';
+import { initContainersFor } from './init-containers.ts';
+import type { Inputs } from './inputs.ts';
+import { commonLabels } from './labels.ts';
+import { probesFor } from './probes.ts';
+import { volumeMountsFor, volumesFor } from './volumes.ts';
+
+/** Before a server is told to stop: so long may others need to learn that it takes no new connections. */
+const DRAIN_SECONDS = 5;
+/** So long may a container take to finish what it does, once it is told to stop. */
+const STOP_SECONDS = 30;
+
+export function podTemplateFor(inputs: Inputs, role: Role, size: Readonly<Sized>, image: string): IPodTemplateSpec {
+  const { record, revision, settings, secretsDigest } = inputs;
+  const { resolved, requested, id } = revision.spec;
+  const spec = requested.resourceSpec ?? {};
+  const annotations = { ...spec.annotations, ...(secretsDigest !== undefined && { [SECRETS_ANNOTATION]: secretsDigest }) };
+  const volumes = volumesFor(spec);
+  const volumeMounts = volumeMountsFor(spec);
+  const takesRequests = role === 'server';
+  return {
+    metadata: {
+      labels: { ...spec.labels, ...commonLabels(record, role), [REVISION_LABEL]: id },
+      ...(Object.keys(annotations).length > 0 && { annotations }),
+    },
+    spec: {
+      ...(spec.serviceAccountName !== undefined && { serviceAccountName: spec.serviceAccountName }),
+      automountServiceAccountToken: spec.serviceAccountName !== undefined,
+      enableServiceLinks: false,
+      ...(spec.imagePullSecrets && spec.imagePullSecrets.length > 0 && { imagePullSecrets: [...spec.imagePullSecrets] }),
+      terminationGracePeriodSeconds: (takesRequests ? DRAIN_SECONDS : 0) + STOP_SECONDS,
+      securityContext: { seccompProfile: { type: 'RuntimeDefault' } },
+      initContainers: initContainersFor(inputs),
+      containers: [
+        {
+          name: role,
+          image,
+          imagePullPolicy: settings.images.pullPolicy,
+          ports: [{ name: 'http', containerPort: resolved.port, protocol: 'TCP' }],
+          env: envFor(inputs, role),
+          ...probesFor(resolved),
+          ...(takesRequests && { lifecycle: { preStop: { sleep: { seconds: DRAIN_SECONDS } } } }),
+          resources: resourcesFor(size),
+          securityContext: APP_SECURITY,
+          terminationMessagePolicy: 'FallbackToLogsOnError',
+          ...(volumeMounts && { volumeMounts }),
+        },
+      ],
+      ...(volumes && { volumes }),
+    },
+  };
+}

@@ -1,0 +1,246 @@
+import { pino } from 'pino';
+import { afterEach, describe, expect, it } from 'vitest';
+import { makeFakeKube } from '../../test/fake-kube/fake-kube.ts';
+import { Forbidden, Unavailable } from '../errors.ts';
+import type { KubeClient, KubeObject } from '../kube/client.ts';
+import { CONFIG_MAPS, SECRETS } from '../kube/resources.ts';
+import { makeFakeClock } from './clock.ts';
+import { combineReflectors, makeReflector, type ReflectorOptions, slimManagedFields } from './reflector.ts';
+
+const log = pino({ level: 'silent' });
+let stopAll = new AbortController();
+afterEach(() => {
+  stopAll.abort();
+  stopAll = new AbortController();
+});
+
+function aConfigMap(name: string, namespace = 't1', data: Record<string, string> = {}): KubeObject & { data: object } {
+  return { apiVersion: 'v1', kind: 'ConfigMap', metadata: { namespace, name }, data };
+}
+
+function aReflector(options: Partial<ReflectorOptions<KubeObject>> = {}) {
+  const kube = makeFakeKube();
+  const clock = makeFakeClock();
+  const client = options.client ?? kube;
+  const settings = { client, resource: CONFIG_MAPS, log, clock, random: () => 0.5, freeze: true, ...options };
+  const reflector = makeReflector<KubeObject>(settings);
+  const told: string[] = [];
+  reflector.onChange(({ type, object }) => told.push(`${type} ${object.metadata.name}`));
+  return { kube, clock, reflector, told, start: () => reflector.run(stopAll.signal) };
+}
+
+describe('reflector', () => {
+  it('lists in pages, then follows', async () => {
+    const { kube, clock, reflector, told, start } = aReflector({ pageSize: 2 });
+    for (const name of ['a', 'b', 'c']) kube.seed(CONFIG_MAPS, aConfigMap(name));
+    const synced = reflector.waitForSync();
+    void start();
+    await clock.advance(0);
+    expect(await synced).toBe(true);
+    const made = await kube.create(CONFIG_MAPS, aConfigMap('d'));
+    await kube.remove(CONFIG_MAPS, made.metadata, { uid: String(made.metadata.uid) });
+    kube.bookmark();
+    await clock.advance(0);
+    expect(told).toEqual(['added a', 'added b', 'added c', 'added d', 'deleted d']);
+    expect(reflector.observedResourceVersion()).toBe(kube.resourceVersion());
+    expect(reflector.list()[0]?.metadata.managedFields).toBeUndefined();
+  });
+
+  it('sees a name that was deleted and made anew while it was away as two objects', async () => {
+    const { kube, clock, told, start } = aReflector();
+    kube.seed(CONFIG_MAPS, aConfigMap('a'));
+    void start();
+    await clock.advance(0);
+    kube.endWatches(new Unavailable('connection reset'));
+    kube.erase(CONFIG_MAPS, { namespace: 't1', name: 'a' });
+    kube.seed(CONFIG_MAPS, aConfigMap('a'));
+    kube.compact();
+    await clock.advance(60_000);
+    expect(told).toEqual(['added a', 'deleted a', 'added a']);
+  });
+
+  it('lists once more after 410, with what was missed', async () => {
+    const { kube, clock, told, start } = aReflector();
+    let lists = 0;
+    kube.failOn(({ verb }) => {
+      if (verb === 'list') lists += 1;
+      return undefined;
+    });
+    kube.seed(CONFIG_MAPS, aConfigMap('a'));
+    void start();
+    await clock.advance(0);
+    kube.endWatches();
+    kube.seed(CONFIG_MAPS, aConfigMap('b'));
+    kube.compact();
+    await clock.advance(30_000);
+    expect(told).toEqual(['added a', 'added b']);
+    expect(lists).toBe(2);
+  });
+
+  it.each([
+    { name: 'Forbidden at the list', verb: 'list', error: new Forbidden('no') },
+    { name: 'Unavailable at the list', verb: 'list', error: new Unavailable('busy') },
+    { name: 'Forbidden at the watch', verb: 'watch', error: new Forbidden('no') },
+    { name: 'a surprise', verb: 'watch', error: new TypeError('bug') },
+  ])('outlasts $name', async ({ verb, error }) => {
+    const { kube, clock, reflector, start } = aReflector();
+    let failures = 0;
+    kube.failOn((request) => (request.verb === verb && failures++ < 5 ? error : undefined));
+    void start();
+    await clock.advance(0);
+    expect(reflector.status().lastError).toBe(error.message);
+    await clock.advance(120_000);
+    kube.seed(CONFIG_MAPS, aConfigMap('a'));
+    await clock.advance(0);
+    expect(reflector.list()).toHaveLength(1);
+    expect(reflector.status()).not.toHaveProperty('lastError');
+    expect(failures).toBeGreaterThanOrEqual(5);
+  });
+
+  it('waits as long as the server asks', async () => {
+    const { kube, clock, reflector, start } = aReflector();
+    let asked = 0;
+    kube.failOn(({ verb }) =>
+      verb === 'list' && asked++ === 0 ? new Unavailable('busy', { retryAfterMs: 40_000 }) : undefined,
+    );
+    void start();
+    await clock.advance(39_000);
+    expect(asked).toBe(1);
+    await clock.advance(1_500);
+    expect(reflector.hasSynced()).toBe(true);
+  });
+
+  it('does not go back to an older list', async () => {
+    const kube = makeFakeKube();
+    let shift = 0;
+    const client: KubeClient = {
+      ...kube,
+      async list(resource, options) {
+        const list = await kube.list(resource, options);
+        const items = shift === 0 ? list.items : [];
+        return { ...list, items: items as never, resourceVersion: String(Number(list.resourceVersion) - shift) };
+      },
+    };
+    const { clock, reflector, start } = aReflector({ client });
+    kube.seed(CONFIG_MAPS, aConfigMap('a'));
+    void start();
+    await clock.advance(0);
+    shift = 500;
+    kube.compact();
+    await clock.advance(60_000);
+    expect(reflector.list()).toHaveLength(1);
+    expect(reflector.status().lastError).toContain('older');
+    shift = 0;
+    await clock.advance(60_000);
+    expect(reflector.list()).toHaveLength(1);
+    expect(reflector.status().lastError).toBeUndefined();
+  });
+
+  it('asks again before it believes a list that lacks most of what is known', async () => {
+    const kube = makeFakeKube();
+    let short = 0;
+    const client: KubeClient = {
+      ...kube,
+      async list(resource, options) {
+        const list = await kube.list(resource, options);
+        return short-- > 0 ? { ...list, items: [] } : (list as never);
+      },
+    };
+    const { clock, told, reflector, start } = aReflector({ client });
+    for (let i = 0; i < 20; i++) kube.seed(CONFIG_MAPS, aConfigMap(`c${i}`));
+    void start();
+    await clock.advance(0);
+    told.length = 0;
+    short = 1;
+    kube.compact();
+    await clock.advance(30_000);
+    expect(told).toEqual([]);
+    expect(reflector.list()).toHaveLength(20);
+  });
+
+  it('is not harmed by a listener that throws', async () => {
+    const { kube, clock, reflector, told, start } = aReflector();
+    reflector.onChange(() => {
+      throw new Error('listener');
+    });
+    const later: string[] = [];
+    reflector.onChange(({ object }) => later.push(object.metadata.name));
+    void start();
+    await clock.advance(0);
+    kube.seed(CONFIG_MAPS, aConfigMap('a'));
+    await clock.advance(0);
+    expect([told, later]).toEqual([['added a'], ['a']]);
+  });
+
+  it('holds metadata alone, of overlays too', async () => {
+    const { kube, clock, reflector, start } = aReflector({ resource: SECRETS, metadataOnly: true });
+    const secret = { apiVersion: 'v1', kind: 'Secret', metadata: { namespace: 't1', name: 's' }, data: { k: 'dg==' } };
+    kube.seed(SECRETS, secret);
+    void start();
+    await clock.advance(0);
+    reflector.overlay(await kube.create(SECRETS, { ...secret, metadata: { namespace: 't1', name: 's2' } }));
+    expect(reflector.list().map((object) => Object.keys(object).sort())).toEqual([
+      ['apiVersion', 'kind', 'metadata'],
+      ['apiVersion', 'kind', 'metadata'],
+    ]);
+  });
+
+  it('shows a write at once and tells it once', async () => {
+    const { kube, clock, reflector, told, start } = aReflector();
+    void start();
+    await clock.advance(0);
+    const made = await kube.create(CONFIG_MAPS, aConfigMap('a'));
+    expect(reflector.isAtLeast(made.metadata, String(made.metadata.resourceVersion))).toBe(false);
+    reflector.overlay(made);
+    expect(reflector.list()).toHaveLength(1);
+    expect(reflector.isAtLeast(made.metadata, String(made.metadata.resourceVersion))).toBe(true);
+    await clock.advance(0);
+    expect(told).toEqual(['added a']);
+    reflector.overlayDeleted(String(made.metadata.uid), String(made.metadata.resourceVersion));
+    expect(reflector.list()).toHaveLength(0);
+  });
+
+  it('ends when its signal aborts', async () => {
+    const { clock, start, reflector } = aReflector();
+    const ended = start();
+    await clock.advance(0);
+    stopAll.abort();
+    await ended;
+    expect(clock.pending).toBe(0);
+    expect(await reflector.waitForSync(stopAll.signal)).toBe(true);
+  });
+
+  it('keeps slim managedFields if asked to', async () => {
+    const { kube, clock, reflector, start } = aReflector({ transform: slimManagedFields });
+    kube.seed(CONFIG_MAPS, aConfigMap('a'));
+    void start();
+    await clock.advance(0);
+    expect(reflector.list()[0]?.metadata.managedFields).toEqual([
+      { manager: 'seed', operation: 'Update', time: '2026-01-01T00:00:00Z' },
+    ]);
+  });
+
+  it('is one for several namespaces', async () => {
+    const kube = makeFakeKube();
+    const clock = makeFakeClock();
+    const both = combineReflectors(
+      new Map(
+        ['t1', 't2'].map((namespace) => [
+          namespace,
+          makeReflector<KubeObject>({ client: kube, resource: CONFIG_MAPS, namespace, log, clock }),
+        ]),
+      ),
+    );
+    const told: string[] = [];
+    both.onChange(({ type, object }) => told.push(`${type} ${object.metadata.namespace}/${object.metadata.name}`));
+    for (const namespace of ['t1', 't2', 't3']) kube.seed(CONFIG_MAPS, aConfigMap('a', namespace));
+    void both.run(stopAll.signal);
+    await clock.advance(0);
+    expect(both.hasSynced()).toBe(true);
+    expect(told.sort()).toEqual(['added t1/a', 'added t2/a']);
+    expect(both.list()).toHaveLength(2);
+    expect(both.list('t3')).toEqual([]);
+    expect(both.get({ namespace: 't2', name: 'a' })).toBeDefined();
+    expect(both.isAtLeast({ namespace: 't1', name: 'a' }, '99999')).toBe(false);
+  });
+});

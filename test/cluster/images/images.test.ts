@@ -1,0 +1,105 @@
+// The parts of the image build that need neither apt nor a disk full of packages.
+import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { withLock } from './cache.ts';
+import { parseUris } from './debian.ts';
+import { closure } from './npm-packages.ts';
+import { unwantedPackages } from './recipes.ts';
+import { tarOf } from './tar.ts';
+
+describe('parseUris', () => {
+  it('reads names and versions, epochs included, and ignores the rest', () => {
+    const printed = [
+      "'http://mirror.test/pool/r/redis-server_7.0.15-1_amd64.deb' redis-server_5%3a7.0.15-1_amd64.deb 73908 SHA256:00",
+      'Reading package lists...',
+      "'http://mirror.test/pool/t/tzdata_2026f-0_all.deb' tzdata_2026f-0_all.deb 307832 SHA256:00",
+    ].join('\n');
+    expect(parseUris(printed)).toEqual([
+      { name: 'redis-server', version: '5:7.0.15-1' },
+      { name: 'tzdata', version: '2026f-0' },
+    ]);
+  });
+});
+
+describe('unwantedPackages', () => {
+  it.each(['libllvm14', 'perl-base', 'libjson-perl', 'postgresql', 'postgresql-common'])('leaves out %s', (name) => {
+    expect(unwantedPackages.test(name)).toBe(true);
+  });
+
+  it.each(['postgresql-15', 'postgresql-client-15', 'libc6', 'libedit2', 'tzdata'])('keeps %s', (name) => {
+    expect(unwantedPackages.test(name)).toBe(false);
+  });
+});
+
+describe('closure', () => {
+  const packages = {
+    'node_modules/a': { dependencies: { b: '1', c: '1' } },
+    'node_modules/b': { dependencies: { c: '2' } },
+    'node_modules/b/node_modules/c': { dependencies: { a: '1' } },
+    'node_modules/c': {},
+    'node_modules/unrelated': {},
+  };
+
+  it('follows dependencies as Node looks them up, in circles too', () => {
+    expect(closure(packages, ['a'])).toEqual([
+      'node_modules/a',
+      'node_modules/b',
+      'node_modules/b/node_modules/c',
+      'node_modules/c',
+    ]);
+  });
+
+  it('says which package is not locked', () => {
+    expect(() => closure(packages, ['missing'])).toThrow('missing');
+  });
+});
+
+describe('tarOf', () => {
+  it('makes the same bytes of the same content, whatever the order and the modes on disk', async () => {
+    const long = `${'n'.repeat(120)}.txt`;
+    async function make(names: readonly string[], mode: number): Promise<string> {
+      const folder = await mkdtemp(join(tmpdir(), 'davit-tar-'));
+      try {
+        for (const name of names) await writeFile(join(folder, name), name, { mode });
+        await symlink('a', join(folder, 'link'));
+        const chunks: Buffer[] = [];
+        for await (const chunk of tarOf(folder, () => ({ uid: 999, gid: 999 }))) chunks.push(chunk);
+        return Buffer.concat(chunks).toString('latin1');
+      } finally {
+        await rm(folder, { recursive: true });
+      }
+    }
+    const one = await make(['a', 'b', long], 0o600);
+    expect(one).toBe(await make([long, 'b', 'a'], 0o640));
+    // A name too long for the header has a record of its own, which counts itself.
+    expect(one).toContain(`134 path=${long}\n`);
+    expect(one.length % 512).toBe(0);
+  });
+});
+
+describe('withLock', () => {
+  it('lets one in at a time, and the next when the first has failed', async () => {
+    const name = `test ${process.pid}`;
+    const seen: string[] = [];
+    const first = withLock(
+      name,
+      () => seen.push('first waits'),
+      async () => {
+        seen.push('first in');
+        await new Promise((resolve) => setTimeout(resolve, 50));
+        seen.push('first out');
+        throw new Error('first failed');
+      },
+    );
+    const second = withLock(
+      name,
+      () => seen.push('second waits'),
+      async () => seen.push('second in'),
+    );
+    await expect(first).rejects.toThrow('first failed');
+    await second;
+    expect(seen).toEqual(['first in', 'second waits', 'first out', 'second in']);
+  });
+});

@@ -1,0 +1,98 @@
+// Volumes for PersistentVolumeClaims: a folder of the run for each, offered as a hostPath volume of the node. Also in
+// clusters without real pods, where nothing is written into them but claims bind all the same.
+import { chmod, mkdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { ApiError, type ApiClient, type ApiObject } from './api-client.ts';
+
+const provisioner = 'davit.dev/host-path';
+const storageClass = 'standard';
+const provisionedBy = 'pv.kubernetes.io/provisioned-by';
+const mergePatch = 'application/merge-patch+json';
+
+interface Claim extends ApiObject {
+  readonly spec: {
+    readonly storageClassName?: string;
+    readonly volumeName?: string;
+    readonly accessModes: readonly string[];
+    readonly resources: { readonly requests: { readonly storage: string } };
+  };
+  readonly status?: { readonly phase?: string; readonly capacity?: { readonly storage?: string } };
+}
+
+interface Volume extends ApiObject {
+  readonly spec: { readonly hostPath?: { readonly path: string } };
+  readonly status?: { readonly phase?: string };
+}
+
+export async function startProvisioner(api: ApiClient, folder: string, node: string, signal: AbortSignal): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  await api.ensure('/apis/storage.k8s.io/v1/storageclasses', {
+    metadata: { name: storageClass, annotations: { 'storageclass.kubernetes.io/is-default-class': 'true' } },
+    provisioner,
+    reclaimPolicy: 'Delete',
+    volumeBindingMode: 'Immediate',
+    allowVolumeExpansion: true,
+  });
+  api.follow<Claim>('/api/v1/persistentvolumeclaims', signal, (claim, gone) => {
+    if (gone || claim.spec.storageClassName !== storageClass) return;
+    if (claim.spec.volumeName === undefined) quietly(provision(api, folder, node, claim));
+    else if (claim.status?.phase === 'Bound') quietly(grow(api, claim));
+  });
+  api.follow<Volume>('/api/v1/persistentvolumes', signal, (volume, gone) => {
+    if (gone || volume.metadata.annotations?.[provisionedBy] !== provisioner) return;
+    if (volume.status?.phase === 'Released') quietly(remove(api, folder, volume));
+  });
+}
+
+/** Every change comes again with the next event; an object that has gone meanwhile is no loss. */
+function quietly(work: Promise<void>): void {
+  work.catch((error: unknown) => {
+    if (error instanceof ApiError && (error.status === 404 || error.status === 409)) return;
+    process.emitWarning(`provisioner: ${error instanceof Error ? error.message : String(error)}`);
+  });
+}
+
+async function provision(api: ApiClient, folder: string, node: string, claim: Claim): Promise<void> {
+  const name = `pvc-${claim.metadata.uid}`;
+  const path = join(folder, name);
+  await mkdir(path, { recursive: true });
+  // Pods run as whatever user they name, and hostPath volumes know no fsGroup. mkdir alone obeys the umask.
+  await chmod(path, 0o777);
+  await api.ensure('/api/v1/persistentvolumes', {
+    metadata: { name, annotations: { [provisionedBy]: provisioner } },
+    spec: {
+      storageClassName: storageClass,
+      capacity: { storage: claim.spec.resources.requests.storage },
+      accessModes: claim.spec.accessModes,
+      persistentVolumeReclaimPolicy: 'Delete',
+      hostPath: { path, type: 'Directory' },
+      claimRef: {
+        apiVersion: 'v1',
+        kind: 'PersistentVolumeClaim',
+        namespace: claim.metadata.namespace,
+        name: claim.metadata.name,
+        uid: claim.metadata.uid,
+      },
+      nodeAffinity: {
+        required: {
+          nodeSelectorTerms: [{ matchExpressions: [{ key: 'kubernetes.io/hostname', operator: 'In', values: [node] }] }],
+        },
+      },
+    },
+  });
+}
+
+/** A folder is as large as the disk: growth is only the saying of it. The API server refuses to shrink. */
+async function grow(api: ApiClient, claim: Claim): Promise<void> {
+  const { storage } = claim.spec.resources.requests;
+  if (claim.status?.capacity?.storage === storage) return;
+  await api.call('PATCH', `/api/v1/persistentvolumes/${claim.spec.volumeName}`, { spec: { capacity: { storage } } }, mergePatch);
+  const path = `/api/v1/namespaces/${claim.metadata.namespace}/persistentvolumeclaims/${claim.metadata.name}/status`;
+  await api.call('PATCH', path, { status: { capacity: { storage } } }, mergePatch);
+}
+
+async function remove(api: ApiClient, folder: string, volume: Volume): Promise<void> {
+  // The name is ours (pvc-UID), so the path cannot lead out of the folder, whatever the object says.
+  await rm(join(folder, volume.metadata.name), { recursive: true, force: true });
+  await api.call('DELETE', `/api/v1/persistentvolumes/${volume.metadata.name}`);
+}

@@ -1,0 +1,41 @@
+// The image of pod sandboxes, which a runtime normally pulls, made of the machine's static busybox. The same image
+// serves tests as a small shell.
+import { copyFile, mkdir, mkdtemp, rename, rm, symlink } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { cacheRoot } from './images/cache.ts';
+import { writeImage, writeLayer } from './images/oci.ts';
+import { staticBusybox } from './machine.ts';
+
+export const sandboxImage = 'davit.local/busybox:1';
+
+const applets = ['sh', 'sleep', 'cat', 'wget', 'nslookup', 'httpd', 'ls', 'touch', 'true', 'false', 'echo', 'env', 'id'];
+
+/** The archive's path. */
+export async function prepareSandboxImage(): Promise<string> {
+  const folder = join(cacheRoot(), 'images');
+  const archive = join(folder, 'sandbox-1.tar');
+  if (existsSync(archive)) return archive;
+  const busybox = await staticBusybox();
+  if (busybox === undefined) throw new Error('the sandbox image is made of busybox-static, which is not installed');
+  await mkdir(folder, { recursive: true });
+  const making = await mkdtemp(join(folder, '.sandbox-'));
+  try {
+    const root = join(making, 'root');
+    await mkdir(join(root, 'bin'), { recursive: true });
+    await mkdir(join(root, 'tmp'));
+    await copyFile(busybox, join(root, 'bin', 'busybox'));
+    await Promise.all(applets.map((name) => symlink('busybox', join(root, 'bin', name))));
+    const layer = await writeLayer(root, join(making, 'layer'), () => ({ uid: 0, gid: 0 }));
+    const made = join(making, 'image.tar');
+    await writeImage(made, sandboxImage, [layer], {
+      Env: ['PATH=/bin'],
+      // As the first process of a sandbox it holds the namespaces, and has to go when told to.
+      Entrypoint: ['/bin/sh', '-c', "trap 'exit 0' TERM INT; while :; do sleep 1000000 & wait; done"],
+    });
+    await rename(made, archive);
+  } finally {
+    await rm(making, { recursive: true, force: true });
+  }
+  return archive;
+}

@@ -1,0 +1,170 @@
+// `npm run demo`: a real Kubernetes of one's own, Davit on it, and a sample deployment that answers. Each step is
+// printed with its time. `--once` tears down after READY, `--json FILE` tells scripts where everything is,
+// `--context NAME` uses a cluster of one's own kubeconfig instead of the embedded one.
+
+import { writeFile } from 'node:fs/promises';
+import { parseArgs } from 'node:util';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { startCluster } from '../cluster/cluster.ts';
+import { type Platform, startPlatform, type Target, type Tenant } from '../platform.ts';
+import { connectContext } from './context.ts';
+import { type DemoCluster, embeddedDemoCluster } from './embedded.ts';
+
+const USAGE = `Usage: npm run demo [-- OPTION ...]
+
+  --once          tear everything down after READY and exit 0
+  --json FILE     write {apiUrl, token, tenantId, kubeconfig, sampleImage} to FILE once all is up
+  --context NAME  use this context of your kubeconfig instead of the embedded cluster
+  --image IMAGE   deploy this image instead of the sample (needed with --context: nothing is built for it)
+`;
+
+const TENANT = 'demo';
+const DEPLOYMENT = 'hello';
+const READY_WITHIN_MS = 300_000;
+const began = Date.now();
+
+function say(line: string): void {
+  process.stdout.write(`${`${((Date.now() - began) / 1000).toFixed(1)} s`.padStart(8)}  ${line}\n`);
+}
+
+/** Something that the person at the terminal can mend; printed without a stack. */
+class DemoError extends Error {}
+
+interface Options {
+  readonly once: boolean;
+  readonly json: string | undefined;
+  readonly context: string | undefined;
+  readonly image: string | undefined;
+}
+
+function readOptions(): Options {
+  const options = { once: { type: 'boolean' }, json: { type: 'string' }, context: { type: 'string' }, image: { type: 'string' }, help: { type: 'boolean', short: 'h' } } as const;
+  try {
+    const { values } = parseArgs({ options });
+    if (values.help) {
+      process.stdout.write(USAGE);
+      process.exit(0);
+    }
+    return { once: values.once ?? false, json: values.json, context: values.context, image: values.image };
+  } catch (error) {
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n\n${USAGE}`);
+    process.exit(2);
+  }
+}
+
+interface Deployment {
+  readonly id: string;
+  readonly status: string;
+  readonly detail?: unknown;
+}
+
+async function call(platform: Platform, tenant: Tenant, method: string, path: string, body?: object): Promise<Deployment> {
+  const response = await fetch(`${platform.apiUrl}${path}`, {
+    method,
+    headers: { 'x-api-key': tenant.token, 'x-tenant-id': tenant.id, ...(body && { 'content-type': 'application/json' }) },
+    ...(body && { body: JSON.stringify(body) }),
+  });
+  const answer = (await response.json()) as Deployment;
+  if (!response.ok) throw new DemoError(`${method} ${path}: ${response.status} ${JSON.stringify(answer.detail)}`);
+  return answer;
+}
+
+/** A tenant that was just made is known to the API a moment later, and so are its rights. */
+async function createWhenKnown(platform: Platform, tenant: Tenant, image: string): Promise<Deployment> {
+  const body = {
+    name: DEPLOYMENT,
+    source: 'external_docker',
+    source_config: { resource_spec: { cpu: 0.2, memory_mb: 256, db_cpu: 0.2, db_memory_mb: 256, db_storage_gi: 1, redis_cpu: 0.1, redis_memory_mb: 64, queue_cpu: 0.1, queue_memory_mb: 128 } },
+    source_revision_config: { image_uri: image },
+    secrets: [{ name: 'GREETING', value: 'hello from a Secret' }],
+  };
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await call(platform, tenant, 'POST', '/v2/deployments', body);
+    } catch (error) {
+      if (attempt === 20 || !(error instanceof DemoError) || !/ 40[13] /.test(error.message)) throw error;
+      await sleep(250);
+    }
+  }
+}
+
+async function untilReady(platform: Platform, tenant: Tenant, target: Target, created: Deployment): Promise<void> {
+  let shown = '';
+  for (const end = Date.now() + READY_WITHIN_MS; Date.now() < end; await sleep(250)) {
+    const { status } = await call(platform, tenant, 'GET', `/v2/deployments/${created.id}`);
+    if (status !== shown) say(`Deployment ${DEPLOYMENT} is ${status}`);
+    shown = status;
+    if (status === 'READY') return;
+  }
+  const said = await target.kubectl(['get', 'appd,pods', '-n', tenant.namespace]).catch(() => '');
+  const why = await target.kubectl(['get', 'appd', DEPLOYMENT, '-n', tenant.namespace, '-o', 'jsonpath={.status.conditions[?(@.type=="Ready")].message}']).catch(() => '');
+  throw new DemoError(`The deployment was not READY within ${READY_WITHIN_MS / 1000} s: ${why}\n${said}`);
+}
+
+async function run(options: Options, stopping: AbortSignal): Promise<void> {
+  const cluster: DemoCluster = options.context === undefined ? await embeddedDemoCluster(startCluster, say) : await connectContext(options.context, say);
+  let platform: Platform | undefined;
+  try {
+    platform = await startPlatform(cluster.target, { values: cluster.values, progress: say });
+    say(`Davit serves its API at ${platform.apiUrl}`);
+    const tenant = await platform.makeTenant(TENANT);
+    say(`Tenant ${TENANT} is made`);
+    const image = options.image ?? cluster.sampleImage;
+    if (image !== undefined && !stopping.aborted) await deploy(platform, tenant, cluster, image);
+    if (options.json !== undefined) {
+      const { apiUrl } = platform;
+      await writeFile(options.json, `${JSON.stringify({ apiUrl, token: tenant.token, tenantId: tenant.id, kubeconfig: cluster.kubeconfig, sampleImage: cluster.realPods ? (image ?? null) : null }, null, 2)}\n`, { mode: 0o600 });
+    }
+    await sayWhatNext(platform, tenant, cluster, image !== undefined);
+    if (!options.once && !stopping.aborted) {
+      say('Ctrl-C ends it all.');
+      await new Promise<void>((resolve) => stopping.addEventListener('abort', () => resolve(), { once: true }));
+    }
+  } finally {
+    say('Tearing down');
+    await platform?.stop();
+    await cluster.stop();
+    say('Gone');
+  }
+}
+
+async function deploy(platform: Platform, tenant: Tenant, cluster: DemoCluster, image: string): Promise<void> {
+  say(`Creating deployment ${DEPLOYMENT} of ${image}`);
+  const created = await createWhenKnown(platform, tenant, image);
+  await untilReady(platform, tenant, cluster.target, created);
+  if (cluster.askSample) {
+    for (const line of await cluster.askSample(tenant.namespace, DEPLOYMENT)) say(line);
+  } else if (!cluster.realPods) {
+    say('No pod really ran (stand-in), so the sample server is not asked.');
+  }
+}
+
+async function sayWhatNext(platform: Platform, tenant: Tenant, cluster: DemoCluster, deployed: boolean): Promise<void> {
+  const tokenFile = `${cluster.directory}/token`;
+  await writeFile(tokenFile, tenant.token, { mode: 0o600 });
+  const lines = [
+    '',
+    `READY  ${platform.apiUrl}`,
+    '',
+    'Try next:',
+    `  curl -s -H "X-Api-Key: $(cat ${tokenFile})" ${platform.apiUrl}/v2/deployments`,
+    `  ${cluster.kubectlCommand} get appd -A`,
+    ...(deployed ? [`  ${cluster.kubectlCommand} describe appd ${DEPLOYMENT} -n ${tenant.namespace}`] : ['  Give an image of yours with --image to see it deployed.']),
+    `  ${platform.apiUrl}/docs in a browser`,
+    '',
+  ];
+  process.stdout.write(lines.join('\n'));
+  process.stdout.write('\n');
+}
+
+const options = readOptions();
+const stopping = new AbortController();
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => stopping.abort());
+try {
+  await run(options, stopping.signal);
+  process.exit(0);
+} catch (error) {
+  const cause = error instanceof Error && error.cause instanceof Error ? `\n  ${error.cause.message}` : '';
+  process.stderr.write(`\n${error instanceof Error ? error.message : String(error)}${cause}\n`);
+  process.exit(1);
+}

@@ -1,0 +1,69 @@
+// The embedded cluster as the demo wants it: with the images of the sample, and somebody who asks it through its
+// Service.
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Cluster, ClusterOptions } from '../cluster/cluster.ts';
+import type { Target } from '../platform.ts';
+
+export interface DemoCluster {
+  readonly target: Target;
+  /** Chart values that this cluster needs. */
+  readonly values: Readonly<Record<string, unknown>>;
+  readonly kubeconfig: string;
+  /** A kubectl that works as printed. */
+  readonly kubectlCommand: string;
+  /** A folder of this demo's own. */
+  readonly directory: string;
+  readonly realPods: boolean;
+  readonly sampleImage: string | undefined;
+  /** Sends something to the sample server through its Service and tells, line by line, what came back. */
+  readonly askSample?: (namespace: string, deployment: string) => Promise<readonly string[]>;
+  stop(): Promise<void>;
+}
+
+export async function embeddedDemoCluster(start: (options: ClusterOptions) => Promise<Cluster>, say: (line: string) => void): Promise<DemoCluster> {
+  const cluster = await start({ pods: 'auto', progress: say });
+  const realPods = cluster.node === 'real';
+  say(`Kubernetes is up, ${realPods ? 'with real pods' : 'without real pods: a stand-in sets their status'}`);
+  const { images } = cluster;
+  return {
+    target: cluster,
+    values: { 'settings.images.postgres': images.postgres, 'settings.images.redis': images.redis },
+    kubeconfig: cluster.kubeconfig,
+    kubectlCommand: `KUBECONFIG=${cluster.kubeconfig} ${cluster.kubectlPath}`,
+    directory: cluster.runDir,
+    realPods,
+    sampleImage: images.sample,
+    ...(realPods && { askSample: (namespace: string, deployment: string) => ask(cluster, namespace, deployment) }),
+    stop: () => cluster.stop(),
+  };
+}
+
+async function ask(cluster: Cluster, namespace: string, deployment: string): Promise<readonly string[]> {
+  const address = await cluster.kubectl(['get', 'service', deployment, '-n', namespace, '-o', 'jsonpath={.spec.clusterIP}']);
+  const url = `http://${address.trim()}`;
+  const item = await send<{ id: number }>(`${url}/items`, { text: 'written by the demo' });
+  const read = await send<{ text: string }>(`${url}/items/${item.id}`);
+  const job = await send<{ id: string }>(`${url}/jobs`, { text: 'olleh' });
+  const done = await finished(`${url}/jobs/${job.id}`);
+  return [
+    `The sample answers at its Service ${deployment}.${namespace} (${address.trim()})`,
+    `  stored in PostgreSQL and read back: ${JSON.stringify(read)}`,
+    `  worked through Redis: ${JSON.stringify(done)}`,
+  ];
+}
+
+async function send<T>(url: string, body?: object): Promise<T> {
+  const response = await fetch(url, body ? { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) } : {});
+  if (!response.ok) throw new Error(`${url} answered ${response.status}: ${await response.text()}`);
+  return (await response.json()) as T;
+}
+
+async function finished(url: string): Promise<object> {
+  for (let attempt = 0; attempt < 100; attempt += 1) {
+    const job = await send<{ status: string }>(url);
+    if (job.status === 'done') return job;
+    await sleep(100);
+  }
+  throw new Error(`${url} was not done within 10 s: the queue does not work.`);
+}

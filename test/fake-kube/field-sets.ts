@@ -1,0 +1,182 @@
+// Which manager owns which field: an approximation of managedFields, good enough that a field left out of an apply
+// goes away, and that a foreign one stays. Lists are whole values except those that Kubernetes merges by key.
+
+export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
+export type JsonObject = { [key: string]: Json };
+
+/** One step into a document: a field, an element of a keyed list, or a member of a set. */
+type Step =
+  | { readonly field: string }
+  | { readonly key: Readonly<Record<string, Json>> }
+  | { readonly member: Json };
+type Path = readonly Step[];
+
+/** Lists that are merged by key, by the field that holds them. The first key that every element has is taken. */
+const KEYED_LISTS: Readonly<Record<string, readonly (readonly string[])[]>> = {
+  containers: [['name']],
+  initContainers: [['name']],
+  ephemeralContainers: [['name']],
+  env: [['name']],
+  volumes: [['name']],
+  imagePullSecrets: [['name']],
+  volumeMounts: [['mountPath']],
+  ports: [
+    ['containerPort', 'protocol'],
+    ['port', 'protocol'],
+    ['containerPort'],
+    ['port'],
+  ],
+  conditions: [['type']],
+  ownerReferences: [['uid']],
+};
+const SETS: readonly string[] = ['finalizers'];
+
+/** Every leaf of a document with its value. Empty objects, and lists that are not merged, are leaves. */
+export function leavesOf(value: Json, path: Path = []): Map<string, { readonly path: Path; readonly value: Json }> {
+  const leaves = new Map<string, { readonly path: Path; readonly value: Json }>();
+  collect(value, path, leaves);
+  return leaves;
+}
+
+function collect(value: Json, path: Path, into: Map<string, { readonly path: Path; readonly value: Json }>): void {
+  const last = path.at(-1);
+  const field = last !== undefined && 'field' in last ? last.field : '';
+  if (Array.isArray(value)) {
+    if (SETS.includes(field)) {
+      for (const member of value) into.set(nameOf([...path, { member }]), { path: [...path, { member }], value: member });
+      return;
+    }
+    const keys = keysFor(field, value);
+    if (keys !== undefined) {
+      for (const element of value as JsonObject[]) {
+        const key = Object.fromEntries(keys.map((name) => [name, element[name] ?? null]));
+        collect(element, [...path, { key }], into);
+      }
+      return;
+    }
+  } else if (isObject(value) && Object.keys(value).length > 0) {
+    for (const [name, part] of Object.entries(value)) collect(part, [...path, { field: name }], into);
+    return;
+  }
+  into.set(nameOf(path), { path, value });
+}
+
+function keysFor(field: string, list: readonly Json[]): readonly string[] | undefined {
+  if (list.length === 0) return undefined;
+  return KEYED_LISTS[field]?.find((keys) => list.every((element) => isObject(element) && keys.every((key) => key in element)));
+}
+
+export function nameOf(path: Path): string {
+  return JSON.stringify(path);
+}
+
+export function pathOf(name: string): Path {
+  return JSON.parse(name) as Path;
+}
+
+/** A path as people write it, for messages. */
+export function readable(path: Path): string {
+  return path.map((step) => ('field' in step ? `.${step.field}` : `[${Object.values('key' in step ? step.key : step).join()}]`)).join('');
+}
+
+export function valueAt(document: Json, path: Path): Json | undefined {
+  let here: Json | undefined = document;
+  for (const step of path) here = here === undefined ? undefined : stepInto(here, step);
+  return here;
+}
+
+function stepInto(value: Json, step: Step): Json | undefined {
+  if ('field' in step) return isObject(value) ? value[step.field] : undefined;
+  if (!Array.isArray(value)) return undefined;
+  if ('member' in step) return value.find((member) => same(member, step.member));
+  return value.find((element) => matches(element, step.key));
+}
+
+function matches(element: Json, key: Readonly<Record<string, Json>>): boolean {
+  return isObject(element) && Object.entries(key).every(([name, value]) => same(element[name] ?? null, value));
+}
+
+/** Writes one leaf into the document, making what leads to it. */
+export function setAt(document: JsonObject, path: Path, value: Json): void {
+  let here: Json = document;
+  path.forEach((step, index) => {
+    const next = path[index + 1];
+    if (next === undefined) {
+      place(here, step, value);
+      return;
+    }
+    let inner = stepInto(here, step);
+    const wantsList = !('field' in next);
+    if (inner === undefined || (wantsList ? !Array.isArray(inner) : !isObject(inner))) {
+      inner = wantsList ? [] : 'key' in step ? { ...step.key } : {};
+      place(here, step, inner);
+    }
+    here = inner;
+  });
+}
+
+function place(container: Json, step: Step, value: Json): void {
+  if ('field' in step) {
+    if (isObject(container)) container[step.field] = structuredClone(value);
+    return;
+  }
+  if (!Array.isArray(container)) return;
+  const index = container.findIndex((element) => ('key' in step ? matches(element, step.key) : same(element, step.member)));
+  if (index === -1) container.push(structuredClone(value));
+  else container[index] = structuredClone(value);
+}
+
+/** Takes leaves out. An element of a keyed list keeps its key as long as it has anything else, and then goes whole. */
+export function removeLeaves(document: JsonObject, paths: readonly Path[]): void {
+  const isKey = (path: Path): boolean => {
+    const [element, leaf] = path.slice(-2);
+    return element !== undefined && leaf !== undefined && 'key' in element && 'field' in leaf && leaf.field in element.key;
+  };
+  for (const path of paths) if (!isKey(path)) removeAt(document, path);
+  for (const path of paths.filter(isKey)) {
+    const elementPath = path.slice(0, -1);
+    const [step] = elementPath.slice(-1);
+    const element = valueAt(document, elementPath);
+    if (!isObject(element) || step === undefined || !('key' in step)) continue;
+    if (Object.keys(element).every((name) => name in step.key)) removeAt(document, elementPath);
+  }
+}
+
+/** Takes one leaf out, and whatever became empty on the way to it. */
+function removeAt(document: Json, path: Path): void {
+  const [step, ...rest] = path;
+  if (step === undefined) return;
+  if (rest.length > 0) {
+    const inner = stepInto(document, step);
+    if (inner === undefined) return;
+    removeAt(inner, rest);
+    if (!isEmpty(inner)) return;
+  }
+  if ('field' in step) {
+    if (isObject(document)) delete document[step.field];
+    return;
+  }
+  if (!Array.isArray(document)) return;
+  // An element that has become empty no longer has its key.
+  const index = document.findIndex((element) =>
+    'member' in step ? same(element, step.member) : isEmpty(element) || (rest.length === 0 && matches(element, step.key)),
+  );
+  if (index !== -1) document.splice(index, 1);
+}
+
+function isEmpty(value: Json): boolean {
+  return Array.isArray(value) ? value.length === 0 : isObject(value) && Object.keys(value).length === 0;
+}
+
+export function isObject(value: Json | undefined): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Deep equality of JSON; the order of an object's fields doesn't matter. */
+export function same(a: Json | undefined, b: Json | undefined): boolean {
+  if (a === b) return true;
+  if (Array.isArray(a)) return Array.isArray(b) && a.length === b.length && a.every((part, i) => same(part, b[i]));
+  if (!isObject(a) || !isObject(b)) return false;
+  const names = Object.keys(a);
+  return names.length === Object.keys(b).length && names.every((name) => name in b && same(a[name], b[name]));
+}

@@ -1,0 +1,49 @@
+// First step of `npm run demo`, `npm test` and the like, from a clean clone: plain JavaScript without dependencies
+// that any Node from 18 on can run. Installs the packages when they aren't there, or are older than the lockfile, then
+// hands over to the pinned Node 24 among them.
+
+import { spawn, spawnSync } from 'node:child_process';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const NEEDED_MAJOR = 24;
+const STAMP = join(root, 'node_modules', '.davit-installed');
+
+function fail(message) {
+  process.stderr.write(`${message}\n`);
+  process.exit(1);
+}
+
+/** The lockfile's text is the stamp: a changed lockfile, or an install that was broken off, installs again. */
+function installed() {
+  return existsSync(STAMP) && readFileSync(STAMP, 'utf8') === readFileSync(join(root, 'package-lock.json'), 'utf8');
+}
+
+function install() {
+  process.stderr.write('Installing packages (npm ci), about a minute the first time ...\n');
+  // On Windows npm is a script; everywhere else this is npm itself.
+  const done = spawnSync('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], { cwd: root, stdio: ['ignore', 'inherit', 'inherit'], shell: process.platform === 'win32' });
+  if (done.error) fail(`npm could not be started: ${done.error.message}. It comes with Node.js.`);
+  if (done.status !== 0) fail('npm ci failed; its words are above. Check the network and try again.');
+  writeFileSync(STAMP, readFileSync(join(root, 'package-lock.json'), 'utf8'));
+}
+
+function pinnedNode() {
+  const pinned = join(root, 'node_modules', '.bin', 'node');
+  if (existsSync(pinned) && statSync(pinned).isFile()) return pinned;
+  if (Number(process.versions.node.split('.')[0]) >= NEEDED_MAJOR) return process.execPath;
+  return fail(`Davit needs Node ${NEEDED_MAJOR}. For ${process.platform} ${process.arch} no package brings it: install it from your platform's packages or nodejs.org, then run this again.`);
+}
+
+if (!installed()) install();
+const [script, ...args] = process.argv.slice(2);
+if (script === undefined) fail('usage: node test/start.mjs SCRIPT [ARGUMENT ...]');
+const path = `${join(root, 'node_modules', '.bin')}${process.platform === 'win32' ? ';' : ':'}${process.env.PATH ?? ''}`;
+const child = spawn(pinnedNode(), [join(root, script), ...args], { cwd: root, stdio: 'inherit', env: { ...process.env, PATH: path } });
+// Ctrl-C reaches the child by the terminal; what is sent to this process alone is passed on. This one stays until the
+// child has cleaned up.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
+child.on('error', (error) => fail(`Node could not be started: ${error.message}`));
+child.on('exit', (code, signal) => process.exit(code ?? (signal === null ? 1 : 128)));
