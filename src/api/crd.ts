@@ -48,7 +48,7 @@ export interface CustomResourceDefinition {
     readonly group: string;
     readonly scope: 'Namespaced';
     readonly names: object;
-    readonly versions: readonly { readonly name: string; readonly schema: { readonly openAPIV3Schema: StructuralSchema } }[];
+    readonly versions: readonly { readonly name: string; readonly schema: { readonly openAPIV3Schema: StructuralSchema }; readonly [field: string]: unknown }[];
   };
 }
 
@@ -162,7 +162,7 @@ function customResourceDefinition(kind: Kind): CustomResourceDefinition {
           ...(kind.selectableFields && { selectableFields: kind.selectableFields.map((jsonPath) => ({ jsonPath })) }),
           schema: { openAPIV3Schema: rootSchema(kind) },
         },
-      ] as CustomResourceDefinition['spec']['versions'],
+      ],
     },
   };
 }

@@ -96,9 +96,9 @@ describe.skipIf(noRedis)(`wait-for-redis with a real Redis${noRedis ? ' (skipped
     const certificate = ['-keyout', 'key.pem', '-out', 'cert.pem', '-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost'];
     execFileSync('openssl', ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '1', ...certificate], { cwd: folder, stdio: 'ignore' });
     const conf = join(folder, 'redis.conf');
-    writeFileSync(conf, redisConf(PASSWORD));
+    writeFileSync(conf, redisConf(PASSWORD).replace('dir /data', `dir ${folder}`));
     // Its own file as Davit makes it; the arguments, which have the last word, only move it to where a test may be.
-    const moved = ['--port', String(port), '--bind', '127.0.0.1', '--dir', folder, '--tls-port', String(tlsPort), '--tls-auth-clients', 'no'];
+    const moved = ['--port', String(port), '--bind', '127.0.0.1', '--tls-port', String(tlsPort), '--tls-auth-clients', 'no'];
     const tls = ['--tls-cert-file', join(folder, 'cert.pem'), '--tls-key-file', join(folder, 'key.pem')];
     servers.push(spawn('redis-server', [conf, ...moved, ...tls], { stdio: 'ignore' }));
   }, 30_000);

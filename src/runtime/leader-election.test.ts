@@ -58,7 +58,7 @@ describe('leader election', () => {
     const [kube, clock] = [makeFakeKube(), makeFakeClock()];
     const a = aCandidate(kube, clock, 'a');
     await clock.advance(0);
-    expect(lease(kube)).toMatchObject({ holderIdentity: 'a', leaseDurationSeconds: 15, leaseTransitions: 1 });
+    expect(lease(kube)).toMatchObject({ holderIdentity: 'a', leaseDurationSeconds: 15, leaseTransitions: 0 });
     await clock.advance(60_000);
     expect(kube.writes.filter(({ verb }) => verb === 'update')).toHaveLength(30);
     expect(a.leading?.aborted).toBe(false);

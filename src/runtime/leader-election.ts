@@ -78,7 +78,7 @@ export async function runLeaderElection(options: LeaderElectionOptions): Promise
   function nextSpec(current: LeaseSpec, acquiring: boolean): LeaseSpec {
     const renewTime = timestamp();
     if (acquiring) acquireTime = renewTime;
-    const another = current.holderIdentity !== identity;
+    const another = current.holderIdentity !== undefined && current.holderIdentity !== identity;
     return {
       holderIdentity: identity,
       leaseDurationSeconds: Math.ceil(leaseDurationMs / 1000),

@@ -139,3 +139,19 @@ export function connectApi(credentials: Credentials): ApiClient {
 export function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
+
+/** Tries until it does not throw. Every wait of the launcher ends, and says what it was for. */
+export async function until(what: string, attempt: () => Promise<unknown>, waitMs = 60_000): Promise<void> {
+  const end = Date.now() + waitMs;
+  for (;;) {
+    try {
+      // oxlint-disable-next-line no-await-in-loop -- one attempt at a time
+      await attempt();
+      return;
+    } catch (cause) {
+      if (Date.now() > end) throw new Error(`waited ${waitMs / 1000} s for ${what}`, { cause });
+      // oxlint-disable-next-line no-await-in-loop -- it needs time
+      await pause(50);
+    }
+  }
+}

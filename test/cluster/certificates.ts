@@ -136,7 +136,10 @@ function keyIdOf(key: KeyObject): Buffer {
 }
 
 function subject(commonName: string, organizations: readonly string[]): Buffer {
-  const attributes = [...organizations.map((o) => [oids.organization, o] as const), [oids.commonName, commonName] as const];
+  const attributes = [
+    ...organizations.map((o) => [oids.organization, o] as const),
+    [oids.commonName, commonName] as const,
+  ];
   return sequence(...attributes.map(([type, text]) => der(0x31, sequence(oid(type), der(0x0c, Buffer.from(text))))));
 }
 

@@ -8,13 +8,25 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { type ApiClient, connectApi } from './api-client.ts';
 import { startControlPlane, writeKubeconfig } from './control-plane.ts';
-import { forkKeeper } from './keeper-client.ts';
+import { forkKeeper, type Keeper } from './keeper-client.ts';
+import { type RealPods, realPods } from './machine.ts';
+import { type LoadedImage, type NodeGround, type NodeImage, nodeName, prepareNode } from './node.ts';
+import { freeSlots, type NodeNetwork, networkOf } from './node-network.ts';
+import { startProvisioner } from './provisioner.ts';
 import { makeRun, removeDeadRuns } from './run-folder.ts';
-import { ensureTools, type Progress, toolPath, type ToolModule } from './tools.ts';
+import { standInNode, startStandIn } from './stand-in.ts';
+import { ensureTools, type Progress, type ToolModule, toolPath } from './tools.ts';
+
+export type PodsWanted = 'on' | 'off' | 'auto';
 
 export interface ClusterOptions {
-  /** Take real pods, the stand-in, or what the machine allows. The environment's DAVIT_PODS wins over 'auto'. */
-  readonly pods?: 'on' | 'off' | 'auto';
+  /**
+   * Real pods, the stand-in, or (as by default) what the machine allows. DAVIT_PODS in the environment wins over all
+   * but 'off': who asks for no pods gets none.
+   */
+  readonly pods?: PodsWanted;
+  /** Known to the node from the start, and kept for the next cluster; may still be in the making. */
+  readonly images?: readonly NodeImage[] | Promise<readonly NodeImage[]>;
   /** Every request at Metadata level, into `Cluster.auditLog`. */
   readonly auditLog?: boolean;
   /** Also when all went well, in `Cluster.logsDir`. */
@@ -55,35 +67,57 @@ export interface Cluster {
   kubectl(args: readonly string[], options?: CommandOptions): Promise<string>;
   helm(args: readonly string[], options?: CommandOptions): Promise<string>;
   tokenFor(namespace: string, serviceAccount: string, options?: TokenOptions): Promise<string>;
+  /** Gives the node one more image, for this cluster only. With the stand-in it fails: nothing would run it. */
+  loadImage(archive: string, name: string): Promise<LoadedImage>;
   stop(): Promise<void>;
 }
 
 export async function startCluster(options: ClusterOptions = {}): Promise<Cluster> {
   const progress = options.progress ?? (() => undefined);
-  const modules: ToolModule[] = ['kubernetes', 'helm'];
-  const tools = await ensureTools(modules, progress);
+  const machine = await machineFor(options.pods ?? 'auto', progress);
+  const real = machine !== undefined;
+  const tools = await ensureTools(
+    real ? ['kubernetes', 'helm', 'containerd', 'coredns'] : ['kubernetes', 'helm'],
+    progress,
+  );
   await removeDeadRuns();
   const runFolder = await makeRun();
   const logsDir = join(runFolder, 'logs');
+  const ended = new AbortController();
   let broken = false;
   const keeper = await forkKeeper(runFolder, (message) => {
     broken = true;
     process.stderr.write(`cluster: ${message}\n`);
   });
   try {
+    const network = real ? await claimNetwork(keeper) : undefined;
+    const ground = machine && network && (await prepareNode({ runFolder, keeper, tools, machine, network, progress }));
+    // Beside the control plane: importing images takes the disk, starting servers the processor.
+    const runtime = ground && startRuntime(ground, options.images, progress);
     const adminToken = randomBytes(24).toString('base64url');
     const controlPlane = await startControlPlane({
       runFolder,
       keeper,
       tools,
-      address: '127.0.0.1',
-      serviceCidr: '10.96.0.0/16',
+      address: network?.hostAddress ?? '127.0.0.1',
+      serviceCidr: network?.serviceCidr ?? '10.96.0.0/16',
       adminToken,
       auditLog: options.auditLog ?? false,
       apiServerArgs: options.apiServerArgs ?? [],
     });
+    progress('control plane: the API server is ready');
+    await startProvisioner(
+      controlPlane.masters,
+      join(runFolder, 'volumes'),
+      real ? nodeName : standInNode,
+      ended.signal,
+    );
+    const nodeJoined = ground
+      ? Promise.resolve(runtime).then(() => ground.join(controlPlane))
+      : startStandIn(controlPlane.masters, ended.signal);
+    await Promise.all([controlPlane.controllers, nodeJoined]);
+    progress(real ? 'node: ready for pods' : 'node: the stand-in sets the status of pods, none of them runs');
     const { server, ca } = controlPlane;
-    await controlPlane.controllers;
     const kubeconfig = await writeKubeconfig(join(runFolder, 'kubeconfig'), server, ca, { token: adminToken });
     const api = connectApi({ server, ca, token: adminToken });
     keeper.release();
@@ -113,7 +147,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
       runDir: runFolder,
       logsDir,
       auditLog: controlPlane.auditLog,
-      node: 'stand-in',
+      node: real ? 'real' : 'stand-in',
       api,
       kubectl: (args, more) => command('kubernetes', 'kubectl', args, more),
       helm: (args, more) => command('helm', 'helm', args, more),
@@ -126,8 +160,13 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
         });
         return answer.status.token;
       },
+      async loadImage(archive, name) {
+        if (ground === undefined) throw new Error(`no node that could run ${name}: this cluster has the stand-in`);
+        return ground.loadImage(archive, name);
+      },
       stop() {
         stopping ??= (async () => {
+          ended.abort();
           api.close();
           controlPlane.masters.close();
           await keeper.end(broken || (options.keepLogs ?? false));
@@ -136,9 +175,38 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
       },
     };
   } catch (error) {
+    ended.abort();
     await keeper.end(true);
     throw new Error(`the cluster did not start (logs: ${logsDir})`, { cause: error });
   }
+}
+
+/** Undefined means the stand-in. */
+async function machineFor(asked: PodsWanted, progress: Progress): Promise<Extract<RealPods, { ok: true }> | undefined> {
+  const forced = process.env['DAVIT_PODS'];
+  const wanted = asked !== 'off' && isPodsWanted(forced) ? forced : asked;
+  if (wanted === 'off') return undefined;
+  const machine = await realPods(progress);
+  if (machine.ok) return machine;
+  const advice = machine.install === '' ? '' : ` To have them: ${machine.install}`;
+  if (wanted === 'on') throw new Error(`no real pods here: ${machine.reason}.${advice}`);
+  progress(`no real pods here: ${machine.reason}.${advice}`);
+  return undefined;
+}
+
+function isPodsWanted(text: string | undefined): text is PodsWanted {
+  return text === 'on' || text === 'off' || text === 'auto';
+}
+
+async function claimNetwork(keeper: Keeper): Promise<NodeNetwork> {
+  const slot = await keeper.claim(await freeSlots());
+  if (slot === undefined) throw new Error('no addresses left for one more cluster with real pods on this machine');
+  return networkOf(slot);
+}
+
+async function startRuntime(ground: NodeGround, images: ClusterOptions['images'], progress: Progress): Promise<void> {
+  await ground.startRuntime((await images) ?? []);
+  progress('node: the container runtime is ready');
 }
 
 function execute(

@@ -2,10 +2,10 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { type ApiClient, connectApi, pause } from './api-client.ts';
+import { type ApiClient, connectApi, until } from './api-client.ts';
 import { type Authority, type Certificate, makeAuthority, makeTokenKeys } from './certificates.ts';
 import type { Keeper } from './keeper-client.ts';
-import { toolPath, type Tools } from './tools.ts';
+import { type Tools, toolPath } from './tools.ts';
 
 export interface ControlPlaneOptions {
   readonly runFolder: string;
@@ -33,7 +33,6 @@ export interface ControlPlane {
 
 export const adminGroup = 'davit:admins';
 const adminUser = 'davit-admin';
-const startMs = 60_000;
 
 export async function startControlPlane(options: ControlPlaneOptions): Promise<ControlPlane> {
   const { runFolder, keeper, tools, address } = options;
@@ -62,7 +61,10 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     put('sa.pub', tokenKeys.publicKey),
     put('sa.key', tokenKeys.privateKey),
     put('tokens.csv', `${options.adminToken},${adminUser},${adminUser},"${adminGroup}"\n`),
-    put('audit.yaml', 'apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules: [{level: Metadata}]\n'),
+    put(
+      'audit.yaml',
+      'apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules: [{level: Metadata}]\n',
+    ),
   ]);
 
   const [etcdPort, peerPort] = [await freePort('127.0.0.1'), await freePort('127.0.0.1')];
@@ -109,6 +111,7 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
       `--service-cluster-ip-range=${options.serviceCidr}`,
       `--kubelet-client-certificate=${path('kubelet-client.crt')}`,
       `--kubelet-client-key=${path('kubelet-client.key')}`,
+      `--kubelet-certificate-authority=${path('ca.crt')}`,
       // The node's name resolves nowhere.
       '--kubelet-preferred-address-types=InternalIP',
       '--allow-privileged=true',
@@ -177,25 +180,14 @@ async function startControllers(
   });
   // The last thing that pods need: without it their admission fails. Made by the controller manager.
   const account = '/api/v1/namespaces/default/serviceaccounts/default';
-  await keeper.whileAlive('kube-controller-manager', succeeds(() => client.call('GET', account), 'default ServiceAccount'));
+  await keeper.whileAlive(
+    'kube-controller-manager',
+    until('the default ServiceAccount', () => client.call('GET', account)),
+  );
 }
 
 function ready(client: ApiClient): Promise<void> {
-  return succeeds(() => client.read('/readyz'), 'kube-apiserver to be ready');
-}
-
-async function succeeds(attempt: () => Promise<unknown>, what: string): Promise<void> {
-  const until = Date.now() + startMs;
-  for (;;) {
-    try {
-      // oxlint-disable-next-line no-await-in-loop -- one attempt at a time
-      return void (await attempt());
-    } catch (cause) {
-      if (Date.now() > until) throw new Error(`waited ${startMs / 1000} s for ${what}`, { cause });
-      // oxlint-disable-next-line no-await-in-loop -- the server needs time
-      await pause(50);
-    }
-  }
+  return until('kube-apiserver to be ready', () => client.read('/readyz'));
 }
 
 export type KubeconfigUser = { readonly token: string } | { readonly certificate: Certificate };

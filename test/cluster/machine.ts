@@ -60,7 +60,11 @@ export async function realPods(progress: Progress): Promise<RealPods> {
   const runc = findProgram('runc');
   const cniPlugins = cniFolders.find((folder) => existsSync(join(folder, 'ptp')));
   if (runc === undefined || cniPlugins === undefined) {
-    return { ok: false, reason: 'runc or the CNI plugins are missing', install: `install ${realPodPackages.join(', ')}` };
+    return {
+      ok: false,
+      reason: 'runc or the CNI plugins are missing',
+      install: `install ${realPodPackages.join(', ')}`,
+    };
   }
   const refused = await namespacesRefused();
   if (refused !== undefined) return { ok: false, reason: refused, install: '' };
@@ -85,7 +89,9 @@ export async function cgroupControllers(): Promise<string[]> {
 }
 
 async function missingPackages(): Promise<string[]> {
-  const missing = needs.filter((need) => need.found.length > 0 && !need.found.some(isThere)).map((need) => need.package);
+  const missing = needs
+    .filter((need) => need.found.length > 0 && !need.found.some(isThere))
+    .map((need) => need.package);
   return (await staticBusybox()) === undefined ? [...missing, 'busybox-static'] : missing;
 }
 

@@ -44,12 +44,18 @@ export async function freeSlots(): Promise<number[]> {
   return Array.from({ length: slotCount }, (_, slot) => slot).filter((slot) => {
     const { device } = networkOf(slot);
     const ours = new RegExp(`\\b10\\.${firstOctet + slot}\\.`);
-    return !routes.some((route) => (ours.test(route) || /\b10\.0\.0\.0\/8\b/.test(route)) && !route.includes(` ${device} `));
+    return !routes.some(
+      (route) => (ours.test(route) || /\b10\.0\.0\.0\/8\b/.test(route)) && !route.includes(` ${device} `),
+    );
   });
 }
 
 /** `pid` is a process inside of the namespace; `inside` makes a command run in it. */
-export async function linkNode(network: NodeNetwork, pid: number, inside: (command: string[]) => string[]): Promise<void> {
+export async function linkNode(
+  network: NodeNetwork,
+  pid: number,
+  inside: (command: string[]) => string[],
+): Promise<void> {
   const { device, hostAddress, nodeAddress, cluster } = network;
   async function ip(...args: string[]): Promise<void> {
     await run('ip', args);

@@ -2,7 +2,7 @@
 // clusters without real pods, where nothing is written into them but claims bind all the same.
 import { chmod, mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { ApiError, type ApiClient, type ApiObject } from './api-client.ts';
+import { type ApiClient, ApiError, type ApiObject } from './api-client.ts';
 
 const provisioner = 'davit.dev/host-path';
 const storageClass = 'standard';
@@ -24,7 +24,12 @@ interface Volume extends ApiObject {
   readonly status?: { readonly phase?: string };
 }
 
-export async function startProvisioner(api: ApiClient, folder: string, node: string, signal: AbortSignal): Promise<void> {
+export async function startProvisioner(
+  api: ApiClient,
+  folder: string,
+  node: string,
+  signal: AbortSignal,
+): Promise<void> {
   await mkdir(folder, { recursive: true });
   await api.ensure('/apis/storage.k8s.io/v1/storageclasses', {
     metadata: { name: storageClass, annotations: { 'storageclass.kubernetes.io/is-default-class': 'true' } },
@@ -75,7 +80,9 @@ async function provision(api: ApiClient, folder: string, node: string, claim: Cl
       },
       nodeAffinity: {
         required: {
-          nodeSelectorTerms: [{ matchExpressions: [{ key: 'kubernetes.io/hostname', operator: 'In', values: [node] }] }],
+          nodeSelectorTerms: [
+            { matchExpressions: [{ key: 'kubernetes.io/hostname', operator: 'In', values: [node] }] },
+          ],
         },
       },
     },
@@ -86,7 +93,12 @@ async function provision(api: ApiClient, folder: string, node: string, claim: Cl
 async function grow(api: ApiClient, claim: Claim): Promise<void> {
   const { storage } = claim.spec.resources.requests;
   if (claim.status?.capacity?.storage === storage) return;
-  await api.call('PATCH', `/api/v1/persistentvolumes/${claim.spec.volumeName}`, { spec: { capacity: { storage } } }, mergePatch);
+  await api.call(
+    'PATCH',
+    `/api/v1/persistentvolumes/${claim.spec.volumeName}`,
+    { spec: { capacity: { storage } } },
+    mergePatch,
+  );
   const path = `/api/v1/namespaces/${claim.metadata.namespace}/persistentvolumeclaims/${claim.metadata.name}/status`;
   await api.call('PATCH', path, { status: { capacity: { storage } } }, mergePatch);
 }

@@ -133,7 +133,8 @@ export async function cgroupFolders(name: string): Promise<string[]> {
   return mounts
     .split('\n')
     .map((line) => line.split(' '))
-    .filter(([, path, type]) => type === 'cgroup' && path?.startsWith(`${cgroupRoot}/`))
+    // Also the unified hierarchy that systemd mounts beside those of version 1: runc makes its groups there as well.
+    .filter(([, path, type]) => (type === 'cgroup' || type === 'cgroup2') && path?.startsWith(`${cgroupRoot}/`))
     .map(([, path = '']) => join(path, name));
 }
 

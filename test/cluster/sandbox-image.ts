@@ -1,7 +1,8 @@
 // The image of pod sandboxes, which a runtime normally pulls, made of the machine's static busybox. The same image
 // serves tests as a small shell.
-import { copyFile, mkdir, mkdtemp, rename, rm, symlink } from 'node:fs/promises';
+
 import { existsSync } from 'node:fs';
+import { copyFile, mkdir, mkdtemp, rename, rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { cacheRoot } from './images/cache.ts';
 import { writeImage, writeLayer } from './images/oci.ts';
@@ -9,7 +10,21 @@ import { staticBusybox } from './machine.ts';
 
 export const sandboxImage = 'davit.local/busybox:1';
 
-const applets = ['sh', 'sleep', 'cat', 'wget', 'nslookup', 'httpd', 'ls', 'touch', 'true', 'false', 'echo', 'env', 'id'];
+const applets = [
+  'sh',
+  'sleep',
+  'cat',
+  'wget',
+  'nslookup',
+  'httpd',
+  'ls',
+  'touch',
+  'true',
+  'false',
+  'echo',
+  'env',
+  'id',
+];
 
 /** The archive's path. */
 export async function prepareSandboxImage(): Promise<string> {

@@ -1,0 +1,134 @@
+{{- define "davit.labels" -}}
+app.kubernetes.io/name: davit
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
+{{- end }}
+
+{{/* Of one process: a list of the root context and "controller" or "api". */}}
+{{- define "davit.selectorLabels" -}}
+{{- $root := index . 0 -}}
+app.kubernetes.io/name: davit
+app.kubernetes.io/instance: {{ $root.Release.Name }}
+app.kubernetes.io/component: {{ index . 1 }}
+{{- end }}
+
+{{- define "davit.image" -}}
+{{- with .Values.image -}}
+{{- if .digest }}{{ .repository }}@{{ .digest }}{{ else }}{{ .repository }}:{{ .tag | default $.Chart.AppVersion }}{{ end }}
+{{- end -}}
+{{- end }}
+
+{{- define "davit.controllerUser" -}}
+system:serviceaccount:{{ .Release.Namespace }}:davit-controller
+{{- end }}
+
+{{/* Name of the Secret with the API's certificate; empty where it serves plain HTTP. */}}
+{{- define "davit.tlsSecret" -}}
+{{- if not .Values.settings.http.insecure -}}
+{{- .Values.api.tls.secretName | default "davit-api-tls" -}}
+{{- end -}}
+{{- end }}
+
+{{/* Everything of a pod that both processes share: a list of the root context and "controller" or "api". */}}
+{{- define "davit.podScheduling" -}}
+{{- $root := index . 0 -}}
+{{- $process := index $root.Values (index . 1) -}}
+serviceAccountName: davit-{{ index . 1 }}
+enableServiceLinks: false
+{{- with $root.Values.image.pullSecrets }}
+imagePullSecrets:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $process.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- with $process.nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $process.tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $process.affinity }}
+affinity:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+topologySpreadConstraints:
+  - maxSkew: 1
+    topologyKey: kubernetes.io/hostname
+    whenUnsatisfiable: ScheduleAnyway
+    labelSelector:
+      matchLabels:
+        {{- include "davit.selectorLabels" . | nindent 8 }}
+securityContext:
+  runAsNonRoot: true
+  runAsUser: 65532
+  runAsGroup: 65532
+  fsGroup: 65532
+  seccompProfile:
+    type: RuntimeDefault
+{{- end }}
+
+{{/* Image, rights, environment and probes of a container: a list of the root context and "controller" or "api". */}}
+{{- define "davit.container" -}}
+{{- $root := index . 0 -}}
+{{- $process := index $root.Values (index . 1) -}}
+image: {{ include "davit.image" $root | quote }}
+imagePullPolicy: {{ $root.Values.image.pullPolicy }}
+args: [{{ index . 1 }}]
+securityContext:
+  allowPrivilegeEscalation: false
+  readOnlyRootFilesystem: true
+  capabilities:
+    drop: [ALL]
+livenessProbe:
+  httpGet: {path: /livez, port: health}
+  initialDelaySeconds: 5
+  periodSeconds: 10
+  timeoutSeconds: 2
+readinessProbe:
+  httpGet: {path: /readyz, port: health}
+  periodSeconds: 5
+  timeoutSeconds: 2
+resources:
+  {{- toYaml $process.resources | nindent 2 }}
+{{- end }}
+
+{{/* Environment variables that both processes read: a list of the root context and "controller" or "api". */}}
+{{- define "davit.env" -}}
+{{- $root := index . 0 -}}
+{{- $process := index $root.Values (index . 1) -}}
+- name: DAVIT_SETTINGS
+  value: /etc/davit/settings.yaml
+- name: DAVIT_NAMESPACE
+  valueFrom:
+    fieldRef: {fieldPath: metadata.namespace}
+- name: DAVIT_IDENTITY
+  valueFrom:
+    fieldRef: {fieldPath: metadata.name}
+- name: DAVIT_LOG_LEVEL
+  value: {{ $process.logLevel }}
+- name: DAVIT_HEALTH_HOST
+  value: 0.0.0.0
+- name: DAVIT_HEALTH_PORT
+  value: "9090"
+{{- end }}
+
+{{/* A new pod whenever the settings change: both processes read them once. */}}
+{{- define "davit.podMetadata" -}}
+{{- $root := index . 0 -}}
+{{- $process := index $root.Values (index . 1) -}}
+labels:
+  {{- include "davit.selectorLabels" . | nindent 2 }}
+  {{- with $process.podLabels }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+annotations:
+  checksum/settings: {{ toYaml $root.Values.settings | sha256sum }}
+  {{- with $process.podAnnotations }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+{{- end }}

@@ -1,0 +1,182 @@
+// What the deployments' endpoints take and give, as zod schemas: the source of the OpenAPI document, of validation
+// and of the handlers' types. Leaves come from the custom resource's schema; what is around them may differ from it.
+
+import { z } from 'zod';
+import { DEPLOYMENT_TYPES, NAME_MAX_LENGTH, NAME_PATTERN, SecretReference, SourceConfig, SourceRevisionConfig, STATES } from '../../api/app-deployment.ts';
+import { Uuid, VariableName } from '../../api/primitives.ts';
+import { ResourceSpec } from '../../api/resource-spec.ts';
+import type { Settings } from '../../api/settings.ts';
+import { SOURCES } from '../../api/source-rules.ts';
+import { payloadShape, responseShape } from '../casing.ts';
+import { withRules } from '../validation.ts';
+import { hostingRule, nameRule, podRules, sizeRule, sourceRules, variableRules } from './rules.ts';
+
+const Name = z
+  .string()
+  .min(1)
+  .max(NAME_MAX_LENGTH)
+  .regex(new RegExp(NAME_PATTERN), { error: `must match ${NAME_PATTERN}` })
+  .describe('Lower-case letters, digits and single hyphens, beginning with a letter. Cannot be changed.');
+
+const Secret = z.object({
+  name: VariableName.describe('Environment variable.'),
+  value: z.string().describe('Its value. In answers "" for callers who may not read it, and always in lists.'),
+});
+
+const SecretReferencePayload = z.object({
+  name: SecretReference.shape.name,
+  secret_name: SecretReference.shape.secretName,
+  secret_key: SecretReference.shape.secretKey,
+});
+
+const ResourceSpecPayload = z.object(payloadShape(ResourceSpec.shape)).meta({ id: 'ResourceSpecRequest', description: 'Sizes, scale and pod parts. What is left out takes its default.' });
+
+const SourceConfigPayload = z
+  .object({
+    ...payloadShape(SourceConfig.shape),
+    resource_spec: ResourceSpecPayload.nullish(),
+    listener_config: z.object(payloadShape(SourceConfig.shape.listenerConfig.unwrap().shape)).nullish(),
+  })
+  .meta({ id: 'SourceConfigRequest', description: 'What depends on the source and needs no new revision, or cannot be changed.' });
+
+const SourceRevisionConfigPayload = z
+  .object(payloadShape(SourceRevisionConfig.shape))
+  .meta({ id: 'SourceRevisionConfigRequest', description: 'What depends on the source and needs a new revision when changed.' });
+
+const CreateDeploymentShape = z
+  .object({
+    name: Name,
+    source: z.enum(SOURCES).describe('Where the image comes from. Cannot be changed.'),
+    source_config: SourceConfigPayload,
+    source_revision_config: SourceRevisionConfigPayload,
+    secrets: z.array(Secret).max(100).describe('Environment variables: at most 100, 32 KiB each, 512 KiB together.'),
+    secret_references: z.array(SecretReferencePayload).max(100).nullish().describe('Environment variables from Secrets of the tenant (external_docker).'),
+  })
+  .meta({
+    id: 'CreateDeployment',
+    examples: [
+      {
+        name: 'shop',
+        source: 'external_docker',
+        source_config: { resource_spec: { min_scale: 1, max_scale: 3, cpu: 0.5, memory_mb: 1024 } },
+        source_revision_config: { image_uri: 'registry.example.com/team/shop:1.4.2' },
+        secrets: [{ name: 'API_KEY', value: 'correct horse battery staple' }],
+        secret_references: [{ name: 'LICENSE', secret_name: 'shop-license', secret_key: 'key' }],
+      },
+    ],
+  });
+export type CreateDeployment = z.output<typeof CreateDeploymentShape>;
+
+/** The body of POST. The settings say which sources there are. */
+export function createDeployment(settings: Settings): typeof CreateDeploymentShape {
+  return withRules(CreateDeploymentShape, [nameRule, hostingRule(settings.hosting), sourceRules, sizeRule, podRules, variableRules]);
+}
+
+/** Of a parameter that is given more than once the last one counts. */
+const last = (value: unknown): unknown => (Array.isArray(value) ? value.at(-1) : value);
+const number = (value: unknown): unknown => {
+  const text = last(value);
+  return typeof text === 'string' && /^-?\d+$/.test(text) ? Number(text) : text;
+};
+const flag = (value: unknown): unknown => {
+  const text = last(value);
+  return typeof text === 'string' ? ({ true: true, '1': true, false: false, '0': false }[text.toLowerCase()] ?? text) : text;
+};
+/** An empty text filter is none. */
+const text = (value: unknown): unknown => last(value) || undefined;
+/** A list: separated by commas, given more than once, or both. */
+const list = (value: unknown): unknown => (Array.isArray(value) ? value.join(',') : value) || undefined;
+
+const textFilter = (description: string): z.ZodType<string | undefined> => z.preprocess(text, z.string().optional()).describe(description);
+const uuidList = (description: string): z.ZodType<string[] | undefined> =>
+  z.preprocess(
+    list,
+    z
+      .string()
+      .transform((value) => value.split(',').map((item) => item.trim().toLowerCase()).filter((item) => item !== ''))
+      .pipe(z.array(Uuid))
+      .optional(),
+  ).describe(description);
+
+export const ListDeployments = z.object({
+  limit: z.preprocess(number, z.int().min(1).max(100)).default(20).describe('How many to return at most.'),
+  offset: z.preprocess(number, z.int().min(0)).default(0).describe('How many to pass over: 0, or the offset of the page before.'),
+  name_contains: textFilter('Part of the name.'),
+  name: textFilter('The whole name.'),
+  status: z.preprocess(last, z.enum(STATES)).optional().describe('Status.'),
+  remote_reconciled: z.preprocess(flag, z.boolean()).optional().describe('true: those that a listener looks after; false: the others.'),
+  tag_value_ids: uuidList('Ids separated by commas; those that have any of these tags.'),
+  image_version: textFilter("Tag of the latest revision's image."),
+  deployment_type: z.preprocess(last, z.enum(DEPLOYMENT_TYPES)).optional().describe('Deployment type; one that is unset is not matched.'),
+  deployment_ids: uuidList('Ids separated by commas.'),
+});
+export type ListDeployments = z.output<typeof ListDeployments>;
+
+export const DeploymentPath = z.object({ deployment_id: Uuid.describe('Id of the deployment.') });
+
+export const DeleteDeployment = z.object({
+  delete_tracing_project: z.preprocess(flag, z.boolean()).default(false).describe('Whether its tracing project goes with it.'),
+});
+
+const anyNumber = z.number();
+const resourceNumbers = Object.fromEntries(
+  Object.entries(responseShape(ResourceSpec.shape)).map(([name, leaf]) => [name, isNumber(leaf) ? anyNumber.nullable() : leaf]),
+) as ReturnType<typeof responseShape<typeof ResourceSpec.shape>>;
+
+/** Numbers in force may be above what may be asked for: a limit is twice its request. */
+function isNumber(leaf: z.ZodType): boolean {
+  return leaf instanceof z.ZodNullable && leaf.unwrap() instanceof z.ZodNumber;
+}
+
+const { volumes, volumeMounts, initContainers, sidecars, imagePullSecrets } = ResourceSpec.shape;
+export const ResourceSpecResponse = z
+  .object({
+    ...resourceNumbers,
+    volumes: volumes.unwrap(),
+    volume_mounts: volumeMounts.unwrap(),
+    init_containers: initContainers.unwrap(),
+    sidecars: sidecars.unwrap(),
+    image_pull_secrets: imagePullSecrets.unwrap(),
+  })
+  .meta({ id: 'ResourceSpec', description: 'The values in force, defaults filled in; null for parts that there are not.' });
+
+export const SourceConfigResponse = z
+  .object({
+    ...responseShape(SourceConfig.shape),
+    custom_url: z.string().nullable().describe('Address in force, as a URL.'),
+    resource_spec: ResourceSpecResponse,
+    listener_config: z.object(responseShape(SourceConfig.shape.listenerConfig.unwrap().shape)).nullable(),
+  })
+  .meta({ id: 'SourceConfig' });
+
+export const SourceRevisionConfigResponse = z
+  .object({ ...responseShape(SourceRevisionConfig.shape), repo_commit_sha: z.string().nullable().describe('Commit that was built.') })
+  .meta({ id: 'SourceRevisionConfig' });
+
+const time = z.string().meta({ format: 'date-time' });
+const id = z.string().meta({ format: 'uuid' });
+
+export const Deployment = z
+  .object({
+    id,
+    tenant_id: id,
+    name: z.string(),
+    source: z.enum(SOURCES),
+    source_config: SourceConfigResponse,
+    source_revision_config: SourceRevisionConfigResponse.describe('Those of the latest revision.'),
+    secrets: z.array(Secret),
+    secret_references: z.array(SecretReferencePayload).nullable(),
+    created_at: time,
+    updated_at: time,
+    status: z.enum(STATES),
+    latest_revision_id: id.nullable(),
+    active_revision_id: id.nullable().describe('The newest revision that was fully deployed.'),
+    image_version: z.string().nullable().describe("Tag of the latest revision's image."),
+  })
+  .meta({ id: 'Deployment' });
+export type Deployment = z.output<typeof Deployment>;
+
+export const DeploymentList = z
+  .object({ resources: z.array(Deployment), offset: z.int().describe("The next page's offset.") })
+  .meta({ id: 'DeploymentList' });
+export type DeploymentList = z.output<typeof DeploymentList>;

@@ -1,0 +1,56 @@
+// Who calls, and for which tenant: settled before the body is read. A route says which right it needs with
+// `onRequest: auth.as(verb)`, its handler asks `auth.admitted(request)`.
+
+import type { FastifyRequest } from 'fastify';
+import type { Caller, Identity, Tenant, Verb } from '../identity.ts';
+import { Refused } from '../refused.ts';
+
+export interface Admitted {
+  readonly caller: Caller;
+  readonly tenant: Tenant;
+}
+
+export interface Auth {
+  as(verb: Verb): (request: FastifyRequest) => Promise<void>;
+  admitted(request: FastifyRequest): Admitted;
+  /** For the log: undefined for a request that was not, or needs not be, admitted. */
+  tenantOf(request: FastifyRequest): Tenant | undefined;
+}
+
+export function makeAuth(identity: Identity): Auth {
+  const admissions = new WeakMap<FastifyRequest, Admitted>();
+  return {
+    as: (verb) => async (request) => {
+      const caller = identity.callerOf(tokenOf(request.headers));
+      const tenant = await identity.tenantOf(caller, headerOf(request.headers['x-tenant-id']), verb);
+      admissions.set(request, { caller, tenant });
+    },
+    tenantOf: (request) => admissions.get(request)?.tenant,
+    admitted(request) {
+      const admission = admissions.get(request);
+      if (admission === undefined) throw new TypeError(`${request.routeOptions.url ?? ''} has no onRequest: auth.as(verb)`);
+      return admission;
+    },
+  };
+}
+
+const HOW = 'Send a Kubernetes token as "Authorization: Bearer <token>" or "X-Api-Key: <token>".';
+
+/** Bearer wins over X-Api-Key; another scheme of Authorization, such as a proxy's Basic, is not ours to read. */
+function tokenOf(headers: FastifyRequest['headers']): string {
+  const bearer = /^bearer +(.*)$/i.exec(headers.authorization ?? '')?.[1]?.trim();
+  const token = bearer ?? headerOf(headers['x-api-key']);
+  if (token === undefined || token === '') throw unauthenticated(HOW);
+  // Node has let through what it would refuse to send on.
+  if (!/^[\x21-\x7e]+$/.test(token)) throw unauthenticated(`That is not a token. ${HOW}`);
+  return token;
+}
+
+export function unauthenticated(detail: string): Refused {
+  return new Refused(401, detail, { 'www-authenticate': 'Bearer' });
+}
+
+function headerOf(value: string | string[] | undefined): string | undefined {
+  const text = (Array.isArray(value) ? value[0] : value)?.trim();
+  return text === '' ? undefined : text;
+}

@@ -1,0 +1,85 @@
+// Every failure as the one answer it becomes: `{"detail": ...}`. The API server's refusals come through in its own
+// words, its outages as 503, and what nobody foresaw as a 500 that says nothing of the inside.
+
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { AlreadyExists, Conflict, Forbidden, Gone, Invalid, NotFound, ServerError, Unauthorized, Unavailable } from '../../errors.ts';
+import { requestPath } from '../casing.ts';
+import { type Finding, Refused } from '../refused.ts';
+import { unauthenticated } from './auth.ts';
+
+export function registerErrors(app: FastifyInstance): void {
+  app.setErrorHandler(answerError);
+  app.setNotFoundHandler((request, reply) => {
+    answerError(new Refused(404, `Not Found: there is no ${request.method} ${pathOf(request)}. What there is stands at /docs and /openapi.json.`), request, reply);
+  });
+}
+
+/** The request's path as the caller sent it, without the query. */
+export function pathOf(request: FastifyRequest): string {
+  return (request.url.split('?', 1)[0] ?? '').slice(0, 200);
+}
+
+export function answerError(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
+  const refused = refusedFor(error);
+  // A request aborted by its sender fails in many ways, and none is ours.
+  if (refused.status >= 500 && !request.raw.destroyed) {
+    request.log[refused.status === 500 ? 'error' : 'warn']({ requestId: request.id, route: request.routeOptions.url, err: error }, 'Request failed');
+  }
+  void reply.code(refused.status).headers({ ...refused.headers, 'x-request-id': request.id }).send({ detail: refused.detail });
+}
+
+function refusedFor(error: unknown): Refused {
+  if (error instanceof Refused) return error;
+  if (error instanceof ServerError) return fromServer(error);
+  return fromFastify(error) ?? new Refused(500, 'Something went wrong inside Davit. Its log has more under the x-request-id of this answer.');
+}
+
+function fromServer(error: ServerError): Refused {
+  const words = error.serverMessage ?? 'The Kubernetes API server refused, and did not say why.';
+  if (error instanceof Unauthorized) return unauthenticated('The Kubernetes API server does not know this token, or it has expired. Send another one.');
+  if (error instanceof Forbidden) return new Refused(403, words);
+  if (error instanceof NotFound) return new Refused(404, words);
+  if (error instanceof AlreadyExists || error instanceof Conflict) return new Refused(409, words);
+  if (error instanceof Invalid) return new Refused(422, findingsOf(error, words));
+  const waitMs = error instanceof Unavailable ? error.retryAfterMs : error instanceof Gone ? 1000 : undefined;
+  const seconds = String(Math.max(1, Math.ceil((waitMs ?? 1000) / 1000)));
+  return new Refused(503, `The Kubernetes API server does not answer, or asks to be left alone. Try again in ${seconds} s.`, { 'retry-after': seconds });
+}
+
+const TYPES: Readonly<Record<string, string>> = {
+  FieldValueRequired: 'missing',
+  FieldValueNotSupported: 'enum',
+  FieldValueTypeInvalid: 'type_error',
+  FieldValueTooLong: 'too_long',
+  FieldValueTooMany: 'too_long',
+};
+
+function findingsOf(error: Invalid, words: string): Finding[] {
+  if (error.causes.length === 0) return [{ loc: ['body'], msg: words, type: 'value_error' }];
+  return error.causes.map(({ field, message, reason }) => ({
+    loc: ['body', ...requestPath(field === '<nil>' ? '' : field)],
+    msg: message || words,
+    type: TYPES[reason] ?? 'value_error',
+  }));
+}
+
+/** Fastify's own refusals, by the status it gives them. Its texts name its parts, not what to do. */
+function fromFastify(error: unknown): Refused | undefined {
+  const { statusCode, code } = (typeof error === 'object' && error !== null ? error : {}) as Partial<FastifyError>;
+  switch (statusCode) {
+    case 400:
+      return new Refused(400, code === 'FST_ERR_BAD_URL' ? 'The path is not a valid URL path.' : 'The request could not be read: its length is not what it said, or it ended early.');
+    case 408:
+      return new Refused(408, 'The request took too long to arrive.');
+    case 413:
+      return new Refused(413, 'The body is larger than 1 MiB.');
+    case 414:
+      return new Refused(414, 'The path, or a part of it, is too long.');
+    case 415:
+      return new Refused(415, 'Send the body as JSON, with the header Content-Type: application/json.');
+    case 503:
+      return new Refused(503, 'The service is stopping, or took too long. Try again.', { 'retry-after': '1' });
+    default:
+      return undefined;
+  }
+}

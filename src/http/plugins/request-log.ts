@@ -1,0 +1,35 @@
+// One line for every request, and x-request-id on every answer. Never a header, a query or a body: they carry tokens
+// and secrets.
+
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import { pathOf } from './errors.ts';
+
+/** The caller's own id, if it is one that is safe to log and send back. */
+export function requestIdOf(request: IncomingMessage): string {
+  const given = request.headers['x-request-id'];
+  return typeof given === 'string' && /^[A-Za-z0-9._-]{1,64}$/.test(given) ? given : randomUUID();
+}
+
+export function registerRequestLog(app: FastifyInstance, tenantOf: (request: FastifyRequest) => string | undefined): void {
+  app.addHook('onRequest', async (request, reply) => {
+    void reply.header('x-request-id', request.id);
+  });
+  app.addHook('onResponse', async (request, reply) => {
+    const route = request.routeOptions.url;
+    const probe = route?.endsWith('/livez') === true || route?.endsWith('/readyz') === true;
+    request.log[probe ? 'debug' : 'info'](
+      {
+        requestId: request.id,
+        method: request.method,
+        path: pathOf(request),
+        route,
+        status: reply.statusCode,
+        durationMs: Math.round(reply.elapsedTime * 10) / 10,
+        tenant: tenantOf(request),
+      },
+      'Request',
+    );
+  });
+}

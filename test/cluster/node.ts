@@ -1,0 +1,512 @@
+// A node on which pods really run: containerd, kubelet, kube-proxy and CoreDNS in PID, mount and network namespaces of
+// their own, as a node of `kind` lives in its container. The end of the namespaces' first process ends everything in
+// them, mounts and devices included, so nothing has to be cleaned up one by one, and two nodes never meet.
+//
+// What stays is containerd's store with the images given at start, in the cache: importing them takes longer than
+// starting a cluster. There is one store for each slot, and a slot belongs to one cluster at a time.
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { copyFile, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { until } from './api-client.ts';
+import { type ControlPlane, writeKubeconfig } from './control-plane.ts';
+import { cacheRoot } from './images/cache.ts';
+import type { Keeper } from './keeper-client.ts';
+import { cgroupControllers, type RealPods } from './machine.ts';
+import { linkNode, type NodeNetwork } from './node-network.ts';
+import { cgroupFolders } from './run-folder.ts';
+import { prepareSandboxImage, sandboxImage } from './sandbox-image.ts';
+import { type Tools, toolPath } from './tools.ts';
+
+const run = promisify(execFile);
+
+export const nodeName = 'davit-node';
+
+export interface NodeImage {
+  /** With its tag, as pods name it. */
+  readonly name: string;
+  /** A file: an OCI archive, or one of `docker save`. */
+  readonly archive: string;
+}
+
+export interface LoadedImage {
+  readonly name: string;
+  /** `repository@sha256:…`, which pods may use just as well. */
+  readonly digestRef: string;
+}
+
+export interface NodeOptions {
+  readonly runFolder: string;
+  readonly keeper: Keeper;
+  readonly tools: Tools;
+  readonly machine: Extract<RealPods, { ok: true }>;
+  readonly network: NodeNetwork;
+  readonly progress: (line: string) => void;
+}
+
+/** The node before there is an API server to join. */
+export interface NodeGround {
+  /** Starts the container runtime with these images, imported if the store does not have them yet. */
+  startRuntime(images: readonly NodeImage[]): Promise<void>;
+  loadImage(archive: string, name: string): Promise<LoadedImage>;
+  /** Joins the cluster; resolves when the node is Ready. */
+  join(controlPlane: ControlPlane): Promise<void>;
+}
+
+const socket = '/run/containerd/containerd.sock';
+
+// Paths that the programs have built in, and the run's folders that take their places inside the node. Outside they
+// stay empty.
+const ownFolders = {
+  '/run/containerd': 'containerd-state',
+  '/var/lib/cni': 'cni',
+  '/var/lib/kubelet': 'kubelet',
+  '/var/log/containers': 'container-logs',
+} as const;
+
+// kubelet sets these for the whole machine, unless they are so already. It sees files instead, that say they are.
+const kernelSettings = {
+  'vm/overcommit_memory': '1',
+  'vm/panic_on_oom': '0',
+  'kernel/panic': '10',
+  'kernel/panic_on_oops': '1',
+  'kernel/keys/root_maxkeys': '1000000',
+  'kernel/keys/root_maxbytes': '25000000',
+} as const;
+
+export async function prepareNode(options: NodeOptions): Promise<NodeGround> {
+  const { runFolder, keeper, tools, machine, network, progress } = options;
+  const folder = join(runFolder, 'node');
+  const store = join(cacheRoot(), 'nodes', String(network.slot), 'containerd');
+  const cgroup = `davit-${network.slot}`;
+  const namespace = await holdNamespaces(options, folder);
+  const inside = (command: readonly string[]) => [
+    'nsenter',
+    '--target',
+    String(namespace),
+    '--net',
+    '--mount',
+    '--pid',
+    ...command,
+  ];
+  await Promise.all([linkNode(network, namespace, inside), makeCgroups(cgroup), mkdir(store, { recursive: true })]);
+
+  async function startInside(name: string, ...command: string[]): Promise<void> {
+    const [program = '', ...args] = inside(command);
+    await keeper.start({ name, command: program, args });
+  }
+
+  const program = (name: string) => toolPath(tools, 'containerd', name);
+  const snapshotter = await snapshotterFor(store);
+  const configuration = await writeRuntimeConfig({ folder, store, snapshotter, machine, network });
+
+  async function ctr(...args: string[]): Promise<string> {
+    const [command = '', ...rest] = inside([program('ctr'), '--address', socket, '--namespace', 'k8s.io', ...args]);
+    const { stdout } = await run(command, rest, { maxBuffer: 16 << 20 });
+    return stdout;
+  }
+
+  async function startContainerd(): Promise<void> {
+    await startInside(
+      'containerd',
+      'env',
+      `PATH=${tools.containerd}:${process.env['PATH']}`,
+      program('containerd'),
+      '--config',
+      configuration,
+    );
+    await keeper.whileAlive(
+      'containerd',
+      until('containerd', () => ctr('version')),
+    );
+  }
+
+  async function load(archive: string, name: string): Promise<LoadedImage> {
+    await ctr('images', 'import', '--local', '--snapshotter', snapshotter, archive);
+    const listed = await ctr('images', 'ls', `name==${name}`);
+    const digest = /sha256:[0-9a-f]{64}/.exec(listed)?.[0];
+    if (digest === undefined) throw new Error(`${archive} holds no image called ${name}`);
+    const digestRef = `${name.replace(/:[^:/]*$/, '')}@${digest}`;
+    await ctr('images', 'tag', '--force', name, digestRef);
+    return { name, digestRef };
+  }
+
+  return {
+    async startRuntime(images) {
+      const sandbox = { name: sandboxImage, archive: await prepareSandboxImage() };
+      const kept = keptImages(store, snapshotter);
+      const missing = await kept.restore([sandbox, ...images]);
+      await startContainerd();
+      if (missing.length === 0) return;
+      for (const image of missing) {
+        progress(`node: importing ${image.name}`);
+        // oxlint-disable-next-line no-await-in-loop -- the disk is the limit
+        await load(image.archive, image.name);
+      }
+      // Saved while nothing runs: the next cluster must not inherit this one's containers.
+      await keeper.kill('containerd');
+      await kept.save([sandbox, ...images]);
+      await startContainerd();
+    },
+    loadImage: load,
+    async join(controlPlane) {
+      await Promise.all([
+        startProxy(options, folder, controlPlane, startInside),
+        startDns(options, folder, controlPlane, startInside),
+        startKubelet(options, folder, cgroup, controlPlane, startInside),
+      ]);
+      await keeper.whileAlive(
+        'kubelet',
+        until('the node to be Ready', async () => {
+          const node = await controlPlane.masters.call<{ status: { conditions: { type: string; status: string }[] } }>(
+            'GET',
+            `/api/v1/nodes/${nodeName}`,
+          );
+          if (!node.status.conditions.some((c) => c.type === 'Ready' && c.status === 'True'))
+            throw new Error('not Ready');
+        }),
+      );
+    },
+  };
+}
+
+/** The PID, as this machine sees it, of the first process in the node's namespaces. */
+async function holdNamespaces({ runFolder, keeper }: NodeOptions, folder: string): Promise<number> {
+  const settings = join(folder, 'settings');
+  await mkdir(settings, { recursive: true });
+  const lines = ['set -e'];
+  for (const [path, name] of Object.entries(ownFolders)) {
+    lines.push(`mkdir -p ${path}`, `mkdir -p '${folder}/${name}'`, `mount --bind '${folder}/${name}' ${path}`);
+  }
+  for (const [path, value] of Object.entries(kernelSettings)) {
+    const file = `${settings}/${path.replaceAll('/', '.')}`;
+    lines.push(`echo ${value} > '${file}'`, `[ ! -e /proc/sys/${path} ] || mount --bind '${file}' /proc/sys/${path}`);
+  }
+  const ready = join(folder, 'namespaces-ready');
+  lines.push(`: > '${ready}'`, 'exec sleep 2147483647');
+  const { pid } = await keeper.start({
+    name: 'node',
+    // Should the keeper itself be killed, the kernel ends the holder, and the holder's end its namespaces.
+    command: 'setpriv',
+    args: [
+      '--pdeathsig',
+      'KILL',
+      'unshare',
+      '--net',
+      '--mount',
+      '--pid',
+      '--fork',
+      '--kill-child=KILL',
+      '--mount-proc',
+      'sh',
+      '-c',
+      lines.join('\n'),
+    ],
+    env: { HOME: join(runFolder, 'home') },
+    holdsNamespace: true,
+  });
+  await keeper.whileAlive(
+    'node',
+    until("the node's namespaces", () => stat(ready)),
+  );
+  const children = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8');
+  return Number(children.trim().split(' ')[0]);
+}
+
+/** A group of its own for each node: kubelet ends whatever it finds below its group and does not know. */
+async function makeCgroups(name: string): Promise<void> {
+  const folders = await cgroupFolders(name);
+  await Promise.all(folders.map((folder) => mkdir(folder, { recursive: true })));
+  if (existsSync('/sys/fs/cgroup/cgroup.controllers')) {
+    const controllers = (await cgroupControllers()).map((controller) => `+${controller}`).join(' ');
+    await writeFile('/sys/fs/cgroup/cgroup.subtree_control', controllers);
+    return;
+  }
+  // A new cpuset of version 1 is empty, and no process may enter it so.
+  for (const folder of folders.filter((path) => path.includes('cpuset'))) {
+    for (const file of ['cpuset.cpus', 'cpuset.mems']) {
+      // oxlint-disable-next-line no-await-in-loop -- two small files
+      await writeFile(join(folder, file), await readFile(join(folder, '..', file)));
+    }
+  }
+}
+
+/** overlayfs shares layers; where the file system refuses it (one overlay on another), containerd copies instead. */
+async function snapshotterFor(store: string): Promise<string> {
+  const probe = join(store, '..', 'overlay-probe');
+  const part = (name: string) => join(probe, name);
+  await Promise.all(['lower', 'upper', 'work', 'merged'].map((name) => mkdir(part(name), { recursive: true })));
+  try {
+    const folders = `lowerdir=${part('lower')},upperdir=${part('upper')},workdir=${part('work')}`;
+    await run('unshare', ['--mount', 'mount', '-t', 'overlay', 'overlay', '-o', folders, part('merged')]);
+    return 'overlayfs';
+  } catch {
+    return 'native';
+  } finally {
+    await rm(probe, { recursive: true, force: true });
+  }
+}
+
+interface KeptImages {
+  /** Puts the store back as it was saved; answers with the images it lacks. */
+  restore(images: readonly NodeImage[]): Promise<readonly NodeImage[]>;
+  save(images: readonly NodeImage[]): Promise<void>;
+}
+
+/**
+ * containerd knows images and containers by one database. A copy of it from a time when there were images and no
+ * containers, put in its place at each start, makes containerd forget a former cluster's containers; whatever files it
+ * then finds without an entry, its garbage collection removes.
+ */
+function keptImages(store: string, snapshotter: string): KeptImages {
+  const database = join(store, 'io.containerd.metadata.v1.bolt', 'meta.db');
+  const copy = join(store, '..', 'images.db');
+  const list = join(store, '..', 'images.json');
+
+  async function describe(image: NodeImage): Promise<string> {
+    const { size, mtimeMs } = await stat(image.archive);
+    return `${image.name} ${image.archive} ${size} ${mtimeMs}`;
+  }
+
+  return {
+    async restore(images) {
+      const text = await readFile(list, 'utf8').catch(() => '[]');
+      const known: unknown = JSON.parse(text);
+      const isKnown = Array.isArray(known) && known[0] === snapshotter ? known : [];
+      if (!existsSync(copy) || isKnown.length === 0) {
+        await rm(store, { recursive: true, force: true });
+        await mkdir(store, { recursive: true });
+        return images;
+      }
+      await rm(join(store, 'io.containerd.grpc.v1.cri'), { recursive: true, force: true });
+      await copyFile(copy, database);
+      const described = await Promise.all(images.map(async (image) => ({ image, description: await describe(image) })));
+      return described.filter(({ description }) => !isKnown.includes(description)).map(({ image }) => image);
+    },
+    async save(images) {
+      // First the list goes, last it comes: a crash in between means importing again, never trusting half a store.
+      await rm(list, { force: true });
+      await copyFile(database, `${copy}.new`);
+      await rename(`${copy}.new`, copy);
+      await writeFile(list, JSON.stringify([snapshotter, ...(await Promise.all(images.map(describe)))]));
+    },
+  };
+}
+
+interface RuntimeConfig {
+  readonly folder: string;
+  readonly store: string;
+  readonly snapshotter: string;
+  readonly machine: Extract<RealPods, { ok: true }>;
+  readonly network: NodeNetwork;
+}
+
+async function writeRuntimeConfig({ folder, store, snapshotter, machine, network }: RuntimeConfig): Promise<string> {
+  const registries = join(folder, 'registries');
+  const cni = join(folder, 'cni-conf');
+  await mkdir(join(registries, '_default'), { recursive: true });
+  await mkdir(cni);
+  // Nothing is ever pulled. A closed port of the node's own loopback says so at once, whatever registry is named.
+  await writeFile(join(registries, '_default', 'hosts.toml'), 'server = "http://127.0.0.1:1"\n');
+  await writeFile(
+    join(cni, '10-davit.conflist'),
+    JSON.stringify({
+      cniVersion: '1.0.0',
+      name: 'davit',
+      plugins: [
+        {
+          // Not a bridge: pods on one bridge answer each other without passing the node, and then a Service's address
+          // is not translated back unless the kernel has br_netfilter. With ptp every packet is routed.
+          type: 'ptp',
+          mtu: 1400,
+          ipam: {
+            type: 'host-local',
+            ranges: [[{ subnet: network.podCidr }]],
+            routes: [{ dst: '0.0.0.0/0' }],
+          },
+        },
+      ],
+    }),
+  );
+  const file = join(folder, 'containerd.toml');
+  const text = (value: string) => JSON.stringify(value);
+  await writeFile(
+    file,
+    `version = 3
+root = ${text(store)}
+state = "/run/containerd"
+[grpc]
+  address = ${text(socket)}
+[plugins."io.containerd.cri.v1.images"]
+  snapshotter = ${text(snapshotter)}
+  [plugins."io.containerd.cri.v1.images".pinned_images]
+    sandbox = ${text(sandboxImage)}
+  [plugins."io.containerd.cri.v1.images".registry]
+    config_path = ${text(registries)}
+[plugins."io.containerd.cri.v1.runtime"]
+  # Without CAP_SYS_RESOURCE, which virtual machines and containers may lack, no score can be lowered, and every sandbox
+  # would fail with "can't get final child's PID from pipe".
+  restrict_oom_score_adj = true
+  netns_mounts_under_state_dir = true
+  [plugins."io.containerd.cri.v1.runtime".cni]
+    bin_dirs = [${text(machine.cniPlugins)}]
+    conf_dir = ${text(cni)}
+  [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc]
+    runtime_type = "io.containerd.runc.v2"
+    [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc.options]
+      BinaryName = ${text(machine.runc)}
+      SystemdCgroup = false
+`,
+  );
+  return file;
+}
+
+type StartInside = (name: string, ...command: string[]) => Promise<void>;
+
+async function startKubelet(
+  { runFolder, tools, network }: NodeOptions,
+  folder: string,
+  cgroup: string,
+  { server, ca, authority }: ControlPlane,
+  startInside: StartInside,
+): Promise<void> {
+  const path = (name: string) => join(folder, name);
+  const serving = authority.serving(`system:node:${nodeName}`, [network.nodeAddress]);
+  await Promise.all([
+    writeFile(path('kubelet.crt'), serving.certificate),
+    writeFile(path('kubelet.key'), serving.key, { mode: 0o600 }),
+    writeFile(path('resolv.conf'), `nameserver ${network.nodeAddress}\n`),
+    writeKubeconfig(path('kubelet.kubeconfig'), server, ca, {
+      certificate: authority.client(`system:node:${nodeName}`, ['system:nodes']),
+    }),
+    writeFile(
+      path('kubelet.json'),
+      JSON.stringify({
+        apiVersion: 'kubelet.config.k8s.io/v1beta1',
+        kind: 'KubeletConfiguration',
+        address: network.nodeAddress,
+        authentication: {
+          anonymous: { enabled: false },
+          webhook: { enabled: true },
+          x509: { clientCAFile: join(runFolder, 'pki', 'ca.crt') },
+        },
+        authorization: { mode: 'Webhook' },
+        tlsCertFile: path('kubelet.crt'),
+        tlsPrivateKeyFile: path('kubelet.key'),
+        containerRuntimeEndpoint: `unix://${socket}`,
+        clusterDomain: 'cluster.local',
+        clusterDNS: [network.nodeAddress],
+        resolvConf: path('resolv.conf'),
+        cgroupRoot: `/${cgroup}`,
+        cgroupDriver: 'cgroupfs',
+        enforceNodeAllocatable: [],
+        failSwapOn: false,
+        failCgroupV1: false,
+        podLogsDir: path('pod-logs'),
+        volumePluginDir: path('volume-plugins'),
+        maxPods: 250,
+        serializeImagePulls: false,
+        registryPullQPS: 0,
+        eventRecordQPS: 0,
+        kubeAPIQPS: 200,
+        kubeAPIBurst: 400,
+        // The machine's disk is not this node's to judge: a full one must not evict pods, nor remove images that
+        // cannot be pulled again.
+        evictionHard: {
+          'memory.available': '0%',
+          'nodefs.available': '0%',
+          'imagefs.available': '0%',
+          'nodefs.inodesFree': '0%',
+        },
+        imageGCHighThresholdPercent: 100,
+        imageGCLowThresholdPercent: 99,
+      }),
+    ),
+  ]);
+  await startInside(
+    'kubelet',
+    toolPath(tools, 'kubernetes', 'kubelet'),
+    `--config=${path('kubelet.json')}`,
+    `--kubeconfig=${path('kubelet.kubeconfig')}`,
+    `--hostname-override=${nodeName}`,
+    `--node-ip=${network.nodeAddress}`,
+  );
+}
+
+async function startProxy(
+  { tools, network }: NodeOptions,
+  folder: string,
+  { server, ca, authority }: ControlPlane,
+  startInside: StartInside,
+): Promise<void> {
+  const kubeconfig = await writeKubeconfig(join(folder, 'kube-proxy.kubeconfig'), server, ca, {
+    certificate: authority.client('system:kube-proxy', []),
+  });
+  const file = join(folder, 'kube-proxy.json');
+  await writeFile(
+    file,
+    JSON.stringify({
+      apiVersion: 'kubeproxy.config.k8s.io/v1alpha1',
+      kind: 'KubeProxyConfiguration',
+      mode: 'nftables',
+      clientConnection: { kubeconfig },
+      hostnameOverride: nodeName,
+      clusterCIDR: network.podCidr,
+      detectLocalMode: 'ClusterCIDR',
+      // A second between changes is for clusters with thousands of Services.
+      nftables: { minSyncPeriod: '100ms', syncPeriod: '30s' },
+      // The machine's own limits, which a network namespace may not set.
+      conntrack: { maxPerCore: 0, min: 0, tcpEstablishedTimeout: '0s', tcpCloseWaitTimeout: '0s' },
+    }),
+  );
+  await startInside('kube-proxy', toolPath(tools, 'kubernetes', 'kube-proxy'), `--config=${file}`);
+}
+
+/** On the node, not in a pod: there is no image of it, and names work before the first pod runs. */
+async function startDns(
+  { tools, network }: NodeOptions,
+  folder: string,
+  { server, ca, authority, masters }: ControlPlane,
+  startInside: StartInside,
+): Promise<void> {
+  const name = 'system:coredns';
+  await masters.ensure('/apis/rbac.authorization.k8s.io/v1/clusterroles', {
+    metadata: { name },
+    rules: [
+      { apiGroups: [''], resources: ['services', 'pods', 'namespaces'], verbs: ['list', 'watch'] },
+      { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: ['list', 'watch'] },
+    ],
+  });
+  await masters.ensure('/apis/rbac.authorization.k8s.io/v1/clusterrolebindings', {
+    metadata: { name },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name },
+    subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name }],
+  });
+  const kubeconfig = await writeKubeconfig(join(folder, 'coredns.kubeconfig'), server, ca, {
+    certificate: authority.client(name, []),
+  });
+  const file = join(folder, 'Corefile');
+  await writeFile(
+    file,
+    `cluster.local in-addr.arpa {
+  bind ${network.nodeAddress}
+  errors
+  kubernetes {
+    kubeconfig ${kubeconfig}
+    pods insecure
+    ttl 2
+  }
+}
+# No other name exists here; saying so at once is better than a resolver's timeout. A block of its own, since template
+# comes before kubernetes whatever the order in this file.
+. {
+  bind ${network.nodeAddress}
+  template ANY ANY {
+    rcode NXDOMAIN
+  }
+}
+`,
+  );
+  await startInside('coredns', toolPath(tools, 'coredns', 'coredns'), '-conf', file);
+}

@@ -1,0 +1,195 @@
+// The stand-in where real pods are impossible: a node that does not exist, and a loop that writes the status which a
+// kubelet would. No process runs, no image is looked at, no probe is sent. What it shows is objects, not behaviour.
+//
+// An image whose name contains `missing` is never found, so that tests see ImagePullBackOff.
+import type { ApiClient, ApiObject } from './api-client.ts';
+
+export const standInNode = 'davit-stand-in';
+
+const missingImage = /missing/;
+const leaseMs = 10_000;
+
+interface Container {
+  readonly name: string;
+  readonly image: string;
+  readonly restartPolicy?: string;
+}
+
+interface Pod extends ApiObject {
+  readonly spec: {
+    readonly nodeName?: string;
+    readonly restartPolicy?: string;
+    readonly containers: readonly Container[];
+    readonly initContainers?: readonly Container[];
+  };
+  readonly status?: { readonly containerStatuses?: readonly { readonly image: string }[] };
+}
+
+export async function startStandIn(api: ApiClient, signal: AbortSignal): Promise<void> {
+  await api.ensure('/api/v1/nodes', node(new Date()));
+  const stopLease = await keepLease(api);
+  signal.addEventListener('abort', stopLease, { once: true });
+  const addresses = countAddresses();
+  const path = `/api/v1/pods?fieldSelector=spec.nodeName%3D${standInNode}`;
+  api.follow<Pod>(path, signal, (pod, gone) => {
+    if (gone) return;
+    // A conflict or a pod that has gone meanwhile: the next event brings the newer state.
+    obey(api, pod, addresses).catch(() => undefined);
+  });
+}
+
+async function obey(api: ApiClient, pod: Pod, addresses: () => string): Promise<void> {
+  const { namespace, name } = pod.metadata;
+  const path = `/api/v1/namespaces/${namespace}/pods/${name}`;
+  if (pod.metadata.deletionTimestamp !== undefined) {
+    await api.call('DELETE', path, { gracePeriodSeconds: 0, preconditions: { uid: pod.metadata.uid } });
+    return;
+  }
+  // Said already; again only when an image has been corrected in place, lest each answer call for the next.
+  const said = pod.status?.containerStatuses?.map((container) => container.image);
+  if (said?.join() === pod.spec.containers.map((container) => container.image).join()) return;
+  const status = statusFor(pod, addresses(), new Date());
+  await api.call(
+    'PATCH',
+    `${path}/status`,
+    { metadata: { uid: pod.metadata.uid }, status },
+    'application/strategic-merge-patch+json',
+  );
+}
+
+/** The whole status that a kubelet reports in the end; exported for its test. */
+export function statusFor(pod: Pod, podIP: string, now: Date): Record<string, unknown> {
+  const time = now.toISOString();
+  const init = pod.spec.initContainers ?? [];
+  const all = [...init, ...pod.spec.containers];
+  const found = !all.some((container) => missingImage.test(container.image));
+  const runsOnce = (pod.spec.restartPolicy ?? 'Always') !== 'Always';
+  const phase = found ? (runsOnce ? 'Succeeded' : 'Running') : 'Pending';
+  const ready = phase === 'Running';
+  const condition = (type: string, isTrue: boolean, reason?: string) => ({
+    type,
+    status: isTrue ? 'True' : 'False',
+    lastTransitionTime: time,
+    ...(reason !== undefined && !isTrue && { reason }),
+  });
+  const completed = phase === 'Succeeded' ? 'PodCompleted' : 'ContainersNotReady';
+
+  // Init containers run one after another: the first that cannot start keeps all after it waiting.
+  const blocked = init.findIndex((container) => missingImage.test(container.image));
+  return {
+    phase,
+    ...(found && { podIP, podIPs: [{ ip: podIP }], hostIP: '192.0.2.1', hostIPs: [{ ip: '192.0.2.1' }] }),
+    startTime: time,
+    conditions: [
+      condition('PodReadyToStartContainers', true),
+      condition('Initialized', blocked === -1, 'ContainersNotInitialized'),
+      condition('ContainersReady', ready, completed),
+      condition('Ready', ready, completed),
+    ],
+    initContainerStatuses: init.map((container, index) =>
+      containerStatus(
+        container,
+        blocked !== -1 && index > blocked ? 'waiting' : container.restartPolicy === 'Always' ? 'running' : 'completed',
+        time,
+      ),
+    ),
+    containerStatuses: pod.spec.containers.map((container) =>
+      containerStatus(container, blocked !== -1 ? 'waiting' : runsOnce ? 'ended' : 'running', time),
+    ),
+  };
+}
+
+/** `completed` is an init container's end, which counts as ready; `ended` any other's. */
+type ContainerState = 'running' | 'completed' | 'ended' | 'waiting';
+
+function containerStatus(container: Container, state: ContainerState, time: string): Record<string, unknown> {
+  const { name, image } = container;
+  const common = { name, image, restartCount: 0 };
+  const absent = { imageID: '', ready: false, started: false };
+  if (state === 'waiting') return { ...common, ...absent, state: { waiting: { reason: 'PodInitializing' } } };
+  if (missingImage.test(image)) {
+    const message = `Back-off pulling image "${image}": there is no such image in the stand-in`;
+    return { ...common, ...absent, state: { waiting: { reason: 'ImagePullBackOff', message } } };
+  }
+  const present = { imageID: image, containerID: `stand-in://${name}` };
+  if (state === 'running') {
+    return { ...common, ...present, ready: true, started: true, state: { running: { startedAt: time } } };
+  }
+  const terminated = {
+    exitCode: 0,
+    reason: 'Completed',
+    startedAt: time,
+    finishedAt: time,
+    containerID: present.containerID,
+  };
+  return { ...common, ...present, ready: state === 'completed', started: false, state: { terminated } };
+}
+
+function node(now: Date): ApiObject & Record<string, unknown> {
+  const amount = { cpu: '1000', memory: '4000Gi', pods: '20000', 'ephemeral-storage': '4000Gi' };
+  const time = now.toISOString();
+  const condition = (type: string, status: string) => ({
+    type,
+    status,
+    lastHeartbeatTime: time,
+    lastTransitionTime: time,
+    reason: 'StandIn',
+  });
+  return {
+    metadata: {
+      name: standInNode,
+      labels: { 'kubernetes.io/hostname': standInNode, 'kubernetes.io/os': 'linux' },
+      annotations: { 'davit.dev/stand-in': 'No pod runs here: test/cluster/stand-in.ts writes their status.' },
+    },
+    status: {
+      capacity: amount,
+      allocatable: amount,
+      addresses: [{ type: 'InternalIP', address: '192.0.2.1' }],
+      conditions: [
+        condition('Ready', 'True'),
+        condition('MemoryPressure', 'False'),
+        condition('DiskPressure', 'False'),
+        condition('PIDPressure', 'False'),
+      ],
+      nodeInfo: {
+        architecture: 'none',
+        bootID: '',
+        containerRuntimeVersion: 'stand-in://0',
+        kernelVersion: '',
+        kubeProxyVersion: '',
+        kubeletVersion: 'stand-in',
+        machineID: '',
+        operatingSystem: 'linux',
+        osImage: 'stand-in',
+        systemUUID: '',
+      },
+    },
+  };
+}
+
+/** A node that stops renewing its lease is taken for dead, and its pods for lost. */
+async function keepLease(api: ApiClient): Promise<() => void> {
+  const path = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases';
+  const spec = () => ({
+    holderIdentity: standInNode,
+    leaseDurationSeconds: 40,
+    renewTime: new Date().toISOString().replace('Z', '000Z'),
+  });
+  await api.ensure(path, { metadata: { name: standInNode }, spec: spec() });
+  const timer = setInterval(() => {
+    api
+      .call('PATCH', `${path}/${standInNode}`, { spec: spec() }, 'application/merge-patch+json')
+      .catch(() => undefined);
+  }, leaseMs);
+  timer.unref();
+  return () => clearInterval(timer);
+}
+
+/** From 198.18.0.0/15, which is set apart for benchmarks and leads nowhere. */
+function countAddresses(): () => string {
+  let next = 0;
+  return () => {
+    next = (next + 1) % (1 << 17);
+    return `198.${18 + (next >> 16)}.${(next >> 8) & 0xff}.${next & 0xff}`;
+  };
+}

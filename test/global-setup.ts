@@ -1,0 +1,58 @@
+// Starts one cluster with Davit on it for all test files of a vitest project, and a small control door through which
+// tests in other processes make tenants and kill Davit's processes.
+
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Provided } from './attached.ts';
+import { startCluster } from './cluster/cluster.ts';
+import { startPlatform } from './platform.ts';
+
+interface TestProject {
+  provide(key: 'davit', value: Provided): void;
+}
+
+/** Returns the teardown. `pods: 'on'` still gives a stand-in where the machine allows no pods; `node` tells. */
+export async function startForTests(project: TestProject, pods: 'auto' | 'off'): Promise<() => Promise<void>> {
+  const progress = (line: string): void => void process.stderr.write(`  ${line}\n`);
+  const cluster = await startCluster({ pods, auditLog: true, progress });
+  const { images } = cluster;
+  const platform = await startPlatform(cluster, {
+    progress,
+    values: {
+      'settings.images.postgres': images.postgres,
+      'settings.images.redis': images.redis,
+      'settings.pods.progressDeadlineSeconds': 20,
+    },
+  });
+  const door = createServer(async (request, response) => {
+    try {
+      const [, action, name = ''] = (request.url ?? '').split('/');
+      if (action === 'tenant') {
+        response.end(JSON.stringify(await platform.makeTenant(name)));
+      } else if (action === 'kill' && (name === 'controller' || name === 'api')) {
+        platform.processes[name]?.kill('SIGKILL');
+        response.end('{}');
+      } else {
+        response.writeHead(404).end('{}');
+      }
+    } catch (error) {
+      response.writeHead(500).end(String(error));
+    }
+  });
+  await new Promise<void>((resolve) => door.listen(0, '127.0.0.1', resolve));
+  project.provide('davit', {
+    apiUrl: platform.apiUrl,
+    kubeconfig: cluster.kubeconfig,
+    kubectlPath: cluster.kubectlPath,
+    server: cluster.server,
+    ca: cluster.ca,
+    node: cluster.node,
+    images: { postgres: images.postgres, redis: images.redis, sample: images.sample },
+    controlUrl: `http://127.0.0.1:${(door.address() as AddressInfo).port}`,
+  });
+  return async () => {
+    door.close();
+    await platform.stop();
+    await cluster.stop();
+  };
+}

@@ -1,0 +1,131 @@
+// The client and the reflector on a real API server.
+import { pino } from 'pino';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Forbidden, Gone, Unauthorized } from '../../src/errors.ts';
+import type { KubeObject } from '../../src/kube/client.ts';
+import { loadKubeConfigFile } from '../../src/kube/config.ts';
+import { type HttpKubeClient, makeKubeClient } from '../../src/kube/http-client.ts';
+import { CONFIG_MAPS, NAMESPACES, SECRETS, SELF_SUBJECT_REVIEWS, SERVICE_ACCOUNTS } from '../../src/kube/resources.ts';
+import { runLeaderElection } from '../../src/runtime/leader-election.ts';
+import { makeReflector } from '../../src/runtime/reflector.ts';
+import { type Cluster, startCluster } from '../cluster/cluster.ts';
+import { describeClientBehaviour } from '../fake-kube/client-behaviour.ts';
+
+let cluster: Cluster;
+let client: HttpKubeClient;
+const namespace = 'kube-client';
+const log = pino({ level: 'silent' });
+
+async function start(): Promise<void> {
+  cluster = await startCluster({ pods: 'off' });
+  const access = await loadKubeConfigFile({ path: cluster.kubeconfig });
+  client = makeKubeClient({ access, userAgent: 'davit/test' });
+  await client.create(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } });
+}
+
+beforeAll(start, 900_000);
+afterAll(async () => {
+  await client?.close();
+  await cluster?.stop();
+}, 60_000);
+
+function aMap(name: string): KubeObject & { data: object } {
+  return { apiVersion: 'v1', kind: 'ConfigMap', metadata: { namespace, name }, data: { a: '1' } };
+}
+
+describeClientBehaviour('a real API server', async () => ({ client, namespace, close: async () => {} }));
+
+describe('a real API server', () => {
+  it('keeps every field of every kind, as plain JSON', async () => {
+    const policy = {
+      apiVersion: 'networking.k8s.io/v1',
+      kind: 'NetworkPolicy',
+      metadata: { namespace, name: 'np' },
+      spec: { podSelector: {}, ingress: [{ from: [{ podSelector: { matchLabels: { a: 'b' } } }] }] },
+    };
+    const resource = { group: 'networking.k8s.io', version: 'v1', kind: 'NetworkPolicy', plural: 'networkpolicies', namespaced: true };
+    await client.apply(resource, policy, { fieldManager: 'm' });
+    expect(await client.get(resource, policy.metadata)).toMatchObject({ spec: policy.spec });
+  });
+
+  it('says by its causes what is invalid', async () => {
+    const metadata = { namespace, name: 'Not A Name' };
+    const error = await client.create(CONFIG_MAPS, { ...aMap('x'), metadata }).catch((e: unknown) => e);
+    expect(error).toMatchObject({ name: 'Invalid', causes: [{ field: 'metadata.name', reason: 'FieldValueInvalid' }] });
+  });
+
+  it('has forgotten old positions', async () => {
+    const watch = client.watch(CONFIG_MAPS, {
+      ...{ namespace, resourceVersion: '1', timeoutSeconds: 10, idleMs: 5000, signal: AbortSignal.timeout(10_000) },
+    });
+    // Version 1 is before the watch cache's window began, and after etcd's first compaction at the latest.
+    const outcome = await (async () => {
+      for await (const event of watch) return event.type;
+      return 'ended';
+    })().catch((error: unknown) => (error instanceof Gone ? 'Gone' : String(error)));
+    expect(['Gone', 'ADDED']).toContain(outcome);
+    const error = await client
+      .list(CONFIG_MAPS, { namespace, limit: 1, continueToken: Buffer.from(JSON.stringify({ v: 'meta.k8s.io/v1', rv: 1, start: 'a\u0000' })).toString('base64url') })
+      .catch((e: unknown) => e);
+    expect(['Gone', 'Invalid', undefined]).toContain(error instanceof Error ? error.name : undefined);
+  });
+
+  it('acts as somebody else with their token, and only as them', async () => {
+    await client.create(SERVICE_ACCOUNTS, { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { namespace, name: 'guest' } });
+    const guest = client.withToken(await cluster.tokenFor(namespace, 'guest'));
+    const review = { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview', metadata: { name: '' } };
+    expect(await guest.create(SELF_SUBJECT_REVIEWS, review)).toMatchObject({
+      status: { userInfo: { username: `system:serviceaccount:${namespace}:guest` } },
+    });
+    await expect(guest.get(CONFIG_MAPS, { namespace, name: 'x' })).rejects.toBeInstanceOf(Forbidden);
+    await expect(client.withToken('nonsense').get(CONFIG_MAPS, { namespace, name: 'x' })).rejects.toBeInstanceOf(Unauthorized);
+    const watch = client.withToken('nonsense').watch(SECRETS, { resourceVersion: '0', timeoutSeconds: 5, idleMs: 5000, signal: AbortSignal.timeout(5000) });
+    await expect(watch[Symbol.asyncIterator]().next()).rejects.toBeInstanceOf(Unauthorized);
+  });
+
+  it('is followed by a reflector: pages, deletions, names made anew, writes shown at once', async () => {
+    const stop = new AbortController();
+    for (let i = 0; i < 7; i++) await client.create(CONFIG_MAPS, aMap(`r${i}`));
+    const reflector = makeReflector<KubeObject>({ client, resource: CONFIG_MAPS, namespace, log, pageSize: 3, freeze: true });
+    const running = reflector.run(stop.signal);
+    expect(await reflector.waitForSync(AbortSignal.timeout(10_000))).toBe(true);
+    expect(reflector.list().filter(({ metadata }) => /^r\d$/.test(metadata.name))).toHaveLength(7);
+    expect(reflector.list()[0]?.metadata.managedFields).toBeUndefined();
+
+    const told: string[] = [];
+    reflector.onChange(({ type, object }) => told.push(`${type} ${object.metadata.name}`));
+    const r0 = reflector.get({ namespace, name: 'r0' });
+    await client.remove(CONFIG_MAPS, { namespace, name: 'r0' }, { uid: String(r0?.metadata.uid) });
+    const anew = await client.create(CONFIG_MAPS, aMap('r0'));
+    reflector.overlay(anew);
+    expect(reflector.byUid(String(anew.metadata.uid))).toBeDefined();
+    await client.mergePatch(CONFIG_MAPS, anew.metadata, { data: { a: '2' } });
+    await expect.poll(() => told.at(-1)).toBe('modified r0');
+    expect(told).toEqual(['deleted r0', 'added r0', 'modified r0']);
+    expect(reflector.isAtLeast(anew.metadata, String(anew.metadata.resourceVersion))).toBe(true);
+    stop.abort();
+    await running;
+  });
+
+  it('knows one leader', async () => {
+    const started: string[] = [];
+    const ask = ['a', 'b'].map(() => new AbortController());
+    const elections = ask.map(({ signal }, index) =>
+      runLeaderElection({
+        ...{ client, namespace, name: 'lease', identity: 'ab'[index] ?? '', log, signal },
+        ...{ leaseDurationMs: 1500, renewDeadlineMs: 1000, retryPeriodMs: 100 },
+        onStarted: () => void started.push('ab'[index] ?? ''),
+        onStopped: () => {},
+      }),
+    );
+    await expect.poll(() => started.length).toBe(1);
+    await new Promise((resolve) => setTimeout(resolve, 2000));
+    expect(started).toHaveLength(1);
+    const first = started[0] === 'a' ? 0 : 1;
+    ask[first]?.abort();
+    expect(await elections[first]).toBe('released');
+    await expect.poll(() => started.length).toBe(2);
+    ask[1 - first]?.abort();
+    expect(await elections[1 - first]).toBe('released');
+  });
+});
