@@ -6,9 +6,6 @@ import { parseArgs } from 'node:util';
 import { APP_DEPLOYMENTS, type AppDeployment } from './api/app-deployment.ts';
 import { APP_REVISIONS, type AppRevision } from './api/app-revision.ts';
 import { type Config, loadConfig } from './config.ts';
-import { runController } from './controller/run.ts';
-import { buildApp } from './http/app.ts';
-import { serve } from './http/server.ts';
 import { type ClusterAccess, inClusterAccess, loadKubeConfigFile } from './kube/config.ts';
 import { makeKubeClient } from './kube/http-client.ts';
 import { NAMESPACES } from './kube/resources.ts';
@@ -51,7 +48,9 @@ function clientFor({ access, metrics }: Context, userAgent: string, requestTimeo
   return makeKubeClient({ access, userAgent, requestTimeoutMs, onRequest: ({ verb, resource, result, durationMs }) => metrics.requested(verb, resource, result, durationMs / 1000) });
 }
 
-function startController(context: Context): Part {
+// Each part is imported only by the process that runs it: the controller needs no HTTP server, the facade no makers.
+async function startController(context: Context): Promise<Part> {
+  const { runController } = await import('./controller/run.ts');
   const { config, log, metrics, signal } = context;
   return runController({
     client: clientFor(context, 'davit-controller'),
@@ -69,6 +68,7 @@ function startController(context: Context): Part {
 }
 
 async function startApi(context: Context): Promise<Part> {
+  const [{ buildApp }, { serve }] = await Promise.all([import('./http/app.ts'), import('./http/server.ts')]);
   const { config, metrics, signal } = context;
   const log = context.log.child({ part: 'api' });
   const client = clientFor(context, 'davit-api');
@@ -117,7 +117,7 @@ async function run(command: string): Promise<void> {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stopping.abort());
 
   const parts: Part[] = [];
-  if (command !== 'api') parts.push(startController(context));
+  if (command !== 'api') parts.push(await startController(context));
   if (command !== 'controller') parts.push(await startApi(context));
   const health = await startHealthServer({
     host: config.health.host,

@@ -4,6 +4,7 @@
 import { execFile } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Tenant } from './platform.ts';
+import type { SampleImages } from './sample-cluster.ts';
 
 /** What a global set-up provides. Everything is plain JSON. */
 export interface Provided {
@@ -13,8 +14,8 @@ export interface Provided {
   readonly server: string;
   readonly ca: string;
   readonly node: 'real' | 'stand-in';
-  readonly images: { readonly postgres: string; readonly redis: string; readonly sample: string };
-  /** A file to write `controller` or `api` into: the set-up then kills that process. */
+  readonly images: SampleImages;
+  /** Where tests ask the set-up to make a tenant or to kill a process. */
   readonly controlUrl: string;
 }
 

@@ -4,18 +4,17 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Provided } from './attached.ts';
-import { startCluster } from './cluster/cluster.ts';
 import { startPlatform } from './platform.ts';
+import { startSampleCluster } from './sample-cluster.ts';
 
 interface TestProject {
   provide(key: 'davit', value: Provided): void;
 }
 
-/** Returns the teardown. `pods: 'on'` still gives a stand-in where the machine allows no pods; `node` tells. */
+/** Returns the teardown. `pods: 'auto'` gives a stand-in where the machine allows no pods; `node` tells. */
 export async function startForTests(project: TestProject, pods: 'auto' | 'off'): Promise<() => Promise<void>> {
   const progress = (line: string): void => void process.stderr.write(`  ${line}\n`);
-  const cluster = await startCluster({ pods, auditLog: true, progress });
-  const { images } = cluster;
+  const { cluster, images, kubectlPath } = await startSampleCluster({ pods, auditLog: true, progress });
   const platform = await startPlatform(cluster, {
     progress,
     values: {
@@ -43,11 +42,11 @@ export async function startForTests(project: TestProject, pods: 'auto' | 'off'):
   project.provide('davit', {
     apiUrl: platform.apiUrl,
     kubeconfig: cluster.kubeconfig,
-    kubectlPath: cluster.kubectlPath,
+    kubectlPath,
     server: cluster.server,
     ca: cluster.ca,
     node: cluster.node,
-    images: { postgres: images.postgres, redis: images.redis, sample: images.sample },
+    images,
     controlUrl: `http://127.0.0.1:${(door.address() as AddressInfo).port}`,
   });
   return async () => {

@@ -83,7 +83,7 @@ export async function startPlatform(target: Target, options: PlatformOptions = {
 /** Returns the settings document, out of the chart's own ConfigMap. */
 async function applyChart(target: Target, values: Readonly<Record<string, unknown>>): Promise<string> {
   const set = Object.entries(values).flatMap(([path, value]) => ['--set-json', `${path}=${JSON.stringify(value)}`]);
-  const rendered = await target.helm(['template', 'davit', join(root, 'charts/davit'), '--namespace', DAVIT_NAMESPACE, '--set', 'processes.enabled=false', ...set]);
+  const rendered = await target.helm(['template', 'davit', join(root, 'charts/davit'), '--namespace', DAVIT_NAMESPACE, '--set', 'workloads.enabled=false', ...set]);
   await target.kubectl(['apply', '--server-side', '-f', '-'], {
     input: [namespaceOf(DAVIT_NAMESPACE, {}), namespaceOf(ORGANIZATION_NAMESPACE, {})].join('---\n'),
   });

@@ -35,13 +35,15 @@ export const validatorCompiler: FastifySchemaCompiler<z.ZodType> = ({ schema, ht
 export async function refuseFindings(request: FastifyRequest): Promise<void> {
   const parts: unknown[] = [request.params, request.query, request.body];
   const findings = parts.flatMap((part) => (part instanceof Findings ? part.list : []));
-  if (findings.length > 0) throw new Refused(422, findings);
+  if (findings.length > 0) throw new Refused(422, findings.slice(0, MOST_FINDINGS));
 }
 
 /** Answers are typed by their schema; tests check them against it. */
 export const serializerCompiler: FastifySerializerCompiler<z.ZodType> = () => (data) => JSON.stringify(data);
 
 const DEEPEST = 40;
+/** A body of nothing but mistakes must not make an answer larger than itself. */
+const MOST_FINDINGS = 100;
 
 /**
  * Takes nulls out of a parsed body (null and absent are the same everywhere) and keys that would be a prototype, and

@@ -137,11 +137,22 @@ export interface KubeClient {
   create<T extends KubeObject>(resource: Resource, object: T, options?: WriteOptions): Promise<T>;
   /** PUT; with `metadata.resourceVersion` it is refused as a Conflict when the object has changed since. */
   replace<T extends KubeObject>(resource: Resource, object: T, options?: WriteOptions): Promise<T>;
+  /** Server-side apply. With `metadata.uid` it is refused as a Conflict when the object is another one, or none. */
   apply<T extends KubeObject>(resource: Resource, object: T, options: ApplyOptions): Promise<T>;
   /** JSON Merge Patch (RFC 7386). */
-  mergePatch<T extends KubeObject>(resource: Resource, ref: ObjectRef, patch: object, options?: WriteOptions): Promise<T>;
+  mergePatch<T extends KubeObject>(
+    resource: Resource,
+    ref: ObjectRef,
+    patch: object,
+    options?: WriteOptions,
+  ): Promise<T>;
   /** JSON Patch (RFC 6902); a `test` operation that fails is Invalid. */
-  jsonPatch<T extends KubeObject>(resource: Resource, ref: ObjectRef, patch: readonly object[], options?: WriteOptions): Promise<T>;
+  jsonPatch<T extends KubeObject>(
+    resource: Resource,
+    ref: ObjectRef,
+    patch: readonly object[],
+    options?: WriteOptions,
+  ): Promise<T>;
   /**
    * Resolves to the object as it now stands while finalizers or a grace period hold it, else to undefined: it is gone.
    * A uid that is not the object's is a Conflict.

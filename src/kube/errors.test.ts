@@ -35,6 +35,11 @@ describe('errors of the API server', () => {
     expect((error as Invalid).causes).toEqual(causes);
   });
 
+  it("takes another incarnation's uid for the precondition that it is", () => {
+    const causes = [{ reason: 'FieldValueInvalid', message: 'field is immutable', field: 'metadata.uid' }];
+    expect(errorFromAnswer('x', status(422, 'Invalid', { details: { causes } }))).toBeInstanceOf(Conflict);
+  });
+
   it.each([
     { name: 'the header first', retryAfter: '2', details: { retryAfterSeconds: 9 }, want: 2000 },
     { name: 'the details', retryAfter: undefined, details: { retryAfterSeconds: 9 }, want: 9000 },
@@ -48,9 +53,12 @@ describe('errors of the API server', () => {
     expect(errorFromAnswer('x', { code: 502, body })).toBeInstanceOf(Unavailable);
   });
 
-  it.each([{ value: undefined }, { value: 'nonsense' }, { value: {} }])('reads a watch error of $value', ({ value }) => {
-    expect(errorFromStatus('x', value)).toBeInstanceOf(Unavailable);
-  });
+  it.each([{ value: undefined }, { value: 'nonsense' }, { value: {} }])(
+    'reads a watch error of $value',
+    ({ value }) => {
+      expect(errorFromStatus('x', value)).toBeInstanceOf(Unavailable);
+    },
+  );
 
   it('reads a date', () => {
     const now = Date.parse('2026-01-01T00:00:00Z');

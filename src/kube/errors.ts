@@ -63,7 +63,11 @@ export function errorFromStatus(doing: string, raw: unknown, headerRetryAfterMs?
     const wait = headerRetryAfterMs ?? (seconds === undefined ? undefined : seconds * 1000);
     return new Unavailable(message, { ...options, ...(wait !== undefined && { retryAfterMs: wait }) });
   }
-  return new Invalid(message, causesOf(status), options);
+  const causes = causesOf(status);
+  // An apply or a patch that carries another incarnation's uid is refused as a change of an immutable field; a PUT as
+  // 409. Both are a precondition that did not hold, whatever else is wrong with the object.
+  if (causes.some((cause) => cause.field === 'metadata.uid')) return new Conflict(message, options);
+  return new Invalid(message, causes, options);
 }
 
 function causesOf(status: Status): FieldCause[] {

@@ -50,7 +50,11 @@ async function listen(server: Server, answer: Answer): Promise<{ port: number; s
 }
 
 function accessTo(server: string, token = 'ours'): ClusterAccess {
-  return { server, credentials: async () => ({ headers: { authorization: `Bearer ${token}` }, tls: {} }), refresh() {} };
+  return {
+    server,
+    credentials: async () => ({ headers: { authorization: `Bearer ${token}` }, tls: {} }),
+    refresh() {},
+  };
 }
 
 function aClient(access: ClusterAccess, requestTimeoutMs = 2000): { client: HttpKubeClient; reports: RequestReport[] } {
@@ -237,7 +241,12 @@ describe('watch', () => {
     const events: WatchEvent[] = [];
     const signal = options.signal ?? new AbortController().signal;
     try {
-      const watch = client.watch(PODS, { resourceVersion: '5', timeoutSeconds: 300, idleMs: options.idleMs ?? 2000, signal });
+      const watch = client.watch(PODS, {
+        resourceVersion: '5',
+        timeoutSeconds: 300,
+        idleMs: options.idleMs ?? 2000,
+        signal,
+      });
       for await (const event of watch) events.push(event);
       return { events, error: undefined, seen };
     } catch (error) {
@@ -299,7 +308,10 @@ describe('watch', () => {
       (response) => {
         response.writeHead(200);
         let count = 0;
-        const timer = setInterval(() => (count++ < 4 ? response.write(line('BOOKMARK', pod)) : clearInterval(timer)), 60);
+        const timer = setInterval(
+          () => (count++ < 4 ? response.write(line('BOOKMARK', pod)) : clearInterval(timer)),
+          60,
+        );
       },
       { idleMs: 150 },
     );
@@ -349,7 +361,16 @@ describe('credentials', () => {
     const selfSigned = (name: string): void =>
       void openssl(
         ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2'],
-        ...['-keyout', `${name}.key`, '-out', `${name}.crt`, '-subj', `/CN=${name}`, '-addext', 'subjectAltName=IP:127.0.0.1'],
+        ...[
+          '-keyout',
+          `${name}.key`,
+          '-out',
+          `${name}.crt`,
+          '-subj',
+          `/CN=${name}`,
+          '-addext',
+          'subjectAltName=IP:127.0.0.1',
+        ],
       );
     selfSigned('server');
     selfSigned('client');
@@ -368,11 +389,16 @@ describe('credentials', () => {
       peers.push(`${headers.authorization ?? '-'} ${peer?.subject?.CN ?? '-'}`);
       response.end(`${JSON.stringify({ ...configMap, type: 'ADDED', object: configMap })}\n`);
     });
-    const user = (name: string): object => ({ name: 'u', user: { 'client-certificate': `${name}.crt`, 'client-key': `${name}.key` } });
+    const user = (name: string): object => ({
+      name: 'u',
+      user: { 'client-certificate': `${name}.crt`, 'client-key': `${name}.key` },
+    });
     writeFileSync(
       join(directory, 'kubeconfig'),
       JSON.stringify({
-        clusters: [{ name: 'c', cluster: { server: `https://127.0.0.1:${port}`, 'certificate-authority': 'server.crt' } }],
+        clusters: [
+          { name: 'c', cluster: { server: `https://127.0.0.1:${port}`, 'certificate-authority': 'server.crt' } },
+        ],
         users: [user('client')],
         contexts: [{ name: 'x', context: { cluster: 'c', user: 'u', namespace: 'mine' } }],
         'current-context': 'x',

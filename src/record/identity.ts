@@ -10,6 +10,7 @@ export function uidOf(record: AppDeployment): string {
 
 /** Throws for a record that no API server has seen. */
 export function namespaceOf(record: AppDeployment): string {
-  if (record.metadata.namespace === undefined) throw new TypeError(`AppDeployment ${record.metadata.name} has no namespace`);
+  if (record.metadata.namespace === undefined)
+    throw new TypeError(`AppDeployment ${record.metadata.name} has no namespace`);
   return record.metadata.namespace;
 }

@@ -13,10 +13,23 @@ const suffix = fc.stringMatching(/^[a-z0-9]{1,16}$/);
 function everyName(record: string, revision: string, variables: string): string[] {
   const made = names(record);
   return [
-    made.server, made.service, made.queue, made.orchestrator, made.executor, made.redis, made.redisService,
-    made.redisSecret, made.postgres, made.postgresService, made.postgresSecret, made.postgresClaim,
-    made.networkPolicies.postgres, made.networkPolicies.redis, made.tracingProject,
-    made.revision(revision), made.variables(variables),
+    made.server,
+    made.service,
+    made.queue,
+    made.orchestrator,
+    made.executor,
+    made.redis,
+    made.redisService,
+    made.redisSecret,
+    made.postgres,
+    made.postgresService,
+    made.postgresSecret,
+    made.postgresClaim,
+    made.networkPolicies.postgres,
+    made.networkPolicies.redis,
+    made.tracingProject,
+    made.revision(revision),
+    made.variables(variables),
   ];
 }
 
@@ -59,7 +72,9 @@ it('never makes the same name for two records', () => {
   // Pairs that share a beginning are where a careless separator would fail.
   const pair = fc.oneof(
     fc.tuple(recordName, recordName),
-    fc.tuple(recordName, fc.constantFrom('-queue', '-redis', '-vars-a', '-postgres')).map(([a, end]) => [a, `${a}${end}`.slice(0, 40)] as const),
+    fc
+      .tuple(recordName, fc.constantFrom('-queue', '-redis', '-vars-a', '-postgres'))
+      .map(([a, end]) => [a, `${a}${end}`.slice(0, 40)] as const),
   );
   fc.assert(
     fc.property(pair, id, id, suffix, suffix, ([a, b], revisionA, revisionB, suffixA, suffixB) => {

@@ -14,11 +14,12 @@ import type { Settings } from '../api/settings.ts';
 export const POD_CONTRACT = 1;
 
 const PLAIN = { cpu: 1, memoryMb: 2048, minScale: 1, maxScale: 1 } as const;
-const PRESETS: Readonly<Record<DeploymentType, { cpu: number; memoryMb: number; minScale: number; maxScale: number }>> = {
-  dev_free: { cpu: 1, memoryMb: 1024, minScale: 1, maxScale: 1 },
-  dev: { cpu: 1, memoryMb: 1024, minScale: 1, maxScale: 1 },
-  prod: { cpu: 2, memoryMb: 2048, minScale: 1, maxScale: 10 },
-};
+const PRESETS: Readonly<Record<DeploymentType, { cpu: number; memoryMb: number; minScale: number; maxScale: number }>> =
+  {
+    dev_free: { cpu: 1, memoryMb: 1024, minScale: 1, maxScale: 1 },
+    dev: { cpu: 1, memoryMb: 1024, minScale: 1, maxScale: 1 },
+    prod: { cpu: 2, memoryMb: 2048, minScale: 1, maxScale: 10 },
+  };
 const REDIS = { cpu: 1, memoryMb: 2048 } as const;
 const POSTGRES = { cpu: 1, memoryMb: 2048, storageGi: 10, maxConnections: 100 } as const;
 
@@ -77,7 +78,10 @@ export function inForce(resolved: Readonly<Resolved>): Record<string, number> {
 
 /** Where the record keeps the variable `name`, among `secrets` first, then `secretReferences`. */
 export function externalReference(
-  where: { readonly secrets: readonly SecretReference[]; readonly secretReferences?: readonly SecretReference[] | undefined },
+  where: {
+    readonly secrets: readonly SecretReference[];
+    readonly secretReferences?: readonly SecretReference[] | undefined;
+  },
   name: string,
 ): SecretReference | undefined {
   return [...where.secrets, ...(where.secretReferences ?? [])].find((reference) => reference.name === name);
@@ -86,7 +90,16 @@ export function externalReference(
 type Given = { readonly [Field in keyof Scaled | 'storageGi' | 'maxConnections']?: number | undefined };
 type Prefix = '' | 'queue' | 'orchestrator' | 'executor' | 'redis' | 'db';
 
-const NUMBER_FIELDS = ['minScale', 'maxScale', 'cpu', 'cpuLimit', 'memoryMb', 'memoryLimitMb', 'storageGi', 'maxConnections'] as const;
+const NUMBER_FIELDS = [
+  'minScale',
+  'maxScale',
+  'cpu',
+  'cpuLimit',
+  'memoryMb',
+  'memoryLimitMb',
+  'storageGi',
+  'maxConnections',
+] as const;
 
 /** `cpu` of the queue is `queueCpu`; of the main service it is `cpu`. */
 function fieldName(prefix: Prefix, field: string): string {
@@ -97,7 +110,9 @@ function fieldName(prefix: Prefix, field: string): string {
 function of(spec: Readonly<ResourceSpec>, prefix: Prefix): Given {
   const values: Readonly<Record<string, unknown>> = spec;
   const entries = NUMBER_FIELDS.map((field) => [field, values[fieldName(prefix, field)]] as const);
-  return Object.fromEntries(entries.filter((entry): entry is [(typeof NUMBER_FIELDS)[number], number] => typeof entry[1] === 'number'));
+  return Object.fromEntries(
+    entries.filter((entry): entry is [(typeof NUMBER_FIELDS)[number], number] => typeof entry[1] === 'number'),
+  );
 }
 
 function anySet(spec: Readonly<ResourceSpec>, prefix: Exclude<Prefix, ''>): boolean {
@@ -105,7 +120,11 @@ function anySet(spec: Readonly<ResourceSpec>, prefix: Exclude<Prefix, ''>): bool
 }
 
 /** `memoryLimitFactor`: how often the memory request goes into a memory limit that is not given. */
-function sized(given: Given, defaults: { readonly cpu: number; readonly memoryMb: number }, memoryLimitFactor = 2): Sized {
+function sized(
+  given: Given,
+  defaults: { readonly cpu: number; readonly memoryMb: number },
+  memoryLimitFactor = 2,
+): Sized {
   const cpu = given.cpu ?? atMost(defaults.cpu, given.cpuLimit);
   const memoryMb = given.memoryMb ?? atMost(defaults.memoryMb, given.memoryLimitMb);
   return {
@@ -116,7 +135,10 @@ function sized(given: Given, defaults: { readonly cpu: number; readonly memoryMb
   };
 }
 
-function scaled(given: Given, defaults: { readonly minScale: number; readonly maxScale: number }): Pick<Scaled, 'minScale' | 'maxScale'> {
+function scaled(
+  given: Given,
+  defaults: { readonly minScale: number; readonly maxScale: number },
+): Pick<Scaled, 'minScale' | 'maxScale'> {
   return {
     minScale: given.minScale ?? atMost(defaults.minScale, given.maxScale),
     maxScale: given.maxScale ?? Math.max(defaults.maxScale, given.minScale ?? 0),
@@ -134,7 +156,8 @@ function queueOf(spec: Readonly<ResourceSpec>, server: Readonly<Scaled>): Scaled
   return {
     ...own,
     cpuLimit: given.cpu === undefined && given.cpuLimit === undefined ? server.cpuLimit : own.cpuLimit,
-    memoryLimitMb: given.memoryMb === undefined && given.memoryLimitMb === undefined ? server.memoryLimitMb : own.memoryLimitMb,
+    memoryLimitMb:
+      given.memoryMb === undefined && given.memoryLimitMb === undefined ? server.memoryLimitMb : own.memoryLimitMb,
     ...scaled(given, server),
   };
 }

@@ -44,7 +44,9 @@ export function createdAt(object: KubeObject): string {
  * never a heartbeat (design.md 2). Throws as createdAt does.
  */
 export function updatedAt(record: AppDeployment): string {
-  const writes = (record.metadata.managedFields ?? []).filter((entry) => entry.subresource !== 'status').map((entry) => entry.time);
+  const writes = (record.metadata.managedFields ?? [])
+    .filter((entry) => entry.subresource !== 'status')
+    .map((entry) => entry.time);
   const times = [...writes, record.status?.stateChangedAt].filter((time) => time !== undefined);
   return times.reduce((latest, time) => (Date.parse(time) > Date.parse(latest) ? time : latest), createdAt(record));
 }

@@ -24,7 +24,8 @@ export function requestedOf(spec: Readonly<AppDeploymentSpec>): Requested {
   const pods = withoutAbsent({
     ...rest,
     ...(volumes !== undefined && volumes.length > 0 && { volumes: byName(volumes) }),
-    ...(imagePullSecrets !== undefined && imagePullSecrets.length > 0 && { imagePullSecrets: byName(imagePullSecrets) }),
+    ...(imagePullSecrets !== undefined &&
+      imagePullSecrets.length > 0 && { imagePullSecrets: byName(imagePullSecrets) }),
   });
   return withoutAbsent({
     sourceRevisionConfig: spec.sourceRevisionConfig,
@@ -44,7 +45,10 @@ export function sameRequested(a: Readonly<Requested>, b: Readonly<Requested>): b
 
 /** Comparator: newest first, by the record's generation in the snapshot; creationTimestamps of one second tie. */
 export function newestFirst(a: AppRevision, b: AppRevision): number {
-  return b.spec.deploymentGeneration - a.spec.deploymentGeneration || (b.spec.revisionSerial ?? -1) - (a.spec.revisionSerial ?? -1);
+  return (
+    b.spec.deploymentGeneration - a.spec.deploymentGeneration ||
+    (b.spec.revisionSerial ?? -1) - (a.spec.revisionSerial ?? -1)
+  );
 }
 
 /** The revisions of this very record (by uid: an earlier record of the same name had its own), newest first. */
@@ -94,7 +98,11 @@ export function wantedRevisionId(
  * is still to be pushed. `revisions` in any order; those of other records are passed over. Throws when the record has
  * no uid (it was never read from an API server).
  */
-export function wantedRevision(record: AppDeployment, revisions: readonly AppRevision[], settings: Settings): WantedRevision {
+export function wantedRevision(
+  record: AppDeployment,
+  revisions: readonly AppRevision[],
+  settings: Settings,
+): WantedRevision {
   const wanted = wantedRevisionId(record, revisions);
   if (wanted === undefined) return { none: 'WaitingForImage' };
   const own = revisionsOf(record, revisions);

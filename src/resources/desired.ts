@@ -19,7 +19,12 @@ import { makeWorkload } from './workload.ts';
  */
 export function desiredChildren(inputs: Inputs): KubeObject[] {
   if (inputs.record.spec.sourceConfig.listenerId !== undefined) return [];
-  return [...makeNetworkPolicies(inputs), ...databaseChildren(inputs), ...redisChildren(inputs), ...workloadChildren(inputs)];
+  return [
+    ...makeNetworkPolicies(inputs),
+    ...databaseChildren(inputs),
+    ...redisChildren(inputs),
+    ...workloadChildren(inputs),
+  ];
 }
 
 function databaseChildren(inputs: Inputs): KubeObject[] {

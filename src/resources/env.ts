@@ -40,7 +40,9 @@ export function envFor({ record, revision, tenantId, settings }: Inputs, role: R
         'davit.tracing_project': names(name).tracingProject,
       }),
     },
-    ...(settings.tracing.otlpEndpoint ? [{ name: 'OTEL_EXPORTER_OTLP_ENDPOINT', value: settings.tracing.otlpEndpoint }] : []),
+    ...(settings.tracing.otlpEndpoint
+      ? [{ name: 'OTEL_EXPORTER_OTLP_ENDPOINT', value: settings.tracing.otlpEndpoint }]
+      : []),
     ...[...requested.secrets, ...requested.secretReferences].map((reference) => fromSecret(reference.name, reference)),
   ];
 }
@@ -50,12 +52,22 @@ type References = Parameters<typeof externalReference>[0];
 
 /** Where the URI of the database is kept: the user's own Secret, or that of the record's own PostgreSQL. */
 export function postgresUri(recordName: string, requested: References): KeyOfSecret {
-  return externalReference(requested, EXTERNAL_POSTGRES_VARIABLE) ?? { secretName: names(recordName).postgresSecret, secretKey: 'uri' };
+  return (
+    externalReference(requested, EXTERNAL_POSTGRES_VARIABLE) ?? {
+      secretName: names(recordName).postgresSecret,
+      secretKey: 'uri',
+    }
+  );
 }
 
 /** Where the URI of Redis is kept. */
 export function redisUri(recordName: string, requested: References): KeyOfSecret {
-  return externalReference(requested, EXTERNAL_REDIS_VARIABLE) ?? { secretName: names(recordName).redisSecret, secretKey: 'uri' };
+  return (
+    externalReference(requested, EXTERNAL_REDIS_VARIABLE) ?? {
+      secretName: names(recordName).redisSecret,
+      secretKey: 'uri',
+    }
+  );
 }
 
 /** A variable whose value is read from a Secret of the same namespace when the container starts. */

@@ -23,7 +23,10 @@ export function initContainersFor(inputs: Inputs): IContainer[] {
   const { requested } = inputs.revision.spec;
   const { sidecars = [], initContainers = [] } = requested.resourceSpec ?? {};
   const waits = [
-    { container: waitForDatabase(inputs), external: externalReference(requested, EXTERNAL_POSTGRES_VARIABLE) !== undefined },
+    {
+      container: waitForDatabase(inputs),
+      external: externalReference(requested, EXTERNAL_POSTGRES_VARIABLE) !== undefined,
+    },
     { container: waitForRedis(inputs), external: externalReference(requested, EXTERNAL_REDIS_VARIABLE) !== undefined },
   ];
   return [

@@ -1,7 +1,7 @@
 // NetworkPolicies: PostgreSQL and Redis are reached from the pods that run this record's image, and from nowhere else.
 
 import type { INetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1/NetworkPolicy';
-import { type Component, COMPONENT_LABEL, DEPLOYMENT_LABEL, ROLES } from '../api/meta.ts';
+import { COMPONENT_LABEL, type Component, DEPLOYMENT_LABEL, ROLES } from '../api/meta.ts';
 import { names } from '../record/names.ts';
 import { POSTGRES_PORT } from './database/service.ts';
 import type { Inputs } from './inputs.ts';

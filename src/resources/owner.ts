@@ -8,7 +8,13 @@ import { commonLabels } from './labels.ts';
 
 /** Without blockOwnerDeletion: setting it takes a right on the owner's finalizers that nothing here needs. */
 export function ownerReference(record: AppDeployment): OwnerReference {
-  return { apiVersion: API_VERSION, kind: 'AppDeployment', name: record.metadata.name, uid: uidOf(record), controller: true };
+  return {
+    apiVersion: API_VERSION,
+    kind: 'AppDeployment',
+    name: record.metadata.name,
+    uid: uidOf(record),
+    controller: true,
+  };
 }
 
 /** Metadata of a child that the garbage collector may remove together with its record. */

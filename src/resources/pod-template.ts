@@ -20,7 +20,10 @@ export function podTemplateFor(inputs: Inputs, role: Role, size: Readonly<Sized>
   const { record, revision, settings, secretsDigest } = inputs;
   const { resolved, requested, id } = revision.spec;
   const spec = requested.resourceSpec ?? {};
-  const annotations = { ...spec.annotations, ...(secretsDigest !== undefined && { [SECRETS_ANNOTATION]: secretsDigest }) };
+  const annotations = {
+    ...spec.annotations,
+    ...(secretsDigest !== undefined && { [SECRETS_ANNOTATION]: secretsDigest }),
+  };
   const volumes = volumesFor(spec);
   const volumeMounts = volumeMountsFor(spec);
   const takesRequests = role === 'server';
@@ -33,7 +36,8 @@ export function podTemplateFor(inputs: Inputs, role: Role, size: Readonly<Sized>
       ...(spec.serviceAccountName !== undefined && { serviceAccountName: spec.serviceAccountName }),
       automountServiceAccountToken: spec.serviceAccountName !== undefined,
       enableServiceLinks: false,
-      ...(spec.imagePullSecrets && spec.imagePullSecrets.length > 0 && { imagePullSecrets: [...spec.imagePullSecrets] }),
+      ...(spec.imagePullSecrets &&
+        spec.imagePullSecrets.length > 0 && { imagePullSecrets: [...spec.imagePullSecrets] }),
       terminationGracePeriodSeconds: (takesRequests ? DRAIN_SECONDS : 0) + STOP_SECONDS,
       securityContext: { seccompProfile: { type: 'RuntimeDefault' } },
       initContainers: initContainersFor(inputs),

@@ -18,5 +18,7 @@ export function storageQuantity(gibibytes: number): string {
 }
 
 function binary(amount: number, [unit = '', ...larger]: readonly string[]): string {
-  return larger.length > 0 && amount >= 1024 && amount % 1024 === 0 ? binary(amount / 1024, larger) : `${amount}${unit}`;
+  return larger.length > 0 && amount >= 1024 && amount % 1024 === 0
+    ? binary(amount / 1024, larger)
+    : `${amount}${unit}`;
 }

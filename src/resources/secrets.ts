@@ -7,8 +7,8 @@ import { namespaceOf } from '../record/identity.ts';
 import { names } from '../record/names.ts';
 import { POSTGRES_PORT } from './database/service.ts';
 import { keptMeta } from './owner.ts';
-import { REDIS_PORT } from './redis/service.ts';
 import { redisConf } from './redis/redis-conf.ts';
+import { REDIS_PORT } from './redis/service.ts';
 
 export interface Secret extends KubeObject {
   readonly kind: 'Secret';

@@ -11,7 +11,12 @@ import { ownedMeta } from './owner.ts';
 import { podTemplateFor } from './pod-template.ts';
 
 /** `size`: the role's part of the revision's resolved values; one without a scale (the executor) has one replica. */
-export function makeWorkload(inputs: Inputs, role: Role, size: Readonly<Sized> | Readonly<Scaled>, image: string): Made<IDeployment> {
+export function makeWorkload(
+  inputs: Inputs,
+  role: Role,
+  size: Readonly<Sized> | Readonly<Scaled>,
+  image: string,
+): Made<IDeployment> {
   const { record, revision, autoscaled } = inputs;
   const { name } = record.metadata;
   return {

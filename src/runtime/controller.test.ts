@@ -12,7 +12,16 @@ function aController(reconcile: Reconcile, workers = 1) {
   const clock = makeFakeClock();
   const metrics = makeMetrics();
   const queue = makeWorkQueue({ name: 'test', clock, random: () => 0 });
-  const controller = startController({ name: 'test', queue, reconcile, workers, log, clock, metrics, timeoutMs: 60_000 });
+  const controller = startController({
+    name: 'test',
+    queue,
+    reconcile,
+    workers,
+    log,
+    clock,
+    metrics,
+    timeoutMs: 60_000,
+  });
   return { clock, queue, controller, lines, metrics };
 }
 
@@ -29,7 +38,13 @@ describe('controller', () => {
   it.each([
     { name: 'Conflict', error: new Conflict('x'), again: 200, level: 20, msg: 'Reconcile lost a race, will retry' },
     { name: 'any error', error: new TypeError('x'), again: 200, level: 50, msg: 'Reconcile failed, will retry' },
-    { name: 'AlreadyExists', error: new AlreadyExists('x'), again: 200, level: 50, msg: 'Reconcile failed, will retry' },
+    {
+      name: 'AlreadyExists',
+      error: new AlreadyExists('x'),
+      again: 200,
+      level: 50,
+      msg: 'Reconcile failed, will retry',
+    },
     { name: 'no error at all', error: 'thrown', again: 200, level: 50, msg: 'Reconcile failed, will retry' },
     {
       name: 'Unavailable with Retry-After',

@@ -11,12 +11,25 @@ const regarding = {
   kind: 'AppDeployment',
   metadata: { namespace: 't1', name: 'x', uid: 'u1', resourceVersion: '7' },
 };
-const event = { regarding, type: 'Warning' as const, reason: 'ImagePullFailed', action: 'Deploy', note: 'Image cannot be pulled' };
+const event = {
+  regarding,
+  type: 'Warning' as const,
+  reason: 'ImagePullFailed',
+  action: 'Deploy',
+  note: 'Image cannot be pulled',
+};
 
 function aRecorder(remembered = 10) {
   const [kube, clock] = [makeFakeKube(), makeFakeClock()];
   const log = pino({ level: 'silent' });
-  const recorder = makeEventRecorder({ client: kube, controller: 'davit.dev/controller', instance: 'i', log, clock, remembered });
+  const recorder = makeEventRecorder({
+    client: kube,
+    controller: 'davit.dev/controller',
+    instance: 'i',
+    log,
+    clock,
+    remembered,
+  });
   return { kube, clock, recorder };
 }
 

@@ -103,7 +103,13 @@ export async function runLeaderElection(options: LeaderElectionOptions): Promise
       if (!(error instanceof NotFound)) throw error;
       const metadata = { namespace, name };
       const spec = nextSpec({}, true);
-      see(await client.create<Lease>(LEASES, { apiVersion: apiVersionOf(LEASES), kind: 'Lease', metadata, spec }, { signal }));
+      see(
+        await client.create<Lease>(
+          LEASES,
+          { apiVersion: apiVersionOf(LEASES), kind: 'Lease', metadata, spec },
+          { signal },
+        ),
+      );
       return true;
     }
     if (heldByAnother() || seen === undefined) return false;

@@ -146,71 +146,76 @@ describe('object cache', () => {
       at: fc.nat(30),
     });
     fc.assert(
-      fc.property(fc.array(step, { minLength: 1, maxLength: 30 }), fc.array(interruption, { maxLength: 15 }), (steps, noise) => {
-        const live = new Map<string, KubeObject>();
-        const history: { event: 'put' | 'drop'; object: KubeObject; state: KubeObject[] }[] = [];
-        steps.forEach(({ name, what }, index) => {
-          const version = index + 1;
-          const before = live.get(name);
-          if (what === 'delete' && before === undefined) {
-            history.push({ event: 'put', object: anObject('z', 'uz', version), state: [] });
-            live.set('z', anObject('z', 'uz', version));
-          } else if (what === 'delete' && before !== undefined) {
-            live.delete(name);
-            history.push({ event: 'drop', object: anObject(name, String(before.metadata.uid), version), state: [] });
-          } else {
-            const object = anObject(name, before?.metadata.uid ?? `u${version}`, version);
-            live.set(name, object);
-            history.push({ event: 'put', object, state: [] });
-          }
-          const last = history.at(-1);
-          if (last !== undefined) last.state = [...live.values()];
-        });
+      fc.property(
+        fc.array(step, { minLength: 1, maxLength: 30 }),
+        fc.array(interruption, { maxLength: 15 }),
+        (steps, noise) => {
+          const live = new Map<string, KubeObject>();
+          const history: { event: 'put' | 'drop'; object: KubeObject; state: KubeObject[] }[] = [];
+          steps.forEach(({ name, what }, index) => {
+            const version = index + 1;
+            const before = live.get(name);
+            if (what === 'delete' && before === undefined) {
+              history.push({ event: 'put', object: anObject('z', 'uz', version), state: [] });
+              live.set('z', anObject('z', 'uz', version));
+            } else if (what === 'delete' && before !== undefined) {
+              live.delete(name);
+              history.push({ event: 'drop', object: anObject(name, String(before.metadata.uid), version), state: [] });
+            } else {
+              const object = anObject(name, before?.metadata.uid ?? `u${version}`, version);
+              live.set(name, object);
+              history.push({ event: 'put', object, state: [] });
+            }
+            const last = history.at(-1);
+            if (last !== undefined) last.state = [...live.values()];
+          });
 
-        const shown = new Map<string, number>();
-        const present = new Map<string, string>();
-        const cache = makeObjectCache({
-          onChange({ type, object }) {
-            const { uid = '', name, resourceVersion } = object.metadata;
-            if (type === 'deleted') {
-              expect(present.get(name)).toBe(uid);
-              present.delete(name);
-              return;
+          const shown = new Map<string, number>();
+          const present = new Map<string, string>();
+          const cache = makeObjectCache({
+            onChange({ type, object }) {
+              const { uid = '', name, resourceVersion } = object.metadata;
+              if (type === 'deleted') {
+                expect(present.get(name)).toBe(uid);
+                present.delete(name);
+                return;
+              }
+              expect(present.get(name)).toBe(type === 'added' ? undefined : uid);
+              present.set(name, uid);
+              expect(Number(resourceVersion)).toBeGreaterThanOrEqual(shown.get(uid) ?? 0);
+              shown.set(uid, Number(resourceVersion));
+            },
+          });
+          let next = 0;
+          for (let round = 0; round < 30 || next < history.length; round++) {
+            for (const { kind, at } of noise.filter(({ after }) => after === round)) {
+              const entry = history[at];
+              if (entry === undefined) continue;
+              // A list is consistent: never older than what was seen. The watch then goes on from it.
+              if (kind === 'list' && BigInt(at + 1) >= cache.observed) {
+                cache.replace(entry.state, String(at + 1));
+                next = at + 1;
+              }
+              if (kind === 'overlay' && entry.event === 'put') cache.overlay(entry.object);
+              if (kind === 'overlayDeleted' && entry.event === 'drop') {
+                const last = history.slice(0, at).findLast((e) => e.object.metadata.uid === entry.object.metadata.uid);
+                if (last !== undefined)
+                  cache.overlayDeleted(String(entry.object.metadata.uid), String(last.object.metadata.resourceVersion));
+              }
+              // A watch opened again a little earlier tells some of it twice; only what a server still may.
+              if (kind === 'resume') next = Math.min(next, Number(cache.observed));
             }
-            expect(present.get(name)).toBe(type === 'added' ? undefined : uid);
-            present.set(name, uid);
-            expect(Number(resourceVersion)).toBeGreaterThanOrEqual(shown.get(uid) ?? 0);
-            shown.set(uid, Number(resourceVersion));
-          },
-        });
-        let next = 0;
-        for (let round = 0; round < 30 || next < history.length; round++) {
-          for (const { kind, at } of noise.filter(({ after }) => after === round)) {
-            const entry = history[at];
-            if (entry === undefined) continue;
-            // A list is consistent: never older than what was seen. The watch then goes on from it.
-            if (kind === 'list' && BigInt(at + 1) >= cache.observed) {
-              cache.replace(entry.state, String(at + 1));
-              next = at + 1;
+            const entry = history[next];
+            if (entry !== undefined) {
+              cache[entry.event](entry.object);
+              next += 1;
             }
-            if (kind === 'overlay' && entry.event === 'put') cache.overlay(entry.object);
-            if (kind === 'overlayDeleted' && entry.event === 'drop') {
-              const last = history.slice(0, at).findLast((e) => e.object.metadata.uid === entry.object.metadata.uid);
-              if (last !== undefined) cache.overlayDeleted(String(entry.object.metadata.uid), String(last.object.metadata.resourceVersion));
-            }
-            // A watch opened again a little earlier tells some of it twice; only what a server still may.
-            if (kind === 'resume') next = Math.min(next, Number(cache.observed));
           }
-          const entry = history[next];
-          if (entry !== undefined) {
-            cache[entry.event](entry.object);
-            next += 1;
-          }
-        }
-        const sorted = (objects: readonly KubeObject[]) =>
-          objects.map(({ metadata }) => `${metadata.name}/${metadata.uid}@${metadata.resourceVersion}`).sort();
-        expect(sorted(cache.list())).toEqual(sorted([...live.values()]));
-      }),
+          const sorted = (objects: readonly KubeObject[]) =>
+            objects.map(({ metadata }) => `${metadata.name}/${metadata.uid}@${metadata.resourceVersion}`).sort();
+          expect(sorted(cache.list())).toEqual(sorted([...live.values()]));
+        },
+      ),
       { numRuns: 500 },
     );
   });

@@ -235,7 +235,10 @@ export function makeReflector<T extends KubeObject = KubeObject>(options: Reflec
     const asked = error instanceof Unavailable ? (error.retryAfterMs ?? 0) : 0;
     const wait = Math.max(backoff * (0.5 + random() / 2), asked);
     // The first failure is every day's: a server restarts, a connection breaks.
-    log[failures === 1 ? 'info' : 'warn']({ err: error, waitMs: Math.round(wait), failures }, 'Watch failed, will retry');
+    log[failures === 1 ? 'info' : 'warn'](
+      { err: error, waitMs: Math.round(wait), failures },
+      'Watch failed, will retry',
+    );
     await sleep(clock, wait, signal);
   }
 
@@ -302,9 +305,7 @@ export function makeReflector<T extends KubeObject = KubeObject>(options: Reflec
  * Several reflectors of one resource, one for each namespace that may be looked at, as one. What is asked of another
  * namespace finds nothing; `observedResourceVersion` is that of the one furthest behind.
  */
-export function combineReflectors<T extends KubeObject>(
-  byNamespace: ReadonlyMap<string, Reflector<T>>,
-): Reflector<T> {
+export function combineReflectors<T extends KubeObject>(byNamespace: ReadonlyMap<string, Reflector<T>>): Reflector<T> {
   const all = [...byNamespace.values()];
   const first = all[0];
   if (first === undefined) throw new Error('combine reflectors: there are none');
@@ -337,7 +338,8 @@ export function combineReflectors<T extends KubeObject>(
       }
       return undefined;
     },
-    list: (namespace) => (namespace === undefined ? all.flatMap((one) => one.list()) : (of(namespace)?.list(namespace) ?? [])),
+    list: (namespace) =>
+      namespace === undefined ? all.flatMap((one) => one.list()) : (of(namespace)?.list(namespace) ?? []),
     byLabel: (namespace, label, value) => of(namespace)?.byLabel(namespace, label, value) ?? [],
     // A namespace that isn't watched will never show anything: nothing to wait for.
     isAtLeast: (ref, resourceVersion) => of(ref.namespace)?.isAtLeast(ref, resourceVersion) ?? true,

@@ -18,7 +18,8 @@ export interface ProcessSpec {
 
 export interface Keeper {
   start(spec: ProcessSpec): Promise<Started>;
-  kill(name: string): Promise<void>;
+  /** Announces that `name` is about to end as it should; resolves when it has. */
+  expectEnd(name: string): Promise<void>;
   claim(slots: readonly number[]): Promise<number | undefined>;
   /** Waits for `work`; fails at once, with the process's last lines, when `name` ends before. */
   whileAlive<T>(name: string, work: Promise<T>): Promise<T>;
@@ -52,7 +53,7 @@ export async function forkKeeper(runFolder: string, onSurprise: (message: string
   const waiting = new Map<number, (value: number | null) => void>();
   const endings = new Map<string, (error: Error) => void>();
   const failed = new Map<string, Error>();
-  const expected = new Set<string>();
+  const expected = new Map<string, () => void>();
   let nextId = 1;
   let ending = false;
   const gone = new Promise<void>((resolve) => child.once('exit', () => resolve()));
@@ -68,7 +69,12 @@ export async function forkKeeper(runFolder: string, onSurprise: (message: string
       waiting.delete(message.id);
       return;
     }
-    if (expected.delete(message.name)) return;
+    const asAnnounced = expected.get(message.name);
+    if (asAnnounced !== undefined) {
+      expected.delete(message.name);
+      asAnnounced();
+      return;
+    }
     void explain(message).then((error) => {
       failed.set(message.name, error);
       const listener = endings.get(message.name);
@@ -111,10 +117,8 @@ export async function forkKeeper(runFolder: string, onSurprise: (message: string
       if (pid === null) throw new Error(`${spec.name} (${spec.command}) did not start, see ${logs}`);
       return { pid };
     },
-    async kill(name) {
-      expected.add(name);
-      await ask({ do: 'kill', name });
-      expected.delete(name);
+    expectEnd(name) {
+      return new Promise((resolve) => expected.set(name, resolve));
     },
     async claim(slots) {
       return (await ask({ do: 'claim', slots })) ?? undefined;

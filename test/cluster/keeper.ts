@@ -5,7 +5,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
-import { removeCgroups, removeRun, writeOwner } from './run-folder.ts';
+import { removeCgroups, removeRun, tryKill, writeOwner } from './run-folder.ts';
 
 export interface StartProcess {
   readonly name: string;
@@ -19,7 +19,6 @@ export interface StartProcess {
 
 export type ToKeeper = { readonly id: number } & (
   | ({ readonly do: 'start' } & StartProcess)
-  | { readonly do: 'kill'; readonly name: string }
   /** Takes the first free slot of the machine and keeps it as long as the keeper lives. */
   | { readonly do: 'claim'; readonly slots: readonly number[] }
   | { readonly do: 'end'; readonly keepLogs: boolean }
@@ -86,8 +85,8 @@ async function kill(name: string): Promise<void> {
   const gone = new Promise<void>((resolve) => child.once('exit', () => resolve()));
   // Through the first process inside: the holder itself then ends only when everything in the namespace is gone.
   const inside = holders.has(name) ? await childrenOf(child.pid) : [];
+  for (const pid of inside) tryKill(pid);
   if (inside.length === 0) child.kill('SIGKILL');
-  for (const pid of inside) process.kill(pid, 'SIGKILL');
   await gone;
 }
 
@@ -113,9 +112,6 @@ async function obey(message: ToKeeper): Promise<void> {
   switch (message.do) {
     case 'start':
       return tell({ event: 'answer', id: message.id, value: ending ? null : start(message) });
-    case 'kill':
-      await kill(message.name);
-      return tell({ event: 'answer', id: message.id, value: null });
     case 'claim':
       return tell({ event: 'answer', id: message.id, value: await claimFirst(message.slots) });
     case 'end':
@@ -125,6 +121,11 @@ async function obey(message: ToKeeper): Promise<void> {
   }
 }
 
+// Even a mistake in this file must not leave processes behind.
+process.on('uncaughtException', (error) => {
+  console.error(error);
+  void end(true);
+});
 process.on('message', (message: ToKeeper) => void obey(message));
 process.on('disconnect', () => void end(false));
 // Someone who ends the keeper means the cluster; a hang-up of the terminal reaches it through the launcher.

@@ -107,19 +107,25 @@ export async function prepareNode(options: NodeOptions): Promise<NodeGround> {
     return stdout;
   }
 
+  const pidFile = join(folder, 'containerd.pid');
+  const path = `${tools.containerd}:${process.env['PATH']}`;
+
   async function startContainerd(): Promise<void> {
-    await startInside(
-      'containerd',
-      'env',
-      `PATH=${tools.containerd}:${process.env['PATH']}`,
-      program('containerd'),
-      '--config',
-      configuration,
-    );
+    // The shim is looked for on the PATH. The number is the one that counts inside, where only a shell knows it.
+    const script = `echo $$ > '${pidFile}'; PATH='${path}' exec '${program('containerd')}' --config '${configuration}'`;
+    await startInside('containerd', 'sh', '-c', script);
     await keeper.whileAlive(
       'containerd',
       until('containerd', () => ctr('version')),
     );
+  }
+
+  /** Ends it inside; a signal from here would reach only the nsenter that waits for it. */
+  async function stopContainerd(): Promise<void> {
+    const ended = keeper.expectEnd('containerd');
+    const [command = '', ...args] = inside(['sh', '-c', `kill -TERM $(cat '${pidFile}')`]);
+    await run(command, args);
+    await ended;
   }
 
   async function load(archive: string, name: string): Promise<LoadedImage> {
@@ -145,7 +151,7 @@ export async function prepareNode(options: NodeOptions): Promise<NodeGround> {
         await load(image.archive, image.name);
       }
       // Saved while nothing runs: the next cluster must not inherit this one's containers.
-      await keeper.kill('containerd');
+      await stopContainerd();
       await kept.save([sandbox, ...images]);
       await startContainerd();
     },

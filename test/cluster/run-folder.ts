@@ -102,7 +102,7 @@ async function processesWith(marker: string): Promise<number[]> {
   return found.flat();
 }
 
-function tryKill(pid: number): void {
+export function tryKill(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL');
   } catch {
@@ -130,12 +130,14 @@ const cgroupRoot = '/sys/fs/cgroup';
 export async function cgroupFolders(name: string): Promise<string[]> {
   if (existsSync(join(cgroupRoot, 'cgroup.controllers'))) return [join(cgroupRoot, name)];
   const mounts = await readFile('/proc/self/mounts', 'utf8');
-  return mounts
-    .split('\n')
-    .map((line) => line.split(' '))
-    // Also the unified hierarchy that systemd mounts beside those of version 1: runc makes its groups there as well.
-    .filter(([, path, type]) => (type === 'cgroup' || type === 'cgroup2') && path?.startsWith(`${cgroupRoot}/`))
-    .map(([, path = '']) => join(path, name));
+  return (
+    mounts
+      .split('\n')
+      .map((line) => line.split(' '))
+      // Also the unified hierarchy that systemd mounts beside those of version 1: runc makes its groups there as well.
+      .filter(([, path, type]) => (type === 'cgroup' || type === 'cgroup2') && path?.startsWith(`${cgroupRoot}/`))
+      .map(([, path = '']) => join(path, name))
+  );
 }
 
 /** Ends what still runs in them, too. */

@@ -28,8 +28,8 @@ const applets = [
 
 /** The archive's path. */
 export async function prepareSandboxImage(): Promise<string> {
-  const folder = join(cacheRoot(), 'images');
-  const archive = join(folder, 'sandbox-1.tar');
+  const folder = join(cacheRoot(), 'nodes');
+  const archive = join(folder, 'sandbox.tar');
   if (existsSync(archive)) return archive;
   const busybox = await staticBusybox();
   if (busybox === undefined) throw new Error('the sandbox image is made of busybox-static, which is not installed');

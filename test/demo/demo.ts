@@ -5,7 +5,6 @@
 import { writeFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startCluster } from '../cluster/cluster.ts';
 import { type Platform, startPlatform, type Target, type Tenant } from '../platform.ts';
 import { connectContext } from './context.ts';
 import { type DemoCluster, embeddedDemoCluster } from './embedded.ts';
@@ -102,7 +101,7 @@ async function untilReady(platform: Platform, tenant: Tenant, target: Target, cr
 }
 
 async function run(options: Options, stopping: AbortSignal): Promise<void> {
-  const cluster: DemoCluster = options.context === undefined ? await embeddedDemoCluster(startCluster, say) : await connectContext(options.context, say);
+  const cluster: DemoCluster = options.context === undefined ? await embeddedDemoCluster(say) : await connectContext(options.context, say);
   let platform: Platform | undefined;
   try {
     platform = await startPlatform(cluster.target, { values: cluster.values, progress: say });

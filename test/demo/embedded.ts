@@ -2,8 +2,9 @@
 // Service.
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Cluster, ClusterOptions } from '../cluster/cluster.ts';
+import type { Cluster } from '../cluster/cluster.ts';
 import type { Target } from '../platform.ts';
+import { startSampleCluster } from '../sample-cluster.ts';
 
 export interface DemoCluster {
   readonly target: Target;
@@ -21,16 +22,15 @@ export interface DemoCluster {
   stop(): Promise<void>;
 }
 
-export async function embeddedDemoCluster(start: (options: ClusterOptions) => Promise<Cluster>, say: (line: string) => void): Promise<DemoCluster> {
-  const cluster = await start({ pods: 'auto', progress: say });
+export async function embeddedDemoCluster(say: (line: string) => void): Promise<DemoCluster> {
+  const { cluster, images, kubectlPath } = await startSampleCluster({ pods: 'auto', progress: say });
   const realPods = cluster.node === 'real';
   say(`Kubernetes is up, ${realPods ? 'with real pods' : 'without real pods: a stand-in sets their status'}`);
-  const { images } = cluster;
   return {
     target: cluster,
     values: { 'settings.images.postgres': images.postgres, 'settings.images.redis': images.redis },
     kubeconfig: cluster.kubeconfig,
-    kubectlCommand: `KUBECONFIG=${cluster.kubeconfig} ${cluster.kubectlPath}`,
+    kubectlCommand: `KUBECONFIG=${cluster.kubeconfig} ${kubectlPath}`,
     directory: cluster.runDir,
     realPods,
     sampleImage: images.sample,

@@ -2,7 +2,13 @@
 // so that the fake is wrong nowhere that matters without a test saying so.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { KubeClient, KubeObject, WatchEvent } from '../../src/kube/client.ts';
-import { CONFIG_MAPS, DEPLOYMENTS, NAMESPACES, SECRETS, SELF_SUBJECT_ACCESS_REVIEWS } from '../../src/kube/resources.ts';
+import {
+  CONFIG_MAPS,
+  DEPLOYMENTS,
+  NAMESPACES,
+  SECRETS,
+  SELF_SUBJECT_ACCESS_REVIEWS,
+} from '../../src/kube/resources.ts';
 
 export interface Subject {
   readonly client: KubeClient;
@@ -17,7 +23,14 @@ interface ConfigMap extends KubeObject {
 interface Deployment extends KubeObject {
   readonly spec: {
     readonly replicas?: number;
-    readonly template: { readonly spec: { readonly containers: readonly { readonly name: string; readonly env?: readonly { name: string; value: string }[] }[] } };
+    readonly template: {
+      readonly spec: {
+        readonly containers: readonly {
+          readonly name: string;
+          readonly env?: readonly { name: string; value: string }[];
+        }[];
+      };
+    };
   };
   readonly status?: { readonly observedGeneration?: number };
 }
@@ -40,9 +53,15 @@ export function describeClientBehaviour(name: string, start: () => Promise<Subje
       data,
     });
     const aDeployment = (objectName: string, env: Record<string, string>, replicas = 0): Deployment => {
-      const containers = [{ name: 'c', image: 'i', env: Object.entries(env).map(([key, value]) => ({ name: key, value })) }];
+      const containers = [
+        { name: 'c', image: 'i', env: Object.entries(env).map(([key, value]) => ({ name: key, value })) },
+      ];
       const labels = { app: objectName };
-      const spec = { replicas, selector: { matchLabels: labels }, template: { metadata: { labels }, spec: { containers } } };
+      const spec = {
+        replicas,
+        selector: { matchLabels: labels },
+        template: { metadata: { labels }, spec: { containers } },
+      };
       return { apiVersion: 'apps/v1', kind: 'Deployment', metadata: { namespace, name: objectName }, spec };
     };
     const fails = (promise: Promise<unknown>): Promise<string> =>
@@ -56,13 +75,17 @@ export function describeClientBehaviour(name: string, start: () => Promise<Subje
       expect(made).toMatchObject({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { namespace, name: 'crud' } });
       expect(await fails(client.create(CONFIG_MAPS, aMap('crud')))).toBe('AlreadyExists');
       const changed = await client.replace(CONFIG_MAPS, { ...made, data: { a: '2' } });
-      expect(BigInt(String(changed.metadata.resourceVersion))).toBeGreaterThan(BigInt(String(made.metadata.resourceVersion)));
+      expect(BigInt(String(changed.metadata.resourceVersion))).toBeGreaterThan(
+        BigInt(String(made.metadata.resourceVersion)),
+      );
       expect(await fails(client.replace(CONFIG_MAPS, { ...made, data: { a: '3' } }))).toBe('Conflict');
       expect(await client.get<ConfigMap>(CONFIG_MAPS, made.metadata)).toMatchObject({ data: { a: '2' } });
       expect(await fails(client.remove(CONFIG_MAPS, made.metadata, { uid: 'other' }))).toBe('Conflict');
       expect(await client.remove(CONFIG_MAPS, made.metadata, { uid: String(made.metadata.uid) })).toBeUndefined();
       expect(await fails(client.get(CONFIG_MAPS, made.metadata))).toBe('NotFound');
-      expect(await fails(client.remove(CONFIG_MAPS, made.metadata, { uid: String(made.metadata.uid) }))).toBe('NotFound');
+      expect(await fails(client.remove(CONFIG_MAPS, made.metadata, { uid: String(made.metadata.uid) }))).toBe(
+        'NotFound',
+      );
     });
 
     it('says what was being done and what the server said', async () => {
@@ -97,7 +120,9 @@ export function describeClientBehaviour(name: string, start: () => Promise<Subje
       await apply({ A: '1', B: '1' }, 'one');
       await apply({ C: '1' }, 'two');
       const after = await apply({ B: '2' }, 'one');
-      const env = Object.fromEntries((after.spec.template.spec.containers[0]?.env ?? []).map((each) => [each.name, each.value]));
+      const env = Object.fromEntries(
+        (after.spec.template.spec.containers[0]?.env ?? []).map((each) => [each.name, each.value]),
+      );
       expect(env).toEqual({ B: '2', C: '1' });
     });
 
@@ -118,10 +143,18 @@ export function describeClientBehaviour(name: string, start: () => Promise<Subje
     it('counts generations of the spec and keeps status apart', async () => {
       const made = await client.create(DEPLOYMENTS, aDeployment('gen', { A: '1' }));
       const withStatus = { ...made, status: { observedGeneration: 7 } };
-      const reported = await client.mergePatch<Deployment>(DEPLOYMENTS, made.metadata, { status: { observedGeneration: 7 }, spec: { replicas: 9 } }, { subresource: 'status' });
+      const reported = await client.mergePatch<Deployment>(
+        DEPLOYMENTS,
+        made.metadata,
+        { status: { observedGeneration: 7 }, spec: { replicas: 9 } },
+        { subresource: 'status' },
+      );
       expect(reported.metadata.generation).toBe(made.metadata.generation);
       expect([reported.status?.observedGeneration, reported.spec.replicas]).toEqual([7, 0]);
-      const changed = await client.mergePatch<Deployment>(DEPLOYMENTS, made.metadata, { spec: { paused: true }, status: { observedGeneration: 0 } });
+      const changed = await client.mergePatch<Deployment>(DEPLOYMENTS, made.metadata, {
+        spec: { paused: true },
+        status: { observedGeneration: 0 },
+      });
       expect(changed.metadata.generation).toBe((made.metadata.generation ?? 0) + 1);
       expect(changed.status?.observedGeneration ?? 0).not.toBe(0);
       expect(withStatus.metadata.name).toBe('gen');
@@ -132,7 +165,11 @@ export function describeClientBehaviour(name: string, start: () => Promise<Subje
       const { apiVersion, kind, metadata } = aDeployment('stat', {});
       const status = { observedGeneration: 3 };
       const options = { fieldManager: 'm', force: true, subresource: 'status' as const };
-      const after = await client.apply<Deployment>(DEPLOYMENTS, { apiVersion, kind, metadata, status } as unknown as Deployment, options);
+      const after = await client.apply<Deployment>(
+        DEPLOYMENTS,
+        { apiVersion, kind, metadata, status } as unknown as Deployment,
+        options,
+      );
       expect(after.status?.observedGeneration).toBe(3);
       expect(after.spec.template.spec.containers).toHaveLength(1);
     });
@@ -145,10 +182,15 @@ export function describeClientBehaviour(name: string, start: () => Promise<Subje
         { op: 'test', path: '/data/b', value: '1' },
         { op: 'replace', path: '/data/b', value: '2' },
       ];
-      expect((await client.jsonPatch<ConfigMap>(CONFIG_MAPS, made.metadata, operations)).data).toEqual({ b: '2', c: '1' });
+      expect((await client.jsonPatch<ConfigMap>(CONFIG_MAPS, made.metadata, operations)).data).toEqual({
+        b: '2',
+        c: '1',
+      });
       expect(await fails(client.jsonPatch(CONFIG_MAPS, made.metadata, operations))).toBe('Invalid');
       const { resourceVersion } = made.metadata;
-      expect(await fails(client.mergePatch(CONFIG_MAPS, made.metadata, { metadata: { resourceVersion } }))).toBe('Conflict');
+      expect(await fails(client.mergePatch(CONFIG_MAPS, made.metadata, { metadata: { resourceVersion } }))).toBe(
+        'Conflict',
+      );
     });
 
     it('keeps what a finalizer holds, and shows it', async () => {
@@ -162,13 +204,20 @@ export function describeClientBehaviour(name: string, start: () => Promise<Subje
 
     it('pages, selects and cuts down to metadata', async () => {
       for (const objectName of ['p1', 'p2', 'p3']) {
-        await client.create(SECRETS, { apiVersion: 'v1', kind: 'Secret', metadata: { namespace, name: objectName, labels: { page: objectName } }, stringData: { k: 'v' } } as KubeObject);
+        await client.create(SECRETS, {
+          apiVersion: 'v1',
+          kind: 'Secret',
+          metadata: { namespace, name: objectName, labels: { page: objectName } },
+          stringData: { k: 'v' },
+        } as KubeObject);
       }
       const labelSelector = 'page in (p1,p3),page';
       const page = await client.list(SECRETS, { namespace, labelSelector: 'page', limit: 2 });
       expect([page.items.length, page.continueToken === undefined]).toEqual([2, false]);
       const all = await client.listAll(SECRETS, { namespace, labelSelector: 'page', limit: 2 });
-      expect(all.items.map(({ kind, metadata }) => [kind, metadata.name])).toEqual(['p1', 'p2', 'p3'].map((each) => ['Secret', each]));
+      expect(all.items.map(({ kind, metadata }) => [kind, metadata.name])).toEqual(
+        ['p1', 'p2', 'p3'].map((each) => ['Secret', each]),
+      );
       const some = await client.list(SECRETS, { namespace, labelSelector, metadataOnly: true });
       expect(some.items.map((item) => [item.kind, item.metadata.name, 'data' in item])).toEqual([
         ['Secret', 'p1', false],
@@ -188,7 +237,15 @@ export function describeClientBehaviour(name: string, start: () => Promise<Subje
       await client.mergePatch(CONFIG_MAPS, made.metadata, { data: { a: '2' } });
       const abort = new AbortController();
       const events: WatchEvent<ConfigMap>[] = [];
-      const options = { namespace, labelSelector: 'watched', resourceVersion, timeoutSeconds: 30, idleMs: 20_000, metadataOnly, signal: abort.signal };
+      const options = {
+        namespace,
+        labelSelector: 'watched',
+        resourceVersion,
+        timeoutSeconds: 30,
+        idleMs: 20_000,
+        metadataOnly,
+        signal: abort.signal,
+      };
       const reading = (async () => {
         for await (const event of client.watch<ConfigMap>(CONFIG_MAPS, options)) {
           events.push(event);
@@ -214,7 +271,14 @@ export function describeClientBehaviour(name: string, start: () => Promise<Subje
       await client.mergePatch(CONFIG_MAPS, made.metadata, { metadata: { labels: { leaver: null } } });
       const abort = new AbortController();
       const types: string[] = [];
-      const options = { namespace, labelSelector: 'leaver', resourceVersion, timeoutSeconds: 30, idleMs: 20_000, signal: abort.signal };
+      const options = {
+        namespace,
+        labelSelector: 'leaver',
+        resourceVersion,
+        timeoutSeconds: 30,
+        idleMs: 20_000,
+        signal: abort.signal,
+      };
       for await (const event of client.watch(CONFIG_MAPS, options)) {
         types.push(event.type);
         if (event.type === 'DELETED') abort.abort();
@@ -224,7 +288,12 @@ export function describeClientBehaviour(name: string, start: () => Promise<Subje
 
     it('asks whether it may', async () => {
       const spec = { resourceAttributes: { namespace, verb: 'create', group: '', resource: 'configmaps' } };
-      const review = { apiVersion: 'authorization.k8s.io/v1', kind: 'SelfSubjectAccessReview', metadata: { name: '' }, spec };
+      const review = {
+        apiVersion: 'authorization.k8s.io/v1',
+        kind: 'SelfSubjectAccessReview',
+        metadata: { name: '' },
+        spec,
+      };
       const answer = await client.create(SELF_SUBJECT_ACCESS_REVIEWS, review);
       expect(answer).toMatchObject({ status: { allowed: true } });
     });

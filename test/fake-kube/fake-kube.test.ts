@@ -45,7 +45,12 @@ describe('fake kube', () => {
 
   it('seeds status and a generation as they are given', () => {
     const kube = makeFakeKube();
-    const seeded = { apiVersion: 'v1', kind: 'Pod', metadata: { namespace: 't1', name: 'p', generation: 4 }, status: { phase: 'Running' } };
+    const seeded = {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { namespace: 't1', name: 'p', generation: 4 },
+      status: { phase: 'Running' },
+    };
     kube.seed(PODS, seeded);
     expect(kube.seed(PODS, { ...seeded, status: { phase: 'Failed' } } as KubeObject)).toMatchObject({
       metadata: { generation: 4 },
@@ -55,7 +60,11 @@ describe('fake kube', () => {
 
   it('collects what has lost its owners', async () => {
     const kube = makeFakeKube();
-    const owner = kube.seed(DEPLOYMENTS, { apiVersion: 'apps/v1', kind: 'Deployment', metadata: { namespace: 't1', name: 'd' } });
+    const owner = kube.seed<KubeObject>(DEPLOYMENTS, {
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      metadata: { namespace: 't1', name: 'd' },
+    });
     const ownerReferences = [{ apiVersion: 'apps/v1', kind: 'Deployment', name: 'd', uid: String(owner.metadata.uid) }];
     kube.seed(CONFIG_MAPS, { ...map, metadata: { ...map.metadata, ownerReferences } });
     kube.collectGarbage();

@@ -114,7 +114,14 @@ interface LogEntry {
 }
 
 /** Metadata that only the server writes. */
-const SERVER_METADATA = ['uid', 'resourceVersion', 'generation', 'creationTimestamp', 'deletionTimestamp', 'managedFields'];
+const SERVER_METADATA = [
+  'uid',
+  'resourceVersion',
+  'generation',
+  'creationTimestamp',
+  'deletionTimestamp',
+  'managedFields',
+];
 
 export interface FakeKubeOptions {
   /** Wall clock for timestamps. */
@@ -156,7 +163,8 @@ export function makeFakeKube(options: FakeKubeOptions = {}): FakeKube {
         stored.set(idOf(resource, refOf(next)), unchanged);
         return unchanged.object;
       }
-      const specChanged = !same(contentOf(old), contentOf(next)) || metadata['deletionTimestamp'] !== oldMetadata['deletionTimestamp'];
+      const specChanged =
+        !same(contentOf(old), contentOf(next)) || metadata['deletionTimestamp'] !== oldMetadata['deletionTimestamp'];
       metadata['generation'] = Number(oldMetadata['generation'] ?? 1) + (specChanged ? 1 : 0);
     }
     version += 1;
@@ -203,12 +211,18 @@ export function makeFakeKube(options: FakeKubeOptions = {}): FakeKube {
     return object;
   }
 
-  function create(resource: Resource, sent: KubeObject, manager: Omit<Owned, 'leaves' | 'time'>, doing: string): JsonObject {
+  function create(
+    resource: Resource,
+    sent: KubeObject,
+    manager: Omit<Owned, 'leaves' | 'time'>,
+    doing: string,
+  ): JsonObject {
     if (stored.has(idOf(resource, sent.metadata)) && sent.metadata.name !== '') {
       throw refusal(AlreadyExists, doing, `${resource.plural} "${sent.metadata.name}" already exists`);
     }
     const { uid: _uid, resourceVersion, creationTimestamp: _time, ...metadata } = sent.metadata;
-    if (resourceVersion !== undefined) throw refusal(Invalid, doing, 'resourceVersion should not be set on objects to be created');
+    if (resourceVersion !== undefined)
+      throw refusal(Invalid, doing, 'resourceVersion should not be set on objects to be created');
     const object = newObject(resource, { ...sent, metadata });
     delete object['status'];
     const owned: Owned[] = [{ ...manager, leaves: new Set(ownable(object, undefined).keys()), time: time() }];
@@ -226,7 +240,11 @@ export function makeFakeKube(options: FakeKubeOptions = {}): FakeKube {
     const old = structuredClone(before.object) as unknown as JsonObject;
     checkPreconditions(before.object, sent, doing);
     const next = allowedChange(old, sent, writing.subresource);
-    const manager = { manager: writing.fieldManager ?? 'unknown', operation: 'Update' as const, ...subresourceOf(writing) };
+    const manager = {
+      manager: writing.fieldManager ?? 'unknown',
+      operation: 'Update' as const,
+      ...subresourceOf(writing),
+    };
     const owned = before.owned.map((entry) => ({ ...entry, leaves: new Set(entry.leaves) }));
     const oldLeaves = ownable(old, undefined);
     const newLeaves = ownable(next, undefined);
@@ -247,7 +265,11 @@ export function makeFakeKube(options: FakeKubeOptions = {}): FakeKube {
     const manager = { manager: applying.fieldManager, operation: 'Apply' as const, ...subresourceOf(applying) };
     if (before === undefined) {
       if (sent.metadata.uid !== undefined) {
-        throw refusal(Conflict, doing, `uid mismatch: the provided object specified uid ${sent.metadata.uid}, and no existing object was found`);
+        throw refusal(
+          Conflict,
+          doing,
+          `uid mismatch: the provided object specified uid ${sent.metadata.uid}, and no existing object was found`,
+        );
       }
       if (applying.subresource !== undefined) find(resource, sent.metadata, doing);
       return create(resource, sent, manager, doing) as unknown as KubeObject;
@@ -266,7 +288,11 @@ export function makeFakeKube(options: FakeKubeOptions = {}): FakeKube {
       const owners = others.filter((entry) => entry.leaves.has(name));
       if (changes && owners.length > 0) {
         if (applying.force !== true) {
-          throw refusal(Conflict, doing, `Apply failed with 1 conflict: conflict with "${owners[0]?.manager}": ${readable(path)}`);
+          throw refusal(
+            Conflict,
+            doing,
+            `Apply failed with 1 conflict: conflict with "${owners[0]?.manager}": ${readable(path)}`,
+          );
         }
         for (const owner of owners) owner.leaves.delete(name);
       }
@@ -274,7 +300,9 @@ export function makeFakeKube(options: FakeKubeOptions = {}): FakeKube {
       const keepsContent = isObject(value) && Object.keys(value).length === 0 && isObject(valueAt(next, path));
       if (changes && !keepsContent) setAt(next, path, value);
     }
-    const gone = [...mine.leaves].filter((name) => !leaves.has(name) && !others.some((entry) => entry.leaves.has(name)));
+    const gone = [...mine.leaves].filter(
+      (name) => !leaves.has(name) && !others.some((entry) => entry.leaves.has(name)),
+    );
     removeLeaves(next, gone.map(pathOf));
     next['metadata'] ??= {};
     mine.leaves.clear();
@@ -287,10 +315,18 @@ export function makeFakeKube(options: FakeKubeOptions = {}): FakeKube {
     const before = find(resource, ref, doing);
     const { uid, resourceVersion } = before.object.metadata;
     if (deleting.uid !== uid) {
-      throw refusal(Conflict, doing, `the UID in the precondition (${deleting.uid}) does not match the UID in record (${uid})`);
+      throw refusal(
+        Conflict,
+        doing,
+        `the UID in the precondition (${deleting.uid}) does not match the UID in record (${uid})`,
+      );
     }
     if (deleting.resourceVersion !== undefined && deleting.resourceVersion !== resourceVersion) {
-      throw refusal(Conflict, doing, 'the ResourceVersion in the precondition does not match the ResourceVersion in record');
+      throw refusal(
+        Conflict,
+        doing,
+        'the ResourceVersion in the precondition does not match the ResourceVersion in record',
+      );
     }
     return startDeletion(before);
   }
@@ -344,7 +380,8 @@ export function makeFakeKube(options: FakeKubeOptions = {}): FakeKube {
         await ask(lostAnswer, request, signal);
         return result as T;
       } catch (error) {
-        if (writes[index] === request) writes[index] = { ...request, error: error instanceof Error ? error.name : String(error) };
+        if (writes[index] === request)
+          writes[index] = { ...request, error: error instanceof Error ? error.name : String(error) };
         throw error;
       }
     }
@@ -384,7 +421,8 @@ export function makeFakeKube(options: FakeKubeOptions = {}): FakeKube {
       const ref = { ...(watching.namespace !== undefined && { namespace: watching.namespace }), name: '' };
       await ask(failure, { verb: 'watch', kind: resource.kind, ref, ...asked }, undefined);
       let from = Number(watching.resourceVersion);
-      if (from < compacted) throw refusal(Gone, `watch ${resource.plural}`, `too old resource version: ${from} (${compacted})`);
+      if (from < compacted)
+        throw refusal(Gone, `watch ${resource.plural}`, `too old resource version: ${from} (${compacted})`);
       let wake: () => void = () => {};
       let ended: { readonly error: Error | undefined } | undefined;
       const watcher = {
@@ -438,57 +476,88 @@ export function makeFakeKube(options: FakeKubeOptions = {}): FakeKube {
       create: (resource, object, writing = {}) => {
         const ref = plainRef(object.metadata);
         const doing = `create ${described(resource, ref)}`;
-        return write({ verb: 'create', kind: resource.kind, ref, body: object, ...sentBy(writing) }, writing.signal, () => {
-          if (resource.kind.endsWith('Review')) return reviewed(object, token);
-          requireNamespace(resource, ref, doing);
-          const manager = { manager: writing.fieldManager ?? 'unknown', operation: 'Update' as const };
-          return create(resource, object, manager, doing) as unknown as KubeObject;
-        });
+        return write(
+          { verb: 'create', kind: resource.kind, ref, body: object, ...sentBy(writing) },
+          writing.signal,
+          () => {
+            if (resource.kind.endsWith('Review')) return reviewed(object, token);
+            requireNamespace(resource, ref, doing);
+            const manager = { manager: writing.fieldManager ?? 'unknown', operation: 'Update' as const };
+            return create(resource, object, manager, doing) as unknown as KubeObject;
+          },
+        );
       },
       replace: (resource, object, writing = {}) => {
         const ref = plainRef(object.metadata);
         const doing = `update ${described(resource, ref)}`;
-        return write({ verb: 'update', kind: resource.kind, ref, body: object, ...sentBy(writing) }, writing.signal, () => {
-          const sent = structuredClone(object) as unknown as JsonObject;
-          writeStringData(sent);
-          return update(resource, find(resource, ref, doing), sent, writing, doing);
-        });
+        return write(
+          { verb: 'update', kind: resource.kind, ref, body: object, ...sentBy(writing) },
+          writing.signal,
+          () => {
+            const sent = structuredClone(object) as unknown as JsonObject;
+            writeStringData(sent);
+            return update(resource, find(resource, ref, doing), sent, writing, doing);
+          },
+        );
       },
       apply: (resource, object, applying) => {
         const ref = plainRef(object.metadata);
         const doing = `apply ${described(resource, ref)}`;
-        return write({ verb: 'apply', kind: resource.kind, ref, body: object, ...sentBy(applying) }, applying.signal, () => {
-          requireNamespace(resource, ref, doing);
-          if (object.metadata.managedFields !== undefined) throw refusal(Invalid, doing, 'metadata.managedFields must be nil');
-          return applied(resource, object, applying, doing);
-        });
+        return write(
+          { verb: 'apply', kind: resource.kind, ref, body: object, ...sentBy(applying) },
+          applying.signal,
+          () => {
+            requireNamespace(resource, ref, doing);
+            if (object.metadata.managedFields !== undefined)
+              throw refusal(Invalid, doing, 'metadata.managedFields must be nil');
+            return applied(resource, object, applying, doing);
+          },
+        );
       },
       mergePatch: (resource, ref, patch, writing = {}) => {
         const doing = `patch ${described(resource, ref)}`;
-        return write({ verb: 'patch', kind: resource.kind, ref, body: patch, ...sentBy(writing) }, writing.signal, () => {
-          const before = find(resource, ref, doing);
-          const next = mergePatched(structuredClone(before.object) as unknown as Json, structuredClone(patch) as Json);
-          return update(resource, before, next as JsonObject, writing, doing);
-        });
+        return write(
+          { verb: 'patch', kind: resource.kind, ref, body: patch, ...sentBy(writing) },
+          writing.signal,
+          () => {
+            const before = find(resource, ref, doing);
+            const next = mergePatched(
+              structuredClone(before.object) as unknown as Json,
+              structuredClone(patch) as Json,
+            );
+            return update(resource, before, next as JsonObject, writing, doing);
+          },
+        );
       },
       jsonPatch: (resource, ref, patch, writing = {}) => {
         const doing = `patch ${described(resource, ref)}`;
-        return write({ verb: 'patch', kind: resource.kind, ref, body: patch, ...sentBy(writing) }, writing.signal, () => {
-          const before = find(resource, ref, doing);
-          const next = jsonPatched(structuredClone(before.object) as unknown as Json, patch);
-          return update(resource, before, next as JsonObject, writing, doing);
-        });
+        return write(
+          { verb: 'patch', kind: resource.kind, ref, body: patch, ...sentBy(writing) },
+          writing.signal,
+          () => {
+            const before = find(resource, ref, doing);
+            const next = jsonPatched(structuredClone(before.object) as unknown as Json, patch);
+            return update(resource, before, next as JsonObject, writing, doing);
+          },
+        );
       },
       remove: (resource, ref, deleting) => {
         const { signal, dryRun, ...preconditions } = deleting;
         const doing = `delete ${described(resource, ref)}`;
-        const sent = { verb: 'delete' as const, kind: resource.kind, ref, body: preconditions, ...(dryRun === true && { dryRun }) };
+        const sent = {
+          verb: 'delete' as const,
+          kind: resource.kind,
+          ref,
+          body: preconditions,
+          ...(dryRun === true && { dryRun }),
+        };
         return write<KubeObject | undefined>(sent, signal, () => remove(resource, ref, deleting, doing));
       },
       async text(path, { signal } = {}) {
         await ask(failure, { verb: 'text', kind: '', ref: { name: path }, ...asked }, signal);
         const text = texts.get(path);
-        if (text === undefined) throw refusal(NotFound, `get ${path}`, 'the server could not find the requested resource');
+        if (text === undefined)
+          throw refusal(NotFound, `get ${path}`, 'the server could not find the requested resource');
         return text;
       },
       withToken: (other) => clientOf(other),
@@ -524,7 +593,8 @@ export function makeFakeKube(options: FakeKubeOptions = {}): FakeKube {
       const generation = metadata['generation'];
       const made = commit(resource, next, owned, sameOne);
       // A test that names a generation means it.
-      if (object.metadata.generation === undefined || made.metadata.generation === generation) return structuredClone(made) as never;
+      if (object.metadata.generation === undefined || made.metadata.generation === generation)
+        return structuredClone(made) as never;
       const exact = { ...made, metadata: { ...made.metadata, generation: object.metadata.generation } };
       stored.set(idOf(resource, made.metadata), { resource, object: deepFreeze(exact), owned });
       return structuredClone(exact) as never;
@@ -567,7 +637,11 @@ export function makeFakeKube(options: FakeKubeOptions = {}): FakeKube {
         const uids = new Set([...stored.values()].map((one) => one.object.metadata.uid));
         const orphans = [...stored.values()].filter(({ object: { metadata } }) => {
           const owners = metadata.ownerReferences ?? [];
-          return metadata.deletionTimestamp === undefined && owners.length > 0 && owners.every((owner) => !uids.has(owner.uid));
+          return (
+            metadata.deletionTimestamp === undefined &&
+            owners.length > 0 &&
+            owners.every((owner) => !uids.has(owner.uid))
+          );
         });
         found = orphans.length > 0;
         for (const orphan of orphans) startDeletion(orphan);
@@ -583,7 +657,9 @@ function ownable(object: JsonObject, subresource: string | undefined): ReturnTyp
   if (subresource === 'status') return leavesOf(status === undefined ? {} : { status }, []);
   const own = Object.fromEntries(
     Object.entries(isObject(metadata) ? metadata : {}).filter(
-      ([name]) => !SERVER_METADATA.includes(name) && !['name', 'namespace', 'generateName', 'deletionGracePeriodSeconds'].includes(name),
+      ([name]) =>
+        !SERVER_METADATA.includes(name) &&
+        !['name', 'namespace', 'generateName', 'deletionGracePeriodSeconds'].includes(name),
     ),
   );
   const leaves = leavesOf({ ...content, ...(Object.keys(own).length > 0 && { metadata: own }) }, []);
@@ -619,10 +695,18 @@ function checkPreconditions(current: KubeObject, sent: JsonObject, doing: string
   const metadata = isObject(sent['metadata']) ? sent['metadata'] : {};
   const { uid, resourceVersion } = metadata;
   if (uid !== undefined && uid !== current.metadata.uid) {
-    throw refusal(Conflict, doing, `uid mismatch: the provided object specified uid ${uid}, the existing object has uid ${current.metadata.uid}`);
+    throw refusal(
+      Conflict,
+      doing,
+      `uid mismatch: the provided object specified uid ${uid}, the existing object has uid ${current.metadata.uid}`,
+    );
   }
   if (resourceVersion !== undefined && resourceVersion !== '' && resourceVersion !== current.metadata.resourceVersion) {
-    throw refusal(Conflict, doing, 'the object has been modified; please apply your changes to the latest version and try again');
+    throw refusal(
+      Conflict,
+      doing,
+      'the object has been modified; please apply your changes to the latest version and try again',
+    );
   }
 }
 
@@ -655,7 +739,10 @@ function metadataOf(object: KubeObject): KubeObject {
 
 function writeStringData(object: JsonObject): void {
   if (object['kind'] !== 'Secret' || !isObject(object['stringData'])) return;
-  const encoded = Object.entries(object['stringData']).map(([name, value]) => [name, Buffer.from(String(value)).toString('base64')]);
+  const encoded = Object.entries(object['stringData']).map(([name, value]) => [
+    name,
+    Buffer.from(String(value)).toString('base64'),
+  ]);
   object['data'] = { ...(isObject(object['data']) ? object['data'] : {}), ...Object.fromEntries(encoded) };
   delete object['stringData'];
 }

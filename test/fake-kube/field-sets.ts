@@ -5,10 +5,7 @@ export type Json = null | boolean | number | string | Json[] | { [key: string]: 
 export type JsonObject = { [key: string]: Json };
 
 /** One step into a document: a field, an element of a keyed list, or a member of a set. */
-type Step =
-  | { readonly field: string }
-  | { readonly key: Readonly<Record<string, Json>> }
-  | { readonly member: Json };
+type Step = { readonly field: string } | { readonly key: Readonly<Record<string, Json>> } | { readonly member: Json };
 type Path = readonly Step[];
 
 /** Lists that are merged by key, by the field that holds them. The first key that every element has is taken. */
@@ -20,12 +17,7 @@ const KEYED_LISTS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   volumes: [['name']],
   imagePullSecrets: [['name']],
   volumeMounts: [['mountPath']],
-  ports: [
-    ['containerPort', 'protocol'],
-    ['port', 'protocol'],
-    ['containerPort'],
-    ['port'],
-  ],
+  ports: [['containerPort', 'protocol'], ['port', 'protocol'], ['containerPort'], ['port']],
   conditions: [['type']],
   ownerReferences: [['uid']],
 };
@@ -43,7 +35,8 @@ function collect(value: Json, path: Path, into: Map<string, { readonly path: Pat
   const field = last !== undefined && 'field' in last ? last.field : '';
   if (Array.isArray(value)) {
     if (SETS.includes(field)) {
-      for (const member of value) into.set(nameOf([...path, { member }]), { path: [...path, { member }], value: member });
+      for (const member of value)
+        into.set(nameOf([...path, { member }]), { path: [...path, { member }], value: member });
       return;
     }
     const keys = keysFor(field, value);
@@ -63,7 +56,9 @@ function collect(value: Json, path: Path, into: Map<string, { readonly path: Pat
 
 function keysFor(field: string, list: readonly Json[]): readonly string[] | undefined {
   if (list.length === 0) return undefined;
-  return KEYED_LISTS[field]?.find((keys) => list.every((element) => isObject(element) && keys.every((key) => key in element)));
+  return KEYED_LISTS[field]?.find((keys) =>
+    list.every((element) => isObject(element) && keys.every((key) => key in element)),
+  );
 }
 
 export function nameOf(path: Path): string {
@@ -76,7 +71,9 @@ export function pathOf(name: string): Path {
 
 /** A path as people write it, for messages. */
 export function readable(path: Path): string {
-  return path.map((step) => ('field' in step ? `.${step.field}` : `[${Object.values('key' in step ? step.key : step).join()}]`)).join('');
+  return path
+    .map((step) => ('field' in step ? `.${step.field}` : `[${Object.values('key' in step ? step.key : step).join()}]`))
+    .join('');
 }
 
 export function valueAt(document: Json, path: Path): Json | undefined {
@@ -108,10 +105,10 @@ export function setAt(document: JsonObject, path: Path, value: Json): void {
     let inner = stepInto(here, step);
     const wantsList = !('field' in next);
     if (inner === undefined || (wantsList ? !Array.isArray(inner) : !isObject(inner))) {
-      inner = wantsList ? [] : 'key' in step ? { ...step.key } : {};
-      place(here, step, inner);
+      place(here, step, wantsList ? [] : 'key' in step ? { ...step.key } : {});
+      inner = stepInto(here, step);
     }
-    here = inner;
+    here = inner ?? null;
   });
 }
 
@@ -121,7 +118,9 @@ function place(container: Json, step: Step, value: Json): void {
     return;
   }
   if (!Array.isArray(container)) return;
-  const index = container.findIndex((element) => ('key' in step ? matches(element, step.key) : same(element, step.member)));
+  const index = container.findIndex((element) =>
+    'key' in step ? matches(element, step.key) : same(element, step.member),
+  );
   if (index === -1) container.push(structuredClone(value));
   else container[index] = structuredClone(value);
 }
@@ -130,7 +129,9 @@ function place(container: Json, step: Step, value: Json): void {
 export function removeLeaves(document: JsonObject, paths: readonly Path[]): void {
   const isKey = (path: Path): boolean => {
     const [element, leaf] = path.slice(-2);
-    return element !== undefined && leaf !== undefined && 'key' in element && 'field' in leaf && leaf.field in element.key;
+    return (
+      element !== undefined && leaf !== undefined && 'key' in element && 'field' in leaf && leaf.field in element.key
+    );
   };
   for (const path of paths) if (!isKey(path)) removeAt(document, path);
   for (const path of paths.filter(isKey)) {
@@ -159,7 +160,9 @@ function removeAt(document: Json, path: Path): void {
   if (!Array.isArray(document)) return;
   // An element that has become empty no longer has its key.
   const index = document.findIndex((element) =>
-    'member' in step ? same(element, step.member) : isEmpty(element) || (rest.length === 0 && matches(element, step.key)),
+    'member' in step
+      ? same(element, step.member)
+      : isEmpty(element) || (rest.length === 0 && matches(element, step.key)),
   );
   if (index !== -1) document.splice(index, 1);
 }

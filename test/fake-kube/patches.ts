@@ -57,7 +57,13 @@ function refused(operation: Operation): Invalid {
 }
 
 function stepsOf(pointer: string): string[] {
-  return ['root', ...pointer.split('/').slice(1).map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'))];
+  return [
+    'root',
+    ...pointer
+      .split('/')
+      .slice(1)
+      .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~')),
+  ];
 }
 
 function read(holder: JsonObject, pointer: string): Json | undefined {

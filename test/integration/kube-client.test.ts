@@ -5,7 +5,14 @@ import { Forbidden, Gone, Unauthorized } from '../../src/errors.ts';
 import type { KubeObject } from '../../src/kube/client.ts';
 import { loadKubeConfigFile } from '../../src/kube/config.ts';
 import { type HttpKubeClient, makeKubeClient } from '../../src/kube/http-client.ts';
-import { CONFIG_MAPS, NAMESPACES, SECRETS, SELF_SUBJECT_REVIEWS, SERVICE_ACCOUNTS } from '../../src/kube/resources.ts';
+import {
+  CONFIG_MAPS,
+  CUSTOM_RESOURCE_DEFINITIONS,
+  NAMESPACES,
+  SECRETS,
+  SELF_SUBJECT_REVIEWS,
+  SERVICE_ACCOUNTS,
+} from '../../src/kube/resources.ts';
 import { runLeaderElection } from '../../src/runtime/leader-election.ts';
 import { makeReflector } from '../../src/runtime/reflector.ts';
 import { type Cluster, startCluster } from '../cluster/cluster.ts';
@@ -43,7 +50,13 @@ describe('a real API server', () => {
       metadata: { namespace, name: 'np' },
       spec: { podSelector: {}, ingress: [{ from: [{ podSelector: { matchLabels: { a: 'b' } } }] }] },
     };
-    const resource = { group: 'networking.k8s.io', version: 'v1', kind: 'NetworkPolicy', plural: 'networkpolicies', namespaced: true };
+    const resource = {
+      group: 'networking.k8s.io',
+      version: 'v1',
+      kind: 'NetworkPolicy',
+      plural: 'networkpolicies',
+      namespaced: true,
+    };
     await client.apply(resource, policy, { fieldManager: 'm' });
     expect(await client.get(resource, policy.metadata)).toMatchObject({ spec: policy.spec });
   });
@@ -54,39 +67,75 @@ describe('a real API server', () => {
     expect(error).toMatchObject({ name: 'Invalid', causes: [{ field: 'metadata.name', reason: 'FieldValueInvalid' }] });
   });
 
-  it('has forgotten old positions', async () => {
-    const watch = client.watch(CONFIG_MAPS, {
-      ...{ namespace, resourceVersion: '1', timeoutSeconds: 10, idleMs: 5000, signal: AbortSignal.timeout(10_000) },
+  it('is Gone where the server remembers nothing', async () => {
+    const widgets = { group: 'test.davit.dev', version: 'v1', kind: 'Widget', plural: 'widgets', namespaced: true };
+    const schema = { openAPIV3Schema: { type: 'object' } };
+    await client.create<KubeObject & { spec: object }>(CUSTOM_RESOURCE_DEFINITIONS, {
+      apiVersion: 'apiextensions.k8s.io/v1',
+      kind: 'CustomResourceDefinition',
+      metadata: { name: 'widgets.test.davit.dev' },
+      spec: {
+        ...{ group: widgets.group, scope: 'Namespaced', names: { kind: widgets.kind, plural: widgets.plural } },
+        versions: [{ name: 'v1', served: true, storage: true, schema }],
+      },
     });
-    // Version 1 is before the watch cache's window began, and after etcd's first compaction at the latest.
-    const outcome = await (async () => {
-      for await (const event of watch) return event.type;
-      return 'ended';
-    })().catch((error: unknown) => (error instanceof Gone ? 'Gone' : String(error)));
-    expect(['Gone', 'ADDED']).toContain(outcome);
-    const error = await client
-      .list(CONFIG_MAPS, { namespace, limit: 1, continueToken: Buffer.from(JSON.stringify({ v: 'meta.k8s.io/v1', rv: 1, start: 'a\u0000' })).toString('base64url') })
-      .catch((e: unknown) => e);
-    expect(['Gone', 'Invalid', undefined]).toContain(error instanceof Error ? error.name : undefined);
+    await expect
+      .poll(
+        () =>
+          client.list(widgets).then(
+            () => 'served',
+            () => 'not yet',
+          ),
+        { timeout: 10_000 },
+      )
+      .toBe('served');
+    const watchFrom = async (resourceVersion: string): Promise<string> => {
+      const signal = AbortSignal.timeout(3000);
+      const watch = client.watch(widgets, { namespace, resourceVersion, timeoutSeconds: 1, idleMs: 5000, signal });
+      try {
+        for await (const event of watch) return event.type;
+        return 'nothing';
+      } catch (error) {
+        return error instanceof Gone ? 'Gone' : String(error);
+      }
+    };
+    const { resourceVersion } = await client.list(widgets);
+    expect(await watchFrom('1')).toBe('Gone');
+    expect(['nothing', 'BOOKMARK']).toContain(await watchFrom(resourceVersion));
   });
 
   it('acts as somebody else with their token, and only as them', async () => {
-    await client.create(SERVICE_ACCOUNTS, { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { namespace, name: 'guest' } });
+    await client.create(SERVICE_ACCOUNTS, {
+      apiVersion: 'v1',
+      kind: 'ServiceAccount',
+      metadata: { namespace, name: 'guest' },
+    });
     const guest = client.withToken(await cluster.tokenFor(namespace, 'guest'));
     const review = { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview', metadata: { name: '' } };
     expect(await guest.create(SELF_SUBJECT_REVIEWS, review)).toMatchObject({
       status: { userInfo: { username: `system:serviceaccount:${namespace}:guest` } },
     });
     await expect(guest.get(CONFIG_MAPS, { namespace, name: 'x' })).rejects.toBeInstanceOf(Forbidden);
-    await expect(client.withToken('nonsense').get(CONFIG_MAPS, { namespace, name: 'x' })).rejects.toBeInstanceOf(Unauthorized);
-    const watch = client.withToken('nonsense').watch(SECRETS, { resourceVersion: '0', timeoutSeconds: 5, idleMs: 5000, signal: AbortSignal.timeout(5000) });
+    await expect(client.withToken('nonsense').get(CONFIG_MAPS, { namespace, name: 'x' })).rejects.toBeInstanceOf(
+      Unauthorized,
+    );
+    const watch = client
+      .withToken('nonsense')
+      .watch(SECRETS, { resourceVersion: '0', timeoutSeconds: 5, idleMs: 5000, signal: AbortSignal.timeout(5000) });
     await expect(watch[Symbol.asyncIterator]().next()).rejects.toBeInstanceOf(Unauthorized);
   });
 
   it('is followed by a reflector: pages, deletions, names made anew, writes shown at once', async () => {
     const stop = new AbortController();
     for (let i = 0; i < 7; i++) await client.create(CONFIG_MAPS, aMap(`r${i}`));
-    const reflector = makeReflector<KubeObject>({ client, resource: CONFIG_MAPS, namespace, log, pageSize: 3, freeze: true });
+    const reflector = makeReflector<KubeObject>({
+      client,
+      resource: CONFIG_MAPS,
+      namespace,
+      log,
+      pageSize: 3,
+      freeze: true,
+    });
     const running = reflector.run(stop.signal);
     expect(await reflector.waitForSync(AbortSignal.timeout(10_000))).toBe(true);
     expect(reflector.list().filter(({ metadata }) => /^r\d$/.test(metadata.name))).toHaveLength(7);

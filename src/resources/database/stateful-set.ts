@@ -59,7 +59,12 @@ export function makePostgresStatefulSet(
               ports: [{ name: 'postgres', containerPort: POSTGRES_PORT, protocol: 'TCP' }],
               startupProbe: { exec: { command: ANSWERS }, periodSeconds: 1, timeoutSeconds: 5, failureThreshold: 1800 },
               readinessProbe: { exec: { command: ACCEPTS }, periodSeconds: 5, timeoutSeconds: 5, failureThreshold: 3 },
-              livenessProbe: { exec: { command: ANSWERS }, periodSeconds: 30, timeoutSeconds: 10, failureThreshold: 10 },
+              livenessProbe: {
+                exec: { command: ANSWERS },
+                periodSeconds: 30,
+                timeoutSeconds: 10,
+                failureThreshold: 10,
+              },
               resources: resourcesFor(postgres),
               securityContext: RESTRICTED,
               terminationMessagePolicy: 'FallbackToLogsOnError',

@@ -14,7 +14,10 @@ export type VolumeClaim = Made<IPersistentVolumeClaim>;
  * As the record wants it. The API server refuses a size below the one in force, and a changed storage class: who
  * applies this must not send a smaller size, nor another class than the claim has.
  */
-export function makeVolumeClaim({ record, settings }: Inputs, postgres: NonNullable<Resolved['postgres']>): VolumeClaim {
+export function makeVolumeClaim(
+  { record, settings }: Inputs,
+  postgres: NonNullable<Resolved['postgres']>,
+): VolumeClaim {
   const { storageClassName } = settings.database;
   return {
     apiVersion: 'v1',

@@ -18,7 +18,10 @@ const DATA_SHARE_OF_MEMORY = 0.75;
 const ANSWERS = ['sh', '-c', `redis-cli -h 127.0.0.1 -p ${REDIS_PORT} ping | grep -qx PONG`];
 
 /** Nothing here depends on the revision but `redis`: a new revision of the same sizes leaves the pod alone. */
-export function makeRedisStatefulSet({ record, settings }: Inputs, redis: NonNullable<Resolved['redis']>): Made<IStatefulSet> {
+export function makeRedisStatefulSet(
+  { record, settings }: Inputs,
+  redis: NonNullable<Resolved['redis']>,
+): Made<IStatefulSet> {
   const { redis: setName, redisService, redisSecret } = names(record.metadata.name);
   const maxMemoryMb = Math.floor(redis.memoryLimitMb * DATA_SHARE_OF_MEMORY);
   return {
@@ -50,7 +53,12 @@ export function makeRedisStatefulSet({ record, settings }: Inputs, redis: NonNul
               ports: [{ name: 'redis', containerPort: REDIS_PORT, protocol: 'TCP' }],
               startupProbe: { exec: { command: ANSWERS }, periodSeconds: 1, timeoutSeconds: 5, failureThreshold: 600 },
               readinessProbe: { exec: { command: ANSWERS }, periodSeconds: 5, timeoutSeconds: 5, failureThreshold: 3 },
-              livenessProbe: { tcpSocket: { port: 'redis' }, periodSeconds: 10, timeoutSeconds: 5, failureThreshold: 6 },
+              livenessProbe: {
+                tcpSocket: { port: 'redis' },
+                periodSeconds: 10,
+                timeoutSeconds: 5,
+                failureThreshold: 6,
+              },
               resources: resourcesFor(redis),
               securityContext: RESTRICTED,
               terminationMessagePolicy: 'FallbackToLogsOnError',
@@ -63,7 +71,11 @@ export function makeRedisStatefulSet({ record, settings }: Inputs, redis: NonNul
           volumes: [
             {
               name: 'config',
-              secret: { secretName: redisSecret, items: [{ key: 'redis.conf', path: 'redis.conf' }], defaultMode: 0o440 },
+              secret: {
+                secretName: redisSecret,
+                items: [{ key: 'redis.conf', path: 'redis.conf' }],
+                defaultMode: 0o440,
+              },
             },
             { name: 'data', emptyDir: {} },
           ],

@@ -1,0 +1,116 @@
+{{/* Not for the controller's finalizers, the garbage collector, or somebody who only labels. */}}
+{{- define "davit.specChanged" -}}
+- name: spec-changed
+  expression: oldObject == null || object.spec != oldObject.spec
+{{- end }}
+
+{{- define "davit.binding" -}}
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata:
+  name: {{ . }}
+spec:
+  policyName: {{ . }}
+  validationActions: [Deny]
+{{- end }}
+
+{{/* How many references one write may add when each has to be checked by its name: 28 checks a policy are the most
+     that the API server allows. */}}
+{{- define "davit.mostChecks" -}}20{{- end }}
+
+{{/*
+A policy: what a record's author may not read himself, he cannot have Davit read. Of every name that a write adds, its
+author may get the object; in one check for the whole namespace, or else by name.
+Takes: name, resource, what (for people), names (the name of a template that gives the CEL list of names in `object` or
+`oldObject`), exempt (a CEL condition on `n`), labels.
+Each check is a variable: a variable is evaluated at most once, and only when asked for, and its cost counts as an
+expression of its own, of which two checks are the most.
+*/}}
+{{- define "davit.authorshipPolicy" -}}
+{{- $most := include "davit.mostChecks" . | int -}}
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata:
+  name: {{ .name }}
+  labels:
+    {{- .labels | nindent 4 }}
+spec:
+  failurePolicy: Fail
+  matchConstraints:
+    resourceRules:
+      - apiGroups: [davit.dev]
+        apiVersions: ["*"]
+        resources: [appdeployments]
+        operations: [CREATE, UPDATE]
+  matchConditions:
+    {{- include "davit.specChanged" . | nindent 4 }}
+  variables:
+    - name: before
+      expression: >-
+        oldObject == null ? [] : {{ include .names "oldObject" | nindent 8 | trim }}
+    - name: named
+      expression: >-
+        {{ include .names "object" | nindent 8 | trim }}
+    # The names that this write adds, each once.
+    - name: added
+      expression: variables.named.filter(n, !(n in variables.before){{ with .exempt }} && !({{ . }}){{ end }}).distinct()
+    - name: all
+      expression: authorizer.group('').resource('{{ .resource }}').namespace(request.namespace).check('get').allowed()
+    {{- range $i := until $most }}
+    - name: may{{ $i }}
+      expression: >-
+        variables.added.size() <= {{ $i }} ||
+        authorizer.group('').resource('{{ $.resource }}').namespace(request.namespace).name(variables.added[{{ $i }}]).check('get').allowed()
+    {{- end }}
+    - name: denied
+      expression: >-
+        {{ range $i := until $most }}{{ if $i }} +
+        {{ end }}(variables.may{{ $i }} ? [] : [variables.added[{{ $i }}]]){{ end }}
+  validations:
+    - expression: variables.added.size() == 0 || variables.added.size() <= {{ $most }} || variables.all
+      message: at most {{ $most }} {{ .what }} may be added at once by somebody who may not get all {{ .resource }} of the namespace
+      reason: Forbidden
+    - expression: variables.added.size() == 0 || variables.added.size() > {{ $most }} || variables.all || variables.denied.size() == 0
+      messageExpression: "'you may not get these {{ .resource }} yourself, so a record of yours may not refer to them: ' + variables.denied.join(', ')"
+      message: you may not get every one of the {{ .resource }} that this record refers to
+      reason: Forbidden
+---
+{{ include "davit.binding" .name }}
+{{- end }}
+
+{{/* The pod parts of a record, as a CEL optional; takes `object` or `oldObject`. */}}
+{{- define "davit.podParts" -}}
+{{ . }}.spec.?sourceConfig.?resourceSpec
+{{- end }}
+
+{{/* Names of all Secrets that a record refers to, as a CEL list; takes `object` or `oldObject`. */}}
+{{- define "davit.secretNames" -}}
+{{- $parts := include "davit.podParts" . -}}
+({{ . }}.spec.?secrets.orValue([]).map(s, s.secretName)
++ {{ . }}.spec.?secretReferences.orValue([]).map(s, s.secretName)
++ {{ $parts }}.?imagePullSecrets.orValue([]).map(s, s.name)
++ {{ $parts }}.?volumes.orValue([]).filter(v, has(v.secret)).map(v, v.secret.?secretName.orValue(''))
++ {{ $parts }}.?volumes.orValue([]).filter(v, has(v.csi) && has(v.csi.nodePublishSecretRef)).map(v, v.csi.nodePublishSecretRef.?name.orValue(''))
++ {{ $parts }}.?volumes.orValue([]).filter(v, has(v.projected)).map(v, v.projected.?sources.orValue([]).filter(s, has(s.secret)).map(s, s.secret.?name.orValue(''))).flatten()
++ {{ $parts }}.?initContainers.orValue([]).map(c, {{ include "davit.containerSecretNames" . }}).flatten()
++ {{ $parts }}.?sidecars.orValue([]).map(c, {{ include "davit.containerSecretNames" . }}).flatten()
+).filter(n, n != '')
+{{- end }}
+
+{{/* Of one container `c`. */}}
+{{- define "davit.containerSecretNames" -}}
+c.?env.orValue([]).filter(e, has(e.valueFrom) && has(e.valueFrom.secretKeyRef)).map(e, e.valueFrom.secretKeyRef.?name.orValue('')) + c.?envFrom.orValue([]).filter(e, has(e.secretRef)).map(e, e.secretRef.?name.orValue(''))
+{{- end }}
+
+{{/* Names of all claims that a record mounts. */}}
+{{- define "davit.claimNames" -}}
+({{ include "davit.podParts" . }}.?volumes.orValue([]).filter(v, has(v.persistentVolumeClaim)).map(v, v.persistentVolumeClaim.?claimName.orValue('')).filter(n, n != ''))
+{{- end }}
+
+{{/* The service account whose token the pods of a record get: the one that is named, or the default one where a volume
+     projects its token; '' where there is none. */}}
+{{- define "davit.serviceAccount" -}}
+{{- $parts := include "davit.podParts" . -}}
+{{ $parts }}.?serviceAccountName.orValue(
+  {{ $parts }}.?volumes.orValue([]).exists(v, has(v.projected) && v.projected.?sources.orValue([]).exists(s, has(s.serviceAccountToken))) ? 'default' : '')
+{{- end }}

@@ -1,0 +1,131 @@
+// The facade as a value: everything but a port. Tests build it and `inject`; server.ts listens.
+
+import Fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify';
+import type { Logger } from '../logger.ts';
+import type { AppDeployment } from '../api/app-deployment.ts';
+import type { AppRevision } from '../api/app-revision.ts';
+import type { Settings } from '../api/settings.ts';
+import type { KubeClient, KubeObject } from '../kube/client.ts';
+import type { Store } from '../runtime/store.ts';
+import { registerDeployments } from './deployments/routes.ts';
+import { makeDeployments } from './deployments/repository.ts';
+import { makeFreshList } from './fresh-list.ts';
+import { makeIdentity } from './identity.ts';
+import { makeAuth } from './plugins/auth.ts';
+import { answerError, registerErrors } from './plugins/errors.ts';
+import { registerDocs, registerOpenApi } from './plugins/openapi.ts';
+import { registerRequestLog, requestIdOf } from './plugins/request-log.ts';
+import { Refused } from './refused.ts';
+import { refuseFindings, serializerCompiler, validatorCompiler, type ZodTypeProvider } from './validation.ts';
+
+export interface AppDeps {
+  /** The facade's own credentials: they ask whether the API server is ready, and nothing else. */
+  readonly kube: KubeClient;
+  readonly caches: {
+    readonly records: Store<AppDeployment>;
+    readonly revisions: Store<AppRevision>;
+    /** Namespaces; metadata is enough. */
+    readonly tenants: Store;
+  };
+  /** Puts what was just written into its cache, so that a list after a write through this facade contains it. */
+  readonly remember: (object: KubeObject) => void;
+  /** Takes what is gone out of its cache; without it the watch will. */
+  readonly forget?: (uid: string) => void;
+  readonly settings: Settings;
+  readonly log: Logger;
+  readonly now: () => Date;
+  /** 1 to 16 characters of a-z and 0-9 that nobody can guess. */
+  readonly randomSuffix: () => string;
+  readonly sleep?: (ms: number) => Promise<void>;
+}
+
+const BODY_LIMIT = 1024 * 1024;
+/** Longer than the API server is waited for, so that its failure is told rather than ours. */
+const HANDLER_TIMEOUT_MS = 60_000;
+
+const SECURITY_HEADERS = {
+  // Answers hold secrets.
+  'cache-control': 'no-store',
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
+  'referrer-policy': 'no-referrer',
+} as const;
+
+export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
+  const { kube, caches, settings, now } = deps;
+  const log: FastifyBaseLogger = deps.log;
+  const app = Fastify({
+    loggerInstance: log,
+    disableRequestLogging: true,
+    genReqId: requestIdOf,
+    bodyLimit: BODY_LIMIT,
+    handlerTimeout: HANDLER_TIMEOUT_MS,
+    routerOptions: { ignoreTrailingSlash: true, maxParamLength: 200 },
+    frameworkErrors: answerError,
+  }).withTypeProvider<ZodTypeProvider>();
+  app.setValidatorCompiler(validatorCompiler);
+  app.setSerializerCompiler(serializerCompiler);
+  parseJson(app);
+
+  const sleep = deps.sleep ?? ((ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms)));
+  const auth = makeAuth(makeIdentity({ kube, tenants: caches.tenants, settings, now }));
+  const deployments = makeDeployments({
+    ...caches,
+    remember: deps.remember,
+    forget: deps.forget ?? (() => undefined),
+    freshList: makeFreshList({ now, sleep }),
+    randomSuffix: deps.randomSuffix,
+    log: deps.log,
+  });
+
+  registerErrors(app);
+  registerRequestLog(app, (request) => auth.tenantOf(request)?.namespace);
+  app.addHook('onRequest', async (_request, reply) => {
+    void reply.headers(SECURITY_HEADERS);
+  });
+  app.addHook('preHandler', refuseFindings);
+  await registerOpenApi(app, settings.http.basePath);
+
+  for (const prefix of new Set(['', settings.http.basePath])) {
+    await app.register(
+      async (scope) => {
+        // The document shows each route once: where the setting says that clients look for it.
+        if (prefix !== settings.http.basePath) scope.addHook('onRoute', (route) => void (route.schema = { ...route.schema, hide: true }));
+        registerProbes(scope, deps);
+        await registerDocs(scope);
+        registerDeployments(scope.withTypeProvider<ZodTypeProvider>(), { auth, deployments, settings });
+      },
+      { prefix },
+    );
+  }
+  await app.ready();
+  return app;
+}
+
+/** JSON and nothing else. A client that always says application/json may send no body, as with DELETE. */
+function parseJson(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (_request: unknown, body: Buffer) => {
+    if (body.length === 0) return undefined;
+    try {
+      return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body)) as unknown;
+    } catch (error) {
+      throw new Refused(400, error instanceof SyntaxError ? 'The body is not valid JSON.' : 'The body is not valid UTF-8.');
+    }
+  });
+}
+
+function registerProbes(app: FastifyInstance, { kube, caches }: AppDeps): void {
+  const hidden = { schema: { hide: true } };
+  app.get('/livez', hidden, async () => ({ status: 'ok' }));
+  app.get('/readyz', hidden, async () => {
+    const empty = Object.entries(caches).flatMap(([name, cache]) => (cache.hasSynced() ? [] : [name]));
+    if (empty.length > 0) throw new Refused(503, `Not ready: not listed yet: ${empty.join(', ')}.`, { 'retry-after': '1' });
+    try {
+      await kube.text('/readyz', { signal: AbortSignal.timeout(2000) });
+    } catch {
+      throw new Refused(503, 'Not ready: the Kubernetes API server does not answer.', { 'retry-after': '1' });
+    }
+    return { status: 'ok' };
+  });
+}

@@ -1,0 +1,82 @@
+// A record as the API shows it. Pure: everything it needs is given.
+
+import { type AppDeployment, SourceConfig, type SourceRevisionConfig as RevisionConfig, SourceRevisionConfig } from '../../api/app-deployment.ts';
+import type { AppRevision } from '../../api/app-revision.ts';
+import { ResourceSpec } from '../../api/resource-spec.ts';
+import type { Settings } from '../../api/settings.ts';
+import { inForce, resolve } from '../../record/resolve.ts';
+import { createdAt, imageVersion, shownRevisionIds, shownState, updatedAt } from '../../record/shown.ts';
+import { requestedOf, revisionsOf, sameRequested } from '../../record/wanted-revision.ts';
+import { toSnake } from '../casing.ts';
+import type { Deployment } from './payloads.ts';
+
+/** What a record is shown with. */
+export interface Surroundings {
+  readonly tenantId: string;
+  readonly settings: Settings;
+  /** Those of the record, in any order. */
+  readonly revisions: readonly AppRevision[];
+  /** Values of its `secrets` by name; those that are not given are shown as "". */
+  readonly values?: ReadonlyMap<string, string>;
+}
+
+export function presentDeployment(record: AppDeployment, { tenantId, settings, revisions, values }: Surroundings): Deployment {
+  const { spec } = record;
+  const ids = shownRevisionIds(record, revisions);
+  const revision = shownRevisionConfig(record, revisions);
+  return {
+    id: uidOf(record),
+    tenant_id: tenantId,
+    name: record.metadata.name,
+    source: spec.source,
+    source_config: {
+      ...toSnake(SourceConfig.shape, spec.sourceConfig),
+      custom_url: urlOf(record),
+      resource_spec: presentResourceSpec(record, revisions, settings),
+      listener_config: spec.sourceConfig.listenerConfig ? toSnake(SourceConfig.shape.listenerConfig.unwrap().shape, spec.sourceConfig.listenerConfig) : null,
+    },
+    source_revision_config: { ...toSnake(SourceRevisionConfig.shape, revision), repo_commit_sha: null },
+    secrets: spec.secrets.map(({ name }) => ({ name, value: values?.get(name) ?? '' })),
+    secret_references: spec.secretReferences?.map(({ name, secretName, secretKey }) => ({ name, secret_name: secretName, secret_key: secretKey })) ?? null,
+    created_at: createdAt(record),
+    updated_at: updatedAt(record),
+    status: shownState(record),
+    latest_revision_id: ids.latest,
+    active_revision_id: ids.active,
+    image_version: imageVersion(revision.imageUri),
+  };
+}
+
+/** Those of the latest revision. It is the spec's, unless the spec lost its image: then the newest snapshot stays the latest. */
+export function shownRevisionConfig(record: AppDeployment, revisions: readonly AppRevision[]): RevisionConfig {
+  const { latest } = shownRevisionIds(record, revisions);
+  const made = revisionsOf(record, revisions).find((revision) => revision.spec.id === latest);
+  return made?.spec.requested.sourceRevisionConfig ?? record.spec.sourceRevisionConfig;
+}
+
+/** In force: the newest revision's values if it was made of what the record asks for, else what the record would get today. */
+function presentResourceSpec(record: AppDeployment, revisions: readonly AppRevision[], settings: Settings): Deployment['source_config']['resource_spec'] {
+  const newest = revisionsOf(record, revisions)[0];
+  const current = newest !== undefined && sameRequested(newest.spec.requested, requestedOf(record.spec)) ? newest.spec.resolved : resolve(record.spec, settings);
+  const given = record.spec.sourceConfig.resourceSpec ?? {};
+  const shown = toSnake(ResourceSpec.shape, { ...given, ...inForce(current) });
+  return {
+    ...shown,
+    volumes: shown.volumes ?? [],
+    volume_mounts: shown.volume_mounts ?? [],
+    init_containers: shown.init_containers ?? [],
+    sidecars: shown.sidecars ?? [],
+    image_pull_secrets: shown.image_pull_secrets ?? [],
+  };
+}
+
+function urlOf({ spec, status }: AppDeployment): string | null {
+  const { customUrl } = spec.sourceConfig;
+  if (customUrl === undefined) return status?.url ?? null;
+  return customUrl.startsWith('https://') ? customUrl : `https://${customUrl}`;
+}
+
+function uidOf(record: AppDeployment): string {
+  if (record.metadata.uid === undefined) throw new TypeError(`AppDeployment ${record.metadata.name} has no uid`);
+  return record.metadata.uid;
+}

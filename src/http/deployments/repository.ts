@@ -1,0 +1,253 @@
+// The only room of the deployments' journey that speaks Kubernetes: request → record and Secret, record ← cache.
+// Reads come from the watch cache; writes, and reads of Secrets, go to the API server as the caller.
+
+import { APP_DEPLOYMENTS, type AppDeployment, type AppDeploymentSpec, SourceConfig, SourceRevisionConfig } from '../../api/app-deployment.ts';
+import type { AppRevision } from '../../api/app-revision.ts';
+import { API_VERSION, DEPLOYMENT_LABEL, FACADE_FIELD_MANAGER, TAG_LABEL_PREFIX, VARIABLES_LABEL } from '../../api/meta.ts';
+import { ResourceSpec } from '../../api/resource-spec.ts';
+import { AlreadyExists, Conflict, Forbidden, Invalid, NotFound, Unavailable } from '../../errors.ts';
+import type { KubeObject } from '../../kube/client.ts';
+import { SECRETS } from '../../kube/resources.ts';
+import { names } from '../../record/names.ts';
+import { createdAt, imageVersion, shownState } from '../../record/shown.ts';
+import type { Store } from '../../runtime/store.ts';
+import type { Logger } from '../../logger.ts';
+import { fromSnake } from '../casing.ts';
+import type { FreshList } from '../fresh-list.ts';
+import type { Caller, Tenant } from '../identity.ts';
+import type { Admitted } from '../plugins/auth.ts';
+import { Refused } from '../refused.ts';
+import type { CreateDeployment, ListDeployments } from './payloads.ts';
+import { shownRevisionConfig } from './presenter.ts';
+
+export interface DeploymentsOptions {
+  readonly records: Store<AppDeployment>;
+  readonly revisions: Store<AppRevision>;
+  /** Shows a write to the caches before the watch does. */
+  readonly remember: (object: KubeObject) => void;
+  /** Takes what is gone out of the caches before the watch does. */
+  readonly forget: (uid: string) => void;
+  readonly freshList: FreshList;
+  readonly randomSuffix: () => string;
+  readonly log: Logger;
+}
+
+export interface Deployments {
+  /** The page and its length are the query's; what it matches is counted nowhere. */
+  list(tenant: Tenant, query: ListDeployments): AppDeployment[];
+  /** Refuses with 404 what is not there and what is another tenant's, in the same words. */
+  find(admitted: Admitted, id: string): Promise<AppDeployment>;
+  create(admitted: Admitted, payload: CreateDeployment): Promise<AppDeployment>;
+  /** Asks for the deletion, which goes on after the answer. */
+  remove(admitted: Admitted, id: string, withTracingProject: boolean): Promise<void>;
+  revisionsOf(record: AppDeployment): readonly AppRevision[];
+  /** The values of its `secrets`, by name, as far as the caller may read them. */
+  valuesOf(caller: Caller, record: AppDeployment): Promise<ReadonlyMap<string, string>>;
+}
+
+interface SecretObject extends KubeObject {
+  readonly type?: string;
+  readonly immutable?: boolean;
+  readonly data?: Readonly<Record<string, string>>;
+}
+
+export function makeDeployments({ records, revisions, remember, forget, freshList, randomSuffix, log }: DeploymentsOptions): Deployments {
+  const revisionsOf = (record: AppDeployment): readonly AppRevision[] =>
+    revisions.byLabel(record.metadata.namespace ?? '', DEPLOYMENT_LABEL, record.metadata.name);
+
+  function needCaches(): void {
+    // An empty answer from a cache that is not filled yet would be a lie.
+    if (!records.hasSynced() || !revisions.hasSynced()) throw new Unavailable('read deployments: the caches are not filled yet', { retryAfterMs: 1000 });
+  }
+
+  async function find({ caller, tenant }: Admitted, id: string): Promise<AppDeployment> {
+    needCaches();
+    const uid = id.toLowerCase();
+    const cached = records.byUid(uid);
+    if (cached?.metadata.namespace === tenant.namespace) return cached;
+    // Another replica of the facade may have made it a moment ago.
+    const found = await unlessRefused(async () => {
+      const { namespace } = tenant;
+      const all = await freshList(`${caller.hash} ${namespace}`, () => caller.kube.listAll(APP_DEPLOYMENTS, { namespace, metadataOnly: true }));
+      const name = all.items.find(({ metadata }) => metadata.uid === uid)?.metadata.name;
+      return name === undefined ? undefined : caller.kube.get<AppDeployment>(APP_DEPLOYMENTS, { namespace, name });
+    });
+    if (found?.metadata.uid !== uid) throw notFound(id);
+    remember(found);
+    return found;
+  }
+
+  async function removeSecret(caller: Caller, secret: KubeObject): Promise<void> {
+    const { namespace, name, uid, resourceVersion } = secret.metadata;
+    if (namespace === undefined || uid === undefined || resourceVersion === undefined) return;
+    try {
+      await caller.kube.remove(SECRETS, { namespace, name }, { uid, resourceVersion });
+    } catch (err) {
+      // A caller may be allowed to make Secrets and not to delete them: the controller collects what no record names.
+      log.info({ namespace, secret: name, err }, 'Left a Secret of values to be collected');
+    }
+  }
+
+  return {
+    find,
+    revisionsOf,
+
+    list(tenant, query) {
+      needCaches();
+      return records
+        .list(tenant.namespace)
+        .filter((record) => matches(record, query, () => imageVersion(shownRevisionConfig(record, revisionsOf(record)).imageUri)))
+        .toSorted(newestFirst)
+        .slice(query.offset, query.offset + query.limit);
+    },
+
+    async create({ caller, tenant }, payload) {
+      const { namespace } = tenant;
+      const secretName = names(payload.name).variables(randomSuffix());
+      const record = toResource(payload, namespace, secretName);
+      const secret = toSecret(payload, namespace, secretName);
+      const writing = { fieldManager: FACADE_FIELD_MANAGER };
+      try {
+        await caller.kube.create(APP_DEPLOYMENTS, record, { ...writing, dryRun: true });
+      } catch (error) {
+        throw await explained(error, caller, record);
+      }
+      const kept = secret === undefined ? undefined : await caller.kube.create(SECRETS, secret, writing);
+      try {
+        const made = await caller.kube.create(APP_DEPLOYMENTS, record, writing);
+        remember(made);
+        return made;
+      } catch (error) {
+        // Without an answer the record may be there, or be made yet: then it needs its Secret.
+        if (kept !== undefined && !(error instanceof Unavailable)) await removeSecret(caller, kept);
+        throw await explained(error, caller, record);
+      }
+    },
+
+    async remove(admitted, id, withTracingProject) {
+      const { caller } = admitted;
+      const { metadata, spec } = await find(admitted, id);
+      const { namespace = '', name, uid = id } = metadata;
+      try {
+        if (withTracingProject && spec.tracingProjectDeletionPolicy !== 'Delete') {
+          const patch = { metadata: { uid }, spec: { tracingProjectDeletionPolicy: 'Delete' } };
+          remember(await caller.kube.mergePatch<AppDeployment>(APP_DEPLOYMENTS, { namespace, name }, patch, { fieldManager: FACADE_FIELD_MANAGER }));
+        }
+        const left = await caller.kube.remove(APP_DEPLOYMENTS, { namespace, name }, { uid });
+        if (left === undefined) forget(uid);
+        else remember(left);
+      } catch (error) {
+        if (!isAnother(error)) throw error;
+        forget(uid);
+        throw notFound(id);
+      }
+    },
+
+    async valuesOf(caller, { metadata, spec }) {
+      const { namespace = '' } = metadata;
+      const secretNames = [...new Set(spec.secrets.map(({ secretName }) => secretName))];
+      const read = await Promise.all(
+        secretNames.map(async (name) => [name, await unlessRefused(() => caller.kube.get<SecretObject>(SECRETS, { namespace, name }))] as const),
+      );
+      const secrets = new Map(read);
+      return new Map(
+        spec.secrets.map(({ name, secretName, secretKey }) => {
+          const data = secrets.get(secretName)?.data ?? {};
+          return [name, Object.hasOwn(data, secretKey) ? Buffer.from(data[secretKey] ?? '', 'base64').toString('utf8') : ''] as const;
+        }),
+      );
+    },
+  };
+}
+
+function notFound(id: string): Refused {
+  return new Refused(404, `Deployment ID ${id} not found.`);
+}
+
+/** undefined where the caller may not look, or there is nothing. */
+async function unlessRefused<T>(read: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await read();
+  } catch (error) {
+    if (error instanceof Forbidden || error instanceof NotFound) return undefined;
+    throw error;
+  }
+}
+
+/** The object is gone, or one of the same name has taken its place. */
+function isAnother(error: unknown): boolean {
+  if (error instanceof Invalid) return error.causes.some(({ field }) => field === 'metadata.uid');
+  return error instanceof NotFound || error instanceof Conflict;
+}
+
+/** A taken name in the API's own words; everything else as the API server said it. */
+async function explained(error: unknown, caller: Caller, { metadata }: AppDeployment): Promise<unknown> {
+  if (!(error instanceof AlreadyExists)) return error;
+  const { namespace = '', name } = metadata;
+  const taken = await unlessRefused(() => caller.kube.get(APP_DEPLOYMENTS, { namespace, name }, { metadataOnly: true })).catch(() => undefined);
+  const leaving = taken?.metadata.deletionTimestamp === undefined ? '' : ' It is being deleted, and its name is free again when it is gone.';
+  return new Refused(409, `A deployment named "${name}" already exists.${leaving}`);
+}
+
+function newestFirst(a: AppDeployment, b: AppDeployment): number {
+  const [first, second] = [createdAt(a), createdAt(b)];
+  if (first !== second) return first < second ? 1 : -1;
+  return (a.metadata.uid ?? '') < (b.metadata.uid ?? '') ? -1 : 1;
+}
+
+function matches(record: AppDeployment, query: ListDeployments, version: () => string | null): boolean {
+  const { name, uid = '', labels = {} } = record.metadata;
+  const { listenerId, deploymentType } = record.spec.sourceConfig;
+  if (query.name !== undefined && name !== query.name) return false;
+  if (query.name_contains !== undefined && !name.includes(query.name_contains)) return false;
+  if (query.status !== undefined && shownState(record) !== query.status) return false;
+  if (query.remote_reconciled !== undefined && (listenerId !== undefined) !== query.remote_reconciled) return false;
+  if (query.deployment_type !== undefined && deploymentType !== query.deployment_type) return false;
+  if (query.deployment_ids !== undefined && !query.deployment_ids.includes(uid)) return false;
+  if (query.tag_value_ids !== undefined) {
+    const tags = new Set(Object.keys(labels).map((label) => label.toLowerCase()));
+    if (!query.tag_value_ids.some((tag) => tags.has(`${TAG_LABEL_PREFIX}${tag}`))) return false;
+  }
+  return query.image_version === undefined || version() === query.image_version;
+}
+
+/** The record that a request asks for. `secretName` is where the values of its `secrets` will be. */
+export function toResource(payload: CreateDeployment, namespace: string, secretName: string): AppDeployment {
+  const { listenerConfig: _listener, resourceSpec: _spec, ...config } = fromSnake(SourceConfig.shape, payload.source_config);
+  const resourceSpec = withoutEmpty(fromSnake(ResourceSpec.shape, payload.source_config.resource_spec ?? {}));
+  const listenerConfig = fromSnake(SourceConfig.shape.listenerConfig.unwrap().shape, payload.source_config.listener_config ?? {});
+  const references = payload.secret_references ?? [];
+  const spec: Partial<AppDeploymentSpec> = {
+    source: payload.source,
+    sourceConfig: {
+      ...config,
+      ...(Object.keys(listenerConfig).length > 0 && { listenerConfig }),
+      ...(Object.keys(resourceSpec).length > 0 && { resourceSpec }),
+    },
+    sourceRevisionConfig: fromSnake(SourceRevisionConfig.shape, payload.source_revision_config),
+    secrets: payload.secrets.map(({ name }) => ({ name, secretName, secretKey: name })),
+    ...(references.length > 0 && {
+      secretReferences: references.map(({ name, secret_name, secret_key }) => ({ name, secretName: secret_name, secretKey: secret_key })),
+    }),
+    revisionSerial: 1,
+  };
+  // The API server fills in what has a default.
+  return { apiVersion: API_VERSION, kind: 'AppDeployment', metadata: { name: payload.name, namespace }, spec: spec as AppDeploymentSpec };
+}
+
+/** An empty list or map asks for nothing, as an absent one does; left out, reading and sending back is no change. */
+function withoutEmpty<T extends object>(spec: T): T {
+  return Object.fromEntries(Object.entries(spec).filter(([, value]) => typeof value !== 'object' || Object.keys(value as object).length > 0)) as T;
+}
+
+function toSecret(payload: CreateDeployment, namespace: string, name: string): SecretObject | undefined {
+  if (payload.secrets.length === 0) return undefined;
+  return {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name, namespace, labels: { [DEPLOYMENT_LABEL]: payload.name, [VARIABLES_LABEL]: '' } },
+    type: 'Opaque',
+    immutable: true,
+    data: Object.fromEntries(payload.secrets.map((secret) => [secret.name, Buffer.from(secret.value).toString('base64')])),
+  };
+}

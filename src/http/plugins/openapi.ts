@@ -1,0 +1,128 @@
+// The OpenAPI 3.1 document, made from the routes' zod schemas, and the page to try it at. Works without a network.
+
+import swagger from '@fastify/swagger';
+import swaggerUi from '@fastify/swagger-ui';
+import type { FastifyInstance, FastifySchema } from 'fastify';
+import { z } from 'zod';
+
+const Problem = z
+  .object({ detail: z.string().describe('One sentence that says what to do.') })
+  .meta({ id: 'Problem', examples: [{ detail: 'A deployment named "shop" already exists.' }] });
+
+const ValidationProblem = z
+  .object({
+    detail: z.array(
+      z.object({
+        loc: z.array(z.union([z.string(), z.int()])).describe('Where: path, query or body, then the field.'),
+        msg: z.string().describe('What is wrong, for people.'),
+        type: z.string().describe('What is wrong, as a word for machines.'),
+      }),
+    ),
+  })
+  .meta({
+    id: 'ValidationProblem',
+    examples: [{ detail: [{ loc: ['body', 'source_config', 'resource_spec', 'cpu'], msg: 'must be at least 0.1', type: 'greater_than_equal' }] }],
+  });
+
+const MEANINGS = {
+  400: 'The body is not JSON.',
+  401: 'No token, or one that the cluster does not know.',
+  403: 'Not allowed, or no tenant chosen (X-Tenant-Id).',
+  404: 'There is no such thing in this tenant.',
+  409: 'The name is taken, or somebody else changed it meanwhile.',
+  413: 'The body is too large.',
+  415: 'The body is not application/json.',
+  422: 'What is wrong, all of it at once.',
+  503: 'The Kubernetes API server does not answer; see Retry-After.',
+} as const;
+type Failure = Exclude<keyof typeof MEANINGS, 422>;
+
+type Failures<Status extends keyof typeof MEANINGS> = { [Code in Status]: Code extends Failure ? typeof Problem : typeof ValidationProblem };
+
+/** The failures that a route can answer with, for its `response`. */
+export function failures<Status extends keyof typeof MEANINGS>(...statuses: Status[]): Failures<Status> {
+  return Object.fromEntries(statuses.map((status) => [status, status === 422 ? ValidationProblem : Problem])) as Failures<Status>;
+}
+
+type JsonSchema = z.core.JSONSchema.BaseSchema;
+type Direction = 'input' | 'output';
+
+/** The JSON Schema of a zod schema. Schemas with an id go to `named` and are referred to. */
+function describe(schema: z.ZodType, io: Direction, named: Map<string, JsonSchema>): JsonSchema {
+  const made = z.toJSONSchema(schema, {
+    io,
+    override: ({ jsonSchema }) => {
+      // Rules for the API server's own validation are no part of this API.
+      for (const key of Object.keys(jsonSchema)) if (key.startsWith('x-kubernetes-')) delete jsonSchema[key];
+      // Answers may gain fields.
+      if (jsonSchema.type === 'object' && jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
+    },
+  });
+  const { $schema: _dialect, $defs: definitions = {}, ...root } = made;
+  const moved = <T>(value: T): T => JSON.parse(JSON.stringify(value).replaceAll('"#/$defs/', '"#/components/schemas/')) as T;
+  for (const [id, definition] of Object.entries(definitions)) named.set(id, moved(withoutId(definition as JsonSchema)));
+  const id = schema.meta()?.id;
+  if (id === undefined) return moved(root);
+  named.set(id, moved(withoutId(root)));
+  return { $ref: `#/components/schemas/${id}` };
+}
+
+function withoutId({ id: _id, ...rest }: JsonSchema): JsonSchema {
+  return rest;
+}
+
+const TENANT_HEADER = {
+  type: 'object',
+  properties: { 'X-Tenant-Id': { type: 'string', description: "Tenant: its id, or its namespace's name. Needed by whoever may use more than one." } },
+};
+
+/** A route's schema for the document: JSON Schema instead of zod, failures with their meaning. */
+function documented(schema: FastifySchema, named: Map<string, JsonSchema>): FastifySchema {
+  const { body, params, querystring, response, ...rest } = schema;
+  const described = (part: unknown, io: Direction): JsonSchema | undefined => (part instanceof z.ZodType ? describe(part, io, named) : undefined);
+  const answers = Object.entries((response ?? {}) as Record<string, z.ZodType>).map(([status, answer]) => {
+    const description = (MEANINGS as Readonly<Record<string, string>>)[status] ?? answer.description ?? 'Done.';
+    if (answer instanceof z.ZodUndefined) return [status, { description, type: 'null' }] as const;
+    return [status, { description, content: { 'application/json': { schema: describe(answer, 'output', named) } } }] as const;
+  });
+  return {
+    ...rest,
+    ...(body !== undefined && { body: described(body, 'input') }),
+    ...(params !== undefined && { params: described(params, 'input') }),
+    ...(querystring !== undefined && { querystring: described(querystring, 'input') }),
+    headers: TENANT_HEADER,
+    response: Object.fromEntries(answers),
+  };
+}
+
+/** Before the routes: what is registered later is in the document. Routes with `schema.hide` are not. */
+export async function registerOpenApi(app: FastifyInstance, basePath: string): Promise<void> {
+  const named = new Map<string, JsonSchema>();
+  await app.register(swagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: { title: 'Davit', version: '1', description: 'Deployments on a Kubernetes cluster of your own.', license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },
+      servers: [{ url: basePath === '' ? '/' : basePath }],
+      security: [{ bearer: [] }, { apiKey: [] }],
+      tags: [{ name: 'deployments', description: 'What is to run, and how it is.' }],
+      components: {
+        securitySchemes: {
+          bearer: { type: 'http', scheme: 'bearer', description: 'A Kubernetes token: Davit does with it what its owner may do.' },
+          apiKey: { type: 'apiKey', in: 'header', name: 'X-Api-Key', description: 'The same token, for clients that send it so.' },
+        },
+      },
+    },
+    transform: ({ schema, url }) => ({ schema: schema === undefined || schema.hide === true ? schema : documented(schema, named), url }),
+    transformObject: (document) => {
+      if (!('openapiObject' in document)) return document.swaggerObject;
+      const { openapiObject } = document;
+      return { ...openapiObject, components: { ...openapiObject.components, schemas: Object.fromEntries(named) } } as typeof openapiObject;
+    },
+  });
+}
+
+/** The document and the page, under `app`'s own prefix. */
+export async function registerDocs(app: FastifyInstance): Promise<void> {
+  app.get('/openapi.json', { schema: { hide: true } }, async (_request, reply) => reply.type('application/json').send(JSON.stringify(app.swagger())));
+  await app.register(swaggerUi, { routePrefix: '/docs', staticCSP: true, uiConfig: { tryItOutEnabled: true, persistAuthorization: false } });
+}

@@ -1,0 +1,87 @@
+// Listening and closing: TLS, time limits, and an end that lets requests under way finish.
+
+import type { FastifyInstance } from 'fastify';
+import { createServer as createHttpServer, type Server } from 'node:http';
+import { createServer as createHttpsServer } from 'node:https';
+import { type AddressInfo, isIPv6, type Socket } from 'node:net';
+
+export interface ServeOptions {
+  readonly host: string;
+  /** 0 for any free port. */
+  readonly port: number;
+  readonly tls?: { readonly cert: string | Buffer; readonly key: string | Buffer };
+  /** Plain HTTP off loopback, behind something that ends TLS. */
+  readonly insecure?: boolean;
+}
+
+export interface Serving {
+  readonly url: string;
+  readonly port: number;
+  /** Takes no more requests, waits for those under way, ten seconds at most. */
+  close(): Promise<void>;
+}
+
+/** A whole request must arrive within this time, or a slow sender could hold a connection for ever. */
+const REQUEST_TIMEOUT_MS = 30_000;
+const HEADERS_TIMEOUT_MS = 15_000;
+/** Longer than a load balancer keeps idle connections, so that it is never us who closes under its request. */
+const KEEP_ALIVE_MS = 75_000;
+const PATIENCE_MS = 10_000;
+
+/** Throws where the caller's cluster tokens would travel in the clear. */
+export async function serve(app: FastifyInstance, { host, port, tls, insecure = false }: ServeOptions): Promise<Serving> {
+  if (tls === undefined && !insecure && !isLoopback(host)) {
+    throw new Error(`Refusing to serve plain HTTP on ${host}: requests carry cluster tokens. Give a certificate and key, or set http.insecure behind something that ends TLS.`);
+  }
+  await app.ready();
+  const limits = { requestTimeout: REQUEST_TIMEOUT_MS, headersTimeout: HEADERS_TIMEOUT_MS, keepAliveTimeout: KEEP_ALIVE_MS, connectionsCheckingInterval: 5000 };
+  const server: Server =
+    tls === undefined
+      ? createHttpServer(limits, (request, response) => app.routing(request, response))
+      : createHttpsServer({ ...limits, ...tls, minVersion: 'TLSv1.2' }, (request, response) => {
+          response.setHeader('strict-transport-security', 'max-age=31536000');
+          app.routing(request, response);
+        });
+  server.on('clientError', answerUnreadable);
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, host, resolve);
+  });
+  const address = server.address() as AddressInfo;
+  return {
+    url: `${tls === undefined ? 'http' : 'https'}://${isIPv6(host) ? `[${host}]` : host}:${address.port}`,
+    port: address.port,
+    close: () => closeGently(server, app),
+  };
+}
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host);
+}
+
+async function closeGently(server: Server, app: FastifyInstance): Promise<void> {
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+  // A connection that falls idle after its last request would keep the server open until its keep-alive ends.
+  const sweep = setInterval(() => server.closeIdleConnections(), 100);
+  const giveUp = setTimeout(() => server.closeAllConnections(), PATIENCE_MS);
+  await closed;
+  clearInterval(sweep);
+  clearTimeout(giveUp);
+  await app.close();
+}
+
+/** What is no HTTP never reaches Fastify; it gets the same shape of answer all the same. */
+function answerUnreadable(error: Error & { readonly code?: string }, socket: Socket): void {
+  if (!socket.writable || error.code === 'ECONNRESET') {
+    socket.destroy();
+    return;
+  }
+  const [status, detail] =
+    error.code === 'HPE_HEADER_OVERFLOW'
+      ? ['431 Request Header Fields Too Large', 'The headers are larger than 16 KiB.']
+      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+        ? ['408 Request Timeout', 'The request took too long to arrive.']
+        : ['400 Bad Request', 'This is not an HTTP/1.1 request. With TLS, use https.'];
+  const body = JSON.stringify({ detail });
+  socket.end(`HTTP/1.1 ${status}\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`);
+}

@@ -1,0 +1,294 @@
+import { expect, it } from 'vitest';
+import { aRecord, aSpec, SETTINGS, UID } from '../../test/builders.ts';
+import type { AppDeployment, AppDeploymentSpec } from '../api/app-deployment.ts';
+import { type AppRevision, AppRevisionSpec } from '../api/app-revision.ts';
+import { Settings } from '../api/settings.ts';
+import { resolve } from './resolve.ts';
+import { generationRevisionId, serialRevisionId } from './revision-id.ts';
+import { newestFirst, requestedOf, revisionsOf, sameRequested, wantedRevision } from './wanted-revision.ts';
+
+function made(record: AppDeployment, settings = SETTINGS, earlier: readonly AppRevision[] = []): AppRevision {
+  const wanted = wantedRevision(record, earlier, settings);
+  if (!('create' in wanted)) throw new Error('nothing to make');
+  return {
+    apiVersion: 'davit.dev/v1alpha1',
+    kind: 'AppRevision',
+    metadata: { name: `shop--${wanted.create.id.slice(0, 8)}` },
+    spec: wanted.create,
+  };
+}
+
+const withImage = (imageUri: string, more: Partial<AppDeploymentSpec> = {}): Partial<AppDeploymentSpec> => ({
+  sourceRevisionConfig: { imageUri },
+  ...more,
+});
+const first = made(aRecord(withImage('a:1'), { generation: 1 }));
+const edited = made(aRecord(withImage('a:2'), { generation: 2 }), SETTINGS, [first]);
+
+it('makes the whole snapshot', () => {
+  const record = aRecord(
+    {
+      secrets: [
+        { name: 'B', secretName: 's', secretKey: 'b' },
+        { name: 'A', secretName: 's', secretKey: 'a' },
+      ],
+    },
+    { generation: 7 },
+  );
+  const wanted = wantedRevision(record, [], SETTINGS);
+  expect(wanted).toEqual({
+    create: {
+      id: serialRevisionId(UID, 1),
+      deploymentName: 'shop',
+      deploymentUid: UID,
+      deploymentGeneration: 7,
+      revisionSerial: 1,
+      source: 'external_docker',
+      requested: {
+        sourceRevisionConfig: { imageUri: 'registry.example/shop:1' },
+        secrets: [
+          { name: 'A', secretName: 's', secretKey: 'a' },
+          { name: 'B', secretName: 's', secretKey: 'b' },
+        ],
+        secretReferences: [],
+      },
+      resolved: resolve(record.spec, SETTINGS),
+    },
+  });
+  if ('create' in wanted) expect(AppRevisionSpec.parse(wanted.create)).toEqual(wanted.create);
+});
+
+const withoutSerial = (record: AppDeployment): AppDeployment => {
+  const { revisionSerial: _, ...spec } = record.spec;
+  return { ...record, spec };
+};
+const ofAnother: AppRevision = {
+  ...first,
+  spec: { ...first.spec, deploymentUid: '99999999-9999-4999-8999-999999999999' },
+};
+
+it.each<{ name: string; record: AppDeployment; revisions: AppRevision[]; want: string }>([
+  { name: 'the first, with a serial', record: aRecord(), revisions: [], want: serialRevisionId(UID, 1) },
+  {
+    name: 'the first, by kubectl',
+    record: withoutSerial(aRecord({}, { generation: 1 })),
+    revisions: [],
+    want: generationRevisionId(UID, 1),
+  },
+  {
+    name: 'nothing changed',
+    record: aRecord(withImage('a:1'), { generation: 4 }),
+    revisions: [first],
+    want: 'current',
+  },
+  {
+    name: 'only what needs none changed',
+    record: aRecord(withImage('a:1', { sourceConfig: { customUrl: 'a.example.org', buildOnPush: true } }), {
+      generation: 4,
+    }),
+    revisions: [first],
+    want: 'current',
+  },
+  {
+    name: 'a new serial, nothing else',
+    record: aRecord(withImage('a:1', { revisionSerial: 2 }), { generation: 4 }),
+    revisions: [first],
+    want: serialRevisionId(UID, 2),
+  },
+  {
+    name: 'a kubectl edit',
+    record: aRecord(withImage('a:3'), { generation: 5 }),
+    revisions: [first],
+    want: generationRevisionId(UID, 5),
+  },
+  {
+    name: 'an edit taken back',
+    record: aRecord(withImage('a:1'), { generation: 3 }),
+    revisions: [first, edited],
+    want: generationRevisionId(UID, 3),
+  },
+  {
+    name: 'an edit that was snapshotted',
+    record: aRecord(withImage('a:2'), { generation: 9 }),
+    revisions: [first, edited],
+    want: 'current',
+  },
+  {
+    name: 'a new serial and an edit at once',
+    record: aRecord(withImage('a:9', { revisionSerial: 2 }), { generation: 6 }),
+    revisions: [first, edited],
+    want: serialRevisionId(UID, 2),
+  },
+  {
+    name: 'revisions of an earlier record of the name',
+    record: aRecord(withImage('a:1')),
+    revisions: [ofAnother],
+    want: serialRevisionId(UID, 1),
+  },
+  {
+    name: 'no image yet',
+    record: aRecord({ source: 'internal_docker', sourceRevisionConfig: {} }),
+    revisions: [],
+    want: 'WaitingForImage',
+  },
+  {
+    name: 'no source yet',
+    record: aRecord({ source: 'internal_source', sourceRevisionConfig: {} }),
+    revisions: [],
+    want: 'WaitingForImage',
+  },
+  {
+    name: 'its image was taken away',
+    record: aRecord({ source: 'internal_docker', sourceRevisionConfig: {}, revisionSerial: 2 }),
+    revisions: [first],
+    want: 'current',
+  },
+  {
+    name: 'a repository',
+    record: aRecord({ source: 'codehost', sourceRevisionConfig: { repoRef: 'main' } }),
+    revisions: [],
+    want: serialRevisionId(UID, 1),
+  },
+  {
+    name: 'a template with a repository',
+    record: aRecord({
+      source: 'internal_template',
+      sourceConfig: { repoUrl: 'https://x/y' },
+      sourceRevisionConfig: {},
+    }),
+    revisions: [],
+    want: serialRevisionId(UID, 1),
+  },
+])('$name', ({ record, revisions, want }) => {
+  const wanted = wantedRevision(record, revisions, SETTINGS);
+  expect('create' in wanted ? wanted.create.id : 'current' in wanted ? 'current' : wanted.none).toBe(want);
+});
+
+it('takes the newest by generation, in whatever order they come', () => {
+  expect([first, edited].toSorted(newestFirst)).toEqual([edited, first]);
+  expect(revisionsOf(aRecord(), [first, ofAnother, edited])).toEqual([edited, first]);
+});
+
+it.each<{ name: string; a: Partial<AppDeploymentSpec>; b: Partial<AppDeploymentSpec>; same: boolean }>([
+  { name: 'an empty resourceSpec is none', a: { sourceConfig: { resourceSpec: {} } }, b: {}, same: true },
+  { name: 'empty references are none', a: { secretReferences: [] }, b: {}, same: true },
+  {
+    name: 'the order of volumes means nothing',
+    a: {
+      sourceConfig: {
+        resourceSpec: {
+          volumes: [
+            { name: 'a', emptyDir: {} },
+            { name: 'b', emptyDir: {} },
+          ],
+        },
+      },
+    },
+    b: {
+      sourceConfig: {
+        resourceSpec: {
+          volumes: [
+            { name: 'b', emptyDir: {} },
+            { name: 'a', emptyDir: {} },
+          ],
+        },
+      },
+    },
+    same: true,
+  },
+  {
+    name: 'nor does that of keys',
+    a: { sourceConfig: { resourceSpec: { labels: { a: '1', b: '2' } } } },
+    b: { sourceConfig: { resourceSpec: { labels: { b: '2', a: '1' } } } },
+    same: true,
+  },
+  {
+    name: 'that of init containers does',
+    a: {
+      sourceConfig: {
+        resourceSpec: {
+          initContainers: [
+            { name: 'a', image: 'x' },
+            { name: 'b', image: 'x' },
+          ],
+        },
+      },
+    },
+    b: {
+      sourceConfig: {
+        resourceSpec: {
+          initContainers: [
+            { name: 'b', image: 'x' },
+            { name: 'a', image: 'x' },
+          ],
+        },
+      },
+    },
+    same: false,
+  },
+  {
+    name: 'an empty part of a volume is not none',
+    a: { sourceConfig: { resourceSpec: { volumes: [{ name: 'a', emptyDir: {} }] } } },
+    b: { sourceConfig: { resourceSpec: { volumes: [{ name: 'a', configMap: {} }] } } },
+    same: false,
+  },
+  { name: 'a deployment type', a: { sourceConfig: { deploymentType: 'dev' } }, b: {}, same: false },
+  { name: 'a build command', a: { sourceConfig: { buildCommand: 'make' } }, b: {}, same: false },
+])('compares what is requested: $name', ({ a, b, same }) => {
+  expect(sameRequested(requestedOf(aSpec(a)), requestedOf(aSpec(b)))).toBe(same);
+});
+
+const other = Settings.parse({ images: { postgres: 'postgres:17.4', redis: 'redis:9' }, pods: { port: 9000 } });
+
+it('takes the resolved values of the revision that is rolled back to', () => {
+  const record = aRecord(withImage('a:1', { revisionSerial: 2, rollbackTo: first.spec.id.toUpperCase() }), {
+    generation: 9,
+  });
+  expect(wantedRevision(record, [first, edited], other)).toMatchObject({ create: { resolved: first.spec.resolved } });
+});
+
+it.each([
+  {
+    name: 'the requested values are others',
+    record: aRecord(withImage('a:7', { revisionSerial: 2, rollbackTo: first.spec.id }), { generation: 9 }),
+  },
+  {
+    name: 'there is no such revision',
+    record: aRecord(withImage('a:1', { revisionSerial: 2, rollbackTo: UID }), { generation: 9 }),
+  },
+  {
+    name: 'the serial is an old one',
+    record: aRecord(withImage('a:7', { rollbackTo: first.spec.id }), { generation: 9 }),
+  },
+])('resolves anew where $name', ({ record }) => {
+  expect(wantedRevision(record, [first, edited], other)).toMatchObject({
+    create: { resolved: resolve(record.spec, other) },
+  });
+});
+
+it.each([
+  { recorded: 'postgres:17.1', setting: 'mirror/postgres:17.4', want: 'mirror/postgres:17.4' },
+  { recorded: 'postgres:17.1', setting: 'postgres:18', want: 'postgres:17.1' },
+  { recorded: 'postgres:latest', setting: 'postgres:17', want: 'postgres:latest' },
+  { recorded: 'postgres:17', setting: 'postgres:latest', want: 'postgres:17' },
+])('keeps the major version of PostgreSQL: $recorded, then $setting', ({ recorded, setting, want }) => {
+  const before = made(aRecord(withImage('a:1')), Settings.parse({ images: { postgres: recorded } }));
+  const record = aRecord(withImage('a:2'), { generation: 2 });
+  const after = Settings.parse({ images: { postgres: setting } });
+  expect(wantedRevision(record, [before], after)).toMatchObject({
+    create: { resolved: { postgres: { image: want } } },
+  });
+});
+
+it('leaves its arguments alone', () => {
+  const record = Object.freeze(
+    aRecord({
+      secrets: Object.freeze([
+        { name: 'B', secretName: 's', secretKey: 'b' },
+        { name: 'A', secretName: 's', secretKey: 'a' },
+      ]) as never,
+    }),
+  );
+  const revisions = Object.freeze([first, edited]);
+  expect(() => wantedRevision(record, revisions, Object.freeze({ ...SETTINGS }))).not.toThrow();
+});
