@@ -5,6 +5,7 @@ import { readFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { APP_DEPLOYMENTS, type AppDeployment } from './api/app-deployment.ts';
 import { APP_REVISIONS, type AppRevision } from './api/app-revision.ts';
+import { DEPLOYMENT_LABEL } from './api/meta.ts';
 import { type Config, loadConfig } from './config.ts';
 import { type ClusterAccess, inClusterAccess, loadKubeConfigFile } from './kube/config.ts';
 import { makeKubeClient } from './kube/http-client.ts';
@@ -72,9 +73,8 @@ async function startApi(context: Context): Promise<Part> {
   const { config, metrics, signal } = context;
   const log = context.log.child({ part: 'api' });
   const client = clientFor(context, 'davit-api');
-  const watch = <T extends KubeObject>(resource: Resource, transform?: (object: T) => T): Reflector<T> => watchFor(context, client, resource, transform);
-  const records = watch<AppDeployment>(APP_DEPLOYMENTS, slimManagedFields);
-  const revisions = watch<AppRevision>(APP_REVISIONS);
+  const records = watchFor<AppDeployment>(context, client, APP_DEPLOYMENTS, { transform: slimManagedFields });
+  const revisions = watchFor<AppRevision>(context, client, APP_REVISIONS, { indexedLabels: [DEPLOYMENT_LABEL] });
   const tenants = makeReflector<KubeObject>({ client, resource: NAMESPACES, metadataOnly: true, log, metrics });
   const caches = [records, revisions, tenants] as unknown as Reflector<KubeObject>[];
   const watching = caches.map((cache) => cache.run(signal));
@@ -101,10 +101,14 @@ async function startApi(context: Context): Promise<Part> {
   return { ready, done };
 }
 
-function watchFor<T extends KubeObject>({ config, log, metrics }: Context, client: KubeClient, resource: Resource, transform?: (object: T) => T): Reflector<T> {
+interface WatchDetails<T extends KubeObject> {
+  readonly transform?: (object: T) => T;
+  readonly indexedLabels?: readonly string[];
+}
+
+function watchFor<T extends KubeObject>({ config, log, metrics }: Context, client: KubeClient, resource: Resource, details: WatchDetails<T>): Reflector<T> {
   const { namespaces } = config.settings;
-  const one = (namespace?: string): Reflector<T> =>
-    makeReflector<T>({ client, resource, log, metrics, ...(transform && { transform }), ...(namespace !== undefined && { namespace }) });
+  const one = (namespace?: string): Reflector<T> => makeReflector<T>({ client, resource, log, metrics, ...details, ...(namespace !== undefined && { namespace }) });
   if (namespaces.length === 0) return one();
   return combineReflectors<T>(new Map(namespaces.map((namespace) => [namespace, one(namespace)])));
 }

@@ -68,6 +68,10 @@ export const SourceConfig = z.object({
 });
 export type SourceConfig = z.infer<typeof SourceConfig>;
 
+function staysInside(what: string): CelRule {
+  return { rule: "!self.split('/').exists(part, part == '..')", message: `must stay inside the ${what}: no ..` };
+}
+
 export const SourceRevisionConfig = z.object({
   repoRef: z
     .string()
@@ -81,13 +85,18 @@ export const SourceRevisionConfig = z.object({
     .min(1)
     .max(1024)
     .regex(/^[A-Za-z0-9._][A-Za-z0-9._\/ @+-]*$/)
-    .meta(
-      celRules([{ rule: "!self.split('/').exists(part, part == '..')", message: 'must stay inside the repository: no ..' }]),
-    )
+    .meta(celRules([staysInside('repository')]))
     .describe('Path of the workflow configuration file within the repository.')
     .optional(),
   imageUri: ImageReference.describe('Container image (external_docker, internal_docker, internal_template).').optional(),
-  sourceTarballPath: z.string().min(1).max(1024).regex(/^[A-Za-z0-9._][A-Za-z0-9._\/-]*$/).describe('Uploaded source (internal_source).').optional(),
+  sourceTarballPath: z
+    .string()
+    .min(1)
+    .max(1024)
+    .regex(/^[A-Za-z0-9._][A-Za-z0-9._\/-]*$/)
+    .meta(celRules([staysInside('store')]))
+    .describe('Uploaded source (internal_source).')
+    .optional(),
 });
 export type SourceRevisionConfig = z.infer<typeof SourceRevisionConfig>;
 
@@ -158,7 +167,6 @@ export const AppDeploymentSpec = z
         rule: '!has(self.secretReferences) || self.secrets.all(s, !self.secretReferences.exists(r, r.name == s.name))',
         message: 'a name may stand in secrets or in secretReferences, not in both',
         fieldPath: '.secretReferences',
-        reason: 'FieldValueDuplicate',
       },
       {
         rule: '!has(oldSelf.revisionSerial) || (has(self.revisionSerial) && self.revisionSerial >= oldSelf.revisionSerial)',

@@ -204,7 +204,6 @@ function structural(node: StructuralSchema, path: string): StructuralSchema {
   if (node.type === undefined) throw new Error(`make the schema of ${path || 'the root'} structural: it has no type`);
   return {
     ...Object.fromEntries(kept),
-    ...(node.type === 'integer' && { format: 'int64' }),
     ...(node.properties &&
       Object.keys(node.properties).length > 0 && {
         properties: Object.fromEntries(Object.entries(node.properties).map(([name, child]) => [name, structural(child, `${path}.${name}`)])),

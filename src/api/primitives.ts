@@ -40,7 +40,8 @@ export interface CelRule {
   readonly rule: string;
   readonly message: string;
   readonly fieldPath?: string;
-  readonly reason?: 'FieldValueInvalid' | 'FieldValueForbidden' | 'FieldValueRequired' | 'FieldValueDuplicate';
+  /** Not FieldValueDuplicate: with it the API server leaves the message out. */
+  readonly reason?: 'FieldValueInvalid' | 'FieldValueForbidden' | 'FieldValueRequired';
 }
 
 export function celRules(rules: readonly CelRule[]): { 'x-kubernetes-validations': readonly CelRule[] } {

@@ -1,6 +1,6 @@
 // The facade as a value: everything but a port. Tests build it and `inject`; server.ts listens.
 
-import Fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify';
+import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
 import type { Logger } from '../logger.ts';
 import type { AppDeployment } from '../api/app-deployment.ts';
 import type { AppRevision } from '../api/app-revision.ts';
@@ -56,7 +56,8 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
   const log: FastifyBaseLogger = deps.log;
   const app = Fastify({
     loggerInstance: log,
-    disableRequestLogging: true,
+    // request-log.ts writes the one line.
+    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
     genReqId: requestIdOf,
     bodyLimit: BODY_LIMIT,
     handlerTimeout: HANDLER_TIMEOUT_MS,

@@ -52,9 +52,9 @@ export function toSnake<S extends Shape>(shape: S, values: { readonly [Key in ke
  * `['source_config', 'resource_spec', 'cpu']`. Below a field of resource_spec names are Kubernetes' own and stay.
  */
 export function requestPath(field: string): (string | number)[] {
-  const steps = field.match(/[^.[\]]+/g) ?? [];
+  const steps: string[] = field.match(/[^.[\]]+/g) ?? [];
   if (steps[0] === 'spec' || steps[0] === 'metadata') steps.shift();
-  const pods = steps.indexOf('resourceSpec');
+  const pods = steps.findIndex((step) => step === 'resourceSpec');
   return steps.map((step, at) => {
     if (/^\d+$/.test(step)) return Number(step);
     return pods >= 0 && at > pods + 1 ? step : snake(step);

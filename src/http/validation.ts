@@ -3,6 +3,7 @@
 
 import type { FastifyRequest, FastifySchemaCompiler, FastifySerializerCompiler, FastifyTypeProvider } from 'fastify';
 import { z } from 'zod';
+import { NAME_PATTERN } from '../api/app-deployment.ts';
 import { DNS_LABEL_PATTERN, DNS_SUBDOMAIN_PATTERN, HOST_URL_PATTERN, IMAGE_PATTERN, PRINTABLE_PATTERN, UUID_PATTERN, VARIABLE_NAME_PATTERN } from '../api/primitives.ts';
 import { type Finding, Refused } from './refused.ts';
 
@@ -77,6 +78,7 @@ function isText(value: string): boolean {
 
 /** What a value of each pattern looks like, for people. */
 const PATTERNS: Readonly<Record<string, string>> = {
+  [NAME_PATTERN]: 'must be lower-case letters, digits and single hyphens, beginning with a letter and ending with a letter or digit',
   [UUID_PATTERN]: 'must be a UUID',
   [IMAGE_PATTERN]: 'must be an image reference such as registry.example.com/team/app:1.2',
   [HOST_URL_PATTERN]: 'must be https://host or a bare host in lower case, without path, port or user',
@@ -103,7 +105,9 @@ function findingsOf(issue: z.core.$ZodIssue, prefix: readonly (string | number)[
   switch (issue.code) {
     case 'invalid_type': {
       if (issue.input === undefined) return finding('is required', 'missing');
-      const [msg, type] = TYPES[issue.expected] ?? [`must be of type ${issue.expected}`, 'value_error'];
+      // A query has no other numbers, and what is no number at all fails as one.
+      const expected = issue.expected === 'number' && prefix[0] === 'query' ? 'int' : issue.expected;
+      const [msg, type] = TYPES[expected] ?? [`must be of type ${issue.expected}`, 'value_error'];
       return finding(msg, type);
     }
     case 'invalid_value':

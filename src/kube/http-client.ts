@@ -561,7 +561,7 @@ function queryOf(parameters: Readonly<Record<string, string | number | undefined
   for (const [name, value] of Object.entries(parameters)) {
     if (value !== undefined) query.set(name, String(value));
   }
-  return query.size === 0 ? '' : `?${query}`;
+  return query.size === 0 ? '' : `?${query.toString()}`;
 }
 
 function named(resource: Resource, ref: ObjectRef): string {

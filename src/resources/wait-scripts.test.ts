@@ -44,6 +44,7 @@ describe.skipIf(noPostgres)(
       const data = join(folder, 'data');
       const passwordFile = join(folder, 'password');
       writeFileSync(passwordFile, PASSWORD);
+      selfSigned(folder, 'localhost', 'key.pem', 'cert.pem');
       if (postgresUser !== undefined) execFileSync('chown', ['-R', `${postgresUser}:${postgresUser}`, folder]);
       const who = postgresUser === undefined ? {} : { uid: postgresUser, gid: postgresUser };
       execFileSync(
@@ -53,7 +54,22 @@ describe.skipIf(noPostgres)(
       );
       server = spawn(
         join(POSTGRES_BIN ?? '', 'postgres'),
-        ['-D', data, '-p', String(port), '-h', '127.0.0.1', '-k', folder],
+        [
+          '-D',
+          data,
+          '-p',
+          String(port),
+          '-h',
+          '127.0.0.1',
+          '-k',
+          folder,
+          '-c',
+          'ssl=on',
+          '-c',
+          `ssl_cert_file=${join(folder, 'cert.pem')}`,
+          '-c',
+          `ssl_key_file=${join(folder, 'key.pem')}`,
+        ],
         { ...who, stdio: 'ignore' },
       );
       chmodSync(folder, 0o755);
@@ -76,6 +92,16 @@ describe.skipIf(noPostgres)(
         name: 'a driver in the scheme and parameters of an application',
         uri: () =>
           `postgresql+asyncpg://postgres:${ENCODED}@127.0.0.1:${port}/postgres?schema=public&connection_limit=5`,
+      },
+      {
+        name: 'a certificate that is checked',
+        uri: () =>
+          `postgresql://postgres:${ENCODED}@localhost:${port}/postgres?sslmode=verify-full&sslrootcert=${join(folder, 'cert.pem')}`,
+      },
+      {
+        name: 'a certificate that only the application can check',
+        uri: () =>
+          `postgresql://postgres:wrong@localhost:${port}/postgres?sslmode=verify-full&sslrootcert=/nowhere/ca.pem`,
       },
       { name: 'several hosts', uri: () => `postgresql://postgres:${ENCODED}@127.0.0.1:1,127.0.0.1:${port}/postgres` },
       {
@@ -119,7 +145,7 @@ describe.skipIf(noPostgres)(
     it.each(failures)(
       'keeps waiting and says why: $name',
       async ({ uri, says }) => {
-        const run = await runScript(folder, 'psql', ['dash'], WAIT_FOR_DATABASE_SCRIPT, { POSTGRES_URI: uri() }, 2500);
+        const run = await runScript(folder, 'psql', ['dash'], WAIT_FOR_DATABASE_SCRIPT, { POSTGRES_URI: uri() }, 1200);
         expect(run).toMatchObject({ code: 143, output: expect.stringMatching(says) });
         expect(run.output.trim().split('\n')).toHaveLength(1);
         expectNoPassword(run);
@@ -153,32 +179,8 @@ describe.skipIf(noRedis)(
     beforeAll(async () => {
       port = await freePort();
       tlsPort = await freePort();
-      const certificate = [
-        '-keyout',
-        'key.pem',
-        '-out',
-        'cert.pem',
-        '-subj',
-        '/CN=localhost',
-        '-addext',
-        'subjectAltName=DNS:localhost',
-      ];
-      execFileSync(
-        'openssl',
-        [
-          'req',
-          '-x509',
-          '-newkey',
-          'ec',
-          '-pkeyopt',
-          'ec_paramgen_curve:prime256v1',
-          '-nodes',
-          '-days',
-          '1',
-          ...certificate,
-        ],
-        { cwd: folder, stdio: 'ignore' },
-      );
+      selfSigned(folder, 'localhost', 'key.pem', 'cert.pem');
+      selfSigned(folder, 'other', 'other-key.pem', 'other.pem');
       const conf = join(folder, 'redis.conf');
       writeFileSync(conf, redisConf(PASSWORD).replace('dir /data', `dir ${folder}`));
       // Its own file as Davit makes it; the arguments, which have the last word, only move it to where a test may be.
@@ -254,26 +256,7 @@ describe.skipIf(noRedis)(
     it.each(failures)(
       'keeps waiting and says why: $name',
       async ({ uri, says }) => {
-        execFileSync(
-          'openssl',
-          [
-            'req',
-            '-x509',
-            '-newkey',
-            'ec',
-            '-pkeyopt',
-            'ec_paramgen_curve:prime256v1',
-            '-nodes',
-            '-keyout',
-            'o.pem',
-            '-out',
-            'other.pem',
-            '-subj',
-            '/CN=other',
-          ],
-          { cwd: folder, stdio: 'ignore' },
-        );
-        const run = await runScript(folder, 'redis-cli', ['dash'], WAIT_FOR_REDIS_SCRIPT, { REDIS_URI: uri() }, 2500);
+        const run = await runScript(folder, 'redis-cli', ['dash'], WAIT_FOR_REDIS_SCRIPT, { REDIS_URI: uri() }, 1200);
         expect(run).toMatchObject({ code: 143, output: expect.stringMatching(says) });
         expectNoPassword(run);
       },
@@ -355,4 +338,13 @@ function has(command: string): boolean {
 function idOf(user: string): number | undefined {
   const { status, stdout } = spawnSync('id', ['-u', user], { encoding: 'utf8' });
   return status === 0 ? Number(stdout) : undefined;
+}
+
+function selfSigned(folder: string, host: string, key: string, certificate: string): void {
+  const files = ['-keyout', key, '-out', certificate, '-subj', `/CN=${host}`, '-addext', `subjectAltName=DNS:${host}`];
+  const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1'];
+  execFileSync('openssl', ['req', '-x509', ...curve, '-nodes', '-days', '1', ...files], {
+    cwd: folder,
+    stdio: 'ignore',
+  });
 }

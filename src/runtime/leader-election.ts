@@ -26,7 +26,7 @@ export interface LeaderElectionOptions {
   readonly retryPeriodMs?: number;
   /** Ends the candidacy and releases the lease. Abort it when the controllers are drained: nothing is renewed after. */
   readonly signal: AbortSignal;
-  /** Called once, when the lease is ours. `leading` aborts the moment it can no longer be relied on. */
+  /** Called once, when the lease is ours; must not throw. `leading` aborts the moment it can no longer be relied on. */
   readonly onStarted: (leading: AbortSignal) => void;
   /** Called once after `onStarted`, when the lead is over; awaited before the lease is released. */
   readonly onStopped: () => void | Promise<void>;

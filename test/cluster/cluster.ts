@@ -135,6 +135,8 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
         HELM_CONFIG_HOME: join(home, 'helm-config'),
         HELM_DATA_HOME: join(home, 'helm-data'),
         KUBECONFIG: kubeconfig,
+        // The node's addresses are on this machine, whatever proxy the caller has for the rest of the world.
+        NO_PROXY: '*',
       });
     }
 

@@ -151,5 +151,9 @@ function baseEnvironment(): Record<string, string> {
     const value = process.env[name];
     if (value !== undefined) environment[name] = value;
   }
+  // Where nft, mount and the like are; a PATH that came through su or cron often lacks them.
+  environment['PATH'] = [environment['PATH'] ?? '/usr/local/bin:/usr/bin:/bin', '/usr/local/sbin:/usr/sbin:/sbin'].join(
+    ':',
+  );
   return environment;
 }

@@ -108,11 +108,12 @@ export async function prepareNode(options: NodeOptions): Promise<NodeGround> {
   }
 
   const pidFile = join(folder, 'containerd.pid');
-  const path = `${tools.containerd}:${process.env['PATH']}`;
 
   async function startContainerd(): Promise<void> {
     // The shim is looked for on the PATH. The number is the one that counts inside, where only a shell knows it.
-    const script = `echo $$ > '${pidFile}'; PATH='${path}' exec '${program('containerd')}' --config '${configuration}'`;
+    const script = `echo $$ > ${quoted(pidFile)}
+      PATH=${quoted(tools.containerd ?? '')}:$PATH
+      exec ${quoted(program('containerd'))} --config ${quoted(configuration)}`;
     await startInside('containerd', 'sh', '-c', script);
     await keeper.whileAlive(
       'containerd',
@@ -123,7 +124,7 @@ export async function prepareNode(options: NodeOptions): Promise<NodeGround> {
   /** Ends it inside; a signal from here would reach only the nsenter that waits for it. */
   async function stopContainerd(): Promise<void> {
     const ended = keeper.expectEnd('containerd');
-    const [command = '', ...args] = inside(['sh', '-c', `kill -TERM $(cat '${pidFile}')`]);
+    const [command = '', ...args] = inside(['sh', '-c', `kill -TERM $(cat ${quoted(pidFile)})`]);
     await run(command, args);
     await ended;
   }
@@ -183,14 +184,15 @@ async function holdNamespaces({ runFolder, keeper }: NodeOptions, folder: string
   await mkdir(settings, { recursive: true });
   const lines = ['set -e'];
   for (const [path, name] of Object.entries(ownFolders)) {
-    lines.push(`mkdir -p ${path}`, `mkdir -p '${folder}/${name}'`, `mount --bind '${folder}/${name}' ${path}`);
+    const own = quoted(join(folder, name));
+    lines.push(`mkdir -p ${path} ${own}`, `mount --bind ${own} ${path}`);
   }
   for (const [path, value] of Object.entries(kernelSettings)) {
-    const file = `${settings}/${path.replaceAll('/', '.')}`;
-    lines.push(`echo ${value} > '${file}'`, `[ ! -e /proc/sys/${path} ] || mount --bind '${file}' /proc/sys/${path}`);
+    const file = quoted(join(settings, path.replaceAll('/', '.')));
+    lines.push(`echo ${value} > ${file}`, `[ ! -e /proc/sys/${path} ] || mount --bind ${file} /proc/sys/${path}`);
   }
   const ready = join(folder, 'namespaces-ready');
-  lines.push(`: > '${ready}'`, 'exec sleep 2147483647');
+  lines.push(`: > ${quoted(ready)}`, 'exec sleep 2147483647');
   const { pid } = await keeper.start({
     name: 'node',
     // Should the keeper itself be killed, the kernel ends the holder, and the holder's end its namespaces.
@@ -218,6 +220,10 @@ async function holdNamespaces({ runFolder, keeper }: NodeOptions, folder: string
   );
   const children = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8');
   return Number(children.trim().split(' ')[0]);
+}
+
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }
 
 /** A group of its own for each node: kubelet ends whatever it finds below its group and does not know. */

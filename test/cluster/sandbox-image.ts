@@ -1,8 +1,9 @@
 // The image of pod sandboxes, which a runtime normally pulls, made of the machine's static busybox. The same image
 // serves tests as a small shell.
 
+import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { copyFile, mkdir, mkdtemp, rename, rm, symlink } from 'node:fs/promises';
+import { copyFile, mkdir, mkdtemp, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { cacheRoot } from './images/cache.ts';
 import { writeImage, writeLayer } from './images/oci.ts';
@@ -12,24 +13,25 @@ export const sandboxImage = 'davit.local/busybox:1';
 
 const applets = [
   'sh',
-  'sleep',
   'cat',
-  'wget',
-  'nslookup',
-  'httpd',
-  'ls',
-  'touch',
-  'true',
-  'false',
   'echo',
   'env',
+  'false',
+  'httpd',
   'id',
+  'ls',
+  'nc',
+  'nslookup',
+  'sleep',
+  'tail',
+  'touch',
+  'true',
 ];
 
 /** The archive's path. */
 export async function prepareSandboxImage(): Promise<string> {
   const folder = join(cacheRoot(), 'nodes');
-  const archive = join(folder, 'sandbox.tar');
+  const archive = join(folder, `sandbox-${await recipeKey()}.tar`);
   if (existsSync(archive)) return archive;
   const busybox = await staticBusybox();
   if (busybox === undefined) throw new Error('the sandbox image is made of busybox-static, which is not installed');
@@ -41,6 +43,12 @@ export async function prepareSandboxImage(): Promise<string> {
     await mkdir(join(root, 'tmp'));
     await copyFile(busybox, join(root, 'bin', 'busybox'));
     await Promise.all(applets.map((name) => symlink('busybox', join(root, 'bin', name))));
+    await mkdir(join(root, 'etc'));
+    // Statically linked, glibc can only use what it has built in; without this it looks for a library and crashes.
+    await writeFile(
+      join(root, 'etc', 'nsswitch.conf'),
+      'hosts: files dns\nservices: files\npasswd: files\ngroup: files\n',
+    );
     const layer = await writeLayer(root, join(making, 'layer'), () => ({ uid: 0, gid: 0 }));
     const made = join(making, 'image.tar');
     await writeImage(made, sandboxImage, [layer], {
@@ -53,4 +61,12 @@ export async function prepareSandboxImage(): Promise<string> {
     await rm(making, { recursive: true, force: true });
   }
   return archive;
+}
+
+/** Whatever changes here, or in the machine's busybox, makes another archive. */
+async function recipeKey(): Promise<string> {
+  const hash = createHash('sha256').update(await readFile(import.meta.filename));
+  const busybox = await staticBusybox();
+  if (busybox !== undefined) hash.update(await readFile(busybox));
+  return hash.digest('hex').slice(0, 16);
 }

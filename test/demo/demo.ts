@@ -2,7 +2,7 @@
 // printed with its time. `--once` tears down after READY, `--json FILE` tells scripts where everything is,
 // `--context NAME` uses a cluster of one's own kubeconfig instead of the embedded one.
 
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Platform, startPlatform, type Target, type Tenant } from '../platform.ts';
@@ -119,11 +119,24 @@ async function run(options: Options, stopping: AbortSignal): Promise<void> {
       say('Ctrl-C ends it all.');
       await new Promise<void>((resolve) => stopping.addEventListener('abort', () => resolve(), { once: true }));
     }
+  } catch (error) {
+    await showComplaints(cluster.target.logsDir);
+    throw error;
   } finally {
     say('Tearing down');
     await platform?.stop();
     await cluster.stop();
     say('Gone');
+  }
+}
+
+/** What Davit itself complained of, before its logs go with the rest. */
+async function showComplaints(logsDir: string): Promise<void> {
+  for (const part of ['controller', 'api']) {
+    // oxlint-disable-next-line no-await-in-loop -- one after the other, as they are read
+    const log = await readFile(`${logsDir}/davit-${part}.log`, 'utf8').catch(() => '');
+    const complaints = log.split('\n').filter((line) => line !== '' && !/"level":"(info|debug|trace)"/.test(line));
+    if (complaints.length > 0) process.stderr.write(`\ndavit ${part} said:\n  ${complaints.slice(-8).join('\n  ')}\n`);
   }
 }
 

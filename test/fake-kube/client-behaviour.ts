@@ -2,13 +2,7 @@
 // so that the fake is wrong nowhere that matters without a test saying so.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { KubeClient, KubeObject, WatchEvent } from '../../src/kube/client.ts';
-import {
-  CONFIG_MAPS,
-  DEPLOYMENTS,
-  NAMESPACES,
-  SECRETS,
-  SELF_SUBJECT_ACCESS_REVIEWS,
-} from '../../src/kube/resources.ts';
+import { CONFIG_MAPS, DEPLOYMENTS, SECRETS, SELF_SUBJECT_ACCESS_REVIEWS } from '../../src/kube/resources.ts';
 
 export interface Subject {
   readonly client: KubeClient;
@@ -142,7 +136,6 @@ export function describeClientBehaviour(name: string, start: () => Promise<Subje
 
     it('counts generations of the spec and keeps status apart', async () => {
       const made = await client.create(DEPLOYMENTS, aDeployment('gen', { A: '1' }));
-      const withStatus = { ...made, status: { observedGeneration: 7 } };
       const reported = await client.mergePatch<Deployment>(
         DEPLOYMENTS,
         made.metadata,
@@ -157,7 +150,6 @@ export function describeClientBehaviour(name: string, start: () => Promise<Subje
       });
       expect(changed.metadata.generation).toBe((made.metadata.generation ?? 0) + 1);
       expect(changed.status?.observedGeneration ?? 0).not.toBe(0);
-      expect(withStatus.metadata.name).toBe('gen');
     });
 
     it('applies status without touching what an apply of the rest owns', async () => {
@@ -306,7 +298,6 @@ export function describeClientBehaviour(name: string, start: () => Promise<Subje
     it('changes nothing in a dry run', async () => {
       await client.apply(CONFIG_MAPS, aMap('dry'), { fieldManager: 'm', dryRun: true });
       expect(await fails(client.get(CONFIG_MAPS, { namespace, name: 'dry' }))).toBe('NotFound');
-      expect(NAMESPACES.namespaced).toBe(false);
     });
   });
 }

@@ -21,10 +21,10 @@ spec:
 {{/*
 A policy: what a record's author may not read himself, he cannot have Davit read. Of every name that a write adds, its
 author may get the object; in one check for the whole namespace, or else by name.
-Takes: name, resource, what (for people), names (the name of a template that gives the CEL list of names in `object` or
+Takes: name, resource, one and what (singular and plural, for people), names (the name of a template that gives the CEL list of names in `object` or
 `oldObject`), exempt (a CEL condition on `n`), labels.
-Each check is a variable: a variable is evaluated at most once, and only when asked for, and its cost counts as an
-expression of its own, of which two checks are the most.
+One validation for each: the API server allows two checks an expression, and a message may name what was checked but
+cannot check. A variable is evaluated once, and only when asked for.
 */}}
 {{- define "davit.authorshipPolicy" -}}
 {{- $most := include "davit.mostChecks" . | int -}}
@@ -56,24 +56,18 @@ spec:
       expression: variables.named.filter(n, !(n in variables.before){{ with .exempt }} && !({{ . }}){{ end }}).distinct()
     - name: all
       expression: authorizer.group('').resource('{{ .resource }}').namespace(request.namespace).check('get').allowed()
-    {{- range $i := until $most }}
-    - name: may{{ $i }}
-      expression: >-
-        variables.added.size() <= {{ $i }} ||
-        authorizer.group('').resource('{{ $.resource }}').namespace(request.namespace).name(variables.added[{{ $i }}]).check('get').allowed()
-    {{- end }}
-    - name: denied
-      expression: >-
-        {{ range $i := until $most }}{{ if $i }} +
-        {{ end }}(variables.may{{ $i }} ? [] : [variables.added[{{ $i }}]]){{ end }}
   validations:
-    - expression: variables.added.size() == 0 || variables.added.size() <= {{ $most }} || variables.all
+    - expression: variables.named.size() == 0 || variables.all || variables.added.size() <= {{ $most }}
       message: at most {{ $most }} {{ .what }} may be added at once by somebody who may not get all {{ .resource }} of the namespace
       reason: Forbidden
-    - expression: variables.added.size() == 0 || variables.added.size() > {{ $most }} || variables.all || variables.denied.size() == 0
-      messageExpression: "'you may not get these {{ .resource }} yourself, so a record of yours may not refer to them: ' + variables.denied.join(', ')"
-      message: you may not get every one of the {{ .resource }} that this record refers to
+    {{- range $i := until $most }}
+    - expression: >-
+        variables.named.size() == 0 || variables.all || variables.added.size() <= {{ $i }} || variables.added.size() > {{ $most }} ||
+        authorizer.group('').resource('{{ $.resource }}').namespace(request.namespace).name(variables.added[{{ $i }}]).check('get').allowed()
+      messageExpression: "'you may not get {{ $.one }} ' + variables.added[{{ $i }}] + ' yourself, so a record of yours may not refer to it'"
+      message: you may not get every {{ $.one }} that this record refers to
       reason: Forbidden
+    {{- end }}
 ---
 {{ include "davit.binding" .name }}
 {{- end }}

@@ -15,7 +15,7 @@ const Name = z
   .string()
   .min(1)
   .max(NAME_MAX_LENGTH)
-  .regex(new RegExp(NAME_PATTERN), { error: `must match ${NAME_PATTERN}` })
+  .regex(new RegExp(NAME_PATTERN))
   .describe('Lower-case letters, digits and single hyphens, beginning with a letter. Cannot be changed.');
 
 const Secret = z.object({
@@ -99,8 +99,8 @@ const uuidList = (description: string): z.ZodType<string[] | undefined> =>
   ).describe(description);
 
 export const ListDeployments = z.object({
-  limit: z.preprocess(number, z.int().min(1).max(100)).default(20).describe('How many to return at most.'),
-  offset: z.preprocess(number, z.int().min(0)).default(0).describe('How many to pass over: 0, or the offset of the page before.'),
+  limit: z.preprocess(number, z.int().min(1).max(100)).default(20).meta({ default: 20, description: 'How many to return at most.' }),
+  offset: z.preprocess(number, z.int().min(0)).default(0).meta({ default: 0, description: 'How many to pass over: 0, or the offset of the page before.' }),
   name_contains: textFilter('Part of the name.'),
   name: textFilter('The whole name.'),
   status: z.preprocess(last, z.enum(STATES)).optional().describe('Status.'),
@@ -115,7 +115,7 @@ export type ListDeployments = z.output<typeof ListDeployments>;
 export const DeploymentPath = z.object({ deployment_id: Uuid.describe('Id of the deployment.') });
 
 export const DeleteDeployment = z.object({
-  delete_tracing_project: z.preprocess(flag, z.boolean()).default(false).describe('Whether its tracing project goes with it.'),
+  delete_tracing_project: z.preprocess(flag, z.boolean()).default(false).meta({ default: false, description: 'Whether its tracing project goes with it.' }),
 });
 
 const anyNumber = z.number();

@@ -22,8 +22,8 @@ export function pathOf(request: FastifyRequest): string {
 export function answerError(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
   const refused = refusedFor(error);
   // A request aborted by its sender fails in many ways, and none is ours.
-  if (refused.status >= 500 && !request.raw.destroyed) {
-    request.log[refused.status === 500 ? 'error' : 'warn']({ requestId: request.id, route: request.routeOptions.url, err: error }, 'Request failed');
+  if (refused.status >= 500 && !request.raw.socket.destroyed) {
+    request.log[refused.status === 500 ? 'error' : 'warn']({ route: request.routeOptions.url, err: error }, 'Request failed');
   }
   void reply.code(refused.status).headers({ ...refused.headers, 'x-request-id': request.id }).send({ detail: refused.detail });
 }

@@ -61,10 +61,7 @@ function describe(schema: z.ZodType, io: Direction, named: Map<string, JsonSchem
   const { $schema: _dialect, $defs: definitions = {}, ...root } = made;
   const moved = <T>(value: T): T => JSON.parse(JSON.stringify(value).replaceAll('"#/$defs/', '"#/components/schemas/')) as T;
   for (const [id, definition] of Object.entries(definitions)) named.set(id, moved(withoutId(definition as JsonSchema)));
-  const id = schema.meta()?.id;
-  if (id === undefined) return moved(root);
-  named.set(id, moved(withoutId(root)));
-  return { $ref: `#/components/schemas/${id}` };
+  return moved(root);
 }
 
 function withoutId({ id: _id, ...rest }: JsonSchema): JsonSchema {
@@ -121,8 +118,11 @@ export async function registerOpenApi(app: FastifyInstance, basePath: string): P
   });
 }
 
+/** The page comes from here whole; its scripts set styles. It must work over plain HTTP on loopback too. */
+const PAGE_POLICY = "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; object-src 'none'; base-uri 'self'; frame-ancestors 'none'";
+
 /** The document and the page, under `app`'s own prefix. */
 export async function registerDocs(app: FastifyInstance): Promise<void> {
   app.get('/openapi.json', { schema: { hide: true } }, async (_request, reply) => reply.type('application/json').send(JSON.stringify(app.swagger())));
-  await app.register(swaggerUi, { routePrefix: '/docs', staticCSP: true, uiConfig: { tryItOutEnabled: true, persistAuthorization: false } });
+  await app.register(swaggerUi, { routePrefix: '/docs', staticCSP: true, transformStaticCSP: () => PAGE_POLICY, uiConfig: { tryItOutEnabled: true, persistAuthorization: false } });
 }

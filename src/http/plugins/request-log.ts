@@ -21,7 +21,6 @@ export function registerRequestLog(app: FastifyInstance, tenantOf: (request: Fas
     const probe = route?.endsWith('/livez') === true || route?.endsWith('/readyz') === true;
     request.log[probe ? 'debug' : 'info'](
       {
-        requestId: request.id,
         method: request.method,
         path: pathOf(request),
         route,

@@ -1,0 +1,148 @@
+// The facade over an in-memory API server, for tests: requests go in by inject, what reaches the API server is recorded.
+
+import { PassThrough } from 'node:stream';
+import type { FastifyInstance } from 'fastify';
+import { pino } from 'pino';
+import { type AppDeployment, APP_DEPLOYMENTS } from '../../src/api/app-deployment.ts';
+import { type AppRevision, APP_REVISIONS } from '../../src/api/app-revision.ts';
+import { defaultSettings, type Settings } from '../../src/api/settings.ts';
+import { buildApp } from '../../src/http/app.ts';
+import type { KubeObject, Resource } from '../../src/kube/client.ts';
+import { NAMESPACES } from '../../src/kube/resources.ts';
+import type { Store } from '../../src/runtime/store.ts';
+import { type FakeKube, makeFakeKube, type Write } from '../fake-kube/fake-kube.ts';
+
+export const TENANT = { id: 'aaaaaaaa-0000-4000-8000-000000000001', namespace: 'team-a' } as const;
+export const OTHER_TENANT = { id: 'bbbbbbbb-0000-4000-8000-000000000002', namespace: 'team-b' } as const;
+export const TOKEN = 'token-of-somebody-canary';
+
+/** A cache that learns only what it is told. */
+export interface TestStore<T extends KubeObject> extends Store<T> {
+  put(object: T): void;
+  drop(uid: string): void;
+  /** Everything that the API server has, as a watch would bring it. */
+  fill(): void;
+  synced: boolean;
+}
+
+function makeStore<T extends KubeObject>(kube: FakeKube, resource: Resource): TestStore<T> {
+  const objects = new Map<string, T>();
+  const inNamespace = (namespace?: string): T[] => [...objects.values()].filter(({ metadata }) => namespace === undefined || metadata.namespace === namespace);
+  const store: TestStore<T> = {
+    synced: true,
+    hasSynced: () => store.synced,
+    get: (ref) => inNamespace(ref.namespace).find(({ metadata }) => metadata.name === ref.name),
+    byUid: (uid) => objects.get(uid),
+    list: inNamespace,
+    byLabel: (namespace, label, value) => inNamespace(namespace).filter(({ metadata }) => metadata.labels?.[label] === value),
+    put: (object) => void objects.set(object.metadata.uid ?? '', object),
+    drop: (uid) => void objects.delete(uid),
+    fill() {
+      objects.clear();
+      for (const object of kube.objects<T>(resource)) store.put(object);
+    },
+  };
+  return store;
+}
+
+export interface Facade {
+  readonly app: FastifyInstance;
+  readonly kube: FakeKube;
+  readonly records: TestStore<AppDeployment>;
+  readonly revisions: TestStore<AppRevision>;
+  readonly tenants: TestStore<KubeObject>;
+  readonly clock: { ms: number };
+  /** How long it has waited, in order. */
+  readonly waits: number[];
+  /** Everything it logged. */
+  log(): string;
+  /** Writes but for reviews of rights. */
+  writes(): Write[];
+  call(method: 'GET' | 'POST' | 'DELETE' | 'PATCH', url: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
+  /** A record as the API server has it and the watch has brought it. */
+  seed(record: Partial<AppDeployment> & { metadata: { name: string } }): AppDeployment;
+}
+
+export interface Answer {
+  readonly status: number;
+  // oxlint-disable-next-line no-explicit-any -- a test looks wherever it likes into an answer
+  readonly body: any;
+  readonly headers: Record<string, unknown>;
+}
+
+export async function makeFacade(settings: Partial<Settings> = {}): Promise<Facade> {
+  const clock = { ms: Date.parse('2026-01-01T00:00:00Z') };
+  const kube = makeFakeKube({ now: () => clock.ms });
+  for (const { id, namespace } of [TENANT, OTHER_TENANT]) {
+    kube.seed(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace, uid: id, labels: { 'davit.dev/tenant': 'true' } } });
+  }
+  kube.seed(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'no-tenant', uid: 'cccccccc-0000-4000-8000-000000000003' } });
+  const records = makeStore<AppDeployment>(kube, APP_DEPLOYMENTS);
+  const revisions = makeStore<AppRevision>(kube, APP_REVISIONS);
+  const tenants = makeStore<KubeObject>(kube, NAMESPACES);
+  tenants.fill();
+  const lines: string[] = [];
+  const sink = new PassThrough();
+  sink.on('data', (line: Buffer) => lines.push(line.toString()));
+  const waits: number[] = [];
+  const app = await buildApp({
+    kube,
+    caches: { records, revisions, tenants },
+    remember: (object) => records.put(object as AppDeployment),
+    forget: records.drop,
+    settings: { ...defaultSettings(), ...settings },
+    log: pino({ level: 'debug', base: null }, sink),
+    now: () => new Date(clock.ms),
+    randomSuffix: () => 'r4nd0m',
+    sleep: async (ms) => {
+      waits.push(ms);
+      clock.ms += ms;
+    },
+  });
+  return {
+    app,
+    kube,
+    records,
+    revisions,
+    tenants,
+    clock,
+    waits,
+    log: () => lines.join(''),
+    writes: () => kube.writes.filter(({ kind }) => !kind.endsWith('Review')),
+    async call(method, url, body, headers = {}) {
+      const answer = await app.inject({
+        method,
+        url,
+        headers: { 'x-api-key': TOKEN, 'x-tenant-id': TENANT.id, ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
+        ...(body !== undefined && { payload: typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body) }),
+      });
+      return { status: answer.statusCode, body: answer.body === '' ? undefined : (JSON.parse(answer.body) as unknown), headers: answer.headers };
+    },
+    seed(record) {
+      const { metadata, spec, status } = record;
+      const stored = kube.seed<AppDeployment>(APP_DEPLOYMENTS, {
+        apiVersion: 'davit.dev/v1alpha1',
+        kind: 'AppDeployment',
+        metadata: { namespace: TENANT.namespace, ...metadata },
+        spec: {
+          source: 'external_docker',
+          sourceConfig: {},
+          sourceRevisionConfig: { imageUri: 'registry.example/app:1' },
+          secrets: [],
+          revisionSerial: 1,
+          databaseDeletionPolicy: 'Delete',
+          tracingProjectDeletionPolicy: 'Retain',
+          ...spec,
+        },
+        ...(status && { status }),
+      });
+      records.put(stored);
+      return stored;
+    },
+  };
+}
+
+/** The smallest body that POST takes. */
+export function aBody(more: object = {}): Record<string, unknown> {
+  return { name: 'shop', source: 'external_docker', source_config: {}, source_revision_config: { image_uri: 'registry.example/app:1' }, secrets: [], ...more };
+}

@@ -1,0 +1,327 @@
+// The chart's admission policies and roles on a real API server, with people who have different rights. Whatever door a
+// record comes through, the API server is the one that says no.
+
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { eventually } from '../../attached.ts';
+import { type Cluster, startCluster } from '../../cluster/cluster.ts';
+import { type Answer, type Door, openDoor } from './door.ts';
+
+const chart = join(import.meta.dirname, '../../../charts/davit');
+const NAMESPACE = 'team';
+const DAVIT = '/apis/davit.dev/v1alpha1/namespaces/team';
+const CONTROLLER = 'system:serviceaccount:davit-system:davit-controller';
+const API = 'system:serviceaccount:davit-system:davit-api';
+/** davit-editor and nothing else; the others have more, as their names say. */
+const EDITOR = 'editor';
+const READS_SECRETS = 'reads-secrets';
+const READS_SOME = 'reads-some';
+const USES_ACCOUNT = 'uses-account';
+const IMPERSONATES_ACCOUNT = 'impersonates-account';
+const VIEWER = 'viewer';
+const KUBERNETES_EDITOR = 'kubernetes-editor';
+
+let cluster: Cluster;
+let door: Door;
+
+type Rule = Readonly<Record<string, readonly string[]>>;
+
+async function grant(user: string, rules: readonly Rule[]): Promise<void> {
+  const rbac = `/apis/rbac.authorization.k8s.io/v1/namespaces/${NAMESPACE}`;
+  await door.call('POST', `${rbac}/roles`, { metadata: { name: user }, rules });
+  await bind(user, 'Role', user);
+}
+
+async function bind(user: string, kind: 'Role' | 'ClusterRole', role: string): Promise<void> {
+  const { status, message } = await door.call('POST', `/apis/rbac.authorization.k8s.io/v1/namespaces/${NAMESPACE}/rolebindings`, {
+    metadata: { name: `${user}-${role}` },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind, name: role },
+    subjects: [{ kind: 'User', apiGroup: 'rbac.authorization.k8s.io', name: user }],
+  });
+  if (status !== 201) throw new Error(message);
+}
+
+function release(...more: string[]): Promise<string> {
+  return cluster.helm(['upgrade', '--install', 'davit', chart, '--namespace', 'davit-system', '--create-namespace', '--set', 'workloads.enabled=false', ...more]);
+}
+
+beforeAll(async () => {
+  cluster = await startCluster({ pods: 'off' });
+  door = openDoor(cluster);
+  await release();
+  await door.call('POST', '/api/v1/namespaces', { metadata: { name: NAMESPACE } });
+  for (const user of [EDITOR, READS_SECRETS, READS_SOME, USES_ACCOUNT, IMPERSONATES_ACCOUNT]) {
+    // oxlint-disable-next-line no-await-in-loop -- five small writes
+    await bind(user, 'ClusterRole', 'davit-editor');
+  }
+  await bind(VIEWER, 'ClusterRole', 'view');
+  await bind(KUBERNETES_EDITOR, 'ClusterRole', 'edit');
+  const [secrets, claims, accounts] = ['secrets', 'persistentvolumeclaims', 'serviceaccounts'].map((resource) => ({ apiGroups: [''], resources: [resource] })) as [object, object, object];
+  await grant(READS_SECRETS, [{ ...secrets, verbs: ['get'] }, { ...claims, verbs: ['get'] }]);
+  await grant(READS_SOME, [{ ...secrets, verbs: ['get'], resourceNames: secretNames(100) }, { ...claims, verbs: ['get'], resourceNames: ['mine'] }]);
+  await grant(USES_ACCOUNT, [{ ...accounts, verbs: ['use'], resourceNames: ['runner'] }]);
+  await grant(IMPERSONATES_ACCOUNT, [{ ...accounts, verbs: ['impersonate'], resourceNames: ['runner', 'default'] }]);
+  // Policies and roles work a moment after they are written.
+  await eventually(async () => {
+    expect((await create(EDITOR, { source: 'internal_docker' })).message).toContain('hosting mode');
+    expect((await create(EDITOR, references(['s0']))).message).toContain('you may not get');
+    expect((await create(EDITOR, withPod({ serviceAccountName: 'runner' }))).message).toContain('service account');
+    expect((await create(EDITOR, claim('mine'))).message).toContain('PersistentVolumeClaim mine');
+    expect((await create(READS_SOME, references(['s0']))).status).toBe(201);
+    expect((await create(IMPERSONATES_ACCOUNT, docker())).status).toBe(201);
+    expect((await door.call('GET', `${DAVIT}/appdeployments`, undefined, VIEWER)).status).toBe(200);
+    expect((await door.call('GET', `${DAVIT}/appdeployments`, undefined, KUBERNETES_EDITOR)).status).toBe(200);
+  });
+}, 900_000);
+afterAll(async () => {
+  await door?.close();
+  await cluster?.stop();
+}, 60_000);
+
+type Spec = Readonly<Record<string, unknown>>;
+
+function docker(more: Spec = {}): Spec {
+  return { source: 'external_docker', sourceRevisionConfig: { imageUri: 'registry.example/shop:1' }, ...more };
+}
+function withPod(resourceSpec: Spec): Spec {
+  return docker({ sourceConfig: { resourceSpec } });
+}
+function claim(claimName: string): Spec {
+  return withPod({ volumes: [{ name: 'data', persistentVolumeClaim: { claimName } }] });
+}
+function secretNames(count: number): string[] {
+  return Array.from({ length: count }, (_, i) => `s${i}`);
+}
+function references(names: readonly string[]): Spec {
+  return docker({ secretReferences: names.map((secretName, i) => ({ name: `V${i}`, secretName, secretKey: 'key' })) });
+}
+function aRecord(spec: Spec, name: string): object {
+  return { apiVersion: 'davit.dev/v1alpha1', kind: 'AppDeployment', metadata: { name }, spec };
+}
+/** A dry run: the verdict alone. */
+function create(as: string | undefined, spec: Spec, name = 'shop'): Promise<Answer> {
+  return door.call('POST', `${DAVIT}/appdeployments?dryRun=All`, aRecord(spec, name), as);
+}
+async function make(spec: Spec, name: string): Promise<void> {
+  const { status, message } = await door.call('POST', `${DAVIT}/appdeployments`, aRecord(spec, name));
+  if (status !== 201) throw new Error(message);
+}
+function patch(as: string | undefined, name: string, body: object, query = '?dryRun=All'): Promise<Answer> {
+  return door.call('PATCH', `${DAVIT}/appdeployments/${name}${query}`, body, as);
+}
+
+describe('secrets that a record refers to', () => {
+  it.each([1, 3, 20])('%i by name, each of which the author may get', async (count) => {
+    expect(await create(READS_SOME, references(secretNames(count)))).toMatchObject({ message: '', status: 201 });
+  });
+  it.each([1, 3, 20])('%i by name, the last of which the author may not get', async (count) => {
+    const { status, message } = await create(READS_SOME, references([...secretNames(count - 1), 'others']));
+    expect(status).toBe(403);
+    expect(message).toMatch(/you may not get Secret others yourself/);
+  });
+  it('more than 20 at once need the right to all', async () => {
+    expect((await create(READS_SOME, references(secretNames(21)))).message).toContain('at most 20 references to Secrets may be added at once');
+    expect(await create(READS_SECRETS, references(secretNames(100)))).toMatchObject({ message: '', status: 201 });
+  });
+  it('many keys of one Secret count once', async () => {
+    expect(await create(READS_SOME, references(Array.from({ length: 100 }, () => 's1')))).toMatchObject({ message: '', status: 201 });
+  });
+  it('the largest record is within the cost', async () => {
+    const many = (prefix: string): object[] => Array.from({ length: 100 }, (_, i) => ({ name: `${prefix}${i}`, secretName: `s${i % 20}`, secretKey: 'key' }));
+    const env = Array.from({ length: 50 }, (_, i) => ({ name: `E${i}`, valueFrom: { secretKeyRef: { name: `s${i % 20}`, key: 'key' } } }));
+    const spec = docker({ secrets: many('A'), secretReferences: many('B'), sourceConfig: { resourceSpec: { sidecars: Array.from({ length: 4 }, (_, i) => ({ name: `c${i}`, image: 'c:1', env })) } } });
+    expect(await create(READS_SOME, spec)).toMatchObject({ message: '', status: 201 });
+    expect((await create(EDITOR, spec)).message).toContain('you may not get Secret');
+  });
+  it('a record of 2,000 references asks for the right to all, at the least', async () => {
+    const env = Array.from({ length: 100 }, (_, i) => ({ name: `E${i}`, valueFrom: { secretKeyRef: { name: `s${i}`, key: 'key' } } }));
+    const spec = withPod({ sidecars: Array.from({ length: 20 }, (_, i) => ({ name: `c${i}`, image: 'c:1', env })) });
+    expect(await create(READS_SECRETS, spec)).toMatchObject({ message: '', status: 201 });
+    expect((await create(READS_SOME, spec)).status).not.toBe(201);
+  });
+  it("the record's own values are exempt, those of another record are not", async () => {
+    const own = docker({ secrets: [{ name: 'A', secretName: 'shop--vars-abc', secretKey: 'A' }] });
+    expect(await create(EDITOR, own)).toMatchObject({ message: '', status: 201 });
+    expect((await create(EDITOR, own, 'shop-2')).message).toContain('shop--vars-abc');
+  });
+
+  const places: readonly { readonly place: string; readonly spec: Spec }[] = [
+    { place: 'secrets', spec: docker({ secrets: [{ name: 'A', secretName: 'others', secretKey: 'a' }] }) },
+    { place: 'secretReferences', spec: references(['others']) },
+    { place: 'imagePullSecrets', spec: withPod({ imagePullSecrets: [{ name: 'others' }] }) },
+    { place: 'a secret volume', spec: withPod({ volumes: [{ name: 'v', secret: { secretName: 'others' } }] }) },
+    { place: 'a projected volume', spec: withPod({ volumes: [{ name: 'v', projected: { sources: [{ configMap: { name: 'c' } }, { secret: { name: 'others' } }] } }] }) },
+    { place: 'nodePublishSecretRef', spec: withPod({ volumes: [{ name: 'v', csi: { driver: 'd', nodePublishSecretRef: { name: 'others' } } }] }) },
+    { place: 'env of a sidecar', spec: withPod({ sidecars: [{ name: 'c', image: 'c', env: [{ name: 'A', value: 'a' }, { name: 'B', valueFrom: { secretKeyRef: { name: 'others', key: 'a' } } }] }] }) },
+    { place: 'envFrom of a sidecar', spec: withPod({ sidecars: [{ name: 'c', image: 'c', envFrom: [{ configMapRef: { name: 'c' } }, { secretRef: { name: 'others' } }] }] }) },
+    { place: 'env of an init container', spec: withPod({ initContainers: [{ name: 'c', image: 'c', env: [{ name: 'B', valueFrom: { secretKeyRef: { name: 'others', key: 'a' } } }] }] }) },
+    { place: 'envFrom of an init container', spec: withPod({ initContainers: [{ name: 'c', image: 'c', envFrom: [{ secretRef: { name: 'others' } }] }] }) },
+  ];
+  it.each(places)('in $place', async ({ spec }) => {
+    const { status, message } = await create(READS_SOME, spec);
+    expect(status).toBe(403);
+    expect(message).toMatch(/Secret others yourself/);
+    expect(await create(READS_SECRETS, spec)).toMatchObject({ message: '', status: 201 });
+  });
+
+  it('only what a write adds is asked', async () => {
+    await make(references(['others', 's0']), 'added');
+    const replicas = { spec: { sourceConfig: { resourceSpec: { maxScale: 2 } } } };
+    expect(await patch(EDITOR, 'added', replicas)).toMatchObject({ message: '', status: 200 });
+    expect(await patch(EDITOR, 'added', { spec: { secretReferences: [{ name: 'X', secretName: 'others', secretKey: 'more' }] } })).toMatchObject({ message: '', status: 200 });
+    expect((await patch(EDITOR, 'added', { spec: { secretReferences: [{ name: 'X', secretName: 's1', secretKey: 'key' }] } })).message).toMatch(/Secret s1 yourself/);
+  });
+  it('what is no name at all is refused, not passed', async () => {
+    expect((await create(READS_SOME, withPod({ volumes: [{ name: 'v', secret: { secretName: 5 } }] }))).status).not.toBe(201);
+    expect((await create(READS_SOME, withPod({ volumes: [{ name: 'v', csi: { nodePublishSecretRef: ['others'] } }] }))).status).not.toBe(201);
+  });
+});
+
+describe('claims', () => {
+  it('need the right to get them', async () => {
+    expect(await create(READS_SOME, claim('mine'))).toMatchObject({ message: '', status: 201 });
+    expect((await create(READS_SOME, claim('others'))).message).toMatch(/PersistentVolumeClaim others yourself/);
+    expect(await create(READS_SECRETS, claim('others'))).toMatchObject({ message: '', status: 201 });
+  });
+});
+
+describe('service accounts', () => {
+  const token = { volumes: [{ name: 'v', projected: { sources: [{ serviceAccountToken: { path: 'token' } }] } }] };
+  it('need the right to use or to impersonate them', async () => {
+    const runner = withPod({ serviceAccountName: 'runner' });
+    expect(await create(USES_ACCOUNT, runner)).toMatchObject({ message: '', status: 201 });
+    expect(await create(IMPERSONATES_ACCOUNT, runner)).toMatchObject({ message: '', status: 201 });
+    expect((await create(READS_SECRETS, runner)).message).toContain('neither use nor impersonate service account runner');
+    expect((await create(USES_ACCOUNT, withPod({ serviceAccountName: 'default' }))).message).toContain('service account default');
+  });
+  it('their projected tokens too, that of the default one included', async () => {
+    expect((await create(USES_ACCOUNT, withPod(token))).message).toContain('service account default');
+    expect(await create(USES_ACCOUNT, withPod({ ...token, serviceAccountName: 'runner' }))).toMatchObject({ message: '', status: 201 });
+    expect(await create(IMPERSONATES_ACCOUNT, withPod(token))).toMatchObject({ message: '', status: 201 });
+  });
+});
+
+describe('writes that add nothing', () => {
+  beforeAll(() => make({ ...references(['others']), sourceConfig: { resourceSpec: { serviceAccountName: 'runner', volumes: [{ name: 'data', persistentVolumeClaim: { claimName: 'others' } }] } } }, 'quiet'));
+
+  it('an editor who only labels passes', async () => {
+    expect(await patch(EDITOR, 'quiet', { metadata: { labels: { team: 'shop' } } })).toMatchObject({ message: '', status: 200 });
+  });
+  it('the controller puts its finalizer on and off', async () => {
+    expect(await patch(CONTROLLER, 'quiet', { metadata: { finalizers: ['davit.dev/teardown'] } }, '')).toMatchObject({ message: '', status: 200 });
+    expect(await patch(CONTROLLER, 'quiet', { metadata: { finalizers: null } }, '')).toMatchObject({ message: '', status: 200 });
+  });
+  it('the garbage collector takes owners and finalizers off, and removes', async () => {
+    const collector = 'system:serviceaccount:kube-system:generic-garbage-collector';
+    await patch(undefined, 'quiet', { metadata: { finalizers: ['orphan'] } }, '');
+    expect(await patch(collector, 'quiet', { metadata: { finalizers: null, ownerReferences: null } }, '')).toMatchObject({ message: '', status: 200 });
+    expect((await door.call('DELETE', `${DAVIT}/appdeployments/quiet`, undefined, collector)).status).toBe(200);
+  });
+});
+
+describe('revisions', () => {
+  const sizes = { cpu: 1, cpuLimit: 2, memoryMb: 64, memoryLimitMb: 128, minScale: 1, maxScale: 1 };
+  const revision = {
+    apiVersion: 'davit.dev/v1alpha1',
+    kind: 'AppRevision',
+    metadata: { name: 'shop--12345678', labels: { 'davit.dev/deployment': 'shop' } },
+    spec: {
+      id: '4f1c1a52-4d52-4b33-9d0c-0b3f7f1f6c11', deploymentName: 'shop', deploymentUid: 'u', deploymentGeneration: 1, source: 'external_docker',
+      requested: { sourceRevisionConfig: {}, secrets: [], secretReferences: [] },
+      resolved: { contract: 1, port: 8000, healthPath: '/ok', progressDeadlineSeconds: 600, server: sizes, waitImages: { postgres: 'a', redis: 'b' } },
+    },
+  };
+  it('are made by the controller alone', async () => {
+    expect((await door.call('POST', `${DAVIT}/apprevisions`, revision)).message).toContain('made by the davit-controller alone');
+    expect((await door.call('POST', `${DAVIT}/apprevisions`, revision, EDITOR)).message).toContain('cannot create resource "apprevisions"');
+    expect(await door.call('POST', `${DAVIT}/apprevisions`, revision, CONTROLLER)).toMatchObject({ message: '', status: 201 });
+  });
+  it('keep their labels', async () => {
+    const { message } = await door.call('PATCH', `${DAVIT}/apprevisions/shop--12345678`, { metadata: { labels: { 'davit.dev/deployment': 'other' } } });
+    expect(message).toContain('made by the davit-controller alone');
+  });
+  it('are reported on and removed by the controller', async () => {
+    expect(await door.call('PATCH', `${DAVIT}/apprevisions/shop--12345678/status`, { status: { state: 'DEPLOYED' } }, CONTROLLER)).toMatchObject({ message: '', status: 200 });
+    expect((await door.call('DELETE', `${DAVIT}/apprevisions/shop--12345678`, undefined, CONTROLLER)).status).toBe(200);
+  });
+});
+
+describe('roles', () => {
+  /** What somebody may do, by the authorizer's own word. */
+  async function may(user: string, verb: string, resource: string, namespace = NAMESPACE): Promise<boolean> {
+    const [group = '', plural = '', subresource] = resource.split('/');
+    const groups = user.startsWith('system:serviceaccount:') ? ['system:serviceaccounts', 'system:authenticated'] : ['system:authenticated'];
+    const { body } = await door.call('POST', '/apis/authorization.k8s.io/v1/subjectaccessreviews', {
+      spec: { user, groups, resourceAttributes: { verb, group, resource: plural, namespace, ...(subresource !== undefined && { subresource }) } },
+    });
+    return (body['status'] as { allowed: boolean }).allowed;
+  }
+  const cases: readonly { readonly user: string; readonly can: readonly string[]; readonly cannot: readonly string[] }[] = [
+    {
+      user: EDITOR,
+      can: ['create davit.dev/appdeployments', 'delete davit.dev/tracingprojects', 'list davit.dev/apprevisions', 'create /secrets'],
+      cannot: ['update davit.dev/appdeployments/status', 'create davit.dev/apprevisions', 'delete davit.dev/apprevisions', 'get /secrets', 'delete /secrets'],
+    },
+    { user: VIEWER, can: ['watch davit.dev/appdeployments', 'get davit.dev/apprevisions'], cannot: ['create davit.dev/appdeployments', 'get /secrets'] },
+    { user: KUBERNETES_EDITOR, can: ['create davit.dev/appdeployments', 'get davit.dev/apprevisions'], cannot: ['update davit.dev/appdeployments/status', 'create davit.dev/apprevisions'] },
+    {
+      user: CONTROLLER,
+      can: ['patch davit.dev/appdeployments', 'patch davit.dev/appdeployments/status', 'patch apps/deployments', 'delete apps/statefulsets', 'create /secrets', 'watch /pods', 'create events.k8s.io/events', 'list /namespaces'],
+      cannot: ['create davit.dev/appdeployments', 'delete davit.dev/appdeployments', 'patch davit.dev/apprevisions', 'update /secrets', 'patch /secrets', 'delete /pods', 'create /pods', 'get /configmaps', 'create rbac.authorization.k8s.io/roles', 'get coordination.k8s.io/leases', 'create /namespaces', 'get /pods/log', 'create /pods/exec'],
+    },
+    {
+      user: API,
+      can: ['watch davit.dev/appdeployments', 'list davit.dev/apprevisions', 'list davit.dev/tracingprojects', 'watch /namespaces'],
+      cannot: ['create davit.dev/appdeployments', 'get /secrets', 'list /secrets', 'create /secrets', 'list /pods', 'list apps/deployments'],
+    },
+  ];
+  it.each(cases)('$user', async ({ user, can, cannot }) => {
+    async function granted(wanted: readonly string[]): Promise<string[]> {
+      const answers = await Promise.all(wanted.map(async (right) => ({ right, allowed: await may(user, ...(right.split(' ') as [string, string])) })));
+      return answers.filter(({ allowed }) => allowed).map(({ right }) => right);
+    }
+    expect(await granted(can)).toEqual(can);
+    expect(await granted(cannot)).toEqual([]);
+  });
+  it('the controller keeps its lease in its own namespace', async () => {
+    const leases = '/apis/coordination.k8s.io/v1/namespaces/davit-system/leases';
+    const lease = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: { name: 'davit-controller' }, spec: {} };
+    const made = await door.call('POST', leases, lease, CONTROLLER);
+    expect(made.status).toBe(201);
+    expect((await door.call('PUT', `${leases}/davit-controller`, made.body, CONTROLLER)).status).toBe(200);
+    expect((await door.call('GET', `${leases}/another`, undefined, CONTROLLER)).status).toBe(403);
+  });
+});
+
+describe('hosting mode', () => {
+  const cloud = ['internal_docker', 'internal_source', 'internal_template', 'codehost'];
+  function least(source: string): Spec {
+    if (source === 'external_docker') return docker();
+    if (source === 'internal_template') return { source, sourceRevisionConfig: { imageUri: 'a:1' } };
+    if (source !== 'codehost') return { source };
+    return { source, sourceConfig: { integrationId: '4f1c1a52-4d52-4b33-9d0c-0b3f7f1f6c11', repoUrl: 'https://code.example/a' }, sourceRevisionConfig: { repoRef: 'main', workflowConfigPath: 'a.json' } };
+  }
+  it('self-hosted takes external_docker alone', async () => {
+    expect(await create(EDITOR, least('external_docker'))).toMatchObject({ message: '', status: 201 });
+    for (const source of cloud) {
+      // oxlint-disable-next-line no-await-in-loop -- four small questions
+      expect((await create(EDITOR, least(source))).message).toContain(`source ${source} is for hosting mode cloud`);
+    }
+  });
+  it('cloud takes the four others, and lets be what is there as long as its spec stays', async () => {
+    await make(docker(), 'before');
+    await release('--set', 'settings.hosting=cloud');
+    await eventually(async () => expect((await create(EDITOR, docker())).message).toContain('is for hosting mode self-hosted'));
+    for (const source of cloud) {
+      // oxlint-disable-next-line no-await-in-loop -- four small questions
+      expect(await create(EDITOR, least(source))).toMatchObject({ message: '', status: 201 });
+    }
+    expect((await patch(EDITOR, 'before', { metadata: { labels: { a: 'b' } } })).status).toBe(200);
+    expect((await patch(EDITOR, 'before', { spec: { databaseDeletionPolicy: 'Retain' } })).message).toContain('hosting mode self-hosted');
+    expect((await door.call('DELETE', `${DAVIT}/appdeployments/before`, undefined, EDITOR)).status).toBe(200);
+  });
+  it('policies that are switched off are gone', async () => {
+    await release('--set', 'admission.enabled=false');
+    await eventually(async () => expect((await create(EDITOR, references(['others']))).status).toBe(201));
+  });
+});

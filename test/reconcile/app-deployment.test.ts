@@ -1,0 +1,251 @@
+// The reconciler as a whole, over the in-memory API server: given cluster and key, these are all the writes.
+
+import { afterEach, describe, expect, it } from 'vitest';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../src/api/app-deployment.ts';
+import { APP_REVISIONS } from '../../src/api/app-revision.ts';
+import { TRACING_PROJECTS } from '../../src/api/tracing-project.ts';
+import { Conflict, Forbidden, Unavailable } from '../../src/errors.ts';
+import type { KubeObject } from '../../src/kube/client.ts';
+import { BUILT_IN_RESOURCES, DEPLOYMENTS, NAMESPACES, PERSISTENT_VOLUME_CLAIMS, PODS, SECRETS, SERVICES, STATEFUL_SETS } from '../../src/kube/resources.ts';
+import type { FakeKube } from '../fake-kube/fake-kube.ts';
+import { aController, aServer, converge, type Harness, putRecord } from './harness.ts';
+
+const running: Harness[] = [];
+afterEach(() => {
+  for (const controller of running.splice(0)) controller.stop();
+});
+
+async function started(kube: FakeKube): Promise<Harness> {
+  const controller = await aController(kube);
+  running.push(controller);
+  return controller;
+}
+
+async function converged(spec: Partial<AppDeployment['spec']> = {}): Promise<Harness> {
+  const kube = aServer();
+  putRecord(kube, spec);
+  const controller = await started(kube);
+  await converge(controller);
+  return controller;
+}
+
+function record(kube: FakeKube): AppDeployment {
+  const found = kube.objects<AppDeployment>(APP_DEPLOYMENTS)[0];
+  if (!found) throw new Error('The record is gone.');
+  return found;
+}
+
+/** Everything that Davit made, without what is random or a matter of order. */
+function picture(kube: FakeKube): string[] {
+  const resources = [...BUILT_IN_RESOURCES, APP_DEPLOYMENTS, APP_REVISIONS, TRACING_PROJECTS];
+  return resources.flatMap((resource) =>
+    kube.objects<KubeObject & { spec?: unknown }>(resource).map(({ kind, metadata, spec }) => JSON.stringify([kind, metadata.name, metadata.labels, Object.keys(metadata.annotations ?? {}), spec]).replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, 'ID').replaceAll(/--[0-9a-f]{8}\b/g, '--REV')),
+  );
+}
+
+describe('rows that every reconciler has', () => {
+  it('unknown key: nothing', async () => {
+    const controller = await started(aServer());
+    await controller.reconcile();
+    expect(controller.writes()).toEqual([]);
+  });
+
+  it('first reconcile: finalizer, tracing project, revision and passwords before the children, status last', async () => {
+    const kube = aServer();
+    putRecord(kube);
+    const controller = await started(kube);
+    await controller.reconcile();
+    const writes = controller.writes();
+    expect(writes.slice(0, 2)).toEqual(['patch AppDeployment shop', 'create TracingProject shop']);
+    expect(writes[2]).toMatch(/^create AppRevision shop--[0-9a-f]{8}$/);
+    expect(writes.slice(3, 5).toSorted()).toEqual(['create Secret shop--postgres', 'create Secret shop--redis']);
+    expect(writes.slice(5, -3).toSorted()).toEqual([
+      'apply Deployment shop',
+      'apply NetworkPolicy shop--postgres',
+      'apply NetworkPolicy shop--redis',
+      'apply PersistentVolumeClaim shop--postgres',
+      'apply Service shop',
+      'apply Service shop--postgres',
+      'apply Service shop--redis',
+      'apply StatefulSet shop--postgres',
+      'apply StatefulSet shop--redis',
+    ]);
+    expect(writes.slice(-3)).toEqual([expect.stringMatching(/^apply AppRevision shop--.*\/status$/), 'apply TracingProject shop/status', 'apply AppDeployment shop/status']);
+  });
+
+  it('steady state: a second pass writes nothing, nor does a restarted controller', async () => {
+    const controller = await converged();
+    expect(record(controller.kube).status?.state).toBe('READY');
+    await controller.reconcile();
+    expect(controller.writes()).toEqual([]);
+    const again = await started(controller.kube);
+    await again.reconcile();
+    expect(again.writes()).toEqual([]);
+  });
+
+  it('drift is corrected, and what others added stays', async () => {
+    const controller = await converged();
+    const ref = { namespace: 'team', name: 'shop' };
+    await controller.kube.mergePatch(SERVICES, ref, { metadata: { labels: { theirs: 'yes' } }, spec: { ports: [{ name: 'http', port: 81, targetPort: 'http' }] } }, { fieldManager: 'person' });
+    controller.writes();
+    await controller.reconcile();
+    expect(controller.writes()).toEqual(['apply Service shop']);
+    const service = await controller.kube.get<KubeObject & { spec: { ports: { port: number }[] } }>(SERVICES, ref);
+    expect(service.metadata.labels).toMatchObject({ theirs: 'yes' });
+    expect(service.spec.ports.map((port) => port.port)).toContain(80);
+  });
+
+  it('a child deleted by a person comes back', async () => {
+    const controller = await converged();
+    controller.kube.erase(STATEFUL_SETS, { namespace: 'team', name: 'shop--redis' });
+    await controller.reconcile();
+    expect(controller.writes()[0]).toBe('apply StatefulSet shop--redis');
+  });
+
+  it('a password is observed, never made anew', async () => {
+    const controller = await converged();
+    const secret = (): string => JSON.stringify(controller.kube.objects(SECRETS).map((object) => [object.metadata.uid, object]));
+    const before = secret();
+    controller.kube.erase(STATEFUL_SETS, { namespace: 'team', name: 'shop--postgres' });
+    await converge(controller);
+    expect(secret()).toBe(before);
+  });
+
+  it('owned by someone else: left alone, said, and the rest is made', async () => {
+    const kube = aServer();
+    kube.seed(SERVICES, { apiVersion: 'v1', kind: 'Service', metadata: { name: 'shop', namespace: 'team' } });
+    putRecord(kube);
+    const controller = await started(kube);
+    await converge(controller);
+    expect(kube.objects(SERVICES).find((service) => service.metadata.name === 'shop')?.metadata.labels).toBeUndefined();
+    expect(record(kube).status?.conditions?.find((one) => one.type === 'Stalled')).toMatchObject({ status: 'True', reason: 'NameConflict' });
+    expect(kube.objects(DEPLOYMENTS)).toHaveLength(1);
+  });
+
+  it('refused by the API server: its words become the condition', async () => {
+    const kube = aServer();
+    putRecord(kube);
+    kube.failOn(({ verb, kind }) => (verb === 'apply' && kind === 'PersistentVolumeClaim' ? new Forbidden('apply claim: exceeded quota', { serverMessage: 'exceeded quota: storage' }) : undefined));
+    const controller = await started(kube);
+    await converge(controller).catch(() => undefined);
+    expect(record(kube).status?.conditions?.find((one) => one.type === 'Stalled')).toMatchObject({ status: 'True', reason: 'ApplyRefused', message: expect.stringContaining('exceeded quota: storage') });
+    kube.failOn(undefined);
+    await converge(controller);
+    expect(record(kube).status?.state).toBe('READY');
+  });
+});
+
+describe('a crash at any write', () => {
+  it('before it is sent, or with its answer lost: the same end', async () => {
+    const reference = picture((await converged({ secrets: [] })).kube);
+    const kube = aServer();
+    putRecord(kube);
+    const first = await started(kube);
+    await first.reconcile();
+    const writes = kube.writes.length;
+    expect(writes).toBeGreaterThan(15);
+    for (const when of ['failOn', 'failAfter'] as const) {
+      for (let crash = 1; crash <= writes; crash += 1) {
+        const server = aServer();
+        putRecord(server);
+        let count = 0;
+        server[when](({ verb }) => {
+          if (['get', 'list', 'watch', 'text'].includes(verb)) return undefined;
+          count += 1;
+          return count >= crash ? new Unavailable('gone') : undefined;
+        });
+        // oxlint-disable-next-line no-await-in-loop -- each plan has the event loop to itself
+        const dying = await started(server);
+        // oxlint-disable-next-line no-await-in-loop -- as above
+        await dying.reconcile().catch(() => undefined);
+        dying.stop();
+        server[when](undefined);
+        // oxlint-disable-next-line no-await-in-loop -- as above
+        const next = await started(server);
+        // oxlint-disable-next-line no-await-in-loop -- as above
+        await converge(next);
+        expect(picture(server), `${when} at write ${crash}`).toEqual(reference);
+        next.stop();
+      }
+    }
+  }, 60_000);
+
+  it('a conflict is thrown, so that the key comes again', async () => {
+    const kube = aServer();
+    putRecord(kube);
+    const controller = await started(kube);
+    kube.failOn(({ verb, kind }) => (verb === 'patch' && kind === 'AppDeployment' ? new Conflict('changed') : undefined));
+    await expect(controller.reconcile()).rejects.toThrow(Conflict);
+  });
+});
+
+describe('revisions', () => {
+  it('a changed image makes one revision, and the children follow', async () => {
+    const controller = await converged();
+    await controller.kube.mergePatch(APP_DEPLOYMENTS, { namespace: 'team', name: 'shop' }, { spec: { sourceRevisionConfig: { imageUri: 'registry.example/shop:2' } } });
+    controller.writes();
+    await converge(controller);
+    const { status } = record(controller.kube);
+    expect(controller.kube.objects(APP_REVISIONS)).toHaveLength(2);
+    expect([status?.state, status?.image, status?.activeRevisionId === status?.latestRevisionId]).toEqual(['READY', 'registry.example/shop:2', true]);
+  });
+
+  it('a changed default restarts nothing', async () => {
+    const controller = await converged();
+    const before = controller.kube.objects(DEPLOYMENTS);
+    await controller.kube.mergePatch(APP_DEPLOYMENTS, { namespace: 'team', name: 'shop' }, { metadata: { labels: { any: 'label' } } });
+    controller.writes();
+    await converge(controller);
+    expect(controller.kube.objects(DEPLOYMENTS)).toEqual(before);
+  });
+});
+
+describe('references', () => {
+  it('a missing Secret holds the workloads back and is named; they follow when it is there', async () => {
+    const kube = aServer();
+    putRecord(kube, { secretReferences: [{ name: 'TOKEN', secretName: 'mine', secretKey: 'token' }] });
+    const controller = await started(kube);
+    await converge(controller);
+    expect(kube.objects(DEPLOYMENTS)).toEqual([]);
+    expect(kube.objects(STATEFUL_SETS)).toHaveLength(2);
+    expect(record(kube).status?.conditions?.find((one) => one.type === 'Ready')).toMatchObject({ reason: 'SecretMissing' });
+    kube.seed(SECRETS, { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'mine', namespace: 'team' }, data: { token: 'dA==' } } as KubeObject);
+    await converge(controller);
+    expect(record(kube).status?.state).toBe('READY');
+  });
+});
+
+describe('deletion', () => {
+  it('nothing is left but the tracing project', async () => {
+    const controller = await converged({ secrets: [] });
+    const { kube } = controller;
+    kube.seed(SECRETS, { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'shop--vars-1', namespace: 'team', labels: { 'davit.dev/deployment': 'shop', 'davit.dev/variables': '' } } });
+    await kube.remove(APP_DEPLOYMENTS, { namespace: 'team', name: 'shop' }, { uid: record(kube).metadata.uid ?? '' });
+    for (let pass = 0; pass < 12 && kube.objects(APP_DEPLOYMENTS).length > 0; pass += 1) {
+      // oxlint-disable-next-line no-await-in-loop -- the teardown goes step by step
+      await controller.reconcile();
+      kube.collectGarbage();
+    }
+    expect([APP_DEPLOYMENTS, APP_REVISIONS, DEPLOYMENTS, STATEFUL_SETS, SERVICES, SECRETS, PERSISTENT_VOLUME_CLAIMS, PODS].flatMap((resource) => kube.objects(resource))).toEqual([]);
+    expect(kube.objects(TRACING_PROJECTS)).toHaveLength(1);
+  });
+
+  it('in a namespace that is being deleted the finalizer is released at once', async () => {
+    const controller = await converged();
+    const { kube } = controller;
+    await kube.remove(APP_DEPLOYMENTS, { namespace: 'team', name: 'shop' }, { uid: record(kube).metadata.uid ?? '' });
+    await kube.remove(NAMESPACES, { name: 'team' }, { uid: kube.objects(NAMESPACES)[0]?.metadata.uid ?? '' });
+    controller.writes();
+    await controller.reconcile();
+    expect(controller.writes()).toEqual(['patch AppDeployment shop']);
+    expect(kube.objects(APP_DEPLOYMENTS)).toEqual([]);
+  });
+
+  it('paused: nothing is changed', async () => {
+    const controller = await converged();
+    await controller.kube.mergePatch(APP_DEPLOYMENTS, { namespace: 'team', name: 'shop' }, { metadata: { annotations: { 'davit.dev/paused': 'true' } }, spec: { sourceRevisionConfig: { imageUri: 'registry.example/shop:3' } } });
+    controller.writes();
+    await controller.reconcile();
+    expect(controller.writes()).toEqual(['apply AppDeployment shop/status']);
+  });
+});

@@ -1,0 +1,110 @@
+// A controller's shell over the in-memory API server: caches, reconciler, and the writes of one pass. A new harness on
+// the same server is a restarted controller.
+
+import { pino } from 'pino';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../src/api/app-deployment.ts';
+import { APP_REVISIONS } from '../../src/api/app-revision.ts';
+import { defaultSettings } from '../../src/api/settings.ts';
+import { TRACING_PROJECTS } from '../../src/api/tracing-project.ts';
+import { makeReconciler } from '../../src/controller/app-deployment-reconciler.ts';
+import { type Caches, makeCaches } from '../../src/controller/caches.ts';
+import { makeSecretKeys } from '../../src/controller/observe.ts';
+import { keyOf } from '../../src/controller/watches.ts';
+import type { Reconcile } from '../../src/runtime/controller.ts';
+import type { KubeObject } from '../../src/kube/client.ts';
+import { BUILT_IN_RESOURCES, DEPLOYMENTS, makeResourceRegistry, NAMESPACES, STATEFUL_SETS } from '../../src/kube/resources.ts';
+import { makeMetrics } from '../../src/runtime/metrics.ts';
+import { aSpec } from '../builders.ts';
+import { type FakeKube, makeFakeKube, type Write } from '../fake-kube/fake-kube.ts';
+
+const NOW = new Date('2026-02-02T02:02:02Z');
+export const KEY = keyOf('team', 'shop');
+
+export interface Harness {
+  readonly kube: FakeKube;
+  readonly caches: Caches;
+  readonly events: string[];
+  reconcile(): Promise<void>;
+  /** The writes of the passes since the last call, as `apply Service shop` or `apply AppDeployment shop/status`. */
+  writes(): string[];
+  stop(): void;
+}
+
+/** A server with a tenant namespace `team` in it. */
+export function aServer(): FakeKube {
+  const kube = makeFakeKube();
+  kube.seed(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'team', labels: { 'davit.dev/tenant': 'true' }, finalizers: ['kubernetes'] } });
+  return kube;
+}
+
+export function putRecord(kube: FakeKube, spec: Partial<AppDeployment['spec']> = {}, metadata: Partial<KubeObject['metadata']> = {}): void {
+  const record: AppDeployment = { apiVersion: 'davit.dev/v1alpha1', kind: 'AppDeployment', metadata: { name: 'shop', namespace: 'team', generation: 1, ...metadata }, spec: aSpec(spec) };
+  kube.seed(APP_DEPLOYMENTS, record);
+}
+
+export async function aController(kube: FakeKube): Promise<Harness> {
+  const stopping = new AbortController();
+  const log = pino({ level: 'silent' });
+  const caches = makeCaches({ client: kube, namespaces: [], log, metrics: makeMetrics() });
+  for (const cache of caches.all) void cache.run(stopping.signal);
+  await Promise.all(caches.all.map((cache) => cache.waitForSync()));
+  const events: string[] = [];
+  const registry = makeResourceRegistry([...BUILT_IN_RESOURCES, APP_DEPLOYMENTS, APP_REVISIONS, TRACING_PROJECTS]);
+  const recorder = { record: ({ type, reason }: { type: string; reason: string }) => void events.push(`${type} ${reason}`), flush: () => Promise.resolve() };
+  const shell = { client: kube, caches, registry };
+  const reconcile: Reconcile = makeReconciler({ shell, secretKeys: makeSecretKeys(kube, caches), settings: defaultSettings(), events: recorder, now: () => NOW });
+  kube.clearWrites();
+  return {
+    kube,
+    caches,
+    events,
+    reconcile: async () => {
+      await settle(caches, kube);
+      await reconcile(KEY, stopping.signal, log);
+      await settle(caches, kube);
+    },
+    writes: () => {
+      const said = kube.writes.map(describeWrite);
+      kube.clearWrites();
+      return said;
+    },
+    stop: () => stopping.abort(),
+  };
+}
+
+function describeWrite({ verb, kind, ref, subresource, error }: Write): string {
+  return `${verb} ${kind} ${ref.name}${subresource === undefined ? '' : `/${subresource}`}${error === undefined ? '' : ` (${error})`}`;
+}
+
+/** Until the caches have seen what the server has: their watches deliver in turns of the event loop. */
+async function settle(caches: Caches, kube: FakeKube): Promise<void> {
+  kube.bookmark();
+  const version = BigInt(kube.resourceVersion());
+  for (let turn = 0; turn < 1000; turn += 1) {
+    if (caches.all.every((cache) => BigInt(cache.observedResourceVersion()) >= version)) return;
+    // oxlint-disable-next-line no-await-in-loop -- one turn at a time
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+/** Does what kubelet and the built-in controllers would: every workload becomes ready at its generation. */
+export function makeReady(kube: FakeKube): void {
+  for (const resource of [DEPLOYMENTS, STATEFUL_SETS]) {
+    for (const object of kube.objects<KubeObject & { spec?: { replicas?: number } }>(resource)) {
+      const replicas = object.spec?.replicas ?? 1;
+      const status = { observedGeneration: object.metadata.generation ?? 1, replicas, updatedReplicas: replicas, readyReplicas: replicas, availableReplicas: replicas };
+      kube.seed(resource, { ...object, status } as KubeObject);
+    }
+  }
+}
+
+/** Reconciles, with workloads becoming ready in between, until a pass writes nothing. */
+export async function converge(controller: Harness): Promise<void> {
+  for (let pass = 0; pass < 20; pass += 1) {
+    // oxlint-disable-next-line no-await-in-loop -- passes follow one another
+    await controller.reconcile();
+    makeReady(controller.kube);
+    if (controller.writes().length === 0 && pass > 1) return;
+  }
+  throw new Error('It does not come to rest.');
+}
