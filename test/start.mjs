@@ -3,22 +3,28 @@
 // hands over to the pinned Node 24 among them.
 
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const NEEDED_MAJOR = 24;
-const STAMP = join(root, 'node_modules', '.davit-installed');
 
 function fail(message) {
   process.stderr.write(`${message}\n`);
   process.exit(1);
 }
 
-/** The lockfile's text is the stamp: a changed lockfile, or an install that was broken off, installs again. */
+/** npm keeps what it has installed, once it has finished, in a lockfile of its own: it must hold ours, version by version. */
 function installed() {
-  return existsSync(STAMP) && readFileSync(STAMP, 'utf8') === readFileSync(join(root, 'package-lock.json'), 'utf8');
+  try {
+    const read = (...path) => JSON.parse(readFileSync(join(root, ...path), 'utf8')).packages;
+    const there = read('node_modules', '.package-lock.json');
+    // What is optional may be left out on this platform.
+    return Object.entries(read('package-lock.json')).every(([path, { version, optional }]) => path === '' || optional || there[path]?.version === version);
+  } catch {
+    return false;
+  }
 }
 
 function install() {
@@ -27,7 +33,6 @@ function install() {
   const done = spawnSync('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], { cwd: root, stdio: ['ignore', 'inherit', 'inherit'], shell: process.platform === 'win32' });
   if (done.error) fail(`npm could not be started: ${done.error.message}. It comes with Node.js.`);
   if (done.status !== 0) fail('npm ci failed; its words are above. Check the network and try again.');
-  writeFileSync(STAMP, readFileSync(join(root, 'package-lock.json'), 'utf8'));
 }
 
 function pinnedNode() {
@@ -39,7 +44,8 @@ function pinnedNode() {
 
 if (!installed()) install();
 const [script, ...args] = process.argv.slice(2);
-if (script === undefined) fail('usage: node test/start.mjs SCRIPT [ARGUMENT ...]');
+// Without a script the packages are all that was asked for.
+if (script === undefined) process.exit(0);
 const path = `${join(root, 'node_modules', '.bin')}${process.platform === 'win32' ? ';' : ':'}${process.env.PATH ?? ''}`;
 const child = spawn(pinnedNode(), [join(root, script), ...args], { cwd: root, stdio: 'inherit', env: { ...process.env, PATH: path } });
 // Ctrl-C reaches the child by the terminal; what is sent to this process alone is passed on. This one stays until the

@@ -77,14 +77,14 @@ export const SourceRevisionConfig = z.object({
     .string()
     .min(1)
     .max(255)
-    .regex(/^[A-Za-z0-9_][A-Za-z0-9._\/+@-]*$/)
+    .regex(/^[A-Za-z0-9_][A-Za-z0-9._/+@-]*$/)
     .describe('Branch, tag or commit (codehost, internal_template).')
     .optional(),
   workflowConfigPath: z
     .string()
     .min(1)
     .max(1024)
-    .regex(/^[A-Za-z0-9._][A-Za-z0-9._\/ @+-]*$/)
+    .regex(/^[A-Za-z0-9._][A-Za-z0-9._/ @+-]*$/)
     .meta(celRules([staysInside('repository')]))
     .describe('Path of the workflow configuration file within the repository.')
     .optional(),
@@ -93,7 +93,7 @@ export const SourceRevisionConfig = z.object({
     .string()
     .min(1)
     .max(1024)
-    .regex(/^[A-Za-z0-9._][A-Za-z0-9._\/-]*$/)
+    .regex(/^[A-Za-z0-9._][A-Za-z0-9._/-]*$/)
     .meta(celRules([staysInside('store')]))
     .describe('Uploaded source (internal_source).')
     .optional(),

@@ -28,11 +28,17 @@ export type RevisionState = (typeof REVISION_STATES)[number];
 
 const megabytes = z.int().min(1).max(8_388_608);
 const cores = z.number().min(0.01).max(128);
+const replicas = z.int().min(0).max(1000);
 
-export const Sized = z.object({ cpu: cores, cpuLimit: cores, memoryMb: megabytes, memoryLimitMb: megabytes });
+export const Sized = z.object({
+  cpu: cores.describe('CPU requested, in cores.'),
+  cpuLimit: cores.describe('CPU limit, in cores.'),
+  memoryMb: megabytes.describe('Memory requested, in megabytes (MiB).'),
+  memoryLimitMb: megabytes.describe('Memory limit, in megabytes (MiB).'),
+});
 export type Sized = z.infer<typeof Sized>;
 
-export const Scaled = z.object({ ...Sized.shape, minScale: z.int().min(0).max(1000), maxScale: z.int().min(0).max(1000) });
+export const Scaled = z.object({ ...Sized.shape, minScale: replicas.describe('Smallest number of replicas.'), maxScale: replicas.describe('Largest number of replicas.') });
 export type Scaled = z.infer<typeof Scaled>;
 
 const image = z.string().max(512);
@@ -41,32 +47,39 @@ export const Resolved = z
   .object({
     contract: z.int().min(1).max(1000).describe('Version of the pod contract that the pods of this revision get.'),
     image: image.describe('Image of the record; absent while one is still to be built or pushed.').optional(),
-    port: z.int().min(1).max(65_535),
-    healthPath: z.string().max(1024),
-    progressDeadlineSeconds: z.int().min(1).max(86_400),
-    server: Scaled,
-    queue: Scaled.optional(),
-    orchestrator: Scaled.optional(),
-    executor: Sized.optional(),
+    port: z.int().min(1).max(65_535).describe('Port that the image listens on.'),
+    healthPath: z.string().max(1024).describe('Path that answers 200 when the server can serve.'),
+    progressDeadlineSeconds: z.int().min(1).max(86_400).describe('After so long without progress the rollout has failed.'),
+    server: Scaled.describe('The main service.'),
+    queue: Scaled.describe('Queue workers; absent where the main service works the queue itself.').optional(),
+    orchestrator: Scaled.describe('The orchestrator; absent where there is none.').optional(),
+    executor: Sized.describe('The executor; absent where there is none.').optional(),
     postgres: z
-      .object({ ...Sized.shape, image, storageGi: z.int().min(1).max(65_536), maxConnections: z.int().min(1).max(100_000) })
+      .object({
+        ...Sized.shape,
+        image: image.describe('Image of PostgreSQL.'),
+        storageGi: z.int().min(1).max(65_536).describe('Size of its volume, in gibibytes.'),
+        maxConnections: z.int().min(1).max(100_000).describe('max_connections of PostgreSQL.'),
+      })
       .describe('Absent where an external PostgreSQL is used.')
       .optional(),
-    redis: z.object({ ...Sized.shape, image }).describe('Absent where an external Redis is used.').optional(),
-    waitImages: z.object({ postgres: image, redis: image }).describe('Images of the init containers that wait for the database and Redis.'),
+    redis: z.object({ ...Sized.shape, image: image.describe('Image of Redis or Valkey.') }).describe('Absent where an external Redis is used.').optional(),
+    waitImages: z
+      .object({ postgres: image.describe('Waits for PostgreSQL.'), redis: image.describe('Waits for Redis.') })
+      .describe('Images of the init containers that wait for the database and Redis.'),
   })
   .describe('Every value in force: defaults, presets and platform images as they were when the revision was made.');
 export type Resolved = z.infer<typeof Resolved>;
 
 export const Requested = z
   .object({
-    sourceRevisionConfig: SourceRevisionConfig,
-    resourceSpec: ResourceSpec.optional(),
-    secrets: z.array(SecretReference).max(100),
-    secretReferences: z.array(SecretReference).max(100),
+    sourceRevisionConfig: SourceRevisionConfig.describe('Its sourceRevisionConfig.'),
+    resourceSpec: ResourceSpec.describe('Its sourceConfig.resourceSpec.').optional(),
+    secrets: z.array(SecretReference).max(100).describe('Its secrets.'),
+    secretReferences: z.array(SecretReference).max(100).describe('Its secretReferences.'),
     installCommand: SourceConfig.shape.installCommand,
     buildCommand: SourceConfig.shape.buildCommand,
-    deploymentType: z.enum(DEPLOYMENT_TYPES).optional(),
+    deploymentType: z.enum(DEPLOYMENT_TYPES).describe('Its sourceConfig.deploymentType.').optional(),
   })
   .describe('The values as they stood in the record.');
 export type Requested = z.infer<typeof Requested>;
@@ -78,7 +91,7 @@ export const AppRevisionSpec = z
     deploymentUid: z.string().max(64).describe('Its uid.'),
     deploymentGeneration: z.int().min(0).max(Number.MAX_SAFE_INTEGER).describe('Its generation when this snapshot was taken; the order of revisions.'),
     revisionSerial: z.int().min(0).max(Number.MAX_SAFE_INTEGER).describe('Its revisionSerial when this snapshot was taken.').optional(),
-    source: z.enum(SOURCES),
+    source: z.enum(SOURCES).describe('Its source.'),
     requested: Requested,
     resolved: Resolved,
   })
@@ -86,10 +99,10 @@ export const AppRevisionSpec = z
 export type AppRevisionSpec = z.infer<typeof AppRevisionSpec>;
 
 export const AppRevisionStatus = z.object({
-  state: z.enum(REVISION_STATES).optional(),
+  state: z.enum(REVISION_STATES).describe('How far it is in its life, or how that ended.').optional(),
   message: z.string().max(4096).describe('What happened, for people.').optional(),
-  observedGeneration: z.int().min(0).max(Number.MAX_SAFE_INTEGER).optional(),
-  stateChangedAt: z.string().max(64).meta({ format: 'date-time' }).optional(),
+  observedGeneration: z.int().min(0).max(Number.MAX_SAFE_INTEGER).describe('Generation that this status was computed from.').optional(),
+  stateChangedAt: z.string().max(64).meta({ format: 'date-time' }).describe('When state last changed.').optional(),
   conditions: Conditions.optional(),
 });
 export type AppRevisionStatus = z.infer<typeof AppRevisionStatus>;

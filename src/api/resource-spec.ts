@@ -2,6 +2,7 @@
 // record/resolve.ts, because they depend on settings and on the deployment type.
 
 import { z } from 'zod';
+import { RESERVED_METADATA_PREFIXES } from './meta.ts';
 import {
   celRules,
   type CelRule,
@@ -35,7 +36,7 @@ export const VolumeMount = z
     mountPath: z.string().min(1).max(1024).describe('Where in the container it is mounted; must not contain a colon.'),
     subPath: z.string().max(1024).describe('Folder within the volume that is mounted instead of its root.').optional(),
     mountPropagation: z.enum(['None', 'HostToContainer', 'Bidirectional']).describe('Bidirectional is refused by the pod policy.').optional(),
-    readOnly: z.boolean().optional(),
+    readOnly: z.boolean().describe('Mounted for reading alone.').optional(),
     subPathExpr: z.string().max(1024).describe('Like subPath, with $(VAR) references expanded.').optional(),
   })
   .meta(
@@ -45,6 +46,11 @@ export const VolumeMount = z
         rule: '!has(self.subPath) || !has(self.subPathExpr)',
         message: 'give subPath or subPathExpr, not both',
         fieldPath: '.subPathExpr',
+      },
+      {
+        rule: "!has(self.mountPropagation) || self.mountPropagation != 'Bidirectional'",
+        message: 'Bidirectional is refused by the pod policy: such a mount reaches the node',
+        fieldPath: '.mountPropagation',
       },
     ]),
   );
@@ -75,6 +81,57 @@ export const Volume = z
   );
 export type Volume = z.infer<typeof Volume>;
 
+const word = z.string().max(128);
+/** What the pod policy refuses; everything else of a security context is kept as it is. */
+const FORBIDDEN_SECURITY: readonly { readonly field: string; readonly rule: string; readonly message: string }[] = [
+  { field: 'privileged', rule: 'has(self.privileged) && self.privileged', message: 'privileged is refused by the pod policy' },
+  {
+    field: 'capabilities',
+    rule: 'has(self.capabilities) && has(self.capabilities.add) && self.capabilities.add.size() > 0',
+    message: 'added capabilities are refused by the pod policy',
+  },
+  { field: 'procMount', rule: "has(self.procMount) && self.procMount != 'Default'", message: 'a procMount other than Default is refused by the pod policy' },
+  {
+    field: 'seccompProfile',
+    rule: "has(self.seccompProfile) && has(self.seccompProfile.type) && self.seccompProfile.type == 'Unconfined'",
+    message: 'seccomp profile Unconfined is refused by the pod policy',
+  },
+  {
+    field: 'appArmorProfile',
+    rule: "has(self.appArmorProfile) && has(self.appArmorProfile.type) && self.appArmorProfile.type == 'Unconfined'",
+    message: 'AppArmor profile Unconfined is refused by the pod policy',
+  },
+  { field: 'seLinuxOptions', rule: 'has(self.seLinuxOptions)', message: 'SELinux options are refused by the pod policy' },
+  { field: 'windowsOptions', rule: 'has(self.windowsOptions)', message: 'Windows options are refused by the pod policy' },
+];
+
+const SecurityContext = z
+  .looseObject({
+    privileged: z.boolean().describe('Refused by the pod policy when true.').optional(),
+    capabilities: z
+      .looseObject({ add: z.array(word).max(64).describe('Refused by the pod policy.').optional() })
+      .meta({ 'x-kubernetes-preserve-unknown-fields': true })
+      .describe('Capabilities that are dropped.')
+      .optional(),
+    procMount: word.describe('Only Default.').optional(),
+    seccompProfile: z
+      .looseObject({ type: word.describe('Not Unconfined.').optional() })
+      .meta({ 'x-kubernetes-preserve-unknown-fields': true })
+      .describe('As in a pod.')
+      .optional(),
+    appArmorProfile: z
+      .looseObject({ type: word.describe('Not Unconfined.').optional() })
+      .meta({ 'x-kubernetes-preserve-unknown-fields': true })
+      .describe('As in a pod.')
+      .optional(),
+    seLinuxOptions: passthrough('Refused by the pod policy.').optional(),
+    windowsOptions: passthrough('Refused by the pod policy.').optional(),
+  })
+  .meta({
+    'x-kubernetes-preserve-unknown-fields': true,
+    ...celRules(FORBIDDEN_SECURITY.map(({ field, rule, message }) => ({ rule: `!(${rule})`, message, fieldPath: `.${field}`, reason: 'FieldValueForbidden' }))),
+  });
+
 const EnvironmentVariable = z.object({
   name: z.string().min(1).max(253).describe('Name of the variable.'),
   value: z.string().max(32_768).describe('Its value. For secrets use the record\'s secrets instead.').optional(),
@@ -84,21 +141,21 @@ const EnvironmentVariable = z.object({
 export const Container = z.object({
   name: MountName.describe('Name of the container, unique in the pod.'),
   image: z.string().min(1).max(512).describe('Image reference.'),
-  imagePullPolicy: z.enum(['Always', 'IfNotPresent', 'Never']).optional(),
+  imagePullPolicy: z.enum(['Always', 'IfNotPresent', 'Never']).describe('When the image is pulled.').optional(),
   command: z.array(z.string().max(8192)).max(100).describe('Replaces the image\'s entrypoint.').optional(),
   args: z.array(z.string().max(8192)).max(100).describe('Arguments of the entrypoint.').optional(),
-  workingDir: z.string().max(1024).optional(),
+  workingDir: z.string().max(1024).describe('Folder in which it is started; the image\'s own when not given.').optional(),
   env: z.array(EnvironmentVariable).max(100).describe('Environment variables.').optional(),
-  envFrom: z.array(passthrough('A ConfigMap or Secret whose keys become variables, as in a pod.')).max(20).optional(),
+  envFrom: z.array(passthrough('A ConfigMap or Secret whose keys become variables, as in a pod.')).max(20).describe('Sources of many variables at once.').optional(),
   resources: z
     .object({
-      limits: z.record(z.string().max(253), Quantity).meta({ maxProperties: 20 }).optional(),
-      requests: z.record(z.string().max(253), Quantity).meta({ maxProperties: 20 }).optional(),
+      limits: z.record(z.string().max(253), Quantity).meta({ maxProperties: 20 }).describe('The most that it may use.').optional(),
+      requests: z.record(z.string().max(253), Quantity).meta({ maxProperties: 20 }).describe('What is set aside for it.').optional(),
     })
     .describe('Requests and limits, as in a pod.')
     .optional(),
-  volumeMounts: z.array(VolumeMount).max(20).optional(),
-  securityContext: passthrough('As in a pod, within the pod policy.').optional(),
+  volumeMounts: z.array(VolumeMount).max(20).describe('Where it mounts volumes.').optional(),
+  securityContext: SecurityContext.describe('As in a pod, within the pod policy.').optional(),
   restartPolicy: z.enum(['Always', 'OnFailure', 'Never']).describe('Only Always is meaningful: an init container that keeps running.').optional(),
 });
 export type Container = z.infer<typeof Container>;
@@ -129,6 +186,18 @@ function orderRule([low, high]: readonly [string, string]): CelRule {
     fieldPath: `.${high}`,
   };
 }
+
+/** Keys of labels and annotations. */
+const keyRules: readonly CelRule[] = [
+  {
+    rule: "self.all(key, !format.qualifiedName().validate(key).hasValue())",
+    message: 'a key is a name of letters, digits, -, _ and ., with a domain and a slash before it or not',
+  },
+  {
+    rule: `self.all(key, ![${RESERVED_METADATA_PREFIXES.map((prefix) => `'${prefix}'`).join(', ')}].exists(prefix, key.startsWith(prefix)))`,
+    message: `keys that begin with these are Davit's or Kubernetes' own: ${RESERVED_METADATA_PREFIXES.join(', ')}`,
+  },
+];
 
 export const ResourceSpec = z
   .object({
@@ -164,10 +233,14 @@ export const ResourceSpec = z
     dbMemoryLimitMb: memoryLimit('PostgreSQL').optional(),
     dbStorageGi: z.int().min(1).max(65_536).describe('Size of the PostgreSQL volume, in gibibytes. It can grow, never shrink.').optional(),
     dbMaxConnections: z.int().min(10).max(10_000).describe('max_connections of PostgreSQL.').optional(),
-    labels: z.record(z.string().max(317), z.string().max(63)).meta({ maxProperties: 50 }).describe('Labels of the pods.').optional(),
+    labels: z
+      .record(z.string().max(317), z.string().max(63).regex(/^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$/))
+      .meta({ maxProperties: 50, ...celRules(keyRules) })
+      .describe('Labels of the pods.')
+      .optional(),
     annotations: z
       .record(z.string().max(317), z.string().max(16_384))
-      .meta({ maxProperties: 50 })
+      .meta({ maxProperties: 50, ...celRules(keyRules) })
       .describe('Annotations of the pods.')
       .optional(),
     serviceAccountName: SecretName.describe('Service account that the pods run as; without one they get no token.').optional(),

@@ -11,7 +11,7 @@ export type TracingProjectSpec = z.infer<typeof TracingProjectSpec>;
 
 export const TracingProjectStatus = z.object({
   deploymentUid: z.string().max(64).describe('uid of the AppDeployment of the same name that uses it.').optional(),
-  observedGeneration: z.int().min(0).max(Number.MAX_SAFE_INTEGER).optional(),
+  observedGeneration: z.int().min(0).max(Number.MAX_SAFE_INTEGER).describe('Generation that this status was computed from.').optional(),
   conditions: Conditions.optional(),
 });
 export type TracingProjectStatus = z.infer<typeof TracingProjectStatus>;

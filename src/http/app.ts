@@ -88,6 +88,7 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
   await registerOpenApi(app, settings.http.basePath);
 
   for (const prefix of new Set(['', settings.http.basePath])) {
+    // oxlint-disable-next-line no-await-in-loop -- Fastify loads plugins one after another anyway
     await app.register(
       async (scope) => {
         // The document shows each route once: where the setting says that clients look for it.

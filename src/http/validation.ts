@@ -138,7 +138,8 @@ function findingsOf(issue: z.core.$ZodIssue, prefix: readonly (string | number)[
 }
 
 /** A rule over a whole payload: finds what is wrong with one that may not even have the right types. */
-export type Rule = (draft: Readonly<Record<string, unknown>>) => Iterable<Finding>;
+export type Rule = (draft: Draft) => Iterable<Finding>;
+export type Draft = Readonly<Record<string, unknown>>;
 
 /** Makes rules part of a schema, so that what they find comes together with what the schema finds. */
 export function withRules<Schema extends z.ZodType>(schema: Schema, rules: readonly Rule[]): Schema {

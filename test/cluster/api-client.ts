@@ -58,7 +58,13 @@ export function connectApi(credentials: Credentials): ApiClient {
     ...(credentials.key !== undefined && { key: credentials.key }),
   });
 
-  function send(method: string, path: string, body: unknown, contentType: string, signal?: AbortSignal) {
+  function send(
+    method: string,
+    path: string,
+    body: unknown,
+    contentType: string,
+    signal?: AbortSignal,
+  ): Promise<IncomingMessage> {
     return new Promise<IncomingMessage>((resolve, reject) => {
       const payload = body === undefined ? undefined : JSON.stringify(body);
       const outgoing = httpsRequest(
@@ -76,6 +82,8 @@ export function connectApi(credentials: Credentials): ApiClient {
         resolve,
       );
       outgoing.on('error', reject);
+      // A watch is no reason for the launcher's process to stay.
+      if (signal !== undefined) outgoing.on('socket', (socket) => socket.unref());
       outgoing.end(payload);
     });
   }
@@ -137,7 +145,8 @@ export function connectApi(credentials: Credentials): ApiClient {
 }
 
 export function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
+  // Not counted either: who waits for a cluster holds its keeper, and a start that has failed waits for nothing.
+  return new Promise((resolve) => setTimeout(resolve, ms).unref());
 }
 
 /** Tries until it does not throw. Every wait of the launcher ends, and says what it was for. */

@@ -74,6 +74,7 @@ export interface Cluster {
 
 export async function startCluster(options: ClusterOptions = {}): Promise<Cluster> {
   const progress = options.progress ?? (() => undefined);
+  if (options.images instanceof Promise) options.images.catch(() => undefined);
   const machine = await machineFor(options.pods ?? 'auto', progress);
   const real = machine !== undefined;
   const tools = await ensureTools(
@@ -94,6 +95,8 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
     const ground = machine && network && (await prepareNode({ runFolder, keeper, tools, machine, network, progress }));
     // Beside the control plane: importing images takes the disk, starting servers the processor.
     const runtime = ground && startRuntime(ground, options.images, progress);
+    // Awaited further down; until then a failure must not count as unhandled.
+    runtime?.catch(() => undefined);
     const adminToken = randomBytes(24).toString('base64url');
     const controlPlane = await startControlPlane({
       runFolder,
@@ -105,6 +108,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
       auditLog: options.auditLog ?? false,
       apiServerArgs: options.apiServerArgs ?? [],
     });
+    controlPlane.controllers.catch(() => undefined);
     progress('control plane: the API server is ready');
     await startProvisioner(
       controlPlane.masters,
@@ -123,7 +127,12 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
     keeper.release();
     let stopping: Promise<void> | undefined;
 
-    async function command(module: ToolModule, name: string, args: readonly string[], more: CommandOptions = {}) {
+    async function command(
+      module: ToolModule,
+      name: string,
+      args: readonly string[],
+      more: CommandOptions = {},
+    ): Promise<string> {
       // The caches of these programs belong to the run, and the caller's own kubeconfig must never be touched.
       const home = join(runFolder, 'home');
       return execute(toolPath(tools, module, name), args, more.input, {
@@ -179,7 +188,8 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
   } catch (error) {
     ended.abort();
     await keeper.end(true);
-    throw new Error(`the cluster did not start (logs: ${logsDir})`, { cause: error });
+    const why = error instanceof Error ? error.message : String(error);
+    throw new Error(`the cluster did not start (logs: ${logsDir}): ${why}`, { cause: error });
   }
 }
 

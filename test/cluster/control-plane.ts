@@ -50,8 +50,8 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
   ]);
   const toKubelet = authority.client('kube-apiserver-kubelet-client', ['system:masters']);
   const masters = authority.client('davit-launcher', ['system:masters']);
-  const path = (name: string) => join(files, name);
-  const put = (name: string, text: string) => writeFile(path(name), text, { mode: 0o600 });
+  const path = (name: string): string => join(files, name);
+  const put = (name: string, text: string): Promise<void> => writeFile(path(name), text, { mode: 0o600 });
   await Promise.all([
     put('ca.crt', ca),
     put('serving.crt', serving.certificate),
@@ -193,7 +193,7 @@ function ready(client: ApiClient): Promise<void> {
 export type KubeconfigUser = { readonly token: string } | { readonly certificate: Certificate };
 
 export async function writeKubeconfig(file: string, server: string, ca: string, user: KubeconfigUser): Promise<string> {
-  const base64 = (text: string) => Buffer.from(text).toString('base64');
+  const base64 = (text: string): string => Buffer.from(text).toString('base64');
   const credentials =
     'token' in user
       ? { token: user.token }

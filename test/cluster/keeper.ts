@@ -46,12 +46,13 @@ function claim(slot: number): Promise<boolean> {
 async function claimFirst(slots: readonly number[]): Promise<number | null> {
   for (const slot of slots) {
     // oxlint-disable-next-line no-await-in-loop -- the first free one is enough
-    if (await claim(slot)) {
-      cgroup = `davit-${slot}`;
-      // A keeper that was killed itself could not remove its own.
-      await removeCgroups(cgroup);
-      return slot;
-    }
+    const isOurs = await claim(slot);
+    if (!isOurs) continue;
+    cgroup = `davit-${slot}`;
+    // A keeper that was killed itself could not remove its own.
+    // oxlint-disable-next-line no-await-in-loop -- once, the loop ends here
+    await removeCgroups(cgroup);
+    return slot;
   }
   return null;
 }
@@ -63,7 +64,7 @@ function start(what: StartProcess): number | null {
   children.set(what.name, child);
   if (what.holdsNamespace) holders.add(what.name);
   child.on('error', (error) => {
-    console.error(`${what.name}: ${error.message}`);
+    process.stderr.write(`${what.name}: ${error.message}\n`);
     ended(what.name, null, null);
   });
   child.on('exit', (code, signal) => ended(what.name, code, signal));
@@ -123,7 +124,7 @@ async function obey(message: ToKeeper): Promise<void> {
 
 // Even a mistake in this file must not leave processes behind.
 process.on('uncaughtException', (error) => {
-  console.error(error);
+  process.stderr.write(`${error.stack}\n`);
   void end(true);
 });
 process.on('message', (message: ToKeeper) => void obey(message));

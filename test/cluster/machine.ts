@@ -34,8 +34,6 @@ const needs: readonly Need[] = [
   { package: 'iproute2', found: ['ip'] },
   { package: 'util-linux', found: ['unshare'] },
   { package: 'mount', found: ['mount'] },
-  // The sandbox image is made of it; the plain busybox package is linked dynamically and would not run in there.
-  { package: 'busybox-static', found: [] },
 ];
 
 export const realPodPackages: readonly string[] = needs.map((need) => need.package);
@@ -44,7 +42,7 @@ export const realPodPackages: readonly string[] = needs.map((need) => need.packa
 export async function realPods(progress: Progress): Promise<RealPods> {
   const obstacle = await findObstacle();
   if (obstacle !== undefined) return { ok: false, reason: obstacle, install: '' };
-  const missing = await missingPackages();
+  const missing = needs.filter((need) => !need.found.some(isThere)).map((need) => need.package);
   if (missing.length > 0) {
     const command = `apt-get install --no-install-recommends ${missing.join(' ')}`;
     if (findProgram('apt-get') === undefined) {
@@ -66,6 +64,10 @@ export async function realPods(progress: Progress): Promise<RealPods> {
       install: `install ${realPodPackages.join(', ')}`,
     };
   }
+  if (findProgram('apt-get') === undefined && (await staticBusybox()) === undefined) {
+    const reason = 'the sandbox image is made of a static busybox, and there is neither one nor apt-get to fetch it';
+    return { ok: false, reason, install: 'install what Debian calls busybox-static' };
+  }
   const refused = await namespacesRefused();
   if (refused !== undefined) return { ok: false, reason: refused, install: '' };
   return { ok: true, runc, cniPlugins };
@@ -86,13 +88,6 @@ export async function cgroupControllers(): Promise<string[]> {
   const unified = await readFile('/sys/fs/cgroup/cgroup.controllers', 'utf8').catch(() => undefined);
   if (unified !== undefined) return unified.trim().split(' ');
   return ['cpu', 'memory', 'pids'].filter((name) => existsSync(`/sys/fs/cgroup/${name}/cgroup.procs`));
-}
-
-async function missingPackages(): Promise<string[]> {
-  const missing = needs
-    .filter((need) => need.found.length > 0 && !need.found.some(isThere))
-    .map((need) => need.package);
-  return (await staticBusybox()) === undefined ? [...missing, 'busybox-static'] : missing;
 }
 
 function isThere(programOrFile: string): boolean {

@@ -81,7 +81,7 @@ export async function prepareNode(options: NodeOptions): Promise<NodeGround> {
   const store = join(cacheRoot(), 'nodes', String(network.slot), 'containerd');
   const cgroup = `davit-${network.slot}`;
   const namespace = await holdNamespaces(options, folder);
-  const inside = (command: readonly string[]) => [
+  const inside = (command: readonly string[]): string[] => [
     'nsenter',
     '--target',
     String(namespace),
@@ -97,7 +97,7 @@ export async function prepareNode(options: NodeOptions): Promise<NodeGround> {
     await keeper.start({ name, command: program, args });
   }
 
-  const program = (name: string) => toolPath(tools, 'containerd', name);
+  const program = (name: string): string => toolPath(tools, 'containerd', name);
   const snapshotter = await snapshotterFor(store);
   const configuration = await writeRuntimeConfig({ folder, store, snapshotter, machine, network });
 
@@ -247,7 +247,7 @@ async function makeCgroups(name: string): Promise<void> {
 /** overlayfs shares layers; where the file system refuses it (one overlay on another), containerd copies instead. */
 async function snapshotterFor(store: string): Promise<string> {
   const probe = join(store, '..', 'overlay-probe');
-  const part = (name: string) => join(probe, name);
+  const part = (name: string): string => join(probe, name);
   await Promise.all(['lower', 'upper', 'work', 'merged'].map((name) => mkdir(part(name), { recursive: true })));
   try {
     const folders = `lowerdir=${part('lower')},upperdir=${part('upper')},workdir=${part('work')}`;
@@ -342,7 +342,7 @@ async function writeRuntimeConfig({ folder, store, snapshotter, machine, network
     }),
   );
   const file = join(folder, 'containerd.toml');
-  const text = (value: string) => JSON.stringify(value);
+  const text = (value: string): string => JSON.stringify(value);
   await writeFile(
     file,
     `version = 3
@@ -383,7 +383,7 @@ async function startKubelet(
   { server, ca, authority }: ControlPlane,
   startInside: StartInside,
 ): Promise<void> {
-  const path = (name: string) => join(folder, name);
+  const path = (name: string): string => join(folder, name);
   const serving = authority.serving(`system:node:${nodeName}`, [network.nodeAddress]);
   await Promise.all([
     writeFile(path('kubelet.crt'), serving.certificate),

@@ -6,6 +6,7 @@ import { existsSync } from 'node:fs';
 import { copyFile, mkdir, mkdtemp, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { cacheRoot } from './images/cache.ts';
+import { makeRoot, openApt, unpack } from './images/debian.ts';
 import { writeImage, writeLayer } from './images/oci.ts';
 import { staticBusybox } from './machine.ts';
 
@@ -33,13 +34,12 @@ export async function prepareSandboxImage(): Promise<string> {
   const folder = join(cacheRoot(), 'nodes');
   const archive = join(folder, `sandbox-${await recipeKey()}.tar`);
   if (existsSync(archive)) return archive;
-  const busybox = await staticBusybox();
-  if (busybox === undefined) throw new Error('the sandbox image is made of busybox-static, which is not installed');
   await mkdir(folder, { recursive: true });
   const making = await mkdtemp(join(folder, '.sandbox-'));
   try {
     const root = join(making, 'root');
     await mkdir(join(root, 'bin'), { recursive: true });
+    const busybox = (await staticBusybox()) ?? (await fetchBusybox(making));
     await mkdir(join(root, 'tmp'));
     await copyFile(busybox, join(root, 'bin', 'busybox'));
     await Promise.all(applets.map((name) => symlink('busybox', join(root, 'bin', name))));
@@ -61,6 +61,19 @@ export async function prepareSandboxImage(): Promise<string> {
     await rm(making, { recursive: true, force: true });
   }
   return archive;
+}
+
+/** Unpacked, not installed: the package busybox-static would remove busybox from the machine. */
+async function fetchBusybox(folder: string): Promise<string> {
+  const apt = await openApt(join(folder, 'apt'));
+  const packages = (await apt.resolve(['busybox-static'])).filter(({ name }) => name === 'busybox-static');
+  const root = join(folder, 'busybox');
+  await makeRoot(root);
+  for (const file of await apt.download(packages)) {
+    // oxlint-disable-next-line no-await-in-loop -- one package
+    await unpack(file, root, []);
+  }
+  return join(root, 'bin', 'busybox');
 }
 
 /** Whatever changes here, or in the machine's busybox, makes another archive. */

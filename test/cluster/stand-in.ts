@@ -57,6 +57,13 @@ async function obey(api: ApiClient, pod: Pod, addresses: () => string): Promise<
   );
 }
 
+interface Condition {
+  readonly type: string;
+  readonly status: string;
+  readonly lastTransitionTime: string;
+  readonly reason?: string;
+}
+
 /** The whole status that a kubelet reports in the end; exported for its test. */
 export function statusFor(pod: Pod, podIP: string, now: Date): Record<string, unknown> {
   const time = now.toISOString();
@@ -66,7 +73,7 @@ export function statusFor(pod: Pod, podIP: string, now: Date): Record<string, un
   const runsOnce = (pod.spec.restartPolicy ?? 'Always') !== 'Always';
   const phase = found ? (runsOnce ? 'Succeeded' : 'Running') : 'Pending';
   const ready = phase === 'Running';
-  const condition = (type: string, isTrue: boolean, reason?: string) => ({
+  const condition = (type: string, isTrue: boolean, reason?: string): Condition => ({
     type,
     status: isTrue ? 'True' : 'False',
     lastTransitionTime: time,
@@ -128,7 +135,7 @@ function containerStatus(container: Container, state: ContainerState, time: stri
 function node(now: Date): ApiObject & Record<string, unknown> {
   const amount = { cpu: '1000', memory: '4000Gi', pods: '20000', 'ephemeral-storage': '4000Gi' };
   const time = now.toISOString();
-  const condition = (type: string, status: string) => ({
+  const condition = (type: string, status: string): Condition & { lastHeartbeatTime: string } => ({
     type,
     status,
     lastHeartbeatTime: time,
@@ -170,7 +177,7 @@ function node(now: Date): ApiObject & Record<string, unknown> {
 /** A node that stops renewing its lease is taken for dead, and its pods for lost. */
 async function keepLease(api: ApiClient): Promise<() => void> {
   const path = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases';
-  const spec = () => ({
+  const spec = (): Record<string, unknown> => ({
     holderIdentity: standInNode,
     leaseDurationSeconds: 40,
     renewTime: new Date().toISOString().replace('Z', '000Z'),

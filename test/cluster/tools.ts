@@ -18,6 +18,8 @@ export type Progress = (line: string) => void;
 export type Tools = Readonly<Partial<Record<ToolModule, string>>>;
 
 const kubernetesVersion = 'v1.36.3';
+// Where Go's own installation instructions put it; a non-login shell often lacks it on its PATH.
+const usualGo = '/usr/local/go/bin/go';
 const progressEveryMs = 15_000;
 
 // Without the version the API server calls itself v0.0.0, and some clients balk.
@@ -29,8 +31,12 @@ const linkerFlags: Readonly<Record<ToolModule, string>> = {
 };
 
 /** Builds what is missing, one module after another: the Go compiler fills the machine's cores by itself. */
-export async function ensureTools(modules: readonly ToolModule[], progress: Progress): Promise<Tools> {
-  const go = await findGo();
+export async function ensureTools(
+  modules: readonly ToolModule[],
+  progress: Progress,
+  goBesidesPath = usualGo,
+): Promise<Tools> {
+  const go = await findGo(goBesidesPath);
   const tools: Partial<Record<ToolModule, string>> = {};
   for (const module of modules) {
     // oxlint-disable-next-line no-await-in-loop -- see above
@@ -124,15 +130,13 @@ async function removeHalfBuilt(parent: string, module: ToolModule): Promise<void
   await Promise.all(old.map((name) => rm(join(parent, name), { recursive: true, force: true })));
 }
 
-async function findGo(): Promise<string> {
+async function findGo(besidesPath: string): Promise<string> {
   const version = await neededGo();
   try {
     await run('go', ['version']);
     return 'go';
   } catch (cause) {
-    // Where Go's own installation instructions put it; a non-login shell often lacks it on its PATH.
-    const usual = '/usr/local/go/bin/go';
-    if (existsSync(usual)) return usual;
+    if (existsSync(besidesPath)) return besidesPath;
     throw new Error(
       `Go is missing. The embedded cluster is built from Go modules and needs Go ${version} or newer ` +
         `(an older one from 1.21 on fetches it by itself). Get it from your distribution or from go.dev/doc/install, ` +

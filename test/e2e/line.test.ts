@@ -73,10 +73,11 @@ withPods('the sample with queue workers', () => {
     expect(environment).toMatchObject({ DAVIT_ROLE: 'server', DAVIT_DEPLOYMENT_NAME: 'shop', DAVIT_DEPLOYMENT_ID: id, DAVIT_REVISION_ID: body.active_revision_id, DAVIT_TENANT_ID: tenant.id, N_JOBS_PER_WORKER: '0', GREETING: 'hello', OTEL_SERVICE_NAME: 'shop' });
   });
 
-  it('its PostgreSQL answers through its Service\'s name, inside the cluster', async () => {
-    const said = await davit.kubectl(['exec', 'shop--postgres-0', '-n', tenant.namespace, '-c', 'postgres', '--', 'psql', '-h', '127.0.0.1', '-U', 'postgres', '-Atc', 'show max_connections'], '').catch((error: unknown) => String(error));
-    // No password on a command line: over TCP it is asked for, and refused without one.
-    expect(said).toMatch(/no password supplied/);
+  it('its PostgreSQL has the settings it was given, and lets nobody in over its Service without the password', async () => {
+    const ask = (host: string): Promise<string> =>
+      davit.kubectl(['exec', 'shop--postgres-0', '-n', tenant.namespace, '--', 'psql', '-h', host, '-U', 'postgres', '-w', '-Atc', 'show max_connections']);
+    expect((await ask('127.0.0.1')).trim()).toBe('100');
+    await expect(ask('shop--postgres')).rejects.toThrow(/no password supplied/);
   });
 
   it('no password stands on a command line of any container', async () => {

@@ -127,7 +127,7 @@ describe('POST /v2/deployments', () => {
   it.each(cloudRows)('in the cloud: %s', (_name, body, findings) => expectFindings(cloud, body, findings));
 
   it('a body of nothing but mistakes gets a bounded answer', async () => {
-    const { status, body } = await facade.call('POST', '/v2/deployments', aBody({ secrets: Array.from({ length: 20_000 }, () => 1) }));
+    const { status, body } = await facade.call('POST', '/v2/deployments', spec({ labels: Object.fromEntries(Array.from({ length: 20_000 }, (_, n) => [`l${n}`, n])) }));
     expect([status, body.detail.length]).toEqual([422, 100]);
   });
 
@@ -164,7 +164,8 @@ describe('what is ignored', () => {
     expect(status).toBe(201);
     const [dryRun, made] = own.writes();
     expect(made).toMatchObject({ kind: 'AppDeployment', ref: { name: 'shop' } });
-    expect((made?.body as { spec: unknown }).spec).toEqual({ source: 'external_docker', sourceConfig: {}, sourceRevisionConfig: { imageUri: 'registry.example/app:1' }, secrets: [], revisionSerial: 1 });
+    const spec = { source: 'external_docker', sourceConfig: {}, sourceRevisionConfig: { imageUri: 'registry.example/app:1' }, secrets: [], revisionSerial: 1 };
+    expect(made?.body).toEqual({ apiVersion: 'davit.dev/v1alpha1', kind: 'AppDeployment', metadata: { name: 'shop', namespace: 'team-a' }, spec });
     expect(dryRun).toMatchObject({ dryRun: true, body: made?.body });
   });
 });

@@ -7,7 +7,7 @@ import { SOURCE_CONFIG_FIELDS, SOURCE_REVISION_FIELDS, SOURCE_RULES, type Source
 import type { Settings } from '../../api/settings.ts';
 import { snake } from '../casing.ts';
 import type { Finding } from '../refused.ts';
-import { asArray, asObject, type Rule } from '../validation.ts';
+import { asArray, asObject, type Draft, type Rule } from '../validation.ts';
 
 const LARGEST_VALUE_BYTES = 32 * 1024;
 const LARGEST_VALUES_BYTES = 512 * 1024;
@@ -20,9 +20,9 @@ function isSet(value: unknown): boolean {
   return value !== undefined && value !== null;
 }
 
-export const nameRule: Rule = function* ({ name }) {
+export function* nameRule({ name }: Draft): Generator<Finding> {
   if (typeof name === 'string' && name.includes('--')) yield wrong(['name'], 'must not contain --: what belongs to a deployment is named with it', 'string_pattern_mismatch');
-};
+}
 
 function sourceOf(draft: Readonly<Record<string, unknown>>): Source | undefined {
   return SOURCES.find((source) => source === draft['source']);
@@ -38,7 +38,7 @@ export function hostingRule(hosting: Settings['hosting']): Rule {
 }
 
 /** Which fields belong to which source. */
-export const sourceRules: Rule = function* (draft) {
+export function* sourceRules(draft: Draft): Generator<Finding> {
   const source = sourceOf(draft);
   if (source === undefined) return;
   const rule = SOURCE_RULES[source];
@@ -70,7 +70,7 @@ export const sourceRules: Rule = function* (draft) {
   if (source === 'internal_source' && isSet(revision['source_tarball_path'])) {
     yield wrong(['source_revision_config', 'source_tarball_path'], 'is not a path that the upload endpoint gave');
   }
-};
+}
 
 function* listenerRule(config: Readonly<Record<string, unknown>>): Generator<Finding> {
   const namespace = asObject(config['listener_config'])['k8s_namespace'];
@@ -79,7 +79,7 @@ function* listenerRule(config: Readonly<Record<string, unknown>>): Generator<Fin
 }
 
 /** A limit is never below its request. */
-export const sizeRule: Rule = function* (draft) {
+export function* sizeRule(draft: Draft): Generator<Finding> {
   const spec = asObject(asObject(draft['source_config'])['resource_spec']);
   for (const [low, high] of ORDERED_PAIRS) {
     const [lowest, highest] = [spec[snake(low)], spec[snake(high)]];
@@ -87,10 +87,10 @@ export const sizeRule: Rule = function* (draft) {
       yield wrong(['source_config', 'resource_spec', snake(high)], `${snake(high)} must not be below ${snake(low)}`);
     }
   }
-};
+}
 
 /** Volumes, mounts and containers. */
-export const podRules: Rule = function* (draft) {
+export function* podRules(draft: Draft): Generator<Finding> {
   const spec = asObject(asObject(draft['source_config'])['resource_spec']);
   const at = ['source_config', 'resource_spec'] as const;
   for (const [index, volume] of asArray(spec['volumes']).map(asObject).entries()) {
@@ -107,7 +107,7 @@ export const podRules: Rule = function* (draft) {
   if (typeof path === 'string' && path.split('/').includes('..')) {
     yield wrong(['source_revision_config', 'workflow_config_path'], 'must stay inside the repository: no ..');
   }
-};
+}
 
 function* mountRules(mounts: unknown, loc: Finding['loc']): Generator<Finding> {
   for (const [index, mount] of asArray(mounts).map(asObject).entries()) {
@@ -117,7 +117,7 @@ function* mountRules(mounts: unknown, loc: Finding['loc']): Generator<Finding> {
 }
 
 /** Secrets and references: names that are free, values that fit. */
-export const variableRules: Rule = function* (draft) {
+export function* variableRules(draft: Draft): Generator<Finding> {
   const secrets = asArray(draft['secrets']);
   const references = asArray(draft['secret_references']);
   yield* duplicates(secrets, ['secrets']);
@@ -134,7 +134,7 @@ export const variableRules: Rule = function* (draft) {
     if (size > LARGEST_VALUE_BYTES) yield wrong(['secrets', index, 'value'], 'must be at most 32 KiB', 'string_too_long');
   }
   if (sizes.reduce((sum, size) => sum + size, 0) > LARGEST_VALUES_BYTES) yield wrong(['secrets'], 'must be at most 512 KiB together', 'too_long');
-};
+}
 
 function* reserved(list: readonly unknown[], loc: Finding['loc']): Generator<Finding> {
   for (const [index, item] of list.entries()) {

@@ -1,0 +1,119 @@
+// What is around the endpoints: the document, the page, probes, headers, the base path, listening and closing.
+
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { Unavailable } from '../../src/errors.ts';
+import { type Serving, serve } from '../../src/http/server.ts';
+import { type Facade, makeFacade } from './facade.ts';
+
+let facade: Facade;
+beforeEach(async () => {
+  facade = await makeFacade({ http: { basePath: '/api-host', insecure: false } });
+});
+
+const Document = z.object({
+  openapi: z.literal('3.1.0'),
+  servers: z.array(z.object({ url: z.string() })),
+  paths: z.record(z.string(), z.record(z.string(), z.object({ operationId: z.string(), responses: z.record(z.string(), z.unknown()) }))),
+  components: z.object({ schemas: z.record(z.string(), z.looseObject({})), securitySchemes: z.record(z.string(), z.unknown()) }),
+});
+
+it('describes itself as OpenAPI 3.1, every reference resolved and nothing twice', async () => {
+  const answer = await facade.app.inject('/openapi.json');
+  const { servers, paths, components } = Document.parse(answer.json());
+  expect(servers).toEqual([{ url: '/api-host' }]);
+  expect(Object.entries(paths).flatMap(([path, methods]) => Object.keys(methods).map((method) => `${method} ${path}`))).toEqual([
+    'get /v2/deployments',
+    'post /v2/deployments',
+    'get /v2/deployments/{deployment_id}',
+    'delete /v2/deployments/{deployment_id}',
+  ]);
+  expect(Object.keys(paths['/v2/deployments']?.['post']?.responses ?? {})).toEqual(['201', '400', '401', '403', '409', '413', '415', '422', '503']);
+  const references = [...answer.body.matchAll(/"\$ref":"#\/components\/schemas\/([^"]+)"/g)].map(([, name]) => name ?? '');
+  expect([...new Set(references)].toSorted()).toEqual(Object.keys(components.schemas).toSorted());
+  expect(answer.body).not.toMatch(/x-kubernetes|\$defs|"\$schema"/);
+  expect(components.schemas['CreateDeployment']).toMatchObject({ required: ['name', 'source', 'source_config', 'source_revision_config', 'secrets'], examples: [{ name: 'shop' }] });
+});
+
+it.each(['/docs', '/api-host/docs'])('serves the page at %s without a network', async (path) => {
+  const page = await facade.app.inject(path);
+  expect(page.statusCode).toBe(200);
+  for (const [, asset = ''] of page.body.matchAll(/(?:src|href)="([^"]+)"/g)) {
+    expect(asset).toMatch(/^\//);
+    expect((await facade.app.inject(asset)).statusCode).toBe(200);
+  }
+});
+
+it.each(['/v2/deployments', '/v2/deployments/', '/api-host/v2/deployments', '/api-host/v2/deployments?limit=1'])('answers at %s', async (url) => {
+  expect((await facade.call('GET', url)).status).toBe(200);
+});
+
+describe('headers', () => {
+  it.each([
+    ['a sane id', 'abc-123.x_Y', 'abc-123.x_Y'],
+    ['one that would forge a log line', 'a b\tc', undefined],
+    ['a very long one', 'a'.repeat(65), undefined],
+  ])('x-request-id: %s', async (_name, given, want) => {
+    for (const url of ['/v2/deployments', '/nowhere']) {
+      const { headers } = await facade.call('GET', url, undefined, { 'x-request-id': given });
+      if (want === undefined) expect(headers['x-request-id']).toMatch(/^[0-9a-f]{8}-[0-9a-f-]{27}$/);
+      else expect(headers['x-request-id']).toBe(want);
+    }
+  });
+
+  it('keep answers out of caches, frames and guesses', async () => {
+    const { headers } = await facade.call('GET', '/v2/deployments');
+    expect(headers).toMatchObject({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff', 'x-frame-options': 'DENY', 'content-type': 'application/json; charset=utf-8' });
+  });
+});
+
+describe('probes', () => {
+  it('ready when the caches are filled and the API server answers', async () => {
+    expect(await facade.call('GET', '/readyz')).toMatchObject({ status: 200, body: { status: 'ok' } });
+    facade.revisions.synced = false;
+    expect(await facade.call('GET', '/readyz')).toMatchObject({ status: 503, body: { detail: 'Not ready: not listed yet: revisions.' } });
+    facade.revisions.synced = true;
+    facade.kube.failOn(() => new Unavailable('get /readyz: connect ECONNREFUSED'));
+    expect(await facade.call('GET', '/readyz')).toMatchObject({ status: 503, body: { detail: 'Not ready: the Kubernetes API server does not answer.' } });
+    expect((await facade.call('GET', '/livez')).status).toBe(200);
+  });
+});
+
+describe('serving', () => {
+  let serving: Serving | undefined;
+  afterEach(async () => {
+    await serving?.close();
+    serving = undefined;
+  });
+
+  it.each(['0.0.0.0', '::', '192.0.2.1', 'example.com'])('refuses plain HTTP on %s', async (host) => {
+    await expect(serve(facade.app, { host, port: 0 })).rejects.toThrow(/cluster tokens/);
+  });
+
+  it('unless told that something else ends TLS', async () => {
+    serving = await serve(facade.app, { host: '0.0.0.0', port: 0, insecure: true });
+    expect((await fetch(`http://127.0.0.1:${serving.port}/livez`)).status).toBe(200);
+  });
+
+  it('lets requests under way finish, and takes no more', async () => {
+    let answerReview: () => void = () => undefined;
+    const held = new Promise<undefined>((resolve) => (answerReview = () => resolve(undefined)));
+    let arrived: () => void = () => undefined;
+    const reached = new Promise<void>((resolve) => (arrived = resolve));
+    facade.kube.failOn(() => (arrived(), held));
+    const { url, close } = await serve(facade.app, { host: '127.0.0.1', port: 0 });
+    const underWay = fetch(`${url}/v2/deployments`, { headers: { 'x-api-key': 'x', 'x-tenant-id': 'team-a' } });
+    await reached;
+    const closed = close();
+    await expect(fetch(`${url}/livez`)).rejects.toThrow('fetch failed');
+    answerReview();
+    expect((await underWay).status).toBe(200);
+    await closed;
+  });
+
+  it('answers what is no HTTP in the same shape', async () => {
+    serving = await serve(facade.app, { host: '127.0.0.1', port: 0 });
+    const answer = await fetch(`${serving.url}/livez`, { headers: { 'x-long': 'a'.repeat(20_000) } });
+    expect([answer.status, await answer.json()]).toEqual([431, { detail: 'The headers are larger than 16 KiB.' }]);
+  });
+});

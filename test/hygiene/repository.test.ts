@@ -1,0 +1,51 @@
+// What must not be in a public repository: names of machines, and a lockfile that runs or fetches what it should not.
+
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+
+const root = join(import.meta.dirname, '../..');
+
+interface Locked {
+  readonly resolved?: string;
+  readonly integrity?: string;
+  readonly hasInstallScript?: boolean;
+  readonly link?: boolean;
+}
+
+describe('package-lock.json', () => {
+  const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as { packages: Readonly<Record<string, Locked>> };
+  const locked = Object.entries(packages).filter(([path]) => path !== '');
+
+  // The pinned Node's package copies its own program into place, and works without: .npmrc has ignore-scripts.
+  const KNOWN_SCRIPTS: readonly string[] = [];
+  it('has no package with an install script', () => {
+    expect(locked.filter(([path, { hasInstallScript }]) => hasInstallScript && !KNOWN_SCRIPTS.includes(path)).map(([path]) => path)).toEqual([]);
+  });
+  it('names no registry host, so that everybody installs from his own', () => {
+    expect(locked.filter(([, { resolved }]) => resolved !== undefined).map(([path]) => path)).toEqual([]);
+  });
+  it('has the hash of everything', () => {
+    expect(locked.filter(([, { integrity }]) => integrity === undefined).map(([path]) => path)).toEqual([]);
+  });
+  it('npm runs no scripts of packages', () => {
+    expect(readFileSync(join(root, '.npmrc'), 'utf8')).toMatch(/^ignore-scripts=true$/m);
+  });
+});
+
+describe('tracked files', () => {
+  const tracked = execFileSync('git', ['ls-files', '-z'], { cwd: root, encoding: 'utf8', maxBuffer: 64 << 20 }).split('\0').filter((path) => path !== '' && existsSync(join(root, path)));
+  // Spelt in parts, or this file would be the first finding.
+  const MACHINE_PATHS = new RegExp(['/work' + '/', '/tmp' + '/bin', '/ho' + 'me/(?!node:)', '/ro' + 'ot/', '/Us' + 'ers/'].map((start) => `(^|[\\s'"\`(=:])${start}[A-Za-z.]`).join('|'));
+
+  it('name no path of somebody\'s machine', () => {
+    const found = tracked.filter((path) => !/\.(sum|png|svg|ico)$/.test(path)).flatMap((path) =>
+      readFileSync(join(root, path), 'utf8').split('\n').flatMap((line, i) => (MACHINE_PATHS.test(line) ? [`${path}:${i + 1} ${line.trim().slice(0, 100)}`] : [])),
+    );
+    expect(found).toEqual([]);
+  });
+  it('are no secrets of a machine', () => {
+    expect(tracked.filter((path) => /(^|\/)(\.env|kubeconfig|id_rsa|.*\.(pem|key|p12))$/.test(path))).toEqual([]);
+  });
+});
