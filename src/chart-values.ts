@@ -34,7 +34,10 @@ export const ChartValues = z.strictObject({
   controller: z.strictObject({ ...Process.shape, workers: z.int().min(1).max(100) }),
   api: z.strictObject({
     ...Process.shape,
-    service: z.strictObject({ type: z.enum(['ClusterIP', 'LoadBalancer']), annotations: z.record(z.string(), z.string()) }),
+    service: z.strictObject({
+      type: z.enum(['ClusterIP', 'LoadBalancer']),
+      annotations: z.record(z.string(), z.string()),
+    }),
     tls: z.strictObject({ secretName: z.string(), selfSigned: z.boolean() }),
   }),
   rbac: z.strictObject({ aggregate: z.boolean() }),

@@ -10,7 +10,7 @@ export const CONDITION_TYPES = {
   RedisReady: 'Redis, own or external, answers.',
   WorkloadsReady: 'Every pod of every part runs the latest revision and is ready.',
   ReferencesResolved: 'Every Secret and key that the record names is there.',
-  PolicyAccepted: 'The record keeps the platform\'s rules for sources and pods.',
+  PolicyAccepted: "The record keeps the platform's rules for sources and pods.",
 } as const;
 export type ConditionType = keyof typeof CONDITION_TYPES;
 
@@ -24,34 +24,75 @@ export const REASONS = {
   Progressing: { meaning: 'A rollout is under way.', todo: 'Wait; the message says for what.' },
   Settled: { meaning: 'Nothing is left to do.', todo: 'Nothing.' },
   Deleting: { meaning: 'The record is being deleted, part by part.', todo: 'Wait; the message names the part.' },
-  Paused: { meaning: 'The record carries davit.dev/paused: nothing is changed.', todo: 'Remove the annotation to go on.' },
+  Paused: {
+    meaning: 'The record carries davit.dev/paused: nothing is changed.',
+    todo: 'Remove the annotation to go on.',
+  },
   ScaledToZero: { meaning: 'max_scale is 0: nothing runs, as asked.', todo: 'Raise max_scale to run it again.' },
   WaitingForImage: { meaning: 'No image or source has been given yet.', todo: 'Push an image, or set imageUri.' },
-  BuilderNotConfigured: { meaning: 'The source has to be built, and no builder is configured.', todo: 'Use an image, or configure a builder when there is one.' },
-  ListenerSilent: { meaning: 'A listener\'s cluster looks after this record and has not reported.', todo: 'Check the listener.' },
+  BuilderNotConfigured: {
+    meaning: 'The source has to be built, and no builder is configured.',
+    todo: 'Use an image, or configure a builder when there is one.',
+  },
+  ListenerSilent: {
+    meaning: "A listener's cluster looks after this record and has not reported.",
+    todo: 'Check the listener.',
+  },
   Answering: { meaning: 'It answered.', todo: 'Nothing.' },
   NotObserved: { meaning: 'Nothing has been observed yet.', todo: 'Wait a moment.' },
   NotNeeded: { meaning: 'Not needed while nothing runs.', todo: 'Nothing.' },
   Starting: { meaning: 'It was started and has not answered yet.', todo: 'Wait; if it lasts, look at its pod.' },
-  NotAnswering: { meaning: 'It answered before and does not now, or an external one does not answer.', todo: 'Look at its pod, or at the address and password you gave.' },
+  NotAnswering: {
+    meaning: 'It answered before and does not now, or an external one does not answer.',
+    todo: 'Look at its pod, or at the address and password you gave.',
+  },
   ImagePullFailed: { meaning: 'An image cannot be pulled.', todo: 'Correct the image, or give a pull secret.' },
-  ContainerCrashed: { meaning: 'A container ends instead of running.', todo: 'Read the message and the pod\'s log; deploy a corrected revision.' },
-  ContainerConfigInvalid: { meaning: 'A container cannot be created from its configuration.', todo: 'Correct what the message names.' },
+  ContainerCrashed: {
+    meaning: 'A container ends instead of running.',
+    todo: "Read the message and the pod's log; deploy a corrected revision.",
+  },
+  ContainerConfigInvalid: {
+    meaning: 'A container cannot be created from its configuration.',
+    todo: 'Correct what the message names.',
+  },
   Unschedulable: { meaning: 'No node takes the pod.', todo: 'Lower the requests, or add capacity.' },
   VolumePending: { meaning: 'The volume is not bound.', todo: 'Check the storage class and its provisioner.' },
-  NotReady: { meaning: 'The container runs and does not say that it is able to serve.', todo: 'Check that it listens on PORT and answers the health path.' },
-  ProgressDeadlineExceeded: { meaning: 'The rollout made no progress within its deadline.', todo: 'Read the message; deploy a corrected revision.' },
-  PodsRefused: { meaning: 'The API server refuses to make the pods.', todo: 'Read its words: quota, policy or a missing service account.' },
+  ProgressDeadlineExceeded: {
+    meaning: 'The rollout made no progress within its deadline.',
+    todo: 'Read the message; deploy a corrected revision.',
+  },
+  PodsRefused: {
+    meaning: 'The API server refuses to make the pods.',
+    todo: 'Read its words: quota, policy or a missing service account.',
+  },
   AllResolved: { meaning: 'Everything that is named is there.', todo: 'Nothing.' },
-  SecretMissing: { meaning: 'A Secret that the record names is not there.', todo: 'Make it; the deployment goes on by itself.' },
-  SecretKeyMissing: { meaning: 'A Secret lacks a key that the record names.', todo: 'Add the key; the deployment goes on by itself.' },
+  SecretMissing: {
+    meaning: 'A Secret that the record names is not there.',
+    todo: 'Make it; the deployment goes on by itself.',
+  },
+  SecretKeyMissing: {
+    meaning: 'A Secret lacks a key that the record names.',
+    todo: 'Add the key; the deployment goes on by itself.',
+  },
   Accepted: { meaning: 'The rules are kept.', todo: 'Nothing.' },
   SourceNotAllowed: { meaning: 'The hosting mode does not allow this source.', todo: 'Use a source that it allows.' },
-  NotATenant: { meaning: 'The namespace is not a tenant.', todo: 'Label the namespace davit.dev/tenant=true, or move the record to a tenant\'s namespace.' },
-  OwnDatabaseForbidden: { meaning: 'The platform makes no databases of its own.', todo: 'Give POSTGRES_URI_CUSTOM and REDIS_URI_CUSTOM.' },
+  NotATenant: {
+    meaning: 'The namespace is not a tenant.',
+    todo: "Label the namespace davit.dev/tenant=true, or move the record to a tenant's namespace.",
+  },
+  OwnDatabaseForbidden: {
+    meaning: 'The platform makes no databases of its own.',
+    todo: 'Give POSTGRES_URI_CUSTOM and REDIS_URI_CUSTOM.',
+  },
   PodPolicyViolated: { meaning: 'A pod part breaks the pod policy.', todo: 'Remove what the message names.' },
-  NameConflict: { meaning: 'An object of a name that Davit needs is there and is not Davit\'s.', todo: 'Rename or remove that object, or rename the record.' },
+  NameConflict: {
+    meaning: "An object of a name that Davit needs is there and is not Davit's.",
+    todo: 'Rename or remove that object, or rename the record.',
+  },
   ApplyRefused: { meaning: 'The API server refused a child.', todo: 'Correct what its words in the message name.' },
-  StorageCannotShrink: { meaning: 'db_storage_gi is smaller than the volume.', todo: 'Set it to at least the volume\'s size.' },
+  StorageCannotShrink: {
+    meaning: 'db_storage_gi is smaller than the volume.',
+    todo: "Set it to at least the volume's size.",
+  },
 } as const satisfies Record<string, ReasonMeaning>;
 export type Reason = keyof typeof REASONS;

@@ -4,9 +4,9 @@ import { z } from 'zod';
 import type { KubeObject, ObjectMeta } from '../kube/client.ts';
 import { PLATFORM_VARIABLES } from './meta.ts';
 import {
-  celRules,
   type CelRule,
   Conditions,
+  celRules,
   DNS_LABEL_PATTERN,
   HOST_URL_PATTERN,
   ImageReference,
@@ -16,7 +16,7 @@ import {
   VariableName,
 } from './primitives.ts';
 import { ResourceSpec } from './resource-spec.ts';
-import { SOURCE_CONFIG_FIELDS, SOURCE_REVISION_FIELDS, SOURCE_RULES, type Source, SOURCES } from './source-rules.ts';
+import { SOURCE_CONFIG_FIELDS, SOURCE_REVISION_FIELDS, SOURCE_RULES, SOURCES, type Source } from './source-rules.ts';
 
 /** Longest name of a record: a StatefulSet's name made from it must stay ≤ 52, or its pods' labels become too long. */
 export const NAME_MAX_LENGTH = 40;
@@ -31,7 +31,12 @@ export type DeploymentType = (typeof DEPLOYMENT_TYPES)[number];
 export const SecretReference = z.object({
   name: VariableName.describe('Environment variable that the value becomes.'),
   secretName: SecretName.describe('Secret of the same namespace.'),
-  secretKey: z.string().min(1).max(253).regex(/^[-._a-zA-Z0-9]+$/).describe('Key within it.'),
+  secretKey: z
+    .string()
+    .min(1)
+    .max(253)
+    .regex(/^[-._a-zA-Z0-9]+$/)
+    .describe('Key within it.'),
 });
 export type SecretReference = z.infer<typeof SecretReference>;
 
@@ -53,13 +58,31 @@ const SecretReferences = z
 
 export const SourceConfig = z.object({
   integrationId: Uuid.describe('Code host integration (codehost).').optional(),
-  repoUrl: z.string().max(2048).regex(/^https:\/\/[^\s\x00-\x1f\x7f]+$/).describe('Repository URL, https (codehost, internal_template).').optional(),
+  repoUrl: z
+    .string()
+    .max(2048)
+    .regex(/^https:\/\/[^\s\x00-\x1f\x7f]+$/)
+    .describe('Repository URL, https (codehost, internal_template).')
+    .optional(),
   buildOnPush: z.boolean().describe('Build when the branch is pushed to (codehost). Needs no new revision.').optional(),
-  customUrl: z.string().max(261).regex(new RegExp(HOST_URL_PATTERN)).describe('Address: https://host or a bare host. Needs no new revision.').optional(),
+  customUrl: z
+    .string()
+    .max(261)
+    .regex(new RegExp(HOST_URL_PATTERN))
+    .describe('Address: https://host or a bare host. Needs no new revision.')
+    .optional(),
   resourceSpec: ResourceSpec.describe('Sizes, scale and pod parts.').optional(),
   listenerId: Uuid.describe('Listener whose cluster runs this record (external_docker).').optional(),
   listenerConfig: z
-    .object({ k8sNamespace: z.string().min(1).max(63).regex(new RegExp(DNS_LABEL_PATTERN)).describe('Namespace in the listener\'s cluster; one of those that the Listener lists.').optional() })
+    .object({
+      k8sNamespace: z
+        .string()
+        .min(1)
+        .max(63)
+        .regex(new RegExp(DNS_LABEL_PATTERN))
+        .describe("Namespace in the listener's cluster; one of those that the Listener lists.")
+        .optional(),
+    })
     .describe('How the listener runs it.')
     .optional(),
   installCommand: Printable.max(4096).describe('Command that installs what a build needs.').optional(),
@@ -88,7 +111,9 @@ export const SourceRevisionConfig = z.object({
     .meta(celRules([staysInside('repository')]))
     .describe('Path of the workflow configuration file within the repository.')
     .optional(),
-  imageUri: ImageReference.describe('Container image (external_docker, internal_docker, internal_template).').optional(),
+  imageUri: ImageReference.describe(
+    'Container image (external_docker, internal_docker, internal_template).',
+  ).optional(),
   sourceTarballPath: z
     .string()
     .min(1)
@@ -114,8 +139,14 @@ function sourceRules(source: Source): CelRule[] {
     reason: 'FieldValueRequired',
   }));
   const foreign: CelRule[] = [
-    ...SOURCE_CONFIG_FIELDS.filter((field) => !allowed.config.includes(field)).map((field) => ({ where: 'sourceConfig', field })),
-    ...SOURCE_REVISION_FIELDS.filter((field) => !allowed.revision.includes(field)).map((field) => ({ where: 'sourceRevisionConfig', field })),
+    ...SOURCE_CONFIG_FIELDS.filter((field) => !allowed.config.includes(field)).map((field) => ({
+      where: 'sourceConfig',
+      field,
+    })),
+    ...SOURCE_REVISION_FIELDS.filter((field) => !allowed.revision.includes(field)).map((field) => ({
+      where: 'sourceRevisionConfig',
+      field,
+    })),
   ].map(({ where, field }) => ({
     rule: `${when} || !has(self.${where}.${field})`,
     message: `${field} does not apply to source ${source}`,
@@ -133,12 +164,29 @@ export const AppDeploymentSpec = z
       .describe('Where the image comes from. Cannot be changed.'),
     sourceConfig: SourceConfig.default({}).describe('What does not, or not always, need a new revision.'),
     sourceRevisionConfig: SourceRevisionConfig.default({}).describe('What needs a new revision when changed.'),
-    secrets: SecretReferences.default([]).describe('Environment variables whose values are in Secrets; the HTTP API keeps the values it is given here.'),
-    secretReferences: SecretReferences.describe('Environment variables from Secrets that somebody else keeps (external_docker).').optional(),
-    revisionSerial: z.int().min(0).max(Number.MAX_SAFE_INTEGER).describe('Raised by one to ask for a new revision; the HTTP API does so in each write that needs one.').optional(),
-    rollbackTo: Uuid.describe('Revision whose resolved values are taken again, together with a raised revisionSerial.').optional(),
-    databaseDeletionPolicy: z.enum(['Delete', 'Retain']).default('Delete').describe('What becomes of the PostgreSQL volume and password on deletion.'),
-    tracingProjectDeletionPolicy: z.enum(['Delete', 'Retain']).default('Retain').describe('What becomes of the tracing project on deletion.'),
+    secrets: SecretReferences.default([]).describe(
+      'Environment variables whose values are in Secrets; the HTTP API keeps the values it is given here.',
+    ),
+    secretReferences: SecretReferences.describe(
+      'Environment variables from Secrets that somebody else keeps (external_docker).',
+    ).optional(),
+    revisionSerial: z
+      .int()
+      .min(0)
+      .max(Number.MAX_SAFE_INTEGER)
+      .describe('Raised by one to ask for a new revision; the HTTP API does so in each write that needs one.')
+      .optional(),
+    rollbackTo: Uuid.describe(
+      'Revision whose resolved values are taken again, together with a raised revisionSerial.',
+    ).optional(),
+    databaseDeletionPolicy: z
+      .enum(['Delete', 'Retain'])
+      .default('Delete')
+      .describe('What becomes of the PostgreSQL volume and password on deletion.'),
+    tracingProjectDeletionPolicy: z
+      .enum(['Delete', 'Retain'])
+      .default('Retain')
+      .describe('What becomes of the tracing project on deletion.'),
   })
   .meta(
     celRules([
@@ -181,12 +229,21 @@ const Time = z.string().max(64).meta({ format: 'date-time' });
 export const AppDeploymentStatus = z.object({
   state: z.enum(STATES).describe('The one word that the HTTP API shows as status.').optional(),
   stateChangedAt: Time.describe('When state last changed.').optional(),
-  observedGeneration: z.int().min(0).max(Number.MAX_SAFE_INTEGER).describe('Generation of the record that this status was computed from.').optional(),
+  observedGeneration: z
+    .int()
+    .min(0)
+    .max(Number.MAX_SAFE_INTEGER)
+    .describe('Generation of the record that this status was computed from.')
+    .optional(),
   latestRevisionId: Uuid.describe('The newest revision.').optional(),
   activeRevisionId: Uuid.describe('The newest revision that reached DEPLOYED.').optional(),
   latestRevision: z.string().max(253).describe('Name of the newest AppRevision.').optional(),
   activeRevision: z.string().max(253).describe('Name of the newest AppRevision that reached DEPLOYED.').optional(),
-  image: z.string().max(512).describe('Image of the active revision, or of the newest while none is active.').optional(),
+  image: z
+    .string()
+    .max(512)
+    .describe('Image of the active revision, or of the newest while none is active.')
+    .optional(),
   url: z.string().max(512).describe('Address in force.').optional(),
   replicas: z.string().max(32).describe('Ready and wanted pods of the main service, such as 2/3.').optional(),
   resourceSpec: passthroughResourceSpec(),
@@ -195,7 +252,11 @@ export const AppDeploymentStatus = z.object({
 export type AppDeploymentStatus = z.infer<typeof AppDeploymentStatus>;
 
 function passthroughResourceSpec(): z.ZodOptional<z.ZodRecord<z.ZodString, z.ZodNumber>> {
-  return z.record(z.string().max(64), z.number()).meta({ maxProperties: 64 }).describe('The numbers of resourceSpec in force, defaults filled in.').optional();
+  return z
+    .record(z.string().max(64), z.number())
+    .meta({ maxProperties: 64 })
+    .describe('The numbers of resourceSpec in force, defaults filled in.')
+    .optional();
 }
 
 export interface AppDeployment extends KubeObject {
@@ -205,4 +266,10 @@ export interface AppDeployment extends KubeObject {
   readonly status?: AppDeploymentStatus;
 }
 
-export const APP_DEPLOYMENTS = { group: 'davit.dev', version: 'v1alpha1', kind: 'AppDeployment', plural: 'appdeployments', namespaced: true } as const;
+export const APP_DEPLOYMENTS = {
+  group: 'davit.dev',
+  version: 'v1alpha1',
+  kind: 'AppDeployment',
+  plural: 'appdeployments',
+  namespaced: true,
+} as const;

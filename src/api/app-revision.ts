@@ -4,7 +4,7 @@
 import { z } from 'zod';
 import type { KubeObject, ObjectMeta } from '../kube/client.ts';
 import { DEPLOYMENT_TYPES, SecretReference, SourceConfig, SourceRevisionConfig } from './app-deployment.ts';
-import { celRules, Conditions, Uuid } from './primitives.ts';
+import { Conditions, celRules, Uuid } from './primitives.ts';
 import { ResourceSpec } from './resource-spec.ts';
 import { SOURCES } from './source-rules.ts';
 
@@ -38,7 +38,11 @@ export const Sized = z.object({
 });
 export type Sized = z.infer<typeof Sized>;
 
-export const Scaled = z.object({ ...Sized.shape, minScale: replicas.describe('Smallest number of replicas.'), maxScale: replicas.describe('Largest number of replicas.') });
+export const Scaled = z.object({
+  ...Sized.shape,
+  minScale: replicas.describe('Smallest number of replicas.'),
+  maxScale: replicas.describe('Largest number of replicas.'),
+});
 export type Scaled = z.infer<typeof Scaled>;
 
 const image = z.string().max(512);
@@ -47,9 +51,19 @@ export const Resolved = z
   .object({
     contract: z.int().min(1).max(1000).describe('Version of the pod contract that the pods of this revision get.'),
     image: image.describe('Image of the record; absent while one is still to be built or pushed.').optional(),
+    pullPolicy: z.enum(['Always', 'IfNotPresent', 'Never']).describe('Pull policy of all images.'),
+    otlpEndpoint: z
+      .string()
+      .max(2048)
+      .describe('Where the pods send their telemetry; absent where no collector was configured.')
+      .optional(),
     port: z.int().min(1).max(65_535).describe('Port that the image listens on.'),
     healthPath: z.string().max(1024).describe('Path that answers 200 when the server can serve.'),
-    progressDeadlineSeconds: z.int().min(1).max(86_400).describe('After so long without progress the rollout has failed.'),
+    progressDeadlineSeconds: z
+      .int()
+      .min(1)
+      .max(86_400)
+      .describe('After so long without progress the rollout has failed.'),
     server: Scaled.describe('The main service.'),
     queue: Scaled.describe('Queue workers; absent where the main service works the queue itself.').optional(),
     orchestrator: Scaled.describe('The orchestrator; absent where there is none.').optional(),
@@ -63,7 +77,10 @@ export const Resolved = z
       })
       .describe('Absent where an external PostgreSQL is used.')
       .optional(),
-    redis: z.object({ ...Sized.shape, image: image.describe('Image of Redis or Valkey.') }).describe('Absent where an external Redis is used.').optional(),
+    redis: z
+      .object({ ...Sized.shape, image: image.describe('Image of Redis or Valkey.') })
+      .describe('Absent where an external Redis is used.')
+      .optional(),
     waitImages: z
       .object({ postgres: image.describe('Waits for PostgreSQL.'), redis: image.describe('Waits for Redis.') })
       .describe('Images of the init containers that wait for the database and Redis.'),
@@ -89,8 +106,17 @@ export const AppRevisionSpec = z
     id: Uuid.describe('The id that the HTTP API shows.'),
     deploymentName: z.string().max(63).describe('Name of the AppDeployment.'),
     deploymentUid: z.string().max(64).describe('Its uid.'),
-    deploymentGeneration: z.int().min(0).max(Number.MAX_SAFE_INTEGER).describe('Its generation when this snapshot was taken; the order of revisions.'),
-    revisionSerial: z.int().min(0).max(Number.MAX_SAFE_INTEGER).describe('Its revisionSerial when this snapshot was taken.').optional(),
+    deploymentGeneration: z
+      .int()
+      .min(0)
+      .max(Number.MAX_SAFE_INTEGER)
+      .describe('Its generation when this snapshot was taken; the order of revisions.'),
+    revisionSerial: z
+      .int()
+      .min(0)
+      .max(Number.MAX_SAFE_INTEGER)
+      .describe('Its revisionSerial when this snapshot was taken.')
+      .optional(),
     source: z.enum(SOURCES).describe('Its source.'),
     requested: Requested,
     resolved: Resolved,
@@ -101,7 +127,12 @@ export type AppRevisionSpec = z.infer<typeof AppRevisionSpec>;
 export const AppRevisionStatus = z.object({
   state: z.enum(REVISION_STATES).describe('How far it is in its life, or how that ended.').optional(),
   message: z.string().max(4096).describe('What happened, for people.').optional(),
-  observedGeneration: z.int().min(0).max(Number.MAX_SAFE_INTEGER).describe('Generation that this status was computed from.').optional(),
+  observedGeneration: z
+    .int()
+    .min(0)
+    .max(Number.MAX_SAFE_INTEGER)
+    .describe('Generation that this status was computed from.')
+    .optional(),
   stateChangedAt: z.string().max(64).meta({ format: 'date-time' }).describe('When state last changed.').optional(),
   conditions: Conditions.optional(),
 });
@@ -114,4 +145,10 @@ export interface AppRevision extends KubeObject {
   readonly status?: AppRevisionStatus;
 }
 
-export const APP_REVISIONS = { group: 'davit.dev', version: 'v1alpha1', kind: 'AppRevision', plural: 'apprevisions', namespaced: true } as const;
+export const APP_REVISIONS = {
+  group: 'davit.dev',
+  version: 'v1alpha1',
+  kind: 'AppRevision',
+  plural: 'apprevisions',
+  namespaced: true,
+} as const;

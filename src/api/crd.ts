@@ -2,9 +2,15 @@
 // schema that the API server wants. Nothing is read or written here; src/crdgen.ts prints what this returns.
 
 import { z } from 'zod';
-import { APP_DEPLOYMENTS, AppDeploymentSpec, AppDeploymentStatus, NAME_MAX_LENGTH, NAME_PATTERN } from './app-deployment.ts';
+import {
+  APP_DEPLOYMENTS,
+  AppDeploymentSpec,
+  AppDeploymentStatus,
+  NAME_MAX_LENGTH,
+  NAME_PATTERN,
+} from './app-deployment.ts';
 import { APP_REVISIONS, AppRevisionSpec, AppRevisionStatus } from './app-revision.ts';
-import { celRules, type CelRule } from './primitives.ts';
+import { type CelRule, celRules } from './primitives.ts';
 import { TRACING_PROJECTS, TracingProjectSpec, TracingProjectStatus } from './tracing-project.ts';
 
 /** A structural schema (apiextensions.k8s.io/v1 JSONSchemaProps), as far as this file looks into one. */
@@ -28,7 +34,12 @@ interface PrinterColumn {
 }
 
 interface Kind {
-  readonly resource: { readonly group: string; readonly version: string; readonly kind: string; readonly plural: string };
+  readonly resource: {
+    readonly group: string;
+    readonly version: string;
+    readonly kind: string;
+    readonly plural: string;
+  };
   readonly shortName: string;
   readonly description: string;
   readonly spec: z.ZodType;
@@ -48,11 +59,20 @@ export interface CustomResourceDefinition {
     readonly group: string;
     readonly scope: 'Namespaced';
     readonly names: { readonly kind: string; readonly [field: string]: unknown };
-    readonly versions: readonly { readonly name: string; readonly schema: { readonly openAPIV3Schema: StructuralSchema }; readonly [field: string]: unknown }[];
+    readonly versions: readonly {
+      readonly name: string;
+      readonly schema: { readonly openAPIV3Schema: StructuralSchema };
+      readonly [field: string]: unknown;
+    }[];
   };
 }
 
-const AGE: PrinterColumn = { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp', description: 'When it was created.' };
+const AGE: PrinterColumn = {
+  name: 'Age',
+  type: 'date',
+  jsonPath: '.metadata.creationTimestamp',
+  description: 'When it was created.',
+};
 
 function condition(type: string, part: 'status' | 'reason' | 'message' = 'status'): string {
   return `.status.conditions[?(@.type=="${type}")].${part}`;
@@ -62,22 +82,68 @@ const KINDS: readonly Kind[] = [
   {
     resource: APP_DEPLOYMENTS,
     shortName: 'appd',
-    description: 'AppDeployment asks for an application to be run: its image or source, its size and scale, its secrets. Davit makes the pods, the database, Redis and the address that it needs, and says in its status how they are.',
+    description:
+      'AppDeployment asks for an application to be run: its image or source, its size and scale, its secrets. Davit makes the pods, the database, Redis and the address that it needs, and says in its status how they are.',
     spec: AppDeploymentSpec,
     specRequired: true,
     status: AppDeploymentStatus,
     columns: [
-      { name: 'Status', type: 'string', jsonPath: '.status.state', description: 'The one word that the HTTP API shows.' },
-      { name: 'Ready', type: 'string', jsonPath: condition('Ready'), description: 'Whether the latest revision is deployed and serving.' },
-      { name: 'Replicas', type: 'string', jsonPath: '.status.replicas', description: 'Ready and wanted pods of the main service.' },
+      {
+        name: 'Status',
+        type: 'string',
+        jsonPath: '.status.state',
+        description: 'The one word that the HTTP API shows.',
+      },
+      {
+        name: 'Ready',
+        type: 'string',
+        jsonPath: condition('Ready'),
+        description: 'Whether the latest revision is deployed and serving.',
+      },
+      {
+        name: 'Replicas',
+        type: 'string',
+        jsonPath: '.status.replicas',
+        description: 'Ready and wanted pods of the main service.',
+      },
       { name: 'Image', type: 'string', jsonPath: '.status.image', description: 'Image of the active revision.' },
       { name: 'URL', type: 'string', jsonPath: '.status.url', description: 'Address in force.' },
       AGE,
-      { name: 'Reason', type: 'string', jsonPath: condition('Ready', 'reason'), description: 'Why it is ready, or is not.', priority: 1 },
-      { name: 'Source', type: 'string', jsonPath: '.spec.source', description: 'Where the image comes from.', priority: 1 },
-      { name: 'Latest', type: 'string', jsonPath: '.status.latestRevision', description: 'Newest revision.', priority: 1 },
-      { name: 'Active', type: 'string', jsonPath: '.status.activeRevision', description: 'Newest revision that was deployed.', priority: 1 },
-      { name: 'Message', type: 'string', jsonPath: condition('Ready', 'message'), description: 'What is the matter, and what to do.', priority: 1 },
+      {
+        name: 'Reason',
+        type: 'string',
+        jsonPath: condition('Ready', 'reason'),
+        description: 'Why it is ready, or is not.',
+        priority: 1,
+      },
+      {
+        name: 'Source',
+        type: 'string',
+        jsonPath: '.spec.source',
+        description: 'Where the image comes from.',
+        priority: 1,
+      },
+      {
+        name: 'Latest',
+        type: 'string',
+        jsonPath: '.status.latestRevision',
+        description: 'Newest revision.',
+        priority: 1,
+      },
+      {
+        name: 'Active',
+        type: 'string',
+        jsonPath: '.status.activeRevision',
+        description: 'Newest revision that was deployed.',
+        priority: 1,
+      },
+      {
+        name: 'Message',
+        type: 'string',
+        jsonPath: condition('Ready', 'message'),
+        description: 'What is the matter, and what to do.',
+        priority: 1,
+      },
     ],
     selectableFields: ['.spec.source', '.status.state'],
     rules: [
@@ -88,7 +154,8 @@ const KINDS: readonly Kind[] = [
       },
       {
         rule: `self.metadata.name.matches('${NAME_PATTERN}')`,
-        message: 'a name begins with a lowercase letter, ends with a letter or digit, and has only lowercase letters, digits and hyphens',
+        message:
+          'a name begins with a lowercase letter, ends with a letter or digit, and has only lowercase letters, digits and hyphens',
         fieldPath: '.metadata.name',
       },
       {
@@ -101,12 +168,18 @@ const KINDS: readonly Kind[] = [
   {
     resource: APP_REVISIONS,
     shortName: 'appr',
-    description: 'AppRevision is a snapshot of everything in an AppDeployment that needs a new rollout when changed, with every default filled in. Davit makes it, never changes it, and says in its status what became of the rollout.',
+    description:
+      'AppRevision is a snapshot of everything in an AppDeployment that needs a new rollout when changed, with every default filled in. Davit makes it, never changes it, and says in its status what became of the rollout.',
     spec: AppRevisionSpec,
     specRequired: true,
     status: AppRevisionStatus,
     columns: [
-      { name: 'Deployment', type: 'string', jsonPath: '.spec.deploymentName', description: 'AppDeployment that it is a snapshot of.' },
+      {
+        name: 'Deployment',
+        type: 'string',
+        jsonPath: '.spec.deploymentName',
+        description: 'AppDeployment that it is a snapshot of.',
+      },
       { name: 'Status', type: 'string', jsonPath: '.status.state', description: 'How far the rollout is.' },
       { name: 'Image', type: 'string', jsonPath: '.spec.resolved.image', description: 'Image that it runs.' },
       AGE,
@@ -118,13 +191,19 @@ const KINDS: readonly Kind[] = [
   {
     resource: TRACING_PROJECTS,
     shortName: 'trp',
-    description: 'TracingProject is where the traces of an AppDeployment belong. One of the same name is made for every AppDeployment.',
+    description:
+      'TracingProject is where the traces of an AppDeployment belong. One of the same name is made for every AppDeployment.',
     spec: TracingProjectSpec,
     specRequired: false,
     status: TracingProjectStatus,
     columns: [
       { name: 'Ready', type: 'string', jsonPath: condition('Ready'), description: 'Whether a deployment uses it.' },
-      { name: 'Deployment', type: 'string', jsonPath: '.status.deploymentUid', description: 'uid of the deployment that uses it.' },
+      {
+        name: 'Deployment',
+        type: 'string',
+        jsonPath: '.status.deploymentUid',
+        description: 'uid of the deployment that uses it.',
+      },
       AGE,
     ],
   },
@@ -208,7 +287,9 @@ function structural(node: StructuralSchema, path: string): StructuralSchema {
     ...(typeof node['pattern'] === 'string' && { pattern: node['pattern'].replaceAll('\\/', '/') }),
     ...(node.properties &&
       Object.keys(node.properties).length > 0 && {
-        properties: Object.fromEntries(Object.entries(node.properties).map(([name, child]) => [name, structural(child, `${path}.${name}`)])),
+        properties: Object.fromEntries(
+          Object.entries(node.properties).map(([name, child]) => [name, structural(child, `${path}.${name}`)]),
+        ),
       }),
     ...(node.items && { items: structural(node.items, `${path}[]`) }),
     ...(isMap(node) && { additionalProperties: structural(node.additionalProperties, `${path}{}`) }),

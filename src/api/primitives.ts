@@ -52,7 +52,12 @@ export function celRules(rules: readonly CelRule[]): { 'x-kubernetes-validations
 export const Condition = z.object({
   type: z.string().max(64).describe('Kind of condition, CamelCase.'),
   status: z.enum(['True', 'False', 'Unknown']).describe('Whether it holds.'),
-  observedGeneration: z.int().min(0).max(Number.MAX_SAFE_INTEGER).describe('Generation of the object that it was judged by.').optional(),
+  observedGeneration: z
+    .int()
+    .min(0)
+    .max(Number.MAX_SAFE_INTEGER)
+    .describe('Generation of the object that it was judged by.')
+    .optional(),
   lastTransitionTime: z.string().max(64).meta({ format: 'date-time' }).describe('When status last changed, RFC 3339.'),
   reason: z.string().max(128).describe('Why, as one CamelCase word for machines.'),
   message: z.string().max(4096).describe('Why, as a sentence for people that says what to do.'),

@@ -3,14 +3,7 @@
 
 import { z } from 'zod';
 import { RESERVED_METADATA_PREFIXES } from './meta.ts';
-import {
-  celRules,
-  type CelRule,
-  DNS_LABEL_PATTERN,
-  passthrough,
-  Quantity,
-  SecretName,
-} from './primitives.ts';
+import { type CelRule, celRules, DNS_LABEL_PATTERN, passthrough, Quantity, SecretName } from './primitives.ts';
 
 function cpu(of: string): z.ZodNumber {
   return z.number().min(0.1).max(64).describe(`CPU requested by ${of}, in cores (may be fractional).`);
@@ -22,7 +15,11 @@ function memory(of: string): z.ZodInt {
   return z.int().min(64).max(4_194_304).describe(`Memory requested by ${of}, in megabytes (MiB).`);
 }
 function memoryLimit(of: string): z.ZodInt {
-  return z.int().min(64).max(4_194_304).describe(`Memory limit of ${of}, in megabytes (MiB); twice the request when not given.`);
+  return z
+    .int()
+    .min(64)
+    .max(4_194_304)
+    .describe(`Memory limit of ${of}, in megabytes (MiB); twice the request when not given.`);
 }
 function scale(which: string, of: string): z.ZodInt {
   return z.int().min(0).max(100).describe(`${which} number of replicas of ${of}.`);
@@ -35,7 +32,10 @@ export const VolumeMount = z
     name: MountName.describe('Name of the volume.'),
     mountPath: z.string().min(1).max(1024).describe('Where in the container it is mounted; must not contain a colon.'),
     subPath: z.string().max(1024).describe('Folder within the volume that is mounted instead of its root.').optional(),
-    mountPropagation: z.enum(['None', 'HostToContainer', 'Bidirectional']).describe('Bidirectional is refused by the pod policy.').optional(),
+    mountPropagation: z
+      .enum(['None', 'HostToContainer', 'Bidirectional'])
+      .describe('Bidirectional is refused by the pod policy.')
+      .optional(),
     readOnly: z.boolean().describe('Mounted for reading alone.').optional(),
     subPathExpr: z.string().max(1024).describe('Like subPath, with $(VAR) references expanded.').optional(),
   })
@@ -57,7 +57,16 @@ export const VolumeMount = z
 export type VolumeMount = z.infer<typeof VolumeMount>;
 
 /** The kinds of volume a record may use; anything else, hostPath above all, is refused. */
-export const VOLUME_KINDS = ['configMap', 'secret', 'emptyDir', 'persistentVolumeClaim', 'nfs', 'projected', 'downwardAPI', 'csi'] as const;
+export const VOLUME_KINDS = [
+  'configMap',
+  'secret',
+  'emptyDir',
+  'persistentVolumeClaim',
+  'nfs',
+  'projected',
+  'downwardAPI',
+  'csi',
+] as const;
 
 export const Volume = z
   .object({
@@ -84,13 +93,21 @@ export type Volume = z.infer<typeof Volume>;
 const word = z.string().max(128);
 /** What the pod policy refuses; everything else of a security context is kept as it is. */
 const FORBIDDEN_SECURITY: readonly { readonly field: string; readonly rule: string; readonly message: string }[] = [
-  { field: 'privileged', rule: 'has(self.privileged) && self.privileged', message: 'privileged is refused by the pod policy' },
+  {
+    field: 'privileged',
+    rule: 'has(self.privileged) && self.privileged',
+    message: 'privileged is refused by the pod policy',
+  },
   {
     field: 'capabilities',
     rule: 'has(self.capabilities) && has(self.capabilities.add) && self.capabilities.add.size() > 0',
     message: 'added capabilities are refused by the pod policy',
   },
-  { field: 'procMount', rule: "has(self.procMount) && self.procMount != 'Default'", message: 'a procMount other than Default is refused by the pod policy' },
+  {
+    field: 'procMount',
+    rule: "has(self.procMount) && self.procMount != 'Default'",
+    message: 'a procMount other than Default is refused by the pod policy',
+  },
   {
     field: 'seccompProfile',
     rule: "has(self.seccompProfile) && has(self.seccompProfile.type) && self.seccompProfile.type == 'Unconfined'",
@@ -101,8 +118,16 @@ const FORBIDDEN_SECURITY: readonly { readonly field: string; readonly rule: stri
     rule: "has(self.appArmorProfile) && has(self.appArmorProfile.type) && self.appArmorProfile.type == 'Unconfined'",
     message: 'AppArmor profile Unconfined is refused by the pod policy',
   },
-  { field: 'seLinuxOptions', rule: 'has(self.seLinuxOptions)', message: 'SELinux options are refused by the pod policy' },
-  { field: 'windowsOptions', rule: 'has(self.windowsOptions)', message: 'Windows options are refused by the pod policy' },
+  {
+    field: 'seLinuxOptions',
+    rule: 'has(self.seLinuxOptions)',
+    message: 'SELinux options are refused by the pod policy',
+  },
+  {
+    field: 'windowsOptions',
+    rule: 'has(self.windowsOptions)',
+    message: 'Windows options are refused by the pod policy',
+  },
 ];
 
 const SecurityContext = z
@@ -129,12 +154,19 @@ const SecurityContext = z
   })
   .meta({
     'x-kubernetes-preserve-unknown-fields': true,
-    ...celRules(FORBIDDEN_SECURITY.map(({ field, rule, message }) => ({ rule: `!(${rule})`, message, fieldPath: `.${field}`, reason: 'FieldValueForbidden' }))),
+    ...celRules(
+      FORBIDDEN_SECURITY.map(({ field, rule, message }) => ({
+        rule: `!(${rule})`,
+        message,
+        fieldPath: `.${field}`,
+        reason: 'FieldValueForbidden',
+      })),
+    ),
   });
 
 const EnvironmentVariable = z.object({
   name: z.string().min(1).max(253).describe('Name of the variable.'),
-  value: z.string().max(32_768).describe('Its value. For secrets use the record\'s secrets instead.').optional(),
+  value: z.string().max(32_768).describe("Its value. For secrets use the record's secrets instead.").optional(),
   valueFrom: passthrough('Where its value comes from, as in a pod.').optional(),
 });
 
@@ -142,21 +174,40 @@ export const Container = z.object({
   name: MountName.describe('Name of the container, unique in the pod.'),
   image: z.string().min(1).max(512).describe('Image reference.'),
   imagePullPolicy: z.enum(['Always', 'IfNotPresent', 'Never']).describe('When the image is pulled.').optional(),
-  command: z.array(z.string().max(8192)).max(100).describe('Replaces the image\'s entrypoint.').optional(),
+  command: z.array(z.string().max(8192)).max(100).describe("Replaces the image's entrypoint.").optional(),
   args: z.array(z.string().max(8192)).max(100).describe('Arguments of the entrypoint.').optional(),
-  workingDir: z.string().max(1024).describe('Folder in which it is started; the image\'s own when not given.').optional(),
+  workingDir: z
+    .string()
+    .max(1024)
+    .describe("Folder in which it is started; the image's own when not given.")
+    .optional(),
   env: z.array(EnvironmentVariable).max(100).describe('Environment variables.').optional(),
-  envFrom: z.array(passthrough('A ConfigMap or Secret whose keys become variables, as in a pod.')).max(20).describe('Sources of many variables at once.').optional(),
+  envFrom: z
+    .array(passthrough('A ConfigMap or Secret whose keys become variables, as in a pod.'))
+    .max(20)
+    .describe('Sources of many variables at once.')
+    .optional(),
   resources: z
     .object({
-      limits: z.record(z.string().max(253), Quantity).meta({ maxProperties: 20 }).describe('The most that it may use.').optional(),
-      requests: z.record(z.string().max(253), Quantity).meta({ maxProperties: 20 }).describe('What is set aside for it.').optional(),
+      limits: z
+        .record(z.string().max(253), Quantity)
+        .meta({ maxProperties: 20 })
+        .describe('The most that it may use.')
+        .optional(),
+      requests: z
+        .record(z.string().max(253), Quantity)
+        .meta({ maxProperties: 20 })
+        .describe('What is set aside for it.')
+        .optional(),
     })
     .describe('Requests and limits, as in a pod.')
     .optional(),
   volumeMounts: z.array(VolumeMount).max(20).describe('Where it mounts volumes.').optional(),
   securityContext: SecurityContext.describe('As in a pod, within the pod policy.').optional(),
-  restartPolicy: z.enum(['Always', 'OnFailure', 'Never']).describe('Only Always is meaningful: an init container that keeps running.').optional(),
+  restartPolicy: z
+    .enum(['Always', 'OnFailure', 'Never'])
+    .describe('Only Always is meaningful: an init container that keeps running.')
+    .optional(),
 });
 export type Container = z.infer<typeof Container>;
 
@@ -190,7 +241,7 @@ function orderRule([low, high]: readonly [string, string]): CelRule {
 /** Keys of labels and annotations. */
 const keyRules: readonly CelRule[] = [
   {
-    rule: "self.all(key, !format.qualifiedName().validate(key).hasValue())",
+    rule: 'self.all(key, !format.qualifiedName().validate(key).hasValue())',
     message: 'a key is a name of letters, digits, -, _ and ., with a domain and a slash before it or not',
   },
   {
@@ -226,15 +277,31 @@ export const ResourceSpec = z
     redisCpu: cpu('Redis').optional(),
     redisCpuLimit: cpuLimit('Redis').optional(),
     redisMemoryMb: memory('Redis').optional(),
-    redisMemoryLimitMb: z.int().min(64).max(4_194_304).describe('Memory limit of Redis, in megabytes (MiB); equal to the request when not given.').optional(),
+    redisMemoryLimitMb: z
+      .int()
+      .min(64)
+      .max(4_194_304)
+      .describe('Memory limit of Redis, in megabytes (MiB); equal to the request when not given.')
+      .optional(),
     dbCpu: cpu('PostgreSQL').optional(),
     dbCpuLimit: cpuLimit('PostgreSQL').optional(),
     dbMemoryMb: memory('PostgreSQL').optional(),
     dbMemoryLimitMb: memoryLimit('PostgreSQL').optional(),
-    dbStorageGi: z.int().min(1).max(65_536).describe('Size of the PostgreSQL volume, in gibibytes. It can grow, never shrink.').optional(),
+    dbStorageGi: z
+      .int()
+      .min(1)
+      .max(65_536)
+      .describe('Size of the PostgreSQL volume, in gibibytes. It can grow, never shrink.')
+      .optional(),
     dbMaxConnections: z.int().min(10).max(10_000).describe('max_connections of PostgreSQL.').optional(),
     labels: z
-      .record(z.string().max(317), z.string().max(63).regex(/^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$/))
+      .record(
+        z.string().max(317),
+        z
+          .string()
+          .max(63)
+          .regex(/^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$/),
+      )
       .meta({ maxProperties: 50, ...celRules(keyRules) })
       .describe('Labels of the pods.')
       .optional(),
@@ -243,13 +310,20 @@ export const ResourceSpec = z
       .meta({ maxProperties: 50, ...celRules(keyRules) })
       .describe('Annotations of the pods.')
       .optional(),
-    serviceAccountName: SecretName.describe('Service account that the pods run as; without one they get no token.').optional(),
+    serviceAccountName: SecretName.describe(
+      'Service account that the pods run as; without one they get no token.',
+    ).optional(),
     imagePullSecrets: z
       .array(z.object({ name: SecretName.describe('Name of a Secret of the same namespace.') }))
       .max(20)
       .describe('Secrets with which images are pulled.')
       .optional(),
-    volumes: z.array(Volume).max(50).meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] }).describe('Volumes of the pods.').optional(),
+    volumes: z
+      .array(Volume)
+      .max(50)
+      .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] })
+      .describe('Volumes of the pods.')
+      .optional(),
     volumeMounts: z.array(VolumeMount).max(50).describe('Where the main container mounts volumes.').optional(),
     initContainers: z
       .array(Container)

@@ -7,27 +7,58 @@ import { DNS_LABEL_PATTERN, ImageReference } from './primitives.ts';
 const namespaceName = z.string().min(1).max(63).regex(new RegExp(DNS_LABEL_PATTERN));
 
 export const Settings = z.strictObject({
-  hosting: z.enum(['self-hosted', 'cloud']).default('self-hosted').describe('self-hosted accepts external_docker alone, cloud the other four sources.'),
-  organizationNamespace: namespaceName.default('davit-org').describe('Where what belongs to the whole organization lives.'),
-  namespaces: z.array(namespaceName).max(500).default([]).describe('Tenant namespaces that are looked after; empty: all that carry the tenant label.'),
+  hosting: z
+    .enum(['self-hosted', 'cloud'])
+    .default('self-hosted')
+    .describe('self-hosted accepts external_docker alone, cloud the other four sources.'),
+  organizationNamespace: namespaceName
+    .default('davit-org')
+    .describe('Where what belongs to the whole organization lives.'),
+  namespaces: z
+    .array(namespaceName)
+    .max(500)
+    .default([])
+    .describe('Tenant namespaces that are looked after; empty: all that carry the tenant label.'),
   images: z
     .strictObject({
-      postgres: ImageReference.default('docker.io/library/postgres:17').describe('Image of PostgreSQL; a new major version is taken by new records alone.'),
+      postgres: ImageReference.default('docker.io/library/postgres:17').describe(
+        'Image of PostgreSQL; a new major version is taken by new records alone.',
+      ),
       redis: ImageReference.default('docker.io/valkey/valkey:8').describe('Image of Redis or Valkey.'),
-      pullPolicy: z.enum(['Always', 'IfNotPresent', 'Never']).default('IfNotPresent').describe('Pull policy of the records\' and the platform\'s images.'),
+      pullPolicy: z
+        .enum(['Always', 'IfNotPresent', 'Never'])
+        .default('IfNotPresent')
+        .describe("Pull policy of the records' and the platform's images."),
     })
     .prefault({}),
   pods: z
     .strictObject({
       port: z.int().min(1).max(65_535).default(8000).describe('Port that an image must listen on.'),
-      healthPath: z.string().startsWith('/').max(1024).default('/ok').describe('Path that answers 200 when the server can serve.'),
-      progressDeadlineSeconds: z.int().min(10).max(86_400).default(600).describe('After so long without progress a rollout has failed.'),
+      healthPath: z
+        .string()
+        .startsWith('/')
+        .max(1024)
+        .default('/ok')
+        .describe('Path that answers 200 when the server can serve.'),
+      progressDeadlineSeconds: z
+        .int()
+        .min(10)
+        .max(86_400)
+        .default(600)
+        .describe('After so long without progress a rollout has failed.'),
     })
     .prefault({}),
   database: z
     .strictObject({
-      own: z.boolean().default(true).describe('false: every record must bring POSTGRES_URI_CUSTOM and REDIS_URI_CUSTOM.'),
-      storageClassName: z.string().max(253).optional().describe('Storage class of PostgreSQL volumes; absent: the cluster\'s default.'),
+      own: z
+        .boolean()
+        .default(true)
+        .describe('false: every record must bring POSTGRES_URI_CUSTOM and REDIS_URI_CUSTOM.'),
+      storageClassName: z
+        .string()
+        .max(253)
+        .optional()
+        .describe("Storage class of PostgreSQL volumes; absent: the cluster's default."),
     })
     .prefault({}),
   tracing: z
@@ -41,7 +72,10 @@ export const Settings = z.strictObject({
         .max(128)
         .default('')
         .describe('The API is served at / and under this path as well.'),
-      insecure: z.boolean().default(false).describe('Serve plain HTTP off loopback: only behind something that ends TLS.'),
+      insecure: z
+        .boolean()
+        .default(false)
+        .describe('Serve plain HTTP off loopback: only behind something that ends TLS.'),
     })
     .prefault({}),
 });

@@ -1,11 +1,25 @@
 // Which fields belong to which source (the HTTP API's table), as data: the CRD's CEL rules and the HTTP validation
 // are both made from it, so that kubectl and HTTP give the same verdict.
 
-export const SOURCES = ['codehost', 'external_docker', 'internal_docker', 'internal_source', 'internal_template'] as const;
+export const SOURCES = [
+  'codehost',
+  'external_docker',
+  'internal_docker',
+  'internal_source',
+  'internal_template',
+] as const;
 export type Source = (typeof SOURCES)[number];
 
 /** Fields of sourceConfig that depend on the source. resourceSpec, customUrl and deploymentType are allowed for all. */
-export const SOURCE_CONFIG_FIELDS = ['integrationId', 'repoUrl', 'buildOnPush', 'listenerId', 'listenerConfig', 'installCommand', 'buildCommand'] as const;
+export const SOURCE_CONFIG_FIELDS = [
+  'integrationId',
+  'repoUrl',
+  'buildOnPush',
+  'listenerId',
+  'listenerConfig',
+  'installCommand',
+  'buildCommand',
+] as const;
 export const SOURCE_REVISION_FIELDS = ['repoRef', 'workflowConfigPath', 'imageUri', 'sourceTarballPath'] as const;
 
 export interface SourceRule {
@@ -34,7 +48,14 @@ export const SOURCE_RULES: Readonly<Record<Source, SourceRule>> = {
     secretReferences: false,
     hosting: 'cloud',
   },
-  internal_docker: { config: [], revision: ['imageUri'], requiredConfig: [], requiredRevision: [], secretReferences: false, hosting: 'cloud' },
+  internal_docker: {
+    config: [],
+    revision: ['imageUri'],
+    requiredConfig: [],
+    requiredRevision: [],
+    secretReferences: false,
+    hosting: 'cloud',
+  },
   internal_source: {
     config: ['installCommand', 'buildCommand'],
     revision: ['sourceTarballPath', 'workflowConfigPath'],

@@ -11,7 +11,12 @@ export type TracingProjectSpec = z.infer<typeof TracingProjectSpec>;
 
 export const TracingProjectStatus = z.object({
   deploymentUid: z.string().max(64).describe('uid of the AppDeployment of the same name that uses it.').optional(),
-  observedGeneration: z.int().min(0).max(Number.MAX_SAFE_INTEGER).describe('Generation that this status was computed from.').optional(),
+  observedGeneration: z
+    .int()
+    .min(0)
+    .max(Number.MAX_SAFE_INTEGER)
+    .describe('Generation that this status was computed from.')
+    .optional(),
   conditions: Conditions.optional(),
 });
 export type TracingProjectStatus = z.infer<typeof TracingProjectStatus>;
@@ -23,4 +28,10 @@ export interface TracingProject extends KubeObject {
   readonly status?: TracingProjectStatus;
 }
 
-export const TRACING_PROJECTS = { group: 'davit.dev', version: 'v1alpha1', kind: 'TracingProject', plural: 'tracingprojects', namespaced: true } as const;
+export const TRACING_PROJECTS = {
+  group: 'davit.dev',
+  version: 'v1alpha1',
+  kind: 'TracingProject',
+  plural: 'tracingprojects',
+  namespaced: true,
+} as const;

@@ -8,6 +8,7 @@ import type { Settings } from '../api/settings.ts';
 import { SOURCE_RULES } from '../api/source-rules.ts';
 import { names } from '../record/names.ts';
 import { childOf, type Observed, type Workload } from './observed.ts';
+import { breachesOf } from './pod-policy.ts';
 import { hasPassed, podsOf, troubleOf } from './pods.ts';
 
 export interface Verdict {
@@ -41,6 +42,8 @@ export function checkPolicy({ record, tenantId }: Observed, settings: Settings):
   if (!settings.database.own && !external) {
     return no('OwnDatabaseForbidden', `This platform makes no databases of its own: give ${EXTERNAL_POSTGRES_VARIABLE} and ${EXTERNAL_REDIS_VARIABLE}.`, true);
   }
+  const breaches = breachesOf(record.spec);
+  if (breaches.length > 0) return no('PodPolicyViolated', `The pod policy does not allow this: ${breaches.join('; ')}. Take it out of resource_spec.`, true);
   return yes('Accepted', 'The record keeps the platform\'s rules.');
 }
 

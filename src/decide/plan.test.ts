@@ -40,7 +40,7 @@ describe('plan', () => {
 
   it('a volume never shrinks', () => {
     const claim = (size: string, details: object = {}): Thing => thing('PersistentVolumeClaim', { resources: { requests: { storage: size } } }, details);
-    expect(summary([claim('5Gi')], [claim('10Gi', { uid: 'u' })])).toEqual([]);
+    expect(summary([claim('5Gi')], [claim('10Gi', { uid: 'u' })])).toEqual(['StorageCannotShrink']);
     expect(summary([claim('20Gi')], [claim('10Gi', { uid: 'u' })])).toEqual(['apply PersistentVolumeClaim u']);
   });
 });

@@ -34,7 +34,9 @@ export function plan(desired: readonly KubeObject[], observed: Observed): Plan {
       continue;
     }
     if (actual?.metadata.deletionTimestamp) continue;
-    const object = actual?.kind === 'PersistentVolumeClaim' ? withoutShrinking(wanted, actual) : wanted;
+    const isClaim = wanted.kind === 'PersistentVolumeClaim';
+    if (isClaim && actual && shrinks(wanted, actual)) refusals.push(cannotShrink(wanted, actual));
+    const object = isClaim && actual ? asItCanBe(wanted, actual) : wanted;
     if (actual && isApplied(object, actual)) continue;
     actions.push({ do: 'apply', object: actual ? withUid(object, actual) : object, observed: actual });
   }
@@ -71,7 +73,7 @@ function withUid(object: KubeObject, actual: KubeObject): KubeObject {
 }
 
 interface Claim extends KubeObject {
-  readonly spec?: { readonly resources?: { readonly requests?: Readonly<Record<string, string>> } };
+  readonly spec?: { readonly storageClassName?: string; readonly resources?: { readonly requests?: Readonly<Record<string, string>> } };
 }
 
 /** Storage in bytes that a claim asks for. */
@@ -79,10 +81,24 @@ export function storageOf(claim: KubeObject): number {
   return Number(quantity((claim as Claim).spec?.resources?.requests?.['storage'] ?? '0'));
 }
 
-// A claim cannot shrink; the API server would refuse the whole apply.
-function withoutShrinking(wanted: KubeObject, actual: KubeObject): KubeObject {
-  if (storageOf(wanted) >= storageOf(actual)) return wanted;
-  const spec = (wanted as Claim).spec;
-  const requests = (actual as Claim).spec?.resources?.requests ?? {};
-  return { ...wanted, spec: { ...spec, resources: { ...spec?.resources, requests } } } as KubeObject;
+// A claim can neither shrink nor change its class; the API server would refuse the whole apply.
+function asItCanBe(wanted: KubeObject, actual: KubeObject): KubeObject {
+  const { spec } = wanted as Claim;
+  const there = (actual as Claim).spec;
+  const requests = shrinks(wanted, actual) ? there?.resources?.requests : spec?.resources?.requests;
+  const storageClassName = there?.storageClassName ?? spec?.storageClassName;
+  return { ...wanted, spec: { ...spec, ...(storageClassName !== undefined && { storageClassName }), resources: { ...spec?.resources, requests } } } as KubeObject;
+}
+
+function shrinks(wanted: KubeObject, actual: KubeObject): boolean {
+  return storageOf(wanted) < storageOf(actual);
+}
+
+function cannotShrink(wanted: KubeObject, actual: KubeObject): Refusal {
+  const gibibytes = (claim: KubeObject): string => `${Math.round((storageOf(claim) / 2 ** 30) * 100) / 100} Gi`;
+  return {
+    reason: 'StorageCannotShrink',
+    object: `PersistentVolumeClaim ${wanted.metadata.name}`,
+    message: `The PostgreSQL volume has ${gibibytes(actual)} and cannot shrink to ${gibibytes(wanted)}. Set db_storage_gi to at least what it has.`,
+  };
 }

@@ -21,6 +21,7 @@ it('resolves a plain record', () => {
   expect(resolve(aSpec(), SETTINGS)).toEqual({
     contract: 1,
     image: 'registry.example/shop:1',
+    pullPolicy: 'IfNotPresent',
     port: 8000,
     healthPath: '/ok',
     progressDeadlineSeconds: 600,

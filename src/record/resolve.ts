@@ -41,6 +41,8 @@ export function resolve(spec: Readonly<AppDeploymentSpec>, settings: Settings): 
   return {
     contract: POD_CONTRACT,
     ...(image !== undefined && { image }),
+    pullPolicy: settings.images.pullPolicy,
+    ...(settings.tracing.otlpEndpoint !== undefined && { otlpEndpoint: settings.tracing.otlpEndpoint }),
     port: settings.pods.port,
     healthPath: settings.pods.healthPath,
     progressDeadlineSeconds: settings.pods.progressDeadlineSeconds,

@@ -12,7 +12,7 @@ import type { Inputs } from './inputs.ts';
 const JOBS_PER_WORKER = 10;
 
 /** Everything in the environment of `role`, in its order. Values of secrets are references, never values. */
-export function envFor({ record, revision, tenantId, settings }: Inputs, role: Role): IEnvVar[] {
+export function envFor({ record, revision, tenantId }: Inputs, role: Role): IEnvVar[] {
   const { resolved, requested, id } = revision.spec;
   const { name } = record.metadata;
   const postgres = postgresUri(record.metadata.name, requested);
@@ -40,8 +40,8 @@ export function envFor({ record, revision, tenantId, settings }: Inputs, role: R
         'davit.tracing_project': names(name).tracingProject,
       }),
     },
-    ...(settings.tracing.otlpEndpoint
-      ? [{ name: 'OTEL_EXPORTER_OTLP_ENDPOINT', value: settings.tracing.otlpEndpoint }]
+    ...(resolved.otlpEndpoint
+      ? [{ name: 'OTEL_EXPORTER_OTLP_ENDPOINT', value: resolved.otlpEndpoint }]
       : []),
     ...[...requested.secrets, ...requested.secretReferences].map((reference) => fromSecret(reference.name, reference)),
   ];

@@ -37,11 +37,11 @@ export function initContainersFor(inputs: Inputs): IContainer[] {
   ];
 }
 
-function waitForDatabase({ record, revision, settings }: Inputs): IContainer {
+function waitForDatabase({ record, revision }: Inputs): IContainer {
   return {
     name: WAIT_FOR_DATABASE,
     image: revision.spec.resolved.waitImages.postgres,
-    imagePullPolicy: settings.images.pullPolicy,
+    imagePullPolicy: revision.spec.resolved.pullPolicy,
     command: ['sh', '-c', WAIT_FOR_DATABASE_SCRIPT],
     env: [fromSecret('POSTGRES_URI', postgresUri(record.metadata.name, revision.spec.requested))],
     resources: WAIT_RESOURCES,
@@ -50,11 +50,11 @@ function waitForDatabase({ record, revision, settings }: Inputs): IContainer {
   };
 }
 
-function waitForRedis({ record, revision, settings }: Inputs): IContainer {
+function waitForRedis({ record, revision }: Inputs): IContainer {
   return {
     name: WAIT_FOR_REDIS,
     image: revision.spec.resolved.waitImages.redis,
-    imagePullPolicy: settings.images.pullPolicy,
+    imagePullPolicy: revision.spec.resolved.pullPolicy,
     command: ['sh', '-c', WAIT_FOR_REDIS_SCRIPT],
     env: [fromSecret('REDIS_URI', redisUri(record.metadata.name, revision.spec.requested))],
     resources: WAIT_RESOURCES,

@@ -17,7 +17,7 @@ const DRAIN_SECONDS = 5;
 const STOP_SECONDS = 30;
 
 export function podTemplateFor(inputs: Inputs, role: Role, size: Readonly<Sized>, image: string): IPodTemplateSpec {
-  const { record, revision, settings, secretsDigest } = inputs;
+  const { record, revision, secretsDigest } = inputs;
   const { resolved, requested, id } = revision.spec;
   const spec = requested.resourceSpec ?? {};
   const annotations = {
@@ -45,7 +45,7 @@ export function podTemplateFor(inputs: Inputs, role: Role, size: Readonly<Sized>
         {
           name: role,
           image,
-          imagePullPolicy: settings.images.pullPolicy,
+          imagePullPolicy: resolved.pullPolicy,
           ports: [{ name: 'http', containerPort: resolved.port, protocol: 'TCP' }],
           env: envFor(inputs, role),
           ...probesFor(resolved),

@@ -1,12 +1,14 @@
 // The embedded cluster itself, which everything else is tested on: what it offers, and that it leaves nothing behind.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { readdir, readFile, rm } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { until } from './api-client.ts';
 import { type Cluster, startCluster } from './cluster.ts';
+import { writeImage, writeLayer } from './images/oci.ts';
 import { realPods } from './machine.ts';
 import { networkOf, slots } from './node-network.ts';
 import { cgroupFolders, runVariable } from './run-folder.ts';
@@ -345,4 +347,26 @@ describe.runIf(real)('real pods', () => {
     expect(groups.filter((group) => existsSync(group))).toEqual([]);
     expect(existsSync(`/sys/class/net/davit${slot}`)).toBe(false);
   });
+
+  it('can load an image that a former cluster had loaded, and forgotten', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'davit-late-image-'));
+    await writeFile(join(folder, 'file'), 'late');
+    // Two layers: the second is put upon the first, which must be the one of this cluster.
+    const layers = [
+      await writeLayer(folder, join(folder, '..', `${basename(folder)}.1`), () => ({ uid: 0, gid: 0 })),
+      await writeLayer(folder, join(folder, '..', `${basename(folder)}.2`), () => ({ uid: 1, gid: 1 })),
+    ];
+    const archive = `${folder}.tar`;
+    await writeImage(archive, 'davit.local/late:1', layers, { Env: [] });
+    for (const round of ['first', 'second']) {
+      // oxlint-disable-next-line no-await-in-loop -- one after the other is the point
+      const next = await startCluster({ pods: 'on' });
+      // oxlint-disable-next-line no-await-in-loop -- likewise
+      const { name } = await next.loadImage(archive, 'davit.local/late:1').finally(() => next.stop());
+      expect(name, round).toBe('davit.local/late:1');
+    }
+    await Promise.all(
+      [folder, archive, ...layers.map(({ file }) => file)].map((path) => rm(path, { recursive: true })),
+    );
+  }, 120_000);
 });

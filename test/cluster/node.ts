@@ -6,7 +6,7 @@
 // starting a cluster. There is one store for each slot, and a slot belongs to one cluster at a time.
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { copyFile, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { until } from './api-client.ts';
@@ -139,6 +139,18 @@ export async function prepareNode(options: NodeOptions): Promise<NodeGround> {
     return { name, digestRef };
   }
 
+  /** The store would grow with each new build of an image: its tag moves on, its name by digest stays behind. */
+  async function dropReplaced(): Promise<void> {
+    const lines = (await ctr('images', 'ls')).trim().split('\n').slice(1);
+    const listed = lines.map((line) => {
+      const [ref = '', , digest = ''] = line.split(/\s+/);
+      return { ref, digest };
+    });
+    const tagged = new Set(listed.filter(({ ref }) => !ref.includes('@')).map(({ digest }) => digest));
+    const replaced = listed.filter(({ ref, digest }) => ref.includes('@') && !tagged.has(digest)).map(({ ref }) => ref);
+    if (replaced.length > 0) await ctr('images', 'rm', ...replaced);
+  }
+
   return {
     async startRuntime(images) {
       const sandbox = { name: sandboxImage, archive: await prepareSandboxImage() };
@@ -151,6 +163,7 @@ export async function prepareNode(options: NodeOptions): Promise<NodeGround> {
         // oxlint-disable-next-line no-await-in-loop -- the disk is the limit
         await load(image.archive, image.name);
       }
+      await dropReplaced();
       // Saved while nothing runs: the next cluster must not inherit this one's containers.
       await stopContainerd();
       await kept.save([sandbox, ...images]);
@@ -267,14 +280,19 @@ interface KeptImages {
 }
 
 /**
- * containerd knows images and containers by one database. A copy of it from a time when there were images and no
- * containers, put in its place at each start, makes containerd forget a former cluster's containers; whatever files it
- * then finds without an entry, its garbage collection removes.
+ * containerd knows images and containers by one database, and its snapshotter their layers by another. Copies of both,
+ * from a time when there were images and no containers, put in their places at each start, make containerd forget a
+ * former cluster's containers. Both must be of one time, and so must the folders of the layers: names and numbers are
+ * given out anew, and one that is still there makes the next import fail.
  */
 function keptImages(store: string, snapshotter: string): KeptImages {
-  const database = join(store, 'io.containerd.metadata.v1.bolt', 'meta.db');
-  const copy = join(store, '..', 'images.db');
-  const list = join(store, '..', 'images.json');
+  const layers = join(store, `io.containerd.snapshotter.v1.${snapshotter}`);
+  const databases = [
+    { live: join(store, 'io.containerd.metadata.v1.bolt', 'meta.db'), name: 'images.db' },
+    { live: join(layers, 'metadata.db'), name: 'layers.db' },
+  ];
+  const saved = join(store, '..', 'saved');
+  let known: readonly string[] = [];
 
   async function describe(image: NodeImage): Promise<string> {
     const { size, mtimeMs } = await stat(image.archive);
@@ -283,27 +301,56 @@ function keptImages(store: string, snapshotter: string): KeptImages {
 
   return {
     async restore(images) {
-      const text = await readFile(list, 'utf8').catch(() => '[]');
-      const known: unknown = JSON.parse(text);
-      const isKnown = Array.isArray(known) && known[0] === snapshotter ? known : [];
-      if (!existsSync(copy) || isKnown.length === 0) {
+      const kept = parseKept(await readFile(join(saved, 'kept.json'), 'utf8').catch(() => ''));
+      if (kept?.snapshotter !== snapshotter) {
         await rm(store, { recursive: true, force: true });
         await mkdir(store, { recursive: true });
         return images;
       }
+      known = kept.images;
       await rm(join(store, 'io.containerd.grpc.v1.cri'), { recursive: true, force: true });
-      await copyFile(copy, database);
+      await Promise.all(databases.map(({ live, name }) => copyFile(join(saved, name), live)));
+      const folders = await readdir(join(layers, 'snapshots'));
+      const later = folders.filter((name) => !kept.layers.includes(name));
+      await Promise.all(later.map((name) => rm(join(layers, 'snapshots', name), { recursive: true, force: true })));
       const described = await Promise.all(images.map(async (image) => ({ image, description: await describe(image) })));
-      return described.filter(({ description }) => !isKnown.includes(description)).map(({ image }) => image);
+      return described.filter(({ description }) => !known.includes(description)).map(({ image }) => image);
     },
     async save(images) {
-      // First the list goes, last it comes: a crash in between means importing again, never trusting half a store.
-      await rm(list, { force: true });
-      await copyFile(database, `${copy}.new`);
-      await rename(`${copy}.new`, copy);
-      await writeFile(list, JSON.stringify([snapshotter, ...(await Promise.all(images.map(describe)))]));
+      // The list goes first and comes last: a crash in between means importing again, never trusting half a store.
+      await rm(saved, { recursive: true, force: true });
+      await mkdir(saved);
+      await Promise.all(databases.map(({ live, name }) => copyFile(live, join(saved, name))));
+      // What other clusters have brought is still in there, and known as long as no image of that name came after it.
+      const others = known.filter((entry) => !images.some((image) => entry.startsWith(`${image.name} `)));
+      const kept: Kept = {
+        snapshotter,
+        layers: await readdir(join(layers, 'snapshots')),
+        images: [...others, ...(await Promise.all(images.map(describe)))],
+      };
+      await writeFile(join(saved, 'kept.new'), JSON.stringify(kept));
+      await rename(join(saved, 'kept.new'), join(saved, 'kept.json'));
     },
   };
+}
+
+interface Kept {
+  readonly snapshotter: string;
+  /** Names of the layers' folders. */
+  readonly layers: readonly string[];
+  readonly images: readonly string[];
+}
+
+/** Undefined for anything else than what was written. */
+function parseKept(text: string): Kept | undefined {
+  try {
+    const kept: Partial<Kept> = JSON.parse(text);
+    const { snapshotter, layers, images } = kept;
+    if (typeof snapshotter !== 'string' || !Array.isArray(layers) || !Array.isArray(images)) return undefined;
+    return { snapshotter, layers, images };
+  } catch {
+    return undefined;
+  }
 }
 
 interface RuntimeConfig {

@@ -5,8 +5,8 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { parse, parseAllDocuments } from 'yaml';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parse, parseAllDocuments } from 'yaml';
 import { customResourceDefinitions } from '../../src/api/crd.ts';
 import { defaultSettings } from '../../src/api/settings.ts';
 import { loadConfig } from '../../src/config.ts';
@@ -17,7 +17,11 @@ const chart = join(import.meta.dirname, '../../charts/davit');
 
 interface Manifest {
   readonly kind: string;
-  readonly metadata: { readonly name: string; readonly namespace?: string; readonly annotations?: Readonly<Record<string, string>> };
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace?: string;
+    readonly annotations?: Readonly<Record<string, string>>;
+  };
   // oxlint-disable-next-line typescript/no-explicit-any -- a test looks wherever it likes into a manifest
   readonly [part: string]: any;
 }
@@ -32,8 +36,13 @@ beforeAll(async () => {
 afterAll(() => rm(home, { recursive: true, force: true }));
 
 async function render(...args: readonly string[]): Promise<Manifest[]> {
-  const { stdout } = await run(helm, ['template', 'davit', chart, '--namespace', 'davit-system', ...args], { maxBuffer: 64 << 20, env: { ...process.env, HOME: home } });
-  return parseAllDocuments(stdout).map((document) => document.toJS() as Manifest | null).filter((manifest) => manifest !== null);
+  const { stdout } = await run(helm, ['template', 'davit', chart, '--namespace', 'davit-system', ...args], {
+    maxBuffer: 64 << 20,
+    env: { ...process.env, HOME: home },
+  });
+  return parseAllDocuments(stdout)
+    .map((document) => document.toJS() as Manifest | null)
+    .filter((manifest) => manifest !== null);
 }
 function named(manifests: readonly Manifest[], kind: string, name: string): Manifest {
   const found = manifests.find((manifest) => manifest.kind === kind && manifest.metadata.name === name);
@@ -48,15 +57,24 @@ describe('with its defaults', () => {
   it('renders the definitions as they are generated, to be kept on uninstall', async () => {
     const rendered = (await render()).filter(({ kind }) => kind === 'CustomResourceDefinition');
     expect(rendered.map(({ spec }) => spec as unknown)).toEqual(customResourceDefinitions().map(({ spec }) => spec));
-    expect(rendered.map(({ metadata }) => metadata.annotations)).toEqual(rendered.map(() => ({ 'helm.sh/resource-policy': 'keep' })));
+    expect(rendered.map(({ metadata }) => metadata.annotations)).toEqual(
+      rendered.map(() => ({ 'helm.sh/resource-policy': 'keep' })),
+    );
   });
   it.each(['controller', 'api'])('runs davit %s restricted, on its own account', async (part) => {
     const { spec } = named(await render(), 'Deployment', `davit-${part}`)['spec'].template;
-    expect(spec).toMatchObject({ serviceAccountName: `davit-${part}`, securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } } });
+    expect(spec).toMatchObject({
+      serviceAccountName: `davit-${part}`,
+      securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
+    });
     expect(spec.containers).toHaveLength(1);
     expect(spec.containers[0]).toMatchObject({
       args: [part],
-      securityContext: { allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ['ALL'] } },
+      securityContext: {
+        allowPrivilegeEscalation: false,
+        readOnlyRootFilesystem: true,
+        capabilities: { drop: ['ALL'] },
+      },
       livenessProbe: { httpGet: { path: '/livez' } },
       readinessProbe: { httpGet: { path: '/readyz' } },
     });
@@ -66,9 +84,15 @@ describe('with its defaults', () => {
     const file = join(home, 'settings.yaml');
     await writeFile(file, named(manifests, 'ConfigMap', 'davit-settings')['data']['settings.yaml'] as string);
     for (const part of ['controller', 'api']) {
-      const { env } = named(manifests, 'Deployment', `davit-${part}`)['spec'].template.spec.containers[0] as { env: { name: string; value?: string }[] };
+      const { env } = named(manifests, 'Deployment', `davit-${part}`)['spec'].template.spec.containers[0] as {
+        env: { name: string; value?: string }[];
+      };
       const given = Object.fromEntries(env.map(({ name, value }) => [name, value ?? 'davit']));
-      expect(loadConfig({ ...given, DAVIT_SETTINGS: file }).settings).toEqual({ ...defaultSettings(), hosting: 'cloud', namespaces: ['a', 'b'] });
+      expect(loadConfig({ ...given, DAVIT_SETTINGS: file }).settings).toEqual({
+        ...defaultSettings(),
+        hosting: 'cloud',
+        namespaces: ['a', 'b'],
+      });
     }
   });
   it('says in values.yaml the defaults that the code has', async () => {
@@ -76,13 +100,20 @@ describe('with its defaults', () => {
     expect(values.settings).toEqual(defaultSettings());
   });
   it('rolls the pods when the settings change', async () => {
-    const checksum = async (...args: string[]): Promise<unknown> => named(await render(...args), 'Deployment', 'davit-api')['spec'].template.metadata.annotations['checksum/settings'];
+    const checksum = async (...args: string[]): Promise<unknown> =>
+      named(await render(...args), 'Deployment', 'davit-api')['spec'].template.metadata.annotations[
+        'checksum/settings'
+      ];
     expect(await checksum()).toBe(await checksum());
     expect(await checksum('--set', 'settings.pods.port=9000')).not.toBe(await checksum());
   });
   it('binds every policy', async () => {
     const manifests = await render();
-    const names = (kind: string): string[] => manifests.filter((manifest) => manifest.kind === kind).map(({ metadata }) => metadata.name).toSorted();
+    const names = (kind: string): string[] =>
+      manifests
+        .filter((manifest) => manifest.kind === kind)
+        .map(({ metadata }) => metadata.name)
+        .toSorted();
     expect(names('ValidatingAdmissionPolicyBinding')).toEqual(names('ValidatingAdmissionPolicy'));
     expect(names('ValidatingAdmissionPolicy')).toContain('davit-hosting');
   });
@@ -93,18 +124,36 @@ describe('with other values', () => {
     const manifests = await render('--set', 'settings.namespaces={red,blue}');
     const roles = manifests.filter(({ kind, metadata }) => kind === 'Role' && metadata.name === 'davit-controller');
     expect(roles.map(({ metadata }) => metadata.namespace)).toEqual(['red', 'blue']);
-    const { rules } = named(manifests, 'ClusterRole', 'davit-controller') as unknown as { rules: { apiGroups: string[]; resources: string[] }[] };
-    expect(rules.flatMap(({ resources }) => resources)).toEqual(['appdeployments', 'appdeployments/status', 'appdeployments/finalizers', 'namespaces']);
+    const { rules } = named(manifests, 'ClusterRole', 'davit-controller') as unknown as {
+      rules: { apiGroups: string[]; resources: string[] }[];
+    };
+    expect(rules.flatMap(({ resources }) => resources)).toEqual([
+      'appdeployments',
+      'appdeployments/status',
+      'appdeployments/finalizers',
+      'namespaces',
+    ]);
     const api = named(manifests, 'ClusterRole', 'davit-api') as unknown as { rules: { resources: string[] }[] };
     expect(api.rules.flatMap(({ resources }) => resources)).toEqual(['namespaces']);
   });
   it('leaves the two processes out', async () => {
     const manifests = await render('--set', 'workloads.enabled=false');
     expect(kinds(manifests)).not.toEqual(expect.arrayContaining(['Deployment']));
-    expect(kinds(manifests)).toEqual(expect.arrayContaining(['ClusterRole', 'ConfigMap', 'CustomResourceDefinition', 'ServiceAccount', 'ValidatingAdmissionPolicy']));
+    expect(kinds(manifests)).toEqual(
+      expect.arrayContaining([
+        'ClusterRole',
+        'ConfigMap',
+        'CustomResourceDefinition',
+        'ServiceAccount',
+        'ValidatingAdmissionPolicy',
+      ]),
+    );
   });
-  it('leaves the definitions, the policies and the organization\'s namespace out', async () => {
-    const manifests = await render('--set', 'crds.install=false,admission.enabled=false,organizationNamespace.create=false');
+  it("leaves the definitions, the policies and the organization's namespace out", async () => {
+    const manifests = await render(
+      '--set',
+      'crds.install=false,admission.enabled=false,organizationNamespace.create=false',
+    );
     expect(kinds(manifests).filter((kind) => /Definition|Policy|^Namespace/.test(kind))).toEqual([]);
   });
   it('takes a certificate, or serves plain HTTP behind something that ends TLS', async () => {
@@ -113,15 +162,23 @@ describe('with other values', () => {
     expect(JSON.stringify(named(own, 'Deployment', 'davit-api'))).toContain('"secretName":"mine"');
     const plain = await render('--set', 'settings.http.insecure=true');
     expect(JSON.stringify(named(plain, 'Deployment', 'davit-api'))).not.toContain('DAVIT_TLS');
-    expect(named(plain, 'Service', 'davit-api')['spec'].ports).toEqual([{ name: 'http', port: 80, targetPort: 'http' }]);
+    expect(named(plain, 'Service', 'davit-api')['spec'].ports).toEqual([
+      { name: 'http', port: 80, targetPort: 'http' },
+    ]);
   });
 });
 
 describe('wrong values', () => {
   it.each([
     { values: 'settings: {hostin: cloud}', says: "at '/settings': additional properties 'hostin' not allowed" },
-    { values: 'settings: {hosting: hybrid}', says: "at '/settings/hosting': value must be one of 'self-hosted', 'cloud'" },
-    { values: 'settings: {namespaces: [Team_A]}', says: "at '/settings/namespaces/0': 'Team_A' does not match pattern" },
+    {
+      values: 'settings: {hosting: hybrid}',
+      says: "at '/settings/hosting': value must be one of 'self-hosted', 'cloud'",
+    },
+    {
+      values: 'settings: {namespaces: [Team_A]}',
+      says: "at '/settings/namespaces/0': 'Team_A' does not match pattern",
+    },
     { values: 'controller: {replicas: two}', says: "at '/controller/replicas': got string, want integer" },
     { values: 'image: {digest: "1234"}', says: "at '/image/digest': '1234' does not match pattern" },
     { values: 'api: {tls: {selfSigned: false}}', says: 'The HTTP API needs a certificate: set api.tls.secretName' },

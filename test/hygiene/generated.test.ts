@@ -10,7 +10,9 @@ describe('generated files', () => {
   });
 });
 
-const schemas = customResourceDefinitions().flatMap(({ spec }) => spec.versions.map(({ schema }) => ({ kind: spec.names.kind, schema: schema.openAPIV3Schema })));
+const schemas = customResourceDefinitions().flatMap(({ spec }) =>
+  spec.versions.map(({ schema }) => ({ kind: spec.names.kind, schema: schema.openAPIV3Schema })),
+);
 
 /** Every schema within this one, with its path. */
 function everyPart(schema: StructuralSchema, path: string): [string, StructuralSchema][] {
@@ -25,7 +27,9 @@ function everyPart(schema: StructuralSchema, path: string): [string, StructuralS
 describe.each(schemas)('the schema of $kind', ({ kind, schema }) => {
   const parts = everyPart(schema, kind);
   it('describes every field', () => {
-    const silent = parts.filter(([path, part]) => /\.\w+$/.test(path) && !path.startsWith(`${kind}.metadata`) && !part.description);
+    const silent = parts.filter(
+      ([path, part]) => /\.\w+$/.test(path) && !path.startsWith(`${kind}.metadata`) && !part.description,
+    );
     expect(silent.map(([path]) => path)).toEqual([]);
   });
   it('bounds every string, list and map', () => {

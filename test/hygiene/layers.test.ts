@@ -7,30 +7,39 @@ import { describe, expect, it } from 'vitest';
 const src = join(import.meta.dirname, '../../src');
 
 /** Room → rooms of which it may import values, and rooms of which it may import types alone. */
-const MAY_IMPORT: Readonly<Record<string, { readonly values: readonly string[]; readonly types?: readonly string[] }>> = {
-  api: { values: [] },
-  record: { values: ['api'] },
-  resources: { values: ['record', 'api'] },
-  decide: { values: ['record', 'api'], types: ['resources'] },
-  kube: { values: ['errors'] },
-  runtime: { values: ['errors', 'kube'] },
-  controller: { values: ['record', 'resources', 'decide', 'runtime', 'kube', 'api', 'errors'], types: ['logger'] },
-  http: { values: ['api', 'record', 'errors', 'kube'], types: ['runtime', 'logger'] },
-  errors: { values: [] },
-  logger: { values: [] },
-  config: { values: ['api'] },
-  main: { values: ['http', 'controller', 'runtime', 'kube', 'api', 'config', 'errors', 'logger'] },
-  // Tools that print generated files; nothing imports them.
-  crdgen: { values: ['api', 'chart-values', 'conditions-table'] },
-  'chart-values': { values: ['api'] },
-  'conditions-table': { values: ['api'] },
-};
+const MAY_IMPORT: Readonly<Record<string, { readonly values: readonly string[]; readonly types?: readonly string[] }>> =
+  {
+    api: { values: [] },
+    record: { values: ['api'] },
+    resources: { values: ['record', 'api'] },
+    decide: { values: ['record', 'api'], types: ['resources'] },
+    kube: { values: ['errors'] },
+    runtime: { values: ['errors', 'kube'] },
+    controller: { values: ['record', 'resources', 'decide', 'runtime', 'kube', 'api', 'errors'], types: ['logger'] },
+    http: { values: ['api', 'record', 'errors', 'kube'], types: ['runtime', 'logger'] },
+    errors: { values: [] },
+    logger: { values: [] },
+    config: { values: ['api'] },
+    main: { values: ['http', 'controller', 'runtime', 'kube', 'api', 'config', 'errors', 'logger'] },
+    // Tools that print generated files; nothing imports them.
+    crdgen: { values: ['api', 'chart-values', 'conditions-table'] },
+    'chart-values': { values: ['api'] },
+    'conditions-table': { values: ['api'] },
+  };
 /** Of these a type may be imported from anywhere: what Kubernetes' objects look like. */
 const TYPES_FOR_ALL = ['kube/client.ts'];
 /** Rooms without input, output, time or chance. */
 const PURE = ['api', 'record', 'resources', 'decide'];
-const NODE_MODULES_OF_PURE_ROOMS: Readonly<Record<string, string>> = { 'resources/hash.ts': 'node:crypto', 'record/revision-id.ts': 'node:crypto' };
-const PACKAGES: Readonly<Record<string, readonly string[]>> = { api: ['zod'], record: ['zod'], resources: [], decide: [] };
+const NODE_MODULES_OF_PURE_ROOMS: Readonly<Record<string, string>> = {
+  'resources/hash.ts': 'node:crypto',
+  'record/revision-id.ts': 'node:crypto',
+};
+const PACKAGES: Readonly<Record<string, readonly string[]>> = {
+  api: ['zod'],
+  record: ['zod'],
+  resources: [],
+  decide: [],
+};
 
 interface Import {
   readonly file: string;
@@ -38,7 +47,9 @@ interface Import {
   readonly typeOnly: boolean;
 }
 
-const files = globSync('**/*.ts', { cwd: src }).filter((file) => !file.endsWith('.test.ts')).toSorted();
+const files = globSync('**/*.ts', { cwd: src })
+  .filter((file) => !file.endsWith('.test.ts'))
+  .toSorted();
 const texts = new Map(files.map((file) => [file, readFileSync(join(src, file), 'utf8')]));
 const imports = files.flatMap((file) => importsOf(file, texts.get(file) ?? ''));
 
@@ -49,14 +60,22 @@ function importsOf(file: string, text: string): Import[] {
   ];
   const dynamic = text.matchAll(/\bimport\('([^']+)'\)/g);
   return [
-    ...statements.map(([, type, names = '', from = '']) => ({ file, from, typeOnly: type !== undefined || onlyTypes(names) })),
+    ...statements.map(([, type, names = '', from = '']) => ({
+      file,
+      from,
+      typeOnly: type !== undefined || onlyTypes(names),
+    })),
     ...[...dynamic].map(([, from = '']) => ({ file, from, typeOnly: false })),
   ];
 }
 
 /** `{ type A, type B }`. */
 function onlyTypes(names: string): boolean {
-  const listed = /^\{([^}]*)\}\s*$/.exec(names.trim())?.[1]?.split(',').map((name) => name.trim()).filter((name) => name !== '');
+  const listed = /^\{([^}]*)\}\s*$/
+    .exec(names.trim())?.[1]
+    ?.split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '');
   return listed !== undefined && listed.length > 0 && listed.every((name) => name.startsWith('type '));
 }
 
@@ -89,7 +108,11 @@ describe('the rooms of src', () => {
   });
 
   it('only kube imports a value of @kubernetes/client-node', () => {
-    expect(imports.filter((one) => one.from.startsWith('@kubernetes/client-node') && !one.typeOnly && roomOf(one.file) !== 'kube').map(told)).toEqual([]);
+    expect(
+      imports
+        .filter((one) => one.from.startsWith('@kubernetes/client-node') && !one.typeOnly && roomOf(one.file) !== 'kube')
+        .map(told),
+    ).toEqual([]);
   });
 
   it('those that decide have no input, output, time or chance', () => {
@@ -98,10 +121,14 @@ describe('the rooms of src', () => {
       if (!PURE.includes(room) || isRelative(one) || one.typeOnly) return false;
       return !(NODE_MODULES_OF_PURE_ROOMS[one.file] === one.from || PACKAGES[room]?.includes(one.from));
     });
-    const impure = files.filter((file) => PURE.includes(roomOf(file))).flatMap((file) => {
-      const found = /\b(Date\.now\(|new Date\(\)|Math\.random|process\.|async function|await )/.exec(texts.get(file) ?? '');
-      return found ? [`src/${file} has ${found[1]}`] : [];
-    });
+    const impure = files
+      .filter((file) => PURE.includes(roomOf(file)))
+      .flatMap((file) => {
+        const found = /\b(Date\.now\(|new Date\(\)|Math\.random|process\.|async function|await )/.exec(
+          texts.get(file) ?? '',
+        );
+        return found ? [`src/${file} has ${found[1]}`] : [];
+      });
     expect([...ofPackages.map(told), ...impure]).toEqual([]);
   });
 

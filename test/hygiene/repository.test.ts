@@ -15,13 +15,19 @@ interface Locked {
 }
 
 describe('package-lock.json', () => {
-  const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as { packages: Readonly<Record<string, Locked>> };
+  const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
+    packages: Readonly<Record<string, Locked>>;
+  };
   const locked = Object.entries(packages).filter(([path]) => path !== '');
 
   // The pinned Node's package copies its own program into place, and works without: .npmrc has ignore-scripts.
   const KNOWN_SCRIPTS: readonly string[] = [];
   it('has no package with an install script', () => {
-    expect(locked.filter(([path, { hasInstallScript }]) => hasInstallScript && !KNOWN_SCRIPTS.includes(path)).map(([path]) => path)).toEqual([]);
+    expect(
+      locked
+        .filter(([path, { hasInstallScript }]) => hasInstallScript && !KNOWN_SCRIPTS.includes(path))
+        .map(([path]) => path),
+    ).toEqual([]);
   });
   it('names no registry host, so that everybody installs from his own', () => {
     expect(locked.filter(([, { resolved }]) => resolved !== undefined).map(([path]) => path)).toEqual([]);
@@ -35,14 +41,24 @@ describe('package-lock.json', () => {
 });
 
 describe('tracked files', () => {
-  const tracked = execFileSync('git', ['ls-files', '-z'], { cwd: root, encoding: 'utf8', maxBuffer: 64 << 20 }).split('\0').filter((path) => path !== '' && existsSync(join(root, path)));
+  const tracked = execFileSync('git', ['ls-files', '-z'], { cwd: root, encoding: 'utf8', maxBuffer: 64 << 20 })
+    .split('\0')
+    .filter((path) => path !== '' && existsSync(join(root, path)));
   // Spelt in parts, or this file would be the first finding.
-  const MACHINE_PATHS = new RegExp(['/work' + '/', '/tmp' + '/bin', '/ho' + 'me/(?!node:)', '/ro' + 'ot/', '/Us' + 'ers/'].map((start) => `(^|[\\s'"\`(=:])${start}[A-Za-z.]`).join('|'));
+  const MACHINE_PATHS = new RegExp(
+    ['/work' + '/', '/tmp' + '/bin', '/ho' + 'me/(?!node:)', '/ro' + 'ot/', '/Us' + 'ers/']
+      .map((start) => `(^|[\\s'"\`(=:])${start}[A-Za-z.]`)
+      .join('|'),
+  );
 
-  it('name no path of somebody\'s machine', () => {
-    const found = tracked.filter((path) => !/\.(sum|png|svg|ico)$/.test(path)).flatMap((path) =>
-      readFileSync(join(root, path), 'utf8').split('\n').flatMap((line, i) => (MACHINE_PATHS.test(line) ? [`${path}:${i + 1} ${line.trim().slice(0, 100)}`] : [])),
-    );
+  it("name no path of somebody's machine", () => {
+    const found = tracked
+      .filter((path) => !/\.(sum|png|svg|ico)$/.test(path))
+      .flatMap((path) =>
+        readFileSync(join(root, path), 'utf8')
+          .split('\n')
+          .flatMap((line, i) => (MACHINE_PATHS.test(line) ? [`${path}:${i + 1} ${line.trim().slice(0, 100)}`] : [])),
+      );
     expect(found).toEqual([]);
   });
   it('are no secrets of a machine', () => {

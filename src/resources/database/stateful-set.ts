@@ -19,7 +19,7 @@ const ANSWERS = ['sh', '-c', `${IS_READY} || [ $? -eq 1 ]`];
 
 /** Nothing here depends on the revision but `postgres`: a new revision of the same sizes leaves the pod alone. */
 export function makePostgresStatefulSet(
-  { record, settings }: Inputs,
+  { record, revision }: Inputs,
   postgres: NonNullable<Resolved['postgres']>,
 ): Made<IStatefulSet> {
   const { postgres: setName, postgresService, postgresSecret, postgresClaim } = names(record.metadata.name);
@@ -45,7 +45,7 @@ export function makePostgresStatefulSet(
             {
               name: 'postgres',
               image: postgres.image,
-              imagePullPolicy: settings.images.pullPolicy,
+              imagePullPolicy: revision.spec.resolved.pullPolicy,
               args: ['-c', `max_connections=${postgres.maxConnections}`],
               env: [
                 { name: 'POSTGRES_USER', value: 'postgres' },

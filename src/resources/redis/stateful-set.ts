@@ -19,7 +19,7 @@ const ANSWERS = ['sh', '-c', `redis-cli -h 127.0.0.1 -p ${REDIS_PORT} ping | gre
 
 /** Nothing here depends on the revision but `redis`: a new revision of the same sizes leaves the pod alone. */
 export function makeRedisStatefulSet(
-  { record, settings }: Inputs,
+  { record, revision }: Inputs,
   redis: NonNullable<Resolved['redis']>,
 ): Made<IStatefulSet> {
   const { redis: setName, redisService, redisSecret } = names(record.metadata.name);
@@ -45,7 +45,7 @@ export function makeRedisStatefulSet(
             {
               name: 'redis',
               image: redis.image,
-              imagePullPolicy: settings.images.pullPolicy,
+              imagePullPolicy: revision.spec.resolved.pullPolicy,
               // A .conf as first argument starts the server in the images of Redis and of Valkey alike. A full Redis
               // refuses writes (noeviction): jobs must not vanish from a queue.
               args: ['/etc/davit/redis.conf', '--maxmemory', `${maxMemoryMb}mb`, '--maxmemory-policy', 'noeviction'],

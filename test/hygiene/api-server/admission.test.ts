@@ -33,16 +33,31 @@ async function grant(user: string, rules: readonly Rule[]): Promise<void> {
 }
 
 async function bind(user: string, kind: 'Role' | 'ClusterRole', role: string): Promise<void> {
-  const { status, message } = await door.call('POST', `/apis/rbac.authorization.k8s.io/v1/namespaces/${NAMESPACE}/rolebindings`, {
-    metadata: { name: `${user}-${role}` },
-    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind, name: role },
-    subjects: [{ kind: 'User', apiGroup: 'rbac.authorization.k8s.io', name: user }],
-  });
+  const { status, message } = await door.call(
+    'POST',
+    `/apis/rbac.authorization.k8s.io/v1/namespaces/${NAMESPACE}/rolebindings`,
+    {
+      metadata: { name: `${user}-${role}` },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind, name: role },
+      subjects: [{ kind: 'User', apiGroup: 'rbac.authorization.k8s.io', name: user }],
+    },
+  );
   if (status !== 201) throw new Error(message);
 }
 
 function release(...more: string[]): Promise<string> {
-  return cluster.helm(['upgrade', '--install', 'davit', chart, '--namespace', 'davit-system', '--create-namespace', '--set', 'workloads.enabled=false', ...more]);
+  return cluster.helm([
+    'upgrade',
+    '--install',
+    'davit',
+    chart,
+    '--namespace',
+    'davit-system',
+    '--create-namespace',
+    '--set',
+    'workloads.enabled=false',
+    ...more,
+  ]);
 }
 
 beforeAll(async () => {
@@ -56,9 +71,18 @@ beforeAll(async () => {
   }
   await bind(VIEWER, 'ClusterRole', 'view');
   await bind(KUBERNETES_EDITOR, 'ClusterRole', 'edit');
-  const [secrets, claims, accounts] = ['secrets', 'persistentvolumeclaims', 'serviceaccounts'].map((resource) => ({ apiGroups: [''], resources: [resource] })) as [object, object, object];
-  await grant(READS_SECRETS, [{ ...secrets, verbs: ['get'] }, { ...claims, verbs: ['get'] }]);
-  await grant(READS_SOME, [{ ...secrets, verbs: ['get'], resourceNames: secretNames(100) }, { ...claims, verbs: ['get'], resourceNames: ['mine'] }]);
+  const [secrets, claims, accounts] = ['secrets', 'persistentvolumeclaims', 'serviceaccounts'].map((resource) => ({
+    apiGroups: [''],
+    resources: [resource],
+  })) as [object, object, object];
+  await grant(READS_SECRETS, [
+    { ...secrets, verbs: ['get'] },
+    { ...claims, verbs: ['get'] },
+  ]);
+  await grant(READS_SOME, [
+    { ...secrets, verbs: ['get'], resourceNames: secretNames(100) },
+    { ...claims, verbs: ['get'], resourceNames: ['mine'] },
+  ]);
   await grant(USES_ACCOUNT, [{ ...accounts, verbs: ['use'], resourceNames: ['runner'] }]);
   await grant(IMPERSONATES_ACCOUNT, [{ ...accounts, verbs: ['impersonate'], resourceNames: ['runner', 'default'] }]);
   // Policies and roles work a moment after they are written.
@@ -120,21 +144,39 @@ describe('secrets that a record refers to', () => {
     expect(message).toMatch(/you may not get Secret others yourself/);
   });
   it('more than 20 at once need the right to all', async () => {
-    expect((await create(READS_SOME, references(secretNames(21)))).message).toContain('at most 20 references to Secrets may be added at once');
+    expect((await create(READS_SOME, references(secretNames(21)))).message).toContain(
+      'at most 20 references to Secrets may be added at once',
+    );
     expect(await create(READS_SECRETS, references(secretNames(100)))).toMatchObject({ message: '', status: 201 });
   });
   it('many keys of one Secret count once', async () => {
-    expect(await create(READS_SOME, references(Array.from({ length: 100 }, () => 's1')))).toMatchObject({ message: '', status: 201 });
+    expect(await create(READS_SOME, references(Array.from({ length: 100 }, () => 's1')))).toMatchObject({
+      message: '',
+      status: 201,
+    });
   });
   it('the largest record is within the cost', async () => {
-    const many = (prefix: string): object[] => Array.from({ length: 100 }, (_, i) => ({ name: `${prefix}${i}`, secretName: `s${i % 20}`, secretKey: 'key' }));
-    const env = Array.from({ length: 50 }, (_, i) => ({ name: `E${i}`, valueFrom: { secretKeyRef: { name: `s${i % 20}`, key: 'key' } } }));
-    const spec = docker({ secrets: many('A'), secretReferences: many('B'), sourceConfig: { resourceSpec: { sidecars: Array.from({ length: 4 }, (_, i) => ({ name: `c${i}`, image: 'c:1', env })) } } });
+    const many = (prefix: string): object[] =>
+      Array.from({ length: 100 }, (_, i) => ({ name: `${prefix}${i}`, secretName: `s${i % 20}`, secretKey: 'key' }));
+    const env = Array.from({ length: 50 }, (_, i) => ({
+      name: `E${i}`,
+      valueFrom: { secretKeyRef: { name: `s${i % 20}`, key: 'key' } },
+    }));
+    const spec = docker({
+      secrets: many('A'),
+      secretReferences: many('B'),
+      sourceConfig: {
+        resourceSpec: { sidecars: Array.from({ length: 4 }, (_, i) => ({ name: `c${i}`, image: 'c:1', env })) },
+      },
+    });
     expect(await create(READS_SOME, spec)).toMatchObject({ message: '', status: 201 });
     expect((await create(EDITOR, spec)).message).toContain('you may not get Secret');
   });
   it('a record of 2,000 references asks for the right to all, at the least', async () => {
-    const env = Array.from({ length: 100 }, (_, i) => ({ name: `E${i}`, valueFrom: { secretKeyRef: { name: `s${i}`, key: 'key' } } }));
+    const env = Array.from({ length: 100 }, (_, i) => ({
+      name: `E${i}`,
+      valueFrom: { secretKeyRef: { name: `s${i}`, key: 'key' } },
+    }));
     const spec = withPod({ sidecars: Array.from({ length: 20 }, (_, i) => ({ name: `c${i}`, image: 'c:1', env })) });
     expect(await create(READS_SECRETS, spec)).toMatchObject({ message: '', status: 201 });
     expect((await create(READS_SOME, spec)).status).not.toBe(201);
@@ -150,12 +192,53 @@ describe('secrets that a record refers to', () => {
     { place: 'secretReferences', spec: references(['others']) },
     { place: 'imagePullSecrets', spec: withPod({ imagePullSecrets: [{ name: 'others' }] }) },
     { place: 'a secret volume', spec: withPod({ volumes: [{ name: 'v', secret: { secretName: 'others' } }] }) },
-    { place: 'a projected volume', spec: withPod({ volumes: [{ name: 'v', projected: { sources: [{ configMap: { name: 'c' } }, { secret: { name: 'others' } }] } }] }) },
-    { place: 'nodePublishSecretRef', spec: withPod({ volumes: [{ name: 'v', csi: { driver: 'd', nodePublishSecretRef: { name: 'others' } } }] }) },
-    { place: 'env of a sidecar', spec: withPod({ sidecars: [{ name: 'c', image: 'c', env: [{ name: 'A', value: 'a' }, { name: 'B', valueFrom: { secretKeyRef: { name: 'others', key: 'a' } } }] }] }) },
-    { place: 'envFrom of a sidecar', spec: withPod({ sidecars: [{ name: 'c', image: 'c', envFrom: [{ configMapRef: { name: 'c' } }, { secretRef: { name: 'others' } }] }] }) },
-    { place: 'env of an init container', spec: withPod({ initContainers: [{ name: 'c', image: 'c', env: [{ name: 'B', valueFrom: { secretKeyRef: { name: 'others', key: 'a' } } }] }] }) },
-    { place: 'envFrom of an init container', spec: withPod({ initContainers: [{ name: 'c', image: 'c', envFrom: [{ secretRef: { name: 'others' } }] }] }) },
+    {
+      place: 'a projected volume',
+      spec: withPod({
+        volumes: [
+          { name: 'v', projected: { sources: [{ configMap: { name: 'c' } }, { secret: { name: 'others' } }] } },
+        ],
+      }),
+    },
+    {
+      place: 'nodePublishSecretRef',
+      spec: withPod({ volumes: [{ name: 'v', csi: { driver: 'd', nodePublishSecretRef: { name: 'others' } } }] }),
+    },
+    {
+      place: 'env of a sidecar',
+      spec: withPod({
+        sidecars: [
+          {
+            name: 'c',
+            image: 'c',
+            env: [
+              { name: 'A', value: 'a' },
+              { name: 'B', valueFrom: { secretKeyRef: { name: 'others', key: 'a' } } },
+            ],
+          },
+        ],
+      }),
+    },
+    {
+      place: 'envFrom of a sidecar',
+      spec: withPod({
+        sidecars: [
+          { name: 'c', image: 'c', envFrom: [{ configMapRef: { name: 'c' } }, { secretRef: { name: 'others' } }] },
+        ],
+      }),
+    },
+    {
+      place: 'env of an init container',
+      spec: withPod({
+        initContainers: [
+          { name: 'c', image: 'c', env: [{ name: 'B', valueFrom: { secretKeyRef: { name: 'others', key: 'a' } } }] },
+        ],
+      }),
+    },
+    {
+      place: 'envFrom of an init container',
+      spec: withPod({ initContainers: [{ name: 'c', image: 'c', envFrom: [{ secretRef: { name: 'others' } }] }] }),
+    },
   ];
   it.each(places)('in $place', async ({ spec }) => {
     const { status, message } = await create(READS_SOME, spec);
@@ -168,12 +251,27 @@ describe('secrets that a record refers to', () => {
     await make(references(['others', 's0']), 'added');
     const replicas = { spec: { sourceConfig: { resourceSpec: { maxScale: 2 } } } };
     expect(await patch(EDITOR, 'added', replicas)).toMatchObject({ message: '', status: 200 });
-    expect(await patch(EDITOR, 'added', { spec: { secretReferences: [{ name: 'X', secretName: 'others', secretKey: 'more' }] } })).toMatchObject({ message: '', status: 200 });
-    expect((await patch(EDITOR, 'added', { spec: { secretReferences: [{ name: 'X', secretName: 's1', secretKey: 'key' }] } })).message).toMatch(/Secret s1 yourself/);
+    expect(
+      await patch(EDITOR, 'added', {
+        spec: { secretReferences: [{ name: 'X', secretName: 'others', secretKey: 'more' }] },
+      }),
+    ).toMatchObject({ message: '', status: 200 });
+    expect(
+      (
+        await patch(EDITOR, 'added', {
+          spec: { secretReferences: [{ name: 'X', secretName: 's1', secretKey: 'key' }] },
+        })
+      ).message,
+    ).toMatch(/Secret s1 yourself/);
   });
   it('what is no name at all is refused, not passed', async () => {
-    expect((await create(READS_SOME, withPod({ volumes: [{ name: 'v', secret: { secretName: 5 } }] }))).status).not.toBe(201);
-    expect((await create(READS_SOME, withPod({ volumes: [{ name: 'v', csi: { nodePublishSecretRef: ['others'] } }] }))).status).not.toBe(201);
+    expect(
+      (await create(READS_SOME, withPod({ volumes: [{ name: 'v', secret: { secretName: 5 } }] }))).status,
+    ).not.toBe(201);
+    expect(
+      (await create(READS_SOME, withPod({ volumes: [{ name: 'v', csi: { nodePublishSecretRef: ['others'] } }] })))
+        .status,
+    ).not.toBe(201);
   });
 });
 
@@ -191,30 +289,61 @@ describe('service accounts', () => {
     const runner = withPod({ serviceAccountName: 'runner' });
     expect(await create(USES_ACCOUNT, runner)).toMatchObject({ message: '', status: 201 });
     expect(await create(IMPERSONATES_ACCOUNT, runner)).toMatchObject({ message: '', status: 201 });
-    expect((await create(READS_SECRETS, runner)).message).toContain('neither use nor impersonate service account runner');
-    expect((await create(USES_ACCOUNT, withPod({ serviceAccountName: 'default' }))).message).toContain('service account default');
+    expect((await create(READS_SECRETS, runner)).message).toContain(
+      'neither use nor impersonate service account runner',
+    );
+    expect((await create(USES_ACCOUNT, withPod({ serviceAccountName: 'default' }))).message).toContain(
+      'service account default',
+    );
   });
   it('their projected tokens too, that of the default one included', async () => {
     expect((await create(USES_ACCOUNT, withPod(token))).message).toContain('service account default');
-    expect(await create(USES_ACCOUNT, withPod({ ...token, serviceAccountName: 'runner' }))).toMatchObject({ message: '', status: 201 });
+    expect(await create(USES_ACCOUNT, withPod({ ...token, serviceAccountName: 'runner' }))).toMatchObject({
+      message: '',
+      status: 201,
+    });
     expect(await create(IMPERSONATES_ACCOUNT, withPod(token))).toMatchObject({ message: '', status: 201 });
   });
 });
 
 describe('writes that add nothing', () => {
-  beforeAll(() => make({ ...references(['others']), sourceConfig: { resourceSpec: { serviceAccountName: 'runner', volumes: [{ name: 'data', persistentVolumeClaim: { claimName: 'others' } }] } } }, 'quiet'));
+  beforeAll(() =>
+    make(
+      {
+        ...references(['others']),
+        sourceConfig: {
+          resourceSpec: {
+            serviceAccountName: 'runner',
+            volumes: [{ name: 'data', persistentVolumeClaim: { claimName: 'others' } }],
+          },
+        },
+      },
+      'quiet',
+    ),
+  );
 
   it('an editor who only labels passes', async () => {
-    expect(await patch(EDITOR, 'quiet', { metadata: { labels: { team: 'shop' } } })).toMatchObject({ message: '', status: 200 });
+    expect(await patch(EDITOR, 'quiet', { metadata: { labels: { team: 'shop' } } })).toMatchObject({
+      message: '',
+      status: 200,
+    });
   });
   it('the controller puts its finalizer on and off', async () => {
-    expect(await patch(CONTROLLER, 'quiet', { metadata: { finalizers: ['davit.dev/teardown'] } }, '')).toMatchObject({ message: '', status: 200 });
-    expect(await patch(CONTROLLER, 'quiet', { metadata: { finalizers: null } }, '')).toMatchObject({ message: '', status: 200 });
+    expect(await patch(CONTROLLER, 'quiet', { metadata: { finalizers: ['davit.dev/teardown'] } }, '')).toMatchObject({
+      message: '',
+      status: 200,
+    });
+    expect(await patch(CONTROLLER, 'quiet', { metadata: { finalizers: null } }, '')).toMatchObject({
+      message: '',
+      status: 200,
+    });
   });
   it('the garbage collector takes owners and finalizers off, and removes', async () => {
     const collector = 'system:serviceaccount:kube-system:generic-garbage-collector';
     await patch(undefined, 'quiet', { metadata: { finalizers: ['orphan'] } }, '');
-    expect(await patch(collector, 'quiet', { metadata: { finalizers: null, ownerReferences: null } }, '')).toMatchObject({ message: '', status: 200 });
+    expect(
+      await patch(collector, 'quiet', { metadata: { finalizers: null, ownerReferences: null } }, ''),
+    ).toMatchObject({ message: '', status: 200 });
     expect((await door.call('DELETE', `${DAVIT}/appdeployments/quiet`, undefined, collector)).status).toBe(200);
   });
 });
@@ -226,22 +355,50 @@ describe('revisions', () => {
     kind: 'AppRevision',
     metadata: { name: 'shop--12345678', labels: { 'davit.dev/deployment': 'shop' } },
     spec: {
-      id: '4f1c1a52-4d52-4b33-9d0c-0b3f7f1f6c11', deploymentName: 'shop', deploymentUid: 'u', deploymentGeneration: 1, source: 'external_docker',
+      id: '4f1c1a52-4d52-4b33-9d0c-0b3f7f1f6c11',
+      deploymentName: 'shop',
+      deploymentUid: 'u',
+      deploymentGeneration: 1,
+      source: 'external_docker',
       requested: { sourceRevisionConfig: {}, secrets: [], secretReferences: [] },
-      resolved: { contract: 1, port: 8000, healthPath: '/ok', progressDeadlineSeconds: 600, server: sizes, waitImages: { postgres: 'a', redis: 'b' } },
+      resolved: {
+        contract: 1,
+        pullPolicy: 'IfNotPresent',
+        port: 8000,
+        healthPath: '/ok',
+        progressDeadlineSeconds: 600,
+        server: sizes,
+        waitImages: { postgres: 'a', redis: 'b' },
+      },
     },
   };
   it('are made by the controller alone', async () => {
-    expect((await door.call('POST', `${DAVIT}/apprevisions`, revision)).message).toContain('made by the davit-controller alone');
-    expect((await door.call('POST', `${DAVIT}/apprevisions`, revision, EDITOR)).message).toContain('cannot create resource "apprevisions"');
-    expect(await door.call('POST', `${DAVIT}/apprevisions`, revision, CONTROLLER)).toMatchObject({ message: '', status: 201 });
+    expect((await door.call('POST', `${DAVIT}/apprevisions`, revision)).message).toContain(
+      'made by the davit-controller alone',
+    );
+    expect((await door.call('POST', `${DAVIT}/apprevisions`, revision, EDITOR)).message).toContain(
+      'cannot create resource "apprevisions"',
+    );
+    expect(await door.call('POST', `${DAVIT}/apprevisions`, revision, CONTROLLER)).toMatchObject({
+      message: '',
+      status: 201,
+    });
   });
   it('keep their labels', async () => {
-    const { message } = await door.call('PATCH', `${DAVIT}/apprevisions/shop--12345678`, { metadata: { labels: { 'davit.dev/deployment': 'other' } } });
+    const { message } = await door.call('PATCH', `${DAVIT}/apprevisions/shop--12345678`, {
+      metadata: { labels: { 'davit.dev/deployment': 'other' } },
+    });
     expect(message).toContain('made by the davit-controller alone');
   });
   it('are reported on and removed by the controller', async () => {
-    expect(await door.call('PATCH', `${DAVIT}/apprevisions/shop--12345678/status`, { status: { state: 'DEPLOYED' } }, CONTROLLER)).toMatchObject({ message: '', status: 200 });
+    expect(
+      await door.call(
+        'PATCH',
+        `${DAVIT}/apprevisions/shop--12345678/status`,
+        { status: { state: 'DEPLOYED' } },
+        CONTROLLER,
+      ),
+    ).toMatchObject({ message: '', status: 200 });
     expect((await door.call('DELETE', `${DAVIT}/apprevisions/shop--12345678`, undefined, CONTROLLER)).status).toBe(200);
   });
 });
@@ -250,34 +407,106 @@ describe('roles', () => {
   /** What somebody may do, by the authorizer's own word. */
   async function may(user: string, verb: string, resource: string, namespace = NAMESPACE): Promise<boolean> {
     const [group = '', plural = '', subresource] = resource.split('/');
-    const groups = user.startsWith('system:serviceaccount:') ? ['system:serviceaccounts', 'system:authenticated'] : ['system:authenticated'];
+    const groups = user.startsWith('system:serviceaccount:')
+      ? ['system:serviceaccounts', 'system:authenticated']
+      : ['system:authenticated'];
     const { body } = await door.call('POST', '/apis/authorization.k8s.io/v1/subjectaccessreviews', {
-      spec: { user, groups, resourceAttributes: { verb, group, resource: plural, namespace, ...(subresource !== undefined && { subresource }) } },
+      spec: {
+        user,
+        groups,
+        resourceAttributes: {
+          verb,
+          group,
+          resource: plural,
+          namespace,
+          ...(subresource !== undefined && { subresource }),
+        },
+      },
     });
     return (body['status'] as { allowed: boolean }).allowed;
   }
-  const cases: readonly { readonly user: string; readonly can: readonly string[]; readonly cannot: readonly string[] }[] = [
+  const cases: readonly {
+    readonly user: string;
+    readonly can: readonly string[];
+    readonly cannot: readonly string[];
+  }[] = [
     {
       user: EDITOR,
-      can: ['create davit.dev/appdeployments', 'delete davit.dev/tracingprojects', 'list davit.dev/apprevisions', 'create /secrets'],
-      cannot: ['update davit.dev/appdeployments/status', 'create davit.dev/apprevisions', 'delete davit.dev/apprevisions', 'get /secrets', 'delete /secrets'],
+      can: [
+        'create davit.dev/appdeployments',
+        'delete davit.dev/tracingprojects',
+        'list davit.dev/apprevisions',
+        'create /secrets',
+      ],
+      cannot: [
+        'update davit.dev/appdeployments/status',
+        'create davit.dev/apprevisions',
+        'delete davit.dev/apprevisions',
+        'get /secrets',
+        'delete /secrets',
+      ],
     },
-    { user: VIEWER, can: ['watch davit.dev/appdeployments', 'get davit.dev/apprevisions'], cannot: ['create davit.dev/appdeployments', 'get /secrets'] },
-    { user: KUBERNETES_EDITOR, can: ['create davit.dev/appdeployments', 'get davit.dev/apprevisions'], cannot: ['update davit.dev/appdeployments/status', 'create davit.dev/apprevisions'] },
+    {
+      user: VIEWER,
+      can: ['watch davit.dev/appdeployments', 'get davit.dev/apprevisions'],
+      cannot: ['create davit.dev/appdeployments', 'get /secrets'],
+    },
+    {
+      user: KUBERNETES_EDITOR,
+      can: ['create davit.dev/appdeployments', 'get davit.dev/apprevisions'],
+      cannot: ['update davit.dev/appdeployments/status', 'create davit.dev/apprevisions'],
+    },
     {
       user: CONTROLLER,
-      can: ['patch davit.dev/appdeployments', 'patch davit.dev/appdeployments/status', 'patch apps/deployments', 'delete apps/statefulsets', 'create /secrets', 'watch /pods', 'create events.k8s.io/events', 'list /namespaces'],
-      cannot: ['create davit.dev/appdeployments', 'delete davit.dev/appdeployments', 'patch davit.dev/apprevisions', 'update /secrets', 'patch /secrets', 'delete /pods', 'create /pods', 'get /configmaps', 'create rbac.authorization.k8s.io/roles', 'get coordination.k8s.io/leases', 'create /namespaces', 'get /pods/log', 'create /pods/exec'],
+      can: [
+        'patch davit.dev/appdeployments',
+        'patch davit.dev/appdeployments/status',
+        'patch apps/deployments',
+        'delete apps/statefulsets',
+        'create /secrets',
+        'watch /pods',
+        'create events.k8s.io/events',
+        'list /namespaces',
+      ],
+      cannot: [
+        'create davit.dev/appdeployments',
+        'delete davit.dev/appdeployments',
+        'patch davit.dev/apprevisions',
+        'update /secrets',
+        'patch /secrets',
+        'delete /pods',
+        'create /pods',
+        'get /configmaps',
+        'create rbac.authorization.k8s.io/roles',
+        'get coordination.k8s.io/leases',
+        'create /namespaces',
+        'get /pods/log',
+        'create /pods/exec',
+      ],
     },
     {
       user: API,
-      can: ['watch davit.dev/appdeployments', 'list davit.dev/apprevisions', 'list davit.dev/tracingprojects', 'watch /namespaces'],
-      cannot: ['create davit.dev/appdeployments', 'get /secrets', 'list /secrets', 'create /secrets', 'list /pods', 'list apps/deployments'],
+      can: [
+        'watch davit.dev/appdeployments',
+        'list davit.dev/apprevisions',
+        'list davit.dev/tracingprojects',
+        'watch /namespaces',
+      ],
+      cannot: [
+        'create davit.dev/appdeployments',
+        'get /secrets',
+        'list /secrets',
+        'create /secrets',
+        'list /pods',
+        'list apps/deployments',
+      ],
     },
   ];
   it.each(cases)('$user', async ({ user, can, cannot }) => {
     async function granted(wanted: readonly string[]): Promise<string[]> {
-      const answers = await Promise.all(wanted.map(async (right) => ({ right, allowed: await may(user, ...(right.split(' ') as [string, string])) })));
+      const answers = await Promise.all(
+        wanted.map(async (right) => ({ right, allowed: await may(user, ...(right.split(' ') as [string, string])) })),
+      );
       return answers.filter(({ allowed }) => allowed).map(({ right }) => right);
     }
     expect(await granted(can)).toEqual(can);
@@ -285,7 +514,12 @@ describe('roles', () => {
   });
   it('the controller keeps its lease in its own namespace', async () => {
     const leases = '/apis/coordination.k8s.io/v1/namespaces/davit-system/leases';
-    const lease = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: { name: 'davit-controller' }, spec: {} };
+    const lease = {
+      apiVersion: 'coordination.k8s.io/v1',
+      kind: 'Lease',
+      metadata: { name: 'davit-controller' },
+      spec: {},
+    };
     const made = await door.call('POST', leases, lease, CONTROLLER);
     expect(made.status).toBe(201);
     expect((await door.call('PUT', `${leases}/davit-controller`, made.body, CONTROLLER)).status).toBe(200);
@@ -299,7 +533,11 @@ describe('hosting mode', () => {
     if (source === 'external_docker') return docker();
     if (source === 'internal_template') return { source, sourceRevisionConfig: { imageUri: 'a:1' } };
     if (source !== 'codehost') return { source };
-    return { source, sourceConfig: { integrationId: '4f1c1a52-4d52-4b33-9d0c-0b3f7f1f6c11', repoUrl: 'https://code.example/a' }, sourceRevisionConfig: { repoRef: 'main', workflowConfigPath: 'a.json' } };
+    return {
+      source,
+      sourceConfig: { integrationId: '4f1c1a52-4d52-4b33-9d0c-0b3f7f1f6c11', repoUrl: 'https://code.example/a' },
+      sourceRevisionConfig: { repoRef: 'main', workflowConfigPath: 'a.json' },
+    };
   }
   it('self-hosted takes external_docker alone', async () => {
     expect(await create(EDITOR, least('external_docker'))).toMatchObject({ message: '', status: 201 });
@@ -311,13 +549,17 @@ describe('hosting mode', () => {
   it('cloud takes the four others, and lets be what is there as long as its spec stays', async () => {
     await make(docker(), 'before');
     await release('--set', 'settings.hosting=cloud');
-    await eventually(async () => expect((await create(EDITOR, docker())).message).toContain('is for hosting mode self-hosted'));
+    await eventually(async () =>
+      expect((await create(EDITOR, docker())).message).toContain('is for hosting mode self-hosted'),
+    );
     for (const source of cloud) {
       // oxlint-disable-next-line no-await-in-loop -- four small questions
       expect(await create(EDITOR, least(source))).toMatchObject({ message: '', status: 201 });
     }
     expect((await patch(EDITOR, 'before', { metadata: { labels: { a: 'b' } } })).status).toBe(200);
-    expect((await patch(EDITOR, 'before', { spec: { databaseDeletionPolicy: 'Retain' } })).message).toContain('hosting mode self-hosted');
+    expect((await patch(EDITOR, 'before', { spec: { databaseDeletionPolicy: 'Retain' } })).message).toContain(
+      'hosting mode self-hosted',
+    );
     expect((await door.call('DELETE', `${DAVIT}/appdeployments/before`, undefined, EDITOR)).status).toBe(200);
   });
   it('policies that are switched off are gone', async () => {

@@ -30,15 +30,31 @@ export function openDoor(cluster: Cluster): Door {
   const dispatcher = new Agent({ connect: { ca: cluster.ca } });
   return {
     async call(method, path, body, as) {
-      const groups = as?.startsWith('system:serviceaccount:') ? ['system:serviceaccounts', 'system:authenticated'] : ['system:authenticated'];
+      const groups = as?.startsWith('system:serviceaccount:')
+        ? ['system:serviceaccounts', 'system:authenticated']
+        : ['system:authenticated'];
       const headers: [string, string][] = [
         ['authorization', `Bearer ${cluster.adminToken}`],
         ['content-type', method === 'PATCH' ? 'application/merge-patch+json' : 'application/json'],
       ];
-      if (as !== undefined) headers.push(['impersonate-user', as], ...groups.map((group): [string, string] => ['impersonate-group', group]));
-      const response = await fetch(new URL(path, cluster.server), { method, headers, dispatcher, ...(body && { body: JSON.stringify(body) }) });
+      if (as !== undefined)
+        headers.push(
+          ['impersonate-user', as],
+          ...groups.map((group): [string, string] => ['impersonate-group', group]),
+        );
+      const response = await fetch(new URL(path, cluster.server), {
+        method,
+        headers,
+        dispatcher,
+        ...(body && { body: JSON.stringify(body) }),
+      });
       const answer = (await response.json()) as Readonly<Record<string, unknown>> & Status;
-      return { status: response.status, message: answer.message ?? '', causes: answer.details?.causes ?? [], body: answer };
+      return {
+        status: response.status,
+        message: answer.message ?? '',
+        causes: answer.details?.causes ?? [],
+        body: answer,
+      };
     },
     close: () => dispatcher.close(),
   };

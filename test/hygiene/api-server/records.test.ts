@@ -19,8 +19,17 @@ let door: Door;
 beforeAll(async () => {
   cluster = await startCluster({ pods: 'off' });
   door = openDoor(cluster);
-  await cluster.kubectl(['apply', '--server-side', ...PLURALS.flatMap((plural) => ['-f', join(root, `crds/${plural}.yaml`)])]);
-  await cluster.kubectl(['wait', '--for=condition=Established', '--timeout=60s', ...PLURALS.map((plural) => `crd/${plural}.davit.dev`)]);
+  await cluster.kubectl([
+    'apply',
+    '--server-side',
+    ...PLURALS.flatMap((plural) => ['-f', join(root, `crds/${plural}.yaml`)]),
+  ]);
+  await cluster.kubectl([
+    'wait',
+    '--for=condition=Established',
+    '--timeout=60s',
+    ...PLURALS.map((plural) => `crd/${plural}.davit.dev`),
+  ]);
 }, 900_000);
 afterAll(async () => {
   await door?.close();
@@ -61,7 +70,10 @@ function dryRun(record: object): Promise<Answer> {
 
 describe('the definitions', () => {
   it.each(PLURALS)('%s is established and structural', async (plural) => {
-    const { body } = await door.call('GET', `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${plural}.davit.dev`);
+    const { body } = await door.call(
+      'GET',
+      `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${plural}.davit.dev`,
+    );
     const { conditions } = body['status'] as { conditions: { type: string; status: string }[] };
     const states = Object.fromEntries(conditions.map(({ type, status }) => [type, status]));
     expect(states).toEqual({ Established: 'True', NamesAccepted: 'True' });
@@ -74,7 +86,11 @@ describe('the definitions', () => {
 
   it('kubectl explains a field in words', async () => {
     // Discovery knows a new kind a moment after it is established.
-    await eventually(async () => expect(await cluster.kubectl(['explain', 'appd.spec.sourceConfig.resourceSpec.dbStorageGi'])).toContain('It can grow, never shrink'));
+    await eventually(async () =>
+      expect(await cluster.kubectl(['explain', 'appd.spec.sourceConfig.resourceSpec.dbStorageGi'])).toContain(
+        'It can grow, never shrink',
+      ),
+    );
   });
 
   it('kubectl get shows what is asked of an operator, and selects by state', async () => {
@@ -88,22 +104,75 @@ describe('the definitions', () => {
 describe('good records', () => {
   const good: readonly { readonly name: string; readonly spec: Spec }[] = [
     { name: 'external_docker, the least', spec: docker() },
-    { name: 'external_docker by digest, with references', spec: docker({ sourceRevisionConfig: { imageUri: `registry.example:5000/team/shop:1@sha256:${'a'.repeat(64)}` }, secretReferences: [reference('API_KEY')] }) },
-    { name: 'external_docker for a listener', spec: docker({ sourceConfig: { listenerId: UUID, listenerConfig: { k8sNamespace: 'team' } } }) },
-    { name: 'codehost', spec: codehost({ buildOnPush: true, installCommand: 'npm ci', buildCommand: 'npm run build' }) },
+    {
+      name: 'external_docker by digest, with references',
+      spec: docker({
+        sourceRevisionConfig: { imageUri: `registry.example:5000/team/shop:1@sha256:${'a'.repeat(64)}` },
+        secretReferences: [reference('API_KEY')],
+      }),
+    },
+    {
+      name: 'external_docker for a listener',
+      spec: docker({ sourceConfig: { listenerId: UUID, listenerConfig: { k8sNamespace: 'team' } } }),
+    },
+    {
+      name: 'codehost',
+      spec: codehost({ buildOnPush: true, installCommand: 'npm ci', buildCommand: 'npm run build' }),
+    },
     { name: 'internal_docker, waiting for a push', spec: { source: 'internal_docker' } },
-    { name: 'internal_source, waiting for an upload', spec: { source: 'internal_source', sourceConfig: { installCommand: 'npm ci' } } },
-    { name: 'internal_template by image', spec: { source: 'internal_template', sourceRevisionConfig: { imageUri: 'templates/chat:1' } } },
-    { name: 'internal_template by repository', spec: { source: 'internal_template', sourceConfig: { repoUrl: 'https://code.example/templates/chat' } } },
+    {
+      name: 'internal_source, waiting for an upload',
+      spec: { source: 'internal_source', sourceConfig: { installCommand: 'npm ci' } },
+    },
+    {
+      name: 'internal_template by image',
+      spec: { source: 'internal_template', sourceRevisionConfig: { imageUri: 'templates/chat:1' } },
+    },
+    {
+      name: 'internal_template by repository',
+      spec: { source: 'internal_template', sourceConfig: { repoUrl: 'https://code.example/templates/chat' } },
+    },
     {
       name: 'every part of a pod',
       spec: sized({
-        minScale: 1, maxScale: 3, cpu: 0.5, cpuLimit: 1, memoryMb: 512, memoryLimitMb: 1024, queueMaxScale: 0, dbStorageGi: 20,
-        labels: { team: 'shop' }, annotations: { note: 'x' }, serviceAccountName: 'shop', imagePullSecrets: [{ name: 'pull' }],
-        volumes: [{ name: 'scratch', emptyDir: { sizeLimit: '1Gi' } }, { name: 'conf', projected: { sources: [{ configMap: { name: 'c' } }] } }],
+        minScale: 1,
+        maxScale: 3,
+        cpu: 0.5,
+        cpuLimit: 1,
+        memoryMb: 512,
+        memoryLimitMb: 1024,
+        queueMaxScale: 0,
+        dbStorageGi: 20,
+        labels: { team: 'shop' },
+        annotations: { note: 'x' },
+        serviceAccountName: 'shop',
+        imagePullSecrets: [{ name: 'pull' }],
+        volumes: [
+          { name: 'scratch', emptyDir: { sizeLimit: '1Gi' } },
+          { name: 'conf', projected: { sources: [{ configMap: { name: 'c' } }] } },
+        ],
         volumeMounts: [{ name: 'scratch', mountPath: '/scratch', readOnly: false }],
-        initContainers: [{ name: 'migrate', image: 'shop:1', command: ['migrate'], env: [{ name: 'A', valueFrom: { configMapKeyRef: { name: 'c', key: 'a' } } }] }],
-        sidecars: [{ name: 'proxy', image: 'proxy:1', resources: { limits: { cpu: 1, memory: '64Mi' } }, securityContext: { readOnlyRootFilesystem: true, privileged: false, capabilities: { drop: ['ALL'] }, seccompProfile: { type: 'RuntimeDefault' } } }],
+        initContainers: [
+          {
+            name: 'migrate',
+            image: 'shop:1',
+            command: ['migrate'],
+            env: [{ name: 'A', valueFrom: { configMapKeyRef: { name: 'c', key: 'a' } } }],
+          },
+        ],
+        sidecars: [
+          {
+            name: 'proxy',
+            image: 'proxy:1',
+            resources: { limits: { cpu: 1, memory: '64Mi' } },
+            securityContext: {
+              readOnlyRootFilesystem: true,
+              privileged: false,
+              capabilities: { drop: ['ALL'] },
+              seccompProfile: { type: 'RuntimeDefault' },
+            },
+          },
+        ],
       }),
     },
   ];
@@ -119,12 +188,27 @@ describe('good records', () => {
 
   it('defaults are filled in by the API server', async () => {
     const { body } = await dryRun(aRecord({ source: 'internal_docker' }));
-    expect(body['spec']).toEqual({ source: 'internal_docker', sourceConfig: {}, sourceRevisionConfig: {}, secrets: [], databaseDeletionPolicy: 'Delete', tracingProjectDeletionPolicy: 'Retain' });
+    expect(body['spec']).toEqual({
+      source: 'internal_docker',
+      sourceConfig: {},
+      sourceRevisionConfig: {},
+      secrets: [],
+      databaseDeletionPolicy: 'Delete',
+      tracingProjectDeletionPolicy: 'Retain',
+    });
   });
 
   it('free-form pod parts keep fields that nobody here knows', async () => {
-    const { body } = await dryRun(aRecord(volume({ csi: { driver: 'secrets.example', volumeAttributes: { a: 'b' } } })));
-    expect(body).toMatchObject({ spec: { sourceConfig: { resourceSpec: { volumes: [{ csi: { driver: 'secrets.example', volumeAttributes: { a: 'b' } } }] } } } });
+    const { body } = await dryRun(
+      aRecord(volume({ csi: { driver: 'secrets.example', volumeAttributes: { a: 'b' } } })),
+    );
+    expect(body).toMatchObject({
+      spec: {
+        sourceConfig: {
+          resourceSpec: { volumes: [{ csi: { driver: 'secrets.example', volumeAttributes: { a: 'b' } } }] },
+        },
+      },
+    });
   });
 });
 
@@ -150,65 +234,320 @@ describe('bad records', () => {
     badName('shop.web', 'only lowercase letters, digits and hyphens'),
     badName(`a${'b'.repeat(40)}`, 'at most 40 characters'),
     bad('no source', { sourceRevisionConfig: { imageUri: 'a' } }, 'spec.source', 'Required value'),
-    bad('an unknown source', docker({ source: 'ftp' }), 'spec.source', 'supported values: "codehost", "external_docker"'),
-    bad('external_docker without an image', { source: 'external_docker' }, 'spec.sourceRevisionConfig.imageUri', 'source external_docker needs imageUri'),
-    bad('external_docker with a repository', docker({ sourceConfig: { repoUrl: 'https://code.example/a' } }), 'spec.sourceConfig.repoUrl', 'repoUrl does not apply to source external_docker'),
-    bad('external_docker with a tarball', docker({ sourceRevisionConfig: { imageUri: 'a', sourceTarballPath: 'a.tgz' } }), 'spec.sourceRevisionConfig.sourceTarballPath', 'does not apply'),
-    bad('codehost without an integration', { ...codehost(), sourceConfig: { repoUrl: 'https://code.example/a' } }, 'spec.sourceConfig.integrationId', 'needs integrationId'),
-    bad('codehost without a repository', { ...codehost(), sourceConfig: { integrationId: UUID } }, 'spec.sourceConfig.repoUrl', 'needs repoUrl'),
-    bad('codehost without a ref', { ...codehost(), sourceRevisionConfig: { workflowConfigPath: 'a.json' } }, 'spec.sourceRevisionConfig.repoRef', 'needs repoRef'),
-    bad('codehost without a workflow', { ...codehost(), sourceRevisionConfig: { repoRef: 'main' } }, 'spec.sourceRevisionConfig.workflowConfigPath', 'needs workflowConfigPath'),
-    bad('codehost with an image', codehost({}, { imageUri: 'a' }), 'spec.sourceRevisionConfig.imageUri', 'does not apply to source codehost'),
-    bad('codehost with a listener', codehost({ listenerId: UUID, listenerConfig: {} }), 'spec.sourceConfig.listenerId', 'does not apply to source codehost'),
-    bad('a tag that is built on push', codehost({ buildOnPush: true }, { repoRef: 'refs/tags/v1' }), 'spec.sourceConfig.buildOnPush', 'a tag is never pushed to'),
-    bad('internal_docker with a build command', { source: 'internal_docker', sourceConfig: { buildCommand: 'make' } }, 'spec.sourceConfig.buildCommand', 'does not apply to source internal_docker'),
-    bad('internal_source with an image', { source: 'internal_source', sourceRevisionConfig: { imageUri: 'a' } }, 'spec.sourceRevisionConfig.imageUri', 'does not apply to source internal_source'),
-    bad('internal_template of nothing', { source: 'internal_template' }, 'spec', 'needs imageUri or repoUrl of a template'),
-    bad('references of another source', { source: 'internal_docker', secretReferences: [reference('A')] }, 'spec.secretReferences', 'apply only to source external_docker'),
-    bad('a listener without its namespace', docker({ sourceConfig: { listenerId: UUID } }), 'spec.sourceConfig.listenerConfig', 'give listenerId and listenerConfig together'),
-    bad('an integration that is no uuid', codehost({ integrationId: 'mine' }), 'spec.sourceConfig.integrationId', 'should match'),
-    bad('a repository over plain http', codehost({ repoUrl: 'http://code.example/a' }), 'spec.sourceConfig.repoUrl', 'should match'),
-    bad('a repository that is an option', codehost({ repoUrl: '--upload-pack=x' }), 'spec.sourceConfig.repoUrl', 'should match'),
+    bad(
+      'an unknown source',
+      docker({ source: 'ftp' }),
+      'spec.source',
+      'supported values: "codehost", "external_docker"',
+    ),
+    bad(
+      'external_docker without an image',
+      { source: 'external_docker' },
+      'spec.sourceRevisionConfig.imageUri',
+      'source external_docker needs imageUri',
+    ),
+    bad(
+      'external_docker with a repository',
+      docker({ sourceConfig: { repoUrl: 'https://code.example/a' } }),
+      'spec.sourceConfig.repoUrl',
+      'repoUrl does not apply to source external_docker',
+    ),
+    bad(
+      'external_docker with a tarball',
+      docker({ sourceRevisionConfig: { imageUri: 'a', sourceTarballPath: 'a.tgz' } }),
+      'spec.sourceRevisionConfig.sourceTarballPath',
+      'does not apply',
+    ),
+    bad(
+      'codehost without an integration',
+      { ...codehost(), sourceConfig: { repoUrl: 'https://code.example/a' } },
+      'spec.sourceConfig.integrationId',
+      'needs integrationId',
+    ),
+    bad(
+      'codehost without a repository',
+      { ...codehost(), sourceConfig: { integrationId: UUID } },
+      'spec.sourceConfig.repoUrl',
+      'needs repoUrl',
+    ),
+    bad(
+      'codehost without a ref',
+      { ...codehost(), sourceRevisionConfig: { workflowConfigPath: 'a.json' } },
+      'spec.sourceRevisionConfig.repoRef',
+      'needs repoRef',
+    ),
+    bad(
+      'codehost without a workflow',
+      { ...codehost(), sourceRevisionConfig: { repoRef: 'main' } },
+      'spec.sourceRevisionConfig.workflowConfigPath',
+      'needs workflowConfigPath',
+    ),
+    bad(
+      'codehost with an image',
+      codehost({}, { imageUri: 'a' }),
+      'spec.sourceRevisionConfig.imageUri',
+      'does not apply to source codehost',
+    ),
+    bad(
+      'codehost with a listener',
+      codehost({ listenerId: UUID, listenerConfig: {} }),
+      'spec.sourceConfig.listenerId',
+      'does not apply to source codehost',
+    ),
+    bad(
+      'a tag that is built on push',
+      codehost({ buildOnPush: true }, { repoRef: 'refs/tags/v1' }),
+      'spec.sourceConfig.buildOnPush',
+      'a tag is never pushed to',
+    ),
+    bad(
+      'internal_docker with a build command',
+      { source: 'internal_docker', sourceConfig: { buildCommand: 'make' } },
+      'spec.sourceConfig.buildCommand',
+      'does not apply to source internal_docker',
+    ),
+    bad(
+      'internal_source with an image',
+      { source: 'internal_source', sourceRevisionConfig: { imageUri: 'a' } },
+      'spec.sourceRevisionConfig.imageUri',
+      'does not apply to source internal_source',
+    ),
+    bad(
+      'internal_template of nothing',
+      { source: 'internal_template' },
+      'spec',
+      'needs imageUri or repoUrl of a template',
+    ),
+    bad(
+      'references of another source',
+      { source: 'internal_docker', secretReferences: [reference('A')] },
+      'spec.secretReferences',
+      'apply only to source external_docker',
+    ),
+    bad(
+      'a listener without its namespace',
+      docker({ sourceConfig: { listenerId: UUID } }),
+      'spec.sourceConfig.listenerConfig',
+      'give listenerId and listenerConfig together',
+    ),
+    bad(
+      'an integration that is no uuid',
+      codehost({ integrationId: 'mine' }),
+      'spec.sourceConfig.integrationId',
+      'should match',
+    ),
+    bad(
+      'a repository over plain http',
+      codehost({ repoUrl: 'http://code.example/a' }),
+      'spec.sourceConfig.repoUrl',
+      'should match',
+    ),
+    bad(
+      'a repository that is an option',
+      codehost({ repoUrl: '--upload-pack=x' }),
+      'spec.sourceConfig.repoUrl',
+      'should match',
+    ),
     bad('a repository of git ext', codehost({ repoUrl: 'ext::sh -c x' }), 'spec.sourceConfig.repoUrl', 'should match'),
-    bad('a ref that is an option', codehost({}, { repoRef: '-x' }), 'spec.sourceRevisionConfig.repoRef', 'should match'),
-    bad('a workflow outside of the repository', codehost({}, { workflowConfigPath: 'a/../../etc/passwd' }), 'spec.sourceRevisionConfig.workflowConfigPath', 'must stay inside the repository'),
-    bad('an absolute workflow', codehost({}, { workflowConfigPath: '/etc/passwd' }), 'spec.sourceRevisionConfig.workflowConfigPath', 'should match'),
-    bad('a tarball outside of its store', { source: 'internal_source', sourceRevisionConfig: { sourceTarballPath: '../../a.tgz' } }, 'spec.sourceRevisionConfig.sourceTarballPath', 'must stay inside the store'),
-    bad('a command with a control character', codehost({ buildCommand: 'make\u0007' }), 'spec.sourceConfig.buildCommand', 'should match'),
-    bad('an image with a space', docker({ sourceRevisionConfig: { imageUri: 'shop :1' } }), 'spec.sourceRevisionConfig.imageUri', 'should match'),
-    bad('an image with a short digest', docker({ sourceRevisionConfig: { imageUri: 'shop@sha256:abc' } }), 'spec.sourceRevisionConfig.imageUri', 'should match'),
-    bad('a host with a path', docker({ sourceConfig: { customUrl: 'https://shop.example/a' } }), 'spec.sourceConfig.customUrl', 'should match'),
-    bad('a host with a user', docker({ sourceConfig: { customUrl: 'https://a@shop.example' } }), 'spec.sourceConfig.customUrl', 'should match'),
-    bad('an unknown deployment type', docker({ sourceConfig: { deploymentType: 'huge' } }), 'spec.sourceConfig.deploymentType', 'supported values'),
-    bad('a secret without a key', docker({ secrets: [{ name: 'A', secretName: 'mine' }] }), 'spec.secrets[0].secretKey', 'Required value'),
-    bad('a secret whose name a shell cannot say', docker({ secrets: [reference('MY-KEY')] }), 'spec.secrets[0].name', 'should match'),
-    bad('a secret that the platform sets', docker({ secrets: [reference('POSTGRES_URI')] }), 'spec.secrets', 'set by the platform'),
-    bad('a secret of another namespace', docker({ secrets: [reference('A', { secretName: 'other/mine' })] }), 'spec.secrets[0].secretName', 'should match'),
-    bad('a secret twice', docker({ secrets: [reference('A'), reference('A', { secretKey: 'b' })] }), 'spec.secrets[1]', 'Duplicate value'),
-    bad('a reference twice', docker({ secretReferences: [reference('A'), reference('A')] }), 'spec.secretReferences[1]', 'Duplicate value'),
-    bad('a name in secrets and in references', docker({ secrets: [reference('A')], secretReferences: [reference('A')] }), 'spec.secretReferences', 'not in both'),
+    bad(
+      'a ref that is an option',
+      codehost({}, { repoRef: '-x' }),
+      'spec.sourceRevisionConfig.repoRef',
+      'should match',
+    ),
+    bad(
+      'a workflow outside of the repository',
+      codehost({}, { workflowConfigPath: 'a/../../etc/passwd' }),
+      'spec.sourceRevisionConfig.workflowConfigPath',
+      'must stay inside the repository',
+    ),
+    bad(
+      'an absolute workflow',
+      codehost({}, { workflowConfigPath: '/etc/passwd' }),
+      'spec.sourceRevisionConfig.workflowConfigPath',
+      'should match',
+    ),
+    bad(
+      'a tarball outside of its store',
+      { source: 'internal_source', sourceRevisionConfig: { sourceTarballPath: '../../a.tgz' } },
+      'spec.sourceRevisionConfig.sourceTarballPath',
+      'must stay inside the store',
+    ),
+    bad(
+      'a command with a control character',
+      codehost({ buildCommand: 'make\u0007' }),
+      'spec.sourceConfig.buildCommand',
+      'should match',
+    ),
+    bad(
+      'an image with a space',
+      docker({ sourceRevisionConfig: { imageUri: 'shop :1' } }),
+      'spec.sourceRevisionConfig.imageUri',
+      'should match',
+    ),
+    bad(
+      'an image with a short digest',
+      docker({ sourceRevisionConfig: { imageUri: 'shop@sha256:abc' } }),
+      'spec.sourceRevisionConfig.imageUri',
+      'should match',
+    ),
+    bad(
+      'a host with a path',
+      docker({ sourceConfig: { customUrl: 'https://shop.example/a' } }),
+      'spec.sourceConfig.customUrl',
+      'should match',
+    ),
+    bad(
+      'a host with a user',
+      docker({ sourceConfig: { customUrl: 'https://a@shop.example' } }),
+      'spec.sourceConfig.customUrl',
+      'should match',
+    ),
+    bad(
+      'an unknown deployment type',
+      docker({ sourceConfig: { deploymentType: 'huge' } }),
+      'spec.sourceConfig.deploymentType',
+      'supported values',
+    ),
+    bad(
+      'a secret without a key',
+      docker({ secrets: [{ name: 'A', secretName: 'mine' }] }),
+      'spec.secrets[0].secretKey',
+      'Required value',
+    ),
+    bad(
+      'a secret whose name a shell cannot say',
+      docker({ secrets: [reference('MY-KEY')] }),
+      'spec.secrets[0].name',
+      'should match',
+    ),
+    bad(
+      'a secret that the platform sets',
+      docker({ secrets: [reference('POSTGRES_URI')] }),
+      'spec.secrets',
+      'set by the platform',
+    ),
+    bad(
+      'a secret of another namespace',
+      docker({ secrets: [reference('A', { secretName: 'other/mine' })] }),
+      'spec.secrets[0].secretName',
+      'should match',
+    ),
+    bad(
+      'a secret twice',
+      docker({ secrets: [reference('A'), reference('A', { secretKey: 'b' })] }),
+      'spec.secrets[1]',
+      'Duplicate value',
+    ),
+    bad(
+      'a reference twice',
+      docker({ secretReferences: [reference('A'), reference('A')] }),
+      'spec.secretReferences[1]',
+      'Duplicate value',
+    ),
+    bad(
+      'a name in secrets and in references',
+      docker({ secrets: [reference('A')], secretReferences: [reference('A')] }),
+      'spec.secretReferences',
+      'not in both',
+    ),
     bad('a negative scale', sized({ minScale: -1 }), `${RESOURCES}.minScale`, 'greater than or equal to 0'),
     bad('a scale beyond all bounds', sized({ maxScale: 101 }), `${RESOURCES}.maxScale`, 'less than or equal to 100'),
     bad('half a replica', sized({ minScale: 0.5 }), `${RESOURCES}.minScale`, 'must be of type integer'),
-    bad('minimum above maximum', sized({ minScale: 3, maxScale: 2 }), `${RESOURCES}.maxScale`, 'maxScale must not be below minScale'),
-    bad('a CPU limit below the request', sized({ cpu: 2, cpuLimit: 1 }), `${RESOURCES}.cpuLimit`, 'must not be below cpu'),
-    bad('a memory limit below the request', sized({ dbMemoryMb: 2048, dbMemoryLimitMb: 1024 }), `${RESOURCES}.dbMemoryLimitMb`, 'must not be below dbMemoryMb'),
+    bad(
+      'minimum above maximum',
+      sized({ minScale: 3, maxScale: 2 }),
+      `${RESOURCES}.maxScale`,
+      'maxScale must not be below minScale',
+    ),
+    bad(
+      'a CPU limit below the request',
+      sized({ cpu: 2, cpuLimit: 1 }),
+      `${RESOURCES}.cpuLimit`,
+      'must not be below cpu',
+    ),
+    bad(
+      'a memory limit below the request',
+      sized({ dbMemoryMb: 2048, dbMemoryLimitMb: 1024 }),
+      `${RESOURCES}.dbMemoryLimitMb`,
+      'must not be below dbMemoryMb',
+    ),
     bad('a CPU of a word', sized({ cpu: 'one' }), `${RESOURCES}.cpu`, 'must be of type number'),
     bad('no storage', sized({ dbStorageGi: 0 }), `${RESOURCES}.dbStorageGi`, 'greater than or equal to 1'),
     bad('a label that is no label', sized({ labels: { team: 'a b' } }), `${RESOURCES}.labels.team`, 'should match'),
     bad('a label without a name', sized({ labels: { 'a/': 'b' } }), `${RESOURCES}.labels`, 'a key is a name'),
-    bad('a label that selects pods', sized({ labels: { 'davit.dev/deployment': 'other' } }), `${RESOURCES}.labels`, "Davit's or Kubernetes' own"),
-    bad('an annotation of ours', sized({ annotations: { 'davit.dev/applied': 'x' } }), `${RESOURCES}.annotations`, "Davit's or Kubernetes' own"),
-    bad('a host path', volume({ hostPath: { path: '/' } }), '', 'unknown field "spec.sourceConfig.resourceSpec.volumes[0].hostPath"'),
+    bad(
+      'a label that selects pods',
+      sized({ labels: { 'davit.dev/deployment': 'other' } }),
+      `${RESOURCES}.labels`,
+      "Davit's or Kubernetes' own",
+    ),
+    bad(
+      'an annotation of ours',
+      sized({ annotations: { 'davit.dev/applied': 'x' } }),
+      `${RESOURCES}.annotations`,
+      "Davit's or Kubernetes' own",
+    ),
+    bad(
+      'a host path',
+      volume({ hostPath: { path: '/' } }),
+      '',
+      'unknown field "spec.sourceConfig.resourceSpec.volumes[0].hostPath"',
+    ),
     bad('a volume of no kind', volume({}), `${RESOURCES}.volumes[0]`, 'exactly one of configMap, secret'),
-    bad('a volume of two kinds', volume({ emptyDir: {}, secret: { secretName: 'a' } }), `${RESOURCES}.volumes[0]`, 'exactly one of'),
-    bad('a volume twice', sized({ volumes: [{ name: 'a', emptyDir: {} }, { name: 'a', emptyDir: {} }] }), `${RESOURCES}.volumes[1]`, 'Duplicate value'),
-    bad('a mount with a colon', sized({ volumeMounts: [{ name: 'a', mountPath: '/a:b' }] }), `${RESOURCES}.volumeMounts[0].mountPath`, 'must not contain a colon'),
-    bad('a mount with two sub paths', sized({ volumeMounts: [{ name: 'a', mountPath: '/a', subPath: 'a', subPathExpr: 'b' }] }), `${RESOURCES}.volumeMounts[0].subPathExpr`, 'not both'),
-    bad('a mount propagation of a dream', sized({ volumeMounts: [{ name: 'a', mountPath: '/a', mountPropagation: 'Everywhere' }] }), `${RESOURCES}.volumeMounts[0].mountPropagation`, 'supported values'),
-    bad('a container without an image', sized({ initContainers: [{ name: 'a' }] }), `${RESOURCES}.initContainers[0].image`, 'Required value'),
-    bad('a container with a bad name', container({ name: 'My Helper' }), `${RESOURCES}.sidecars[0].name`, 'should match'),
-    bad('a mount that reaches the node', sized({ volumeMounts: [{ name: 'a', mountPath: '/a', mountPropagation: 'Bidirectional' }] }), `${RESOURCES}.volumeMounts[0].mountPropagation`, 'Bidirectional is refused'),
+    bad(
+      'a volume of two kinds',
+      volume({ emptyDir: {}, secret: { secretName: 'a' } }),
+      `${RESOURCES}.volumes[0]`,
+      'exactly one of',
+    ),
+    bad(
+      'a volume twice',
+      sized({
+        volumes: [
+          { name: 'a', emptyDir: {} },
+          { name: 'a', emptyDir: {} },
+        ],
+      }),
+      `${RESOURCES}.volumes[1]`,
+      'Duplicate value',
+    ),
+    bad(
+      'a mount with a colon',
+      sized({ volumeMounts: [{ name: 'a', mountPath: '/a:b' }] }),
+      `${RESOURCES}.volumeMounts[0].mountPath`,
+      'must not contain a colon',
+    ),
+    bad(
+      'a mount with two sub paths',
+      sized({ volumeMounts: [{ name: 'a', mountPath: '/a', subPath: 'a', subPathExpr: 'b' }] }),
+      `${RESOURCES}.volumeMounts[0].subPathExpr`,
+      'not both',
+    ),
+    bad(
+      'a mount propagation of a dream',
+      sized({ volumeMounts: [{ name: 'a', mountPath: '/a', mountPropagation: 'Everywhere' }] }),
+      `${RESOURCES}.volumeMounts[0].mountPropagation`,
+      'supported values',
+    ),
+    bad(
+      'a container without an image',
+      sized({ initContainers: [{ name: 'a' }] }),
+      `${RESOURCES}.initContainers[0].image`,
+      'Required value',
+    ),
+    bad(
+      'a container with a bad name',
+      container({ name: 'My Helper' }),
+      `${RESOURCES}.sidecars[0].name`,
+      'should match',
+    ),
+    bad(
+      'a mount that reaches the node',
+      sized({ volumeMounts: [{ name: 'a', mountPath: '/a', mountPropagation: 'Bidirectional' }] }),
+      `${RESOURCES}.volumeMounts[0].mountPropagation`,
+      'Bidirectional is refused',
+    ),
     ...Object.entries({
       privileged: true,
       capabilities: { add: ['NET_ADMIN'], drop: ['ALL'] },
@@ -217,12 +556,49 @@ describe('bad records', () => {
       appArmorProfile: { type: 'Unconfined' },
       seLinuxOptions: { type: 'spc_t' },
       windowsOptions: { hostProcess: true },
-    }).map(([field, value]) => bad(`a container with ${field}`, container({ securityContext: { [field]: value } }), `${RESOURCES}.sidecars[0].securityContext.${field}`, 'refused by the pod policy')),
-    bad('a container twice', sized({ sidecars: [{ name: 'a', image: 'a' }, { name: 'a', image: 'b' }] }), `${RESOURCES}.sidecars[1]`, 'Duplicate value'),
-    bad('a container with a host port', container({ ports: [{ hostPort: 80 }] }), '', 'unknown field "spec.sourceConfig.resourceSpec.sidecars[0].ports"'),
-    bad('a quantity that is an object', container({ resources: { limits: { cpu: {} } } }), `${RESOURCES}.sidecars[0].resources.limits.cpu`, 'must be of type integer,string'),
-    bad('too many sidecars', sized({ sidecars: Array.from({ length: 21 }, (_, i) => ({ name: `a${i}`, image: 'a' })) }), `${RESOURCES}.sidecars`, 'must have at most 20 items'),
-    bad('a pull secret of another namespace', sized({ imagePullSecrets: [{ name: 'other/pull' }] }), `${RESOURCES}.imagePullSecrets[0].name`, 'should match'),
+    }).map(([field, value]) =>
+      bad(
+        `a container with ${field}`,
+        container({ securityContext: { [field]: value } }),
+        `${RESOURCES}.sidecars[0].securityContext.${field}`,
+        'refused by the pod policy',
+      ),
+    ),
+    bad(
+      'a container twice',
+      sized({
+        sidecars: [
+          { name: 'a', image: 'a' },
+          { name: 'a', image: 'b' },
+        ],
+      }),
+      `${RESOURCES}.sidecars[1]`,
+      'Duplicate value',
+    ),
+    bad(
+      'a container with a host port',
+      container({ ports: [{ hostPort: 80 }] }),
+      '',
+      'unknown field "spec.sourceConfig.resourceSpec.sidecars[0].ports"',
+    ),
+    bad(
+      'a quantity that is an object',
+      container({ resources: { limits: { cpu: {} } } }),
+      `${RESOURCES}.sidecars[0].resources.limits.cpu`,
+      'must be of type integer,string',
+    ),
+    bad(
+      'too many sidecars',
+      sized({ sidecars: Array.from({ length: 21 }, (_, i) => ({ name: `a${i}`, image: 'a' })) }),
+      `${RESOURCES}.sidecars`,
+      'must have at most 20 items',
+    ),
+    bad(
+      'a pull secret of another namespace',
+      sized({ imagePullSecrets: [{ name: 'other/pull' }] }),
+      `${RESOURCES}.imagePullSecrets[0].name`,
+      'should match',
+    ),
     bad('a field that is misspelt', docker({ secrts: [] }), '', 'unknown field "spec.secrts"'),
   ];
   it.each(refused)('$name', async ({ record, field, says }) => {
@@ -237,7 +613,11 @@ describe('bad records', () => {
 describe('what cannot be changed', () => {
   const name = 'fixed';
   beforeAll(async () => {
-    await door.call('POST', RECORDS, aRecord(docker({ revisionSerial: 3, sourceConfig: { resourceSpec: { cpu: 1 } } }), name));
+    await door.call(
+      'POST',
+      RECORDS,
+      aRecord(docker({ revisionSerial: 3, sourceConfig: { resourceSpec: { cpu: 1 } } }), name),
+    );
   });
   async function patch(spec: Spec): Promise<Answer> {
     return door.call('PATCH', `${RECORDS}/${name}?dryRun=All`, { spec });
@@ -245,7 +625,9 @@ describe('what cannot be changed', () => {
 
   it('source', async () => {
     const { causes } = await patch({ source: 'internal_docker' });
-    expect(causes).toContainEqual(expect.objectContaining({ field: 'spec.source', message: expect.stringContaining('source cannot be changed') }));
+    expect(causes).toContainEqual(
+      expect.objectContaining({ field: 'spec.source', message: expect.stringContaining('source cannot be changed') }),
+    );
   });
   it('revisionSerial cannot be lowered or dropped', async () => {
     expect((await patch({ revisionSerial: 2 })).message).toContain('revisionSerial may only be raised');
@@ -268,9 +650,21 @@ describe('what cannot be changed', () => {
       kind: 'AppRevision',
       metadata: { name: 'fixed--12345678' },
       spec: {
-        id: UUID, deploymentName: name, deploymentUid: OTHER_UUID, deploymentGeneration: 1, source: 'external_docker',
+        id: UUID,
+        deploymentName: name,
+        deploymentUid: OTHER_UUID,
+        deploymentGeneration: 1,
+        source: 'external_docker',
         requested: { sourceRevisionConfig: {}, secrets: [], secretReferences: [] },
-        resolved: { contract: 1, port: 8000, healthPath: '/ok', progressDeadlineSeconds: 600, server: sizes, waitImages: { postgres: 'a', redis: 'b' } },
+        resolved: {
+          contract: 1,
+          pullPolicy: 'IfNotPresent',
+          port: 8000,
+          healthPath: '/ok',
+          progressDeadlineSeconds: 600,
+          server: sizes,
+          waitImages: { postgres: 'a', redis: 'b' },
+        },
       },
     });
     expect(made.message).toBe('');
