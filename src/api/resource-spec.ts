@@ -91,6 +91,17 @@ export const Volume = z
 export type Volume = z.infer<typeof Volume>;
 
 const word = z.string().max(128);
+/** What a container may add or choose. Source: Kubernetes, "Pod Security Standards", baseline. */
+const BASELINE_CAPABILITIES =
+  'AUDIT_WRITE CHOWN DAC_OVERRIDE FOWNER FSETID KILL MKNOD NET_BIND_SERVICE SETFCAP SETGID SETPCAP SETUID SYS_CHROOT'.split(
+    ' ',
+  );
+const BASELINE_SELINUX_TYPES = ['', 'container_t', 'container_init_t', 'container_kvm_t', 'container_engine_t'];
+
+function celList(values: readonly string[]): string {
+  return `[${values.map((value) => `'${value}'`).join(', ')}]`;
+}
+
 /** What the pod policy refuses; everything else of a security context is kept as it is. */
 const FORBIDDEN_SECURITY: readonly { readonly field: string; readonly rule: string; readonly message: string }[] = [
   {
@@ -100,8 +111,8 @@ const FORBIDDEN_SECURITY: readonly { readonly field: string; readonly rule: stri
   },
   {
     field: 'capabilities',
-    rule: 'has(self.capabilities) && has(self.capabilities.add) && self.capabilities.add.size() > 0',
-    message: 'added capabilities are refused by the pod policy',
+    rule: `has(self.capabilities) && has(self.capabilities.add) && !self.capabilities.add.all(c, c in ${celList(BASELINE_CAPABILITIES)})`,
+    message: `refused by the pod policy: the only capabilities that may be added are ${BASELINE_CAPABILITIES.join(', ')}`,
   },
   {
     field: 'procMount',
@@ -120,37 +131,38 @@ const FORBIDDEN_SECURITY: readonly { readonly field: string; readonly rule: stri
   },
   {
     field: 'seLinuxOptions',
-    rule: 'has(self.seLinuxOptions)',
-    message: 'SELinux options are refused by the pod policy',
+    rule: `has(self.seLinuxOptions) && (has(self.seLinuxOptions.user) && self.seLinuxOptions.user != '' || has(self.seLinuxOptions.role) && self.seLinuxOptions.role != '' || has(self.seLinuxOptions.type) && !(self.seLinuxOptions.type in ${celList(BASELINE_SELINUX_TYPES)}))`,
+    message: 'an SELinux user, role or type of its own is refused by the pod policy',
   },
   {
     field: 'windowsOptions',
-    rule: 'has(self.windowsOptions)',
-    message: 'Windows options are refused by the pod policy',
+    rule: 'has(self.windowsOptions) && has(self.windowsOptions.hostProcess) && self.windowsOptions.hostProcess',
+    message: 'a host process is refused by the pod policy',
   },
 ];
+
+/** A part of a pod of which some fields are judged, and all are kept. */
+function known<Shape extends z.ZodRawShape>(description: string, shape: Shape): z.ZodObject<Shape, z.core.$loose> {
+  return z.looseObject(shape).describe(description).meta({ 'x-kubernetes-preserve-unknown-fields': true });
+}
 
 const SecurityContext = z
   .looseObject({
     privileged: z.boolean().describe('Refused by the pod policy when true.').optional(),
-    capabilities: z
-      .looseObject({ add: z.array(word).max(64).describe('Refused by the pod policy.').optional() })
-      .meta({ 'x-kubernetes-preserve-unknown-fields': true })
-      .describe('Capabilities that are dropped.')
-      .optional(),
+    capabilities: known('Capabilities that are added or dropped.', {
+      add: z.array(word).max(64).describe('Within the pod policy.').optional(),
+    }).optional(),
     procMount: word.describe('Only Default.').optional(),
-    seccompProfile: z
-      .looseObject({ type: word.describe('Not Unconfined.').optional() })
-      .meta({ 'x-kubernetes-preserve-unknown-fields': true })
-      .describe('As in a pod.')
-      .optional(),
-    appArmorProfile: z
-      .looseObject({ type: word.describe('Not Unconfined.').optional() })
-      .meta({ 'x-kubernetes-preserve-unknown-fields': true })
-      .describe('As in a pod.')
-      .optional(),
-    seLinuxOptions: passthrough('Refused by the pod policy.').optional(),
-    windowsOptions: passthrough('Refused by the pod policy.').optional(),
+    seccompProfile: known('As in a pod.', { type: word.describe('Not Unconfined.').optional() }).optional(),
+    appArmorProfile: known('As in a pod.', { type: word.describe('Not Unconfined.').optional() }).optional(),
+    seLinuxOptions: known('As in a pod.', {
+      user: word.describe('Refused by the pod policy.').optional(),
+      role: word.describe('Refused by the pod policy.').optional(),
+      type: word.describe('Within the pod policy.').optional(),
+    }).optional(),
+    windowsOptions: known('As in a pod.', {
+      hostProcess: z.boolean().describe('Refused by the pod policy when true.').optional(),
+    }).optional(),
   })
   .meta({
     'x-kubernetes-preserve-unknown-fields': true,

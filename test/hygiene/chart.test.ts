@@ -130,7 +130,6 @@ describe('with other values', () => {
     expect(rules.flatMap(({ resources }) => resources)).toEqual([
       'appdeployments',
       'appdeployments/status',
-      'appdeployments/finalizers',
       'namespaces',
     ]);
     const api = named(manifests, 'ClusterRole', 'davit-api') as unknown as { rules: { resources: string[] }[] };

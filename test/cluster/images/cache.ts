@@ -1,7 +1,8 @@
 // The cache folder of things made once per machine, and the lock that lets only one process make them at a time.
 import { createHash } from 'node:crypto';
+import { rmSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
-import { homedir } from 'node:os';
+import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 export function cacheRoot(env: NodeJS.ProcessEnv = process.env): string {
@@ -14,10 +15,12 @@ export function cacheRoot(env: NodeJS.ProcessEnv = process.env): string {
  * Runs `work` while no other process of this machine runs under the same name.
  *
  * The lock is an abstract Unix socket: the kernel frees it with its process, however that ended, so a crash leaves
- * nothing stale behind. `onWait` is called once if another process holds it.
+ * nothing stale behind. Other systems than Linux have only sockets with a path: one that nobody answers any more is
+ * removed. `onWait` is called once if another process holds it.
  */
 export async function withLock<T>(name: string, onWait: () => void, work: () => Promise<T>): Promise<T> {
-  const address = `\0davit-${createHash('sha256').update(name).digest('hex').slice(0, 32)}`;
+  const id = `davit-${createHash('sha256').update(name).digest('hex').slice(0, 32)}`;
+  const address = process.platform === 'linux' ? `\0${id}` : join(tmpdir(), `${id}.sock`);
   let waited = false;
   let release = await tryListen(address);
   while (release === undefined) {
@@ -60,7 +63,9 @@ function tryListen(address: string): Promise<(() => void) | undefined> {
 function holderGone(address: string): Promise<void> {
   return new Promise((resolve) => {
     const socket = connect(address);
-    socket.on('error', () => undefined);
+    socket.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'ECONNREFUSED' && !address.startsWith('\0')) rmSync(address, { force: true });
+    });
     socket.on('close', () => resolve());
     socket.resume();
   });

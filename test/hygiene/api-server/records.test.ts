@@ -168,7 +168,7 @@ describe('good records', () => {
             securityContext: {
               readOnlyRootFilesystem: true,
               privileged: false,
-              capabilities: { drop: ['ALL'] },
+              capabilities: { drop: ['ALL'], add: ['NET_BIND_SERVICE'] },
               seccompProfile: { type: 'RuntimeDefault' },
             },
           },

@@ -1,0 +1,151 @@
+// Rights granted and rights used, by the audit log of the API server: whatever Davit's two accounts ask for over the
+// life of a record is granted, and what is granted is asked for.
+
+import { createReadStream } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { eventually } from '../../attached.ts';
+import { type Cluster, startCluster } from '../../cluster/cluster.ts';
+import { type Platform, startPlatform, type Tenant } from '../../platform.ts';
+
+let cluster: Cluster;
+let platform: Platform;
+let tenant: Tenant;
+
+interface Entry {
+  readonly user: { readonly username: string };
+  readonly verb: string;
+  readonly objectRef?: {
+    readonly apiGroup?: string;
+    readonly resource?: string;
+    readonly subresource?: string;
+    readonly namespace?: string;
+  };
+  readonly responseStatus?: { readonly code?: number };
+  readonly requestURI: string;
+}
+
+/** `get apps/deployments`, `patch davit.dev/appdeployments/status`. */
+type Right = string;
+
+async function asked(account: string): Promise<{ used: Set<Right>; refused: Set<Right> }> {
+  const used = new Set<Right>();
+  const refused = new Set<Right>();
+  for await (const line of createInterface({ input: createReadStream(cluster.auditLog ?? '') })) {
+    const entry = JSON.parse(line) as Entry;
+    const { apiGroup = '', resource, subresource } = entry.objectRef ?? {};
+    if (entry.user.username !== `system:serviceaccount:davit-system:${account}` || resource === undefined) continue;
+    const right = `${entry.verb} ${apiGroup}/${resource}${subresource === undefined ? '' : `/${subresource}`}`;
+    (entry.responseStatus?.code === 403 ? refused : used).add(right);
+    // An apply of what is not there yet is asked about twice: as a patch, and as a create.
+    if (entry.verb === 'patch' && entry.responseStatus?.code === 201) used.add(`create ${apiGroup}/${resource}`);
+  }
+  return { used, refused };
+}
+
+interface Role {
+  readonly rules: readonly {
+    readonly apiGroups: readonly string[];
+    readonly resources: readonly string[];
+    readonly verbs: readonly string[];
+  }[];
+}
+
+async function granted(...roles: readonly (readonly string[])[]): Promise<Set<Right>> {
+  const all = await Promise.all(
+    roles.map(async (role) => JSON.parse(await cluster.kubectl(['get', ...role, '-o', 'json'])) as Role),
+  );
+  return new Set(
+    all.flatMap(({ rules }) =>
+      rules.flatMap(({ apiGroups, resources, verbs }) =>
+        verbs.flatMap((verb) =>
+          apiGroups.flatMap((group) => resources.map((resource) => `${verb} ${group}/${resource}`)),
+        ),
+      ),
+    ),
+  );
+}
+
+/** Granted and never asked for. To get is no more than to list, and is wanted when a cache was too late. */
+function idle(rights: ReadonlySet<Right>, used: ReadonlySet<Right>): Right[] {
+  return [...rights]
+    .filter((right) => !used.has(right) && !(right.startsWith('get ') && rights.has(right.replace('get ', 'list '))))
+    .toSorted();
+}
+
+function record(name: string): string {
+  return JSON.stringify({
+    apiVersion: 'davit.dev/v1alpha1',
+    kind: 'AppDeployment',
+    metadata: { name, namespace: tenant.namespace },
+    spec: {
+      source: 'external_docker',
+      sourceRevisionConfig: { imageUri: 'registry.example/app:1' },
+      secretReferences: [{ name: 'KEY', secretName: 'mine', secretKey: 'key' }],
+      tracingProjectDeletionPolicy: 'Delete',
+    },
+  });
+}
+
+beforeAll(async () => {
+  cluster = await startCluster({ pods: 'off', auditLog: true });
+  platform = await startPlatform(cluster);
+  tenant = await platform.makeTenant('rights');
+  await cluster.kubectl(['-n', tenant.namespace, 'create', 'secret', 'generic', 'mine', '--from-literal=key=value']);
+  await cluster.kubectl(['apply', '-f', '-'], { input: record('life') });
+  await cluster.kubectl(['-n', tenant.namespace, 'wait', '--for=condition=Ready', 'appd/life', '--timeout=60s']);
+  const patch = JSON.stringify({
+    spec: { sourceRevisionConfig: { imageUri: 'registry.example/app:2' }, revisionSerial: 1 },
+  });
+  await cluster.kubectl(['-n', tenant.namespace, 'patch', 'appd', 'life', '--type=merge', '-p', patch]);
+  await eventually(async () => {
+    const states = await cluster.kubectl([
+      '-n',
+      tenant.namespace,
+      'get',
+      'appr',
+      '-o',
+      'jsonpath={.items[*].status.state}',
+    ]);
+    expect(states).toBe('DEPLOYED DEPLOYED');
+  });
+  await cluster.kubectl(['-n', tenant.namespace, 'delete', 'appd', 'life', '--timeout=60s']);
+}, 900_000);
+afterAll(async () => {
+  await platform?.stop();
+  await cluster?.stop();
+}, 60_000);
+
+describe('the controller', () => {
+  it('is refused nothing', async () => {
+    expect([...(await asked('davit-controller')).refused]).toEqual([]);
+  });
+  it('has no right that it does not use', async () => {
+    const { used } = await asked('davit-controller');
+    const rights = await granted(
+      ['clusterrole', 'davit-controller'],
+      ['-n', 'davit-system', 'role', 'davit-controller-own'],
+    );
+    expect(idle(rights, used)).toEqual([]);
+  });
+});
+
+describe('the API', () => {
+  it('is refused nothing, and reads alone', async () => {
+    const { used, refused } = await asked('davit-api');
+    expect([...refused]).toEqual([]);
+    expect(
+      [...used]
+        .map((right) => right.split(' ')[0])
+        .filter((verb) => verb !== 'list' && verb !== 'watch' && verb !== 'get'),
+    ).toEqual([]);
+  });
+  it('has no right that it does not use, but for those that are kept for a reason', async () => {
+    const { used } = await asked('davit-api');
+    // The kinds of its own are read together; the routes of tracing projects are to come.
+    expect(idle(await granted(['clusterrole', 'davit-api']), used)).toEqual([
+      'list davit.dev/tracingprojects',
+      'watch davit.dev/tracingprojects',
+    ]);
+  });
+});
