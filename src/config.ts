@@ -33,12 +33,20 @@ const Environment = z.object({
 export interface Config {
   readonly settings: Settings;
   readonly logLevel: string;
-  readonly kube: { readonly kubeconfig?: string; readonly context?: string; readonly inCluster?: { readonly host: string; readonly port: string } };
+  readonly kube: {
+    readonly kubeconfig?: string;
+    readonly context?: string;
+    readonly inCluster?: { readonly host: string; readonly port: string };
+  };
   /** Davit's own namespace: its lease is there. */
   readonly namespace: string;
   readonly identity: string;
   readonly workers: number;
-  readonly http: { readonly host: string; readonly port: number; readonly tls?: { readonly certFile: string; readonly keyFile: string } };
+  readonly http: {
+    readonly host: string;
+    readonly port: number;
+    readonly tls?: { readonly certFile: string; readonly keyFile: string };
+  };
   readonly health: { readonly host: string; readonly port: number };
   readonly leaseMs: number;
   readonly backoffMs: number;
@@ -52,14 +60,17 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env): Config {
   const parsed = Environment.safeParse(env);
   if (!parsed.success) throw new Error(`The environment is wrong: ${z.prettifyError(parsed.error)}`);
   const e = parsed.data;
-  if ((e.DAVIT_TLS_CERT === undefined) !== (e.DAVIT_TLS_KEY === undefined)) throw new Error('Give DAVIT_TLS_CERT and DAVIT_TLS_KEY together.');
+  if ((e.DAVIT_TLS_CERT === undefined) !== (e.DAVIT_TLS_KEY === undefined))
+    throw new Error('Give DAVIT_TLS_CERT and DAVIT_TLS_KEY together.');
   return Object.freeze({
     settings: loadSettings(e.DAVIT_SETTINGS),
     logLevel: e.DAVIT_LOG_LEVEL,
     kube: {
       ...(e.DAVIT_KUBECONFIG !== undefined && { kubeconfig: e.DAVIT_KUBECONFIG }),
       ...(e.DAVIT_CONTEXT !== undefined && { context: e.DAVIT_CONTEXT }),
-      ...(e.KUBERNETES_SERVICE_HOST !== undefined && { inCluster: { host: e.KUBERNETES_SERVICE_HOST, port: e.KUBERNETES_SERVICE_PORT ?? '443' } }),
+      ...(e.KUBERNETES_SERVICE_HOST !== undefined && {
+        inCluster: { host: e.KUBERNETES_SERVICE_HOST, port: e.KUBERNETES_SERVICE_PORT ?? '443' },
+      }),
     },
     namespace: e.DAVIT_NAMESPACE,
     // Two processes of one host must not take each other for themselves when they compete for the lease.
@@ -68,7 +79,8 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env): Config {
     http: {
       host: e.DAVIT_HTTP_HOST,
       port: e.DAVIT_HTTP_PORT,
-      ...(e.DAVIT_TLS_CERT !== undefined && e.DAVIT_TLS_KEY !== undefined && { tls: { certFile: e.DAVIT_TLS_CERT, keyFile: e.DAVIT_TLS_KEY } }),
+      ...(e.DAVIT_TLS_CERT !== undefined &&
+        e.DAVIT_TLS_KEY !== undefined && { tls: { certFile: e.DAVIT_TLS_CERT, keyFile: e.DAVIT_TLS_KEY } }),
     },
     health: { host: e.DAVIT_HEALTH_HOST, port: e.DAVIT_HEALTH_PORT },
     leaseMs: e.DAVIT_LEASE_MS,

@@ -10,6 +10,17 @@ export function makeLogger(level: string): Logger {
     base: null,
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label) => ({ level: label }) },
-    redact: { paths: ['token', '*.token', 'headers.authorization', 'headers["x-api-key"]', 'req.headers.authorization', 'req.headers["x-api-key"]', '*.value'], censor: '[redacted]' },
+    redact: {
+      paths: [
+        'token',
+        '*.token',
+        'headers.authorization',
+        'headers["x-api-key"]',
+        'req.headers.authorization',
+        'req.headers["x-api-key"]',
+        '*.value',
+      ],
+      censor: '[redacted]',
+    },
   });
 }

@@ -7,6 +7,7 @@ import { APP_DEPLOYMENTS, type AppDeployment } from './api/app-deployment.ts';
 import { APP_REVISIONS, type AppRevision } from './api/app-revision.ts';
 import { DEPLOYMENT_LABEL } from './api/meta.ts';
 import { type Config, loadConfig } from './config.ts';
+import type { KubeClient, KubeObject, Resource } from './kube/client.ts';
 import { type ClusterAccess, inClusterAccess, loadKubeConfigFile } from './kube/config.ts';
 import { makeKubeClient } from './kube/http-client.ts';
 import { NAMESPACES } from './kube/resources.ts';
@@ -14,7 +15,6 @@ import { type Logger, makeLogger } from './logger.ts';
 import { type Checks, startHealthServer } from './runtime/health.ts';
 import { makeMetrics, type RuntimeMetrics } from './runtime/metrics.ts';
 import { combineReflectors, makeReflector, type Reflector, slimManagedFields } from './runtime/reflector.ts';
-import type { KubeClient, KubeObject, Resource } from './kube/client.ts';
 
 const USAGE = `Usage: davit controller | api | all
 
@@ -40,13 +40,19 @@ interface Context {
 }
 
 function accessFor({ kube }: Config): Promise<ClusterAccess> {
-  if (kube.kubeconfig !== undefined) return loadKubeConfigFile({ path: kube.kubeconfig, ...(kube.context !== undefined && { context: kube.context }) });
+  if (kube.kubeconfig !== undefined)
+    return loadKubeConfigFile({ path: kube.kubeconfig, ...(kube.context !== undefined && { context: kube.context }) });
   if (kube.inCluster) return inClusterAccess(kube.inCluster);
   throw new Error('No cluster is given: run inside one, or set DAVIT_KUBECONFIG (and DAVIT_CONTEXT).');
 }
 
 function clientFor({ access, metrics }: Context, userAgent: string, requestTimeoutMs = 30_000): KubeClient {
-  return makeKubeClient({ access, userAgent, requestTimeoutMs, onRequest: ({ verb, resource, result, durationMs }) => metrics.requested(verb, resource, result, durationMs / 1000) });
+  return makeKubeClient({
+    access,
+    userAgent,
+    requestTimeoutMs,
+    onRequest: ({ verb, resource, result, durationMs }) => metrics.requested(verb, resource, result, durationMs / 1000),
+  });
 }
 
 // Each part is imported only by the process that runs it: the controller needs no HTTP server, the facade no makers.
@@ -96,8 +102,13 @@ async function startApi(context: Context): Promise<Part> {
   });
   log.info({ url: server.url }, 'Serving the HTTP API');
   const stopped = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
-  const done = stopped.then(() => server.close()).then(() => Promise.all(watching)).then(() => undefined);
-  const ready = Object.fromEntries(caches.map((cache) => [`api-${cache.resource.plural}`, () => (cache.hasSynced() ? undefined : 'not listed yet')]));
+  const done = stopped
+    .then(() => server.close())
+    .then(() => Promise.all(watching))
+    .then(() => undefined);
+  const ready = Object.fromEntries(
+    caches.map((cache) => [`api-${cache.resource.plural}`, () => (cache.hasSynced() ? undefined : 'not listed yet')]),
+  );
   return { ready, done };
 }
 
@@ -106,9 +117,15 @@ interface WatchDetails<T extends KubeObject> {
   readonly indexedLabels?: readonly string[];
 }
 
-function watchFor<T extends KubeObject>({ config, log, metrics }: Context, client: KubeClient, resource: Resource, details: WatchDetails<T>): Reflector<T> {
+function watchFor<T extends KubeObject>(
+  { config, log, metrics }: Context,
+  client: KubeClient,
+  resource: Resource,
+  details: WatchDetails<T>,
+): Reflector<T> {
   const { namespaces } = config.settings;
-  const one = (namespace?: string): Reflector<T> => makeReflector<T>({ client, resource, log, metrics, ...details, ...(namespace !== undefined && { namespace }) });
+  const one = (namespace?: string): Reflector<T> =>
+    makeReflector<T>({ client, resource, log, metrics, ...details, ...(namespace !== undefined && { namespace }) });
   if (namespaces.length === 0) return one();
   return combineReflectors<T>(new Map(namespaces.map((namespace) => [namespace, one(namespace)])));
 }
@@ -117,7 +134,13 @@ async function run(command: string): Promise<void> {
   const config = loadConfig();
   const log = makeLogger(config.logLevel);
   const stopping = new AbortController();
-  const context: Context = { config, access: await accessFor(config), log, metrics: makeMetrics(), signal: stopping.signal };
+  const context: Context = {
+    config,
+    access: await accessFor(config),
+    log,
+    metrics: makeMetrics(),
+    signal: stopping.signal,
+  };
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stopping.abort());
 
   const parts: Part[] = [];

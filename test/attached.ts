@@ -56,10 +56,21 @@ export function attach(provided: Provided): Attached {
     });
   }
 
-  async function call(tenant: Tenant, method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Answer> {
+  async function call(
+    tenant: Tenant,
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: Record<string, string> = {},
+  ): Promise<Answer> {
     const response = await fetch(`${provided.apiUrl}${path}`, {
       method,
-      headers: { 'x-api-key': tenant.token, 'x-tenant-id': tenant.id, ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
+      headers: {
+        'x-api-key': tenant.token,
+        'x-tenant-id': tenant.id,
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...headers,
+      },
       ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
     });
     const text = await response.text();

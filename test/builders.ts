@@ -6,9 +6,9 @@ import { COMPONENT_LABEL, DEPLOYMENT_LABEL, DEPLOYMENT_UID_LABEL, REVISION_LABEL
 import { defaultSettings, type Settings } from '../src/api/settings.ts';
 import type { ContainerStatus, Observed, ObservedCondition, Pod, Workload } from '../src/decide/observed.ts';
 import type { KubeObject } from '../src/kube/client.ts';
-import { requestedOf } from '../src/record/wanted-revision.ts';
 import { resolve } from '../src/record/resolve.ts';
 import { serialRevisionId } from '../src/record/revision-id.ts';
+import { requestedOf } from '../src/record/wanted-revision.ts';
 
 export const UID = '11111111-1111-4111-8111-111111111111';
 export const TENANT = '22222222-2222-4222-8222-222222222222';
@@ -27,7 +27,15 @@ export function aSpec(spec: Partial<AppDeploymentSpec> = {}): AppDeploymentSpec 
   };
 }
 
-export function aRecord(spec: Partial<AppDeploymentSpec> = {}, details: { status?: AppDeploymentStatus; generation?: number; annotations?: Record<string, string>; deletionTimestamp?: string } = {}): AppDeployment {
+export function aRecord(
+  spec: Partial<AppDeploymentSpec> = {},
+  details: {
+    status?: AppDeploymentStatus;
+    generation?: number;
+    annotations?: Record<string, string>;
+    deletionTimestamp?: string;
+  } = {},
+): AppDeployment {
   const { status, generation = 1, annotations, deletionTimestamp } = details;
   return {
     apiVersion: 'davit.dev/v1alpha1',
@@ -53,7 +61,14 @@ export function aRevision(record: AppDeployment, state?: RevisionState, serial =
   return {
     apiVersion: 'davit.dev/v1alpha1',
     kind: 'AppRevision',
-    metadata: { name: `shop--${id.slice(0, 8)}`, namespace: 'team', uid: id, resourceVersion: '1', generation: 1, labels: ownLabels('server') },
+    metadata: {
+      name: `shop--${id.slice(0, 8)}`,
+      namespace: 'team',
+      uid: id,
+      resourceVersion: '1',
+      generation: 1,
+      labels: ownLabels('server'),
+    },
     spec: {
       id,
       deploymentName: 'shop',
@@ -81,32 +96,92 @@ export interface WorkloadDetails {
   readonly conditions?: readonly ObservedCondition[];
 }
 
-export function aWorkload(role: Role, revision: AppRevision, { wanted = 1, ready = wanted, updated = wanted, total = wanted, behind = false, conditions = [] }: WorkloadDetails = {}): Workload {
+export function aWorkload(
+  role: Role,
+  revision: AppRevision,
+  {
+    wanted = 1,
+    ready = wanted,
+    updated = wanted,
+    total = wanted,
+    behind = false,
+    conditions = [],
+  }: WorkloadDetails = {},
+): Workload {
   const name = role === 'server' ? 'shop' : `shop--${role}`;
   return {
     apiVersion: 'apps/v1',
     kind: 'Deployment',
     metadata: { name, namespace: 'team', uid: `uid-${name}`, generation: 2, labels: ownLabels(role) },
     spec: { replicas: wanted, template: { metadata: { labels: { [REVISION_LABEL]: revision.spec.id } } } },
-    status: { observedGeneration: behind ? 1 : 2, replicas: total, updatedReplicas: updated, readyReplicas: ready, availableReplicas: ready, conditions },
+    status: {
+      observedGeneration: behind ? 1 : 2,
+      replicas: total,
+      updatedReplicas: updated,
+      readyReplicas: ready,
+      availableReplicas: ready,
+      conditions,
+    },
   };
 }
 
 export function aStore(part: 'postgres' | 'redis', ready = 1): Workload {
   const name = `shop--${part}`;
-  return { apiVersion: 'apps/v1', kind: 'StatefulSet', metadata: { name, namespace: 'team', uid: `uid-${name}`, generation: 1, labels: ownLabels(part) }, spec: { replicas: 1 }, status: { observedGeneration: 1, readyReplicas: ready } };
-}
-
-export function aPod(component: string, revision: AppRevision, statuses: { init?: readonly ContainerStatus[]; main?: readonly ContainerStatus[]; conditions?: readonly ObservedCondition[] }): Pod {
   return {
-    apiVersion: 'v1',
-    kind: 'Pod',
-    metadata: { name: `shop-${component}-0`, namespace: 'team', uid: `uid-pod-${component}`, labels: { ...ownLabels(component), [REVISION_LABEL]: revision.spec.id } },
-    status: { phase: 'Pending', initContainerStatuses: statuses.init ?? [], containerStatuses: statuses.main ?? [], conditions: statuses.conditions ?? [] },
+    apiVersion: 'apps/v1',
+    kind: 'StatefulSet',
+    metadata: { name, namespace: 'team', uid: `uid-${name}`, generation: 1, labels: ownLabels(part) },
+    spec: { replicas: 1 },
+    status: { observedGeneration: 1, readyReplicas: ready },
   };
 }
 
-export function anObserved(record: AppDeployment, seen: { revisions?: readonly AppRevision[]; children?: readonly KubeObject[]; pods?: readonly Pod[]; secretKeys?: Observed['secretKeys']; tenantId?: string | null } = {}): Observed {
+export function aPod(
+  component: string,
+  revision: AppRevision,
+  statuses: {
+    init?: readonly ContainerStatus[];
+    main?: readonly ContainerStatus[];
+    conditions?: readonly ObservedCondition[];
+  },
+): Pod {
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      name: `shop-${component}-0`,
+      namespace: 'team',
+      uid: `uid-pod-${component}`,
+      labels: { ...ownLabels(component), [REVISION_LABEL]: revision.spec.id },
+    },
+    status: {
+      phase: 'Pending',
+      initContainerStatuses: statuses.init ?? [],
+      containerStatuses: statuses.main ?? [],
+      conditions: statuses.conditions ?? [],
+    },
+  };
+}
+
+export function anObserved(
+  record: AppDeployment,
+  seen: {
+    revisions?: readonly AppRevision[];
+    children?: readonly KubeObject[];
+    pods?: readonly Pod[];
+    secretKeys?: Observed['secretKeys'];
+    tenantId?: string | null;
+  } = {},
+): Observed {
   const { revisions = [], children = [], pods = [], secretKeys = {}, tenantId = TENANT } = seen;
-  return { record, tenantId: tenantId ?? undefined, namespaceTerminating: false, revisions, children, pods, tracingProject: undefined, secretKeys };
+  return {
+    record,
+    tenantId: tenantId ?? undefined,
+    namespaceTerminating: false,
+    revisions,
+    children,
+    pods,
+    tracingProject: undefined,
+    secretKeys,
+  };
 }

@@ -68,7 +68,9 @@ export async function startPlatform(target: Target, options: PlatformOptions = {
   const settings = await applyChart(target, options.values ?? {});
   progress('Starting Davit');
   const parts = options.parts ?? (['controller', 'api'] as const);
-  const started = await Promise.all(parts.map(async (part) => [part, await startPart(part, target, settings, options.env ?? {})] as const));
+  const started = await Promise.all(
+    parts.map(async (part) => [part, await startPart(part, target, settings, options.env ?? {})] as const),
+  );
   const api = started.find(([part]) => part === 'api')?.[1];
   return {
     apiUrl: api?.url ?? '',
@@ -83,20 +85,38 @@ export async function startPlatform(target: Target, options: PlatformOptions = {
 /** Returns the settings document, out of the chart's own ConfigMap. */
 async function applyChart(target: Target, values: Readonly<Record<string, unknown>>): Promise<string> {
   const set = Object.entries(values).flatMap(([path, value]) => ['--set-json', `${path}=${JSON.stringify(value)}`]);
-  const rendered = await target.helm(['template', 'davit', join(root, 'charts/davit'), '--namespace', DAVIT_NAMESPACE, '--set', 'workloads.enabled=false', ...set]);
+  const rendered = await target.helm([
+    'template',
+    'davit',
+    join(root, 'charts/davit'),
+    '--namespace',
+    DAVIT_NAMESPACE,
+    '--set',
+    'workloads.enabled=false',
+    ...set,
+  ]);
   await target.kubectl(['apply', '--server-side', '-f', '-'], {
     input: [namespaceOf(DAVIT_NAMESPACE, {}), namespaceOf(ORGANIZATION_NAMESPACE, {})].join('---\n'),
   });
-  await target.kubectl(['apply', '--server-side', '--namespace', DAVIT_NAMESPACE, '-f', '-'], { input: rendered });
+  await target.kubectl(['apply', '--server-side', '-f', '-'], { input: rendered });
   const manifests = parseAllDocuments(rendered).map((document) => document.toJS() as Manifest | null);
-  const crds = manifests.filter((manifest) => manifest?.kind === 'CustomResourceDefinition').map((manifest) => `crd/${manifest?.metadata.name}`);
+  const crds = manifests
+    .filter((manifest) => manifest?.kind === 'CustomResourceDefinition')
+    .map((manifest) => `crd/${manifest?.metadata.name}`);
   await target.kubectl(['wait', '--for=condition=Established', '--timeout=60s', ...crds]);
-  const config = manifests.find((manifest) => manifest?.kind === 'ConfigMap' && manifest.data?.['settings.yaml'] !== undefined);
+  const config = manifests.find(
+    (manifest) => manifest?.kind === 'ConfigMap' && manifest.data?.['settings.yaml'] !== undefined,
+  );
   if (!config) throw new Error('The chart renders no ConfigMap with settings.yaml.');
   return config.data?.['settings.yaml'] ?? '';
 }
 
-async function startPart(part: Part, target: Target, settings: string, env: Readonly<Record<string, string>>): Promise<{ supervised: Supervised; url: string | undefined }> {
+async function startPart(
+  part: Part,
+  target: Target,
+  settings: string,
+  env: Readonly<Record<string, string>>,
+): Promise<{ supervised: Supervised; url: string | undefined }> {
   const directory = join(target.runDir, 'davit');
   await mkdir(directory, { recursive: true });
   const settingsFile = join(directory, `${part}-settings.yaml`);
@@ -171,8 +191,13 @@ function supervise({ args, env, log, onLine }: SuperviseOptions): Supervised {
   function start(): void {
     starts += 1;
     // Of the caller's environment only what programs need: no DAVIT_* of a developer's shell.
-    const base = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('DAVIT_') && !name.startsWith('KUBE')));
-    child = spawn(process.execPath, [...args], { env: { ...base, ...env, ...more }, stdio: ['ignore', 'pipe', 'pipe'] });
+    const base = Object.fromEntries(
+      Object.entries(process.env).filter(([name]) => !name.startsWith('DAVIT_') && !name.startsWith('KUBE')),
+    );
+    child = spawn(process.execPath, [...args], {
+      env: { ...base, ...env, ...more },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
     child.stderr?.pipe(file, { end: false });
     if (child.stdout) {
       createInterface({ input: child.stdout }).on('line', (line) => {
@@ -243,7 +268,9 @@ export async function makeTenant(target: Target, namespace: string): Promise<Ten
     binding(namespace, `${account}-davit-editor`, 'davit-editor'),
     binding(ORGANIZATION_NAMESPACE, `${namespace}-${account}-davit-editor`, 'davit-editor'),
   ];
-  await target.kubectl(['apply', '--server-side', '-f', '-'], { input: objects.map((object) => JSON.stringify(object)).join('\n---\n') });
+  await target.kubectl(['apply', '--server-side', '-f', '-'], {
+    input: objects.map((object) => JSON.stringify(object)).join('\n---\n'),
+  });
   const id = await target.kubectl(['get', 'namespace', namespace, '-o', 'jsonpath={.metadata.uid}']);
   return { namespace, id: id.trim(), token: await target.tokenFor(namespace, account, { seconds: 24 * 3600 }) };
 }

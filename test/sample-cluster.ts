@@ -18,7 +18,11 @@ export interface SampleCluster {
 }
 
 /** What the stand-in is told to run: it never looks for an image. */
-const NAMES_ALONE: SampleImages = { postgres: 'davit.local/postgres:15', redis: 'davit.local/redis:7', sample: 'davit.local/sample:1' };
+const NAMES_ALONE: SampleImages = {
+  postgres: 'davit.local/postgres:15',
+  redis: 'davit.local/redis:7',
+  sample: 'davit.local/sample:1',
+};
 
 export interface SampleClusterOptions {
   readonly pods: 'auto' | 'off';
@@ -26,12 +30,22 @@ export interface SampleClusterOptions {
   readonly progress: Progress;
 }
 
-export async function startSampleCluster({ pods, auditLog = false, progress }: SampleClusterOptions): Promise<SampleCluster> {
-  const mayRunPods = pods === 'auto' && process.env['DAVIT_PODS'] !== 'off' && process.platform === 'linux' && process.getuid?.() === 0;
+export async function startSampleCluster({
+  pods,
+  auditLog = false,
+  progress,
+}: SampleClusterOptions): Promise<SampleCluster> {
+  const mayRunPods =
+    pods === 'auto' && process.env['DAVIT_PODS'] !== 'off' && process.platform === 'linux' && process.getuid?.() === 0;
   // Made while Kubernetes starts; a failure is told by whoever needs them.
   const making = mayRunPods ? ensureImages(progress) : undefined;
   making?.catch(() => undefined);
-  const cluster = await startCluster({ pods, auditLog, progress, ...(making && { images: making.then((images) => Object.values(images)) }) });
+  const cluster = await startCluster({
+    pods,
+    auditLog,
+    progress,
+    ...(making && { images: making.then((images) => Object.values(images)) }),
+  });
   try {
     const images = cluster.node === 'real' && making ? byDigest(await making) : NAMES_ALONE;
     const tools = await ensureTools(['kubernetes'], progress);
@@ -43,6 +57,7 @@ export async function startSampleCluster({ pods, auditLog = false, progress }: S
 }
 
 function byDigest({ postgres, redis, sample }: Images): SampleImages {
-  const reference = ({ name, digest }: { name: string; digest: string }): string => `${name.slice(0, name.lastIndexOf(':'))}@${digest}`;
+  const reference = ({ name, digest }: { name: string; digest: string }): string =>
+    `${name.slice(0, name.lastIndexOf(':'))}@${digest}`;
   return { postgres: reference(postgres), redis: reference(redis), sample: reference(sample) };
 }

@@ -64,19 +64,26 @@ export function makeReconciler(options: ReconcilerOptions): Reconcile {
 /** Brings the cluster to what the record says, as far as it may and can. */
 async function bring(observed: Observed, options: ReconcilerOptions): Promise<Pass> {
   const { shell, settings } = options;
-  const mayChange = checkPolicy(observed, settings).status === 'True' && observed.record.metadata.annotations?.[PAUSED_ANNOTATION] !== 'true';
-  if (!mayChange || observed.record.spec.sourceConfig.listenerId !== undefined) return { ...NOTHING, latest: observed.revisions[0] };
+  const mayChange =
+    checkPolicy(observed, settings).status === 'True' &&
+    observed.record.metadata.annotations?.[PAUSED_ANNOTATION] !== 'true';
+  if (!mayChange || observed.record.spec.sourceConfig.listenerId !== undefined)
+    return { ...NOTHING, latest: observed.revisions[0] };
 
   const record = hasFinalizer(observed.record) ? observed.record : await addFinalizer(observed.record, shell);
   if (!observed.tracingProject) await ensureTracingProject(record, shell);
   const wanted = wantedRevision(record, observed.revisions, settings);
   if ('none' in wanted) return NOTHING;
-  const made = 'current' in wanted ? wanted.current : await makeOnce(makeRevision(record, wanted.create), record, shell);
+  const made =
+    'current' in wanted ? wanted.current : await makeOnce(makeRevision(record, wanted.create), record, shell);
   if ('reason' in made) return { latest: observed.revisions[0], refusals: [made] };
   const latest = made;
 
   const passwords = await ensurePasswords(observed, latest, shell);
-  const desired = heldBack(desiredChildren({ record, revision: latest, tenantId: observed.tenantId ?? '', settings }).map(stamped), observed);
+  const desired = heldBack(
+    desiredChildren({ record, revision: latest, tenantId: observed.tenantId ?? '', settings }).map(stamped),
+    observed,
+  );
   const planned = plan(desired, observed);
   const performed = await perform(planned.actions, record, shell);
   return { latest, refusals: [...passwords, ...planned.refusals, ...performed] };
@@ -88,7 +95,9 @@ function heldBack(desired: readonly KubeObject[], observed: Observed): readonly 
   if (checkReferences(observed).status === 'True') return desired;
   return desired.flatMap((object) => {
     if (object.kind !== 'Deployment') return [object];
-    const running = observed.children.find((child) => child.kind === 'Deployment' && child.metadata.name === object.metadata.name);
+    const running = observed.children.find(
+      (child) => child.kind === 'Deployment' && child.metadata.name === object.metadata.name,
+    );
     return running ? [running] : [];
   });
 }
@@ -114,7 +123,9 @@ async function report(observed: Observed, { latest, refusals }: Pass, options: R
   const { record } = observed;
   for (const revision of observed.revisions) {
     const isLatest = revision.spec.id === latest?.spec.id;
-    const status = isLatest ? latestStatus(revision, checkWorkloads(observed, revision), now) : overtakenStatus(revision, now);
+    const status = isLatest
+      ? latestStatus(revision, checkWorkloads(observed, revision), now)
+      : overtakenStatus(revision, now);
     // oxlint-disable-next-line no-await-in-loop -- newest first, so that a crash in between leaves the older ones to the next pass
     await reportRevision(record, revision, status, shell, events);
   }
@@ -128,4 +139,3 @@ async function report(observed: Observed, { latest, refusals }: Pass, options: R
     if (!(error instanceof NotFound)) throw error;
   }
 }
-

@@ -19,7 +19,10 @@ export interface Shell {
 /** Adds the digest by which a later look knows that exactly this was applied, so that a dropped field is noticed. */
 export function stamped(object: KubeObject): KubeObject {
   const digest = createHash('sha256').update(canonical(object)).digest('hex').slice(0, 16);
-  return { ...object, metadata: { ...object.metadata, annotations: { ...object.metadata.annotations, [APPLIED_ANNOTATION]: digest } } };
+  return {
+    ...object,
+    metadata: { ...object.metadata, annotations: { ...object.metadata.annotations, [APPLIED_ANNOTATION]: digest } },
+  };
 }
 
 function canonical(value: unknown): string {
@@ -35,7 +38,9 @@ function canonical(value: unknown): string {
  */
 export async function perform(actions: readonly Action[], record: AppDeployment, shell: Shell): Promise<Refusal[]> {
   const applies = actions.filter((action) => action.do === 'apply');
-  const outcomes = await Promise.allSettled(applies.map((action) => applyOne(action.object, action.observed, record, shell)));
+  const outcomes = await Promise.allSettled(
+    applies.map((action) => applyOne(action.object, action.observed, record, shell)),
+  );
   const refusals: Refusal[] = [];
   for (const outcome of outcomes) {
     // Every apply is over by now, so a throw leaves none running behind the next reconcile's back.
@@ -43,11 +48,19 @@ export async function perform(actions: readonly Action[], record: AppDeployment,
     if (outcome.value) refusals.push(outcome.value);
   }
   if (refusals.length > 0) return refusals;
-  await removeAll(actions.filter((action) => action.do === 'delete').map((action) => action.object), shell);
+  await removeAll(
+    actions.filter((action) => action.do === 'delete').map((action) => action.object),
+    shell,
+  );
   return refusals;
 }
 
-async function applyOne(wanted: KubeObject, observed: KubeObject | undefined, record: AppDeployment, shell: Shell): Promise<Refusal | undefined> {
+async function applyOne(
+  wanted: KubeObject,
+  observed: KubeObject | undefined,
+  record: AppDeployment,
+  shell: Shell,
+): Promise<Refusal | undefined> {
   const resource = shell.registry.resourceOf(wanted);
   try {
     const object = observed ? wanted : await claimed(wanted, resource, record, shell);
@@ -60,7 +73,12 @@ async function applyOne(wanted: KubeObject, observed: KubeObject | undefined, re
 }
 
 // The cache holds only objects with our label: a live look tells whether somebody else's is in the way.
-async function claimed(wanted: KubeObject, resource: Resource, record: AppDeployment, shell: Shell): Promise<KubeObject | undefined> {
+async function claimed(
+  wanted: KubeObject,
+  resource: Resource,
+  record: AppDeployment,
+  shell: Shell,
+): Promise<KubeObject | undefined> {
   const { namespace, name } = wanted.metadata;
   try {
     const there = await shell.client.get(resource, { ...(namespace !== undefined && { namespace }), name });
@@ -75,11 +93,19 @@ async function claimed(wanted: KubeObject, resource: Resource, record: AppDeploy
 function refusalOf(error: unknown, wanted: KubeObject): Refusal {
   if (!(error instanceof Invalid) && !(error instanceof Forbidden)) throw error;
   const object = `${wanted.kind} ${wanted.metadata.name}`;
-  return { reason: 'ApplyRefused', object, message: `The API server refused ${object}: ${error.serverMessage ?? error.message}` };
+  return {
+    reason: 'ApplyRefused',
+    object,
+    message: `The API server refused ${object}: ${error.serverMessage ?? error.message}`,
+  };
 }
 
 /** Makes an object that is never changed afterwards. Undefined if one of that name is there and isn't ours. */
-export async function createOnce<T extends KubeObject>(object: T, record: AppDeployment, shell: Shell): Promise<T | undefined> {
+export async function createOnce<T extends KubeObject>(
+  object: T,
+  record: AppDeployment,
+  shell: Shell,
+): Promise<T | undefined> {
   const resource = shell.registry.resourceOf(object);
   const { namespace, name } = object.metadata;
   let made: T;
@@ -111,7 +137,11 @@ export async function ensurePassword(
 }
 
 /** As createOnce; what the API server refuses for good, and a foreign object in the way, come back as a refusal. */
-export async function makeOnce<T extends KubeObject>(object: T, record: AppDeployment, shell: Shell): Promise<T | Refusal> {
+export async function makeOnce<T extends KubeObject>(
+  object: T,
+  record: AppDeployment,
+  shell: Shell,
+): Promise<T | Refusal> {
   try {
     return (await createOnce(object, record, shell)) ?? nameConflict(object);
   } catch (error) {
@@ -125,7 +155,11 @@ export async function removeAll(objects: readonly KubeObject[], shell: Shell): P
     objects.map(async (object) => {
       const { namespace, name, uid = '' } = object.metadata;
       try {
-        const left = await shell.client.remove(shell.registry.resourceOf(object), { ...(namespace !== undefined && { namespace }), name }, { uid, propagationPolicy: 'Foreground' });
+        const left = await shell.client.remove(
+          shell.registry.resourceOf(object),
+          { ...(namespace !== undefined && { namespace }), name },
+          { uid, propagationPolicy: 'Foreground' },
+        );
         if (left) remember(shell.caches, left);
       } catch (error) {
         if (!(error instanceof NotFound)) throw error;

@@ -5,11 +5,20 @@ import { APP_REVISIONS, type AppRevision } from '../api/app-revision.ts';
 import { DEPLOYMENT_LABEL } from '../api/meta.ts';
 import { TRACING_PROJECTS, type TracingProject } from '../api/tracing-project.ts';
 import type { Pod } from '../decide/observed.ts';
-import type { Logger } from '../logger.ts';
 import type { KubeClient, KubeObject, Resource } from '../kube/client.ts';
-import { DEPLOYMENTS, NAMESPACES, NETWORK_POLICIES, PERSISTENT_VOLUME_CLAIMS, PODS, SECRETS, SERVICES, STATEFUL_SETS } from '../kube/resources.ts';
-import { combineReflectors, makeReflector, type Reflector, slimManagedFields } from '../runtime/reflector.ts';
+import {
+  DEPLOYMENTS,
+  NAMESPACES,
+  NETWORK_POLICIES,
+  PERSISTENT_VOLUME_CLAIMS,
+  PODS,
+  SECRETS,
+  SERVICES,
+  STATEFUL_SETS,
+} from '../kube/resources.ts';
+import type { Logger } from '../logger.ts';
 import type { RuntimeMetrics } from '../runtime/metrics.ts';
+import { combineReflectors, makeReflector, type Reflector, slimManagedFields } from '../runtime/reflector.ts';
 
 /** Kinds of which a record has children, other than pods and revisions. */
 const CHILD_RESOURCES = [DEPLOYMENTS, STATEFUL_SETS, SERVICES, PERSISTENT_VOLUME_CLAIMS, NETWORK_POLICIES] as const;
@@ -43,9 +52,18 @@ export function makeCaches(options: CacheOptions): Caches {
   const labelled = { labelSelector: DEPLOYMENT_LABEL, indexedLabels: [DEPLOYMENT_LABEL] };
   const pods = perNamespace<Pod>(options, PODS, labelled);
   const secrets = perNamespace<KubeObject>(options, SECRETS, { metadataOnly: true, indexedLabels: [DEPLOYMENT_LABEL] });
-  const children = new Map<string, Reflector<KubeObject>>(CHILD_RESOURCES.map((resource) => [resource.kind, perNamespace<KubeObject>(options, resource, labelled)]));
+  const children = new Map<string, Reflector<KubeObject>>(
+    CHILD_RESOURCES.map((resource) => [resource.kind, perNamespace<KubeObject>(options, resource, labelled)]),
+  );
   children.set(SECRETS.kind, secrets);
-  const all = [records, revisions, tracingProjects, namespaces, pods, ...children.values()] as unknown as Reflector<KubeObject>[];
+  const all = [
+    records,
+    revisions,
+    tracingProjects,
+    namespaces,
+    pods,
+    ...children.values(),
+  ] as unknown as Reflector<KubeObject>[];
   return { records, revisions, tracingProjects, namespaces, pods, secrets, children, all };
 }
 
@@ -56,9 +74,14 @@ interface ReflectorDetails<T extends KubeObject> {
   readonly transform?: (object: T) => T;
 }
 
-function perNamespace<T extends KubeObject>(options: CacheOptions, resource: Resource, details: ReflectorDetails<T>): Reflector<T> {
+function perNamespace<T extends KubeObject>(
+  options: CacheOptions,
+  resource: Resource,
+  details: ReflectorDetails<T>,
+): Reflector<T> {
   const { client, log, metrics, namespaces } = options;
-  const one = (namespace?: string): Reflector<T> => makeReflector<T>({ client, log, metrics, resource, ...details, ...(namespace !== undefined && { namespace }) });
+  const one = (namespace?: string): Reflector<T> =>
+    makeReflector<T>({ client, log, metrics, resource, ...details, ...(namespace !== undefined && { namespace }) });
   if (namespaces.length === 0) return one();
   return combineReflectors<T>(new Map(namespaces.map((namespace) => [namespace, one(namespace)])));
 }

@@ -27,18 +27,31 @@ export async function finalize(observed: Observed, shell: Shell, events: EventRe
   // In a dying namespace our rights may be gone any moment, and the namespace takes the children with it anyway.
   const step = observed.namespaceTerminating ? undefined : nextStep(observed);
   if (!step) {
-    await patchFinalizers(record, (record.metadata.finalizers ?? []).filter((name) => name !== FINALIZER), shell);
+    await patchFinalizers(
+      record,
+      (record.metadata.finalizers ?? []).filter((name) => name !== FINALIZER),
+      shell,
+    );
     return;
   }
   await reportRecord(record, deletingStatus(observed, step.waitsFor, now), shell, events);
   await removeAll(step.remove, shell);
 }
 
-async function patchFinalizers(record: AppDeployment, finalizers: readonly string[], shell: Shell): Promise<AppDeployment> {
+async function patchFinalizers(
+  record: AppDeployment,
+  finalizers: readonly string[],
+  shell: Shell,
+): Promise<AppDeployment> {
   const { namespace = '', name, uid, resourceVersion } = record.metadata;
   try {
     // The resourceVersion makes it a compare-and-swap: another controller's finalizer is never lost.
-    const patched = await shell.client.mergePatch<AppDeployment>(APP_DEPLOYMENTS, { namespace, name }, { metadata: { uid, resourceVersion, finalizers } }, { fieldManager: FIELD_MANAGER });
+    const patched = await shell.client.mergePatch<AppDeployment>(
+      APP_DEPLOYMENTS,
+      { namespace, name },
+      { metadata: { uid, resourceVersion, finalizers } },
+      { fieldManager: FIELD_MANAGER },
+    );
     if (finalizers.length > 0 || !record.metadata.deletionTimestamp) remember(shell.caches, patched);
     return patched;
   } catch (error) {

@@ -48,7 +48,9 @@ export function makeSecretKeys(client: KubeClient, caches: Caches): SecretKeys {
 export async function observe(record: AppDeployment, caches: Caches, secretKeys: SecretKeys): Promise<Observed> {
   const { namespace = '', name, uid } = record.metadata;
   const tenant = caches.namespaces.get({ name: namespace });
-  const revisions = caches.revisions.byLabel(namespace, DEPLOYMENT_LABEL, name).filter((revision) => revision.spec.deploymentUid === uid);
+  const revisions = caches.revisions
+    .byLabel(namespace, DEPLOYMENT_LABEL, name)
+    .filter((revision) => revision.spec.deploymentUid === uid);
   const children = [...caches.children.values()].flatMap((cache) => cache.byLabel(namespace, DEPLOYMENT_LABEL, name));
   return {
     record,
@@ -62,8 +64,16 @@ export async function observe(record: AppDeployment, caches: Caches, secretKeys:
   };
 }
 
-async function namedSecretKeys(record: AppDeployment, namespace: string, secretKeys: SecretKeys): Promise<Observed['secretKeys']> {
-  const named = new Set([...record.spec.secrets, ...(record.spec.secretReferences ?? [])].map((reference) => reference.secretName));
-  const entries = await Promise.all([...named].map(async (name) => [name, await secretKeys.keysOf(namespace, name)] as const));
+async function namedSecretKeys(
+  record: AppDeployment,
+  namespace: string,
+  secretKeys: SecretKeys,
+): Promise<Observed['secretKeys']> {
+  const named = new Set(
+    [...record.spec.secrets, ...(record.spec.secretReferences ?? [])].map((reference) => reference.secretName),
+  );
+  const entries = await Promise.all(
+    [...named].map(async (name) => [name, await secretKeys.keysOf(namespace, name)] as const),
+  );
   return Object.fromEntries(entries);
 }

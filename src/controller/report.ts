@@ -12,38 +12,95 @@ import type { Shell } from './apply.ts';
 import { remember } from './caches.ts';
 
 /** Writes `status` unless it is there already. The answer goes into the cache. */
-export async function reportStatus<T extends KubeObject & { readonly status?: object }>(object: T, status: object, shell: Shell): Promise<boolean> {
+export async function reportStatus<T extends KubeObject & { readonly status?: object }>(
+  object: T,
+  status: object,
+  shell: Shell,
+): Promise<boolean> {
   if (isDeepStrictEqual(object.status, status)) return false;
   const { name, namespace, uid } = object.metadata;
-  const wanted = { apiVersion: object.apiVersion, kind: object.kind, metadata: { name, ...(namespace !== undefined && { namespace }), ...(uid !== undefined && { uid }) }, status };
-  const written = await shell.client.apply(shell.registry.resourceOf(object), wanted, { fieldManager: FIELD_MANAGER, force: true, subresource: 'status' });
+  const wanted = {
+    apiVersion: object.apiVersion,
+    kind: object.kind,
+    metadata: { name, ...(namespace !== undefined && { namespace }), ...(uid !== undefined && { uid }) },
+    status,
+  };
+  const written = await shell.client.apply(shell.registry.resourceOf(object), wanted, {
+    fieldManager: FIELD_MANAGER,
+    force: true,
+    subresource: 'status',
+  });
   remember(shell.caches, written);
   return true;
 }
 
-export async function reportRecord(record: AppDeployment, status: AppDeploymentStatus, shell: Shell, events: EventRecorder): Promise<void> {
+export async function reportRecord(
+  record: AppDeployment,
+  status: AppDeploymentStatus,
+  shell: Shell,
+  events: EventRecorder,
+): Promise<void> {
   const changed = await reportStatus(record, status, shell);
   if (!changed) return;
   const before = conditionOf(record.status?.conditions, 'Ready');
   const after = conditionOf(status.conditions, 'Ready');
   if (!after || (before?.status === after.status && before.reason === after.reason)) return;
   const stalled = conditionOf(status.conditions, 'Stalled')?.status === 'True';
-  events.record({ regarding: record, type: stalled ? 'Warning' : 'Normal', reason: after.reason, action: 'Reconcile', note: after.message });
+  events.record({
+    regarding: record,
+    type: stalled ? 'Warning' : 'Normal',
+    reason: after.reason,
+    action: 'Reconcile',
+    note: after.message,
+  });
 }
 
-export async function reportRevision(record: AppDeployment, revision: AppRevision, status: AppRevisionStatus, shell: Shell, events: EventRecorder): Promise<void> {
+export async function reportRevision(
+  record: AppDeployment,
+  revision: AppRevision,
+  status: AppRevisionStatus,
+  shell: Shell,
+  events: EventRecorder,
+): Promise<void> {
   const changed = await reportStatus(revision, status, shell);
   if (!changed || revision.status?.state === status.state) return;
-  if (status.state === 'DEPLOYED') events.record({ regarding: record, type: 'Normal', reason: 'RevisionDeployed', action: 'Deploy', note: `Revision ${revision.spec.id} is deployed.` });
-  if (status.state === 'DEPLOY_FAILED') events.record({ regarding: record, type: 'Warning', reason: 'RevisionFailed', action: 'Deploy', note: status.message ?? '' });
+  if (status.state === 'DEPLOYED')
+    events.record({
+      regarding: record,
+      type: 'Normal',
+      reason: 'RevisionDeployed',
+      action: 'Deploy',
+      note: `Revision ${revision.spec.id} is deployed.`,
+    });
+  if (status.state === 'DEPLOY_FAILED')
+    events.record({
+      regarding: record,
+      type: 'Warning',
+      reason: 'RevisionFailed',
+      action: 'Deploy',
+      note: status.message ?? '',
+    });
 }
 
 /** Says on the tracing project which deployment uses it. One that another record's uid stands on is taken over. */
-export async function reportTracingProject(project: TracingProject, record: AppDeployment, shell: Shell, now: Date): Promise<void> {
+export async function reportTracingProject(
+  project: TracingProject,
+  record: AppDeployment,
+  shell: Shell,
+  now: Date,
+): Promise<void> {
   const uid = record.metadata.uid ?? '';
   const generation = project.metadata.generation ?? 1;
   if (project.status?.deploymentUid === uid && project.status.observedGeneration === generation) return;
-  const lastTransitionTime = conditionOf(project.status?.conditions, 'Ready')?.lastTransitionTime ?? `${now.toISOString().slice(0, 19)}Z`;
-  const ready = { type: 'Ready', status: 'True', observedGeneration: generation, lastTransitionTime, reason: 'Linked', message: `Used by deployment ${record.metadata.name}.` };
+  const lastTransitionTime =
+    conditionOf(project.status?.conditions, 'Ready')?.lastTransitionTime ?? `${now.toISOString().slice(0, 19)}Z`;
+  const ready = {
+    type: 'Ready',
+    status: 'True',
+    observedGeneration: generation,
+    lastTransitionTime,
+    reason: 'Linked',
+    message: `Used by deployment ${record.metadata.name}.`,
+  };
   await reportStatus(project, { deploymentUid: uid, observedGeneration: generation, conditions: [ready] }, shell);
 }

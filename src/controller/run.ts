@@ -5,9 +5,9 @@ import { APP_DEPLOYMENTS } from '../api/app-deployment.ts';
 import { APP_REVISIONS } from '../api/app-revision.ts';
 import type { Settings } from '../api/settings.ts';
 import { TRACING_PROJECTS } from '../api/tracing-project.ts';
-import type { Logger } from '../logger.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { BUILT_IN_RESOURCES, makeResourceRegistry } from '../kube/resources.ts';
+import type { Logger } from '../logger.ts';
 import { type Controller, startController } from '../runtime/controller.ts';
 import { makeEventRecorder } from '../runtime/events.ts';
 import type { Checks } from '../runtime/health.ts';
@@ -102,10 +102,21 @@ function startReconciling(options: ControllerOptions, caches: Caches, leading: A
   const { settings, log, metrics, identity, workers, backoffMs } = options;
   const client = whileLeading(options.client, leading);
   const queue = makeWorkQueue({ name: 'appdeployments', baseDelayMs: backoffMs, groupOf: groupByNamespace, metrics });
-  const events = makeEventRecorder({ client, controller: 'davit.dev/controller', instance: `${hostname()}/${identity}`, log });
+  const events = makeEventRecorder({
+    client,
+    controller: 'davit.dev/controller',
+    instance: `${hostname()}/${identity}`,
+    log,
+  });
   const registry = makeResourceRegistry([...BUILT_IN_RESOURCES, APP_DEPLOYMENTS, APP_REVISIONS, TRACING_PROJECTS]);
   const shell = { client, caches, registry };
-  const reconcile = makeReconciler({ shell, secretKeys: makeSecretKeys(client, caches), settings, events, now: () => new Date() });
+  const reconcile = makeReconciler({
+    shell,
+    secretKeys: makeSecretKeys(client, caches),
+    settings,
+    events,
+    now: () => new Date(),
+  });
   void beginWhenSynced(caches, queue, leading, log);
   return startController({ name: 'appdeployments', queue, workers, log, metrics, reconcile });
 }

@@ -15,7 +15,9 @@ export function wakeOnChanges(caches: Caches, queue: WorkQueue): () => void {
     caches.revisions.onChange(wakeOwner),
     caches.pods.onChange(wakeOwner),
     ...[...caches.children.values()].map((cache) => cache.onChange(wakeOwner)),
-    caches.secrets.onChange(({ object }) => wakeThose(object.metadata.namespace, (record) => names(record, object.metadata.name))),
+    caches.secrets.onChange(({ object }) =>
+      wakeThose(object.metadata.namespace, (record) => names(record, object.metadata.name)),
+    ),
     // A namespace that becomes a tenant, or begins to go, concerns all of its records.
     caches.namespaces.onChange((change) => {
       if (concernsRecords(change)) wakeThose(change.object.metadata.name, () => true);
@@ -44,10 +46,15 @@ export function keyOf(namespace: string | undefined, name: string): string {
 }
 
 function names(record: AppDeployment, secretName: string): boolean {
-  return [...record.spec.secrets, ...(record.spec.secretReferences ?? [])].some((reference) => reference.secretName === secretName);
+  return [...record.spec.secrets, ...(record.spec.secretReferences ?? [])].some(
+    (reference) => reference.secretName === secretName,
+  );
 }
 
 function concernsRecords({ object, previous }: Change<KubeObject>): boolean {
   if (!previous) return true;
-  return JSON.stringify(object.metadata.labels) !== JSON.stringify(previous.metadata.labels) || object.metadata.deletionTimestamp !== previous.metadata.deletionTimestamp;
+  return (
+    JSON.stringify(object.metadata.labels) !== JSON.stringify(previous.metadata.labels) ||
+    object.metadata.deletionTimestamp !== previous.metadata.deletionTimestamp
+  );
 }

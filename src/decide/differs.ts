@@ -37,7 +37,8 @@ export function differs(wanted: Json, actual: Json, field = '', parent = ''): bo
 
 function listDiffers(wanted: readonly Json[], actual: readonly Json[], field: string): boolean {
   const key = LIST_KEYS[field];
-  if (key === undefined) return wanted.length !== actual.length || wanted.some((item, index) => differs(item, actual[index], '', field));
+  if (key === undefined)
+    return wanted.length !== actual.length || wanted.some((item, index) => differs(item, actual[index], '', field));
   const byKey = new Map(actual.filter(isObject).map((item) => [item[key], item]));
   return wanted.some((item) => differs(item, isObject(item) ? byKey.get(item[key]) : undefined, '', field));
 }
@@ -54,8 +55,22 @@ function isZero(value: Json): boolean {
 }
 
 const SUFFIXES: Readonly<Record<string, number>> = {
-  n: 1e-9, u: 1e-6, m: 1e-3, '': 1, k: 1e3, M: 1e6, G: 1e9, T: 1e12, P: 1e15, E: 1e18,
-  Ki: 2 ** 10, Mi: 2 ** 20, Gi: 2 ** 30, Ti: 2 ** 40, Pi: 2 ** 50, Ei: 2 ** 60,
+  n: 1e-9,
+  u: 1e-6,
+  m: 1e-3,
+  '': 1,
+  k: 1e3,
+  M: 1e6,
+  G: 1e9,
+  T: 1e12,
+  P: 1e15,
+  E: 1e18,
+  Ki: 2 ** 10,
+  Mi: 2 ** 20,
+  Gi: 2 ** 30,
+  Ti: 2 ** 40,
+  Pi: 2 ** 50,
+  Ei: 2 ** 60,
 };
 
 /** A quantity in its base unit. Source: k8s.io/apimachinery/pkg/api/resource. NaN for what is none. */

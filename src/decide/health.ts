@@ -3,7 +3,14 @@
 import type { Reason } from '../api/app-deployment-conditions.ts';
 import type { AppRevision } from '../api/app-revision.ts';
 import { conditionOf } from '../api/conditions.ts';
-import { EXTERNAL_POSTGRES_VARIABLE, EXTERNAL_REDIS_VARIABLE, REVISION_LABEL, ROLES, type Role, TENANT_LABEL } from '../api/meta.ts';
+import {
+  EXTERNAL_POSTGRES_VARIABLE,
+  EXTERNAL_REDIS_VARIABLE,
+  REVISION_LABEL,
+  ROLES,
+  type Role,
+  TENANT_LABEL,
+} from '../api/meta.ts';
 import type { Settings } from '../api/settings.ts';
 import { SOURCE_RULES } from '../api/source-rules.ts';
 import { names } from '../record/names.ts';
@@ -30,21 +37,38 @@ function no(reason: Reason, message: string, stalled = false): Verdict {
 export function checkPolicy({ record, tenantId }: Observed, settings: Settings): Verdict {
   if (tenantId === undefined) {
     const { namespace } = record.metadata;
-    return no('NotATenant', `Namespace ${namespace} is not a tenant: kubectl label namespace ${namespace} ${TENANT_LABEL}=true makes it one.`, true);
+    return no(
+      'NotATenant',
+      `Namespace ${namespace} is not a tenant: kubectl label namespace ${namespace} ${TENANT_LABEL}=true makes it one.`,
+      true,
+    );
   }
   const { source } = record.spec;
   const { hosting } = SOURCE_RULES[source];
   if (hosting !== settings.hosting) {
-    return no('SourceNotAllowed', `Source ${source} is for hosting mode ${hosting}; this platform's is ${settings.hosting}.`, true);
+    return no(
+      'SourceNotAllowed',
+      `Source ${source} is for hosting mode ${hosting}; this platform's is ${settings.hosting}.`,
+      true,
+    );
   }
   const given = [...record.spec.secrets, ...(record.spec.secretReferences ?? [])].map((entry) => entry.name);
   const external = given.includes(EXTERNAL_POSTGRES_VARIABLE) && given.includes(EXTERNAL_REDIS_VARIABLE);
   if (!settings.database.own && !external) {
-    return no('OwnDatabaseForbidden', `This platform makes no databases of its own: give ${EXTERNAL_POSTGRES_VARIABLE} and ${EXTERNAL_REDIS_VARIABLE}.`, true);
+    return no(
+      'OwnDatabaseForbidden',
+      `This platform makes no databases of its own: give ${EXTERNAL_POSTGRES_VARIABLE} and ${EXTERNAL_REDIS_VARIABLE}.`,
+      true,
+    );
   }
   const breaches = breachesOf(record.spec);
-  if (breaches.length > 0) return no('PodPolicyViolated', `The pod policy does not allow this: ${breaches.join('; ')}. Take it out of resource_spec.`, true);
-  return yes('Accepted', 'The record keeps the platform\'s rules.');
+  if (breaches.length > 0)
+    return no(
+      'PodPolicyViolated',
+      `The pod policy does not allow this: ${breaches.join('; ')}. Take it out of resource_spec.`,
+      true,
+    );
+  return yes('Accepted', "The record keeps the platform's rules.");
 }
 
 /** Is every Secret and key there that the record names? All that is missing is named at once. */
@@ -69,16 +93,26 @@ export function checkReferences(observed: Observed): Verdict {
 export function checkDatabase(observed: Observed, revision: AppRevision): Verdict {
   const name = names(observed.record.metadata.name).postgres;
   return checkStore(observed, revision, {
-    what: 'PostgreSQL', condition: 'DatabaseReady', component: 'postgres', own: revision.spec.resolved.postgres !== undefined, name,
-    variable: EXTERNAL_POSTGRES_VARIABLE, waits: 'wait-for-database',
+    what: 'PostgreSQL',
+    condition: 'DatabaseReady',
+    component: 'postgres',
+    own: revision.spec.resolved.postgres !== undefined,
+    name,
+    variable: EXTERNAL_POSTGRES_VARIABLE,
+    waits: 'wait-for-database',
   });
 }
 
 export function checkRedis(observed: Observed, revision: AppRevision): Verdict {
   const name = names(observed.record.metadata.name).redis;
   return checkStore(observed, revision, {
-    what: 'Redis', condition: 'RedisReady', component: 'redis', own: revision.spec.resolved.redis !== undefined, name,
-    variable: EXTERNAL_REDIS_VARIABLE, waits: 'wait-for-redis',
+    what: 'Redis',
+    condition: 'RedisReady',
+    component: 'redis',
+    own: revision.spec.resolved.redis !== undefined,
+    name,
+    variable: EXTERNAL_REDIS_VARIABLE,
+    waits: 'wait-for-redis',
   });
 }
 
@@ -101,20 +135,26 @@ function checkStore(observed: Observed, revision: AppRevision, ask: StoreQuestio
   if (trouble) return no(trouble.reason, `${ask.what}: ${trouble.message}`);
   const before = conditionOf(observed.record.status?.conditions, ask.condition);
   const answered = before?.status === 'True' || before?.reason === 'NotAnswering';
-  if (answered) return no('NotAnswering', `${ask.what} answered before and does not answer now. Look at pod ${ask.name}-0.`);
+  if (answered)
+    return no('NotAnswering', `${ask.what} answered before and does not answer now. Look at pod ${ask.name}-0.`);
   return no('Starting', `${ask.what} was started and has not answered yet.`);
 }
 
 function checkExternal(observed: Observed, revision: AppRevision, ask: StoreQuestion): Verdict {
-  if (revision.spec.resolved.server.maxScale === 0) return yes('NotNeeded', `Nothing runs that would need ${ask.what}.`);
+  if (revision.spec.resolved.server.maxScale === 0)
+    return yes('NotNeeded', `Nothing runs that would need ${ask.what}.`);
   const pods = ROLES.flatMap((role) => podsOf(observed, role, revision.spec.id));
   if (hasPassed(pods, ask.waits)) return yes('Answering', `The ${ask.what} that ${ask.variable} names answers.`);
   const server = childOf(observed, 'Deployment', names(observed.record.metadata.name).server) as Workload | undefined;
   const before = conditionOf(observed.record.status?.conditions, ask.condition);
   // Old pods that serve are proof enough while the new revision's pods still start.
-  if (before?.status === 'True' && (server?.status?.availableReplicas ?? 0) > 0) return yes('Answering', `The ${ask.what} that ${ask.variable} names answers.`);
+  if (before?.status === 'True' && (server?.status?.availableReplicas ?? 0) > 0)
+    return yes('Answering', `The ${ask.what} that ${ask.variable} names answers.`);
   if (pods.length === 0) return no('NotObserved', `No pod has tried the ${ask.what} that ${ask.variable} names yet.`);
-  return no('NotAnswering', `The ${ask.what} that ${ask.variable} names has not answered. Check its address, password and network; the log of init container ${ask.waits} says more.`);
+  return no(
+    'NotAnswering',
+    `The ${ask.what} that ${ask.variable} names has not answered. Check its address, password and network; the log of init container ${ask.waits} says more.`,
+  );
 }
 
 /** The workloads that this revision has, by role. */
@@ -129,7 +169,8 @@ function workloadOf(observed: Observed, role: Role): Workload | undefined {
 
 /** Does every pod of every part run this revision, and is it ready? */
 export function checkWorkloads(observed: Observed, revision: AppRevision): Verdict {
-  if (revision.spec.resolved.image === undefined) return no('BuilderNotConfigured', 'The source has to be built, and no builder is configured.', true);
+  if (revision.spec.resolved.image === undefined)
+    return no('BuilderNotConfigured', 'The source has to be built, and no builder is configured.', true);
   for (const role of rolesOf(revision)) {
     const verdict = checkRole(observed, revision, role);
     if (verdict.status !== 'True') return verdict;
@@ -140,14 +181,19 @@ export function checkWorkloads(observed: Observed, revision: AppRevision): Verdi
 function checkRole(observed: Observed, revision: AppRevision, role: Role): Verdict {
   const workload = workloadOf(observed, role);
   const id = revision.spec.id;
-  if (!workload || workload.spec?.template?.metadata?.labels?.[REVISION_LABEL] !== id) return no('Progressing', `The ${role} is about to be rolled to revision ${id}.`);
+  if (!workload || workload.spec?.template?.metadata?.labels?.[REVISION_LABEL] !== id)
+    return no('Progressing', `The ${role} is about to be rolled to revision ${id}.`);
   const status = workload.status ?? {};
-  if ((status.observedGeneration ?? 0) < (workload.metadata.generation ?? 1)) return no('Progressing', `The rollout of the ${role} begins.`);
+  if ((status.observedGeneration ?? 0) < (workload.metadata.generation ?? 1))
+    return no('Progressing', `The rollout of the ${role} begins.`);
   const wanted = workload.spec.replicas ?? 1;
   const { replicas = 0, updatedReplicas = 0, availableReplicas = 0 } = status;
-  if (updatedReplicas === wanted && replicas === wanted && availableReplicas === wanted) return yes('Serving', `The ${role} runs the latest revision.`);
+  if (updatedReplicas === wanted && replicas === wanted && availableReplicas === wanted)
+    return yes('Serving', `The ${role} runs the latest revision.`);
 
-  const refused = status.conditions?.find((condition) => condition.type === 'ReplicaFailure' && condition.status === 'True');
+  const refused = status.conditions?.find(
+    (condition) => condition.type === 'ReplicaFailure' && condition.status === 'True',
+  );
   const progress = status.conditions?.find((condition) => condition.type === 'Progressing');
   const overdue = progress?.status === 'False' && progress.reason === 'ProgressDeadlineExceeded';
   const trouble = refused
@@ -155,10 +201,17 @@ function checkRole(observed: Observed, revision: AppRevision, role: Role): Verdi
     : troubleOf(podsOf(observed, role, id));
   if (overdue) {
     const why = trouble?.message ?? waitingFor(observed, revision, role);
-    return no(trouble?.reason ?? 'ProgressDeadlineExceeded', `The rollout of the ${role} made no progress in ${revision.spec.resolved.progressDeadlineSeconds} s. ${why}`, true);
+    return no(
+      trouble?.reason ?? 'ProgressDeadlineExceeded',
+      `The rollout of the ${role} made no progress in ${revision.spec.resolved.progressDeadlineSeconds} s. ${why}`,
+      true,
+    );
   }
   if (trouble) return no(trouble.reason, trouble.message);
-  return no('Progressing', `The ${role} is being rolled to the latest revision. ${waitingFor(observed, revision, role)}`);
+  return no(
+    'Progressing',
+    `The ${role} is being rolled to the latest revision. ${waitingFor(observed, revision, role)}`,
+  );
 }
 
 function waitingFor(observed: Observed, revision: AppRevision, role: Role): string {

@@ -25,7 +25,12 @@ export interface Observed {
 export interface ContainerState {
   readonly waiting?: { readonly reason?: string; readonly message?: string };
   readonly running?: { readonly startedAt?: string };
-  readonly terminated?: { readonly exitCode: number; readonly signal?: number; readonly reason?: string; readonly message?: string };
+  readonly terminated?: {
+    readonly exitCode: number;
+    readonly signal?: number;
+    readonly reason?: string;
+    readonly message?: string;
+  };
 }
 
 export interface ContainerStatus {
@@ -47,7 +52,10 @@ export interface ObservedCondition {
 
 /** core/v1 Pod, as far as it is read. */
 export interface Pod extends KubeObject {
-  readonly spec?: { readonly containers?: readonly { readonly name: string; readonly image?: string }[]; readonly initContainers?: readonly { readonly name: string; readonly image?: string }[] };
+  readonly spec?: {
+    readonly containers?: readonly { readonly name: string; readonly image?: string }[];
+    readonly initContainers?: readonly { readonly name: string; readonly image?: string }[];
+  };
   readonly status?: {
     readonly phase?: string;
     readonly conditions?: readonly ObservedCondition[];

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { aRecord, anObserved, ownLabels } from '../../test/builders.ts';
+import { anObserved, aRecord, ownLabels } from '../../test/builders.ts';
 import { APPLIED_ANNOTATION } from '../api/meta.ts';
 import type { KubeObject } from '../kube/client.ts';
 import { plan } from './plan.ts';
@@ -8,38 +8,118 @@ interface Thing extends KubeObject {
   readonly spec?: object;
 }
 
-function thing(kind: string, spec: object, details: { digest?: string; uid?: string; labels?: Record<string, string>; deletionTimestamp?: string } = {}): Thing {
+function thing(
+  kind: string,
+  spec: object,
+  details: { digest?: string; uid?: string; labels?: Record<string, string>; deletionTimestamp?: string } = {},
+): Thing {
   const { digest = 'd1', uid, labels = ownLabels('server'), deletionTimestamp } = details;
   return {
     apiVersion: 'v1',
     kind,
-    metadata: { name: 'shop', namespace: 'team', labels, annotations: { [APPLIED_ANNOTATION]: digest }, ...(uid !== undefined && { uid }), ...(deletionTimestamp !== undefined && { deletionTimestamp }) },
+    metadata: {
+      name: 'shop',
+      namespace: 'team',
+      labels,
+      annotations: { [APPLIED_ANNOTATION]: digest },
+      ...(uid !== undefined && { uid }),
+      ...(deletionTimestamp !== undefined && { deletionTimestamp }),
+    },
     spec,
   };
 }
 
 function summary(desired: Thing[], there: Thing[]): string[] {
   const { actions, refusals } = plan(desired, anObserved(aRecord(), { children: there }));
-  return [...actions.map((action) => `${action.do} ${action.object.kind} ${action.object.metadata.uid ?? 'new'}`), ...refusals.map((refusal) => refusal.reason)];
+  return [
+    ...actions.map((action) => `${action.do} ${action.object.kind} ${action.object.metadata.uid ?? 'new'}`),
+    ...refusals.map((refusal) => refusal.reason),
+  ];
 }
 
 describe('plan', () => {
   it.each([
-    { name: 'absent', reason: 'it is made', desired: [thing('Service', { a: 1 })], there: [], want: ['apply Service new'] },
-    { name: 'as wanted', reason: 'steady state writes nothing', desired: [thing('Service', { a: 1 })], there: [thing('Service', { a: 1, b: 2 }, { uid: 'u' })], want: [] },
-    { name: 'changed by a person', reason: 'drift is corrected, on this very object', desired: [thing('Service', { a: 1 })], there: [thing('Service', { a: 2 }, { uid: 'u' })], want: ['apply Service u'] },
-    { name: 'a field no longer wanted', reason: 'only the digest shows it', desired: [thing('Service', { a: 1 })], there: [thing('Service', { a: 1, old: 1 }, { uid: 'u', digest: 'd0' })], want: ['apply Service u'] },
-    { name: 'stripped of its digest', reason: 'nobody knows what was applied', desired: [thing('Service', { a: 1 })], there: [{ ...thing('Service', { a: 1 }, { uid: 'u' }), metadata: { name: 'shop', namespace: 'team', uid: 'u', labels: ownLabels('server') } }], want: ['apply Service u'] },
-    { name: 'somebody else\'s', reason: 'never overwritten', desired: [thing('Service', { a: 1 })], there: [thing('Service', { a: 1 }, { uid: 'u', labels: { 'davit.dev/deployment': 'shop', 'davit.dev/deployment-uid': 'other' } })], want: ['NameConflict'] },
-    { name: 'being deleted', reason: 'it is waited for', desired: [thing('Service', { a: 1 })], there: [thing('Service', { a: 2 }, { uid: 'u', deletionTimestamp: '2026-01-01T00:00:00Z' })], want: [] },
-    { name: 'no longer wanted', reason: 'it is pruned', desired: [], there: [thing('Service', {}, { uid: 'u' })], want: ['delete Service u'] },
-    { name: 'a volume no longer wanted', reason: 'data is never pruned', desired: [], there: [thing('PersistentVolumeClaim', {}, { uid: 'u' }), thing('Secret', {}, { uid: 's' })], want: [] },
+    {
+      name: 'absent',
+      reason: 'it is made',
+      desired: [thing('Service', { a: 1 })],
+      there: [],
+      want: ['apply Service new'],
+    },
+    {
+      name: 'as wanted',
+      reason: 'steady state writes nothing',
+      desired: [thing('Service', { a: 1 })],
+      there: [thing('Service', { a: 1, b: 2 }, { uid: 'u' })],
+      want: [],
+    },
+    {
+      name: 'changed by a person',
+      reason: 'drift is corrected, on this very object',
+      desired: [thing('Service', { a: 1 })],
+      there: [thing('Service', { a: 2 }, { uid: 'u' })],
+      want: ['apply Service u'],
+    },
+    {
+      name: 'a field no longer wanted',
+      reason: 'only the digest shows it',
+      desired: [thing('Service', { a: 1 })],
+      there: [thing('Service', { a: 1, old: 1 }, { uid: 'u', digest: 'd0' })],
+      want: ['apply Service u'],
+    },
+    {
+      name: 'stripped of its digest',
+      reason: 'nobody knows what was applied',
+      desired: [thing('Service', { a: 1 })],
+      there: [
+        {
+          ...thing('Service', { a: 1 }, { uid: 'u' }),
+          metadata: { name: 'shop', namespace: 'team', uid: 'u', labels: ownLabels('server') },
+        },
+      ],
+      want: ['apply Service u'],
+    },
+    {
+      name: "somebody else's",
+      reason: 'never overwritten',
+      desired: [thing('Service', { a: 1 })],
+      there: [
+        thing(
+          'Service',
+          { a: 1 },
+          { uid: 'u', labels: { 'davit.dev/deployment': 'shop', 'davit.dev/deployment-uid': 'other' } },
+        ),
+      ],
+      want: ['NameConflict'],
+    },
+    {
+      name: 'being deleted',
+      reason: 'it is waited for',
+      desired: [thing('Service', { a: 1 })],
+      there: [thing('Service', { a: 2 }, { uid: 'u', deletionTimestamp: '2026-01-01T00:00:00Z' })],
+      want: [],
+    },
+    {
+      name: 'no longer wanted',
+      reason: 'it is pruned',
+      desired: [],
+      there: [thing('Service', {}, { uid: 'u' })],
+      want: ['delete Service u'],
+    },
+    {
+      name: 'a volume no longer wanted',
+      reason: 'data is never pruned',
+      desired: [],
+      there: [thing('PersistentVolumeClaim', {}, { uid: 'u' }), thing('Secret', {}, { uid: 's' })],
+      want: [],
+    },
   ])('$name: $reason', ({ desired, there, want }) => {
     expect(summary(desired, there)).toEqual(want);
   });
 
   it('a volume never shrinks', () => {
-    const claim = (size: string, details: object = {}): Thing => thing('PersistentVolumeClaim', { resources: { requests: { storage: size } } }, details);
+    const claim = (size: string, details: object = {}): Thing =>
+      thing('PersistentVolumeClaim', { resources: { requests: { storage: size } } }, details);
     expect(summary([claim('5Gi')], [claim('10Gi', { uid: 'u' })])).toEqual(['StorageCannotShrink']);
     expect(summary([claim('20Gi')], [claim('10Gi', { uid: 'u' })])).toEqual(['apply PersistentVolumeClaim u']);
   });

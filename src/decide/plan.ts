@@ -73,7 +73,10 @@ function withUid(object: KubeObject, actual: KubeObject): KubeObject {
 }
 
 interface Claim extends KubeObject {
-  readonly spec?: { readonly storageClassName?: string; readonly resources?: { readonly requests?: Readonly<Record<string, string>> } };
+  readonly spec?: {
+    readonly storageClassName?: string;
+    readonly resources?: { readonly requests?: Readonly<Record<string, string>> };
+  };
 }
 
 /** Storage in bytes that a claim asks for. */
@@ -87,7 +90,14 @@ function asItCanBe(wanted: KubeObject, actual: KubeObject): KubeObject {
   const there = (actual as Claim).spec;
   const requests = shrinks(wanted, actual) ? there?.resources?.requests : spec?.resources?.requests;
   const storageClassName = there?.storageClassName ?? spec?.storageClassName;
-  return { ...wanted, spec: { ...spec, ...(storageClassName !== undefined && { storageClassName }), resources: { ...spec?.resources, requests } } } as KubeObject;
+  return {
+    ...wanted,
+    spec: {
+      ...spec,
+      ...(storageClassName !== undefined && { storageClassName }),
+      resources: { ...spec?.resources, requests },
+    },
+  } as KubeObject;
 }
 
 function shrinks(wanted: KubeObject, actual: KubeObject): boolean {

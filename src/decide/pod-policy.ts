@@ -7,26 +7,61 @@ import type { Container } from '../api/resource-spec.ts';
 
 /** Capabilities that "baseline" lets a container add. Source: Kubernetes, "Pod Security Standards". */
 const HARMLESS_CAPABILITIES: ReadonlySet<string> = new Set([
-  'AUDIT_WRITE', 'CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'FSETID', 'KILL', 'MKNOD', 'NET_BIND_SERVICE', 'SETFCAP', 'SETGID', 'SETPCAP', 'SETUID', 'SYS_CHROOT',
+  'AUDIT_WRITE',
+  'CHOWN',
+  'DAC_OVERRIDE',
+  'FOWNER',
+  'FSETID',
+  'KILL',
+  'MKNOD',
+  'NET_BIND_SERVICE',
+  'SETFCAP',
+  'SETGID',
+  'SETPCAP',
+  'SETUID',
+  'SYS_CHROOT',
 ]);
-const HARMLESS_SELINUX_TYPES: ReadonlySet<string> = new Set(['', 'container_t', 'container_init_t', 'container_kvm_t', 'container_engine_t']);
+const HARMLESS_SELINUX_TYPES: ReadonlySet<string> = new Set([
+  '',
+  'container_t',
+  'container_init_t',
+  'container_kvm_t',
+  'container_engine_t',
+]);
 /** Names of containers that are ours. */
 const OWN_CONTAINERS: ReadonlySet<string> = new Set([...ROLES, 'wait-for-database', 'wait-for-redis']);
 
 /** Every breach, as sentences for people; empty where there is none. */
 export function breachesOf(spec: Readonly<AppDeploymentSpec>): string[] {
-  const { labels = {}, annotations = {}, volumes = [], volumeMounts = [], initContainers = [], sidecars = [] } = spec.sourceConfig.resourceSpec ?? {};
+  const {
+    labels = {},
+    annotations = {},
+    volumes = [],
+    volumeMounts = [],
+    initContainers = [],
+    sidecars = [],
+  } = spec.sourceConfig.resourceSpec ?? {};
   const containers = [...initContainers, ...sidecars];
   const known = new Set(volumes.map((volume) => volume.name));
   const names = containers.map((container) => container.name);
   return [
-    ...Object.keys(labels).filter(isReserved).map((key) => `label ${key} is reserved`),
-    ...Object.keys(annotations).filter((key) => isReserved(key) || key.startsWith('container.apparmor.security.')).map((key) => `annotation ${key} is reserved`),
-    ...names.filter((name, index) => OWN_CONTAINERS.has(name) || names.indexOf(name) < index).map((name) => `container name ${name} is taken`),
+    ...Object.keys(labels)
+      .filter(isReserved)
+      .map((key) => `label ${key} is reserved`),
+    ...Object.keys(annotations)
+      .filter((key) => isReserved(key) || key.startsWith('container.apparmor.security.'))
+      .map((key) => `annotation ${key} is reserved`),
+    ...names
+      .filter((name, index) => OWN_CONTAINERS.has(name) || names.indexOf(name) < index)
+      .map((name) => `container name ${name} is taken`),
     ...containers.flatMap(containerBreaches),
     ...[...volumeMounts, ...containers.flatMap((container) => container.volumeMounts ?? [])].flatMap((mount) => [
-      ...(mount.mountPropagation === 'Bidirectional' ? [`mount ${mount.mountPath} asks for Bidirectional propagation`] : []),
-      ...(known.has(mount.name) ? [] : [`mount ${mount.mountPath} names volume ${mount.name}, which is not among the volumes`]),
+      ...(mount.mountPropagation === 'Bidirectional'
+        ? [`mount ${mount.mountPath} asks for Bidirectional propagation`]
+        : []),
+      ...(known.has(mount.name)
+        ? []
+        : [`mount ${mount.mountPath} names volume ${mount.name}, which is not among the volumes`]),
     ]),
   ];
 }
@@ -34,7 +69,9 @@ export function breachesOf(spec: Readonly<AppDeploymentSpec>): string[] {
 function isReserved(key: string): boolean {
   const [prefix, name] = key.split('/');
   if (name === undefined || prefix === undefined) return false;
-  return RESERVED_METADATA_PREFIXES.some((reserved) => `${prefix}/` === reserved || prefix.endsWith(`.${reserved.slice(0, -1)}`));
+  return RESERVED_METADATA_PREFIXES.some(
+    (reserved) => `${prefix}/` === reserved || prefix.endsWith(`.${reserved.slice(0, -1)}`),
+  );
 }
 
 interface SecurityContext {
@@ -55,11 +92,16 @@ function containerBreaches(container: Readonly<Container>): string[] {
   const breaches = [
     context.privileged === true && 'is privileged',
     context.procMount !== undefined && context.procMount !== 'Default' && 'asks for an unmasked /proc',
-    ...added.filter((capability) => !HARMLESS_CAPABILITIES.has(capability)).map((capability) => `adds capability ${capability}`),
+    ...added
+      .filter((capability) => !HARMLESS_CAPABILITIES.has(capability))
+      .map((capability) => `adds capability ${capability}`),
     context.seccompProfile?.type === 'Unconfined' && 'turns seccomp off',
     context.appArmorProfile?.type === 'Unconfined' && 'turns AppArmor off',
-    (!HARMLESS_SELINUX_TYPES.has(String(selinux.type ?? '')) || Boolean(selinux.user) || Boolean(selinux.role)) && 'chooses its own SELinux user, role or type',
+    (!HARMLESS_SELINUX_TYPES.has(String(selinux.type ?? '')) || Boolean(selinux.user) || Boolean(selinux.role)) &&
+      'chooses its own SELinux user, role or type',
     context.windowsOptions?.hostProcess === true && 'is a host process',
   ];
-  return breaches.filter((breach) => typeof breach === 'string').map((breach) => `container ${container.name} ${breach}`);
+  return breaches
+    .filter((breach) => typeof breach === 'string')
+    .map((breach) => `container ${container.name} ${breach}`);
 }

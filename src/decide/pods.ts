@@ -1,7 +1,7 @@
 // What is wrong with pods, in words that stay the same from one look to the next: no counters, no times.
 
-import { COMPONENT_LABEL, REVISION_LABEL } from '../api/meta.ts';
 import type { Reason } from '../api/app-deployment-conditions.ts';
+import { COMPONENT_LABEL, REVISION_LABEL } from '../api/meta.ts';
 import type { ContainerStatus, Observed, Pod } from './observed.ts';
 
 export interface Trouble {
@@ -9,8 +9,20 @@ export interface Trouble {
   readonly message: string;
 }
 
-const PULL_REASONS: ReadonlySet<string> = new Set(['ErrImagePull', 'ImagePullBackOff', 'InvalidImageName', 'ErrImageNeverPull', 'RegistryUnavailable', 'ErrImageInspect']);
-const CONFIG_REASONS: ReadonlySet<string> = new Set(['CreateContainerConfigError', 'CreateContainerError', 'RunContainerError', 'StartError']);
+const PULL_REASONS: ReadonlySet<string> = new Set([
+  'ErrImagePull',
+  'ImagePullBackOff',
+  'InvalidImageName',
+  'ErrImageNeverPull',
+  'RegistryUnavailable',
+  'ErrImageInspect',
+]);
+const CONFIG_REASONS: ReadonlySet<string> = new Set([
+  'CreateContainerConfigError',
+  'CreateContainerError',
+  'RunContainerError',
+  'StartError',
+]);
 
 /** Longest quotation of a pod's own words, in characters. */
 const MAX_QUOTE = 512;
@@ -25,9 +37,19 @@ export function podsOf(observed: Observed, component: string, revisionId?: strin
 
 /** The gravest trouble among these pods; of equals, that of the first pod by name. Undefined where there is none. */
 export function troubleOf(pods: readonly Pod[]): Trouble | undefined {
-  const living = pods.filter((pod) => !pod.metadata.deletionTimestamp).toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
-  const containers = living.flatMap((pod) => [...(pod.status?.initContainerStatuses ?? []), ...(pod.status?.containerStatuses ?? [])]);
-  return first(containers, pullTrouble) ?? first(containers, configTrouble) ?? first(containers, crashTrouble) ?? first(living, placeTrouble);
+  const living = pods
+    .filter((pod) => !pod.metadata.deletionTimestamp)
+    .toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
+  const containers = living.flatMap((pod) => [
+    ...(pod.status?.initContainerStatuses ?? []),
+    ...(pod.status?.containerStatuses ?? []),
+  ]);
+  return (
+    first(containers, pullTrouble) ??
+    first(containers, configTrouble) ??
+    first(containers, crashTrouble) ??
+    first(living, placeTrouble)
+  );
 }
 
 function first<T>(items: readonly T[], check: (item: T) => Trouble | undefined): Trouble | undefined {
@@ -50,11 +72,16 @@ function pullTrouble(container: ContainerStatus): Trouble | undefined {
 function configTrouble(container: ContainerStatus): Trouble | undefined {
   const waiting = container.state?.waiting;
   if (!CONFIG_REASONS.has(waiting?.reason ?? '')) return undefined;
-  return { reason: 'ContainerConfigInvalid', message: `Container ${container.name} cannot be created: ${quote(waiting?.message) || waiting?.reason}` };
+  return {
+    reason: 'ContainerConfigInvalid',
+    message: `Container ${container.name} cannot be created: ${quote(waiting?.message) || waiting?.reason}`,
+  };
 }
 
 function crashTrouble(container: ContainerStatus): Trouble | undefined {
-  const ended = container.state?.terminated ?? (container.state?.running && container.ready ? undefined : container.lastState?.terminated);
+  const ended =
+    container.state?.terminated ??
+    (container.state?.running && container.ready ? undefined : container.lastState?.terminated);
   if (!ended || (ended.exitCode === 0 && container.state?.waiting?.reason !== 'CrashLoopBackOff')) return undefined;
   const words = quote(ended.message);
   const how = `${ended.reason ?? 'Error'}, exit code ${ended.exitCode}`;
@@ -69,7 +96,10 @@ function placeTrouble(pod: Pod): Trouble | undefined {
   if (scheduled?.status !== 'False' || scheduled.reason !== 'Unschedulable') return undefined;
   const words = quote(scheduled.message);
   if (words.includes('PersistentVolumeClaim')) {
-    return { reason: 'VolumePending', message: `No volume is bound yet: ${words}. Check the storage class and its provisioner.` };
+    return {
+      reason: 'VolumePending',
+      message: `No volume is bound yet: ${words}. Check the storage class and its provisioner.`,
+    };
   }
   return { reason: 'Unschedulable', message: `No node takes the pod: ${words}. Lower the requests, or add capacity.` };
 }
@@ -82,5 +112,9 @@ function quote(words: string | undefined): string {
 
 /** True once an init container of this name has ended well in one of these pods. */
 export function hasPassed(pods: readonly Pod[], initContainer: string): boolean {
-  return pods.some((pod) => pod.status?.initContainerStatuses?.some((status) => status.name === initContainer && status.state?.terminated?.exitCode === 0));
+  return pods.some((pod) =>
+    pod.status?.initContainerStatuses?.some(
+      (status) => status.name === initContainer && status.state?.terminated?.exitCode === 0,
+    ),
+  );
 }

@@ -5,7 +5,14 @@ import { rfc3339 } from '../api/conditions.ts';
 import type { Verdict } from './health.ts';
 
 /** States in which a revision that was overtaken stays as it is. */
-const FINAL: ReadonlySet<RevisionState> = new Set(['DEPLOYED', 'CREATE_FAILED', 'BUILD_FAILED', 'DEPLOY_FAILED', 'SKIPPED', 'INTERRUPTED']);
+const FINAL: ReadonlySet<RevisionState> = new Set([
+  'DEPLOYED',
+  'CREATE_FAILED',
+  'BUILD_FAILED',
+  'DEPLOY_FAILED',
+  'SKIPPED',
+  'INTERRUPTED',
+]);
 
 /** The state of the latest revision, given how its workloads are. */
 export function revisionStateOf(revision: AppRevision, workloads: Verdict): RevisionState {
@@ -32,6 +39,7 @@ export function overtakenStatus(revision: AppRevision, now: Date): AppRevisionSt
 
 function withState(revision: AppRevision, state: RevisionState, message: string, now: Date): AppRevisionStatus {
   const before = revision.status;
-  const stateChangedAt = before?.state === state && before.stateChangedAt !== undefined ? before.stateChangedAt : rfc3339(now);
+  const stateChangedAt =
+    before?.state === state && before.stateChangedAt !== undefined ? before.stateChangedAt : rfc3339(now);
   return { state, message, observedGeneration: revision.metadata.generation ?? 1, stateChangedAt };
 }

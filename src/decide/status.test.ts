@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { aPod, aRecord, aRevision, aStore, aWorkload, anObserved, SETTINGS } from '../../test/builders.ts';
+import { anObserved, aPod, aRecord, aRevision, aStore, aWorkload, SETTINGS } from '../../test/builders.ts';
 import type { AppDeployment } from '../api/app-deployment.ts';
 import type { AppRevision } from '../api/app-revision.ts';
 import { conditionOf } from '../api/conditions.ts';
@@ -15,15 +15,30 @@ const deployed = aRevision(record, 'DEPLOYED');
 const stores = [aStore('postgres'), aStore('redis')];
 const DEADLINE = { type: 'Progressing', status: 'False', reason: 'ProgressDeadlineExceeded' };
 
-function judge(observed: Observed, of: AppRevision | null = latest, refusals: Refusal[] = []): ReturnType<typeof statusOf> {
-  return statusOf({ observed, latest: of ?? undefined, policy: checkPolicy(observed, SETTINGS), references: checkReferences(observed), refusals }, NOW);
+function judge(
+  observed: Observed,
+  of: AppRevision | null = latest,
+  refusals: Refusal[] = [],
+): ReturnType<typeof statusOf> {
+  return statusOf(
+    {
+      observed,
+      latest: of ?? undefined,
+      policy: checkPolicy(observed, SETTINGS),
+      references: checkReferences(observed),
+      refusals,
+    },
+    NOW,
+  );
 }
 
 function summary(status: ReturnType<typeof statusOf>): Record<string, string> {
-  return Object.fromEntries(['Ready', 'Available', 'Reconciling', 'Stalled'].map((type) => {
-    const condition = conditionOf(status.conditions, type);
-    return [type, `${condition?.status} ${condition?.reason}`];
-  }));
+  return Object.fromEntries(
+    ['Ready', 'Available', 'Reconciling', 'Stalled'].map((type) => {
+      const condition = conditionOf(status.conditions, type);
+      return [type, `${condition?.status} ${condition?.reason}`];
+    }),
+  );
 }
 
 interface Row {
@@ -32,7 +47,13 @@ interface Row {
   readonly observed: Observed;
   readonly latest?: AppRevision | null;
   readonly refusals?: Refusal[];
-  readonly want: { readonly state: string; readonly Ready: string; readonly Available: string; readonly Reconciling: string; readonly Stalled: string };
+  readonly want: {
+    readonly state: string;
+    readonly Ready: string;
+    readonly Available: string;
+    readonly Reconciling: string;
+    readonly Stalled: string;
+  };
 }
 
 const waiting = (reason: string): { waiting: { reason: string } } => ({ waiting: { reason } });
@@ -42,102 +63,232 @@ const rows: Row[] = [
     name: 'nothing made yet',
     reason: 'a database that was not seen has not answered',
     observed: anObserved(record, { revisions: [latest] }),
-    want: { state: 'AWAITING_DATABASE', Ready: 'False NotObserved', Available: 'False NotObserved', Reconciling: 'True NotObserved', Stalled: 'False Settled' },
+    want: {
+      state: 'AWAITING_DATABASE',
+      Ready: 'False NotObserved',
+      Available: 'False NotObserved',
+      Reconciling: 'True NotObserved',
+      Stalled: 'False Settled',
+    },
   },
   {
     name: 'database starting',
     reason: 'Redis alone is not enough',
     observed: anObserved(record, { revisions: [latest], children: [aStore('postgres', 0), aStore('redis')] }),
-    want: { state: 'AWAITING_DATABASE', Ready: 'False Starting', Available: 'False Starting', Reconciling: 'True Starting', Stalled: 'False Settled' },
+    want: {
+      state: 'AWAITING_DATABASE',
+      Ready: 'False Starting',
+      Available: 'False Starting',
+      Reconciling: 'True Starting',
+      Stalled: 'False Settled',
+    },
   },
   {
     name: 'first rollout',
     reason: 'nothing has reached DEPLOYED, so READY cannot be claimed',
-    observed: anObserved(record, { revisions: [latest], children: [...stores, aWorkload('server', latest, { ready: 0 })] }),
-    want: { state: 'UNKNOWN', Ready: 'False Progressing', Available: 'False Progressing', Reconciling: 'True Progressing', Stalled: 'False Settled' },
+    observed: anObserved(record, {
+      revisions: [latest],
+      children: [...stores, aWorkload('server', latest, { ready: 0 })],
+    }),
+    want: {
+      state: 'UNKNOWN',
+      Ready: 'False Progressing',
+      Available: 'False Progressing',
+      Reconciling: 'True Progressing',
+      Stalled: 'False Settled',
+    },
   },
   {
     name: 'up',
     reason: 'every pod runs the latest revision',
     observed: anObserved(record, { revisions: [latest], children: [...stores, aWorkload('server', latest)] }),
-    want: { state: 'READY', Ready: 'True Serving', Available: 'True Serving', Reconciling: 'False Settled', Stalled: 'False Settled' },
+    want: {
+      state: 'READY',
+      Ready: 'True Serving',
+      Available: 'True Serving',
+      Reconciling: 'False Settled',
+      Stalled: 'False Settled',
+    },
   },
   {
     name: 'the Deployment has not been looked at by its controller',
     reason: 'counts of an older generation say nothing about this one',
-    observed: anObserved(record, { revisions: [latest], children: [...stores, aWorkload('server', latest, { behind: true })] }),
-    want: { state: 'UNKNOWN', Ready: 'False Progressing', Available: 'False Progressing', Reconciling: 'True Progressing', Stalled: 'False Settled' },
+    observed: anObserved(record, {
+      revisions: [latest],
+      children: [...stores, aWorkload('server', latest, { behind: true })],
+    }),
+    want: {
+      state: 'UNKNOWN',
+      Ready: 'False Progressing',
+      Available: 'False Progressing',
+      Reconciling: 'True Progressing',
+      Stalled: 'False Settled',
+    },
   },
   {
     name: 'old pods still roll',
     reason: 'a surplus pod is an old one',
-    observed: anObserved(record, { revisions: [latest], children: [...stores, aWorkload('server', latest, { total: 2 })] }),
-    want: { state: 'UNKNOWN', Ready: 'False Progressing', Available: 'False Progressing', Reconciling: 'True Progressing', Stalled: 'False Settled' },
+    observed: anObserved(record, {
+      revisions: [latest],
+      children: [...stores, aWorkload('server', latest, { total: 2 })],
+    }),
+    want: {
+      state: 'UNKNOWN',
+      Ready: 'False Progressing',
+      Available: 'False Progressing',
+      Reconciling: 'True Progressing',
+      Stalled: 'False Settled',
+    },
   },
   {
     name: 'serving lost',
     reason: 'a deployed revision without an available pod is not READY',
-    observed: anObserved(record, { revisions: [deployed], children: [...stores, aWorkload('server', deployed, { ready: 0 })] }),
+    observed: anObserved(record, {
+      revisions: [deployed],
+      children: [...stores, aWorkload('server', deployed, { ready: 0 })],
+    }),
     latest: deployed,
-    want: { state: 'UNKNOWN', Ready: 'False Progressing', Available: 'False Progressing', Reconciling: 'True Progressing', Stalled: 'False Settled' },
+    want: {
+      state: 'UNKNOWN',
+      Ready: 'False Progressing',
+      Available: 'False Progressing',
+      Reconciling: 'True Progressing',
+      Stalled: 'False Settled',
+    },
   },
   {
     name: 'the image cannot be pulled',
     reason: 'it may still come, so it is not stalled before the deadline',
-    observed: anObserved(record, { revisions: [latest], children: [...stores, aWorkload('server', latest, { ready: 0 })], pods: [aPod('server', latest, { main: [{ name: 'server', image: 'x:1', state: waiting('ImagePullBackOff') }] })] }),
-    want: { state: 'UNKNOWN', Ready: 'False ImagePullFailed', Available: 'False ImagePullFailed', Reconciling: 'True ImagePullFailed', Stalled: 'False Settled' },
+    observed: anObserved(record, {
+      revisions: [latest],
+      children: [...stores, aWorkload('server', latest, { ready: 0 })],
+      pods: [aPod('server', latest, { main: [{ name: 'server', image: 'x:1', state: waiting('ImagePullBackOff') }] })],
+    }),
+    want: {
+      state: 'UNKNOWN',
+      Ready: 'False ImagePullFailed',
+      Available: 'False ImagePullFailed',
+      Reconciling: 'True ImagePullFailed',
+      Stalled: 'False Settled',
+    },
   },
   {
     name: 'the image cannot be pulled, past the deadline',
     reason: 'now only a person can mend it',
-    observed: anObserved(record, { revisions: [latest], children: [...stores, aWorkload('server', latest, { ready: 0, conditions: [DEADLINE] })], pods: [aPod('server', latest, { main: [{ name: 'server', image: 'x:1', state: waiting('ErrImagePull') }] })] }),
-    want: { state: 'UNKNOWN', Ready: 'False ImagePullFailed', Available: 'False ImagePullFailed', Reconciling: 'False Settled', Stalled: 'True ImagePullFailed' },
+    observed: anObserved(record, {
+      revisions: [latest],
+      children: [...stores, aWorkload('server', latest, { ready: 0, conditions: [DEADLINE] })],
+      pods: [aPod('server', latest, { main: [{ name: 'server', image: 'x:1', state: waiting('ErrImagePull') }] })],
+    }),
+    want: {
+      state: 'UNKNOWN',
+      Ready: 'False ImagePullFailed',
+      Available: 'False ImagePullFailed',
+      Reconciling: 'False Settled',
+      Stalled: 'True ImagePullFailed',
+    },
   },
   {
     name: 'the database image cannot be pulled',
     reason: 'a database that never comes up says why',
-    observed: anObserved(record, { revisions: [latest], children: [aStore('postgres', 0), aStore('redis')], pods: [aPod('postgres', latest, { main: [{ name: 'postgres', image: 'pg:0', state: waiting('ImagePullBackOff') }] })] }),
-    want: { state: 'AWAITING_DATABASE', Ready: 'False ImagePullFailed', Available: 'False ImagePullFailed', Reconciling: 'True ImagePullFailed', Stalled: 'False Settled' },
+    observed: anObserved(record, {
+      revisions: [latest],
+      children: [aStore('postgres', 0), aStore('redis')],
+      pods: [
+        aPod('postgres', latest, { main: [{ name: 'postgres', image: 'pg:0', state: waiting('ImagePullBackOff') }] }),
+      ],
+    }),
+    want: {
+      state: 'AWAITING_DATABASE',
+      Ready: 'False ImagePullFailed',
+      Available: 'False ImagePullFailed',
+      Reconciling: 'True ImagePullFailed',
+      Stalled: 'False Settled',
+    },
   },
   {
     name: 'a foreign object in the way',
     reason: 'it is a condition, never overwritten',
     observed: anObserved(record, { revisions: [latest], children: stores }),
     refusals: [{ reason: 'NameConflict', object: 'Deployment shop', message: 'Deployment shop is there already.' }],
-    want: { state: 'UNKNOWN', Ready: 'False NameConflict', Available: 'False Progressing', Reconciling: 'False Settled', Stalled: 'True NameConflict' },
+    want: {
+      state: 'UNKNOWN',
+      Ready: 'False NameConflict',
+      Available: 'False Progressing',
+      Reconciling: 'False Settled',
+      Stalled: 'True NameConflict',
+    },
   },
   {
     name: 'no image yet',
     reason: 'waiting for a push is Stalled too',
     observed: anObserved(record),
     latest: null,
-    want: { state: 'UNUSED', Ready: 'False WaitingForImage', Available: 'False WaitingForImage', Reconciling: 'False Settled', Stalled: 'True WaitingForImage' },
+    want: {
+      state: 'UNUSED',
+      Ready: 'False WaitingForImage',
+      Available: 'False WaitingForImage',
+      Reconciling: 'False Settled',
+      Stalled: 'True WaitingForImage',
+    },
   },
   {
     name: 'a source that the hosting mode does not allow',
     reason: 'admission may not be installed',
     observed: anObserved(aRecord({ source: 'internal_docker' })),
     latest: null,
-    want: { state: 'UNKNOWN', Ready: 'False SourceNotAllowed', Available: 'False SourceNotAllowed', Reconciling: 'False Settled', Stalled: 'True SourceNotAllowed' },
+    want: {
+      state: 'UNKNOWN',
+      Ready: 'False SourceNotAllowed',
+      Available: 'False SourceNotAllowed',
+      Reconciling: 'False Settled',
+      Stalled: 'True SourceNotAllowed',
+    },
   },
   {
     name: 'not a tenant',
     reason: 'somebody applied a record in the wrong namespace and must be told',
     observed: anObserved(record, { tenantId: null }),
     latest: null,
-    want: { state: 'UNKNOWN', Ready: 'False NotATenant', Available: 'False NotATenant', Reconciling: 'False Settled', Stalled: 'True NotATenant' },
+    want: {
+      state: 'UNKNOWN',
+      Ready: 'False NotATenant',
+      Available: 'False NotATenant',
+      Reconciling: 'False Settled',
+      Stalled: 'True NotATenant',
+    },
   },
   {
     name: 'a missing Secret',
     reason: 'it is named, and nothing is started',
-    observed: anObserved(aRecord({ secretReferences: [{ name: 'A', secretName: 'mine', secretKey: 'a' }] }), { revisions: [latest], children: stores, secretKeys: { mine: null } }),
-    want: { state: 'UNKNOWN', Ready: 'False SecretMissing', Available: 'False SecretMissing', Reconciling: 'False Settled', Stalled: 'True SecretMissing' },
+    observed: anObserved(aRecord({ secretReferences: [{ name: 'A', secretName: 'mine', secretKey: 'a' }] }), {
+      revisions: [latest],
+      children: stores,
+      secretKeys: { mine: null },
+    }),
+    want: {
+      state: 'UNKNOWN',
+      Ready: 'False SecretMissing',
+      Available: 'False SecretMissing',
+      Reconciling: 'False Settled',
+      Stalled: 'True SecretMissing',
+    },
   },
   {
     name: 'a missing key',
     reason: 'the Secret is there, so the key is what is named',
-    observed: anObserved(aRecord({ secretReferences: [{ name: 'A', secretName: 'mine', secretKey: 'a' }] }), { revisions: [latest], children: stores, secretKeys: { mine: ['b'] } }),
-    want: { state: 'UNKNOWN', Ready: 'False SecretKeyMissing', Available: 'False SecretKeyMissing', Reconciling: 'False Settled', Stalled: 'True SecretKeyMissing' },
+    observed: anObserved(aRecord({ secretReferences: [{ name: 'A', secretName: 'mine', secretKey: 'a' }] }), {
+      revisions: [latest],
+      children: stores,
+      secretKeys: { mine: ['b'] },
+    }),
+    want: {
+      state: 'UNKNOWN',
+      Ready: 'False SecretKeyMissing',
+      Available: 'False SecretKeyMissing',
+      Reconciling: 'False Settled',
+      Stalled: 'True SecretKeyMissing',
+    },
   },
 ];
 
@@ -150,16 +301,40 @@ describe('statusOf', () => {
   it('scaled to zero is UNUSED and, once done, Ready by intention', () => {
     const zero = aRecord({ sourceConfig: { resourceSpec: { maxScale: 0 } } });
     const revision = aRevision(zero);
-    const status = judge(anObserved(zero, { revisions: [revision], children: [...stores, aWorkload('server', revision, { wanted: 0 })] }), revision);
-    expect({ state: status.state, ...summary(status) }).toEqual({ state: 'UNUSED', Ready: 'True ScaledToZero', Available: 'False ScaledToZero', Reconciling: 'False Settled', Stalled: 'False Settled' });
+    const status = judge(
+      anObserved(zero, { revisions: [revision], children: [...stores, aWorkload('server', revision, { wanted: 0 })] }),
+      revision,
+    );
+    expect({ state: status.state, ...summary(status) }).toEqual({
+      state: 'UNUSED',
+      Ready: 'True ScaledToZero',
+      Available: 'False ScaledToZero',
+      Reconciling: 'False Settled',
+      Stalled: 'False Settled',
+    });
   });
 
   it('a failed rollout with old pods serving is READY and Available, not Ready', () => {
-    const newer = { ...aRevision(record, undefined, 2), spec: { ...aRevision(record, undefined, 2).spec, deploymentGeneration: 2 } };
-    const observed = anObserved(record, { revisions: [newer, deployed], children: [...stores, aWorkload('server', newer, { ready: 1, updated: 1, total: 2, conditions: [DEADLINE] })] });
+    const newer = {
+      ...aRevision(record, undefined, 2),
+      spec: { ...aRevision(record, undefined, 2).spec, deploymentGeneration: 2 },
+    };
+    const observed = anObserved(record, {
+      revisions: [newer, deployed],
+      children: [...stores, aWorkload('server', newer, { ready: 1, updated: 1, total: 2, conditions: [DEADLINE] })],
+    });
     const status = judge(observed, newer);
-    expect({ state: status.state, active: status.activeRevisionId, latest: status.latestRevisionId, ...summary(status) }).toMatchObject({
-      state: 'READY', active: deployed.spec.id, latest: newer.spec.id, Available: 'True Serving', Stalled: 'True ProgressDeadlineExceeded',
+    expect({
+      state: status.state,
+      active: status.activeRevisionId,
+      latest: status.latestRevisionId,
+      ...summary(status),
+    }).toMatchObject({
+      state: 'READY',
+      active: deployed.spec.id,
+      latest: newer.spec.id,
+      Available: 'True Serving',
+      Stalled: 'True ProgressDeadlineExceeded',
     });
     expect(latestStatus(newer, checkWorkloads(observed, newer), NOW).state).toBe('DEPLOY_FAILED');
   });
@@ -168,15 +343,39 @@ describe('statusOf', () => {
     const observed = anObserved(record, { revisions: [latest], children: [...stores, aWorkload('server', latest)] });
     const first = judge(observed);
     const again: AppDeployment = { ...record, status: first };
-    const later = statusOf({ observed: { ...observed, record: again }, latest, policy: checkPolicy(observed, SETTINGS), references: checkReferences(observed), refusals: [] }, new Date('2027-01-01T00:00:00Z'));
+    const later = statusOf(
+      {
+        observed: { ...observed, record: again },
+        latest,
+        policy: checkPolicy(observed, SETTINGS),
+        references: checkReferences(observed),
+        refusals: [],
+      },
+      new Date('2027-01-01T00:00:00Z'),
+    );
     expect(later).toEqual(first);
   });
 
   it('an answer that was lost is told from one that never came', () => {
-    const up = judge(anObserved(record, { revisions: [deployed], children: [...stores, aWorkload('server', deployed)] }), deployed);
-    const down = judge(anObserved({ ...record, status: up }, { revisions: [deployed], children: [aStore('postgres', 0), aStore('redis'), aWorkload('server', deployed)] }), deployed);
+    const up = judge(
+      anObserved(record, { revisions: [deployed], children: [...stores, aWorkload('server', deployed)] }),
+      deployed,
+    );
+    const down = judge(
+      anObserved(
+        { ...record, status: up },
+        { revisions: [deployed], children: [aStore('postgres', 0), aStore('redis'), aWorkload('server', deployed)] },
+      ),
+      deployed,
+    );
     expect(conditionOf(down.conditions, 'DatabaseReady')?.reason).toBe('NotAnswering');
-    const still = judge(anObserved({ ...record, status: down }, { revisions: [deployed], children: [aStore('postgres', 0), aStore('redis'), aWorkload('server', deployed)] }), deployed);
+    const still = judge(
+      anObserved(
+        { ...record, status: down },
+        { revisions: [deployed], children: [aStore('postgres', 0), aStore('redis'), aWorkload('server', deployed)] },
+      ),
+      deployed,
+    );
     expect(conditionOf(still.conditions, 'DatabaseReady')?.reason).toBe('NotAnswering');
   });
 
@@ -189,16 +388,45 @@ describe('statusOf', () => {
 
 describe('messages', () => {
   it('quote the container, the exit code and its own last words', () => {
-    const crashed = aPod('server', latest, { main: [{ name: 'server', state: waiting('CrashLoopBackOff'), lastState: { terminated: { exitCode: 3, reason: 'Error', message: 'cannot read\n  config.json.' } } }] });
-    const verdict = checkWorkloads(anObserved(record, { revisions: [latest], children: [...stores, aWorkload('server', latest, { ready: 0 })], pods: [crashed] }), latest);
-    expect(verdict.message).toBe('Container server ended (Error, exit code 3). Its own last words: cannot read config.json. Read its log, and deploy a corrected revision.');
+    const crashed = aPod('server', latest, {
+      main: [
+        {
+          name: 'server',
+          state: waiting('CrashLoopBackOff'),
+          lastState: { terminated: { exitCode: 3, reason: 'Error', message: 'cannot read\n  config.json.' } },
+        },
+      ],
+    });
+    const verdict = checkWorkloads(
+      anObserved(record, {
+        revisions: [latest],
+        children: [...stores, aWorkload('server', latest, { ready: 0 })],
+        pods: [crashed],
+      }),
+      latest,
+    );
+    expect(verdict.message).toBe(
+      'Container server ended (Error, exit code 3). Its own last words: cannot read config.json. Read its log, and deploy a corrected revision.',
+    );
   });
 
   it('an external database answers as soon as one pod has passed its wait', () => {
-    const external = aRecord({ secretReferences: [{ name: 'POSTGRES_URI_CUSTOM', secretName: 'db', secretKey: 'uri' }] });
+    const external = aRecord({
+      secretReferences: [{ name: 'POSTGRES_URI_CUSTOM', secretName: 'db', secretKey: 'uri' }],
+    });
     const revision = aRevision(external);
-    const passed = aPod('server', revision, { init: [{ name: 'wait-for-database', state: { terminated: { exitCode: 0 } } }] });
-    const status = judge(anObserved(external, { revisions: [revision], children: [aStore('redis')], pods: [passed], secretKeys: { db: ['uri'] } }), revision);
+    const passed = aPod('server', revision, {
+      init: [{ name: 'wait-for-database', state: { terminated: { exitCode: 0 } } }],
+    });
+    const status = judge(
+      anObserved(external, {
+        revisions: [revision],
+        children: [aStore('redis')],
+        pods: [passed],
+        secretKeys: { db: ['uri'] },
+      }),
+      revision,
+    );
     expect(conditionOf(status.conditions, 'DatabaseReady')).toMatchObject({ status: 'True', reason: 'Answering' });
   });
 });

@@ -43,11 +43,20 @@ export function statusOf(inputs: StatusInputs, now: Date): AppDeploymentStatus {
     state,
     stateChangedAt: stateChangedAt(record.status, state, now),
     observedGeneration: generation,
-    ...(latest && { latestRevisionId: latest.spec.id, latestRevision: latest.metadata.name, resourceSpec: inForce(latest.spec.resolved) }),
+    ...(latest && {
+      latestRevisionId: latest.spec.id,
+      latestRevision: latest.metadata.name,
+      resourceSpec: inForce(latest.spec.resolved),
+    }),
     ...(active && { activeRevisionId: active.spec.id, activeRevision: active.metadata.name }),
     ...(image !== undefined && { image }),
     ...(replicas !== undefined && { replicas }),
-    conditions: mergeConditions(record.status?.conditions, conditionsOf(inputs, verdicts, state, active), generation, now),
+    conditions: mergeConditions(
+      record.status?.conditions,
+      conditionsOf(inputs, verdicts, state, active),
+      generation,
+      now,
+    ),
   };
 }
 
@@ -81,18 +90,34 @@ function verdictsOf({ observed, latest, policy, references }: StatusInputs): Ver
     return { policy, references, database: waiting, redis: waiting, workloads: waiting };
   }
   const workloads = checkWorkloads(observed, latest);
-  return { policy, references, database: checkDatabase(observed, latest), redis: checkRedis(observed, latest), workloads };
+  return {
+    policy,
+    references,
+    database: checkDatabase(observed, latest),
+    redis: checkRedis(observed, latest),
+    workloads,
+  };
 }
 
 /** The newest revision that reached DEPLOYED, the latest one included if it does so in this very look. */
-function activeRevision(observed: Observed, latest: AppRevision | undefined, workloads: Verdict): AppRevision | undefined {
+function activeRevision(
+  observed: Observed,
+  latest: AppRevision | undefined,
+  workloads: Verdict,
+): AppRevision | undefined {
   return observed.revisions.find(
-    (revision) => revision.status?.state === 'DEPLOYED' || (revision.spec.id === latest?.spec.id && revisionStateOf(revision, workloads) === 'DEPLOYED'),
+    (revision) =>
+      revision.status?.state === 'DEPLOYED' ||
+      (revision.spec.id === latest?.spec.id && revisionStateOf(revision, workloads) === 'DEPLOYED'),
   );
 }
 
 /** design.md 3: the first row that holds wins. */
-function stateOf({ observed, latest, policy }: StatusInputs, verdicts: Verdicts, active: AppRevision | undefined): State {
+function stateOf(
+  { observed, latest, policy }: StatusInputs,
+  verdicts: Verdicts,
+  active: AppRevision | undefined,
+): State {
   if (observed.record.spec.sourceConfig.listenerId !== undefined) return 'UNKNOWN';
   if (!latest) return policy.status === 'True' ? 'UNUSED' : 'UNKNOWN';
   if (latest.spec.resolved.server.maxScale === 0) return 'UNUSED';
@@ -101,7 +126,12 @@ function stateOf({ observed, latest, policy }: StatusInputs, verdicts: Verdicts,
   return 'UNKNOWN';
 }
 
-function conditionsOf(inputs: StatusInputs, verdicts: Verdicts, state: State, active: AppRevision | undefined): ConditionInput[] {
+function conditionsOf(
+  inputs: StatusInputs,
+  verdicts: Verdicts,
+  state: State,
+  active: AppRevision | undefined,
+): ConditionInput[] {
   const ready = readyVerdict(inputs, verdicts);
   const done = ready.status === 'True';
   const stalled = !done && ready.stalled === true;
@@ -109,8 +139,18 @@ function conditionsOf(inputs: StatusInputs, verdicts: Verdicts, state: State, ac
   return [
     condition('Ready', ready),
     available
-      ? { type: 'Available', status: 'True', reason: 'Serving', message: `Revision ${active?.spec.id ?? ''} is serving.` }
-      : { type: 'Available', status: 'False', reason: done ? ready.reason : firstProblem(verdicts, ready).reason, message: done ? ready.message : firstProblem(verdicts, ready).message },
+      ? {
+          type: 'Available',
+          status: 'True',
+          reason: 'Serving',
+          message: `Revision ${active?.spec.id ?? ''} is serving.`,
+        }
+      : {
+          type: 'Available',
+          status: 'False',
+          reason: done ? ready.reason : firstProblem(verdicts, ready).reason,
+          message: done ? ready.message : firstProblem(verdicts, ready).message,
+        },
     done || stalled
       ? { type: 'Reconciling', status: 'False', reason: 'Settled', message: 'Nothing is left to do.' }
       : { type: 'Reconciling', status: 'True', reason: ready.reason, message: ready.message },
@@ -134,13 +174,16 @@ function readyVerdict(inputs: StatusInputs, verdicts: Verdicts): Verdict {
   const { observed, latest, refusals } = inputs;
   const refusal = refusals[0];
   if (verdicts.policy.status !== 'True') return verdicts.policy;
-  if (observed.record.metadata.annotations?.[PAUSED_ANNOTATION] === 'true') return stalledOn('Paused', `This record is paused (annotation ${PAUSED_ANNOTATION}): nothing is changed.`);
-  if (observed.record.spec.sourceConfig.listenerId !== undefined) return stalledOn('ListenerSilent', 'A listener\'s cluster is to run this record; this Davit leaves it alone.');
+  if (observed.record.metadata.annotations?.[PAUSED_ANNOTATION] === 'true')
+    return stalledOn('Paused', `This record is paused (annotation ${PAUSED_ANNOTATION}): nothing is changed.`);
+  if (observed.record.spec.sourceConfig.listenerId !== undefined)
+    return stalledOn('ListenerSilent', "A listener's cluster is to run this record; this Davit leaves it alone.");
   if (!latest) return stalledOn('WaitingForImage', WAITING_FOR_IMAGE);
   if (refusal) return stalledOn(refusal.reason, refusal.message);
   if (verdicts.references.status !== 'True') return verdicts.references;
   if (latest.spec.resolved.image === undefined) return verdicts.workloads;
-  if (latest.spec.resolved.server.maxScale === 0) return verdicts.workloads.status === 'True' ? yes('ScaledToZero', 'Scaled to zero, as asked.') : verdicts.workloads;
+  if (latest.spec.resolved.server.maxScale === 0)
+    return verdicts.workloads.status === 'True' ? yes('ScaledToZero', 'Scaled to zero, as asked.') : verdicts.workloads;
   const problem = firstProblem(verdicts, verdicts.workloads);
   if (verdicts.workloads.stalled) return { ...verdicts.workloads };
   return problem.status === 'True' ? yes('Serving', 'The latest revision is deployed and serving.') : problem;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { aPod, aRecord, aRevision, aStore, aWorkload, anObserved, ownLabels } from '../../test/builders.ts';
+import { anObserved, aPod, aRecord, aRevision, aStore, aWorkload, ownLabels } from '../../test/builders.ts';
 import { VARIABLES_LABEL } from '../api/meta.ts';
 import type { KubeObject } from '../kube/client.ts';
 import { nextStep } from './teardown.ts';
@@ -8,21 +8,57 @@ const record = aRecord({}, { deletionTimestamp: '2026-01-01T00:00:00Z' });
 const revision = aRevision(record, 'DEPLOYED');
 
 function child(kind: string, name: string, component: string): KubeObject {
-  return { apiVersion: 'v1', kind, metadata: { name, namespace: 'team', uid: `uid-${kind}-${name}`, labels: ownLabels(component) } };
+  return {
+    apiVersion: 'v1',
+    kind,
+    metadata: { name, namespace: 'team', uid: `uid-${kind}-${name}`, labels: ownLabels(component) },
+  };
 }
 
 const claim = child('PersistentVolumeClaim', 'shop--postgres', 'postgres');
 const password = child('Secret', 'shop--postgres', 'postgres');
-const values: KubeObject = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'shop--vars-1', namespace: 'team', uid: 'v', labels: { 'davit.dev/deployment': 'shop', [VARIABLES_LABEL]: '' } } };
+const values: KubeObject = {
+  apiVersion: 'v1',
+  kind: 'Secret',
+  metadata: {
+    name: 'shop--vars-1',
+    namespace: 'team',
+    uid: 'v',
+    labels: { 'davit.dev/deployment': 'shop', [VARIABLES_LABEL]: '' },
+  },
+};
 
 describe('nextStep', () => {
-  const everything = [aWorkload('server', revision), aStore('redis'), aStore('postgres'), claim, password, values, child('Service', 'shop', 'server')];
+  const everything = [
+    aWorkload('server', revision),
+    aStore('redis'),
+    aStore('postgres'),
+    claim,
+    password,
+    values,
+    child('Service', 'shop', 'server'),
+  ];
   it.each([
-    { name: 'workloads first, with their Service', children: everything, pods: [], want: ['Deployment shop', 'Service shop'] },
-    { name: 'pods that still run are waited for', children: everything.slice(1, 6), pods: [aPod('server', revision, {})], want: [] },
+    {
+      name: 'workloads first, with their Service',
+      children: everything,
+      pods: [],
+      want: ['Deployment shop', 'Service shop'],
+    },
+    {
+      name: 'pods that still run are waited for',
+      children: everything.slice(1, 6),
+      pods: [aPod('server', revision, {})],
+      want: [],
+    },
     { name: 'then Redis', children: everything.slice(1, 6), pods: [], want: ['StatefulSet shop--redis'] },
     { name: 'then PostgreSQL', children: everything.slice(2, 6), pods: [], want: ['StatefulSet shop--postgres'] },
-    { name: 'its data only when nothing uses it any more', children: [claim, password, values], pods: [], want: ['PersistentVolumeClaim shop--postgres', 'Secret shop--postgres'] },
+    {
+      name: 'its data only when nothing uses it any more',
+      children: [claim, password, values],
+      pods: [],
+      want: ['PersistentVolumeClaim shop--postgres', 'Secret shop--postgres'],
+    },
     { name: 'then the values', children: [values], pods: [], want: ['Secret shop--vars-1'] },
     { name: 'then the revisions', children: [], pods: [], want: [`AppRevision ${revision.metadata.name}`] },
   ])('$name', ({ children, pods, want }) => {
@@ -36,17 +72,27 @@ describe('nextStep', () => {
   });
 
   it('what another record of the name left behind is not touched', () => {
-    const foreign = { ...claim, metadata: { ...claim.metadata, labels: { ...claim.metadata.labels, 'davit.dev/deployment-uid': 'other' } } };
+    const foreign = {
+      ...claim,
+      metadata: { ...claim.metadata, labels: { ...claim.metadata.labels, 'davit.dev/deployment-uid': 'other' } },
+    };
     expect(nextStep(anObserved(record, { children: [foreign] }))).toBeUndefined();
   });
 
   it('what is going already is waited for, not deleted again', () => {
-    const going = { ...aStore('redis'), metadata: { ...aStore('redis').metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } };
+    const going = {
+      ...aStore('redis'),
+      metadata: { ...aStore('redis').metadata, deletionTimestamp: '2026-01-01T00:00:00Z' },
+    };
     expect(nextStep(anObserved(record, { children: [going] }))).toEqual({ waitsFor: 'Redis', remove: [] });
   });
 
   it('the tracing project goes only when asked', () => {
-    const project = { apiVersion: 'davit.dev/v1alpha1', kind: 'TracingProject' as const, metadata: { name: 'shop', namespace: 'team', uid: 't' } };
+    const project = {
+      apiVersion: 'davit.dev/v1alpha1',
+      kind: 'TracingProject' as const,
+      metadata: { name: 'shop', namespace: 'team', uid: 't' },
+    };
     expect(nextStep({ ...anObserved(record), tracingProject: project })).toBeUndefined();
     const asked = aRecord({ tracingProjectDeletionPolicy: 'Delete' }, { deletionTimestamp: '2026-01-01T00:00:00Z' });
     expect(nextStep({ ...anObserved(asked), tracingProject: project })?.remove).toEqual([project]);

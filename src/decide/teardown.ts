@@ -18,7 +18,10 @@ export interface TeardownStep {
 export function nextStep(observed: Observed): TeardownStep | undefined {
   for (const [waitsFor, objects] of stepsOf(observed)) {
     if (objects.length === 0) continue;
-    return { waitsFor, remove: objects.filter((object) => object.kind !== 'Pod' && !object.metadata.deletionTimestamp) };
+    return {
+      waitsFor,
+      remove: objects.filter((object) => object.kind !== 'Pod' && !object.metadata.deletionTimestamp),
+    };
   }
   return undefined;
 }
@@ -30,12 +33,21 @@ function stepsOf(observed: Observed): readonly (readonly [string, readonly KubeO
   const dropsTracing = record.spec.tracingProjectDeletionPolicy === 'Delete';
   const { postgresSecret, postgresClaim } = names(record.metadata.name);
   const isData = (child: KubeObject): boolean =>
-    (child.kind === 'Secret' && child.metadata.name === postgresSecret) || (child.kind === 'PersistentVolumeClaim' && child.metadata.name === postgresClaim);
-  const database = [...ours.filter((child) => componentOf(child) === 'postgres' && !isData(child)), ...podsWith(observed, 'postgres')];
+    (child.kind === 'Secret' && child.metadata.name === postgresSecret) ||
+    (child.kind === 'PersistentVolumeClaim' && child.metadata.name === postgresClaim);
+  const database = [
+    ...ours.filter((child) => componentOf(child) === 'postgres' && !isData(child)),
+    ...podsWith(observed, 'postgres'),
+  ];
   // Values were put there by the facade before the record had a uid: they are told by name and label alone.
-  const values = observed.children.filter((child) => child.kind === 'Secret' && child.metadata.labels?.[VARIABLES_LABEL] !== undefined);
+  const values = observed.children.filter(
+    (child) => child.kind === 'Secret' && child.metadata.labels?.[VARIABLES_LABEL] !== undefined,
+  );
   return [
-    ['its workloads', [...ours.filter((child) => isRole(componentOf(child))), ...ROLES.flatMap((role) => podsWith(observed, role))]],
+    [
+      'its workloads',
+      [...ours.filter((child) => isRole(componentOf(child))), ...ROLES.flatMap((role) => podsWith(observed, role))],
+    ],
     ['Redis', [...ours.filter((child) => componentOf(child) === 'redis'), ...podsWith(observed, 'redis')]],
     ['PostgreSQL', database],
     ['the PostgreSQL volume and password', keepsDatabase ? [] : ours.filter(isData)],

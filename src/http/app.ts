@@ -1,14 +1,14 @@
 // The facade as a value: everything but a port. Tests build it and `inject`; server.ts listens.
 
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
-import type { Logger } from '../logger.ts';
 import type { AppDeployment } from '../api/app-deployment.ts';
 import type { AppRevision } from '../api/app-revision.ts';
 import type { Settings } from '../api/settings.ts';
 import type { KubeClient, KubeObject } from '../kube/client.ts';
+import type { Logger } from '../logger.ts';
 import type { Store } from '../runtime/store.ts';
-import { registerDeployments } from './deployments/routes.ts';
 import { makeDeployments } from './deployments/repository.ts';
+import { registerDeployments } from './deployments/routes.ts';
 import { makeFreshList } from './fresh-list.ts';
 import { makeIdentity } from './identity.ts';
 import { makeAuth } from './plugins/auth.ts';
@@ -92,7 +92,8 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
     await app.register(
       async (scope) => {
         // The document shows each route once: where the setting says that clients look for it.
-        if (prefix !== settings.http.basePath) scope.addHook('onRoute', (route) => void (route.schema = { ...route.schema, hide: true }));
+        if (prefix !== settings.http.basePath)
+          scope.addHook('onRoute', (route) => void (route.schema = { ...route.schema, hide: true }));
         registerProbes(scope, deps);
         await registerDocs(scope);
         registerDeployments(scope.withTypeProvider<ZodTypeProvider>(), { auth, deployments, settings });
@@ -112,7 +113,10 @@ function parseJson(app: FastifyInstance): void {
     try {
       return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body)) as unknown;
     } catch (error) {
-      throw new Refused(400, error instanceof SyntaxError ? 'The body is not valid JSON.' : 'The body is not valid UTF-8.');
+      throw new Refused(
+        400,
+        error instanceof SyntaxError ? 'The body is not valid JSON.' : 'The body is not valid UTF-8.',
+      );
     }
   });
 }
@@ -122,7 +126,8 @@ function registerProbes(app: FastifyInstance, { kube, caches }: AppDeps): void {
   app.get('/livez', hidden, async () => ({ status: 'ok' }));
   app.get('/readyz', hidden, async () => {
     const empty = Object.entries(caches).flatMap(([name, cache]) => (cache.hasSynced() ? [] : [name]));
-    if (empty.length > 0) throw new Refused(503, `Not ready: not listed yet: ${empty.join(', ')}.`, { 'retry-after': '1' });
+    if (empty.length > 0)
+      throw new Refused(503, `Not ready: not listed yet: ${empty.join(', ')}.`, { 'retry-after': '1' });
     try {
       await kube.text('/readyz', { signal: AbortSignal.timeout(2000) });
     } catch {

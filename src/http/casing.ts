@@ -11,11 +11,14 @@ export type Snake<Name extends string> = Name extends `${infer Head}${infer Tail
   : Name;
 
 type Shape = Readonly<Record<string, z.ZodType>>;
-type Bare<Leaf> = Leaf extends z.ZodOptional<infer Inner extends z.ZodType> ? Inner : Leaf extends z.ZodType ? Leaf : never;
+type Bare<Leaf> =
+  Leaf extends z.ZodOptional<infer Inner extends z.ZodType> ? Inner : Leaf extends z.ZodType ? Leaf : never;
 type Names<S> = keyof S & string;
 
 /** A request's fields: each may be left out or null. */
-export type PayloadShape<S extends Shape> = { [Key in Names<S> as Snake<Key>]: z.ZodOptional<z.ZodNullable<Bare<S[Key]>>> };
+export type PayloadShape<S extends Shape> = {
+  [Key in Names<S> as Snake<Key>]: z.ZodOptional<z.ZodNullable<Bare<S[Key]>>>;
+};
 /** An answer's fields: each is present, null where unset. */
 export type ResponseShape<S extends Shape> = { [Key in Names<S> as Snake<Key>]: z.ZodNullable<Bare<S[Key]>> };
 
@@ -32,19 +35,34 @@ export function responseShape<S extends Shape>(shape: S): ResponseShape<S> {
 }
 
 function renamed(shape: Shape, make: (leaf: z.ZodType) => z.ZodType): Record<string, z.ZodType> {
-  return Object.fromEntries(Object.entries(shape).map(([name, leaf]) => [snake(name), make(leaf instanceof z.ZodOptional ? (leaf.unwrap() as z.ZodType) : leaf)]));
+  return Object.fromEntries(
+    Object.entries(shape).map(([name, leaf]) => [
+      snake(name),
+      make(leaf instanceof z.ZodOptional ? (leaf.unwrap() as z.ZodType) : leaf),
+    ]),
+  );
 }
 
 /** What is set of a request's fields, by the custom resource's names. */
-export function fromSnake<S extends Shape>(shape: S, values: Readonly<Record<string, unknown>>): { -readonly [Key in keyof S]?: NonNullable<z.output<S[Key]>> } {
+export function fromSnake<S extends Shape>(
+  shape: S,
+  values: Readonly<Record<string, unknown>>,
+): { -readonly [Key in keyof S]?: NonNullable<z.output<S[Key]>> } {
   const entries = Object.keys(shape).map((name) => [name, values[snake(name)]] as const);
-  return Object.fromEntries(entries.filter(([, value]) => value !== undefined && value !== null)) as { -readonly [Key in keyof S]?: NonNullable<z.output<S[Key]>> };
+  return Object.fromEntries(entries.filter(([, value]) => value !== undefined && value !== null)) as {
+    -readonly [Key in keyof S]?: NonNullable<z.output<S[Key]>>;
+  };
 }
 
 /** Every field of `shape` by the API's names, null where unset. */
-export function toSnake<S extends Shape>(shape: S, values: { readonly [Key in keyof S]?: z.output<S[Key]> | undefined }): { [Key in Names<S> as Snake<Key>]: NonNullable<z.output<S[Key]>> | null } {
+export function toSnake<S extends Shape>(
+  shape: S,
+  values: { readonly [Key in keyof S]?: z.output<S[Key]> | undefined },
+): { [Key in Names<S> as Snake<Key>]: NonNullable<z.output<S[Key]>> | null } {
   const given: Readonly<Record<string, unknown>> = values;
-  return Object.fromEntries(Object.keys(shape).map((name) => [snake(name), given[name] ?? null])) as { [Key in Names<S> as Snake<Key>]: NonNullable<z.output<S[Key]>> | null };
+  return Object.fromEntries(Object.keys(shape).map((name) => [snake(name), given[name] ?? null])) as {
+    [Key in Names<S> as Snake<Key>]: NonNullable<z.output<S[Key]>> | null;
+  };
 }
 
 /**

@@ -73,16 +73,22 @@ export function makeIdentity({ kube, tenants, settings, now }: IdentityOptions):
 
   function tenantFrom(namespace: KubeObject | undefined): Tenant | undefined {
     const { name, uid, labels } = namespace?.metadata ?? { name: '' };
-    if (uid === undefined || labels?.[TENANT_LABEL] !== 'true' || name === settings.organizationNamespace) return undefined;
+    if (uid === undefined || labels?.[TENANT_LABEL] !== 'true' || name === settings.organizationNamespace)
+      return undefined;
     if (settings.namespaces.length > 0 && !settings.namespaces.includes(name)) return undefined;
     return { id: uid, namespace: name };
   }
 
   return {
-    callerOf: (token) => ({ token, hash: createHash('sha256').update(token).digest('base64'), kube: kube.withToken(token) }),
+    callerOf: (token) => ({
+      token,
+      hash: createHash('sha256').update(token).digest('base64'),
+      kube: kube.withToken(token),
+    }),
 
     async tenantOf(caller, wanted, verb) {
-      if (!tenants.hasSynced()) throw new Unavailable('list tenants: the cache is not filled yet', { retryAfterMs: 1000 });
+      if (!tenants.hasSynced())
+        throw new Unavailable('list tenants: the cache is not filled yet', { retryAfterMs: 1000 });
       if (wanted !== undefined) {
         const tenant = tenantFrom(tenants.byUid(wanted.toLowerCase()) ?? tenants.get({ name: wanted }));
         if (tenant !== undefined && (await mayUse(caller, verb, tenant))) return tenant;
@@ -94,7 +100,9 @@ export function makeIdentity({ kube, tenants, settings, now }: IdentityOptions):
 
       const all = tenants.list().flatMap((namespace) => tenantFrom(namespace) ?? []);
       if (all.length > TRIED_TENANTS) throw noTenant();
-      const usable = await Promise.all(all.map(async (tenant) => ((await mayUse(caller, verb, tenant)) ? tenant : undefined)));
+      const usable = await Promise.all(
+        all.map(async (tenant) => ((await mayUse(caller, verb, tenant)) ? tenant : undefined)),
+      );
       const [only, another] = usable.filter((tenant) => tenant !== undefined);
       if (only === undefined || another !== undefined) throw noTenant();
       return only;
@@ -104,7 +112,10 @@ export function makeIdentity({ kube, tenants, settings, now }: IdentityOptions):
 
 /** One answer for every case: it must not tell which tenants there are. */
 function noTenant(): Refused {
-  return new Refused(403, "This request requires workspace specification: send the header X-Tenant-Id with the id, or the namespace's name, of a tenant that you may use.");
+  return new Refused(
+    403,
+    "This request requires workspace specification: send the header X-Tenant-Id with the id, or the namespace's name, of a tenant that you may use.",
+  );
 }
 
 async function reviewed(caller: Caller, verb: Verb, namespace: string): Promise<boolean> {
@@ -115,7 +126,10 @@ async function reviewed(caller: Caller, verb: Verb, namespace: string): Promise<
     metadata: { name: '' },
     spec: { resourceAttributes: { group, resource: plural, verb, namespace } },
   };
-  const answer: typeof review & { readonly status?: { readonly allowed?: boolean } } = await caller.kube.create(SELF_SUBJECT_ACCESS_REVIEWS, review);
+  const answer: typeof review & { readonly status?: { readonly allowed?: boolean } } = await caller.kube.create(
+    SELF_SUBJECT_ACCESS_REVIEWS,
+    review,
+  );
   return answer.status?.allowed === true;
 }
 

@@ -1,9 +1,9 @@
 // Listening and closing: TLS, time limits, and an end that lets requests under way finish.
 
-import type { FastifyInstance } from 'fastify';
 import { createServer as createHttpServer, type Server } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
 import { type AddressInfo, isIPv6, type Socket } from 'node:net';
+import type { FastifyInstance } from 'fastify';
 
 export interface ServeOptions {
   readonly host: string;
@@ -29,12 +29,22 @@ const KEEP_ALIVE_MS = 75_000;
 const PATIENCE_MS = 10_000;
 
 /** Throws where the caller's cluster tokens would travel in the clear. */
-export async function serve(app: FastifyInstance, { host, port, tls, insecure = false }: ServeOptions): Promise<Serving> {
+export async function serve(
+  app: FastifyInstance,
+  { host, port, tls, insecure = false }: ServeOptions,
+): Promise<Serving> {
   if (tls === undefined && !insecure && !isLoopback(host)) {
-    throw new Error(`Refusing to serve plain HTTP on ${host}: requests carry cluster tokens. Give a certificate and key, or set http.insecure behind something that ends TLS.`);
+    throw new Error(
+      `Refusing to serve plain HTTP on ${host}: requests carry cluster tokens. Give a certificate and key, or set http.insecure behind something that ends TLS.`,
+    );
   }
   await app.ready();
-  const limits = { requestTimeout: REQUEST_TIMEOUT_MS, headersTimeout: HEADERS_TIMEOUT_MS, keepAliveTimeout: KEEP_ALIVE_MS, connectionsCheckingInterval: 5000 };
+  const limits = {
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    headersTimeout: HEADERS_TIMEOUT_MS,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    connectionsCheckingInterval: 5000,
+  };
   const server: Server =
     tls === undefined
       ? createHttpServer(limits, (request, response) => app.routing(request, response))
@@ -83,5 +93,7 @@ function answerUnreadable(error: Error & { readonly code?: string }, socket: Soc
         ? ['408 Request Timeout', 'The request took too long to arrive.']
         : ['400 Bad Request', 'This is not an HTTP/1.1 request. With TLS, use https.'];
   const body = JSON.stringify({ detail });
-  socket.end(`HTTP/1.1 ${status}\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`);
+  socket.end(
+    `HTTP/1.1 ${status}\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+  );
 }

@@ -4,7 +4,15 @@
 import type { FastifyRequest, FastifySchemaCompiler, FastifySerializerCompiler, FastifyTypeProvider } from 'fastify';
 import { z } from 'zod';
 import { NAME_PATTERN } from '../api/app-deployment.ts';
-import { DNS_LABEL_PATTERN, DNS_SUBDOMAIN_PATTERN, HOST_URL_PATTERN, IMAGE_PATTERN, PRINTABLE_PATTERN, UUID_PATTERN, VARIABLE_NAME_PATTERN } from '../api/primitives.ts';
+import {
+  DNS_LABEL_PATTERN,
+  DNS_SUBDOMAIN_PATTERN,
+  HOST_URL_PATTERN,
+  IMAGE_PATTERN,
+  PRINTABLE_PATTERN,
+  UUID_PATTERN,
+  VARIABLE_NAME_PATTERN,
+} from '../api/primitives.ts';
 import { type Finding, Refused } from './refused.ts';
 
 export interface ZodTypeProvider extends FastifyTypeProvider {
@@ -52,12 +60,21 @@ const MOST_FINDINGS = 100;
  */
 function clean(value: unknown, loc: readonly (string | number)[], findings: Finding[]): void {
   if (typeof value === 'string') {
-    if (!isText(value)) findings.push({ loc, msg: 'must be text without NUL characters and broken surrogate pairs', type: 'string_unicode' });
+    if (!isText(value))
+      findings.push({
+        loc,
+        msg: 'must be text without NUL characters and broken surrogate pairs',
+        type: 'string_unicode',
+      });
     return;
   }
   if (typeof value !== 'object' || value === null) return;
   if (loc.length > DEEPEST) {
-    findings.push({ loc: loc.slice(0, 4), msg: `must not be nested deeper than ${DEEPEST} levels`, type: 'recursion_loop' });
+    findings.push({
+      loc: loc.slice(0, 4),
+      msg: `must not be nested deeper than ${DEEPEST} levels`,
+      type: 'recursion_loop',
+    });
     return;
   }
   if (Array.isArray(value)) {
@@ -67,7 +84,12 @@ function clean(value: unknown, loc: readonly (string | number)[], findings: Find
   const object = value as Record<string, unknown>;
   for (const key of Object.keys(object)) {
     if (key === '__proto__' || object[key] === null) delete object[key];
-    else if (!isText(key)) findings.push({ loc, msg: 'must not have a key with NUL characters or broken surrogate pairs', type: 'string_unicode' });
+    else if (!isText(key))
+      findings.push({
+        loc,
+        msg: 'must not have a key with NUL characters or broken surrogate pairs',
+        type: 'string_unicode',
+      });
     else clean(object[key], [...loc, key], findings);
   }
 }
@@ -78,11 +100,13 @@ function isText(value: string): boolean {
 
 /** What a value of each pattern looks like, for people. */
 const PATTERNS: Readonly<Record<string, string>> = {
-  [NAME_PATTERN]: 'must be lower-case letters, digits and single hyphens, beginning with a letter and ending with a letter or digit',
+  [NAME_PATTERN]:
+    'must be lower-case letters, digits and single hyphens, beginning with a letter and ending with a letter or digit',
   [UUID_PATTERN]: 'must be a UUID',
   [IMAGE_PATTERN]: 'must be an image reference such as registry.example.com/team/app:1.2',
   [HOST_URL_PATTERN]: 'must be https://host or a bare host in lower case, without path, port or user',
-  [VARIABLE_NAME_PATTERN]: 'must be the name of an environment variable: letters, digits and _, not beginning with a digit',
+  [VARIABLE_NAME_PATTERN]:
+    'must be the name of an environment variable: letters, digits and _, not beginning with a digit',
   [DNS_LABEL_PATTERN]: 'must be lower-case letters, digits and -, beginning and ending with a letter or digit',
   [DNS_SUBDOMAIN_PATTERN]: 'must be lower-case letters, digits, - and ., beginning and ending with a letter or digit',
   [PRINTABLE_PATTERN]: 'must not contain control characters',
@@ -114,7 +138,11 @@ function findingsOf(issue: z.core.$ZodIssue, prefix: readonly (string | number)[
       if (issue.input === undefined) return finding('is required', 'missing');
       return finding(`must be one of ${issue.values.map(String).join(', ')}`, 'enum');
     case 'too_small':
-      if (issue.origin === 'string') return finding(issue.minimum === 1 ? 'must not be empty' : `must have at least ${issue.minimum} characters`, 'string_too_short');
+      if (issue.origin === 'string')
+        return finding(
+          issue.minimum === 1 ? 'must not be empty' : `must have at least ${issue.minimum} characters`,
+          'string_too_short',
+        );
       if (issue.origin === 'array') return finding(`must have at least ${issue.minimum} items`, 'too_short');
       return finding(`must be at least ${issue.minimum}`, 'greater_than_equal');
     case 'too_big':

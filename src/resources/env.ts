@@ -40,9 +40,7 @@ export function envFor({ record, revision, tenantId }: Inputs, role: Role): IEnv
         'davit.tracing_project': names(name).tracingProject,
       }),
     },
-    ...(resolved.otlpEndpoint
-      ? [{ name: 'OTEL_EXPORTER_OTLP_ENDPOINT', value: resolved.otlpEndpoint }]
-      : []),
+    ...(resolved.otlpEndpoint ? [{ name: 'OTEL_EXPORTER_OTLP_ENDPOINT', value: resolved.otlpEndpoint }] : []),
     ...[...requested.secrets, ...requested.secretReferences].map((reference) => fromSecret(reference.name, reference)),
   ];
 }

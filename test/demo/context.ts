@@ -16,13 +16,18 @@ const execute = promisify(execFile);
 export async function connectContext(context: string, say: (line: string) => void): Promise<DemoCluster> {
   const tools = await ensureTools(['kubernetes', 'helm'], say);
   const kubectlPath = toolPath(tools, 'kubernetes', 'kubectl');
-  const kubectl: Target['kubectl'] = (args, options) => run(kubectlPath, ['--context', context, ...args], options?.input);
-  const config = JSON.parse(await kubectl(['config', 'view', '--minify', '--flatten', '--raw', '-o', 'json'])) as { clusters: { cluster: { server: string; 'certificate-authority-data'?: string } }[] };
+  const kubectl: Target['kubectl'] = (args, options) =>
+    run(kubectlPath, ['--context', context, ...args], options?.input);
+  const config = JSON.parse(await kubectl(['config', 'view', '--minify', '--flatten', '--raw', '-o', 'json'])) as {
+    clusters: { cluster: { server: string; 'certificate-authority-data'?: string } }[];
+  };
   const cluster = config.clusters[0]?.cluster;
-  if (!cluster) throw new Error(`Context ${context} names no cluster. kubectl config get-contexts lists those that there are.`);
+  if (!cluster)
+    throw new Error(`Context ${context} names no cluster. kubectl config get-contexts lists those that there are.`);
   say(`Using ${cluster.server} (context ${context})`);
   const version = JSON.parse(await kubectl(['version', '-o', 'json'])) as { serverVersion: { minor: string } };
-  if (Number.parseInt(version.serverVersion.minor, 10) < 32) throw new Error(`Davit needs Kubernetes 1.32 or newer; this cluster is 1.${version.serverVersion.minor}.`);
+  if (Number.parseInt(version.serverVersion.minor, 10) < 32)
+    throw new Error(`Davit needs Kubernetes 1.32 or newer; this cluster is 1.${version.serverVersion.minor}.`);
   const directory = await mkdtemp(join(tmpdir(), 'davit-demo-'));
   const logsDir = join(directory, 'logs');
   await mkdir(logsDir);
@@ -33,7 +38,8 @@ export async function connectContext(context: string, say: (line: string) => voi
     logsDir,
     kubectl,
     helm: (args, options) => run(toolPath(tools, 'helm', 'helm'), args, options?.input),
-    tokenFor: async (namespace, serviceAccount, { seconds = 3600 } = {}) => (await kubectl(['create', 'token', serviceAccount, '-n', namespace, `--duration=${seconds}s`])).trim(),
+    tokenFor: async (namespace, serviceAccount, { seconds = 3600 } = {}) =>
+      (await kubectl(['create', 'token', serviceAccount, '-n', namespace, `--duration=${seconds}s`])).trim(),
   };
   return {
     target,
@@ -44,7 +50,7 @@ export async function connectContext(context: string, say: (line: string) => voi
     realPods: true,
     sampleImage: undefined,
     stop: async () => {
-      say('Davit\'s processes are stopped; the chart\'s objects and namespace demo stay in your cluster.');
+      say("Davit's processes are stopped; the chart's objects and namespace demo stay in your cluster.");
       await rm(directory, { recursive: true, force: true });
     },
   };

@@ -3,8 +3,8 @@
 // `--context NAME` uses a cluster of one's own kubeconfig instead of the embedded one.
 
 import { readFile, writeFile } from 'node:fs/promises';
-import { parseArgs } from 'node:util';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
 import { type Platform, startPlatform, type Target, type Tenant } from '../platform.ts';
 import { connectContext } from './context.ts';
 import { type DemoCluster, embeddedDemoCluster } from './embedded.ts';
@@ -37,7 +37,13 @@ interface Options {
 }
 
 function readOptions(): Options {
-  const options = { once: { type: 'boolean' }, json: { type: 'string' }, context: { type: 'string' }, image: { type: 'string' }, help: { type: 'boolean', short: 'h' } } as const;
+  const options = {
+    once: { type: 'boolean' },
+    json: { type: 'string' },
+    context: { type: 'string' },
+    image: { type: 'string' },
+    help: { type: 'boolean', short: 'h' },
+  } as const;
   try {
     const { values } = parseArgs({ options });
     if (values.help) {
@@ -57,10 +63,20 @@ interface Deployment {
   readonly detail?: unknown;
 }
 
-async function call(platform: Platform, tenant: Tenant, method: string, path: string, body?: object): Promise<Deployment> {
+async function call(
+  platform: Platform,
+  tenant: Tenant,
+  method: string,
+  path: string,
+  body?: object,
+): Promise<Deployment> {
   const response = await fetch(`${platform.apiUrl}${path}`, {
     method,
-    headers: { 'x-api-key': tenant.token, 'x-tenant-id': tenant.id, ...(body && { 'content-type': 'application/json' }) },
+    headers: {
+      'x-api-key': tenant.token,
+      'x-tenant-id': tenant.id,
+      ...(body && { 'content-type': 'application/json' }),
+    },
     ...(body && { body: JSON.stringify(body) }),
   });
   const answer = (await response.json()) as Deployment;
@@ -73,7 +89,19 @@ async function createWhenKnown(platform: Platform, tenant: Tenant, image: string
   const body = {
     name: DEPLOYMENT,
     source: 'external_docker',
-    source_config: { resource_spec: { cpu: 0.2, memory_mb: 256, db_cpu: 0.2, db_memory_mb: 256, db_storage_gi: 1, redis_cpu: 0.1, redis_memory_mb: 64, queue_cpu: 0.1, queue_memory_mb: 128 } },
+    source_config: {
+      resource_spec: {
+        cpu: 0.2,
+        memory_mb: 256,
+        db_cpu: 0.2,
+        db_memory_mb: 256,
+        db_storage_gi: 1,
+        redis_cpu: 0.1,
+        redis_memory_mb: 64,
+        queue_cpu: 0.1,
+        queue_memory_mb: 128,
+      },
+    },
     source_revision_config: { image_uri: image },
     secrets: [{ name: 'GREETING', value: 'hello from a Secret' }],
   };
@@ -96,12 +124,23 @@ async function untilReady(platform: Platform, tenant: Tenant, target: Target, cr
     if (status === 'READY') return;
   }
   const said = await target.kubectl(['get', 'appd,pods', '-n', tenant.namespace]).catch(() => '');
-  const why = await target.kubectl(['get', 'appd', DEPLOYMENT, '-n', tenant.namespace, '-o', 'jsonpath={.status.conditions[?(@.type=="Ready")].message}']).catch(() => '');
+  const why = await target
+    .kubectl([
+      'get',
+      'appd',
+      DEPLOYMENT,
+      '-n',
+      tenant.namespace,
+      '-o',
+      'jsonpath={.status.conditions[?(@.type=="Ready")].message}',
+    ])
+    .catch(() => '');
   throw new DemoError(`The deployment was not READY within ${READY_WITHIN_MS / 1000} s: ${why}\n${said}`);
 }
 
 async function run(options: Options, stopping: AbortSignal): Promise<void> {
-  const cluster: DemoCluster = options.context === undefined ? await embeddedDemoCluster(say) : await connectContext(options.context, say);
+  const cluster: DemoCluster =
+    options.context === undefined ? await embeddedDemoCluster(say) : await connectContext(options.context, say);
   let platform: Platform | undefined;
   try {
     platform = await startPlatform(cluster.target, { values: cluster.values, progress: say });
@@ -112,7 +151,11 @@ async function run(options: Options, stopping: AbortSignal): Promise<void> {
     if (image !== undefined && !stopping.aborted) await deploy(platform, tenant, cluster, image);
     if (options.json !== undefined) {
       const { apiUrl } = platform;
-      await writeFile(options.json, `${JSON.stringify({ apiUrl, token: tenant.token, tenantId: tenant.id, kubeconfig: cluster.kubeconfig, sampleImage: cluster.realPods ? (image ?? null) : null }, null, 2)}\n`, { mode: 0o600 });
+      await writeFile(
+        options.json,
+        `${JSON.stringify({ apiUrl, token: tenant.token, tenantId: tenant.id, kubeconfig: cluster.kubeconfig, sampleImage: cluster.realPods ? (image ?? null) : null }, null, 2)}\n`,
+        { mode: 0o600 },
+      );
     }
     await sayWhatNext(platform, tenant, cluster, image !== undefined);
     if (!options.once && !stopping.aborted) {
@@ -161,7 +204,9 @@ async function sayWhatNext(platform: Platform, tenant: Tenant, cluster: DemoClus
     'Try next:',
     `  curl -s -H "X-Api-Key: $(cat ${tokenFile})" ${platform.apiUrl}/v2/deployments`,
     `  ${cluster.kubectlCommand} get appd -A`,
-    ...(deployed ? [`  ${cluster.kubectlCommand} describe appd ${DEPLOYMENT} -n ${tenant.namespace}`] : ['  Give an image of yours with --image to see it deployed.']),
+    ...(deployed
+      ? [`  ${cluster.kubectlCommand} describe appd ${DEPLOYMENT} -n ${tenant.namespace}`]
+      : ['  Give an image of yours with --image to see it deployed.']),
     `  ${platform.apiUrl}/docs in a browser`,
     '',
   ];

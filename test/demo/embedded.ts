@@ -40,7 +40,15 @@ export async function embeddedDemoCluster(say: (line: string) => void): Promise<
 }
 
 async function ask(cluster: Cluster, namespace: string, deployment: string): Promise<readonly string[]> {
-  const address = await cluster.kubectl(['get', 'service', deployment, '-n', namespace, '-o', 'jsonpath={.spec.clusterIP}']);
+  const address = await cluster.kubectl([
+    'get',
+    'service',
+    deployment,
+    '-n',
+    namespace,
+    '-o',
+    'jsonpath={.spec.clusterIP}',
+  ]);
   const url = `http://${address.trim()}`;
   const item = await send<{ id: number }>(`${url}/items`, { text: 'written by the demo' });
   const read = await send<{ text: string }>(`${url}/items/${item.id}`);
@@ -54,7 +62,10 @@ async function ask(cluster: Cluster, namespace: string, deployment: string): Pro
 }
 
 async function send<T>(url: string, body?: object): Promise<T> {
-  const response = await fetch(url, body ? { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) } : {});
+  const response = await fetch(
+    url,
+    body ? { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) } : {},
+  );
   if (!response.ok) throw new Error(`${url} answered ${response.status}: ${await response.text()}`);
   return (await response.json()) as T;
 }

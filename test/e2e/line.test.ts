@@ -8,7 +8,15 @@ const davit: Attached = attach(inject('davit'));
 // Without a kubelet there is nothing that these tests could see; `node` says so in the run's first lines.
 const withPods = describe.skipIf(davit.node !== 'real');
 
-const SMALL = { cpu: 0.2, memory_mb: 256, db_cpu: 0.2, db_memory_mb: 256, db_storage_gi: 1, redis_cpu: 0.1, redis_memory_mb: 64 };
+const SMALL = {
+  cpu: 0.2,
+  memory_mb: 256,
+  db_cpu: 0.2,
+  db_memory_mb: 256,
+  db_storage_gi: 1,
+  redis_cpu: 0.1,
+  redis_memory_mb: 64,
+};
 let tenant: Tenant;
 beforeAll(async () => {
   if (davit.node === 'real') tenant = await davit.tenant('pods');
@@ -35,12 +43,17 @@ async function urlOf(name: string): Promise<string> {
 
 // oxlint-disable-next-line no-explicit-any -- a test looks wherever it likes into an answer
 async function ask(url: string, body?: object): Promise<any> {
-  const response = await fetch(url, body ? { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) } : {});
+  const response = await fetch(
+    url,
+    body ? { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) } : {},
+  );
   return response.json();
 }
 
 async function condition(name: string, type: string): Promise<{ reason: string; message: string } | undefined> {
-  const { status } = await davit.kubectlJson<{ status?: { conditions?: { type: string; reason: string; message: string }[] } }>(['get', 'appd', name, '-n', tenant.namespace]);
+  const { status } = await davit.kubectlJson<{
+    status?: { conditions?: { type: string; reason: string; message: string }[] };
+  }>(['get', 'appd', name, '-n', tenant.namespace]);
   return status?.conditions?.find((one) => one.type === type);
 }
 
@@ -48,7 +61,12 @@ withPods('the sample with queue workers', () => {
   let url = '';
   let id = '';
   beforeAll(async () => {
-    const created = await davit.call(tenant, 'POST', '/v2/deployments', payload('shop', { secrets: [{ name: 'GREETING', value: 'hello' }] }, { queue_cpu: 0.1, queue_memory_mb: 128 }));
+    const created = await davit.call(
+      tenant,
+      'POST',
+      '/v2/deployments',
+      payload('shop', { secrets: [{ name: 'GREETING', value: 'hello' }] }, { queue_cpu: 0.1, queue_memory_mb: 128 }),
+    );
     expect(created.status).toBe(201);
     expect(created.body.status).toBe('AWAITING_DATABASE');
     id = created.body.id;
@@ -63,30 +81,70 @@ withPods('the sample with queue workers', () => {
 
   it('hands work to a queue worker through Redis, and does none itself', async () => {
     const job = await ask(`${url}/jobs`, { text: 'olleh' });
-    await eventually(async () => expect(await ask(`${url}/jobs/${job.id}`)).toMatchObject({ status: 'done', workedBy: { role: 'queue' } }));
+    await eventually(async () =>
+      expect(await ask(`${url}/jobs/${job.id}`)).toMatchObject({ status: 'done', workedBy: { role: 'queue' } }),
+    );
   });
 
   it('has the environment of the pod contract, and its secret', async () => {
     const { body } = await davit.call(tenant, 'GET', `/v2/deployments/${id}`);
     const shown = await ask(`${url}/env`);
     const environment = shown.environment ?? shown.env ?? shown;
-    expect(environment).toMatchObject({ DAVIT_ROLE: 'server', DAVIT_DEPLOYMENT_NAME: 'shop', DAVIT_DEPLOYMENT_ID: id, DAVIT_REVISION_ID: body.active_revision_id, DAVIT_TENANT_ID: tenant.id, N_JOBS_PER_WORKER: '0', GREETING: 'hello', OTEL_SERVICE_NAME: 'shop' });
+    expect(environment).toMatchObject({
+      DAVIT_ROLE: 'server',
+      DAVIT_DEPLOYMENT_NAME: 'shop',
+      DAVIT_DEPLOYMENT_ID: id,
+      DAVIT_REVISION_ID: body.active_revision_id,
+      DAVIT_TENANT_ID: tenant.id,
+      N_JOBS_PER_WORKER: '0',
+      GREETING: 'hello',
+      OTEL_SERVICE_NAME: 'shop',
+    });
   });
 
   it('its PostgreSQL has the settings it was given, and lets nobody in over its Service without the password', async () => {
     const ask = (host: string): Promise<string> =>
-      davit.kubectl(['exec', 'shop--postgres-0', '-n', tenant.namespace, '--', 'psql', '-h', host, '-U', 'postgres', '-w', '-Atc', 'show max_connections']);
+      davit.kubectl([
+        'exec',
+        'shop--postgres-0',
+        '-n',
+        tenant.namespace,
+        '--',
+        'psql',
+        '-h',
+        host,
+        '-U',
+        'postgres',
+        '-w',
+        '-Atc',
+        'show max_connections',
+      ]);
     expect((await ask('127.0.0.1')).trim()).toBe('100');
     await expect(ask('shop--postgres')).rejects.toThrow(/no password supplied/);
   });
 
   it('no password stands on a command line of any container', async () => {
-    const secret = await davit.kubectlJson<{ data: Record<string, string> }>(['get', 'secret', 'shop--postgres', '-n', tenant.namespace]);
+    const secret = await davit.kubectlJson<{ data: Record<string, string> }>([
+      'get',
+      'secret',
+      'shop--postgres',
+      '-n',
+      tenant.namespace,
+    ]);
     const password = Buffer.from(secret.data['password'] ?? '', 'base64').toString();
     expect(password.length).toBeGreaterThan(20);
     const pods = await davit.kubectl(['get', 'pods', '-n', tenant.namespace, '-o', 'yaml']);
     expect(pods).not.toContain(password);
-    const commands = await davit.kubectl(['exec', 'shop--postgres-0', '-n', tenant.namespace, '--', 'sh', '-c', 'cat /proc/[0-9]*/cmdline']);
+    const commands = await davit.kubectl([
+      'exec',
+      'shop--postgres-0',
+      '-n',
+      tenant.namespace,
+      '--',
+      'sh',
+      '-c',
+      'cat /proc/[0-9]*/cmdline',
+    ]);
     expect(commands).not.toContain(password);
   });
 
@@ -98,31 +156,83 @@ withPods('the sample with queue workers', () => {
       seen.add((await davit.call(tenant, 'GET', `/v2/deployments/${id}`)).body.status);
       expect(seen).toContain('AWAITING_DATABASE');
     }, 60_000);
-    await eventually(async () => expect((await davit.call(tenant, 'GET', `/v2/deployments/${id}`)).body.status).toBe('READY'), 120_000);
-    await eventually(async () => expect(await ask(`${url}/items/${item.id}`)).toMatchObject({ text: 'survives' }), 60_000);
+    await eventually(
+      async () => expect((await davit.call(tenant, 'GET', `/v2/deployments/${id}`)).body.status).toBe('READY'),
+      120_000,
+    );
+    await eventually(
+      async () => expect(await ask(`${url}/items/${item.id}`)).toMatchObject({ text: 'survives' }),
+      60_000,
+    );
   });
 });
 
 withPods('what cannot start says why', () => {
   it('an image that cannot be pulled', async () => {
-    await davit.call(tenant, 'POST', '/v2/deployments', payload('no-image', { source_revision_config: { image_uri: 'registry.invalid/nothing:1' } }));
-    await eventually(async () => expect(await condition('no-image', 'WorkloadsReady')).toMatchObject({ reason: 'ImagePullFailed', message: expect.stringContaining('registry.invalid/nothing:1') }), 90_000);
+    await davit.call(
+      tenant,
+      'POST',
+      '/v2/deployments',
+      payload('no-image', { source_revision_config: { image_uri: 'registry.invalid/nothing:1' } }),
+    );
+    await eventually(
+      async () =>
+        expect(await condition('no-image', 'WorkloadsReady')).toMatchObject({
+          reason: 'ImagePullFailed',
+          message: expect.stringContaining('registry.invalid/nothing:1'),
+        }),
+      90_000,
+    );
     await davit.kubectl(['delete', 'appd', 'no-image', '-n', tenant.namespace, '--timeout=90s']);
   });
 
   it('a server that crashes: container, exit code and its own last words', async () => {
-    await davit.call(tenant, 'POST', '/v2/deployments', payload('crasher', { secrets: [{ name: 'SAMPLE_CRASH', value: 'the config is missing' }] }));
-    await eventually(async () => expect(await condition('crasher', 'Stalled')).toMatchObject({ reason: 'ContainerCrashed', message: expect.stringMatching(/Container server ended .*exit code 3.*the config is missing/) }), 150_000);
+    await davit.call(
+      tenant,
+      'POST',
+      '/v2/deployments',
+      payload('crasher', { secrets: [{ name: 'SAMPLE_CRASH', value: 'the config is missing' }] }),
+    );
+    await eventually(
+      async () =>
+        expect(await condition('crasher', 'Stalled')).toMatchObject({
+          reason: 'ContainerCrashed',
+          message: expect.stringMatching(/Container server ended .*exit code 3.*the config is missing/),
+        }),
+      150_000,
+    );
     await davit.kubectl(['delete', 'appd', 'crasher', '-n', tenant.namespace, '--timeout=90s']);
   });
 
   it('an external database that never answers: AWAITING_DATABASE, nothing of our own made', async () => {
-    await davit.kubectl(['create', 'secret', 'generic', 'elsewhere', '-n', tenant.namespace, '--from-literal=uri=postgresql://u:p@127.0.0.1:1/db']);
-    const created = await davit.call(tenant, 'POST', '/v2/deployments', payload('external', { secret_references: [{ name: 'POSTGRES_URI_CUSTOM', secret_name: 'elsewhere', secret_key: 'uri' }] }));
+    await davit.kubectl([
+      'create',
+      'secret',
+      'generic',
+      'elsewhere',
+      '-n',
+      tenant.namespace,
+      '--from-literal=uri=postgresql://u:p@127.0.0.1:1/db',
+    ]);
+    const created = await davit.call(
+      tenant,
+      'POST',
+      '/v2/deployments',
+      payload('external', {
+        secret_references: [{ name: 'POSTGRES_URI_CUSTOM', secret_name: 'elsewhere', secret_key: 'uri' }],
+      }),
+    );
     expect(created.status).toBe(201);
-    await eventually(async () => expect(await condition('external', 'DatabaseReady')).toMatchObject({ reason: 'NotAnswering' }), 90_000);
-    expect((await davit.call(tenant, 'GET', `/v2/deployments/${created.body.id}`)).body.status).toBe('AWAITING_DATABASE');
-    await expect(davit.kubectl(['get', 'statefulset', 'external--postgres', '-n', tenant.namespace])).rejects.toThrow(/not found/);
+    await eventually(
+      async () => expect(await condition('external', 'DatabaseReady')).toMatchObject({ reason: 'NotAnswering' }),
+      90_000,
+    );
+    expect((await davit.call(tenant, 'GET', `/v2/deployments/${created.body.id}`)).body.status).toBe(
+      'AWAITING_DATABASE',
+    );
+    await expect(davit.kubectl(['get', 'statefulset', 'external--postgres', '-n', tenant.namespace])).rejects.toThrow(
+      /not found/,
+    );
     await davit.kubectl(['delete', 'appd', 'external', '-n', tenant.namespace, '--timeout=90s']);
   });
 });
@@ -130,7 +240,16 @@ withPods('what cannot start says why', () => {
 withPods('teardown', () => {
   it('leaves no pod, volume or Secret behind', async () => {
     await davit.kubectl(['delete', 'appd', 'shop', '-n', tenant.namespace, '--timeout=120s']);
-    const left = await davit.kubectl(['get', 'pods,pvc,deployments,statefulsets,replicasets,services,networkpolicies,appr', '-n', tenant.namespace, '-l', 'davit.dev/deployment=shop', '-o', 'name']);
+    const left = await davit.kubectl([
+      'get',
+      'pods,pvc,deployments,statefulsets,replicasets,services,networkpolicies,appr',
+      '-n',
+      tenant.namespace,
+      '-l',
+      'davit.dev/deployment=shop',
+      '-o',
+      'name',
+    ]);
     expect(left.trim()).toBe('');
     expect(await davit.kubectl(['get', 'secrets', '-n', tenant.namespace, '-o', 'name'])).not.toContain('shop--');
   });

@@ -14,25 +14,48 @@ beforeEach(async () => {
 const Document = z.object({
   openapi: z.literal('3.1.0'),
   servers: z.array(z.object({ url: z.string() })),
-  paths: z.record(z.string(), z.record(z.string(), z.object({ operationId: z.string(), responses: z.record(z.string(), z.unknown()) }))),
-  components: z.object({ schemas: z.record(z.string(), z.looseObject({})), securitySchemes: z.record(z.string(), z.unknown()) }),
+  paths: z.record(
+    z.string(),
+    z.record(z.string(), z.object({ operationId: z.string(), responses: z.record(z.string(), z.unknown()) })),
+  ),
+  components: z.object({
+    schemas: z.record(z.string(), z.looseObject({})),
+    securitySchemes: z.record(z.string(), z.unknown()),
+  }),
 });
 
 it('describes itself as OpenAPI 3.1, every reference resolved and nothing twice', async () => {
   const answer = await facade.app.inject('/openapi.json');
   const { servers, paths, components } = Document.parse(answer.json());
   expect(servers).toEqual([{ url: '/api-host' }]);
-  expect(Object.entries(paths).flatMap(([path, methods]) => Object.keys(methods).map((method) => `${method} ${path}`))).toEqual([
+  expect(
+    Object.entries(paths).flatMap(([path, methods]) => Object.keys(methods).map((method) => `${method} ${path}`)),
+  ).toEqual([
     'get /v2/deployments',
     'post /v2/deployments',
     'get /v2/deployments/{deployment_id}',
     'delete /v2/deployments/{deployment_id}',
   ]);
-  expect(Object.keys(paths['/v2/deployments']?.['post']?.responses ?? {})).toEqual(['201', '400', '401', '403', '409', '413', '415', '422', '503']);
-  const references = [...answer.body.matchAll(/"\$ref":"#\/components\/schemas\/([^"]+)"/g)].map(([, name]) => name ?? '');
+  expect(Object.keys(paths['/v2/deployments']?.['post']?.responses ?? {})).toEqual([
+    '201',
+    '400',
+    '401',
+    '403',
+    '409',
+    '413',
+    '415',
+    '422',
+    '503',
+  ]);
+  const references = [...answer.body.matchAll(/"\$ref":"#\/components\/schemas\/([^"]+)"/g)].map(
+    ([, name]) => name ?? '',
+  );
   expect([...new Set(references)].toSorted()).toEqual(Object.keys(components.schemas).toSorted());
   expect(answer.body).not.toMatch(/x-kubernetes|\$defs|"\$schema"/);
-  expect(components.schemas['CreateDeployment']).toMatchObject({ required: ['name', 'source', 'source_config', 'source_revision_config', 'secrets'], examples: [{ name: 'shop' }] });
+  expect(components.schemas['CreateDeployment']).toMatchObject({
+    required: ['name', 'source', 'source_config', 'source_revision_config', 'secrets'],
+    examples: [{ name: 'shop' }],
+  });
 });
 
 it.each(['/docs', '/api-host/docs'])('serves the page at %s without a network', async (path) => {
@@ -44,9 +67,12 @@ it.each(['/docs', '/api-host/docs'])('serves the page at %s without a network', 
   }
 });
 
-it.each(['/v2/deployments', '/v2/deployments/', '/api-host/v2/deployments', '/api-host/v2/deployments?limit=1'])('answers at %s', async (url) => {
-  expect((await facade.call('GET', url)).status).toBe(200);
-});
+it.each(['/v2/deployments', '/v2/deployments/', '/api-host/v2/deployments', '/api-host/v2/deployments?limit=1'])(
+  'answers at %s',
+  async (url) => {
+    expect((await facade.call('GET', url)).status).toBe(200);
+  },
+);
 
 describe('headers', () => {
   it.each([
@@ -63,7 +89,12 @@ describe('headers', () => {
 
   it('keep answers out of caches, frames and guesses', async () => {
     const { headers } = await facade.call('GET', '/v2/deployments');
-    expect(headers).toMatchObject({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff', 'x-frame-options': 'DENY', 'content-type': 'application/json; charset=utf-8' });
+    expect(headers).toMatchObject({
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
+      'x-frame-options': 'DENY',
+      'content-type': 'application/json; charset=utf-8',
+    });
   });
 });
 
@@ -71,10 +102,16 @@ describe('probes', () => {
   it('ready when the caches are filled and the API server answers', async () => {
     expect(await facade.call('GET', '/readyz')).toMatchObject({ status: 200, body: { status: 'ok' } });
     facade.revisions.synced = false;
-    expect(await facade.call('GET', '/readyz')).toMatchObject({ status: 503, body: { detail: 'Not ready: not listed yet: revisions.' } });
+    expect(await facade.call('GET', '/readyz')).toMatchObject({
+      status: 503,
+      body: { detail: 'Not ready: not listed yet: revisions.' },
+    });
     facade.revisions.synced = true;
     facade.kube.failOn(() => new Unavailable('get /readyz: connect ECONNREFUSED'));
-    expect(await facade.call('GET', '/readyz')).toMatchObject({ status: 503, body: { detail: 'Not ready: the Kubernetes API server does not answer.' } });
+    expect(await facade.call('GET', '/readyz')).toMatchObject({
+      status: 503,
+      body: { detail: 'Not ready: the Kubernetes API server does not answer.' },
+    });
     expect((await facade.call('GET', '/livez')).status).toBe(200);
   });
 });

@@ -20,103 +20,386 @@ const uuid = '6ba7b810-9dad-11d1-80b4-00c04fd430c8';
 const spec = (fields: object): object => aBody({ source_config: { resource_spec: fields } });
 const config = (fields: object): object => aBody({ source_config: fields });
 const at = 'body.source_config.resource_spec';
-const NAME = 'must be lower-case letters, digits and single hyphens, beginning with a letter and ending with a letter or digit';
+const NAME =
+  'must be lower-case letters, digits and single hyphens, beginning with a letter and ending with a letter or digit';
 const PLATFORM =
   'these names are set by the platform: PORT, POSTGRES_URI, DATABASE_URI, REDIS_URI, DAVIT_ROLE, DAVIT_DEPLOYMENT_NAME, DAVIT_DEPLOYMENT_ID, DAVIT_REVISION_ID, DAVIT_TENANT_ID, N_JOBS_PER_WORKER, OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES, OTEL_EXPORTER_OTLP_ENDPOINT';
-const VOLUME = 'a volume needs exactly one of configMap, secret, emptyDir, persistentVolumeClaim, nfs, projected, downwardAPI, csi';
+const VOLUME =
+  'a volume needs exactly one of configMap, secret, emptyDir, persistentVolumeClaim, nfs, projected, downwardAPI, csi';
 const VARIABLE = 'must be the name of an environment variable: letters, digits and _, not beginning with a digit';
 const HOST = 'must be https://host or a bare host in lower case, without path, port or user';
 const IMAGE = 'must be an image reference such as registry.example.com/team/app:1.2';
 const PATTERN = 'string_pattern_mismatch';
 
 const rows: Row[] = [
-  ['an empty body', {}, ['name', 'source', 'source_config', 'source_revision_config', 'secrets'].map((field) => [`body.${field}`, 'is required', 'missing'])],
+  [
+    'an empty body',
+    {},
+    ['name', 'source', 'source_config', 'source_revision_config', 'secrets'].map((field) => [
+      `body.${field}`,
+      'is required',
+      'missing',
+    ]),
+  ],
   ['no body at all', undefined, [['body', 'is required', 'missing']]],
   ['a body of null', 'null', [['body', 'is required', 'missing']]],
   ['a body that is a list', [], [['body', 'must be an object', 'dict_type']]],
   ['a body that is a string', '"x"', [['body', 'must be an object', 'dict_type']]],
-  ['null where a value is needed', aBody({ name: null, secrets: null }), [['body.name', 'is required', 'missing'], ['body.secrets', 'is required', 'missing']]],
+  [
+    'null where a value is needed',
+    aBody({ name: null, secrets: null }),
+    [
+      ['body.name', 'is required', 'missing'],
+      ['body.secrets', 'is required', 'missing'],
+    ],
+  ],
   ['a name that is a number', aBody({ name: 7 }), [['body.name', 'must be a string', 'string_type']]],
-  ['an empty name', aBody({ name: '' }), [['body.name', 'must not be empty', 'string_too_short'], ['body.name', NAME, PATTERN]]],
+  [
+    'an empty name',
+    aBody({ name: '' }),
+    [
+      ['body.name', 'must not be empty', 'string_too_short'],
+      ['body.name', NAME, PATTERN],
+    ],
+  ],
   ['a name in upper case', aBody({ name: 'Shop' }), [['body.name', NAME, PATTERN]]],
   ['a name beginning with a digit', aBody({ name: '1shop' }), [['body.name', NAME, PATTERN]]],
   ['a name ending with a newline', aBody({ name: 'shop\n' }), [['body.name', NAME, PATTERN]]],
-  ['a name with --', aBody({ name: 'a--b' }), [['body.name', 'must not contain --: what belongs to a deployment is named with it', PATTERN]]],
-  ['a name that is too long', aBody({ name: 'a'.repeat(41) }), [['body.name', 'must have at most 40 characters', 'string_too_long']]],
-  ['an unknown source', aBody({ source: 'github' }), [['body.source', 'must be one of codehost, external_docker, internal_docker, internal_source, internal_template', 'enum']]],
-  ['a source of the other hosting mode', aBody({ source: 'internal_docker' }), [['body.source', 'source internal_docker is not available here: hosting is self-hosted, which takes external_docker', 'value_error']]],
-  ['no image', aBody({ source_revision_config: {} }), [['body.source_revision_config.image_uri', 'source external_docker needs image_uri', 'missing']]],
-  ['an image of null', aBody({ source_revision_config: { image_uri: null } }), [['body.source_revision_config.image_uri', 'source external_docker needs image_uri', 'missing']]],
-  ['an image that is none', aBody({ source_revision_config: { image_uri: 'has space:1' } }), [['body.source_revision_config.image_uri', IMAGE, PATTERN]]],
-  ['an image of half a megabyte', aBody({ source_revision_config: { image_uri: `${'a'.repeat(500_000)}!` } }), [['body.source_revision_config.image_uri', 'must have at most 512 characters', 'string_too_long'], ['body.source_revision_config.image_uri', IMAGE, PATTERN]]],
-  ['a field of another source', config({ repo_url: 'https://host/repo', install_command: 'make' }), [['body.source_config.repo_url', 'repo_url does not apply to source external_docker', 'value_error'], ['body.source_config.install_command', 'install_command does not apply to source external_docker', 'value_error']]],
-  ['a revision field of another source', aBody({ source_revision_config: { image_uri: 'a/b:1', repo_ref: 'main' } }), [['body.source_revision_config.repo_ref', 'repo_ref does not apply to source external_docker', 'value_error']]],
-  ['a listener without its configuration', config({ listener_id: uuid }), [['body.source_config.listener_config', 'give listener_id and listener_config together', 'value_error'], ['body.source_config.listener_id', 'is not a Listener of this tenant', 'value_error']]],
-  ['a listener id that is no UUID', config({ listener_id: 'x', listener_config: { k8s_namespace: 'ns' } }), [['body.source_config.listener_id', 'must be a UUID', PATTERN], ['body.source_config.listener_id', 'is not a Listener of this tenant', 'value_error']]],
+  [
+    'a name with --',
+    aBody({ name: 'a--b' }),
+    [['body.name', 'must not contain --: what belongs to a deployment is named with it', PATTERN]],
+  ],
+  [
+    'a name that is too long',
+    aBody({ name: 'a'.repeat(41) }),
+    [['body.name', 'must have at most 40 characters', 'string_too_long']],
+  ],
+  [
+    'an unknown source',
+    aBody({ source: 'github' }),
+    [
+      [
+        'body.source',
+        'must be one of codehost, external_docker, internal_docker, internal_source, internal_template',
+        'enum',
+      ],
+    ],
+  ],
+  [
+    'a source of the other hosting mode',
+    aBody({ source: 'internal_docker' }),
+    [
+      [
+        'body.source',
+        'source internal_docker is not available here: hosting is self-hosted, which takes external_docker',
+        'value_error',
+      ],
+    ],
+  ],
+  [
+    'no image',
+    aBody({ source_revision_config: {} }),
+    [['body.source_revision_config.image_uri', 'source external_docker needs image_uri', 'missing']],
+  ],
+  [
+    'an image of null',
+    aBody({ source_revision_config: { image_uri: null } }),
+    [['body.source_revision_config.image_uri', 'source external_docker needs image_uri', 'missing']],
+  ],
+  [
+    'an image that is none',
+    aBody({ source_revision_config: { image_uri: 'has space:1' } }),
+    [['body.source_revision_config.image_uri', IMAGE, PATTERN]],
+  ],
+  [
+    'an image of half a megabyte',
+    aBody({ source_revision_config: { image_uri: `${'a'.repeat(500_000)}!` } }),
+    [
+      ['body.source_revision_config.image_uri', 'must have at most 512 characters', 'string_too_long'],
+      ['body.source_revision_config.image_uri', IMAGE, PATTERN],
+    ],
+  ],
+  [
+    'a field of another source',
+    config({ repo_url: 'https://host/repo', install_command: 'make' }),
+    [
+      ['body.source_config.repo_url', 'repo_url does not apply to source external_docker', 'value_error'],
+      ['body.source_config.install_command', 'install_command does not apply to source external_docker', 'value_error'],
+    ],
+  ],
+  [
+    'a revision field of another source',
+    aBody({ source_revision_config: { image_uri: 'a/b:1', repo_ref: 'main' } }),
+    [['body.source_revision_config.repo_ref', 'repo_ref does not apply to source external_docker', 'value_error']],
+  ],
+  [
+    'a listener without its configuration',
+    config({ listener_id: uuid }),
+    [
+      ['body.source_config.listener_config', 'give listener_id and listener_config together', 'value_error'],
+      ['body.source_config.listener_id', 'is not a Listener of this tenant', 'value_error'],
+    ],
+  ],
+  [
+    'a listener id that is no UUID',
+    config({ listener_id: 'x', listener_config: { k8s_namespace: 'ns' } }),
+    [
+      ['body.source_config.listener_id', 'must be a UUID', PATTERN],
+      ['body.source_config.listener_id', 'is not a Listener of this tenant', 'value_error'],
+    ],
+  ],
   ['cpu too small', spec({ cpu: 0.05 }), [[`${at}.cpu`, 'must be at least 0.1', 'greater_than_equal']]],
   ['cpu too large', spec({ cpu: 65 }), [[`${at}.cpu`, 'must be at most 64', 'less_than_equal']]],
   ['cpu as text', spec({ cpu: '1' }), [[`${at}.cpu`, 'must be a number', 'float_type']]],
   ['memory with a fraction', spec({ memory_mb: 100.5 }), [[`${at}.memory_mb`, 'must be an integer', 'int_type']]],
-  ['too little memory', spec({ redis_memory_mb: 63 }), [[`${at}.redis_memory_mb`, 'must be at least 64', 'greater_than_equal']]],
+  [
+    'too little memory',
+    spec({ redis_memory_mb: 63 }),
+    [[`${at}.redis_memory_mb`, 'must be at least 64', 'greater_than_equal']],
+  ],
   ['a negative scale', spec({ min_scale: -1 }), [[`${at}.min_scale`, 'must be at least 0', 'greater_than_equal']]],
   ['too large a scale', spec({ max_scale: 101 }), [[`${at}.max_scale`, 'must be at most 100', 'less_than_equal']]],
-  ['a number beyond all numbers', '{"name":"shop","source":"external_docker","source_config":{"resource_spec":{"cpu":1e999}},"source_revision_config":{"image_uri":"a/b:1"},"secrets":[]}', [[`${at}.cpu`, 'must be a number', 'float_type']]],
-  ['a limit below its request', spec({ cpu: 2, cpu_limit: 1, queue_min_scale: 3, queue_max_scale: 2 }), [[`${at}.cpu_limit`, 'cpu_limit must not be below cpu', 'value_error'], [`${at}.queue_max_scale`, 'queue_max_scale must not be below queue_min_scale', 'value_error']]],
+  [
+    'a number beyond all numbers',
+    '{"name":"shop","source":"external_docker","source_config":{"resource_spec":{"cpu":1e999}},"source_revision_config":{"image_uri":"a/b:1"},"secrets":[]}',
+    [[`${at}.cpu`, 'must be a number', 'float_type']],
+  ],
+  [
+    'a limit below its request',
+    spec({ cpu: 2, cpu_limit: 1, queue_min_scale: 3, queue_max_scale: 2 }),
+    [
+      [`${at}.cpu_limit`, 'cpu_limit must not be below cpu', 'value_error'],
+      [`${at}.queue_max_scale`, 'queue_max_scale must not be below queue_min_scale', 'value_error'],
+    ],
+  ],
   ['a label that is no string', spec({ labels: { a: 1 } }), [[`${at}.labels.a`, 'must be a string', 'string_type']]],
   ['a volume of no kind', spec({ volumes: [{ name: 'v' }] }), [[`${at}.volumes.0`, VOLUME, 'value_error']]],
-  ['a volume from the host', spec({ volumes: [{ name: 'v', hostPath: { path: '/' } }] }), [[`${at}.volumes.0`, VOLUME, 'value_error']]],
-  ['a volume of two kinds', spec({ volumes: [{ name: 'v', emptyDir: {}, secret: {} }] }), [[`${at}.volumes.0`, VOLUME, 'value_error']]],
-  ['two volumes of one name', spec({ volumes: [{ name: 'v', emptyDir: {} }, { name: 'v', emptyDir: {} }] }), [[`${at}.volumes.1.name`, 'this name was given before', 'value_error']]],
-  ['a mount path with a colon', spec({ volume_mounts: [{ name: 'v', mountPath: '/a:b' }] }), [[`${at}.volume_mounts.0.mountPath`, 'mountPath must not contain a colon', 'value_error']]],
-  ['a sidecar without image', spec({ sidecars: [{ name: 's' }] }), [[`${at}.sidecars.0.image`, 'is required', 'missing']]],
+  [
+    'a volume from the host',
+    spec({ volumes: [{ name: 'v', hostPath: { path: '/' } }] }),
+    [[`${at}.volumes.0`, VOLUME, 'value_error']],
+  ],
+  [
+    'a volume of two kinds',
+    spec({ volumes: [{ name: 'v', emptyDir: {}, secret: {} }] }),
+    [[`${at}.volumes.0`, VOLUME, 'value_error']],
+  ],
+  [
+    'two volumes of one name',
+    spec({
+      volumes: [
+        { name: 'v', emptyDir: {} },
+        { name: 'v', emptyDir: {} },
+      ],
+    }),
+    [[`${at}.volumes.1.name`, 'this name was given before', 'value_error']],
+  ],
+  [
+    'a mount path with a colon',
+    spec({ volume_mounts: [{ name: 'v', mountPath: '/a:b' }] }),
+    [[`${at}.volume_mounts.0.mountPath`, 'mountPath must not contain a colon', 'value_error']],
+  ],
+  [
+    'a sidecar without image',
+    spec({ sidecars: [{ name: 's' }] }),
+    [[`${at}.sidecars.0.image`, 'is required', 'missing']],
+  ],
   ['a sidecar of null', spec({ sidecars: [null] }), [[`${at}.sidecars.0`, 'must be an object', 'dict_type']]],
-  ['a service account that cannot be', spec({ service_account_name: 'A' }), [[`${at}.service_account_name`, 'must be lower-case letters, digits, - and ., beginning and ending with a letter or digit', PATTERN]]],
-  ['a custom URL with a path', config({ custom_url: 'https://host.example/path' }), [['body.source_config.custom_url', HOST, PATTERN]]],
-  ['a custom URL over http', config({ custom_url: 'http://host.example' }), [['body.source_config.custom_url', HOST, PATTERN]]],
-  ['an unknown deployment type', config({ deployment_type: 'huge' }), [['body.source_config.deployment_type', 'must be one of dev_free, dev, prod', 'enum']]],
+  [
+    'a service account that cannot be',
+    spec({ service_account_name: 'A' }),
+    [
+      [
+        `${at}.service_account_name`,
+        'must be lower-case letters, digits, - and ., beginning and ending with a letter or digit',
+        PATTERN,
+      ],
+    ],
+  ],
+  [
+    'a custom URL with a path',
+    config({ custom_url: 'https://host.example/path' }),
+    [['body.source_config.custom_url', HOST, PATTERN]],
+  ],
+  [
+    'a custom URL over http',
+    config({ custom_url: 'http://host.example' }),
+    [['body.source_config.custom_url', HOST, PATTERN]],
+  ],
+  [
+    'an unknown deployment type',
+    config({ deployment_type: 'huge' }),
+    [['body.source_config.deployment_type', 'must be one of dev_free, dev, prod', 'enum']],
+  ],
   ['secrets that are no list', aBody({ secrets: {} }), [['body.secrets', 'must be an array', 'list_type']]],
-  ['too many secrets', aBody({ secrets: Array.from({ length: 101 }, (_, n) => ({ name: `S${n}`, value: '' })) }), [['body.secrets', 'must have at most 100 items', 'too_long']]],
+  [
+    'too many secrets',
+    aBody({ secrets: Array.from({ length: 101 }, (_, n) => ({ name: `S${n}`, value: '' })) }),
+    [['body.secrets', 'must have at most 100 items', 'too_long']],
+  ],
   ['a secret without value', aBody({ secrets: [{ name: 'A' }] }), [['body.secrets.0.value', 'is required', 'missing']]],
-  ['a secret that no shell can name', aBody({ secrets: [{ name: 'A-B', value: '' }, { name: '1', value: '' }] }), [['body.secrets.0.name', VARIABLE, PATTERN], ['body.secrets.1.name', VARIABLE, PATTERN]]],
-  ['a secret of a prototype\'s name is a name like any other, twice is too often', aBody({ secrets: [{ name: 'constructor', value: '' }, { name: 'constructor', value: '' }] }), [['body.secrets.1.name', 'this name was given before', 'value_error']]],
-  ['a secret that the platform sets', aBody({ secrets: [{ name: 'PORT', value: '1' }] }), [['body.secrets.0.name', PLATFORM, 'value_error']]],
-  ['a secret that is too large', aBody({ secrets: [{ name: 'A', value: 'é'.repeat(16_385) }] }), [['body.secrets.0.value', 'must be at most 32 KiB', 'string_too_long']]],
-  ['secrets too large together', aBody({ secrets: Array.from({ length: 17 }, (_, n) => ({ name: `S${n}`, value: 'x'.repeat(32_000) })) }), [['body.secrets', 'must be at most 512 KiB together', 'too_long']]],
-  ['a value with a NUL', aBody({ secrets: [{ name: 'A', value: 'a\0b' }] }), [['body.secrets.0.value', 'must be text without NUL characters and broken surrogate pairs', 'string_unicode']]],
-  ['half a surrogate pair', '{"name":"shop","source":"external_docker","source_config":{},"source_revision_config":{"image_uri":"a/b:1"},"secrets":[{"name":"A","value":"\\ud800"}]}', [['body.secrets.0.value', 'must be text without NUL characters and broken surrogate pairs', 'string_unicode']]],
-  ['a reference to a Secret of no possible name', aBody({ secret_references: [{ name: 'A', secret_name: 'X/../Y', secret_key: 'k' }] }), [['body.secret_references.0.secret_name', 'must be lower-case letters, digits, - and ., beginning and ending with a letter or digit', PATTERN]]],
-  ['a name in secrets and in references', aBody({ secrets: [{ name: 'A', value: '' }], secret_references: [{ name: 'A', secret_name: 's', secret_key: 'k' }] }), [['body.secret_references.0.name', 'a name may stand in secrets or in secret_references, not in both', 'value_error']]],
-  ['findings of every kind at once', aBody({ name: 'X', source_config: { resource_spec: { cpu: 0, memory_mb: 'a', cpu_limit: -1 } }, source_revision_config: {}, secrets: [{ name: 'PORT', value: '' }] }), [
-    ['body.name', NAME, PATTERN],
-    [`${at}.cpu`, 'must be at least 0.1', 'greater_than_equal'],
-    [`${at}.cpu_limit`, 'must be at least 0.1', 'greater_than_equal'],
-    [`${at}.memory_mb`, 'must be a number', 'float_type'],
-    ['body.source_revision_config.image_uri', 'source external_docker needs image_uri', 'missing'],
-    [`${at}.cpu_limit`, 'cpu_limit must not be below cpu', 'value_error'],
-    ['body.secrets.0.name', PLATFORM, 'value_error'],
-  ]],
+  [
+    'a secret that no shell can name',
+    aBody({
+      secrets: [
+        { name: 'A-B', value: '' },
+        { name: '1', value: '' },
+      ],
+    }),
+    [
+      ['body.secrets.0.name', VARIABLE, PATTERN],
+      ['body.secrets.1.name', VARIABLE, PATTERN],
+    ],
+  ],
+  [
+    "a secret of a prototype's name is a name like any other, twice is too often",
+    aBody({
+      secrets: [
+        { name: 'constructor', value: '' },
+        { name: 'constructor', value: '' },
+      ],
+    }),
+    [['body.secrets.1.name', 'this name was given before', 'value_error']],
+  ],
+  [
+    'a secret that the platform sets',
+    aBody({ secrets: [{ name: 'PORT', value: '1' }] }),
+    [['body.secrets.0.name', PLATFORM, 'value_error']],
+  ],
+  [
+    'a secret that is too large',
+    aBody({ secrets: [{ name: 'A', value: 'é'.repeat(16_385) }] }),
+    [['body.secrets.0.value', 'must be at most 32 KiB', 'string_too_long']],
+  ],
+  [
+    'secrets too large together',
+    aBody({ secrets: Array.from({ length: 17 }, (_, n) => ({ name: `S${n}`, value: 'x'.repeat(32_000) })) }),
+    [['body.secrets', 'must be at most 512 KiB together', 'too_long']],
+  ],
+  [
+    'a value with a NUL',
+    aBody({ secrets: [{ name: 'A', value: 'a\0b' }] }),
+    [['body.secrets.0.value', 'must be text without NUL characters and broken surrogate pairs', 'string_unicode']],
+  ],
+  [
+    'half a surrogate pair',
+    '{"name":"shop","source":"external_docker","source_config":{},"source_revision_config":{"image_uri":"a/b:1"},"secrets":[{"name":"A","value":"\\ud800"}]}',
+    [['body.secrets.0.value', 'must be text without NUL characters and broken surrogate pairs', 'string_unicode']],
+  ],
+  [
+    'a reference to a Secret of no possible name',
+    aBody({ secret_references: [{ name: 'A', secret_name: 'X/../Y', secret_key: 'k' }] }),
+    [
+      [
+        'body.secret_references.0.secret_name',
+        'must be lower-case letters, digits, - and ., beginning and ending with a letter or digit',
+        PATTERN,
+      ],
+    ],
+  ],
+  [
+    'a name in secrets and in references',
+    aBody({
+      secrets: [{ name: 'A', value: '' }],
+      secret_references: [{ name: 'A', secret_name: 's', secret_key: 'k' }],
+    }),
+    [
+      [
+        'body.secret_references.0.name',
+        'a name may stand in secrets or in secret_references, not in both',
+        'value_error',
+      ],
+    ],
+  ],
+  [
+    'findings of every kind at once',
+    aBody({
+      name: 'X',
+      source_config: { resource_spec: { cpu: 0, memory_mb: 'a', cpu_limit: -1 } },
+      source_revision_config: {},
+      secrets: [{ name: 'PORT', value: '' }],
+    }),
+    [
+      ['body.name', NAME, PATTERN],
+      [`${at}.cpu`, 'must be at least 0.1', 'greater_than_equal'],
+      [`${at}.cpu_limit`, 'must be at least 0.1', 'greater_than_equal'],
+      [`${at}.memory_mb`, 'must be a number', 'float_type'],
+      ['body.source_revision_config.image_uri', 'source external_docker needs image_uri', 'missing'],
+      [`${at}.cpu_limit`, 'cpu_limit must not be below cpu', 'value_error'],
+      ['body.secrets.0.name', PLATFORM, 'value_error'],
+    ],
+  ],
 ];
 
 const cloudRows: Row[] = [
-  ['external_docker', aBody(), [['body.source', 'source external_docker is not available here: hosting is cloud, which takes codehost, internal_docker, internal_source, internal_template', 'value_error']]],
-  ['a repository without its particulars', aBody({ source: 'codehost', source_revision_config: {} }), [
-    ['body.source_config.integration_id', 'source codehost needs integration_id', 'missing'],
-    ['body.source_config.repo_url', 'source codehost needs repo_url', 'missing'],
-    ['body.source_revision_config.repo_ref', 'source codehost needs repo_ref', 'missing'],
-    ['body.source_revision_config.workflow_config_path', 'source codehost needs workflow_config_path', 'missing'],
-  ]],
-  ['a tag that is to be pushed to', aBody({ source: 'codehost', source_config: { integration_id: uuid, repo_url: 'https://host/repo', build_on_push: true }, source_revision_config: { repo_ref: 'refs/tags/v1', workflow_config_path: 'a/../b' } }), [
-    ['body.source_config.build_on_push', 'a tag is never pushed to: build_on_push must be false for it', 'value_error'],
-    ['body.source_revision_config.workflow_config_path', 'must stay inside the repository: no ..', 'value_error'],
-  ]],
-  ['references to Secrets', aBody({ source: 'internal_docker', secret_references: [{ name: 'A', secret_name: 's', secret_key: 'k' }] }), [['body.secret_references', 'secret_references apply only to source external_docker', 'value_error']]],
-  ['a template without image or repository', aBody({ source: 'internal_template', source_revision_config: {} }), [['body.source_revision_config.image_uri', 'source internal_template needs image_uri or repo_url of a template', 'missing']]],
-  ['an upload that nobody made', aBody({ source: 'internal_source', source_revision_config: { source_tarball_path: 'uploads/1.tgz' } }), [['body.source_revision_config.source_tarball_path', 'is not a path that the upload endpoint gave', 'value_error']]],
+  [
+    'external_docker',
+    aBody(),
+    [
+      [
+        'body.source',
+        'source external_docker is not available here: hosting is cloud, which takes codehost, internal_docker, internal_source, internal_template',
+        'value_error',
+      ],
+    ],
+  ],
+  [
+    'a repository without its particulars',
+    aBody({ source: 'codehost', source_revision_config: {} }),
+    [
+      ['body.source_config.integration_id', 'source codehost needs integration_id', 'missing'],
+      ['body.source_config.repo_url', 'source codehost needs repo_url', 'missing'],
+      ['body.source_revision_config.repo_ref', 'source codehost needs repo_ref', 'missing'],
+      ['body.source_revision_config.workflow_config_path', 'source codehost needs workflow_config_path', 'missing'],
+    ],
+  ],
+  [
+    'a tag that is to be pushed to',
+    aBody({
+      source: 'codehost',
+      source_config: { integration_id: uuid, repo_url: 'https://host/repo', build_on_push: true },
+      source_revision_config: { repo_ref: 'refs/tags/v1', workflow_config_path: 'a/../b' },
+    }),
+    [
+      [
+        'body.source_config.build_on_push',
+        'a tag is never pushed to: build_on_push must be false for it',
+        'value_error',
+      ],
+      ['body.source_revision_config.workflow_config_path', 'must stay inside the repository: no ..', 'value_error'],
+    ],
+  ],
+  [
+    'references to Secrets',
+    aBody({ source: 'internal_docker', secret_references: [{ name: 'A', secret_name: 's', secret_key: 'k' }] }),
+    [['body.secret_references', 'secret_references apply only to source external_docker', 'value_error']],
+  ],
+  [
+    'a template without image or repository',
+    aBody({ source: 'internal_template', source_revision_config: {} }),
+    [
+      [
+        'body.source_revision_config.image_uri',
+        'source internal_template needs image_uri or repo_url of a template',
+        'missing',
+      ],
+    ],
+  ],
+  [
+    'an upload that nobody made',
+    aBody({ source: 'internal_source', source_revision_config: { source_tarball_path: 'uploads/1.tgz' } }),
+    [['body.source_revision_config.source_tarball_path', 'is not a path that the upload endpoint gave', 'value_error']],
+  ],
 ];
 
 async function expectFindings(to: Facade, body: unknown, findings: Row[2]): Promise<void> {
   const answer = await to.call('POST', '/v2/deployments', body);
-  const said = (answer.body.detail as { loc: unknown[]; msg: string; type: string }[]).map(({ loc, msg, type }) => [loc.join('.'), msg, type]);
+  const said = (answer.body.detail as { loc: unknown[]; msg: string; type: string }[]).map(({ loc, msg, type }) => [
+    loc.join('.'),
+    msg,
+    type,
+  ]);
   expect(said).toEqual(findings);
   expect(answer.status).toBe(422);
   expect(to.writes()).toEqual([]);
@@ -127,7 +410,11 @@ describe('POST /v2/deployments', () => {
   it.each(cloudRows)('in the cloud: %s', (_name, body, findings) => expectFindings(cloud, body, findings));
 
   it('a body of nothing but mistakes gets a bounded answer', async () => {
-    const { status, body } = await facade.call('POST', '/v2/deployments', spec({ labels: Object.fromEntries(Array.from({ length: 20_000 }, (_, n) => [`l${n}`, n])) }));
+    const { status, body } = await facade.call(
+      'POST',
+      '/v2/deployments',
+      spec({ labels: Object.fromEntries(Array.from({ length: 20_000 }, (_, n) => [`l${n}`, n])) }),
+    );
     expect([status, body.detail.length]).toEqual([422, 100]);
   });
 
@@ -135,16 +422,43 @@ describe('POST /v2/deployments', () => {
     const deep = `${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}`;
     const body = JSON.stringify(spec({ volumes: [{ name: 'v', emptyDir: 'DEEP' }] })).replace('"DEEP"', deep);
     const answer = await facade.call('POST', '/v2/deployments', body);
-    expect([answer.status, answer.body.detail]).toEqual([422, [{ loc: ['body', 'source_config', 'resource_spec', 'volumes'], msg: 'must not be nested deeper than 40 levels', type: 'recursion_loop' }]]);
+    expect([answer.status, answer.body.detail]).toEqual([
+      422,
+      [
+        {
+          loc: ['body', 'source_config', 'resource_spec', 'volumes'],
+          msg: 'must not be nested deeper than 40 levels',
+          type: 'recursion_loop',
+        },
+      ],
+    ]);
   });
 
   it.each([
     ['not JSON', '{"name": shop}', {}, 400, 'The body is not valid JSON.'],
     ['cut off', '{"name": "sh', {}, 400, 'The body is not valid JSON.'],
     ['not UTF-8', Buffer.from([0x22, 0xff, 0x22]), {}, 400, 'The body is not valid UTF-8.'],
-    ['a form', 'name=shop', { 'content-type': 'application/x-www-form-urlencoded' }, 415, 'Send the body as JSON, with the header Content-Type: application/json.'],
-    ['of no type', 'name', { 'content-type': '' }, 415, 'Send the body as JSON, with the header Content-Type: application/json.'],
-    ['too large', aBody({ secrets: [{ name: 'A', value: 'x'.repeat(1024 * 1024) }] }), {}, 413, 'The body is larger than 1 MiB.'],
+    [
+      'a form',
+      'name=shop',
+      { 'content-type': 'application/x-www-form-urlencoded' },
+      415,
+      'Send the body as JSON, with the header Content-Type: application/json.',
+    ],
+    [
+      'of no type',
+      'name',
+      { 'content-type': '' },
+      415,
+      'Send the body as JSON, with the header Content-Type: application/json.',
+    ],
+    [
+      'too large',
+      aBody({ secrets: [{ name: 'A', value: 'x'.repeat(1024 * 1024) }] }),
+      {},
+      413,
+      'The body is larger than 1 MiB.',
+    ],
   ])('a body that is %s', async (_name, body, headers, status, detail) => {
     const answer = await facade.call('POST', '/v2/deployments', body, headers);
     expect([answer.status, answer.body]).toEqual([status, { detail }]);
@@ -154,18 +468,51 @@ describe('POST /v2/deployments', () => {
 describe('what is ignored', () => {
   it.each([
     ['unknown keys', aBody({ color: 'red', source_config: { fog: 1, resource_spec: { rain: { a: 1 } } } })],
-    ['null for whatever may be absent', aBody({ secret_references: null, source_config: { resource_spec: null, listener_config: null, custom_url: null, listener_id: null, build_on_push: null }, source_revision_config: { image_uri: 'registry.example/app:1', repo_ref: null } })],
-    ['nulls and empty lists inside resource_spec', spec({ cpu: null, labels: {}, volumes: [], sidecars: [], listener_config: {} })],
-    ['a prototype', `{"__proto__":{"x":1},"name":"shop","source":"external_docker","source_config":{"__proto__":null,"constructor":{"prototype":{}}},"source_revision_config":{"image_uri":"registry.example/app:1"},"secrets":[]}`],
-    ['the first of two keys', `{"name":"first","name":"shop","source":"external_docker","source_config":{},"source_revision_config":{"image_uri":"registry.example/app:1"},"secrets":[]}`],
+    [
+      'null for whatever may be absent',
+      aBody({
+        secret_references: null,
+        source_config: {
+          resource_spec: null,
+          listener_config: null,
+          custom_url: null,
+          listener_id: null,
+          build_on_push: null,
+        },
+        source_revision_config: { image_uri: 'registry.example/app:1', repo_ref: null },
+      }),
+    ],
+    [
+      'nulls and empty lists inside resource_spec',
+      spec({ cpu: null, labels: {}, volumes: [], sidecars: [], listener_config: {} }),
+    ],
+    [
+      'a prototype',
+      `{"__proto__":{"x":1},"name":"shop","source":"external_docker","source_config":{"__proto__":null,"constructor":{"prototype":{}}},"source_revision_config":{"image_uri":"registry.example/app:1"},"secrets":[]}`,
+    ],
+    [
+      'the first of two keys',
+      `{"name":"first","name":"shop","source":"external_docker","source_config":{},"source_revision_config":{"image_uri":"registry.example/app:1"},"secrets":[]}`,
+    ],
   ])('%s', async (_name, body) => {
     const own = await makeFacade();
     const { status } = await own.call('POST', '/v2/deployments?whatever=1', body);
     expect(status).toBe(201);
     const [dryRun, made] = own.writes();
     expect(made).toMatchObject({ kind: 'AppDeployment', ref: { name: 'shop' } });
-    const spec = { source: 'external_docker', sourceConfig: {}, sourceRevisionConfig: { imageUri: 'registry.example/app:1' }, secrets: [], revisionSerial: 1 };
-    expect(made?.body).toEqual({ apiVersion: 'davit.dev/v1alpha1', kind: 'AppDeployment', metadata: { name: 'shop', namespace: 'team-a' }, spec });
+    const spec = {
+      source: 'external_docker',
+      sourceConfig: {},
+      sourceRevisionConfig: { imageUri: 'registry.example/app:1' },
+      secrets: [],
+      revisionSerial: 1,
+    };
+    expect(made?.body).toEqual({
+      apiVersion: 'davit.dev/v1alpha1',
+      kind: 'AppDeployment',
+      metadata: { name: 'shop', namespace: 'team-a' },
+      spec,
+    });
     expect(dryRun).toMatchObject({ dryRun: true, body: made?.body });
   });
 });
@@ -187,7 +534,10 @@ describe('queries and paths', () => {
     ['tag_value_ids=x', 'query.tag_value_ids.0', 'must be a UUID', PATTERN],
   ])('%s', async (query, where, msg, type) => {
     const { status, body } = await facade.call('GET', `/v2/deployments?${query}`);
-    expect([status, body.detail.map((finding: { loc: unknown[] }) => ({ ...finding, loc: finding.loc.join('.') }))]).toEqual([422, [{ loc: where, msg, type }]]);
+    expect([
+      status,
+      body.detail.map((finding: { loc: unknown[] }) => ({ ...finding, loc: finding.loc.join('.') })),
+    ]).toEqual([422, [{ loc: where, msg, type }]]);
   });
 
   it('all parts of a request at once', async () => {

@@ -1,7 +1,7 @@
 // /v2/deployments over an in-memory API server: what is answered, and what reaches the API server, in which order.
 
 import { beforeEach, describe, expect, it } from 'vitest';
-import { type AppDeployment, APP_DEPLOYMENTS } from '../../src/api/app-deployment.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../src/api/app-deployment.ts';
 import { AlreadyExists, Conflict, Forbidden, Invalid, Unauthorized, Unavailable } from '../../src/errors.ts';
 import { Deployment, DeploymentList } from '../../src/http/deployments/payloads.ts';
 import { SECRETS } from '../../src/kube/resources.ts';
@@ -14,15 +14,30 @@ beforeEach(async () => {
 });
 
 const MISSING = '12345678-1234-4234-8234-123456789012';
-const values = [{ name: 'KEY', value: 'canary-of-a-value' }, { name: 'EMPTY', value: '' }];
+const values = [
+  { name: 'KEY', value: 'canary-of-a-value' },
+  { name: 'EMPTY', value: '' },
+];
 
 function said(): string[] {
-  return facade.writes().map(({ verb, kind, dryRun, error }) => [verb, kind, dryRun === true && 'dry run', error].filter(Boolean).join(' '));
+  return facade
+    .writes()
+    .map(({ verb, kind, dryRun, error }) =>
+      [verb, kind, dryRun === true && 'dry run', error].filter(Boolean).join(' '),
+    );
 }
 
 describe('create', () => {
   it('answers with the whole deployment', async () => {
-    const { status, body } = await facade.call('POST', '/v2/deployments', aBody({ secrets: values, source_config: { custom_url: 'shop.example', resource_spec: { cpu: 0.5, queue_max_scale: 3 } }, source_revision_config: { image_uri: 'host:5000/app:1.2' } }));
+    const { status, body } = await facade.call(
+      'POST',
+      '/v2/deployments',
+      aBody({
+        secrets: values,
+        source_config: { custom_url: 'shop.example', resource_spec: { cpu: 0.5, queue_max_scale: 3 } },
+        source_revision_config: { image_uri: 'host:5000/app:1.2' },
+      }),
+    );
     expect(status).toBe(201);
     expect(Deployment.parse(body)).toEqual(body);
     expect(body).toMatchObject({
@@ -37,10 +52,31 @@ describe('create', () => {
       image_version: '1.2',
       created_at: '2026-01-01T00:00:00Z',
       updated_at: '2026-01-01T00:00:00Z',
-      source_revision_config: { repo_ref: null, workflow_config_path: null, image_uri: 'host:5000/app:1.2', source_tarball_path: null, repo_commit_sha: null },
+      source_revision_config: {
+        repo_ref: null,
+        workflow_config_path: null,
+        image_uri: 'host:5000/app:1.2',
+        source_tarball_path: null,
+        repo_commit_sha: null,
+      },
     });
-    expect(body.source_config).toMatchObject({ custom_url: 'https://shop.example', deployment_type: null, listener_config: null });
-    expect(body.source_config.resource_spec).toMatchObject({ cpu: 0.5, cpu_limit: 1, memory_mb: 2048, queue_cpu: 0.5, queue_max_scale: 3, executor_cpu: null, db_storage_gi: 10, labels: null, volumes: [], sidecars: [] });
+    expect(body.source_config).toMatchObject({
+      custom_url: 'https://shop.example',
+      deployment_type: null,
+      listener_config: null,
+    });
+    expect(body.source_config.resource_spec).toMatchObject({
+      cpu: 0.5,
+      cpu_limit: 1,
+      memory_mb: 2048,
+      queue_cpu: 0.5,
+      queue_max_scale: 3,
+      executor_cpu: null,
+      db_storage_gi: 10,
+      labels: null,
+      volumes: [],
+      sidecars: [],
+    });
   });
 
   it('tries the record, then makes the Secret, then the record, all as the caller', async () => {
@@ -52,19 +88,46 @@ describe('create', () => {
     expect(secret?.body).toEqual({
       apiVersion: 'v1',
       kind: 'Secret',
-      metadata: { name: 'shop--vars-r4nd0m', namespace: 'team-a', labels: { 'davit.dev/deployment': 'shop', 'davit.dev/variables': '' } },
+      metadata: {
+        name: 'shop--vars-r4nd0m',
+        namespace: 'team-a',
+        labels: { 'davit.dev/deployment': 'shop', 'davit.dev/variables': '' },
+      },
       type: 'Opaque',
       immutable: true,
       data: { KEY: btoa('canary-of-a-value'), EMPTY: '' },
     });
     expect(record?.body).toEqual(dryRun?.body);
-    expect(record?.body).toMatchObject({ spec: { revisionSerial: 1, secrets: [{ name: 'KEY', secretName: 'shop--vars-r4nd0m', secretKey: 'KEY' }, { name: 'EMPTY', secretName: 'shop--vars-r4nd0m', secretKey: 'EMPTY' }] } });
+    expect(record?.body).toMatchObject({
+      spec: {
+        revisionSerial: 1,
+        secrets: [
+          { name: 'KEY', secretName: 'shop--vars-r4nd0m', secretKey: 'KEY' },
+          { name: 'EMPTY', secretName: 'shop--vars-r4nd0m', secretKey: 'EMPTY' },
+        ],
+      },
+    });
   });
 
   it('makes no Secret of nothing, and keeps references, pod parts and extensions as they were given', async () => {
-    const sidecars = [{ name: 's', image: 'i', volumeMounts: [{ name: 'v', mountPath: '/v', readOnly: true }], securityContext: { runAsNonRoot: true } }];
+    const sidecars = [
+      {
+        name: 's',
+        image: 'i',
+        volumeMounts: [{ name: 'v', mountPath: '/v', readOnly: true }],
+        securityContext: { runAsNonRoot: true },
+      },
+    ];
     const body = aBody({
-      source_config: { deployment_type: 'prod', resource_spec: { volumes: [{ name: 'v', emptyDir: {} }], sidecars, labels: { some_key: 'x' }, service_account_name: 'runner' } },
+      source_config: {
+        deployment_type: 'prod',
+        resource_spec: {
+          volumes: [{ name: 'v', emptyDir: {} }],
+          sidecars,
+          labels: { some_key: 'x' },
+          service_account_name: 'runner',
+        },
+      },
       secret_references: [{ name: 'TOKEN', secret_name: 'mine', secret_key: 'token' }],
     });
     const { status, body: answer } = await facade.call('POST', '/v2/deployments', body);
@@ -72,17 +135,36 @@ describe('create', () => {
     expect(said()).toEqual(['create AppDeployment dry run', 'create AppDeployment']);
     expect(facade.writes()[1]?.body).toMatchObject({
       spec: {
-        sourceConfig: { deploymentType: 'prod', resourceSpec: { volumes: [{ name: 'v', emptyDir: {} }], sidecars, labels: { some_key: 'x' }, serviceAccountName: 'runner' } },
+        sourceConfig: {
+          deploymentType: 'prod',
+          resourceSpec: {
+            volumes: [{ name: 'v', emptyDir: {} }],
+            sidecars,
+            labels: { some_key: 'x' },
+            serviceAccountName: 'runner',
+          },
+        },
         secretReferences: [{ name: 'TOKEN', secretName: 'mine', secretKey: 'token' }],
       },
     });
-    expect(answer).toMatchObject({ secret_references: body['secret_references'], source_config: { deployment_type: 'prod', resource_spec: { sidecars, cpu: 2, max_scale: 10 } } });
+    expect(answer).toMatchObject({
+      secret_references: body['secret_references'],
+      source_config: { deployment_type: 'prod', resource_spec: { sidecars, cpu: 2, max_scale: 10 } },
+    });
   });
 
   it('a list right after it contains it', async () => {
     await facade.call('POST', '/v2/deployments', aBody({ secrets: values }));
     const { body } = await facade.call('GET', '/v2/deployments');
-    expect(body.resources).toMatchObject([{ name: 'shop', secrets: [{ name: 'KEY', value: '' }, { name: 'EMPTY', value: '' }] }]);
+    expect(body.resources).toMatchObject([
+      {
+        name: 'shop',
+        secrets: [
+          { name: 'KEY', value: '' },
+          { name: 'EMPTY', value: '' },
+        ],
+      },
+    ]);
   });
 
   it('a name that is taken is 409, whether found at once or at the last moment', async () => {
@@ -93,40 +175,132 @@ describe('create', () => {
   });
 
   it('so it is while the old one is being deleted', async () => {
-    facade.seed({ metadata: { name: 'shop', deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['davit.dev/teardown'] } });
+    facade.seed({
+      metadata: { name: 'shop', deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['davit.dev/teardown'] },
+    });
     const { status, body } = await facade.call('POST', '/v2/deployments', aBody());
-    expect([status, body]).toEqual([409, { detail: 'A deployment named "shop" already exists. It is being deleted, and its name is free again when it is gone.' }]);
+    expect([status, body]).toEqual([
+      409,
+      {
+        detail:
+          'A deployment named "shop" already exists. It is being deleted, and its name is free again when it is gone.',
+      },
+    ]);
   });
 
   it.each([
     ['AlreadyExists', new AlreadyExists('create', { serverMessage: 'taken' }), 409, true],
     ['Forbidden', new Forbidden('create', { serverMessage: 'exceeded quota' }), 403, true],
-    ['Unavailable: the record may be there or be made yet', new Unavailable('create', { retryAfterMs: 2500 }), 503, false],
+    [
+      'Unavailable: the record may be there or be made yet',
+      new Unavailable('create', { retryAfterMs: 2500 }),
+      503,
+      false,
+    ],
   ])('takes the Secret back when the record fails: %s', async (_name, error, status, removed) => {
-    facade.kube.failOn(({ kind, verb, dryRun }) => (kind === 'AppDeployment' && verb === 'create' && dryRun !== true ? error : undefined));
+    facade.kube.failOn(({ kind, verb, dryRun }) =>
+      kind === 'AppDeployment' && verb === 'create' && dryRun !== true ? error : undefined,
+    );
     const answer = await facade.call('POST', '/v2/deployments', aBody({ secrets: values }));
     expect(answer.status).toBe(status);
     expect(facade.kube.objects(SECRETS).length).toBe(removed ? 0 : 1);
-    if (removed) expect(facade.writes().at(-1)).toMatchObject({ verb: 'delete', kind: 'Secret', body: { uid: expect.any(String), resourceVersion: expect.any(String) } });
+    if (removed)
+      expect(facade.writes().at(-1)).toMatchObject({
+        verb: 'delete',
+        kind: 'Secret',
+        body: { uid: expect.any(String), resourceVersion: expect.any(String) },
+      });
     else expect(answer.headers['retry-after']).toBe('3');
   });
 
   it('a Secret that may not be taken back is left to be collected', async () => {
-    facade.kube.failOn(({ kind, verb, dryRun }) => ((kind === 'AppDeployment' && dryRun !== true && verb === 'create') || verb === 'delete' ? new Forbidden('no', { serverMessage: 'no' }) : undefined));
+    facade.kube.failOn(({ kind, verb, dryRun }) =>
+      (kind === 'AppDeployment' && dryRun !== true && verb === 'create') || verb === 'delete'
+        ? new Forbidden('no', { serverMessage: 'no' })
+        : undefined,
+    );
     expect((await facade.call('POST', '/v2/deployments', aBody({ secrets: values }))).status).toBe(403);
     expect(facade.log()).toContain('Left a Secret of values to be collected');
   });
 
   it.each([
-    ['RBAC', new Forbidden('x', { serverMessage: 'appdeployments.davit.dev is forbidden: User "u" cannot create' }), 403, 'appdeployments.davit.dev is forbidden: User "u" cannot create'],
-    ['a rule of the CRD', new Invalid('x', [{ field: 'spec.sourceConfig.resourceSpec.memoryLimitMb', message: 'Invalid value: too low', reason: 'FieldValueInvalid' }], { serverMessage: 'whole' }), 422, [{ loc: ['body', 'source_config', 'resource_spec', 'memory_limit_mb'], msg: 'Invalid value: too low', type: 'value_error' }]],
-    ['pod parts', new Invalid('x', [{ field: 'spec.sourceConfig.resourceSpec.initContainers[2].volumeMounts[0].mountPath', message: 'm', reason: 'FieldValueRequired' }]), 422, [{ loc: ['body', 'source_config', 'resource_spec', 'init_containers', 2, 'volumeMounts', 0, 'mountPath'], msg: 'm', type: 'missing' }]],
-    ['the name', new Invalid('x', [{ field: 'metadata.name', message: 'm', reason: 'FieldValueInvalid' }]), 422, [{ loc: ['body', 'name'], msg: 'm', type: 'value_error' }]],
-    ['an admission policy', new Invalid('x', [], { serverMessage: 'ValidatingAdmissionPolicy denied it: because' }), 422, [{ loc: ['body'], msg: 'ValidatingAdmissionPolicy denied it: because', type: 'value_error' }]],
-    ['a token that is not known', new Unauthorized('x', { serverMessage: 'Unauthorized' }), 401, 'The Kubernetes API server does not know this token, or it has expired. Send another one.'],
-    ['an outage', new Unavailable('create: connect ECONNREFUSED 10.0.0.1:6443'), 503, 'The Kubernetes API server does not answer, or asks to be left alone. Try again in 1 s.'],
+    [
+      'RBAC',
+      new Forbidden('x', { serverMessage: 'appdeployments.davit.dev is forbidden: User "u" cannot create' }),
+      403,
+      'appdeployments.davit.dev is forbidden: User "u" cannot create',
+    ],
+    [
+      'a rule of the CRD',
+      new Invalid(
+        'x',
+        [
+          {
+            field: 'spec.sourceConfig.resourceSpec.memoryLimitMb',
+            message: 'Invalid value: too low',
+            reason: 'FieldValueInvalid',
+          },
+        ],
+        { serverMessage: 'whole' },
+      ),
+      422,
+      [
+        {
+          loc: ['body', 'source_config', 'resource_spec', 'memory_limit_mb'],
+          msg: 'Invalid value: too low',
+          type: 'value_error',
+        },
+      ],
+    ],
+    [
+      'pod parts',
+      new Invalid('x', [
+        {
+          field: 'spec.sourceConfig.resourceSpec.initContainers[2].volumeMounts[0].mountPath',
+          message: 'm',
+          reason: 'FieldValueRequired',
+        },
+      ]),
+      422,
+      [
+        {
+          loc: ['body', 'source_config', 'resource_spec', 'init_containers', 2, 'volumeMounts', 0, 'mountPath'],
+          msg: 'm',
+          type: 'missing',
+        },
+      ],
+    ],
+    [
+      'the name',
+      new Invalid('x', [{ field: 'metadata.name', message: 'm', reason: 'FieldValueInvalid' }]),
+      422,
+      [{ loc: ['body', 'name'], msg: 'm', type: 'value_error' }],
+    ],
+    [
+      'an admission policy',
+      new Invalid('x', [], { serverMessage: 'ValidatingAdmissionPolicy denied it: because' }),
+      422,
+      [{ loc: ['body'], msg: 'ValidatingAdmissionPolicy denied it: because', type: 'value_error' }],
+    ],
+    [
+      'a token that is not known',
+      new Unauthorized('x', { serverMessage: 'Unauthorized' }),
+      401,
+      'The Kubernetes API server does not know this token, or it has expired. Send another one.',
+    ],
+    [
+      'an outage',
+      new Unavailable('create: connect ECONNREFUSED 10.0.0.1:6443'),
+      503,
+      'The Kubernetes API server does not answer, or asks to be left alone. Try again in 1 s.',
+    ],
     ['a conflict', new Conflict('x', { serverMessage: 'changed meanwhile' }), 409, 'changed meanwhile'],
-    ['what nobody foresaw', new TypeError('secret inside at 10.0.0.1'), 500, 'Something went wrong inside Davit. Its log has more under the x-request-id of this answer.'],
+    [
+      'what nobody foresaw',
+      new TypeError('secret inside at 10.0.0.1'),
+      500,
+      'Something went wrong inside Davit. Its log has more under the x-request-id of this answer.',
+    ],
   ])('a dry run refused by %s comes through, and nothing is made', async (_name, error, status, detail) => {
     facade.kube.failOn(({ dryRun }) => (dryRun === true ? error : undefined));
     const answer = await facade.call('POST', '/v2/deployments', aBody({ secrets: values }));
@@ -151,9 +325,22 @@ describe('list', () => {
 
   beforeEach(() => {
     const plain = { imageUri: 'r.example/a:1' };
-    const base = { source: 'external_docker', secrets: [], databaseDeletionPolicy: 'Delete', tracingProjectDeletionPolicy: 'Retain', revisionSerial: 1 } as const;
-    const at = (n: number, name: string, time: string, more: object = {}): object => ({ metadata: { name, uid: uid(n), creationTimestamp: `2026-01-01T00:00:0${time}Z`, ...more } });
-    const add = (record: object, spec: object = {}, status?: object): void => void facade.seed({ ...record, spec: { ...base, sourceConfig: {}, sourceRevisionConfig: plain, ...spec }, ...(status && { status }) } as never);
+    const base = {
+      source: 'external_docker',
+      secrets: [],
+      databaseDeletionPolicy: 'Delete',
+      tracingProjectDeletionPolicy: 'Retain',
+      revisionSerial: 1,
+    } as const;
+    const at = (n: number, name: string, time: string, more: object = {}): object => ({
+      metadata: { name, uid: uid(n), creationTimestamp: `2026-01-01T00:00:0${time}Z`, ...more },
+    });
+    const add = (record: object, spec: object = {}, status?: object): void =>
+      void facade.seed({
+        ...record,
+        spec: { ...base, sourceConfig: {}, sourceRevisionConfig: plain, ...spec },
+        ...(status && { status }),
+      } as never);
     add(at(10, 'oldest', '1'), {}, { state: 'READY' });
     add(at(13, 'tie-b', '2', { labels: { [`tag.davit.dev/${tag}`]: '' } }));
     add(at(12, 'tie-a', '2'), { sourceConfig: { deploymentType: 'prod' } });
@@ -204,7 +391,7 @@ describe('list', () => {
 });
 
 describe('get', () => {
-  it('reads the values with the caller\'s token', async () => {
+  it("reads the values with the caller's token", async () => {
     const { body } = await facade.call('POST', '/v2/deployments', aBody({ secrets: values }));
     const tokens: unknown[] = [];
     facade.kube.failOn(({ kind, token }) => void (kind === 'Secret' && tokens.push(token)));
@@ -217,12 +404,17 @@ describe('get', () => {
     const { body } = await facade.call('POST', '/v2/deployments', aBody({ secrets: values }));
     facade.kube.failOn(({ kind }) => (kind === 'Secret' ? new Forbidden('no') : undefined));
     const { body: got } = await facade.call('GET', `/v2/deployments/${body.id.toUpperCase()}`);
-    expect(got.secrets).toEqual([{ name: 'KEY', value: '' }, { name: 'EMPTY', value: '' }]);
+    expect(got.secrets).toEqual([
+      { name: 'KEY', value: '' },
+      { name: 'EMPTY', value: '' },
+    ]);
   });
 
-  it('another tenant\'s is word for word one that does not exist', async () => {
+  it("another tenant's is word for word one that does not exist", async () => {
     const foreign = facade.seed({ metadata: { name: 'foreign', namespace: OTHER_TENANT.namespace } });
-    const answers = await Promise.all([foreign.metadata.uid, MISSING].map((id) => facade.call('GET', `/v2/deployments/${id}`)));
+    const answers = await Promise.all(
+      [foreign.metadata.uid, MISSING].map((id) => facade.call('GET', `/v2/deployments/${id}`)),
+    );
     expect(answers.map(({ status, body }) => [status, body])).toEqual([
       [404, { detail: `Deployment ID ${foreign.metadata.uid} not found.` }],
       [404, { detail: `Deployment ID ${MISSING} not found.` }],
@@ -251,8 +443,19 @@ describe('delete', () => {
   it('carries the uid, and the record is AWAITING_DELETE until it is gone', async () => {
     const record = facade.seed({ metadata: { name: 'shop', finalizers: ['davit.dev/teardown'] } });
     const path = `/v2/deployments/${record.metadata.uid}`;
-    expect(await facade.call('DELETE', path, undefined, { 'content-type': 'application/json' })).toMatchObject({ status: 204, body: undefined });
-    expect(facade.writes()).toMatchObject([{ verb: 'delete', kind: 'AppDeployment', ref: { name: 'shop' }, body: { uid: record.metadata.uid }, token: TOKEN }]);
+    expect(await facade.call('DELETE', path, undefined, { 'content-type': 'application/json' })).toMatchObject({
+      status: 204,
+      body: undefined,
+    });
+    expect(facade.writes()).toMatchObject([
+      {
+        verb: 'delete',
+        kind: 'AppDeployment',
+        ref: { name: 'shop' },
+        body: { uid: record.metadata.uid },
+        token: TOKEN,
+      },
+    ]);
     expect((await facade.call('GET', path)).body.status).toBe('AWAITING_DELETE');
     expect((await facade.call('DELETE', path)).status).toBe(204);
     facade.kube.erase(APP_DEPLOYMENTS, { namespace: TENANT.namespace, name: 'shop' });
@@ -262,9 +465,15 @@ describe('delete', () => {
 
   it('first asks for the tracing project to go along', async () => {
     const record = facade.seed({ metadata: { name: 'shop' } });
-    expect((await facade.call('DELETE', `/v2/deployments/${record.metadata.uid}?delete_tracing_project=true`)).status).toBe(204);
+    expect(
+      (await facade.call('DELETE', `/v2/deployments/${record.metadata.uid}?delete_tracing_project=true`)).status,
+    ).toBe(204);
     expect(facade.writes()).toMatchObject([
-      { verb: 'patch', body: { metadata: { uid: record.metadata.uid }, spec: { tracingProjectDeletionPolicy: 'Delete' } }, token: TOKEN },
+      {
+        verb: 'patch',
+        body: { metadata: { uid: record.metadata.uid }, spec: { tracingProjectDeletionPolicy: 'Delete' } },
+        token: TOKEN,
+      },
       { verb: 'delete' },
     ]);
     expect((await facade.call('GET', '/v2/deployments')).body.resources).toEqual([]);
@@ -273,21 +482,30 @@ describe('delete', () => {
   it('leaves a new record of the same name alone', async () => {
     const old = facade.seed({ metadata: { name: 'shop' } });
     facade.kube.erase(APP_DEPLOYMENTS, { namespace: TENANT.namespace, name: 'shop' });
-    const anew = facade.kube.seed<AppDeployment>(APP_DEPLOYMENTS, { ...old, metadata: { name: 'shop', namespace: TENANT.namespace } });
+    const anew = facade.kube.seed<AppDeployment>(APP_DEPLOYMENTS, {
+      ...old,
+      metadata: { name: 'shop', namespace: TENANT.namespace },
+    });
     expect((await facade.call('DELETE', `/v2/deployments/${old.metadata.uid}`)).status).toBe(404);
-    expect(facade.kube.objects<AppDeployment>(APP_DEPLOYMENTS).map(({ metadata }) => metadata.uid)).toEqual([anew.metadata.uid]);
+    expect(facade.kube.objects<AppDeployment>(APP_DEPLOYMENTS).map(({ metadata }) => metadata.uid)).toEqual([
+      anew.metadata.uid,
+    ]);
   });
 
-  it('is refused in the API server\'s words', async () => {
+  it("is refused in the API server's words", async () => {
     const record = facade.seed({ metadata: { name: 'shop' } });
-    facade.kube.failOn(({ verb }) => (verb === 'delete' ? new Forbidden('x', { serverMessage: 'User "u" cannot delete' }) : undefined));
+    facade.kube.failOn(({ verb }) =>
+      verb === 'delete' ? new Forbidden('x', { serverMessage: 'User "u" cannot delete' }) : undefined,
+    );
     const { status, body } = await facade.call('DELETE', `/v2/deployments/${record.metadata.uid}`);
     expect([status, body]).toEqual([403, { detail: 'User "u" cannot delete' }]);
   });
 });
 
 it('nothing that it logs holds a token or a value', async () => {
-  const { body } = await facade.call('POST', '/v2/deployments', aBody({ secrets: values }), { authorization: 'Bearer bearer-canary' });
+  const { body } = await facade.call('POST', '/v2/deployments', aBody({ secrets: values }), {
+    authorization: 'Bearer bearer-canary',
+  });
   await facade.call('GET', `/v2/deployments/${body.id}?token=query-canary`);
   facade.kube.failOn(() => new TypeError('broken'));
   await facade.call('POST', '/v2/deployments', aBody({ secrets: values }), { 'x-tenant-id': OTHER_TENANT.id });

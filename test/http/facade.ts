@@ -3,8 +3,8 @@
 import { PassThrough } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
-import { type AppDeployment, APP_DEPLOYMENTS } from '../../src/api/app-deployment.ts';
-import { type AppRevision, APP_REVISIONS } from '../../src/api/app-revision.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../src/api/app-deployment.ts';
+import { APP_REVISIONS, type AppRevision } from '../../src/api/app-revision.ts';
 import { defaultSettings, type Settings } from '../../src/api/settings.ts';
 import { buildApp } from '../../src/http/app.ts';
 import type { KubeObject, Resource } from '../../src/kube/client.ts';
@@ -27,14 +27,16 @@ export interface TestStore<T extends KubeObject> extends Store<T> {
 
 function makeStore<T extends KubeObject>(kube: FakeKube, resource: Resource): TestStore<T> {
   const objects = new Map<string, T>();
-  const inNamespace = (namespace?: string): T[] => [...objects.values()].filter(({ metadata }) => namespace === undefined || metadata.namespace === namespace);
+  const inNamespace = (namespace?: string): T[] =>
+    [...objects.values()].filter(({ metadata }) => namespace === undefined || metadata.namespace === namespace);
   const store: TestStore<T> = {
     synced: true,
     hasSynced: () => store.synced,
     get: (ref) => inNamespace(ref.namespace).find(({ metadata }) => metadata.name === ref.name),
     byUid: (uid) => objects.get(uid),
     list: inNamespace,
-    byLabel: (namespace, label, value) => inNamespace(namespace).filter(({ metadata }) => metadata.labels?.[label] === value),
+    byLabel: (namespace, label, value) =>
+      inNamespace(namespace).filter(({ metadata }) => metadata.labels?.[label] === value),
     put: (object) => void objects.set(object.metadata.uid ?? '', object),
     drop: (uid) => void objects.delete(uid),
     fill() {
@@ -58,7 +60,12 @@ export interface Facade {
   log(): string;
   /** Writes but for reviews of rights. */
   writes(): Write[];
-  call(method: 'GET' | 'POST' | 'DELETE' | 'PATCH', url: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
+  call(
+    method: 'GET' | 'POST' | 'DELETE' | 'PATCH',
+    url: string,
+    body?: unknown,
+    headers?: Record<string, string>,
+  ): Promise<Answer>;
   /** A record as the API server has it and the watch has brought it. */
   seed(record: Partial<AppDeployment> & { metadata: { name: string } }): AppDeployment;
 }
@@ -74,9 +81,17 @@ export async function makeFacade(settings: Partial<Settings> = {}): Promise<Faca
   const clock = { ms: Date.parse('2026-01-01T00:00:00Z') };
   const kube = makeFakeKube({ now: () => clock.ms });
   for (const { id, namespace } of [TENANT, OTHER_TENANT]) {
-    kube.seed(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace, uid: id, labels: { 'davit.dev/tenant': 'true' } } });
+    kube.seed(NAMESPACES, {
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: { name: namespace, uid: id, labels: { 'davit.dev/tenant': 'true' } },
+    });
   }
-  kube.seed(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'no-tenant', uid: 'cccccccc-0000-4000-8000-000000000003' } });
+  kube.seed(NAMESPACES, {
+    apiVersion: 'v1',
+    kind: 'Namespace',
+    metadata: { name: 'no-tenant', uid: 'cccccccc-0000-4000-8000-000000000003' },
+  });
   const records = makeStore<AppDeployment>(kube, APP_DEPLOYMENTS);
   const revisions = makeStore<AppRevision>(kube, APP_REVISIONS);
   const tenants = makeStore<KubeObject>(kube, NAMESPACES);
@@ -113,10 +128,21 @@ export async function makeFacade(settings: Partial<Settings> = {}): Promise<Faca
       const answer = await app.inject({
         method,
         url,
-        headers: { 'x-api-key': TOKEN, 'x-tenant-id': TENANT.id, ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
-        ...(body !== undefined && { payload: typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body) }),
+        headers: {
+          'x-api-key': TOKEN,
+          'x-tenant-id': TENANT.id,
+          ...(body !== undefined && { 'content-type': 'application/json' }),
+          ...headers,
+        },
+        ...(body !== undefined && {
+          payload: typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body),
+        }),
       });
-      return { status: answer.statusCode, body: answer.body === '' ? undefined : (JSON.parse(answer.body) as unknown), headers: answer.headers };
+      return {
+        status: answer.statusCode,
+        body: answer.body === '' ? undefined : (JSON.parse(answer.body) as unknown),
+        headers: answer.headers,
+      };
     },
     seed(record) {
       const { metadata, spec, status } = record;
@@ -144,5 +170,12 @@ export async function makeFacade(settings: Partial<Settings> = {}): Promise<Faca
 
 /** The smallest body that POST takes. */
 export function aBody(more: object = {}): Record<string, unknown> {
-  return { name: 'shop', source: 'external_docker', source_config: {}, source_revision_config: { image_uri: 'registry.example/app:1' }, secrets: [], ...more };
+  return {
+    name: 'shop',
+    source: 'external_docker',
+    source_config: {},
+    source_revision_config: { image_uri: 'registry.example/app:1' },
+    secrets: [],
+    ...more,
+  };
 }

@@ -16,10 +16,16 @@ function serviceAccountToken(namespace: unknown): string {
 }
 
 function reviews(): string[] {
-  return facade.kube.writes.map(({ body }) => (body as { spec: { resourceAttributes: { verb: string; namespace: string } } }).spec.resourceAttributes).map(({ verb, namespace }) => `${verb} ${namespace}`);
+  return facade.kube.writes
+    .map(
+      ({ body }) =>
+        (body as { spec: { resourceAttributes: { verb: string; namespace: string } } }).spec.resourceAttributes,
+    )
+    .map(({ verb, namespace }) => `${verb} ${namespace}`);
 }
 
-const NO_TENANT = "This request requires workspace specification: send the header X-Tenant-Id with the id, or the namespace's name, of a tenant that you may use.";
+const NO_TENANT =
+  "This request requires workspace specification: send the header X-Tenant-Id with the id, or the namespace's name, of a tenant that you may use.";
 const own = serviceAccountToken('team-b');
 
 describe('the tenant', () => {
@@ -35,38 +41,73 @@ describe('the tenant', () => {
     { name: 'an empty header is none', header: '', may: ['team-b'], want: 'team-b' },
     { name: 'none sent, two usable', header: undefined, may: ['team-a', 'team-b'], want: undefined },
     { name: 'none sent, none usable', header: undefined, may: [], want: undefined },
-    { name: 'the token\'s own namespace', header: undefined, token: own, may: ['team-a', 'team-b'], want: 'team-b' },
-    { name: 'the header wins over the token\'s own', header: 'team-a', token: own, may: ['team-a', 'team-b'], want: 'team-a' },
-    { name: 'the token\'s own is a hint, not a right', header: undefined, token: own, may: ['team-a'], want: 'team-a' },
-    { name: 'a token from elsewhere', header: undefined, token: serviceAccountToken('kube-system'), may: ['team-a', 'team-b'], want: undefined },
+    { name: "the token's own namespace", header: undefined, token: own, may: ['team-a', 'team-b'], want: 'team-b' },
+    {
+      name: "the header wins over the token's own",
+      header: 'team-a',
+      token: own,
+      may: ['team-a', 'team-b'],
+      want: 'team-a',
+    },
+    { name: "the token's own is a hint, not a right", header: undefined, token: own, may: ['team-a'], want: 'team-a' },
+    {
+      name: 'a token from elsewhere',
+      header: undefined,
+      token: serviceAccountToken('kube-system'),
+      may: ['team-a', 'team-b'],
+      want: undefined,
+    },
     { name: 'a token that only looks like one', header: undefined, token: 'a.b.c', may: ['team-a'], want: 'team-a' },
-    { name: 'claims that are no text', header: undefined, token: serviceAccountToken({ toString: 1 }), may: ['team-a'], want: 'team-a' },
+    {
+      name: 'claims that are no text',
+      header: undefined,
+      token: serviceAccountToken({ toString: 1 }),
+      may: ['team-a'],
+      want: 'team-a',
+    },
   ])('$name', async ({ header, token = 'opaque', may, want }) => {
-    for (const { namespace } of [TENANT, OTHER_TENANT]) facade.seed({ metadata: { name: `in-${namespace}`, namespace } });
+    for (const { namespace } of [TENANT, OTHER_TENANT])
+      facade.seed({ metadata: { name: `in-${namespace}`, namespace } });
     facade.kube.allow(({ namespace }) => may.some((one) => one === namespace));
-    const answer = await facade.app.inject({ url: '/v2/deployments', headers: { authorization: `Bearer ${token}`, ...(header !== undefined && { 'x-tenant-id': header }) } });
+    const answer = await facade.app.inject({
+      url: '/v2/deployments',
+      headers: { authorization: `Bearer ${token}`, ...(header !== undefined && { 'x-tenant-id': header }) },
+    });
     if (want === undefined) expect([answer.statusCode, answer.json()]).toEqual([403, { detail: NO_TENANT }]);
-    else expect(answer.json<{ resources: { name: string }[] }>().resources.map(({ name }) => name)).toEqual([`in-${want}`]);
+    else
+      expect(answer.json<{ resources: { name: string }[] }>().resources.map(({ name }) => name)).toEqual([
+        `in-${want}`,
+      ]);
   });
 
   it('is not guessed among more than 20', async () => {
-    for (let n = 0; n < 19; n += 1) facade.tenants.put({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: `t${n}`, uid: `uid-${n}`, labels: { 'davit.dev/tenant': 'true' } } });
+    for (let n = 0; n < 19; n += 1)
+      facade.tenants.put({
+        apiVersion: 'v1',
+        kind: 'Namespace',
+        metadata: { name: `t${n}`, uid: `uid-${n}`, labels: { 'davit.dev/tenant': 'true' } },
+      });
     facade.kube.allow(({ namespace }) => namespace === 'team-a');
     expect((await facade.call('GET', '/v2/deployments', undefined, { 'x-tenant-id': '' })).status).toBe(403);
     expect(reviews()).toEqual([]);
   });
 
-  it('is neither the organization\'s namespace nor one that Davit is not to look after', async () => {
+  it("is neither the organization's namespace nor one that Davit is not to look after", async () => {
     facade = await makeFacade({ namespaces: ['team-a'], organizationNamespace: 'no-tenant' });
-    facade.kube.seed(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'no-tenant', labels: { 'davit.dev/tenant': 'true' } } });
+    facade.kube.seed(NAMESPACES, {
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: { name: 'no-tenant', labels: { 'davit.dev/tenant': 'true' } },
+    });
     facade.tenants.fill();
-    const status = async (tenant: string): Promise<number> => (await facade.call('GET', '/v2/deployments', undefined, { 'x-tenant-id': tenant })).status;
+    const status = async (tenant: string): Promise<number> =>
+      (await facade.call('GET', '/v2/deployments', undefined, { 'x-tenant-id': tenant })).status;
     expect([await status('team-a'), await status('team-b'), await status('no-tenant')]).toEqual([200, 403, 403]);
   });
 });
 
 describe('the right', () => {
-  it('to write is enough to write, and a reader who writes gets the API server\'s own words', async () => {
+  it("to write is enough to write, and a reader who writes gets the API server's own words", async () => {
     facade.kube.allow(({ verb }) => verb === 'delete');
     expect((await facade.call('DELETE', '/v2/deployments/not-a-uuid')).status).toBe(422);
     facade.clock.ms += 60_000;
@@ -76,7 +117,8 @@ describe('the right', () => {
   });
 
   it('is asked for once, together, and believed for ten seconds', async () => {
-    const list = (token = 'one'): Promise<unknown> => facade.call('GET', '/v2/deployments', undefined, { 'x-api-key': token });
+    const list = (token = 'one'): Promise<unknown> =>
+      facade.call('GET', '/v2/deployments', undefined, { 'x-api-key': token });
     await Promise.all([list(), list(), list()]);
     facade.clock.ms += 9999;
     await list();
@@ -103,20 +145,32 @@ describe('the token', () => {
     { name: 'bearer in lower case', headers: { authorization: 'bearer  abc ' }, want: 'abc' },
     { name: 'X-Api-Key', headers: { 'x-api-key': 'abc' }, want: 'abc' },
     { name: 'both: Bearer wins', headers: { authorization: 'Bearer abc', 'x-api-key': 'def' }, want: 'abc' },
-    { name: 'a proxy\'s Basic beside X-Api-Key', headers: { authorization: 'Basic eA==', 'x-api-key': 'def' }, want: 'def' },
+    {
+      name: "a proxy's Basic beside X-Api-Key",
+      headers: { authorization: 'Basic eA==', 'x-api-key': 'def' },
+      want: 'def',
+    },
     { name: 'none', headers: {}, want: HOW },
     { name: 'empty', headers: { authorization: 'Bearer ', 'x-api-key': '' }, want: HOW },
     { name: 'another scheme', headers: { authorization: 'Basic eA==' }, want: HOW },
     { name: 'two words', headers: { authorization: 'Bearer a b' }, want: `That is not a token. ${HOW}` },
     { name: 'not ASCII', headers: { 'x-api-key': 'tökén' }, want: `That is not a token. ${HOW}` },
   ])('$name', async ({ headers, want }) => {
-    const answer = await facade.app.inject({ url: '/v2/deployments', headers: { 'x-tenant-id': TENANT.id, ...headers } });
+    const answer = await facade.app.inject({
+      url: '/v2/deployments',
+      headers: { 'x-tenant-id': TENANT.id, ...headers },
+    });
     if (answer.statusCode === 401) expect(answer.json()).toEqual({ detail: want });
     else expect(facade.kube.writes.map(({ token }) => token)).toEqual([want]);
   });
 
   it('is asked for before anything is read', async () => {
-    const answer = await facade.app.inject({ method: 'POST', url: '/v2/deployments', payload: 'not json', headers: { 'content-type': 'application/json' } });
+    const answer = await facade.app.inject({
+      method: 'POST',
+      url: '/v2/deployments',
+      payload: 'not json',
+      headers: { 'content-type': 'application/json' },
+    });
     expect(answer.statusCode).toBe(401);
   });
 });

@@ -11,11 +11,21 @@ beforeAll(async () => {
 });
 
 interface Listed {
-  readonly items: { readonly kind: string; readonly metadata: { readonly name: string; readonly resourceVersion: string } }[];
+  readonly items: {
+    readonly kind: string;
+    readonly metadata: { readonly name: string; readonly resourceVersion: string };
+  }[];
 }
 
 function payload(name: string, more: object = {}): object {
-  return { name, source: 'external_docker', source_config: {}, source_revision_config: { image_uri: 'registry.example/app:1.0' }, secrets: [], ...more };
+  return {
+    name,
+    source: 'external_docker',
+    source_config: {},
+    source_revision_config: { image_uri: 'registry.example/app:1.0' },
+    secrets: [],
+    ...more,
+  };
 }
 
 function record(name: string, spec: object = {}): object {
@@ -35,14 +45,21 @@ async function untilReady(name: string): Promise<void> {
   await davit.kubectl(['wait', '--for=condition=Ready', `appd/${name}`, '-n', tenant.namespace, '--timeout=60s']);
 }
 
-async function condition(name: string, type: string): Promise<{ status: string; reason: string; message: string } | undefined> {
-  const { status } = await davit.kubectlJson<{ status?: { conditions?: { type: string; status: string; reason: string; message: string }[] } }>(['get', 'appd', name, '-n', tenant.namespace]);
+async function condition(
+  name: string,
+  type: string,
+): Promise<{ status: string; reason: string; message: string } | undefined> {
+  const { status } = await davit.kubectlJson<{
+    status?: { conditions?: { type: string; status: string; reason: string; message: string }[] };
+  }>(['get', 'appd', name, '-n', tenant.namespace]);
   return status?.conditions?.find((one) => one.type === type);
 }
 
 /** Every namespaced object there is, of every kind, except what Kubernetes itself keeps in a namespace. */
 async function everything(namespace: string): Promise<string[]> {
-  const kinds = (await davit.kubectl(['api-resources', '--verbs=list', '--namespaced', '-o', 'name'])).trim().split('\n');
+  const kinds = (await davit.kubectl(['api-resources', '--verbs=list', '--namespaced', '-o', 'name']))
+    .trim()
+    .split('\n');
   const listed = kinds.filter((kind) => !kind.startsWith('events'));
   const { items } = await davit.kubectlJson<Listed>(['get', listed.join(','), '-n', namespace]);
   return items.map((item) => `${item.kind} ${item.metadata.name}`);
@@ -50,9 +67,21 @@ async function everything(namespace: string): Promise<string[]> {
 
 describe('over HTTP', () => {
   it('a deployment goes from AWAITING_DATABASE to READY, and both doors show it', async () => {
-    const created = await davit.call(tenant, 'POST', '/v2/deployments', payload('by-http', { secrets: [{ name: 'API_KEY', value: 'canary-7f3a' }] }));
+    const created = await davit.call(
+      tenant,
+      'POST',
+      '/v2/deployments',
+      payload('by-http', { secrets: [{ name: 'API_KEY', value: 'canary-7f3a' }] }),
+    );
     expect(created.status).toBe(201);
-    expect(created.body).toMatchObject({ name: 'by-http', source: 'external_docker', status: 'AWAITING_DATABASE', active_revision_id: null, tenant_id: tenant.id, secrets: [{ name: 'API_KEY', value: 'canary-7f3a' }] });
+    expect(created.body).toMatchObject({
+      name: 'by-http',
+      source: 'external_docker',
+      status: 'AWAITING_DATABASE',
+      active_revision_id: null,
+      tenant_id: tenant.id,
+      secrets: [{ name: 'API_KEY', value: 'canary-7f3a' }],
+    });
     await untilReady('by-http');
     await eventually(async () => expect(await statusOf(created.body.id)).toBe('READY'));
     const { body } = await davit.call(tenant, 'GET', `/v2/deployments/${created.body.id}`);
@@ -63,29 +92,59 @@ describe('over HTTP', () => {
   });
 
   it('makes a tracing project of the same name', async () => {
-    const project = await davit.kubectlJson<{ status: { deploymentUid: string } }>(['get', 'trp', 'by-http', '-n', tenant.namespace]);
-    const { metadata } = await davit.kubectlJson<{ metadata: { uid: string } }>(['get', 'appd', 'by-http', '-n', tenant.namespace]);
+    const project = await davit.kubectlJson<{ status: { deploymentUid: string } }>([
+      'get',
+      'trp',
+      'by-http',
+      '-n',
+      tenant.namespace,
+    ]);
+    const { metadata } = await davit.kubectlJson<{ metadata: { uid: string } }>([
+      'get',
+      'appd',
+      'by-http',
+      '-n',
+      tenant.namespace,
+    ]);
     expect(project.status.deploymentUid).toBe(metadata.uid);
   });
 
-  it('a secret\'s value is nowhere but in its Secret', async () => {
+  it("a secret's value is nowhere but in its Secret", async () => {
     const kinds = 'appd,appr,trp,deployments,statefulsets,services,configmaps,pods,events,networkpolicies';
     expect(await davit.kubectl(['get', kinds, '-A', '-o', 'yaml'])).not.toContain('canary-7f3a');
   });
 
   it('a name that is taken is 409, and no Secret is left over', async () => {
     const before = await davit.kubectlJson<Listed>(['get', 'secrets', '-n', tenant.namespace]);
-    const again = await davit.call(tenant, 'POST', '/v2/deployments', payload('by-http', { secrets: [{ name: 'A', value: 'x' }] }));
+    const again = await davit.call(
+      tenant,
+      'POST',
+      '/v2/deployments',
+      payload('by-http', { secrets: [{ name: 'A', value: 'x' }] }),
+    );
     expect([again.status, again.body.detail]).toEqual([409, 'A deployment named "by-http" already exists.']);
     const after = await davit.kubectlJson<Listed>(['get', 'secrets', '-n', tenant.namespace]);
     expect(after.items.map((item) => item.metadata.name)).toEqual(before.items.map((item) => item.metadata.name));
   });
 
   it('all findings of a bad body come at once, each with its place', async () => {
-    const { status, body } = await davit.call(tenant, 'POST', '/v2/deployments', payload('Bad--Name', { source_config: { resource_spec: { cpu: 0, memory_mb: 'much' } }, source_revision_config: {} }));
+    const { status, body } = await davit.call(
+      tenant,
+      'POST',
+      '/v2/deployments',
+      payload('Bad--Name', {
+        source_config: { resource_spec: { cpu: 0, memory_mb: 'much' } },
+        source_revision_config: {},
+      }),
+    );
     expect(status).toBe(422);
     expect(body.detail.map((finding: { loc: string[] }) => finding.loc.join('.'))).toEqual(
-      expect.arrayContaining(['body.name', 'body.source_config.resource_spec.cpu', 'body.source_config.resource_spec.memory_mb', 'body.source_revision_config.image_uri']),
+      expect.arrayContaining([
+        'body.name',
+        'body.source_config.resource_spec.cpu',
+        'body.source_config.resource_spec.memory_mb',
+        'body.source_revision_config.image_uri',
+      ]),
     );
   });
 });
@@ -101,38 +160,87 @@ describe('with kubectl', () => {
   });
 
   it('a source that the hosting mode does not allow is refused at both doors', async () => {
-    await expect(davit.kubectl(['apply', '-f', '-'], record('cloudy', { source: 'internal_docker' }))).rejects.toThrow(/self-hosted/);
-    const { status, body } = await davit.call(tenant, 'POST', '/v2/deployments', payload('cloudy', { source: 'internal_docker' }));
+    await expect(davit.kubectl(['apply', '-f', '-'], record('cloudy', { source: 'internal_docker' }))).rejects.toThrow(
+      /self-hosted/,
+    );
+    const { status, body } = await davit.call(
+      tenant,
+      'POST',
+      '/v2/deployments',
+      payload('cloudy', { source: 'internal_docker' }),
+    );
     expect([status, body.detail[0].loc]).toEqual([422, ['body', 'source']]);
   });
 
   it('a change of source is refused', async () => {
-    await expect(davit.kubectl(['patch', 'appd', 'by-kubectl', '-n', tenant.namespace, '--type=merge', '-p', '{"spec":{"source":"codehost"}}'])).rejects.toThrow(/source cannot be changed/);
+    await expect(
+      davit.kubectl([
+        'patch',
+        'appd',
+        'by-kubectl',
+        '-n',
+        tenant.namespace,
+        '--type=merge',
+        '-p',
+        '{"spec":{"source":"codehost"}}',
+      ]),
+    ).rejects.toThrow(/source cannot be changed/);
   });
 });
 
 describe('what is missing or in the way is said, and mended by itself', () => {
   it('a missing Secret, then a missing key', async () => {
-    await davit.kubectl(['apply', '-f', '-'], record('needs-secret', { secretReferences: [{ name: 'TOKEN', secretName: 'mine', secretKey: 'token' }] }));
-    await eventually(async () => expect(await condition('needs-secret', 'ReferencesResolved')).toMatchObject({ status: 'False', reason: 'SecretMissing', message: expect.stringContaining('Secret mine') }));
+    await davit.kubectl(
+      ['apply', '-f', '-'],
+      record('needs-secret', { secretReferences: [{ name: 'TOKEN', secretName: 'mine', secretKey: 'token' }] }),
+    );
+    await eventually(async () =>
+      expect(await condition('needs-secret', 'ReferencesResolved')).toMatchObject({
+        status: 'False',
+        reason: 'SecretMissing',
+        message: expect.stringContaining('Secret mine'),
+      }),
+    );
     await davit.kubectl(['create', 'secret', 'generic', 'mine', '-n', tenant.namespace, '--from-literal=other=1']);
-    await eventually(async () => expect(await condition('needs-secret', 'ReferencesResolved')).toMatchObject({ reason: 'SecretKeyMissing', message: expect.stringContaining('key token in Secret mine') }));
+    await eventually(async () =>
+      expect(await condition('needs-secret', 'ReferencesResolved')).toMatchObject({
+        reason: 'SecretKeyMissing',
+        message: expect.stringContaining('key token in Secret mine'),
+      }),
+    );
     await davit.kubectl(['patch', 'secret', 'mine', '-n', tenant.namespace, '-p', '{"stringData":{"token":"t"}}']);
     await untilReady('needs-secret');
   });
 
   it('an image that cannot be pulled, and a corrected one', async () => {
-    await davit.kubectl(['apply', '-f', '-'], record('no-image', { sourceRevisionConfig: { imageUri: 'registry.example/missing:1' } }));
-    await eventually(async () => expect(await condition('no-image', 'WorkloadsReady')).toMatchObject({ status: 'False', reason: 'ImagePullFailed', message: expect.stringContaining('registry.example/missing:1') }));
+    await davit.kubectl(
+      ['apply', '-f', '-'],
+      record('no-image', { sourceRevisionConfig: { imageUri: 'registry.example/missing:1' } }),
+    );
+    await eventually(async () =>
+      expect(await condition('no-image', 'WorkloadsReady')).toMatchObject({
+        status: 'False',
+        reason: 'ImagePullFailed',
+        message: expect.stringContaining('registry.example/missing:1'),
+      }),
+    );
     await davit.kubectl(['apply', '-f', '-'], record('no-image'));
     await untilReady('no-image');
   });
 
-  it('somebody else\'s object of a child\'s name is left alone', async () => {
+  it("somebody else's object of a child's name is left alone", async () => {
     await davit.kubectl(['create', 'service', 'clusterip', 'taken', '--tcp=1234', '-n', tenant.namespace]);
     await davit.kubectl(['apply', '-f', '-'], record('taken'));
-    await eventually(async () => expect(await condition('taken', 'Stalled')).toMatchObject({ status: 'True', reason: 'NameConflict', message: expect.stringContaining('Service taken') }));
-    expect(await davit.kubectl(['get', 'service', 'taken', '-n', tenant.namespace, '-o', 'jsonpath={.spec.ports[0].port}'])).toBe('1234');
+    await eventually(async () =>
+      expect(await condition('taken', 'Stalled')).toMatchObject({
+        status: 'True',
+        reason: 'NameConflict',
+        message: expect.stringContaining('Service taken'),
+      }),
+    );
+    expect(
+      await davit.kubectl(['get', 'service', 'taken', '-n', tenant.namespace, '-o', 'jsonpath={.spec.ports[0].port}']),
+    ).toBe('1234');
     await davit.kubectl(['delete', 'service', 'taken', '-n', tenant.namespace]);
     // Nothing of ours watches a foreign object: the next look comes with the next change, or with a restart.
     await davit.kubectl(['annotate', 'appd', 'taken', '-n', tenant.namespace, 'example.com/look=again']);
@@ -140,9 +248,20 @@ describe('what is missing or in the way is said, and mended by itself', () => {
   });
 
   it('a record outside a tenant is told so', async () => {
-    await davit.kubectl(['apply', '-f', '-'], { ...record('stray'), metadata: { name: 'stray', namespace: 'default' } });
+    await davit.kubectl(['apply', '-f', '-'], {
+      ...record('stray'),
+      metadata: { name: 'stray', namespace: 'default' },
+    });
     await eventually(async () => {
-      const said = await davit.kubectl(['get', 'appd', 'stray', '-n', 'default', '-o', 'jsonpath={.status.conditions[?(@.type=="Stalled")].reason}']);
+      const said = await davit.kubectl([
+        'get',
+        'appd',
+        'stray',
+        '-n',
+        'default',
+        '-o',
+        'jsonpath={.status.conditions[?(@.type=="Stalled")].reason}',
+      ]);
       expect(said).toBe('NotATenant');
     });
     await davit.kubectl(['delete', 'appd', 'stray', '-n', 'default']);
@@ -155,14 +274,26 @@ describe('level-based', () => {
     await davit.kubectl(['scale', 'deployment', 'by-kubectl', '--replicas=3', '-n', tenant.namespace]);
     await eventually(async () => {
       await davit.kubectl(['get', 'service', 'by-kubectl', '-n', tenant.namespace]);
-      expect(await davit.kubectl(['get', 'deployment', 'by-kubectl', '-n', tenant.namespace, '-o', 'jsonpath={.spec.replicas}'])).toBe('1');
+      expect(
+        await davit.kubectl([
+          'get',
+          'deployment',
+          'by-kubectl',
+          '-n',
+          tenant.namespace,
+          '-o',
+          'jsonpath={.spec.replicas}',
+        ]),
+      ).toBe('1');
     });
     await untilReady('by-kubectl');
   });
 
   it('a paused record is left as it is, and says so', async () => {
     await davit.kubectl(['annotate', 'appd', 'by-kubectl', '-n', tenant.namespace, 'davit.dev/paused=true']);
-    await eventually(async () => expect(await condition('by-kubectl', 'Stalled')).toMatchObject({ status: 'True', reason: 'Paused' }));
+    await eventually(async () =>
+      expect(await condition('by-kubectl', 'Stalled')).toMatchObject({ status: 'True', reason: 'Paused' }),
+    );
     await davit.kubectl(['annotate', 'appd', 'by-kubectl', '-n', tenant.namespace, 'davit.dev/paused-']);
     await untilReady('by-kubectl');
   });
@@ -176,7 +307,9 @@ describe('level-based', () => {
   it('at rest nothing is written', async () => {
     const kinds = 'appd,appr,trp,deployments,statefulsets,services,secrets,persistentvolumeclaims,networkpolicies';
     const versions = async (): Promise<string[]> =>
-      (await davit.kubectlJson<Listed>(['get', kinds, '-n', tenant.namespace])).items.map((item) => `${item.kind}/${item.metadata.name}@${item.metadata.resourceVersion}`);
+      (await davit.kubectlJson<Listed>(['get', kinds, '-n', tenant.namespace])).items.map(
+        (item) => `${item.kind}/${item.metadata.name}@${item.metadata.resourceVersion}`,
+      );
     let before: string[] = [];
     await eventually(async () => {
       before = await versions();
@@ -192,7 +325,12 @@ describe('deletion', () => {
     const own = await davit.tenant('gone');
     const inNamespace = { ...record('short'), metadata: { name: 'short', namespace: own.namespace } };
     const atFirst = await everything(own.namespace);
-    const created = await davit.call(own, 'POST', '/v2/deployments', payload('short', { secrets: [{ name: 'A', value: 'b' }] }));
+    const created = await davit.call(
+      own,
+      'POST',
+      '/v2/deployments',
+      payload('short', { secrets: [{ name: 'A', value: 'b' }] }),
+    );
     await davit.kubectl(['wait', '--for=condition=Ready', 'appd/short', '-n', own.namespace, '--timeout=60s']);
     expect((await davit.call(own, 'DELETE', `/v2/deployments/${created.body.id}`)).status).toBe(204);
     const seen = new Set<string>();
@@ -202,7 +340,11 @@ describe('deletion', () => {
       expect(status).toBe(404);
     });
     expect([...seen]).toEqual(['AWAITING_DELETE']);
-    await eventually(async () => expect((await everything(own.namespace)).filter((object) => !atFirst.includes(object))).toEqual(['TracingProject short']));
+    await eventually(async () =>
+      expect((await everything(own.namespace)).filter((object) => !atFirst.includes(object))).toEqual([
+        'TracingProject short',
+      ]),
+    );
     // The name is free again, and the old tracing project is taken up.
     await davit.kubectl(['apply', '-f', '-'], inNamespace);
     await davit.kubectl(['wait', '--for=condition=Ready', 'appd/short', '-n', own.namespace, '--timeout=60s']);
@@ -210,7 +352,10 @@ describe('deletion', () => {
 
   it('a namespace that is deleted takes its records along', async () => {
     const doomed = await davit.tenant('doomed');
-    await davit.kubectl(['apply', '-f', '-'], { ...record('inside'), metadata: { name: 'inside', namespace: doomed.namespace } });
+    await davit.kubectl(['apply', '-f', '-'], {
+      ...record('inside'),
+      metadata: { name: 'inside', namespace: doomed.namespace },
+    });
     await davit.kubectl(['wait', '--for=condition=Ready', 'appd/inside', '-n', doomed.namespace, '--timeout=60s']);
     await davit.kubectl(['delete', 'namespace', doomed.namespace, '--timeout=60s']);
   });

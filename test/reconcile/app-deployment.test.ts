@@ -6,7 +6,16 @@ import { APP_REVISIONS } from '../../src/api/app-revision.ts';
 import { TRACING_PROJECTS } from '../../src/api/tracing-project.ts';
 import { Conflict, Forbidden, Unavailable } from '../../src/errors.ts';
 import type { KubeObject } from '../../src/kube/client.ts';
-import { BUILT_IN_RESOURCES, DEPLOYMENTS, NAMESPACES, PERSISTENT_VOLUME_CLAIMS, PODS, SECRETS, SERVICES, STATEFUL_SETS } from '../../src/kube/resources.ts';
+import {
+  BUILT_IN_RESOURCES,
+  DEPLOYMENTS,
+  NAMESPACES,
+  PERSISTENT_VOLUME_CLAIMS,
+  PODS,
+  SECRETS,
+  SERVICES,
+  STATEFUL_SETS,
+} from '../../src/kube/resources.ts';
 import type { FakeKube } from '../fake-kube/fake-kube.ts';
 import { aController, aServer, converge, type Harness, putRecord } from './harness.ts';
 
@@ -39,7 +48,11 @@ function record(kube: FakeKube): AppDeployment {
 function picture(kube: FakeKube): string[] {
   const resources = [...BUILT_IN_RESOURCES, APP_DEPLOYMENTS, APP_REVISIONS, TRACING_PROJECTS];
   return resources.flatMap((resource) =>
-    kube.objects<KubeObject & { spec?: unknown }>(resource).map(({ kind, metadata, spec }) => JSON.stringify([kind, metadata.name, metadata.labels, Object.keys(metadata.annotations ?? {}), spec]).replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, 'ID').replaceAll(/--[0-9a-f]{8}\b/g, '--REV')),
+    kube.objects<KubeObject & { spec?: unknown }>(resource).map(({ kind, metadata, spec }) =>
+      JSON.stringify([kind, metadata.name, metadata.labels, Object.keys(metadata.annotations ?? {}), spec])
+        .replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, 'ID')
+        .replaceAll(/--[0-9a-f]{8}\b/g, '--REV'),
+    ),
   );
 }
 
@@ -70,7 +83,11 @@ describe('rows that every reconciler has', () => {
       'apply StatefulSet shop--postgres',
       'apply StatefulSet shop--redis',
     ]);
-    expect(writes.slice(-3)).toEqual([expect.stringMatching(/^apply AppRevision shop--.*\/status$/), 'apply TracingProject shop/status', 'apply AppDeployment shop/status']);
+    expect(writes.slice(-3)).toEqual([
+      expect.stringMatching(/^apply AppRevision shop--.*\/status$/),
+      'apply TracingProject shop/status',
+      'apply AppDeployment shop/status',
+    ]);
   });
 
   it('steady state: a second pass writes nothing, nor does a restarted controller', async () => {
@@ -86,7 +103,12 @@ describe('rows that every reconciler has', () => {
   it('drift is corrected, and what others added stays', async () => {
     const controller = await converged();
     const ref = { namespace: 'team', name: 'shop' };
-    await controller.kube.mergePatch(SERVICES, ref, { metadata: { labels: { theirs: 'yes' } }, spec: { ports: [{ name: 'http', port: 81, targetPort: 'http' }] } }, { fieldManager: 'person' });
+    await controller.kube.mergePatch(
+      SERVICES,
+      ref,
+      { metadata: { labels: { theirs: 'yes' } }, spec: { ports: [{ name: 'http', port: 81, targetPort: 'http' }] } },
+      { fieldManager: 'person' },
+    );
     controller.writes();
     await controller.reconcile();
     expect(controller.writes()).toEqual(['apply Service shop']);
@@ -104,7 +126,8 @@ describe('rows that every reconciler has', () => {
 
   it('a password is observed, never made anew', async () => {
     const controller = await converged();
-    const secret = (): string => JSON.stringify(controller.kube.objects(SECRETS).map((object) => [object.metadata.uid, object]));
+    const secret = (): string =>
+      JSON.stringify(controller.kube.objects(SECRETS).map((object) => [object.metadata.uid, object]));
     const before = secret();
     controller.kube.erase(STATEFUL_SETS, { namespace: 'team', name: 'shop--postgres' });
     await converge(controller);
@@ -118,17 +141,28 @@ describe('rows that every reconciler has', () => {
     const controller = await started(kube);
     await converge(controller);
     expect(kube.objects(SERVICES).find((service) => service.metadata.name === 'shop')?.metadata.labels).toBeUndefined();
-    expect(record(kube).status?.conditions?.find((one) => one.type === 'Stalled')).toMatchObject({ status: 'True', reason: 'NameConflict' });
+    expect(record(kube).status?.conditions?.find((one) => one.type === 'Stalled')).toMatchObject({
+      status: 'True',
+      reason: 'NameConflict',
+    });
     expect(kube.objects(DEPLOYMENTS)).toHaveLength(1);
   });
 
   it('refused by the API server: its words become the condition', async () => {
     const kube = aServer();
     putRecord(kube);
-    kube.failOn(({ verb, kind }) => (verb === 'apply' && kind === 'PersistentVolumeClaim' ? new Forbidden('apply claim: exceeded quota', { serverMessage: 'exceeded quota: storage' }) : undefined));
+    kube.failOn(({ verb, kind }) =>
+      verb === 'apply' && kind === 'PersistentVolumeClaim'
+        ? new Forbidden('apply claim: exceeded quota', { serverMessage: 'exceeded quota: storage' })
+        : undefined,
+    );
     const controller = await started(kube);
     await converge(controller).catch(() => undefined);
-    expect(record(kube).status?.conditions?.find((one) => one.type === 'Stalled')).toMatchObject({ status: 'True', reason: 'ApplyRefused', message: expect.stringContaining('exceeded quota: storage') });
+    expect(record(kube).status?.conditions?.find((one) => one.type === 'Stalled')).toMatchObject({
+      status: 'True',
+      reason: 'ApplyRefused',
+      message: expect.stringContaining('exceeded quota: storage'),
+    });
     kube.failOn(undefined);
     await converge(controller);
     expect(record(kube).status?.state).toBe('READY');
@@ -174,7 +208,9 @@ describe('a crash at any write', () => {
     const kube = aServer();
     putRecord(kube);
     const controller = await started(kube);
-    kube.failOn(({ verb, kind }) => (verb === 'patch' && kind === 'AppDeployment' ? new Conflict('changed') : undefined));
+    kube.failOn(({ verb, kind }) =>
+      verb === 'patch' && kind === 'AppDeployment' ? new Conflict('changed') : undefined,
+    );
     await expect(controller.reconcile()).rejects.toThrow(Conflict);
   });
 });
@@ -182,18 +218,30 @@ describe('a crash at any write', () => {
 describe('revisions', () => {
   it('a changed image makes one revision, and the children follow', async () => {
     const controller = await converged();
-    await controller.kube.mergePatch(APP_DEPLOYMENTS, { namespace: 'team', name: 'shop' }, { spec: { sourceRevisionConfig: { imageUri: 'registry.example/shop:2' } } });
+    await controller.kube.mergePatch(
+      APP_DEPLOYMENTS,
+      { namespace: 'team', name: 'shop' },
+      { spec: { sourceRevisionConfig: { imageUri: 'registry.example/shop:2' } } },
+    );
     controller.writes();
     await converge(controller);
     const { status } = record(controller.kube);
     expect(controller.kube.objects(APP_REVISIONS)).toHaveLength(2);
-    expect([status?.state, status?.image, status?.activeRevisionId === status?.latestRevisionId]).toEqual(['READY', 'registry.example/shop:2', true]);
+    expect([status?.state, status?.image, status?.activeRevisionId === status?.latestRevisionId]).toEqual([
+      'READY',
+      'registry.example/shop:2',
+      true,
+    ]);
   });
 
   it('a changed default restarts nothing', async () => {
     const controller = await converged();
     const before = controller.kube.objects(DEPLOYMENTS);
-    await controller.kube.mergePatch(APP_DEPLOYMENTS, { namespace: 'team', name: 'shop' }, { metadata: { labels: { any: 'label' } } });
+    await controller.kube.mergePatch(
+      APP_DEPLOYMENTS,
+      { namespace: 'team', name: 'shop' },
+      { metadata: { labels: { any: 'label' } } },
+    );
     controller.writes();
     await converge(controller);
     expect(controller.kube.objects(DEPLOYMENTS)).toEqual(before);
@@ -208,8 +256,15 @@ describe('references', () => {
     await converge(controller);
     expect(kube.objects(DEPLOYMENTS)).toEqual([]);
     expect(kube.objects(STATEFUL_SETS)).toHaveLength(2);
-    expect(record(kube).status?.conditions?.find((one) => one.type === 'Ready')).toMatchObject({ reason: 'SecretMissing' });
-    kube.seed(SECRETS, { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'mine', namespace: 'team' }, data: { token: 'dA==' } } as KubeObject);
+    expect(record(kube).status?.conditions?.find((one) => one.type === 'Ready')).toMatchObject({
+      reason: 'SecretMissing',
+    });
+    kube.seed(SECRETS, {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: 'mine', namespace: 'team' },
+      data: { token: 'dA==' },
+    } as KubeObject);
     await converge(controller);
     expect(record(kube).status?.state).toBe('READY');
   });
@@ -219,14 +274,33 @@ describe('deletion', () => {
   it('nothing is left but the tracing project', async () => {
     const controller = await converged({ secrets: [] });
     const { kube } = controller;
-    kube.seed(SECRETS, { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'shop--vars-1', namespace: 'team', labels: { 'davit.dev/deployment': 'shop', 'davit.dev/variables': '' } } });
+    kube.seed(SECRETS, {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: {
+        name: 'shop--vars-1',
+        namespace: 'team',
+        labels: { 'davit.dev/deployment': 'shop', 'davit.dev/variables': '' },
+      },
+    });
     await kube.remove(APP_DEPLOYMENTS, { namespace: 'team', name: 'shop' }, { uid: record(kube).metadata.uid ?? '' });
     for (let pass = 0; pass < 12 && kube.objects(APP_DEPLOYMENTS).length > 0; pass += 1) {
       // oxlint-disable-next-line no-await-in-loop -- the teardown goes step by step
       await controller.reconcile();
       kube.collectGarbage();
     }
-    expect([APP_DEPLOYMENTS, APP_REVISIONS, DEPLOYMENTS, STATEFUL_SETS, SERVICES, SECRETS, PERSISTENT_VOLUME_CLAIMS, PODS].flatMap((resource) => kube.objects(resource))).toEqual([]);
+    expect(
+      [
+        APP_DEPLOYMENTS,
+        APP_REVISIONS,
+        DEPLOYMENTS,
+        STATEFUL_SETS,
+        SERVICES,
+        SECRETS,
+        PERSISTENT_VOLUME_CLAIMS,
+        PODS,
+      ].flatMap((resource) => kube.objects(resource)),
+    ).toEqual([]);
     expect(kube.objects(TRACING_PROJECTS)).toHaveLength(1);
   });
 
@@ -243,7 +317,14 @@ describe('deletion', () => {
 
   it('paused: nothing is changed', async () => {
     const controller = await converged();
-    await controller.kube.mergePatch(APP_DEPLOYMENTS, { namespace: 'team', name: 'shop' }, { metadata: { annotations: { 'davit.dev/paused': 'true' } }, spec: { sourceRevisionConfig: { imageUri: 'registry.example/shop:3' } } });
+    await controller.kube.mergePatch(
+      APP_DEPLOYMENTS,
+      { namespace: 'team', name: 'shop' },
+      {
+        metadata: { annotations: { 'davit.dev/paused': 'true' } },
+        spec: { sourceRevisionConfig: { imageUri: 'registry.example/shop:3' } },
+      },
+    );
     controller.writes();
     await controller.reconcile();
     expect(controller.writes()).toEqual(['apply AppDeployment shop/status']);

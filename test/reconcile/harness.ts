@@ -10,9 +10,15 @@ import { makeReconciler } from '../../src/controller/app-deployment-reconciler.t
 import { type Caches, makeCaches } from '../../src/controller/caches.ts';
 import { makeSecretKeys } from '../../src/controller/observe.ts';
 import { keyOf } from '../../src/controller/watches.ts';
-import type { Reconcile } from '../../src/runtime/controller.ts';
 import type { KubeObject } from '../../src/kube/client.ts';
-import { BUILT_IN_RESOURCES, DEPLOYMENTS, makeResourceRegistry, NAMESPACES, STATEFUL_SETS } from '../../src/kube/resources.ts';
+import {
+  BUILT_IN_RESOURCES,
+  DEPLOYMENTS,
+  makeResourceRegistry,
+  NAMESPACES,
+  STATEFUL_SETS,
+} from '../../src/kube/resources.ts';
+import type { Reconcile } from '../../src/runtime/controller.ts';
 import { makeMetrics } from '../../src/runtime/metrics.ts';
 import { aSpec } from '../builders.ts';
 import { type FakeKube, makeFakeKube, type Write } from '../fake-kube/fake-kube.ts';
@@ -33,12 +39,25 @@ export interface Harness {
 /** A server with a tenant namespace `team` in it. */
 export function aServer(): FakeKube {
   const kube = makeFakeKube();
-  kube.seed(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'team', labels: { 'davit.dev/tenant': 'true' }, finalizers: ['kubernetes'] } });
+  kube.seed(NAMESPACES, {
+    apiVersion: 'v1',
+    kind: 'Namespace',
+    metadata: { name: 'team', labels: { 'davit.dev/tenant': 'true' }, finalizers: ['kubernetes'] },
+  });
   return kube;
 }
 
-export function putRecord(kube: FakeKube, spec: Partial<AppDeployment['spec']> = {}, metadata: Partial<KubeObject['metadata']> = {}): void {
-  const record: AppDeployment = { apiVersion: 'davit.dev/v1alpha1', kind: 'AppDeployment', metadata: { name: 'shop', namespace: 'team', generation: 1, ...metadata }, spec: aSpec(spec) };
+export function putRecord(
+  kube: FakeKube,
+  spec: Partial<AppDeployment['spec']> = {},
+  metadata: Partial<KubeObject['metadata']> = {},
+): void {
+  const record: AppDeployment = {
+    apiVersion: 'davit.dev/v1alpha1',
+    kind: 'AppDeployment',
+    metadata: { name: 'shop', namespace: 'team', generation: 1, ...metadata },
+    spec: aSpec(spec),
+  };
   kube.seed(APP_DEPLOYMENTS, record);
 }
 
@@ -50,9 +69,18 @@ export async function aController(kube: FakeKube): Promise<Harness> {
   await Promise.all(caches.all.map((cache) => cache.waitForSync()));
   const events: string[] = [];
   const registry = makeResourceRegistry([...BUILT_IN_RESOURCES, APP_DEPLOYMENTS, APP_REVISIONS, TRACING_PROJECTS]);
-  const recorder = { record: ({ type, reason }: { type: string; reason: string }) => void events.push(`${type} ${reason}`), flush: () => Promise.resolve() };
+  const recorder = {
+    record: ({ type, reason }: { type: string; reason: string }) => void events.push(`${type} ${reason}`),
+    flush: () => Promise.resolve(),
+  };
   const shell = { client: kube, caches, registry };
-  const reconcile: Reconcile = makeReconciler({ shell, secretKeys: makeSecretKeys(kube, caches), settings: defaultSettings(), events: recorder, now: () => NOW });
+  const reconcile: Reconcile = makeReconciler({
+    shell,
+    secretKeys: makeSecretKeys(kube, caches),
+    settings: defaultSettings(),
+    events: recorder,
+    now: () => NOW,
+  });
   kube.clearWrites();
   return {
     kube,
@@ -92,7 +120,13 @@ export function makeReady(kube: FakeKube): void {
   for (const resource of [DEPLOYMENTS, STATEFUL_SETS]) {
     for (const object of kube.objects<KubeObject & { spec?: { replicas?: number } }>(resource)) {
       const replicas = object.spec?.replicas ?? 1;
-      const status = { observedGeneration: object.metadata.generation ?? 1, replicas, updatedReplicas: replicas, readyReplicas: replicas, availableReplicas: replicas };
+      const status = {
+        observedGeneration: object.metadata.generation ?? 1,
+        replicas,
+        updatedReplicas: replicas,
+        readyReplicas: replicas,
+        availableReplicas: replicas,
+      };
       kube.seed(resource, { ...object, status } as KubeObject);
     }
   }

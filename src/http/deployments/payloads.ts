@@ -2,7 +2,15 @@
 // and of the handlers' types. Leaves come from the custom resource's schema; what is around them may differ from it.
 
 import { z } from 'zod';
-import { DEPLOYMENT_TYPES, NAME_MAX_LENGTH, NAME_PATTERN, SecretReference, SourceConfig, SourceRevisionConfig, STATES } from '../../api/app-deployment.ts';
+import {
+  DEPLOYMENT_TYPES,
+  NAME_MAX_LENGTH,
+  NAME_PATTERN,
+  SecretReference,
+  SourceConfig,
+  SourceRevisionConfig,
+  STATES,
+} from '../../api/app-deployment.ts';
 import { Uuid, VariableName } from '../../api/primitives.ts';
 import { ResourceSpec } from '../../api/resource-spec.ts';
 import type { Settings } from '../../api/settings.ts';
@@ -29,7 +37,9 @@ const SecretReferencePayload = z.object({
   secret_key: SecretReference.shape.secretKey,
 });
 
-const ResourceSpecPayload = z.object(payloadShape(ResourceSpec.shape)).meta({ id: 'ResourceSpecRequest', description: 'Sizes, scale and pod parts. What is left out takes its default.' });
+const ResourceSpecPayload = z
+  .object(payloadShape(ResourceSpec.shape))
+  .meta({ id: 'ResourceSpecRequest', description: 'Sizes, scale and pod parts. What is left out takes its default.' });
 
 const SourceConfigPayload = z
   .object({
@@ -37,11 +47,17 @@ const SourceConfigPayload = z
     resource_spec: ResourceSpecPayload.nullish(),
     listener_config: z.object(payloadShape(SourceConfig.shape.listenerConfig.unwrap().shape)).nullish(),
   })
-  .meta({ id: 'SourceConfigRequest', description: 'What depends on the source and needs no new revision, or cannot be changed.' });
+  .meta({
+    id: 'SourceConfigRequest',
+    description: 'What depends on the source and needs no new revision, or cannot be changed.',
+  });
 
 const SourceRevisionConfigPayload = z
   .object(payloadShape(SourceRevisionConfig.shape))
-  .meta({ id: 'SourceRevisionConfigRequest', description: 'What depends on the source and needs a new revision when changed.' });
+  .meta({
+    id: 'SourceRevisionConfigRequest',
+    description: 'What depends on the source and needs a new revision when changed.',
+  });
 
 const CreateDeploymentShape = z
   .object({
@@ -50,7 +66,11 @@ const CreateDeploymentShape = z
     source_config: SourceConfigPayload,
     source_revision_config: SourceRevisionConfigPayload,
     secrets: z.array(Secret).max(100).describe('Environment variables: at most 100, 32 KiB each, 512 KiB together.'),
-    secret_references: z.array(SecretReferencePayload).max(100).nullish().describe('Environment variables from Secrets of the tenant (external_docker).'),
+    secret_references: z
+      .array(SecretReferencePayload)
+      .max(100)
+      .nullish()
+      .describe('Environment variables from Secrets of the tenant (external_docker).'),
   })
   .meta({
     id: 'CreateDeployment',
@@ -69,7 +89,14 @@ export type CreateDeployment = z.output<typeof CreateDeploymentShape>;
 
 /** The body of POST. The settings say which sources there are. */
 export function createDeployment(settings: Settings): typeof CreateDeploymentShape {
-  return withRules(CreateDeploymentShape, [nameRule, hostingRule(settings.hosting), sourceRules, sizeRule, podRules, variableRules]);
+  return withRules(CreateDeploymentShape, [
+    nameRule,
+    hostingRule(settings.hosting),
+    sourceRules,
+    sizeRule,
+    podRules,
+    variableRules,
+  ]);
 }
 
 /** Of a parameter that is given more than once the last one counts. */
@@ -80,34 +107,56 @@ const number = (value: unknown): unknown => {
 };
 const flag = (value: unknown): unknown => {
   const text = last(value);
-  return typeof text === 'string' ? ({ true: true, '1': true, false: false, '0': false }[text.toLowerCase()] ?? text) : text;
+  return typeof text === 'string'
+    ? ({ true: true, '1': true, false: false, '0': false }[text.toLowerCase()] ?? text)
+    : text;
 };
 /** An empty text filter is none. */
 const text = (value: unknown): unknown => last(value) || undefined;
 /** A list: separated by commas, given more than once, or both. */
 const list = (value: unknown): unknown => (Array.isArray(value) ? value.join(',') : value) || undefined;
 
-const textFilter = (description: string): z.ZodType<string | undefined> => z.preprocess(text, z.string().optional()).describe(description);
+const textFilter = (description: string): z.ZodType<string | undefined> =>
+  z.preprocess(text, z.string().optional()).describe(description);
 const uuidList = (description: string): z.ZodType<string[] | undefined> =>
-  z.preprocess(
-    list,
-    z
-      .string()
-      .transform((value) => value.split(',').map((item) => item.trim().toLowerCase()).filter((item) => item !== ''))
-      .pipe(z.array(Uuid))
-      .optional(),
-  ).describe(description);
+  z
+    .preprocess(
+      list,
+      z
+        .string()
+        .transform((value) =>
+          value
+            .split(',')
+            .map((item) => item.trim().toLowerCase())
+            .filter((item) => item !== ''),
+        )
+        .pipe(z.array(Uuid))
+        .optional(),
+    )
+    .describe(description);
 
 export const ListDeployments = z.object({
-  limit: z.preprocess(number, z.int().min(1).max(100)).default(20).meta({ default: 20, description: 'How many to return at most.' }),
-  offset: z.preprocess(number, z.int().min(0)).default(0).meta({ default: 0, description: 'How many to pass over: 0, or the offset of the page before.' }),
+  limit: z
+    .preprocess(number, z.int().min(1).max(100))
+    .default(20)
+    .meta({ default: 20, description: 'How many to return at most.' }),
+  offset: z
+    .preprocess(number, z.int().min(0))
+    .default(0)
+    .meta({ default: 0, description: 'How many to pass over: 0, or the offset of the page before.' }),
   name_contains: textFilter('Part of the name.'),
   name: textFilter('The whole name.'),
   status: z.preprocess(last, z.enum(STATES)).optional().describe('Status.'),
-  remote_reconciled: z.preprocess(flag, z.boolean()).optional().describe('true: those that a listener looks after; false: the others.'),
+  remote_reconciled: z
+    .preprocess(flag, z.boolean())
+    .optional()
+    .describe('true: those that a listener looks after; false: the others.'),
   tag_value_ids: uuidList('Ids separated by commas; those that have any of these tags.'),
   image_version: textFilter("Tag of the latest revision's image."),
-  deployment_type: z.preprocess(last, z.enum(DEPLOYMENT_TYPES)).optional().describe('Deployment type; one that is unset is not matched.'),
+  deployment_type: z
+    .preprocess(last, z.enum(DEPLOYMENT_TYPES))
+    .optional()
+    .describe('Deployment type; one that is unset is not matched.'),
   deployment_ids: uuidList('Ids separated by commas.'),
 });
 export type ListDeployments = z.output<typeof ListDeployments>;
@@ -115,12 +164,18 @@ export type ListDeployments = z.output<typeof ListDeployments>;
 export const DeploymentPath = z.object({ deployment_id: Uuid.describe('Id of the deployment.') });
 
 export const DeleteDeployment = z.object({
-  delete_tracing_project: z.preprocess(flag, z.boolean()).default(false).meta({ default: false, description: 'Whether its tracing project goes with it.' }),
+  delete_tracing_project: z
+    .preprocess(flag, z.boolean())
+    .default(false)
+    .meta({ default: false, description: 'Whether its tracing project goes with it.' }),
 });
 
 const anyNumber = z.number();
 const resourceNumbers = Object.fromEntries(
-  Object.entries(responseShape(ResourceSpec.shape)).map(([name, leaf]) => [name, isNumber(leaf) ? anyNumber.nullable() : leaf]),
+  Object.entries(responseShape(ResourceSpec.shape)).map(([name, leaf]) => [
+    name,
+    isNumber(leaf) ? anyNumber.nullable() : leaf,
+  ]),
 ) as ReturnType<typeof responseShape<typeof ResourceSpec.shape>>;
 
 /** Numbers in force may be above what may be asked for: a limit is twice its request. */
@@ -138,7 +193,10 @@ export const ResourceSpecResponse = z
     sidecars: sidecars.unwrap(),
     image_pull_secrets: imagePullSecrets.unwrap(),
   })
-  .meta({ id: 'ResourceSpec', description: 'The values in force, defaults filled in; null for parts that there are not.' });
+  .meta({
+    id: 'ResourceSpec',
+    description: 'The values in force, defaults filled in; null for parts that there are not.',
+  });
 
 export const SourceConfigResponse = z
   .object({
@@ -150,7 +208,10 @@ export const SourceConfigResponse = z
   .meta({ id: 'SourceConfig' });
 
 export const SourceRevisionConfigResponse = z
-  .object({ ...responseShape(SourceRevisionConfig.shape), repo_commit_sha: z.string().nullable().describe('Commit that was built.') })
+  .object({
+    ...responseShape(SourceRevisionConfig.shape),
+    repo_commit_sha: z.string().nullable().describe('Commit that was built.'),
+  })
   .meta({ id: 'SourceRevisionConfig' });
 
 const time = z.string().meta({ format: 'date-time' });

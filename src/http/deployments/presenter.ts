@@ -1,6 +1,11 @@
 // A record as the API shows it. Pure: everything it needs is given.
 
-import { type AppDeployment, SourceConfig, type SourceRevisionConfig as RevisionConfig, SourceRevisionConfig } from '../../api/app-deployment.ts';
+import {
+  type AppDeployment,
+  type SourceRevisionConfig as RevisionConfig,
+  SourceConfig,
+  SourceRevisionConfig,
+} from '../../api/app-deployment.ts';
 import type { AppRevision } from '../../api/app-revision.ts';
 import { ResourceSpec } from '../../api/resource-spec.ts';
 import type { Settings } from '../../api/settings.ts';
@@ -20,7 +25,10 @@ export interface Surroundings {
   readonly values?: ReadonlyMap<string, string>;
 }
 
-export function presentDeployment(record: AppDeployment, { tenantId, settings, revisions, values }: Surroundings): Deployment {
+export function presentDeployment(
+  record: AppDeployment,
+  { tenantId, settings, revisions, values }: Surroundings,
+): Deployment {
   const { spec } = record;
   const ids = shownRevisionIds(record, revisions);
   const revision = shownRevisionConfig(record, revisions);
@@ -33,11 +41,18 @@ export function presentDeployment(record: AppDeployment, { tenantId, settings, r
       ...toSnake(SourceConfig.shape, spec.sourceConfig),
       custom_url: urlOf(record),
       resource_spec: presentResourceSpec(record, revisions, settings),
-      listener_config: spec.sourceConfig.listenerConfig ? toSnake(SourceConfig.shape.listenerConfig.unwrap().shape, spec.sourceConfig.listenerConfig) : null,
+      listener_config: spec.sourceConfig.listenerConfig
+        ? toSnake(SourceConfig.shape.listenerConfig.unwrap().shape, spec.sourceConfig.listenerConfig)
+        : null,
     },
     source_revision_config: { ...toSnake(SourceRevisionConfig.shape, revision), repo_commit_sha: null },
     secrets: spec.secrets.map(({ name }) => ({ name, value: values?.get(name) ?? '' })),
-    secret_references: spec.secretReferences?.map(({ name, secretName, secretKey }) => ({ name, secret_name: secretName, secret_key: secretKey })) ?? null,
+    secret_references:
+      spec.secretReferences?.map(({ name, secretName, secretKey }) => ({
+        name,
+        secret_name: secretName,
+        secret_key: secretKey,
+      })) ?? null,
     created_at: createdAt(record),
     updated_at: updatedAt(record),
     status: shownState(record),
@@ -55,9 +70,16 @@ export function shownRevisionConfig(record: AppDeployment, revisions: readonly A
 }
 
 /** In force: the newest revision's values if it was made of what the record asks for, else what the record would get today. */
-function presentResourceSpec(record: AppDeployment, revisions: readonly AppRevision[], settings: Settings): Deployment['source_config']['resource_spec'] {
+function presentResourceSpec(
+  record: AppDeployment,
+  revisions: readonly AppRevision[],
+  settings: Settings,
+): Deployment['source_config']['resource_spec'] {
   const newest = revisionsOf(record, revisions)[0];
-  const current = newest !== undefined && sameRequested(newest.spec.requested, requestedOf(record.spec)) ? newest.spec.resolved : resolve(record.spec, settings);
+  const current =
+    newest !== undefined && sameRequested(newest.spec.requested, requestedOf(record.spec))
+      ? newest.spec.resolved
+      : resolve(record.spec, settings);
   const given = record.spec.sourceConfig.resourceSpec ?? {};
   const shown = toSnake(ResourceSpec.shape, { ...given, ...inForce(current) });
   return {

@@ -1,17 +1,29 @@
 // The only room of the deployments' journey that speaks Kubernetes: request → record and Secret, record ← cache.
 // Reads come from the watch cache; writes, and reads of Secrets, go to the API server as the caller.
 
-import { APP_DEPLOYMENTS, type AppDeployment, type AppDeploymentSpec, SourceConfig, SourceRevisionConfig } from '../../api/app-deployment.ts';
+import {
+  APP_DEPLOYMENTS,
+  type AppDeployment,
+  type AppDeploymentSpec,
+  SourceConfig,
+  SourceRevisionConfig,
+} from '../../api/app-deployment.ts';
 import type { AppRevision } from '../../api/app-revision.ts';
-import { API_VERSION, DEPLOYMENT_LABEL, FACADE_FIELD_MANAGER, TAG_LABEL_PREFIX, VARIABLES_LABEL } from '../../api/meta.ts';
+import {
+  API_VERSION,
+  DEPLOYMENT_LABEL,
+  FACADE_FIELD_MANAGER,
+  TAG_LABEL_PREFIX,
+  VARIABLES_LABEL,
+} from '../../api/meta.ts';
 import { ResourceSpec } from '../../api/resource-spec.ts';
 import { AlreadyExists, Conflict, Forbidden, Invalid, NotFound, Unavailable } from '../../errors.ts';
 import type { KubeObject } from '../../kube/client.ts';
 import { SECRETS } from '../../kube/resources.ts';
+import type { Logger } from '../../logger.ts';
 import { names } from '../../record/names.ts';
 import { createdAt, imageVersion, shownState } from '../../record/shown.ts';
 import type { Store } from '../../runtime/store.ts';
-import type { Logger } from '../../logger.ts';
 import { fromSnake } from '../casing.ts';
 import type { FreshList } from '../fresh-list.ts';
 import type { Caller, Tenant } from '../identity.ts';
@@ -51,13 +63,22 @@ interface SecretObject extends KubeObject {
   readonly data?: Readonly<Record<string, string>>;
 }
 
-export function makeDeployments({ records, revisions, remember, forget, freshList, randomSuffix, log }: DeploymentsOptions): Deployments {
+export function makeDeployments({
+  records,
+  revisions,
+  remember,
+  forget,
+  freshList,
+  randomSuffix,
+  log,
+}: DeploymentsOptions): Deployments {
   const revisionsOf = (record: AppDeployment): readonly AppRevision[] =>
     revisions.byLabel(record.metadata.namespace ?? '', DEPLOYMENT_LABEL, record.metadata.name);
 
   function needCaches(): void {
     // An empty answer from a cache that is not filled yet would be a lie.
-    if (!records.hasSynced() || !revisions.hasSynced()) throw new Unavailable('read deployments: the caches are not filled yet', { retryAfterMs: 1000 });
+    if (!records.hasSynced() || !revisions.hasSynced())
+      throw new Unavailable('read deployments: the caches are not filled yet', { retryAfterMs: 1000 });
   }
 
   async function find({ caller, tenant }: Admitted, id: string): Promise<AppDeployment> {
@@ -68,7 +89,9 @@ export function makeDeployments({ records, revisions, remember, forget, freshLis
     // Another replica of the facade may have made it a moment ago.
     const found = await unlessRefused(async () => {
       const { namespace } = tenant;
-      const all = await freshList(`${caller.hash} ${namespace}`, () => caller.kube.listAll(APP_DEPLOYMENTS, { namespace, metadataOnly: true }));
+      const all = await freshList(`${caller.hash} ${namespace}`, () =>
+        caller.kube.listAll(APP_DEPLOYMENTS, { namespace, metadataOnly: true }),
+      );
       const name = all.items.find(({ metadata }) => metadata.uid === uid)?.metadata.name;
       return name === undefined ? undefined : caller.kube.get<AppDeployment>(APP_DEPLOYMENTS, { namespace, name });
     });
@@ -96,7 +119,9 @@ export function makeDeployments({ records, revisions, remember, forget, freshLis
       needCaches();
       return records
         .list(tenant.namespace)
-        .filter((record) => matches(record, query, () => imageVersion(shownRevisionConfig(record, revisionsOf(record)).imageUri)))
+        .filter((record) =>
+          matches(record, query, () => imageVersion(shownRevisionConfig(record, revisionsOf(record)).imageUri)),
+        )
         .toSorted(newestFirst)
         .slice(query.offset, query.offset + query.limit);
     },
@@ -131,7 +156,11 @@ export function makeDeployments({ records, revisions, remember, forget, freshLis
       try {
         if (withTracingProject && spec.tracingProjectDeletionPolicy !== 'Delete') {
           const patch = { metadata: { uid }, spec: { tracingProjectDeletionPolicy: 'Delete' } };
-          remember(await caller.kube.mergePatch<AppDeployment>(APP_DEPLOYMENTS, { namespace, name }, patch, { fieldManager: FACADE_FIELD_MANAGER }));
+          remember(
+            await caller.kube.mergePatch<AppDeployment>(APP_DEPLOYMENTS, { namespace, name }, patch, {
+              fieldManager: FACADE_FIELD_MANAGER,
+            }),
+          );
         }
         const left = await caller.kube.remove(APP_DEPLOYMENTS, { namespace, name }, { uid });
         if (left === undefined) forget(uid);
@@ -147,13 +176,19 @@ export function makeDeployments({ records, revisions, remember, forget, freshLis
       const { namespace = '' } = metadata;
       const secretNames = [...new Set(spec.secrets.map(({ secretName }) => secretName))];
       const read = await Promise.all(
-        secretNames.map(async (name) => [name, await unlessRefused(() => caller.kube.get<SecretObject>(SECRETS, { namespace, name }))] as const),
+        secretNames.map(
+          async (name) =>
+            [name, await unlessRefused(() => caller.kube.get<SecretObject>(SECRETS, { namespace, name }))] as const,
+        ),
       );
       const secrets = new Map(read);
       return new Map(
         spec.secrets.map(({ name, secretName, secretKey }) => {
           const data = secrets.get(secretName)?.data ?? {};
-          return [name, Object.hasOwn(data, secretKey) ? Buffer.from(data[secretKey] ?? '', 'base64').toString('utf8') : ''] as const;
+          return [
+            name,
+            Object.hasOwn(data, secretKey) ? Buffer.from(data[secretKey] ?? '', 'base64').toString('utf8') : '',
+          ] as const;
         }),
       );
     },
@@ -184,8 +219,13 @@ function isAnother(error: unknown): boolean {
 async function explained(error: unknown, caller: Caller, { metadata }: AppDeployment): Promise<unknown> {
   if (!(error instanceof AlreadyExists)) return error;
   const { namespace = '', name } = metadata;
-  const taken = await unlessRefused(() => caller.kube.get(APP_DEPLOYMENTS, { namespace, name }, { metadataOnly: true })).catch(() => undefined);
-  const leaving = taken?.metadata.deletionTimestamp === undefined ? '' : ' It is being deleted, and its name is free again when it is gone.';
+  const taken = await unlessRefused(() =>
+    caller.kube.get(APP_DEPLOYMENTS, { namespace, name }, { metadataOnly: true }),
+  ).catch(() => undefined);
+  const leaving =
+    taken?.metadata.deletionTimestamp === undefined
+      ? ''
+      : ' It is being deleted, and its name is free again when it is gone.';
   return new Refused(409, `A deployment named "${name}" already exists.${leaving}`);
 }
 
@@ -213,9 +253,16 @@ function matches(record: AppDeployment, query: ListDeployments, version: () => s
 
 /** The record that a request asks for. `secretName` is where the values of its `secrets` will be. */
 export function toResource(payload: CreateDeployment, namespace: string, secretName: string): AppDeployment {
-  const { listenerConfig: _listener, resourceSpec: _spec, ...config } = fromSnake(SourceConfig.shape, payload.source_config);
+  const {
+    listenerConfig: _listener,
+    resourceSpec: _spec,
+    ...config
+  } = fromSnake(SourceConfig.shape, payload.source_config);
   const resourceSpec = withoutEmpty(fromSnake(ResourceSpec.shape, payload.source_config.resource_spec ?? {}));
-  const listenerConfig = fromSnake(SourceConfig.shape.listenerConfig.unwrap().shape, payload.source_config.listener_config ?? {});
+  const listenerConfig = fromSnake(
+    SourceConfig.shape.listenerConfig.unwrap().shape,
+    payload.source_config.listener_config ?? {},
+  );
   const references = payload.secret_references ?? [];
   const spec: Partial<AppDeploymentSpec> = {
     source: payload.source,
@@ -227,17 +274,28 @@ export function toResource(payload: CreateDeployment, namespace: string, secretN
     sourceRevisionConfig: fromSnake(SourceRevisionConfig.shape, payload.source_revision_config),
     secrets: payload.secrets.map(({ name }) => ({ name, secretName, secretKey: name })),
     ...(references.length > 0 && {
-      secretReferences: references.map(({ name, secret_name, secret_key }) => ({ name, secretName: secret_name, secretKey: secret_key })),
+      secretReferences: references.map(({ name, secret_name, secret_key }) => ({
+        name,
+        secretName: secret_name,
+        secretKey: secret_key,
+      })),
     }),
     revisionSerial: 1,
   };
   // The API server fills in what has a default.
-  return { apiVersion: API_VERSION, kind: 'AppDeployment', metadata: { name: payload.name, namespace }, spec: spec as AppDeploymentSpec };
+  return {
+    apiVersion: API_VERSION,
+    kind: 'AppDeployment',
+    metadata: { name: payload.name, namespace },
+    spec: spec as AppDeploymentSpec,
+  };
 }
 
 /** An empty list or map asks for nothing, as an absent one does; left out, reading and sending back is no change. */
 function withoutEmpty<T extends object>(spec: T): T {
-  return Object.fromEntries(Object.entries(spec).filter(([, value]) => typeof value !== 'object' || Object.keys(value as object).length > 0)) as T;
+  return Object.fromEntries(
+    Object.entries(spec).filter(([, value]) => typeof value !== 'object' || Object.keys(value as object).length > 0),
+  ) as T;
 }
 
 function toSecret(payload: CreateDeployment, namespace: string, name: string): SecretObject | undefined {
@@ -248,6 +306,8 @@ function toSecret(payload: CreateDeployment, namespace: string, name: string): S
     metadata: { name, namespace, labels: { [DEPLOYMENT_LABEL]: payload.name, [VARIABLES_LABEL]: '' } },
     type: 'Opaque',
     immutable: true,
-    data: Object.fromEntries(payload.secrets.map((secret) => [secret.name, Buffer.from(secret.value).toString('base64')])),
+    data: Object.fromEntries(
+      payload.secrets.map((secret) => [secret.name, Buffer.from(secret.value).toString('base64')]),
+    ),
   };
 }

@@ -1,7 +1,7 @@
 // /v2/deployments: HTTP in, one call, HTTP out.
 
-import type { FastifyInstance, FastifyBaseLogger, RawServerDefault } from 'fastify';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { FastifyBaseLogger, FastifyInstance, RawServerDefault } from 'fastify';
 import { z } from 'zod';
 import type { AppDeployment } from '../../api/app-deployment.ts';
 import type { Settings } from '../../api/settings.ts';
@@ -9,7 +9,14 @@ import type { Tenant } from '../identity.ts';
 import type { Auth } from '../plugins/auth.ts';
 import { failures } from '../plugins/openapi.ts';
 import type { ZodTypeProvider } from '../validation.ts';
-import { createDeployment, DeleteDeployment, Deployment, DeploymentList, DeploymentPath, ListDeployments } from './payloads.ts';
+import {
+  createDeployment,
+  DeleteDeployment,
+  Deployment,
+  DeploymentList,
+  DeploymentPath,
+  ListDeployments,
+} from './payloads.ts';
 import { presentDeployment } from './presenter.ts';
 import type { Deployments } from './repository.ts';
 
@@ -25,11 +32,22 @@ export function registerDeployments(
 ): void {
   const tags = ['deployments'];
   const present = (record: AppDeployment, tenant: Tenant, values?: ReadonlyMap<string, string>): Deployment =>
-    presentDeployment(record, { tenantId: tenant.id, settings, revisions: deployments.revisionsOf(record), ...(values && { values }) });
+    presentDeployment(record, {
+      tenantId: tenant.id,
+      settings,
+      revisions: deployments.revisionsOf(record),
+      ...(values && { values }),
+    });
 
   app.get('/v2/deployments', {
     onRequest: auth.as('list'),
-    schema: { tags, operationId: 'listDeployments', summary: 'List deployments', querystring: ListDeployments, response: { 200: DeploymentList, ...failures(401, 403, 422, 503) } },
+    schema: {
+      tags,
+      operationId: 'listDeployments',
+      summary: 'List deployments',
+      querystring: ListDeployments,
+      response: { 200: DeploymentList, ...failures(401, 403, 422, 503) },
+    },
     handler: async (request) => {
       const { tenant } = auth.admitted(request);
       const page = deployments.list(tenant, request.query);
@@ -39,7 +57,13 @@ export function registerDeployments(
 
   app.post('/v2/deployments', {
     onRequest: auth.as('create'),
-    schema: { tags, operationId: 'createDeployment', summary: 'Create a deployment', body: createDeployment(settings), response: { 201: Deployment, ...failures(400, 401, 403, 409, 413, 415, 422, 503) } },
+    schema: {
+      tags,
+      operationId: 'createDeployment',
+      summary: 'Create a deployment',
+      body: createDeployment(settings),
+      response: { 201: Deployment, ...failures(400, 401, 403, 409, 413, 415, 422, 503) },
+    },
     handler: async (request, reply) => {
       const admitted = auth.admitted(request);
       const record = await deployments.create(admitted, request.body);
@@ -51,7 +75,13 @@ export function registerDeployments(
 
   app.get('/v2/deployments/:deployment_id', {
     onRequest: auth.as('get'),
-    schema: { tags, operationId: 'getDeployment', summary: 'Get a deployment', params: DeploymentPath, response: { 200: Deployment, ...failures(401, 403, 404, 422, 503) } },
+    schema: {
+      tags,
+      operationId: 'getDeployment',
+      summary: 'Get a deployment',
+      params: DeploymentPath,
+      response: { 200: Deployment, ...failures(401, 403, 404, 422, 503) },
+    },
     handler: async (request) => {
       const admitted = auth.admitted(request);
       const record = await deployments.find(admitted, request.params.deployment_id);
@@ -70,7 +100,11 @@ export function registerDeployments(
       response: { 204: z.undefined().describe('The deletion has begun.'), ...failures(401, 403, 404, 422, 503) },
     },
     handler: async (request, reply) => {
-      await deployments.remove(auth.admitted(request), request.params.deployment_id, request.query.delete_tracing_project);
+      await deployments.remove(
+        auth.admitted(request),
+        request.params.deployment_id,
+        request.query.delete_tracing_project,
+      );
       return reply.code(204).send();
     },
   });

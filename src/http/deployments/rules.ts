@@ -3,8 +3,14 @@
 
 import { PLATFORM_VARIABLES } from '../../api/meta.ts';
 import { ORDERED_PAIRS, VOLUME_KINDS } from '../../api/resource-spec.ts';
-import { SOURCE_CONFIG_FIELDS, SOURCE_REVISION_FIELDS, SOURCE_RULES, type Source, SOURCES } from '../../api/source-rules.ts';
 import type { Settings } from '../../api/settings.ts';
+import {
+  SOURCE_CONFIG_FIELDS,
+  SOURCE_REVISION_FIELDS,
+  SOURCE_RULES,
+  SOURCES,
+  type Source,
+} from '../../api/source-rules.ts';
 import { snake } from '../casing.ts';
 import type { Finding } from '../refused.ts';
 import { asArray, asObject, type Draft, type Rule } from '../validation.ts';
@@ -21,7 +27,12 @@ function isSet(value: unknown): boolean {
 }
 
 export function* nameRule({ name }: Draft): Generator<Finding> {
-  if (typeof name === 'string' && name.includes('--')) yield wrong(['name'], 'must not contain --: what belongs to a deployment is named with it', 'string_pattern_mismatch');
+  if (typeof name === 'string' && name.includes('--'))
+    yield wrong(
+      ['name'],
+      'must not contain --: what belongs to a deployment is named with it',
+      'string_pattern_mismatch',
+    );
 }
 
 function sourceOf(draft: Readonly<Record<string, unknown>>): Source | undefined {
@@ -33,7 +44,10 @@ export function hostingRule(hosting: Settings['hosting']): Rule {
     const source = sourceOf(draft);
     if (source === undefined || SOURCE_RULES[source].hosting === hosting) return;
     const allowed = SOURCES.filter((other) => SOURCE_RULES[other].hosting === hosting);
-    yield wrong(['source'], `source ${source} is not available here: hosting is ${hosting}, which takes ${allowed.join(', ')}`);
+    yield wrong(
+      ['source'],
+      `source ${source} is not available here: hosting is ${hosting}, which takes ${allowed.join(', ')}`,
+    );
   };
 }
 
@@ -45,25 +59,37 @@ export function* sourceRules(draft: Draft): Generator<Finding> {
   const config = asObject(draft['source_config']);
   const revision = asObject(draft['source_revision_config']);
   for (const field of rule.requiredConfig) {
-    if (!isSet(config[snake(field)])) yield wrong(['source_config', snake(field)], `source ${source} needs ${snake(field)}`, 'missing');
+    if (!isSet(config[snake(field)]))
+      yield wrong(['source_config', snake(field)], `source ${source} needs ${snake(field)}`, 'missing');
   }
   for (const field of rule.requiredRevision) {
-    if (!isSet(revision[snake(field)])) yield wrong(['source_revision_config', snake(field)], `source ${source} needs ${snake(field)}`, 'missing');
+    if (!isSet(revision[snake(field)]))
+      yield wrong(['source_revision_config', snake(field)], `source ${source} needs ${snake(field)}`, 'missing');
   }
   for (const field of SOURCE_CONFIG_FIELDS.filter((other) => !rule.config.includes(other))) {
-    if (isSet(config[snake(field)])) yield wrong(['source_config', snake(field)], `${snake(field)} does not apply to source ${source}`);
+    if (isSet(config[snake(field)]))
+      yield wrong(['source_config', snake(field)], `${snake(field)} does not apply to source ${source}`);
   }
   for (const field of SOURCE_REVISION_FIELDS.filter((other) => !rule.revision.includes(other))) {
-    if (isSet(revision[snake(field)])) yield wrong(['source_revision_config', snake(field)], `${snake(field)} does not apply to source ${source}`);
+    if (isSet(revision[snake(field)]))
+      yield wrong(['source_revision_config', snake(field)], `${snake(field)} does not apply to source ${source}`);
   }
   if (!rule.secretReferences && asArray(draft['secret_references']).length > 0) {
     yield wrong(['secret_references'], 'secret_references apply only to source external_docker');
   }
   if (source === 'internal_template' && !isSet(revision['image_uri']) && !isSet(config['repo_url'])) {
-    yield wrong(['source_revision_config', 'image_uri'], 'source internal_template needs image_uri or repo_url of a template', 'missing');
+    yield wrong(
+      ['source_revision_config', 'image_uri'],
+      'source internal_template needs image_uri or repo_url of a template',
+      'missing',
+    );
   }
   if (source === 'external_docker') yield* listenerRule(config);
-  if (source === 'codehost' && config['build_on_push'] === true && String(revision['repo_ref']).startsWith('refs/tags/')) {
+  if (
+    source === 'codehost' &&
+    config['build_on_push'] === true &&
+    String(revision['repo_ref']).startsWith('refs/tags/')
+  ) {
     yield wrong(['source_config', 'build_on_push'], 'a tag is never pushed to: build_on_push must be false for it');
   }
   // Neither uploads nor listeners exist yet, so nothing that a caller names can be one.
@@ -74,7 +100,8 @@ export function* sourceRules(draft: Draft): Generator<Finding> {
 
 function* listenerRule(config: Readonly<Record<string, unknown>>): Generator<Finding> {
   const namespace = asObject(config['listener_config'])['k8s_namespace'];
-  if (isSet(config['listener_id']) !== isSet(namespace)) yield wrong(['source_config', 'listener_config'], 'give listener_id and listener_config together');
+  if (isSet(config['listener_id']) !== isSet(namespace))
+    yield wrong(['source_config', 'listener_config'], 'give listener_id and listener_config together');
   if (isSet(config['listener_id'])) yield wrong(['source_config', 'listener_id'], 'is not a Listener of this tenant');
 }
 
@@ -94,14 +121,16 @@ export function* podRules(draft: Draft): Generator<Finding> {
   const spec = asObject(asObject(draft['source_config'])['resource_spec']);
   const at = ['source_config', 'resource_spec'] as const;
   for (const [index, volume] of asArray(spec['volumes']).map(asObject).entries()) {
-    if (VOLUME_KINDS.filter((kind) => isSet(volume[kind])).length !== 1) yield wrong([...at, 'volumes', index], `a volume needs exactly one of ${VOLUME_KINDS.join(', ')}`);
+    if (VOLUME_KINDS.filter((kind) => isSet(volume[kind])).length !== 1)
+      yield wrong([...at, 'volumes', index], `a volume needs exactly one of ${VOLUME_KINDS.join(', ')}`);
   }
   yield* duplicates(asArray(spec['volumes']), [...at, 'volumes']);
   yield* mountRules(spec['volume_mounts'], [...at, 'volume_mounts']);
   for (const field of ['init_containers', 'sidecars'] as const) {
     const containers = asArray(spec[field]);
     yield* duplicates(containers, [...at, field]);
-    for (const [index, container] of containers.entries()) yield* mountRules(asObject(container)['volumeMounts'], [...at, field, index, 'volumeMounts']);
+    for (const [index, container] of containers.entries())
+      yield* mountRules(asObject(container)['volumeMounts'], [...at, field, index, 'volumeMounts']);
   }
   const path = asObject(draft['source_revision_config'])['workflow_config_path'];
   if (typeof path === 'string' && path.split('/').includes('..')) {
@@ -111,8 +140,10 @@ export function* podRules(draft: Draft): Generator<Finding> {
 
 function* mountRules(mounts: unknown, loc: Finding['loc']): Generator<Finding> {
   for (const [index, mount] of asArray(mounts).map(asObject).entries()) {
-    if (typeof mount['mountPath'] === 'string' && mount['mountPath'].includes(':')) yield wrong([...loc, index, 'mountPath'], 'mountPath must not contain a colon');
-    if (isSet(mount['subPath']) && isSet(mount['subPathExpr'])) yield wrong([...loc, index, 'subPathExpr'], 'give subPath or subPathExpr, not both');
+    if (typeof mount['mountPath'] === 'string' && mount['mountPath'].includes(':'))
+      yield wrong([...loc, index, 'mountPath'], 'mountPath must not contain a colon');
+    if (isSet(mount['subPath']) && isSet(mount['subPathExpr']))
+      yield wrong([...loc, index, 'subPathExpr'], 'give subPath or subPathExpr, not both');
   }
 }
 
@@ -127,19 +158,28 @@ export function* variableRules(draft: Draft): Generator<Finding> {
   const names = new Set(secrets.map((secret) => asObject(secret)['name']));
   for (const [index, reference] of references.entries()) {
     const { name } = asObject(reference);
-    if (isSet(name) && names.has(name)) yield wrong(['secret_references', index, 'name'], 'a name may stand in secrets or in secret_references, not in both');
+    if (isSet(name) && names.has(name))
+      yield wrong(
+        ['secret_references', index, 'name'],
+        'a name may stand in secrets or in secret_references, not in both',
+      );
   }
-  const sizes = secrets.map((secret) => asObject(secret)['value']).map((value) => (typeof value === 'string' ? Buffer.byteLength(value) : 0));
+  const sizes = secrets
+    .map((secret) => asObject(secret)['value'])
+    .map((value) => (typeof value === 'string' ? Buffer.byteLength(value) : 0));
   for (const [index, size] of sizes.entries()) {
-    if (size > LARGEST_VALUE_BYTES) yield wrong(['secrets', index, 'value'], 'must be at most 32 KiB', 'string_too_long');
+    if (size > LARGEST_VALUE_BYTES)
+      yield wrong(['secrets', index, 'value'], 'must be at most 32 KiB', 'string_too_long');
   }
-  if (sizes.reduce((sum, size) => sum + size, 0) > LARGEST_VALUES_BYTES) yield wrong(['secrets'], 'must be at most 512 KiB together', 'too_long');
+  if (sizes.reduce((sum, size) => sum + size, 0) > LARGEST_VALUES_BYTES)
+    yield wrong(['secrets'], 'must be at most 512 KiB together', 'too_long');
 }
 
 function* reserved(list: readonly unknown[], loc: Finding['loc']): Generator<Finding> {
   for (const [index, item] of list.entries()) {
     const { name } = asObject(item);
-    if (PLATFORM_VARIABLES.some((variable) => variable === name)) yield wrong([...loc, index, 'name'], `these names are set by the platform: ${PLATFORM_VARIABLES.join(', ')}`);
+    if (PLATFORM_VARIABLES.some((variable) => variable === name))
+      yield wrong([...loc, index, 'name'], `these names are set by the platform: ${PLATFORM_VARIABLES.join(', ')}`);
   }
 }
 

@@ -28,7 +28,8 @@ export function makeAuth(identity: Identity): Auth {
     tenantOf: (request) => admissions.get(request)?.tenant,
     admitted(request) {
       const admission = admissions.get(request);
-      if (admission === undefined) throw new TypeError(`${request.routeOptions.url ?? ''} has no onRequest: auth.as(verb)`);
+      if (admission === undefined)
+        throw new TypeError(`${request.routeOptions.url ?? ''} has no onRequest: auth.as(verb)`);
       return admission;
     },
   };

@@ -2,7 +2,17 @@
 // words, its outages as 503, and what nobody foresaw as a 500 that says nothing of the inside.
 
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { AlreadyExists, Conflict, Forbidden, Gone, Invalid, NotFound, ServerError, Unauthorized, Unavailable } from '../../errors.ts';
+import {
+  AlreadyExists,
+  Conflict,
+  Forbidden,
+  Gone,
+  Invalid,
+  NotFound,
+  ServerError,
+  Unauthorized,
+  Unavailable,
+} from '../../errors.ts';
 import { requestPath } from '../casing.ts';
 import { type Finding, Refused } from '../refused.ts';
 import { unauthenticated } from './auth.ts';
@@ -10,7 +20,14 @@ import { unauthenticated } from './auth.ts';
 export function registerErrors(app: FastifyInstance): void {
   app.setErrorHandler(answerError);
   app.setNotFoundHandler((request, reply) => {
-    answerError(new Refused(404, `Not Found: there is no ${request.method} ${pathOf(request)}. What there is stands at /docs and /openapi.json.`), request, reply);
+    answerError(
+      new Refused(
+        404,
+        `Not Found: there is no ${request.method} ${pathOf(request)}. What there is stands at /docs and /openapi.json.`,
+      ),
+      request,
+      reply,
+    );
   });
 }
 
@@ -23,27 +40,41 @@ export function answerError(error: unknown, request: FastifyRequest, reply: Fast
   const refused = refusedFor(error);
   // A request aborted by its sender fails in many ways, and none is ours.
   if (refused.status >= 500 && !request.raw.socket.destroyed) {
-    request.log[refused.status === 500 ? 'error' : 'warn']({ route: request.routeOptions.url, err: error }, 'Request failed');
+    request.log[refused.status === 500 ? 'error' : 'warn'](
+      { route: request.routeOptions.url, err: error },
+      'Request failed',
+    );
   }
-  void reply.code(refused.status).headers({ ...refused.headers, 'x-request-id': request.id }).send({ detail: refused.detail });
+  void reply
+    .code(refused.status)
+    .headers({ ...refused.headers, 'x-request-id': request.id })
+    .send({ detail: refused.detail });
 }
 
 function refusedFor(error: unknown): Refused {
   if (error instanceof Refused) return error;
   if (error instanceof ServerError) return fromServer(error);
-  return fromFastify(error) ?? new Refused(500, 'Something went wrong inside Davit. Its log has more under the x-request-id of this answer.');
+  return (
+    fromFastify(error) ??
+    new Refused(500, 'Something went wrong inside Davit. Its log has more under the x-request-id of this answer.')
+  );
 }
 
 function fromServer(error: ServerError): Refused {
   const words = error.serverMessage ?? 'The Kubernetes API server refused, and did not say why.';
-  if (error instanceof Unauthorized) return unauthenticated('The Kubernetes API server does not know this token, or it has expired. Send another one.');
+  if (error instanceof Unauthorized)
+    return unauthenticated('The Kubernetes API server does not know this token, or it has expired. Send another one.');
   if (error instanceof Forbidden) return new Refused(403, words);
   if (error instanceof NotFound) return new Refused(404, words);
   if (error instanceof AlreadyExists || error instanceof Conflict) return new Refused(409, words);
   if (error instanceof Invalid) return new Refused(422, findingsOf(error, words));
   const waitMs = error instanceof Unavailable ? error.retryAfterMs : error instanceof Gone ? 1000 : undefined;
   const seconds = String(Math.max(1, Math.ceil((waitMs ?? 1000) / 1000)));
-  return new Refused(503, `The Kubernetes API server does not answer, or asks to be left alone. Try again in ${seconds} s.`, { 'retry-after': seconds });
+  return new Refused(
+    503,
+    `The Kubernetes API server does not answer, or asks to be left alone. Try again in ${seconds} s.`,
+    { 'retry-after': seconds },
+  );
 }
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -68,7 +99,12 @@ function fromFastify(error: unknown): Refused | undefined {
   const { statusCode, code } = (typeof error === 'object' && error !== null ? error : {}) as Partial<FastifyError>;
   switch (statusCode) {
     case 400:
-      return new Refused(400, code === 'FST_ERR_BAD_URL' ? 'The path is not a valid URL path.' : 'The request could not be read: its length is not what it said, or it ended early.');
+      return new Refused(
+        400,
+        code === 'FST_ERR_BAD_URL'
+          ? 'The path is not a valid URL path.'
+          : 'The request could not be read: its length is not what it said, or it ended early.',
+      );
     case 408:
       return new Refused(408, 'The request took too long to arrive.');
     case 413:

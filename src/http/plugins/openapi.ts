@@ -21,7 +21,17 @@ const ValidationProblem = z
   })
   .meta({
     id: 'ValidationProblem',
-    examples: [{ detail: [{ loc: ['body', 'source_config', 'resource_spec', 'cpu'], msg: 'must be at least 0.1', type: 'greater_than_equal' }] }],
+    examples: [
+      {
+        detail: [
+          {
+            loc: ['body', 'source_config', 'resource_spec', 'cpu'],
+            msg: 'must be at least 0.1',
+            type: 'greater_than_equal',
+          },
+        ],
+      },
+    ],
   });
 
 const MEANINGS = {
@@ -37,11 +47,15 @@ const MEANINGS = {
 } as const;
 type Failure = Exclude<keyof typeof MEANINGS, 422>;
 
-type Failures<Status extends keyof typeof MEANINGS> = { [Code in Status]: Code extends Failure ? typeof Problem : typeof ValidationProblem };
+type Failures<Status extends keyof typeof MEANINGS> = {
+  [Code in Status]: Code extends Failure ? typeof Problem : typeof ValidationProblem;
+};
 
 /** The failures that a route can answer with, for its `response`. */
 export function failures<Status extends keyof typeof MEANINGS>(...statuses: Status[]): Failures<Status> {
-  return Object.fromEntries(statuses.map((status) => [status, status === 422 ? ValidationProblem : Problem])) as Failures<Status>;
+  return Object.fromEntries(
+    statuses.map((status) => [status, status === 422 ? ValidationProblem : Problem]),
+  ) as Failures<Status>;
 }
 
 type JsonSchema = z.core.JSONSchema.BaseSchema;
@@ -55,11 +69,13 @@ function describe(schema: z.ZodType, io: Direction, named: Map<string, JsonSchem
       // Rules for the API server's own validation are no part of this API.
       for (const key of Object.keys(jsonSchema)) if (key.startsWith('x-kubernetes-')) delete jsonSchema[key];
       // Answers may gain fields.
-      if (jsonSchema.type === 'object' && jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
+      if (jsonSchema.type === 'object' && jsonSchema.additionalProperties === false)
+        delete jsonSchema.additionalProperties;
     },
   });
   const { $schema: _dialect, $defs: definitions = {}, ...root } = made;
-  const moved = <T>(value: T): T => JSON.parse(JSON.stringify(value).replaceAll('"#/$defs/', '"#/components/schemas/')) as T;
+  const moved = <T>(value: T): T =>
+    JSON.parse(JSON.stringify(value).replaceAll('"#/$defs/', '"#/components/schemas/')) as T;
   for (const [id, definition] of Object.entries(definitions)) named.set(id, moved(withoutId(definition as JsonSchema)));
   return moved(root);
 }
@@ -70,17 +86,26 @@ function withoutId({ id: _id, ...rest }: JsonSchema): JsonSchema {
 
 const TENANT_HEADER = {
   type: 'object',
-  properties: { 'X-Tenant-Id': { type: 'string', description: "Tenant: its id, or its namespace's name. Needed by whoever may use more than one." } },
+  properties: {
+    'X-Tenant-Id': {
+      type: 'string',
+      description: "Tenant: its id, or its namespace's name. Needed by whoever may use more than one.",
+    },
+  },
 };
 
 /** A route's schema for the document: JSON Schema instead of zod, failures with their meaning. */
 function documented(schema: FastifySchema, named: Map<string, JsonSchema>): FastifySchema {
   const { body, params, querystring, response, ...rest } = schema;
-  const described = (part: unknown, io: Direction): JsonSchema | undefined => (part instanceof z.ZodType ? describe(part, io, named) : undefined);
+  const described = (part: unknown, io: Direction): JsonSchema | undefined =>
+    part instanceof z.ZodType ? describe(part, io, named) : undefined;
   const answers = Object.entries((response ?? {}) as Record<string, z.ZodType>).map(([status, answer]) => {
     const description = (MEANINGS as Readonly<Record<string, string>>)[status] ?? answer.description ?? 'Done.';
     if (answer instanceof z.ZodUndefined) return [status, { description, type: 'null' }] as const;
-    return [status, { description, content: { 'application/json': { schema: describe(answer, 'output', named) } } }] as const;
+    return [
+      status,
+      { description, content: { 'application/json': { schema: describe(answer, 'output', named) } } },
+    ] as const;
   });
   return {
     ...rest,
@@ -98,31 +123,59 @@ export async function registerOpenApi(app: FastifyInstance, basePath: string): P
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',
-      info: { title: 'Davit', version: '1', description: 'Deployments on a Kubernetes cluster of your own.', license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },
+      info: {
+        title: 'Davit',
+        version: '1',
+        description: 'Deployments on a Kubernetes cluster of your own.',
+        license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+      },
       servers: [{ url: basePath === '' ? '/' : basePath }],
       security: [{ bearer: [] }, { apiKey: [] }],
       tags: [{ name: 'deployments', description: 'What is to run, and how it is.' }],
       components: {
         securitySchemes: {
-          bearer: { type: 'http', scheme: 'bearer', description: 'A Kubernetes token: Davit does with it what its owner may do.' },
-          apiKey: { type: 'apiKey', in: 'header', name: 'X-Api-Key', description: 'The same token, for clients that send it so.' },
+          bearer: {
+            type: 'http',
+            scheme: 'bearer',
+            description: 'A Kubernetes token: Davit does with it what its owner may do.',
+          },
+          apiKey: {
+            type: 'apiKey',
+            in: 'header',
+            name: 'X-Api-Key',
+            description: 'The same token, for clients that send it so.',
+          },
         },
       },
     },
-    transform: ({ schema, url }) => ({ schema: schema === undefined || schema.hide === true ? schema : documented(schema, named), url }),
+    transform: ({ schema, url }) => ({
+      schema: schema === undefined || schema.hide === true ? schema : documented(schema, named),
+      url,
+    }),
     transformObject: (document) => {
       if (!('openapiObject' in document)) return document.swaggerObject;
       const { openapiObject } = document;
-      return { ...openapiObject, components: { ...openapiObject.components, schemas: Object.fromEntries(named) } } as typeof openapiObject;
+      return {
+        ...openapiObject,
+        components: { ...openapiObject.components, schemas: Object.fromEntries(named) },
+      } as typeof openapiObject;
     },
   });
 }
 
 /** The page comes from here whole; its scripts set styles. It must work over plain HTTP on loopback too. */
-const PAGE_POLICY = "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; object-src 'none'; base-uri 'self'; frame-ancestors 'none'";
+const PAGE_POLICY =
+  "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; object-src 'none'; base-uri 'self'; frame-ancestors 'none'";
 
 /** The document and the page, under `app`'s own prefix. */
 export async function registerDocs(app: FastifyInstance): Promise<void> {
-  app.get('/openapi.json', { schema: { hide: true } }, async (_request, reply) => reply.type('application/json').send(JSON.stringify(app.swagger())));
-  await app.register(swaggerUi, { routePrefix: '/docs', staticCSP: true, transformStaticCSP: () => PAGE_POLICY, uiConfig: { tryItOutEnabled: true, persistAuthorization: false } });
+  app.get('/openapi.json', { schema: { hide: true } }, async (_request, reply) =>
+    reply.type('application/json').send(JSON.stringify(app.swagger())),
+  );
+  await app.register(swaggerUi, {
+    routePrefix: '/docs',
+    staticCSP: true,
+    transformStaticCSP: () => PAGE_POLICY,
+    uiConfig: { tryItOutEnabled: true, persistAuthorization: false },
+  });
 }

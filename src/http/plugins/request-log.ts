@@ -1,9 +1,9 @@
 // One line for every request, and x-request-id on every answer. Never a header, a query or a body: they carry tokens
 // and secrets.
 
-import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { pathOf } from './errors.ts';
 
 /** The caller's own id, if it is one that is safe to log and send back. */
@@ -12,7 +12,10 @@ export function requestIdOf(request: IncomingMessage): string {
   return typeof given === 'string' && /^[A-Za-z0-9._-]{1,64}$/.test(given) ? given : randomUUID();
 }
 
-export function registerRequestLog(app: FastifyInstance, tenantOf: (request: FastifyRequest) => string | undefined): void {
+export function registerRequestLog(
+  app: FastifyInstance,
+  tenantOf: (request: FastifyRequest) => string | undefined,
+): void {
   app.addHook('onRequest', async (request, reply) => {
     void reply.header('x-request-id', request.id);
   });
