@@ -1,0 +1,25 @@
+// What the documents say there is, and what there is: metrics and environment variables are compared by name.
+
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { makeMetrics } from '../../src/runtime/metrics.ts';
+
+const root = join(import.meta.dirname, '../..');
+const operations = readFileSync(join(root, 'docs/operations.md'), 'utf8');
+
+it('docs/operations.md names every metric, and no other', async () => {
+  const there = (await makeMetrics().registry.getMetricsAsJSON()).map(({ name }) => name).filter((name) => name.startsWith('davit_'));
+  const named = [...operations.matchAll(/`(davit_[a-z_]+)`/g)].map((match) => match[1]);
+  expect(there.length).toBeGreaterThan(5);
+  expect(named.toSorted()).toEqual(there.toSorted());
+});
+
+it('docs/operations.md names every variable of the environment, and no other', () => {
+  const config = readFileSync(join(root, 'src/config.ts'), 'utf8');
+  const there = new Set([...config.matchAll(/^ {2}(DAVIT_[A-Z_]+):/gm)].map((match) => match[1]));
+  const section = operations.slice(operations.indexOf('## Environment of the processes'), operations.indexOf('## Metrics'));
+  const named = new Set([...section.matchAll(/`(DAVIT_[A-Z_]+)`/g)].map((match) => match[1]));
+  expect(there.size).toBeGreaterThan(10);
+  expect([...named].toSorted()).toEqual([...there].toSorted());
+});
