@@ -88,6 +88,12 @@ async function startApi(context: Context): Promise<Part> {
     kube: client,
     caches: { records, revisions, tenants },
     remember: (object) => caches.find((cache) => cache.resource.kind === object.kind)?.overlay(object),
+    // A deletion's answer has no version. What was known of the record stands for it: should the watch still tell of an
+    // earlier change, the record is there again until the watch tells of the deletion too.
+    forget(uid) {
+      const version = records.byUid(uid)?.metadata.resourceVersion;
+      if (version !== undefined) records.overlayDeleted(uid, version);
+    },
     settings: config.settings,
     log,
     now: () => new Date(),

@@ -21,6 +21,8 @@ import { SOURCE_CONFIG_FIELDS, SOURCE_REVISION_FIELDS, SOURCE_RULES, SOURCES, ty
 /** Longest name of a record: a StatefulSet's name made from it must stay ≤ 52, or its pods' labels become too long. */
 export const NAME_MAX_LENGTH = 40;
 export const NAME_PATTERN = '^[a-z]([a-z0-9-]*[a-z0-9])?$';
+/** The one name from which no names can be made: what begins with `xn--` is an encoded domain, and this would be none. */
+export const IMPOSSIBLE_NAME = 'xn';
 
 export const STATES = ['AWAITING_DATABASE', 'READY', 'UNUSED', 'AWAITING_DELETE', 'UNKNOWN'] as const;
 export type State = (typeof STATES)[number];

@@ -36,10 +36,6 @@ export function conditionOf(conditions: readonly Condition[] | undefined, type: 
   return conditions?.find((condition) => condition.type === type);
 }
 
-export function isTrue(conditions: readonly Condition[] | undefined, type: string): boolean {
-  return conditionOf(conditions, type)?.status === 'True';
-}
-
 /** RFC 3339 in UTC with whole seconds, as Kubernetes writes times. */
 export function rfc3339(time: Date): string {
   return `${time.toISOString().slice(0, 19)}Z`;

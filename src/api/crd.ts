@@ -6,6 +6,7 @@ import {
   APP_DEPLOYMENTS,
   AppDeploymentSpec,
   AppDeploymentStatus,
+  IMPOSSIBLE_NAME,
   NAME_MAX_LENGTH,
   NAME_PATTERN,
 } from './app-deployment.ts';
@@ -161,6 +162,11 @@ const KINDS: readonly Kind[] = [
       {
         rule: "!self.metadata.name.contains('--')",
         message: 'a name has no two hyphens in a row: they separate the names of what is made from it',
+        fieldPath: '.metadata.name',
+      },
+      {
+        rule: `self.metadata.name != '${IMPOSSIBLE_NAME}'`,
+        message: `the name ${IMPOSSIBLE_NAME} is not possible: what is made from it would begin with ${IMPOSSIBLE_NAME}--, as encoded domains do`,
         fieldPath: '.metadata.name',
       },
     ],

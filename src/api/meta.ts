@@ -34,15 +34,6 @@ export const APPLIED_ANNOTATION = 'davit.dev/applied';
 /** On a pod template: keyed digest of the referenced Secrets' versions; a rotation changes it and rolls the pods. */
 export const SECRETS_ANNOTATION = 'davit.dev/secrets';
 
-/** Labels and annotations of these prefixes are Davit's or Kubernetes' own; records may not set them on pods. */
-export const RESERVED_METADATA_PREFIXES = [
-  'davit.dev/',
-  'tag.davit.dev/',
-  'app.kubernetes.io/',
-  'kubernetes.io/',
-  'k8s.io/',
-] as const;
-
 /** The parts that a record can be made of, in the order in which they are shown. */
 export const COMPONENTS = ['server', 'queue', 'orchestrator', 'executor', 'redis', 'postgres'] as const;
 export type Component = (typeof COMPONENTS)[number];

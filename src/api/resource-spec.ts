@@ -2,7 +2,18 @@
 // record/resolve.ts, because they depend on settings and on the deployment type.
 
 import { z } from 'zod';
-import { RESERVED_METADATA_PREFIXES } from './meta.ts';
+import {
+  BIDIRECTIONAL_MESSAGE,
+  celNoneReserved,
+  celNoneTaken,
+  NO_VOLUME_MESSAGE,
+  RESERVED_ANNOTATION_PREFIXES,
+  RESERVED_LABEL_PREFIXES,
+  reservedMessage,
+  SECURITY_RULES,
+  TAKEN_MESSAGE,
+  TWICE_MESSAGE,
+} from './pod-policy.ts';
 import { type CelRule, celRules, DNS_LABEL_PATTERN, passthrough, Quantity, SecretName } from './primitives.ts';
 
 function cpu(of: string): z.ZodNumber {
@@ -49,7 +60,7 @@ export const VolumeMount = z
       },
       {
         rule: "!has(self.mountPropagation) || self.mountPropagation != 'Bidirectional'",
-        message: 'Bidirectional is refused by the pod policy: such a mount reaches the node',
+        message: BIDIRECTIONAL_MESSAGE,
         fieldPath: '.mountPropagation',
       },
     ]),
@@ -91,56 +102,6 @@ export const Volume = z
 export type Volume = z.infer<typeof Volume>;
 
 const word = z.string().max(128);
-/** What a container may add or choose. Source: Kubernetes, "Pod Security Standards", baseline. */
-const BASELINE_CAPABILITIES =
-  'AUDIT_WRITE CHOWN DAC_OVERRIDE FOWNER FSETID KILL MKNOD NET_BIND_SERVICE SETFCAP SETGID SETPCAP SETUID SYS_CHROOT'.split(
-    ' ',
-  );
-const BASELINE_SELINUX_TYPES = ['', 'container_t', 'container_init_t', 'container_kvm_t', 'container_engine_t'];
-
-function celList(values: readonly string[]): string {
-  return `[${values.map((value) => `'${value}'`).join(', ')}]`;
-}
-
-/** What the pod policy refuses; everything else of a security context is kept as it is. */
-const FORBIDDEN_SECURITY: readonly { readonly field: string; readonly rule: string; readonly message: string }[] = [
-  {
-    field: 'privileged',
-    rule: 'has(self.privileged) && self.privileged',
-    message: 'privileged is refused by the pod policy',
-  },
-  {
-    field: 'capabilities',
-    rule: `has(self.capabilities) && has(self.capabilities.add) && !self.capabilities.add.all(c, c in ${celList(BASELINE_CAPABILITIES)})`,
-    message: `refused by the pod policy: the only capabilities that may be added are ${BASELINE_CAPABILITIES.join(', ')}`,
-  },
-  {
-    field: 'procMount',
-    rule: "has(self.procMount) && self.procMount != 'Default'",
-    message: 'a procMount other than Default is refused by the pod policy',
-  },
-  {
-    field: 'seccompProfile',
-    rule: "has(self.seccompProfile) && has(self.seccompProfile.type) && self.seccompProfile.type == 'Unconfined'",
-    message: 'seccomp profile Unconfined is refused by the pod policy',
-  },
-  {
-    field: 'appArmorProfile',
-    rule: "has(self.appArmorProfile) && has(self.appArmorProfile.type) && self.appArmorProfile.type == 'Unconfined'",
-    message: 'AppArmor profile Unconfined is refused by the pod policy',
-  },
-  {
-    field: 'seLinuxOptions',
-    rule: `has(self.seLinuxOptions) && (has(self.seLinuxOptions.user) && self.seLinuxOptions.user != '' || has(self.seLinuxOptions.role) && self.seLinuxOptions.role != '' || has(self.seLinuxOptions.type) && !(self.seLinuxOptions.type in ${celList(BASELINE_SELINUX_TYPES)}))`,
-    message: 'an SELinux user, role or type of its own is refused by the pod policy',
-  },
-  {
-    field: 'windowsOptions',
-    rule: 'has(self.windowsOptions) && has(self.windowsOptions.hostProcess) && self.windowsOptions.hostProcess',
-    message: 'a host process is refused by the pod policy',
-  },
-];
-
 /** A part of a pod of which some fields are judged, and all are kept. */
 function known<Shape extends z.ZodRawShape>(description: string, shape: Shape): z.ZodObject<Shape, z.core.$loose> {
   return z.looseObject(shape).describe(description).meta({ 'x-kubernetes-preserve-unknown-fields': true });
@@ -150,7 +111,7 @@ const SecurityContext = z
   .looseObject({
     privileged: z.boolean().describe('Refused by the pod policy when true.').optional(),
     capabilities: known('Capabilities that are added or dropped.', {
-      add: z.array(word).max(64).describe('Within the pod policy.').optional(),
+      add: z.array(word).max(64).describe('Refused by the pod policy.').optional(),
     }).optional(),
     procMount: word.describe('Only Default.').optional(),
     seccompProfile: known('As in a pod.', { type: word.describe('Not Unconfined.').optional() }).optional(),
@@ -167,8 +128,8 @@ const SecurityContext = z
   .meta({
     'x-kubernetes-preserve-unknown-fields': true,
     ...celRules(
-      FORBIDDEN_SECURITY.map(({ field, rule, message }) => ({
-        rule: `!(${rule})`,
+      SECURITY_RULES.map(({ field, refused, message }) => ({
+        rule: `!(${refused})`,
         message,
         fieldPath: `.${field}`,
         reason: 'FieldValueForbidden',
@@ -251,16 +212,47 @@ function orderRule([low, high]: readonly [string, string]): CelRule {
 }
 
 /** Keys of labels and annotations. */
-const keyRules: readonly CelRule[] = [
+function keyRules(reserved: readonly string[]): readonly CelRule[] {
+  return [
+    {
+      rule: 'self.all(key, !format.qualifiedName().validate(key).hasValue())',
+      message: 'a key is a name of letters, digits, -, _ and ., with a domain and a slash before it or not',
+    },
+    { rule: celNoneReserved(reserved), message: reservedMessage(reserved) },
+  ];
+}
+
+/** Names of containers: neither ours nor another's of the same pod. Each list is a map by name already. */
+const containerRules: readonly CelRule[] = [
+  ...['initContainers', 'sidecars'].map((list) => ({
+    rule: `!has(self.${list}) || ${celNoneTaken(`self.${list}`)}`,
+    message: TAKEN_MESSAGE,
+    fieldPath: `.${list}`,
+  })),
   {
-    rule: 'self.all(key, !format.qualifiedName().validate(key).hasValue())',
-    message: 'a key is a name of letters, digits, -, _ and ., with a domain and a slash before it or not',
-  },
-  {
-    rule: `self.all(key, ![${RESERVED_METADATA_PREFIXES.map((prefix) => `'${prefix}'`).join(', ')}].exists(prefix, key.startsWith(prefix)))`,
-    message: `keys that begin with these are Davit's or Kubernetes' own: ${RESERVED_METADATA_PREFIXES.join(', ')}`,
+    rule: '!has(self.sidecars) || !has(self.initContainers) || !self.sidecars.exists(s, self.initContainers.exists(i, i.name == s.name))',
+    message: TWICE_MESSAGE,
+    fieldPath: '.sidecars',
   },
 ];
+
+/** Every mount names a volume. */
+const mountRules: readonly CelRule[] = [
+  {
+    rule: `!has(self.volumeMounts) || ${celKnown('self.volumeMounts')}`,
+    message: NO_VOLUME_MESSAGE,
+    fieldPath: '.volumeMounts',
+  },
+  ...['initContainers', 'sidecars'].map((list) => ({
+    rule: `!has(self.${list}) || self.${list}.all(c, !has(c.volumeMounts) || ${celKnown('c.volumeMounts')})`,
+    message: NO_VOLUME_MESSAGE,
+    fieldPath: `.${list}`,
+  })),
+];
+
+function celKnown(mounts: string): string {
+  return `${mounts}.all(m, has(self.volumes) && self.volumes.exists(v, v.name == m.name))`;
+}
 
 export const ResourceSpec = z
   .object({
@@ -314,12 +306,12 @@ export const ResourceSpec = z
           .max(63)
           .regex(/^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$/),
       )
-      .meta({ maxProperties: 50, ...celRules(keyRules) })
+      .meta({ maxProperties: 50, ...celRules(keyRules(RESERVED_LABEL_PREFIXES)) })
       .describe('Labels of the pods.')
       .optional(),
     annotations: z
       .record(z.string().max(317), z.string().max(16_384))
-      .meta({ maxProperties: 50, ...celRules(keyRules) })
+      .meta({ maxProperties: 50, ...celRules(keyRules(RESERVED_ANNOTATION_PREFIXES)) })
       .describe('Annotations of the pods.')
       .optional(),
     serviceAccountName: SecretName.describe(
@@ -350,5 +342,5 @@ export const ResourceSpec = z
       .describe('Containers that start before the main one and end after it.')
       .optional(),
   })
-  .meta(celRules(ORDERED_PAIRS.map(orderRule)));
+  .meta(celRules([...ORDERED_PAIRS.map(orderRule), ...containerRules, ...mountRules]));
 export type ResourceSpec = z.infer<typeof ResourceSpec>;

@@ -15,39 +15,60 @@ describe('breachesOf', () => {
   it.each<{ name: string; given: ResourceSpec; want: string[] }>([
     {
       name: 'nothing special',
-      given: { sidecars: [{ name: 'proxy', image: 'p:1' }], labels: { team: 'a', 'example.com/tier': 'b' } },
+      given: {
+        sidecars: [
+          {
+            name: 'proxy',
+            image: 'p:1',
+            securityContext: { privileged: false, capabilities: { drop: ['ALL'], add: [] } },
+          },
+        ],
+        labels: { team: 'a', 'example.com/tier': 'b' },
+        annotations: { 'cluster-autoscaler.kubernetes.io/safe-to-evict': 'true', 'my.davit.dev/x': 'y' },
+      },
       want: [],
     },
-    { name: 'a privileged sidecar', given: sidecar({ privileged: true }), want: ['container proxy is privileged'] },
+    {
+      name: 'a privileged sidecar',
+      given: sidecar({ privileged: true }),
+      want: ['sidecars.0.securityContext.privileged: privileged is refused by the pod policy'],
+    },
     {
       name: 'an added capability',
-      given: sidecar({ capabilities: { add: ['CHOWN', 'SYS_ADMIN'] } }),
-      want: ['container proxy adds capability SYS_ADMIN'],
+      given: sidecar({ capabilities: { add: ['CHOWN'] } }),
+      want: ['sidecars.0.securityContext.capabilities: an added capability is refused by the pod policy'],
     },
     {
       name: 'an unmasked /proc',
       given: sidecar({ procMount: 'Unmasked' }),
-      want: ['container proxy asks for an unmasked /proc'],
+      want: ['sidecars.0.securityContext.procMount: a procMount other than Default is refused by the pod policy'],
     },
     {
       name: 'seccomp off',
       given: sidecar({ seccompProfile: { type: 'Unconfined' } }),
-      want: ['container proxy turns seccomp off'],
+      want: ['sidecars.0.securityContext.seccompProfile: seccomp profile Unconfined is refused by the pod policy'],
     },
     {
       name: 'AppArmor off',
       given: sidecar({ appArmorProfile: { type: 'Unconfined' } }),
-      want: ['container proxy turns AppArmor off'],
+      want: ['sidecars.0.securityContext.appArmorProfile: AppArmor profile Unconfined is refused by the pod policy'],
     },
     {
       name: 'a chosen SELinux type',
       given: sidecar({ seLinuxOptions: { type: 'spc_t' } }),
-      want: ['container proxy chooses its own SELinux user, role or type'],
+      want: [
+        'sidecars.0.securityContext.seLinuxOptions: an SELinux user, role or type of its own is refused by the pod policy',
+      ],
+    },
+    {
+      name: 'an SELinux type of containers, and a level',
+      given: sidecar({ seLinuxOptions: { type: 'container_init_t', level: 's0' } }),
+      want: [],
     },
     {
       name: 'a host process',
       given: sidecar({ windowsOptions: { hostProcess: true } }),
-      want: ['container proxy is a host process'],
+      want: ['sidecars.0.securityContext.windowsOptions: a host process is refused by the pod policy'],
     },
     {
       name: 'bidirectional propagation',
@@ -55,33 +76,38 @@ describe('breachesOf', () => {
         volumes: [{ name: 'v', emptyDir: {} }],
         volumeMounts: [{ name: 'v', mountPath: '/v', mountPropagation: 'Bidirectional' }],
       },
-      want: ['mount /v asks for Bidirectional propagation'],
+      want: [
+        'volumeMounts.0.mountPropagation: Bidirectional is refused by the pod policy: such a mount reaches the node',
+      ],
     },
     {
       name: 'a mount of no volume',
       given: { volumeMounts: [{ name: 'v', mountPath: '/v' }] },
-      want: ['mount /v names volume v, which is not among the volumes'],
+      want: ['volumeMounts.0.name: a mount needs a volume of its name among the volumes'],
     },
     {
       name: 'reserved metadata',
       given: {
-        labels: { 'davit.dev/deployment': 'x' },
+        labels: { 'davit.dev/deployment': 'x', 'k8s.io/x': 'y' },
         annotations: { 'container.apparmor.security.beta.kubernetes.io/server': 'unconfined' },
       },
       want: [
-        'label davit.dev/deployment is reserved',
-        'annotation container.apparmor.security.beta.kubernetes.io/server is reserved',
+        "labels.davit.dev/deployment: keys that begin with these are Davit's or Kubernetes' own: davit.dev/, tag.davit.dev/, app.kubernetes.io/, kubernetes.io/, k8s.io/",
+        "labels.k8s.io/x: keys that begin with these are Davit's or Kubernetes' own: davit.dev/, tag.davit.dev/, app.kubernetes.io/, kubernetes.io/, k8s.io/",
+        "annotations.container.apparmor.security.beta.kubernetes.io/server: keys that begin with these are Davit's or Kubernetes' own: davit.dev/, tag.davit.dev/, app.kubernetes.io/, kubernetes.io/, k8s.io/, container.apparmor.security.beta.kubernetes.io/, seccomp.security.alpha.kubernetes.io/",
       ],
     },
     {
       name: 'a name of ours',
       given: { sidecars: [{ name: 'server', image: 'p:1' }] },
-      want: ['container name server is taken'],
+      want: [
+        "sidecars.0.name: container names that are Davit's own: server, queue, orchestrator, executor, wait-for-database, wait-for-redis",
+      ],
     },
     {
       name: 'one name twice',
       given: { initContainers: [{ name: 'a', image: 'p:1' }], sidecars: [{ name: 'a', image: 'p:1' }] },
-      want: ['container name a is taken'],
+      want: ['sidecars.0.name: an init container and a sidecar may not have the same name'],
     },
   ])('$name', ({ given, want }) => {
     expect(breaches(given)).toEqual(want);

@@ -113,9 +113,9 @@ export async function loadKubeConfigFile(options: {
 /** What client-node fills in. */
 interface HttpsOptions {
   headers?: Record<string, unknown>;
-  ca?: unknown;
-  cert?: unknown;
-  key?: unknown;
+  ca?: string | Buffer;
+  cert?: string | Buffer;
+  key?: string | Buffer;
   auth?: string;
   servername?: string;
   rejectUnauthorized?: boolean;

@@ -360,17 +360,23 @@ describe('credentials', () => {
     const openssl = (...args: string[]): Buffer => execFileSync('openssl', args, { cwd: directory, stdio: 'pipe' });
     const selfSigned = (name: string): void =>
       void openssl(
-        ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2'],
-        ...[
-          '-keyout',
-          `${name}.key`,
-          '-out',
-          `${name}.crt`,
-          '-subj',
-          `/CN=${name}`,
-          '-addext',
-          'subjectAltName=IP:127.0.0.1',
-        ],
+        'req',
+        '-x509',
+        '-newkey',
+        'ec',
+        '-pkeyopt',
+        'ec_paramgen_curve:prime256v1',
+        '-nodes',
+        '-days',
+        '2',
+        '-keyout',
+        `${name}.key`,
+        '-out',
+        `${name}.crt`,
+        '-subj',
+        `/CN=${name}`,
+        '-addext',
+        'subjectAltName=IP:127.0.0.1',
       );
     selfSigned('server');
     selfSigned('client');
@@ -386,7 +392,7 @@ describe('credentials', () => {
     });
     const { port, seen } = await listen(server, (response, { headers }, request) => {
       const peer = (request.socket as TLSSocket).getPeerCertificate();
-      peers.push(`${headers.authorization ?? '-'} ${peer?.subject?.CN ?? '-'}`);
+      peers.push(`${headers.authorization ?? '-'} ${[peer?.subject?.CN ?? '-'].flat().join()}`);
       response.end(`${JSON.stringify({ ...configMap, type: 'ADDED', object: configMap })}\n`);
     });
     const user = (name: string): object => ({
@@ -412,7 +418,10 @@ describe('credentials', () => {
     await get(client.withToken('t'));
     await get(client);
     for await (const _ of client.withToken('t').watch(PODS, {
-      ...{ resourceVersion: '1', timeoutSeconds: 1, idleMs: 1000, signal: AbortSignal.timeout(1000) },
+      resourceVersion: '1',
+      timeoutSeconds: 1,
+      idleMs: 1000,
+      signal: AbortSignal.timeout(1000),
     })) {
       break;
     }

@@ -54,6 +54,7 @@ export function startController(options: ControllerOptions): Controller {
   let aborted = false;
 
   async function work(): Promise<void> {
+    // oxlint-disable-next-line no-await-in-loop -- a key is taken when the one before is done
     for (let key = await queue.take(); key !== undefined; key = await queue.take()) {
       try {
         // oxlint-disable-next-line no-await-in-loop -- one worker, one key at a time

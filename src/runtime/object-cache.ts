@@ -193,12 +193,6 @@ export function keyOf(ref: ObjectRef): string {
   return ref.namespace === undefined ? ref.name : `${ref.namespace}/${ref.name}`;
 }
 
-/** The inverse of keyOf. */
-export function refOf(key: string): ObjectRef {
-  const slash = key.indexOf('/');
-  return slash === -1 ? { name: key } : { namespace: key.slice(0, slash), name: key.slice(slash + 1) };
-}
-
 /** Every stored object has a uid; without one two incarnations could not be told apart. */
 function uidOf(object: KubeObject): string {
   const uid = object.metadata.uid;

@@ -17,6 +17,7 @@ import type {
 } from '../../src/kube/client.ts';
 import { apiVersionOf } from '../../src/kube/resources.ts';
 import {
+  asText,
   isObject,
   type Json,
   type JsonObject,
@@ -698,7 +699,7 @@ function checkPreconditions(current: KubeObject, sent: JsonObject, doing: string
     throw refusal(
       Conflict,
       doing,
-      `uid mismatch: the provided object specified uid ${uid}, the existing object has uid ${current.metadata.uid}`,
+      `uid mismatch: the provided object specified uid ${asText(uid)}, the existing object has uid ${current.metadata.uid}`,
     );
   }
   if (resourceVersion !== undefined && resourceVersion !== '' && resourceVersion !== current.metadata.resourceVersion) {
@@ -741,7 +742,7 @@ function writeStringData(object: JsonObject): void {
   if (object['kind'] !== 'Secret' || !isObject(object['stringData'])) return;
   const encoded = Object.entries(object['stringData']).map(([name, value]) => [
     name,
-    Buffer.from(String(value)).toString('base64'),
+    Buffer.from(asText(value)).toString('base64'),
   ]);
   object['data'] = { ...(isObject(object['data']) ? object['data'] : {}), ...Object.fromEntries(encoded) };
   delete object['stringData'];

@@ -69,10 +69,21 @@ export function pathOf(name: string): Path {
   return JSON.parse(name) as Path;
 }
 
+/** A value as people write it, for messages. */
+export function asText(value: Json): string {
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
 /** A path as people write it, for messages. */
 export function readable(path: Path): string {
   return path
-    .map((step) => ('field' in step ? `.${step.field}` : `[${Object.values('key' in step ? step.key : step).join()}]`))
+    .map((step) =>
+      'field' in step
+        ? `.${step.field}`
+        : `[${Object.values('key' in step ? step.key : step)
+            .map(asText)
+            .join()}]`,
+    )
     .join('');
 }
 

@@ -41,6 +41,7 @@ function matchesField(term: string, object: KubeObject): boolean {
   const [, path = '', operator, value] = /^\s*([^!=]+)(==?|!=)(.*)$/.exec(term) ?? [];
   let here: unknown = object;
   for (const step of path.split('.')) here = (here as Record<string, unknown> | undefined)?.[step];
-  const equal = String(here ?? '') === value;
+  const text = typeof here === 'string' ? here : JSON.stringify(here ?? '');
+  const equal = text === value;
   return operator === '!=' ? !equal : equal;
 }

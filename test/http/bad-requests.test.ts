@@ -26,6 +26,9 @@ const PLATFORM =
   'these names are set by the platform: PORT, POSTGRES_URI, DATABASE_URI, REDIS_URI, DAVIT_ROLE, DAVIT_DEPLOYMENT_NAME, DAVIT_DEPLOYMENT_ID, DAVIT_REVISION_ID, DAVIT_TENANT_ID, N_JOBS_PER_WORKER, OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES, OTEL_EXPORTER_OTLP_ENDPOINT';
 const VOLUME =
   'a volume needs exactly one of configMap, secret, emptyDir, persistentVolumeClaim, nfs, projected, downwardAPI, csi';
+const RESERVED =
+  "keys that begin with these are Davit's or Kubernetes' own: davit.dev/, tag.davit.dev/, app.kubernetes.io/, kubernetes.io/, k8s.io/";
+const RESERVED_ANNOTATIONS = `${RESERVED}, container.apparmor.security.beta.kubernetes.io/, seccomp.security.alpha.kubernetes.io/`;
 const VARIABLE = 'must be the name of an environment variable: letters, digits and _, not beginning with a digit';
 const HOST = 'must be https://host or a bare host in lower case, without path, port or user';
 const IMAGE = 'must be an image reference such as registry.example.com/team/app:1.2';
@@ -69,6 +72,11 @@ const rows: Row[] = [
     'a name with --',
     aBody({ name: 'a--b' }),
     [['body.name', 'must not contain --: what belongs to a deployment is named with it', PATTERN]],
+  ],
+  [
+    'a name of which an encoded domain would be made',
+    aBody({ name: 'xn' }),
+    [['body.name', 'must not be xn: what is made from it would begin with xn--, as encoded domains do', PATTERN]],
   ],
   [
     'a name that is too long',
@@ -197,9 +205,75 @@ const rows: Row[] = [
   ],
   [
     'a mount path with a colon',
-    spec({ volume_mounts: [{ name: 'v', mountPath: '/a:b' }] }),
+    spec({ volumes: [{ name: 'v', emptyDir: {} }], volume_mounts: [{ name: 'v', mountPath: '/a:b' }] }),
     [[`${at}.volume_mounts.0.mountPath`, 'mountPath must not contain a colon', 'value_error']],
   ],
+  ...Object.entries<readonly [value: unknown, what: string]>({
+    privileged: [true, 'privileged is'],
+    capabilities: [{ add: ['CHOWN'], drop: ['ALL'] }, 'an added capability is'],
+    procMount: ['Unmasked', 'a procMount other than Default is'],
+    seccompProfile: [{ type: 'Unconfined' }, 'seccomp profile Unconfined is'],
+    appArmorProfile: [{ type: 'Unconfined' }, 'AppArmor profile Unconfined is'],
+    seLinuxOptions: [{ type: 'spc_t' }, 'an SELinux user, role or type of its own is'],
+    windowsOptions: [{ hostProcess: true }, 'a host process is'],
+  }).map(
+    ([field, [value, what]]): Row => [
+      `a sidecar with ${field}`,
+      spec({ sidecars: [{ name: 's', image: 's:1', securityContext: { [field]: value } }] }),
+      [[`${at}.sidecars.0.securityContext.${field}`, `${what} refused by the pod policy`, 'value_error']],
+    ],
+  ),
+  [
+    'an init container of our name, and one of two lists',
+    spec({
+      init_containers: [
+        { name: 'wait-for-redis', image: 'a:1' },
+        { name: 'a', image: 'a:1' },
+      ],
+      sidecars: [{ name: 'a', image: 'a:1' }],
+    }),
+    [
+      [
+        `${at}.init_containers.0.name`,
+        "container names that are Davit's own: server, queue, orchestrator, executor, wait-for-database, wait-for-redis",
+        'value_error',
+      ],
+      [`${at}.sidecars.0.name`, 'an init container and a sidecar may not have the same name', 'value_error'],
+    ],
+  ],
+  [
+    'mounts that reach the node, and of no volume',
+    spec({
+      volumes: [{ name: 'v', emptyDir: {} }],
+      volume_mounts: [{ name: 'v', mountPath: '/v', mountPropagation: 'Bidirectional' }],
+      sidecars: [{ name: 's', image: 's:1', volumeMounts: [{ name: 'w', mountPath: '/w' }] }],
+    }),
+    [
+      [
+        `${at}.volume_mounts.0.mountPropagation`,
+        'Bidirectional is refused by the pod policy: such a mount reaches the node',
+        'value_error',
+      ],
+      [`${at}.sidecars.0.volumeMounts.0.name`, 'a mount needs a volume of its name among the volumes', 'value_error'],
+    ],
+  ],
+  ...['davit.dev/deployment', 'tag.davit.dev/x', 'app.kubernetes.io/name', 'kubernetes.io/os', 'k8s.io/x'].map(
+    (key): Row => [
+      `the reserved key ${key}`,
+      spec({ labels: { [key]: 'x', 'team.k8s.io/x': 'y' }, annotations: { [key]: 'x' } }),
+      [
+        [`${at}.labels.${key}`, RESERVED, 'value_error'],
+        [`${at}.annotations.${key}`, RESERVED_ANNOTATIONS, 'value_error'],
+      ],
+    ],
+  ),
+  ...['container.apparmor.security.beta.kubernetes.io/server', 'seccomp.security.alpha.kubernetes.io/pod'].map(
+    (key): Row => [
+      `the reserved annotation ${key}`,
+      spec({ annotations: { [key]: 'x', 'cluster-autoscaler.kubernetes.io/safe-to-evict': 'true' } }),
+      [[`${at}.annotations.${key}`, RESERVED_ANNOTATIONS, 'value_error']],
+    ],
+  ),
   [
     'a sidecar without image',
     spec({ sidecars: [{ name: 's' }] }),

@@ -9,17 +9,22 @@ const root = join(import.meta.dirname, '../..');
 const operations = readFileSync(join(root, 'docs/operations.md'), 'utf8');
 
 it('docs/operations.md names every metric, and no other', async () => {
-  const there = (await makeMetrics().registry.getMetricsAsJSON()).map(({ name }) => name).filter((name) => name.startsWith('davit_'));
-  const named = [...operations.matchAll(/`(davit_[a-z_]+)`/g)].map((match) => match[1]);
+  const there = (await makeMetrics().registry.getMetricsAsJSON())
+    .map(({ name }) => name)
+    .filter((name) => name.startsWith('davit_'));
+  const named = [...operations.matchAll(/`(davit_[a-z_]+)`/g)].map((match) => match[1] ?? '');
   expect(there.length).toBeGreaterThan(5);
   expect(named.toSorted()).toEqual(there.toSorted());
 });
 
 it('docs/operations.md names every variable of the environment, and no other', () => {
   const config = readFileSync(join(root, 'src/config.ts'), 'utf8');
-  const there = new Set([...config.matchAll(/^ {2}(DAVIT_[A-Z_]+):/gm)].map((match) => match[1]));
-  const section = operations.slice(operations.indexOf('## Environment of the processes'), operations.indexOf('## Metrics'));
-  const named = new Set([...section.matchAll(/`(DAVIT_[A-Z_]+)`/g)].map((match) => match[1]));
+  const there = new Set([...config.matchAll(/^ {2}(DAVIT_[A-Z_]+):/gm)].map((match) => match[1] ?? ''));
+  const section = operations.slice(
+    operations.indexOf('## Environment of the processes'),
+    operations.indexOf('## Metrics'),
+  );
+  const named = new Set([...section.matchAll(/`(DAVIT_[A-Z_]+)`/g)].map((match) => match[1] ?? ''));
   expect(there.size).toBeGreaterThan(10);
   expect([...named].toSorted()).toEqual([...there].toSorted());
 });

@@ -75,7 +75,9 @@ describe('a real API server', () => {
       kind: 'CustomResourceDefinition',
       metadata: { name: 'widgets.test.davit.dev' },
       spec: {
-        ...{ group: widgets.group, scope: 'Namespaced', names: { kind: widgets.kind, plural: widgets.plural } },
+        group: widgets.group,
+        scope: 'Namespaced',
+        names: { kind: widgets.kind, plural: widgets.plural },
         versions: [{ name: 'v1', served: true, storage: true, schema }],
       },
     });
@@ -161,8 +163,15 @@ describe('a real API server', () => {
     const ask = ['a', 'b'].map(() => new AbortController());
     const elections = ask.map(({ signal }, index) =>
       runLeaderElection({
-        ...{ client, namespace, name: 'lease', identity: 'ab'[index] ?? '', log, signal },
-        ...{ leaseDurationMs: 1500, renewDeadlineMs: 1000, retryPeriodMs: 100 },
+        client,
+        namespace,
+        name: 'lease',
+        identity: 'ab'[index] ?? '',
+        log,
+        signal,
+        leaseDurationMs: 1500,
+        renewDeadlineMs: 1000,
+        retryPeriodMs: 100,
         onStarted: () => void started.push('ab'[index] ?? ''),
         onStopped: () => {},
       }),

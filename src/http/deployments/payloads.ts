@@ -17,7 +17,7 @@ import type { Settings } from '../../api/settings.ts';
 import { SOURCES } from '../../api/source-rules.ts';
 import { payloadShape, responseShape } from '../casing.ts';
 import { withRules } from '../validation.ts';
-import { hostingRule, nameRule, podRules, sizeRule, sourceRules, variableRules } from './rules.ts';
+import { hostingRule, nameRule, podRules, policyRule, sizeRule, sourceRules, variableRules } from './rules.ts';
 
 const Name = z
   .string()
@@ -52,12 +52,10 @@ const SourceConfigPayload = z
     description: 'What depends on the source and needs no new revision, or cannot be changed.',
   });
 
-const SourceRevisionConfigPayload = z
-  .object(payloadShape(SourceRevisionConfig.shape))
-  .meta({
-    id: 'SourceRevisionConfigRequest',
-    description: 'What depends on the source and needs a new revision when changed.',
-  });
+const SourceRevisionConfigPayload = z.object(payloadShape(SourceRevisionConfig.shape)).meta({
+  id: 'SourceRevisionConfigRequest',
+  description: 'What depends on the source and needs a new revision when changed.',
+});
 
 const CreateDeploymentShape = z
   .object({
@@ -95,6 +93,7 @@ export function createDeployment(settings: Settings): typeof CreateDeploymentSha
     sourceRules,
     sizeRule,
     podRules,
+    policyRule,
     variableRules,
   ]);
 }

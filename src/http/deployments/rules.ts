@@ -1,7 +1,9 @@
 // What JSON Schema cannot say of a deployment that is to be created: the same rules, in the same words, as the CRD's,
 // so that everything wrong is found at once and both doors give the same verdict.
 
+import { IMPOSSIBLE_NAME } from '../../api/app-deployment.ts';
 import { PLATFORM_VARIABLES } from '../../api/meta.ts';
+import { podPolicyBreaches } from '../../api/pod-policy.ts';
 import { ORDERED_PAIRS, VOLUME_KINDS } from '../../api/resource-spec.ts';
 import type { Settings } from '../../api/settings.ts';
 import {
@@ -31,6 +33,12 @@ export function* nameRule({ name }: Draft): Generator<Finding> {
     yield wrong(
       ['name'],
       'must not contain --: what belongs to a deployment is named with it',
+      'string_pattern_mismatch',
+    );
+  if (name === IMPOSSIBLE_NAME)
+    yield wrong(
+      ['name'],
+      `must not be ${IMPOSSIBLE_NAME}: what is made from it would begin with ${IMPOSSIBLE_NAME}--, as encoded domains do`,
       'string_pattern_mismatch',
     );
 }
@@ -135,6 +143,16 @@ export function* podRules(draft: Draft): Generator<Finding> {
   const path = asObject(draft['source_revision_config'])['workflow_config_path'];
   if (typeof path === 'string' && path.split('/').includes('..')) {
     yield wrong(['source_revision_config', 'workflow_config_path'], 'must stay inside the repository: no ..');
+  }
+}
+
+/** What the pod policy refuses. */
+export function* policyRule(draft: Draft): Generator<Finding> {
+  const spec = asObject(asObject(draft['source_config'])['resource_spec']);
+  const renamed = { ...spec, volumeMounts: spec['volume_mounts'], initContainers: spec['init_containers'] };
+  for (const { at, message } of podPolicyBreaches(renamed)) {
+    const [field, ...rest] = at;
+    yield wrong(['source_config', 'resource_spec', snake(field), ...rest], message);
   }
 }
 

@@ -34,9 +34,6 @@ export interface Image {
 
 export type Images = Readonly<Record<ImageName, Image>>;
 
-/** Debian packages that the build needs on the machine: none, apt, dpkg and tar are part of every Debian and Ubuntu. */
-export const imageSystemPackages: readonly string[] = [];
-
 const minuteMs = 60_000;
 const dayMs = 24 * 60 * minuteMs;
 

@@ -14,7 +14,7 @@ const staleSeconds = 15;
 
 /** The work: the text in capitals, backwards. */
 export function work(text: string): string {
-  return [...text.toUpperCase()].reverse().join('');
+  return Array.from(text.toUpperCase()).reverse().join('');
 }
 
 export function startWorker(config: Config, store: Store, queue: Queue, log: Log): Worker {

@@ -168,7 +168,7 @@ describe('good records', () => {
             securityContext: {
               readOnlyRootFilesystem: true,
               privileged: false,
-              capabilities: { drop: ['ALL'], add: ['NET_BIND_SERVICE'] },
+              capabilities: { drop: ['ALL'] },
               seccompProfile: { type: 'RuntimeDefault' },
             },
           },
@@ -230,6 +230,7 @@ const RESOURCES = 'spec.sourceConfig.resourceSpec';
 describe('bad records', () => {
   const refused: readonly Bad[] = [
     badName('a--b', 'no two hyphens in a row'),
+    badName('xn', 'the name xn is not possible'),
     badName('1shop', 'begins with a lowercase letter'),
     badName('shop.web', 'only lowercase letters, digits and hyphens'),
     badName(`a${'b'.repeat(40)}`, 'at most 40 characters'),
@@ -489,6 +490,31 @@ describe('bad records', () => {
       "Davit's or Kubernetes' own",
     ),
     bad(
+      'an annotation that turns AppArmor off',
+      sized({ annotations: { 'container.apparmor.security.beta.kubernetes.io/server': 'unconfined' } }),
+      `${RESOURCES}.annotations`,
+      "Davit's or Kubernetes' own",
+    ),
+    bad('a container of our name', container({ name: 'server' }), `${RESOURCES}.sidecars`, "Davit's own"),
+    bad(
+      'a name in both lists of containers',
+      sized({ initContainers: [{ name: 'a', image: 'a' }], sidecars: [{ name: 'a', image: 'a' }] }),
+      `${RESOURCES}.sidecars`,
+      'may not have the same name',
+    ),
+    bad(
+      'a mount of no volume',
+      sized({ volumeMounts: [{ name: 'a', mountPath: '/a' }] }),
+      `${RESOURCES}.volumeMounts`,
+      'a mount needs a volume',
+    ),
+    bad(
+      "a sidecar's mount of no volume",
+      container({ volumeMounts: [{ name: 'a', mountPath: '/a' }] }),
+      `${RESOURCES}.sidecars`,
+      'a mount needs a volume',
+    ),
+    bad(
       'a host path',
       volume({ hostPath: { path: '/' } }),
       '',
@@ -550,7 +576,7 @@ describe('bad records', () => {
     ),
     ...Object.entries({
       privileged: true,
-      capabilities: { add: ['NET_ADMIN'], drop: ['ALL'] },
+      capabilities: { add: ['CHOWN'], drop: ['ALL'] },
       procMount: 'Unmasked',
       seccompProfile: { type: 'Unconfined' },
       appArmorProfile: { type: 'Unconfined' },

@@ -1,0 +1,167 @@
+// What a record may not ask of its pods, whatever its author may do elsewhere: the "baseline" Pod Security Standard for
+// the parts that a record can name, and no added capability at all. The one list of it: the CRD's rules, the HTTP API
+// and the controller are made of it, so that all give the same verdict.
+
+import { ROLES } from './meta.ts';
+
+/** Labels of these prefixes are Davit's or Kubernetes' own. Subdomains, as in cluster-autoscaler.kubernetes.io/, are not. */
+export const RESERVED_LABEL_PREFIXES: readonly string[] = [
+  'davit.dev/',
+  'tag.davit.dev/',
+  'app.kubernetes.io/',
+  'kubernetes.io/',
+  'k8s.io/',
+];
+/** Annotations besides: those by which AppArmor and seccomp were chosen before a security context could. */
+export const RESERVED_ANNOTATION_PREFIXES: readonly string[] = [
+  ...RESERVED_LABEL_PREFIXES,
+  'container.apparmor.security.beta.kubernetes.io/',
+  'seccomp.security.alpha.kubernetes.io/',
+];
+/** Names of containers that are ours. */
+const OWN_CONTAINERS: readonly string[] = [...ROLES, 'wait-for-database', 'wait-for-redis'];
+/** Source: Kubernetes, "Pod Security Standards", baseline. */
+const HARMLESS_SELINUX_TYPES: readonly string[] = [
+  '',
+  'container_t',
+  'container_init_t',
+  'container_kvm_t',
+  'container_engine_t',
+];
+
+/** One thing that a security context may not ask for: in CEL, where `self` is the context, and here. */
+interface SecurityRule {
+  readonly field: string;
+  readonly refused: string;
+  readonly isRefused: (value: unknown) => boolean;
+  readonly message: string;
+}
+
+export const SECURITY_RULES: readonly SecurityRule[] = [
+  {
+    field: 'privileged',
+    refused: 'has(self.privileged) && self.privileged',
+    isRefused: (value) => value === true,
+    message: 'privileged is refused by the pod policy',
+  },
+  {
+    field: 'capabilities',
+    refused: 'has(self.capabilities) && has(self.capabilities.add) && self.capabilities.add.size() > 0',
+    isRefused: (value) => listOf(partsOf(value)['add']).length > 0,
+    message: 'an added capability is refused by the pod policy',
+  },
+  {
+    field: 'procMount',
+    refused: "has(self.procMount) && self.procMount != 'Default'",
+    isRefused: (value) => isSet(value) && value !== 'Default',
+    message: 'a procMount other than Default is refused by the pod policy',
+  },
+  {
+    field: 'seccompProfile',
+    refused: "has(self.seccompProfile) && has(self.seccompProfile.type) && self.seccompProfile.type == 'Unconfined'",
+    isRefused: (value) => partsOf(value)['type'] === 'Unconfined',
+    message: 'seccomp profile Unconfined is refused by the pod policy',
+  },
+  {
+    field: 'appArmorProfile',
+    refused: "has(self.appArmorProfile) && has(self.appArmorProfile.type) && self.appArmorProfile.type == 'Unconfined'",
+    isRefused: (value) => partsOf(value)['type'] === 'Unconfined',
+    message: 'AppArmor profile Unconfined is refused by the pod policy',
+  },
+  {
+    field: 'seLinuxOptions',
+    refused: `has(self.seLinuxOptions) && (has(self.seLinuxOptions.user) && self.seLinuxOptions.user != '' || has(self.seLinuxOptions.role) && self.seLinuxOptions.role != '' || has(self.seLinuxOptions.type) && !(self.seLinuxOptions.type in ${celList(HARMLESS_SELINUX_TYPES)}))`,
+    isRefused(value) {
+      const { user = '', role = '', type = '' } = partsOf(value);
+      return user !== '' || role !== '' || !HARMLESS_SELINUX_TYPES.some((harmless) => harmless === type);
+    },
+    message: 'an SELinux user, role or type of its own is refused by the pod policy',
+  },
+  {
+    field: 'windowsOptions',
+    refused: 'has(self.windowsOptions) && has(self.windowsOptions.hostProcess) && self.windowsOptions.hostProcess',
+    isRefused: (value) => partsOf(value)['hostProcess'] === true,
+    message: 'a host process is refused by the pod policy',
+  },
+];
+
+export const BIDIRECTIONAL_MESSAGE = 'Bidirectional is refused by the pod policy: such a mount reaches the node';
+export const TAKEN_MESSAGE = `container names that are Davit's own: ${OWN_CONTAINERS.join(', ')}`;
+export const TWICE_MESSAGE = 'an init container and a sidecar may not have the same name';
+export const NO_VOLUME_MESSAGE = 'a mount needs a volume of its name among the volumes';
+
+/** CEL: whether no name of the containers in `list` is ours. */
+export function celNoneTaken(list: string): string {
+  return `${list}.all(c, !(c.name in ${celList(OWN_CONTAINERS)}))`;
+}
+
+/** CEL: whether no key of the map `self` begins with one of `prefixes`. */
+export function celNoneReserved(prefixes: readonly string[]): string {
+  return `self.all(key, !${celList(prefixes)}.exists(prefix, key.startsWith(prefix)))`;
+}
+
+export function reservedMessage(prefixes: readonly string[]): string {
+  return `keys that begin with these are Davit's or Kubernetes' own: ${prefixes.join(', ')}`;
+}
+
+function celList(values: readonly string[]): string {
+  return `[${values.map((value) => `'${value}'`).join(', ')}]`;
+}
+
+/** One breach: the field below `resourceSpec`, and why it is refused. */
+export interface Breach {
+  readonly at: readonly [field: string, ...rest: (string | number)[]];
+  readonly message: string;
+}
+
+/** Every breach of a ResourceSpec, which may be older than its schema or not checked against it yet. */
+export function* podPolicyBreaches(spec: Readonly<Record<string, unknown>>): Generator<Breach> {
+  yield* reservedKeys('labels', spec['labels'], RESERVED_LABEL_PREFIXES);
+  yield* reservedKeys('annotations', spec['annotations'], RESERVED_ANNOTATION_PREFIXES);
+  const volumes = namesOf(spec['volumes']);
+  yield* mountBreaches(spec['volumeMounts'], ['volumeMounts'], volumes);
+  const initContainers = namesOf(spec['initContainers']);
+  for (const list of ['initContainers', 'sidecars'] as const) {
+    for (const [index, container] of listOf(spec[list]).map(partsOf).entries()) {
+      const name = container['name'];
+      if (OWN_CONTAINERS.some((own) => own === name)) yield { at: [list, index, 'name'], message: TAKEN_MESSAGE };
+      if (list === 'sidecars' && isSet(name) && initContainers.has(name))
+        yield { at: [list, index, 'name'], message: TWICE_MESSAGE };
+      yield* mountBreaches(container['volumeMounts'], [list, index, 'volumeMounts'], volumes);
+      const context = partsOf(container['securityContext']);
+      for (const { field, isRefused, message } of SECURITY_RULES)
+        if (isRefused(context[field])) yield { at: [list, index, 'securityContext', field], message };
+    }
+  }
+}
+
+function* reservedKeys(field: string, keys: unknown, prefixes: readonly string[]): Generator<Breach> {
+  for (const key of Object.keys(partsOf(keys)))
+    if (prefixes.some((prefix) => key.startsWith(prefix)))
+      yield { at: [field, key], message: reservedMessage(prefixes) };
+}
+
+function* mountBreaches(mounts: unknown, at: Breach['at'], volumes: ReadonlySet<unknown>): Generator<Breach> {
+  for (const [index, mount] of listOf(mounts).map(partsOf).entries()) {
+    if (mount['mountPropagation'] === 'Bidirectional')
+      yield { at: [...at, index, 'mountPropagation'], message: BIDIRECTIONAL_MESSAGE };
+    if (isSet(mount['name']) && !volumes.has(mount['name']))
+      yield { at: [...at, index, 'name'], message: NO_VOLUME_MESSAGE };
+  }
+}
+
+function namesOf(list: unknown): ReadonlySet<unknown> {
+  return new Set(listOf(list).map((item) => partsOf(item)['name']));
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+function partsOf(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {};
+}
+
+function isSet(value: unknown): boolean {
+  return value !== undefined && value !== null;
+}
