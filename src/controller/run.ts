@@ -17,6 +17,7 @@ import { groupByNamespace, makeWorkQueue, type WorkQueue } from '../runtime/work
 import { makeReconciler } from './app-deployment-reconciler.ts';
 import { type Caches, makeCaches } from './caches.ts';
 import { makeSecretKeys } from './observe.ts';
+import { makeSecretCollector, wakeCollector } from './secret-collector.ts';
 import { keyOf, wakeOnChanges } from './watches.ts';
 import { whileLeading } from './while-leading.ts';
 
@@ -73,7 +74,7 @@ async function lead(options: ControllerOptions, caches: Caches): Promise<void> {
   const { signal, leaseClient, namespace, identity, leaseMs, log } = options;
   while (!signal.aborted) {
     const electing = new AbortController();
-    let controller: Controller | undefined;
+    let controller: Pick<Controller, 'stop' | 'abort'> | undefined;
     // The lease is given back only after the last write: stop the workers first, then the election.
     const stop = (): void => void (controller?.stop() ?? Promise.resolve()).finally(() => electing.abort());
     signal.addEventListener('abort', stop, { once: true });
@@ -98,36 +99,53 @@ async function lead(options: ControllerOptions, caches: Caches): Promise<void> {
   }
 }
 
-function startReconciling(options: ControllerOptions, caches: Caches, leading: AbortSignal): Controller {
+/** Everything that reconciles while this process leads, stopped and aborted as one. */
+function startReconciling(
+  options: ControllerOptions,
+  caches: Caches,
+  leading: AbortSignal,
+): Pick<Controller, 'stop' | 'abort'> {
   const { settings, log, metrics, identity, workers, backoffMs } = options;
   const client = whileLeading(options.client, leading);
-  const queue = makeWorkQueue({ name: 'appdeployments', baseDelayMs: backoffMs, groupOf: groupByNamespace, metrics });
-  const events = makeEventRecorder({
-    client,
-    controller: 'davit.dev/controller',
-    instance: `${hostname()}/${identity}`,
-    log,
-  });
+  const instance = `${hostname()}/${identity}`;
+  const events = makeEventRecorder({ client, controller: 'davit.dev/controller', instance, log });
   const registry = makeResourceRegistry([...BUILT_IN_RESOURCES, APP_DEPLOYMENTS, APP_REVISIONS, TRACING_PROJECTS]);
   const shell = { client, caches, registry };
-  const reconcile = makeReconciler({
-    shell,
-    secretKeys: makeSecretKeys(client, caches),
-    settings,
-    events,
-    now: () => new Date(),
-  });
-  void beginWhenSynced(caches, queue, leading, log);
-  return startController({ name: 'appdeployments', queue, workers, log, metrics, reconcile });
+  const now = (): Date => new Date();
+  const makeQueue = (name: string): WorkQueue =>
+    makeWorkQueue({ name, baseDelayMs: backoffMs, groupOf: groupByNamespace, metrics });
+  const records = makeQueue('appdeployments');
+  const secrets = makeQueue('secrets');
+  const reconcile = makeReconciler({ shell, secretKeys: makeSecretKeys(client, caches), settings, events, now });
+  const collect = makeSecretCollector(shell, now);
+  void beginWhenSynced(caches, { records, secrets }, leading, log);
+  const controllers = [
+    startController({ name: 'appdeployments', queue: records, workers, log, metrics, reconcile }),
+    startController({ name: 'secrets', queue: secrets, workers: 1, log, metrics, reconcile: collect }),
+  ];
+  return {
+    stop: async () => {
+      await Promise.all(controllers.map((controller) => controller.stop()));
+    },
+    abort: () => {
+      for (const controller of controllers) controller.abort();
+    },
+  };
 }
 
 // Nothing is decided on half a picture: keys are handed out only when every cache has been listed once.
-async function beginWhenSynced(caches: Caches, queue: WorkQueue, leading: AbortSignal, log: Logger): Promise<void> {
+async function beginWhenSynced(
+  caches: Caches,
+  queues: { readonly records: WorkQueue; readonly secrets: WorkQueue },
+  leading: AbortSignal,
+  log: Logger,
+): Promise<void> {
   const synced = await Promise.all(caches.all.map((cache) => cache.waitForSync(leading)));
   if (synced.includes(false)) return;
-  const sleepAgain = wakeOnChanges(caches, queue);
-  leading.addEventListener('abort', sleepAgain, { once: true });
+  for (const sleepAgain of [wakeOnChanges(caches, queues.records), wakeCollector(caches, queues.secrets)]) {
+    leading.addEventListener('abort', sleepAgain, { once: true });
+  }
   const records = caches.records.list();
-  for (const record of records) queue.add(keyOf(record.metadata.namespace, record.metadata.name));
+  for (const record of records) queues.records.add(keyOf(record.metadata.namespace, record.metadata.name));
   log.info({ records: records.length }, 'Caches listed, reconciling');
 }

@@ -29,6 +29,7 @@ export async function connectContext(context: string, say: (line: string) => voi
   if (Number.parseInt(version.serverVersion.minor, 10) < 32)
     throw new Error(`Davit needs Kubernetes 1.32 or newer; this cluster is 1.${version.serverVersion.minor}.`);
   const directory = await mkdtemp(join(tmpdir(), 'davit-demo-'));
+  const command = `kubectl --context ${context}`;
   const logsDir = join(directory, 'logs');
   await mkdir(logsDir);
   const target: Target = {
@@ -45,12 +46,18 @@ export async function connectContext(context: string, say: (line: string) => voi
     target,
     values: {},
     kubeconfig: process.env['KUBECONFIG'] ?? join(process.env['HOME'] ?? '', '.kube/config'),
-    kubectlCommand: `kubectl --context ${context}`,
+    kubectlCommand: command,
     directory,
     realPods: true,
     sampleImage: undefined,
+    outlivesDemo: true,
     stop: async () => {
-      say("Davit's processes are stopped; the chart's objects and namespace demo stay in your cluster.");
+      say("Davit's processes are stopped; its objects stay in your cluster. To remove them:");
+      say(`  ${command} delete namespace demo davit-system davit-org`);
+      say(`  ${command} delete crd appdeployments.davit.dev apprevisions.davit.dev tracingprojects.davit.dev`);
+      say(
+        `  ${command} delete clusterrole,clusterrolebinding,validatingadmissionpolicy,validatingadmissionpolicybinding -l app.kubernetes.io/name=davit`,
+      );
       await rm(directory, { recursive: true, force: true });
     },
   };

@@ -5,7 +5,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { type Platform, startPlatform, type Target, type Tenant } from '../platform.ts';
+import { type Platform, startPlatform, type Tenant } from '../platform.ts';
 import { connectContext } from './context.ts';
 import { type DemoCluster, embeddedDemoCluster } from './embedded.ts';
 
@@ -55,6 +55,14 @@ function readOptions(): Options {
     process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n\n${USAGE}`);
     process.exit(2);
   }
+}
+
+/** What a step of the demo needs to know. */
+interface Stage {
+  readonly platform: Platform;
+  readonly tenant: Tenant;
+  readonly cluster: DemoCluster;
+  readonly stopping: AbortSignal;
 }
 
 interface Deployment {
@@ -115,9 +123,11 @@ async function createWhenKnown(platform: Platform, tenant: Tenant, image: string
   }
 }
 
-async function untilReady(platform: Platform, tenant: Tenant, target: Target, created: Deployment): Promise<void> {
+async function untilReady({ platform, tenant, cluster, stopping }: Stage, created: Deployment): Promise<void> {
+  const { target } = cluster;
   let shown = '';
   for (const end = Date.now() + READY_WITHIN_MS; Date.now() < end; await sleep(250)) {
+    if (stopping.aborted) throw new DemoError('Stopped.');
     const { status } = await call(platform, tenant, 'GET', `/v2/deployments/${created.id}`);
     if (status !== shown) say(`Deployment ${DEPLOYMENT} is ${status}`);
     shown = status;
@@ -148,7 +158,7 @@ async function run(options: Options, stopping: AbortSignal): Promise<void> {
     const tenant = await platform.makeTenant(TENANT);
     say(`Tenant ${TENANT} is made`);
     const image = options.image ?? cluster.sampleImage;
-    if (image !== undefined && !stopping.aborted) await deploy(platform, tenant, cluster, image);
+    if (image !== undefined && !stopping.aborted) await deploy({ platform, tenant, cluster, stopping }, image);
     if (options.json !== undefined) {
       const { apiUrl } = platform;
       await writeFile(
@@ -163,10 +173,14 @@ async function run(options: Options, stopping: AbortSignal): Promise<void> {
       await new Promise<void>((resolve) => stopping.addEventListener('abort', () => resolve(), { once: true }));
     }
   } catch (error) {
+    // Ctrl-C reaches Davit's processes too: what fails after it is no news.
+    if (stopping.aborted) throw new DemoError('Stopped before it was READY.');
     await showComplaints(cluster.target.logsDir);
     throw error;
   } finally {
     say('Tearing down');
+    // While Davit still runs: nobody else would finish the teardown of a record.
+    if (cluster.outlivesDemo) await removeDeployment(cluster);
     await platform?.stop();
     await cluster.stop();
     say('Gone');
@@ -183,15 +197,21 @@ async function showComplaints(logsDir: string): Promise<void> {
   }
 }
 
-async function deploy(platform: Platform, tenant: Tenant, cluster: DemoCluster, image: string): Promise<void> {
+async function deploy(stage: Stage, image: string): Promise<void> {
+  const { platform, tenant, cluster } = stage;
   say(`Creating deployment ${DEPLOYMENT} of ${image}`);
   const created = await createWhenKnown(platform, tenant, image);
-  await untilReady(platform, tenant, cluster.target, created);
+  await untilReady(stage, created);
   if (cluster.askSample) {
     for (const line of await cluster.askSample(tenant.namespace, DEPLOYMENT)) say(line);
   } else if (!cluster.realPods) {
     say('No pod really ran (stand-in), so the sample server is not asked.');
   }
+}
+
+async function removeDeployment({ target }: DemoCluster): Promise<void> {
+  const args = ['delete', 'appd', DEPLOYMENT, '-n', TENANT, '--ignore-not-found', '--timeout=120s'];
+  await target.kubectl(args).catch((error: unknown) => say(`The deployment could not be removed: ${String(error)}`));
 }
 
 async function sayWhatNext(platform: Platform, tenant: Tenant, cluster: DemoCluster, deployed: boolean): Promise<void> {

@@ -17,6 +17,8 @@ export interface DemoCluster {
   readonly directory: string;
   readonly realPods: boolean;
   readonly sampleImage: string | undefined;
+  /** The cluster stays when the demo goes, so what the demo made in it must go first. */
+  readonly outlivesDemo: boolean;
   /** Sends something to the sample server through its Service and tells, line by line, what came back. */
   readonly askSample?: (namespace: string, deployment: string) => Promise<readonly string[]>;
   stop(): Promise<void>;
@@ -34,6 +36,7 @@ export async function embeddedDemoCluster(say: (line: string) => void): Promise<
     directory: cluster.runDir,
     realPods,
     sampleImage: images.sample,
+    outlivesDemo: false,
     ...(realPods && { askSample: (namespace: string, deployment: string) => ask(cluster, namespace, deployment) }),
     stop: () => cluster.stop(),
   };

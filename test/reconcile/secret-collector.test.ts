@@ -1,0 +1,57 @@
+// The collector over the in-memory API server: what it deletes, and what a live look keeps it from deleting.
+
+import { afterEach, expect, it } from 'vitest';
+import { APP_DEPLOYMENTS } from '../../src/api/app-deployment.ts';
+import { makeSecretCollector } from '../../src/controller/secret-collector.ts';
+import type { KubeObject } from '../../src/kube/client.ts';
+import { BUILT_IN_RESOURCES, makeResourceRegistry, SECRETS } from '../../src/kube/resources.ts';
+import { makeLogger } from '../../src/logger.ts';
+import type { FakeKube } from '../fake-kube/fake-kube.ts';
+import { aController, aServer, type Harness, putRecord } from './harness.ts';
+
+const LATER = new Date('2026-01-02T00:00:00Z');
+let controller: Harness | undefined;
+afterEach(() => controller?.stop());
+
+function putSecret(kube: FakeKube): void {
+  const metadata = {
+    name: 'shop--vars-1',
+    namespace: 'team',
+    labels: { 'davit.dev/deployment': 'shop', 'davit.dev/variables': '' },
+  };
+  kube.seed<KubeObject>(SECRETS, { apiVersion: 'v1', kind: 'Secret', metadata });
+}
+
+async function collect(kube: FakeKube, beforeLooking: () => void = () => undefined): Promise<string[]> {
+  controller = await aController(kube);
+  const shell = { client: kube, caches: controller.caches, registry: makeResourceRegistry(BUILT_IN_RESOURCES) };
+  beforeLooking();
+  await makeSecretCollector(shell, () => LATER)(
+    'team/shop--vars-1',
+    new AbortController().signal,
+    makeLogger('silent'),
+  );
+  return controller.writes();
+}
+
+it('an orphan is deleted, by uid and version', async () => {
+  const kube = aServer();
+  putSecret(kube);
+  expect(await collect(kube)).toEqual(['delete Secret shop--vars-1']);
+  expect(kube.objects(SECRETS)).toEqual([]);
+});
+
+it('one that a record names stays', async () => {
+  const kube = aServer();
+  putSecret(kube);
+  putRecord(kube, { secrets: [{ name: 'A', secretName: 'shop--vars-1', secretKey: 'A' }] });
+  expect(await collect(kube)).toEqual([]);
+});
+
+it('a record that the cache does not know yet saves its Secret', async () => {
+  const kube = aServer();
+  putSecret(kube);
+  const made = (): void => putRecord(kube, { secrets: [{ name: 'A', secretName: 'shop--vars-1', secretKey: 'A' }] });
+  expect(await collect(kube, made)).toEqual([]);
+  expect(kube.objects(APP_DEPLOYMENTS)).toHaveLength(1);
+});
