@@ -51,5 +51,10 @@ const child = spawn(pinnedNode(), [join(root, script), ...args], { cwd: root, st
 // Ctrl-C reaches the child by the terminal; what is sent to this process alone is passed on. This one stays until the
 // child has cleaned up.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
+// npm passes a signal on to a shell at most; if that dies without a word, this process must not stay behind alone.
+const parent = process.ppid;
+if (process.env.npm_lifecycle_event) {
+  setInterval(() => process.ppid !== parent && child.kill('SIGTERM'), 500).unref();
+}
 child.on('error', (error) => fail(`Node could not be started: ${error.message}`));
 child.on('exit', (code, signal) => process.exit(code ?? (signal === null ? 1 : 128)));

@@ -21,6 +21,8 @@ const TENANT = 'demo';
 const DEPLOYMENT = 'hello';
 const READY_WITHIN_MS = 300_000;
 const began = Date.now();
+/** From here on there is a cluster to be torn down step by step. */
+let started = false;
 
 function say(line: string): void {
   process.stdout.write(`${`${((Date.now() - began) / 1000).toFixed(1)} s`.padStart(8)}  ${line}\n`);
@@ -151,14 +153,16 @@ async function untilReady({ platform, tenant, cluster, stopping }: Stage, create
 async function run(options: Options, stopping: AbortSignal): Promise<void> {
   const cluster: DemoCluster =
     options.context === undefined ? await embeddedDemoCluster(say) : await connectContext(options.context, say);
+  started = true;
   let platform: Platform | undefined;
   try {
     platform = await startPlatform(cluster.target, { values: cluster.values, progress: say });
     say(`Davit serves its API at ${platform.apiUrl}`);
     const tenant = await platform.makeTenant(TENANT);
     say(`Tenant ${TENANT} is made`);
+    stopping.throwIfAborted();
     const image = options.image ?? cluster.sampleImage;
-    if (image !== undefined && !stopping.aborted) await deploy({ platform, tenant, cluster, stopping }, image);
+    if (image !== undefined) await deploy({ platform, tenant, cluster, stopping }, image);
     if (options.json !== undefined) {
       const { apiUrl } = platform;
       await writeFile(
@@ -236,7 +240,13 @@ async function sayWhatNext(platform: Platform, tenant: Tenant, cluster: DemoClus
 
 const options = readOptions();
 const stopping = new AbortController();
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => stopping.abort());
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.on(signal, () => {
+    stopping.abort();
+    // A build under way has nothing to tear down, and what has begun to start goes with this process.
+    if (!started) process.exit(130);
+  });
+}
 try {
   await run(options, stopping.signal);
   process.exit(0);
