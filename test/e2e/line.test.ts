@@ -204,6 +204,21 @@ withPods('what cannot start says why', () => {
     await davit.kubectl(['delete', 'appd', 'crasher', '-n', tenant.namespace, '--timeout=90s']);
   });
 
+  it('a database of its own that never comes up: AWAITING_DATABASE, and why', async () => {
+    const created = await davit.call(tenant, 'POST', '/v2/deployments', payload('too-large', {}, { db_cpu: 60 }));
+    await eventually(
+      async () =>
+        expect(await condition('too-large', 'DatabaseReady')).toMatchObject({
+          reason: 'Unschedulable',
+          message: expect.stringContaining('Insufficient cpu') as string,
+        }),
+      60_000,
+    );
+    const { body } = await davit.call(tenant, 'GET', `/v2/deployments/${created.body.id}`);
+    expect(body.status).toBe('AWAITING_DATABASE');
+    await davit.kubectl(['delete', 'appd', 'too-large', '-n', tenant.namespace, '--timeout=90s']);
+  });
+
   it('an external database that never answers: AWAITING_DATABASE, nothing of our own made', async () => {
     await davit.kubectl([
       'create',
