@@ -27,6 +27,8 @@ export interface SourceRule {
   readonly revision: readonly (typeof SOURCE_REVISION_FIELDS)[number][];
   readonly requiredConfig: readonly (typeof SOURCE_CONFIG_FIELDS)[number][];
   readonly requiredRevision: readonly (typeof SOURCE_REVISION_FIELDS)[number][];
+  /** What cannot be changed after creation: it says which thing is deployed, or where. */
+  readonly fixed: readonly (typeof SOURCE_CONFIG_FIELDS)[number][];
   readonly secretReferences: boolean;
   readonly hosting: 'self-hosted' | 'cloud';
 }
@@ -37,6 +39,7 @@ export const SOURCE_RULES: Readonly<Record<Source, SourceRule>> = {
     revision: ['imageUri'],
     requiredConfig: [],
     requiredRevision: ['imageUri'],
+    fixed: ['listenerId', 'listenerConfig'],
     secretReferences: true,
     hosting: 'self-hosted',
   },
@@ -45,6 +48,7 @@ export const SOURCE_RULES: Readonly<Record<Source, SourceRule>> = {
     revision: ['repoRef', 'workflowConfigPath'],
     requiredConfig: ['integrationId', 'repoUrl'],
     requiredRevision: ['repoRef', 'workflowConfigPath'],
+    fixed: ['integrationId', 'repoUrl'],
     secretReferences: false,
     hosting: 'cloud',
   },
@@ -53,6 +57,7 @@ export const SOURCE_RULES: Readonly<Record<Source, SourceRule>> = {
     revision: ['imageUri'],
     requiredConfig: [],
     requiredRevision: [],
+    fixed: [],
     secretReferences: false,
     hosting: 'cloud',
   },
@@ -61,6 +66,7 @@ export const SOURCE_RULES: Readonly<Record<Source, SourceRule>> = {
     revision: ['sourceTarballPath', 'workflowConfigPath'],
     requiredConfig: [],
     requiredRevision: [],
+    fixed: [],
     secretReferences: false,
     hosting: 'cloud',
   },
@@ -69,6 +75,7 @@ export const SOURCE_RULES: Readonly<Record<Source, SourceRule>> = {
     revision: ['imageUri', 'repoRef', 'workflowConfigPath'],
     requiredConfig: [],
     requiredRevision: [],
+    fixed: ['repoUrl'],
     secretReferences: false,
     hosting: 'cloud',
   },

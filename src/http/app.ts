@@ -75,6 +75,7 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
     remember: deps.remember,
     forget: deps.forget ?? (() => undefined),
     freshList: makeFreshList({ now, sleep }),
+    settings,
     randomSuffix: deps.randomSuffix,
     log: deps.log,
   });

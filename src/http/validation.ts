@@ -35,7 +35,7 @@ export const validatorCompiler: FastifySchemaCompiler<z.ZodType> = ({ schema, ht
     const findings: Finding[] = [];
     if (part === 'body') clean(data, [part], findings);
     const parsed = schema.safeParse(data ?? undefined, { reportInput: true });
-    if (!parsed.success) findings.push(...parsed.error.issues.flatMap((issue) => findingsOf(issue, [part])));
+    if (!parsed.success) findings.push(...findingsOfError(parsed.error, [part]));
     return { value: findings.length > 0 ? new Findings(findings) : parsed.data };
   };
 };
@@ -121,6 +121,16 @@ const TYPES: Readonly<Record<string, readonly [msg: string, type: string]>> = {
   object: ['must be an object', 'dict_type'],
   record: ['must be an object', 'dict_type'],
 };
+
+/** What is wrong with `value`, in the words of the API. `loc` is where it stands in the request. */
+export function findingsIn(schema: z.ZodType, value: unknown, loc: Finding['loc']): Finding[] {
+  const parsed = schema.safeParse(value, { reportInput: true });
+  return parsed.success ? [] : findingsOfError(parsed.error, loc);
+}
+
+function findingsOfError(error: z.ZodError, loc: Finding['loc']): Finding[] {
+  return error.issues.flatMap((issue) => findingsOf(issue, loc));
+}
 
 /** One zod issue in the words of the API. Nothing of the input is repeated: it may be a secret. */
 function findingsOf(issue: z.core.$ZodIssue, prefix: readonly (string | number)[]): Finding[] {

@@ -34,6 +34,7 @@ it('describes itself as OpenAPI 3.1, every reference resolved and nothing twice'
     'get /v2/deployments',
     'post /v2/deployments',
     'get /v2/deployments/{deployment_id}',
+    'patch /v2/deployments/{deployment_id}',
     'delete /v2/deployments/{deployment_id}',
   ]);
   expect(Object.keys(paths['/v2/deployments']?.['post']?.responses ?? {})).toEqual([

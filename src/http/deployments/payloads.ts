@@ -37,7 +37,7 @@ const SecretReferencePayload = z.object({
   secret_key: SecretReference.shape.secretKey,
 });
 
-const ResourceSpecPayload = z
+export const ResourceSpecPayload = z
   .object(payloadShape(ResourceSpec.shape))
   .meta({ id: 'ResourceSpecRequest', description: 'Sizes, scale and pod parts. What is left out takes its default.' });
 
@@ -97,6 +97,60 @@ export function createDeployment(settings: Settings): typeof CreateDeploymentSha
     variableRules,
   ]);
 }
+
+/**
+ * A limit in force may be twice what may be asked for, and whoever sends it back asks for nothing: patch.ts looks at what
+ * is really asked for.
+ */
+const limits = Object.fromEntries(
+  Object.entries(ResourceSpecPayload.shape)
+    .filter(([name]) => name.endsWith('_limit') || name.endsWith('_limit_mb'))
+    .map(([name, leaf]) => {
+      const bounds = name.endsWith('_mb') ? z.int().min(64) : z.number().min(0.1);
+      return [name, bounds.describe(leaf.description ?? '').nullish()];
+    }),
+);
+const PatchResourceSpecPayload = z.object({ ...ResourceSpecPayload.shape, ...limits }).meta({
+  id: 'ResourceSpecPatch',
+  description: 'Replaces the whole: what is left out takes its default again.',
+});
+
+const PatchDeploymentShape = z
+  .object({
+    name: z.string().nullish().describe('Cannot be changed; the same again is no change.'),
+    source: z.enum(SOURCES).nullish().describe('Cannot be changed; the same again is no change.'),
+    source_config: SourceConfigPayload.extend({ resource_spec: PatchResourceSpecPayload.nullish() })
+      .meta({ id: 'SourceConfigPatch', description: 'What is left out or null stays as it is.' })
+      .nullish(),
+    source_revision_config: SourceRevisionConfigPayload.nullish(),
+    secrets: z
+      .array(Secret)
+      .max(100)
+      .nullish()
+      .describe('Replaces the whole set; "" keeps the value of a name that there is. An empty list changes nothing.'),
+    secret_references: z
+      .array(SecretReferencePayload)
+      .max(100)
+      .nullish()
+      .describe('Replaces the whole set (external_docker). An empty list takes all away.'),
+  })
+  .meta({
+    id: 'PatchDeployment',
+    description: 'What is left out or null stays as it is. Whatever was read can be sent back: it changes nothing.',
+    examples: [
+      { source_revision_config: { image_uri: 'registry.example.com/team/shop:1.5.0' } },
+      {
+        secrets: [
+          { name: 'API_KEY', value: '' },
+          { name: 'SECOND_KEY', value: 'battery horse staple' },
+        ],
+      },
+    ],
+  });
+export type PatchDeployment = z.output<typeof PatchDeploymentShape>;
+
+/** The body of PATCH. What depends on the record is patch.ts's. */
+export const PatchDeployment = withRules(PatchDeploymentShape, [sizeRule, podRules, variableRules]);
 
 /** Of a parameter that is given more than once the last one counts. */
 const last = (value: unknown): unknown => (Array.isArray(value) ? value.at(-1) : value);

@@ -70,18 +70,25 @@ export function shownRevisionConfig(record: AppDeployment, revisions: readonly A
 }
 
 /** In force: the newest revision's values if it was made of what the record asks for, else what the record would get today. */
-function presentResourceSpec(
+export function resourceSpecInForce(
   record: AppDeployment,
   revisions: readonly AppRevision[],
   settings: Settings,
-): Deployment['source_config']['resource_spec'] {
+): ResourceSpec {
   const newest = revisionsOf(record, revisions)[0];
   const current =
     newest !== undefined && sameRequested(newest.spec.requested, requestedOf(record.spec))
       ? newest.spec.resolved
       : resolve(record.spec, settings);
-  const given = record.spec.sourceConfig.resourceSpec ?? {};
-  const shown = toSnake(ResourceSpec.shape, { ...given, ...inForce(current) });
+  return { ...record.spec.sourceConfig.resourceSpec, ...inForce(current) };
+}
+
+function presentResourceSpec(
+  record: AppDeployment,
+  revisions: readonly AppRevision[],
+  settings: Settings,
+): Deployment['source_config']['resource_spec'] {
+  const shown = toSnake(ResourceSpec.shape, resourceSpecInForce(record, revisions, settings));
   return {
     ...shown,
     volumes: shown.volumes ?? [],
@@ -92,7 +99,7 @@ function presentResourceSpec(
   };
 }
 
-function urlOf({ spec, status }: AppDeployment): string | null {
+export function urlOf({ spec, status }: AppDeployment): string | null {
   const { customUrl } = spec.sourceConfig;
   if (customUrl === undefined) return status?.url ?? null;
   return customUrl.startsWith('https://') ? customUrl : `https://${customUrl}`;

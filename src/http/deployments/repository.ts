@@ -9,28 +9,27 @@ import {
   SourceRevisionConfig,
 } from '../../api/app-deployment.ts';
 import type { AppRevision } from '../../api/app-revision.ts';
-import {
-  API_VERSION,
-  DEPLOYMENT_LABEL,
-  FACADE_FIELD_MANAGER,
-  TAG_LABEL_PREFIX,
-  VARIABLES_LABEL,
-} from '../../api/meta.ts';
+import { API_VERSION, DEPLOYMENT_LABEL, FACADE_FIELD_MANAGER, TAG_LABEL_PREFIX } from '../../api/meta.ts';
 import { ResourceSpec } from '../../api/resource-spec.ts';
-import { AlreadyExists, Conflict, Forbidden, Invalid, NotFound, Unavailable } from '../../errors.ts';
+import type { Settings } from '../../api/settings.ts';
+import { AlreadyExists, Conflict, Invalid, NotFound, Unavailable } from '../../errors.ts';
 import type { KubeObject } from '../../kube/client.ts';
-import { SECRETS } from '../../kube/resources.ts';
 import type { Logger } from '../../logger.ts';
 import { names } from '../../record/names.ts';
+import { askingForRevision, needsRevision } from '../../record/needs-revision.ts';
 import { createdAt, imageVersion, shownState } from '../../record/shown.ts';
+import { lacksImage } from '../../record/wanted-revision.ts';
 import type { Store } from '../../runtime/store.ts';
 import { fromSnake } from '../casing.ts';
 import type { FreshList } from '../fresh-list.ts';
 import type { Caller, Tenant } from '../identity.ts';
 import type { Admitted } from '../plugins/auth.ts';
 import { Refused } from '../refused.ts';
-import type { CreateDeployment, ListDeployments } from './payloads.ts';
-import { shownRevisionConfig } from './presenter.ts';
+import { type Changed, changeRecord, type Decide } from './change.ts';
+import { patched, patchFindings, withoutEmpty } from './patch.ts';
+import type { CreateDeployment, ListDeployments, PatchDeployment } from './payloads.ts';
+import { resourceSpecInForce, shownRevisionConfig, urlOf } from './presenter.ts';
+import { makeVariables, readVariables, removeVariables, unlessRefused } from './variables.ts';
 
 export interface DeploymentsOptions {
   readonly records: Store<AppDeployment>;
@@ -40,6 +39,7 @@ export interface DeploymentsOptions {
   /** Takes what is gone out of the caches before the watch does. */
   readonly forget: (uid: string) => void;
   readonly freshList: FreshList;
+  readonly settings: Settings;
   readonly randomSuffix: () => string;
   readonly log: Logger;
 }
@@ -50,17 +50,15 @@ export interface Deployments {
   /** Refuses with 404 what is not there and what is another tenant's, in the same words. */
   find(admitted: Admitted, id: string): Promise<AppDeployment>;
   create(admitted: Admitted, payload: CreateDeployment): Promise<AppDeployment>;
+  /** `revision: 'always'` asks for a new revision also where nothing changes. */
+  patch(admitted: Admitted, id: string, payload: PatchDeployment, revision: 'if needed' | 'always'): Promise<Changed>;
+  /** Any other change of the record, made by `decide` of how it stands. */
+  change(admitted: Admitted, id: string, decide: Decide): Promise<Changed>;
   /** Asks for the deletion, which goes on after the answer. */
   remove(admitted: Admitted, id: string, withTracingProject: boolean): Promise<void>;
   revisionsOf(record: AppDeployment): readonly AppRevision[];
   /** The values of its `secrets`, by name, as far as the caller may read them. */
   valuesOf(caller: Caller, record: AppDeployment): Promise<ReadonlyMap<string, string>>;
-}
-
-interface SecretObject extends KubeObject {
-  readonly type?: string;
-  readonly immutable?: boolean;
-  readonly data?: Readonly<Record<string, string>>;
 }
 
 export function makeDeployments({
@@ -69,6 +67,7 @@ export function makeDeployments({
   remember,
   forget,
   freshList,
+  settings,
   randomSuffix,
   log,
 }: DeploymentsOptions): Deployments {
@@ -100,20 +99,16 @@ export function makeDeployments({
     return found;
   }
 
-  async function removeSecret(caller: Caller, secret: KubeObject): Promise<void> {
-    const { namespace, name, uid, resourceVersion } = secret.metadata;
-    if (namespace === undefined || uid === undefined || resourceVersion === undefined) return;
-    try {
-      await caller.kube.remove(SECRETS, { namespace, name }, { uid, resourceVersion });
-    } catch (err) {
-      // A caller may be allowed to make Secrets and not to delete them: the controller collects what no record names.
-      log.info({ namespace, secret: name, err }, 'Left a Secret of values to be collected');
-    }
+  async function change(admitted: Admitted, id: string, decide: Decide): Promise<Changed> {
+    const options = { remember, forget, randomSuffix, log };
+    return changeRecord(admitted.caller, await find(admitted, id), decide, options);
   }
 
   return {
     find,
+    change,
     revisionsOf,
+    valuesOf: readVariables,
 
     list(tenant, query) {
       needCaches();
@@ -130,21 +125,24 @@ export function makeDeployments({
       const { namespace } = tenant;
       const secretName = names(payload.name).variables(randomSuffix());
       const record = toResource(payload, namespace, secretName);
-      const secret = toSecret(payload, namespace, secretName);
+      const values = new Map(payload.secrets.map(({ name, value }) => [name, value]));
       const writing = { fieldManager: FACADE_FIELD_MANAGER };
       try {
         await caller.kube.create(APP_DEPLOYMENTS, record, { ...writing, dryRun: true });
       } catch (error) {
         throw await explained(error, caller, record);
       }
-      const kept = secret === undefined ? undefined : await caller.kube.create(SECRETS, secret, writing);
+      const kept =
+        values.size > 0
+          ? await makeVariables(caller, { namespace, name: secretName }, payload.name, values)
+          : undefined;
       try {
         const made = await caller.kube.create(APP_DEPLOYMENTS, record, writing);
         remember(made);
         return made;
       } catch (error) {
         // Without an answer the record may be there, or be made yet: then it needs its Secret.
-        if (kept !== undefined && !(error instanceof Unavailable)) await removeSecret(caller, kept);
+        if (kept !== undefined && !(error instanceof Unavailable)) await removeVariables(caller, kept, log);
         throw await explained(error, caller, record);
       }
     },
@@ -172,41 +170,34 @@ export function makeDeployments({
       }
     },
 
-    async valuesOf(caller, { metadata, spec }) {
-      const { namespace = '' } = metadata;
-      const secretNames = [...new Set(spec.secrets.map(({ secretName }) => secretName))];
-      const read = await Promise.all(
-        secretNames.map(
-          async (name) =>
-            [name, await unlessRefused(() => caller.kube.get<SecretObject>(SECRETS, { namespace, name }))] as const,
-        ),
-      );
-      const secrets = new Map(read);
-      return new Map(
-        spec.secrets.map(({ name, secretName, secretKey }) => {
-          const data = secrets.get(secretName)?.data ?? {};
-          return [
-            name,
-            Object.hasOwn(data, secretKey) ? Buffer.from(data[secretKey] ?? '', 'base64').toString('utf8') : '',
-          ] as const;
-        }),
-      );
+    patch(admitted, id, payload, revision) {
+      // Values are read only where one that was sent must be compared with one that there is.
+      const compares = (payload.secrets ?? []).some(({ value }) => value !== '');
+      return change(admitted, id, async (record, secretName) => {
+        const made = revisionsOf(record);
+        const inForce = {
+          resourceSpec: resourceSpecInForce(record, made, settings),
+          sourceRevisionConfig: shownRevisionConfig(record, made),
+          url: urlOf(record),
+          values: compares ? await readVariables(admitted.caller, record) : new Map<string, string>(),
+        };
+        const { spec, values } = patched(record, payload, inForce, secretName);
+        const findings = patchFindings(record, payload, spec);
+        if (findings.length > 0) throw new Refused(422, findings);
+        if (revision === 'always' && lacksImage(spec)) throw nothingToDeploy();
+        const asks = revision === 'always' || needsRevision(record.spec, spec);
+        return { spec: asks ? askingForRevision(record.spec, spec) : spec, values };
+      });
     },
   };
 }
 
-function notFound(id: string): Refused {
-  return new Refused(404, `Deployment ID ${id} not found.`);
+function nothingToDeploy(): Refused {
+  return new Refused(409, 'There is nothing to make a revision of yet: an image or source is still to be pushed.');
 }
 
-/** undefined where the caller may not look, or there is nothing. */
-async function unlessRefused<T>(read: () => Promise<T>): Promise<T | undefined> {
-  try {
-    return await read();
-  } catch (error) {
-    if (error instanceof Forbidden || error instanceof NotFound) return undefined;
-    throw error;
-  }
+function notFound(id: string): Refused {
+  return new Refused(404, `Deployment ID ${id} not found.`);
 }
 
 /** The object is gone, or one of the same name has taken its place. */
@@ -280,34 +271,14 @@ export function toResource(payload: CreateDeployment, namespace: string, secretN
         secretKey: secret_key,
       })),
     }),
-    revisionSerial: 1,
   };
+  // Without an image there is no revision yet: its first serial comes with the image.
+  const revisionSerial = lacksImage(spec as AppDeploymentSpec) ? 0 : 1;
   // The API server fills in what has a default.
   return {
     apiVersion: API_VERSION,
     kind: 'AppDeployment',
     metadata: { name: payload.name, namespace },
-    spec: spec as AppDeploymentSpec,
-  };
-}
-
-/** An empty list or map asks for nothing, as an absent one does; left out, reading and sending back is no change. */
-function withoutEmpty<T extends object>(spec: T): T {
-  return Object.fromEntries(
-    Object.entries(spec).filter(([, value]) => typeof value !== 'object' || Object.keys(value as object).length > 0),
-  ) as T;
-}
-
-function toSecret(payload: CreateDeployment, namespace: string, name: string): SecretObject | undefined {
-  if (payload.secrets.length === 0) return undefined;
-  return {
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { name, namespace, labels: { [DEPLOYMENT_LABEL]: payload.name, [VARIABLES_LABEL]: '' } },
-    type: 'Opaque',
-    immutable: true,
-    data: Object.fromEntries(
-      payload.secrets.map((secret) => [secret.name, Buffer.from(secret.value).toString('base64')]),
-    ),
+    spec: { ...spec, revisionSerial } as AppDeploymentSpec,
   };
 }

@@ -16,6 +16,7 @@ import {
   DeploymentList,
   DeploymentPath,
   ListDeployments,
+  PatchDeployment,
 } from './payloads.ts';
 import { presentDeployment } from './presenter.ts';
 import type { Deployments } from './repository.ts';
@@ -86,6 +87,26 @@ export function registerDeployments(
       const admitted = auth.admitted(request);
       const record = await deployments.find(admitted, request.params.deployment_id);
       return present(record, admitted.tenant, await deployments.valuesOf(admitted.caller, record));
+    },
+  });
+
+  app.patch('/v2/deployments/:deployment_id', {
+    onRequest: auth.as('patch'),
+    schema: {
+      tags,
+      operationId: 'patchDeployment',
+      summary: 'Change a deployment',
+      params: DeploymentPath,
+      body: PatchDeployment,
+      response: { 200: Deployment, ...failures(400, 401, 403, 404, 409, 413, 415, 422, 503) },
+    },
+    handler: async (request) => {
+      const { deployment_id: id } = request.params;
+      const admitted = auth.admitted(request);
+      const { record, values } = await deployments.patch(admitted, id, request.body, 'if needed');
+      // What was just sent is shown as it was sent, also to one who may make Secrets and not read them.
+      const known = await deployments.valuesOf(admitted.caller, record);
+      return present(record, admitted.tenant, new Map([...known, ...values]));
     },
   });
 

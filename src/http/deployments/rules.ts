@@ -17,6 +17,9 @@ import { snake } from '../casing.ts';
 import type { Finding } from '../refused.ts';
 import { asArray, asObject, type Draft, type Rule } from '../validation.ts';
 
+export const TAG_IS_NEVER_PUSHED = 'a tag is never pushed to: build_on_push must be false for it';
+export const IN_BOTH_LISTS = 'a name may stand in secrets or in secret_references, not in both';
+
 const LARGEST_VALUE_BYTES = 32 * 1024;
 const LARGEST_VALUES_BYTES = 512 * 1024;
 
@@ -74,17 +77,7 @@ export function* sourceRules(draft: Draft): Generator<Finding> {
     if (!isSet(revision[snake(field)]))
       yield wrong(['source_revision_config', snake(field)], `source ${source} needs ${snake(field)}`, 'missing');
   }
-  for (const field of SOURCE_CONFIG_FIELDS.filter((other) => !rule.config.includes(other))) {
-    if (isSet(config[snake(field)]))
-      yield wrong(['source_config', snake(field)], `${snake(field)} does not apply to source ${source}`);
-  }
-  for (const field of SOURCE_REVISION_FIELDS.filter((other) => !rule.revision.includes(other))) {
-    if (isSet(revision[snake(field)]))
-      yield wrong(['source_revision_config', snake(field)], `${snake(field)} does not apply to source ${source}`);
-  }
-  if (!rule.secretReferences && asArray(draft['secret_references']).length > 0) {
-    yield wrong(['secret_references'], 'secret_references apply only to source external_docker');
-  }
+  yield* foreignRules(source, draft);
   if (source === 'internal_template' && !isSet(revision['image_uri']) && !isSet(config['repo_url'])) {
     yield wrong(
       ['source_revision_config', 'image_uri'],
@@ -98,14 +91,33 @@ export function* sourceRules(draft: Draft): Generator<Finding> {
     config['build_on_push'] === true &&
     String(revision['repo_ref']).startsWith('refs/tags/')
   ) {
-    yield wrong(['source_config', 'build_on_push'], 'a tag is never pushed to: build_on_push must be false for it');
+    yield wrong(['source_config', 'build_on_push'], TAG_IS_NEVER_PUSHED);
   }
-  // Neither uploads nor listeners exist yet, so nothing that a caller names can be one.
+}
+
+/** What a request must not say about a deployment of this source. */
+export function* foreignRules(source: Source, draft: Draft): Generator<Finding> {
+  const rule = SOURCE_RULES[source];
+  const config = asObject(draft['source_config']);
+  const revision = asObject(draft['source_revision_config']);
+  for (const field of SOURCE_CONFIG_FIELDS.filter((other) => !rule.config.includes(other))) {
+    if (isSet(config[snake(field)]))
+      yield wrong(['source_config', snake(field)], `${snake(field)} does not apply to source ${source}`);
+  }
+  for (const field of SOURCE_REVISION_FIELDS.filter((other) => !rule.revision.includes(other))) {
+    if (isSet(revision[snake(field)]))
+      yield wrong(['source_revision_config', snake(field)], `${snake(field)} does not apply to source ${source}`);
+  }
+  if (!rule.secretReferences && asArray(draft['secret_references']).length > 0) {
+    yield wrong(['secret_references'], 'secret_references apply only to source external_docker');
+  }
+  // There are no uploads yet, so nothing that a caller names can be one.
   if (source === 'internal_source' && isSet(revision['source_tarball_path'])) {
     yield wrong(['source_revision_config', 'source_tarball_path'], 'is not a path that the upload endpoint gave');
   }
 }
 
+/** There are no listeners yet, so nothing that a caller names can be one. */
 function* listenerRule(config: Readonly<Record<string, unknown>>): Generator<Finding> {
   const namespace = asObject(config['listener_config'])['k8s_namespace'];
   if (isSet(config['listener_id']) !== isSet(namespace))
@@ -176,11 +188,7 @@ export function* variableRules(draft: Draft): Generator<Finding> {
   const names = new Set(secrets.map((secret) => asObject(secret)['name']));
   for (const [index, reference] of references.entries()) {
     const { name } = asObject(reference);
-    if (isSet(name) && names.has(name))
-      yield wrong(
-        ['secret_references', index, 'name'],
-        'a name may stand in secrets or in secret_references, not in both',
-      );
+    if (isSet(name) && names.has(name)) yield wrong(['secret_references', index, 'name'], IN_BOTH_LISTS);
   }
   const sizes = secrets
     .map((secret) => asObject(secret)['value'])

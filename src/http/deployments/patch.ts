@@ -1,0 +1,239 @@
+// What a PATCH makes of a record. Pure: the record as it stands and what is in force go in, the new spec comes out, the
+// very same where nothing changes. Field by field a sent value that is in force already leaves the field as it is, so
+// that sending back what was read pins no default.
+
+import {
+  type AppDeployment,
+  type AppDeploymentSpec,
+  type SecretReference,
+  SourceConfig,
+  SourceRevisionConfig,
+} from '../../api/app-deployment.ts';
+import { ResourceSpec } from '../../api/resource-spec.ts';
+import { SOURCE_RULES } from '../../api/source-rules.ts';
+import { requestedOf, sameRequested } from '../../record/wanted-revision.ts';
+import { fromSnake, snake, toSnake } from '../casing.ts';
+import type { Finding } from '../refused.ts';
+import { findingsIn } from '../validation.ts';
+import { type PatchDeployment, ResourceSpecPayload } from './payloads.ts';
+import { foreignRules, IN_BOTH_LISTS, TAG_IS_NEVER_PUSHED } from './rules.ts';
+
+/** What a record is patched with, besides the request. */
+export interface InForce {
+  readonly resourceSpec: ResourceSpec;
+  readonly sourceRevisionConfig: SourceRevisionConfig;
+  readonly url: string | null;
+  /** Values of `secrets` by name; those that the caller may not read are not among them. */
+  readonly values: ReadonlyMap<string, string>;
+}
+
+/** How a write leaves a record. */
+export interface Change {
+  readonly spec: AppDeploymentSpec;
+  /** What goes into the new Secret, by name; nothing: no Secret is made. */
+  readonly values: ReadonlyMap<string, string>;
+}
+
+const NO_VALUES: ReadonlyMap<string, string> = new Map();
+
+/** `secretName` is where values that are new will be. */
+export function patched({ spec }: AppDeployment, patch: PatchDeployment, now: InForce, secretName: string): Change {
+  const { secrets, values } = patchedSecrets(spec, patch, now.values, secretName);
+  const { secretReferences: _before, ...rest } = spec;
+  const secretReferences = patchedReferences(spec, patch);
+  return {
+    spec: {
+      ...rest,
+      sourceConfig: patchedConfig(spec, patch, now),
+      sourceRevisionConfig: {
+        ...spec.sourceRevisionConfig,
+        ...newFields(
+          fromSnake(SourceRevisionConfig.shape, patch.source_revision_config ?? {}),
+          spec.sourceRevisionConfig,
+          now.sourceRevisionConfig,
+        ),
+      },
+      secrets,
+      ...(secretReferences !== undefined && { secretReferences }),
+    },
+    values,
+  };
+}
+
+function patchedConfig(spec: AppDeploymentSpec, patch: PatchDeployment, now: InForce): SourceConfig {
+  const before = spec.sourceConfig;
+  const { resourceSpec: _replaced, ...kept } = before;
+  const { buildOnPush, customUrl, installCommand, buildCommand, deploymentType } = fromSnake(
+    SourceConfig.shape,
+    patch.source_config ?? {},
+  );
+  const resourceSpec = patchedResourceSpec(spec, patch, now.resourceSpec);
+  return {
+    ...kept,
+    ...(buildOnPush !== undefined && { buildOnPush }),
+    ...(customUrl !== undefined && hostOf(customUrl) !== hostOf(now.url ?? '') && { customUrl }),
+    ...(installCommand !== undefined && { installCommand }),
+    ...(buildCommand !== undefined && { buildCommand }),
+    ...(deploymentType !== undefined && { deploymentType }),
+    ...(resourceSpec !== undefined && { resourceSpec }),
+  };
+}
+
+function hostOf(url: string): string {
+  return url.replace(/^https:\/\//, '');
+}
+
+/** Replaced as a whole: a field that was not sent is unset. */
+function patchedResourceSpec(
+  { sourceConfig }: AppDeploymentSpec,
+  patch: PatchDeployment,
+  now: ResourceSpec,
+): ResourceSpec | undefined {
+  const before = sourceConfig.resourceSpec;
+  const sent = patch.source_config?.resource_spec;
+  if (sent === undefined || sent === null) return before;
+  const after = newFields(withoutEmpty(fromSnake(ResourceSpec.shape, sent)), before ?? {}, now);
+  const same = sameRequested(
+    requestedOf({ ...ASKS_NOTHING, sourceConfig: { resourceSpec: withoutEmpty(before ?? {}) } }),
+    requestedOf({ ...ASKS_NOTHING, sourceConfig: { resourceSpec: after } }),
+  );
+  if (same) return before;
+  return Object.keys(after).length > 0 ? after : undefined;
+}
+
+const ASKS_NOTHING: AppDeploymentSpec = {
+  source: 'external_docker',
+  sourceConfig: {},
+  sourceRevisionConfig: {},
+  secrets: [],
+  databaseDeletionPolicy: 'Delete',
+  tracingProjectDeletionPolicy: 'Retain',
+};
+
+/** What was sent, but for fields that are unset and have the sent value in force. */
+function newFields<T extends object>(sent: T, before: object, now: object): T {
+  const [unset, inForce]: Readonly<Record<string, unknown>>[] = [{ ...before }, { ...now }];
+  return Object.fromEntries(
+    Object.entries(sent).filter(([field, value]) => unset?.[field] !== undefined || inForce?.[field] !== value),
+  ) as T;
+}
+
+/** An empty list or map asks for nothing, as an absent one does; left out, reading and sending back is no change. */
+export function withoutEmpty<T extends object>(spec: T): T {
+  return Object.fromEntries(
+    Object.entries(spec).filter(([, value]) => typeof value !== 'object' || Object.keys(value as object).length > 0),
+  ) as T;
+}
+
+/** A name that there is keeps pointing at the Secret it is in, unless its value is another or cannot be read. */
+function patchedSecrets(
+  { secrets }: AppDeploymentSpec,
+  patch: PatchDeployment,
+  known: ReadonlyMap<string, string>,
+  secretName: string,
+): { readonly secrets: SecretReference[]; readonly values: ReadonlyMap<string, string> } {
+  const sent = patch.secrets ?? [];
+  if (sent.length === 0) return { secrets, values: NO_VALUES };
+  const before = new Map(secrets.map((reference) => [reference.name, reference]));
+  const values = new Map(
+    sent
+      .filter(({ name, value }) => !before.has(name) || (value !== '' && known.get(name) !== value))
+      .map(({ name, value }) => [name, value]),
+  );
+  const after = sent.map(({ name }) => {
+    const kept = values.has(name) ? undefined : before.get(name);
+    return kept ?? { name, secretName, secretKey: name };
+  });
+  return { secrets: sameSet(secrets, after) ? secrets : after, values };
+}
+
+function patchedReferences(
+  { secretReferences }: AppDeploymentSpec,
+  patch: PatchDeployment,
+): SecretReference[] | undefined {
+  const sent = patch.secret_references;
+  if (sent === undefined || sent === null) return secretReferences;
+  const after = sent.map(({ name, secret_name, secret_key }) => ({
+    name,
+    secretName: secret_name,
+    secretKey: secret_key,
+  }));
+  if (sameSet(secretReferences ?? [], after)) return secretReferences;
+  return after.length > 0 ? after : undefined;
+}
+
+function sameSet(a: readonly SecretReference[], b: readonly SecretReference[]): boolean {
+  const requested = (secrets: readonly SecretReference[]): ReturnType<typeof requestedOf> =>
+    requestedOf({ ...ASKS_NOTHING, secrets: [...secrets] });
+  return sameRequested(requested(a), requested(b));
+}
+
+/** What is wrong with a patch of this very record: all of it. `after` is what the patch would make of it. */
+export function patchFindings(record: AppDeployment, patch: PatchDeployment, after: AppDeploymentSpec): Finding[] {
+  return [...findPatch(record, patch, after)].map((finding) => ({ ...finding, loc: ['body', ...finding.loc] }));
+}
+
+function* findPatch(
+  { metadata, spec }: AppDeployment,
+  patch: PatchDeployment,
+  after: AppDeploymentSpec,
+): Generator<Finding> {
+  const fixed = (...loc: Finding['loc']): Finding => ({
+    loc,
+    msg: 'cannot be changed after creation',
+    type: 'frozen_field',
+  });
+  if (isAnother(patch.name, metadata.name)) yield fixed('name');
+  if (isAnother(patch.source, spec.source)) yield fixed('source');
+  yield* foreignRules(spec.source, patch);
+  for (const field of SOURCE_RULES[spec.source].fixed) {
+    const sent = fromSnake(SourceConfig.shape, patch.source_config ?? {})[field];
+    if (field === 'listenerConfig') {
+      const namespace = patch.source_config?.listener_config?.k8s_namespace;
+      if (isAnother(namespace, spec.sourceConfig.listenerConfig?.k8sNamespace))
+        yield fixed('source_config', 'listener_config', 'k8s_namespace');
+    } else if (isAnother(sent, spec.sourceConfig[field])) yield fixed('source_config', snake(field));
+  }
+  yield* findingsIn(ResourceSpecPayload, toSnake(ResourceSpec.shape, changedSpec(spec, after)), [
+    'source_config',
+    'resource_spec',
+  ]);
+  if (
+    patch.source_config?.build_on_push !== false &&
+    after.sourceConfig.buildOnPush === true &&
+    after.sourceRevisionConfig.repoRef?.startsWith('refs/tags/')
+  )
+    yield { loc: ['source_config', 'build_on_push'], msg: TAG_IS_NEVER_PUSHED, type: 'value_error' };
+  yield* inBothLists(patch, after);
+}
+
+/** Only what is asked for anew is judged: what the record has was judged when it came. */
+function changedSpec(before: AppDeploymentSpec, after: AppDeploymentSpec): ResourceSpec {
+  const { resourceSpec = {} } = after.sourceConfig;
+  return resourceSpec === before.sourceConfig.resourceSpec ? {} : resourceSpec;
+}
+
+/** A patch that names both is judged before; here one of the lists is the record's. */
+function* inBothLists(patch: PatchDeployment, after: AppDeploymentSpec): Generator<Finding> {
+  const [secrets, references] = [patch.secrets ?? [], patch.secret_references ?? []];
+  if (secrets.length > 0 && references.length > 0) return;
+  const taken = new Set(secrets.length > 0 ? after.secretReferences?.map(({ name }) => name) : []);
+  const named = new Set(references.length > 0 ? after.secrets.map(({ name }) => name) : []);
+  for (const [index, { name }] of secrets.entries())
+    if (taken.has(name)) yield { loc: ['secrets', index, 'name'], msg: IN_BOTH_LISTS, type: 'value_error' };
+  for (const [index, { name }] of references.entries())
+    if (named.has(name)) yield { loc: ['secret_references', index, 'name'], msg: IN_BOTH_LISTS, type: 'value_error' };
+}
+
+/** Uuids are the same in either case. */
+function isAnother(sent: unknown, before: unknown): boolean {
+  if (sent === undefined || sent === null) return false;
+  if (typeof sent === 'string' && typeof before === 'string') {
+    return sent !== before && !(isUuid(sent) && sent.toLowerCase() === before.toLowerCase());
+  }
+  return sent !== before;
+}
+
+function isUuid(text: string): boolean {
+  return /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);
+}
