@@ -100,6 +100,7 @@ export async function makeFacade(settings: Partial<Settings> = {}): Promise<Faca
   const sink = new PassThrough();
   sink.on('data', (line: Buffer) => lines.push(line.toString()));
   const waits: number[] = [];
+  let suffixes = 0;
   const app = await buildApp({
     kube,
     caches: { records, revisions, tenants },
@@ -108,7 +109,7 @@ export async function makeFacade(settings: Partial<Settings> = {}): Promise<Faca
     settings: { ...defaultSettings(), ...settings },
     log: pino({ level: 'debug', base: null }, sink),
     now: () => new Date(clock.ms),
-    randomSuffix: () => 'r4nd0m',
+    randomSuffix: () => `r4nd0m${suffixes++ || ''}`,
     sleep: async (ms) => {
       waits.push(ms);
       clock.ms += ms;

@@ -150,7 +150,7 @@ const PatchDeploymentShape = z
 export type PatchDeployment = z.output<typeof PatchDeploymentShape>;
 
 /** The body of PATCH. What depends on the record is patch.ts's. */
-export const PatchDeployment = withRules(PatchDeploymentShape, [sizeRule, podRules, variableRules]);
+export const PatchDeployment = withRules(PatchDeploymentShape, [sizeRule, podRules, policyRule, variableRules]);
 
 /** Of a parameter that is given more than once the last one counts. */
 const last = (value: unknown): unknown => (Array.isArray(value) ? value.at(-1) : value);

@@ -1,0 +1,136 @@
+// Changes over HTTP before a real API server and controller: PATCH, revisions, rollback, many at once.
+
+import { beforeAll, describe, expect, inject, it } from 'vitest';
+import { type Answer, type Attached, attach, eventually } from '../attached.ts';
+import type { Tenant } from '../platform.ts';
+
+const davit: Attached = attach(inject('davit'));
+let tenant: Tenant;
+beforeAll(async () => {
+  tenant = await davit.tenant('http-changes');
+});
+
+const image = (tag: string): object => ({ source_revision_config: { image_uri: `registry.example/app:${tag}` } });
+
+async function created(name: string, more: object = {}): Promise<string> {
+  const { status, body } = await davit.call(tenant, 'POST', '/v2/deployments', {
+    name,
+    source: 'external_docker',
+    source_config: {},
+    secrets: [],
+    ...image('1'),
+    ...more,
+  });
+  expect([status, body.detail]).toEqual([201, undefined]);
+  return body.id;
+}
+const get = (id: string): Promise<Answer> => davit.call(tenant, 'GET', `/v2/deployments/${id}`);
+const patch = (id: string, body: unknown): Promise<Answer> =>
+  davit.call(tenant, 'PATCH', `/v2/deployments/${id}`, body);
+
+async function field(name: string, path: string): Promise<string> {
+  return davit.kubectl(['get', 'appd', name, '-n', tenant.namespace, '-o', `jsonpath={${path}}`]);
+}
+
+/** Until this revision is the one that runs, and nothing is written any more. */
+async function settled(id: string, revision: string): Promise<void> {
+  await eventually(async () =>
+    expect((await get(id)).body).toMatchObject({
+      status: 'READY',
+      latest_revision_id: revision,
+      active_revision_id: revision,
+    }),
+  );
+}
+
+describe('PATCH', () => {
+  it('a new image is a new revision, and READY again', async () => {
+    const id = await created('patched', { secrets: [{ name: 'KEY', value: 'one' }] });
+    await settled(id, (await get(id)).body.latest_revision_id);
+    const { status, body } = await patch(id, { ...image('2'), secrets: [{ name: 'KEY', value: 'two' }] });
+    expect([status, body.image_version, body.secrets]).toEqual([200, '2', [{ name: 'KEY', value: 'two' }]]);
+    await settled(id, body.latest_revision_id);
+    expect(await field('patched', '.spec.revisionSerial')).toBe('2');
+    expect(
+      await davit.kubectl([
+        'get',
+        'deployment',
+        'patched',
+        '-n',
+        tenant.namespace,
+        '-o',
+        'jsonpath={.spec.template.spec.containers[0].image}',
+      ]),
+    ).toBe('registry.example/app:2');
+  });
+
+  it('sending back what was read changes nothing', async () => {
+    const id = await created('same', {
+      source_config: {
+        custom_url: 'same.example.com',
+        resource_spec: {
+          cpu: 40,
+          queue_max_scale: 2,
+          labels: { team: 'a' },
+          volumes: [
+            { name: 'b', emptyDir: {} },
+            { name: 'a', emptyDir: { medium: 'Memory' } },
+          ],
+          sidecars: [{ name: 's', image: 'x', resources: { limits: { cpu: 1, memory: '64Mi' } } }],
+        },
+      },
+      secrets: [
+        { name: 'B', value: 'b\n' },
+        { name: 'A', value: '' },
+      ],
+    });
+    await settled(id, (await get(id)).body.latest_revision_id);
+    const { body: read } = await get(id);
+    let before = '';
+    await eventually(async () => {
+      const now = await field('same', '.metadata.resourceVersion');
+      const still = now === before;
+      before = now;
+      expect(still).toBe(true);
+    });
+    const { status, body } = await patch(id, read);
+    expect([status, body]).toEqual([200, read]);
+    const { resources } = (await davit.call(tenant, 'GET', '/v2/deployments?name=same')).body;
+    expect((await patch(id, resources[0])).status).toBe(200);
+    expect(await field('same', '.metadata.resourceVersion')).toBe(before);
+  });
+
+  it('an address needs no revision', async () => {
+    const id = await created('addressed');
+    const { body: before } = await get(id);
+    const { body } = await patch(id, { source_config: { custom_url: 'addressed.example.com' } });
+    expect([body.source_config.custom_url, body.latest_revision_id]).toEqual([
+      'https://addressed.example.com',
+      before.latest_revision_id,
+    ]);
+    expect(await field('addressed', '.spec.revisionSerial')).toBe('1');
+  });
+
+  it("the CRD's verdict comes through in the request's words", async () => {
+    const id = await created('refused');
+    const { status, body } = await patch(id, {
+      source_config: { resource_spec: { labels: { 'davit.dev/x': '1' } } },
+    });
+    expect([status, body.detail]).toMatchObject([
+      422,
+      [{ loc: ['body', 'source_config', 'resource_spec', 'labels'], msg: expect.stringContaining('davit.dev/') }],
+    ]);
+  });
+
+  it('twenty at once: none is lost', async () => {
+    const id = await created('crowded');
+    const answers = await Promise.all(Array.from({ length: 20 }, (_, n) => patch(id, image(`p${n}`))));
+    const applied = answers.filter(({ status }) => status === 200);
+    expect(
+      [...new Set(answers.map(({ status }) => status))].filter((status) => status !== 200 && status !== 409),
+    ).toEqual([]);
+    expect(applied.length).toBeGreaterThan(0);
+    expect(new Set(applied.map(({ body }) => body.latest_revision_id)).size).toBe(applied.length);
+    expect(await field('crowded', '.spec.revisionSerial')).toBe(String(1 + applied.length));
+  });
+});
