@@ -1,7 +1,8 @@
 import { expect, it } from 'vitest';
-import { aSpec } from '../../test/builders.ts';
+import { aRecord, aRevision, aSpec, SETTINGS } from '../../test/builders.ts';
 import type { AppDeploymentSpec } from '../api/app-deployment.ts';
-import { askingForRevision, needsRevision } from './needs-revision.ts';
+import { askingForRevision, needsRevision, rollingBack } from './needs-revision.ts';
+import { requestedOf, wantedRevision } from './wanted-revision.ts';
 
 const KEY = { name: 'KEY', secretName: 'shop--vars-a', secretKey: 'KEY' };
 const cloud = { source: 'internal_docker', sourceRevisionConfig: {} } as const;
@@ -51,4 +52,30 @@ it.each([
   const { revisionSerial: _, ...rest } = aSpec();
   const before = { ...rest, ...(serial !== undefined && { revisionSerial: serial }) };
   expect(askingForRevision(before, { ...before, rollbackTo: 'x' })).toEqual({ ...before, revisionSerial: want });
+});
+
+const everything: Partial<AppDeploymentSpec> = {
+  sourceConfig: { resourceSpec: { cpu: 2, labels: { a: '1' } }, deploymentType: 'prod', customUrl: 'old.example' },
+  sourceRevisionConfig: { imageUri: 'a:1' },
+  secrets: [KEY],
+  secretReferences: [{ ...KEY, name: 'T' }],
+};
+const address = { customUrl: 'new.example' };
+it.each([
+  { name: 'much to little', old: aSpec(everything), now: aSpec({ sourceConfig: address, revisionSerial: 4 }) },
+  {
+    name: 'little to much',
+    old: aSpec(),
+    now: aSpec({ ...everything, sourceConfig: { ...everything.sourceConfig, ...address }, revisionSerial: 4 }),
+  },
+  { name: 'the same', old: aSpec(), now: aSpec({ sourceConfig: address, revisionSerial: 4, rollbackTo: 'x' }) },
+])('rolls back from $name: what it was made of, its resolved values, and the address of today', ({ old, now }) => {
+  const revision = aRevision(aRecord(old));
+  const spec = rollingBack(now, revision.spec);
+  expect(requestedOf(spec)).toEqual(requestedOf(old));
+  expect(spec).toMatchObject({ rollbackTo: revision.spec.id, revisionSerial: 5, sourceConfig: address });
+  const settings = { ...SETTINGS, pods: { ...SETTINGS.pods, port: 9000 } };
+  expect(wantedRevision(aRecord(spec, { generation: 9 }), [revision], settings)).toMatchObject({
+    create: { revisionSerial: 5, resolved: revision.spec.resolved },
+  });
 });

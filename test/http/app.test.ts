@@ -36,6 +36,10 @@ it('describes itself as OpenAPI 3.1, every reference resolved and nothing twice'
     'get /v2/deployments/{deployment_id}',
     'patch /v2/deployments/{deployment_id}',
     'delete /v2/deployments/{deployment_id}',
+    'get /v2/deployments/{deployment_id}/revisions',
+    'post /v2/deployments/{deployment_id}/revisions',
+    'get /v2/deployments/{deployment_id}/revisions/{revision_id}',
+    'post /v2/deployments/{deployment_id}/revisions/{revision_id}/redeploy',
   ]);
   expect(Object.keys(paths['/v2/deployments']?.['post']?.responses ?? {})).toEqual([
     '201',

@@ -5,10 +5,13 @@ import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../src/api/app-deployment.ts';
 import { APP_REVISIONS, type AppRevision } from '../../src/api/app-revision.ts';
+import { DEPLOYMENT_LABEL } from '../../src/api/meta.ts';
 import { defaultSettings, type Settings } from '../../src/api/settings.ts';
 import { buildApp } from '../../src/http/app.ts';
 import type { KubeObject, Resource } from '../../src/kube/client.ts';
 import { NAMESPACES } from '../../src/kube/resources.ts';
+import { names } from '../../src/record/names.ts';
+import { wantedRevision } from '../../src/record/wanted-revision.ts';
 import type { Store } from '../../src/runtime/store.ts';
 import { type FakeKube, makeFakeKube, type Write } from '../fake-kube/fake-kube.ts';
 
@@ -66,6 +69,8 @@ export interface Facade {
     body?: unknown,
     headers?: Record<string, string>,
   ): Promise<Answer>;
+  /** Makes the revision that the only record wants, as the controller would. */
+  snapshot(status?: AppRevision['status'], settings?: Settings): AppRevision;
   /** A record as the API server has it and the watch has brought it. */
   seed(record: Partial<AppDeployment> & { metadata: { name: string } }): AppDeployment;
 }
@@ -144,6 +149,21 @@ export async function makeFacade(settings: Partial<Settings> = {}): Promise<Faca
         body: answer.body === '' ? undefined : (JSON.parse(answer.body) as unknown),
         headers: answer.headers,
       };
+    },
+    snapshot(status, snapshotSettings = defaultSettings()) {
+      const [record] = kube.objects<AppDeployment>(APP_DEPLOYMENTS);
+      const wanted = record && wantedRevision(record, revisions.list(), snapshotSettings);
+      if (wanted === undefined || !('create' in wanted)) throw new Error('nothing to make a revision of');
+      const { name, namespace = '' } = record?.metadata ?? { name: '' };
+      const made = kube.seed<AppRevision>(APP_REVISIONS, {
+        apiVersion: 'davit.dev/v1alpha1',
+        kind: 'AppRevision',
+        metadata: { name: names(name).revision(wanted.create.id), namespace, labels: { [DEPLOYMENT_LABEL]: name } },
+        spec: wanted.create,
+        ...(status && { status }),
+      });
+      revisions.put(made);
+      return made;
     },
     seed(record) {
       const { metadata, spec, status } = record;

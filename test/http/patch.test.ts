@@ -2,13 +2,11 @@
 
 import { beforeEach, describe, expect, it } from 'vitest';
 import { APP_DEPLOYMENTS, type AppDeployment, type AppDeploymentSpec } from '../../src/api/app-deployment.ts';
-import { APP_REVISIONS } from '../../src/api/app-revision.ts';
 import { defaultSettings, type Settings } from '../../src/api/settings.ts';
 import { Forbidden, Invalid, Unavailable } from '../../src/errors.ts';
 import { Deployment } from '../../src/http/deployments/payloads.ts';
 import { SECRETS } from '../../src/kube/resources.ts';
 import { serialRevisionId } from '../../src/record/revision-id.ts';
-import { wantedRevision } from '../../src/record/wanted-revision.ts';
 import { type Answer, aBody, type Facade, makeFacade, TENANT, TOKEN } from './facade.ts';
 
 let facade: Facade;
@@ -37,23 +35,6 @@ function stored(): AppDeployment {
 function meddle(change: (spec: AppDeploymentSpec) => AppDeploymentSpec): void {
   const { metadata, spec, ...rest } = stored();
   facade.kube.seed(APP_DEPLOYMENTS, { ...rest, metadata, spec: change(spec) });
-}
-/** Makes the revision that the record wants, as the controller would. */
-function snapshot(settings: Settings = defaultSettings()): void {
-  const wanted = wantedRevision(stored(), facade.revisions.list(), settings);
-  if (!('create' in wanted)) throw new Error('nothing to make');
-  facade.revisions.put(
-    facade.kube.seed(APP_REVISIONS, {
-      apiVersion: 'davit.dev/v1alpha1',
-      kind: 'AppRevision',
-      metadata: {
-        name: `shop--${wanted.create.id.slice(0, 8)}`,
-        namespace: TENANT.namespace,
-        labels: { 'davit.dev/deployment': 'shop' },
-      },
-      spec: wanted.create,
-    }) as never,
-  );
 }
 function said(): string[] {
   return facade.writes().map(({ verb, kind, dryRun }) => `${verb} ${kind}${dryRun === true ? ' dry run' : ''}`);
@@ -223,7 +204,7 @@ describe('no change', () => {
 
   it('pins what the newest revision has, though the settings have changed since', async () => {
     const id = await made();
-    snapshot({ ...defaultSettings(), pods: { ...defaultSettings().pods, port: 9000 } });
+    facade.snapshot(undefined, { ...defaultSettings(), pods: { ...defaultSettings().pods, port: 9000 } });
     const before = stored();
     await patch(id, (await facade.call('GET', `/v2/deployments/${id}`)).body);
     expect(stored()).toEqual(before);
@@ -416,7 +397,7 @@ describe('others at work', () => {
       409,
     ],
     ['none', undefined, 404],
-  ])('it became %s', async (_name, metadata, status) => {
+  ])('the record became %s', async (_name, metadata, status) => {
     const id = await made();
     const record = stored();
     if (metadata === undefined) facade.kube.erase(APP_DEPLOYMENTS, { namespace: TENANT.namespace, name: 'shop' });

@@ -114,11 +114,11 @@ describe('PATCH', () => {
   it("the CRD's verdict comes through in the request's words", async () => {
     const id = await created('refused');
     const { status, body } = await patch(id, {
-      source_config: { resource_spec: { labels: { 'davit.dev/x': '1' } } },
+      source_config: { resource_spec: { labels: { 'not a key': '1' } } },
     });
     expect([status, body.detail]).toMatchObject([
       422,
-      [{ loc: ['body', 'source_config', 'resource_spec', 'labels'], msg: expect.stringContaining('davit.dev/') }],
+      [{ loc: ['body', 'source_config', 'resource_spec', 'labels'], msg: expect.stringContaining('a key is a name') }],
     ]);
   });
 
@@ -132,5 +132,74 @@ describe('PATCH', () => {
     expect(applied.length).toBeGreaterThan(0);
     expect(new Set(applied.map(({ body }) => body.latest_revision_id)).size).toBe(applied.length);
     expect(await field('crowded', '.spec.revisionSerial')).toBe(String(1 + applied.length));
+  });
+});
+
+describe('revisions', () => {
+  const revisions = (id: string, rest = ''): Promise<Answer> =>
+    davit.call(tenant, 'GET', `/v2/deployments/${id}/revisions${rest}`);
+  const post = (id: string, rest = '', body?: unknown): Promise<Answer> =>
+    davit.call(tenant, 'POST', `/v2/deployments/${id}/revisions${rest}`, body);
+
+  it('once more, then back to the first with its secrets: READY each time, newest first', async () => {
+    const id = await created('rolled', {
+      source_config: { resource_spec: { cpu: 2 }, deployment_type: 'prod' },
+      secrets: [{ name: 'KEY', value: 'one' }],
+      secret_references: [],
+    });
+    const first = (await get(id)).body.latest_revision_id;
+    await settled(id, first);
+    const { body: second } = await patch(id, {
+      ...image('2'),
+      source_config: { resource_spec: { labels: { a: '1' } }, custom_url: 'rolled.example.com' },
+      secrets: [
+        { name: 'KEY', value: 'two' },
+        { name: 'MORE', value: 'x' },
+      ],
+    });
+    await settled(id, second.latest_revision_id);
+
+    const third = await post(id, '', {});
+    expect([third.status, third.body]).toMatchObject([
+      201,
+      { source_revision_config: { image_uri: 'registry.example/app:2' } },
+    ]);
+    await settled(id, third.body.id);
+
+    const back = await post(id, `/${first}/redeploy`);
+    expect([back.status, back.body]).toMatchObject([
+      200,
+      {
+        image_version: '1',
+        secrets: [{ name: 'KEY', value: 'one' }],
+        source_config: { custom_url: 'https://rolled.example.com', deployment_type: 'prod' },
+      },
+    ]);
+    const fourth = back.body.latest_revision_id;
+    await settled(id, fourth);
+    expect((await get(id)).body.source_config.resource_spec).toMatchObject({ cpu: 2, labels: null });
+
+    const { body } = await revisions(id);
+    expect(body.resources.map((one: { id: string; status: string }) => [one.id, one.status])).toEqual(
+      [fourth, third.body.id, second.latest_revision_id, first].map((one) => [one, 'DEPLOYED']),
+    );
+    expect((await revisions(id, `/${first}`)).body).toEqual(body.resources[3]);
+    expect((await revisions(id, '?limit=1&offset=1&status=DEPLOYED,SKIPPED')).body).toEqual({
+      resources: [body.resources[1]],
+      offset: 2,
+    });
+    expect(await field('rolled', '.spec.revisionSerial')).toBe('4');
+  });
+
+  it('every one that was promised is there, made or skipped', async () => {
+    const id = await created('hurried');
+    const promised = await Promise.all(Array.from({ length: 10 }, () => post(id)));
+    expect(promised.map(({ status }) => status)).toEqual(promised.map(() => 201));
+    await settled(id, (await get(id)).body.latest_revision_id);
+    const { body } = await revisions(id, '?limit=100');
+    const states = new Map(body.resources.map((one: { id: string; status: string }) => [one.id, one.status]));
+    expect(states.size).toBe(11);
+    for (const one of promised) expect(['DEPLOYED', 'SKIPPED']).toContain(states.get(one.body.id));
+    expect(body.resources[0].status).toBe('DEPLOYED');
   });
 });

@@ -153,7 +153,7 @@ export type PatchDeployment = z.output<typeof PatchDeploymentShape>;
 export const PatchDeployment = withRules(PatchDeploymentShape, [sizeRule, podRules, policyRule, variableRules]);
 
 /** Of a parameter that is given more than once the last one counts. */
-const last = (value: unknown): unknown => (Array.isArray(value) ? value.at(-1) : value);
+export const last = (value: unknown): unknown => (Array.isArray(value) ? value.at(-1) : value);
 const number = (value: unknown): unknown => {
   const text = last(value);
   return typeof text === 'string' && /^-?\d+$/.test(text) ? Number(text) : text;
@@ -167,7 +167,7 @@ const flag = (value: unknown): unknown => {
 /** An empty text filter is none. */
 const text = (value: unknown): unknown => last(value) || undefined;
 /** A list: separated by commas, given more than once, or both. */
-const list = (value: unknown): unknown => (Array.isArray(value) ? value.join(',') : value) || undefined;
+export const list = (value: unknown): unknown => (Array.isArray(value) ? value.join(',') : value) || undefined;
 
 const textFilter = (description: string): z.ZodType<string | undefined> =>
   z.preprocess(text, z.string().optional()).describe(description);
@@ -188,7 +188,8 @@ const uuidList = (description: string): z.ZodType<string[] | undefined> =>
     )
     .describe(description);
 
-export const ListDeployments = z.object({
+/** Which page of a list. */
+export const paging = {
   limit: z
     .preprocess(number, z.int().min(1).max(100))
     .default(20)
@@ -197,6 +198,10 @@ export const ListDeployments = z.object({
     .preprocess(number, z.int().min(0))
     .default(0)
     .meta({ default: 0, description: 'How many to pass over: 0, or the offset of the page before.' }),
+};
+
+export const ListDeployments = z.object({
+  ...paging,
   name_contains: textFilter('Part of the name.'),
   name: textFilter('The whole name.'),
   status: z.preprocess(last, z.enum(STATES)).optional().describe('Status.'),
@@ -267,8 +272,8 @@ export const SourceRevisionConfigResponse = z
   })
   .meta({ id: 'SourceRevisionConfig' });
 
-const time = z.string().meta({ format: 'date-time' });
-const id = z.string().meta({ format: 'uuid' });
+export const time = z.string().meta({ format: 'date-time' });
+export const id = z.string().meta({ format: 'uuid' });
 
 export const Deployment = z
   .object({

@@ -6,9 +6,11 @@ import { z } from 'zod';
 import type { AppDeployment } from '../../api/app-deployment.ts';
 import type { Settings } from '../../api/settings.ts';
 import type { Tenant } from '../identity.ts';
-import type { Auth } from '../plugins/auth.ts';
+import type { Admitted, Auth } from '../plugins/auth.ts';
 import { failures } from '../plugins/openapi.ts';
+import { registerRevisions } from '../revisions/routes.ts';
 import type { ZodTypeProvider } from '../validation.ts';
+import type { Changed } from './change.ts';
 import {
   createDeployment,
   DeleteDeployment,
@@ -39,6 +41,11 @@ export function registerDeployments(
       revisions: deployments.revisionsOf(record),
       ...(values && { values }),
     });
+
+  async function presentChanged({ caller, tenant }: Admitted, { record, values }: Changed): Promise<Deployment> {
+    // What was just sent is shown as it was sent, also to one who may make Secrets and not read them.
+    return present(record, tenant, new Map([...(await deployments.valuesOf(caller, record)), ...values]));
+  }
 
   app.get('/v2/deployments', {
     onRequest: auth.as('list'),
@@ -103,10 +110,7 @@ export function registerDeployments(
     handler: async (request) => {
       const { deployment_id: id } = request.params;
       const admitted = auth.admitted(request);
-      const { record, values } = await deployments.patch(admitted, id, request.body, 'if needed');
-      // What was just sent is shown as it was sent, also to one who may make Secrets and not read them.
-      const known = await deployments.valuesOf(admitted.caller, record);
-      return present(record, admitted.tenant, new Map([...known, ...values]));
+      return presentChanged(admitted, await deployments.patch(admitted, id, request.body, 'if needed'));
     },
   });
 
@@ -129,4 +133,6 @@ export function registerDeployments(
       return reply.code(204).send();
     },
   });
+
+  registerRevisions(app, { auth, deployments, presentChanged });
 }

@@ -131,7 +131,10 @@ export async function registerOpenApi(app: FastifyInstance, basePath: string): P
       },
       servers: [{ url: basePath === '' ? '/' : basePath }],
       security: [{ bearer: [] }, { apiKey: [] }],
-      tags: [{ name: 'deployments', description: 'What is to run, and how it is.' }],
+      tags: [
+        { name: 'deployments', description: 'What is to run, and how it is.' },
+        { name: 'revisions', description: 'What of it has been deployed, and how that went.' },
+      ],
       components: {
         securitySchemes: {
           bearer: {

@@ -1,0 +1,64 @@
+// What the revisions' endpoints take and give.
+
+import { z } from 'zod';
+import { REVISION_STATES } from '../../api/app-revision.ts';
+import { Uuid } from '../../api/primitives.ts';
+import { SOURCES } from '../../api/source-rules.ts';
+import { DeploymentPath, id, list, paging, SourceRevisionConfigResponse, time } from '../deployments/payloads.ts';
+
+export const RevisionPath = DeploymentPath.extend({ revision_id: Uuid.describe('Id of the revision.') });
+
+export const ListRevisions = z.object({
+  ...paging,
+  status: z
+    .preprocess(
+      list,
+      z
+        .string()
+        .transform((value) =>
+          value
+            .split(',')
+            .map((state) => state.trim())
+            .filter((state) => state !== ''),
+        )
+        .pipe(z.array(z.enum(REVISION_STATES)))
+        .optional(),
+    )
+    .describe('States separated by commas; revisions in any of these.'),
+});
+
+export const Revision = z
+  .object({
+    id,
+    created_at: time,
+    updated_at: time,
+    status: z.enum(REVISION_STATES),
+    status_message: z.string().nullable().describe('What happened, for people.'),
+    source: z.enum(SOURCES),
+    source_revision_config: SourceRevisionConfigResponse,
+  })
+  .meta({
+    id: 'Revision',
+    examples: [
+      {
+        id: '1c8ac5f4-6f5b-5d0e-9d6c-0d9a0c6a4f21',
+        created_at: '2026-01-01T00:00:00Z',
+        updated_at: '2026-01-01T00:00:42Z',
+        status: 'DEPLOYED',
+        status_message: 'Every pod runs this revision.',
+        source: 'external_docker',
+        source_revision_config: {
+          repo_ref: null,
+          workflow_config_path: null,
+          image_uri: 'registry.example.com/team/shop:1.5.0',
+          source_tarball_path: null,
+          repo_commit_sha: null,
+        },
+      },
+    ],
+  });
+export type Revision = z.output<typeof Revision>;
+
+export const RevisionList = z
+  .object({ resources: z.array(Revision), offset: z.int().describe("The next page's offset.") })
+  .meta({ id: 'RevisionList' });

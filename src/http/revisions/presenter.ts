@@ -1,0 +1,86 @@
+// A record's revisions as the API shows them, also those that the controller has not made, or never made. Pure.
+
+import { type AppDeployment, SourceRevisionConfig } from '../../api/app-deployment.ts';
+import type { AppRevision } from '../../api/app-revision.ts';
+import { serialRevisionId } from '../../record/revision-id.ts';
+import { createdAt, updatedAt } from '../../record/shown.ts';
+import { revisionsOf, wantedRevisionId } from '../../record/wanted-revision.ts';
+import { toSnake } from '../casing.ts';
+import type { Revision } from './payloads.ts';
+
+/** Of so many revisions none has been collected: what is missing among them was never made. */
+const KEPT = 10;
+/** A serial may leap, in a record made with kubectl; nobody was ever told of what it leapt over. */
+const FURTHEST_BACK = 100;
+
+/** Newest first. `revisions` in any order; those of other records are passed over. */
+export function presentRevisions(record: AppDeployment, revisions: readonly AppRevision[]): Revision[] {
+  const own = revisionsOf(record, revisions);
+  const wanted = wantedRevisionId(record, revisions);
+  const waiting = wanted !== undefined && !wanted.made ? [notYetMade(record, wanted.id)] : [];
+  const made = own.map((revision) => ({ serial: revision.spec.revisionSerial ?? 0, shown: presentRevision(revision) }));
+  const skipped = serialsNeverMade(record, own).map((serial) => ({ serial, shown: neverMade(record, own, serial) }));
+  // Revisions of one serial are in order already, and sorting keeps them so.
+  const older = [...made, ...skipped].toSorted((a, b) => b.serial - a.serial);
+  return [...waiting, ...older.map(({ shown }) => shown)];
+}
+
+function presentRevision(revision: AppRevision): Revision {
+  const { spec, status } = revision;
+  const created = createdAt(revision);
+  const changed = status?.stateChangedAt ?? created;
+  return {
+    id: spec.id,
+    created_at: created,
+    updated_at: Date.parse(changed) > Date.parse(created) ? changed : created,
+    status: status?.state ?? 'CREATING',
+    status_message: status?.message ?? null,
+    source: spec.source,
+    source_revision_config: {
+      ...toSnake(SourceRevisionConfig.shape, spec.requested.sourceRevisionConfig),
+      repo_commit_sha: null,
+    },
+  };
+}
+
+/** The one that the record asks for, as the record says it. */
+function notYetMade(record: AppDeployment, id: string): Revision {
+  const time = updatedAt(record);
+  return {
+    id,
+    created_at: time,
+    updated_at: time,
+    status: 'CREATING',
+    status_message: 'Davit has yet to take this revision up.',
+    source: record.spec.source,
+    source_revision_config: {
+      ...toSnake(SourceRevisionConfig.shape, record.spec.sourceRevisionConfig),
+      repo_commit_sha: null,
+    },
+  };
+}
+
+/** A write asked for it, and the next one came before the controller looked. What it would have been is kept nowhere. */
+function neverMade(record: AppDeployment, own: readonly AppRevision[], serial: number): Revision {
+  const newer = own.findLast((revision) => (revision.spec.revisionSerial ?? 0) > serial);
+  const time = newer === undefined ? updatedAt(record) : createdAt(newer);
+  return {
+    id: serialRevisionId(record.metadata.uid ?? '', serial),
+    created_at: time,
+    updated_at: time,
+    status: 'SKIPPED',
+    status_message: 'Overtaken by a newer revision before Davit took it up.',
+    source: record.spec.source,
+    source_revision_config: { ...toSnake(SourceRevisionConfig.shape, {}), repo_commit_sha: null },
+  };
+}
+
+/** Serials older than the record's that became no revision, as far back as none can have been collected. */
+function serialsNeverMade({ spec }: AppDeployment, own: readonly AppRevision[]): number[] {
+  const newest = spec.revisionSerial ?? 0;
+  const oldestKept = own[KEPT - 1]?.spec.revisionSerial ?? 0;
+  const first = Math.max(1, oldestKept + 1, newest - FURTHEST_BACK);
+  const known = new Set(own.map((revision) => revision.spec.revisionSerial));
+  const between = Array.from({ length: Math.max(0, newest - first) }, (_, n) => first + n);
+  return between.filter((serial) => !known.has(serial));
+}

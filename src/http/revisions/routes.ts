@@ -1,0 +1,116 @@
+// /v2/deployments/{id}/revisions: what has been deployed, once more or again.
+
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { FastifyBaseLogger, FastifyInstance, RawServerDefault } from 'fastify';
+import type { AppDeployment } from '../../api/app-deployment.ts';
+import { rollingBack } from '../../record/needs-revision.ts';
+import { serialRevisionId } from '../../record/revision-id.ts';
+import { revisionsOf } from '../../record/wanted-revision.ts';
+import type { Changed } from '../deployments/change.ts';
+import { Deployment, DeploymentPath, PatchDeployment } from '../deployments/payloads.ts';
+import type { Deployments } from '../deployments/repository.ts';
+import type { Admitted, Auth } from '../plugins/auth.ts';
+import { failures } from '../plugins/openapi.ts';
+import { Refused } from '../refused.ts';
+import type { ZodTypeProvider } from '../validation.ts';
+import { ListRevisions, Revision, RevisionList, RevisionPath } from './payloads.ts';
+import { presentRevisions } from './presenter.ts';
+
+export interface RevisionRoutesOptions {
+  readonly auth: Auth;
+  readonly deployments: Deployments;
+  /** A changed deployment as its caller may see it. */
+  readonly presentChanged: (admitted: Admitted, changed: Changed) => Promise<Deployment>;
+}
+
+export function registerRevisions(
+  app: FastifyInstance<RawServerDefault, IncomingMessage, ServerResponse, FastifyBaseLogger, ZodTypeProvider>,
+  { auth, deployments, presentChanged }: RevisionRoutesOptions,
+): void {
+  const tags = ['revisions'];
+  const path = '/v2/deployments/:deployment_id/revisions';
+  const shown = (record: AppDeployment): Revision[] => presentRevisions(record, deployments.revisionsOf(record));
+
+  function one(record: AppDeployment, id: string): Revision {
+    const revision = shown(record).find((each) => each.id === id.toLowerCase());
+    if (revision === undefined) throw new Refused(404, `Revision ID ${id} not found.`);
+    return revision;
+  }
+
+  app.get(path, {
+    onRequest: auth.as('get'),
+    schema: {
+      tags,
+      operationId: 'listRevisions',
+      summary: 'List the revisions of a deployment, newest first',
+      params: DeploymentPath,
+      querystring: ListRevisions,
+      response: { 200: RevisionList, ...failures(401, 403, 404, 422, 503) },
+    },
+    handler: async (request) => {
+      const { limit, offset, status } = request.query;
+      const record = await deployments.find(auth.admitted(request), request.params.deployment_id);
+      const wanted = shown(record).filter((revision) => status === undefined || status.includes(revision.status));
+      const page = wanted.slice(offset, offset + limit);
+      return { resources: page, offset: offset + page.length };
+    },
+  });
+
+  app.post(path, {
+    onRequest: auth.as('patch'),
+    schema: {
+      tags,
+      operationId: 'createRevision',
+      summary: 'Make a new revision, of a changed deployment or of the same once more',
+      params: DeploymentPath,
+      body: PatchDeployment.prefault({}),
+      response: { 201: Revision, ...failures(400, 401, 403, 404, 409, 413, 415, 422, 503) },
+    },
+    handler: async (request, reply) => {
+      const admitted = auth.admitted(request);
+      const { record } = await deployments.patch(admitted, request.params.deployment_id, request.body, 'always');
+      reply.code(201);
+      return one(record, serialRevisionId(record.metadata.uid ?? '', record.spec.revisionSerial ?? 0));
+    },
+  });
+
+  app.get(`${path}/:revision_id`, {
+    onRequest: auth.as('get'),
+    schema: {
+      tags,
+      operationId: 'getRevision',
+      summary: 'Get a revision',
+      params: RevisionPath,
+      response: { 200: Revision, ...failures(401, 403, 404, 422, 503) },
+    },
+    handler: async (request) => {
+      const record = await deployments.find(auth.admitted(request), request.params.deployment_id);
+      return one(record, request.params.revision_id);
+    },
+  });
+
+  app.post(`${path}/:revision_id/redeploy`, {
+    onRequest: auth.as('patch'),
+    schema: {
+      tags,
+      operationId: 'redeployRevision',
+      summary: 'Go back to a revision: a new one with its values',
+      params: RevisionPath,
+      response: { 200: Deployment, ...failures(401, 403, 404, 409, 422, 503) },
+    },
+    handler: async (request) => {
+      const admitted = auth.admitted(request);
+      const { deployment_id: deploymentId, revision_id: id } = request.params;
+      const changed = await deployments.change(admitted, deploymentId, (record) => {
+        const { status } = one(record, id);
+        const old = revisionsOf(record, deployments.revisionsOf(record)).find(
+          ({ spec }) => spec.id === id.toLowerCase(),
+        );
+        if (old === undefined)
+          throw new Refused(409, `Revision ID ${id} is ${status} and was never made: there is nothing to go back to.`);
+        return { spec: rollingBack(record.spec, old.spec), values: new Map() };
+      });
+      return presentChanged(admitted, changed);
+    },
+  });
+}
