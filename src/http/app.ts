@@ -11,6 +11,7 @@ import { makeDeployments } from './deployments/repository.ts';
 import { registerDeployments } from './deployments/routes.ts';
 import { makeFreshList } from './fresh-list.ts';
 import { makeIdentity } from './identity.ts';
+import { registerLogs } from './logs/routes.ts';
 import { makeAuth } from './plugins/auth.ts';
 import { answerError, registerErrors } from './plugins/errors.ts';
 import { registerDocs, registerOpenApi } from './plugins/openapi.ts';
@@ -98,6 +99,7 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
         registerProbes(scope, deps);
         await registerDocs(scope);
         registerDeployments(scope.withTypeProvider<ZodTypeProvider>(), { auth, deployments, settings });
+        registerLogs(scope.withTypeProvider<ZodTypeProvider>(), { auth, deployments });
       },
       { prefix },
     );

@@ -160,6 +160,8 @@ function findingsOf(issue: z.core.$ZodIssue, prefix: readonly (string | number)[
       if (issue.origin === 'array') return finding(`must have at most ${issue.maximum} items`, 'too_long');
       return finding(`must be at most ${issue.maximum}`, 'less_than_equal');
     case 'invalid_format': {
+      if (issue.format === 'datetime')
+        return finding('must be a time such as 2026-01-01T00:00:00Z', 'datetime_parsing');
       const pattern = issue.pattern?.replace(/^\/(.*)\/[a-z]*$/s, '$1').replaceAll('\\/', '/') ?? '';
       return finding(PATTERNS[pattern] ?? `must match ${pattern}`, 'string_pattern_mismatch');
     }

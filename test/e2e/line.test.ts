@@ -79,6 +79,23 @@ withPods('the sample with queue workers', () => {
     expect(await ask(`${url}/items/${item.id}`)).toMatchObject({ text: 'kept' });
   });
 
+  it('shows what its pods wrote, by revision and page', async () => {
+    const { body } = await davit.call(tenant, 'GET', `/v2/deployments/${id}`);
+    const path = `/v1/projects/${id}`;
+    const whole = await davit.call(tenant, 'POST', `${path}/deploy_logs`, { order: 'asc', limit: 1000 });
+    expect([whole.status, whole.body.detail]).toEqual([200, undefined]);
+    expect(whole.body.logs.length).toBeGreaterThan(1);
+    const ofRevision = `${path}/revisions/${body.active_revision_id}/deploy_logs`;
+    const first = await davit.call(tenant, 'POST', ofRevision, { order: 'asc', limit: 1 });
+    expect(first.body.logs).toEqual(whole.body.logs.slice(0, 1));
+    const second = await davit.call(tenant, 'POST', ofRevision, {
+      order: 'asc',
+      limit: 1,
+      offset: first.body.next_offset,
+    });
+    expect(second.body.logs).toEqual(whole.body.logs.slice(1, 2));
+  });
+
   it('hands work to a queue worker through Redis, and does none itself', async () => {
     const job = await ask(`${url}/jobs`, { text: 'olleh' });
     await eventually(async () =>

@@ -40,6 +40,8 @@ it('describes itself as OpenAPI 3.1, every reference resolved and nothing twice'
     'post /v2/deployments/{deployment_id}/revisions',
     'get /v2/deployments/{deployment_id}/revisions/{revision_id}',
     'post /v2/deployments/{deployment_id}/revisions/{revision_id}/redeploy',
+    'post /v1/projects/{project_id}/deploy_logs',
+    'post /v1/projects/{project_id}/revisions/{revision_id}/deploy_logs',
   ]);
   expect(Object.keys(paths['/v2/deployments']?.['post']?.responses ?? {})).toEqual([
     '201',

@@ -134,6 +134,7 @@ export async function registerOpenApi(app: FastifyInstance, basePath: string): P
       tags: [
         { name: 'deployments', description: 'What is to run, and how it is.' },
         { name: 'revisions', description: 'What of it has been deployed, and how that went.' },
+        { name: 'logs', description: 'What its pods wrote.' },
       ],
       components: {
         securitySchemes: {
