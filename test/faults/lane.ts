@@ -77,6 +77,8 @@ export async function runPlan(plan: Plan, cluster: Cluster, census: Census, pati
       DAVIT_LEASE_MS: String(LEASE_MS),
       DAVIT_BACKOFF_MS: '20',
       DAVIT_LOG_LEVEL: 'debug',
+      // Most of a short run would otherwise be the reading of its own source.
+      NODE_COMPILE_CACHE: join(cluster.runDir, 'compile-cache'),
       ...(seeds.length > 0 && { SEEDED_BUGS: seeds.join(',') }),
     },
     log,
