@@ -271,15 +271,18 @@ function lostData(run: Run): string | undefined {
   return undefined;
 }
 
-/** The volume goes last: nothing may still be writing to it. */
+/** Workloads, then the database, then its volume: nothing may still be using what goes. */
 function tornDownTooEarly(run: Run): string | undefined {
   for (const [index, { kind, object }] of run.history.entries()) {
-    if (kind !== 'PersistentVolumeClaim' || object.metadata.deletionTimestamp === undefined) continue;
-    const running = lastBefore(run.history.slice(0, index), 'StatefulSet', `${RECORD}--postgres`);
-    const server = lastBefore(run.history.slice(0, index), 'Deployment', RECORD);
-    const uid = object.metadata.labels?.['davit.dev/deployment-uid'];
-    const still = [running, server].find((one) => one?.metadata.labels?.['davit.dev/deployment-uid'] === uid);
-    if (still) return `the volume was deleted while ${still.metadata.name} was there`;
+    const { deletionTimestamp, name, labels } = object.metadata;
+    if (deletionTimestamp === undefined || !name.startsWith(`${RECORD}--`)) continue;
+    if (kind !== 'PersistentVolumeClaim' && kind !== 'StatefulSet') continue;
+    const before = run.history.slice(0, index);
+    const users = [lastBefore(before, 'Deployment', RECORD)];
+    if (kind === 'PersistentVolumeClaim') users.push(lastBefore(before, 'StatefulSet', `${RECORD}--postgres`));
+    const uid = labels?.['davit.dev/deployment-uid'];
+    const still = users.find((one) => one?.metadata.labels?.['davit.dev/deployment-uid'] === uid);
+    if (still) return `${kind} ${name} was deleted while ${still.metadata.name} was there`;
   }
   return undefined;
 }

@@ -5,6 +5,8 @@
 //   npm run faults -- --seeds              only the seeded bugs
 //   --lanes N                              runs side by side
 
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type Cluster, startCluster } from '../cluster/cluster.ts';
 import { startPlatform } from '../platform.ts';
@@ -74,6 +76,12 @@ async function execute(bench: Bench, plan: Plan, patienceMs: number): Promise<Vi
   if (!reference) throw new Error(`${plan.workload} was not learned`);
   const run = await runPlan(plan, bench.cluster, bench.census, patienceMs);
   const violations = judge(run, reference);
+  if (values.plan !== undefined) {
+    const file = join(bench.cluster.logsDir, 'history.json');
+    await writeFile(file, JSON.stringify(run.history.map(({ version: _, ...rest }) => rest)));
+    say(`what there was: ${file}; the controller's words: ${run.log}`);
+    for (const { label, status } of run.trace.writes) say(`  ${status} ${label}`);
+  }
   if (!run.trace.fired && !['none', 'slow'].includes(plan.fault.kind)) unfired += 1;
   return violations;
 }

@@ -30,6 +30,8 @@ export type Fault =
       readonly ms?: number;
     }
   | { readonly kind: 'leases-blocked'; readonly phase: string; readonly ms?: number }
+  /** Every request but those for leases, for `ms` from the beginning of the phase. */
+  | { readonly kind: 'outage'; readonly phase: string; readonly status: number; readonly ms?: number }
   | { readonly kind: 'events-refused'; readonly ms?: number }
   | { readonly kind: 'crash-loop'; readonly every: number; readonly times: number; readonly ms?: number }
   /** Another writer touches the record without pause. */
@@ -84,9 +86,12 @@ export function allPlans(writes: ReadonlyMap<WorkloadName, readonly string[]>): 
 }
 
 function plansOfWorkload(workload: WorkloadName): Plan[] {
+  const phase = LAST_PHASE[workload] ?? 'create';
   const faults: Fault[] = [
     { kind: 'slow', ms: 150 },
-    { kind: 'leases-blocked', phase: workload === 'create' ? 'create' : (LAST_PHASE[workload] ?? 'create') },
+    { kind: 'leases-blocked', phase },
+    { kind: 'outage', phase, status: 500 },
+    { kind: 'outage', phase, status: 429 },
     { kind: 'events-refused' },
     { kind: 'crash-loop', every: 1200, times: 3 },
     { kind: 'conflict-storm', ms: 2000 },

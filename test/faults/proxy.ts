@@ -1,8 +1,8 @@
 // The man in the middle: a TLS reverse proxy between one controller and the API server. It names every write and
 // counts every watch event, keeps a trace, and commits the one fault that its plan asks for.
 
-import { Agent, createServer, request as httpsRequest, type Server } from 'node:https';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Agent, createServer, request as httpsRequest, type Server } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -27,7 +27,7 @@ export interface Trace {
   lastWriteAt: number;
   /** When the last lease request that was answered with success arrived. */
   renewedAt: number;
-  /** Writes that came though the lease could not have been renewed for longer than the renew deadline. */
+  /** Writes that came when the lease had not been renewed for its whole duration. */
   readonly withoutLease: string[];
   fired: boolean;
 }
@@ -45,7 +45,7 @@ export interface ProxyOptions {
   readonly server: string;
   readonly ca: string;
   readonly fault: Fault;
-  readonly renewDeadlineMs: number;
+  readonly leaseMs: number;
   /** Kills the controller without a word. */
   readonly crash: () => void;
 }
@@ -104,6 +104,10 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
     if (asked.verb === 'watch') return watch(asked, request, response);
     if (asked.verb !== 'list') trace.requests += 1;
     if (fault.kind === 'slow') await sleep(fault.ms ?? 150);
+    if (fault.kind === 'outage' && phase === fault.phase && performance.now() - phaseAt < (fault.ms ?? 1500)) {
+      trace.fired = true;
+      return refuse(response, fault.status, 'InternalError');
+    }
     if (asked.isWrite) return write(asked, request, body, response);
     if (fault.kind === 'list-410' && asked.verb === 'list' && asked.resource === fault.resource && !trace.fired) {
       trace.fired = true;
@@ -147,8 +151,8 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
       status: 0,
     };
     trace.writes.push(traced);
-    // A tenth of the lease for the way between the two processes.
-    if (trace.lastWriteAt - trace.renewedAt > options.renewDeadlineMs * 1.15) trace.withoutLease.push(traced.label);
+    // From now on another could hold it.
+    if (trace.lastWriteAt - trace.renewedAt > options.leaseMs) trace.withoutLease.push(traced.label);
     const hit = 'at' in fault && fault.at === traced.label && (!trace.fired || fault.kind === 'refused');
     if (!hit) return finish(traced, response, await forwardWhole(request, body));
     trace.fired = true;

@@ -28,8 +28,24 @@ export async function perform(workload: WorkloadName, stage: Stage): Promise<voi
   const records = `/apis/davit.dev/v1alpha1/namespaces/${namespace}/appdeployments`;
   const services = `/api/v1/namespaces/${namespace}/services`;
   const deployments = `/apis/apps/v1/namespaces/${namespace}/deployments`;
-  const create = (): Promise<unknown> => api.call('POST', records, record(namespace));
-  const change = (spec: object): Promise<unknown> => api.call('PATCH', `${records}/${RECORD}`, { spec }, MERGE);
+  /** What was answered last: the census may still be behind it. */
+  let asked: Seen | undefined;
+  const create = async (): Promise<void> => {
+    asked = await api.call<Seen>('POST', records, record(namespace));
+  };
+  const change = async (spec: object): Promise<void> => {
+    asked = await api.call<Seen>('PATCH', `${records}/${RECORD}`, { spec }, MERGE);
+  };
+  const untilReady = (what: string): Promise<void> =>
+    until(stage, `${what}: Ready at the newest generation`, () => {
+      const found = recordIn(stage);
+      return (
+        found?.metadata.uid === asked?.metadata.uid &&
+        found?.metadata.generation === asked?.metadata.generation &&
+        found?.status?.observedGeneration === asked?.metadata.generation &&
+        hasCondition(stage, 'Ready', 'Serving')
+      );
+    });
 
   // Somebody else's, under the record's own label: neither a sweep nor a teardown may take them.
   await api.call('POST', services, decoy('Service', { ports: [{ port: 1 }] }));
@@ -50,9 +66,9 @@ export async function perform(workload: WorkloadName, stage: Stage): Promise<voi
       // oxlint-disable-next-line no-await-in-loop -- as above
       await change({ sourceRevisionConfig: { imageUri } });
     }
-    return untilReady(stage, 'hasty');
+    return untilReady('hasty');
   }
-  await untilReady(stage, 'create');
+  await untilReady('create');
   if (workload === 'create') return;
   enter(workload);
   switch (workload) {
@@ -63,19 +79,25 @@ export async function perform(workload: WorkloadName, stage: Stage): Promise<voi
       await change({
         sourceConfig: { resourceSpec: { minScale: 2, maxScale: 2, queueMinScale: 1, queueMaxScale: 1 } },
       });
-      await untilReady(stage, 'scale up');
+      await untilReady('scale up');
       await change({ sourceConfig: { resourceSpec: null } });
       break;
     case 'drift':
       await api.call('PATCH', `${deployments}/${RECORD}`, { spec: { replicas: 3 } }, MERGE);
+      await until(stage, 'drift: one replica again', () => {
+        const { spec, status } = childIn(stage, 'Deployment', RECORD) ?? {};
+        return spec?.replicas === 1 && status?.replicas === 1 && status.observedGeneration > 2;
+      });
+      await untilReady('drift mended');
       await api.call('DELETE', `${services}/${RECORD}--redis`);
-      await until(stage, 'drift mended', () => {
-        const now = stage.census.current(namespace);
-        const server = now.find(({ kind, object }) => kind === 'Deployment' && object.metadata.name === RECORD);
-        const service = now.some(
-          ({ kind, object }) => kind === 'Service' && object.metadata.name === `${RECORD}--redis`,
+      await until(stage, 'drift: the Service is gone and back', () => {
+        const uids = new Set(
+          stage.census
+            .history(namespace)
+            .filter(({ kind, object }) => kind === 'Service' && object.metadata.name === `${RECORD}--redis`)
+            .map(({ object }) => object.metadata.uid),
         );
-        return service && server?.object.spec.replicas === 1 && server.object.status?.replicas === 1;
+        return uids.size === 2 && childIn(stage, 'Service', `${RECORD}--redis`) !== undefined;
       });
       break;
     case 'delete':
@@ -86,7 +108,7 @@ export async function perform(workload: WorkloadName, stage: Stage): Promise<voi
       await createAgain(create);
       break;
   }
-  await untilReady(stage, workload);
+  await untilReady(workload);
 }
 
 async function createAgain(create: () => Promise<unknown>): Promise<void> {
@@ -97,13 +119,6 @@ async function createAgain(create: () => Promise<unknown>): Promise<void> {
     await pause(50);
     await createAgain(create);
   }
-}
-
-function untilReady(stage: Stage, what: string): Promise<void> {
-  return until(stage, `${what}: Ready at the newest generation`, () => {
-    const found = recordIn(stage);
-    return found?.status?.observedGeneration === found?.metadata.generation && hasCondition(stage, 'Ready', 'Serving');
-  });
 }
 
 async function until(stage: Stage, what: string, holds: () => boolean): Promise<void> {
@@ -123,6 +138,10 @@ function told(stage: Stage): string {
 
 function recordIn({ census, namespace }: Stage): Seen | undefined {
   return census.current(namespace).find(({ kind }) => kind === 'AppDeployment')?.object;
+}
+
+function childIn({ census, namespace }: Stage, kind: string, name: string): Seen | undefined {
+  return census.current(namespace).find((one) => one.kind === kind && one.object.metadata.name === name)?.object;
 }
 
 function hasCondition(stage: Stage, type: string, reason: string): boolean {
