@@ -188,12 +188,21 @@ function dishonest(run: Run): string | undefined {
   // A person who scales a child, or one who deletes it, is quicker than any report.
   if (run.plan.workload === 'drift') return undefined;
   const images = new Map<string, string>();
+  const revisions = new Map<string, string>();
+  for (const { kind, object } of run.history)
+    if (kind === 'AppRevision') revisions.set(object.spec.id, object.spec.requested.sourceRevisionConfig.imageUri);
   for (const [index, { kind, object, version, gone }] of run.history.entries()) {
     if (kind !== 'AppDeployment' || gone) continue;
     const { uid = '', generation = 0, deletionTimestamp } = object.metadata;
     images.set(`${uid}/${generation}`, object.spec.sourceRevisionConfig?.imageUri);
+    if (deletionTimestamp !== undefined) continue;
+    const said = object.status?.observedGeneration as number | undefined;
+    const latest = revisions.get(object.status?.latestRevisionId);
+    const asked = images.get(`${uid}/${said}`);
+    if (latest !== undefined && latest !== asked)
+      return `generation ${said} is said to be seen at ${version}, with a revision of ${latest}, not ${asked}`;
     const ready = (object.status?.conditions ?? []).find((one: { type: string }) => one.type === 'Ready');
-    if (ready?.status !== 'True' || deletionTimestamp !== undefined) continue;
+    if (ready?.status !== 'True') continue;
     const observed = object.status.observedGeneration as number;
     const image = images.get(`${uid}/${observed}`);
     const at = `at ${version} (generation ${generation}, observed ${observed})`;

@@ -36,6 +36,7 @@ let serial = 0;
 
 export async function runPlan(plan: Plan, cluster: Cluster, census: Census, patienceMs: number): Promise<Run> {
   const begin = performance.now();
+  const isFirst = serial === 0;
   serial += 1;
   const namespace = `run-${process.pid}-${serial}`;
   const { fault } = plan;
@@ -84,8 +85,11 @@ export async function runPlan(plan: Plan, cluster: Cluster, census: Census, pati
     log,
     onLine: (line) => {
       if (line.includes('"msg":"Caches listed')) isStarted();
-      // Not the end of the process: Node writes its compile cache at the end, which is the test's and takes seconds.
-      if (line.includes('"msg":"Stopped"')) stoppedAt = performance.now();
+      if (line.includes('"msg":"Stopped"')) {
+        stoppedAt = performance.now();
+        // Node writes its compile cache at the end, which takes seconds: the first run's is enough.
+        if (!isFirst) supervised.kill('SIGKILL');
+      }
       return {};
     },
   });

@@ -78,7 +78,7 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
   const compacted = new Map<string, bigint>();
   const sockets = new Set<Socket>();
   let phase = '';
-  let phaseAt = performance.now();
+  const entered = new Map<string, number>();
 
   function forward(request: IncomingMessage, body: Buffer): Promise<IncomingMessage> {
     return new Promise((resolve, reject) => {
@@ -104,7 +104,8 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
     if (asked.verb === 'watch') return watch(asked, request, response);
     if (asked.verb !== 'list') trace.requests += 1;
     if (fault.kind === 'slow') await sleep(fault.ms ?? 150);
-    if (fault.kind === 'outage' && phase === fault.phase && performance.now() - phaseAt < (fault.ms ?? 1500)) {
+    const outAt = fault.kind === 'outage' ? entered.get(fault.phase) : undefined;
+    if (fault.kind === 'outage' && outAt !== undefined && performance.now() - outAt < (fault.ms ?? 1500)) {
       trace.fired = true;
       return refuse(response, fault.status, 'InternalError');
     }
@@ -118,7 +119,8 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
 
   async function lease(request: IncomingMessage, body: Buffer, response: ServerResponse): Promise<void> {
     const arrived = performance.now();
-    if (fault.kind === 'leases-blocked' && phase === fault.phase && arrived - phaseAt < (fault.ms ?? 4000)) {
+    const blockedAt = fault.kind === 'leases-blocked' ? entered.get(fault.phase) : undefined;
+    if (blockedAt !== undefined && arrived - blockedAt < (fault.ms ?? 4000)) {
       trace.fired = true;
       return refuse(response, 503, 'ServiceUnavailable');
     }
@@ -275,7 +277,7 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
     trace,
     enter(name) {
       phase = name;
-      phaseAt = performance.now();
+      entered.set(name, performance.now());
     },
     close() {
       server.close();

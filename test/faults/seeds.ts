@@ -16,6 +16,8 @@ export interface Seed {
 }
 
 const NONE: Fault = { kind: 'none' };
+/** So that what a write answers is not overtaken by news of its consequences, however slow the machine. */
+const LATE_DEPLOYMENTS: Fault = { kind: 'watch-delay', resource: 'deployments', ms: 400 };
 
 function bug(file: string, from: string, to: string, workload: WorkloadName, fault: Fault = NONE): Seed {
   return { replacements: [{ file, from, to }], shows: { workload, fault } };
@@ -35,6 +37,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     'if ((status.observedGeneration ?? 0) < (workload.metadata.generation ?? 1))',
     'if (false)',
     'image',
+    LATE_DEPLOYMENTS,
   ),
   'digest of the moment': bug(
     'src/controller/apply.ts',
@@ -93,6 +96,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     "if (revision.status?.state === 'DEPLOYED') return 'DEPLOYED';",
     '',
     'drift',
+    LATE_DEPLOYMENTS,
   ),
   'children wake nobody': bug(
     'src/controller/watches.ts',
@@ -136,7 +140,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
         to: 'onStopped: () => undefined,',
       },
     ],
-    shows: { workload: 'hasty', fault: { kind: 'leases-blocked', phase: 'create', ms: 5000 } },
+    shows: { workload: 'recreate', fault: { kind: 'leases-blocked', phase: 'create', ms: 8000 } },
   },
   'a refused event ends the process': bug(
     'src/runtime/events.ts',
