@@ -133,7 +133,11 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   ),
   'writes without a lease': {
     replacements: [
-      { file: 'src/controller/while-leading.ts', from: 'if (leading.aborted)', to: 'if (false)' },
+      {
+        file: 'src/controller/while-leading.ts',
+        from: 'if (leading.aborted) throw',
+        to: 'if (leading.aborted) return options; if (false) throw',
+      },
       {
         file: 'src/controller/run.ts',
         from: 'onStopped: () => controller?.abort(),',
