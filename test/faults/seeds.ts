@@ -143,6 +143,11 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
         from: 'onStopped: () => controller?.abort(),',
         to: 'onStopped: () => undefined,',
       },
+      {
+        file: 'src/controller/run.ts',
+        from: "leading.addEventListener('abort', sleepAgain, { once: true });",
+        to: '',
+      },
     ],
     shows: { workload: 'recreate', fault: { kind: 'leases-blocked', phase: 'create', ms: 8000 } },
   },

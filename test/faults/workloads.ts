@@ -60,9 +60,9 @@ export async function perform(workload: WorkloadName, stage: Stage): Promise<voi
   if (workload === 'hasty') {
     // Without waiting: each change meets a reconcile under way.
     enter('hasty');
-    for (const imageUri of IMAGES.slice(1)) {
-      // oxlint-disable-next-line no-await-in-loop -- one after the other
-      await pause(120);
+    for (const [index, imageUri] of IMAGES.slice(1).entries()) {
+      // oxlint-disable-next-line no-await-in-loop -- one after the other; the first meets children being applied
+      await pause(index === 0 ? 400 : 120);
       // oxlint-disable-next-line no-await-in-loop -- as above
       await change({ sourceRevisionConfig: { imageUri } });
     }
@@ -73,6 +73,11 @@ export async function perform(workload: WorkloadName, stage: Stage): Promise<voi
   enter(workload);
   switch (workload) {
     case 'image':
+      // One that the stand-in never finds: this rollout cannot end.
+      await change({ sourceRevisionConfig: { imageUri: 'registry.example/missing:1' } });
+      await until(stage, 'image: ImagePullFailed', () =>
+        hasCondition(stage, 'WorkloadsReady', 'ImagePullFailed', 'False'),
+      );
       await change({ sourceRevisionConfig: { imageUri: IMAGES[1] } });
       break;
     case 'scale':
@@ -89,6 +94,8 @@ export async function perform(workload: WorkloadName, stage: Stage): Promise<voi
         return spec?.replicas === 1 && status?.replicas === 1 && status.observedGeneration > 2;
       });
       await untilReady('drift mended');
+      // Until the surplus pods are gone as well, they would wake the record on the Service's behalf.
+      await pause(700);
       await api.call('DELETE', `${services}/${RECORD}--redis`);
       await until(stage, 'drift: the Service is gone and back', () => {
         const uids = new Set(
@@ -144,9 +151,9 @@ function childIn({ census, namespace }: Stage, kind: string, name: string): Seen
   return census.current(namespace).find((one) => one.kind === kind && one.object.metadata.name === name)?.object;
 }
 
-function hasCondition(stage: Stage, type: string, reason: string): boolean {
+function hasCondition(stage: Stage, type: string, reason: string, status = 'True'): boolean {
   const conditions = (recordIn(stage)?.status?.conditions ?? []) as { type: string; status: string; reason: string }[];
-  return conditions.some((one) => one.type === type && one.status === 'True' && one.reason === reason);
+  return conditions.some((one) => one.type === type && one.status === status && one.reason === reason);
 }
 
 function record(namespace: string): object {
