@@ -169,7 +169,7 @@ function messageOf(line: string): LogLine | undefined {
   }
 }
 
-interface SuperviseOptions {
+export interface SuperviseOptions {
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly log: string;
@@ -177,7 +177,7 @@ interface SuperviseOptions {
   readonly onLine: (line: string) => Readonly<Record<string, string>>;
 }
 
-function supervise({ args, env, log, onLine }: SuperviseOptions): Supervised {
+export function supervise({ args, env, log, onLine }: SuperviseOptions): Supervised {
   const file = createWriteStream(log, { flags: 'a' });
   let more: Readonly<Record<string, string>> = {};
   let child: ChildProcess | undefined;

@@ -56,6 +56,8 @@ export function makeReconciler(options: ReconcilerOptions): Reconcile {
     const pass = await bring(first, options);
     const record = shell.caches.records.get({ namespace, name });
     if (!record || record.metadata.uid !== found.metadata.uid) return {};
+    // What was done was for the generation that was found. A newer one is in the queue by now: nothing is said of it yet.
+    if (record.metadata.generation !== found.metadata.generation) return {};
     await report(await observe(record, shell.caches, secretKeys), pass, options);
     return {};
   };

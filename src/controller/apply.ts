@@ -149,7 +149,14 @@ export async function makeOnce<T extends KubeObject>(
   }
 }
 
-/** Deletes exactly these objects, with their dependents first; one that is gone already is fine. */
+/** Whose dependents are pods: these must be gone before what they use is. */
+const WITH_DEPENDENTS: ReadonlySet<string> = new Set(['Deployment', 'StatefulSet']);
+
+/**
+ * Deletes exactly these objects; one that is gone already is fine. Workloads go with their dependents first. The others
+ * have none that matter, and their deletion must not wait for the garbage collector: of a new CRD's objects it knows
+ * nothing for up to 30 s.
+ */
 export async function removeAll(objects: readonly KubeObject[], shell: Shell): Promise<void> {
   await Promise.all(
     objects.map(async (object) => {
@@ -158,7 +165,7 @@ export async function removeAll(objects: readonly KubeObject[], shell: Shell): P
         const left = await shell.client.remove(
           shell.registry.resourceOf(object),
           { ...(namespace !== undefined && { namespace }), name },
-          { uid, propagationPolicy: 'Foreground' },
+          { uid, propagationPolicy: WITH_DEPENDENTS.has(object.kind) ? 'Foreground' : 'Background' },
         );
         if (left) remember(shell.caches, left);
       } catch (error) {

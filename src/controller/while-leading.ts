@@ -3,13 +3,15 @@
 import { Unavailable } from '../errors.ts';
 import type { KubeClient } from '../kube/client.ts';
 
-/** The same client, whose writes are refused as Unavailable once `leading` has aborted. Reads go on. */
+/**
+ * The same client, whose writes are refused as Unavailable once `leading` has aborted. A write under way is given up in
+ * that moment: one that waits for a connection, or to be tried again, is not sent any more. Reads go on.
+ */
 export function whileLeading(client: KubeClient, leading: AbortSignal): KubeClient {
-  function checked<A extends unknown[], R>(write: (...args: A) => Promise<R>): (...args: A) => Promise<R> {
-    return async (...args) => {
-      if (leading.aborted) throw new Unavailable('write: this process no longer leads');
-      return write(...args);
-    };
+  function held<O extends { readonly signal?: AbortSignal }>(options: O): O & { readonly signal: AbortSignal } {
+    if (leading.aborted) throw new Unavailable('write: this process no longer leads');
+    const { signal } = options;
+    return { ...options, signal: signal === undefined ? leading : AbortSignal.any([leading, signal]) };
   }
   return {
     get: client.get.bind(client),
@@ -18,11 +20,11 @@ export function whileLeading(client: KubeClient, leading: AbortSignal): KubeClie
     watch: client.watch.bind(client),
     text: client.text.bind(client),
     withToken: client.withToken.bind(client),
-    create: checked(client.create.bind(client)) as KubeClient['create'],
-    replace: checked(client.replace.bind(client)) as KubeClient['replace'],
-    apply: checked(client.apply.bind(client)) as KubeClient['apply'],
-    mergePatch: checked(client.mergePatch.bind(client)) as KubeClient['mergePatch'],
-    jsonPatch: checked(client.jsonPatch.bind(client)) as KubeClient['jsonPatch'],
-    remove: checked(client.remove.bind(client)),
+    create: async (resource, object, options = {}) => client.create(resource, object, held(options)),
+    replace: async (resource, object, options = {}) => client.replace(resource, object, held(options)),
+    apply: async (resource, object, options) => client.apply(resource, object, held(options)),
+    mergePatch: async (resource, ref, patch, options = {}) => client.mergePatch(resource, ref, patch, held(options)),
+    jsonPatch: async (resource, ref, patch, options = {}) => client.jsonPatch(resource, ref, patch, held(options)),
+    remove: async (resource, ref, options) => client.remove(resource, ref, held(options)),
   };
 }

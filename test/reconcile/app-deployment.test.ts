@@ -1,6 +1,6 @@
 // The reconciler as a whole, over the in-memory API server: given cluster and key, these are all the writes.
 
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../src/api/app-deployment.ts';
 import { APP_REVISIONS } from '../../src/api/app-revision.ts';
 import { TRACING_PROJECTS } from '../../src/api/tracing-project.ts';
@@ -234,6 +234,34 @@ describe('revisions', () => {
     ]);
   });
 
+  it('a change that comes while a pass is under way is not reported as seen by it', async () => {
+    const controller = await converged();
+    const { kube } = controller;
+    const change = (imageUri: string): Promise<KubeObject> =>
+      kube.mergePatch(
+        APP_DEPLOYMENTS,
+        { namespace: 'team', name: 'shop' },
+        { spec: { sourceRevisionConfig: { imageUri } } },
+      );
+    await change('registry.example/shop:2');
+    const apply = kube.apply;
+    vi.spyOn(kube, 'apply').mockImplementation(async (resource, object, options) => {
+      const applied = await apply(resource, object, options);
+      if (object.kind === 'Deployment') {
+        await change('registry.example/shop:3');
+        for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+      }
+      return applied as never;
+    });
+    await controller.reconcile();
+    const { metadata, spec, status } = record(kube);
+    expect(spec.sourceRevisionConfig.imageUri).toBe('registry.example/shop:3');
+    expect(status?.observedGeneration).toBeLessThan(metadata.generation ?? 0);
+    vi.restoreAllMocks();
+    await converge(controller);
+    expect(record(kube).status).toMatchObject({ state: 'READY', image: 'registry.example/shop:3' });
+  });
+
   it('a changed default restarts nothing', async () => {
     const controller = await converged();
     const before = controller.kube.objects(DEPLOYMENTS);
@@ -302,6 +330,26 @@ describe('deletion', () => {
       ].flatMap((resource) => kube.objects(resource)),
     ).toEqual([]);
     expect(kube.objects(TRACING_PROJECTS)).toHaveLength(1);
+  });
+
+  it('only what has pods is deleted with its dependents first: the rest waits for no garbage collector', async () => {
+    const controller = await converged();
+    const { kube } = controller;
+    const remove = vi.spyOn(kube, 'remove');
+    await kube.remove(APP_DEPLOYMENTS, { namespace: 'team', name: 'shop' }, { uid: record(kube).metadata.uid ?? '' });
+    remove.mockClear();
+    for (let pass = 0; pass < 12 && kube.objects(APP_DEPLOYMENTS).length > 0; pass += 1) {
+      // oxlint-disable-next-line no-await-in-loop -- the teardown goes step by step
+      await controller.reconcile();
+      kube.collectGarbage();
+    }
+    const policies = new Map(remove.mock.calls.map(([{ kind }, , options]) => [kind, options.propagationPolicy]));
+    expect(policies.size).toBeGreaterThan(5);
+    for (const [kind, policy] of policies)
+      expect([kind, policy]).toEqual([
+        kind,
+        ['Deployment', 'StatefulSet'].includes(kind) ? 'Foreground' : 'Background',
+      ]);
   });
 
   it('in a namespace that is being deleted the finalizer is released at once', async () => {

@@ -1,0 +1,70 @@
+// What really is in the cluster, and was: every version of every object that a record can have, seen with the admin's
+// eyes and past the proxy. resourceVersions are one clock for all kinds.
+
+import type { ApiClient, ApiObject } from '../cluster/api-client.ts';
+
+export interface Seen extends ApiObject {
+  readonly metadata: ApiObject['metadata'] & {
+    readonly generation?: number;
+    readonly finalizers?: readonly string[];
+    readonly ownerReferences?: readonly { readonly kind: string; readonly uid: string }[];
+  };
+  // oxlint-disable-next-line typescript/no-explicit-any -- objects of every kind, looked at field by field
+  readonly spec?: any;
+  // oxlint-disable-next-line typescript/no-explicit-any -- as above
+  readonly status?: any;
+  readonly data?: Readonly<Record<string, string>>;
+}
+
+export interface Sighting {
+  readonly kind: string;
+  readonly object: Seen;
+  readonly version: bigint;
+  readonly gone: boolean;
+}
+
+export const CENSUS_KINDS: Readonly<Record<string, string>> = {
+  AppDeployment: '/apis/davit.dev/v1alpha1/appdeployments',
+  AppRevision: '/apis/davit.dev/v1alpha1/apprevisions',
+  TracingProject: '/apis/davit.dev/v1alpha1/tracingprojects',
+  Deployment: '/apis/apps/v1/deployments',
+  StatefulSet: '/apis/apps/v1/statefulsets',
+  ReplicaSet: '/apis/apps/v1/replicasets',
+  Pod: '/api/v1/pods',
+  Service: '/api/v1/services',
+  Secret: '/api/v1/secrets',
+  PersistentVolumeClaim: '/api/v1/persistentvolumeclaims',
+  NetworkPolicy: '/apis/networking.k8s.io/v1/networkpolicies',
+};
+
+export interface Census {
+  /** In the order of resourceVersions. */
+  history(namespace: string): Sighting[];
+  current(namespace: string): Sighting[];
+  forget(namespace: string): void;
+}
+
+export function startCensus(api: ApiClient, signal: AbortSignal): Census {
+  const histories = new Map<string, Sighting[]>();
+  for (const [kind, path] of Object.entries(CENSUS_KINDS)) {
+    api.follow<Seen>(path, signal, (object, gone) => {
+      const { namespace = '', resourceVersion = '0' } = object.metadata;
+      const sighting = { kind, object, gone, version: BigInt(resourceVersion) };
+      const history = histories.get(namespace);
+      if (history) history.push(sighting);
+      else histories.set(namespace, [sighting]);
+    });
+  }
+  function history(namespace: string): Sighting[] {
+    return (histories.get(namespace) ?? []).toSorted((a, b) => Number(a.version - b.version));
+  }
+  return {
+    history,
+    current(namespace) {
+      const last = new Map<string, Sighting>();
+      for (const sighting of history(namespace)) last.set(`${sighting.kind}/${sighting.object.metadata.uid}`, sighting);
+      return [...last.values()].filter(({ gone }) => !gone);
+    },
+    forget: (namespace) => void histories.delete(namespace),
+  };
+}

@@ -1,0 +1,297 @@
+// Whether a run kept every promise. Each function is one invariant of reliability.md and says what was broken.
+
+import type { Seen, Sighting } from './census.ts';
+import type { Run } from './lane.ts';
+import { DECOY, RECORD } from './workloads.ts';
+
+export interface Violation {
+  readonly invariant: string;
+  readonly what: string;
+}
+
+export interface Reference {
+  /** The end state, with what is random masked. */
+  readonly end: readonly string[];
+  /** `create PersistentVolumeClaim shop--postgres` → how often. */
+  readonly counts: ReadonlyMap<string, number>;
+  readonly requests: number;
+  readonly labels: readonly string[];
+}
+
+/** What Kubernetes and the test put there, or what follows from the children by itself. */
+const NOT_OURS: ReadonlySet<string> = new Set(['ReplicaSet', 'Pod']);
+
+export function referenceOf(run: Run, again: Run): Reference {
+  const second = new Set(again.trace.writes.map(({ label }) => label));
+  return {
+    end: endState(run),
+    counts: countsOf(run),
+    requests: Math.max(run.trace.requests, again.trace.requests),
+    labels: run.trace.writes.map(({ label }) => label).filter((label) => second.has(label)),
+  };
+}
+
+/** A reference that differs from itself would make every verdict worthless. */
+export function referencesDiffer(run: Run, again: Run): string | undefined {
+  return firstDifference(endState(run), endState(again)) ?? countsDiffer(countsOf(run), countsOf(again));
+}
+
+export function judge(run: Run, reference: Reference): Violation[] {
+  const found: Violation[] = [];
+  const blame = (invariant: string, what: string | undefined): void => {
+    if (what !== undefined) found.push({ invariant, what });
+  };
+  blame('I1 converges', run.stuck ?? firstDifference(reference.end, endState(run)));
+  blame('I2 stable', run.restless ? `still writing: ${lastWrites(run)}` : undefined);
+  if (run.stuck === undefined) blame('I3 counts', countsDiffer(reference.counts, countsOf(run)));
+  blame('I4 no theft', deletedBlindly(run) ?? tookOthers(run));
+  blame('I4 no leak', leaked(run));
+  blame('I5 one writer', run.trace.withoutLease[0] && `wrote without a lease: ${run.trace.withoutLease.join(', ')}`);
+  blame('I6 honest', dishonest(run) ?? unlatched(run));
+  blame('I7 exactly once', twoRevisions(run));
+  blame('I9 no storm', storms(run, reference));
+  blame('I11 data', lostData(run) ?? tornDownTooEarly(run));
+  blame('I13 no accident', run.starts > run.kills + 1 ? `the process ended by itself, see ${run.log}` : undefined);
+  blame('I13 no accident', run.stopMs > 5000 ? `took ${Math.round(run.stopMs)} ms to stop` : undefined);
+  return found;
+}
+
+function lastWrites(run: Run): string {
+  const labels = run.trace.writes.slice(-4).map(({ label }) => label);
+  return labels.join(', ');
+}
+
+/** Objects that Davit makes, of any record; not what stands beside them. */
+function isDavits({ kind, object }: Sighting): boolean {
+  if (NOT_OURS.has(kind) || object.metadata.name === DECOY) return false;
+  return kind.startsWith('App') || kind === 'TracingProject' || object.metadata.name.startsWith(RECORD);
+}
+
+function endState(run: Run): string[] {
+  const children = run.current.filter((sighting) => {
+    // In a hurry a revision may be passed over, or not: both are right.
+    if (sighting.kind === 'AppRevision' && run.plan.workload === 'hasty') return false;
+    return isDavits(sighting) || sighting.object.metadata.name === DECOY;
+  });
+  const pods = run.current.filter(({ kind }) => kind === 'Pod');
+  const running = Map.groupBy(pods, ({ object }) => object.metadata.labels?.['davit.dev/component'] ?? '');
+  return [
+    ...children.map((sighting) => masked(sighting, run.namespace)),
+    ...[...running].map(([component, group]) => `Pod ${component} × ${group.length}`),
+  ].toSorted();
+}
+
+function masked({ kind, object }: Sighting, namespace: string): string {
+  const { metadata, spec, data, status } = object;
+  const conditions = (status?.conditions ?? []) as { type: string; status: string; reason: string }[];
+  const annotations = Object.keys(metadata.annotations ?? {}).filter((name) => name.startsWith('davit.dev/'));
+  const shown = {
+    labels: metadata.labels,
+    annotations: annotations.toSorted(),
+    finalizers: metadata.finalizers,
+    owners: metadata.ownerReferences?.map((owner) => owner.kind),
+    spec,
+    keys: Object.keys(data ?? {}).toSorted(),
+    ...(kind.startsWith('App') && {
+      state: status?.state,
+      image: status?.image,
+      replicas: status?.replicas,
+      conditions: conditions.map(({ type, status: is, reason }) => `${type} ${is} ${reason}`).toSorted(),
+    }),
+  };
+  const text = JSON.stringify(shown, sortKeys)
+    .replaceAll(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, 'UID')
+    .replaceAll(/--[0-9a-f]{8}\b/g, '--REV')
+    .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME')
+    .replaceAll(/"\d{1,3}(\.\d{1,3}){3}"/g, '"IP"')
+    .replaceAll(namespace, 'NAMESPACE');
+  return `${kind} ${maskedName(metadata.name)} ${text}`;
+}
+
+function sortKeys(_key: string, value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+function maskedName(name: string): string {
+  return name.replace(/--[0-9a-f]{8}$/, '--REV');
+}
+
+function firstDifference(wanted: readonly string[], actual: readonly string[]): string | undefined {
+  const missing = wanted.find((line) => !actual.includes(line));
+  const surplus = actual.find((line) => !wanted.includes(line));
+  if (missing === undefined && surplus === undefined)
+    return wanted.length === actual.length ? undefined : `${actual.length} objects, not ${wanted.length}`;
+  if (missing === undefined || surplus === undefined)
+    return `${missing === undefined ? 'too much' : 'missing'}: ${cut(missing ?? surplus ?? '')}`;
+  let at = 0;
+  while (at < missing.length && missing[at] === surplus[at]) at += 1;
+  const from = Math.max(0, at - 60);
+  return `${missing.split(' ', 2).join(' ')}: wanted …${missing.slice(from, at + 80)}…, is …${surplus.slice(from, at + 80)}…`;
+}
+
+function cut(text: string): string {
+  return text.length > 240 ? `${text.slice(0, 240)}…` : text;
+}
+
+/** Creates and deletes of every object, by uid, as the census saw them. */
+function countsOf(run: Run): Map<string, number> {
+  const uids = new Map<string, Set<string>>();
+  for (const sighting of run.history.filter(isDavits)) {
+    const what = `${sighting.gone ? 'delete' : 'create'} ${sighting.kind} ${maskedName(sighting.object.metadata.name)}`;
+    const set = uids.get(what) ?? new Set();
+    uids.set(what, set.add(sighting.object.metadata.uid ?? ''));
+  }
+  return new Map([...uids].map(([what, set]) => [what, set.size]));
+}
+
+function countsDiffer(wanted: ReadonlyMap<string, number>, actual: ReadonlyMap<string, number>): string | undefined {
+  for (const what of new Set([...wanted.keys(), ...actual.keys()])) {
+    // In a hurry a revision may be passed over, or not: both are right.
+    if (what.includes('AppRevision')) continue;
+    if ((wanted.get(what) ?? 0) !== (actual.get(what) ?? 0))
+      return `${what}: ${actual.get(what) ?? 0} times, ${wanted.get(what) ?? 0} undisturbed`;
+  }
+  return undefined;
+}
+
+function deletedBlindly(run: Run): string | undefined {
+  const blind = run.trace.writes.find(({ verb, body }) => {
+    const uid = (body['preconditions'] as { uid?: string } | undefined)?.uid;
+    return verb === 'delete' && (uid === undefined || uid === '');
+  });
+  return blind && `${blind.label} carries no uid`;
+}
+
+function tookOthers(run: Run): string | undefined {
+  const others = run.history.filter(
+    ({ kind, object }) =>
+      object.metadata.name === DECOY ||
+      (run.plan.workload === 'taken' && kind === 'Service' && object.metadata.name === RECORD),
+  );
+  for (const [what, sightings] of Map.groupBy(others, ({ kind, object }) => `${kind} ${object.metadata.name}`)) {
+    if (new Set(sightings.map(({ version }) => version)).size > 1 || sightings.some(({ gone }) => gone))
+      return `${what} is somebody else's and was touched`;
+  }
+  return undefined;
+}
+
+function leaked(run: Run): string | undefined {
+  if (run.stuck !== undefined || run.plan.workload !== 'delete') return undefined;
+  const left = run.current.filter((sighting) => isDavits(sighting) || NOT_OURS.has(sighting.kind));
+  const surplus = left.find(({ kind }) => kind !== 'TracingProject');
+  return surplus && `${surplus.kind} ${surplus.object.metadata.name} is left`;
+}
+
+/** Every Ready that was ever said is held against the children and the spec of that very moment. */
+function dishonest(run: Run): string | undefined {
+  // A person who scales a child, or one who deletes it, is quicker than any report.
+  if (run.plan.workload === 'drift') return undefined;
+  const images = new Map<string, string>();
+  const revisions = new Map<string, string>();
+  for (const { kind, object } of run.history)
+    if (kind === 'AppRevision') revisions.set(object.spec.id, object.spec.requested.sourceRevisionConfig.imageUri);
+  for (const [index, { kind, object, version, gone }] of run.history.entries()) {
+    if (kind !== 'AppDeployment' || gone) continue;
+    const { uid = '', generation = 0, deletionTimestamp } = object.metadata;
+    images.set(`${uid}/${generation}`, object.spec.sourceRevisionConfig?.imageUri);
+    if (deletionTimestamp !== undefined) continue;
+    const said = object.status?.observedGeneration as number | undefined;
+    const latest = revisions.get(object.status?.latestRevisionId);
+    const asked = images.get(`${uid}/${said}`);
+    if (latest !== undefined && latest !== asked)
+      return `generation ${said} is said to be seen at ${version}, with a revision of ${latest}, not ${asked}`;
+    const ready = (object.status?.conditions ?? []).find((one: { type: string }) => one.type === 'Ready');
+    if (ready?.status !== 'True') continue;
+    const observed = object.status.observedGeneration as number;
+    const image = images.get(`${uid}/${observed}`);
+    const at = `at ${version} (generation ${generation}, observed ${observed})`;
+    if (object.status.image !== image) return `Ready ${at} with image ${object.status.image}, not ${image}`;
+    // The reference rolls nothing back: until the spec changes again, what was said must hold on.
+    if (observed !== generation) continue;
+    const server = lastBefore(run.history.slice(0, index), 'Deployment', RECORD);
+    const wrong = notRolledOut(server, object.status.latestRevisionId as string);
+    if (wrong !== undefined) return `Ready ${at}, but ${wrong}`;
+  }
+  return undefined;
+}
+
+function notRolledOut(server: Seen | undefined, revision: string): string | undefined {
+  if (!server) return 'there is no Deployment';
+  if (server.spec.template.metadata.labels['davit.dev/revision'] !== revision)
+    return 'the Deployment is of another revision';
+  const { observedGeneration = 0, replicas = 0, updatedReplicas = 0, availableReplicas = 0 } = server.status ?? {};
+  if (observedGeneration < (server.metadata.generation ?? 1)) return 'its Deployment has not been looked at yet';
+  const wanted = server.spec.replicas as number;
+  if (replicas === wanted && updatedReplicas === wanted && availableReplicas === wanted) return undefined;
+  return `of ${wanted} replicas ${updatedReplicas} are updated and ${availableReplicas} available`;
+}
+
+function lastBefore(history: readonly Sighting[], kind: string, name: string): Seen | undefined {
+  const last = history.findLast((one) => one.kind === kind && one.object.metadata.name === name);
+  return last?.gone === true ? undefined : last?.object;
+}
+
+function unlatched(run: Run): string | undefined {
+  const deployed = new Set<string>();
+  for (const { kind, object } of run.history) {
+    if (kind !== 'AppRevision') continue;
+    const uid = object.metadata.uid ?? '';
+    if (object.status?.state === 'DEPLOYED') deployed.add(uid);
+    else if (deployed.has(uid)) return `${object.metadata.name} was DEPLOYED and became ${object.status?.state}`;
+  }
+  return undefined;
+}
+
+function twoRevisions(run: Run): string | undefined {
+  const made = new Map<string, string>();
+  for (const { kind, object } of run.history) {
+    if (kind !== 'AppRevision') continue;
+    const of = `${object.spec.deploymentUid} generation ${object.spec.deploymentGeneration}`;
+    const before = made.get(of);
+    if (before !== undefined && before !== object.metadata.uid) return `two revisions of ${of}`;
+    made.set(of, object.metadata.uid ?? '');
+  }
+  return undefined;
+}
+
+function storms(run: Run, reference: Reference): string | undefined {
+  // A storm of others is answered; and whoever starts again looks at everything again.
+  if (run.plan.fault.kind === 'conflict-storm') return undefined;
+  const most = 3 * reference.requests + 10 * run.kills;
+  return run.trace.requests > most ? `${run.trace.requests} requests, ${reference.requests} undisturbed` : undefined;
+}
+
+/** As long as nobody has asked for the record's deletion, its volume and passwords are what they were. */
+function lostData(run: Run): string | undefined {
+  const asked = run.history.find(({ kind, object }) => kind === 'AppDeployment' && object.metadata.deletionTimestamp);
+  const until = asked?.version ?? 2n ** 64n;
+  const first = new Map<string, string>();
+  for (const sighting of run.history) {
+    const { kind, object, version, gone } = sighting;
+    if (version >= until || !isDavits(sighting)) continue;
+    if (kind !== 'PersistentVolumeClaim' && kind !== 'Secret') continue;
+    const what = `${kind} ${object.metadata.name}`;
+    if (gone || object.metadata.deletionTimestamp) return `${what} was deleted, and nobody asked`;
+    const content = JSON.stringify([object.metadata.uid, object.data]);
+    if ((first.get(what) ?? content) !== content) return `${what} is not what it was`;
+    first.set(what, content);
+  }
+  return undefined;
+}
+
+/** Workloads, then the database, then its volume: nothing may still be using what goes. */
+function tornDownTooEarly(run: Run): string | undefined {
+  for (const [index, { kind, object }] of run.history.entries()) {
+    const { deletionTimestamp, name, labels } = object.metadata;
+    if (deletionTimestamp === undefined || !name.startsWith(`${RECORD}--`)) continue;
+    if (kind !== 'PersistentVolumeClaim' && kind !== 'StatefulSet') continue;
+    const before = run.history.slice(0, index);
+    const users = [lastBefore(before, 'Deployment', RECORD)];
+    if (kind === 'PersistentVolumeClaim') users.push(lastBefore(before, 'StatefulSet', `${RECORD}--postgres`));
+    const uid = labels?.['davit.dev/deployment-uid'];
+    const still = users.find((one) => one?.metadata.labels?.['davit.dev/deployment-uid'] === uid);
+    if (still) return `${kind} ${name} was deleted while ${still.metadata.name} was there`;
+  }
+  return undefined;
+}

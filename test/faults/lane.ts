@@ -1,0 +1,188 @@
+// One run: a namespace, a controller of its own behind a proxy of its own, one workload, one fault.
+
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { stringify } from 'yaml';
+import type { Cluster } from '../cluster/cluster.ts';
+import { DAVIT_NAMESPACE, kubeconfigFor, makeTenant, supervise } from '../platform.ts';
+import type { Census, Sighting } from './census.ts';
+import type { Plan } from './plans.ts';
+import { startProxy, type Trace } from './proxy.ts';
+import { NotConverged, perform, RECORD } from './workloads.ts';
+
+const LEASE_MS = 1500;
+const QUIET_MS = 2000;
+const LONGEST_UNREST_MS = 12_000;
+
+export interface Run {
+  readonly plan: Plan;
+  readonly namespace: string;
+  readonly trace: Trace;
+  readonly history: readonly Sighting[];
+  readonly current: readonly Sighting[];
+  /** Why the workload did not come to its end. */
+  readonly stuck: string | undefined;
+  /** Writes that came after it should have been at rest. */
+  readonly restless: boolean;
+  readonly starts: number;
+  readonly kills: number;
+  readonly stopMs: number;
+  readonly seconds: number;
+  readonly log: string;
+}
+
+let serial = 0;
+
+export async function runPlan(plan: Plan, cluster: Cluster, census: Census, patienceMs: number): Promise<Run> {
+  const begin = performance.now();
+  const isFirst = serial === 0;
+  serial += 1;
+  const namespace = `run-${process.pid}-${serial}`;
+  const { fault } = plan;
+  await makeTenant(cluster, namespace);
+  await allowLease(cluster, namespace);
+  let kills = 0;
+  const crash = (): void => {
+    kills += 1;
+    supervised.kill('SIGKILL');
+  };
+  const { server, ca } = cluster;
+  const proxy = await startProxy({ server, ca, fault, leaseMs: LEASE_MS, crash });
+  const directory = join(cluster.runDir, 'faults', namespace);
+  await mkdir(directory, { recursive: true });
+  const kubeconfig = join(directory, 'kubeconfig');
+  const target = { ...cluster, server: proxy.url, caData: proxy.caData };
+  await writeFile(kubeconfig, await kubeconfigFor(target, DAVIT_NAMESPACE, 'davit-controller'), { mode: 0o600 });
+  const settings = join(directory, 'settings.yaml');
+  await writeFile(settings, stringify({ namespaces: [namespace] }));
+  const log = join(cluster.logsDir, `${namespace}.log`);
+  const seeds = [plan.seed, fault.kind === 'watch-half-open' ? 'SHORT_IDLE' : undefined].filter(Boolean);
+  let isStarted: (value?: unknown) => void = () => undefined;
+  const started = new Promise((resolve) => {
+    isStarted = resolve;
+  });
+  let stoppedAt: number | undefined;
+  const supervised = supervise({
+    args: [
+      ...(seeds.length > 0 ? ['--import', join(import.meta.dirname, 'seed.ts')] : []),
+      join(import.meta.dirname, '../../src/main.ts'),
+      'controller',
+    ],
+    env: {
+      DAVIT_KUBECONFIG: kubeconfig,
+      DAVIT_SETTINGS: settings,
+      // Its lease is in the run's own namespace, so that the runs side by side don't compete.
+      DAVIT_NAMESPACE: namespace,
+      DAVIT_HEALTH_PORT: '0',
+      DAVIT_LEASE_MS: String(LEASE_MS),
+      DAVIT_BACKOFF_MS: '20',
+      DAVIT_LOG_LEVEL: 'debug',
+      // Most of a short run would otherwise be the reading of its own source.
+      NODE_COMPILE_CACHE: join(cluster.runDir, 'compile-cache'),
+      ...(seeds.length > 0 && { SEEDED_BUGS: seeds.join(',') }),
+    },
+    log,
+    onLine: (line) => {
+      if (line.includes('"msg":"Caches listed')) isStarted();
+      if (line.includes('"msg":"Stopped"')) {
+        stoppedAt = performance.now();
+        // Node writes its compile cache at the end, which takes seconds: the first run's is enough.
+        if (!isFirst) supervised.kill('SIGKILL');
+      }
+      return {};
+    },
+  });
+  let stuck: string | undefined;
+  let restless = false;
+  try {
+    await Promise.race([started, sleep(15_000)]);
+    if (fault.kind === 'conflict-storm') void storm(cluster, namespace, fault.ms ?? 2000, proxy.trace);
+    if (fault.kind === 'crash-loop') void crashLoop(fault.every, fault.times, crash, proxy.trace);
+    await perform(plan.workload, { api: cluster.api, census, namespace, enter: proxy.enter, patienceMs });
+  } catch (error) {
+    if (!(error instanceof NotConverged)) throw error;
+    stuck = error.message;
+  }
+  if (stuck === undefined) restless = !(await comesToRest(proxy.trace));
+  const starts = supervised.starts();
+  const stopping = performance.now();
+  await supervised.stop();
+  const stopMs = (stoppedAt ?? performance.now()) - stopping;
+  proxy.close();
+  const run = {
+    plan,
+    namespace,
+    trace: proxy.trace,
+    history: census.history(namespace),
+    current: census.current(namespace),
+    stuck,
+    restless,
+    starts,
+    kills,
+    stopMs,
+    seconds: (performance.now() - begin) / 1000,
+    log,
+  };
+  await rm(directory, { recursive: true, force: true });
+  // What is left is nobody's business any more; only its quiet end matters to the runs beside it.
+  await cluster.api.call('DELETE', `/api/v1/namespaces/${namespace}`).catch(() => undefined);
+  await release(cluster, namespace).catch(() => undefined);
+  census.forget(namespace);
+  return run;
+}
+
+/** The chart's rule for leases, in the run's namespace. */
+async function allowLease(cluster: Cluster, namespace: string): Promise<void> {
+  const rbac = `/apis/rbac.authorization.k8s.io/v1/namespaces/${namespace}`;
+  const rules = [{ apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['get', 'create', 'update'] }];
+  await cluster.api.call('POST', `${rbac}/roles`, { metadata: { name: 'lease' }, rules });
+  await cluster.api.call('POST', `${rbac}/rolebindings`, {
+    metadata: { name: 'lease' },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'lease' },
+    subjects: [{ kind: 'ServiceAccount', name: 'davit-controller', namespace: DAVIT_NAMESPACE }],
+  });
+}
+
+async function comesToRest(trace: Trace): Promise<boolean> {
+  const end = performance.now() + LONGEST_UNREST_MS;
+  const from = performance.now();
+  while (performance.now() - Math.max(trace.lastWriteAt, from) < QUIET_MS) {
+    if (performance.now() > end) return false;
+    // oxlint-disable-next-line no-await-in-loop -- it needs time
+    await sleep(50);
+  }
+  return true;
+}
+
+async function crashLoop(every: number, times: number, crash: () => void, trace: Trace): Promise<void> {
+  for (let count = 0; count < times; count += 1) {
+    // oxlint-disable-next-line no-await-in-loop -- one after the other
+    await sleep(count === 0 ? 100 : every);
+    crash();
+    trace.fired = true;
+  }
+}
+
+async function storm(cluster: Cluster, namespace: string, ms: number, trace: Trace): Promise<void> {
+  const path = `/apis/davit.dev/v1alpha1/namespaces/${namespace}/appdeployments/${RECORD}`;
+  const end = performance.now() + ms;
+  for (let count = 0; performance.now() < end; count += 1) {
+    const patch = { metadata: { annotations: { 'example.com/storm': String(count) } } };
+    // oxlint-disable-next-line no-await-in-loop -- fifty a second
+    await cluster.api.call('PATCH', path, patch, 'application/merge-patch+json').then(
+      () => {
+        trace.fired = true;
+      },
+      () => undefined,
+    );
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    await sleep(20);
+  }
+}
+
+/** No controller is left to take the finalizer off. */
+async function release(cluster: Cluster, namespace: string): Promise<void> {
+  const path = `/apis/davit.dev/v1alpha1/namespaces/${namespace}/appdeployments/${RECORD}`;
+  await cluster.api.call('PATCH', path, { metadata: { finalizers: [] } }, 'application/merge-patch+json');
+}

@@ -1,0 +1,140 @@
+// `npm run faults`: learns what undisturbed runs look like, disturbs them, judges, and says what was found.
+//
+//   npm run faults -- --quick              a sample of the plans, and every seeded bug
+//   npm run faults -- --plan '<json>'      one plan, as a violation prints it
+//   npm run faults -- --seeds              only the seeded bugs
+//   --lanes N                              runs side by side
+
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { type Cluster, startCluster } from '../cluster/cluster.ts';
+import { startPlatform } from '../platform.ts';
+import { type Census, startCensus } from './census.ts';
+import { judge, type Reference, referenceOf, referencesDiffer, type Violation } from './judge.ts';
+import { type Run, runPlan } from './lane.ts';
+import { allPlans, type Plan, sample, WORKLOADS, type WorkloadName } from './plans.ts';
+import { SEEDS } from './seeds.ts';
+
+const MOST_QUICK_PLANS = 60;
+const PATIENCE_MS = 30_000;
+const PATIENCE_WITH_BUG_MS = 8_000;
+
+const { values } = parseArgs({
+  options: {
+    quick: { type: 'boolean', default: false },
+    seeds: { type: 'boolean', default: false },
+    plan: { type: 'string' },
+    lanes: { type: 'string', default: '6' },
+    most: { type: 'string' },
+  },
+});
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
+
+interface Bench {
+  readonly cluster: Cluster;
+  readonly census: Census;
+  readonly references: Map<WorkloadName, Reference>;
+}
+
+/** Runs `work` on every item, a few at a time. */
+async function inLanes<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
+  const queue = [...items];
+  const lane = async (): Promise<void> => {
+    for (let item = queue.shift(); item !== undefined; item = queue.shift()) {
+      // oxlint-disable-next-line no-await-in-loop -- one after the other in each lane
+      await work(item);
+    }
+  };
+  await Promise.all(Array.from({ length: Number(values.lanes) }, lane));
+}
+
+async function learn({ cluster, census, references }: Bench, workloads: readonly WorkloadName[]): Promise<void> {
+  const runs = new Map<WorkloadName, Run[]>();
+  const runOnce = async (workload: WorkloadName): Promise<void> => {
+    const run = await runPlan({ workload, fault: { kind: 'none' } }, cluster, census, PATIENCE_MS);
+    runs.set(workload, [...(runs.get(workload) ?? []), run]);
+  };
+  const [first = 'create', ...rest] = workloads.flatMap((workload) => [workload, workload]);
+  // Alone: it fills Node's compile cache, which all those after it only read.
+  await runOnce(first);
+  await inLanes(rest, runOnce);
+  for (const [workload, [one, second]] of runs) {
+    if (!one || !second) throw new Error(`${workload} was not run twice`);
+    const differ = one.stuck ?? second.stuck ?? referencesDiffer(one, second);
+    if (differ !== undefined) throw new Error(`undisturbed, ${workload} does not end alike: ${differ}`);
+    const reference = referenceOf(one, second);
+    references.set(workload, reference);
+    const wrong = [one, second].flatMap((run) => judge(run, reference));
+    for (const violation of wrong) say(`UNDISTURBED ${workload}: ${violation.invariant}: ${violation.what}`);
+    say(`learned ${workload}: ${reference.labels.length} writes, ${one.seconds.toFixed(1)} s`);
+  }
+}
+
+async function execute(bench: Bench, plan: Plan, patienceMs: number): Promise<Violation[]> {
+  const reference = bench.references.get(plan.workload);
+  if (!reference) throw new Error(`${plan.workload} was not learned`);
+  const run = await runPlan(plan, bench.cluster, bench.census, patienceMs);
+  const violations = judge(run, reference);
+  if (values.plan !== undefined) {
+    const file = join(bench.cluster.logsDir, 'history.json');
+    const objects = run.history.map(({ kind, gone, object }) => ({ kind, gone, object }));
+    await writeFile(file, JSON.stringify(objects));
+    say(`what there was: ${file}; the controller's words: ${run.log}`);
+    for (const { label, status } of run.trace.writes) say(`  ${status} ${label}`);
+  }
+  if (!run.trace.fired && !['none', 'slow'].includes(plan.fault.kind)) unfired += 1;
+  return violations;
+}
+
+let unfired = 0;
+
+const begin = performance.now();
+const cluster = await startCluster({ pods: 'off', keepLogs: true, progress: (line) => say(line) });
+const ended = new AbortController();
+let violated = 0;
+let caught = 0;
+let count = 0;
+let seeded = 0;
+try {
+  const platform = await startPlatform(cluster, { parts: [] });
+  const census = startCensus(cluster.api, ended.signal);
+  const bench: Bench = { cluster, census, references: new Map() };
+  const one = values.plan === undefined ? undefined : (JSON.parse(values.plan) as Plan);
+  await learn(bench, one ? [one.workload] : WORKLOADS);
+  const seeds: Plan[] = Object.entries(SEEDS).flatMap(([seed, { shows }]) => (shows ? [{ ...shows, seed }] : []));
+  const writes = new Map([...bench.references].map(([workload, { labels }]) => [workload, labels] as const));
+  const every = allPlans(writes);
+  const most = values.quick ? MOST_QUICK_PLANS - seeds.length : Number(values.most ?? every.length);
+  const plans = one ? [one] : values.seeds ? [] : sample(every, most);
+  say(`${every.length} plans are there, ${plans.length} are run, and ${one ? 0 : seeds.length} seeded bugs`);
+
+  await inLanes(plans, async (plan) => {
+    const violations = await execute(bench, plan, plan.seed === undefined ? PATIENCE_MS : PATIENCE_WITH_BUG_MS);
+    count += 1;
+    if (violations.length > 0) violated += 1;
+    for (const { invariant, what } of violations) say(`VIOLATION ${invariant}: ${what}`);
+    if (violations.length > 0) say(`  npm run faults -- --plan '${JSON.stringify(plan)}'`);
+  });
+  const table: string[] = [];
+  await inLanes(one ? [] : seeds, async (plan) => {
+    const violations = await execute(bench, plan, PATIENCE_WITH_BUG_MS);
+    count += 1;
+    seeded += 1;
+    if (violations.length > 0) caught += 1;
+    const by = [...new Set(violations.map(({ invariant }) => invariant))].join(', ');
+    table.push(`${violations.length > 0 ? 'caught' : 'MISSED'}  ${plan.seed}  ${by}`);
+  });
+  if (table.length > 0) say(`\n${table.toSorted().join('\n')}`);
+  if (unfired > 0) say(`${unfired} plans never came to their fault`);
+  await platform.stop();
+} finally {
+  ended.abort();
+  await cluster.stop();
+}
+const seconds = Math.round((performance.now() - begin) / 1000);
+say(JSON.stringify({ plans: count, violations: violated, seeded, caught, seconds }));
+process.exit(violated > 0 || caught < seeded ? 1 : 0);

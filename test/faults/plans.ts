@@ -1,0 +1,136 @@
+// What a plan is, and which plans there are: every write of every workload times the crash points, and the rest.
+
+export type Fault =
+  | { readonly kind: 'none'; readonly ms?: number }
+  /** Not sent; committed with its answer lost; answered: then SIGKILL. */
+  | { readonly kind: 'crash-before' | 'crash-lost' | 'crash-after'; readonly at: string; readonly ms?: number }
+  /** The connection breaks after the write was committed; `lost-blind`: and its watch lags behind. */
+  | { readonly kind: 'lost' | 'lost-blind'; readonly at: string; readonly ms?: number }
+  | {
+      readonly kind: 'refused' | 'refused-committed';
+      readonly at: string;
+      readonly status: number;
+      readonly ms?: number;
+    }
+  | { readonly kind: 'throttled'; readonly at: string; readonly ms?: number }
+  /** `ms` on every request. */
+  | { readonly kind: 'slow'; readonly ms?: number }
+  | {
+      readonly kind:
+        | 'watch-delay'
+        | 'watch-410'
+        | 'watch-cut'
+        | 'watch-half-open'
+        | 'watch-gap'
+        | 'connect-410'
+        | 'list-410';
+      readonly resource: string;
+      /** The how-manieth line of the resource's watches. */
+      readonly event?: number;
+      readonly ms?: number;
+    }
+  | { readonly kind: 'leases-blocked'; readonly phase: string; readonly ms?: number }
+  /** Every request but those for leases, for `ms` from the beginning of the phase. */
+  | { readonly kind: 'outage'; readonly phase: string; readonly status: number; readonly ms?: number }
+  | { readonly kind: 'events-refused'; readonly ms?: number }
+  | { readonly kind: 'crash-loop'; readonly every: number; readonly times: number; readonly ms?: number }
+  /** Another writer touches the record without pause. */
+  | { readonly kind: 'conflict-storm'; readonly ms?: number };
+
+export const WORKLOADS = ['create', 'image', 'hasty', 'scale', 'drift', 'taken', 'delete', 'recreate'] as const;
+export type WorkloadName = (typeof WORKLOADS)[number];
+
+export interface Plan {
+  readonly workload: WorkloadName;
+  readonly fault: Fault;
+  /** A bug that is put into the controller for this plan (seeds.ts). */
+  readonly seed?: string;
+}
+
+const WATCHED = [
+  'appdeployments',
+  'apprevisions',
+  'tracingprojects',
+  'pods',
+  'secrets',
+  'deployments',
+  'statefulsets',
+  'services',
+  'persistentvolumeclaims',
+  'networkpolicies',
+] as const;
+
+/** The writes that a workload adds to those of `create`, which all the others begin with. */
+export function ownWrites(workload: WorkloadName, labels: readonly string[]): readonly string[] {
+  return workload === 'create' ? labels : labels.filter((label) => !label.startsWith('create/'));
+}
+
+/** Every plan there is, given the writes of each workload's reference. */
+export function allPlans(writes: ReadonlyMap<WorkloadName, readonly string[]>): Plan[] {
+  const plans: Plan[] = [];
+  for (const [workload, labels] of writes) {
+    for (const at of ownWrites(workload, labels)) {
+      for (const kind of ['crash-before', 'crash-lost', 'crash-after'] as const)
+        plans.push({ workload, fault: { kind, at } });
+      plans.push({ workload, fault: { kind: 'lost-blind', at } });
+      plans.push({ workload, fault: { kind: 'refused-committed', at, status: 500 } });
+    }
+    for (const at of ownWrites(workload, labels).filter((_, index) => index % 4 === 0)) {
+      plans.push({ workload, fault: { kind: 'lost', at } }, { workload, fault: { kind: 'throttled', at } });
+      for (const status of [500, 503, 409]) plans.push({ workload, fault: { kind: 'refused', at, status } });
+      plans.push({ workload, fault: { kind: 'refused-committed', at, status: 503 } });
+    }
+    plans.push(...plansOfWorkload(workload));
+  }
+  return plans;
+}
+
+function plansOfWorkload(workload: WorkloadName): Plan[] {
+  const phase = LAST_PHASE[workload] ?? 'create';
+  const faults: Fault[] = [
+    { kind: 'slow', ms: 150 },
+    { kind: 'leases-blocked', phase },
+    { kind: 'outage', phase, status: 500 },
+    { kind: 'outage', phase, status: 429 },
+    { kind: 'events-refused' },
+    { kind: 'crash-loop', every: 1200, times: 3 },
+    { kind: 'conflict-storm', ms: 2000 },
+  ];
+  for (const resource of WATCHED) {
+    faults.push({ kind: 'watch-delay', resource, ms: 300 });
+    if (workload !== 'create' && workload !== 'delete') continue;
+    faults.push({ kind: 'watch-gap', resource, event: 2 });
+    faults.push({ kind: 'watch-410', resource, event: 2 }, { kind: 'watch-cut', resource, event: 2 });
+    faults.push({ kind: 'watch-half-open', resource, event: 2 });
+    if (workload === 'create') faults.push({ kind: 'connect-410', resource }, { kind: 'list-410', resource });
+  }
+  return faults.map((fault) => ({ workload, fault }));
+}
+
+const LAST_PHASE: Readonly<Partial<Record<WorkloadName, string>>> = {
+  image: 'image',
+  hasty: 'hasty',
+  scale: 'scale',
+  drift: 'drift',
+  taken: 'create',
+  delete: 'delete',
+  recreate: 'recreate',
+};
+
+/** At most `most`, at least one of every fault, evenly taken from the rest; always the same ones. */
+export function sample(plans: readonly Plan[], most: number): Plan[] {
+  const chosen = new Map<string, Plan>();
+  const add = (plan: Plan): void => void chosen.set(JSON.stringify(plan), plan);
+  const byFault = Map.groupBy(plans, ({ fault }) => `${fault.kind} ${'status' in fault ? fault.status : ''}`);
+  for (const [, same] of byFault) {
+    const first = same[Math.floor(same.length / 3)];
+    if (first) add(first);
+  }
+  const left = most - chosen.size;
+  const step = plans.length / Math.max(1, left);
+  for (let index = 0; index < left; index += 1) {
+    const plan = plans[Math.floor(index * step)];
+    if (plan) add(plan);
+  }
+  return [...chosen.values()].slice(0, most);
+}

@@ -1,0 +1,343 @@
+// The man in the middle: a TLS reverse proxy between one controller and the API server. It names every write and
+// counts every watch event, keeps a trace, and commits the one fault that its plan asks for.
+
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Agent, createServer, request as httpsRequest, type Server } from 'node:https';
+import type { AddressInfo, Socket } from 'node:net';
+import { buffer } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { makeAuthority } from '../cluster/certificates.ts';
+import type { Fault } from './plans.ts';
+
+export interface TracedWrite {
+  /** `create/apply deployments shop#1`: phase, verb, resource, name without what is random, and how often by now. */
+  readonly label: string;
+  readonly resource: string;
+  readonly verb: string;
+  readonly at: number;
+  readonly body: Record<string, unknown>;
+  status: number;
+}
+
+export interface Trace {
+  readonly writes: TracedWrite[];
+  /** Everything but leases, lists and watches. */
+  requests: number;
+  /** When any write but a lease's came last, events included. */
+  lastWriteAt: number;
+  /** When the last lease request that was answered with success arrived. */
+  renewedAt: number;
+  /** Writes that came when the lease had not been renewed for its whole duration. */
+  readonly withoutLease: string[];
+  fired: boolean;
+}
+
+export interface Proxy {
+  readonly url: string;
+  readonly caData: string;
+  readonly trace: Trace;
+  /** Names the part of the workload that the writes from now on belong to. */
+  enter(phase: string): void;
+  close(): void;
+}
+
+export interface ProxyOptions {
+  readonly server: string;
+  readonly ca: string;
+  readonly fault: Fault;
+  readonly leaseMs: number;
+  /** Kills the controller without a word. */
+  readonly crash: () => void;
+}
+
+interface Asked {
+  readonly resource: string;
+  readonly name: string;
+  readonly verb: string;
+  readonly isWrite: boolean;
+  readonly version: bigint;
+}
+
+interface Answer {
+  readonly status: number;
+  readonly headers: NodeJS.Dict<string | string[]>;
+  readonly body: Buffer;
+}
+
+const authority = makeAuthority('fault proxy');
+const serving = authority.serving('127.0.0.1', ['127.0.0.1']);
+
+export async function startProxy(options: ProxyOptions): Promise<Proxy> {
+  const { fault, crash } = options;
+  const upstream = new URL(options.server);
+  const agent = new Agent({ keepAlive: true, ca: options.ca, maxSockets: 256 });
+  const trace: Trace = { writes: [], requests: 0, lastWriteAt: 0, renewedAt: 0, withoutLease: [], fired: false };
+  const seen = new Map<string, number>();
+  const events = new Map<string, number>();
+  /** Of a resource: the version up to which its history is gone, as after a compaction. */
+  const compacted = new Map<string, bigint>();
+  const sockets = new Set<Socket>();
+  let phase = '';
+  const entered = new Map<string, number>();
+
+  function forward(request: IncomingMessage, body: Buffer): Promise<IncomingMessage> {
+    return new Promise((resolve, reject) => {
+      const { host: _, ...headers } = request.headers;
+      const outgoing = httpsRequest(
+        { host: upstream.hostname, port: upstream.port, agent, method: request.method, path: request.url, headers },
+        resolve,
+      );
+      outgoing.on('error', reject);
+      outgoing.end(body);
+    });
+  }
+
+  async function forwardWhole(request: IncomingMessage, body: Buffer): Promise<Answer> {
+    const response = await forward(request, body);
+    return { status: response.statusCode ?? 0, headers: response.headers, body: await buffer(response) };
+  }
+
+  async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const asked = classify(request);
+    const body = await buffer(request);
+    if (asked.resource === 'leases') return lease(request, body, response);
+    if (asked.verb === 'watch') return watch(asked, request, response);
+    if (asked.verb !== 'list') trace.requests += 1;
+    if (fault.kind === 'slow') await sleep(fault.ms ?? 150);
+    const outAt = fault.kind === 'outage' ? entered.get(fault.phase) : undefined;
+    if (fault.kind === 'outage' && outAt !== undefined && performance.now() - outAt < (fault.ms ?? 1500)) {
+      trace.fired = true;
+      return refuse(response, fault.status, 'InternalError');
+    }
+    if (asked.isWrite) return write(asked, request, body, response);
+    if (fault.kind === 'list-410' && asked.verb === 'list' && asked.resource === fault.resource && !trace.fired) {
+      trace.fired = true;
+      return refuse(response, 410, 'Expired');
+    }
+    answer(response, await forwardWhole(request, body));
+  }
+
+  async function lease(request: IncomingMessage, body: Buffer, response: ServerResponse): Promise<void> {
+    const arrived = performance.now();
+    const blockedAt = fault.kind === 'leases-blocked' ? entered.get(fault.phase) : undefined;
+    if (blockedAt !== undefined && arrived - blockedAt < (fault.ms ?? 4000)) {
+      trace.fired = true;
+      return refuse(response, 503, 'ServiceUnavailable');
+    }
+    const answered = await forwardWhole(request, body);
+    if (request.method !== 'GET' && answered.status < 300) trace.renewedAt = arrived;
+    answer(response, answered);
+  }
+
+  async function write(asked: Asked, request: IncomingMessage, body: Buffer, response: ServerResponse): Promise<void> {
+    trace.lastWriteAt = performance.now();
+    if (asked.resource === 'events') {
+      if (fault.kind === 'events-refused') {
+        trace.fired = true;
+        return refuse(response, 500, 'InternalError');
+      }
+      return answer(response, await forwardWhole(request, body));
+    }
+    const what = `${phase}/${asked.verb} ${asked.resource} ${asked.name || nameIn(body)}`.replaceAll(
+      /--[0-9a-f]{8}\b/g,
+      '--REV',
+    );
+    const count = (seen.get(what) ?? 0) + 1;
+    seen.set(what, count);
+    const traced: TracedWrite = {
+      label: `${what}#${count}`,
+      resource: asked.resource,
+      verb: asked.verb,
+      at: trace.lastWriteAt,
+      body: parsed(body),
+      status: 0,
+    };
+    trace.writes.push(traced);
+    // From now on another could hold it.
+    if (trace.lastWriteAt - trace.renewedAt > options.leaseMs) trace.withoutLease.push(traced.label);
+    const hit = 'at' in fault && fault.at === traced.label && (!trace.fired || fault.kind === 'refused');
+    if (!hit) return finish(traced, response, await forwardWhole(request, body));
+    trace.fired = true;
+    switch (fault.kind) {
+      case 'crash-before':
+        crash();
+        return void response.destroy();
+      case 'crash-lost':
+        traced.status = (await forwardWhole(request, body)).status;
+        crash();
+        return void response.destroy();
+      case 'crash-after':
+        finish(traced, response, await forwardWhole(request, body));
+        return void setTimeout(crash, 3);
+      case 'lost':
+        traced.status = (await forwardWhole(request, body)).status;
+        return void response.destroy();
+      case 'lost-blind':
+        traced.status = (await forwardWhole(request, body)).status;
+        return void response.destroy();
+      case 'refused':
+        return refuse(response, fault.status ?? 500, fault.status === 409 ? 'Conflict' : 'InternalError');
+      case 'refused-committed':
+        traced.status = (await forwardWhole(request, body)).status;
+        return refuse(response, fault.status ?? 500, 'InternalError');
+      case 'throttled':
+        return refuse(response, 429, 'TooManyRequests', { 'retry-after': '1' });
+    }
+  }
+
+  function finish(traced: TracedWrite, response: ServerResponse, answered: Answer): void {
+    traced.status = answered.status;
+    answer(response, answered);
+  }
+
+  async function watch(asked: Asked, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { resource } = asked;
+    if (fault.kind === 'connect-410' && fault.resource === resource && !trace.fired) {
+      trace.fired = true;
+      return refuse(response, 410, 'Expired');
+    }
+    if (asked.version < (compacted.get(resource) ?? 0n)) return refuse(response, 410, 'Expired');
+    const source = await forward(request, Buffer.alloc(0));
+    response.once('close', () => source.destroy());
+    response.writeHead(source.statusCode ?? 502, { 'content-type': source.headers['content-type'] ?? '' });
+    response.flushHeaders();
+    let rest = '';
+    let silent = false;
+    source.setEncoding('utf8');
+    for await (const chunk of source as AsyncIterable<string>) {
+      const lines = (rest + chunk).split('\n');
+      rest = lines.pop() ?? '';
+      for (const line of lines) {
+        if (silent || line === '') continue;
+        const what = deed(resource, line);
+        if (what === 'pass') response.write(`${line}\n`);
+        else if (what === 'silence') silent = true;
+        else if (what === 'gone') {
+          response.end(`${JSON.stringify({ type: 'ERROR', object: statusObject(410, 'Expired') })}\n`);
+          return;
+        } else if (what === 'cut') {
+          response.write(line.slice(0, line.length / 2));
+          response.destroy();
+          return;
+        } else if (what === 'delay') await sleep(fault.ms ?? 1000);
+        if (what === 'delay') response.write(`${line}\n`);
+      }
+    }
+    response.end();
+  }
+
+  /** What becomes of one line of a watch. */
+  function deed(resource: string, line: string): 'pass' | 'silence' | 'gone' | 'cut' | 'delay' | 'swallow' {
+    const count = (events.get(resource) ?? 0) + 1;
+    events.set(resource, count);
+    if (fault.kind === 'lost-blind') {
+      const blind = trace.fired && fault.at.includes(` ${resource.replace('/status', '')} `);
+      return blind ? 'delay' : 'pass';
+    }
+    if (!('resource' in fault) || fault.resource !== resource) return 'pass';
+    if (fault.kind === 'watch-delay') {
+      trace.fired = true;
+      return 'delay';
+    }
+    if (phase === '' || count < (fault.event ?? 1) || (trace.fired && fault.kind !== 'watch-gap')) return 'pass';
+    switch (fault.kind) {
+      case 'watch-410':
+        trace.fired = true;
+        return 'gone';
+      case 'watch-cut':
+        trace.fired = true;
+        return 'cut';
+      case 'watch-half-open':
+        trace.fired = true;
+        return 'silence';
+      case 'watch-gap': {
+        // Some events are never seen, and their history is gone: only a list can tell what happened.
+        const swallowed = count - (fault.event ?? 1);
+        if (swallowed > 3) return 'pass';
+        trace.fired = true;
+        compacted.set(resource, BigInt(versionIn(line)));
+        return swallowed === 3 ? 'gone' : 'swallow';
+      }
+      default:
+        return 'pass';
+    }
+  }
+
+  const server: Server = createServer({ key: serving.key, cert: serving.certificate }, (request, response) => {
+    handle(request, response).catch(() => response.destroy());
+  });
+  server.on('secureConnection', (socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `https://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    caData: Buffer.from(authority.certificate).toString('base64'),
+    trace,
+    enter(name) {
+      phase = name;
+      entered.set(name, performance.now());
+    },
+    close() {
+      server.close();
+      for (const socket of sockets) socket.destroy();
+      agent.destroy();
+    },
+  };
+}
+
+/** `/apis/apps/v1/namespaces/x/deployments/shop/status` and the like. */
+function classify(request: IncomingMessage): Asked {
+  const url = new URL(request.url ?? '/', 'https://x');
+  const parts = url.pathname.split('/').filter((part) => part !== '');
+  const rest = parts.slice(parts[0] === 'api' ? 2 : 3);
+  const inNamespace = rest[0] === 'namespaces' && rest.length > 2 ? rest.slice(2) : rest;
+  const [plural = '', name = '', subresource] = inNamespace;
+  const method = request.method ?? 'GET';
+  const watching = url.searchParams.get('watch') !== null;
+  const patch = request.headers['content-type']?.includes('apply') === true ? 'apply' : 'patch';
+  const verbs: Record<string, string> = { POST: 'create', PUT: 'update', DELETE: 'delete', PATCH: patch };
+  return {
+    resource: subresource === undefined ? plural : `${plural}/${subresource}`,
+    name,
+    verb: verbs[method] ?? (watching ? 'watch' : name === '' ? 'list' : 'get'),
+    isWrite: method !== 'GET',
+    version: BigInt(url.searchParams.get('resourceVersion') || '0'),
+  };
+}
+
+function parsed(body: Buffer): Record<string, unknown> {
+  return body.length === 0 ? {} : (JSON.parse(body.toString()) as Record<string, unknown>);
+}
+
+function nameIn(body: Buffer): string {
+  return (parsed(body)['metadata'] as { name?: string } | undefined)?.name ?? '';
+}
+
+function versionIn(line: string): string {
+  const event = JSON.parse(line) as { object?: { metadata?: { resourceVersion?: string } } };
+  return event.object?.metadata?.resourceVersion ?? '0';
+}
+
+function answer(response: ServerResponse, { status, headers, body }: Answer): void {
+  const { 'transfer-encoding': _, connection: __, ...rest } = headers;
+  response.writeHead(status, { ...rest, 'content-length': body.length });
+  response.end(body);
+}
+
+function refuse(response: ServerResponse, code: number, reason: string, headers: Record<string, string> = {}): void {
+  const body = JSON.stringify(statusObject(code, reason));
+  response.writeHead(code, { 'content-type': 'application/json', ...headers }).end(body);
+}
+
+function statusObject(code: number, reason: string): object {
+  return {
+    kind: 'Status',
+    apiVersion: 'v1',
+    status: 'Failure',
+    code,
+    reason,
+    message: `the fault proxy says ${reason}`,
+  };
+}

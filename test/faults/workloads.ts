@@ -1,0 +1,181 @@
+// What a person does to a record, phase by phase. Every workload begins with `create`.
+
+import type { ApiClient } from '../cluster/api-client.ts';
+import { ApiError, pause } from '../cluster/api-client.ts';
+import type { Census, Seen } from './census.ts';
+import type { WorkloadName } from './plans.ts';
+
+export const RECORD = 'shop';
+export const IMAGES = ['registry.example/shop:1', 'registry.example/shop:2', 'registry.example/shop:3'] as const;
+
+export interface Stage {
+  readonly api: ApiClient;
+  readonly census: Census;
+  readonly namespace: string;
+  /** The writes from now on belong to this phase. */
+  enter(phase: string): void;
+  /** How long a phase may take until it counts as never ending. */
+  readonly patienceMs: number;
+}
+
+/** A phase that did not come to its end. */
+export class NotConverged extends Error {}
+
+const MERGE = 'application/merge-patch+json';
+
+export async function perform(workload: WorkloadName, stage: Stage): Promise<void> {
+  const { api, namespace, enter } = stage;
+  const records = `/apis/davit.dev/v1alpha1/namespaces/${namespace}/appdeployments`;
+  const services = `/api/v1/namespaces/${namespace}/services`;
+  const deployments = `/apis/apps/v1/namespaces/${namespace}/deployments`;
+  /** What was answered last: the census may still be behind it. */
+  let asked: Seen | undefined;
+  const create = async (): Promise<void> => {
+    asked = await api.call<Seen>('POST', records, record(namespace));
+  };
+  const change = async (spec: object): Promise<void> => {
+    asked = await api.call<Seen>('PATCH', `${records}/${RECORD}`, { spec }, MERGE);
+  };
+  const untilReady = (what: string): Promise<void> =>
+    until(stage, `${what}: Ready at the newest generation`, () => {
+      const found = recordIn(stage);
+      return (
+        found?.metadata.uid === asked?.metadata.uid &&
+        found?.metadata.generation === asked?.metadata.generation &&
+        found?.status?.observedGeneration === asked?.metadata.generation &&
+        hasCondition(stage, 'Ready', 'Serving')
+      );
+    });
+
+  // Somebody else's, under the record's own label: neither a sweep nor a teardown may take them.
+  await api.call('POST', services, decoy('Service', { ports: [{ port: 1 }] }));
+  await api.call('POST', `/api/v1/namespaces/${namespace}/secrets`, decoy('Secret', undefined));
+  if (workload === 'taken') await api.call('POST', services, foreignService());
+  enter('create');
+  await create();
+  if (workload === 'taken') {
+    await until(stage, 'create: NameConflict', () => hasCondition(stage, 'Stalled', 'NameConflict'));
+    return;
+  }
+  if (workload === 'hasty') {
+    // Without waiting: each change meets a reconcile under way.
+    enter('hasty');
+    for (const [index, imageUri] of IMAGES.slice(1).entries()) {
+      // oxlint-disable-next-line no-await-in-loop -- one after the other; the first meets children being applied
+      await pause(index === 0 ? 400 : 120);
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      await change({ sourceRevisionConfig: { imageUri } });
+    }
+    return untilReady('hasty');
+  }
+  await untilReady('create');
+  if (workload === 'create') return;
+  enter(workload);
+  switch (workload) {
+    case 'image':
+      // One that the stand-in never finds: this rollout cannot end.
+      await change({ sourceRevisionConfig: { imageUri: 'registry.example/missing:1' } });
+      await until(stage, 'image: ImagePullFailed', () =>
+        hasCondition(stage, 'WorkloadsReady', 'ImagePullFailed', 'False'),
+      );
+      await change({ sourceRevisionConfig: { imageUri: IMAGES[1] } });
+      break;
+    case 'scale':
+      await change({
+        sourceConfig: { resourceSpec: { minScale: 2, maxScale: 2, queueMinScale: 1, queueMaxScale: 1 } },
+      });
+      await untilReady('scale up');
+      await change({ sourceConfig: { resourceSpec: null } });
+      break;
+    case 'drift':
+      await api.call('PATCH', `${deployments}/${RECORD}`, { spec: { replicas: 3 } }, MERGE);
+      await until(stage, 'drift: one replica again', () => {
+        const { spec, status } = childIn(stage, 'Deployment', RECORD) ?? {};
+        return spec?.replicas === 1 && status?.replicas === 1 && status.observedGeneration > 2;
+      });
+      await untilReady('drift mended');
+      // Until the surplus pods are gone as well, they would wake the record on the Service's behalf.
+      await pause(700);
+      await api.call('DELETE', `${services}/${RECORD}--redis`);
+      await until(stage, 'drift: the Service is gone and back', () => {
+        const uids = new Set(
+          stage.census
+            .history(namespace)
+            .filter(({ kind, object }) => kind === 'Service' && object.metadata.name === `${RECORD}--redis`)
+            .map(({ object }) => object.metadata.uid),
+        );
+        return uids.size === 2 && childIn(stage, 'Service', `${RECORD}--redis`) !== undefined;
+      });
+      break;
+    case 'delete':
+    case 'recreate':
+      await api.call('DELETE', `${records}/${RECORD}`);
+      await until(stage, 'deleted', () => recordIn(stage) === undefined);
+      if (workload === 'delete') return;
+      await createAgain(create);
+      break;
+  }
+  await untilReady(workload);
+}
+
+async function createAgain(create: () => Promise<unknown>): Promise<void> {
+  try {
+    await create();
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.status !== 409) throw error;
+    await pause(50);
+    await createAgain(create);
+  }
+}
+
+async function until(stage: Stage, what: string, holds: () => boolean): Promise<void> {
+  const end = Date.now() + stage.patienceMs;
+  while (!holds()) {
+    if (Date.now() > end) throw new NotConverged(`${what}, not in ${stage.patienceMs / 1000} s: ${told(stage)}`);
+    // oxlint-disable-next-line no-await-in-loop -- it needs time
+    await pause(20);
+  }
+}
+
+function told(stage: Stage): string {
+  const conditions = (recordIn(stage)?.status?.conditions ?? []) as { type: string; status: string; message: string }[];
+  const ready = conditions.find(({ type }) => type === 'Ready');
+  return ready ? `Ready is ${ready.status}, ${ready.message}` : 'nothing is said of the record';
+}
+
+function recordIn({ census, namespace }: Stage): Seen | undefined {
+  return census.current(namespace).find(({ kind }) => kind === 'AppDeployment')?.object;
+}
+
+function childIn({ census, namespace }: Stage, kind: string, name: string): Seen | undefined {
+  return census.current(namespace).find((one) => one.kind === kind && one.object.metadata.name === name)?.object;
+}
+
+function hasCondition(stage: Stage, type: string, reason: string, status = 'True'): boolean {
+  const conditions = (recordIn(stage)?.status?.conditions ?? []) as { type: string; status: string; reason: string }[];
+  return conditions.some((one) => one.type === type && one.status === status && one.reason === reason);
+}
+
+function record(namespace: string): object {
+  return {
+    apiVersion: 'davit.dev/v1alpha1',
+    kind: 'AppDeployment',
+    metadata: { name: RECORD, namespace },
+    spec: { source: 'external_docker', sourceRevisionConfig: { imageUri: IMAGES[0] } },
+  };
+}
+
+export const DECOY = 'somebody-elses';
+
+function decoy(kind: string, spec: object | undefined): object {
+  const labels = {
+    'davit.dev/deployment': RECORD,
+    'davit.dev/deployment-uid': '00000000-0000-4000-8000-000000000000',
+    'davit.dev/component': 'server',
+  };
+  return { apiVersion: 'v1', kind, metadata: { name: DECOY, labels }, ...(spec && { spec }) };
+}
+
+function foreignService(): object {
+  return { apiVersion: 'v1', kind: 'Service', metadata: { name: RECORD }, spec: { ports: [{ port: 1234 }] } };
+}
