@@ -1,5 +1,5 @@
 // First step of `npm run demo`, `npm test` and the like, from a clean clone: plain JavaScript without dependencies
-// that any Node from 18 on can run. Installs the packages when they aren't there, or are older than the lockfile, then
+// that any Node from 20 on can run. Installs the packages when they aren't there, or are older than the lockfile, then
 // hands over to the pinned Node 24 among them.
 
 import { spawn, spawnSync } from 'node:child_process';
