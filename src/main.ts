@@ -7,14 +7,14 @@ import { APP_DEPLOYMENTS, type AppDeployment } from './api/app-deployment.ts';
 import { APP_REVISIONS, type AppRevision } from './api/app-revision.ts';
 import { DEPLOYMENT_LABEL } from './api/meta.ts';
 import { type Config, loadConfig } from './config.ts';
-import type { KubeClient, KubeObject, Resource } from './kube/client.ts';
+import type { KubeClient, KubeObject } from './kube/client.ts';
 import { type ClusterAccess, inClusterAccess, loadKubeConfigFile } from './kube/config.ts';
 import { makeKubeClient } from './kube/http-client.ts';
 import { NAMESPACES } from './kube/resources.ts';
 import { type Logger, makeLogger } from './logger.ts';
 import { type Checks, startHealthServer } from './runtime/health.ts';
 import { makeMetrics, type RuntimeMetrics } from './runtime/metrics.ts';
-import { combineReflectors, makeReflector, type Reflector, slimManagedFields } from './runtime/reflector.ts';
+import { makeReflector, type Reflector, reflectNamespaces, slimManagedFields } from './runtime/reflector.ts';
 
 const USAGE = `Usage: davit controller | api | all
 
@@ -79,11 +79,21 @@ async function startApi(context: Context): Promise<Part> {
   const { config, metrics, signal } = context;
   const log = context.log.child({ part: 'api' });
   const client = clientFor(context, 'davit-api');
-  const records = watchFor<AppDeployment>(context, client, APP_DEPLOYMENTS, { transform: slimManagedFields });
-  const revisions = watchFor<AppRevision>(context, client, APP_REVISIONS, { indexedLabels: [DEPLOYMENT_LABEL] });
-  const tenants = makeReflector<KubeObject>({ client, resource: NAMESPACES, metadataOnly: true, log, metrics });
+  const { namespaces } = config.settings;
+  const watching = { client, log, metrics };
+  const records = reflectNamespaces<AppDeployment>(namespaces, {
+    ...watching,
+    resource: APP_DEPLOYMENTS,
+    transform: slimManagedFields,
+  });
+  const revisions = reflectNamespaces<AppRevision>(namespaces, {
+    ...watching,
+    resource: APP_REVISIONS,
+    indexedLabels: [DEPLOYMENT_LABEL],
+  });
+  const tenants = makeReflector<KubeObject>({ ...watching, resource: NAMESPACES, metadataOnly: true });
   const caches = [records, revisions, tenants] as unknown as Reflector<KubeObject>[];
-  const watching = caches.map((cache) => cache.run(signal));
+  const watches = caches.map((cache) => cache.run(signal));
   const app = await buildApp({
     kube: client,
     caches: { records, revisions, tenants },
@@ -110,30 +120,12 @@ async function startApi(context: Context): Promise<Part> {
   const stopped = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
   const done = stopped
     .then(() => server.close())
-    .then(() => Promise.all(watching))
+    .then(() => Promise.all(watches))
     .then(() => undefined);
   const ready = Object.fromEntries(
     caches.map((cache) => [`api-${cache.resource.plural}`, () => (cache.hasSynced() ? undefined : 'not listed yet')]),
   );
   return { ready, done };
-}
-
-interface WatchDetails<T extends KubeObject> {
-  readonly transform?: (object: T) => T;
-  readonly indexedLabels?: readonly string[];
-}
-
-function watchFor<T extends KubeObject>(
-  { config, log, metrics }: Context,
-  client: KubeClient,
-  resource: Resource,
-  details: WatchDetails<T>,
-): Reflector<T> {
-  const { namespaces } = config.settings;
-  const one = (namespace?: string): Reflector<T> =>
-    makeReflector<T>({ client, resource, log, metrics, ...details, ...(namespace !== undefined && { namespace }) });
-  if (namespaces.length === 0) return one();
-  return combineReflectors<T>(new Map(namespaces.map((namespace) => [namespace, one(namespace)])));
 }
 
 async function run(command: string): Promise<void> {

@@ -41,6 +41,10 @@ export type Component = (typeof COMPONENTS)[number];
 export const ROLES = ['server', 'queue', 'orchestrator', 'executor'] as const;
 export type Role = (typeof ROLES)[number];
 
+/** Init containers of ours, whose state says whether database and Redis answer. No record may use their names. */
+export const WAIT_FOR_DATABASE = 'wait-for-database';
+export const WAIT_FOR_REDIS = 'wait-for-redis';
+
 /** Environment variables that the platform sets in every pod of a record; a secret may not take their names. */
 export const PLATFORM_VARIABLES = [
   'PORT',

@@ -2,7 +2,7 @@
 // the parts that a record can name, and no added capability at all. The one list of it: the CRD's rules, the HTTP API
 // and the controller are made of it, so that all give the same verdict.
 
-import { ROLES } from './meta.ts';
+import { ROLES, WAIT_FOR_DATABASE, WAIT_FOR_REDIS } from './meta.ts';
 
 /** Labels of these prefixes are Davit's or Kubernetes' own. Subdomains, as in cluster-autoscaler.kubernetes.io/, are not. */
 export const RESERVED_LABEL_PREFIXES: readonly string[] = [
@@ -19,7 +19,7 @@ export const RESERVED_ANNOTATION_PREFIXES: readonly string[] = [
   'seccomp.security.alpha.kubernetes.io/',
 ];
 /** Names of containers that are ours. */
-const OWN_CONTAINERS: readonly string[] = [...ROLES, 'wait-for-database', 'wait-for-redis'];
+const OWN_CONTAINERS: readonly string[] = [...ROLES, WAIT_FOR_DATABASE, WAIT_FOR_REDIS];
 /** Source: Kubernetes, "Pod Security Standards", baseline. */
 const HARMLESS_SELINUX_TYPES: readonly string[] = [
   '',

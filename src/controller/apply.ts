@@ -6,7 +6,7 @@ import { APPLIED_ANNOTATION, DEPLOYMENT_UID_LABEL, FIELD_MANAGER } from '../api/
 import { childOf, type Observed, type Refusal } from '../decide/observed.ts';
 import { type Action, isOurs, nameConflict } from '../decide/plan.ts';
 import { AlreadyExists, Forbidden, Invalid, NotFound } from '../errors.ts';
-import type { KubeClient, KubeObject, Resource } from '../kube/client.ts';
+import type { KubeClient, KubeObject, ObjectRef, Resource } from '../kube/client.ts';
 import { type ResourceRegistry } from '../kube/resources.ts';
 import { type Caches, remember } from './caches.ts';
 
@@ -79,15 +79,18 @@ async function claimed(
   record: AppDeployment,
   shell: Shell,
 ): Promise<KubeObject | undefined> {
-  const { namespace, name } = wanted.metadata;
   try {
-    const there = await shell.client.get(resource, { ...(namespace !== undefined && { namespace }), name });
+    const there = await shell.client.get(resource, refOf(wanted));
     if (there.metadata.labels?.[DEPLOYMENT_UID_LABEL] !== record.metadata.uid) return undefined;
     return { ...wanted, metadata: { ...wanted.metadata, ...(there.metadata.uid && { uid: there.metadata.uid }) } };
   } catch (error) {
     if (error instanceof NotFound) return wanted;
     throw error;
   }
+}
+
+function refOf({ metadata: { namespace, name } }: KubeObject): ObjectRef {
+  return { ...(namespace !== undefined && { namespace }), name };
 }
 
 function refusalOf(error: unknown, wanted: KubeObject): Refusal {
@@ -107,14 +110,13 @@ export async function createOnce<T extends KubeObject>(
   shell: Shell,
 ): Promise<T | undefined> {
   const resource = shell.registry.resourceOf(object);
-  const { namespace, name } = object.metadata;
   let made: T;
   try {
     made = await shell.client.create(resource, object, { fieldManager: FIELD_MANAGER });
   } catch (error) {
     if (!(error instanceof AlreadyExists)) throw error;
     // Made a moment ago, by ourselves before a crash, or by somebody else.
-    made = await shell.client.get<T>(resource, { ...(namespace !== undefined && { namespace }), name });
+    made = await shell.client.get<T>(resource, refOf(object));
     if (made.metadata.labels?.[DEPLOYMENT_UID_LABEL] !== record.metadata.uid) return undefined;
   }
   remember(shell.caches, made);
@@ -160,13 +162,12 @@ const WITH_DEPENDENTS: ReadonlySet<string> = new Set(['Deployment', 'StatefulSet
 export async function removeAll(objects: readonly KubeObject[], shell: Shell): Promise<void> {
   await Promise.all(
     objects.map(async (object) => {
-      const { namespace, name, uid = '' } = object.metadata;
+      const { uid = '' } = object.metadata;
       try {
-        const left = await shell.client.remove(
-          shell.registry.resourceOf(object),
-          { ...(namespace !== undefined && { namespace }), name },
-          { uid, propagationPolicy: WITH_DEPENDENTS.has(object.kind) ? 'Foreground' : 'Background' },
-        );
+        const left = await shell.client.remove(shell.registry.resourceOf(object), refOf(object), {
+          uid,
+          propagationPolicy: WITH_DEPENDENTS.has(object.kind) ? 'Foreground' : 'Background',
+        });
         if (left) remember(shell.caches, left);
       } catch (error) {
         if (!(error instanceof NotFound)) throw error;

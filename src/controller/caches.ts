@@ -18,7 +18,13 @@ import {
 } from '../kube/resources.ts';
 import type { Logger } from '../logger.ts';
 import type { RuntimeMetrics } from '../runtime/metrics.ts';
-import { combineReflectors, makeReflector, type Reflector, slimManagedFields } from '../runtime/reflector.ts';
+import {
+  makeReflector,
+  type Reflector,
+  type ReflectorOptions,
+  reflectNamespaces,
+  slimManagedFields,
+} from '../runtime/reflector.ts';
 
 /** Kinds of which a record has children, other than pods and revisions. */
 const CHILD_RESOURCES = [DEPLOYMENTS, STATEFUL_SETS, SERVICES, PERSISTENT_VOLUME_CLAIMS, NETWORK_POLICIES] as const;
@@ -67,23 +73,12 @@ export function makeCaches(options: CacheOptions): Caches {
   return { records, revisions, tracingProjects, namespaces, pods, secrets, children, all };
 }
 
-interface ReflectorDetails<T extends KubeObject> {
-  readonly labelSelector?: string;
-  readonly indexedLabels?: string[];
-  readonly metadataOnly?: boolean;
-  readonly transform?: (object: T) => T;
-}
-
 function perNamespace<T extends KubeObject>(
-  options: CacheOptions,
+  { client, log, metrics, namespaces }: CacheOptions,
   resource: Resource,
-  details: ReflectorDetails<T>,
+  details: Partial<ReflectorOptions<T>>,
 ): Reflector<T> {
-  const { client, log, metrics, namespaces } = options;
-  const one = (namespace?: string): Reflector<T> =>
-    makeReflector<T>({ client, log, metrics, resource, ...details, ...(namespace !== undefined && { namespace }) });
-  if (namespaces.length === 0) return one();
-  return combineReflectors<T>(new Map(namespaces.map((namespace) => [namespace, one(namespace)])));
+  return reflectNamespaces<T>(namespaces, { client, log, metrics, resource, ...details });
 }
 
 /** Lets the cache of this object's kind show what was just written, so that no decision is made on older news. */

@@ -7,6 +7,8 @@ import type { Observed } from '../decide/observed.ts';
 import { NotFound } from '../errors.ts';
 import type { KubeClient, KubeObject } from '../kube/client.ts';
 import { SECRETS } from '../kube/resources.ts';
+import { referencesOf } from '../record/references.ts';
+import { revisionsOf } from '../record/wanted-revision.ts';
 import type { Caches } from './caches.ts';
 
 /** Remembers the keys of Secrets, by uid and resourceVersion. */
@@ -46,17 +48,14 @@ export function makeSecretKeys(client: KubeClient, caches: Caches): SecretKeys {
 
 /** Everything that a decision about this record may look at. */
 export async function observe(record: AppDeployment, caches: Caches, secretKeys: SecretKeys): Promise<Observed> {
-  const { namespace = '', name, uid } = record.metadata;
+  const { namespace = '', name } = record.metadata;
   const tenant = caches.namespaces.get({ name: namespace });
-  const revisions = caches.revisions
-    .byLabel(namespace, DEPLOYMENT_LABEL, name)
-    .filter((revision) => revision.spec.deploymentUid === uid);
   const children = [...caches.children.values()].flatMap((cache) => cache.byLabel(namespace, DEPLOYMENT_LABEL, name));
   return {
     record,
     tenantId: tenant?.metadata.labels?.[TENANT_LABEL] === 'true' ? tenant.metadata.uid : undefined,
     namespaceTerminating: tenant?.metadata.deletionTimestamp !== undefined,
-    revisions: revisions.toSorted((a, b) => b.spec.deploymentGeneration - a.spec.deploymentGeneration),
+    revisions: revisionsOf(record, caches.revisions.byLabel(namespace, DEPLOYMENT_LABEL, name)),
     children,
     pods: caches.pods.byLabel(namespace, DEPLOYMENT_LABEL, name),
     tracingProject: caches.tracingProjects.get({ namespace, name }),
@@ -69,9 +68,7 @@ async function namedSecretKeys(
   namespace: string,
   secretKeys: SecretKeys,
 ): Promise<Observed['secretKeys']> {
-  const named = new Set(
-    [...record.spec.secrets, ...(record.spec.secretReferences ?? [])].map((reference) => reference.secretName),
-  );
+  const named = new Set(referencesOf(record.spec).map((reference) => reference.secretName));
   const entries = await Promise.all(
     [...named].map(async (name) => [name, await secretKeys.keysOf(namespace, name)] as const),
   );

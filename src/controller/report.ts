@@ -3,7 +3,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { AppDeployment, AppDeploymentStatus } from '../api/app-deployment.ts';
 import type { AppRevision, AppRevisionStatus } from '../api/app-revision.ts';
-import { conditionOf } from '../api/conditions.ts';
+import { type ConditionInput, conditionOf, mergeConditions } from '../api/conditions.ts';
 import { FIELD_MANAGER } from '../api/meta.ts';
 import type { TracingProject } from '../api/tracing-project.ts';
 import type { KubeObject } from '../kube/client.ts';
@@ -92,15 +92,8 @@ export async function reportTracingProject(
   const uid = record.metadata.uid ?? '';
   const generation = project.metadata.generation ?? 1;
   if (project.status?.deploymentUid === uid && project.status.observedGeneration === generation) return;
-  const lastTransitionTime =
-    conditionOf(project.status?.conditions, 'Ready')?.lastTransitionTime ?? `${now.toISOString().slice(0, 19)}Z`;
-  const ready = {
-    type: 'Ready',
-    status: 'True',
-    observedGeneration: generation,
-    lastTransitionTime,
-    reason: 'Linked',
-    message: `Used by deployment ${record.metadata.name}.`,
-  };
-  await reportStatus(project, { deploymentUid: uid, observedGeneration: generation, conditions: [ready] }, shell);
+  const message = `Used by deployment ${record.metadata.name}.`;
+  const ready: ConditionInput = { type: 'Ready', status: 'True', reason: 'Linked', message };
+  const conditions = mergeConditions(project.status?.conditions, [ready], generation, now);
+  await reportStatus(project, { deploymentUid: uid, observedGeneration: generation, conditions }, shell);
 }

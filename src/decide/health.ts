@@ -10,10 +10,14 @@ import {
   ROLES,
   type Role,
   TENANT_LABEL,
+  WAIT_FOR_DATABASE,
+  WAIT_FOR_REDIS,
 } from '../api/meta.ts';
 import type { Settings } from '../api/settings.ts';
 import { SOURCE_RULES } from '../api/source-rules.ts';
 import { names } from '../record/names.ts';
+import { referencesOf } from '../record/references.ts';
+import { externalReference } from '../record/resolve.ts';
 import { childOf, type Observed, type Workload } from './observed.ts';
 import { breachesOf } from './pod-policy.ts';
 import { hasPassed, podsOf, troubleOf } from './pods.ts';
@@ -52,8 +56,8 @@ export function checkPolicy({ record, tenantId }: Observed, settings: Settings):
       true,
     );
   }
-  const given = [...record.spec.secrets, ...(record.spec.secretReferences ?? [])].map((entry) => entry.name);
-  const external = given.includes(EXTERNAL_POSTGRES_VARIABLE) && given.includes(EXTERNAL_REDIS_VARIABLE);
+  const isExternal = (variable: string): boolean => externalReference(record.spec, variable) !== undefined;
+  const external = isExternal(EXTERNAL_POSTGRES_VARIABLE) && isExternal(EXTERNAL_REDIS_VARIABLE);
   if (!settings.database.own && !external) {
     return no(
       'OwnDatabaseForbidden',
@@ -73,10 +77,9 @@ export function checkPolicy({ record, tenantId }: Observed, settings: Settings):
 
 /** Is every Secret and key there that the record names? All that is missing is named at once. */
 export function checkReferences(observed: Observed): Verdict {
-  const { secrets, secretReferences = [] } = observed.record.spec;
   const missing: string[] = [];
   let reason: Reason = 'SecretKeyMissing';
-  for (const { secretName, secretKey } of [...secrets, ...secretReferences]) {
+  for (const { secretName, secretKey } of referencesOf(observed.record.spec)) {
     const keys = observed.secretKeys[secretName];
     if (keys === null || keys === undefined) {
       reason = 'SecretMissing';
@@ -99,7 +102,7 @@ export function checkDatabase(observed: Observed, revision: AppRevision): Verdic
     own: revision.spec.resolved.postgres !== undefined,
     name,
     variable: EXTERNAL_POSTGRES_VARIABLE,
-    waits: 'wait-for-database',
+    waits: WAIT_FOR_DATABASE,
   });
 }
 
@@ -112,7 +115,7 @@ export function checkRedis(observed: Observed, revision: AppRevision): Verdict {
     own: revision.spec.resolved.redis !== undefined,
     name,
     variable: EXTERNAL_REDIS_VARIABLE,
-    waits: 'wait-for-redis',
+    waits: WAIT_FOR_REDIS,
   });
 }
 

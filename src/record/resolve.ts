@@ -6,6 +6,7 @@ import type { Resolved, Scaled, Sized } from '../api/app-revision.ts';
 import { EXTERNAL_POSTGRES_VARIABLE, EXTERNAL_REDIS_VARIABLE } from '../api/meta.ts';
 import type { ResourceSpec } from '../api/resource-spec.ts';
 import type { Settings } from '../api/settings.ts';
+import { type NamesSecrets, referencesOf } from './references.ts';
 
 /**
  * Version of what pods get from Davit: init containers, variables, probes, security. A change of a pod template that
@@ -79,14 +80,8 @@ export function inForce(resolved: Readonly<Resolved>): Record<string, number> {
 }
 
 /** Where the record keeps the variable `name`, among `secrets` first, then `secretReferences`. */
-export function externalReference(
-  where: {
-    readonly secrets: readonly SecretReference[];
-    readonly secretReferences?: readonly SecretReference[] | undefined;
-  },
-  name: string,
-): SecretReference | undefined {
-  return [...where.secrets, ...(where.secretReferences ?? [])].find((reference) => reference.name === name);
+export function externalReference(where: NamesSecrets, name: string): SecretReference | undefined {
+  return referencesOf(where).find((reference) => reference.name === name);
 }
 
 type Given = { readonly [Field in keyof Scaled | 'storageGi' | 'maxConnections']?: number | undefined };

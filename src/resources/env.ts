@@ -5,6 +5,7 @@ import type { SecretReference } from '../api/app-deployment.ts';
 import { EXTERNAL_POSTGRES_VARIABLE, EXTERNAL_REDIS_VARIABLE, type Role } from '../api/meta.ts';
 import { namespaceOf, uidOf } from '../record/identity.ts';
 import { names } from '../record/names.ts';
+import type { NamesSecrets } from '../record/references.ts';
 import { externalReference } from '../record/resolve.ts';
 import type { Inputs } from './inputs.ts';
 
@@ -46,10 +47,9 @@ export function envFor({ record, revision, tenantId }: Inputs, role: Role): IEnv
 }
 
 type KeyOfSecret = Pick<SecretReference, 'secretName' | 'secretKey'>;
-type References = Parameters<typeof externalReference>[0];
 
 /** Where the URI of the database is kept: the user's own Secret, or that of the record's own PostgreSQL. */
-export function postgresUri(recordName: string, requested: References): KeyOfSecret {
+export function postgresUri(recordName: string, requested: NamesSecrets): KeyOfSecret {
   return (
     externalReference(requested, EXTERNAL_POSTGRES_VARIABLE) ?? {
       secretName: names(recordName).postgresSecret,
@@ -59,7 +59,7 @@ export function postgresUri(recordName: string, requested: References): KeyOfSec
 }
 
 /** Where the URI of Redis is kept. */
-export function redisUri(recordName: string, requested: References): KeyOfSecret {
+export function redisUri(recordName: string, requested: NamesSecrets): KeyOfSecret {
   return (
     externalReference(requested, EXTERNAL_REDIS_VARIABLE) ?? {
       secretName: names(recordName).redisSecret,

@@ -2,17 +2,14 @@
 // pod waits for what it needs.
 
 import type { IContainer } from 'kubernetes-models/v1/Container';
-import { EXTERNAL_POSTGRES_VARIABLE, EXTERNAL_REDIS_VARIABLE } from '../api/meta.ts';
+import type { Resolved } from '../api/app-revision.ts';
+import { EXTERNAL_POSTGRES_VARIABLE, EXTERNAL_REDIS_VARIABLE, WAIT_FOR_DATABASE, WAIT_FOR_REDIS } from '../api/meta.ts';
 import type { Container } from '../api/resource-spec.ts';
 import { externalReference } from '../record/resolve.ts';
 import { RESTRICTED } from './containers.ts';
 import { fromSecret, postgresUri, redisUri } from './env.ts';
 import type { Inputs } from './inputs.ts';
 import { WAIT_FOR_DATABASE_SCRIPT, WAIT_FOR_REDIS_SCRIPT } from './wait-scripts.ts';
-
-/** Names of init containers that no record may use; their state says whether database and Redis answer. */
-export const WAIT_FOR_DATABASE = 'wait-for-database';
-export const WAIT_FOR_REDIS = 'wait-for-redis';
 
 /**
  * Own PostgreSQL and Redis are waited for first. Then the sidecars start, because an external database may be reached
@@ -38,25 +35,29 @@ export function initContainersFor(inputs: Inputs): IContainer[] {
 }
 
 function waitForDatabase({ record, revision }: Inputs): IContainer {
+  const { resolved, requested } = revision.spec;
   return {
-    name: WAIT_FOR_DATABASE,
-    image: revision.spec.resolved.waitImages.postgres,
-    imagePullPolicy: revision.spec.resolved.pullPolicy,
-    command: ['sh', '-c', WAIT_FOR_DATABASE_SCRIPT],
-    env: [fromSecret('POSTGRES_URI', postgresUri(record.metadata.name, revision.spec.requested))],
-    resources: WAIT_RESOURCES,
-    securityContext: RESTRICTED,
-    terminationMessagePolicy: 'FallbackToLogsOnError',
+    ...waitContainer(resolved, WAIT_FOR_DATABASE, WAIT_FOR_DATABASE_SCRIPT),
+    image: resolved.waitImages.postgres,
+    env: [fromSecret('POSTGRES_URI', postgresUri(record.metadata.name, requested))],
   };
 }
 
 function waitForRedis({ record, revision }: Inputs): IContainer {
+  const { resolved, requested } = revision.spec;
   return {
-    name: WAIT_FOR_REDIS,
-    image: revision.spec.resolved.waitImages.redis,
-    imagePullPolicy: revision.spec.resolved.pullPolicy,
-    command: ['sh', '-c', WAIT_FOR_REDIS_SCRIPT],
-    env: [fromSecret('REDIS_URI', redisUri(record.metadata.name, revision.spec.requested))],
+    ...waitContainer(resolved, WAIT_FOR_REDIS, WAIT_FOR_REDIS_SCRIPT),
+    image: resolved.waitImages.redis,
+    env: [fromSecret('REDIS_URI', redisUri(record.metadata.name, requested))],
+  };
+}
+
+/** What both have in common. */
+function waitContainer({ pullPolicy }: Resolved, name: string, script: string): IContainer {
+  return {
+    name,
+    imagePullPolicy: pullPolicy,
+    command: ['sh', '-c', script],
     resources: WAIT_RESOURCES,
     securityContext: RESTRICTED,
     terminationMessagePolicy: 'FallbackToLogsOnError',

@@ -304,6 +304,17 @@ export function makeReflector<T extends KubeObject = KubeObject>(options: Reflec
   };
 }
 
+/** One reflector of the whole cluster, or, where namespaces are listed, one for each of them behind one store. */
+export function reflectNamespaces<T extends KubeObject>(
+  namespaces: readonly string[],
+  options: Omit<ReflectorOptions<T>, 'namespace'>,
+): Reflector<T> {
+  if (namespaces.length === 0) return makeReflector<T>(options);
+  return combineReflectors<T>(
+    new Map(namespaces.map((namespace) => [namespace, makeReflector<T>({ ...options, namespace })])),
+  );
+}
+
 /**
  * Several reflectors of one resource, one for each namespace that may be looked at, as one. What is asked of another
  * namespace finds nothing; `observedResourceVersion` is that of the one furthest behind.
