@@ -17,6 +17,7 @@ const MAY_IMPORT: Readonly<Record<string, { readonly values: readonly string[]; 
     runtime: { values: ['errors', 'kube'] },
     controller: { values: ['record', 'resources', 'decide', 'runtime', 'kube', 'api', 'errors'], types: ['logger'] },
     http: { values: ['api', 'record', 'errors', 'kube'], types: ['runtime', 'logger'] },
+    cli: { values: ['api', 'record', 'decide'], types: ['kube'] },
     errors: { values: [] },
     logger: { values: [] },
     config: { values: ['api'] },

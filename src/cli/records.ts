@@ -1,0 +1,52 @@
+// Reads what belongs to one deployment, by kubectl.
+
+import type { AppDeployment } from '../api/app-deployment.ts';
+import type { AppRevision } from '../api/app-revision.ts';
+import { DEPLOYMENT_LABEL, GROUP } from '../api/meta.ts';
+import type { Pod, Workload } from '../decide/observed.ts';
+import type { KubeObject } from '../kube/client.ts';
+import { Failure, type Kubectl } from './kubectl.ts';
+import type { Parts } from './tree.ts';
+
+export const RECORDS = `appdeployments.${GROUP}`;
+
+/** Throws Failure when there is none of that name, in kubectl's words. */
+export async function readRecord(kubectl: Kubectl, name: string): Promise<AppDeployment> {
+  return parsed<AppDeployment>(await kubectl(['get', RECORDS, name, '-o', 'json']));
+}
+
+/** The record's revisions, newest first. */
+export async function readRevisions(kubectl: Kubectl, record: AppDeployment): Promise<AppRevision[]> {
+  const all = await listOf<AppRevision>(kubectl, `apprevisions.${GROUP}`, record.metadata.name);
+  return all
+    .filter(({ spec }) => spec.deploymentUid === record.metadata.uid)
+    .toSorted(
+      (a, b) =>
+        b.spec.deploymentGeneration - a.spec.deploymentGeneration ||
+        (b.spec.revisionSerial ?? -1) - (a.spec.revisionSerial ?? -1),
+    );
+}
+
+export async function readParts(kubectl: Kubectl, name: string): Promise<Parts> {
+  const record = await readRecord(kubectl, name);
+  const [revisions, deployments, statefulSets, pods] = await Promise.all([
+    readRevisions(kubectl, record),
+    listOf<Workload>(kubectl, 'deployments.apps', name),
+    listOf<Workload>(kubectl, 'statefulsets.apps', name),
+    listOf<Pod>(kubectl, 'pods', name),
+  ]);
+  return { record, revisions, workloads: [...deployments, ...statefulSets], pods };
+}
+
+async function listOf<T extends KubeObject>(kubectl: Kubectl, resource: string, name: string): Promise<T[]> {
+  const text = await kubectl(['get', resource, '--selector', `${DEPLOYMENT_LABEL}=${name}`, '-o', 'json']);
+  return parsed<{ readonly items: T[] }>(text).items;
+}
+
+function parsed<T>(text: string): T {
+  try {
+    return JSON.parse(text) as T;
+  } catch (error) {
+    throw new Failure(`kubectl answered something that is not JSON: ${String(error)}`);
+  }
+}

@@ -1,0 +1,49 @@
+// Goes back to an earlier revision, as POST /v2/deployments/{id}/revisions/{rid}/redeploy does: its requested values and
+// a raised serial, under the resourceVersion that was read.
+
+import type { AppRevision } from '../api/app-revision.ts';
+import { rollingBack } from '../record/asking.ts';
+import { names } from '../record/names.ts';
+import { serialRevisionId } from '../record/revision-id.ts';
+import { Failure, type Kubectl } from './kubectl.ts';
+import { readRecord, readRevisions } from './records.ts';
+
+/** Enough that a status written meanwhile, or a colleague's edit, is not the person's trouble. */
+const ATTEMPTS = 5;
+
+/** Returns what to tell. `to` is a revision's name or the beginning of its id; without it the last good one before the newest. */
+export async function rollBack(kubectl: Kubectl, name: string, to: string | undefined): Promise<string> {
+  for (let attempts = 1; ; attempts += 1) {
+    try {
+      // oxlint-disable-next-line no-await-in-loop -- each attempt begins with what is there by then
+      return await attempt(kubectl, name, to);
+    } catch (error) {
+      if (attempts === ATTEMPTS || !(error instanceof Failure) || !error.message.includes('(Conflict)')) throw error;
+    }
+  }
+}
+
+async function attempt(kubectl: Kubectl, name: string, to: string | undefined): Promise<string> {
+  const record = await readRecord(kubectl, name);
+  if (record.metadata.deletionTimestamp) throw new Failure(`${name} is being deleted and can no longer be changed.`);
+  const target = chosen(await readRevisions(kubectl, record), to);
+  const spec = rollingBack(record.spec, target.spec);
+  const changed = { ...record, spec };
+  await kubectl(['replace', '--field-manager=kubectl-davit', '-f', '-'], JSON.stringify(changed));
+  const made = names(name).revision(serialRevisionId(record.metadata.uid ?? '', spec.revisionSerial ?? 0));
+  return `${name} goes back to ${target.metadata.name} (${target.spec.resolved.image ?? 'no image'}) as ${made}. Follow it with: kubectl davit wait ${name}`;
+}
+
+/** Throws Failure saying which there are, when none is meant or more than one. `revisions` newest first. */
+export function chosen(revisions: readonly AppRevision[], to: string | undefined): AppRevision {
+  const known = revisions.map(({ metadata, status }) => `${metadata.name} ${status?.state ?? 'CREATING'}`).join(', ');
+  if (to === undefined) {
+    const good = revisions.slice(1).find(({ status }) => status?.state === 'DEPLOYED');
+    if (good) return good;
+    throw new Failure(`No earlier revision was ever deployed. There is: ${known || 'none'}. Name one with --to.`);
+  }
+  const meant = revisions.filter(({ metadata, spec }) => metadata.name === to || spec.id.startsWith(to.toLowerCase()));
+  const [one, another] = meant;
+  if (one && !another) return one;
+  throw new Failure(`${one ? 'More than one' : 'No'} revision is meant by "${to}". There is: ${known || 'none'}.`);
+}

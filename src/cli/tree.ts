@@ -1,0 +1,117 @@
+// The parts of one deployment as a tree, each with how it is and, where something is wrong, why. Pure.
+
+import type { AppDeployment } from '../api/app-deployment.ts';
+import type { AppRevision } from '../api/app-revision.ts';
+import { COMPONENT_LABEL, COMPONENTS, REVISION_LABEL } from '../api/meta.ts';
+import type { Condition } from '../api/primitives.ts';
+import type { Pod, Workload } from '../decide/observed.ts';
+import { troubleOf } from '../decide/pods.ts';
+import type { KubeObject } from '../kube/client.ts';
+
+export interface Parts {
+  readonly record: AppDeployment;
+  readonly revisions: readonly AppRevision[];
+  /** Deployments and StatefulSets of the record. */
+  readonly workloads: readonly Workload[];
+  readonly pods: readonly Pod[];
+}
+
+interface Branch {
+  readonly text: string;
+  readonly under?: readonly Branch[];
+}
+
+/** Most revisions that are listed; the rest is counted. */
+const REVISIONS_SHOWN = 5;
+/** The conditions that say something of a part; the others repeat them in sum. */
+const OF_PARTS = [
+  'PolicyAccepted',
+  'ReferencesResolved',
+  'DatabaseReady',
+  'RedisReady',
+  'WorkloadsReady',
+  'AddressReady',
+];
+
+/** Lines without line ends. `revisions` newest first. */
+export function treeOf({ record, revisions, workloads, pods }: Parts): string[] {
+  const { metadata, status } = record;
+  const state = metadata.deletionTimestamp ? 'AWAITING_DELETE' : (status?.state ?? 'not looked at yet');
+  const ready = status?.conditions?.find(({ type }) => type === 'Ready');
+  const behind = (status?.observedGeneration ?? 0) < (metadata.generation ?? 0);
+  return [
+    `${metadata.namespace}/${metadata.name}  ${state}`,
+    ...(ready ? [`  ${saying(ready)}`] : []),
+    ...(behind ? ['  Its newest change has not been looked at yet.'] : []),
+    ...(status?.url ? [`  address  ${status.url}`] : []),
+    ...drawn([
+      ...heading('conditions', conditionsOf(record)),
+      ...heading('revisions', revisionsOf(record, revisions)),
+      ...workloads.toSorted(byComponent).map((workload) => workloadOf(workload, pods)),
+    ]),
+  ];
+}
+
+/** Nothing where there is nothing under it. */
+function heading(text: string, under: readonly Branch[]): Branch[] {
+  return under.length > 0 ? [{ text, under }] : [];
+}
+
+function conditionsOf({ status }: AppDeployment): Branch[] {
+  const conditions = (status?.conditions ?? []).filter(({ type }) => OF_PARTS.includes(type));
+  return conditions.map((condition) => ({ text: saying(condition) }));
+}
+
+function saying({ type, status, reason, message }: Condition): string {
+  const mark = status === 'True' ? 'ok' : status === 'False' ? '!!' : '..';
+  return `${mark} ${type}: ${reason}${status === 'True' || message === '' ? '' : `. ${message}`}`;
+}
+
+function revisionsOf({ status }: AppDeployment, revisions: readonly AppRevision[]): Branch[] {
+  const shown = revisions.slice(0, REVISIONS_SHOWN).map((revision) => {
+    const { spec, status: own } = revision;
+    const marks = spec.id === status?.activeRevisionId ? ', active' : '';
+    const why = own?.state === 'DEPLOYED' || !own?.message ? '' : `. ${own.message}`;
+    const image = spec.resolved.image ?? 'no image yet';
+    return { text: `${revision.metadata.name}  ${own?.state ?? 'CREATING'}${marks}  ${image}${why}` };
+  });
+  const more = revisions.length - shown.length;
+  return more > 0 ? [...shown, { text: `and ${more} older` }] : shown;
+}
+
+function workloadOf(workload: Workload, pods: readonly Pod[]): Branch {
+  const component = componentOf(workload);
+  const wanted = workload.spec?.replicas ?? 1;
+  const own = pods.filter((pod) => componentOf(pod) === component);
+  return {
+    text: `${component}  ${workload.kind} ${workload.metadata.name}  ${workload.status?.readyReplicas ?? 0}/${wanted} ready`,
+    under: own.toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1)).map(podOf),
+  };
+}
+
+function podOf(pod: Pod): Branch {
+  const statuses = pod.status?.containerStatuses ?? [];
+  const ready = statuses.length > 0 && statuses.every((container) => container.ready);
+  const state = pod.metadata.deletionTimestamp ? 'ending' : ready ? 'ready' : 'not ready';
+  const trouble = troubleOf([pod]);
+  const revision = pod.metadata.labels?.[REVISION_LABEL]?.slice(0, 8);
+  return {
+    text: `${pod.metadata.name}  ${state}${revision === undefined ? '' : `  revision ${revision}`}${trouble ? `  !! ${trouble.reason}. ${trouble.message}` : ''}`,
+  };
+}
+
+function componentOf({ metadata }: KubeObject): string {
+  return metadata.labels?.[COMPONENT_LABEL] ?? '';
+}
+
+function byComponent(a: KubeObject, b: KubeObject): number {
+  const order: readonly string[] = COMPONENTS;
+  return order.indexOf(componentOf(a)) - order.indexOf(componentOf(b));
+}
+
+function drawn(branches: readonly Branch[]): string[] {
+  return branches.flatMap(({ text, under = [] }, index) => {
+    const last = index === branches.length - 1;
+    return [`${last ? '└─' : '├─'} ${text}`, ...drawn(under).map((line) => `${last ? '   ' : '│  '}${line}`)];
+  });
+}
