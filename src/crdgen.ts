@@ -5,6 +5,7 @@ import { stringify } from 'yaml';
 import { type CustomResourceDefinition, customResourceDefinitions } from './api/crd.ts';
 import { valuesSchema } from './chart-values.ts';
 import { withConditionsTable } from './conditions-table.ts';
+import { resourceSpecPage } from './resource-spec-table.ts';
 
 const HEADER = '# Generated from src/api by `npm run generate`. Do not edit.\n';
 
@@ -16,6 +17,7 @@ export function generatedFiles(): ReadonlyMap<string, string> {
     ...crds.map((crd) => [`charts/davit/files/crds/${fileName(crd)}`, yaml(kept(crd))] as const),
     ['charts/davit/values.schema.json', `${JSON.stringify(valuesSchema(), null, 2)}\n`],
     ['docs/operations.md', withConditionsTable(current('docs/operations.md'))],
+    ['docs/resource-spec.md', resourceSpecPage()],
   ]);
 }
 

@@ -23,9 +23,10 @@ const MAY_IMPORT: Readonly<Record<string, { readonly values: readonly string[]; 
     config: { values: ['api'] },
     main: { values: ['http', 'controller', 'runtime', 'kube', 'api', 'config', 'errors', 'logger'] },
     // Tools that print generated files; nothing imports them.
-    crdgen: { values: ['api', 'chart-values', 'conditions-table'] },
+    crdgen: { values: ['api', 'chart-values', 'conditions-table', 'resource-spec-table'] },
     'chart-values': { values: ['api'] },
     'conditions-table': { values: ['api'] },
+    'resource-spec-table': { values: ['api', 'record'] },
   };
 /** Of these a type may be imported from anywhere: what Kubernetes' objects look like. */
 const TYPES_FOR_ALL = ['kube/client.ts'];
