@@ -7,6 +7,7 @@ import type { Settings } from '../api/settings.ts';
 import { checkPolicy, checkReferences, checkWorkloads } from '../decide/health.ts';
 import type { Observed, Refusal } from '../decide/observed.ts';
 import { plan } from '../decide/plan.ts';
+import { retryAfterMs } from '../decide/retry.ts';
 import { latestStatus, overtakenStatus } from '../decide/revision-status.ts';
 import { statusOf } from '../decide/status.ts';
 import { NotFound } from '../errors.ts';
@@ -59,7 +60,8 @@ export function makeReconciler(options: ReconcilerOptions): Reconcile {
     // What was done was for the generation that was found. A newer one is in the queue by now: nothing is said of it yet.
     if (record.metadata.generation !== found.metadata.generation) return {};
     await report(await observe(record, shell.caches, secretKeys), pass, options);
-    return {};
+    const requeueAfterMs = retryAfterMs(record, pass.refusals, now());
+    return requeueAfterMs === undefined ? {} : { requeueAfterMs };
   };
 }
 

@@ -81,12 +81,25 @@ async function claimed(
 ): Promise<KubeObject | undefined> {
   try {
     const there = await shell.client.get(resource, refOf(wanted));
-    if (there.metadata.labels?.[DEPLOYMENT_UID_LABEL] !== record.metadata.uid) return undefined;
+    if (!wasMadeFor(record, there, wanted)) return undefined;
     return { ...wanted, metadata: { ...wanted.metadata, ...(there.metadata.uid && { uid: there.metadata.uid }) } };
   } catch (error) {
     if (error instanceof NotFound) return wanted;
     throw error;
   }
+}
+
+// A person may have taken its labels off, so that the cache has lost it. Its owner tells, or the digest of just what is
+// to be applied again, in which the record's uid is.
+function wasMadeFor(record: AppDeployment, there: KubeObject, wanted: KubeObject): boolean {
+  const { uid } = record.metadata;
+  const { labels, ownerReferences = [], annotations } = there.metadata;
+  const digest = annotations?.[APPLIED_ANNOTATION];
+  return (
+    labels?.[DEPLOYMENT_UID_LABEL] === uid ||
+    ownerReferences.some((owner) => owner.uid === uid) ||
+    (digest !== undefined && digest === wanted.metadata.annotations?.[APPLIED_ANNOTATION])
+  );
 }
 
 function refOf({ metadata: { namespace, name } }: KubeObject): ObjectRef {

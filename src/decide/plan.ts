@@ -34,6 +34,10 @@ export function plan(desired: readonly KubeObject[], observed: Observed): Plan {
       continue;
     }
     if (actual?.metadata.deletionTimestamp) continue;
+    if (actual && hasOtherSelector(wanted, actual)) {
+      actions.push({ do: 'delete', object: actual });
+      continue;
+    }
     const isClaim = wanted.kind === 'PersistentVolumeClaim';
     if (isClaim && actual && shrinks(wanted, actual)) refusals.push(cannotShrink(wanted, actual));
     const object = isClaim && actual ? asItCanBe(wanted, actual) : wanted;
@@ -70,6 +74,18 @@ function isApplied(wanted: KubeObject, actual: KubeObject): boolean {
 // An apply without the uid would merge into a foreign object made in the meantime under the same name.
 function withUid(object: KubeObject, actual: KubeObject): KubeObject {
   return { ...object, metadata: { ...object.metadata, ...(actual.metadata.uid && { uid: actual.metadata.uid }) } };
+}
+
+// A selector of ours never changes, and the API server lets nobody change one: a person has made this workload anew.
+// Every apply would be refused; what depends on it is pods alone.
+function hasOtherSelector(wanted: KubeObject, actual: KubeObject): boolean {
+  if (wanted.kind !== 'Deployment' && wanted.kind !== 'StatefulSet') return false;
+  const labelsOf = (object: KubeObject): unknown => (object as Selecting).spec?.selector?.matchLabels;
+  return differs(labelsOf(wanted), labelsOf(actual)) || differs(labelsOf(actual), labelsOf(wanted));
+}
+
+interface Selecting extends KubeObject {
+  readonly spec?: { readonly selector?: { readonly matchLabels?: Readonly<Record<string, string>> } };
 }
 
 interface Claim extends KubeObject {

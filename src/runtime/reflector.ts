@@ -49,7 +49,8 @@ export interface ReflectorStatus {
  * - It never stops by itself, whatever the server answers: it tries again, slower and slower up to 30 s, as late as
  *   the server asks, and keeps what it has meanwhile.
  * - It never shows an older state than it has shown: an older list is refused, older news of an object is ignored.
- * - A list that would delete much of what is known is asked for a second time before it is believed.
+ * - A list that would delete anything that is known is asked for a second time before it is believed: what is deleted
+ *   by mistake does not come back before it changes.
  * - A listener that throws is logged and harms nobody else.
  */
 export interface Reflector<T extends KubeObject = KubeObject> extends Store<T> {
@@ -78,9 +79,6 @@ const RELIST_JITTER_MS = 1_000;
 /** Below this, a watch that ended without a word is one that is being refused. */
 const SHORT_WATCH_MS = 1_000;
 const SHORTEST_WATCH_SECONDS = 300;
-/** A list that lacks more than this of what is known is asked for again. */
-const BELIEVABLE_LOSS = 0.25;
-const BELIEVABLE_LOSS_AT_LEAST = 5;
 
 /** A reflector that has not started: see `run`. */
 export function makeReflector<T extends KubeObject = KubeObject>(options: ReflectorOptions<T>): Reflector<T> {
@@ -162,8 +160,8 @@ export function makeReflector<T extends KubeObject = KubeObject>(options: Reflec
 
   async function relist(signal: AbortSignal): Promise<string> {
     let { items, version } = await listOnce(signal);
-    if (loses(items, version)) {
-      log.warn({ known: cache.size, listed: items.length }, 'List lacks much of what is known, asking again');
+    if (cache.missingFrom(items, version) > 0) {
+      log.info({ known: cache.size, listed: items.length }, 'List lacks some of what is known, asking again');
       await sleep(clock, random() * RELIST_JITTER_MS, signal);
       ({ items, version } = await listOnce(signal));
     }
@@ -182,10 +180,6 @@ export function makeReflector<T extends KubeObject = KubeObject>(options: Reflec
     }
     log.info({ objects: items.length, resourceVersion: version }, 'Listed');
     return version;
-  }
-
-  function loses(items: readonly T[], version: string): boolean {
-    return cache.missingFrom(items, version) > Math.max(BELIEVABLE_LOSS_AT_LEAST, cache.size * BELIEVABLE_LOSS);
   }
 
   async function watchFrom(from: string, signal: AbortSignal): Promise<void> {

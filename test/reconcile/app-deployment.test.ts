@@ -158,6 +158,8 @@ describe('rows that every reconciler has', () => {
     );
     const controller = await started(kube);
     await converge(controller).catch(() => undefined);
+    // No watch tells when a quota or a policy is lifted.
+    expect(await controller.reconcile()).toEqual({ requeueAfterMs: 1000 });
     expect(record(kube).status?.conditions?.find((one) => one.type === 'Stalled')).toMatchObject({
       status: 'True',
       reason: 'ApplyRefused',
@@ -166,6 +168,43 @@ describe('rows that every reconciler has', () => {
     kube.failOn(undefined);
     await converge(controller);
     expect(record(kube).status?.state).toBe('READY');
+    expect(await controller.reconcile()).toEqual({});
+  });
+
+  it.each([
+    { stripped: { labels: null }, what: 'labels', resource: SERVICES, name: 'shop' },
+    { stripped: { labels: null }, what: 'labels', resource: PERSISTENT_VOLUME_CLAIMS, name: 'shop--postgres' },
+    { stripped: { ownerReferences: null }, what: 'owner', resource: DEPLOYMENTS, name: 'shop' },
+    { stripped: { annotations: null }, what: 'digest', resource: STATEFUL_SETS, name: 'shop--redis' },
+  ])(
+    'a child stripped of its $what by a person gets it back: $resource.plural',
+    async ({ stripped, resource, name }) => {
+      const controller = await converged();
+      const before = picture(controller.kube);
+      await controller.kube.mergePatch(resource, { namespace: 'team', name }, { metadata: stripped } as object, {
+        fieldManager: 'person',
+      });
+      await converge(controller);
+      expect(picture(controller.kube)).toEqual(before);
+      expect(record(controller.kube).status?.state).toBe('READY');
+    },
+  );
+
+  it('a Deployment that a person made anew with another selector is replaced', async () => {
+    const controller = await converged();
+    const { kube } = controller;
+    const before = picture(kube);
+    const made = kube.objects<KubeObject & { spec: object }>(DEPLOYMENTS)[0];
+    if (!made) throw new Error('there is no Deployment');
+    kube.erase(DEPLOYMENTS, made.metadata);
+    const { uid: _, resourceVersion: __, ...metadata } = made.metadata;
+    kube.seed(DEPLOYMENTS, {
+      ...made,
+      metadata,
+      spec: { ...made.spec, selector: { matchLabels: { app: 'shop' } } },
+    } as KubeObject);
+    await converge(controller);
+    expect(picture(kube)).toEqual(before);
   });
 });
 

@@ -18,7 +18,7 @@ import {
   NAMESPACES,
   STATEFUL_SETS,
 } from '../../src/kube/resources.ts';
-import type { Reconcile } from '../../src/runtime/controller.ts';
+import type { Reconcile, Result } from '../../src/runtime/controller.ts';
 import { makeMetrics } from '../../src/runtime/metrics.ts';
 import { aSpec } from '../builders.ts';
 import { type FakeKube, makeFakeKube, type Write } from '../fake-kube/fake-kube.ts';
@@ -30,7 +30,7 @@ export interface Harness {
   readonly kube: FakeKube;
   readonly caches: Caches;
   readonly events: string[];
-  reconcile(): Promise<void>;
+  reconcile(): Promise<Result>;
   /** The writes of the passes since the last call, as `apply Service shop` or `apply AppDeployment shop/status`. */
   writes(): string[];
   stop(): void;
@@ -88,8 +88,9 @@ export async function aController(kube: FakeKube): Promise<Harness> {
     events,
     reconcile: async () => {
       await settle(caches, kube);
-      await reconcile(KEY, stopping.signal, log);
+      const result = await reconcile(KEY, stopping.signal, log);
       await settle(caches, kube);
+      return result;
     },
     writes: () => {
       const said = kube.writes.map(describeWrite);
