@@ -89,8 +89,8 @@ async function lead(options: ControllerOptions, caches: Caches): Promise<void> {
       renewDeadlineMs: Math.round((leaseMs * 2) / 3),
       retryPeriodMs: Math.round((leaseMs * 2) / 15),
       signal: electing.signal,
-      onStarted: (leading) => {
-        controller = startReconciling(options, caches, leading);
+      onStarted: (leading, holds) => {
+        controller = startReconciling(options, caches, leading, holds);
       },
       onStopped: () => controller?.abort(),
     });
@@ -104,9 +104,10 @@ function startReconciling(
   options: ControllerOptions,
   caches: Caches,
   leading: AbortSignal,
+  holds: () => boolean,
 ): Pick<Controller, 'stop' | 'abort'> {
   const { settings, log, metrics, identity, workers, backoffMs } = options;
-  const client = whileLeading(options.client, leading);
+  const client = whileLeading(options.client, leading, holds);
   const instance = `${hostname()}/${identity}`;
   const events = makeEventRecorder({ client, controller: 'davit.dev/controller', instance, log });
   const registry = makeResourceRegistry([...BUILT_IN_RESOURCES, APP_DEPLOYMENTS, APP_REVISIONS, TRACING_PROJECTS]);

@@ -1,4 +1,4 @@
-import { createServer } from 'node:http';
+import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
@@ -20,7 +20,7 @@ it('an apply that waits to be tried again is not sent after the lead is lost', a
   };
   const real = makeKubeClient({ access, userAgent: 'test' });
   const leading = new AbortController();
-  const client = whileLeading(real, leading.signal);
+  const client = whileLeading(real, leading.signal, () => !leading.signal.aborted);
   const service = { apiVersion: 'v1', kind: 'Service', metadata: { name: 'shop', namespace: 'team' } };
   const outcome = client.apply(SERVICES, service, { fieldManager: 'test' }).then(
     () => 'applied',
@@ -32,6 +32,38 @@ it('an apply that waits to be tried again is not sent after the lead is lost', a
   await sleep(1500);
   expect(asked).toBe(1);
   await expect(client.apply(SERVICES, service, { fieldManager: 'test' })).rejects.toThrow('no longer leads');
+  await real.close();
+  server.close();
+});
+
+it('an apply that waits for a connection is not sent when the lease is over by the clock, though no timer has said so', async () => {
+  const waiting: ServerResponse[] = [];
+  const server = createServer((_, response) => void waiting.push(response));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const access = {
+    server: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    credentials: () => Promise.resolve({ headers: {}, tls: {} }),
+    refresh: () => undefined,
+  };
+  const real = makeKubeClient({ access, userAgent: 'test', maxConnections: 1 });
+  let holds = true;
+  const client = whileLeading(real, new AbortController().signal, () => holds);
+  const service = { apiVersion: 'v1', kind: 'Service', metadata: { name: 'shop', namespace: 'team' } };
+  const first = client.apply(SERVICES, service, { fieldManager: 'test' });
+  const second = client.apply(SERVICES, service, { fieldManager: 'test' }).catch((error: unknown) => error);
+  while (waiting.length === 0) await sleep(5);
+  // Frozen here, for longer than the lease.
+  holds = false;
+  waiting[0]?.end(JSON.stringify(service));
+  await first;
+  expect(await second).toMatchObject({ name: 'Unavailable', message: expect.stringContaining('not sent') });
+  expect(waiting).toHaveLength(1);
+  await expect(client.apply(SERVICES, service, { fieldManager: 'test' })).rejects.toThrow('no longer leads');
+  // The connection is as good as before for what is wanted.
+  const read = real.get(SERVICES, { namespace: 'team', name: 'shop' });
+  while (waiting.length === 1) await sleep(5);
+  waiting[1]?.end(JSON.stringify(service));
+  await expect(read).resolves.toMatchObject({ metadata: { name: 'shop' } });
   await real.close();
   server.close();
 });

@@ -3,15 +3,26 @@
 import { Unavailable } from '../errors.ts';
 import type { KubeClient } from '../kube/client.ts';
 
+/** What every write can be told about being given up. */
+interface Abandonable {
+  readonly signal?: AbortSignal;
+  readonly isStillWanted?: () => boolean;
+}
+
 /**
- * The same client, whose writes are refused as Unavailable once `leading` has aborted. A write under way is given up in
- * that moment: one that waits for a connection, or to be tried again, is not sent any more. Reads go on.
+ * The same client, whose writes are refused as Unavailable once `leading` has aborted or the lease no longer `holds`. A
+ * write under way is given up in that moment: one that waits for a connection, or to be tried again, is not sent any
+ * more. Reads go on.
  */
-export function whileLeading(client: KubeClient, leading: AbortSignal): KubeClient {
-  function held<O extends { readonly signal?: AbortSignal }>(options: O): O & { readonly signal: AbortSignal } {
-    if (leading.aborted) throw new Unavailable('write: this process no longer leads');
+export function whileLeading(client: KubeClient, leading: AbortSignal, holds: () => boolean): KubeClient {
+  function held<O extends Abandonable>(options: O): O & Required<Abandonable> {
+    if (!holds()) throw new Unavailable('write: this process no longer leads');
     const { signal } = options;
-    return { ...options, signal: signal === undefined ? leading : AbortSignal.any([leading, signal]) };
+    return {
+      ...options,
+      signal: signal === undefined ? leading : AbortSignal.any([leading, signal]),
+      isStillWanted: holds,
+    };
   }
   return {
     get: client.get.bind(client),

@@ -104,6 +104,8 @@ export interface WriteOptions {
   readonly subresource?: 'status' | 'scale';
   /** Gives the request up. The write may have happened all the same. */
   readonly signal?: AbortSignal;
+  /** Asked when the request is about to go out over its connection; false gives it up, and nothing was sent. */
+  readonly isStillWanted?: () => boolean;
 }
 
 export interface ApplyOptions extends WriteOptions {
@@ -119,6 +121,8 @@ export interface DeleteOptions {
   readonly propagationPolicy?: 'Background' | 'Foreground' | 'Orphan';
   readonly dryRun?: boolean;
   readonly signal?: AbortSignal;
+  /** As for every write. */
+  readonly isStillWanted?: () => boolean;
 }
 
 /**

@@ -73,12 +73,13 @@ interface Outgoing {
   readonly contentType?: string;
   readonly body?: string;
   readonly signal?: AbortSignal | undefined;
+  readonly isStillWanted?: (() => boolean) | undefined;
 }
 
 interface AgentPair {
   readonly tls: TlsSettings;
-  readonly requests: Agent;
-  readonly watches: Agent;
+  readonly requests: Dispatcher;
+  readonly watches: Dispatcher;
 }
 
 /** What came of one attempt. `retryInMs` is there when trying again is harmless. */
@@ -132,6 +133,7 @@ function clientAs(token: string | undefined, options: KubeClientOptions, connect
         ...dispatchOptions(out, headers, signal),
         headersTimeout: requestTimeoutMs,
         bodyTimeout: requestTimeoutMs,
+        ...(out.isStillWanted !== undefined && { isStillWanted: out.isStillWanted }),
       });
       const body = await answer.body.text();
       if (answer.statusCode >= 200 && answer.statusCode < 300) return { body };
@@ -142,6 +144,7 @@ function clientAs(token: string | undefined, options: KubeClientOptions, connect
       return { error, code: answer.statusCode, ...(retry && { retryInMs: wait }) };
     } catch (cause) {
       if (out.signal?.aborted) throw out.signal.reason;
+      if (cause instanceof Unwanted) return { error: unavailable(out.doing, cause) };
       const error = unavailable(out.doing, cause, timeout.aborted ? `no answer in ${requestTimeoutMs} ms` : undefined);
       return { error, ...(!timeout.aborted && { retryInMs: RECONNECT_WAIT_MS }) };
     }
@@ -327,6 +330,7 @@ function clientAs(token: string | undefined, options: KubeClientOptions, connect
           contentType: JSON_TYPE,
           body: JSON.stringify(object),
           signal: writing.signal,
+          isStillWanted: writing.isStillWanted,
         }),
       );
     },
@@ -365,6 +369,7 @@ function clientAs(token: string | undefined, options: KubeClientOptions, connect
           ...(propagationPolicy !== undefined && { propagationPolicy }),
         }),
         signal: deleting.signal,
+        isStillWanted: deleting.isStillWanted,
       });
       return stillThere(resource, parse(doing, body));
     },
@@ -396,6 +401,7 @@ function clientAs(token: string | undefined, options: KubeClientOptions, connect
       contentType,
       body: JSON.stringify(body),
       signal: writing.signal,
+      isStillWanted: writing.isStillWanted,
     });
   }
 }
@@ -414,7 +420,8 @@ function makeConnections(maxConnections: number): Connections {
   function make(tls: TlsSettings): AgentPair {
     const connect = { ...tls, keepAlive: true, keepAliveInitialDelay: TCP_KEEP_ALIVE_MS };
     const common = { connect, allowH2: false, pipelining: 1 };
-    return { tls, requests: new Agent({ ...common, connections: maxConnections }), watches: new Agent(common) };
+    const requests = new Agent({ ...common, connections: maxConnections }).compose(askBeforeSending);
+    return { tls, requests, watches: new Agent(common) };
   }
 
   function current(pair: AgentPair | undefined, tls: TlsSettings): AgentPair {
@@ -439,6 +446,29 @@ function makeConnections(maxConnections: number): Connections {
       const pairs = [ownPair, foreignPair].filter((pair) => pair !== undefined);
       await Promise.all(pairs.map((pair) => closeAgents(pair, 'destroy')));
     },
+  };
+}
+
+/** What was asked for is no longer wanted, and was not sent. */
+class Unwanted extends Error {}
+
+/** A request may wait long for a free connection: whether it is still wanted is asked when it has got one. */
+const askBeforeSending: Dispatcher.DispatcherComposeInterceptor = (dispatch) => (options, handler) => {
+  const { isStillWanted } = options as { isStillWanted?: () => boolean };
+  return dispatch(options, isStillWanted === undefined ? handler : asking(handler, isStillWanted));
+};
+
+function asking(handler: Dispatcher.DispatchHandler, isStillWanted: () => boolean): Dispatcher.DispatchHandler {
+  return {
+    onRequestStart(...all) {
+      if (!isStillWanted()) throw new Unwanted('no longer wanted, and not sent');
+      handler.onRequestStart?.(...all);
+    },
+    onRequestUpgrade: (...all) => handler.onRequestUpgrade?.(...all),
+    onResponseStart: (...all) => handler.onResponseStart?.(...all),
+    onResponseData: (...all) => handler.onResponseData?.(...all),
+    onResponseEnd: (...all) => handler.onResponseEnd?.(...all),
+    onResponseError: (...all) => handler.onResponseError?.(...all),
   };
 }
 

@@ -70,6 +70,30 @@ describe('leader election', () => {
     expect(clock.pending).toBe(0);
   });
 
+  it('does not hold the lease by the clock, before any timer says so', async () => {
+    const [kube, clock] = [makeFakeKube(), makeFakeClock()];
+    let frozenMs = 0;
+    let holds: (() => boolean) | undefined;
+    const ask = new AbortController();
+    running.push(ask);
+    void runLeaderElection({
+      client: kube,
+      ...ref,
+      identity: 'a',
+      log,
+      clock: { ...clock, elapsed: () => clock.elapsed() + frozenMs },
+      signal: ask.signal,
+      onStarted: (_, asked) => {
+        holds = asked;
+      },
+      onStopped: () => undefined,
+    });
+    await clock.advance(60_000);
+    expect(holds?.()).toBe(true);
+    frozenMs = 30_000;
+    expect(holds?.()).toBe(false);
+  });
+
   it('has one leader; another follows at once after a release', async () => {
     const [kube, clock] = [makeFakeKube(), makeFakeClock()];
     const a = aCandidate(kube, clock, 'a');

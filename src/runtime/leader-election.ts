@@ -26,8 +26,11 @@ export interface LeaderElectionOptions {
   readonly retryPeriodMs?: number;
   /** Ends the candidacy and releases the lease. Abort it when the controllers are drained: nothing is renewed after. */
   readonly signal: AbortSignal;
-  /** Called once, when the lease is ours; must not throw. `leading` aborts the moment it can no longer be relied on. */
-  readonly onStarted: (leading: AbortSignal) => void;
+  /**
+   * Called once, when the lease is ours; must not throw. `leading` aborts the moment it can no longer be relied on, by a
+   * timer; `holds` looks at the clock, for a process that was frozen may go on before its timers do.
+   */
+  readonly onStarted: (leading: AbortSignal, holds: () => boolean) => void;
   /** Called once after `onStarted`, when the lead is over; awaited before the lease is released. */
   readonly onStopped: () => void | Promise<void>;
 }
@@ -55,7 +58,7 @@ interface Lease extends KubeObject {
  *   still hangs; no write is sent after that, the release included.
  * - Every write of the lease carries the resourceVersion that was read, so of two writers one loses.
  *
- * A process that was frozen for longer than the lease and wakes up may still finish a request that it had begun.
+ * What a process had handed to the kernel before it was frozen may arrive while it is, or after.
  */
 export async function runLeaderElection(options: LeaderElectionOptions): Promise<ElectionOutcome> {
   const { client, namespace, name, identity, signal, metrics, clock = systemClock, random = Math.random } = options;
@@ -139,12 +142,13 @@ export async function runLeaderElection(options: LeaderElectionOptions): Promise
   async function lead(since: number): Promise<ElectionOutcome> {
     const leading = new AbortController();
     const lose = (): void => leading.abort();
-    let cancelDeadline = clock.schedule(since + renewDeadlineMs - clock.elapsed(), lose);
+    let deadline = since + renewDeadlineMs;
+    let cancelDeadline = clock.schedule(deadline - clock.elapsed(), lose);
     // Ends the sleep between renewals as well.
     const stop = AbortSignal.any([leading.signal, signal]);
     metrics?.leading(name, true);
     log.info('Leading');
-    options.onStarted(leading.signal);
+    options.onStarted(leading.signal, () => !leading.signal.aborted && clock.elapsed() < deadline);
     while (!stop.aborted) {
       // oxlint-disable-next-line no-await-in-loop -- one renewal after the other
       await sleep(clock, retryPeriodMs, stop);
@@ -155,7 +159,8 @@ export async function runLeaderElection(options: LeaderElectionOptions): Promise
         const outcome = await renew(leading.signal);
         if (outcome !== 'renewed' || leading.signal.aborted) break;
         cancelDeadline();
-        cancelDeadline = clock.schedule(sent + renewDeadlineMs - clock.elapsed(), lose);
+        deadline = sent + renewDeadlineMs;
+        cancelDeadline = clock.schedule(deadline - clock.elapsed(), lose);
       } catch (err) {
         log.warn({ err }, 'Lease not renewed, will retry');
       }

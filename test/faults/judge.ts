@@ -18,6 +18,10 @@ export interface Reference {
   readonly labels: readonly string[];
 }
 
+/** Less than the lease, which it takes where nothing is handed over; and the lease, a retry and a busy machine. */
+const MOST_HANDOVER_MS = 1400;
+const MOST_TAKEOVER_MS = 4000;
+
 /** What Kubernetes and the test put there, or what follows from the children by itself. */
 const NOT_OURS: ReadonlySet<string> = new Set(['ReplicaSet', 'Pod']);
 
@@ -47,11 +51,12 @@ export function judge(run: Run, reference: Reference): Violation[] {
   blame('I4 no theft', deletedBlindly(run) ?? tookOthers(run));
   blame('I4 no leak', leaked(run));
   blame('I5 one writer', run.trace.withoutLease[0] && `wrote without a lease: ${run.trace.withoutLease.join(', ')}`);
+  blame('I5 one writer', slowHandover(run));
   blame('I6 honest', dishonest(run) ?? unlatched(run));
   blame('I7 exactly once', twoRevisions(run));
   blame('I9 no storm', storms(run, reference));
   blame('I11 data', lostData(run) ?? tornDownTooEarly(run));
-  blame('I13 no accident', run.starts > run.kills + 1 ? `the process ended by itself, see ${run.log}` : undefined);
+  blame('I13 no accident', run.accidents > 0 ? `the process ended by itself, see ${run.log}` : undefined);
   blame('I13 no accident', run.stopMs > 5000 ? `took ${Math.round(run.stopMs)} ms to stop` : undefined);
   return found;
 }
@@ -181,6 +186,17 @@ function leaked(run: Run): string | undefined {
   const left = run.current.filter((sighting) => isDavits(sighting) || NOT_OURS.has(sighting.kind));
   const surplus = left.find(({ kind }) => kind !== 'TracingProject');
   return surplus && `${surplus.kind} ${surplus.object.metadata.name} is left`;
+}
+
+/** A leader that is asked to stop gives its lease back; one that says nothing is waited for until the lease is over. */
+function slowHandover({ plan: { fault }, trace: { firedAt, holders } }: Run): string | undefined {
+  if (fault.kind !== 'leader-stopped' && fault.kind !== 'leader-killed') return undefined;
+  if (firedAt === undefined) return undefined;
+  const next = holders.find(({ at }) => at > firedAt);
+  if (!next) return 'nobody took the lease';
+  const took = Math.round(next.at - firedAt);
+  const most = fault.kind === 'leader-stopped' ? MOST_HANDOVER_MS : MOST_TAKEOVER_MS;
+  return took > most ? `took ${took} ms until another held the lease` : undefined;
 }
 
 /** Every Ready that was ever said is held against the children and the spec of that very moment. */

@@ -1,11 +1,11 @@
 // One run: a namespace, a controller of its own behind a proxy of its own, one workload, one fault.
 
-import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { stringify } from 'yaml';
 import type { Cluster } from '../cluster/cluster.ts';
-import { DAVIT_NAMESPACE, kubeconfigFor, makeTenant, supervise } from '../platform.ts';
+import { DAVIT_NAMESPACE, makeTenant } from '../platform.ts';
+import { type Actor, type Cast, startCast } from './cast.ts';
 import type { Census, Sighting } from './census.ts';
 import type { Plan } from './plans.ts';
 import { startProxy, type Trace } from './proxy.ts';
@@ -25,7 +25,8 @@ export interface Run {
   readonly stuck: string | undefined;
   /** Writes that came after it should have been at rest. */
   readonly restless: boolean;
-  readonly starts: number;
+  /** How often a process ended that nobody had ended. */
+  readonly accidents: number;
   readonly kills: number;
   readonly stopMs: number;
   readonly seconds: number;
@@ -42,73 +43,43 @@ export async function runPlan(plan: Plan, cluster: Cluster, census: Census, pati
   const { fault } = plan;
   await makeTenant(cluster, namespace);
   await allowLease(cluster, namespace);
-  let kills = 0;
-  const crash = (): void => {
-    kills += 1;
-    supervised.kill('SIGKILL');
-  };
+  const actors: readonly Actor[] = fault.kind.startsWith('leader-') ? ['a', 'b'] : ['a'];
   const { server, ca } = cluster;
-  const proxy = await startProxy({ server, ca, fault, leaseMs: LEASE_MS, crash });
+  const proxy = await startProxy({
+    server,
+    ca,
+    fault,
+    leaseMs: LEASE_MS,
+    actors,
+    kill: (actor, signal) => cast.kill(actor, signal),
+    pause: (actor, ms) => cast.pause(actor, ms),
+  });
   const directory = join(cluster.runDir, 'faults', namespace);
   await mkdir(directory, { recursive: true });
-  const kubeconfig = join(directory, 'kubeconfig');
-  const target = { ...cluster, server: proxy.url, caData: proxy.caData };
-  await writeFile(kubeconfig, await kubeconfigFor(target, DAVIT_NAMESPACE, 'davit-controller'), { mode: 0o600 });
-  const settings = join(directory, 'settings.yaml');
-  await writeFile(settings, stringify({ namespaces: [namespace] }));
-  const log = join(cluster.logsDir, `${namespace}.log`);
   const seeds = [plan.seed, fault.kind === 'watch-half-open' ? 'SHORT_IDLE' : undefined].filter(Boolean);
-  let isStarted: (value?: unknown) => void = () => undefined;
-  const started = new Promise((resolve) => {
-    isStarted = resolve;
-  });
-  let stoppedAt: number | undefined;
-  const supervised = supervise({
-    args: [
-      ...(seeds.length > 0 ? ['--import', join(import.meta.dirname, 'seed.ts')] : []),
-      join(import.meta.dirname, '../../src/main.ts'),
-      'controller',
-    ],
-    env: {
-      DAVIT_KUBECONFIG: kubeconfig,
-      DAVIT_SETTINGS: settings,
-      // Its lease is in the run's own namespace, so that the runs side by side don't compete.
-      DAVIT_NAMESPACE: namespace,
-      DAVIT_HEALTH_PORT: '0',
-      DAVIT_LEASE_MS: String(LEASE_MS),
-      DAVIT_BACKOFF_MS: '20',
-      DAVIT_LOG_LEVEL: 'debug',
-      // Most of a short run would otherwise be the reading of its own source.
-      NODE_COMPILE_CACHE: join(cluster.runDir, 'compile-cache'),
-      ...(seeds.length > 0 && { SEEDED_BUGS: seeds.join(',') }),
-    },
-    log,
-    onLine: (line) => {
-      if (line.includes('"msg":"Caches listed')) isStarted();
-      if (line.includes('"msg":"Stopped"')) {
-        stoppedAt = performance.now();
-        // Node writes its compile cache at the end, which takes seconds: the first run's is enough.
-        if (!isFirst) supervised.kill('SIGKILL');
-      }
-      return {};
-    },
+  const cast = await startCast(actors, {
+    cluster,
+    proxy,
+    namespace,
+    directory,
+    leaseMs: LEASE_MS,
+    imports: seeds.length > 0 ? [join(import.meta.dirname, 'seed.ts')] : [],
+    env: seeds.length > 0 ? { SEEDED_BUGS: seeds.join(',') } : {},
+    letItEnd: isFirst,
   });
   let stuck: string | undefined;
   let restless = false;
   try {
-    await Promise.race([started, sleep(15_000)]);
     if (fault.kind === 'conflict-storm') void storm(cluster, namespace, fault.ms ?? 2000, proxy.trace);
-    if (fault.kind === 'crash-loop') void crashLoop(fault.every, fault.times, crash, proxy.trace);
+    if (fault.kind === 'crash-loop') void crashLoop(fault.every, fault.times, cast, proxy.trace);
     await perform(plan.workload, { api: cluster.api, census, namespace, enter: proxy.enter, patienceMs });
   } catch (error) {
     if (!(error instanceof NotConverged)) throw error;
     stuck = error.message;
   }
   if (stuck === undefined) restless = !(await comesToRest(proxy.trace));
-  const starts = supervised.starts();
-  const stopping = performance.now();
-  await supervised.stop();
-  const stopMs = (stoppedAt ?? performance.now()) - stopping;
+  const starts = cast.starts();
+  const stopMs = await cast.stop();
   proxy.close();
   const run = {
     plan,
@@ -118,11 +89,11 @@ export async function runPlan(plan: Plan, cluster: Cluster, census: Census, pati
     current: census.current(namespace),
     stuck,
     restless,
-    starts,
-    kills,
+    accidents: starts - actors.length - cast.kills(),
+    kills: cast.kills(),
     stopMs,
     seconds: (performance.now() - begin) / 1000,
-    log,
+    log: cast.logs,
   };
   await rm(directory, { recursive: true, force: true });
   // What is left is nobody's business any more; only its quiet end matters to the runs beside it.
@@ -155,11 +126,11 @@ async function comesToRest(trace: Trace): Promise<boolean> {
   return true;
 }
 
-async function crashLoop(every: number, times: number, crash: () => void, trace: Trace): Promise<void> {
+async function crashLoop(every: number, times: number, cast: Cast, trace: Trace): Promise<void> {
   for (let count = 0; count < times; count += 1) {
     // oxlint-disable-next-line no-await-in-loop -- one after the other
     await sleep(count === 0 ? 100 : every);
-    crash();
+    cast.kill('a', 'SIGKILL');
     trace.fired = true;
   }
 }

@@ -84,7 +84,8 @@ async function execute(bench: Bench, plan: Plan, patienceMs: number): Promise<Vi
     const objects = run.history.map(({ kind, gone, object }) => ({ kind, gone, object }));
     await writeFile(file, JSON.stringify(objects));
     say(`what there was: ${file}; the controller's words: ${run.log}`);
-    for (const { label, status } of run.trace.writes) say(`  ${status} ${label}`);
+    for (const { actor, at, label, status } of run.trace.writes) say(`  ${Math.round(at)} ${actor} ${status} ${label}`);
+    for (const { actor, at } of run.trace.holders) say(`  ${Math.round(at)} ${actor} holds the lease`);
   }
   if (!run.trace.fired && !['none', 'slow'].includes(plan.fault.kind)) unfired += 1;
   return violations;

@@ -30,6 +30,10 @@ export type Fault =
       readonly ms?: number;
     }
   | { readonly kind: 'leases-blocked'; readonly phase: string; readonly ms?: number }
+  /** Two controllers; at a write the one that leads is killed, asked to stop, or frozen for longer than the lease. */
+  | { readonly kind: 'leader-killed' | 'leader-stopped' | 'leader-paused'; readonly at: string; readonly ms?: number }
+  /** Two controllers; of the one that leads the lease alone is refused, so that the other takes over. */
+  | { readonly kind: 'leader-cut'; readonly phase: string; readonly ms?: number }
   /** Every request but those for leases, for `ms` from the beginning of the phase. */
   | { readonly kind: 'outage'; readonly phase: string; readonly status: number; readonly ms?: number }
   | { readonly kind: 'events-refused'; readonly ms?: number }
@@ -75,6 +79,10 @@ export function allPlans(writes: ReadonlyMap<WorkloadName, readonly string[]>): 
       plans.push({ workload, fault: { kind: 'lost-blind', at } });
       plans.push({ workload, fault: { kind: 'refused-committed', at, status: 500 } });
     }
+    for (const at of ownWrites(workload, labels).filter((_, index) => index % 5 === 2)) {
+      for (const kind of ['leader-killed', 'leader-stopped', 'leader-paused'] as const)
+        plans.push({ workload, fault: { kind, at } });
+    }
     for (const at of ownWrites(workload, labels).filter((_, index) => index % 4 === 0)) {
       plans.push({ workload, fault: { kind: 'lost', at } }, { workload, fault: { kind: 'throttled', at } });
       for (const status of [500, 503, 409]) plans.push({ workload, fault: { kind: 'refused', at, status } });
@@ -90,6 +98,7 @@ function plansOfWorkload(workload: WorkloadName): Plan[] {
   const faults: Fault[] = [
     { kind: 'slow', ms: 150 },
     { kind: 'leases-blocked', phase },
+    { kind: 'leader-cut', phase },
     { kind: 'outage', phase, status: 500 },
     { kind: 'outage', phase, status: 429 },
     { kind: 'events-refused' },

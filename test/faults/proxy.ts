@@ -7,11 +7,13 @@ import type { AddressInfo, Socket } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { makeAuthority } from '../cluster/certificates.ts';
+import type { Actor } from './cast.ts';
 import type { Fault } from './plans.ts';
 
 export interface TracedWrite {
   /** `create/apply deployments shop#1`: phase, verb, resource, name without what is random, and how often by now. */
   readonly label: string;
+  readonly actor: Actor;
   readonly resource: string;
   readonly verb: string;
   readonly at: number;
@@ -27,13 +29,18 @@ export interface Trace {
   lastWriteAt: number;
   /** When the last lease request that was answered with success arrived. */
   renewedAt: number;
-  /** Writes that came when the lease had not been renewed for its whole duration. */
+  /** Who held the lease, one after the other, and from when on. */
+  readonly holders: { readonly actor: Actor; readonly at: number }[];
+  /** Writes that came when the lease was another's, or had not been renewed for its whole duration. */
   readonly withoutLease: string[];
   fired: boolean;
+  /** When the fault that ends or freezes a process came about. */
+  firedAt: number | undefined;
 }
 
 export interface Proxy {
-  readonly url: string;
+  /** Each process has a port of its own, by which its requests are known. */
+  urlFor(actor: Actor): string;
   readonly caData: string;
   readonly trace: Trace;
   /** Names the part of the workload that the writes from now on belong to. */
@@ -46,9 +53,15 @@ export interface ProxyOptions {
   readonly ca: string;
   readonly fault: Fault;
   readonly leaseMs: number;
-  /** Kills the controller without a word. */
-  readonly crash: () => void;
+  readonly actors: readonly Actor[];
+  /** Ends the process: without a word, or asking it to. */
+  readonly kill: (actor: Actor, signal: 'SIGKILL' | 'SIGTERM') => void;
+  /** Freezes the process for so long. */
+  readonly pause: (actor: Actor, ms: number) => void;
 }
+
+/** Longer than the lease by as much as the other needs to take it and to get to work. */
+const PAUSE_MS = 4000;
 
 interface Asked {
   readonly resource: string;
@@ -68,10 +81,19 @@ const authority = makeAuthority('fault proxy');
 const serving = authority.serving('127.0.0.1', ['127.0.0.1']);
 
 export async function startProxy(options: ProxyOptions): Promise<Proxy> {
-  const { fault, crash } = options;
+  const { fault } = options;
   const upstream = new URL(options.server);
   const agent = new Agent({ keepAlive: true, ca: options.ca, maxSockets: 256 });
-  const trace: Trace = { writes: [], requests: 0, lastWriteAt: 0, renewedAt: 0, withoutLease: [], fired: false };
+  const trace: Trace = {
+    writes: [],
+    requests: 0,
+    lastWriteAt: 0,
+    renewedAt: 0,
+    holders: [],
+    withoutLease: [],
+    fired: false,
+    firedAt: undefined,
+  };
   const seen = new Map<string, number>();
   const events = new Map<string, number>();
   /** Of a resource: the version up to which its history is gone, as after a compaction. */
@@ -97,10 +119,10 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
     return { status: response.statusCode ?? 0, headers: response.headers, body: await buffer(response) };
   }
 
-  async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async function handle(actor: Actor, request: IncomingMessage, response: ServerResponse): Promise<void> {
     const asked = classify(request);
     const body = await buffer(request);
-    if (asked.resource === 'leases') return lease(request, body, response);
+    if (asked.resource === 'leases') return lease(actor, request, body, response);
     if (asked.verb === 'watch') return watch(asked, request, response);
     if (asked.verb !== 'list') trace.requests += 1;
     if (fault.kind === 'slow') await sleep(fault.ms ?? 150);
@@ -109,7 +131,7 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
       trace.fired = true;
       return refuse(response, fault.status, 'InternalError');
     }
-    if (asked.isWrite) return write(asked, request, body, response);
+    if (asked.isWrite) return write(actor, asked, request, body, response);
     if (fault.kind === 'list-410' && asked.verb === 'list' && asked.resource === fault.resource && !trace.fired) {
       trace.fired = true;
       return refuse(response, 410, 'Expired');
@@ -117,19 +139,34 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
     answer(response, await forwardWhole(request, body));
   }
 
-  async function lease(request: IncomingMessage, body: Buffer, response: ServerResponse): Promise<void> {
+  async function lease(actor: Actor, request: IncomingMessage, body: Buffer, response: ServerResponse): Promise<void> {
     const arrived = performance.now();
-    const blockedAt = fault.kind === 'leases-blocked' ? entered.get(fault.phase) : undefined;
-    if (blockedAt !== undefined && arrived - blockedAt < (fault.ms ?? 4000)) {
+    if (leaseIsBlocked(actor, arrived)) {
       trace.fired = true;
       return refuse(response, 503, 'ServiceUnavailable');
     }
     const answered = await forwardWhole(request, body);
-    if (request.method !== 'GET' && answered.status < 300) trace.renewedAt = arrived;
+    if (request.method !== 'GET' && answered.status < 300) {
+      trace.renewedAt = arrived;
+      if (holderIn(body) !== '' && trace.holders.at(-1)?.actor !== actor) trace.holders.push({ actor, at: arrived });
+    }
     answer(response, answered);
   }
 
-  async function write(asked: Asked, request: IncomingMessage, body: Buffer, response: ServerResponse): Promise<void> {
+  function leaseIsBlocked(actor: Actor, arrived: number): boolean {
+    if (fault.kind !== 'leases-blocked' && fault.kind !== 'leader-cut') return false;
+    const from = entered.get(fault.phase);
+    if (from === undefined || arrived - from >= (fault.ms ?? 4000)) return false;
+    return fault.kind === 'leases-blocked' || actor === 'a';
+  }
+
+  async function write(
+    actor: Actor,
+    asked: Asked,
+    request: IncomingMessage,
+    body: Buffer,
+    response: ServerResponse,
+  ): Promise<void> {
     trace.lastWriteAt = performance.now();
     if (asked.resource === 'events') {
       if (fault.kind === 'events-refused') {
@@ -146,6 +183,7 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
     seen.set(what, count);
     const traced: TracedWrite = {
       label: `${what}#${count}`,
+      actor,
       resource: asked.resource,
       verb: asked.verb,
       at: trace.lastWriteAt,
@@ -153,11 +191,15 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
       status: 0,
     };
     trace.writes.push(traced);
-    // From now on another could hold it.
-    if (trace.lastWriteAt - trace.renewedAt > options.leaseMs) trace.withoutLease.push(traced.label);
+    // After so long another could hold it.
+    const isHolder = trace.holders.at(-1)?.actor === actor;
+    if (!isHolder || trace.lastWriteAt - trace.renewedAt > options.leaseMs)
+      trace.withoutLease.push(`${traced.label} (${actor})`);
     const hit = 'at' in fault && fault.at === traced.label && (!trace.fired || fault.kind === 'refused');
     if (!hit) return finish(traced, response, await forwardWhole(request, body));
     trace.fired = true;
+    trace.firedAt = trace.lastWriteAt;
+    const crash = (): void => options.kill(actor, 'SIGKILL');
     switch (fault.kind) {
       case 'crash-before':
         crash();
@@ -169,6 +211,16 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
       case 'crash-after':
         finish(traced, response, await forwardWhole(request, body));
         return void setTimeout(crash, 3);
+      case 'leader-killed':
+        finish(traced, response, await forwardWhole(request, body));
+        return void setTimeout(crash, 3);
+      case 'leader-stopped':
+        finish(traced, response, await forwardWhole(request, body));
+        return options.kill(actor, 'SIGTERM');
+      case 'leader-paused':
+        // Its answer is the first thing that it finds when it wakes up.
+        options.pause(actor, fault.ms ?? PAUSE_MS);
+        return finish(traced, response, await forwardWhole(request, body));
       case 'lost':
         traced.status = (await forwardWhole(request, body)).status;
         return void response.destroy();
@@ -263,16 +315,23 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
     }
   }
 
-  const server: Server = createServer({ key: serving.key, cert: serving.certificate }, (request, response) => {
-    handle(request, response).catch(() => response.destroy());
-  });
-  server.on('secureConnection', (socket) => {
-    sockets.add(socket);
-    socket.once('close', () => sockets.delete(socket));
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  async function serve(actor: Actor): Promise<Server> {
+    const server = createServer({ key: serving.key, cert: serving.certificate }, (request, response) => {
+      handle(actor, request, response).catch(() => response.destroy());
+    });
+    server.on('secureConnection', (socket) => {
+      sockets.add(socket);
+      socket.once('close', () => sockets.delete(socket));
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    return server;
+  }
+  const servers = new Map(await Promise.all(options.actors.map(async (actor) => [actor, await serve(actor)] as const)));
   return {
-    url: `https://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    urlFor(actor) {
+      const address = servers.get(actor)?.address() as AddressInfo;
+      return `https://127.0.0.1:${address.port}`;
+    },
     caData: Buffer.from(authority.certificate).toString('base64'),
     trace,
     enter(name) {
@@ -280,7 +339,7 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
       entered.set(name, performance.now());
     },
     close() {
-      server.close();
+      for (const server of servers.values()) server.close();
       for (const socket of sockets) socket.destroy();
       agent.destroy();
     },
@@ -309,6 +368,10 @@ function classify(request: IncomingMessage): Asked {
 
 function parsed(body: Buffer): Record<string, unknown> {
   return body.length === 0 ? {} : (JSON.parse(body.toString()) as Record<string, unknown>);
+}
+
+function holderIn(body: Buffer): string {
+  return (parsed(body)['spec'] as { holderIdentity?: string } | undefined)?.holderIdentity ?? '';
 }
 
 function nameIn(body: Buffer): string {

@@ -135,8 +135,8 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     replacements: [
       {
         file: 'src/controller/while-leading.ts',
-        from: 'if (leading.aborted) throw',
-        to: 'if (leading.aborted) return options; if (false) throw',
+        from: 'if (!holds()) throw',
+        to: 'if (!holds()) return options; if (false) throw',
       },
       {
         file: 'src/controller/run.ts',

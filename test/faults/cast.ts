@@ -1,0 +1,137 @@
+// The processes of one run: one controller or two that compete, each with a port of the proxy's to itself, so that the
+// trace can say who wrote.
+
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { stringify } from 'yaml';
+import type { Cluster } from '../cluster/cluster.ts';
+import { DAVIT_NAMESPACE, kubeconfigFor, supervise } from '../platform.ts';
+import type { Proxy } from './proxy.ts';
+
+/** Which of the processes: `b` is there only where two compete. */
+export type Actor = 'a' | 'b';
+
+export interface CastOptions {
+  readonly cluster: Cluster;
+  readonly proxy: Proxy;
+  readonly namespace: string;
+  readonly directory: string;
+  readonly leaseMs: number;
+  /** Modules that Node loads first, and the environment that they read. */
+  readonly imports: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  /** Node writes its compile cache at its end, which takes seconds: the first run's is enough. */
+  readonly letItEnd: boolean;
+}
+
+export interface Cast {
+  /** How often processes were started in all. */
+  starts(): number;
+  /** How often one was ended, with or without a word. */
+  kills(): number;
+  /** Ends the process; it is started again, as a Deployment's pod would be. */
+  kill(actor: Actor, signal: 'SIGKILL' | 'SIGTERM'): void;
+  /** Freezes the process for so long. */
+  pause(actor: Actor, ms: number): void;
+  /** The milliseconds that the slowest took to say that it has stopped. */
+  stop(): Promise<number>;
+  readonly logs: string;
+}
+
+const START_MS = 15_000;
+
+/** Starts the controllers of the run; resolves when the first leads and the second is there to follow. */
+export async function startCast(actors: readonly Actor[], options: CastOptions): Promise<Cast> {
+  const { cluster, namespace } = options;
+  const stoppedAt: number[] = [];
+  const frozen = new Map<Actor, () => void>();
+  let kills = 0;
+  let isStopping = false;
+  const logOf = (actor: Actor): string => join(cluster.logsDir, `${namespace}${actor === 'a' ? '' : `-${actor}`}.log`);
+
+  async function startOne(actor: Actor): Promise<ReturnType<typeof supervise>> {
+    const env = await environmentOf(actor, options);
+    const awaited = actor === 'a' ? '"msg":"Caches listed' : '"msg":"Started"';
+    let isThere: (value?: unknown) => void = () => undefined;
+    const there = new Promise((resolve) => {
+      isThere = resolve;
+    });
+    const supervised = supervise({
+      args: [
+        ...options.imports.flatMap((file) => ['--import', file]),
+        join(import.meta.dirname, '../../src/main.ts'),
+        'controller',
+      ],
+      env,
+      log: logOf(actor),
+      onLine: (line) => {
+        if (line.includes(awaited)) isThere();
+        if (isStopping && line.includes('"msg":"Stopped"')) {
+          stoppedAt.push(performance.now());
+          if (!options.letItEnd) supervised.kill('SIGKILL');
+        }
+        return {};
+      },
+    });
+    await Promise.race([there, sleep(START_MS, undefined, { ref: false })]);
+    return supervised;
+  }
+
+  const processes = new Map<Actor, ReturnType<typeof supervise>>();
+  for (const actor of actors) {
+    // oxlint-disable-next-line no-await-in-loop -- the first is to lead
+    processes.set(actor, await startOne(actor));
+  }
+
+  return {
+    starts: () => [...processes.values()].reduce((sum, one) => sum + one.starts(), 0),
+    kills: () => kills,
+    kill(actor, signal) {
+      kills += 1;
+      processes.get(actor)?.kill(signal);
+    },
+    pause(actor, ms) {
+      const process = processes.get(actor);
+      process?.kill('SIGSTOP');
+      const timer = setTimeout(() => wake(), ms);
+      const wake = (): void => {
+        clearTimeout(timer);
+        frozen.delete(actor);
+        process?.kill('SIGCONT');
+      };
+      frozen.set(actor, wake);
+    },
+    async stop() {
+      // One that is frozen would never hear of its end.
+      for (const wake of frozen.values()) wake();
+      isStopping = true;
+      const from = performance.now();
+      await Promise.all([...processes.values()].map((one) => one.stop()));
+      return Math.max(...(stoppedAt.length > 0 ? stoppedAt : [performance.now()])) - from;
+    },
+    logs: actors.map(logOf).join(' '),
+  };
+}
+
+async function environmentOf(actor: Actor, options: CastOptions): Promise<Record<string, string>> {
+  const { cluster, proxy, namespace, directory } = options;
+  const kubeconfig = join(directory, `${actor}.kubeconfig`);
+  const target = { ...cluster, server: proxy.urlFor(actor), caData: proxy.caData };
+  await writeFile(kubeconfig, await kubeconfigFor(target, DAVIT_NAMESPACE, 'davit-controller'), { mode: 0o600 });
+  const settings = join(directory, 'settings.yaml');
+  await writeFile(settings, stringify({ namespaces: [namespace] }));
+  return {
+    DAVIT_KUBECONFIG: kubeconfig,
+    DAVIT_SETTINGS: settings,
+    // Its lease is in the run's own namespace, so that the runs side by side don't compete.
+    DAVIT_NAMESPACE: namespace,
+    DAVIT_HEALTH_PORT: '0',
+    DAVIT_LEASE_MS: String(options.leaseMs),
+    DAVIT_BACKOFF_MS: '20',
+    DAVIT_LOG_LEVEL: 'debug',
+    // Most of a short run would otherwise be the reading of its own source.
+    NODE_COMPILE_CACHE: join(cluster.runDir, 'compile-cache'),
+    ...options.env,
+  };
+}
