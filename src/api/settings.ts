@@ -76,6 +76,12 @@ export const Settings = z.strictObject({
         .boolean()
         .default(false)
         .describe('Serve plain HTTP off loopback: only behind something that ends TLS.'),
+      requestsPerMinute: z
+        .int()
+        .min(0)
+        .max(1_000_000)
+        .default(1200)
+        .describe('Requests that one caller may make in a minute, at each replica; 0: as many as they like.'),
     })
     .prefault({}),
 });

@@ -11,10 +11,12 @@ import { makeDeployments } from './deployments/repository.ts';
 import { registerDeployments } from './deployments/routes.ts';
 import { makeFreshList } from './fresh-list.ts';
 import { makeIdentity } from './identity.ts';
+import { parseBody } from './json.ts';
 import { registerLogs } from './logs/routes.ts';
 import { makeAuth } from './plugins/auth.ts';
 import { answerError, registerErrors } from './plugins/errors.ts';
 import { registerDocs, registerOpenApi } from './plugins/openapi.ts';
+import { registerRateLimit } from './plugins/rate-limit.ts';
 import { registerRequestLog, requestIdOf } from './plugins/request-log.ts';
 import { Refused } from './refused.ts';
 import { refuseFindings, serializerCompiler, validatorCompiler, type ZodTypeProvider } from './validation.ts';
@@ -86,6 +88,7 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
   app.addHook('onRequest', async (_request, reply) => {
     void reply.headers(SECURITY_HEADERS);
   });
+  await registerRateLimit(app, settings.http.requestsPerMinute);
   app.addHook('preHandler', refuseFindings);
   await registerOpenApi(app, settings.http.basePath);
 
@@ -112,15 +115,7 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
 function parseJson(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (_request: unknown, body: Buffer) => {
-    if (body.length === 0) return undefined;
-    try {
-      return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body)) as unknown;
-    } catch (error) {
-      throw new Refused(
-        400,
-        error instanceof SyntaxError ? 'The body is not valid JSON.' : 'The body is not valid UTF-8.',
-      );
-    }
+    return body.length === 0 ? undefined : parseBody(body);
   });
 }
 

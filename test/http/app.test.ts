@@ -2,13 +2,14 @@
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import { defaultSettings } from '../../src/api/settings.ts';
 import { Unavailable } from '../../src/errors.ts';
 import { type Serving, serve } from '../../src/http/server.ts';
 import { type Facade, makeFacade } from './facade.ts';
 
 let facade: Facade;
 beforeEach(async () => {
-  facade = await makeFacade({ http: { basePath: '/api-host', insecure: false } });
+  facade = await makeFacade({ http: { ...defaultSettings().http, basePath: '/api-host' } });
 });
 
 const Document = z.object({
@@ -52,6 +53,8 @@ it('describes itself as OpenAPI 3.1, every reference resolved and nothing twice'
     '413',
     '415',
     '422',
+    '429',
+    '500',
     '503',
   ]);
   const references = [...answer.body.matchAll(/"\$ref":"#\/components\/schemas\/([^"]+)"/g)].map(

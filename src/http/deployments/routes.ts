@@ -54,7 +54,7 @@ export function registerDeployments(
       operationId: 'listDeployments',
       summary: 'List deployments',
       querystring: ListDeployments,
-      response: { 200: DeploymentList, ...failures(401, 403, 422, 503) },
+      response: { 200: DeploymentList, ...failures(401, 403, 422) },
     },
     handler: async (request) => {
       const { tenant } = auth.admitted(request);
@@ -70,7 +70,7 @@ export function registerDeployments(
       operationId: 'createDeployment',
       summary: 'Create a deployment',
       body: createDeployment(settings),
-      response: { 201: Deployment, ...failures(400, 401, 403, 409, 413, 415, 422, 503) },
+      response: { 201: Deployment, ...failures(400, 401, 403, 409, 413, 415, 422) },
     },
     handler: async (request, reply) => {
       const admitted = auth.admitted(request);
@@ -88,7 +88,7 @@ export function registerDeployments(
       operationId: 'getDeployment',
       summary: 'Get a deployment',
       params: DeploymentPath,
-      response: { 200: Deployment, ...failures(401, 403, 404, 422, 503) },
+      response: { 200: Deployment, ...failures(401, 403, 404, 422) },
     },
     handler: async (request) => {
       const admitted = auth.admitted(request);
@@ -105,7 +105,7 @@ export function registerDeployments(
       summary: 'Change a deployment',
       params: DeploymentPath,
       body: PatchDeployment,
-      response: { 200: Deployment, ...failures(400, 401, 403, 404, 409, 413, 415, 422, 503) },
+      response: { 200: Deployment, ...failures(400, 401, 403, 404, 409, 413, 415, 422) },
     },
     handler: async (request) => {
       const { deployment_id: id } = request.params;
@@ -122,7 +122,7 @@ export function registerDeployments(
       summary: 'Delete a deployment; it is gone when GET says 404',
       params: DeploymentPath,
       querystring: DeleteDeployment,
-      response: { 204: z.undefined().describe('The deletion has begun.'), ...failures(401, 403, 404, 422, 503) },
+      response: { 204: z.undefined().describe('The deletion has begun.'), ...failures(401, 403, 404, 422) },
     },
     handler: async (request, reply) => {
       await deployments.remove(

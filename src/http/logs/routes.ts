@@ -22,7 +22,7 @@ export function registerLogs(
   { auth, deployments }: LogRoutesOptions,
 ): void {
   const body = DeployLogsQuery.prefault({});
-  const response = { 200: DeployLogs, ...failures(400, 401, 403, 404, 413, 415, 422, 503) };
+  const response = { 200: DeployLogs, ...failures(400, 401, 403, 404, 413, 415, 422) };
 
   async function logsOf(
     admitted: Admitted,

@@ -38,10 +38,15 @@ export function makeAuth(identity: Identity): Auth {
 const HOW = 'Send a Kubernetes token as "Authorization: Bearer <token>" or "X-Api-Key: <token>".';
 
 /** Bearer wins over X-Api-Key; another scheme of Authorization, such as a proxy's Basic, is not ours to read. */
-function tokenOf(headers: FastifyRequest['headers']): string {
+export function tokenIn(headers: FastifyRequest['headers']): string | undefined {
   const bearer = /^bearer +(.*)$/i.exec(headers.authorization ?? '')?.[1]?.trim();
   const token = bearer ?? headerOf(headers['x-api-key']);
-  if (token === undefined || token === '') throw unauthenticated(HOW);
+  return token === '' ? undefined : token;
+}
+
+function tokenOf(headers: FastifyRequest['headers']): string {
+  const token = tokenIn(headers);
+  if (token === undefined) throw unauthenticated(HOW);
   // Node has let through what it would refuse to send on.
   if (!/^[\x21-\x7e]+$/.test(token)) throw unauthenticated(`That is not a token. ${HOW}`);
   return token;

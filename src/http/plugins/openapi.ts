@@ -43,6 +43,8 @@ const MEANINGS = {
   413: 'The body is too large.',
   415: 'The body is not application/json.',
   422: 'What is wrong, all of it at once.',
+  429: 'Too many requests; see Retry-After.',
+  500: 'Something went wrong inside Davit; its log has more under the x-request-id.',
   503: 'The Kubernetes API server does not answer; see Retry-After.',
 } as const;
 type Failure = Exclude<keyof typeof MEANINGS, 422>;
@@ -51,11 +53,17 @@ type Failures<Status extends keyof typeof MEANINGS> = {
   [Code in Status]: Code extends Failure ? typeof Problem : typeof ValidationProblem;
 };
 
-/** The failures that a route can answer with, for its `response`. */
-export function failures<Status extends keyof typeof MEANINGS>(...statuses: Status[]): Failures<Status> {
+/** Every route can answer these, whatever it does. */
+const ALWAYS = [429, 500, 503] as const;
+type Always = (typeof ALWAYS)[number];
+
+/** The failures that a route can answer with, for its `response`; those that every route can are added. */
+export function failures<Status extends Exclude<keyof typeof MEANINGS, Always>>(
+  ...statuses: Status[]
+): Failures<Status | Always> {
   return Object.fromEntries(
-    statuses.map((status) => [status, status === 422 ? ValidationProblem : Problem]),
-  ) as Failures<Status>;
+    [...statuses, ...ALWAYS].map((status) => [status, status === 422 ? ValidationProblem : Problem]),
+  ) as Failures<Status | Always>;
 }
 
 type JsonSchema = z.core.JSONSchema.BaseSchema;

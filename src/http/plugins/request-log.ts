@@ -5,6 +5,7 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { pathOf } from './errors.ts';
+import { isProbe } from './rate-limit.ts';
 
 /** The caller's own id, if it is one that is safe to log and send back. */
 export function requestIdOf(request: IncomingMessage): string {
@@ -21,8 +22,7 @@ export function registerRequestLog(
   });
   app.addHook('onResponse', async (request, reply) => {
     const route = request.routeOptions.url;
-    const probe = route?.endsWith('/livez') === true || route?.endsWith('/readyz') === true;
-    request.log[probe ? 'debug' : 'info'](
+    request.log[isProbe(request) ? 'debug' : 'info'](
       {
         method: request.method,
         path: pathOf(request),

@@ -45,7 +45,7 @@ export function registerRevisions(
       summary: 'List the revisions of a deployment, newest first',
       params: DeploymentPath,
       querystring: ListRevisions,
-      response: { 200: RevisionList, ...failures(401, 403, 404, 422, 503) },
+      response: { 200: RevisionList, ...failures(401, 403, 404, 422) },
     },
     handler: async (request) => {
       const { limit, offset, status } = request.query;
@@ -64,7 +64,7 @@ export function registerRevisions(
       summary: 'Make a new revision, of a changed deployment or of the same once more',
       params: DeploymentPath,
       body: PatchDeployment.prefault({}),
-      response: { 201: Revision, ...failures(400, 401, 403, 404, 409, 413, 415, 422, 503) },
+      response: { 201: Revision, ...failures(400, 401, 403, 404, 409, 413, 415, 422) },
     },
     handler: async (request, reply) => {
       const admitted = auth.admitted(request);
@@ -81,7 +81,7 @@ export function registerRevisions(
       operationId: 'getRevision',
       summary: 'Get a revision',
       params: RevisionPath,
-      response: { 200: Revision, ...failures(401, 403, 404, 422, 503) },
+      response: { 200: Revision, ...failures(401, 403, 404, 422) },
     },
     handler: async (request) => {
       const record = await deployments.find(auth.admitted(request), request.params.deployment_id);
@@ -96,7 +96,7 @@ export function registerRevisions(
       operationId: 'redeployRevision',
       summary: 'Go back to a revision: a new one with its values',
       params: RevisionPath,
-      response: { 200: Deployment, ...failures(401, 403, 404, 409, 422, 503) },
+      response: { 200: Deployment, ...failures(401, 403, 404, 409, 422) },
     },
     handler: async (request) => {
       const admitted = auth.admitted(request);
