@@ -170,10 +170,12 @@ export function anObserved(
     children?: readonly KubeObject[];
     pods?: readonly Pod[];
     secretKeys?: Observed['secretKeys'];
+    secretsRead?: Observed['secretsRead'];
     tenantId?: string | null;
   } = {},
 ): Observed {
   const { revisions = [], children = [], pods = [], secretKeys = {}, tenantId = TENANT } = seen;
+  const { secretsRead = { is: 'nothing' } } = seen;
   return {
     record,
     tenantId: tenantId ?? undefined,
@@ -183,5 +185,6 @@ export function anObserved(
     pods,
     tracingProject: undefined,
     secretKeys,
+    secretsRead,
   };
 }

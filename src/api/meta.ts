@@ -31,7 +31,7 @@ export const TAG_LABEL_PREFIX = 'tag.davit.dev/';
 export const PAUSED_ANNOTATION = 'davit.dev/paused';
 /** On a child: digest of what was last applied, so that a field no longer wanted is removed. */
 export const APPLIED_ANNOTATION = 'davit.dev/applied';
-/** On a pod template: keyed digest of the referenced Secrets' versions; a rotation changes it and rolls the pods. */
+/** On a pod template and its workload: keyed digest of what its pods read from Secrets; a rotation changes it and rolls them. */
 export const SECRETS_ANNOTATION = 'davit.dev/secrets';
 
 /** The parts that a record can be made of, in the order in which they are shown. */

@@ -9,6 +9,7 @@ import type { Observed, Refusal } from '../decide/observed.ts';
 import { plan } from '../decide/plan.ts';
 import { retryAfterMs } from '../decide/retry.ts';
 import { latestStatus, overtakenStatus } from '../decide/revision-status.ts';
+import { rotationOf } from '../decide/rotation.ts';
 import { statusOf } from '../decide/status.ts';
 import { NotFound } from '../errors.ts';
 import type { KubeObject } from '../kube/client.ts';
@@ -18,16 +19,17 @@ import { makeRevision } from '../resources/app-revision.ts';
 import { desiredChildren } from '../resources/desired.ts';
 import { postgresSecret, redisSecret } from '../resources/secrets.ts';
 import { makeTracingProject } from '../resources/tracing-project.ts';
-import type { Reconcile } from '../runtime/controller.ts';
+import type { Reconcile, Result } from '../runtime/controller.ts';
 import type { EventRecorder } from '../runtime/events.ts';
 import { createOnce, ensurePassword, makeOnce, perform, type Shell, stamped } from './apply.ts';
 import { addFinalizer, finalize, hasFinalizer } from './finalize.ts';
-import { observe, type SecretKeys } from './observe.ts';
+import { observe } from './observe.ts';
 import { reportRecord, reportRevision, reportTracingProject } from './report.ts';
+import type { SecretContents } from './secret-contents.ts';
 
 export interface ReconcilerOptions {
   readonly shell: Shell;
-  readonly secretKeys: SecretKeys;
+  readonly contents: SecretContents;
   readonly settings: Settings;
   readonly events: EventRecorder;
   readonly now: () => Date;
@@ -37,19 +39,21 @@ export interface ReconcilerOptions {
 interface Pass {
   readonly latest: AppRevision | undefined;
   readonly refusals: readonly Refusal[];
+  /** When to look again even if nothing changes. */
+  readonly requeueAfterMs?: number;
 }
 
 const NOTHING: Pass = { latest: undefined, refusals: [] };
 
 /** Makes the reconcile function. Level-based: it looks at the record as it is now, whatever woke it. */
 export function makeReconciler(options: ReconcilerOptions): Reconcile {
-  const { shell, secretKeys, events, now } = options;
+  const { shell, contents, events, now } = options;
 
   return async function reconcile(key) {
     const [namespace = '', name = ''] = key.split('/');
     const found = shell.caches.records.get({ namespace, name });
     if (!found) return {};
-    const first = await observe(found, shell.caches, secretKeys);
+    const first = await observe(found, shell.caches, contents);
     if (found.metadata.deletionTimestamp) {
       await finalize(first, shell, events, now());
       return {};
@@ -59,10 +63,14 @@ export function makeReconciler(options: ReconcilerOptions): Reconcile {
     if (!record || record.metadata.uid !== found.metadata.uid) return {};
     // What was done was for the generation that was found. A newer one is in the queue by now: nothing is said of it yet.
     if (record.metadata.generation !== found.metadata.generation) return {};
-    await report(await observe(record, shell.caches, secretKeys), pass, options);
-    const requeueAfterMs = retryAfterMs(record, pass.refusals, now());
-    return requeueAfterMs === undefined ? {} : { requeueAfterMs };
+    await report(await observe(record, shell.caches, contents), pass, options);
+    return soonest(pass.requeueAfterMs, retryAfterMs(record, pass.refusals, now()));
   };
+}
+
+function soonest(...waits: readonly (number | undefined)[]): Result {
+  const known = waits.filter((wait) => wait !== undefined);
+  return known.length > 0 ? { requeueAfterMs: Math.min(...known) } : {};
 }
 
 /** Brings the cluster to what the record says, as far as it may and can. */
@@ -84,13 +92,24 @@ async function bring(observed: Observed, options: ReconcilerOptions): Promise<Pa
   const latest = made;
 
   const passwords = await ensurePasswords(observed, latest, shell);
+  const rotation = rotationOf(observed, latest.spec.id, options.now());
   const desired = heldBack(
-    desiredChildren({ record, revision: latest, tenantId: observed.tenantId ?? '', settings }).map(stamped),
+    desiredChildren({
+      record,
+      revision: latest,
+      tenantId: observed.tenantId ?? '',
+      settings,
+      secretDigests: rotation.digests,
+    }).map(stamped),
     observed,
   );
   const planned = plan(desired, observed);
   const performed = await perform(planned.actions, record, shell);
-  return { latest, refusals: [...passwords, ...planned.refusals, ...performed] };
+  return {
+    latest,
+    refusals: [...passwords, ...planned.refusals, ...performed],
+    ...(rotation.waitMs !== undefined && { requeueAfterMs: rotation.waitMs }),
+  };
 }
 
 // While something that the pods name is missing, what runs is left as it is, and nothing new is started: pods that

@@ -1,55 +1,20 @@
-// Fills decide/observed.ts from the watch caches. The one live read is that of a named Secret's keys, when the
-// cache says that the Secret has changed; values are dropped at once.
+// Fills decide/observed.ts from the watch caches. The one live read is that of a named Secret, when the cache says that it
+// has changed (secret-contents.ts).
 
 import type { AppDeployment } from '../api/app-deployment.ts';
 import { DEPLOYMENT_LABEL, TENANT_LABEL } from '../api/meta.ts';
-import type { Observed } from '../decide/observed.ts';
-import { NotFound } from '../errors.ts';
-import type { KubeClient, KubeObject } from '../kube/client.ts';
-import { SECRETS } from '../kube/resources.ts';
-import { referencesOf } from '../record/references.ts';
+import type { Observed, SecretsRead } from '../decide/observed.ts';
+import { readAtStart, referencesOf } from '../record/references.ts';
 import { revisionsOf } from '../record/wanted-revision.ts';
+import type { SecretVersion } from '../resources/hash.ts';
 import type { Caches } from './caches.ts';
-
-/** Remembers the keys of Secrets, by uid and resourceVersion. */
-export interface SecretKeys {
-  /** Keys of a Secret, or null where there is none. Reads it live only when its cached version is new. */
-  keysOf(namespace: string, name: string): Promise<readonly string[] | null>;
-}
-
-interface SecretObject extends KubeObject {
-  readonly data?: Readonly<Record<string, string>>;
-}
-
-export function makeSecretKeys(client: KubeClient, caches: Caches): SecretKeys {
-  const known = new Map<string, { version: string; keys: readonly string[] }>();
-  async function keysOf(namespace: string, name: string): Promise<readonly string[] | null> {
-    const cached = caches.secrets.get({ namespace, name });
-    const key = `${namespace}/${name}`;
-    if (!cached) {
-      known.delete(key);
-      return null;
-    }
-    const version = `${cached.metadata.uid}/${cached.metadata.resourceVersion}`;
-    const before = known.get(key);
-    if (before?.version === version) return before.keys;
-    try {
-      const secret = await client.get<SecretObject>(SECRETS, { namespace, name });
-      const keys = Object.keys(secret.data ?? {});
-      known.set(key, { version: `${secret.metadata.uid}/${secret.metadata.resourceVersion}`, keys });
-      return keys;
-    } catch (error) {
-      if (error instanceof NotFound) return null;
-      throw error;
-    }
-  }
-  return { keysOf };
-}
+import type { SecretContents, SeenSecret } from './secret-contents.ts';
 
 /** Everything that a decision about this record may look at. */
-export async function observe(record: AppDeployment, caches: Caches, secretKeys: SecretKeys): Promise<Observed> {
+export async function observe(record: AppDeployment, caches: Caches, contents: SecretContents): Promise<Observed> {
   const { namespace = '', name } = record.metadata;
   const tenant = caches.namespaces.get({ name: namespace });
+  const secrets = await readSecrets(record, contents);
   const children = [...caches.children.values()].flatMap((cache) => cache.byLabel(namespace, DEPLOYMENT_LABEL, name));
   return {
     record,
@@ -59,18 +24,48 @@ export async function observe(record: AppDeployment, caches: Caches, secretKeys:
     children,
     pods: caches.pods.byLabel(namespace, DEPLOYMENT_LABEL, name),
     tracingProject: caches.tracingProjects.get({ namespace, name }),
-    secretKeys: await namedSecretKeys(record, namespace, secretKeys),
+    secretKeys: Object.fromEntries(
+      referencesOf(record.spec).map(({ secretName }) => {
+        const seen = secrets.get(secretName);
+        return [secretName, seen ? [...seen.keys()] : null];
+      }),
+    ),
+    secretsRead: await secretsRead(record, secrets, contents),
   };
 }
 
-async function namedSecretKeys(
-  record: AppDeployment,
-  namespace: string,
-  secretKeys: SecretKeys,
-): Promise<Observed['secretKeys']> {
-  const named = new Set(referencesOf(record.spec).map((reference) => reference.secretName));
-  const entries = await Promise.all(
-    [...named].map(async (name) => [name, await secretKeys.keysOf(namespace, name)] as const),
+type SeenSecrets = ReadonlyMap<string, SeenSecret | undefined>;
+
+/** Every Secret whose values stand in the environment of the record's pods, by name. */
+async function readSecrets({ metadata, spec }: AppDeployment, contents: SecretContents): Promise<SeenSecrets> {
+  const named = new Set(readAtStart(spec, spec.sourceConfig.resourceSpec).map(({ secretName }) => secretName));
+  const { namespace = '' } = metadata;
+  return new Map(
+    await Promise.all([...named].map(async (name) => [name, await contents.read(namespace, name)] as const)),
   );
-  return Object.fromEntries(entries);
+}
+
+async function secretsRead(
+  { spec }: AppDeployment,
+  secrets: SeenSecrets,
+  contents: SecretContents,
+): Promise<SecretsRead> {
+  const reads = readAtStart(spec, spec.sourceConfig.resourceSpec);
+  if (reads.length === 0) return { is: 'nothing' };
+  const versions: SecretVersion[] = [];
+  let changedAt: number | undefined;
+  for (const { secretName, secretKey, optional } of reads) {
+    const seen = secrets.get(secretName) ?? new Map();
+    const keys = secretKey === undefined ? [...seen.keys()] : [secretKey];
+    if (!optional && (!secrets.get(secretName) || keys.some((key) => !seen.has(key)))) return { is: 'incomplete' };
+    // A whole Secret may be empty, and that is something else than none.
+    if (secretKey === undefined)
+      versions.push({ secretName, secretKey: '', fingerprint: String(secrets.get(secretName) !== undefined) });
+    for (const key of keys) {
+      const value = seen.get(key);
+      versions.push({ secretName, secretKey: key, fingerprint: value?.fingerprint });
+      if (value?.changedAt !== undefined) changedAt = Math.max(changedAt ?? 0, value.changedAt);
+    }
+  }
+  return { is: 'complete', digest: await contents.digestOf(versions), ...(changedAt !== undefined && { changedAt }) };
 }

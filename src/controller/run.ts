@@ -16,8 +16,9 @@ import type { RuntimeMetrics } from '../runtime/metrics.ts';
 import { groupByNamespace, makeWorkQueue, type WorkQueue } from '../runtime/work-queue.ts';
 import { makeReconciler } from './app-deployment-reconciler.ts';
 import { type Caches, makeCaches } from './caches.ts';
-import { makeSecretKeys } from './observe.ts';
+import { makeDigestKey } from './digest-key.ts';
 import { makeSecretCollector, wakeCollector } from './secret-collector.ts';
+import { makeSecretContents } from './secret-contents.ts';
 import { keyOf, wakeOnChanges } from './watches.ts';
 import { whileLeading } from './while-leading.ts';
 
@@ -26,7 +27,7 @@ export interface ControllerOptions {
   /** A client with connections of its own, so that a busy controller never starves its lease. */
   readonly leaseClient: KubeClient;
   readonly settings: Settings;
-  /** Davit's own namespace, where the lease is. */
+  /** Davit's own namespace, where the lease and the digest key are. */
   readonly namespace: string;
   readonly identity: string;
   readonly workers: number;
@@ -117,7 +118,9 @@ function startReconciling(
     makeWorkQueue({ name, baseDelayMs: backoffMs, groupOf: groupByNamespace, metrics });
   const records = makeQueue('appdeployments');
   const secrets = makeQueue('secrets');
-  const reconcile = makeReconciler({ shell, secretKeys: makeSecretKeys(client, caches), settings, events, now });
+  const digestKey = makeDigestKey(client, options.namespace);
+  const contents = makeSecretContents({ client, caches, digestKey, now });
+  const reconcile = makeReconciler({ shell, contents, settings, events, now });
   const collect = makeSecretCollector(shell, now);
   void beginWhenSynced(caches, { records, secrets }, leading, log);
   const controllers = [

@@ -3,7 +3,7 @@
 import type { AppDeployment } from '../api/app-deployment.ts';
 import { DEPLOYMENT_LABEL } from '../api/meta.ts';
 import type { KubeObject } from '../kube/client.ts';
-import { referencesOf } from '../record/references.ts';
+import { readAtStart } from '../record/references.ts';
 import type { Change } from '../runtime/object-cache.ts';
 import type { WorkQueue } from '../runtime/work-queue.ts';
 import type { Caches } from './caches.ts';
@@ -47,7 +47,8 @@ export function keyOf(namespace: string | undefined, name: string): string {
 }
 
 function names(record: AppDeployment, secretName: string): boolean {
-  return referencesOf(record.spec).some((reference) => reference.secretName === secretName);
+  const { spec } = record;
+  return readAtStart(spec, spec.sourceConfig.resourceSpec).some((read) => read.secretName === secretName);
 }
 
 function concernsRecords({ object, previous }: Change<KubeObject>): boolean {

@@ -20,7 +20,16 @@ export interface Observed {
   readonly tracingProject: TracingProject | undefined;
   /** The keys of each Secret that the record names, or null where there is no such Secret. */
   readonly secretKeys: Readonly<Record<string, readonly string[] | null>>;
+  readonly secretsRead: SecretsRead;
 }
+
+/** What the record's pods read from Secrets when they start. */
+export type SecretsRead =
+  | { readonly is: 'nothing' }
+  /** Something that they need is missing. */
+  | { readonly is: 'incomplete' }
+  /** `digest` as resources/hash.ts makes it; `changedAt`: when the newest change was seen in this process, in ms. */
+  | { readonly is: 'complete'; readonly digest: string; readonly changedAt?: number };
 
 export interface ContainerState {
   readonly waiting?: { readonly reason?: string; readonly message?: string };
@@ -68,7 +77,12 @@ export interface Pod extends KubeObject {
 export interface Workload extends KubeObject {
   readonly spec?: {
     readonly replicas?: number;
-    readonly template?: { readonly metadata?: { readonly labels?: Readonly<Record<string, string>> } };
+    readonly template?: {
+      readonly metadata?: {
+        readonly labels?: Readonly<Record<string, string>>;
+        readonly annotations?: Readonly<Record<string, string>>;
+      };
+    };
   };
   readonly status?: {
     readonly observedGeneration?: number;

@@ -4,6 +4,7 @@ import { expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { aRecord, SETTINGS, TENANT, UID } from '../../test/builders.ts';
 import type { AppDeployment, AppDeploymentSpec } from '../api/app-deployment.ts';
+import { ROLES } from '../api/meta.ts';
 import { Settings } from '../api/settings.ts';
 import { serialRevisionId } from '../record/revision-id.ts';
 import { wantedRevision } from '../record/wanted-revision.ts';
@@ -67,7 +68,7 @@ it.each([
         database: { storageClassName: 'fast' },
         images: { pullPolicy: 'Always' },
       }),
-      secretsDigest: 'feedface',
+      secretDigests: Object.fromEntries(ROLES.map((role) => [role, { pods: 'feedface', workload: 'k.feedface' }])),
     }),
   },
   {

@@ -13,8 +13,16 @@ export interface Inputs {
   /** uid of the tenant's namespace. */
   readonly tenantId: string;
   readonly settings: Settings;
-  /** Keyed digest of the values behind the record's references (hash.ts); a new one rolls the pods. */
-  readonly secretsDigest?: string;
+  /** What the workloads' pods have read from Secrets (hash.ts). */
+  readonly secretDigests?: Readonly<Partial<Record<Role, SecretDigests>>>;
   /** Roles whose `replicas` an autoscaler owns: the field is left out. */
   readonly autoscaled?: ReadonlySet<Role>;
+}
+
+/** Keyed digests of values in Secrets. */
+export interface SecretDigests {
+  /** On the pods: a new one rolls them. */
+  readonly pods?: string;
+  /** On the workload: the values that its pods were last rolled for. */
+  readonly workload?: string;
 }

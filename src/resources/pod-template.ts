@@ -17,13 +17,11 @@ const DRAIN_SECONDS = 5;
 const STOP_SECONDS = 30;
 
 export function podTemplateFor(inputs: Inputs, role: Role, size: Readonly<Sized>, image: string): IPodTemplateSpec {
-  const { record, revision, secretsDigest } = inputs;
+  const { record, revision, secretDigests } = inputs;
   const { resolved, requested, id } = revision.spec;
   const spec = requested.resourceSpec ?? {};
-  const annotations = {
-    ...spec.annotations,
-    ...(secretsDigest !== undefined && { [SECRETS_ANNOTATION]: secretsDigest }),
-  };
+  const digest = secretDigests?.[role]?.pods;
+  const annotations = { ...spec.annotations, ...(digest !== undefined && { [SECRETS_ANNOTATION]: digest }) };
   const volumes = volumesFor(spec);
   const volumeMounts = volumeMountsFor(spec);
   const takesRequests = role === 'server';

@@ -1,6 +1,6 @@
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { aRecord, UID } from '../../test/builders.ts';
-import { secretsDigest } from './hash.ts';
+import { digestKey, fingerprint, secretsDigest } from './hash.ts';
 import { postgresSecret, redisSecret } from './secrets.ts';
 
 const labels = (component: string): Record<string, string> => ({
@@ -42,17 +42,40 @@ it("keeps Redis' password, and the file that it reads it from", () => {
   });
 });
 
-it('digests values whatever their order, and tells them apart', () => {
-  const a = { name: 's', key: 'a', value: 'MQ==' };
-  const b = { name: 's', key: 'b', value: undefined };
-  const digest = secretsDigest('key', [a, b]);
-  expect(digest).toMatch(/^[0-9a-f]{64}$/);
-  expect(secretsDigest('key', [b, a])).toBe(digest);
-  const others = [
-    secretsDigest('other', [a, b]),
-    secretsDigest('key', [a]),
-    secretsDigest('key', [{ ...a, value: 'Mg==' }, b]),
-    secretsDigest('key', [a, { ...b, value: '' }]),
-  ];
-  expect(new Set([digest, ...others]).size).toBe(5);
+describe('digests', () => {
+  const key = digestKey(Buffer.alloc(32, 1));
+  const other = digestKey(Buffer.alloc(32, 2));
+  const where = { namespace: 'n', secretName: 's', secretKey: 'a' };
+  const print = (value: string, place: Partial<typeof where> = {}, by = key): string =>
+    fingerprint(by, { ...where, ...place }, value);
+
+  it('a value has another fingerprint with another key, and in every other place', () => {
+    const prints = [
+      print('MQ=='),
+      print('Mg=='),
+      print('MQ==', { namespace: 'm' }),
+      print('MQ==', { secretName: 't' }),
+      print('MQ==', { secretKey: 'b' }),
+      print('MQ==', {}, other),
+    ];
+    expect(print('MQ==')).toBe(prints[0]);
+    expect(new Set(prints).size).toBe(prints.length);
+  });
+
+  it('are the same whatever the order, and name the key', () => {
+    const a = { secretName: 's', secretKey: 'a', fingerprint: print('MQ==') };
+    const b = { secretName: 's', secretKey: 'b', fingerprint: undefined };
+    const digest = secretsDigest(key, [a, b]);
+    expect(digest).toMatch(/^[0-9a-f]{8}\.[0-9a-f]{32}$/);
+    expect(secretsDigest(key, [b, a, a])).toBe(digest);
+    const others = [
+      secretsDigest(other, [a, b]),
+      secretsDigest(key, [a]),
+      secretsDigest(key, [{ ...a, fingerprint: print('Mg==') }, b]),
+      secretsDigest(key, [a, { ...b, fingerprint: '' }]),
+    ];
+    expect(new Set([digest, ...others]).size).toBe(5);
+    expect(others[1]?.split('.')[0]).toBe(digest.split('.')[0]);
+    expect(others[0]?.split('.')[0]).not.toBe(digest.split('.')[0]);
+  });
 });

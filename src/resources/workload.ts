@@ -2,7 +2,7 @@
 
 import type { IDeployment } from 'kubernetes-models/apps/v1/Deployment';
 import type { Scaled, Sized } from '../api/app-revision.ts';
-import type { Role } from '../api/meta.ts';
+import { type Role, SECRETS_ANNOTATION } from '../api/meta.ts';
 import { names } from '../record/names.ts';
 import type { Inputs } from './inputs.ts';
 import { selectorLabels } from './labels.ts';
@@ -17,12 +17,16 @@ export function makeWorkload(
   size: Readonly<Sized> | Readonly<Scaled>,
   image: string,
 ): Made<IDeployment> {
-  const { record, revision, autoscaled } = inputs;
+  const { record, revision, autoscaled, secretDigests } = inputs;
   const { name } = record.metadata;
+  const digest = secretDigests?.[role]?.workload;
   return {
     apiVersion: 'apps/v1',
     kind: 'Deployment',
-    metadata: ownedMeta(record, names(name)[role], role),
+    metadata: {
+      ...ownedMeta(record, names(name)[role], role),
+      ...(digest !== undefined && { annotations: { [SECRETS_ANNOTATION]: digest } }),
+    },
     spec: {
       ...(!autoscaled?.has(role) && { replicas: replicasFor(size, revision.spec.resolved.server) }),
       selector: { matchLabels: selectorLabels(name, role) },

@@ -8,7 +8,8 @@ import { defaultSettings } from '../../src/api/settings.ts';
 import { TRACING_PROJECTS } from '../../src/api/tracing-project.ts';
 import { makeReconciler } from '../../src/controller/app-deployment-reconciler.ts';
 import { type Caches, makeCaches } from '../../src/controller/caches.ts';
-import { makeSecretKeys } from '../../src/controller/observe.ts';
+import { makeDigestKey } from '../../src/controller/digest-key.ts';
+import { makeSecretContents } from '../../src/controller/secret-contents.ts';
 import { keyOf } from '../../src/controller/watches.ts';
 import type { KubeObject } from '../../src/kube/client.ts';
 import {
@@ -23,13 +24,14 @@ import { makeMetrics } from '../../src/runtime/metrics.ts';
 import { aSpec } from '../builders.ts';
 import { type FakeKube, makeFakeKube, type Write } from '../fake-kube/fake-kube.ts';
 
-const NOW = new Date('2026-02-02T02:02:02Z');
+const START = Date.parse('2026-02-02T02:02:02Z');
 export const KEY = keyOf('team', 'shop');
 
 export interface Harness {
   readonly kube: FakeKube;
   readonly caches: Caches;
   readonly events: string[];
+  readonly clock: { ms: number };
   reconcile(): Promise<Result>;
   /** The writes of the passes since the last call, as `apply Service shop` or `apply AppDeployment shop/status`. */
   writes(): string[];
@@ -68,6 +70,8 @@ export async function aController(kube: FakeKube): Promise<Harness> {
   for (const cache of caches.all) void cache.run(stopping.signal);
   await Promise.all(caches.all.map((cache) => cache.waitForSync()));
   const events: string[] = [];
+  const clock = { ms: START };
+  const now = (): Date => new Date(clock.ms);
   const registry = makeResourceRegistry([...BUILT_IN_RESOURCES, APP_DEPLOYMENTS, APP_REVISIONS, TRACING_PROJECTS]);
   const recorder = {
     record: ({ type, reason }: { type: string; reason: string }) => void events.push(`${type} ${reason}`),
@@ -76,16 +80,17 @@ export async function aController(kube: FakeKube): Promise<Harness> {
   const shell = { client: kube, caches, registry };
   const reconcile: Reconcile = makeReconciler({
     shell,
-    secretKeys: makeSecretKeys(kube, caches),
+    contents: makeSecretContents({ client: kube, caches, digestKey: makeDigestKey(kube, 'davit-system'), now }),
     settings: defaultSettings(),
     events: recorder,
-    now: () => NOW,
+    now,
   });
   kube.clearWrites();
   return {
     kube,
     caches,
     events,
+    clock,
     reconcile: async () => {
       await settle(caches, kube);
       const result = await reconcile(KEY, stopping.signal, log);

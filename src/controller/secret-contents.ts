@@ -1,0 +1,101 @@
+// What the controller knows of the contents of Secrets: keyed fingerprints, never a value. The watch cache holds their
+// metadata alone, and a Secret is read live only when the cache says that it has changed.
+
+import { NotFound } from '../errors.ts';
+import type { KubeClient, KubeObject } from '../kube/client.ts';
+import { SECRETS } from '../kube/resources.ts';
+import { type DigestKey, fingerprint, type SecretVersion, secretsDigest } from '../resources/hash.ts';
+import type { Caches } from './caches.ts';
+
+export interface SeenValue {
+  readonly fingerprint: string;
+  /** When this value was first seen in the place of another one, in ms; undefined for the first that was seen. */
+  readonly changedAt?: number;
+}
+
+/** By key. */
+export type SeenSecret = ReadonlyMap<string, SeenValue>;
+
+export interface SecretContents {
+  /** Undefined where there is no such Secret. */
+  read(namespace: string, name: string): Promise<SeenSecret | undefined>;
+  digestOf(versions: readonly SecretVersion[]): Promise<string>;
+}
+
+interface SecretObject extends KubeObject {
+  readonly data?: Readonly<Record<string, string>>;
+}
+
+interface Known {
+  readonly version: string;
+  readonly values: SeenSecret;
+}
+
+export interface SecretContentsOptions {
+  readonly client: KubeClient;
+  readonly caches: Pick<Caches, 'secrets'>;
+  readonly digestKey: () => Promise<DigestKey>;
+  readonly now: () => Date;
+}
+
+/** What is gone is forgotten whenever so many more are known. */
+const FORGET_EVERY = 1000;
+
+export function makeSecretContents({ client, caches, digestKey, now }: SecretContentsOptions): SecretContents {
+  const known = new Map<string, Known>();
+  let forgetAt = FORGET_EVERY;
+
+  async function read(namespace: string, name: string): Promise<SeenSecret | undefined> {
+    const at = `${namespace}/${name}`;
+    const cached = caches.secrets.get({ namespace, name });
+    if (!cached) {
+      known.delete(at);
+      return undefined;
+    }
+    const before = known.get(at);
+    if (before?.version === versionOf(cached)) return before.values;
+    const key = await digestKey();
+    try {
+      const secret = await client.get<SecretObject>(SECRETS, { namespace, name });
+      const values = seen(secret.data ?? {}, before?.values, (secretKey, value) =>
+        fingerprint(key, { namespace, secretName: name, secretKey }, value),
+      );
+      known.set(at, { version: versionOf(secret), values });
+      forgetWhatIsGone();
+      return values;
+    } catch (error) {
+      if (error instanceof NotFound) return undefined;
+      throw error;
+    }
+  }
+
+  function seen(
+    data: Readonly<Record<string, string>>,
+    before: SeenSecret | undefined,
+    fingerprintOf: (key: string, value: string) => string,
+  ): SeenSecret {
+    return new Map(
+      Object.entries(data).map(([key, value]) => {
+        const print = fingerprintOf(key, value);
+        const old = before?.get(key);
+        if (old?.fingerprint === print) return [key, old];
+        return [key, { fingerprint: print, ...(before && { changedAt: now().getTime() }) }];
+      }),
+    );
+  }
+
+  function forgetWhatIsGone(): void {
+    if (known.size < forgetAt) return;
+    for (const at of known.keys()) {
+      const [namespace = '', name = ''] = at.split('/');
+      if (!caches.secrets.get({ namespace, name })) known.delete(at);
+    }
+    forgetAt = known.size + FORGET_EVERY;
+  }
+
+  return { read, digestOf: async (versions) => secretsDigest(await digestKey(), versions) };
+}
+
+function versionOf({ metadata: { uid, resourceVersion } }: KubeObject): string {
+  return `${uid}/${resourceVersion}`;
+}
