@@ -73,6 +73,19 @@ export async function realPods(progress: Progress): Promise<RealPods> {
   return { ok: true, runc, cniPlugins };
 }
 
+/** The program's path; as root on Debian or Ubuntu it is installed when it is missing. Throws what a person can do. */
+export async function ensureProgram(name: string, progress: Progress): Promise<string> {
+  const found = findProgram(name);
+  if (found !== undefined) return found;
+  const command = `apt-get install --no-install-recommends ${name}`;
+  if (findProgram('apt-get') === undefined) throw new Error(`${name} is missing: install what Debian calls ${name}`);
+  progress(`installing the system package ${name}`);
+  const failure = await aptInstall([name]);
+  const installed = findProgram(name);
+  if (installed === undefined) throw new Error(`${name} is missing, and ${command} failed: ${failure ?? 'no program'}`);
+  return installed;
+}
+
 /** What no package can change. */
 async function findObstacle(): Promise<string | undefined> {
   if (process.platform !== 'linux') return `real pods need Linux, this is ${process.platform}`;

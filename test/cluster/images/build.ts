@@ -10,11 +10,15 @@ import { type Apt, type DebianPackage, makeRoot, openApt, unpack } from './debia
 import { productionPackages } from './npm-packages.ts';
 import { type Layer, writeImage, writeLayer } from './oci.ts';
 import {
+  type BaseImageName,
+  baseImageNames,
   basePackages,
   finishBase,
   type ImageName,
   imageNames,
   leftOutFiles,
+  type NodeImageName,
+  nodeImageNames,
   nodeVersion,
   recipes,
   repositoryRoot,
@@ -32,15 +36,28 @@ export interface Image {
   readonly digest: string;
 }
 
-export type Images = Readonly<Record<ImageName, Image>>;
+export type Images<N extends ImageName = NodeImageName> = Readonly<Record<N, Image>>;
 
 const minuteMs = 60_000;
 const dayMs = 24 * 60 * minuteMs;
 
 /** Makes what is missing. Two processes may call it at once: one works, the other waits and finds it done. */
-export async function ensureImages(progress: (message: string) => void): Promise<Images> {
+export function ensureImages(progress: (message: string) => void): Promise<Images> {
+  return ensureThese(nodeImageNames, progress);
+}
+
+/** What the Dockerfile is given as its bases where no image can be pulled. */
+export function ensureBaseImages(progress: (message: string) => void): Promise<Images<BaseImageName>> {
+  return ensureThese(baseImageNames, progress);
+}
+
+async function ensureThese<N extends ImageName>(
+  names: readonly N[],
+  progress: (message: string) => void,
+): Promise<Images<N>> {
   const folder = join(cacheRoot(), 'images');
   const keys = await contentKeys();
+  const isComplete = (found: Found): found is Images<N> => names.every((name) => found[name] !== undefined);
   const found = await findImages(folder, keys);
   if (isComplete(found)) return found;
 
@@ -50,7 +67,7 @@ export async function ensureImages(progress: (message: string) => void): Promise
     () => progress('Images: another process is making them, waiting'),
     async () => {
       const again = await findImages(folder, keys);
-      const missing = imageNames.filter((name) => again[name] === undefined);
+      const missing = names.filter((name) => again[name] === undefined);
       if (missing.length > 0) await makeImages(folder, keys, missing, progress);
       const made = await findImages(folder, keys);
       if (!isComplete(made)) throw new Error('images: made, but not found in the cache');
@@ -62,15 +79,11 @@ export async function ensureImages(progress: (message: string) => void): Promise
 type Keys = Readonly<Record<ImageName | 'base', string>>;
 type Found = Partial<Record<ImageName, Image>>;
 
-function isComplete(found: Found): found is Images {
-  return imageNames.every((name) => found[name] !== undefined);
-}
-
 async function findImages(folder: string, keys: Keys): Promise<Found> {
   const found: Found = {};
   for (const name of imageNames) {
     const entry = join(folder, `${name}-${keys[name]}`);
-    // oxlint-disable-next-line no-await-in-loop -- four small files
+    // oxlint-disable-next-line no-await-in-loop -- a few small files
     const recorded = await readRecord<{ name: string; digest: string }>(entry);
     if (recorded === undefined) continue;
     found[name] = { name: recorded.name, digest: recorded.digest, archive: join(entry, 'image.tar') };
@@ -103,13 +116,16 @@ async function contentKeys(): Promise<Keys> {
       recipe.filter((file) => file.endsWith('.ts') && !file.endsWith('.test.ts')),
     )),
   ];
+  const node = await nodeVersion();
   const { versions } = await productionPackages(repositoryRoot, sampleDependencies);
   return {
     base: key(common),
     postgres: key([...common, ...(await contents(import.meta.dirname, ['postgres/docker-entrypoint.sh']))]),
     redis: key([...common, ...(await contents(import.meta.dirname, ['redis/docker-entrypoint.sh']))]),
     pause: key([...common, ...(await contents(import.meta.dirname, ['pause/pause']))]),
-    sample: key([...common, ...versions, await nodeVersion(), ...(await contents(sampleFolder, await sampleFiles()))]),
+    sample: key([...common, ...versions, node, ...(await contents(sampleFolder, await sampleFiles()))]),
+    'build-base': key([...common, node]),
+    'run-base': key([...common, node]),
   };
 }
 

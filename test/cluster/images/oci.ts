@@ -88,7 +88,8 @@ export async function writeImage(
       digest,
       size,
       platform,
-      annotations: { 'io.containerd.image.name': full },
+      // For containerd, and for every other program that reads such archives.
+      annotations: { 'io.containerd.image.name': full, 'org.opencontainers.image.ref.name': full },
     })),
   });
 

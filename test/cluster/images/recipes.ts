@@ -1,12 +1,19 @@
 // What goes into each image: Debian packages, files of ours, and how a runtime is to start it.
-import { chmod, copyFile, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { chmod, copyFile, cp, mkdir, readdir, readFile, realpath, symlink, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { findProgram } from '../machine.ts';
 import type { DebianPackage } from './debian.ts';
 import { productionPackages } from './npm-packages.ts';
 import type { RunConfig } from './oci.ts';
 import type { Owner } from './tar.ts';
 
-export const imageNames = ['postgres', 'redis', 'sample', 'pause'] as const;
+/** What the nodes of the test cluster run. */
+export const nodeImageNames = ['postgres', 'redis', 'sample', 'pause'] as const;
+/** What the Dockerfile builds with and runs on, where its own bases cannot be pulled. */
+export const baseImageNames = ['build-base', 'run-base'] as const;
+export const imageNames = [...nodeImageNames, ...baseImageNames] as const;
+export type NodeImageName = (typeof nodeImageNames)[number];
+export type BaseImageName = (typeof baseImageNames)[number];
 export type ImageName = (typeof imageNames)[number];
 
 export interface Recipe {
@@ -179,9 +186,7 @@ export const recipes: Readonly<Record<ImageName, Recipe>> = {
     onBase: true,
     ownerOf: () => root,
     async finish(folder) {
-      await mkdir(join(folder, 'usr/local/bin'), { recursive: true });
-      await copyFile(join(nodePackage, 'bin/node'), join(folder, 'usr/local/bin/node'));
-      await chmod(join(folder, 'usr/local/bin/node'), 0o755);
+      await addNode(folder, 'usr/local/bin/node');
       await writeAccounts(folder, ['node:x:1000:1000:Node.js:/home/node:/bin/bash']);
       const application = join(folder, 'app');
       await mkdir(application);
@@ -217,6 +222,48 @@ export const recipes: Readonly<Record<ImageName, Recipe>> = {
       return { tag: '1', config: { Env: ['PATH=/bin'], User: '65535:65535', Entrypoint: ['/pause'] } };
     },
   },
+
+  'build-base': {
+    packages: [],
+    onBase: true,
+    ownerOf: () => root,
+    async finish(folder) {
+      await addNode(folder, 'usr/local/bin/node');
+      await writeAccounts(folder, ['node:x:1000:1000:Node.js:/home/node:/bin/bash']);
+      const npm = join(folder, 'usr/local/lib/node_modules/npm');
+      await cp(await npmFolder(), npm, { recursive: true, dereference: true });
+      await symlink('../lib/node_modules/npm/bin/npm-cli.js', join(folder, 'usr/local/bin/npm'));
+      // It is never pushed: what this machine trusts, the build on it may trust.
+      const trusted = process.env['NODE_EXTRA_CA_CERTS'];
+      if (trusted !== undefined) {
+        await mkdir(join(folder, 'etc/ssl/certs'), { recursive: true });
+        await copyFile(trusted, join(folder, 'etc/ssl/certs/ca-certificates.crt'));
+      }
+      return {
+        tag: '1',
+        config: {
+          Env: [
+            `PATH=${systemPath}`,
+            'LANG=C.UTF-8',
+            ...(trusted === undefined ? [] : ['NODE_EXTRA_CA_CERTS=/etc/ssl/certs/ca-certificates.crt']),
+          ],
+        },
+      };
+    },
+  },
+
+  // As the distroless images are: Node, the libraries it is linked to, and nothing that could be run besides.
+  'run-base': {
+    packages: ['base-files', 'libc6', 'libgcc-s1', 'libstdc++6'],
+    onBase: false,
+    ownerOf: () => root,
+    async finish(folder) {
+      await addNode(folder, 'nodejs/bin/node');
+      await writeAccounts(folder, ['nonroot:x:65532:65532:nonroot:/:/sbin/nologin']);
+      await folderWithMode(join(folder, 'tmp'), 0o1777);
+      return { tag: '1', config: { Env: [`PATH=${systemPath}`], User: '65532:65532' } };
+    },
+  },
 };
 
 export const sampleDependencies = ['pg', 'redis'];
@@ -231,6 +278,19 @@ export async function sampleFiles(): Promise<string[]> {
 export async function nodeVersion(): Promise<string> {
   const manifest = JSON.parse(await readFile(join(nodePackage, 'package.json'), 'utf8')) as { version: string };
   return manifest.version;
+}
+
+async function addNode(folder: string, path: string): Promise<void> {
+  await mkdir(dirname(join(folder, path)), { recursive: true });
+  await copyFile(join(nodePackage, 'bin/node'), join(folder, path));
+  await chmod(join(folder, path), 0o755);
+}
+
+/** The npm of this machine: a script of many, which any Node runs. */
+async function npmFolder(): Promise<string> {
+  const program = findProgram('npm');
+  if (program === undefined) throw new Error('npm is missing: the base that the Dockerfile builds with needs it');
+  return dirname(dirname(await realpath(program)));
 }
 
 async function addEntrypoint(folder: string, name: 'postgres' | 'redis'): Promise<void> {
