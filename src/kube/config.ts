@@ -3,6 +3,9 @@
 
 import { readFile } from 'node:fs/promises';
 import { isIPv6 } from 'node:net';
+import { dirname, resolve } from 'node:path';
+import type { KubeConfig } from '@kubernetes/client-node/dist/config.js';
+import { parse as parseYaml } from 'yaml';
 
 /** What one request carries: headers that say who is asking, and how TLS is spoken. */
 export interface Credentials {
@@ -68,45 +71,131 @@ export async function inClusterAccess(options: InClusterOptions): Promise<Cluste
   };
 }
 
-/** Access by a kubeconfig file: certificates, tokens, token files, exec plug-ins and OIDC, as client-node does them. */
+/**
+ * Access by a kubeconfig file: certificates, tokens, token files, exec plug-ins and OIDC. The file and all that it names
+ * are read again when the server has refused what they said. Throws an Error that names the file for what cannot be
+ * followed: a proxy, impersonated groups, a plug-in that needs a terminal.
+ */
 export async function loadKubeConfigFile(options: {
   readonly path: string;
   readonly context?: string;
 }): Promise<ClusterAccess> {
-  const { KubeConfig } = await import('@kubernetes/client-node/dist/config.js');
-  const config = new KubeConfig();
-  config.loadFromFile(options.path);
-  if (options.context !== undefined) config.setCurrentContext(options.context);
-  const cluster = config.getCurrentCluster();
-  if (cluster === null) throw new Error(`load ${options.path}: no context ${config.getCurrentContext()}`);
-  if (cluster.proxyUrl !== undefined) throw new Error(`load ${options.path}: proxy-url is not supported`);
+  let source = await openKubeConfig(options);
+  let isRefused = false;
 
   async function read(): Promise<Credentials> {
-    const found: HttpsOptions = { headers: {} };
-    await config.applyToHTTPSOptions(found as Parameters<typeof config.applyToHTTPSOptions>[0]);
-    const headers: Record<string, string> = {};
-    for (const [name, value] of Object.entries(found.headers ?? {})) headers[name.toLowerCase()] = String(value);
-    if (found.auth !== undefined) headers['authorization'] = `Basic ${Buffer.from(found.auth).toString('base64')}`;
-    return {
-      headers,
-      tls: {
-        ...(found.ca !== undefined && { ca: String(found.ca) }),
-        ...(found.cert !== undefined && { cert: String(found.cert) }),
-        ...(found.key !== undefined && { key: String(found.key) }),
-        ...(found.servername !== undefined && { servername: found.servername }),
-        ...(found.rejectUnauthorized !== undefined && { rejectUnauthorized: found.rejectUnauthorized }),
-      },
-    };
+    // client-node keeps what a plug-in has said until it expires, even when the server has refused it since.
+    if (isRefused) source = await openKubeConfig(options);
+    isRefused = false;
+    return credentialsOf(source);
   }
 
-  const namespace = config.getContextObject(config.getCurrentContext())?.namespace;
   const remembered = rememberFor(REMEMBER_MS, read);
   await remembered.get();
+  const { server, namespace } = source;
   return {
-    server: cluster.server.replace(/\/+$/, ''),
+    server: server.replace(/\/+$/, ''),
     ...(namespace !== undefined && { namespace }),
     credentials: remembered.get,
-    refresh: remembered.forget,
+    refresh() {
+      isRefused = true;
+      remembered.forget();
+    },
+  };
+}
+
+/** As much of a kubeconfig's user as client-node leaves out, by the names of the file. */
+interface RawUser {
+  readonly tokenFile?: string;
+  readonly 'as-groups'?: unknown;
+  readonly 'as-uid'?: unknown;
+  readonly 'as-user-extra'?: unknown;
+  readonly exec?: ExecPlugin;
+}
+
+interface ExecPlugin {
+  readonly apiVersion?: string;
+  readonly command?: string;
+  readonly env?: readonly { readonly name: string; readonly value: string }[] | null;
+  readonly installHint?: string;
+  readonly interactiveMode?: string;
+}
+
+interface KubeConfigSource {
+  readonly config: KubeConfig;
+  readonly server: string;
+  readonly namespace: string | undefined;
+  readonly tokenFile: string | undefined;
+  readonly exec: ExecPlugin | undefined;
+}
+
+async function openKubeConfig({ path, context }: { path: string; context?: string }): Promise<KubeConfigSource> {
+  const { KubeConfig: Config } = await import('@kubernetes/client-node/dist/config.js');
+  const config = new Config();
+  config.loadFromFile(path);
+  if (context !== undefined) config.setCurrentContext(context);
+  const cluster = config.getCurrentCluster();
+  if (cluster === null) throw new Error(`load ${path}: no context ${config.getCurrentContext()}`);
+  const refuse = (what: string): never => {
+    throw new Error(`load ${path}: ${what}`);
+  };
+  if (cluster.proxyUrl !== undefined)
+    refuse('proxy-url is not supported; name a server that can be reached without a proxy');
+  const current = config.getContextObject(config.getCurrentContext());
+  const user = await rawUser(path, current?.user);
+  for (const field of ['as-groups', 'as-uid', 'as-user-extra'] as const) {
+    // Acting with the rights of somebody else than asked for would be worse than not acting.
+    if (user[field] !== undefined) refuse(`${field} is not supported, of impersonation only \`as\``);
+  }
+  if (user.exec?.interactiveMode === 'Always')
+    refuse(`the plug-in ${user.exec.command} wants a terminal (interactiveMode: Always), and there is none`);
+  const execUser = config.getCurrentUser() as { exec?: ExecPlugin } | null;
+  if (user.exec !== undefined && execUser !== null) execUser.exec = withExecInfo(user.exec);
+  return {
+    config,
+    server: cluster.server,
+    namespace: current?.namespace,
+    tokenFile: user.tokenFile === undefined ? undefined : resolve(dirname(path), user.tokenFile),
+    exec: user.exec,
+  };
+}
+
+async function rawUser(path: string, name: string | undefined): Promise<RawUser> {
+  const raw = parseYaml(await readFile(path, 'utf8')) as {
+    readonly users?: readonly { readonly name?: string; readonly user?: RawUser | null }[] | null;
+  };
+  return raw.users?.find((user) => user.name === name)?.user ?? {};
+}
+
+/** Plug-ins ask their environment for which version of the exchange to speak, and whether they may ask a person. */
+function withExecInfo(exec: ExecPlugin): ExecPlugin {
+  const info = { kind: 'ExecCredential', apiVersion: exec.apiVersion, spec: { interactive: false } };
+  return { ...exec, env: [...(exec.env ?? []), { name: 'KUBERNETES_EXEC_INFO', value: JSON.stringify(info) }] };
+}
+
+async function credentialsOf({ config, tokenFile, exec }: KubeConfigSource): Promise<Credentials> {
+  const found: HttpsOptions = { headers: {} };
+  try {
+    await config.applyToHTTPSOptions(found as Parameters<typeof config.applyToHTTPSOptions>[0]);
+  } catch (cause) {
+    if (exec === undefined) throw cause;
+    const why = cause instanceof Error ? cause.message.trim() : String(cause);
+    const hint = exec.installHint === undefined ? '' : `\n${exec.installHint}`;
+    throw new Error(`run the credential plug-in ${exec.command}: ${why}${hint}`, { cause });
+  }
+  const headers: Record<string, string> = {};
+  for (const [name, value] of Object.entries(found.headers ?? {})) headers[name.toLowerCase()] = String(value);
+  if (found.auth !== undefined) headers['authorization'] = `Basic ${Buffer.from(found.auth).toString('base64')}`;
+  if (tokenFile !== undefined) headers['authorization'] = `Bearer ${(await readFile(tokenFile, 'utf8')).trim()}`;
+  return {
+    headers,
+    tls: {
+      ...(found.ca !== undefined && { ca: String(found.ca) }),
+      ...(found.cert !== undefined && { cert: String(found.cert) }),
+      ...(found.key !== undefined && { key: String(found.key) }),
+      ...(found.servername !== undefined && { servername: found.servername }),
+      ...(found.rejectUnauthorized !== undefined && { rejectUnauthorized: found.rejectUnauthorized }),
+    },
   };
 }
 

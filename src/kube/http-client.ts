@@ -145,6 +145,7 @@ function clientAs(token: string | undefined, options: KubeClientOptions, connect
     } catch (cause) {
       if (out.signal?.aborted) throw out.signal.reason;
       if (cause instanceof Unwanted) return { error: unavailable(out.doing, cause) };
+      if (isDistrust(cause)) access.refresh();
       const error = unavailable(out.doing, cause, timeout.aborted ? `no answer in ${requestTimeoutMs} ms` : undefined);
       return { error, ...(!timeout.aborted && { retryInMs: RECONNECT_WAIT_MS }) };
     }
@@ -268,6 +269,7 @@ function clientAs(token: string | undefined, options: KubeClientOptions, connect
       }
     } catch (error) {
       if (signal.aborted) return;
+      if (isDistrust(error)) access.refresh();
       const failure = isOurs(error)
         ? error
         : unavailable(doing, error, silence.signal.aborted ? `nothing heard for ${idleMs} ms` : undefined);
@@ -610,6 +612,12 @@ function headerOf(answer: Dispatcher.ResponseData, name: string): string | undef
 function unavailable(doing: string, cause: unknown, what?: string): Unavailable {
   const reason = what ?? (cause instanceof Error ? cause.message || cause.name : String(cause));
   return new Unavailable(`${doing}: ${reason}`, { cause });
+}
+
+/** The server's certificate is not signed by an authority that we know: ours may have been rotated since it was read. */
+function isDistrust(error: unknown): boolean {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  return /CERT|ISSUER|SIGNATURE/.test(code);
 }
 
 function isOurs(error: unknown): error is Error {
