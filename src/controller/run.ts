@@ -121,7 +121,7 @@ function startReconciling(
   const digestKey = makeDigestKey(client, options.namespace);
   const contents = makeSecretContents({ client, caches, digestKey, now });
   const reconcile = makeReconciler({ shell, contents, settings, events, now });
-  const collect = makeSecretCollector(shell, now);
+  const collect = makeSecretCollector(shell, () => performance.now());
   void beginWhenSynced(caches, { records, secrets }, leading, log);
   const controllers = [
     startController({ name: 'appdeployments', queue: records, workers, log, metrics, reconcile }),

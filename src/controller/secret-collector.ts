@@ -14,22 +14,36 @@ import type { Shell } from './apply.ts';
 import type { Caches } from './caches.ts';
 import { keyOf } from './watches.ts';
 
-/** Reconciles one Secret of values, by its key. */
-export function makeSecretCollector(shell: Shell, now: () => Date): Reconcile {
+/** Reconciles one Secret of values, by its key. `elapsed` are milliseconds of a clock that never goes back. */
+export function makeSecretCollector(shell: Shell, elapsed: () => number): Reconcile {
   const { caches, client } = shell;
+  /** Of every Secret of values, by its key: which one it is, and when it was looked at first. */
+  const known = new Map<string, { readonly uid: string; readonly since: number }>();
+
+  function knownFor(key: string, uid: string): number {
+    const before = known.get(key);
+    if (before?.uid === uid) return elapsed() - before.since;
+    known.set(key, { uid, since: elapsed() });
+    return 0;
+  }
+
   return async function collect(key, _signal, log) {
     const [namespace = '', name = ''] = key.split('/');
     const secret = caches.secrets.get({ namespace, name });
-    if (!secret) return {};
-    const seen = orphanhoodOf(secret, caches.records.list(namespace), caches.revisions.list(namespace), now());
+    if (!secret) {
+      known.delete(key);
+      return {};
+    }
+    const { uid = '', resourceVersion = '' } = secret.metadata;
+    const knownForMs = knownFor(key, uid);
+    const seen = orphanhoodOf(secret, caches.records.list(namespace), caches.revisions.list(namespace), knownForMs);
     if (seen.is === 'young') return { requeueAfterMs: seen.forMs };
     if (seen.is === 'needed') return {};
     const [records, revisions] = await Promise.all([
       client.listAll<AppDeployment>(APP_DEPLOYMENTS, { namespace }),
       client.listAll<AppRevision>(APP_REVISIONS, { namespace }),
     ]);
-    if (orphanhoodOf(secret, records.items, revisions.items, now()).is !== 'orphan') return {};
-    const { uid = '', resourceVersion = '' } = secret.metadata;
+    if (orphanhoodOf(secret, records.items, revisions.items, knownForMs).is !== 'orphan') return {};
     try {
       await client.remove(SECRETS, { namespace, name }, { uid, resourceVersion });
       log.info({ namespace, secret: name }, 'Collected a Secret of values that nothing names');

@@ -6,7 +6,7 @@ import type { AppRevision } from '../api/app-revision.ts';
 import { VARIABLES_LABEL } from '../api/meta.ts';
 import type { KubeObject } from '../kube/client.ts';
 
-/** So long after its making a Secret may still be waiting for its record, in milliseconds. */
+/** For so long, in milliseconds, a Secret that has just been made may still be waiting for its record. */
 const GRACE_MS = 60_000;
 
 export type Orphanhood =
@@ -15,20 +15,22 @@ export type Orphanhood =
   | { readonly is: 'young'; readonly forMs: number }
   | { readonly is: 'orphan' };
 
-/** `records` and `revisions` are those of the Secret's namespace. */
+/**
+ * `records` and `revisions` are those of the Secret's namespace. `knownForMs` is how long we have known the Secret, by
+ * our own measure: when it was made is told by another machine's clock, and one of the two may be wrong.
+ */
 export function orphanhoodOf(
   secret: KubeObject,
   records: readonly AppDeployment[],
   revisions: readonly AppRevision[],
-  now: Date,
+  knownForMs: number,
 ): Orphanhood {
-  const { name, labels, deletionTimestamp, creationTimestamp } = secret.metadata;
+  const { name, labels, deletionTimestamp } = secret.metadata;
   if (labels?.[VARIABLES_LABEL] === undefined || deletionTimestamp !== undefined) return { is: 'needed' };
   const namesIt = ({ secretName }: { readonly secretName: string }): boolean => secretName === name;
   const needed =
     records.some(({ spec }) => spec.secrets.some(namesIt)) ||
     revisions.some(({ spec }) => spec.requested.secrets.some(namesIt));
   if (needed) return { is: 'needed' };
-  const ageMs = now.getTime() - Date.parse(creationTimestamp ?? now.toISOString());
-  return ageMs < GRACE_MS ? { is: 'young', forMs: GRACE_MS - ageMs } : { is: 'orphan' };
+  return knownForMs < GRACE_MS ? { is: 'young', forMs: GRACE_MS - knownForMs } : { is: 'orphan' };
 }

@@ -56,6 +56,18 @@ describe('kubeconfig', () => {
     expect((await access.credentials()).headers).toEqual({ authorization: 'Bearer new' });
   });
 
+  it('keeps its token while the file is empty, and looks again at once', async () => {
+    const directory = aDirectory({ config: kubeconfig({ tokenFile: 'token' }), token: 'old' });
+    const access = await loadKubeConfigFile({ path: join(directory, 'config') });
+    writeFileSync(join(directory, 'token'), '');
+    access.refresh();
+    expect((await access.credentials()).headers).toEqual({ authorization: 'Bearer old' });
+    writeFileSync(join(directory, 'token'), 'new');
+    expect((await access.credentials()).headers).toEqual({ authorization: 'Bearer new' });
+    writeFileSync(join(directory, 'token'), '\n');
+    await expect(loadKubeConfigFile({ path: join(directory, 'config') })).rejects.toThrow('no token is in it');
+  });
+
   it('reads a token that was changed in the kubeconfig itself after a refusal', async () => {
     const directory = aDirectory({ config: kubeconfig({ token: 'old' }) });
     const access = await loadKubeConfigFile({ path: join(directory, 'config') });

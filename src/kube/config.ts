@@ -54,11 +54,11 @@ export async function inClusterAccess(options: InClusterOptions): Promise<Cluste
   const namespace = await readFile(`${directory}/namespace`, 'utf8').catch(() => undefined);
 
   async function read(): Promise<Credentials> {
-    const [token, ca] = await Promise.all([
-      readFile(`${directory}/token`, 'utf8'),
+    const [authorization, ca] = await Promise.all([
+      bearerIn(`${directory}/token`),
       readFile(`${directory}/ca.crt`, 'utf8'),
     ]);
-    return { headers: { authorization: `Bearer ${token.trim()}` }, tls: { ca } };
+    return { headers: { authorization }, tls: { ca } };
   }
 
   const remembered = rememberFor(REMEMBER_MS, read);
@@ -186,7 +186,7 @@ async function credentialsOf({ config, tokenFile, exec }: KubeConfigSource): Pro
   const headers: Record<string, string> = {};
   for (const [name, value] of Object.entries(found.headers ?? {})) headers[name.toLowerCase()] = String(value);
   if (found.auth !== undefined) headers['authorization'] = `Basic ${Buffer.from(found.auth).toString('base64')}`;
-  if (tokenFile !== undefined) headers['authorization'] = `Bearer ${(await readFile(tokenFile, 'utf8')).trim()}`;
+  if (tokenFile !== undefined) headers['authorization'] = await bearerIn(tokenFile);
   return {
     headers,
     tls: {
@@ -197,6 +197,13 @@ async function credentialsOf({ config, tokenFile, exec }: KubeConfigSource): Pro
       ...(found.rejectUnauthorized !== undefined && { rejectUnauthorized: found.rejectUnauthorized }),
     },
   };
+}
+
+/** A file that is being written anew may be empty: without a token we would be nobody, and be forbidden everything. */
+async function bearerIn(tokenFile: string): Promise<string> {
+  const token = (await readFile(tokenFile, 'utf8')).trim();
+  if (token === '') throw new Error(`read ${tokenFile}: no token is in it`);
+  return `Bearer ${token}`;
 }
 
 /** What client-node fills in. */

@@ -6,8 +6,9 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { stringify } from 'yaml';
 import type { Cluster } from '../cluster/cluster.ts';
-import { DAVIT_NAMESPACE, kubeconfigFor, supervise } from '../platform.ts';
+import { supervise } from '../platform.ts';
 import type { Proxy } from './proxy.ts';
+import type { Keys } from './rotations.ts';
 
 /** Which of the processes: `b` is there only where two compete. */
 export type Actor = 'a' | 'b';
@@ -17,6 +18,7 @@ export interface CastOptions {
   readonly proxy: Proxy;
   readonly namespace: string;
   readonly directory: string;
+  readonly keys: Keys;
   readonly leaseMs: number;
   /** Modules that Node loads first, and the environment that they read. */
   readonly imports: readonly string[];
@@ -115,10 +117,9 @@ export async function startCast(actors: readonly Actor[], options: CastOptions):
 }
 
 async function environmentOf(actor: Actor, options: CastOptions): Promise<Record<string, string>> {
-  const { cluster, proxy, namespace, directory } = options;
+  const { cluster, proxy, namespace, directory, keys } = options;
   const kubeconfig = join(directory, `${actor}.kubeconfig`);
-  const target = { ...cluster, server: proxy.urlFor(actor), caData: proxy.caData };
-  await writeFile(kubeconfig, await kubeconfigFor(target, DAVIT_NAMESPACE, 'davit-controller'), { mode: 0o600 });
+  await writeFile(kubeconfig, kubeconfigOf(proxy.urlFor(actor), keys), { mode: 0o600 });
   const settings = join(directory, 'settings.yaml');
   await writeFile(settings, stringify({ namespaces: [namespace] }));
   return {
@@ -134,4 +135,16 @@ async function environmentOf(actor: Actor, options: CastOptions): Promise<Record
     NODE_COMPILE_CACHE: join(cluster.runDir, 'compile-cache'),
     ...options.env,
   };
+}
+
+/** Token and authority are files, as a pod has them, so that they can be rotated. */
+function kubeconfigOf(server: string, { tokenFile, caFile }: Keys): string {
+  return JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [{ name: 'c', cluster: { server, 'certificate-authority': caFile } }],
+    users: [{ name: 'u', user: { tokenFile } }],
+    contexts: [{ name: 'c', context: { cluster: 'c', user: 'u' } }],
+    'current-context': 'c',
+  });
 }

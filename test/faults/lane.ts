@@ -1,6 +1,6 @@
 // One run: a namespace, a controller of its own behind a proxy of its own, one workload, one fault.
 
-import { mkdir, rm } from 'node:fs/promises';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Cluster } from '../cluster/cluster.ts';
@@ -9,6 +9,7 @@ import { type Actor, type Cast, startCast } from './cast.ts';
 import type { Census, Sighting } from './census.ts';
 import type { Plan } from './plans.ts';
 import { startProxy, type Trace } from './proxy.ts';
+import { rotateAt } from './rotations.ts';
 import { NotConverged, perform, RECORD } from './workloads.ts';
 
 const LEASE_MS = 1500;
@@ -56,15 +57,25 @@ export async function runPlan(plan: Plan, cluster: Cluster, census: Census, pati
   });
   const directory = join(cluster.runDir, 'faults', namespace);
   await mkdir(directory, { recursive: true });
+  const keys = { tokenFile: join(directory, 'token'), caFile: join(directory, 'ca.crt') };
+  await writeFile(keys.tokenFile, await cluster.tokenFor(DAVIT_NAMESPACE, 'davit-controller'), { mode: 0o600 });
+  await writeFile(keys.caFile, proxy.ca);
   const seeds = [plan.seed, fault.kind === 'watch-half-open' ? 'SHORT_IDLE' : undefined].filter(Boolean);
   const cast = await startCast(actors, {
     cluster,
     proxy,
     namespace,
     directory,
+    keys,
     leaseMs: LEASE_MS,
-    imports: seeds.length > 0 ? [join(import.meta.dirname, 'seed.ts')] : [],
-    env: seeds.length > 0 ? { SEEDED_BUGS: seeds.join(',') } : {},
+    imports: [
+      ...(seeds.length > 0 ? [join(import.meta.dirname, 'seed.ts')] : []),
+      ...(fault.kind === 'clock-skew' ? [join(import.meta.dirname, 'skew.ts')] : []),
+    ],
+    env: {
+      ...(seeds.length > 0 && { SEEDED_BUGS: seeds.join(',') }),
+      ...(fault.kind === 'clock-skew' && { SKEW_MS: String(fault.ms) }),
+    },
     letItEnd: isFirst,
   });
   let stuck: string | undefined;
@@ -72,7 +83,11 @@ export async function runPlan(plan: Plan, cluster: Cluster, census: Census, pati
   try {
     if (fault.kind === 'conflict-storm') void storm(cluster, namespace, fault.ms ?? 2000, proxy.trace);
     if (fault.kind === 'crash-loop') void crashLoop(fault.every, fault.times, cast, proxy.trace);
-    await perform(plan.workload, { api: cluster.api, census, namespace, enter: proxy.enter, patienceMs });
+    const enter = (phase: string): void => {
+      proxy.enter(phase);
+      void rotateAt(phase, fault, proxy, keys, cluster);
+    };
+    await perform(plan.workload, { api: cluster.api, census, namespace, enter, patienceMs });
   } catch (error) {
     if (!(error instanceof NotConverged)) throw error;
     stuck = error.message;

@@ -30,6 +30,10 @@ export type Fault =
       readonly ms?: number;
     }
   | { readonly kind: 'leases-blocked'; readonly phase: string; readonly ms?: number }
+  /** The old token, or certificates of the old authority, are no longer good a moment before the new one is there. */
+  | { readonly kind: 'token-rotated' | 'ca-rotated'; readonly phase: string; readonly ms?: number }
+  /** The controller's wall clock is so far ahead. */
+  | { readonly kind: 'clock-skew'; readonly ms: number }
   /** Two controllers; at a write the one that leads is killed, asked to stop, or frozen for longer than the lease. */
   | { readonly kind: 'leader-killed' | 'leader-stopped' | 'leader-paused'; readonly at: string; readonly ms?: number }
   /** Two controllers; of the one that leads the lease alone is refused, so that the other takes over. */
@@ -99,6 +103,10 @@ function plansOfWorkload(workload: WorkloadName): Plan[] {
     { kind: 'slow', ms: 150 },
     { kind: 'leases-blocked', phase },
     { kind: 'leader-cut', phase },
+    { kind: 'token-rotated', phase },
+    { kind: 'ca-rotated', phase },
+    { kind: 'clock-skew', ms: 3_600_000 },
+    { kind: 'clock-skew', ms: -3_600_000 },
     { kind: 'outage', phase, status: 500 },
     { kind: 'outage', phase, status: 429 },
     { kind: 'events-refused' },

@@ -41,10 +41,15 @@ export interface Trace {
 export interface Proxy {
   /** Each process has a port of its own, by which its requests are known. */
   urlFor(actor: Actor): string;
-  readonly caData: string;
+  /** PEM. */
+  readonly ca: string;
   readonly trace: Trace;
   /** Names the part of the workload that the writes from now on belong to. */
   enter(phase: string): void;
+  /** The first token that was seen is answered with 401 from now on. */
+  refuseOldToken(): void;
+  /** Shows certificates of another authority from now on, whose own it returns as PEM, and breaks every connection. */
+  rotateAuthority(): string;
   close(): void;
 }
 
@@ -100,6 +105,8 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
   const compacted = new Map<string, bigint>();
   const sockets = new Set<Socket>();
   let phase = '';
+  let firstToken: string | undefined;
+  let isFirstTokenRefused = false;
   const entered = new Map<string, number>();
 
   function forward(request: IncomingMessage, body: Buffer): Promise<IncomingMessage> {
@@ -122,6 +129,11 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
   async function handle(actor: Actor, request: IncomingMessage, response: ServerResponse): Promise<void> {
     const asked = classify(request);
     const body = await buffer(request);
+    firstToken ??= request.headers.authorization;
+    if (isFirstTokenRefused && request.headers.authorization === firstToken) {
+      trace.fired = true;
+      return refuse(response, 401, 'Unauthorized');
+    }
     if (asked.resource === 'leases') return lease(actor, request, body, response);
     if (asked.verb === 'watch') return watch(asked, request, response);
     if (asked.verb !== 'list') trace.requests += 1;
@@ -332,11 +344,22 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
       const address = servers.get(actor)?.address() as AddressInfo;
       return `https://127.0.0.1:${address.port}`;
     },
-    caData: Buffer.from(authority.certificate).toString('base64'),
+    ca: authority.certificate,
     trace,
     enter(name) {
       phase = name;
       entered.set(name, performance.now());
+    },
+    refuseOldToken() {
+      isFirstTokenRefused = true;
+    },
+    rotateAuthority() {
+      trace.fired = true;
+      const next = makeAuthority('fault proxy, rotated');
+      const { key, certificate: cert } = next.serving('127.0.0.1', ['127.0.0.1']);
+      for (const server of servers.values()) server.setSecureContext({ key, cert });
+      for (const socket of sockets) socket.destroy();
+      return next.certificate;
     },
     close() {
       for (const server of servers.values()) server.close();

@@ -9,12 +9,12 @@ import { makeLogger } from '../../src/logger.ts';
 import type { FakeKube } from '../fake-kube/fake-kube.ts';
 import { aController, aServer, type Harness, putRecord } from './harness.ts';
 
-const LATER = new Date('2026-01-02T00:00:00Z');
 let controller: Harness | undefined;
 afterEach(() => controller?.stop());
 
-function putSecret(kube: FakeKube): void {
+function putSecret(kube: FakeKube, creationTimestamp = '2026-01-01T00:00:00Z'): void {
   const metadata = {
+    creationTimestamp,
     name: 'shop--vars-1',
     namespace: 'team',
     labels: { 'davit.dev/deployment': 'shop', 'davit.dev/variables': '' },
@@ -25,12 +25,14 @@ function putSecret(kube: FakeKube): void {
 async function collect(kube: FakeKube, beforeLooking: () => void = () => undefined): Promise<string[]> {
   controller = await aController(kube);
   const shell = { client: kube, caches: controller.caches, registry: makeResourceRegistry(BUILT_IN_RESOURCES) };
+  let elapsed = 0;
+  const collector = makeSecretCollector(shell, () => elapsed);
+  const look = async (): Promise<number | undefined> =>
+    (await collector('team/shop--vars-1', new AbortController().signal, makeLogger('silent'))).requeueAfterMs;
+  expect([undefined, 60_000]).toContain(await look());
+  elapsed = 60_000;
   beforeLooking();
-  await makeSecretCollector(shell, () => LATER)(
-    'team/shop--vars-1',
-    new AbortController().signal,
-    makeLogger('silent'),
-  );
+  await look();
   return controller.writes();
 }
 
@@ -39,6 +41,17 @@ it('an orphan is deleted, by uid and version', async () => {
   putSecret(kube);
   expect(await collect(kube)).toEqual(['delete Secret shop--vars-1']);
   expect(kube.objects(SECRETS)).toEqual([]);
+});
+
+it('one that has just been seen stays, however long ago its maker says that it was made', async () => {
+  const kube = aServer();
+  putSecret(kube, '1970-01-01T00:00:00Z');
+  controller = await aController(kube);
+  const shell = { client: kube, caches: controller.caches, registry: makeResourceRegistry(BUILT_IN_RESOURCES) };
+  const collector = makeSecretCollector(shell, () => 0);
+  const looked = await collector('team/shop--vars-1', new AbortController().signal, makeLogger('silent'));
+  expect(looked).toEqual({ requeueAfterMs: 60_000 });
+  expect(controller.writes()).toEqual([]);
 });
 
 it('one that a record names stays', async () => {
