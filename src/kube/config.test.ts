@@ -157,7 +157,7 @@ describe('a rotated authority', () => {
     cleanups.push(() => client.close());
     await client.get(CONFIG_MAPS, configMap.metadata);
     rotate();
-    await expect(client.create(CONFIG_MAPS, configMap)).rejects.toThrow();
+    await expect(client.create(CONFIG_MAPS, configMap)).rejects.toThrow(/certificate/);
     writeFileSync(join(directory, 'ca.crt'), after.certificate);
     // Within the ten seconds for which the old one would be remembered.
     await expect(client.get(CONFIG_MAPS, configMap.metadata)).resolves.toMatchObject({ kind: 'ConfigMap' });
