@@ -46,15 +46,15 @@ function digestsOf(
   if (secretsRead.is === 'incomplete') return { digests: there };
   const { digest, changedAt } = secretsRead;
   const fresh = { digests: { pods: digest, workload: digest } };
-  if (!workload) return fresh;
+  const rollsAnyway = workload?.spec?.template?.metadata?.labels?.[REVISION_LABEL] !== revisionId;
+  if (!workload || rollsAnyway) return fresh;
   if (there.workload === digest) return { digests: there };
   // Pods of before there were digests, or of a key that was lost: whether they have these values cannot be told. They
   // are taken to, for the alternative is to restart every pod of the cluster.
   if (there.workload === undefined || !sameKey(there.workload, digest))
     return { digests: { ...there, workload: digest } };
-  const rollsAnyway = workload.spec?.template?.metadata?.labels?.[REVISION_LABEL] !== revisionId;
   const waitMs = changedAt === undefined ? 0 : changedAt + QUIET_MS - now.getTime();
-  return rollsAnyway || waitMs <= 0 ? fresh : { digests: there, waitMs };
+  return waitMs <= 0 ? fresh : { digests: there, waitMs };
 }
 
 function asTheyAre(workload: Workload | undefined): SecretDigests {

@@ -120,6 +120,15 @@ export function describeClientBehaviour(name: string, start: () => Promise<Subje
       expect(env).toEqual({ B: '2', C: '1' });
     });
 
+    it('applies lists of named things in the order that was applied', async () => {
+      const apply = (env: Record<string, string>): Promise<Deployment> =>
+        client.apply<Deployment>(DEPLOYMENTS, aDeployment('ordered', env), { fieldManager: 'm', force: true });
+      await apply({ A: '1', B: '1', C: '1' });
+      const after = await apply({ C: '1', D: '1', A: '1' });
+      const env = after.spec.template.spec.containers[0]?.env ?? [];
+      expect(env.map(({ name }) => name)).toEqual(['C', 'D', 'A']);
+    });
+
     it('takes over with an apply nothing that was made by a POST', async () => {
       await client.create(CONFIG_MAPS, aMap('posted', { a: '1', b: '1' }), { fieldManager: 'm' });
       const after = await client.apply<ConfigMap>(CONFIG_MAPS, aMap('posted', { a: '1' }), { fieldManager: 'm' });

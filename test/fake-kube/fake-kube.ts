@@ -23,6 +23,7 @@ import {
   type JsonObject,
   leavesOf,
   nameOf,
+  orderAs,
   pathOf,
   readable,
   removeLeaves,
@@ -246,8 +247,13 @@ export function makeFakeKube(options: FakeKubeOptions = {}): FakeKube {
       operation: 'Update' as const,
       ...subresourceOf(writing),
     };
+    return commit(resource, next, ownedAfter(before, next, manager), before);
+  }
+
+  /** Who owns what once `manager` has made `next` of what there was: what it changed is its own. */
+  function ownedAfter(before: Stored, next: JsonObject, manager: Omit<Owned, 'leaves' | 'time'>): Owned[] {
     const owned = before.owned.map((entry) => ({ ...entry, leaves: new Set(entry.leaves) }));
-    const oldLeaves = ownable(old, undefined);
+    const oldLeaves = ownable(before.object as unknown as JsonObject, undefined);
     const newLeaves = ownable(next, undefined);
     const mine = entryOf(owned, manager, time());
     for (const [name, { value }] of newLeaves) {
@@ -258,7 +264,7 @@ export function makeFakeKube(options: FakeKubeOptions = {}): FakeKube {
       mine.time = time();
     }
     for (const name of oldLeaves.keys()) if (!newLeaves.has(name)) for (const entry of owned) entry.leaves.delete(name);
-    return commit(resource, next, owned, before);
+    return owned;
   }
 
   function applied(resource: Resource, sent: KubeObject, applying: ApplyOptions, doing: string): KubeObject {
@@ -305,6 +311,7 @@ export function makeFakeKube(options: FakeKubeOptions = {}): FakeKube {
       (name) => !leaves.has(name) && !others.some((entry) => entry.leaves.has(name)),
     );
     removeLeaves(next, gone.map(pathOf));
+    orderAs(wanted, next);
     next['metadata'] ??= {};
     mine.leaves.clear();
     for (const name of leaves.keys()) mine.leaves.add(name);
@@ -588,9 +595,10 @@ export function makeFakeKube(options: FakeKubeOptions = {}): FakeKube {
         if (metadata['uid'] !== before.object.metadata.uid) forget(before);
       }
       const sameOne = before?.object.metadata.uid === metadata['uid'] ? before : undefined;
-      const owned: Owned[] = [
-        { manager, operation: 'Update', leaves: new Set(ownable(next, undefined).keys()), time: time() },
-      ];
+      // As with any update, what it leaves as it was stays whose it was.
+      const owned = sameOne
+        ? ownedAfter(sameOne, next, { manager, operation: 'Update' })
+        : [{ manager, operation: 'Update' as const, leaves: new Set(ownable(next, undefined).keys()), time: time() }];
       const generation = metadata['generation'];
       const made = commit(resource, next, owned, sameOne);
       // A test that names a generation means it.

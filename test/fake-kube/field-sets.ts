@@ -145,13 +145,35 @@ export function removeLeaves(document: JsonObject, paths: readonly Path[]): void
     );
   };
   for (const path of paths) if (!isKey(path)) removeAt(document, path);
-  for (const path of paths.filter(isKey)) {
+  // Inner elements first: an outer one may go only when they have gone.
+  for (const path of paths.filter(isKey).toSorted((a, b) => b.length - a.length)) {
     const elementPath = path.slice(0, -1);
     const [step] = elementPath.slice(-1);
     const element = valueAt(document, elementPath);
     if (!isObject(element) || step === undefined || !('key' in step)) continue;
     if (Object.keys(element).every((name) => name in step.key)) removeAt(document, elementPath);
   }
+}
+
+/** Brings the elements of keyed lists into the order in which `applied` has them; foreign ones stay where they are. */
+export function orderAs(applied: Json, document: Json, field = ''): void {
+  if (isObject(applied) && isObject(document)) {
+    for (const [name, part] of Object.entries(applied)) orderAs(part, document[name] ?? null, name);
+    return;
+  }
+  if (!Array.isArray(applied) || !Array.isArray(document)) return;
+  const keys = keysFor(field, applied);
+  if (keys === undefined) return;
+  const ordered = (applied as JsonObject[]).flatMap((element) => {
+    const key = Object.fromEntries(keys.map((name) => [name, element[name] ?? null]));
+    const there = document.find((other) => matches(other, key));
+    if (there !== undefined) orderAs(element, there);
+    return there === undefined ? [] : [there];
+  });
+  const places = document.flatMap((element, index) => (ordered.includes(element) ? [index] : []));
+  places.forEach((place, rank) => {
+    document[place] = ordered[rank] ?? null;
+  });
 }
 
 /** Takes one leaf out, and whatever became empty on the way to it. */

@@ -1,6 +1,7 @@
 // A controller's shell over the in-memory API server: caches, reconciler, and the writes of one pass. A new harness on
 // the same server is a restarted controller.
 
+import { isDeepStrictEqual } from 'node:util';
 import { pino } from 'pino';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../src/api/app-deployment.ts';
 import { APP_REVISIONS } from '../../src/api/app-revision.ts';
@@ -124,7 +125,7 @@ async function settle(caches: Caches, kube: FakeKube): Promise<void> {
 /** Does what kubelet and the built-in controllers would: every workload becomes ready at its generation. */
 export function makeReady(kube: FakeKube): void {
   for (const resource of [DEPLOYMENTS, STATEFUL_SETS]) {
-    for (const object of kube.objects<KubeObject & { spec?: { replicas?: number } }>(resource)) {
+    for (const object of kube.objects<KubeObject & { spec?: { replicas?: number }; status?: object }>(resource)) {
       const replicas = object.spec?.replicas ?? 1;
       const status = {
         observedGeneration: object.metadata.generation ?? 1,
@@ -133,18 +134,20 @@ export function makeReady(kube: FakeKube): void {
         readyReplicas: replicas,
         availableReplicas: replicas,
       };
-      kube.seed(resource, { ...object, status } as KubeObject);
+      if (!isDeepStrictEqual(object.status, status)) kube.seed(resource, { ...object, status } as KubeObject);
     }
   }
 }
 
 /** Reconciles, with workloads becoming ready in between, until a pass writes nothing. */
 export async function converge(controller: Harness): Promise<void> {
+  let writes: string[] = [];
   for (let pass = 0; pass < 20; pass += 1) {
     // oxlint-disable-next-line no-await-in-loop -- passes follow one another
     await controller.reconcile();
     makeReady(controller.kube);
-    if (controller.writes().length === 0 && pass > 1) return;
+    writes = controller.writes();
+    if (writes.length === 0 && pass > 1) return;
   }
-  throw new Error('It does not come to rest.');
+  throw new Error(`It does not come to rest: ${writes.join(', ')}`);
 }

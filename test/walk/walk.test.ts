@@ -1,0 +1,95 @@
+// A walk through the states of a record over the in-memory API server: after each of thousands of changes the children
+// are those of a record that was made so in the first place. What a real API server adds to it: walk-for-real.
+
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { APP_DEPLOYMENTS, type AppDeployment, AppDeploymentSpec } from '../../src/api/app-deployment.ts';
+import type { KubeObject } from '../../src/kube/client.ts';
+import { SECRETS } from '../../src/kube/resources.ts';
+import { aSpec } from '../builders.ts';
+import type { FakeKube } from '../fake-kube/fake-kube.ts';
+import { aController, aServer, converge, type Harness, putRecord } from '../reconcile/harness.ts';
+import { aChange, type Change, changed, FIELDS, NAMED } from './changes.ts';
+import { differencesOf, picture } from './picture.ts';
+
+const STEPS = 50;
+/** More for a night: DAVIT_WALKS=100 DAVIT_WALK_SEED=7. */
+const WALKS = Number(process.env['DAVIT_WALKS'] ?? 4);
+
+function aPlace(): FakeKube {
+  const kube = aServer();
+  for (const [name, keys] of Object.entries(NAMED.secrets)) {
+    kube.seed(SECRETS, {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name, namespace: 'team' },
+      data: Object.fromEntries(keys.map((key) => [key, 'eA=='])),
+    } as KubeObject);
+  }
+  return kube;
+}
+
+async function put(controller: Harness, spec: AppDeployment['spec']): Promise<void> {
+  const { kube } = controller;
+  const before = kube.objects<AppDeployment>(APP_DEPLOYMENTS)[0];
+  if (before) await kube.replace(APP_DEPLOYMENTS, { ...before, spec }, { fieldManager: 'person' });
+  else putRecord(kube, spec, { uid: '11111111-1111-4111-8111-111111111111' });
+  await converge(controller);
+}
+
+const known = new Map<string, ReadonlyMap<string, unknown>>();
+/** The children that a controller makes of a record that never was another. */
+async function freshPicture(spec: AppDeployment['spec']): Promise<ReadonlyMap<string, unknown>> {
+  const { revisionSerial: _serial, ...said } = spec;
+  const text = JSON.stringify(said);
+  const seen = known.get(text);
+  if (seen) return seen;
+  const controller = await aController(aPlace());
+  try {
+    await put(controller, spec);
+    const fresh = picture(childrenIn(controller));
+    known.set(text, fresh);
+    return fresh;
+  } finally {
+    controller.stop();
+  }
+}
+
+function childrenIn({ kube, caches }: Harness): KubeObject[] {
+  return [...caches.children.values()].flatMap((cache) => kube.objects(cache.resource));
+}
+
+it('the walk changes every field of a spec but those that it says it leaves alone', () => {
+  expect(FIELDS.length).toBeGreaterThan(40);
+});
+
+it('after every change the children are those of a fresh record', async () => {
+  const seed = Number(process.env['DAVIT_WALK_SEED'] ?? 20_260_202);
+  const changes = fc.sample(aChange(), { numRuns: WALKS * STEPS, seed });
+  for (let walk = 0; walk < WALKS; walk += 1) {
+    // oxlint-disable-next-line no-await-in-loop -- one walk after another
+    await walkAlong(changes.slice(walk * STEPS, (walk + 1) * STEPS), `seed ${seed}, walk ${walk}`);
+  }
+  process.stdout.write(`  walk: seed ${seed}, ${WALKS * STEPS} steps, ${known.size} states, 0 differences\n`);
+}, 60_000);
+
+async function walkAlong(changes: readonly Change[], where: string): Promise<void> {
+  const controller = await aController(aPlace());
+  try {
+    let spec = aSpec();
+    for (const [step, change] of changes.entries()) {
+      const said = `${where}, step ${step}: ${JSON.stringify(change)}`;
+      spec = changed(spec, change);
+      expect(AppDeploymentSpec.safeParse(spec).error, said).toBeUndefined();
+      // oxlint-disable-next-line no-await-in-loop -- a walk goes step by step
+      await put(controller, spec).catch((error: Error) => {
+        throw new Error(`${said}: ${error.message}`, { cause: error });
+      });
+      // oxlint-disable-next-line no-await-in-loop -- a walk goes step by step
+      const fresh = await freshPicture(spec);
+      expect(differencesOf(picture(childrenIn(controller)), fresh), said).toEqual([]);
+    }
+  } finally {
+    controller.stop();
+  }
+}
