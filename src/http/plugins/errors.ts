@@ -17,17 +17,25 @@ import { requestPath } from '../casing.ts';
 import { type Finding, Refused } from '../refused.ts';
 import { unauthenticated } from './auth.ts';
 
+/** Before the routes: a path that is there with another method is told from one that isn't there (RFC 9110, 15.5.6). */
 export function registerErrors(app: FastifyInstance): void {
+  const routes: { readonly methods: readonly string[]; readonly path: RegExp }[] = [];
+  app.addHook('onRoute', ({ method, url }) => {
+    routes.push({ methods: [method].flat(), path: new RegExp(`^${url.replaceAll(/:\w+/g, '[^/]+')}/?$`) });
+  });
   app.setErrorHandler(answerError);
-  app.setNotFoundHandler((request, reply) => {
-    answerError(
-      new Refused(
+  // Before the body, which nobody is going to read.
+  app.addHook('onRequest', async (request) => {
+    if (!request.is404) return;
+    const path = pathOf(request);
+    const methods = new Set(routes.filter((route) => route.path.test(path)).flatMap((route) => route.methods));
+    if (methods.size === 0)
+      throw new Refused(
         404,
-        `Not Found: there is no ${request.method} ${pathOf(request)}. What there is stands at /docs and /openapi.json.`,
-      ),
-      request,
-      reply,
-    );
+        `Not Found: there is no ${request.method} ${path}. What there is stands at /docs and /openapi.json.`,
+      );
+    const allow = [...methods].toSorted().join(', ');
+    throw new Refused(405, `${path} takes ${allow}, not ${request.method}.`, { allow });
   });
 }
 

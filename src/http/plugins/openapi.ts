@@ -76,9 +76,8 @@ function describe(schema: z.ZodType, io: Direction, named: Map<string, JsonSchem
     override: ({ jsonSchema }) => {
       // Rules for the API server's own validation are no part of this API.
       for (const key of Object.keys(jsonSchema)) if (key.startsWith('x-kubernetes-')) delete jsonSchema[key];
-      // Answers may gain fields.
-      if (jsonSchema.type === 'object' && jsonSchema.additionalProperties === false)
-        delete jsonSchema.additionalProperties;
+      // Answers may gain fields. Beside a $ref there is no type to tell an object by.
+      if (jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
     },
   });
   const { $schema: _dialect, $defs: definitions = {}, ...root } = made;
