@@ -14,7 +14,7 @@ import { makeIdentity } from './identity.ts';
 import { parseBody } from './json.ts';
 import { registerLogs } from './logs/routes.ts';
 import { makeAuth } from './plugins/auth.ts';
-import { answerError, registerErrors } from './plugins/errors.ts';
+import { answerError, registerErrors, registerNotFound } from './plugins/errors.ts';
 import { registerDocs, registerOpenApi } from './plugins/openapi.ts';
 import { registerRateLimit } from './plugins/rate-limit.ts';
 import { registerRequestLog, requestIdOf } from './plugins/request-log.ts';
@@ -89,6 +89,7 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
     void reply.headers(SECURITY_HEADERS);
   });
   await registerRateLimit(app, settings.http.requestsPerMinute);
+  registerNotFound(app);
   app.addHook('preHandler', refuseFindings);
   await registerOpenApi(app, settings.http.basePath);
 

@@ -642,7 +642,8 @@ describe('queries and paths', () => {
   it.each([
     ['GET', '/v2/deployments/not-a-uuid', 422],
     ['GET', '/v2/deployment', 404],
-    ['PATCH', '/v2/deployments', 404],
+    ['DELETE', '/v2/deployment/x', 404],
+    ['PATCH', '/v2/deployments', 405],
     ['GET', '/%zz', 400],
     ['GET', `/v2/deployments/${'a'.repeat(300)}`, 414],
   ] as const)('%s %s', async (method, url, status) => {
@@ -650,5 +651,20 @@ describe('queries and paths', () => {
     expect(answer.status).toBe(status);
     expect(Object.keys(answer.body)).toEqual(['detail']);
     expect(answer.headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/);
+  });
+
+  it.each([
+    ['PATCH', '/v2/deployments', 'GET, HEAD, POST'],
+    ['POST', `/v2/deployments/${uuid}`, 'DELETE, GET, HEAD, PATCH'],
+    ['DELETE', `/v2/deployments/${uuid}/revisions/${uuid}/`, 'GET, HEAD'],
+    ['DELETE', '/openapi.json', 'GET, HEAD'],
+  ] as const)('%s %s names the methods that there are', async (method, url, allow) => {
+    const answer = await facade.call(method, url, undefined, { 'content-type': 'application/json' });
+    expect([answer.status, answer.headers['allow'], answer.body.detail]).toEqual([
+      405,
+      allow,
+      `${url} takes ${allow}, not ${method}.`,
+    ]);
+    expect(answer.headers['x-content-type-options']).toBe('nosniff');
   });
 });

@@ -17,13 +17,17 @@ import { requestPath } from '../casing.ts';
 import { type Finding, Refused } from '../refused.ts';
 import { unauthenticated } from './auth.ts';
 
-/** Before the routes: a path that is there with another method is told from one that isn't there (RFC 9110, 15.5.6). */
 export function registerErrors(app: FastifyInstance): void {
+  app.setErrorHandler(answerError);
+}
+
+/** Before the routes. A path that is there with another method is told from one that isn't (RFC 9110, 15.5.6). */
+export function registerNotFound(app: FastifyInstance): void {
   const routes: { readonly methods: readonly string[]; readonly path: RegExp }[] = [];
   app.addHook('onRoute', ({ method, url }) => {
-    routes.push({ methods: [method].flat(), path: new RegExp(`^${url.replaceAll(/:\w+/g, '[^/]+')}/?$`) });
+    const pattern = url.replaceAll('.', '\\.').replaceAll('*', '.*').replaceAll(/:\w+/g, '[^/]+');
+    routes.push({ methods: [method].flat(), path: new RegExp(`^${pattern}/?$`) });
   });
-  app.setErrorHandler(answerError);
   // Before the body, which nobody is going to read.
   app.addHook('onRequest', async (request) => {
     if (!request.is404) return;
