@@ -6,6 +6,9 @@ import { DNS_LABEL_PATTERN, ImageReference } from './primitives.ts';
 
 const namespaceName = z.string().min(1).max(63).regex(new RegExp(DNS_LABEL_PATTERN));
 
+/** The fewest revisions of a record that may be kept: of so many newest ones none is ever missing. */
+export const FEWEST_REVISIONS = 10;
+
 export const Settings = z.strictObject({
   hosting: z
     .enum(['self-hosted', 'cloud'])
@@ -59,6 +62,16 @@ export const Settings = z.strictObject({
         .max(253)
         .optional()
         .describe("Storage class of PostgreSQL volumes; absent: the cluster's default."),
+    })
+    .prefault({}),
+  revisions: z
+    .strictObject({
+      kept: z
+        .int()
+        .min(FEWEST_REVISIONS)
+        .max(1000)
+        .default(FEWEST_REVISIONS)
+        .describe('Revisions of a record that are kept, and always those that run.'),
     })
     .prefault({}),
   tracing: z

@@ -14,7 +14,7 @@ import { statusOf } from '../decide/status.ts';
 import { NotFound } from '../errors.ts';
 import type { KubeObject } from '../kube/client.ts';
 import { names } from '../record/names.ts';
-import { wantedRevision } from '../record/wanted-revision.ts';
+import { rollbackOf, wantedRevision } from '../record/wanted-revision.ts';
 import { makeRevision } from '../resources/app-revision.ts';
 import { desiredChildren } from '../resources/desired.ts';
 import { postgresSecret, redisSecret } from '../resources/secrets.ts';
@@ -23,6 +23,7 @@ import type { Reconcile, Result } from '../runtime/controller.ts';
 import type { EventRecorder } from '../runtime/events.ts';
 import { createOnce, ensurePassword, makeOnce, perform, type Shell, stamped } from './apply.ts';
 import { addFinalizer, finalize, hasFinalizer } from './finalize.ts';
+import { collectRevisions } from './history.ts';
 import { observe } from './observe.ts';
 import { reportRecord, reportRevision, reportTracingProject } from './report.ts';
 import type { SecretContents } from './secret-contents.ts';
@@ -89,10 +90,11 @@ async function bring(observed: Observed, options: ReconcilerOptions): Promise<Pa
   const made =
     'current' in wanted ? wanted.current : await makeOnce(makeRevision(record, wanted.create), record, shell);
   if ('reason' in made) return { latest: observed.revisions[0], refusals: [made] };
+  if ('create' in wanted) tellOfRollback(observed, options.events);
   const latest = made;
 
   const passwords = await ensurePasswords(observed, latest, shell);
-  const rotation = rotationOf(observed, latest.spec.id, options.now());
+  const rotation = rotationOf(observed, latest.spec.id);
   const desired = heldBack(
     desiredChildren({
       record,
@@ -105,6 +107,7 @@ async function bring(observed: Observed, options: ReconcilerOptions): Promise<Pa
   );
   const planned = plan(desired, observed);
   const performed = await perform(planned.actions, record, shell);
+  await collectRevisions(observed, settings.revisions.kept, shell);
   return {
     latest,
     refusals: [...passwords, ...planned.refusals, ...performed],
@@ -122,6 +125,19 @@ function heldBack(desired: readonly KubeObject[], observed: Observed): readonly 
       (child) => child.kind === 'Deployment' && child.metadata.name === object.metadata.name,
     );
     return running ? [running] : [];
+  });
+}
+
+/** People who set rollbackTo and not the old values would otherwise wait for what never comes. */
+function tellOfRollback({ record, revisions }: Observed, events: EventRecorder): void {
+  const outcome = rollbackOf(record, revisions);
+  if (outcome.is !== 'ignored') return;
+  events.record({
+    regarding: record,
+    type: 'Warning',
+    reason: 'RollbackIgnored',
+    action: 'Deploy',
+    note: outcome.why,
   });
 }
 

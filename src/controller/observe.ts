@@ -67,5 +67,7 @@ async function secretsRead(
       if (value?.changedAt !== undefined) changedAt = Math.max(changedAt ?? 0, value.changedAt);
     }
   }
-  return { is: 'complete', digest: await contents.digestOf(versions), ...(changedAt !== undefined && { changedAt }) };
+  const quietForMs = changedAt === undefined ? undefined : contents.elapsed() - changedAt;
+  const digest = await contents.digestOf(versions);
+  return { is: 'complete', digest, ...(quietForMs !== undefined && { quietForMs }) };
 }

@@ -114,14 +114,15 @@ function startReconciling(
   const registry = makeResourceRegistry([...BUILT_IN_RESOURCES, APP_DEPLOYMENTS, APP_REVISIONS, TRACING_PROJECTS]);
   const shell = { client, caches, registry };
   const now = (): Date => new Date();
+  const elapsed = (): number => performance.now();
   const makeQueue = (name: string): WorkQueue =>
     makeWorkQueue({ name, baseDelayMs: backoffMs, groupOf: groupByNamespace, metrics });
   const records = makeQueue('appdeployments');
   const secrets = makeQueue('secrets');
   const digestKey = makeDigestKey(client, options.namespace);
-  const contents = makeSecretContents({ client, caches, digestKey, now });
+  const contents = makeSecretContents({ client, caches, digestKey, elapsed });
   const reconcile = makeReconciler({ shell, contents, settings, events, now });
-  const collect = makeSecretCollector(shell, () => performance.now());
+  const collect = makeSecretCollector(shell, elapsed);
   void beginWhenSynced(caches, { records, secrets }, leading, log);
   const controllers = [
     startController({ name: 'appdeployments', queue: records, workers, log, metrics, reconcile }),

@@ -17,13 +17,13 @@ import { keyOf } from './watches.ts';
 /** Reconciles one Secret of values, by its key. `elapsed` are milliseconds of a clock that never goes back. */
 export function makeSecretCollector(shell: Shell, elapsed: () => number): Reconcile {
   const { caches, client } = shell;
-  /** Of every Secret of values, by its key: which one it is, and when it was looked at first. */
-  const known = new Map<string, { readonly uid: string; readonly since: number }>();
+  /** Of every Secret of values that nothing named when it was last looked at, by its key: which one it is, since when. */
+  const nobodys = new Map<string, { readonly uid: string; readonly since: number }>();
 
-  function knownFor(key: string, uid: string): number {
-    const before = known.get(key);
+  function nobodysFor(key: string, uid: string): number {
+    const before = nobodys.get(key);
     if (before?.uid === uid) return elapsed() - before.since;
-    known.set(key, { uid, since: elapsed() });
+    nobodys.set(key, { uid, since: elapsed() });
     return 0;
   }
 
@@ -31,19 +31,22 @@ export function makeSecretCollector(shell: Shell, elapsed: () => number): Reconc
     const [namespace = '', name = ''] = key.split('/');
     const secret = caches.secrets.get({ namespace, name });
     if (!secret) {
-      known.delete(key);
+      nobodys.delete(key);
       return {};
     }
     const { uid = '', resourceVersion = '' } = secret.metadata;
-    const knownForMs = knownFor(key, uid);
-    const seen = orphanhoodOf(secret, caches.records.list(namespace), caches.revisions.list(namespace), knownForMs);
+    const forMs = nobodysFor(key, uid);
+    const seen = orphanhoodOf(secret, caches.records.list(namespace), caches.revisions.list(namespace), forMs);
     if (seen.is === 'young') return { requeueAfterMs: seen.forMs };
-    if (seen.is === 'needed') return {};
+    if (seen.is === 'needed') {
+      nobodys.delete(key);
+      return {};
+    }
     const [records, revisions] = await Promise.all([
       client.listAll<AppDeployment>(APP_DEPLOYMENTS, { namespace }),
       client.listAll<AppRevision>(APP_REVISIONS, { namespace }),
     ]);
-    if (orphanhoodOf(secret, records.items, revisions.items, knownForMs).is !== 'orphan') return {};
+    if (orphanhoodOf(secret, records.items, revisions.items, forMs).is !== 'orphan') return {};
     try {
       await client.remove(SECRETS, { namespace, name }, { uid, resourceVersion });
       log.info({ namespace, secret: name }, 'Collected a Secret of values that nothing names');

@@ -9,7 +9,7 @@ import type { Caches } from './caches.ts';
 
 export interface SeenValue {
   readonly fingerprint: string;
-  /** When this value was first seen in the place of another one, in ms; undefined for the first that was seen. */
+  /** When this value was first seen in the place of another one, by `elapsed`; undefined for the first that was seen. */
   readonly changedAt?: number;
 }
 
@@ -20,6 +20,8 @@ export interface SecretContents {
   /** Undefined where there is no such Secret. */
   read(namespace: string, name: string): Promise<SeenSecret | undefined>;
   digestOf(versions: readonly SecretVersion[]): Promise<string>;
+  /** Milliseconds of a clock that never goes back. */
+  elapsed(): number;
 }
 
 interface SecretObject extends KubeObject {
@@ -35,13 +37,13 @@ export interface SecretContentsOptions {
   readonly client: KubeClient;
   readonly caches: Pick<Caches, 'secrets'>;
   readonly digestKey: () => Promise<DigestKey>;
-  readonly now: () => Date;
+  readonly elapsed: () => number;
 }
 
 /** What is gone is forgotten whenever so many more are known. */
 const FORGET_EVERY = 1000;
 
-export function makeSecretContents({ client, caches, digestKey, now }: SecretContentsOptions): SecretContents {
+export function makeSecretContents({ client, caches, digestKey, elapsed }: SecretContentsOptions): SecretContents {
   const known = new Map<string, Known>();
   let forgetAt = FORGET_EVERY;
 
@@ -79,7 +81,7 @@ export function makeSecretContents({ client, caches, digestKey, now }: SecretCon
         const print = fingerprintOf(key, value);
         const old = before?.get(key);
         if (old?.fingerprint === print) return [key, old];
-        return [key, { fingerprint: print, ...(before && { changedAt: now().getTime() }) }];
+        return [key, { fingerprint: print, ...(before && { changedAt: elapsed() }) }];
       }),
     );
   }
@@ -93,7 +95,7 @@ export function makeSecretContents({ client, caches, digestKey, now }: SecretCon
     forgetAt = known.size + FORGET_EVERY;
   }
 
-  return { read, digestOf: async (versions) => secretsDigest(await digestKey(), versions) };
+  return { read, elapsed, digestOf: async (versions) => secretsDigest(await digestKey(), versions) };
 }
 
 function versionOf({ metadata: { uid, resourceVersion } }: KubeObject): string {

@@ -28,8 +28,8 @@ export type SecretsRead =
   | { readonly is: 'nothing' }
   /** Something that they need is missing. */
   | { readonly is: 'incomplete' }
-  /** `digest` as resources/hash.ts makes it; `changedAt`: when the newest change was seen in this process, in ms. */
-  | { readonly is: 'complete'; readonly digest: string; readonly changedAt?: number };
+  /** `digest` as resources/hash.ts makes it; `quietForMs`: how long ago this process saw the newest change, if any. */
+  | { readonly is: 'complete'; readonly digest: string; readonly quietForMs?: number };
 
 export interface ContainerState {
   readonly waiting?: { readonly reason?: string; readonly message?: string };

@@ -6,7 +6,10 @@ import type { AppRevision } from '../api/app-revision.ts';
 import { VARIABLES_LABEL } from '../api/meta.ts';
 import type { KubeObject } from '../kube/client.ts';
 
-/** For so long, in milliseconds, a Secret that has just been made may still be waiting for its record. */
+/**
+ * For so long, in milliseconds, a Secret that has just been made may still be waiting for its record; and one whose
+ * revision was just collected, for a rollback that was asked for before.
+ */
 const GRACE_MS = 60_000;
 
 export type Orphanhood =
@@ -16,14 +19,14 @@ export type Orphanhood =
   | { readonly is: 'orphan' };
 
 /**
- * `records` and `revisions` are those of the Secret's namespace. `knownForMs` is how long we have known the Secret, by
- * our own measure: when it was made is told by another machine's clock, and one of the two may be wrong.
+ * `records` and `revisions` are those of the Secret's namespace. `nobodysForMs` is for how long we have seen nothing
+ * name it, by our own measure: when it was made is told by another machine's clock, and one of the two may be wrong.
  */
 export function orphanhoodOf(
   secret: KubeObject,
   records: readonly AppDeployment[],
   revisions: readonly AppRevision[],
-  knownForMs: number,
+  nobodysForMs: number,
 ): Orphanhood {
   const { name, labels, deletionTimestamp } = secret.metadata;
   if (labels?.[VARIABLES_LABEL] === undefined || deletionTimestamp !== undefined) return { is: 'needed' };
@@ -32,5 +35,5 @@ export function orphanhoodOf(
     records.some(({ spec }) => spec.secrets.some(namesIt)) ||
     revisions.some(({ spec }) => spec.requested.secrets.some(namesIt));
   if (needed) return { is: 'needed' };
-  return knownForMs < GRACE_MS ? { is: 'young', forMs: GRACE_MS - knownForMs } : { is: 'orphan' };
+  return nobodysForMs < GRACE_MS ? { is: 'young', forMs: GRACE_MS - nobodysForMs } : { is: 'orphan' };
 }

@@ -4,12 +4,11 @@ import { SECRETS_ANNOTATION } from '../api/meta.ts';
 import type { Observed, SecretsRead, Workload } from './observed.ts';
 import { rotationOf } from './rotation.ts';
 
-const NOW = new Date('2026-02-02T02:02:02Z');
 const record = aRecord();
 const revision = aRevision(record);
 
 function seen(digest: string, msAgo?: number): SecretsRead {
-  return { is: 'complete', digest, ...(msAgo !== undefined && { changedAt: NOW.getTime() - msAgo }) };
+  return { is: 'complete', digest, ...(msAgo !== undefined && { quietForMs: msAgo }) };
 }
 
 function workload(digests: { pods?: string; workload?: string }, of = revision): Workload {
@@ -80,13 +79,13 @@ describe('the digests of a workload', () => {
       digests: { pods: 'k.1', workload: 'l.9' },
     },
   ])('$name', ({ given, digests, waitMs }) => {
-    const rotation = rotationOf(given, revision.spec.id, NOW);
+    const rotation = rotationOf(given, revision.spec.id);
     expect(rotation.digests.server).toEqual(digests);
     expect(rotation.waitMs).toBe(waitMs);
   });
 
   it('each workload has its own: a new one beside one of before', () => {
-    const { digests } = rotationOf(observed(seen('k.1'), workload({})), revision.spec.id, NOW);
+    const { digests } = rotationOf(observed(seen('k.1'), workload({})), revision.spec.id);
     expect(digests).toMatchObject({ server: { workload: 'k.1' }, queue: { pods: 'k.1', workload: 'k.1' } });
   });
 });

@@ -16,11 +16,11 @@ export interface Rotation {
 }
 
 /** The digests that the workloads of `revisionId` get. */
-export function rotationOf(observed: Observed, revisionId: string, now: Date): Rotation {
+export function rotationOf(observed: Observed, revisionId: string): Rotation {
   const recordNames = names(observed.record.metadata.name);
   const roles = ROLES.map((role) => {
     const workload = childOf(observed, 'Deployment', recordNames[role]) as Workload | undefined;
-    return [role, digestsOf(workload, observed, revisionId, now)] as const;
+    return [role, digestsOf(workload, observed, revisionId)] as const;
   });
   const waits = roles.flatMap(([, { waitMs }]) => (waitMs === undefined ? [] : [waitMs]));
   return {
@@ -34,17 +34,12 @@ interface RoleRotation {
   readonly waitMs?: number;
 }
 
-function digestsOf(
-  workload: Workload | undefined,
-  { secretsRead }: Observed,
-  revisionId: string,
-  now: Date,
-): RoleRotation {
+function digestsOf(workload: Workload | undefined, { secretsRead }: Observed, revisionId: string): RoleRotation {
   if (secretsRead.is === 'nothing') return { digests: {} };
   const there = asTheyAre(workload);
   // Pods that run are better than pods that cannot start.
   if (secretsRead.is === 'incomplete') return { digests: there };
-  const { digest, changedAt } = secretsRead;
+  const { digest, quietForMs = QUIET_MS } = secretsRead;
   const fresh = { digests: { pods: digest, workload: digest } };
   const rollsAnyway = workload?.spec?.template?.metadata?.labels?.[REVISION_LABEL] !== revisionId;
   if (!workload || rollsAnyway) return fresh;
@@ -53,7 +48,7 @@ function digestsOf(
   // are taken to, for the alternative is to restart every pod of the cluster.
   if (there.workload === undefined || !sameKey(there.workload, digest))
     return { digests: { ...there, workload: digest } };
-  const waitMs = changedAt === undefined ? 0 : changedAt + QUIET_MS - now.getTime();
+  const waitMs = QUIET_MS - quietForMs;
   return waitMs <= 0 ? fresh : { digests: there, waitMs };
 }
 

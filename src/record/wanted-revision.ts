@@ -110,6 +110,7 @@ export function wantedRevision(
   if (wanted.made && newest !== undefined) return { current: newest };
 
   const requested = requestedOf(record.spec);
+  const rollback = rollbackOf(record, own);
   const { revisionSerial } = record.spec;
   return {
     create: {
@@ -120,18 +121,35 @@ export function wantedRevision(
       ...(revisionSerial !== undefined && { revisionSerial }),
       source: record.spec.source,
       requested,
-      resolved: keepDatabase(rolledBack(record, requested, own) ?? resolve(record.spec, settings), own),
+      resolved: keepDatabase(rollback.is === 'taken' ? rollback.resolved : resolve(record.spec, settings), own),
     },
   };
 }
 
-/** The old resolved values, if a new serial names an old revision and its requested values are the record's again. */
-function rolledBack(record: AppDeployment, requested: Requested, own: readonly AppRevision[]): Resolved | undefined {
+export type Rollback =
+  | { readonly is: 'none' }
+  /** The old resolved values are taken. */
+  | { readonly is: 'taken'; readonly resolved: Resolved }
+  /** The record asks for a rollback that cannot be made; `why` says what is done instead. */
+  | { readonly is: 'ignored'; readonly why: string };
+
+/** Whether the revision that the record wants goes back to an old one. `revisions` are those before it is made. */
+export function rollbackOf(record: AppDeployment, revisions: readonly AppRevision[]): Rollback {
+  const own = revisionsOf(record, revisions);
   const { rollbackTo, revisionSerial } = record.spec;
-  if (rollbackTo === undefined || revisionSerial === undefined) return undefined;
-  if (own.some((revision) => revision.spec.revisionSerial === revisionSerial)) return undefined;
+  // Without a new serial it is what an earlier rollback left behind.
+  if (rollbackTo === undefined || revisionSerial === undefined) return { is: 'none' };
+  if (own.some((revision) => revision.spec.revisionSerial === revisionSerial)) return { is: 'none' };
   const old = own.find((revision) => revision.spec.id.toLowerCase() === rollbackTo.toLowerCase());
-  return old !== undefined && sameRequested(old.spec.requested, requested) ? old.spec.resolved : undefined;
+  const instead = 'The new revision has the values that stand in the record, and the defaults of today.';
+  if (old === undefined)
+    return { is: 'ignored', why: `Revision ${rollbackTo} is not there, or not any more. ${instead}` };
+  if (!sameRequested(old.spec.requested, requestedOf(record.spec)))
+    return {
+      is: 'ignored',
+      why: `rollbackTo names revision ${rollbackTo}, but the record asks for other values than that revision: write them back, too. ${instead}`,
+    };
+  return { is: 'taken', resolved: old.spec.resolved };
 }
 
 /**

@@ -64,7 +64,7 @@ export function putRecord(
   kube.seed(APP_DEPLOYMENTS, record);
 }
 
-export async function aController(kube: FakeKube): Promise<Harness> {
+export async function aController(kube: FakeKube, settings = defaultSettings()): Promise<Harness> {
   const stopping = new AbortController();
   const log = pino({ level: 'silent' });
   const caches = makeCaches({ client: kube, namespaces: [], log, metrics: makeMetrics() });
@@ -81,8 +81,13 @@ export async function aController(kube: FakeKube): Promise<Harness> {
   const shell = { client: kube, caches, registry };
   const reconcile: Reconcile = makeReconciler({
     shell,
-    contents: makeSecretContents({ client: kube, caches, digestKey: makeDigestKey(kube, 'davit-system'), now }),
-    settings: defaultSettings(),
+    contents: makeSecretContents({
+      client: kube,
+      caches,
+      digestKey: makeDigestKey(kube, 'davit-system'),
+      elapsed: () => clock.ms,
+    }),
+    settings,
     events: recorder,
     now,
   });

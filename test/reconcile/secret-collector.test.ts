@@ -68,3 +68,24 @@ it('a record that the cache does not know yet saves its Secret', async () => {
   expect(await collect(kube, made)).toEqual([]);
   expect(kube.objects(APP_DEPLOYMENTS)).toHaveLength(1);
 });
+
+it('one that was named until now stays for a minute more: a rollback may be on its way that names it again', async () => {
+  const kube = aServer();
+  putSecret(kube);
+  putRecord(kube, { secrets: [{ name: 'A', secretName: 'shop--vars-1', secretKey: 'A' }] });
+  controller = await aController(kube);
+  const shell = { client: kube, caches: controller.caches, registry: makeResourceRegistry(BUILT_IN_RESOURCES) };
+  let ms = 0;
+  const reconcile = makeSecretCollector(shell, () => ms);
+  const collectAgain = (): Promise<unknown> =>
+    reconcile('team/shop--vars-1', new AbortController().signal, makeLogger('silent'));
+  expect(await collectAgain()).toEqual({});
+  kube.erase(APP_DEPLOYMENTS, { namespace: 'team', name: 'shop' });
+  await controller.reconcile();
+  ms += 3_600_000;
+  expect(await collectAgain()).toEqual({ requeueAfterMs: 60_000 });
+  ms += 60_000;
+  expect(kube.objects(SECRETS)).toHaveLength(1);
+  expect(await collectAgain()).toEqual({});
+  expect(kube.objects(SECRETS)).toEqual([]);
+});

@@ -2,14 +2,13 @@
 
 import { type AppDeployment, SourceRevisionConfig } from '../../api/app-deployment.ts';
 import type { AppRevision } from '../../api/app-revision.ts';
+import { FEWEST_REVISIONS } from '../../api/settings.ts';
 import { serialRevisionId } from '../../record/revision-id.ts';
 import { createdAt, updatedAt } from '../../record/shown.ts';
 import { revisionsOf, wantedRevisionId } from '../../record/wanted-revision.ts';
 import { toSnake } from '../casing.ts';
 import type { Revision } from './payloads.ts';
 
-/** Of so many revisions none has been collected: what is missing among them was never made. */
-const KEPT = 10;
 /** A serial may leap, in a record made with kubectl; nobody was ever told of what it leapt over. */
 const FURTHEST_BACK = 100;
 
@@ -78,7 +77,7 @@ function neverMade(record: AppDeployment, own: readonly AppRevision[], serial: n
 /** Serials older than the record's that became no revision, as far back as none can have been collected. */
 function serialsNeverMade({ spec }: AppDeployment, own: readonly AppRevision[]): number[] {
   const newest = spec.revisionSerial ?? 0;
-  const oldestKept = own[KEPT - 1]?.spec.revisionSerial ?? 0;
+  const oldestKept = own[FEWEST_REVISIONS - 1]?.spec.revisionSerial ?? 0;
   const first = Math.max(1, oldestKept + 1, newest - FURTHEST_BACK);
   const known = new Set(own.map((revision) => revision.spec.revisionSerial));
   const between = Array.from({ length: Math.max(0, newest - first) }, (_, n) => first + n);

@@ -1,0 +1,22 @@
+// Keeps the history of a record within bounds.
+
+import { surplusRevisions } from '../decide/history.ts';
+import type { Observed } from '../decide/observed.ts';
+import { NotFound } from '../errors.ts';
+import type { Shell } from './apply.ts';
+
+/** Deletes the revisions that are beyond the newest `kept` and of no use any more: each as it was seen, or not at all. */
+export async function collectRevisions(observed: Observed, kept: number, shell: Shell): Promise<void> {
+  await Promise.all(
+    surplusRevisions(observed, kept).map(async (revision) => {
+      const { namespace = '', name, uid = '', resourceVersion = '' } = revision.metadata;
+      try {
+        const resource = shell.registry.resourceOf(revision);
+        await shell.client.remove(resource, { namespace, name }, { uid, resourceVersion });
+      } catch (error) {
+        if (!(error instanceof NotFound)) throw error;
+      }
+      shell.caches.revisions.overlayDeleted(uid, resourceVersion);
+    }),
+  );
+}

@@ -1,0 +1,65 @@
+// Many revisions on a real API server: how many are kept, which always are, and that there is no way back to the others.
+
+import { beforeAll, expect, inject, it } from 'vitest';
+import { type Attached, attach, eventually } from '../attached.ts';
+import type { Tenant } from '../platform.ts';
+
+const davit: Attached = attach(inject('davit'));
+let tenant: Tenant;
+beforeAll(async () => {
+  tenant = await davit.tenant('history');
+});
+
+const body = (name: string, n: number): object => ({
+  source_revision_config: { image_uri: `registry.example/${name}:${n}` },
+  secrets: [{ name: 'KEY', value: `value-${n}` }],
+});
+
+async function kept(): Promise<string[]> {
+  const { items } = await davit.kubectlJson<{
+    items: { spec: { id: string; deploymentGeneration: number }; status?: { state?: string } }[];
+  }>(['get', 'appr', '-n', tenant.namespace]);
+  return items.toSorted((a, b) => a.spec.deploymentGeneration - b.spec.deploymentGeneration).map(({ spec }) => spec.id);
+}
+
+it('of 25 the newest ten are left, beside them the active one for as long as it is', async () => {
+  const created = await davit.call(tenant, 'POST', '/v2/deployments', {
+    name: 'long-lived',
+    source: 'external_docker',
+    source_config: {},
+    ...body('app', 1),
+  });
+  const { id } = created.body;
+  const ids: string[] = [created.body.latest_revision_id];
+  await davit.kubectl(['wait', '--for=condition=Ready', 'appd/long-lived', '-n', tenant.namespace, '--timeout=60s']);
+
+  async function deployed(name: string, n: number): Promise<void> {
+    const { status, body: answer } = await davit.call(tenant, 'PATCH', `/v2/deployments/${id}`, body(name, n));
+    expect([status, answer.detail]).toEqual([200, undefined]);
+    ids.push(answer.latest_revision_id);
+    // Made, so that none of them is overtaken before it is.
+    await eventually(async () => {
+      const found = await davit.call(tenant, 'GET', `/v2/deployments/${id}/revisions/${answer.latest_revision_id}`);
+      expect(found.body.status).not.toBe('CREATING');
+    });
+  }
+  // The stand-in finds no image of this name, so that the first revision goes on serving.
+  for (let n = 2; n <= 24; n += 1) {
+    // oxlint-disable-next-line no-await-in-loop -- one revision after the other
+    await deployed('missing', n);
+  }
+  await eventually(async () => expect(await kept()).toEqual([ids[0], ...ids.slice(-10)]));
+  expect((await davit.call(tenant, 'GET', `/v2/deployments/${id}`)).body).toMatchObject({
+    status: 'READY',
+    active_revision_id: ids[0],
+  });
+
+  await deployed('app', 25);
+  await davit.kubectl(['wait', '--for=condition=Ready', 'appd/long-lived', '-n', tenant.namespace, '--timeout=60s']);
+  await eventually(async () => expect(await kept()).toEqual(ids.slice(-10)));
+  const listed = await davit.call(tenant, 'GET', `/v2/deployments/${id}/revisions?limit=100`);
+  expect(listed.body.resources.map((one: { id: string }) => one.id)).toEqual(ids.slice(-10).toReversed());
+
+  const back = await davit.call(tenant, 'POST', `/v2/deployments/${id}/revisions/${ids[3]}/redeploy`);
+  expect([back.status, back.body.detail]).toEqual([404, `Revision ID ${ids[3]} not found.`]);
+});
