@@ -56,12 +56,22 @@ function amount(field: Numbers, example: number, { object, container }: Part, at
   };
 }
 
-function scale(field: Numbers, example: number, { object }: Part, replicas: number, more: ResourceSpec = {}): Row {
+function scale(field: Numbers, example: number, { object }: Part, replicas: number): Row {
   return {
     field,
-    given: { ...more, [field]: example },
+    given: { [field]: example },
     example,
     effects: [{ object, at: 'spec.replicas', is: replicas }],
+  };
+}
+
+function largest(field: Numbers, example: number, { object }: Part): Row {
+  const autoscaler = object.replace('Deployment', 'HorizontalPodAutoscaler');
+  return {
+    field,
+    given: { [field]: example },
+    example,
+    effects: [{ object: autoscaler, at: 'spec.maxReplicas', is: example }],
   };
 }
 
@@ -76,13 +86,13 @@ function podField(field: keyof ResourceSpec, example: unknown, at: string, is: u
 
 const NUMBERS: readonly Row[] = [
   scale('minScale', 3, SERVER, 3),
-  scale('maxScale', 0, SERVER, 0),
+  largest('maxScale', 4, SERVER),
   amount('cpu', 0.5, SERVER, 'requests.cpu', '500m'),
   amount('cpuLimit', 1.5, SERVER, 'limits.cpu', '1500m'),
   amount('memoryMb', 512, SERVER, 'requests.memory', '512Mi'),
   amount('memoryLimitMb', 3072, SERVER, 'limits.memory', '3Gi'),
   scale('queueMinScale', 2, QUEUE, 2),
-  scale('queueMaxScale', 2, QUEUE, 2, { minScale: 5 }),
+  largest('queueMaxScale', 3, QUEUE),
   amount('queueCpu', 0.25, QUEUE, 'requests.cpu', '250m'),
   amount('queueCpuLimit', 3, QUEUE, 'limits.cpu', '3'),
   amount('queueMemoryMb', 1536, QUEUE, 'requests.memory', '1536Mi'),

@@ -9,6 +9,10 @@ export const CONDITION_TYPES = {
   DatabaseReady: 'PostgreSQL, own or external, answers.',
   RedisReady: 'Redis, own or external, answers.',
   WorkloadsReady: 'Every pod of every part runs the latest revision and is ready.',
+  AutoscalingReady:
+    'Every autoscaler knows what it decides by, or the number of pods is fixed. Ready does not depend on it.',
+  ResourceSpecHonored:
+    'Every field of resource_spec is taken as it stands; if not, the message says which is not, and why. Ready does not depend on it.',
   ReferencesResolved: 'Every Secret and key that the record names is there.',
   PolicyAccepted: "The record keeps the platform's rules for sources and pods.",
 } as const;
@@ -29,6 +33,21 @@ export const REASONS = {
     todo: 'Remove the annotation to go on.',
   },
   ScaledToZero: { meaning: 'max_scale is 0: nothing runs, as asked.', todo: 'Raise max_scale to run it again.' },
+  FixedScale: { meaning: 'The number of pods is fixed.', todo: 'Nothing.' },
+  Autoscaled: { meaning: 'Autoscalers decide the number of pods.', todo: 'Nothing.' },
+  MetricsMissing: {
+    meaning: 'An autoscaler does not get the CPU and memory that the pods use.',
+    todo: 'Wait a minute after a start; else install metrics-server, or see what kubectl describe hpa says.',
+  },
+  AsAsked: { meaning: 'Every field of resource_spec is taken as it stands.', todo: 'Nothing.' },
+  MinimumIsOne: {
+    meaning: 'A minimum of 0 pods is taken as 1.',
+    todo: 'Nothing; or set the minimum to 1. To run nothing, set max_scale to 0.',
+  },
+  StoreIsExternal: {
+    meaning: 'Sizes of a database or Redis are given, and it is an external one.',
+    todo: 'Take the fields that the message names out of resource_spec.',
+  },
   WaitingForImage: { meaning: 'No image or source has been given yet.', todo: 'Push an image, or set imageUri.' },
   BuilderNotConfigured: {
     meaning: 'The source has to be built, and no builder is configured.',

@@ -81,6 +81,14 @@ export const Resolved = z
       .object({ ...Sized.shape, image: image.describe('Image of Redis or Valkey.') })
       .describe('Absent where an external Redis is used.')
       .optional(),
+    autoscaling: z
+      .object({
+        cpuPercent: z.int().min(1).max(1000).describe('CPU aimed at, in percent of the request.'),
+        memoryPercent: z.int().min(1).max(1000).describe('Memory aimed at, in percent of the request.'),
+        scaleDownWindowSeconds: z.int().min(0).max(3600).describe('So long must fewer pods have been enough.'),
+      })
+      .describe('What the autoscalers go by; absent in revisions from before there were any: the settings hold.')
+      .optional(),
     waitImages: z
       .object({ postgres: image.describe('Waits for PostgreSQL.'), redis: image.describe('Waits for Redis.') })
       .describe('Images of the init containers that wait for the database and Redis.'),

@@ -6,6 +6,8 @@ export const API_VERSION = `${GROUP}/${VERSION}`;
 
 /** Server-side apply field manager of the controller. */
 export const FIELD_MANAGER = 'davit-controller';
+/** Holds `replicas` of a Deployment from the moment in which the controller lets go of it until an autoscaler writes it. */
+export const HAND_OVER_MANAGER = 'davit-hand-over';
 /** Field manager of writes that the facade makes with its caller's token. */
 export const FACADE_FIELD_MANAGER = 'davit-api';
 
@@ -31,6 +33,8 @@ export const TAG_LABEL_PREFIX = 'tag.davit.dev/';
 export const PAUSED_ANNOTATION = 'davit.dev/paused';
 /** On a child: digest of what was last applied, so that a field no longer wanted is removed. */
 export const APPLIED_ANNOTATION = 'davit.dev/applied';
+/** On a Deployment: `"true"` while an autoscaler decides its `replicas`, and the controller never writes them. */
+export const AUTOSCALED_ANNOTATION = 'davit.dev/autoscaled';
 /** On a pod template and its workload: keyed digest of what its pods read from Secrets; a rotation changes it and rolls them. */
 export const SECRETS_ANNOTATION = 'davit.dev/secrets';
 

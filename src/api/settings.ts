@@ -74,6 +74,28 @@ export const Settings = z.strictObject({
         .describe('Revisions of a record that are kept, and always those that run.'),
     })
     .prefault({}),
+  autoscaling: z
+    .strictObject({
+      cpuPercent: z
+        .int()
+        .min(1)
+        .max(1000)
+        .default(75)
+        .describe('Average CPU of the main containers that is aimed at, in percent of what they request.'),
+      memoryPercent: z
+        .int()
+        .min(1)
+        .max(1000)
+        .default(75)
+        .describe('Average memory of the main containers that is aimed at, in percent of what they request.'),
+      scaleDownWindowSeconds: z
+        .int()
+        .min(0)
+        .max(3600)
+        .default(1800)
+        .describe('Pods are taken away only when so few were enough for so long.'),
+    })
+    .prefault({}),
   tracing: z
     .strictObject({ otlpEndpoint: z.url().max(2048).optional().describe('OTEL_EXPORTER_OTLP_ENDPOINT of every pod.') })
     .prefault({}),

@@ -4,8 +4,9 @@ import type { AppDeployment } from '../api/app-deployment.ts';
 import type { AppRevision } from '../api/app-revision.ts';
 import { PAUSED_ANNOTATION } from '../api/meta.ts';
 import type { Settings } from '../api/settings.ts';
+import { handedOver } from '../decide/hand-over.ts';
 import { checkPolicy, checkReferences, checkWorkloads } from '../decide/health.ts';
-import type { Observed, Refusal } from '../decide/observed.ts';
+import { childOf, type Observed, type Refusal } from '../decide/observed.ts';
 import { plan } from '../decide/plan.ts';
 import { retryAfterMs } from '../decide/retry.ts';
 import { latestStatus, overtakenStatus } from '../decide/revision-status.ts';
@@ -102,6 +103,7 @@ async function bring(observed: Observed, options: ReconcilerOptions): Promise<Pa
       tenantId: observed.tenantId ?? '',
       settings,
       secretDigests: rotation.digests,
+      autoscaled: handedOver(observed, latest),
     }).map(stamped),
     observed,
   );
@@ -115,16 +117,17 @@ async function bring(observed: Observed, options: ReconcilerOptions): Promise<Pa
   };
 }
 
+/** The workloads, and what decides how many pods they have and may lose. */
+const HELD_BACK_KINDS: ReadonlySet<string> = new Set(['Deployment', 'HorizontalPodAutoscaler', 'PodDisruptionBudget']);
+
 // While something that the pods name is missing, what runs is left as it is, and nothing new is started: pods that
 // cannot start would only take the place of the reason why.
 function heldBack(desired: readonly KubeObject[], observed: Observed): readonly KubeObject[] {
   if (checkReferences(observed).status === 'True') return desired;
   return desired.flatMap((object) => {
-    if (object.kind !== 'Deployment') return [object];
-    const running = observed.children.find(
-      (child) => child.kind === 'Deployment' && child.metadata.name === object.metadata.name,
-    );
-    return running ? [running] : [];
+    if (!HELD_BACK_KINDS.has(object.kind)) return [object];
+    const there = childOf(observed, object.kind, object.metadata.name);
+    return there ? [there] : [];
   });
 }
 

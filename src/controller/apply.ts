@@ -2,9 +2,9 @@
 
 import { createHash, randomBytes } from 'node:crypto';
 import type { AppDeployment } from '../api/app-deployment.ts';
-import { APPLIED_ANNOTATION, DEPLOYMENT_UID_LABEL, FIELD_MANAGER } from '../api/meta.ts';
-import { childOf, type Observed, type Refusal } from '../decide/observed.ts';
-import { type Action, isOurs, nameConflict } from '../decide/plan.ts';
+import { APPLIED_ANNOTATION, DEPLOYMENT_UID_LABEL, FIELD_MANAGER, HAND_OVER_MANAGER } from '../api/meta.ts';
+import { childOf, isOurs, type Observed, type Refusal, type Workload } from '../decide/observed.ts';
+import { type Action, nameConflict } from '../decide/plan.ts';
 import { AlreadyExists, Forbidden, Invalid, NotFound } from '../errors.ts';
 import type { KubeClient, KubeObject, ObjectRef, Resource } from '../kube/client.ts';
 import { type ResourceRegistry } from '../kube/resources.ts';
@@ -38,9 +38,7 @@ function canonical(value: unknown): string {
  */
 export async function perform(actions: readonly Action[], record: AppDeployment, shell: Shell): Promise<Refusal[]> {
   const applies = actions.filter((action) => action.do === 'apply');
-  const outcomes = await Promise.allSettled(
-    applies.map((action) => applyOne(action.object, action.observed, record, shell)),
-  );
+  const outcomes = await Promise.allSettled(applies.map((action) => applyOne(action, record, shell)));
   const refusals: Refusal[] = [];
   for (const outcome of outcomes) {
     // Every apply is over by now, so a throw leaves none running behind the next reconcile's back.
@@ -56,13 +54,13 @@ export async function perform(actions: readonly Action[], record: AppDeployment,
 }
 
 async function applyOne(
-  wanted: KubeObject,
-  observed: KubeObject | undefined,
+  { object: wanted, observed, handOverFloor }: Action & { readonly do: 'apply' },
   record: AppDeployment,
   shell: Shell,
 ): Promise<Refusal | undefined> {
   const resource = shell.registry.resourceOf(wanted);
   try {
+    if (handOverFloor !== undefined) await handOver(wanted, handOverFloor, resource, shell);
     const object = observed ? wanted : await claimed(wanted, resource, record, shell);
     if (!object) return nameConflict(wanted);
     remember(shell.caches, await shell.client.apply(resource, object, { fieldManager: FIELD_MANAGER, force: true }));
@@ -70,6 +68,21 @@ async function applyOne(
   } catch (error) {
     return refusalOf(error, wanted);
   }
+}
+
+// Looked at live, and applied only to just this version: a number from before would be a dip if an autoscaler has
+// raised it since.
+async function handOver(wanted: KubeObject, floor: number, resource: Resource, shell: Shell): Promise<void> {
+  const there = await shell.client.get<Workload>(resource, refOf(wanted));
+  const { name, namespace, uid, resourceVersion } = { ...there.metadata, ...wanted.metadata };
+  const replicas = Math.max(there.spec?.replicas ?? 1, floor);
+  const held = {
+    apiVersion: wanted.apiVersion,
+    kind: wanted.kind,
+    metadata: { name, namespace, uid, resourceVersion },
+    spec: { replicas },
+  } as KubeObject;
+  await shell.client.apply(resource, held, { fieldManager: HAND_OVER_MANAGER, force: true });
 }
 
 // The cache holds only objects with our label: a live look tells whether somebody else's is in the way.

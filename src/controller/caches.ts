@@ -8,9 +8,11 @@ import type { Pod } from '../decide/observed.ts';
 import type { KubeClient, KubeObject, Resource } from '../kube/client.ts';
 import {
   DEPLOYMENTS,
+  HORIZONTAL_POD_AUTOSCALERS,
   NAMESPACES,
   NETWORK_POLICIES,
   PERSISTENT_VOLUME_CLAIMS,
+  POD_DISRUPTION_BUDGETS,
   PODS,
   SECRETS,
   SERVICES,
@@ -27,7 +29,15 @@ import {
 } from '../runtime/reflector.ts';
 
 /** Kinds of which a record has children, other than pods and revisions. */
-const CHILD_RESOURCES = [DEPLOYMENTS, STATEFUL_SETS, SERVICES, PERSISTENT_VOLUME_CLAIMS, NETWORK_POLICIES] as const;
+const CHILD_RESOURCES = [
+  DEPLOYMENTS,
+  STATEFUL_SETS,
+  SERVICES,
+  PERSISTENT_VOLUME_CLAIMS,
+  NETWORK_POLICIES,
+  HORIZONTAL_POD_AUTOSCALERS,
+  POD_DISRUPTION_BUDGETS,
+] as const;
 
 export interface Caches {
   readonly records: Reflector<AppDeployment>;

@@ -18,6 +18,7 @@ import { SOURCE_RULES } from '../api/source-rules.ts';
 import { names } from '../record/names.ts';
 import { referencesOf } from '../record/references.ts';
 import { externalReference } from '../record/resolve.ts';
+import { rolesOf, scaleOf } from '../record/scale.ts';
 import { childOf, type Observed, type Workload } from './observed.ts';
 import { breachesOf } from './pod-policy.ts';
 import { hasPassed, podsOf, troubleOf } from './pods.ts';
@@ -33,7 +34,7 @@ export interface Verdict {
 export function yes(reason: Reason, message: string): Verdict {
   return { status: 'True', reason, message };
 }
-function no(reason: Reason, message: string, stalled = false): Verdict {
+export function no(reason: Reason, message: string, stalled = false): Verdict {
   return { status: 'False', reason, message, stalled };
 }
 
@@ -160,12 +161,6 @@ function checkExternal(observed: Observed, revision: AppRevision, ask: StoreQues
   );
 }
 
-/** The workloads that this revision has, by role. */
-export function rolesOf(revision: AppRevision): readonly Role[] {
-  const { resolved } = revision.spec;
-  return ROLES.filter((role) => role === 'server' || resolved[role] !== undefined);
-}
-
 function workloadOf(observed: Observed, role: Role): Workload | undefined {
   return childOf(observed, 'Deployment', names(observed.record.metadata.name)[role]) as Workload | undefined;
 }
@@ -174,7 +169,7 @@ function workloadOf(observed: Observed, role: Role): Workload | undefined {
 export function checkWorkloads(observed: Observed, revision: AppRevision): Verdict {
   if (revision.spec.resolved.image === undefined)
     return no('BuilderNotConfigured', 'The source has to be built, and no builder is configured.', true);
-  for (const role of rolesOf(revision)) {
+  for (const role of rolesOf(revision.spec.resolved)) {
     const verdict = checkRole(observed, revision, role);
     if (verdict.status !== 'True') return verdict;
   }
@@ -193,6 +188,7 @@ function checkRole(observed: Observed, revision: AppRevision, role: Role): Verdi
   const { replicas = 0, updatedReplicas = 0, availableReplicas = 0 } = status;
   if (updatedReplicas === wanted && replicas === wanted && availableReplicas === wanted)
     return yes('Serving', `The ${role} runs the latest revision.`);
+  if (isWithinRange(status, revision, role)) return yes('Serving', `The ${role} runs the latest revision.`);
 
   const refused = status.conditions?.find(
     (condition) => condition.type === 'ReplicaFailure' && condition.status === 'True',
@@ -215,6 +211,16 @@ function checkRole(observed: Observed, revision: AppRevision, role: Role): Verdi
     'Progressing',
     `The ${role} is being rolled to the latest revision. ${waitingFor(observed, revision, role)}`,
   );
+}
+
+// An autoscaler that asks for more pods begins no rollout: what counts is that those there are run this revision, and
+// are at least as many as they must be. The first time all of them have to be ready.
+function isWithinRange(status: NonNullable<Workload['status']>, revision: AppRevision, role: Role): boolean {
+  const scale = scaleOf(revision.spec.resolved, role);
+  if (scale.kind !== 'range') return false;
+  const { replicas = 0, updatedReplicas = 0, availableReplicas = 0 } = status;
+  const enough = revision.status?.state === 'DEPLOYED' || availableReplicas === replicas;
+  return updatedReplicas === replicas && enough && availableReplicas >= scale.min;
 }
 
 function waitingFor(observed: Observed, revision: AppRevision, role: Role): string {

@@ -3,6 +3,7 @@
 
 import type { AppDeployment } from '../api/app-deployment.ts';
 import type { AppRevision } from '../api/app-revision.ts';
+import { DEPLOYMENT_UID_LABEL } from '../api/meta.ts';
 import type { TracingProject } from '../api/tracing-project.ts';
 import type { KubeObject } from '../kube/client.ts';
 
@@ -104,4 +105,9 @@ export interface Refusal {
 
 export function childOf(observed: Observed, kind: string, name: string): KubeObject | undefined {
   return observed.children.find((child) => child.kind === kind && child.metadata.name === name);
+}
+
+/** Made for this very record, not for an earlier one of its name or by somebody else. */
+export function isOurs(child: KubeObject, observed: Observed): boolean {
+  return child.metadata.labels?.[DEPLOYMENT_UID_LABEL] === observed.record.metadata.uid;
 }

@@ -124,3 +124,13 @@ describe('plan', () => {
     expect(summary([claim('20Gi')], [claim('10Gi', { uid: 'u' })])).toEqual(['apply PersistentVolumeClaim u']);
   });
 });
+
+it('what no record wants any more of a scale goes too', () => {
+  const there = [thing('HorizontalPodAutoscaler', {}, { uid: 'a' }), thing('PodDisruptionBudget', {}, { uid: 'b' })];
+  expect(summary([], there)).toEqual(['delete HorizontalPodAutoscaler a', 'delete PodDisruptionBudget b']);
+});
+
+it('what is wanted as it is there is not sent', () => {
+  const held = thing('Deployment', { replicas: 0 }, { uid: 'u', digest: 'of another look' });
+  expect(summary([held], [held])).toEqual([]);
+});

@@ -1,14 +1,21 @@
 // What to do so that the cluster becomes what is wanted: a list of actions without order, compared with what was
 // observed. Nothing is done here.
 
-import { APPLIED_ANNOTATION, DEPLOYMENT_UID_LABEL } from '../api/meta.ts';
+import { APPLIED_ANNOTATION } from '../api/meta.ts';
 import type { KubeObject } from '../kube/client.ts';
 import { differs, quantity } from './differs.ts';
-import { childOf, type Observed, type Refusal } from './observed.ts';
+import { handOverFloor } from './hand-over.ts';
+import { childOf, isOurs, type Observed, type Refusal } from './observed.ts';
 
 export type Action =
   /** Server-side apply. `observed` is what is there, undefined where the cache knows of nothing. */
-  | { readonly do: 'apply'; readonly object: KubeObject; readonly observed: KubeObject | undefined }
+  | {
+      readonly do: 'apply';
+      readonly object: KubeObject;
+      readonly observed: KubeObject | undefined;
+      /** Before it another manager takes over `replicas`, as they are but at least so many (hand-over.ts). */
+      readonly handOverFloor?: number;
+    }
   /** Delete exactly this object, by uid. */
   | { readonly do: 'delete'; readonly object: KubeObject };
 
@@ -18,7 +25,14 @@ export interface Plan {
 }
 
 /** Kinds that are removed when no longer wanted. Volumes and passwords never are: only a teardown removes data. */
-const PRUNED_KINDS: ReadonlySet<string> = new Set(['Deployment', 'StatefulSet', 'Service', 'NetworkPolicy']);
+const PRUNED_KINDS: ReadonlySet<string> = new Set([
+  'Deployment',
+  'StatefulSet',
+  'Service',
+  'NetworkPolicy',
+  'HorizontalPodAutoscaler',
+  'PodDisruptionBudget',
+]);
 
 /**
  * Plans the way from `observed` to `desired` (each carrying its digest in APPLIED_ANNOTATION). Empty once everything
@@ -33,7 +47,8 @@ export function plan(desired: readonly KubeObject[], observed: Observed): Plan {
       refusals.push(nameConflict(wanted));
       continue;
     }
-    if (actual?.metadata.deletionTimestamp) continue;
+    // What is there is wanted as it is.
+    if (wanted === actual || actual?.metadata.deletionTimestamp) continue;
     if (actual && hasOtherSelector(wanted, actual)) {
       actions.push({ do: 'delete', object: actual });
       continue;
@@ -41,8 +56,14 @@ export function plan(desired: readonly KubeObject[], observed: Observed): Plan {
     const isClaim = wanted.kind === 'PersistentVolumeClaim';
     if (isClaim && actual && shrinks(wanted, actual)) refusals.push(cannotShrink(wanted, actual));
     const object = isClaim && actual ? asItCanBe(wanted, actual) : wanted;
-    if (actual && isApplied(object, actual)) continue;
-    actions.push({ do: 'apply', object: actual ? withUid(object, actual) : object, observed: actual });
+    const floor = actual && handOverFloor(object, actual, desired);
+    if (actual && floor === undefined && isApplied(object, actual)) continue;
+    actions.push({
+      do: 'apply',
+      object: actual ? withUid(object, actual) : object,
+      observed: actual,
+      ...(floor !== undefined && { handOverFloor: floor }),
+    });
   }
   for (const child of observed.children) {
     if (!PRUNED_KINDS.has(child.kind) || !isOurs(child, observed) || child.metadata.deletionTimestamp) continue;
@@ -50,11 +71,6 @@ export function plan(desired: readonly KubeObject[], observed: Observed): Plan {
     if (!wanted) actions.push({ do: 'delete', object: child });
   }
   return { actions, refusals };
-}
-
-/** Made for this very record, not for an earlier one of its name or by somebody else. */
-export function isOurs(child: KubeObject, observed: Observed): boolean {
-  return child.metadata.labels?.[DEPLOYMENT_UID_LABEL] === observed.record.metadata.uid;
 }
 
 export function nameConflict(wanted: KubeObject): Refusal {

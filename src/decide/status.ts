@@ -9,6 +9,7 @@ import { inForce } from '../record/resolve.ts';
 import { checkDatabase, checkRedis, checkWorkloads, isServing, replicasOf, type Verdict, yes } from './health.ts';
 import type { Observed, Refusal } from './observed.ts';
 import { revisionStateOf } from './revision-status.ts';
+import { checkAutoscaling, checkHonored } from './scaling.ts';
 
 export interface StatusInputs {
   readonly observed: Observed;
@@ -25,6 +26,8 @@ interface Verdicts {
   readonly database: Verdict;
   readonly redis: Verdict;
   readonly workloads: Verdict;
+  readonly autoscaling: Verdict;
+  readonly honored: Verdict;
 }
 
 const WAITING_FOR_IMAGE = 'No image or source has been given yet: push one, or set image_uri.';
@@ -87,7 +90,15 @@ function stateChangedAt(before: AppDeploymentStatus | undefined, state: State, n
 function verdictsOf({ observed, latest, policy, references }: StatusInputs): Verdicts {
   if (!latest) {
     const waiting: Verdict = { status: 'False', reason: 'WaitingForImage', message: WAITING_FOR_IMAGE };
-    return { policy, references, database: waiting, redis: waiting, workloads: waiting };
+    return {
+      policy,
+      references,
+      database: waiting,
+      redis: waiting,
+      workloads: waiting,
+      autoscaling: waiting,
+      honored: waiting,
+    };
   }
   const workloads = checkWorkloads(observed, latest);
   return {
@@ -96,6 +107,8 @@ function verdictsOf({ observed, latest, policy, references }: StatusInputs): Ver
     database: checkDatabase(observed, latest),
     redis: checkRedis(observed, latest),
     workloads,
+    autoscaling: checkAutoscaling(observed, latest),
+    honored: checkHonored(observed, latest),
   };
 }
 
@@ -160,6 +173,8 @@ function conditionsOf(
     condition('DatabaseReady', verdicts.database),
     condition('RedisReady', verdicts.redis),
     condition('WorkloadsReady', verdicts.workloads),
+    condition('AutoscalingReady', verdicts.autoscaling),
+    condition('ResourceSpecHonored', verdicts.honored),
     condition('ReferencesResolved', verdicts.references),
     condition('PolicyAccepted', verdicts.policy),
   ];

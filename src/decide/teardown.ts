@@ -4,8 +4,7 @@
 import { COMPONENT_LABEL, ROLES, VARIABLES_LABEL } from '../api/meta.ts';
 import type { KubeObject } from '../kube/client.ts';
 import { names } from '../record/names.ts';
-import type { Observed } from './observed.ts';
-import { isOurs } from './plan.ts';
+import { isOurs, type Observed } from './observed.ts';
 
 export interface TeardownStep {
   /** What is being waited for, for people. */

@@ -48,6 +48,7 @@ it('names every part of a record', () => {
     postgresService: 'shop--postgres',
     postgresSecret: 'shop--postgres',
     postgresClaim: 'shop--postgres',
+    disruptionBudget: 'shop',
     networkPolicies: { postgres: 'shop--postgres', redis: 'shop--redis' },
     tracingProject: 'shop',
   });

@@ -16,6 +16,8 @@ export interface Names {
   readonly postgresService: string;
   readonly postgresSecret: string;
   readonly postgresClaim: string;
+  /** PodDisruptionBudget of the main service. */
+  readonly disruptionBudget: string;
   readonly networkPolicies: { readonly postgres: string; readonly redis: string };
   readonly tracingProject: string;
   /** Name of the AppRevision of this id (a uuid). */
@@ -41,6 +43,7 @@ export function names(recordName: string): Names {
     postgresService: postgres,
     postgresSecret: postgres,
     postgresClaim: postgres,
+    disruptionBudget: recordName,
     networkPolicies: { postgres, redis },
     tracingProject: recordName,
     revision: (id) => `${recordName}--${id.slice(0, 8).toLowerCase()}`,

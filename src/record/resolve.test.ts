@@ -36,6 +36,7 @@ it('resolves a plain record', () => {
       maxConnections: 100,
     },
     redis: { cpu: 1, cpuLimit: 2, memoryMb: 2048, memoryLimitMb: 2048, image: 'docker.io/valkey/valkey:8' },
+    autoscaling: { cpuPercent: 75, memoryPercent: 75, scaleDownWindowSeconds: 1800 },
     waitImages: { postgres: 'docker.io/library/postgres:17', redis: 'docker.io/valkey/valkey:8' },
   });
 });

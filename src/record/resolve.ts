@@ -62,6 +62,7 @@ export function resolve(spec: Readonly<AppDeploymentSpec>, settings: Settings): 
       },
     }),
     ...(ownRedis && { redis: { ...sized(of(given, 'redis'), REDIS, 1), image: settings.images.redis } }),
+    autoscaling: settings.autoscaling,
     waitImages: { postgres: settings.images.postgres, redis: settings.images.redis },
   };
 }

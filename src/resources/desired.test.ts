@@ -140,6 +140,10 @@ it.each([
       'Deployment shop--queue',
       'Deployment shop--orchestrator',
       'Deployment shop--executor',
+      'HorizontalPodAutoscaler shop',
+      'HorizontalPodAutoscaler shop--queue',
+      'HorizontalPodAutoscaler shop--orchestrator',
+      'PodDisruptionBudget shop',
     ],
   },
 ])('makes what a record needs: $name', ({ given, want }) => {

@@ -1,9 +1,11 @@
 // The table of contents: every child that a record should have, made from its newest revision.
 
 import type { KubeObject } from '../kube/client.ts';
+import { makeAutoscalers } from './autoscaler.ts';
 import { makePostgresService } from './database/service.ts';
 import { makePostgresStatefulSet } from './database/stateful-set.ts';
 import { makeVolumeClaim } from './database/volume-claim.ts';
+import { makeDisruptionBudgets } from './disruption-budget.ts';
 import type { Inputs } from './inputs.ts';
 import { makeNetworkPolicies } from './network.ts';
 import { makeRedisService } from './redis/service.ts';
@@ -47,5 +49,7 @@ function workloadChildren(inputs: Inputs): KubeObject[] {
     ...(queue ? [makeWorkload(inputs, 'queue', queue, image)] : []),
     ...(orchestrator ? [makeWorkload(inputs, 'orchestrator', orchestrator, image)] : []),
     ...(executor ? [makeWorkload(inputs, 'executor', executor, image)] : []),
+    ...makeAutoscalers(inputs),
+    ...makeDisruptionBudgets(inputs),
   ];
 }

@@ -2,15 +2,16 @@
 
 import type { IDeployment } from 'kubernetes-models/apps/v1/Deployment';
 import type { Scaled, Sized } from '../api/app-revision.ts';
-import { type Role, SECRETS_ANNOTATION } from '../api/meta.ts';
+import { AUTOSCALED_ANNOTATION, type Role, SECRETS_ANNOTATION } from '../api/meta.ts';
 import { names } from '../record/names.ts';
+import { scaleOf } from '../record/scale.ts';
 import type { Inputs } from './inputs.ts';
 import { selectorLabels } from './labels.ts';
 import type { Made } from './made.ts';
 import { ownedMeta } from './owner.ts';
 import { podTemplateFor } from './pod-template.ts';
 
-/** `size`: the role's part of the revision's resolved values; one without a scale (the executor) has one replica. */
+/** `size`: the role's part of the revision's resolved values. */
 export function makeWorkload(
   inputs: Inputs,
   role: Role,
@@ -19,16 +20,21 @@ export function makeWorkload(
 ): Made<IDeployment> {
   const { record, revision, autoscaled, secretDigests } = inputs;
   const { name } = record.metadata;
+  const isAutoscaled = autoscaled?.has(role) === true;
   const digest = secretDigests?.[role]?.workload;
+  const annotations = {
+    ...(isAutoscaled && { [AUTOSCALED_ANNOTATION]: 'true' }),
+    ...(digest !== undefined && { [SECRETS_ANNOTATION]: digest }),
+  };
   return {
     apiVersion: 'apps/v1',
     kind: 'Deployment',
     metadata: {
       ...ownedMeta(record, names(name)[role], role),
-      ...(digest !== undefined && { annotations: { [SECRETS_ANNOTATION]: digest } }),
+      ...(Object.keys(annotations).length > 0 && { annotations }),
     },
     spec: {
-      ...(!autoscaled?.has(role) && { replicas: replicasFor(size, revision.spec.resolved.server) }),
+      ...(!isAutoscaled && { replicas: replicasFor(inputs, role) }),
       selector: { matchLabels: selectorLabels(name, role) },
       // Serving goes on: a pod is taken away only when a new one is ready.
       strategy: { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 0, maxSurge: '25%' } },
@@ -39,8 +45,8 @@ export function makeWorkload(
   };
 }
 
-/** Nothing runs once the main service may not; otherwise the smallest scale, at least one where any is allowed. */
-function replicasFor(size: Readonly<Sized> | Readonly<Scaled>, server: Readonly<Scaled>): number {
-  if (server.maxScale === 0) return 0;
-  return 'maxScale' in size ? Math.min(Math.max(size.minScale, 1), size.maxScale) : 1;
+/** What an autoscaler will decide begins with its minimum: the API server's own default would be 1. */
+function replicasFor({ revision }: Inputs, role: Role): number {
+  const scale = scaleOf(revision.spec.resolved, role);
+  return scale.kind === 'fixed' ? scale.replicas : scale.min;
 }

@@ -128,7 +128,7 @@ async function settle(caches: Caches, kube: FakeKube): Promise<void> {
 }
 
 /** Does what kubelet and the built-in controllers would: every workload becomes ready at its generation. */
-export function makeReady(kube: FakeKube): void {
+export async function makeReady(kube: FakeKube): Promise<void> {
   for (const resource of [DEPLOYMENTS, STATEFUL_SETS]) {
     for (const object of kube.objects<KubeObject & { spec?: { replicas?: number }; status?: object }>(resource)) {
       const replicas = object.spec?.replicas ?? 1;
@@ -139,7 +139,11 @@ export function makeReady(kube: FakeKube): void {
         readyReplicas: replicas,
         availableReplicas: replicas,
       };
-      if (!isDeepStrictEqual(object.status, status)) kube.seed(resource, { ...object, status } as KubeObject);
+      if (isDeepStrictEqual(object.status, status)) continue;
+      const { namespace = '', name } = object.metadata;
+      const writing = { fieldManager: 'kube-controller-manager', subresource: 'status' } as const;
+      // oxlint-disable-next-line no-await-in-loop -- one object at a time
+      await kube.mergePatch(resource, { namespace, name }, { status }, writing);
     }
   }
 }
@@ -150,8 +154,10 @@ export async function converge(controller: Harness): Promise<void> {
   for (let pass = 0; pass < 20; pass += 1) {
     // oxlint-disable-next-line no-await-in-loop -- passes follow one another
     await controller.reconcile();
-    makeReady(controller.kube);
     writes = controller.writes();
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    await makeReady(controller.kube);
+    controller.writes();
     if (writes.length === 0 && pass > 1) return;
   }
   throw new Error(`It does not come to rest: ${writes.join(', ')}`);

@@ -309,7 +309,7 @@ describe('what is read', () => {
     expect(reads).toEqual([]);
     putSecret(kube, { token: 'dHdv' });
     await later(controller);
-    makeReady(kube);
+    await makeReady(kube);
     await controller.reconcile();
     expect(reads).toEqual(['mine']);
   });

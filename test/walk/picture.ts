@@ -2,10 +2,14 @@
 // only time makes.
 
 import { isDeepStrictEqual } from 'node:util';
+import { AUTOSCALED_ANNOTATION } from '../../src/api/meta.ts';
 import type { KubeObject } from '../../src/kube/client.ts';
 
 interface Child extends KubeObject {
-  readonly spec?: { readonly resources?: { readonly requests?: { readonly storage?: string } } };
+  readonly spec?: {
+    readonly replicas?: number;
+    readonly resources?: { readonly requests?: { readonly storage?: string } };
+  };
 }
 
 /** Kind and name → what is compared. Values of Secrets are random; that they are there is compared. */
@@ -30,8 +34,12 @@ export function picture(children: readonly KubeObject[]): ReadonlyMap<string, un
   );
 }
 
-function contentOf(child: Child): object {
-  return child.kind === 'Secret' || child.kind === 'PersistentVolumeClaim' ? {} : { spec: child.spec };
+function contentOf({ kind, metadata, spec }: Child): object {
+  if (kind === 'Secret' || kind === 'PersistentVolumeClaim') return {};
+  if (metadata.annotations?.[AUTOSCALED_ANNOTATION] !== 'true') return { spec };
+  // An autoscaler begins with what it finds: how many pods there are is history.
+  const { replicas, ...others } = spec ?? {};
+  return { spec: { ...others, hasPods: Number(replicas) > 0 } };
 }
 
 /** Data outlives its use: a volume or a password may be there though nothing would make it now. */

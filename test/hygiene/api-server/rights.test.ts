@@ -80,6 +80,7 @@ function record(name: string): string {
     metadata: { name, namespace: tenant.namespace },
     spec: {
       source: 'external_docker',
+      sourceConfig: { resourceSpec: { minScale: 2, maxScale: 3 } },
       sourceRevisionConfig: { imageUri: 'registry.example/app:1' },
       secretReferences: [{ name: 'KEY', secretName: 'mine', secretKey: 'key' }],
       tracingProjectDeletionPolicy: 'Delete',

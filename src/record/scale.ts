@@ -1,0 +1,44 @@
+// How many pods a role runs: a fixed number, or a range within which an autoscaler decides (design.md 5).
+
+import type { Resolved } from '../api/app-revision.ts';
+import { ROLES, type Role } from '../api/meta.ts';
+
+export type Scale =
+  | { readonly kind: 'fixed'; readonly replicas: number }
+  /** Both at least 1, `min` below `max`. */
+  | { readonly kind: 'range'; readonly min: number; readonly max: number };
+
+/**
+ * Nothing runs once the main service may not. Where any pod is allowed there is at least one: an autoscaler refuses a
+ * minimum of 0, and nothing would wake a service that has no pod. The executor has one replica.
+ */
+export function scaleOf(resolved: Readonly<Resolved>, role: Role): Scale {
+  if (resolved.server.maxScale === 0) return fixed(0);
+  const part = role === 'executor' ? undefined : resolved[role];
+  if (part === undefined) return fixed(1);
+  const min = Math.min(Math.max(part.minScale, 1), part.maxScale);
+  return part.maxScale > min ? { kind: 'range', min, max: part.maxScale } : fixed(min);
+}
+
+function fixed(replicas: number): Scale {
+  return { kind: 'fixed', replicas };
+}
+
+/** The workloads that a revision of these values has. */
+export function rolesOf(resolved: Readonly<Resolved>): readonly Role[] {
+  return ROLES.filter((role) => role === 'server' || resolved[role] !== undefined);
+}
+
+/** The roles whose number of pods an autoscaler decides. */
+export function autoscaledRoles(resolved: Readonly<Resolved>): readonly Role[] {
+  return rolesOf(resolved).filter((role) => scaleOf(resolved, role).kind === 'range');
+}
+
+/** Roles that were asked for no pod at all and yet keep one: their minimum is 0, their maximum is not. */
+export function raisedMinimums(resolved: Readonly<Resolved>): readonly Role[] {
+  if (resolved.server.maxScale === 0) return [];
+  return rolesOf(resolved).filter((role) => {
+    const part = role === 'executor' ? undefined : resolved[role];
+    return part !== undefined && part.minScale === 0 && part.maxScale > 0;
+  });
+}

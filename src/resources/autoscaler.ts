@@ -1,0 +1,50 @@
+// HorizontalPodAutoscalers: within the range that a record gives they decide how many pods a role has.
+
+import type { IHorizontalPodAutoscaler } from 'kubernetes-models/autoscaling/v2/HorizontalPodAutoscaler';
+import type { Resolved } from '../api/app-revision.ts';
+import type { Role } from '../api/meta.ts';
+import { names } from '../record/names.ts';
+import { autoscaledRoles, scaleOf } from '../record/scale.ts';
+import type { Inputs } from './inputs.ts';
+import type { Made } from './made.ts';
+import { ownedMeta } from './owner.ts';
+
+type Autoscaler = Made<IHorizontalPodAutoscaler>;
+type Targets = NonNullable<Resolved['autoscaling']>;
+type Metrics = NonNullable<NonNullable<IHorizontalPodAutoscaler['spec']>['metrics']>;
+
+/** One for each role that has a range; each is named as its Deployment. */
+export function makeAutoscalers(inputs: Inputs): Autoscaler[] {
+  return autoscaledRoles(inputs.revision.spec.resolved).flatMap((role) => makeAutoscaler(inputs, role));
+}
+
+function makeAutoscaler({ record, revision, settings }: Inputs, role: Role): Autoscaler[] {
+  const { resolved } = revision.spec;
+  const scale = scaleOf(resolved, role);
+  if (scale.kind !== 'range') return [];
+  const targets = resolved.autoscaling ?? settings.autoscaling;
+  const name = names(record.metadata.name)[role];
+  return [
+    {
+      apiVersion: 'autoscaling/v2',
+      kind: 'HorizontalPodAutoscaler',
+      metadata: ownedMeta(record, name, role),
+      spec: {
+        scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name },
+        minReplicas: scale.min,
+        maxReplicas: scale.max,
+        metrics: metricsFor(role, targets),
+        behavior: { scaleDown: { stabilizationWindowSeconds: targets.scaleDownWindowSeconds } },
+      },
+    },
+  ];
+}
+
+/** Of the main container alone: what sidecars use says nothing about how busy the image is. */
+function metricsFor(role: Role, { cpuPercent, memoryPercent }: Targets): Metrics {
+  const metric = (name: string, averageUtilization: number): Metrics[number] => ({
+    type: 'ContainerResource',
+    containerResource: { name, container: role, target: { type: 'Utilization', averageUtilization } },
+  });
+  return [metric('cpu', cpuPercent), metric('memory', memoryPercent)];
+}
