@@ -16,7 +16,15 @@ import {
   VariableName,
 } from './primitives.ts';
 import { ResourceSpec } from './resource-spec.ts';
-import { SOURCE_CONFIG_FIELDS, SOURCE_REVISION_FIELDS, SOURCE_RULES, SOURCES, type Source } from './source-rules.ts';
+import {
+  FIXED_FIELDS,
+  type FixedField,
+  SOURCE_CONFIG_FIELDS,
+  SOURCE_REVISION_FIELDS,
+  SOURCE_RULES,
+  SOURCES,
+  type Source,
+} from './source-rules.ts';
 
 /** Longest name of a record: a StatefulSet's name made from it must stay ≤ 52, or its pods' labels become too long. */
 export const NAME_MAX_LENGTH = 40;
@@ -158,6 +166,25 @@ function sourceRules(source: Source): CelRule[] {
   return [...missing, ...foreign];
 }
 
+/** Uuids are the same in either case. */
+const FIXED_UUIDS: ReadonlySet<FixedField> = new Set(['integrationId', 'listenerId']);
+
+/**
+ * A source cannot be changed, so a field that one of them fixes is fixed wherever it may stand. (`?` and `orValue` would
+ * be shorter, and too dear: what they give has no maxLength.)
+ */
+function fixedRules(): CelRule[] {
+  return FIXED_FIELDS.map((field) => {
+    const [before, after] = [`oldSelf.sourceConfig.${field}`, `self.sourceConfig.${field}`];
+    const as = FIXED_UUIDS.has(field) ? '.lowerAscii()' : '';
+    return {
+      rule: `has(${before}) ? has(${after}) && ${before}${as} == ${after}${as} : !has(${after})`,
+      message: `${field} cannot be changed after creation`,
+      fieldPath: `.sourceConfig.${field}`,
+    };
+  });
+}
+
 export const AppDeploymentSpec = z
   .object({
     source: z
@@ -193,6 +220,7 @@ export const AppDeploymentSpec = z
   .meta(
     celRules([
       ...SOURCES.flatMap(sourceRules),
+      ...fixedRules(),
       {
         rule: "self.source == 'external_docker' || !has(self.secretReferences) || self.secretReferences.size() == 0",
         message: 'secretReferences apply only to source external_docker',

@@ -22,13 +22,16 @@ export const SOURCE_CONFIG_FIELDS = [
 ] as const;
 export const SOURCE_REVISION_FIELDS = ['repoRef', 'workflowConfigPath', 'imageUri', 'sourceTarballPath'] as const;
 
+export const FIXED_FIELDS = ['integrationId', 'repoUrl', 'listenerId', 'listenerConfig'] as const;
+export type FixedField = (typeof FIXED_FIELDS)[number];
+
 export interface SourceRule {
   readonly config: readonly (typeof SOURCE_CONFIG_FIELDS)[number][];
   readonly revision: readonly (typeof SOURCE_REVISION_FIELDS)[number][];
   readonly requiredConfig: readonly (typeof SOURCE_CONFIG_FIELDS)[number][];
   readonly requiredRevision: readonly (typeof SOURCE_REVISION_FIELDS)[number][];
   /** What cannot be changed after creation: it says which thing is deployed, or where. */
-  readonly fixed: readonly (typeof SOURCE_CONFIG_FIELDS)[number][];
+  readonly fixed: readonly FixedField[];
   readonly secretReferences: boolean;
   readonly hosting: 'self-hosted' | 'cloud';
 }

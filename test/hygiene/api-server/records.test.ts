@@ -655,6 +655,47 @@ describe('what cannot be changed', () => {
       expect.objectContaining({ field: 'spec.source', message: expect.stringContaining('source cannot be changed') }),
     );
   });
+  describe('what the source fixes', () => {
+    const listener = { listenerId: UUID, listenerConfig: { k8sNamespace: 'team' } };
+    const template = { source: 'internal_template', sourceRevisionConfig: { imageUri: 'templates/chat:1' } };
+    const cases: readonly { readonly name: string; readonly from: Spec; readonly to: Spec; readonly field?: string }[] =
+      [
+        { name: 'integrationId', from: codehost(), to: { integrationId: OTHER_UUID }, field: 'integrationId' },
+        { name: 'integrationId in upper case', from: codehost(), to: { integrationId: UUID.toUpperCase() } },
+        { name: 'repoUrl', from: codehost(), to: { repoUrl: 'https://code.example/b' }, field: 'repoUrl' },
+        {
+          name: 'a repoUrl that there was none',
+          from: template,
+          to: { repoUrl: 'https://a.example/b' },
+          field: 'repoUrl',
+        },
+        { name: 'a listener that there was none', from: docker(), to: listener, field: 'listenerId' },
+        {
+          name: 'no listener any more',
+          from: docker({ sourceConfig: listener }),
+          to: { listenerId: null, listenerConfig: null },
+          field: 'listenerId',
+        },
+        {
+          name: 'listenerConfig',
+          from: docker({ sourceConfig: listener }),
+          to: { listenerConfig: { k8sNamespace: 'other' } },
+          field: 'listenerConfig',
+        },
+        { name: 'buildOnPush, which is not fixed', from: codehost(), to: { buildOnPush: true } },
+      ];
+    it.each(cases.map((one, index) => ({ ...one, index })))('$name', async ({ from, to, field, index }) => {
+      await door.call('POST', RECORDS, aRecord(from, `fixed-${index}`));
+      const patched = await door.call('PATCH', `${RECORDS}/fixed-${index}?dryRun=All`, { spec: { sourceConfig: to } });
+      if (field === undefined) return expect([patched.status, patched.message]).toEqual([200, '']);
+      expect(patched.causes).toContainEqual(
+        expect.objectContaining({
+          field: `spec.sourceConfig.${field}`,
+          message: expect.stringContaining(`${field} cannot be changed after creation`),
+        }),
+      );
+    });
+  });
   it('revisionSerial cannot be lowered or dropped', async () => {
     expect((await patch({ revisionSerial: 2 })).message).toContain('revisionSerial may only be raised');
     expect((await patch({ revisionSerial: null })).message).toContain('revisionSerial may only be raised');
