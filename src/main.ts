@@ -37,6 +37,7 @@ interface Context {
   readonly log: Logger;
   readonly metrics: RuntimeMetrics;
   readonly signal: AbortSignal;
+  readonly onRewound: (what: string) => void;
 }
 
 function accessFor({ kube }: Config): Promise<ClusterAccess> {
@@ -71,6 +72,7 @@ async function startController(context: Context): Promise<Part> {
     log: log.child({ part: 'controller' }),
     metrics,
     signal,
+    onRewound: context.onRewound,
   });
 }
 
@@ -80,7 +82,7 @@ async function startApi(context: Context): Promise<Part> {
   const log = context.log.child({ part: 'api' });
   const client = clientFor(context, 'davit-api');
   const { namespaces } = config.settings;
-  const watching = { client, log, metrics };
+  const watching = { client, log, metrics, onRewound: context.onRewound };
   const records = reflectNamespaces<AppDeployment>(namespaces, {
     ...watching,
     resource: APP_DEPLOYMENTS,
@@ -128,6 +130,12 @@ async function startApi(context: Context): Promise<Part> {
   return { ready, done };
 }
 
+/** Without another word: caches, queues and whatever is under way all speak of a history that is no more. */
+function endRewound(log: Logger, what: string): never {
+  log.fatal({ what }, 'The API server has gone back in time, as after the restore of a backup: starting anew');
+  process.exit(1);
+}
+
 async function run(command: string): Promise<void> {
   const config = loadConfig();
   const log = makeLogger(config.logLevel);
@@ -138,6 +146,7 @@ async function run(command: string): Promise<void> {
     log,
     metrics: makeMetrics(),
     signal: stopping.signal,
+    onRewound: (what) => endRewound(log, what),
   };
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stopping.abort());
 

@@ -58,6 +58,7 @@ export interface CacheOptions {
   readonly namespaces: readonly string[];
   readonly log: Logger;
   readonly metrics: RuntimeMetrics;
+  readonly onRewound?: (what: string) => void;
 }
 
 export function makeCaches(options: CacheOptions): Caches {
@@ -84,11 +85,11 @@ export function makeCaches(options: CacheOptions): Caches {
 }
 
 function perNamespace<T extends KubeObject>(
-  { client, log, metrics, namespaces }: CacheOptions,
+  { namespaces, ...options }: CacheOptions,
   resource: Resource,
   details: Partial<ReflectorOptions<T>>,
 ): Reflector<T> {
-  return reflectNamespaces<T>(namespaces, { client, log, metrics, resource, ...details });
+  return reflectNamespaces<T>(namespaces, { ...options, resource, ...details });
 }
 
 /** Lets the cache of this object's kind show what was just written, so that no decision is made on older news. */

@@ -36,6 +36,8 @@ export interface ControllerOptions {
   readonly log: Logger;
   readonly metrics: RuntimeMetrics;
   readonly signal: AbortSignal;
+  /** Told when the API server has gone back in time: what this process knows is of another world. */
+  readonly onRewound: (what: string) => void;
 }
 
 export interface RunningController {
@@ -46,9 +48,9 @@ export interface RunningController {
 
 /** Starts watching at once, and reconciling as soon as this process leads. */
 export function runController(options: ControllerOptions): RunningController {
-  const { client, settings, log, metrics, signal } = options;
+  const { client, settings, log, metrics, signal, onRewound } = options;
   const watching = new AbortController();
-  const caches = makeCaches({ client, namespaces: settings.namespaces, log, metrics });
+  const caches = makeCaches({ client, namespaces: settings.namespaces, log, metrics, onRewound });
   const watches = caches.all.map((cache) => cache.run(watching.signal));
   const done = lead(options, caches).finally(async () => {
     watching.abort();
@@ -94,6 +96,7 @@ async function lead(options: ControllerOptions, caches: Caches): Promise<void> {
         controller = startReconciling(options, caches, leading, holds);
       },
       onStopped: () => controller?.abort(),
+      onRewound: options.onRewound,
     });
     signal.removeEventListener('abort', stop);
     log.info({ outcome }, 'Election over');

@@ -34,6 +34,11 @@ export interface ObjectCache<T extends KubeObject> extends Omit<Store<T>, 'hasSy
   advance(resourceVersion: string): void;
   /** How many objects a whole list would take out of the cache. */
   missingFrom(items: readonly T[], resourceVersion: string): number;
+  /**
+   * Whether a whole list shows an object as it was before something that was seen of it, though it claims to be newer:
+   * then the server has gone back in time.
+   */
+  contradicts(items: readonly T[], resourceVersion: string): boolean;
   /** A whole list. What it doesn't have is deleted, unless that is newer than the list. */
   replace(items: readonly T[], resourceVersion: string): void;
   /** The response of a write. Ignored if the cache has seen as much already. */
@@ -150,6 +155,14 @@ export function makeObjectCache<T extends KubeObject>(options: ObjectCacheOption
     advance: (resourceVersion) => observe(versionOf(resourceVersion)),
 
     missingFrom: (items, resourceVersion) => missing(items, versionOf(resourceVersion)).length,
+
+    contradicts(items, resourceVersion) {
+      const listed = versionOf(resourceVersion);
+      return items.some((item) => {
+        const known = versionOf(byUid.get(uidOf(item))?.metadata.resourceVersion);
+        return known <= listed && versionOf(item.metadata.resourceVersion) < known;
+      });
+    },
 
     replace(items, resourceVersion) {
       const listed = versionOf(resourceVersion);

@@ -74,7 +74,8 @@ describe('reflector', () => {
     kube.compact();
     await clock.advance(30_000);
     expect(told).toEqual(['added a', 'added b']);
-    expect(lists).toBe(2);
+    // Between the two, the look whether the server's history is still the one that was watched.
+    expect(lists).toBe(3);
   });
 
   it.each([
@@ -134,6 +135,69 @@ describe('reflector', () => {
     await clock.advance(60_000);
     expect(reflector.list()).toHaveLength(1);
     expect(reflector.status().lastError).toBeUndefined();
+  });
+
+  describe('a server that has gone back in time', () => {
+    /** As after a restore: what is listed is older by `by`, the list itself too unless its revision was bumped. */
+    function aRewoundServer(what: 'all' | 'objects') {
+      const kube = makeFakeKube();
+      let by = 0;
+      const client: KubeClient = {
+        ...kube,
+        async list(resource, options) {
+          const list = await kube.list(resource, options);
+          const older = (version: string | undefined): string => String(Number(version) - by);
+          const items = list.items.map((item) => ({
+            ...item,
+            metadata: { ...item.metadata, resourceVersion: older(item.metadata.resourceVersion) },
+          }));
+          return {
+            ...list,
+            items: items as never,
+            resourceVersion: what === 'all' ? older(list.resourceVersion) : list.resourceVersion,
+          };
+        },
+      };
+      const rewound: string[] = [];
+      const { clock, reflector, start } = aReflector({ client, onRewound: (said) => rewound.push(said) });
+      for (let i = 0; i < 20; i++) kube.seed(CONFIG_MAPS, aConfigMap(`a${i}`));
+      void start();
+      return { kube, clock, reflector, rewound, goBack: (versions: number) => void (by = versions) };
+    }
+
+    it.each(['all', 'objects'] as const)('is told of when it lasts (%s)', async (what) => {
+      const { kube, clock, reflector, rewound, goBack } = aRewoundServer(what);
+      await clock.advance(0);
+      goBack(5);
+      kube.compact();
+      await clock.advance(10_000);
+      expect(rewound).toEqual([]);
+      await clock.advance(20_000);
+      expect(rewound[0]).toContain('list configmaps');
+      expect(reflector.status().lastError).toContain('older');
+    });
+
+    it('is not told of when it passes', async () => {
+      const { kube, clock, rewound, goBack } = aRewoundServer('all');
+      await clock.advance(0);
+      for (let i = 0; i < 3; i++) {
+        goBack(5);
+        kube.compact();
+        await clock.advance(10_000);
+        goBack(0);
+        await clock.advance(20_000);
+      }
+      expect(rewound).toEqual([]);
+    });
+
+    it('is noticed before the watch goes on from a version that is still to come', async () => {
+      const { kube, clock, rewound, goBack } = aRewoundServer('all');
+      await clock.advance(0);
+      goBack(5);
+      kube.endWatches();
+      await clock.advance(30_000);
+      expect(rewound[0]).toContain("the watch's");
+    });
   });
 
   it.each([{ known: 20 }, { known: 1 }])(

@@ -29,6 +29,11 @@ export interface ReflectorOptions<T extends KubeObject> {
   readonly pageSize?: number;
   /** Without a byte for this long, a watch counts as dead. Servers send a bookmark about once a minute. */
   readonly idleMs?: number;
+  /**
+   * Told when the server's history has been replaced by an older one, as by a restored backup: nothing that was seen can
+   * be relied on, here or in any other cache. Perhaps more than once.
+   */
+  readonly onRewound?: (what: string) => void;
   /** Freeze every object deeply, so that who changes one is found out; for tests. */
   readonly freeze?: boolean;
 }
@@ -80,6 +85,13 @@ const RELIST_JITTER_MS = 1_000;
 const SHORT_WATCH_MS = 1_000;
 const SHORTEST_WATCH_SECONDS = 300;
 
+/**
+ * Lists are consistent reads: one that is older than what was seen should never be. A cache in between, or a load
+ * balancer's mistake, passes; a history that was rewound does not.
+ */
+const REWOUND_AFTER_TIMES = 3;
+const REWOUND_AFTER_MS = 15_000;
+
 /** A reflector that has not started: see `run`. */
 export function makeReflector<T extends KubeObject = KubeObject>(options: ReflectorOptions<T>): Reflector<T> {
   const { client, resource, metrics, clock = systemClock, random = Math.random } = options;
@@ -104,6 +116,8 @@ export function makeReflector<T extends KubeObject = KubeObject>(options: Reflec
   let failingSince: number | undefined;
   let lastError: string | undefined;
   let lastHeard: number | undefined;
+  /** Since when, and how often one after the other, the server has shown a past that we have seen the end of. */
+  let past: { readonly since: number; readonly times: number } | undefined;
 
   function tell(change: Change<T>): void {
     if (change.type !== 'modified') metrics?.cached(resource.plural, change.type === 'added' ? 1 : -1);
@@ -165,12 +179,9 @@ export function makeReflector<T extends KubeObject = KubeObject>(options: Reflec
       await sleep(clock, random() * RELIST_JITTER_MS, signal);
       ({ items, version } = await listOnce(signal));
     }
-    if (versionOf(version) < cache.observed) {
-      throw new Unavailable(
-        `list ${resource.plural}: resourceVersion ${version} is older than ${cache.observed} that was seen; ` +
-          'if the cluster was restored from a backup, restart this process',
-      );
-    }
+    if (versionOf(version) < cache.observed) refusePast(`${version} is older than ${cache.observed} that was seen`);
+    if (cache.contradicts(items, version)) refusePast(`at ${version} objects are older than they were seen to be`);
+    past = undefined;
     cache.replace(items, version);
     metrics?.relisted(resource.plural);
     heard();
@@ -180,6 +191,22 @@ export function makeReflector<T extends KubeObject = KubeObject>(options: Reflec
     }
     log.info({ objects: items.length, resourceVersion: version }, 'Listed');
     return version;
+  }
+
+  function refusePast(what: string): never {
+    past = { since: past?.since ?? clock.elapsed(), times: (past?.times ?? 0) + 1 };
+    const message = `list ${resource.plural}: resourceVersion ${what}`;
+    const lasts = past.times >= REWOUND_AFTER_TIMES && clock.elapsed() - past.since >= REWOUND_AFTER_MS;
+    if (lasts) options.onRewound?.(message);
+    throw new Unavailable(message);
+  }
+
+  /** A watch from a version that the server has not reached yet would be silent, and miss all that happens up to there. */
+  async function checkStillThere(from: string, signal: AbortSignal): Promise<void> {
+    const { resourceVersion } = await client.list<T>(resource, { ...selection, limit: 1, signal });
+    if (versionOf(resourceVersion) < versionOf(from))
+      refusePast(`${resourceVersion} is older than ${from}, the watch's`);
+    past = undefined;
   }
 
   async function watchFrom(from: string, signal: AbortSignal): Promise<void> {
@@ -244,6 +271,8 @@ export function makeReflector<T extends KubeObject = KubeObject>(options: Reflec
           position = await relist(signal);
         } else {
           metrics?.reconnected(resource.plural);
+          // oxlint-disable-next-line no-await-in-loop -- before each
+          await checkStillThere(position, signal);
         }
         // oxlint-disable-next-line no-await-in-loop -- one watch after the other
         await watchFrom(position, signal);

@@ -8,6 +8,7 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { type ApiClient, connectApi } from './api-client.ts';
 import { startControlPlane, writeKubeconfig } from './control-plane.ts';
+import type { ControlProcesses } from './control-processes.ts';
 import { forkKeeper, type Keeper } from './keeper-client.ts';
 import { type RealPods, realPods } from './machine.ts';
 import { type LoadedImage, type NodeGround, type NodeImage, nodeName, prepareNode } from './node.ts';
@@ -61,6 +62,8 @@ export interface Cluster {
   readonly auditLog: string | undefined;
   /** Whether pods really run, or `stand-in.ts` only writes the status that a kubelet would. */
   readonly node: 'real' | 'stand-in';
+  /** For who breaks it on purpose. */
+  readonly controlPlane: ControlProcesses;
   /** Small client with the admin's token. */
   readonly api: ApiClient;
   /** Standard output; throws with standard error when it fails. */
@@ -159,6 +162,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
       logsDir,
       auditLog: controlPlane.auditLog,
       node: real ? 'real' : 'stand-in',
+      controlPlane: controlPlane.processes,
       api,
       kubectl: (args, more) => command('kubernetes', 'kubectl', args, more),
       helm: (args, more) => command('helm', 'helm', args, more),

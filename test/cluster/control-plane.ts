@@ -4,7 +4,8 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { type ApiClient, connectApi, until } from './api-client.ts';
 import { type Authority, type Certificate, makeAuthority, makeTokenKeys } from './certificates.ts';
-import type { Keeper } from './keeper-client.ts';
+import { type ControlProcesses, controlProcesses } from './control-processes.ts';
+import type { Keeper, ProcessSpec } from './keeper-client.ts';
 import { type Tools, toolPath } from './tools.ts';
 
 export interface ControlPlaneOptions {
@@ -29,13 +30,22 @@ export interface ControlPlane {
   readonly auditLog: string | undefined;
   /** Resolves when the controllers and the scheduler have been started too. */
   readonly controllers: Promise<void>;
+  readonly processes: ControlProcesses;
 }
 
 export const adminGroup = 'davit:admins';
 const adminUser = 'davit-admin';
 
 export async function startControlPlane(options: ControlPlaneOptions): Promise<ControlPlane> {
-  const { runFolder, keeper, tools, address } = options;
+  const { runFolder, tools, address } = options;
+  const specs = new Map<string, ProcessSpec>();
+  const keeper: Keeper = {
+    ...options.keeper,
+    start(spec) {
+      specs.set(spec.name, spec);
+      return options.keeper.start(spec);
+    },
+  };
   const files = join(runFolder, 'pki');
   await mkdir(files, { mode: 0o700 });
   const authority = makeAuthority('davit-cluster');
@@ -91,49 +101,63 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
   const port = await freePort(address);
   const server = `https://${address}:${port}`;
   const auditLog = options.auditLog ? join(runFolder, 'logs', 'audit.log') : undefined;
+  const apiServerArgs = (etcdUrl: string, securePort: number): readonly string[] => [
+    `--etcd-servers=${etcdUrl}`,
+    `--bind-address=${address}`,
+    `--advertise-address=${address}`,
+    `--secure-port=${securePort}`,
+    `--tls-cert-file=${path('serving.crt')}`,
+    `--tls-private-key-file=${path('serving.key')}`,
+    `--client-ca-file=${path('ca.crt')}`,
+    `--token-auth-file=${path('tokens.csv')}`,
+    '--authorization-mode=Node,RBAC',
+    '--enable-admission-plugins=NodeRestriction',
+    '--service-account-issuer=https://kubernetes.default.svc.cluster.local',
+    `--service-account-key-file=${path('sa.pub')}`,
+    `--service-account-signing-key-file=${path('sa.key')}`,
+    `--service-cluster-ip-range=${options.serviceCidr}`,
+    `--kubelet-client-certificate=${path('kubelet-client.crt')}`,
+    `--kubelet-client-key=${path('kubelet-client.key')}`,
+    `--kubelet-certificate-authority=${path('ca.crt')}`,
+    // The node's name resolves nowhere.
+    '--kubelet-preferred-address-types=InternalIP',
+    '--allow-privileged=true',
+    '--profiling=false',
+    // A throw-away cluster holds no old objects to compact for, and short leases keep its end quick.
+    '--shutdown-delay-duration=0s',
+    ...(auditLog === undefined
+      ? []
+      : [`--audit-log-path=${auditLog}`, `--audit-policy-file=${path('audit.yaml')}`, '--audit-log-mode=blocking']),
+    ...options.apiServerArgs,
+  ];
   await keeper.start({
     name: 'kube-apiserver',
     command: toolPath(tools, 'kubernetes', 'kube-apiserver'),
-    args: [
-      `--etcd-servers=${etcd}`,
-      `--bind-address=${address}`,
-      `--advertise-address=${address}`,
-      `--secure-port=${port}`,
-      `--tls-cert-file=${path('serving.crt')}`,
-      `--tls-private-key-file=${path('serving.key')}`,
-      `--client-ca-file=${path('ca.crt')}`,
-      `--token-auth-file=${path('tokens.csv')}`,
-      '--authorization-mode=Node,RBAC',
-      '--enable-admission-plugins=NodeRestriction',
-      '--service-account-issuer=https://kubernetes.default.svc.cluster.local',
-      `--service-account-key-file=${path('sa.pub')}`,
-      `--service-account-signing-key-file=${path('sa.key')}`,
-      `--service-cluster-ip-range=${options.serviceCidr}`,
-      `--kubelet-client-certificate=${path('kubelet-client.crt')}`,
-      `--kubelet-client-key=${path('kubelet-client.key')}`,
-      `--kubelet-certificate-authority=${path('ca.crt')}`,
-      // The node's name resolves nowhere.
-      '--kubelet-preferred-address-types=InternalIP',
-      '--allow-privileged=true',
-      '--profiling=false',
-      // A throw-away cluster holds no old objects to compact for, and short leases keep its end quick.
-      '--shutdown-delay-duration=0s',
-      ...(auditLog === undefined
-        ? []
-        : [`--audit-log-path=${auditLog}`, `--audit-policy-file=${path('audit.yaml')}`, '--audit-log-mode=blocking']),
-      ...options.apiServerArgs,
-    ],
+    args: apiServerArgs(etcd, port),
   });
 
   const client = connectApi({ server, ca, certificate: masters.certificate, key: masters.key });
   await keeper.whileAlive('etcd', keeper.whileAlive('kube-apiserver', ready(client)));
-  const controllers = startControllers(options, files, server, authority, client);
+  const controllers = startControllers({ ...options, keeper }, files, server, authority, client);
   await client.ensure('/apis/rbac.authorization.k8s.io/v1/clusterrolebindings', {
     metadata: { name: 'davit-admins' },
     roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' },
     subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'Group', name: adminGroup }],
   });
-  return { server, ca, authority, masters: client, auditLog, controllers };
+  const secondPort = await freePort(address);
+  const processes = controlProcesses({
+    keeper,
+    etcdData: join(runFolder, 'etcd'),
+    etcdPort,
+    specs,
+    secondServer: {
+      server: `https://${address}:${secondPort}`,
+      // Two that reconcile the same endpoints would be one too many.
+      args: (etcdUrl) => [...apiServerArgs(etcdUrl, secondPort), '--endpoint-reconciler-type=none'],
+    },
+    ready: (at = server) => ready(connectApi({ server: at, ca, certificate: masters.certificate, key: masters.key })),
+  });
+  return { server, ca, authority, masters: client, auditLog, controllers, processes };
 }
 
 async function startControllers(

@@ -20,6 +20,8 @@ export interface Keeper {
   start(spec: ProcessSpec): Promise<Started>;
   /** Announces that `name` is about to end as it should; resolves when it has. */
   expectEnd(name: string): Promise<void>;
+  /** Ends one process without a word; resolves when it has gone. It can be started again. */
+  stop(name: string): Promise<void>;
   claim(slots: readonly number[]): Promise<number | undefined>;
   /** Waits for `work`; fails at once, with the process's last lines, when `name` ends before. */
   whileAlive<T>(name: string, work: Promise<T>): Promise<T>;
@@ -100,6 +102,10 @@ export async function forkKeeper(runFolder: string, onSurprise: (message: string
     });
   }
 
+  function expectEnd(name: string): Promise<void> {
+    return new Promise((resolve) => expected.set(name, resolve));
+  }
+
   await new Promise<void>((resolve, reject) => {
     waiting.set(0, (pid) => (pid === null ? reject(new Error(`the keeper did not start, see ${logs}`)) : resolve()));
   });
@@ -117,8 +123,11 @@ export async function forkKeeper(runFolder: string, onSurprise: (message: string
       if (pid === null) throw new Error(`${spec.name} (${spec.command}) did not start, see ${logs}`);
       return { pid };
     },
-    expectEnd(name) {
-      return new Promise((resolve) => expected.set(name, resolve));
+    expectEnd,
+    async stop(name) {
+      const gone = expectEnd(name);
+      await ask({ do: 'kill', name });
+      await gone;
     },
     async claim(slots) {
       return (await ask({ do: 'claim', slots })) ?? undefined;

@@ -21,6 +21,8 @@ export type ToKeeper = { readonly id: number } & (
   | ({ readonly do: 'start' } & StartProcess)
   /** Takes the first free slot of the machine and keeps it as long as the keeper lives. */
   | { readonly do: 'claim'; readonly slots: readonly number[] }
+  /** Ends one process without a word. */
+  | { readonly do: 'kill'; readonly name: string }
   | { readonly do: 'end'; readonly keepLogs: boolean }
 );
 
@@ -115,6 +117,9 @@ async function obey(message: ToKeeper): Promise<void> {
       return tell({ event: 'answer', id: message.id, value: ending ? null : start(message) });
     case 'claim':
       return tell({ event: 'answer', id: message.id, value: await claimFirst(message.slots) });
+    case 'kill':
+      await kill(message.name);
+      return tell({ event: 'answer', id: message.id, value: null });
     case 'end':
       return end(message.keepLogs);
     default:
