@@ -10,6 +10,7 @@ import { BUILT_IN_RESOURCES, makeResourceRegistry } from '../kube/resources.ts';
 import type { Logger } from '../logger.ts';
 import { type Controller, startController } from '../runtime/controller.ts';
 import { makeEventRecorder } from '../runtime/events.ts';
+import { forwardInTime } from '../runtime/forward-in-time.ts';
 import type { Checks } from '../runtime/health.ts';
 import { runLeaderElection } from '../runtime/leader-election.ts';
 import type { RuntimeMetrics } from '../runtime/metrics.ts';
@@ -74,7 +75,9 @@ function readiness(caches: Caches): Checks {
 
 /** Competes for the lease for as long as the process lives; leadership that is lost is competed for again. */
 async function lead(options: ControllerOptions, caches: Caches): Promise<void> {
-  const { signal, leaseClient, namespace, identity, leaseMs, log } = options;
+  const { signal, namespace, identity, leaseMs, log } = options;
+  // Over all elections: an outage, which ends one, is just when a backup may be restored.
+  const leaseClient = forwardInTime(options.leaseClient, options.onRewound);
   while (!signal.aborted) {
     const electing = new AbortController();
     let controller: Pick<Controller, 'stop' | 'abort'> | undefined;
@@ -96,7 +99,6 @@ async function lead(options: ControllerOptions, caches: Caches): Promise<void> {
         controller = startReconciling(options, caches, leading, holds);
       },
       onStopped: () => controller?.abort(),
-      onRewound: options.onRewound,
     });
     signal.removeEventListener('abort', stop);
     log.info({ outcome }, 'Election over');

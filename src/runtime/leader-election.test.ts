@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { afterEach, describe, expect, it } from 'vitest';
 import { type FakeKube, makeFakeKube } from '../../test/fake-kube/fake-kube.ts';
-import { Conflict, Unavailable } from '../errors.ts';
+import { Unavailable } from '../errors.ts';
 import type { KubeObject } from '../kube/client.ts';
 import { LEASES } from '../kube/resources.ts';
 import { type FakeClock, makeFakeClock } from './clock.ts';
@@ -163,38 +163,6 @@ describe('leader election', () => {
     await clock.advance(2000);
     expect(a.outcome).toBe('lost');
     expect(lease(kube)['holderIdentity']).toBe('thief');
-  });
-
-  it.each([
-    { who: 'the leader', identity: 'a' },
-    { who: 'who waits', identity: 'b' },
-  ])('tells $who of a lease that is older than it was', async ({ identity }) => {
-    const [kube, clock] = [makeFakeKube(), makeFakeClock()];
-    aCandidate(kube, clock, 'a');
-    await clock.advance(10_000);
-    let by = 0;
-    const back = (read: KubeObject): never =>
-      ({
-        ...read,
-        metadata: { ...read.metadata, resourceVersion: String(Number(read.metadata.resourceVersion) - by) },
-      }) as never;
-    const client = { ...kube, get: async (...all: Parameters<typeof kube.get>) => back(await kube.get(...all)) };
-    const rewound: string[] = [];
-    const ask = new AbortController();
-    running.push(ask);
-    const told = {
-      onStarted: () => undefined,
-      onStopped: () => undefined,
-      onRewound: (what: string) => rewound.push(what),
-    };
-    void runLeaderElection({ client, ...ref, identity, log, clock, random: () => 0, signal: ask.signal, ...told });
-    await clock.advance(10_000);
-    expect(rewound).toEqual([]);
-    by = 1000;
-    // Whose PUT is refused reads the lease again, as after a restore.
-    kube.failOn(({ verb }) => (verb === 'update' ? new Conflict('another version') : undefined));
-    await clock.advance(5_000);
-    expect(rewound[0]).toContain('older');
   });
 
   it('does not release a lease that ran out while it was stopping', async () => {

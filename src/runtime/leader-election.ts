@@ -7,7 +7,6 @@ import type { KubeClient, KubeObject } from '../kube/client.ts';
 import { apiVersionOf, LEASES } from '../kube/resources.ts';
 import { type Clock, sleep, systemClock } from './clock.ts';
 import type { RuntimeMetrics } from './metrics.ts';
-import { versionOf } from './object-cache.ts';
 
 export interface LeaderElectionOptions {
   /** A client of its own, with a request timeout well below the renew deadline: a full pool must not cost the lead. */
@@ -34,8 +33,6 @@ export interface LeaderElectionOptions {
   readonly onStarted: (leading: AbortSignal, holds: () => boolean) => void;
   /** Called once after `onStarted`, when the lead is over; awaited before the lease is released. */
   readonly onStopped: () => void | Promise<void>;
-  /** Told when the lease is an older one than was seen: the server's history was replaced, as by a restored backup. */
-  readonly onRewound?: (what: string) => void;
 }
 
 /** How a candidacy ended: released on request, lost to time or to another, or on request before it ever led. */
@@ -72,10 +69,6 @@ export async function runLeaderElection(options: LeaderElectionOptions): Promise
   let acquireTime = '';
 
   function see(lease: Lease): void {
-    const [version, before] = [lease.metadata.resourceVersion, seen?.lease.metadata.resourceVersion];
-    // It is read from the source, never from a cache.
-    if (versionOf(version) < versionOf(before))
-      options.onRewound?.(`lease ${name}: resourceVersion ${version} is older than ${before} that was seen`);
     const spec = JSON.stringify(lease.spec ?? {});
     // Only what the holder writes is a sign of life, not somebody's label.
     seen = { lease, spec, at: seen?.spec === spec ? seen.at : clock.elapsed() };
@@ -139,8 +132,8 @@ export async function runLeaderElection(options: LeaderElectionOptions): Promise
       if (!(error instanceof Conflict)) throw error;
       // Somebody else wrote: a label, our own renewal whose answer was lost, or a new holder.
       const current = await client.get<Lease>(LEASES, { namespace, name }, { signal: leading });
-      see(current);
       if (current.spec?.holderIdentity !== identity) return 'taken';
+      see(current);
       throw error;
     }
   }

@@ -142,9 +142,11 @@ describe('reflector', () => {
     function aRewoundServer(what: 'all' | 'objects') {
       const kube = makeFakeKube();
       let by = 0;
+      let wholeLists = 0;
       const client: KubeClient = {
         ...kube,
         async list(resource, options) {
+          if (options?.limit !== 1) wholeLists += 1;
           const list = await kube.list(resource, options);
           const older = (version: string | undefined): string => String(Number(version) - by);
           const items = list.items.map((item) => ({
@@ -162,7 +164,14 @@ describe('reflector', () => {
       const { clock, reflector, start } = aReflector({ client, onRewound: (said) => rewound.push(said) });
       for (let i = 0; i < 20; i++) kube.seed(CONFIG_MAPS, aConfigMap(`a${i}`));
       void start();
-      return { kube, clock, reflector, rewound, goBack: (versions: number) => void (by = versions) };
+      return {
+        kube,
+        clock,
+        reflector,
+        rewound,
+        lists: () => wholeLists,
+        goBack: (versions: number) => void (by = versions),
+      };
     }
 
     it.each(['all', 'objects'] as const)('is told of when it lasts (%s)', async (what) => {
@@ -190,13 +199,26 @@ describe('reflector', () => {
       expect(rewound).toEqual([]);
     });
 
+    it('is listed anew when it has caught up before the next look: no watch tells what happened on its way', async () => {
+      const { kube, clock, rewound, lists, goBack } = aRewoundServer('all');
+      await clock.advance(0);
+      goBack(5);
+      kube.endWatches();
+      await clock.advance(600);
+      expect(lists()).toBe(1);
+      goBack(0);
+      await clock.advance(30_000);
+      expect(lists()).toBe(2);
+      expect(rewound).toEqual([]);
+    });
+
     it('is noticed before the watch goes on from a version that is still to come', async () => {
       const { kube, clock, rewound, goBack } = aRewoundServer('all');
       await clock.advance(0);
       goBack(5);
       kube.endWatches();
       await clock.advance(30_000);
-      expect(rewound[0]).toContain("the watch's");
+      expect(rewound[0]).toContain('is older than');
     });
   });
 

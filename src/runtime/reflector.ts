@@ -194,6 +194,8 @@ export function makeReflector<T extends KubeObject = KubeObject>(options: Reflec
   }
 
   function refusePast(what: string): never {
+    // Should the server have caught up by the next look, what happened on its way is in a list alone.
+    position = undefined;
     past = { since: past?.since ?? clock.elapsed(), times: (past?.times ?? 0) + 1 };
     const message = `list ${resource.plural}: resourceVersion ${what}`;
     const lasts = past.times >= REWOUND_AFTER_TIMES && clock.elapsed() - past.since >= REWOUND_AFTER_MS;

@@ -103,10 +103,14 @@ export function connectApi(credentials: Credentials): ApiClient {
   async function followOnce<T extends ApiObject>(
     path: string,
     signal: AbortSignal,
-    onObject: (object: T, gone: boolean) => void,
+    known: Map<string, T>,
+    tell: (object: T, gone: boolean) => void,
   ): Promise<void> {
     const list = await call<{ metadata: { resourceVersion: string }; items: T[] }>('GET', path);
-    for (const item of list.items) onObject(item, false);
+    if (signal.aborted) return;
+    const there = new Set(list.items.map(({ metadata }) => metadata.uid));
+    for (const [uid, object] of known) if (!there.has(uid)) tell(object, true);
+    for (const item of list.items) tell(item, false);
     const query = `${path.includes('?') ? '&' : '?'}watch=true&resourceVersion=${list.metadata.resourceVersion}`;
     const response = await send('GET', path + query, undefined, '', signal);
     if ((response.statusCode ?? 0) >= 400) throw new ApiError(`watch ${path}`, response.statusCode ?? 0, '');
@@ -118,7 +122,7 @@ export function connectApi(credentials: Credentials): ApiClient {
       for (const line of lines.filter((l) => l !== '')) {
         const event: { type: string; object: T } = JSON.parse(line);
         if (event.type === 'ERROR') return;
-        onObject(event.object, event.type === 'DELETED');
+        tell(event.object, event.type === 'DELETED');
       }
     }
   }
@@ -131,11 +135,18 @@ export function connectApi(credentials: Credentials): ApiClient {
         if (!(error instanceof ApiError && error.status === 409)) throw error;
       });
     },
-    follow(path, signal, onObject) {
+    follow<T extends ApiObject>(path: string, signal: AbortSignal, onObject: (object: T, gone: boolean) => void) {
+      // What has gone while no stream was open is told by the next list's lack of it.
+      const known = new Map<string, T>();
+      const tell = (object: T, gone: boolean): void => {
+        if (gone) known.delete(object.metadata.uid ?? '');
+        else known.set(object.metadata.uid ?? '', object);
+        onObject(object, gone);
+      };
       async function loop(): Promise<void> {
         while (!signal.aborted) {
           // oxlint-disable-next-line no-await-in-loop -- one stream at a time
-          await followOnce(path, signal, onObject).catch(() => pause(200));
+          await followOnce(path, signal, known, tell).catch(() => pause(200));
         }
       }
       void loop();

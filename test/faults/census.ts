@@ -42,19 +42,30 @@ export interface Census {
   history(namespace: string): Sighting[];
   current(namespace: string): Sighting[];
   forget(namespace: string): void;
+  /** Forgets everything and looks anew: what was seen has never happened. */
+  restart(): void;
 }
 
 export function startCensus(api: ApiClient, signal: AbortSignal): Census {
-  const histories = new Map<string, Sighting[]>();
-  for (const [kind, path] of Object.entries(CENSUS_KINDS)) {
-    api.follow<Seen>(path, signal, (object, gone) => {
-      const { namespace = '', resourceVersion = '0' } = object.metadata;
-      const sighting = { kind, object, gone, version: BigInt(resourceVersion) };
-      const history = histories.get(namespace);
-      if (history) history.push(sighting);
-      else histories.set(namespace, [sighting]);
-    });
+  let histories = new Map<string, Sighting[]>();
+  let looking = new AbortController();
+
+  function look(): void {
+    const mine = new Map<string, Sighting[]>();
+    histories = mine;
+    looking = new AbortController();
+    for (const [kind, path] of Object.entries(CENSUS_KINDS)) {
+      api.follow<Seen>(path, AbortSignal.any([signal, looking.signal]), (object, gone) => {
+        const { namespace = '', resourceVersion = '0' } = object.metadata;
+        const sighting = { kind, object, gone, version: BigInt(resourceVersion) };
+        const history = mine.get(namespace);
+        if (history) history.push(sighting);
+        else mine.set(namespace, [sighting]);
+      });
+    }
   }
+  look();
+
   function history(namespace: string): Sighting[] {
     return (histories.get(namespace) ?? []).toSorted((a, b) => Number(a.version - b.version));
   }
@@ -66,5 +77,9 @@ export function startCensus(api: ApiClient, signal: AbortSignal): Census {
       return [...last.values()].filter(({ gone }) => !gone);
     },
     forget: (namespace) => void histories.delete(namespace),
+    restart() {
+      looking.abort();
+      look();
+    },
   };
 }

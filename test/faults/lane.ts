@@ -7,10 +7,11 @@ import type { Cluster } from '../cluster/cluster.ts';
 import { DAVIT_NAMESPACE, makeTenant } from '../platform.ts';
 import { type Actor, type Cast, startCast } from './cast.ts';
 import type { Census, Sighting } from './census.ts';
+import { breaker, isExclusive, patient } from './exclusive.ts';
 import type { Plan } from './plans.ts';
 import { startProxy, type Trace } from './proxy.ts';
 import { rotateAt } from './rotations.ts';
-import { NotConverged, perform, RECORD } from './workloads.ts';
+import { changeAndWait, NotConverged, perform, RECORD, type Stage } from './workloads.ts';
 
 const LEASE_MS = 1500;
 const QUIET_MS = 2000;
@@ -54,6 +55,7 @@ export async function runPlan(plan: Plan, cluster: Cluster, census: Census, pati
     actors,
     kill: (actor, signal) => cast.kill(actor, signal),
     pause: (actor, ms) => cast.pause(actor, ms),
+    atWrite: (actor) => broken.atWrite(actor),
   });
   const directory = join(cluster.runDir, 'faults', namespace);
   await mkdir(directory, { recursive: true });
@@ -78,16 +80,33 @@ export async function runPlan(plan: Plan, cluster: Cluster, census: Census, pati
     },
     letItEnd: isFirst,
   });
+  const api = isExclusive(fault) ? patient(cluster.api) : cluster.api;
+  const broken = breaker(fault, {
+    controlPlane: cluster.controlPlane,
+    cast: () => cast,
+    proxy: () => proxy,
+    census,
+    change: () => changeAndWait(stage),
+  });
+  const stage: Stage = {
+    api,
+    census,
+    namespace,
+    patienceMs,
+    enter(phase) {
+      proxy.enter(phase);
+      void rotateAt(phase, fault, proxy, keys, cluster);
+      broken.enter(phase);
+    },
+    interlude: () => broken.interlude(),
+  };
   let stuck: string | undefined;
   let restless = false;
   try {
     if (fault.kind === 'conflict-storm') void storm(cluster, namespace, fault.ms ?? 2000, proxy.trace);
     if (fault.kind === 'crash-loop') void crashLoop(fault.every, fault.times, cast, proxy.trace);
-    const enter = (phase: string): void => {
-      proxy.enter(phase);
-      void rotateAt(phase, fault, proxy, keys, cluster);
-    };
-    await perform(plan.workload, { api: cluster.api, census, namespace, enter, patienceMs });
+    await perform(plan.workload, stage);
+    await broken.mended();
   } catch (error) {
     if (!(error instanceof NotConverged)) throw error;
     stuck = error.message;
@@ -104,7 +123,8 @@ export async function runPlan(plan: Plan, cluster: Cluster, census: Census, pati
     current: census.current(namespace),
     stuck,
     restless,
-    accidents: starts - actors.length - cast.kills(),
+    // A history that has been rewound is no accident: who has seen its future starts anew.
+    accidents: starts - actors.length - cast.kills() - (fault.kind === 'etcd-restored' ? 1 : 0),
     kills: cast.kills(),
     stopMs,
     seconds: (performance.now() - begin) / 1000,
@@ -112,6 +132,7 @@ export async function runPlan(plan: Plan, cluster: Cluster, census: Census, pati
   };
   await rm(directory, { recursive: true, force: true });
   // What is left is nobody's business any more; only its quiet end matters to the runs beside it.
+  await broken.mended();
   await cluster.api.call('DELETE', `/api/v1/namespaces/${namespace}`).catch(() => undefined);
   await release(cluster, namespace).catch(() => undefined);
   census.forget(namespace);

@@ -11,6 +11,7 @@ import { parseArgs } from 'node:util';
 import { type Cluster, startCluster } from '../cluster/cluster.ts';
 import { startPlatform } from '../platform.ts';
 import { type Census, startCensus } from './census.ts';
+import { isExclusive } from './exclusive.ts';
 import { judge, type Reference, referenceOf, referencesDiffer, type Violation } from './judge.ts';
 import { type Run, runPlan } from './lane.ts';
 import { allPlans, type Plan, sample, WORKLOADS, type WorkloadName } from './plans.ts';
@@ -41,7 +42,11 @@ interface Bench {
 }
 
 /** Runs `work` on every item, a few at a time. */
-async function inLanes<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
+async function inLanes<T>(
+  items: readonly T[],
+  work: (item: T) => Promise<void>,
+  lanes = Number(values.lanes),
+): Promise<void> {
   const queue = [...items];
   const lane = async (): Promise<void> => {
     for (let item = queue.shift(); item !== undefined; item = queue.shift()) {
@@ -49,7 +54,7 @@ async function inLanes<T>(items: readonly T[], work: (item: T) => Promise<void>)
       await work(item);
     }
   };
-  await Promise.all(Array.from({ length: Number(values.lanes) }, lane));
+  await Promise.all(Array.from({ length: lanes }, lane));
 }
 
 async function learn({ cluster, census, references }: Bench, workloads: readonly WorkloadName[]): Promise<void> {
@@ -113,13 +118,15 @@ try {
   const plans = one ? [one] : values.seeds ? [] : sample(every, most);
   say(`${every.length} plans are there, ${plans.length} are run, and ${one ? 0 : seeds.length} seeded bugs`);
 
-  await inLanes(plans, async (plan) => {
+  const runAndSay = async (plan: Plan): Promise<void> => {
     const violations = await execute(bench, plan, plan.seed === undefined ? PATIENCE_MS : PATIENCE_WITH_BUG_MS);
     count += 1;
     if (violations.length > 0) violated += 1;
     for (const { invariant, what } of violations) say(`VIOLATION ${invariant}: ${what}`);
     if (violations.length > 0) say(`  npm run faults -- --plan '${JSON.stringify(plan)}'`);
-  });
+  };
+  const [alone = [], besides = []] = [true, false].map((is) => plans.filter(({ fault }) => isExclusive(fault) === is));
+  await inLanes(besides, runAndSay);
   const table: string[] = [];
   await inLanes(one ? [] : seeds, async (plan) => {
     const violations = await execute(bench, plan, PATIENCE_WITH_BUG_MS);
@@ -129,6 +136,7 @@ try {
     const by = [...new Set(violations.map(({ invariant }) => invariant))].join(', ');
     table.push(`${violations.length > 0 ? 'caught' : 'MISSED'}  ${plan.seed}  ${by}`);
   });
+  await inLanes(alone, runAndSay, 1);
   if (table.length > 0) say(`\n${table.toSorted().join('\n')}`);
   if (unfired > 0) say(`${unfired} plans never came to their fault`);
   await platform.stop();

@@ -1,5 +1,7 @@
 // What a plan is, and which plans there are: every write of every workload times the crash points, and the rest.
 
+import { exclusivePlans } from './exclusive.ts';
+
 export type Fault =
   | { readonly kind: 'none'; readonly ms?: number }
   /** Not sent; committed with its answer lost; answered: then SIGKILL. */
@@ -34,6 +36,12 @@ export type Fault =
   | { readonly kind: 'token-rotated' | 'ca-rotated'; readonly phase: string; readonly ms?: number }
   /** The controller's wall clock is so far ahead. */
   | { readonly kind: 'clock-skew'; readonly ms: number }
+  /** The API server is killed a moment after the phase has begun, and started again after `ms`. */
+  | { readonly kind: 'api-restart'; readonly phase: string; readonly ms?: number }
+  /** From a write on, lists and watches are answered by a second API server that hears nothing new for `ms`. */
+  | { readonly kind: 'stale-server'; readonly at: string; readonly crash: boolean; readonly ms?: number }
+  /** Before the phase a change is made and seen through; then etcd is put back to where it was before that change. */
+  | { readonly kind: 'etcd-restored'; readonly ms?: number }
   /** Two controllers; at a write the one that leads is killed, asked to stop, or frozen for longer than the lease. */
   | { readonly kind: 'leader-killed' | 'leader-stopped' | 'leader-paused'; readonly at: string; readonly ms?: number }
   /** Two controllers; of the one that leads the lease alone is refused, so that the other takes over. */
@@ -93,6 +101,7 @@ export function allPlans(writes: ReadonlyMap<WorkloadName, readonly string[]>): 
       plans.push({ workload, fault: { kind: 'refused-committed', at, status: 503 } });
     }
     plans.push(...plansOfWorkload(workload));
+    plans.push(...exclusivePlans(workload, LAST_PHASE[workload] ?? 'create', ownWrites(workload, labels)));
   }
   return plans;
 }

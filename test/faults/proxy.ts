@@ -50,6 +50,8 @@ export interface Proxy {
   refuseOldToken(): void;
   /** Shows certificates of another authority from now on, whose own it returns as PEM, and breaks every connection. */
   rotateAuthority(): string;
+  /** Lists and watches go to this server, and lists ask it for whatever it remembers; watches under way are ended. */
+  turnTo(server: string | undefined): void;
   close(): void;
 }
 
@@ -63,6 +65,8 @@ export interface ProxyOptions {
   readonly kill: (actor: Actor, signal: 'SIGKILL' | 'SIGTERM') => void;
   /** Freezes the process for so long. */
   readonly pause: (actor: Actor, ms: number) => void;
+  /** What else is to happen before the write that the fault names is sent on. */
+  readonly atWrite: (actor: Actor) => Promise<void>;
 }
 
 /** Longer than the lease by as much as the other needs to take it and to get to work. */
@@ -104,6 +108,8 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
   /** Of a resource: the version up to which its history is gone, as after a compaction. */
   const compacted = new Map<string, bigint>();
   const sockets = new Set<Socket>();
+  const watching = new Set<ServerResponse>();
+  let lagging: URL | undefined;
   let phase = '';
   let firstToken: string | undefined;
   let isFirstTokenRefused = false;
@@ -112,10 +118,10 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
   function forward(request: IncomingMessage, body: Buffer): Promise<IncomingMessage> {
     return new Promise((resolve, reject) => {
       const { host: _, ...headers } = request.headers;
-      const outgoing = httpsRequest(
-        { host: upstream.hostname, port: upstream.port, agent, method: request.method, path: request.url, headers },
-        resolve,
-      );
+      const { verb } = classify(request);
+      const { hostname: host, port } = lagging !== undefined && READS.has(verb) ? lagging : upstream;
+      const path = lagging !== undefined && verb === 'list' ? fromMemory(request.url) : request.url;
+      const outgoing = httpsRequest({ host, port, agent, method: request.method, path, headers }, resolve);
       outgoing.on('error', reject);
       outgoing.end(body);
     });
@@ -229,6 +235,9 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
       case 'leader-stopped':
         finish(traced, response, await forwardWhole(request, body));
         return options.kill(actor, 'SIGTERM');
+      case 'stale-server':
+        await options.atWrite(actor);
+        return finish(traced, response, await forwardWhole(request, body));
       case 'leader-paused':
         // Its answer is the first thing that it finds when it wakes up.
         options.pause(actor, fault.ms ?? PAUSE_MS);
@@ -262,7 +271,11 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
     }
     if (asked.version < (compacted.get(resource) ?? 0n)) return refuse(response, 410, 'Expired');
     const source = await forward(request, Buffer.alloc(0));
-    response.once('close', () => source.destroy());
+    watching.add(response);
+    response.once('close', () => {
+      watching.delete(response);
+      source.destroy();
+    });
     response.writeHead(source.statusCode ?? 502, { 'content-type': source.headers['content-type'] ?? '' });
     response.flushHeaders();
     let rest = '';
@@ -361,12 +374,26 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
       for (const socket of sockets) socket.destroy();
       return next.certificate;
     },
+    turnTo(other) {
+      lagging = other === undefined ? undefined : new URL(other);
+      for (const response of watching) response.destroy();
+    },
     close() {
       for (const server of servers.values()) server.close();
       for (const socket of sockets) socket.destroy();
       agent.destroy();
     },
   };
+}
+
+const READS: ReadonlySet<string> = new Set(['list', 'watch']);
+
+/** The same list, of whatever version the server has at hand; what Davit asks for is the newest. */
+function fromMemory(path: string | undefined): string {
+  const url = new URL(path ?? '/', 'https://x');
+  url.searchParams.set('resourceVersion', '0');
+  url.searchParams.delete('limit');
+  return `${url.pathname}${url.search}`;
 }
 
 /** `/apis/apps/v1/namespaces/x/deployments/shop/status` and the like. */

@@ -14,6 +14,8 @@ export interface Stage {
   readonly namespace: string;
   /** The writes from now on belong to this phase. */
   enter(phase: string): void;
+  /** What is done to the cluster between the record's making and the workload's own phase. */
+  interlude?(): Promise<void>;
   /** How long a phase may take until it counts as never ending. */
   readonly patienceMs: number;
 }
@@ -70,6 +72,7 @@ export async function perform(workload: WorkloadName, stage: Stage): Promise<voi
   }
   await untilReady('create');
   if (workload === 'create') return;
+  await stage.interlude?.();
   enter(workload);
   switch (workload) {
     case 'image':
@@ -116,6 +119,18 @@ export async function perform(workload: WorkloadName, stage: Stage): Promise<voi
       break;
   }
   await untilReady(workload);
+}
+
+/** A change of the record, seen through; as the fault `etcd-restored` undoes it. */
+export async function changeAndWait(stage: Stage): Promise<void> {
+  const { api, namespace } = stage;
+  const path = `/apis/davit.dev/v1alpha1/namespaces/${namespace}/appdeployments/${RECORD}`;
+  const spec = { sourceRevisionConfig: { imageUri: IMAGES[2] }, sourceConfig: { resourceSpec: { queueMinScale: 1 } } };
+  const { metadata } = await api.call<Seen>('PATCH', path, { spec }, MERGE);
+  await until(stage, 'the change that will be undone: Ready', () => {
+    const observed = recordIn(stage)?.status?.observedGeneration as number | undefined;
+    return observed === metadata.generation && hasCondition(stage, 'Ready', 'Serving');
+  });
 }
 
 async function createAgain(create: () => Promise<unknown>): Promise<void> {
