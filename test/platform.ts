@@ -96,7 +96,7 @@ async function applyChart(target: Target, values: Readonly<Record<string, unknow
     ...set,
   ]);
   await target.kubectl(['apply', '--server-side', '-f', '-'], {
-    input: [namespaceOf(DAVIT_NAMESPACE, {}), namespaceOf(ORGANIZATION_NAMESPACE, {})].join('---\n'),
+    input: [namespaceOf(DAVIT_NAMESPACE, {}), namespaceOf(ORGANIZATION_NAMESPACE, {})].join(''),
   });
   await target.kubectl(['apply', '--server-side', '-f', '-'], { input: rendered });
   const manifests = parseAllDocuments(rendered).map((document) => document.toJS() as Manifest | null);
@@ -269,7 +269,7 @@ export async function makeTenant(target: Target, namespace: string): Promise<Ten
     binding(ORGANIZATION_NAMESPACE, `${namespace}-${account}-davit-editor`, 'davit-editor'),
   ];
   await target.kubectl(['apply', '--server-side', '-f', '-'], {
-    input: objects.map((object) => JSON.stringify(object)).join('\n---\n'),
+    input: objects.map((object) => JSON.stringify(object)).join('\n'),
   });
   const id = await target.kubectl(['get', 'namespace', namespace, '-o', 'jsonpath={.metadata.uid}']);
   return { namespace, id: id.trim(), token: await target.tokenFor(namespace, account, { seconds: 24 * 3600 }) };

@@ -17,18 +17,32 @@ export type Progress = (line: string) => void;
 /** For each asked module, the folder that holds its programs. */
 export type Tools = Readonly<Partial<Record<ToolModule, string>>>;
 
-const kubernetesVersion = 'v1.36.3';
+/** The Kubernetes that the tests run on, and the oldest that Davit supports: `npm run compat` asks for that. */
+const kubernetesReleases = {
+  current: { folder: 'kubernetes', version: 'v1.36.3' },
+  oldest: { folder: 'kubernetes-1.32', version: 'v1.32.2' },
+} as const;
 // Where Go's own installation instructions put it; a non-login shell often lacks it on its PATH.
 const usualGo = '/usr/local/go/bin/go';
 const progressEveryMs = 15_000;
 
+/** Which Kubernetes the embedded cluster is of: `DAVIT_KUBERNETES=oldest` in the environment, else the current one. */
+export function kubernetesRelease(): { readonly folder: string; readonly version: string } {
+  const asked = process.env['DAVIT_KUBERNETES'] ?? 'current';
+  if (asked !== 'current' && asked !== 'oldest')
+    throw new Error(`DAVIT_KUBERNETES must be "current" or "oldest", not "${asked}"`);
+  return kubernetesReleases[asked];
+}
+
+function folderOf(module: ToolModule): string {
+  return module === 'kubernetes' ? kubernetesRelease().folder : module;
+}
+
 // Without the version the API server calls itself v0.0.0, and some clients balk.
-const linkerFlags: Readonly<Record<ToolModule, string>> = {
-  kubernetes: `-s -w -X k8s.io/component-base/version.gitVersion=${kubernetesVersion}`,
-  containerd: '-s -w',
-  helm: '-s -w',
-  coredns: '-s -w',
-};
+function linkerFlags(module: ToolModule): string {
+  if (module !== 'kubernetes') return '-s -w';
+  return `-s -w -X k8s.io/component-base/version.gitVersion=${kubernetesRelease().version}`;
+}
 
 /** Builds what is missing, one module after another: the Go compiler fills the machine's cores by itself. */
 export async function ensureTools(
@@ -52,11 +66,11 @@ export function toolPath(tools: Tools, module: ToolModule, name: string): string
 }
 
 async function ensureModule(module: ToolModule, go: string, progress: Progress): Promise<string> {
-  const source = fileURLToPath(new URL(`./go/${module}/`, import.meta.url));
-  const recipe = ['install', '-trimpath', '-ldflags', linkerFlags[module], 'tool'];
+  const source = fileURLToPath(new URL(`./go/${folderOf(module)}/`, import.meta.url));
+  const recipe = ['install', '-trimpath', '-ldflags', linkerFlags(module), 'tool'];
   const key = await keyOf(source, recipe, go);
   const parent = join(cacheRoot(), 'tools');
-  const folder = join(parent, `${module}-${key}`);
+  const folder = join(parent, `${folderOf(module)}-${key}`);
   if (existsSync(folder)) return folder;
 
   await mkdir(parent, { recursive: true });
@@ -65,8 +79,8 @@ async function ensureModule(module: ToolModule, go: string, progress: Progress):
     () => progress(`${module}: another process is building it, waiting`),
     async () => {
       if (existsSync(folder)) return;
-      await removeHalfBuilt(parent, module);
-      const making = join(parent, `.${module}-${process.pid}`);
+      await removeHalfBuilt(parent, folderOf(module));
+      const making = join(parent, `.${folderOf(module)}~${process.pid}`);
       await mkdir(making);
       await build(module, source, go, recipe, making, progress);
       // The rename makes it whole or absent: a folder under its final name is never half built.
@@ -124,9 +138,9 @@ async function build(
 }
 
 /** What a crashed build left behind; called while holding the lock, so nobody else is at it. */
-async function removeHalfBuilt(parent: string, module: ToolModule): Promise<void> {
+async function removeHalfBuilt(parent: string, folder: string): Promise<void> {
   const names = await readdir(parent);
-  const old = names.filter((name) => name.startsWith(`.${module}-`));
+  const old = names.filter((name) => name.startsWith(`.${folder}~`));
   await Promise.all(old.map((name) => rm(join(parent, name), { recursive: true, force: true })));
 }
 

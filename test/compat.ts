@@ -1,0 +1,12 @@
+// `npm run compat`: CRDs, policies, chart and the integration suite on the oldest Kubernetes that Davit supports, built
+// like the current one. No pods run there: what a kubelet does is no part of what Davit asks of a server.
+
+import { ensureTools, kubernetesRelease } from './cluster/tools.ts';
+
+process.env['DAVIT_KUBERNETES'] = 'oldest';
+process.env['DAVIT_PODS'] = 'off';
+process.stderr.write(`On Kubernetes ${kubernetesRelease().version}, the oldest that is supported\n`);
+// Here and not within the tests, where a build of minutes would count as a set-up that hangs.
+await ensureTools(['kubernetes', 'helm'], (line) => process.stderr.write(`  ${line}\n`));
+process.argv.push('--project', 'integration');
+await import('./run.ts');
