@@ -18,6 +18,9 @@ spec:
      that the API server allows. */}}
 {{- define "davit.mostChecks" -}}20{{- end }}
 
+{{/* How many references, some to the same object, are looked through for the different names among them. */}}
+{{- define "davit.mostListed" -}}128{{- end }}
+
 {{/*
 A policy: what a record's author may not read himself, he cannot have Davit read. Of every name that a write adds, its
 author may get the object; in one check for the whole namespace, or else by name.
@@ -28,6 +31,7 @@ cannot check. A variable is evaluated once, and only when asked for.
 */}}
 {{- define "davit.authorshipPolicy" -}}
 {{- $most := include "davit.mostChecks" . | int -}}
+{{- $listed := include "davit.mostListed" . | int -}}
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicy
 metadata:
@@ -51,18 +55,21 @@ spec:
     - name: named
       expression: >-
         {{ include .names "object" | nindent 8 | trim }}
-    # The names that this write adds, each once.
+    - name: fresh
+      expression: variables.named.filter(n, !(n in variables.before){{ with .exempt }} && !({{ . }}){{ end }})
+    # The names that this write adds, each once. Kubernetes 1.32 has no distinct() and no flatten().
     - name: added
-      expression: variables.named.filter(n, !(n in variables.before){{ with .exempt }} && !({{ . }}){{ end }}).distinct()
+      expression: >-
+        [{{ range $i := until $listed }}{{ if $i }}, {{ end }}{{ $i }}{{ end }}].filter(i, i < variables.fresh.size() && variables.fresh.indexOf(variables.fresh[i]) == i).map(i, variables.fresh[i])
     - name: all
       expression: authorizer.group('').resource('{{ .resource }}').namespace(request.namespace).check('get').allowed()
   validations:
-    - expression: variables.named.size() == 0 || variables.all || variables.added.size() <= {{ $most }}
+    - expression: variables.named.size() == 0 || variables.all || (variables.fresh.size() <= {{ $listed }} && variables.added.size() <= {{ $most }})
       message: at most {{ $most }} {{ .what }} may be added at once by somebody who may not get all {{ .resource }} of the namespace
       reason: Forbidden
     {{- range $i := until $most }}
     - expression: >-
-        variables.named.size() == 0 || variables.all || variables.added.size() <= {{ $i }} || variables.added.size() > {{ $most }} ||
+        variables.named.size() == 0 || variables.all || variables.fresh.size() > {{ $listed }} || variables.added.size() <= {{ $i }} || variables.added.size() > {{ $most }} ||
         authorizer.group('').resource('{{ $.resource }}').namespace(request.namespace).name(variables.added[{{ $i }}]).check('get').allowed()
       messageExpression: "'you may not get {{ $.one }} ' + variables.added[{{ $i }}] + ' yourself, so a record of yours may not refer to it'"
       message: you may not get every {{ $.one }} that this record refers to
@@ -77,6 +84,12 @@ spec:
 {{ . }}.spec.?sourceConfig.?resourceSpec
 {{- end }}
 
+{{/* One list of names from a list of lists. No name of an object has a slash: one that had would name nothing, and be
+     asked after in pieces. */}}
+{{- define "davit.flat" -}}
+{{ . }}.map(l, l.join('/')).join('/').split('/')
+{{- end }}
+
 {{/* Names of all Secrets that a record refers to, as a CEL list; takes `object` or `oldObject`. */}}
 {{- define "davit.secretNames" -}}
 {{- $parts := include "davit.podParts" . -}}
@@ -85,9 +98,9 @@ spec:
 + {{ $parts }}.?imagePullSecrets.orValue([]).map(s, s.name)
 + {{ $parts }}.?volumes.orValue([]).filter(v, has(v.secret)).map(v, v.secret.?secretName.orValue(''))
 + {{ $parts }}.?volumes.orValue([]).filter(v, has(v.csi) && has(v.csi.nodePublishSecretRef)).map(v, v.csi.nodePublishSecretRef.?name.orValue(''))
-+ {{ $parts }}.?volumes.orValue([]).filter(v, has(v.projected)).map(v, v.projected.?sources.orValue([]).filter(s, has(s.secret)).map(s, s.secret.?name.orValue(''))).flatten()
-+ {{ $parts }}.?initContainers.orValue([]).map(c, {{ include "davit.containerSecretNames" . }}).flatten()
-+ {{ $parts }}.?sidecars.orValue([]).map(c, {{ include "davit.containerSecretNames" . }}).flatten()
++ {{ include "davit.flat" (printf "%s.?volumes.orValue([]).filter(v, has(v.projected)).map(v, v.projected.?sources.orValue([]).filter(s, has(s.secret)).map(s, s.secret.?name.orValue('')))" $parts) }}
++ {{ include "davit.flat" (printf "%s.?initContainers.orValue([]).map(c, %s)" $parts (include "davit.containerSecretNames" .)) }}
++ {{ include "davit.flat" (printf "%s.?sidecars.orValue([]).map(c, %s)" $parts (include "davit.containerSecretNames" .)) }}
 ).filter(n, n != '')
 {{- end }}
 
