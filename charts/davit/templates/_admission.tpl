@@ -19,7 +19,7 @@ spec:
 {{- define "davit.mostChecks" -}}20{{- end }}
 
 {{/* How many references, some to the same object, are looked through for the different names among them. */}}
-{{- define "davit.mostListed" -}}128{{- end }}
+{{- define "davit.mostListed" -}}512{{- end }}
 
 {{/*
 A policy: what a record's author may not read himself, he cannot have Davit read. Of every name that a write adds, its
