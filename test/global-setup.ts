@@ -21,6 +21,7 @@ export async function startForTests(project: TestProject, pods: 'auto' | 'off'):
       'settings.images.postgres': images.postgres,
       'settings.images.redis': images.redis,
       'settings.pods.progressDeadlineSeconds': 20,
+      'settings.tracing.otlpEndpoint': 'http://collector.observability:4318',
     },
   });
   const door = createServer(async (request, response) => {

@@ -50,6 +50,37 @@ async function ask(url: string, body?: object): Promise<any> {
   return response.json();
 }
 
+function license(key: string): object {
+  const metadata = { name: 'license', namespace: tenant.namespace };
+  return { apiVersion: 'v1', kind: 'Secret', metadata, stringData: { key } };
+}
+
+/** Asks again and again, and keeps what was no 200. */
+function watchService(url: string): { readonly failures: string[]; stop(): Promise<void> } {
+  const failures: string[] = [];
+  let asking = true;
+  async function askAgain(): Promise<void> {
+    while (asking) {
+      // oxlint-disable-next-line no-await-in-loop -- one request at a time
+      const answer = await fetch(url, { headers: { connection: 'close' }, signal: AbortSignal.timeout(5000) }).then(
+        ({ status }) => String(status),
+        (error: unknown) => String(error),
+      );
+      if (answer !== '200') failures.push(answer);
+      // oxlint-disable-next-line no-await-in-loop -- it is a poll
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+  }
+  const asked = askAgain();
+  return {
+    failures,
+    stop: () => {
+      asking = false;
+      return asked;
+    },
+  };
+}
+
 async function condition(name: string, type: string): Promise<{ reason: string; message: string } | undefined> {
   const { status } = await davit.kubectlJson<{
     status?: { conditions?: { type: string; reason: string; message: string }[] };
@@ -61,11 +92,19 @@ withPods('the sample with queue workers', () => {
   let url = '';
   let id = '';
   beforeAll(async () => {
+    await davit.kubectl(['apply', '-f', '-'], license('first'));
     const created = await davit.call(
       tenant,
       'POST',
       '/v2/deployments',
-      payload('shop', { secrets: [{ name: 'GREETING', value: 'hello' }] }, { queue_cpu: 0.1, queue_memory_mb: 128 }),
+      payload(
+        'shop',
+        {
+          secrets: [{ name: 'GREETING', value: 'hello' }],
+          secret_references: [{ name: 'LICENSE', secret_name: 'license', secret_key: 'key' }],
+        },
+        { queue_cpu: 0.1, queue_memory_mb: 128 },
+      ),
     );
     expect(created.status).toBe(201);
     expect(created.body.status).toBe('AWAITING_DATABASE');
@@ -115,8 +154,76 @@ withPods('the sample with queue workers', () => {
       DAVIT_TENANT_ID: tenant.id,
       N_JOBS_PER_WORKER: '0',
       GREETING: 'hello',
+      LICENSE: 'first',
       OTEL_SERVICE_NAME: 'shop',
+      OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector.observability:4318',
     });
+    expect(environment.OTEL_RESOURCE_ATTRIBUTES.split(',')).toEqual(
+      expect.arrayContaining([
+        `service.namespace=${tenant.namespace}`,
+        `service.version=${body.active_revision_id}`,
+        'davit.role=server',
+        'davit.tracing_project=shop',
+      ]),
+    );
+  });
+
+  it('a Secret that it refers to is rotated: every pod has the new value, and no request failed', async () => {
+    const { failures, stop } = watchService(`${url}/ok`);
+    await davit.kubectl(['apply', '-f', '-'], license('second'));
+    await eventually(async () => {
+      const pods = await davit.kubectlJson<{ items: { metadata: { name: string } }[] }>([
+        'get',
+        'pods',
+        '-n',
+        tenant.namespace,
+        '-l',
+        'davit.dev/deployment=shop,davit.dev/component in (server,queue)',
+      ]);
+      const values = await Promise.all(
+        pods.items.map(({ metadata: { name } }) =>
+          davit.kubectl(['exec', name, '-n', tenant.namespace, '--', 'printenv', 'LICENSE']),
+        ),
+      );
+      expect(values.map((value) => value.trim())).toEqual(['second', 'second']);
+    }, 120_000);
+    await ready('shop');
+    await stop();
+    expect(failures).toEqual([]);
+    const { body } = await davit.call(tenant, 'GET', `/v2/deployments/${id}/revisions`);
+    expect(body.resources.map((one: { status: string }) => one.status)).toEqual(['DEPLOYED']);
+  });
+
+  it('a revision that crashes: container, exit code and its own last words; the old pods serve on, and it recovers', async () => {
+    const { body: before } = await davit.call(tenant, 'GET', `/v2/deployments/${id}`);
+    const { failures, stop } = watchService(`${url}/ok`);
+    const { body: broken } = await davit.call(tenant, 'PATCH', `/v2/deployments/${id}`, {
+      secrets: [...before.secrets, { name: 'SAMPLE_CRASH', value: 'the config is missing' }],
+    });
+    await eventually(async () => {
+      const { body } = await davit.call(tenant, 'GET', `/v2/deployments/${id}/revisions/${broken.latest_revision_id}`);
+      expect(body).toMatchObject({
+        status: 'DEPLOY_FAILED',
+        status_message: expect.stringMatching(/Container (server|queue) ended .*exit code 3.*the config is missing/),
+      });
+    }, 120_000);
+    expect(await condition('shop', 'Stalled')).toMatchObject({ reason: 'ContainerCrashed' });
+    expect((await davit.call(tenant, 'GET', `/v2/deployments/${id}`)).body).toMatchObject({
+      status: 'READY',
+      active_revision_id: before.active_revision_id,
+      latest_revision_id: broken.latest_revision_id,
+    });
+
+    const { body: mended } = await davit.call(tenant, 'PATCH', `/v2/deployments/${id}`, { secrets: before.secrets });
+    await ready('shop');
+    await stop();
+    expect(failures).toEqual([]);
+    await eventually(async () =>
+      expect((await davit.call(tenant, 'GET', `/v2/deployments/${id}`)).body).toMatchObject({
+        status: 'READY',
+        active_revision_id: mended.latest_revision_id,
+      }),
+    );
   });
 
   it('its PostgreSQL has the settings it was given, and lets nobody in over its Service without the password', async () => {
@@ -201,24 +308,6 @@ withPods('what cannot start says why', () => {
       90_000,
     );
     await davit.kubectl(['delete', 'appd', 'no-image', '-n', tenant.namespace, '--timeout=90s']);
-  });
-
-  it('a server that crashes: container, exit code and its own last words', async () => {
-    await davit.call(
-      tenant,
-      'POST',
-      '/v2/deployments',
-      payload('crasher', { secrets: [{ name: 'SAMPLE_CRASH', value: 'the config is missing' }] }),
-    );
-    await eventually(
-      async () =>
-        expect(await condition('crasher', 'Stalled')).toMatchObject({
-          reason: 'ContainerCrashed',
-          message: expect.stringMatching(/Container server ended .*exit code 3.*the config is missing/),
-        }),
-      150_000,
-    );
-    await davit.kubectl(['delete', 'appd', 'crasher', '-n', tenant.namespace, '--timeout=90s']);
   });
 
   it('a database of its own that never comes up: AWAITING_DATABASE, and why', async () => {
