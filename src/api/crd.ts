@@ -11,6 +11,15 @@ import {
   NAME_PATTERN,
 } from './app-deployment.ts';
 import { APP_REVISIONS, AppRevisionSpec, AppRevisionStatus } from './app-revision.ts';
+import { CODE_HOST_INTEGRATIONS, CodeHostIntegrationSpec, CodeHostIntegrationStatus } from './code-host-integration.ts';
+import { LISTENERS, ListenerSpec, ListenerStatus } from './listener.ts';
+import {
+  OAUTH_PROVIDERS,
+  OAuthProviderSpec,
+  OAuthProviderStatus,
+  PROVIDER_ID_MAX_LENGTH,
+  PROVIDER_ID_PATTERN,
+} from './oauth-provider.ts';
 import { type CelRule, celRules } from './primitives.ts';
 import { TRACING_PROJECTS, TracingProjectSpec, TracingProjectStatus } from './tracing-project.ts';
 
@@ -27,7 +36,7 @@ export interface StructuralSchema {
 
 interface PrinterColumn {
   readonly name: string;
-  readonly type: 'string' | 'integer' | 'date';
+  readonly type: 'string' | 'integer' | 'boolean' | 'date';
   readonly jsonPath: string;
   readonly description: string;
   /** 1 and above: only with -o wide. */
@@ -211,6 +220,91 @@ const KINDS: readonly Kind[] = [
         description: 'uid of the deployment that uses it.',
       },
       AGE,
+    ],
+  },
+  {
+    resource: OAUTH_PROVIDERS,
+    shortName: 'oap',
+    description:
+      "OAuthProvider is a client registration at an OAuth 2.0 server, with the endpoints of its authorization-code flow. It belongs in the organization's namespace; its client secret is in a Secret beside it.",
+    spec: OAuthProviderSpec,
+    specRequired: true,
+    status: OAuthProviderStatus,
+    columns: [
+      { name: 'Display', type: 'string', jsonPath: '.spec.name', description: 'Name for people.' },
+      { name: 'Client', type: 'string', jsonPath: '.spec.clientId', description: 'Client id.' },
+      { name: 'PKCE', type: 'boolean', jsonPath: '.spec.usesPkce', description: 'Whether the flow uses PKCE.' },
+      { name: 'Auth', type: 'string', jsonPath: '.spec.authUrl', description: 'Authorization endpoint.' },
+      AGE,
+      { name: 'Token', type: 'string', jsonPath: '.spec.tokenUrl', description: 'Token endpoint.', priority: 1 },
+      {
+        name: 'Secret',
+        type: 'string',
+        jsonPath: '.spec.clientSecretRef.name',
+        description: 'Secret that the client secret is in.',
+        priority: 1,
+      },
+    ],
+    rules: [
+      {
+        rule: `self.metadata.name.size() <= ${PROVIDER_ID_MAX_LENGTH}`,
+        message: `a name has at most ${PROVIDER_ID_MAX_LENGTH} characters`,
+        fieldPath: '.metadata.name',
+      },
+      {
+        rule: `self.metadata.name.matches('${PROVIDER_ID_PATTERN}') && !self.metadata.name.contains('--')`,
+        message:
+          'a name begins and ends with a lowercase letter or digit, and has only lowercase letters, digits and single hyphens',
+        fieldPath: '.metadata.name',
+      },
+    ],
+  },
+  {
+    resource: CODE_HOST_INTEGRATIONS,
+    shortName: 'chi',
+    description:
+      "CodeHostIntegration is an account at a code host, and the tenants that may see its repositories. It belongs in the organization's namespace; its credentials are in a Secret beside it.",
+    spec: CodeHostIntegrationSpec,
+    specRequired: true,
+    status: CodeHostIntegrationStatus,
+    columns: [
+      { name: 'Kind', type: 'string', jsonPath: '.spec.kind', description: 'Which kind of code host.' },
+      { name: 'API', type: 'string', jsonPath: '.spec.apiUrl', description: 'URL of its API.' },
+      { name: 'Tenants', type: 'string', jsonPath: '.spec.tenants', description: 'Tenants that may use it.' },
+      AGE,
+      {
+        name: 'Secret',
+        type: 'string',
+        jsonPath: '.spec.credentialsRef.name',
+        description: 'Secret that the credentials are in.',
+        priority: 1,
+      },
+    ],
+  },
+  {
+    resource: LISTENERS,
+    shortName: 'lsn',
+    description:
+      'Listener is a further cluster, whose own Davit runs the AppDeployments of this namespace that name it. This Davit leaves them alone.',
+    spec: ListenerSpec,
+    specRequired: true,
+    status: ListenerStatus,
+    columns: [
+      {
+        name: 'Namespaces',
+        type: 'string',
+        jsonPath: '.spec.namespaces',
+        description: 'Namespaces of that cluster which records may name.',
+      },
+      AGE,
+      { name: 'Id', type: 'string', jsonPath: '.metadata.uid', description: 'Its id in the HTTP API.', priority: 1 },
+      {
+        name: 'Description',
+        type: 'string',
+        jsonPath: '.spec.description',
+        description: 'Which cluster this is.',
+        priority: 1,
+      },
     ],
   },
 ];

@@ -69,3 +69,14 @@ export const Conditions = z
   .max(32)
   .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['type'] })
   .describe('How it is, in the way of Kubernetes: kubectl wait --for=condition=TYPE.');
+
+/** The least that a status says. */
+export const ObservedStatus = z.object({
+  observedGeneration: z
+    .int()
+    .min(0)
+    .max(Number.MAX_SAFE_INTEGER)
+    .describe('Generation that this status was computed from.')
+    .optional(),
+  conditions: Conditions.optional(),
+});

@@ -1,0 +1,73 @@
+// CodeHostIntegration: an account at a code host, and the tenants that may see its repositories. It lives in the
+// organization's namespace, its credentials in a Secret beside it.
+
+import { z } from 'zod';
+import type { KubeObject, ObjectMeta } from '../kube/client.ts';
+import { HttpsUrl, VALID_URL } from './oauth-provider.ts';
+import { celRules, DNS_LABEL_PATTERN, ObservedStatus, SecretName } from './primitives.ts';
+
+export const CODE_HOST_KINDS = ['github', 'gitea'] as const;
+export type CodeHostKind = (typeof CODE_HOST_KINDS)[number];
+
+/** Keys of the Secret with the credentials: an access token, or the private key of a GitHub App. */
+export const TOKEN_KEY = 'token';
+export const PRIVATE_KEY_KEY = 'private-key';
+
+const appNumber = z.int().min(1).max(Number.MAX_SAFE_INTEGER);
+
+export const CodeHostIntegrationSpec = z
+  .object({
+    kind: z.enum(CODE_HOST_KINDS).describe('github: github.com or Enterprise Server. gitea: Gitea or Forgejo.'),
+    apiUrl: HttpsUrl.meta({
+      ...celRules([
+        { rule: "!self.contains('?')", message: 'must not have a query' },
+        { rule: VALID_URL, message: 'must be an absolute https URL without user, password and fragment' },
+      ]),
+    }).describe(
+      'URL of its API: https://api.github.com, https://HOST/api/v3 (GitHub Enterprise Server) or https://HOST/api/v1 (Gitea).',
+    ),
+    app: z
+      .object({
+        id: appNumber.describe('App id.'),
+        installationId: appNumber.describe('Installation whose repositories are listed.'),
+      })
+      .describe('GitHub App; without it the Secret holds a token.')
+      .optional(),
+    credentialsRef: z
+      .object({ name: SecretName.describe('Secret of the same namespace.') })
+      .describe(`Where the credentials are: key ${TOKEN_KEY}, or ${PRIVATE_KEY_KEY} (PEM) of a GitHub App.`),
+    tenants: z
+      .array(z.string().min(1).max(63).regex(new RegExp(DNS_LABEL_PATTERN)))
+      .max(500)
+      .default([])
+      .meta({ 'x-kubernetes-list-type': 'set' })
+      .describe('Names of the namespaces whose people may see the repositories.'),
+  })
+  .meta(
+    celRules([
+      {
+        rule: "!has(self.app) || self.kind == 'github'",
+        message: 'app is for kind github',
+        fieldPath: '.app',
+        reason: 'FieldValueForbidden',
+      },
+    ]),
+  );
+export type CodeHostIntegrationSpec = z.infer<typeof CodeHostIntegrationSpec>;
+
+export const CodeHostIntegrationStatus = ObservedStatus;
+
+export interface CodeHostIntegration extends KubeObject {
+  readonly kind: 'CodeHostIntegration';
+  readonly metadata: ObjectMeta;
+  readonly spec: CodeHostIntegrationSpec;
+  readonly status?: z.infer<typeof CodeHostIntegrationStatus>;
+}
+
+export const CODE_HOST_INTEGRATIONS = {
+  group: 'davit.dev',
+  version: 'v1alpha1',
+  kind: 'CodeHostIntegration',
+  plural: 'codehostintegrations',
+  namespaced: true,
+} as const;

@@ -1,0 +1,95 @@
+// OAuthProvider: a client registration at somebody's OAuth 2.0 server, with the endpoints of its authorization-code
+// flow. It lives in the organization's namespace; its client secret is in a Secret beside it.
+
+import { z } from 'zod';
+import type { KubeObject, ObjectMeta } from '../kube/client.ts';
+import { celRules, ObservedStatus, Printable, SecretName } from './primitives.ts';
+
+/** Its name is the provider's id in the HTTP API, chosen by people, and the value of a label. */
+export const PROVIDER_ID_MAX_LENGTH = 63;
+export const PROVIDER_ID_PATTERN = '^[a-z0-9]([a-z0-9-]*[a-z0-9])?$';
+
+/** Absolute, https, without credentials or fragment. */
+export const HTTPS_URL_PATTERN =
+  '^https://(\\[[0-9a-fA-F:.]+\\]|[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?)(:[1-9][0-9]{0,4})?([/?][^\\s#\\\\\\x00-\\x1f\\x7f]*)?$';
+/** What the pattern cannot say: escapes that are none, and a port that there cannot be. */
+export const VALID_URL = "isURL(self) && (url(self).getPort() == '' || int(url(self).getPort()) <= 65535)";
+export const HttpsUrl = z
+  .string()
+  .min(1)
+  .max(2048)
+  .regex(new RegExp(HTTPS_URL_PATTERN))
+  .meta(
+    celRules([
+      {
+        rule: VALID_URL,
+        message: 'must be an absolute https URL without user, password and fragment',
+      },
+    ]),
+  );
+
+export const CODE_CHALLENGE_METHODS = ['S256', 'plain'] as const;
+export const TOKEN_ENDPOINT_AUTH_METHODS = ['none', 'client_secret_basic', 'client_secret_post'] as const;
+
+/** The key under which the HTTP API keeps a client secret. */
+export const CLIENT_SECRET_KEY = 'client-secret';
+
+const ClientSecretRef = z.object({
+  name: SecretName.describe('Secret of the same namespace.'),
+  key: z
+    .string()
+    .min(1)
+    .max(253)
+    .regex(/^[-._a-zA-Z0-9]+$/)
+    .describe('Key within it.'),
+});
+
+export const OAuthProviderSpec = z
+  .object({
+    name: Printable.min(1).max(255).describe('Name for people.'),
+    clientId: Printable.min(1).max(1024).describe('Client id, as registered with the provider.'),
+    clientSecretRef: ClientSecretRef.describe(
+      'Where the client secret is. The HTTP API makes a Secret and names it here; it never shows the value.',
+    ).optional(),
+    authUrl: HttpsUrl.describe('Authorization endpoint.'),
+    tokenUrl: HttpsUrl.describe('Token endpoint.'),
+    usesPkce: z.boolean().default(false).describe('Whether the flow uses PKCE (RFC 7636).'),
+    codeChallengeMethod: z
+      .enum(CODE_CHALLENGE_METHODS)
+      .describe('How PKCE derives its challenge; S256 where PKCE is used and nothing is said.')
+      .optional(),
+    providerType: Printable.min(1).max(255).describe('What kind of provider it is.').optional(),
+    mcpServerUrl: HttpsUrl.describe('MCP server that it gives access to.').optional(),
+    tokenEndpointAuthMethod: z
+      .enum(TOKEN_ENDPOINT_AUTH_METHODS)
+      .default('client_secret_post')
+      .describe('How the client shows who it is at the token endpoint.'),
+    isDynamicClient: z.boolean().default(false).describe('Whether the client was registered dynamically (RFC 7591).'),
+  })
+  .meta(
+    celRules([
+      {
+        rule: '!has(self.codeChallengeMethod) || self.usesPkce',
+        message: 'codeChallengeMethod needs usesPkce',
+        fieldPath: '.codeChallengeMethod',
+      },
+    ]),
+  );
+export type OAuthProviderSpec = z.infer<typeof OAuthProviderSpec>;
+
+export const OAuthProviderStatus = ObservedStatus;
+
+export interface OAuthProvider extends KubeObject {
+  readonly kind: 'OAuthProvider';
+  readonly metadata: ObjectMeta;
+  readonly spec: OAuthProviderSpec;
+  readonly status?: z.infer<typeof OAuthProviderStatus>;
+}
+
+export const OAUTH_PROVIDERS = {
+  group: 'davit.dev',
+  version: 'v1alpha1',
+  kind: 'OAuthProvider',
+  plural: 'oauthproviders',
+  namespaced: true,
+} as const;
