@@ -6,6 +6,7 @@ import { parseArgs } from 'node:util';
 import { APP_DEPLOYMENTS, type AppDeployment } from './api/app-deployment.ts';
 import { APP_REVISIONS, type AppRevision } from './api/app-revision.ts';
 import { DEPLOYMENT_LABEL } from './api/meta.ts';
+import { OAUTH_PROVIDERS, type OAuthProvider } from './api/oauth-provider.ts';
 import { type Config, loadConfig } from './config.ts';
 import type { KubeClient, KubeObject } from './kube/client.ts';
 import { type ClusterAccess, inClusterAccess, loadKubeConfigFile } from './kube/config.ts';
@@ -94,17 +95,25 @@ async function startApi(context: Context): Promise<Part> {
     indexedLabels: [DEPLOYMENT_LABEL],
   });
   const tenants = makeReflector<KubeObject>({ ...watching, resource: NAMESPACES, metadataOnly: true });
-  const caches = [records, revisions, tenants] as unknown as Reflector<KubeObject>[];
+  const providers = makeReflector<OAuthProvider>({
+    ...watching,
+    resource: OAUTH_PROVIDERS,
+    namespace: config.settings.organizationNamespace,
+    transform: slimManagedFields,
+  });
+  const caches = [records, revisions, tenants, providers] as unknown as Reflector<KubeObject>[];
   const watches = caches.map((cache) => cache.run(signal));
   const app = await buildApp({
     kube: client,
-    caches: { records, revisions, tenants },
+    caches: { records, revisions, tenants, providers },
     remember: (object) => caches.find((cache) => cache.resource.kind === object.kind)?.overlay(object),
     // A deletion's answer has no version. What was known of the record stands for it: should the watch still tell of an
     // earlier change, the record is there again until the watch tells of the deletion too.
     forget(uid) {
-      const version = records.byUid(uid)?.metadata.resourceVersion;
-      if (version !== undefined) records.overlayDeleted(uid, version);
+      for (const cache of caches) {
+        const version = cache.byUid(uid)?.metadata.resourceVersion;
+        if (version !== undefined) cache.overlayDeleted(uid, version);
+      }
     },
     settings: config.settings,
     log,

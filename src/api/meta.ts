@@ -26,6 +26,8 @@ export const COMPONENT_LABEL = 'davit.dev/component';
 export const REVISION_LABEL = 'davit.dev/revision';
 /** On a Secret of values: it was made by the facade for one record's `secrets`. */
 export const VARIABLES_LABEL = 'davit.dev/variables';
+/** On a Secret of the organization's namespace: the id of the OAuth provider whose client secret the facade put there. */
+export const PROVIDER_LABEL = 'davit.dev/oauth-provider';
 /** Prefix of tag labels on a record: `tag.davit.dev/<uuid>: ""`. */
 export const TAG_LABEL_PREFIX = 'tag.davit.dev/';
 

@@ -3,7 +3,9 @@
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
 import type { AppDeployment } from '../api/app-deployment.ts';
 import type { AppRevision } from '../api/app-revision.ts';
+import type { OAuthProvider } from '../api/oauth-provider.ts';
 import type { Settings } from '../api/settings.ts';
+import { Unavailable } from '../errors.ts';
 import type { KubeClient, KubeObject } from '../kube/client.ts';
 import type { Logger } from '../logger.ts';
 import type { Store } from '../runtime/store.ts';
@@ -13,22 +15,27 @@ import { makeFreshList } from './fresh-list.ts';
 import { makeIdentity } from './identity.ts';
 import { parseBody } from './json.ts';
 import { registerLogs } from './logs/routes.ts';
+import { makeOrganizationSecrets } from './organization-secrets.ts';
 import { makeAuth } from './plugins/auth.ts';
 import { answerError, registerErrors, registerNotFound } from './plugins/errors.ts';
 import { registerDocs, registerOpenApi } from './plugins/openapi.ts';
 import { registerRateLimit } from './plugins/rate-limit.ts';
 import { registerRequestLog, requestIdOf } from './plugins/request-log.ts';
+import { makeProviders } from './providers/repository.ts';
+import { registerProviders } from './providers/routes.ts';
 import { Refused } from './refused.ts';
 import { refuseFindings, serializerCompiler, validatorCompiler, type ZodTypeProvider } from './validation.ts';
 
 export interface AppDeps {
-  /** The facade's own credentials: they ask whether the API server is ready, and nothing else. */
+  /** The facade's own credentials: they ask whether the API server is ready, and keep secrets of the organization. */
   readonly kube: KubeClient;
   readonly caches: {
     readonly records: Store<AppDeployment>;
     readonly revisions: Store<AppRevision>;
     /** Namespaces; metadata is enough. */
     readonly tenants: Store;
+    /** OAuth providers of the organization's namespace. */
+    readonly providers: Store<OAuthProvider>;
   };
   /** Puts what was just written into its cache, so that a list after a write through this facade contains it. */
   readonly remember: (object: KubeObject) => void;
@@ -83,6 +90,15 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
     log: deps.log,
   });
 
+  const providers = makeProviders({
+    providers: caches.providers,
+    secrets: makeOrganizationSecrets(kube, settings.organizationNamespace),
+    remember: deps.remember,
+    forget: deps.forget ?? (() => undefined),
+    randomSuffix: deps.randomSuffix,
+  });
+  const organizationId = (): string => organizationIdOf(caches.tenants, settings);
+
   registerErrors(app);
   registerRequestLog(app, (request) => auth.tenantOf(request)?.namespace);
   app.addHook('onRequest', async (_request, reply) => {
@@ -104,12 +120,20 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
         await registerDocs(scope);
         registerDeployments(scope.withTypeProvider<ZodTypeProvider>(), { auth, deployments, settings });
         registerLogs(scope.withTypeProvider<ZodTypeProvider>(), { auth, deployments });
+        registerProviders(scope.withTypeProvider<ZodTypeProvider>(), { auth, providers, organizationId });
       },
       { prefix },
     );
   }
   await app.ready();
   return app;
+}
+
+function organizationIdOf(namespaces: Store, { organizationNamespace }: Settings): string {
+  const uid = namespaces.get({ name: organizationNamespace })?.metadata.uid;
+  if (uid === undefined)
+    throw new Unavailable(`read namespace ${organizationNamespace}: it is not there`, { retryAfterMs: 1000 });
+  return uid;
 }
 
 /** JSON and nothing else. A client that always says application/json may send no body, as with DELETE. */

@@ -6,7 +6,7 @@ import { APP_DEPLOYMENTS } from '../api/app-deployment.ts';
 import { TENANT_LABEL } from '../api/meta.ts';
 import type { Settings } from '../api/settings.ts';
 import { Unavailable } from '../errors.ts';
-import type { KubeClient, KubeObject } from '../kube/client.ts';
+import type { KubeClient, KubeObject, Resource } from '../kube/client.ts';
 import { SELF_SUBJECT_ACCESS_REVIEWS } from '../kube/resources.ts';
 import type { Store } from '../runtime/store.ts';
 import { BoundedMap } from './bounded-map.ts';
@@ -31,6 +31,8 @@ export interface Identity {
   callerOf(token: string): Caller;
   /** The tenant that a request is about. `wanted` is what X-Tenant-Id says. Refuses with 403 where none can be told. */
   tenantOf(caller: Caller, wanted: string | undefined, verb: Verb): Promise<Tenant>;
+  /** Refuses with 403 who may neither do this in the organization's namespace nor, for a write, look. */
+  needInOrganization(caller: Caller, verb: Verb, resource: Resource): Promise<void>;
 }
 
 export interface IdentityOptions {
@@ -53,12 +55,12 @@ interface Review {
 export function makeIdentity({ kube, tenants, settings, now }: IdentityOptions): Identity {
   const reviews = new BoundedMap<string, Review>(REMEMBERED_REVIEWS);
 
-  function allowed(caller: Caller, verb: Verb, namespace: string): Promise<boolean> {
-    const key = `${caller.hash} ${verb} ${namespace}`;
+  function allowed(caller: Caller, verb: Verb, namespace: string, resource: Resource): Promise<boolean> {
+    const key = `${caller.hash} ${verb} ${namespace} ${resource.plural}`;
     const at = now().getTime();
     const known = reviews.get(key);
     if (known !== undefined && at >= known.at && at - known.at < REMEMBERED_MS) return known.allowed;
-    const review = { at, allowed: reviewed(caller, verb, namespace) };
+    const review = { at, allowed: reviewed(caller, verb, namespace, resource) };
     reviews.set(key, review);
     // What failed is not an answer: the next request asks again.
     review.allowed.catch(() => reviews.drop(key, review));
@@ -66,9 +68,14 @@ export function makeIdentity({ kube, tenants, settings, now }: IdentityOptions):
   }
 
   /** A writer need not be a reader; and a reader who writes gets the API server's own refusal rather than ours. */
-  async function mayUse(caller: Caller, verb: Verb, { namespace }: Tenant): Promise<boolean> {
-    if (await allowed(caller, verb, namespace)) return true;
-    return verb !== 'get' && verb !== 'list' && allowed(caller, 'list', namespace);
+  async function mayUse(
+    caller: Caller,
+    verb: Verb,
+    { namespace }: { readonly namespace: string },
+    resource: Resource = APP_DEPLOYMENTS,
+  ): Promise<boolean> {
+    if (await allowed(caller, verb, namespace, resource)) return true;
+    return verb !== 'get' && verb !== 'list' && allowed(caller, 'list', namespace, resource);
   }
 
   function tenantFrom(namespace: KubeObject | undefined): Tenant | undefined {
@@ -85,6 +92,15 @@ export function makeIdentity({ kube, tenants, settings, now }: IdentityOptions):
       hash: createHash('sha256').update(token).digest('base64'),
       kube: kube.withToken(token),
     }),
+
+    async needInOrganization(caller, verb, resource) {
+      const namespace = settings.organizationNamespace;
+      if (await mayUse(caller, verb, { namespace }, resource)) return;
+      throw new Refused(
+        403,
+        `You may not do this: it takes the right to ${verb} ${resource.plural}.${resource.group} in namespace ${namespace}.`,
+      );
+    },
 
     async tenantOf(caller, wanted, verb) {
       if (!tenants.hasSynced())
@@ -118,8 +134,7 @@ function noTenant(): Refused {
   );
 }
 
-async function reviewed(caller: Caller, verb: Verb, namespace: string): Promise<boolean> {
-  const { group, plural } = APP_DEPLOYMENTS;
+async function reviewed(caller: Caller, verb: Verb, namespace: string, { group, plural }: Resource): Promise<boolean> {
   const review = {
     apiVersion: 'authorization.k8s.io/v1',
     kind: 'SelfSubjectAccessReview',

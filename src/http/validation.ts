@@ -4,6 +4,7 @@
 import type { FastifyRequest, FastifySchemaCompiler, FastifySerializerCompiler, FastifyTypeProvider } from 'fastify';
 import { z } from 'zod';
 import { NAME_PATTERN } from '../api/app-deployment.ts';
+import { HTTPS_URL_PATTERN, PROVIDER_ID_PATTERN } from '../api/oauth-provider.ts';
 import {
   DNS_LABEL_PATTERN,
   DNS_SUBDOMAIN_PATTERN,
@@ -109,6 +110,9 @@ const PATTERNS: Readonly<Record<string, string>> = {
     'must be the name of an environment variable: letters, digits and _, not beginning with a digit',
   [DNS_LABEL_PATTERN]: 'must be lower-case letters, digits and -, beginning and ending with a letter or digit',
   [DNS_SUBDOMAIN_PATTERN]: 'must be lower-case letters, digits, - and ., beginning and ending with a letter or digit',
+  [HTTPS_URL_PATTERN]: 'must be an absolute https URL without user, password and fragment',
+  [PROVIDER_ID_PATTERN]:
+    'must be lower-case letters, digits and single hyphens, beginning and ending with a letter or digit',
   [PRINTABLE_PATTERN]: 'must not contain control characters',
 };
 

@@ -39,16 +39,25 @@ export function createdAt(object: KubeObject): string {
   return creationTimestamp;
 }
 
+/** RFC 3339: the newest write outside the status subresource. Throws as createdAt does. */
+export function writtenAt(object: KubeObject): string {
+  return (object.metadata.managedFields ?? [])
+    .filter((entry) => entry.subresource !== 'status')
+    .map((entry) => entry.time)
+    .filter((time) => time !== undefined)
+    .reduce(later, createdAt(object));
+}
+
 /**
  * RFC 3339: the later of the newest write outside the status subresource and of the last change of the status word,
  * never a heartbeat (design.md 2). Throws as createdAt does.
  */
 export function updatedAt(record: AppDeployment): string {
-  const writes = (record.metadata.managedFields ?? [])
-    .filter((entry) => entry.subresource !== 'status')
-    .map((entry) => entry.time);
-  const times = [...writes, record.status?.stateChangedAt].filter((time) => time !== undefined);
-  return times.reduce((latest, time) => (Date.parse(time) > Date.parse(latest) ? time : latest), createdAt(record));
+  return later(writtenAt(record), record.status?.stateChangedAt ?? writtenAt(record));
+}
+
+function later(a: string, b: string): string {
+  return Date.parse(b) > Date.parse(a) ? b : a;
 }
 
 /** The image's tag; null for a bare digest, no tag or no image. */

@@ -6,6 +6,7 @@ import { pino } from 'pino';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../src/api/app-deployment.ts';
 import { APP_REVISIONS, type AppRevision } from '../../src/api/app-revision.ts';
 import { DEPLOYMENT_LABEL } from '../../src/api/meta.ts';
+import { OAUTH_PROVIDERS, type OAuthProvider } from '../../src/api/oauth-provider.ts';
 import { defaultSettings, type Settings } from '../../src/api/settings.ts';
 import { buildApp } from '../../src/http/app.ts';
 import type { KubeObject, Resource } from '../../src/kube/client.ts';
@@ -17,6 +18,7 @@ import { type FakeKube, makeFakeKube, type Write } from '../fake-kube/fake-kube.
 
 export const TENANT = { id: 'aaaaaaaa-0000-4000-8000-000000000001', namespace: 'team-a' } as const;
 export const OTHER_TENANT = { id: 'bbbbbbbb-0000-4000-8000-000000000002', namespace: 'team-b' } as const;
+export const ORGANIZATION = { id: 'dddddddd-0000-4000-8000-000000000004', namespace: 'davit-org' } as const;
 export const TOKEN = 'token-of-somebody-canary';
 
 /** A cache that learns only what it is told. */
@@ -56,6 +58,7 @@ export interface Facade {
   readonly records: TestStore<AppDeployment>;
   readonly revisions: TestStore<AppRevision>;
   readonly tenants: TestStore<KubeObject>;
+  readonly providers: TestStore<OAuthProvider>;
   readonly clock: { ms: number };
   /** How long it has waited, in order. */
   readonly waits: number[];
@@ -97,9 +100,15 @@ export async function makeFacade(settings: Partial<Settings> = {}): Promise<Faca
     kind: 'Namespace',
     metadata: { name: 'no-tenant', uid: 'cccccccc-0000-4000-8000-000000000003' },
   });
+  kube.seed(NAMESPACES, {
+    apiVersion: 'v1',
+    kind: 'Namespace',
+    metadata: { name: ORGANIZATION.namespace, uid: ORGANIZATION.id },
+  });
   const records = makeStore<AppDeployment>(kube, APP_DEPLOYMENTS);
   const revisions = makeStore<AppRevision>(kube, APP_REVISIONS);
   const tenants = makeStore<KubeObject>(kube, NAMESPACES);
+  const providers = makeStore<OAuthProvider>(kube, OAUTH_PROVIDERS);
   tenants.fill();
   const lines: string[] = [];
   const sink = new PassThrough();
@@ -108,9 +117,15 @@ export async function makeFacade(settings: Partial<Settings> = {}): Promise<Faca
   let suffixes = 0;
   const app = await buildApp({
     kube,
-    caches: { records, revisions, tenants },
-    remember: (object) => records.put(object as AppDeployment),
-    forget: records.drop,
+    caches: { records, revisions, tenants, providers },
+    remember(object) {
+      if (object.kind === OAUTH_PROVIDERS.kind) providers.put(object as OAuthProvider);
+      else records.put(object as AppDeployment);
+    },
+    forget(uid) {
+      records.drop(uid);
+      providers.drop(uid);
+    },
     settings: { ...defaultSettings(), ...settings },
     log: pino({ level: 'debug', base: null }, sink),
     now: () => new Date(clock.ms),
@@ -126,6 +141,7 @@ export async function makeFacade(settings: Partial<Settings> = {}): Promise<Faca
     records,
     revisions,
     tenants,
+    providers,
     clock,
     waits,
     log: () => lines.join(''),

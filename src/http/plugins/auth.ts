@@ -1,7 +1,9 @@
-// Who calls, and for which tenant: settled before the body is read. A route says which right it needs with
-// `onRequest: auth.as(verb)`, its handler asks `auth.admitted(request)`.
+// Who calls, and for which tenant or for the organization: settled before the body is read. A route says which right it
+// needs with `onRequest: auth.as(verb)` or `auth.inOrganization(verb, resource)`, its handler asks `auth.admitted(request)`
+// or `auth.callerOf(request)`.
 
 import type { FastifyRequest } from 'fastify';
+import type { Resource } from '../../kube/client.ts';
 import type { Caller, Identity, Tenant, Verb } from '../identity.ts';
 import { Refused } from '../refused.ts';
 
@@ -13,17 +15,32 @@ export interface Admitted {
 export interface Auth {
   as(verb: Verb): (request: FastifyRequest) => Promise<void>;
   admitted(request: FastifyRequest): Admitted;
+  /** For what belongs to the organization, whichever tenant is chosen. */
+  inOrganization(verb: Verb, resource: Resource): (request: FastifyRequest) => Promise<void>;
+  callerOf(request: FastifyRequest): Caller;
   /** For the log: undefined for a request that was not, or needs not be, admitted. */
   tenantOf(request: FastifyRequest): Tenant | undefined;
 }
 
 export function makeAuth(identity: Identity): Auth {
   const admissions = new WeakMap<FastifyRequest, Admitted>();
+  const callers = new WeakMap<FastifyRequest, Caller>();
   return {
     as: (verb) => async (request) => {
       const caller = identity.callerOf(tokenOf(request.headers));
       const tenant = await identity.tenantOf(caller, headerOf(request.headers['x-tenant-id']), verb);
       admissions.set(request, { caller, tenant });
+    },
+    inOrganization: (verb, resource) => async (request) => {
+      const caller = identity.callerOf(tokenOf(request.headers));
+      await identity.needInOrganization(caller, verb, resource);
+      callers.set(request, caller);
+    },
+    callerOf(request) {
+      const caller = callers.get(request);
+      if (caller === undefined)
+        throw new TypeError(`${request.routeOptions.url ?? ''} has no onRequest: auth.inOrganization(verb, resource)`);
+      return caller;
     },
     tenantOf: (request) => admissions.get(request)?.tenant,
     admitted(request) {

@@ -38,7 +38,7 @@ const MEANINGS = {
   400: 'The body is not JSON.',
   401: 'No token, or one that the cluster does not know.',
   403: 'Not allowed, or no tenant chosen (X-Tenant-Id).',
-  404: 'There is no such thing in this tenant.',
+  404: 'There is no such thing for this caller.',
   409: 'The name is taken, or somebody else changed it meanwhile.',
   413: 'The body is too large.',
   415: 'The body is not application/json.',
@@ -91,6 +91,9 @@ function withoutId({ id: _id, ...rest }: JsonSchema): JsonSchema {
   return rest;
 }
 
+/** What belongs to the organization has no tenant to choose. */
+const ORGANIZATION_TAGS: readonly string[] = ['providers'];
+
 const TENANT_HEADER = {
   type: 'object',
   properties: {
@@ -119,7 +122,7 @@ function documented(schema: FastifySchema, named: Map<string, JsonSchema>): Fast
     ...(body !== undefined && { body: described(body, 'input') }),
     ...(params !== undefined && { params: described(params, 'input') }),
     ...(querystring !== undefined && { querystring: described(querystring, 'input') }),
-    headers: TENANT_HEADER,
+    ...(rest.tags?.some((tag) => ORGANIZATION_TAGS.includes(tag)) !== true && { headers: TENANT_HEADER }),
     response: Object.fromEntries(answers),
   };
 }
@@ -142,6 +145,7 @@ export async function registerOpenApi(app: FastifyInstance, basePath: string): P
         { name: 'deployments', description: 'What is to run, and how it is.' },
         { name: 'revisions', description: 'What of it has been deployed, and how that went.' },
         { name: 'logs', description: 'What its pods wrote.' },
+        { name: 'providers', description: 'OAuth providers of the organization.' },
       ],
       components: {
         securitySchemes: {

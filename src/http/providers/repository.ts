@@ -1,0 +1,204 @@
+// The only room of the OAuth providers' journey that speaks Kubernetes. Providers are read from the watch cache and
+// written as the caller; the client secret goes into a new Secret, made by the facade's own account once a dry run of the
+// provider has passed with the caller's token. What no provider names any more the controller collects.
+
+import { API_VERSION, FACADE_FIELD_MANAGER, PROVIDER_LABEL } from '../../api/meta.ts';
+import {
+  CLIENT_SECRET_KEY,
+  OAUTH_PROVIDERS,
+  type OAuthProvider,
+  PROVIDER_ID_PATTERN,
+} from '../../api/oauth-provider.ts';
+import { AlreadyExists, Conflict, Forbidden, NotFound, Unavailable } from '../../errors.ts';
+import type { KubeObject } from '../../kube/client.ts';
+import { SECRETS } from '../../kube/resources.ts';
+import type { Store } from '../../runtime/store.ts';
+import { difference } from '../deployments/change.ts';
+import { unlessRefused } from '../deployments/variables.ts';
+import type { Caller } from '../identity.ts';
+import { type OrganizationSecrets, type SecretObject, textOf } from '../organization-secrets.ts';
+import { Refused } from '../refused.ts';
+import { patchedSpec, patchFindings, specOf } from './patch.ts';
+import type { CreateProvider, PatchProvider } from './payloads.ts';
+
+export interface ProvidersOptions {
+  readonly providers: Store<OAuthProvider>;
+  readonly secrets: OrganizationSecrets;
+  readonly remember: (object: KubeObject) => void;
+  readonly forget: (uid: string) => void;
+  readonly randomSuffix: () => string;
+}
+
+export interface Providers {
+  /** All of them, by id. */
+  list(): readonly OAuthProvider[];
+  /** Refuses with 404 what is not there. */
+  find(caller: Caller, id: string): Promise<OAuthProvider>;
+  create(caller: Caller, payload: CreateProvider): Promise<OAuthProvider>;
+  patch(caller: Caller, id: string, payload: PatchProvider): Promise<OAuthProvider>;
+  remove(caller: Caller, id: string): Promise<void>;
+}
+
+/** Enough that of two dozen at once each has its turn. */
+const ATTEMPTS = 24;
+const WRITING = { fieldManager: FACADE_FIELD_MANAGER };
+
+export function makeProviders({ providers, secrets, remember, forget, randomSuffix }: ProvidersOptions): Providers {
+  const { namespace } = secrets;
+  const secretNameFor = (id: string): string => `${id}--client-${randomSuffix()}`;
+
+  function needCache(): void {
+    // An empty answer from a cache that is not filled yet would be a lie.
+    if (!providers.hasSynced())
+      throw new Unavailable('read OAuth providers: the cache is not filled yet', { retryAfterMs: 1000 });
+  }
+
+  async function find(caller: Caller, id: string): Promise<OAuthProvider> {
+    needCache();
+    if (!new RegExp(PROVIDER_ID_PATTERN).test(id)) throw notFound(id);
+    const cached = providers.get({ namespace, name: id });
+    if (cached !== undefined) return cached;
+    // Another replica of the facade may have made it a moment ago.
+    const found = await unlessRefused(() => caller.kube.get<OAuthProvider>(OAUTH_PROVIDERS, { namespace, name: id }));
+    if (found === undefined) throw notFound(id);
+    remember(found);
+    return found;
+  }
+
+  function keep(id: string, secretName: string, value: string): Promise<void> {
+    return secrets.make(secretName, { [PROVIDER_LABEL]: id }, CLIENT_SECRET_KEY, value);
+  }
+
+  /**
+   * A Secret that we made for this provider may be compared with for anybody who may write the provider; any other only
+   * for those who may read it themselves, or a reference would be a way to guess at what it says.
+   */
+  async function clientSecretOf(caller: Caller, { metadata, spec }: OAuthProvider): Promise<string | undefined> {
+    const reference = spec.clientSecretRef;
+    if (reference === undefined) return undefined;
+    const { name, key } = reference;
+    const kept = await secrets.read(name);
+    if (kept?.metadata.labels?.[PROVIDER_LABEL] === metadata.name) return textOf(kept, key);
+    return textOf(await unlessRefused(() => caller.kube.get<SecretObject>(SECRETS, { namespace, name })), key);
+  }
+
+  async function attempt(
+    caller: Caller,
+    provider: OAuthProvider,
+    payload: PatchProvider,
+    made: { secretName: string; isKept: boolean },
+  ): Promise<OAuthProvider> {
+    const { name, uid, resourceVersion } = provider.metadata;
+    const findings = patchFindings(provider, payload);
+    if (findings.length > 0) throw new Refused(422, findings);
+    const write = (spec: unknown, dryRun: boolean): Promise<OAuthProvider> =>
+      caller.kube.mergePatch<OAuthProvider>(
+        OAUTH_PROVIDERS,
+        { namespace, name },
+        {
+          metadata: { ...(uid !== undefined && { uid }), ...(resourceVersion !== undefined && { resourceVersion }) },
+          ...(spec !== undefined && { spec }),
+        },
+        { ...WRITING, ...(dryRun && { dryRun }) },
+      );
+    const sent = payload.client_secret ?? undefined;
+    // The caller's own right first: the Secret is looked at with ours.
+    const withSecret = patchedSpec(provider.spec, payload, sent === undefined ? undefined : made.secretName);
+    await write(difference(provider.spec, withSecret), true);
+    const isNew = sent !== undefined && sent !== (await clientSecretOf(caller, provider));
+    const change = difference(provider.spec, isNew ? withSecret : patchedSpec(provider.spec, payload, undefined));
+    if (change === undefined) return provider;
+    if (isNew && !made.isKept) {
+      await keep(name, made.secretName, sent);
+      made.isKept = true;
+    }
+    const written = await write(change, false);
+    remember(written);
+    return written;
+  }
+
+  return {
+    find,
+
+    list() {
+      needCache();
+      return providers.list(namespace).toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
+    },
+
+    async create(caller, payload) {
+      const id = payload.provider_id;
+      const secretName = secretNameFor(id);
+      const provider: OAuthProvider = {
+        apiVersion: API_VERSION,
+        kind: 'OAuthProvider',
+        metadata: { name: id, namespace },
+        spec: specOf(payload, secretName),
+      };
+      try {
+        await caller.kube.create(OAUTH_PROVIDERS, provider, { ...WRITING, dryRun: true });
+        if (payload.client_secret !== undefined && payload.client_secret !== null)
+          await keep(id, secretName, payload.client_secret);
+        const made = await caller.kube.create(OAUTH_PROVIDERS, provider, WRITING);
+        remember(made);
+        return made;
+      } catch (error) {
+        if (!(error instanceof AlreadyExists)) throw error;
+        throw new Refused(409, `An OAuth provider with the id "${id}" already exists.`);
+      }
+    },
+
+    async patch(caller, id, payload) {
+      let provider = await find(caller, id);
+      const made = { secretName: secretNameFor(id), isKept: false };
+      for (let attempts = 1; ; attempts += 1) {
+        try {
+          // oxlint-disable-next-line no-await-in-loop -- each attempt begins with what the one before found
+          return await attempt(caller, provider, payload, made);
+        } catch (error) {
+          if (error instanceof NotFound) {
+            forget(provider.metadata.uid ?? '');
+            throw notFound(id);
+          }
+          if (!(error instanceof Conflict)) throw error;
+          if (attempts === ATTEMPTS) throw meanwhile(id);
+        }
+        // oxlint-disable-next-line no-await-in-loop -- as above
+        provider = await reread(caller, id);
+        remember(provider);
+      }
+    },
+
+    async remove(caller, id) {
+      const { metadata } = await find(caller, id);
+      const { name, uid = '' } = metadata;
+      try {
+        const left = await caller.kube.remove(OAUTH_PROVIDERS, { namespace, name }, { uid });
+        if (left === undefined) forget(uid);
+        else remember(left);
+      } catch (error) {
+        if (!(error instanceof NotFound || error instanceof Conflict)) throw error;
+        forget(uid);
+        throw notFound(id);
+      }
+    },
+  };
+
+  async function reread(caller: Caller, id: string): Promise<OAuthProvider> {
+    try {
+      return await caller.kube.get<OAuthProvider>(OAUTH_PROVIDERS, { namespace, name: id });
+    } catch (error) {
+      // One who may write and not read cannot be told what has changed.
+      if (error instanceof Forbidden) throw meanwhile(id);
+      if (error instanceof NotFound) throw notFound(id);
+      throw error;
+    }
+  }
+}
+
+function notFound(id: string): Refused {
+  return new Refused(404, `OAuth provider "${id}" not found.`);
+}
+
+function meanwhile(id: string): Refused {
+  return new Refused(409, `OAuth provider "${id}" was changed by somebody else meanwhile. Read it and try again.`);
+}
