@@ -2,12 +2,10 @@
 // organization's namespace, its credentials in a Secret beside it.
 
 import { z } from 'zod';
-import type { KubeObject, ObjectMeta } from '../kube/client.ts';
 import { HttpsUrl, VALID_URL } from './oauth-provider.ts';
 import { celRules, DNS_LABEL_PATTERN, ObservedStatus, SecretName } from './primitives.ts';
 
 export const CODE_HOST_KINDS = ['github', 'gitea'] as const;
-export type CodeHostKind = (typeof CODE_HOST_KINDS)[number];
 
 /** Keys of the Secret with the credentials: an access token, or the private key of a GitHub App. */
 export const TOKEN_KEY = 'token';
@@ -53,16 +51,8 @@ export const CodeHostIntegrationSpec = z
       },
     ]),
   );
-export type CodeHostIntegrationSpec = z.infer<typeof CodeHostIntegrationSpec>;
 
 export const CodeHostIntegrationStatus = ObservedStatus;
-
-export interface CodeHostIntegration extends KubeObject {
-  readonly kind: 'CodeHostIntegration';
-  readonly metadata: ObjectMeta;
-  readonly spec: CodeHostIntegrationSpec;
-  readonly status?: z.infer<typeof CodeHostIntegrationStatus>;
-}
 
 export const CODE_HOST_INTEGRATIONS = {
   group: 'davit.dev',

@@ -2,7 +2,6 @@
 // namespace. Nothing reports its status yet, and this Davit leaves its records alone.
 
 import { z } from 'zod';
-import type { KubeObject, ObjectMeta } from '../kube/client.ts';
 import { DNS_LABEL_PATTERN, ObservedStatus } from './primitives.ts';
 
 export const ListenerSpec = z.object({
@@ -14,16 +13,8 @@ export const ListenerSpec = z.object({
     .meta({ 'x-kubernetes-list-type': 'set' })
     .describe('Namespaces of that cluster which records may name in listener_config.k8s_namespace.'),
 });
-export type ListenerSpec = z.infer<typeof ListenerSpec>;
 
 export const ListenerStatus = ObservedStatus;
-
-export interface Listener extends KubeObject {
-  readonly kind: 'Listener';
-  readonly metadata: ObjectMeta;
-  readonly spec: ListenerSpec;
-  readonly status?: z.infer<typeof ListenerStatus>;
-}
 
 export const LISTENERS = {
   group: 'davit.dev',

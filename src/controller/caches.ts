@@ -2,7 +2,8 @@
 
 import { APP_DEPLOYMENTS, type AppDeployment } from '../api/app-deployment.ts';
 import { APP_REVISIONS, type AppRevision } from '../api/app-revision.ts';
-import { DEPLOYMENT_LABEL } from '../api/meta.ts';
+import { DEPLOYMENT_LABEL, PROVIDER_LABEL } from '../api/meta.ts';
+import { OAUTH_PROVIDERS, type OAuthProvider } from '../api/oauth-provider.ts';
 import { TRACING_PROJECTS, type TracingProject } from '../api/tracing-project.ts';
 import type { Pod } from '../decide/observed.ts';
 import type { KubeClient, KubeObject, Resource } from '../kube/client.ts';
@@ -49,6 +50,11 @@ export interface Caches {
   readonly secrets: Reflector<KubeObject>;
   /** By kind; Secrets are among them. */
   readonly children: ReadonlyMap<string, Reflector<KubeObject>>;
+  readonly organizationNamespace: string;
+  /** OAuth providers of the organization's namespace. */
+  readonly providers: Reflector<OAuthProvider>;
+  /** Metadata of the organization's Secrets, client secrets among them. */
+  readonly clientSecrets: Reflector<KubeObject>;
   readonly all: readonly Reflector<KubeObject>[];
 }
 
@@ -56,6 +62,7 @@ export interface CacheOptions {
   readonly client: KubeClient;
   /** Tenant namespaces to look at; empty: the whole cluster. */
   readonly namespaces: readonly string[];
+  readonly organizationNamespace: string;
   readonly log: Logger;
   readonly metrics: RuntimeMetrics;
   readonly onRewound?: (what: string) => void;
@@ -73,6 +80,23 @@ export function makeCaches(options: CacheOptions): Caches {
     CHILD_RESOURCES.map((resource) => [resource.kind, perNamespace<KubeObject>(options, resource, labelled)]),
   );
   children.set(SECRETS.kind, secrets);
+  const { namespaces: listed, organizationNamespace, ...ofOrganization } = options;
+  const providers = makeReflector<OAuthProvider>({
+    ...ofOrganization,
+    resource: OAUTH_PROVIDERS,
+    namespace: organizationNamespace,
+  });
+  // What looks at every namespace looks at the organization's too.
+  const apart = listed.length > 0 && !listed.includes(organizationNamespace);
+  const clientSecrets = apart
+    ? makeReflector<KubeObject>({
+        ...ofOrganization,
+        resource: SECRETS,
+        namespace: organizationNamespace,
+        metadataOnly: true,
+        labelSelector: PROVIDER_LABEL,
+      })
+    : secrets;
   const all = [
     records,
     revisions,
@@ -80,8 +104,22 @@ export function makeCaches(options: CacheOptions): Caches {
     namespaces,
     pods,
     ...children.values(),
+    providers,
+    ...(apart ? [clientSecrets] : []),
   ] as unknown as Reflector<KubeObject>[];
-  return { records, revisions, tracingProjects, namespaces, pods, secrets, children, all };
+  return {
+    records,
+    revisions,
+    tracingProjects,
+    namespaces,
+    pods,
+    secrets,
+    children,
+    organizationNamespace,
+    providers,
+    clientSecrets,
+    all,
+  };
 }
 
 function perNamespace<T extends KubeObject>(

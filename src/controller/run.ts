@@ -18,7 +18,12 @@ import { groupByNamespace, makeWorkQueue, type WorkQueue } from '../runtime/work
 import { makeReconciler } from './app-deployment-reconciler.ts';
 import { type Caches, makeCaches } from './caches.ts';
 import { makeDigestKey } from './digest-key.ts';
-import { makeSecretCollector, wakeCollector } from './secret-collector.ts';
+import {
+  makeClientSecretCollector,
+  makeSecretCollector,
+  wakeClientSecretCollector,
+  wakeCollector,
+} from './secret-collector.ts';
 import { makeSecretContents } from './secret-contents.ts';
 import { keyOf, wakeOnChanges } from './watches.ts';
 import { whileLeading } from './while-leading.ts';
@@ -51,7 +56,14 @@ export interface RunningController {
 export function runController(options: ControllerOptions): RunningController {
   const { client, settings, log, metrics, signal, onRewound } = options;
   const watching = new AbortController();
-  const caches = makeCaches({ client, namespaces: settings.namespaces, log, metrics, onRewound });
+  const caches = makeCaches({
+    client,
+    namespaces: settings.namespaces,
+    organizationNamespace: settings.organizationNamespace,
+    log,
+    metrics,
+    onRewound,
+  });
   const watches = caches.all.map((cache) => cache.run(watching.signal));
   const done = lead(options, caches).finally(async () => {
     watching.abort();
@@ -62,12 +74,15 @@ export function runController(options: ControllerOptions): RunningController {
 }
 
 function readiness(caches: Caches): Checks {
+  // Two caches may be of one resource, in different namespaces.
+  const byResource = Map.groupBy(caches.all, ({ resource }) => resource.plural);
   return Object.fromEntries(
-    caches.all.map((cache) => [
-      cache.resource.plural,
+    [...byResource].map(([plural, these]) => [
+      plural,
       () => {
-        const { synced, lastError } = cache.status();
-        return synced ? undefined : `not listed yet${lastError === undefined ? '' : `: ${lastError}`}`;
+        const behind = these.map((cache) => cache.status()).find(({ synced }) => !synced);
+        if (behind === undefined) return undefined;
+        return `not listed yet${behind.lastError === undefined ? '' : `: ${behind.lastError}`}`;
       },
     ]),
   );
@@ -124,14 +139,24 @@ function startReconciling(
     makeWorkQueue({ name, baseDelayMs: backoffMs, groupOf: groupByNamespace, metrics });
   const records = makeQueue('appdeployments');
   const secrets = makeQueue('secrets');
+  const clientSecrets = makeQueue('client-secrets');
   const digestKey = makeDigestKey(client, options.namespace);
   const contents = makeSecretContents({ client, caches, digestKey, elapsed });
   const reconcile = makeReconciler({ shell, contents, settings, events, now });
   const collect = makeSecretCollector(shell, elapsed);
-  void beginWhenSynced(caches, { records, secrets }, leading, log);
+  const collectClientSecret = makeClientSecretCollector(shell, elapsed);
+  void beginWhenSynced(caches, { records, secrets, clientSecrets }, leading, log);
   const controllers = [
     startController({ name: 'appdeployments', queue: records, workers, log, metrics, reconcile }),
     startController({ name: 'secrets', queue: secrets, workers: 1, log, metrics, reconcile: collect }),
+    startController({
+      name: 'client-secrets',
+      queue: clientSecrets,
+      workers: 1,
+      log,
+      metrics,
+      reconcile: collectClientSecret,
+    }),
   ];
   return {
     stop: async () => {
@@ -146,13 +171,18 @@ function startReconciling(
 // Nothing is decided on half a picture: keys are handed out only when every cache has been listed once.
 async function beginWhenSynced(
   caches: Caches,
-  queues: { readonly records: WorkQueue; readonly secrets: WorkQueue },
+  queues: { readonly records: WorkQueue; readonly secrets: WorkQueue; readonly clientSecrets: WorkQueue },
   leading: AbortSignal,
   log: Logger,
 ): Promise<void> {
   const synced = await Promise.all(caches.all.map((cache) => cache.waitForSync(leading)));
   if (synced.includes(false)) return;
-  for (const sleepAgain of [wakeOnChanges(caches, queues.records), wakeCollector(caches, queues.secrets)]) {
+  const wakers = [
+    wakeOnChanges(caches, queues.records),
+    wakeCollector(caches, queues.secrets),
+    wakeClientSecretCollector(caches, queues.clientSecrets),
+  ];
+  for (const sleepAgain of wakers) {
     leading.addEventListener('abort', sleepAgain, { once: true });
   }
   const records = caches.records.list();

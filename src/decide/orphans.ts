@@ -1,9 +1,10 @@
-// Which Secrets of values nobody needs any more: those that a crash left behind between the Secret and its record, and
-// those whose last revision has gone.
+// Which Secrets nobody needs any more: values that a crash left behind between the Secret and its record, or whose last
+// revision has gone, and client secrets that no OAuth provider names.
 
 import type { AppDeployment } from '../api/app-deployment.ts';
 import type { AppRevision } from '../api/app-revision.ts';
-import { VARIABLES_LABEL } from '../api/meta.ts';
+import { PROVIDER_LABEL, VARIABLES_LABEL } from '../api/meta.ts';
+import type { OAuthProvider } from '../api/oauth-provider.ts';
 import type { KubeObject } from '../kube/client.ts';
 
 /**
@@ -28,12 +29,31 @@ export function orphanhoodOf(
   revisions: readonly AppRevision[],
   nobodysForMs: number,
 ): Orphanhood {
-  const { name, labels, deletionTimestamp } = secret.metadata;
-  if (labels?.[VARIABLES_LABEL] === undefined || deletionTimestamp !== undefined) return { is: 'needed' };
+  const { name } = secret.metadata;
+  if (isNoneOf(VARIABLES_LABEL, secret)) return { is: 'needed' };
   const namesIt = ({ secretName }: { readonly secretName: string }): boolean => secretName === name;
   const needed =
     records.some(({ spec }) => spec.secrets.some(namesIt)) ||
     revisions.some(({ spec }) => spec.requested.secrets.some(namesIt));
-  if (needed) return { is: 'needed' };
+  return needed ? { is: 'needed' } : unneeded(nobodysForMs);
+}
+
+/** `providers` are those of the Secret's namespace; `nobodysForMs` as above. */
+export function clientSecretOrphanhood(
+  secret: KubeObject,
+  providers: readonly OAuthProvider[],
+  nobodysForMs: number,
+): Orphanhood {
+  if (isNoneOf(PROVIDER_LABEL, secret)) return { is: 'needed' };
+  const needed = providers.some(({ spec }) => spec.clientSecretRef?.name === secret.metadata.name);
+  return needed ? { is: 'needed' } : unneeded(nobodysForMs);
+}
+
+/** Not one that the facade made for this, or going already. */
+function isNoneOf(label: string, { metadata }: KubeObject): boolean {
+  return metadata.labels?.[label] === undefined || metadata.deletionTimestamp !== undefined;
+}
+
+function unneeded(nobodysForMs: number): Orphanhood {
   return nobodysForMs < GRACE_MS ? { is: 'young', forMs: GRACE_MS - nobodysForMs } : { is: 'orphan' };
 }

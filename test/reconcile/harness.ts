@@ -67,7 +67,13 @@ export function putRecord(
 export async function aController(kube: FakeKube, settings = defaultSettings()): Promise<Harness> {
   const stopping = new AbortController();
   const log = pino({ level: 'silent' });
-  const caches = makeCaches({ client: kube, namespaces: [], log, metrics: makeMetrics() });
+  const caches = makeCaches({
+    client: kube,
+    namespaces: [],
+    organizationNamespace: 'davit-org',
+    log,
+    metrics: makeMetrics(),
+  });
   for (const cache of caches.all) void cache.run(stopping.signal);
   await Promise.all(caches.all.map((cache) => cache.waitForSync()));
   const events: string[] = [];

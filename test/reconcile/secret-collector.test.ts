@@ -1,11 +1,18 @@
 // The collector over the in-memory API server: what it deletes, and what a live look keeps it from deleting.
 
-import { afterEach, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { APP_DEPLOYMENTS } from '../../src/api/app-deployment.ts';
-import { makeSecretCollector } from '../../src/controller/secret-collector.ts';
+import { PROVIDER_LABEL } from '../../src/api/meta.ts';
+import { OAUTH_PROVIDERS, type OAuthProvider } from '../../src/api/oauth-provider.ts';
+import {
+  makeClientSecretCollector,
+  makeSecretCollector,
+  wakeClientSecretCollector,
+} from '../../src/controller/secret-collector.ts';
 import type { KubeObject } from '../../src/kube/client.ts';
 import { BUILT_IN_RESOURCES, makeResourceRegistry, SECRETS } from '../../src/kube/resources.ts';
 import { makeLogger } from '../../src/logger.ts';
+import { makeWorkQueue } from '../../src/runtime/work-queue.ts';
 import type { FakeKube } from '../fake-kube/fake-kube.ts';
 import { aController, aServer, type Harness, putRecord } from './harness.ts';
 
@@ -88,4 +95,87 @@ it('one that was named until now stays for a minute more: a rollback may be on i
   expect(kube.objects(SECRETS)).toHaveLength(1);
   expect(await collectAgain()).toEqual({});
   expect(kube.objects(SECRETS)).toEqual([]);
+});
+
+describe('a client secret', () => {
+  const name = 'tracker--client-1';
+  function putClientSecret(kube: FakeKube, labels: Record<string, string> = { [PROVIDER_LABEL]: 'tracker' }): void {
+    const metadata = { name, namespace: 'davit-org', labels };
+    kube.seed<KubeObject>(SECRETS, { apiVersion: 'v1', kind: 'Secret', metadata });
+  }
+  function putProvider(kube: FakeKube, secret = name): void {
+    kube.seed<OAuthProvider>(OAUTH_PROVIDERS, {
+      apiVersion: 'davit.dev/v1alpha1',
+      kind: 'OAuthProvider',
+      metadata: { name: 'tracker', namespace: 'davit-org' },
+      spec: {
+        name: 'Tracker',
+        clientId: 'abc',
+        authUrl: 'https://a.example',
+        tokenUrl: 'https://a.example',
+        usesPkce: false,
+        tokenEndpointAuthMethod: 'none',
+        isDynamicClient: false,
+        clientSecretRef: { name: secret, key: 'client-secret' },
+      },
+    });
+  }
+  async function collectIt(
+    kube: FakeKube,
+    beforeLooking: () => void = () => undefined,
+    at = 60_000,
+  ): Promise<string[]> {
+    controller = await aController(kube);
+    const shell = { client: kube, caches: controller.caches, registry: makeResourceRegistry(BUILT_IN_RESOURCES) };
+    let elapsed = 0;
+    const collector = makeClientSecretCollector(shell, () => elapsed);
+    const look = (): Promise<unknown> =>
+      collector(`davit-org/${name}`, new AbortController().signal, makeLogger('silent'));
+    await look();
+    elapsed = at;
+    beforeLooking();
+    await look();
+    return controller.writes();
+  }
+
+  it('that no provider names is deleted', async () => {
+    const kube = aServer();
+    putClientSecret(kube);
+    putProvider(kube, 'tracker--client-2');
+    expect(await collectIt(kube)).toEqual([`delete Secret ${name}`]);
+  });
+  it('that a provider names stays, also one that the cache does not know yet', async () => {
+    const kube = aServer();
+    putClientSecret(kube);
+    expect(await collectIt(kube, () => putProvider(kube))).toEqual([]);
+    controller?.stop();
+    expect(await collectIt(kube)).toEqual([]);
+  });
+  it('that nothing has named for less than a minute stays: its provider may be on its way', async () => {
+    const kube = aServer();
+    putClientSecret(kube);
+    expect(await collectIt(kube, undefined, 59_999)).toEqual([]);
+  });
+  it('that we did not make stays', async () => {
+    const kube = aServer();
+    putClientSecret(kube, {});
+    expect(await collectIt(kube)).toEqual([]);
+  });
+  it('is looked at when it is there at the start, when it comes, and when its provider changes or goes', async () => {
+    const kube = aServer();
+    putClientSecret(kube);
+    putProvider(kube);
+    controller = await aController(kube);
+    const queue = makeWorkQueue({ name: 'test', baseDelayMs: 1, groupOf: () => '' });
+    const added: string[] = [];
+    const stop = wakeClientSecretCollector(controller.caches, { ...queue, add: (key: string) => void added.push(key) });
+    expect(added.splice(0)).toEqual([`davit-org/${name}`]);
+    putProvider(kube, 'another');
+    await controller.reconcile();
+    expect(added.splice(0)).toEqual([`davit-org/${name}`]);
+    kube.erase(OAUTH_PROVIDERS, { namespace: 'davit-org', name: 'tracker' });
+    await controller.reconcile();
+    expect(added.splice(0)).toEqual([`davit-org/${name}`]);
+    stop();
+  });
 });

@@ -403,6 +403,64 @@ describe('revisions', () => {
   });
 });
 
+describe("the organization's secrets", () => {
+  const provider = (clientSecretRef?: object): Spec => ({
+    name: 'A',
+    clientId: 'a',
+    authUrl: 'https://a.example',
+    tokenUrl: 'https://a.example',
+    ...(clientSecretRef && { clientSecretRef }),
+  });
+  const integration = (name: string, more: Spec = {}): Spec => ({
+    kind: 'gitea',
+    apiUrl: 'https://git.example/api/v1',
+    credentialsRef: { name },
+    ...more,
+  });
+  const object = (kind: string, name: string, spec: Spec): object => ({
+    apiVersion: 'davit.dev/v1alpha1',
+    kind,
+    metadata: { name },
+    spec,
+  });
+  const write = (
+    as: string | undefined,
+    kind: string,
+    spec: Spec,
+    name = 'git',
+    query = '?dryRun=All',
+  ): Promise<Answer> => door.call('POST', `${DAVIT}/${kind.toLowerCase()}s${query}`, object(kind, name, spec), as);
+
+  it('are named by whoever may get them, or are those that the HTTP API keeps for this provider', async () => {
+    expect(await write(EDITOR, 'OAuthProvider', provider())).toMatchObject({ message: '', status: 201 });
+    expect((await write(EDITOR, 'OAuthProvider', provider({ name: 's1', key: 'a' }))).message).toContain(
+      'you may not get Secret s1 yourself',
+    );
+    expect(await write(READS_SOME, 'OAuthProvider', provider({ name: 's1', key: 'a' }))).toMatchObject({ status: 201 });
+    const kept = provider({ name: 'git--client-abc', key: 'client-secret' });
+    expect(await write(EDITOR, 'OAuthProvider', kept)).toMatchObject({ message: '', status: 201 });
+    expect((await write(EDITOR, 'OAuthProvider', kept, 'gi')).message).toContain('git--client-abc');
+  });
+  it('integrations are for administrators who may read their credentials, and so is sending those elsewhere', async () => {
+    await bind(EDITOR, 'ClusterRole', 'davit-admin');
+    await bind(READS_SOME, 'ClusterRole', 'davit-admin');
+    await eventually(async () =>
+      expect((await write(READS_SOME, 'CodeHostIntegration', integration('s1'))).status).toBe(201),
+    );
+    expect((await write(EDITOR, 'CodeHostIntegration', integration('s1'))).message).toContain(
+      'you may not get Secret s1',
+    );
+    expect((await write(USES_ACCOUNT, 'CodeHostIntegration', integration('s1'))).message).toContain(
+      'cannot create resource "codehostintegrations"',
+    );
+    expect((await write(undefined, 'CodeHostIntegration', integration('s1'), 'git', '')).message).toBe('');
+    const change = (spec: Spec): Promise<Answer> =>
+      door.call('PATCH', `${DAVIT}/codehostintegrations/git?dryRun=All`, { spec }, EDITOR);
+    expect(await change({ tenants: ['team'] })).toMatchObject({ message: '', status: 200 });
+    expect((await change({ apiUrl: 'https://elsewhere.example' })).message).toContain('you may not get Secret s1');
+  });
+});
+
 describe('roles', () => {
   /** What somebody may do, by the authorizer's own word. */
   async function may(user: string, verb: string, resource: string, namespace = NAMESPACE): Promise<boolean> {
@@ -437,8 +495,12 @@ describe('roles', () => {
         'delete davit.dev/tracingprojects',
         'list davit.dev/apprevisions',
         'create /secrets',
+        'patch davit.dev/oauthproviders',
+        'list davit.dev/codehostintegrations',
+        'list davit.dev/listeners',
       ],
       cannot: [
+        'update davit.dev/oauthproviders/status',
         'update davit.dev/appdeployments/status',
         'create davit.dev/apprevisions',
         'delete davit.dev/apprevisions',
@@ -448,13 +510,18 @@ describe('roles', () => {
     },
     {
       user: VIEWER,
-      can: ['watch davit.dev/appdeployments', 'get davit.dev/apprevisions'],
-      cannot: ['create davit.dev/appdeployments', 'get /secrets'],
+      can: ['watch davit.dev/appdeployments', 'get davit.dev/apprevisions', 'list davit.dev/oauthproviders'],
+      cannot: ['patch davit.dev/oauthproviders', 'create davit.dev/appdeployments', 'get /secrets'],
     },
     {
       user: KUBERNETES_EDITOR,
-      can: ['create davit.dev/appdeployments', 'get davit.dev/apprevisions'],
-      cannot: ['update davit.dev/appdeployments/status', 'create davit.dev/apprevisions'],
+      can: ['create davit.dev/appdeployments', 'get davit.dev/apprevisions', 'create davit.dev/oauthproviders'],
+      cannot: [
+        'create davit.dev/codehostintegrations',
+        'create davit.dev/listeners',
+        'update davit.dev/appdeployments/status',
+        'create davit.dev/apprevisions',
+      ],
     },
     {
       user: CONTROLLER,
@@ -511,6 +578,14 @@ describe('roles', () => {
     }
     expect(await granted(can)).toEqual(can);
     expect(await granted(cannot)).toEqual([]);
+  });
+  it.each([
+    [API, ['get', 'create'], ['list', 'watch', 'delete', 'update', 'patch']],
+    [CONTROLLER, ['list', 'watch', 'delete'], ['update', 'patch']],
+  ])("%s has just these rights on the organization's Secrets", async (user, can, cannot) => {
+    const ask = (verb: string): Promise<boolean> => may(user, verb, '/secrets', 'davit-org');
+    expect(await Promise.all(can.map(ask))).toEqual(can.map(() => true));
+    expect(await Promise.all(cannot.map(ask))).toEqual(cannot.map(() => false));
   });
   it('the controller keeps its lease in its own namespace', async () => {
     const leases = '/apis/coordination.k8s.io/v1/namespaces/davit-system/leases';

@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually } from '../../attached.ts';
 import { type Cluster, startCluster } from '../../cluster/cluster.ts';
-import { type Platform, startPlatform, type Tenant } from '../../platform.ts';
+import { ORGANIZATION_NAMESPACE, type Platform, startPlatform, type Tenant } from '../../platform.ts';
 
 let cluster: Cluster;
 let platform: Platform;
@@ -41,6 +41,26 @@ async function asked(account: string): Promise<{ used: Set<Right>; refused: Set<
     if (entry.verb === 'patch' && entry.responseStatus?.code === 201) used.add(`create ${apiGroup}/${resource}`);
   }
   return { used, refused };
+}
+
+/** In which namespaces an account asked for a resource. */
+async function namespacesOf(account: string, resource: string): Promise<Set<string>> {
+  const found = new Set<string>();
+  for await (const line of createInterface({ input: createReadStream(cluster.auditLog ?? '') })) {
+    const { user, objectRef } = JSON.parse(line) as Entry;
+    if (user.username === `system:serviceaccount:davit-system:${account}` && objectRef?.resource === resource)
+      found.add(objectRef.namespace ?? '');
+  }
+  return found;
+}
+
+async function call(method: string, path: string, body: object): Promise<void> {
+  const response = await fetch(`${platform.apiUrl}${path}`, {
+    method,
+    headers: { 'x-api-key': tenant.token, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+  if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
 }
 
 interface Role {
@@ -111,6 +131,16 @@ beforeAll(async () => {
     expect(states).toBe('DEPLOYED DEPLOYED');
   });
   await cluster.kubectl(['-n', tenant.namespace, 'delete', 'appd', 'life', '--timeout=60s']);
+  const provider = {
+    provider_id: 'rights',
+    name: 'Rights',
+    client_id: 'a',
+    client_secret: 'b',
+    auth_url: 'https://a.example',
+    token_url: 'https://a.example',
+  };
+  await call('POST', '/v2/auth/providers', provider);
+  await call('PATCH', '/v2/auth/providers/rights', { client_secret: 'c' });
 }, 900_000);
 afterAll(async () => {
   await platform?.stop();
@@ -126,27 +156,24 @@ describe('the controller', () => {
     const rights = await granted(
       ['clusterrole', 'davit-controller'],
       ['-n', 'davit-system', 'role', 'davit-controller-own'],
+      ['-n', 'davit-org', 'role', 'davit-controller-organization'],
     );
     expect(idle(rights, used)).toEqual([]);
   });
 });
 
 describe('the API', () => {
-  it('is refused nothing, and reads alone', async () => {
+  it("is refused nothing, and writes nothing but client secrets in the organization's namespace", async () => {
     const { used, refused } = await asked('davit-api');
     expect([...refused]).toEqual([]);
-    expect(
-      [...used]
-        .map((right) => right.split(' ')[0])
-        .filter((verb) => verb !== 'list' && verb !== 'watch' && verb !== 'get'),
-    ).toEqual([]);
+    const reading = new Set(['list', 'watch', 'get']);
+    expect([...used].filter((right) => !reading.has(right.split(' ')[0] ?? ''))).toEqual(['create /secrets']);
+    expect([...(await namespacesOf('davit-api', 'secrets'))]).toEqual([ORGANIZATION_NAMESPACE]);
   });
   it('has no right that it does not use, but for those that are kept for a reason', async () => {
     const { used } = await asked('davit-api');
     // The kinds of its own are read together; the routes of tracing projects are to come.
-    expect(idle(await granted(['clusterrole', 'davit-api']), used)).toEqual([
-      'list davit.dev/tracingprojects',
-      'watch davit.dev/tracingprojects',
-    ]);
+    const rights = await granted(['clusterrole', 'davit-api'], ['-n', 'davit-org', 'role', 'davit-api-organization']);
+    expect(idle(rights, used)).toEqual(['list davit.dev/tracingprojects', 'watch davit.dev/tracingprojects']);
   });
 });
