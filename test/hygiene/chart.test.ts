@@ -56,7 +56,9 @@ function kinds(manifests: readonly Manifest[]): string[] {
 describe('with its defaults', () => {
   it('renders the definitions as they are generated, to be kept on uninstall', async () => {
     const rendered = (await render()).filter(({ kind }) => kind === 'CustomResourceDefinition');
-    expect(rendered.map(({ spec }) => spec as unknown)).toEqual(customResourceDefinitions().map(({ spec }) => spec));
+    expect(new Map(rendered.map(({ metadata, spec }) => [metadata.name, spec as unknown]))).toEqual(
+      new Map(customResourceDefinitions().map(({ metadata, spec }) => [metadata.name, spec])),
+    );
     expect(rendered.map(({ metadata }) => metadata.annotations)).toEqual(
       rendered.map(() => ({ 'helm.sh/resource-policy': 'keep' })),
     );
