@@ -7,7 +7,7 @@ import type { Settings } from '../api/settings.ts';
 import { handedOver } from '../decide/hand-over.ts';
 import { checkPolicy, checkReferences, checkWorkloads } from '../decide/health.ts';
 import { childOf, type Observed, type Refusal } from '../decide/observed.ts';
-import { plan } from '../decide/plan.ts';
+import { dataFirst, plan, safely } from '../decide/plan.ts';
 import { retryAfterMs } from '../decide/retry.ts';
 import { latestStatus, overtakenStatus } from '../decide/revision-status.ts';
 import { rotationOf } from '../decide/rotation.ts';
@@ -22,7 +22,7 @@ import { postgresSecret, redisSecret } from '../resources/secrets.ts';
 import { makeTracingProject } from '../resources/tracing-project.ts';
 import type { Reconcile, Result } from '../runtime/controller.ts';
 import type { EventRecorder } from '../runtime/events.ts';
-import { createOnce, ensurePassword, makeOnce, perform, type Shell, stamped } from './apply.ts';
+import { ensurePassword, makeOnce, perform, type Shell, stamped } from './apply.ts';
 import { addFinalizer, finalize, hasFinalizer } from './finalize.ts';
 import { collectRevisions } from './history.ts';
 import { observe } from './observe.ts';
@@ -85,16 +85,15 @@ async function bring(observed: Observed, options: ReconcilerOptions): Promise<Pa
     return { ...NOTHING, latest: observed.revisions[0] };
 
   const record = hasFinalizer(observed.record) ? observed.record : await addFinalizer(observed.record, shell);
-  if (!observed.tracingProject) await ensureTracingProject(record, shell);
+  const project = observed.tracingProject ? [] : await ensureTracingProject(record, shell);
   const wanted = wantedRevision(record, observed.revisions, settings);
-  if ('none' in wanted) return NOTHING;
+  if ('none' in wanted) return { ...NOTHING, refusals: project };
   const made =
     'current' in wanted ? wanted.current : await makeOnce(makeRevision(record, wanted.create), record, shell);
-  if ('reason' in made) return { latest: observed.revisions[0], refusals: [made] };
+  if ('reason' in made) return { latest: observed.revisions[0], refusals: [...project, made] };
   if ('create' in wanted) tellOfRollback(observed, options.events);
   const latest = made;
 
-  const passwords = await ensurePasswords(observed, latest, shell);
   const rotation = rotationOf(observed, latest.spec.id);
   const desired = heldBack(
     desiredChildren({
@@ -108,11 +107,17 @@ async function bring(observed: Observed, options: ReconcilerOptions): Promise<Pa
     observed,
   );
   const planned = plan(desired, observed);
-  const performed = await perform(planned.actions, record, shell);
+  const [data, rest] = dataFirst(planned.actions);
+  const [passwords, volumes] = await Promise.all([
+    ensurePasswords(observed, latest, shell),
+    perform(data, record, shell),
+  ]);
+  const before = [...project, ...passwords, ...planned.refusals, ...volumes];
+  const performed = await perform(safely(rest, before), record, shell);
   await collectRevisions(observed, settings.revisions.kept, shell);
   return {
     latest,
-    refusals: [...passwords, ...planned.refusals, ...performed],
+    refusals: [...before, ...performed],
     ...(rotation.waitMs !== undefined && { requeueAfterMs: rotation.waitMs }),
   };
 }
@@ -155,8 +160,9 @@ async function ensurePasswords(observed: Observed, latest: AppRevision, shell: S
 }
 
 // An existing project of that name is reused, whoever made it.
-async function ensureTracingProject(record: AppDeployment, shell: Shell): Promise<void> {
-  await createOnce(makeTracingProject(record), record, shell);
+async function ensureTracingProject(record: AppDeployment, shell: Shell): Promise<Refusal[]> {
+  const made = await makeOnce(makeTracingProject(record), record, shell);
+  return 'reason' in made && made.reason !== 'NameConflict' ? [made] : [];
 }
 
 async function report(observed: Observed, { latest, refusals }: Pass, options: ReconcilerOptions): Promise<void> {

@@ -134,14 +134,22 @@ function checkStore(observed: Observed, revision: AppRevision, ask: StoreQuestio
   if (!ask.own) return checkExternal(observed, revision, ask);
   const set = childOf(observed, 'StatefulSet', ask.name) as Workload | undefined;
   if (!set) return no('NotObserved', `${ask.what} has not been made yet.`);
-  if ((set.status?.readyReplicas ?? 0) > 0) return yes('Answering', `${ask.what} answers.`);
+  const isReady = (set.status?.readyReplicas ?? 0) > 0;
+  if (isReady && !isRolling(set)) return yes('Answering', `${ask.what} answers.`);
   const trouble = troubleOf(podsOf(observed, ask.component));
   if (trouble) return no(trouble.reason, `${ask.what}: ${trouble.message}`);
+  if (isReady) return no('Starting', `${ask.what} is being restarted with its new settings.`);
   const before = conditionOf(observed.record.status?.conditions, ask.condition);
   const answered = before?.status === 'True' || before?.reason === 'NotAnswering';
   if (answered)
     return no('NotAnswering', `${ask.what} answered before and does not answer now. Look at pod ${ask.name}-0.`);
   return no('Starting', `${ask.what} was started and has not answered yet.`);
+}
+
+/** What answers is still, or may be, of older settings. */
+function isRolling({ metadata, status = {} }: Workload): boolean {
+  const { observedGeneration = 0, currentRevision, updateRevision } = status;
+  return observedGeneration < (metadata.generation ?? 1) || currentRevision !== updateRevision;
 }
 
 function checkExternal(observed: Observed, revision: AppRevision, ask: StoreQuestion): Verdict {

@@ -91,6 +91,9 @@ export interface Workload extends KubeObject {
     readonly updatedReplicas?: number;
     readonly readyReplicas?: number;
     readonly availableReplicas?: number;
+    /** Of a StatefulSet: the template that its pods had, and the one that they are to have. */
+    readonly currentRevision?: string;
+    readonly updateRevision?: string;
     readonly conditions?: readonly ObservedCondition[];
   };
 }

@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { anObserved, aRecord, ownLabels } from '../../test/builders.ts';
 import { APPLIED_ANNOTATION } from '../api/meta.ts';
 import type { KubeObject } from '../kube/client.ts';
-import { plan } from './plan.ts';
+import type { Refusal } from './observed.ts';
+import { type Action, plan, safely } from './plan.ts';
 
 interface Thing extends KubeObject {
   readonly spec?: object;
@@ -133,4 +134,41 @@ it('what no record wants any more of a scale goes too', () => {
 it('what is wanted as it is there is not sent', () => {
   const held = thing('Deployment', { replicas: 0 }, { uid: 'u', digest: 'of another look' });
   expect(summary([held], [held])).toEqual([]);
+});
+
+describe('safely', () => {
+  const apply = (kind: string): Action => ({ do: 'apply', object: thing(kind, {}), observed: undefined });
+  const actions: Action[] = [apply('Service'), apply('StatefulSet'), { do: 'delete', object: thing('Deployment', {}) }];
+  const refusal = (reason: Refusal['reason'], object: string): Refusal => ({ reason, object, message: '' });
+
+  it.each([
+    { name: 'nothing refused', refusals: [], want: ['apply Service', 'apply StatefulSet', 'delete Deployment'] },
+    {
+      name: 'a volume that stays as large as it is',
+      refusals: [refusal('StorageCannotShrink', 'PersistentVolumeClaim shop--postgres')],
+      want: ['apply Service', 'apply StatefulSet', 'delete Deployment'],
+    },
+    {
+      name: 'a volume that could not be made',
+      refusals: [refusal('ApplyRefused', 'PersistentVolumeClaim shop--postgres')],
+      want: ['apply Service', 'apply StatefulSet'],
+    },
+    {
+      name: "somebody else's volume",
+      refusals: [refusal('NameConflict', 'PersistentVolumeClaim shop--postgres')],
+      want: ['apply Service'],
+    },
+    {
+      name: "somebody else's password",
+      refusals: [refusal('NameConflict', 'Secret shop--redis')],
+      want: ['apply Service'],
+    },
+    {
+      name: "somebody else's service",
+      refusals: [refusal('NameConflict', 'Service shop')],
+      want: ['apply Service', 'apply StatefulSet'],
+    },
+  ])('$name', ({ refusals, want }) => {
+    expect(safely(actions, refusals).map((action) => `${action.do} ${action.object.kind}`)).toEqual(want);
+  });
 });

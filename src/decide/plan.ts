@@ -73,6 +73,29 @@ export function plan(desired: readonly KubeObject[], observed: Observed): Plan {
   return { actions, refusals };
 }
 
+/** What holds data, and all the rest, which is done after it. */
+export function dataFirst(actions: readonly Action[]): readonly [data: readonly Action[], rest: readonly Action[]] {
+  const isData = ({ object }: Action): boolean => object.kind === 'PersistentVolumeClaim';
+  return [actions.filter(isData), actions.filter((action) => !isData(action))];
+}
+
+/**
+ * What may still be done after `refusals`. Nothing is deleted while something wanted could not be made. No pods are
+ * started if a volume or a password of that name is somebody else's: a database would write into a foreign volume, and
+ * pods would be given foreign passwords.
+ */
+export function safely(actions: readonly Action[], refusals: readonly Refusal[]): readonly Action[] {
+  const wasRefused = refusals.some(({ reason }) => reason !== 'StorageCannotShrink');
+  const isForeign = refusals.some(
+    ({ reason, object }) => reason === 'NameConflict' && /^(PersistentVolumeClaim|Secret) /.test(object),
+  );
+  return actions.filter((action) =>
+    action.do === 'delete' ? !wasRefused : !isForeign || !STARTS_PODS.has(action.object.kind),
+  );
+}
+
+const STARTS_PODS: ReadonlySet<string> = new Set(['Deployment', 'StatefulSet']);
+
 export function nameConflict(wanted: KubeObject): Refusal {
   const object = `${wanted.kind} ${wanted.metadata.name}`;
   return {

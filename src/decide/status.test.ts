@@ -4,7 +4,7 @@ import type { AppDeployment } from '../api/app-deployment.ts';
 import type { AppRevision } from '../api/app-revision.ts';
 import { conditionOf } from '../api/conditions.ts';
 import { checkPolicy, checkReferences, checkWorkloads } from './health.ts';
-import type { Observed, Refusal } from './observed.ts';
+import type { Observed, Refusal, Workload } from './observed.ts';
 import { latestStatus, overtakenStatus } from './revision-status.ts';
 import { deletingStatus, statusOf } from './status.ts';
 
@@ -13,6 +13,11 @@ const record = aRecord();
 const latest = aRevision(record);
 const deployed = aRevision(record, 'DEPLOYED');
 const stores = [aStore('postgres'), aStore('redis')];
+
+function rolling(status: object): Workload {
+  const store = aStore('postgres');
+  return { ...store, status: { ...store.status, ...status } };
+}
 const DEADLINE = { type: 'Progressing', status: 'False', reason: 'ProgressDeadlineExceeded' };
 
 function judge(
@@ -203,6 +208,40 @@ const rows: Row[] = [
       Ready: 'False ImagePullFailed',
       Available: 'False ImagePullFailed',
       Reconciling: 'True ImagePullFailed',
+      Stalled: 'False Settled',
+    },
+  },
+  {
+    name: 'a database whose new settings have not been looked at',
+    reason: 'what answers is the old one still',
+    observed: anObserved(record, {
+      revisions: [latest],
+      children: [rolling({ observedGeneration: 0 }), aStore('redis'), aWorkload('server', latest)],
+    }),
+    want: {
+      state: 'AWAITING_DATABASE',
+      Ready: 'False Starting',
+      Available: 'False Starting',
+      Reconciling: 'True Starting',
+      Stalled: 'False Settled',
+    },
+  },
+  {
+    name: 'a database that is being rolled to its new settings',
+    reason: 'its pod is of the old template',
+    observed: anObserved(record, {
+      revisions: [latest],
+      children: [
+        rolling({ currentRevision: 'shop--postgres-1', updateRevision: 'shop--postgres-2' }),
+        aStore('redis'),
+        aWorkload('server', latest),
+      ],
+    }),
+    want: {
+      state: 'AWAITING_DATABASE',
+      Ready: 'False Starting',
+      Available: 'False Starting',
+      Reconciling: 'True Starting',
       Stalled: 'False Settled',
     },
   },

@@ -87,9 +87,10 @@ function stateChangedAt(before: AppDeploymentStatus | undefined, state: State, n
   return before?.state === state && before.stateChangedAt !== undefined ? before.stateChangedAt : rfc3339(now);
 }
 
-function verdictsOf({ observed, latest, policy, references }: StatusInputs): Verdicts {
+function verdictsOf({ observed, latest, policy, references, refusals }: StatusInputs): Verdicts {
   if (!latest) {
-    const waiting: Verdict = { status: 'False', reason: 'WaitingForImage', message: WAITING_FOR_IMAGE };
+    const { reason, message } = refusals[0] ?? { reason: 'WaitingForImage' as const, message: WAITING_FOR_IMAGE };
+    const waiting: Verdict = { status: 'False', reason, message };
     return {
       policy,
       references,
@@ -193,8 +194,8 @@ function readyVerdict(inputs: StatusInputs, verdicts: Verdicts): Verdict {
     return stalledOn('Paused', `This record is paused (annotation ${PAUSED_ANNOTATION}): nothing is changed.`);
   if (observed.record.spec.sourceConfig.listenerId !== undefined)
     return stalledOn('ListenerSilent', "A listener's cluster is to run this record; this Davit leaves it alone.");
-  if (!latest) return stalledOn('WaitingForImage', WAITING_FOR_IMAGE);
   if (refusal) return stalledOn(refusal.reason, refusal.message);
+  if (!latest) return stalledOn('WaitingForImage', WAITING_FOR_IMAGE);
   if (verdicts.references.status !== 'True') return verdicts.references;
   if (latest.spec.resolved.image === undefined) return verdicts.workloads;
   if (latest.spec.resolved.server.maxScale === 0)

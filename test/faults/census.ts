@@ -21,6 +21,8 @@ export interface Sighting {
   readonly object: Seen;
   readonly version: bigint;
   readonly gone: boolean;
+  /** When it was seen, in milliseconds of `performance.now()`. */
+  readonly at: number;
 }
 
 export const CENSUS_KINDS: Readonly<Record<string, string>> = {
@@ -35,6 +37,8 @@ export const CENSUS_KINDS: Readonly<Record<string, string>> = {
   Secret: '/api/v1/secrets',
   PersistentVolumeClaim: '/api/v1/persistentvolumeclaims',
   NetworkPolicy: '/apis/networking.k8s.io/v1/networkpolicies',
+  HorizontalPodAutoscaler: '/apis/autoscaling/v2/horizontalpodautoscalers',
+  PodDisruptionBudget: '/apis/policy/v1/poddisruptionbudgets',
 };
 
 export interface Census {
@@ -57,7 +61,7 @@ export function startCensus(api: ApiClient, signal: AbortSignal): Census {
     for (const [kind, path] of Object.entries(CENSUS_KINDS)) {
       api.follow<Seen>(path, AbortSignal.any([signal, looking.signal]), (object, gone) => {
         const { namespace = '', resourceVersion = '0' } = object.metadata;
-        const sighting = { kind, object, gone, version: BigInt(resourceVersion) };
+        const sighting = { kind, object, gone, version: BigInt(resourceVersion), at: performance.now() };
         const history = mine.get(namespace);
         if (history) history.push(sighting);
         else mine.set(namespace, [sighting]);

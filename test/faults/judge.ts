@@ -1,7 +1,9 @@
 // Whether a run kept every promise. Each function is one invariant of reliability.md and says what was broken.
 
 import type { Seen, Sighting } from './census.ts';
+import { dishonest } from './honesty.ts';
 import type { Run } from './lane.ts';
+import { meddlerOf } from './meddlers.ts';
 import { DECOY, RECORD } from './workloads.ts';
 
 export interface Violation {
@@ -16,6 +18,8 @@ export interface Reference {
   readonly counts: ReadonlyMap<string, number>;
   readonly requests: number;
   readonly labels: readonly string[];
+  /** What was there at the end and was Davit's. */
+  readonly children: readonly Sighting[];
 }
 
 /** Less than the lease, which it takes where nothing is handed over; and the lease, a retry and a busy machine. */
@@ -32,6 +36,7 @@ export function referenceOf(run: Run, again: Run): Reference {
     counts: countsOf(run),
     requests: Math.max(run.trace.requests, again.trace.requests),
     labels: run.trace.writes.map(({ label }) => label).filter((label) => second.has(label)),
+    children: run.current.filter(isDavits),
   };
 }
 
@@ -47,7 +52,8 @@ export function judge(run: Run, reference: Reference): Violation[] {
   };
   blame('I1 converges', run.stuck ?? firstDifference(reference.end, endState(run)));
   blame('I2 stable', run.restless ? `still writing: ${lastWrites(run)}` : undefined);
-  if (run.stuck === undefined) blame('I3 counts', countsDiffer(reference.counts, countsOf(run)));
+  if (run.stuck === undefined) blame('I3 counts', countsDiffer(expectedCounts(run, reference), countsOf(run)));
+  if (run.meddled) blame(run.meddled.invariant, run.meddled.message);
   blame('I4 no theft', deletedBlindly(run) ?? tookOthers(run));
   blame('I4 no leak', leaked(run));
   blame('I5 one writer', run.trace.withoutLease[0] && `wrote without a lease: ${run.trace.withoutLease.join(', ')}`);
@@ -66,10 +72,9 @@ function lastWrites(run: Run): string {
   return labels.join(', ');
 }
 
-/** Objects that Davit makes, of any record; not what stands beside them. */
+/** Objects that Davit makes, of the workload's records; not what stands beside them, nor what a neighbour has. */
 function isDavits({ kind, object }: Sighting): boolean {
-  if (NOT_OURS.has(kind) || object.metadata.name === DECOY) return false;
-  return kind.startsWith('App') || kind === 'TracingProject' || object.metadata.name.startsWith(RECORD);
+  return !NOT_OURS.has(kind) && object.metadata.name.startsWith(RECORD);
 }
 
 function endState(run: Run): string[] {
@@ -78,7 +83,7 @@ function endState(run: Run): string[] {
     if (sighting.kind === 'AppRevision' && run.plan.workload === 'hasty') return false;
     return isDavits(sighting) || sighting.object.metadata.name === DECOY;
   });
-  const pods = run.current.filter(({ kind }) => kind === 'Pod');
+  const pods = run.current.filter(({ kind, object }) => kind === 'Pod' && object.metadata.name.startsWith(RECORD));
   const running = Map.groupBy(pods, ({ object }) => object.metadata.labels?.['davit.dev/component'] ?? '');
   return [
     ...children.map((sighting) => masked(sighting, run.namespace)),
@@ -150,6 +155,21 @@ function countsOf(run: Run): Map<string, number> {
   return new Map([...uids].map(([what, set]) => [what, set.size]));
 }
 
+/** A child that a meddler takes away is made and gone once more. */
+function expectedCounts(run: Run, { counts }: Reference): ReadonlyMap<string, number> {
+  const { remade } = meddlerOf(run.plan.fault);
+  if (remade === undefined) return counts;
+  const actual = countsOf(run);
+  const expected = new Map(counts);
+  for (const what of [`create ${remade}`, `delete ${remade}`]) {
+    const once = (counts.get(what) ?? 0) + 1;
+    // What a person makes anew, and Davit perhaps before that, is once or twice too much.
+    const twice = run.plan.fault.kind === 'edit' && run.plan.fault.edit === 'remade' && actual.get(what) === once + 1;
+    expected.set(what, twice ? once + 1 : once);
+  }
+  return expected;
+}
+
 function countsDiffer(wanted: ReadonlyMap<string, number>, actual: ReadonlyMap<string, number>): string | undefined {
   for (const what of new Set([...wanted.keys(), ...actual.keys()])) {
     // In a hurry a revision may be passed over, or not: both are right.
@@ -199,50 +219,6 @@ function slowHandover({ plan: { fault }, trace: { firedAt, holders } }: Run): st
   return took > most ? `took ${took} ms until another held the lease` : undefined;
 }
 
-/** Every Ready that was ever said is held against the children and the spec of that very moment. */
-function dishonest(run: Run): string | undefined {
-  // A person who scales a child, or one who deletes it, is quicker than any report.
-  if (run.plan.workload === 'drift') return undefined;
-  const images = new Map<string, string>();
-  const revisions = new Map<string, string>();
-  for (const { kind, object } of run.history)
-    if (kind === 'AppRevision') revisions.set(object.spec.id, object.spec.requested.sourceRevisionConfig.imageUri);
-  for (const [index, { kind, object, version, gone }] of run.history.entries()) {
-    if (kind !== 'AppDeployment' || gone) continue;
-    const { uid = '', generation = 0, deletionTimestamp } = object.metadata;
-    images.set(`${uid}/${generation}`, object.spec.sourceRevisionConfig?.imageUri);
-    if (deletionTimestamp !== undefined) continue;
-    const said = object.status?.observedGeneration as number | undefined;
-    const latest = revisions.get(object.status?.latestRevisionId);
-    const asked = images.get(`${uid}/${said}`);
-    if (latest !== undefined && latest !== asked)
-      return `generation ${said} is said to be seen at ${version}, with a revision of ${latest}, not ${asked}`;
-    const ready = (object.status?.conditions ?? []).find((one: { type: string }) => one.type === 'Ready');
-    if (ready?.status !== 'True') continue;
-    const observed = object.status.observedGeneration as number;
-    const image = images.get(`${uid}/${observed}`);
-    const at = `at ${version} (generation ${generation}, observed ${observed})`;
-    if (object.status.image !== image) return `Ready ${at} with image ${object.status.image}, not ${image}`;
-    // The reference rolls nothing back: until the spec changes again, what was said must hold on.
-    if (observed !== generation) continue;
-    const server = lastBefore(run.history.slice(0, index), 'Deployment', RECORD);
-    const wrong = notRolledOut(server, object.status.latestRevisionId as string);
-    if (wrong !== undefined) return `Ready ${at}, but ${wrong}`;
-  }
-  return undefined;
-}
-
-function notRolledOut(server: Seen | undefined, revision: string): string | undefined {
-  if (!server) return 'there is no Deployment';
-  if (server.spec.template.metadata.labels['davit.dev/revision'] !== revision)
-    return 'the Deployment is of another revision';
-  const { observedGeneration = 0, replicas = 0, updatedReplicas = 0, availableReplicas = 0 } = server.status ?? {};
-  if (observedGeneration < (server.metadata.generation ?? 1)) return 'its Deployment has not been looked at yet';
-  const wanted = server.spec.replicas as number;
-  if (replicas === wanted && updatedReplicas === wanted && availableReplicas === wanted) return undefined;
-  return `of ${wanted} replicas ${updatedReplicas} are updated and ${availableReplicas} available`;
-}
-
 function lastBefore(history: readonly Sighting[], kind: string, name: string): Seen | undefined {
   const last = history.findLast((one) => one.kind === kind && one.object.metadata.name === name);
   return last?.gone === true ? undefined : last?.object;
@@ -272,8 +248,7 @@ function twoRevisions(run: Run): string | undefined {
 }
 
 function storms(run: Run, reference: Reference): string | undefined {
-  // A storm of others is answered; and whoever starts again looks at everything again.
-  if (run.plan.fault.kind === 'conflict-storm') return undefined;
+  // Whoever starts again looks at everything again.
   const most = 3 * reference.requests + 10 * run.kills;
   return run.trace.requests > most ? `${run.trace.requests} requests, ${reference.requests} undisturbed` : undefined;
 }
@@ -287,6 +262,8 @@ function lostData(run: Run): string | undefined {
     const { kind, object, version, gone } = sighting;
     if (version >= until || !isDavits(sighting)) continue;
     if (kind !== 'PersistentVolumeClaim' && kind !== 'Secret') continue;
+    // Somebody else's of that name, or one whose labels a person took off.
+    if (object.metadata.labels?.['davit.dev/deployment-uid'] === undefined) continue;
     const what = `${kind} ${object.metadata.name}`;
     if (gone || object.metadata.deletionTimestamp) return `${what} was deleted, and nobody asked`;
     const content = JSON.stringify([object.metadata.uid, object.data]);
@@ -302,6 +279,8 @@ function tornDownTooEarly(run: Run): string | undefined {
     const { deletionTimestamp, name, labels } = object.metadata;
     if (deletionTimestamp === undefined || !name.startsWith(`${RECORD}--`)) continue;
     if (kind !== 'PersistentVolumeClaim' && kind !== 'StatefulSet') continue;
+    // One that a person has made anew, with a selector that is not ours, has to go.
+    if (meddlerOf(run.plan.fault).remade === `${kind} ${name}`) continue;
     const before = run.history.slice(0, index);
     const users = [lastBefore(before, 'Deployment', RECORD)];
     if (kind === 'PersistentVolumeClaim') users.push(lastBefore(before, 'StatefulSet', `${RECORD}--postgres`));

@@ -8,10 +8,11 @@ import { DAVIT_NAMESPACE, makeTenant } from '../platform.ts';
 import { type Actor, type Cast, startCast } from './cast.ts';
 import type { Census, Sighting } from './census.ts';
 import { breaker, isExclusive, patient } from './exclusive.ts';
+import { Meddled, meddlerOf } from './meddlers.ts';
 import type { Plan } from './plans.ts';
 import { startProxy, type Trace } from './proxy.ts';
 import { rotateAt } from './rotations.ts';
-import { changeAndWait, NotConverged, perform, RECORD, type Stage } from './workloads.ts';
+import { changeAndWait, NotConverged, perform, RECORD, type Scene, type Stage } from './workloads.ts';
 
 const LEASE_MS = 1500;
 const QUIET_MS = 2000;
@@ -29,11 +30,19 @@ export interface Run {
   readonly restless: boolean;
   /** How often a process ended that nobody had ended. */
   readonly accidents: number;
+  /** What a meddler saw being broken. */
+  readonly meddled: Meddled | undefined;
   readonly kills: number;
   readonly stopMs: number;
   readonly seconds: number;
   readonly log: string;
 }
+
+/** What has to be smaller in the controller for a fault to be seen at all, see seeds.ts. */
+const TEST_TIMES: Readonly<Record<string, string>> = {
+  'watch-half-open': 'SHORT_IDLE',
+  'relist-410': 'SMALL_PAGES',
+};
 
 let serial = 0;
 
@@ -62,7 +71,7 @@ export async function runPlan(plan: Plan, cluster: Cluster, census: Census, pati
   const keys = { tokenFile: join(directory, 'token'), caFile: join(directory, 'ca.crt') };
   await writeFile(keys.tokenFile, await cluster.tokenFor(DAVIT_NAMESPACE, 'davit-controller'), { mode: 0o600 });
   await writeFile(keys.caFile, proxy.ca);
-  const seeds = [plan.seed, fault.kind === 'watch-half-open' ? 'SHORT_IDLE' : undefined].filter(Boolean);
+  const seeds = [plan.seed, TEST_TIMES[fault.kind]].filter(Boolean);
   const cast = await startCast(actors, {
     cluster,
     proxy,
@@ -88,11 +97,11 @@ export async function runPlan(plan: Plan, cluster: Cluster, census: Census, pati
     census,
     change: () => changeAndWait(stage),
   });
+  const scene: Scene = { api, census, namespace, patienceMs };
+  const meddler = meddlerOf(fault);
   const stage: Stage = {
-    api,
-    census,
-    namespace,
-    patienceMs,
+    ...scene,
+    prepare: async () => meddler.before?.(scene),
     enter(phase) {
       proxy.enter(phase);
       void rotateAt(phase, fault, proxy, keys, cluster);
@@ -102,14 +111,28 @@ export async function runPlan(plan: Plan, cluster: Cluster, census: Census, pati
   };
   let stuck: string | undefined;
   let restless = false;
+  let meddled: Meddled | undefined;
+  const over = new AbortController();
   try {
-    if (fault.kind === 'conflict-storm') void storm(cluster, namespace, fault.ms ?? 2000, proxy.trace);
     if (fault.kind === 'crash-loop') void crashLoop(fault.every, fault.times, cast, proxy.trace);
+    if (meddler.before ?? meddler.during ?? meddler.after) proxy.trace.fired = true;
+    const during = (meddler.during?.(scene, over.signal) ?? Promise.resolve()).then(
+      () => undefined,
+      (error: unknown) => error,
+    );
     await perform(plan.workload, stage);
+    over.abort();
+    const error = await during;
+    if (error instanceof Error) throw error;
+    await meddler.after?.(scene);
     await broken.mended();
   } catch (error) {
-    if (!(error instanceof NotConverged)) throw error;
-    stuck = error.message;
+    if (error instanceof Meddled) meddled = error;
+    else if (error instanceof NotConverged) stuck = error.message;
+    else throw error;
+  } finally {
+    over.abort();
+    await meddler.cleanUp?.(scene);
   }
   if (stuck === undefined) restless = !(await comesToRest(proxy.trace));
   const starts = cast.starts();
@@ -126,6 +149,7 @@ export async function runPlan(plan: Plan, cluster: Cluster, census: Census, pati
     // A history that has been rewound is no accident: who has seen its future starts anew.
     accidents: starts - actors.length - cast.kills() - (fault.kind === 'etcd-restored' ? 1 : 0),
     kills: cast.kills(),
+    meddled,
     stopMs,
     seconds: (performance.now() - begin) / 1000,
     log: cast.logs,
@@ -168,23 +192,6 @@ async function crashLoop(every: number, times: number, cast: Cast, trace: Trace)
     await sleep(count === 0 ? 100 : every);
     cast.kill('a', 'SIGKILL');
     trace.fired = true;
-  }
-}
-
-async function storm(cluster: Cluster, namespace: string, ms: number, trace: Trace): Promise<void> {
-  const path = `/apis/davit.dev/v1alpha1/namespaces/${namespace}/appdeployments/${RECORD}`;
-  const end = performance.now() + ms;
-  for (let count = 0; performance.now() < end; count += 1) {
-    const patch = { metadata: { annotations: { 'example.com/storm': String(count) } } };
-    // oxlint-disable-next-line no-await-in-loop -- fifty a second
-    await cluster.api.call('PATCH', path, patch, 'application/merge-patch+json').then(
-      () => {
-        trace.fired = true;
-      },
-      () => undefined,
-    );
-    // oxlint-disable-next-line no-await-in-loop -- as above
-    await sleep(20);
   }
 }
 

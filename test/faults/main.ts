@@ -2,6 +2,7 @@
 //
 //   npm run faults -- --quick              a sample of the plans, and every seeded bug
 //   npm run faults -- --plan '<json>'      one plan, as a violation prints it
+//   npm run faults -- --match '<regexp>'   the plans whose JSON matches
 //   npm run faults -- --seeds              only the seeded bugs
 //   --lanes N                              runs side by side
 
@@ -26,6 +27,7 @@ const { values } = parseArgs({
     quick: { type: 'boolean', default: false },
     seeds: { type: 'boolean', default: false },
     plan: { type: 'string' },
+    match: { type: 'string' },
     lanes: { type: 'string', default: '6' },
     most: { type: 'string' },
   },
@@ -82,7 +84,13 @@ async function learn({ cluster, census, references }: Bench, workloads: readonly
 async function execute(bench: Bench, plan: Plan, patienceMs: number): Promise<Violation[]> {
   const reference = bench.references.get(plan.workload);
   if (!reference) throw new Error(`${plan.workload} was not learned`);
-  const run = await runPlan(plan, bench.cluster, bench.census, patienceMs);
+  let run: Run;
+  try {
+    run = await runPlan(plan, bench.cluster, bench.census, patienceMs);
+  } catch (error) {
+    // A plan that cannot be played through shows nothing, and must not end all the others.
+    return [{ invariant: 'not played', what: error instanceof Error ? error.message.slice(0, 300) : String(error) }];
+  }
   const violations = judge(run, reference);
   if (values.plan !== undefined) {
     const file = join(bench.cluster.logsDir, 'history.json');
@@ -96,7 +104,24 @@ async function execute(bench: Bench, plan: Plan, patienceMs: number): Promise<Vi
   return violations;
 }
 
+/** Which workloads a pattern of plans can mean, so that no others have to be learned. */
+function matchingWorkloads(match: string): readonly WorkloadName[] {
+  const named = WORKLOADS.filter((workload) => match.includes(`"${workload}"`));
+  return named.length > 0 ? named : WORKLOADS;
+}
+
 let unfired = 0;
+
+/** Says every half minute how far it is. */
+function startProgress(all: number, done: () => number): { stop: () => void } {
+  const since = performance.now();
+  const timer = setInterval(() => {
+    const perSecond = done() / ((performance.now() - since) / 1000);
+    const left = perSecond === 0 ? '?' : Math.ceil((all - done()) / perSecond / 60);
+    say(`${done()} of ${all} plans, ${Math.round(perSecond * 60)} a minute, ${left} min left`);
+  }, 30_000);
+  return { stop: () => clearInterval(timer) };
+}
 
 const begin = performance.now();
 const cluster = await startCluster({ pods: 'off', keepLogs: true, progress: (line) => say(line) });
@@ -110,13 +135,17 @@ try {
   const census = startCensus(cluster.api, ended.signal);
   const bench: Bench = { cluster, census, references: new Map() };
   const one = values.plan === undefined ? undefined : (JSON.parse(values.plan) as Plan);
-  await learn(bench, one ? [one.workload] : WORKLOADS);
+  await learn(bench, one ? [one.workload] : values.match === undefined ? WORKLOADS : matchingWorkloads(values.match));
   const seeds: Plan[] = Object.entries(SEEDS).flatMap(([seed, { shows }]) => (shows ? [{ ...shows, seed }] : []));
-  const writes = new Map([...bench.references].map(([workload, { labels }]) => [workload, labels] as const));
-  const every = allPlans(writes);
+  const every = allPlans(bench.references);
   const most = values.quick ? MOST_QUICK_PLANS - seeds.length : Number(values.most ?? every.length);
-  const plans = one ? [one] : values.seeds ? [] : sample(every, most);
-  say(`${every.length} plans are there, ${plans.length} are run, and ${one ? 0 : seeds.length} seeded bugs`);
+  const { match } = values;
+  const matching =
+    match === undefined ? undefined : every.filter((plan) => new RegExp(match).test(JSON.stringify(plan)));
+  const plans = one ? [one] : values.seeds ? [] : (matching ?? sample(every, most));
+  const bugs = one || matching ? [] : seeds;
+  say(`${every.length} plans are there, ${plans.length} are run, and ${bugs.length} seeded bugs`);
+  const progress = startProgress(plans.length + bugs.length, () => count);
 
   const runAndSay = async (plan: Plan): Promise<void> => {
     const violations = await execute(bench, plan, plan.seed === undefined ? PATIENCE_MS : PATIENCE_WITH_BUG_MS);
@@ -128,7 +157,7 @@ try {
   const [alone = [], besides = []] = [true, false].map((is) => plans.filter(({ fault }) => isExclusive(fault) === is));
   await inLanes(besides, runAndSay);
   const table: string[] = [];
-  await inLanes(one ? [] : seeds, async (plan) => {
+  await inLanes(bugs, async (plan) => {
     const violations = await execute(bench, plan, PATIENCE_WITH_BUG_MS);
     count += 1;
     seeded += 1;
@@ -137,6 +166,7 @@ try {
     table.push(`${violations.length > 0 ? 'caught' : 'MISSED'}  ${plan.seed}  ${by}`);
   });
   await inLanes(alone, runAndSay, 1);
+  progress.stop();
   if (table.length > 0) say(`\n${table.toSorted().join('\n')}`);
   if (unfired > 0) say(`${unfired} plans never came to their fault`);
   await platform.stop();

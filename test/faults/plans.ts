@@ -1,8 +1,13 @@
 // What a plan is, and which plans there are: every write of every workload times the crash points, and the rest.
 
+import type { Sighting } from './census.ts';
 import { exclusivePlans } from './exclusive.ts';
+import { editsOf, type Meddling, REFUSABLE, squattersOf } from './meddlers.ts';
+import type { StreamFault } from './streams.ts';
 
 export type Fault =
+  | StreamFault
+  | Meddling
   | { readonly kind: 'none'; readonly ms?: number }
   /** Not sent; committed with its answer lost; answered: then SIGKILL. */
   | { readonly kind: 'crash-before' | 'crash-lost' | 'crash-after'; readonly at: string; readonly ms?: number }
@@ -49,11 +54,21 @@ export type Fault =
   /** Every request but those for leases, for `ms` from the beginning of the phase. */
   | { readonly kind: 'outage'; readonly phase: string; readonly status: number; readonly ms?: number }
   | { readonly kind: 'events-refused'; readonly ms?: number }
-  | { readonly kind: 'crash-loop'; readonly every: number; readonly times: number; readonly ms?: number }
-  /** Another writer touches the record without pause. */
-  | { readonly kind: 'conflict-storm'; readonly ms?: number };
+  | { readonly kind: 'crash-loop'; readonly every: number; readonly times: number; readonly ms?: number };
 
-export const WORKLOADS = ['create', 'image', 'hasty', 'scale', 'drift', 'taken', 'delete', 'recreate'] as const;
+export const WORKLOADS = [
+  'create',
+  'image',
+  'hasty',
+  'scale',
+  'resize',
+  'rotate',
+  'pair',
+  'drift',
+  'taken',
+  'delete',
+  'recreate',
+] as const;
 export type WorkloadName = (typeof WORKLOADS)[number];
 
 export interface Plan {
@@ -74,17 +89,28 @@ const WATCHED = [
   'services',
   'persistentvolumeclaims',
   'networkpolicies',
+  'horizontalpodautoscalers',
+  'poddisruptionbudgets',
 ] as const;
+
+/** So many lines later there is enough of it for a second page of two. */
+const EVENTS_BEFORE_LIST: Readonly<Record<string, number>> = { services: 3, secrets: 3, pods: 8, statefulsets: 5 };
 
 /** The writes that a workload adds to those of `create`, which all the others begin with. */
 export function ownWrites(workload: WorkloadName, labels: readonly string[]): readonly string[] {
   return workload === 'create' ? labels : labels.filter((label) => !label.startsWith('create/'));
 }
 
-/** Every plan there is, given the writes of each workload's reference. */
-export function allPlans(writes: ReadonlyMap<WorkloadName, readonly string[]>): Plan[] {
+/** As much of a workload's reference as plans are made from. */
+export interface Learned {
+  readonly labels: readonly string[];
+  readonly children: readonly Sighting[];
+}
+
+/** Every plan there is, given each workload's reference. */
+export function allPlans(references: ReadonlyMap<WorkloadName, Learned>): Plan[] {
   const plans: Plan[] = [];
-  for (const [workload, labels] of writes) {
+  for (const [workload, { labels, children }] of references) {
     for (const at of ownWrites(workload, labels)) {
       for (const kind of ['crash-before', 'crash-lost', 'crash-after'] as const)
         plans.push({ workload, fault: { kind, at } });
@@ -100,10 +126,28 @@ export function allPlans(writes: ReadonlyMap<WorkloadName, readonly string[]>): 
       for (const status of [500, 503, 409]) plans.push({ workload, fault: { kind: 'refused', at, status } });
       plans.push({ workload, fault: { kind: 'refused-committed', at, status: 503 } });
     }
+    for (const at of ownWrites(workload, labels).filter((_, index) => index % 8 === 3)) {
+      plans.push({ workload, fault: { kind: 'throttled-long', at } });
+    }
     plans.push(...plansOfWorkload(workload));
     plans.push(...exclusivePlans(workload, LAST_PHASE[workload] ?? 'create', ownWrites(workload, labels)));
+    if (workload === 'create') plans.push(...plansOfChildren(children));
   }
   return plans;
+}
+
+/** What others may do to each child, and what a cluster may refuse. */
+function plansOfChildren(children: readonly Sighting[]): Plan[] {
+  const faults: Fault[] = [...editsOf(children), ...squattersOf(children)];
+  for (const refused of REFUSABLE) {
+    faults.push({ kind: 'admission', of: refused });
+    faults.push({ kind: 'denied', resource: refused, status: 422 });
+    faults.push({ kind: 'denied', resource: refused, status: 403, ms: 6000 });
+  }
+  for (const full of ['deployments', 'services', 'persistentvolumeclaims', 'secrets', 'pods'] as const)
+    faults.push({ kind: 'quota', of: full });
+  faults.push({ kind: 'second-manager', does: 'takes' });
+  return faults.map((fault) => ({ workload: 'create', fault }));
 }
 
 function plansOfWorkload(workload: WorkloadName): Plan[] {
@@ -121,13 +165,22 @@ function plansOfWorkload(workload: WorkloadName): Plan[] {
     { kind: 'events-refused' },
     { kind: 'crash-loop', every: 1200, times: 3 },
     { kind: 'conflict-storm', ms: 2000 },
+    { kind: 'child-storm', ms: 2000 },
+    { kind: 'event-storm', phase },
+    { kind: 'compactions', phase, every: 1000, times: 5 },
+    { kind: 'second-manager', does: 'adds' },
+    { kind: 'monster' },
   ];
+  for (const seed of [1, 2, 3]) faults.push({ kind: 'shuffled', seed });
+  if (workload === 'create') faults.push({ kind: 'slow', ms: 2000 });
   for (const resource of WATCHED) {
     faults.push({ kind: 'watch-delay', resource, ms: 300 });
     if (workload !== 'create' && workload !== 'delete') continue;
     faults.push({ kind: 'watch-gap', resource, event: 2 });
     faults.push({ kind: 'watch-410', resource, event: 2 }, { kind: 'watch-cut', resource, event: 2 });
     faults.push({ kind: 'watch-half-open', resource, event: 2 });
+    for (const kind of ['relist-short', 'relist-empty', 'relist-410'] as const)
+      faults.push({ kind, resource, event: EVENTS_BEFORE_LIST[resource] ?? 2 });
     if (workload === 'create') faults.push({ kind: 'connect-410', resource }, { kind: 'list-410', resource });
   }
   return faults.map((fault) => ({ workload, fault }));
@@ -137,6 +190,9 @@ const LAST_PHASE: Readonly<Partial<Record<WorkloadName, string>>> = {
   image: 'image',
   hasty: 'hasty',
   scale: 'scale',
+  resize: 'resize',
+  rotate: 'rotate',
+  pair: 'pair',
   drift: 'drift',
   taken: 'create',
   delete: 'delete',

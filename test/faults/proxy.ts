@@ -9,6 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { makeAuthority } from '../cluster/certificates.ts';
 import type { Actor } from './cast.ts';
 import type { Fault } from './plans.ts';
+import { cutList, delayOfLine, deniedStatus, ghost } from './streams.ts';
 
 export interface TracedWrite {
   /** `create/apply deployments shop#1`: phase, verb, resource, name without what is random, and how often by now. */
@@ -75,9 +76,23 @@ const PAUSE_MS = 4000;
 interface Asked {
   readonly resource: string;
   readonly name: string;
+  readonly namespace: string;
   readonly verb: string;
   readonly isWrite: boolean;
   readonly version: bigint;
+  /** The page after another one. */
+  readonly continues: boolean;
+}
+
+/** A watch that is open now. */
+interface OpenWatch {
+  readonly resource: string;
+  readonly namespace: string;
+  /** Of the last line. */
+  version: bigint;
+  write(lines: string): void;
+  /** Ends it as the API server does when the history is gone. */
+  expire(): void;
 }
 
 interface Answer {
@@ -85,6 +100,10 @@ interface Answer {
   readonly headers: NodeJS.Dict<string | string[]>;
   readonly body: Buffer;
 }
+
+/** Each is two events: five thousand a second. */
+const GHOSTS_AT_ONCE = 25;
+const MS_BETWEEN_GHOSTS = 10;
 
 const authority = makeAuthority('fault proxy');
 const serving = authority.serving('127.0.0.1', ['127.0.0.1']);
@@ -110,6 +129,10 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
   const sockets = new Set<Socket>();
   const watching = new Set<ServerResponse>();
   let lagging: URL | undefined;
+  const watches = new Set<OpenWatch>();
+  /** The watch has ended with 410; the next list is the one to tamper with. */
+  let listIsNext = false;
+  let deniedAt: number | undefined;
   let phase = '';
   let firstToken: string | undefined;
   let isFirstTokenRefused = false;
@@ -150,11 +173,22 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
       return refuse(response, fault.status, 'InternalError');
     }
     if (asked.isWrite) return write(actor, asked, request, body, response);
-    if (fault.kind === 'list-410' && asked.verb === 'list' && asked.resource === fault.resource && !trace.fired) {
+    if (asked.verb === 'list') return list(asked, request, response);
+    answer(response, await forwardWhole(request, body));
+  }
+
+  async function list(asked: Asked, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const isMeant = 'resource' in fault && fault.resource === asked.resource && !trace.fired;
+    const isGone = fault.kind === 'list-410' || (fault.kind === 'relist-410' && listIsNext && asked.continues);
+    if (isMeant && isGone) {
       trace.fired = true;
       return refuse(response, 410, 'Expired');
     }
-    answer(response, await forwardWhole(request, body));
+    const answered = await forwardWhole(request, Buffer.alloc(0));
+    const isCut = fault.kind === 'relist-short' || fault.kind === 'relist-empty';
+    if (!isMeant || !isCut || !listIsNext || answered.status !== 200) return answer(response, answered);
+    trace.fired = true;
+    answer(response, { ...answered, body: cutList(answered.body, fault.kind) });
   }
 
   async function lease(actor: Actor, request: IncomingMessage, body: Buffer, response: ServerResponse): Promise<void> {
@@ -213,6 +247,11 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
     const isHolder = trace.holders.at(-1)?.actor === actor;
     if (!isHolder || trace.lastWriteAt - trace.renewedAt > options.leaseMs)
       trace.withoutLease.push(`${traced.label} (${actor})`);
+    if (fault.kind === 'denied' && isDenied(asked)) {
+      trace.fired = true;
+      traced.status = fault.status;
+      return send(response, fault.status, deniedStatus(asked.resource, asked.name || nameIn(body), fault.status));
+    }
     const hit = 'at' in fault && fault.at === traced.label && (!trace.fired || fault.kind === 'refused');
     if (!hit) return finish(traced, response, await forwardWhole(request, body));
     trace.fired = true;
@@ -255,7 +294,15 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
         return refuse(response, fault.status ?? 500, 'InternalError');
       case 'throttled':
         return refuse(response, 429, 'TooManyRequests', { 'retry-after': '1' });
+      case 'throttled-long':
+        return refuse(response, 429, 'TooManyRequests', { 'retry-after': '6' });
     }
+  }
+
+  function isDenied({ resource, verb }: Asked): boolean {
+    if (fault.kind !== 'denied' || fault.resource !== resource || verb === 'delete') return false;
+    deniedAt ??= performance.now();
+    return performance.now() - deniedAt < (fault.ms ?? 1500);
   }
 
   function finish(traced: TracedWrite, response: ServerResponse, answered: Answer): void {
@@ -278,29 +325,58 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
     });
     response.writeHead(source.statusCode ?? 502, { 'content-type': source.headers['content-type'] ?? '' });
     response.flushHeaders();
+    const gone = `${JSON.stringify({ type: 'ERROR', object: statusObject(410, 'Expired') })}\n`;
+    const open: OpenWatch = {
+      resource,
+      namespace: asked.namespace,
+      version: asked.version,
+      write: (lines) => {
+        if (!response.writableEnded) response.write(lines);
+      },
+      expire: () => {
+        if (!response.writableEnded) response.end(gone);
+      },
+    };
+    watches.add(open);
+    response.once('close', () => watches.delete(open));
     let rest = '';
     let silent = false;
+    /** Lines that were late are written one after another, and the end after the last of them. */
+    let written = Promise.resolve();
     source.setEncoding('utf8');
     for await (const chunk of source as AsyncIterable<string>) {
       const lines = (rest + chunk).split('\n');
       rest = lines.pop() ?? '';
       for (const line of lines) {
         if (silent || line === '') continue;
+        open.version = BigInt(versionIn(line));
         const what = deed(resource, line);
-        if (what === 'pass') response.write(`${line}\n`);
-        else if (what === 'silence') silent = true;
-        else if (what === 'gone') {
-          response.end(`${JSON.stringify({ type: 'ERROR', object: statusObject(410, 'Expired') })}\n`);
-          return;
-        } else if (what === 'cut') {
+        if (what === 'swallow') continue;
+        if (what === 'silence') silent = true;
+        else if (what === 'gone') return open.expire();
+        else if (what === 'cut') {
           response.write(line.slice(0, line.length / 2));
           response.destroy();
           return;
-        } else if (what === 'delay') await sleep(fault.ms ?? 1000);
-        if (what === 'delay') response.write(`${line}\n`);
+        } else
+          written = writeLate(written, lateness(resource, what), () => {
+            if (!response.writableEnded) response.write(`${line}\n`);
+          });
       }
     }
-    response.end();
+    await written;
+    if (!response.writableEnded) response.end();
+  }
+
+  /** How late a line is: by so much after the one before it, or, of shuffled kinds, after its own arrival. */
+  function lateness(
+    resource: string,
+    what: 'pass' | 'delay',
+  ): { readonly ms: number; readonly since: 'before' | 'now' } {
+    if (what === 'delay') return { ms: fault.ms ?? 1000, since: 'before' };
+    if (fault.kind !== 'shuffled' || phase === '') return { ms: 0, since: 'now' };
+    trace.fired = true;
+    return { ms: delayOfLine(fault.seed, resource, events.get(resource) ?? 0), since: 'now' };
   }
 
   /** What becomes of one line of a watch. */
@@ -311,7 +387,7 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
       const blind = trace.fired && fault.at.includes(` ${resource.replace('/status', '')} `);
       return blind ? 'delay' : 'pass';
     }
-    if (!('resource' in fault) || fault.resource !== resource) return 'pass';
+    if (!('resource' in fault) || fault.resource !== resource || fault.kind === 'denied') return 'pass';
     if (fault.kind === 'watch-delay') {
       trace.fired = true;
       return 'delay';
@@ -320,6 +396,12 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
     switch (fault.kind) {
       case 'watch-410':
         trace.fired = true;
+        return 'gone';
+      case 'relist-short':
+      case 'relist-empty':
+      case 'relist-410':
+        if (listIsNext) return 'pass';
+        listIsNext = true;
         return 'gone';
       case 'watch-cut':
         trace.fired = true;
@@ -337,6 +419,28 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
       }
       default:
         return 'pass';
+    }
+  }
+
+  /** What lasts from the beginning of a phase on. */
+  async function begin(): Promise<void> {
+    if (fault.kind === 'compactions') {
+      for (let time = 0; time < fault.times; time += 1) {
+        await sleep(fault.every);
+        trace.fired = true;
+        for (const watch of watches) watch.expire();
+      }
+    }
+    if (fault.kind === 'event-storm') {
+      const end = performance.now() + (fault.ms ?? 2000);
+      for (let serial = 0; performance.now() < end; serial += GHOSTS_AT_ONCE) {
+        await sleep(MS_BETWEEN_GHOSTS);
+        for (const { resource, namespace, version, write: send } of watches) {
+          if (resource !== 'pods') continue;
+          trace.fired = true;
+          for (let one = 0; one < GHOSTS_AT_ONCE; one += 1) send(ghost(namespace, String(version), serial + one));
+        }
+      }
     }
   }
 
@@ -362,6 +466,7 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
     enter(name) {
       phase = name;
       entered.set(name, performance.now());
+      if ('phase' in fault && fault.phase === name) void begin();
     },
     refuseOldToken() {
       isFirstTokenRefused = true;
@@ -401,7 +506,8 @@ function classify(request: IncomingMessage): Asked {
   const url = new URL(request.url ?? '/', 'https://x');
   const parts = url.pathname.split('/').filter((part) => part !== '');
   const rest = parts.slice(parts[0] === 'api' ? 2 : 3);
-  const inNamespace = rest[0] === 'namespaces' && rest.length > 2 ? rest.slice(2) : rest;
+  const isInNamespace = rest[0] === 'namespaces' && rest.length > 2;
+  const inNamespace = isInNamespace ? rest.slice(2) : rest;
   const [plural = '', name = '', subresource] = inNamespace;
   const method = request.method ?? 'GET';
   const watching = url.searchParams.get('watch') !== null;
@@ -410,6 +516,8 @@ function classify(request: IncomingMessage): Asked {
   return {
     resource: subresource === undefined ? plural : `${plural}/${subresource}`,
     name,
+    namespace: isInNamespace ? (rest[1] ?? '') : '',
+    continues: url.searchParams.get('continue') !== null,
     verb: verbs[method] ?? (watching ? 'watch' : name === '' ? 'list' : 'get'),
     isWrite: method !== 'GET',
     version: BigInt(url.searchParams.get('resourceVersion') || '0'),
@@ -440,8 +548,21 @@ function answer(response: ServerResponse, { status, headers, body }: Answer): vo
 }
 
 function refuse(response: ServerResponse, code: number, reason: string, headers: Record<string, string> = {}): void {
-  const body = JSON.stringify(statusObject(code, reason));
-  response.writeHead(code, { 'content-type': 'application/json', ...headers }).end(body);
+  send(response, code, statusObject(code, reason), headers);
+}
+
+function send(response: ServerResponse, code: number, body: object, headers: Record<string, string> = {}): void {
+  response.writeHead(code, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body));
+}
+
+async function writeLate(
+  before: Promise<void>,
+  { ms, since }: { readonly ms: number; readonly since: 'before' | 'now' },
+  write: () => void,
+): Promise<void> {
+  await (since === 'before' || ms === 0 ? before : Promise.all([before, sleep(ms)]));
+  if (since === 'before') await sleep(ms);
+  write();
 }
 
 function statusObject(code: number, reason: string): object {

@@ -25,6 +25,7 @@ function bug(file: string, from: string, to: string, workload: WorkloadName, fau
 
 export const SEEDS: Readonly<Record<string, Seed>> = {
   SHORT_IDLE: { replacements: [{ file: 'src/runtime/reflector.ts', from: 'idleMs = 90_000', to: 'idleMs = 1_500' }] },
+  SMALL_PAGES: { replacements: [{ file: 'src/runtime/reflector.ts', from: 'pageSize = 500', to: 'pageSize = 2' }] },
   'delete without uid': bug('src/kube/http-client.ts', 'preconditions: { uid, ', 'preconditions: { ', 'delete'),
   'ready before the rollout is over': bug(
     'src/decide/health.ts',
@@ -80,14 +81,14 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     'create',
   ),
   'everything is ours': bug(
-    'src/decide/plan.ts',
+    'src/decide/observed.ts',
     'return child.metadata.labels?.[DEPLOYMENT_UID_LABEL] === observed.record.metadata.uid;',
     'return true;',
     'delete',
   ),
   'foreign object overwritten': bug(
     'src/controller/apply.ts',
-    'if (there.metadata.labels?.[DEPLOYMENT_UID_LABEL] !== record.metadata.uid) return undefined;\n    return { ...wanted',
+    'if (!wasMadeFor(record, there, wanted)) return undefined;\n    return { ...wanted',
     'return { ...wanted',
     'taken',
   ),

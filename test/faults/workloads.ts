@@ -6,18 +6,26 @@ import type { Census, Seen } from './census.ts';
 import type { WorkloadName } from './plans.ts';
 
 export const RECORD = 'shop';
+/** The other one in `pair`. */
+const SECOND = `${RECORD}-two`;
 export const IMAGES = ['registry.example/shop:1', 'registry.example/shop:2', 'registry.example/shop:3'] as const;
 
-export interface Stage {
+/** What can be looked at and waited for. */
+export interface Scene {
   readonly api: ApiClient;
   readonly census: Census;
   readonly namespace: string;
+  /** How long a phase may take until it counts as never ending. */
+  readonly patienceMs: number;
+}
+
+export interface Stage extends Scene {
   /** The writes from now on belong to this phase. */
   enter(phase: string): void;
   /** What is done to the cluster between the record's making and the workload's own phase. */
   interlude?(): Promise<void>;
-  /** How long a phase may take until it counts as never ending. */
-  readonly patienceMs: number;
+  /** What others do before the record is made. */
+  prepare(): Promise<void>;
 }
 
 /** A phase that did not come to its end. */
@@ -29,11 +37,13 @@ export async function perform(workload: WorkloadName, stage: Stage): Promise<voi
   const { api, namespace, enter } = stage;
   const records = `/apis/davit.dev/v1alpha1/namespaces/${namespace}/appdeployments`;
   const services = `/api/v1/namespaces/${namespace}/services`;
+  const secrets = `/api/v1/namespaces/${namespace}/secrets`;
   const deployments = `/apis/apps/v1/namespaces/${namespace}/deployments`;
   /** What was answered last: the census may still be behind it. */
   let asked: Seen | undefined;
   const create = async (): Promise<void> => {
-    asked = await api.call<Seen>('POST', records, record(namespace));
+    if (workload === 'rotate') await api.call('POST', secrets, secretOfValues(1));
+    asked = await api.call<Seen>('POST', records, record(namespace, workload === 'rotate' ? ROTATING : {}));
   };
   const change = async (spec: object): Promise<void> => {
     asked = await api.call<Seen>('PATCH', `${records}/${RECORD}`, { spec }, MERGE);
@@ -51,8 +61,9 @@ export async function perform(workload: WorkloadName, stage: Stage): Promise<voi
 
   // Somebody else's, under the record's own label: neither a sweep nor a teardown may take them.
   await api.call('POST', services, decoy('Service', { ports: [{ port: 1 }] }));
-  await api.call('POST', `/api/v1/namespaces/${namespace}/secrets`, decoy('Secret', undefined));
+  await api.call('POST', secrets, decoy('Secret', undefined));
   if (workload === 'taken') await api.call('POST', services, foreignService());
+  await stage.prepare();
   enter('create');
   await create();
   if (workload === 'taken') {
@@ -89,6 +100,30 @@ export async function perform(workload: WorkloadName, stage: Stage): Promise<voi
       });
       await untilReady('scale up');
       await change({ sourceConfig: { resourceSpec: null } });
+      break;
+    case 'resize':
+      await change({ sourceConfig: { resourceSpec: { dbStorageGi: 20, dbMaxConnections: 321, dbMemoryMb: 512 } } });
+      await untilReady('resize');
+      // Smaller again is refused in words, larger is not.
+      await change({ sourceConfig: { resourceSpec: { dbStorageGi: 15 } } });
+      await until(
+        stage,
+        'resize: StorageCannotShrink',
+        () => hasCondition(stage, 'Stalled', 'StorageCannotShrink') && isRolledOut(stage, asked),
+      );
+      await change({ sourceConfig: { resourceSpec: { dbStorageGi: 30 } } });
+      break;
+    case 'rotate':
+      // As the facade does: new values are a new Secret, and the record names that.
+      await api.call('POST', secrets, secretOfValues(2));
+      await change({ secrets: referencesTo(2), revisionSerial: 2 });
+      break;
+    case 'pair':
+      await api.call('POST', records, record(namespace, {}, SECOND));
+      await until(stage, 'pair: the second is Ready', () => hasCondition(stage, 'Ready', 'Serving', 'True', SECOND));
+      await change({ sourceRevisionConfig: { imageUri: IMAGES[1] } });
+      await api.call('DELETE', `${records}/${SECOND}`);
+      await until(stage, 'pair: the second is gone', () => recordIn(stage, SECOND) === undefined);
       break;
     case 'drift':
       await api.call('PATCH', `${deployments}/${RECORD}`, { spec: { replicas: 3 } }, MERGE);
@@ -143,7 +178,7 @@ async function createAgain(create: () => Promise<unknown>): Promise<void> {
   }
 }
 
-async function until(stage: Stage, what: string, holds: () => boolean): Promise<void> {
+export async function until(stage: Scene, what: string, holds: () => boolean): Promise<void> {
   const end = Date.now() + stage.patienceMs;
   while (!holds()) {
     if (Date.now() > end) throw new NotConverged(`${what}, not in ${stage.patienceMs / 1000} s: ${told(stage)}`);
@@ -152,33 +187,67 @@ async function until(stage: Stage, what: string, holds: () => boolean): Promise<
   }
 }
 
-function told(stage: Stage): string {
+/** What was asked for last has been seen, and runs. */
+function isRolledOut(scene: Scene, asked: Seen | undefined): boolean {
+  const isSeen = recordIn(scene)?.status?.observedGeneration === asked?.metadata.generation;
+  return isSeen && hasCondition(scene, 'WorkloadsReady', 'Serving');
+}
+
+function told(stage: Scene): string {
   const conditions = (recordIn(stage)?.status?.conditions ?? []) as { type: string; status: string; message: string }[];
   const ready = conditions.find(({ type }) => type === 'Ready');
   return ready ? `Ready is ${ready.status}, ${ready.message}` : 'nothing is said of the record';
 }
 
-function recordIn({ census, namespace }: Stage): Seen | undefined {
-  return census.current(namespace).find(({ kind }) => kind === 'AppDeployment')?.object;
+function recordIn(scene: Scene, name = RECORD): Seen | undefined {
+  return childIn(scene, 'AppDeployment', name);
 }
 
-function childIn({ census, namespace }: Stage, kind: string, name: string): Seen | undefined {
+export function childIn({ census, namespace }: Scene, kind: string, name: string): Seen | undefined {
   return census.current(namespace).find((one) => one.kind === kind && one.object.metadata.name === name)?.object;
 }
 
-function hasCondition(stage: Stage, type: string, reason: string, status = 'True'): boolean {
-  const conditions = (recordIn(stage)?.status?.conditions ?? []) as { type: string; status: string; reason: string }[];
+export function hasCondition(
+  scene: Scene,
+  type: string,
+  reason: string,
+  status = 'True',
+  name: string = RECORD,
+): boolean {
+  const conditions = (recordIn(scene, name)?.status?.conditions ?? []) as {
+    type: string;
+    status: string;
+    reason: string;
+  }[];
   return conditions.some((one) => one.type === type && one.status === status && one.reason === reason);
 }
 
-function record(namespace: string): object {
+function record(namespace: string, spec: object = {}, name = RECORD): object {
   return {
     apiVersion: 'davit.dev/v1alpha1',
     kind: 'AppDeployment',
-    metadata: { name: RECORD, namespace },
-    spec: { source: 'external_docker', sourceRevisionConfig: { imageUri: IMAGES[0] } },
+    metadata: { name, namespace },
+    spec: { source: 'external_docker', sourceRevisionConfig: { imageUri: IMAGES[0] }, ...spec },
   };
 }
+
+/** Values that may stand in no place but a Secret. What is in them would change in a URL, in JSON and in base64. */
+const CANARY = 'canary "6b1f" & co/';
+
+function secretOfValues(serial: number): object {
+  const labels = { 'davit.dev/deployment': RECORD, 'davit.dev/variables': '' };
+  return { metadata: { name: valuesName(serial), labels }, stringData: { TOKEN: `${CANARY}${serial}` } };
+}
+
+function valuesName(serial: number): string {
+  return `${RECORD}--values-${serial}`;
+}
+
+function referencesTo(serial: number): object[] {
+  return [{ name: 'TOKEN', secretName: valuesName(serial), secretKey: 'TOKEN' }];
+}
+
+const ROTATING = { secrets: referencesTo(1), revisionSerial: 1 };
 
 export const DECOY = 'somebody-elses';
 

@@ -172,6 +172,48 @@ describe('rows that every reconciler has', () => {
   });
 
   it.each([
+    { resource: PERSISTENT_VOLUME_CLAIMS, kind: 'PersistentVolumeClaim', name: 'shop--postgres' },
+    { resource: SECRETS, kind: 'Secret', name: 'shop--redis' },
+  ])("no pod is started on somebody else's $kind", async ({ resource, kind, name }) => {
+    const kube = aServer();
+    kube.seed(resource, { apiVersion: 'v1', kind, metadata: { name, namespace: 'team' } });
+    putRecord(kube);
+    const controller = await started(kube);
+    await converge(controller).catch(() => undefined);
+    expect([...kube.objects(STATEFUL_SETS), ...kube.objects(DEPLOYMENTS)]).toEqual([]);
+    expect(record(kube).status?.conditions?.find((one) => one.type === 'Stalled')).toMatchObject({
+      reason: 'NameConflict',
+      message: expect.stringContaining(`${kind} ${name}`),
+    });
+    kube.erase(resource, { namespace: 'team', name });
+    await converge(controller);
+    expect(record(kube).status?.state).toBe('READY');
+  });
+
+  it.each([{ kind: 'AppRevision' }, { kind: 'TracingProject' }])(
+    'a $kind refused by the API server is told, and tried again',
+    async ({ kind }) => {
+      const kube = aServer();
+      putRecord(kube);
+      kube.failOn((request) =>
+        request.verb === 'create' && request.kind === kind
+          ? new Forbidden('create: no', { serverMessage: 'not today' })
+          : undefined,
+      );
+      const controller = await started(kube);
+      await converge(controller).catch(() => undefined);
+      expect(await controller.reconcile()).toEqual({ requeueAfterMs: 1000 });
+      expect(record(kube).status?.conditions?.find((one) => one.type === 'Stalled')).toMatchObject({
+        reason: 'ApplyRefused',
+        message: expect.stringContaining('not today'),
+      });
+      kube.failOn(undefined);
+      await converge(controller);
+      expect(record(kube).status?.state).toBe('READY');
+    },
+  );
+
+  it.each([
     { stripped: { labels: null }, what: 'labels', resource: SERVICES, name: 'shop' },
     { stripped: { labels: null }, what: 'labels', resource: PERSISTENT_VOLUME_CLAIMS, name: 'shop--postgres' },
     { stripped: { ownerReferences: null }, what: 'owner', resource: DEPLOYMENTS, name: 'shop' },
