@@ -17,7 +17,14 @@ const Document = z.object({
   servers: z.array(z.object({ url: z.string() })),
   paths: z.record(
     z.string(),
-    z.record(z.string(), z.object({ operationId: z.string(), responses: z.record(z.string(), z.unknown()) })),
+    z.record(
+      z.string(),
+      z.object({
+        operationId: z.string(),
+        requestBody: z.object({ required: z.boolean() }).optional(),
+        responses: z.record(z.string(), z.unknown()),
+      }),
+    ),
   ),
   components: z.object({
     schemas: z.record(z.string(), z.looseObject({})),
@@ -62,6 +69,9 @@ it('describes itself as OpenAPI 3.1, every reference resolved and nothing twice'
     '500',
     '503',
   ]);
+  const revisions = paths['/v2/deployments/{deployment_id}/revisions']?.['post'];
+  expect(revisions?.requestBody?.required).toBe(false);
+  expect(paths['/v2/deployments']?.['post']?.requestBody?.required).toBe(true);
   const references = [...answer.body.matchAll(/"\$ref":"#\/components\/schemas\/([^"]+)"/g)].map(
     ([, name]) => name ?? '',
   );

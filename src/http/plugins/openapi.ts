@@ -127,9 +127,15 @@ function documented(schema: FastifySchema, named: Map<string, JsonSchema>): Fast
   };
 }
 
+function takesNoBody({ body }: FastifySchema): boolean {
+  return body instanceof z.ZodType && body.safeParse(undefined).success;
+}
+
 /** Before the routes: what is registered later is in the document. Routes with `schema.hide` are not. */
 export async function registerOpenApi(app: FastifyInstance, basePath: string): Promise<void> {
   const named = new Map<string, JsonSchema>();
+  /** Operations; of itself the document would say of every body that it is required. */
+  const bodyOptional = new Set<string>();
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',
@@ -163,13 +169,19 @@ export async function registerOpenApi(app: FastifyInstance, basePath: string): P
         },
       },
     },
-    transform: ({ schema, url }) => ({
-      schema: schema === undefined || schema.hide === true ? schema : documented(schema, named),
-      url,
-    }),
+    transform: ({ schema, url }) => {
+      if (schema === undefined || schema.hide === true) return { schema, url };
+      if (takesNoBody(schema)) bodyOptional.add(schema.operationId ?? '');
+      return { schema: documented(schema, named), url };
+    },
     transformObject: (document) => {
       if (!('openapiObject' in document)) return document.swaggerObject;
       const { openapiObject } = document;
+      for (const path of Object.values(openapiObject.paths ?? {})) {
+        const { post } = path ?? {};
+        if (post?.requestBody && 'content' in post.requestBody && bodyOptional.has(post.operationId ?? ''))
+          post.requestBody.required = false;
+      }
       return {
         ...openapiObject,
         components: { ...openapiObject.components, schemas: Object.fromEntries(named) },
