@@ -2,11 +2,13 @@
 
 import type { AppDeployment } from '../api/app-deployment.ts';
 import { APP_DEPLOYMENTS } from '../api/app-deployment.ts';
-import { FIELD_MANAGER, FINALIZER } from '../api/meta.ts';
+import { DEPLOYMENT_LABEL, FIELD_MANAGER, FINALIZER, VARIABLES_LABEL } from '../api/meta.ts';
 import type { Observed } from '../decide/observed.ts';
 import { deletingStatus } from '../decide/status.ts';
 import { nextStep } from '../decide/teardown.ts';
 import { NotFound } from '../errors.ts';
+import type { KubeObject } from '../kube/client.ts';
+import { SECRETS } from '../kube/resources.ts';
 import type { EventRecorder } from '../runtime/events.ts';
 import { removeAll, type Shell } from './apply.ts';
 import { remember } from './caches.ts';
@@ -27,6 +29,7 @@ export async function finalize(observed: Observed, shell: Shell, events: EventRe
   // In a dying namespace our rights may be gone any moment, and the namespace takes the children with it anyway.
   const step = observed.namespaceTerminating ? undefined : nextStep(observed);
   if (!step) {
+    if (!observed.namespaceTerminating) await removeAll(await valuesOf(record, shell), shell);
     await patchFinalizers(
       record,
       (record.metadata.finalizers ?? []).filter((name) => name !== FINALIZER),
@@ -36,6 +39,19 @@ export async function finalize(observed: Observed, shell: Shell, events: EventRe
   }
   await reportRecord(record, deletingStatus(observed, step.waitsFor, now), shell, events);
   await removeAll(step.remove, shell);
+}
+
+/**
+ * Live, once for each deletion: a change that was made a moment before it has put its values into a Secret which the
+ * watch may not have brought yet. They would be collected as nobody's, a minute later.
+ */
+async function valuesOf({ metadata }: AppDeployment, { client }: Shell): Promise<readonly KubeObject[]> {
+  const { items } = await client.listAll(SECRETS, {
+    namespace: metadata.namespace ?? '',
+    labelSelector: `${DEPLOYMENT_LABEL}=${metadata.name},${VARIABLES_LABEL}`,
+    metadataOnly: true,
+  });
+  return items;
 }
 
 async function patchFinalizers(

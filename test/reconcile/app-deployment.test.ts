@@ -413,6 +413,34 @@ describe('deletion', () => {
     expect(kube.objects(TRACING_PROJECTS)).toHaveLength(1);
   });
 
+  it('values that the watch has not brought yet go too', async () => {
+    const controller = await converged();
+    const { kube } = controller;
+    await kube.remove(APP_DEPLOYMENTS, { namespace: 'team', name: 'shop' }, { uid: record(kube).metadata.uid ?? '' });
+    const list = kube.listAll.bind(kube);
+    const asked = vi.spyOn(kube, 'listAll').mockImplementation((resource, options) => {
+      if (resource === SECRETS)
+        kube.seed(SECRETS, {
+          apiVersion: 'v1',
+          kind: 'Secret',
+          metadata: {
+            name: 'shop--vars-late',
+            namespace: 'team',
+            labels: { 'davit.dev/deployment': 'shop', 'davit.dev/variables': '' },
+          },
+        });
+      return list(resource, options);
+    });
+    for (let pass = 0; pass < 12 && kube.objects(APP_DEPLOYMENTS).length > 0; pass += 1) {
+      // oxlint-disable-next-line no-await-in-loop -- the teardown goes step by step
+      await controller.reconcile();
+      kube.collectGarbage();
+    }
+    expect(asked.mock.calls.filter(([resource]) => resource === SECRETS)).toHaveLength(1);
+    expect(kube.objects(SECRETS)).toEqual([]);
+    expect(kube.objects(APP_DEPLOYMENTS)).toEqual([]);
+  });
+
   it('only what has pods is deleted with its dependents first: the rest waits for no garbage collector', async () => {
     const controller = await converged();
     const { kube } = controller;
