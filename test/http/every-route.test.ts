@@ -1,0 +1,162 @@
+// What every route answers to what no route can use. The routes are those of the OpenAPI document, so that a new one is
+// here by itself.
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { makeFacade, OTHER_TENANT, TENANT, TOKEN } from './facade.ts';
+
+const facade = await makeFacade();
+const MISSING = '99999999-0000-4000-8000-000000000009';
+
+interface Parameter {
+  readonly name: string;
+  readonly in: string;
+  readonly schema: { readonly format?: string; readonly pattern?: string };
+}
+
+interface Operation {
+  readonly parameters?: readonly Parameter[];
+  readonly requestBody?: { readonly required?: boolean };
+  readonly responses: Readonly<Record<string, unknown>>;
+}
+
+interface Route {
+  readonly name: string;
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  readonly path: string;
+  readonly operation: Operation;
+}
+
+const { paths } = (await facade.app.inject('/openapi.json')).json<{
+  paths: Record<string, Record<string, Operation>>;
+}>();
+const routes: Route[] = Object.entries(paths).flatMap(([path, methods]) =>
+  Object.entries(methods).map(([method, operation]) => ({
+    name: `${method.toUpperCase()} ${path}`,
+    method: method.toUpperCase() as Route['method'],
+    path,
+    operation,
+  })),
+);
+const withBody = routes.filter(({ operation }) => operation.requestBody);
+/** Of one deployment: what is beside them belongs to the organization, and has rows of its own. */
+const ofDeployments = routes.filter(({ path }) => /^\/v2\/deployments|^\/v1\/projects/.test(path));
+const ofOne = ofDeployments.filter(({ path }) => path.includes('{'));
+
+let foreign: string;
+let own: string;
+beforeAll(() => {
+  foreign = facade.seed({ metadata: { name: 'foreign', namespace: OTHER_TENANT.namespace } }).metadata.uid ?? '';
+  own = facade.seed({ metadata: { name: 'own' } }).metadata.uid ?? '';
+});
+afterAll(() => facade.app.close());
+
+interface Sent {
+  readonly id?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly payload?: string | Buffer;
+}
+
+async function send({ method, path }: Route, { id = own, headers = {}, payload }: Sent = {}): Promise<unknown[]> {
+  const before = facade.writes().length;
+  const answer = await facade.app.inject({
+    method,
+    url: path.replaceAll(/\{\w+\}/g, id),
+    headers: {
+      'x-api-key': TOKEN,
+      'x-tenant-id': TENANT.id,
+      ...(method !== 'GET' && { 'content-type': 'application/json' }),
+      ...headers,
+    },
+    ...(payload !== undefined && { payload }),
+  });
+  expect(facade.writes()).toHaveLength(before);
+  expect(answer.headers['x-request-id']).toBeDefined();
+  return [answer.statusCode, answer.json<{ detail: unknown }>().detail];
+}
+
+it('there are routes', () => {
+  expect(routes.length).toBeGreaterThan(10);
+  expect(withBody.length).toBeGreaterThan(4);
+});
+
+describe.each(routes)('$name', (route) => {
+  it.each([
+    [
+      'no token',
+      { 'x-api-key': '' },
+      [401, 'Send a Kubernetes token as "Authorization: Bearer <token>" or "X-Api-Key: <token>".'],
+    ],
+    [
+      'a token that is none',
+      { authorization: 'Bearer tökén' },
+      [401, 'That is not a token. Send a Kubernetes token as "Authorization: Bearer <token>" or "X-Api-Key: <token>".'],
+    ],
+  ])('%s', async (_name, headers, answer) => {
+    expect(await send(route, { headers })).toEqual(answer);
+  });
+
+  it('documents what it answers', () => {
+    expect(Object.keys(route.operation.responses)).toEqual(expect.arrayContaining(['401', '403', '429', '500', '503']));
+  });
+});
+
+describe.each(withBody)('the body of $name', (route) => {
+  it.each<[string, Sent, unknown[]]>([
+    ['text', { payload: 'name=shop', headers: { 'content-type': 'text/plain' } }, [415, expect.stringMatching(/JSON/)]],
+    ['half of JSON', { payload: '{"a":' }, [400, 'The body is not valid JSON.']],
+    ['not UTF-8', { payload: Buffer.from([0x22, 0xff, 0x22]) }, [400, 'The body is not valid UTF-8.']],
+    ['a key twice', { payload: '{"a":1,"a":2}' }, [400, 'The body has the key "a" twice in one object.']],
+    [
+      '__proto__',
+      { payload: '{"__proto__":{}}' },
+      [400, 'The body has the key "__proto__", which is no field of anything.'],
+    ],
+    [
+      'endless nesting',
+      { payload: '['.repeat(300_000) + ']'.repeat(300_000) },
+      [400, 'The body is nested more than 64 deep.'],
+    ],
+    ['more than a megabyte', { payload: `"${'x'.repeat(1024 * 1024)}"` }, [413, 'The body is larger than 1 MiB.']],
+    ['a list', { payload: '[]' }, [422, [{ loc: ['body'], msg: 'must be an object', type: 'dict_type' }]]],
+    [
+      'a number beyond all numbers',
+      { payload: '1e999' },
+      [422, [{ loc: ['body'], msg: 'must be an object', type: 'dict_type' }]],
+    ],
+  ])('%s', async (_name, sent, answer) => {
+    expect(await send(route, sent)).toEqual(answer);
+  });
+});
+
+describe.each(ofDeployments)('$name', (route) => {
+  const NO_TENANT =
+    "This request requires workspace specification: send the header X-Tenant-Id with the id, or the namespace's name, of a tenant that you may use.";
+
+  it.each([
+    ['that is not there', MISSING],
+    ['that is a namespace, but no tenant', 'no-tenant'],
+    ['that is a path', '../team-b'],
+  ])('a tenant %s', async (_name, tenant) => {
+    expect(await send(route, { headers: { 'x-tenant-id': tenant }, payload: '{}' })).toEqual([403, NO_TENANT]);
+  });
+});
+
+describe.each(ofOne)('the id of $name', (route) => {
+  const payload = route.operation.requestBody && { payload: '{}' };
+  const parameters = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
+
+  it("another tenant's is word for word one that is not there", async () => {
+    const [status, words] = await send(route, { id: foreign, ...payload });
+    const [missing, missingWords] = await send(route, { id: MISSING, ...payload });
+    expect([status, missing]).toEqual([404, 404]);
+    expect(String(words).replace(foreign, MISSING)).toBe(missingWords);
+    expect(missingWords).toBe(`Deployment ID ${MISSING} not found.`);
+  });
+
+  it.each(['x', '..%2f..', '%00', `${MISSING.slice(1)}g`])('%s', async (id) => {
+    expect(await send(route, { id, ...payload })).toEqual([
+      422,
+      parameters.map((name) => ({ loc: ['path', name], msg: 'must be a UUID', type: 'string_pattern_mismatch' })),
+    ]);
+  });
+});
