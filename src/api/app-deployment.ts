@@ -232,6 +232,11 @@ export const AppDeploymentSpec = z
         message: 'source internal_template needs imageUri or repoUrl of a template',
       },
       {
+        rule: "self.source != 'internal_source' || !has(self.sourceRevisionConfig.sourceTarballPath)",
+        message: 'is not a path that the upload endpoint gave',
+        fieldPath: '.sourceRevisionConfig.sourceTarballPath',
+      },
+      {
         rule: 'has(self.sourceConfig.listenerId) == has(self.sourceConfig.listenerConfig)',
         message: 'give listenerId and listenerConfig together',
         fieldPath: '.sourceConfig.listenerConfig',

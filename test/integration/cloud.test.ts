@@ -1,0 +1,240 @@
+// The four sources of hosting mode cloud at both doors, on a cluster of their own: the mode is one for a whole cluster.
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Attached, attach, eventually } from '../attached.ts';
+import { type Cluster, startCluster } from '../cluster/cluster.ts';
+import { type Platform, startPlatform, type Tenant } from '../platform.ts';
+
+const INTEGRATION = '4f1c1a52-4d52-4b33-9d0c-0b3f7f1f6c11';
+
+let cluster: Cluster;
+let platform: Platform;
+let tenant: Tenant;
+let davit: Pick<Attached, 'call'>;
+beforeAll(async () => {
+  cluster = await startCluster({ pods: 'off' });
+  platform = await startPlatform(cluster, { values: { 'settings.hosting': 'cloud' } });
+  tenant = await platform.makeTenant('cloud');
+  davit = attach({
+    apiUrl: platform.apiUrl,
+    kubeconfig: cluster.kubeconfig,
+    kubectlPath: '',
+    server: cluster.server,
+    ca: cluster.ca,
+    node: cluster.node,
+    images: { postgres: '', redis: '', sample: '' },
+    controlUrl: '',
+  });
+  await eventually(async () => expect((await get('')).status).toBe(200));
+}, 900_000);
+afterAll(async () => {
+  await platform?.stop();
+  await cluster?.stop();
+}, 60_000);
+
+type Call = ReturnType<Attached['call']>;
+const get = (path: string): Call => davit.call(tenant, 'GET', `/v2/deployments${path}`);
+const patch = (id: string, body: object): Call => davit.call(tenant, 'PATCH', `/v2/deployments/${id}`, body);
+function post(name: string, source: string, config: object = {}, revision: object = {}, more: object = {}): Call {
+  return davit.call(tenant, 'POST', '/v2/deployments', {
+    name,
+    source,
+    source_config: config,
+    source_revision_config: revision,
+    secrets: [],
+    ...more,
+  });
+}
+const kubectl = (...args: readonly string[]): Promise<string> => cluster.kubectl(['-n', tenant.namespace, ...args]);
+
+async function apply(name: string, spec: object): Promise<void> {
+  const metadata = { name, namespace: tenant.namespace };
+  const record = { apiVersion: 'davit.dev/v1alpha1', kind: 'AppDeployment', metadata, spec };
+  await cluster.kubectl(['apply', '--server-side', '-f', '-'], { input: JSON.stringify(record) });
+}
+async function untilReady(name: string): Promise<void> {
+  await kubectl('wait', '--for=condition=Ready', `appd/${name}`, '--timeout=60s');
+}
+async function reasonOf(name: string, type = 'Stalled'): Promise<string> {
+  return kubectl('get', 'appd', name, '-o', `jsonpath={.status.conditions[?(@.type=="${type}")].reason}`);
+}
+/** Everything that was made for it, as `kind/name`. */
+async function madeFor(name: string): Promise<string[]> {
+  const kinds = 'deployments,statefulsets,services,secrets,pvc,networkpolicies,hpa,pdb,appr,trp';
+  const listed = await kubectl('get', kinds, '-l', `davit.dev/deployment=${name}`, '-o', 'name');
+  return listed
+    .trim()
+    .split('\n')
+    .map((line) => line.replace(/\.[a-z.0-9]*\//, '/'))
+    .toSorted();
+}
+const STORES = (name: string): string[] =>
+  [
+    ...['networkpolicy', 'secret', 'service', 'statefulset'].flatMap((kind) => [
+      `${kind}/${name}--postgres`,
+      `${kind}/${name}--redis`,
+    ]),
+    `persistentvolumeclaim/${name}--postgres`,
+    `tracingproject/${name}`,
+    expect.stringMatching(`^apprevision/${name}--`) as string,
+  ].toSorted();
+
+describe('internal_docker', () => {
+  it('is UNUSED and has a tracing project alone, until a PATCH brings the image; then it is whole', async () => {
+    const config = { custom_url: 'pushed.example.com', resource_spec: { cpu: 0.5 } };
+    const { status, body } = await post(
+      'pushed',
+      'internal_docker',
+      config,
+      {},
+      { secrets: [{ name: 'K', value: 'v' }] },
+    );
+    expect([status, body.detail]).toEqual([201, undefined]);
+    expect(body).toMatchObject({
+      status: 'UNUSED',
+      latest_revision_id: null,
+      active_revision_id: null,
+      image_version: null,
+      source_config: { custom_url: 'https://pushed.example.com', resource_spec: { cpu: 0.5 } },
+      source_revision_config: { image_uri: null },
+      secrets: [{ name: 'K', value: 'v' }],
+    });
+    await eventually(async () => expect(await reasonOf('pushed')).toBe('WaitingForImage'));
+    expect(await madeFor('pushed')).toEqual([expect.stringMatching(/^secret\/pushed--vars-/), 'tracingproject/pushed']);
+    expect((await get(`/${body.id}`)).body.status).toBe('UNUSED');
+    expect((await get(`/${body.id}/revisions`)).body.resources).toEqual([]);
+
+    const image = { source_revision_config: { image_uri: 'registry.example/pushed:1' } };
+    const { body: patched } = await patch(body.id, image);
+    expect(patched).toMatchObject({ image_version: '1', latest_revision_id: expect.any(String) as string });
+    await untilReady('pushed');
+    await eventually(async () =>
+      expect((await get(`/${body.id}`)).body).toMatchObject({
+        status: 'READY',
+        active_revision_id: patched.latest_revision_id,
+      }),
+    );
+    const made = await madeFor('pushed');
+    expect(made).toEqual(expect.arrayContaining([...STORES('pushed'), 'deployment/pushed', 'service/pushed']));
+    expect(
+      await kubectl('get', 'deployment', 'pushed', '-o', 'jsonpath={.spec.template.spec.containers[0].image}'),
+    ).toBe('registry.example/pushed:1');
+  });
+
+  it('with kubectl the same', async () => {
+    await apply('applied', { source: 'internal_docker' });
+    await eventually(async () => expect(await reasonOf('applied')).toBe('WaitingForImage'));
+    expect((await get('?name=applied')).body.resources).toMatchObject([{ status: 'UNUSED', latest_revision_id: null }]);
+    await apply('applied', {
+      source: 'internal_docker',
+      sourceRevisionConfig: { imageUri: 'registry.example/pushed:1' },
+    });
+    await untilReady('applied');
+  });
+});
+
+describe('internal_source', () => {
+  it('stays UNUSED, and keeps what it is told for the day of the upload', async () => {
+    const config = { install_command: 'npm ci', build_command: 'npm run build', resource_spec: { max_scale: 3 } };
+    const { status, body } = await post('uploaded', 'internal_source', config, {
+      workflow_config_path: 'app/davit.json',
+    });
+    expect([status, body.detail]).toEqual([201, undefined]);
+    await eventually(async () => expect(await reasonOf('uploaded')).toBe('WaitingForImage'));
+    expect((await get(`/${body.id}`)).body).toMatchObject({
+      status: 'UNUSED',
+      latest_revision_id: null,
+      source_config: config,
+      source_revision_config: { workflow_config_path: 'app/davit.json', source_tarball_path: null },
+    });
+    expect(await madeFor('uploaded')).toEqual(['tracingproject/uploaded']);
+    const changed = await patch(body.id, { source_config: { build_command: 'make' } });
+    expect([changed.status, changed.body.source_config.build_command]).toEqual([200, 'make']);
+    expect(changed.body.latest_revision_id).toBe(null);
+  });
+
+  it('a path that no upload gave is refused at both doors', async () => {
+    const { status, body } = await post('forged', 'internal_source', {}, { source_tarball_path: 'uploads/1.tgz' });
+    expect([status, body.detail[0].msg]).toEqual([422, 'is not a path that the upload endpoint gave']);
+    await expect(
+      apply('forged', { source: 'internal_source', sourceRevisionConfig: { sourceTarballPath: 'uploads/1.tgz' } }),
+    ).rejects.toThrow('is not a path that the upload endpoint gave');
+  });
+});
+
+describe('codehost', () => {
+  const config = { integration_id: INTEGRATION, repo_url: 'https://code.example/team/shop', build_on_push: true };
+  const revision = { repo_ref: 'main', workflow_config_path: 'davit.json' };
+
+  it('waits for a builder: database and Redis are there, and no workloads', async () => {
+    const { status, body } = await post('built', 'codehost', { ...config, install_command: 'npm ci' }, revision);
+    expect([status, body.detail]).toEqual([201, undefined]);
+    await eventually(async () =>
+      expect((await get(`/${body.id}/revisions/${body.latest_revision_id}`)).body).toMatchObject({
+        status: 'AWAITING_BUILD',
+        status_message: expect.stringContaining('no builder is configured') as string,
+        source_revision_config: { ...revision, image_uri: null, repo_commit_sha: null },
+      }),
+    );
+    await eventually(async () => expect(await reasonOf('built', 'DatabaseReady')).toBe('Answering'));
+    expect(await reasonOf('built')).toBe('BuilderNotConfigured');
+    expect(await madeFor('built')).toEqual(STORES('built'));
+    expect((await get(`/${body.id}`)).body).toMatchObject({
+      status: 'UNKNOWN',
+      active_revision_id: null,
+      source_config: { ...config, install_command: 'npm ci', build_command: null },
+    });
+  });
+
+  it('what needs a new revision makes one, what does not makes none, and what is fixed stays', async () => {
+    const [before] = (await get('?name=built')).body.resources;
+    const same = await patch(before.id, { source_config: { build_on_push: false } });
+    expect([same.status, same.body.latest_revision_id]).toEqual([200, before.latest_revision_id]);
+    const other = await patch(before.id, { source_revision_config: { repo_ref: 'next' } });
+    expect(other.status).toBe(200);
+    expect(other.body.latest_revision_id).not.toBe(before.latest_revision_id);
+    await eventually(async () =>
+      expect((await get(`/${before.id}/revisions`)).body.resources).toMatchObject([
+        { status: 'AWAITING_BUILD' },
+        { status: 'SKIPPED' },
+      ]),
+    );
+    const fixed = await patch(before.id, { source_config: { repo_url: 'https://code.example/other' } });
+    expect([fixed.status, fixed.body.detail[0].loc]).toEqual([422, ['body', 'source_config', 'repo_url']]);
+    await expect(
+      kubectl(
+        'patch',
+        'appd',
+        'built',
+        '--type=merge',
+        '-p',
+        '{"spec":{"sourceConfig":{"repoUrl":"https://code.example/other"}}}',
+      ),
+    ).rejects.toThrow('repoUrl cannot be changed after creation');
+  });
+
+  it('with kubectl the same', async () => {
+    await apply('built-too', {
+      source: 'codehost',
+      sourceConfig: { integrationId: INTEGRATION, repoUrl: 'https://code.example/team/shop' },
+      sourceRevisionConfig: { repoRef: 'main', workflowConfigPath: 'davit.json' },
+    });
+    await eventually(async () => expect(await reasonOf('built-too')).toBe('BuilderNotConfigured'));
+    expect(await madeFor('built-too')).toEqual(STORES('built-too'));
+  });
+
+  it('is deleted whole', async () => {
+    const [{ id }] = (await get('?name=built')).body.resources;
+    expect((await davit.call(tenant, 'DELETE', `/v2/deployments/${id}?delete_tracing_project=true`)).status).toBe(204);
+    await eventually(async () => expect((await get(`/${id}`)).status).toBe(404));
+    expect(await madeFor('built')).toEqual(['']);
+  });
+});
+
+it('external_docker is refused at both doors', async () => {
+  const { status, body } = await post('outside', 'external_docker', {}, { image_uri: 'registry.example/app:1' });
+  expect([status, body.detail[0].loc]).toEqual([422, ['body', 'source']]);
+  await expect(
+    apply('outside', { source: 'external_docker', sourceRevisionConfig: { imageUri: 'registry.example/app:1' } }),
+  ).rejects.toThrow('hosting mode self-hosted');
+});
