@@ -5,12 +5,13 @@ import type { AppRevision } from '../api/app-revision.ts';
 import { PAUSED_ANNOTATION } from '../api/meta.ts';
 import type { Settings } from '../api/settings.ts';
 import { handedOver } from '../decide/hand-over.ts';
-import { checkPolicy, checkReferences, checkWorkloads } from '../decide/health.ts';
-import { childOf, type Observed, type Refusal } from '../decide/observed.ts';
-import { dataFirst, plan, safely } from '../decide/plan.ts';
+import { checkPolicy, checkReferences, checkWorkloads, isRolled, runningRevision } from '../decide/health.ts';
+import type { Observed, Refusal } from '../decide/observed.ts';
+import { dataFirst, NOTHING_PRUNED, type Plan, PRUNED_KINDS, plan, SCALING_KINDS, safely } from '../decide/plan.ts';
+import { podsToTry, withoutRefused } from '../decide/pods-to-try.ts';
 import { retryAfterMs } from '../decide/retry.ts';
 import { latestStatus, overtakenStatus } from '../decide/revision-status.ts';
-import { rotationOf } from '../decide/rotation.ts';
+import { digestsThere, type Rotation, rotationOf } from '../decide/rotation.ts';
 import { statusOf } from '../decide/status.ts';
 import { NotFound } from '../errors.ts';
 import type { KubeObject } from '../kube/client.ts';
@@ -28,6 +29,7 @@ import { collectRevisions } from './history.ts';
 import { observe } from './observe.ts';
 import { reportRecord, reportRevision, reportTracingProject } from './report.ts';
 import type { SecretContents } from './secret-contents.ts';
+import { tryPods } from './try-pods.ts';
 
 export interface ReconcilerOptions {
   readonly shell: Shell;
@@ -88,25 +90,18 @@ async function bring(observed: Observed, options: ReconcilerOptions): Promise<Pa
   const project = observed.tracingProject ? [] : await ensureTracingProject(record, shell);
   const wanted = wantedRevision(record, observed.revisions, settings);
   if ('none' in wanted) return { ...NOTHING, refusals: project };
-  const made =
+  const latest =
     'current' in wanted ? wanted.current : await makeOnce(makeRevision(record, wanted.create), record, shell);
-  if ('reason' in made) return { latest: observed.revisions[0], refusals: [...project, made] };
+  if ('reason' in latest) return { latest: observed.revisions[0], refusals: [...project, latest] };
   if ('create' in wanted) tellOfRollback(observed, options.events);
-  const latest = made;
 
   const rotation = rotationOf(observed, latest.spec.id);
-  const desired = heldBack(
-    desiredChildren({
-      record,
-      revision: latest,
-      tenantId: observed.tenantId ?? '',
-      settings,
-      secretDigests: rotation.digests,
-      autoscaled: handedOver(observed, latest),
-    }).map(stamped),
-    observed,
-  );
-  const planned = plan(desired, observed);
+  const tenantId = observed.tenantId ?? '';
+  const made: Wanted['made'] = (revision, secretDigests) => {
+    const autoscaled = handedOver(observed, revision);
+    return desiredChildren({ record, revision, tenantId, settings, secretDigests, autoscaled }).map(stamped);
+  };
+  const planned = await allowed({ observed, latest, digests: rotation.digests, made }, options);
   const [data, rest] = dataFirst(planned.actions);
   const [passwords, volumes] = await Promise.all([
     ensurePasswords(observed, latest, shell),
@@ -123,17 +118,33 @@ async function bring(observed: Observed, options: ReconcilerOptions): Promise<Pa
 }
 
 /** The workloads, and what decides how many pods they have and may lose. */
-const HELD_BACK_KINDS: ReadonlySet<string> = new Set(['Deployment', 'HorizontalPodAutoscaler', 'PodDisruptionBudget']);
+const WORKLOAD_KINDS: ReadonlySet<string> = new Set(['Deployment', ...SCALING_KINDS]);
 
-// While something that the pods name is missing, what runs is left as it is, and nothing new is started: pods that
-// cannot start would only take the place of the reason why.
-function heldBack(desired: readonly KubeObject[], observed: Observed): readonly KubeObject[] {
-  if (checkReferences(observed).status === 'True') return desired;
-  return desired.flatMap((object) => {
-    if (!HELD_BACK_KINDS.has(object.kind)) return [object];
-    const there = childOf(observed, object.kind, object.metadata.name);
-    return there ? [there] : [];
-  });
+interface Wanted {
+  readonly observed: Observed;
+  readonly latest: AppRevision;
+  readonly digests: Rotation['digests'];
+  /** The children of a revision. */
+  readonly made: (revision: AppRevision, digests: Rotation['digests']) => readonly KubeObject[];
+}
+
+/**
+ * The plan for the latest revision. While something that its pods name is missing, or the API server refuses its pods,
+ * the children stay those of the revision that runs: pods that cannot start would only take the place of those that do.
+ */
+async function allowed({ observed, latest, digests, made }: Wanted, { shell, now }: ReconcilerOptions): Promise<Plan> {
+  const running = runningRevision(observed);
+  const held = running && made(running, digestsThere(observed));
+  const isComplete = checkReferences(observed).status === 'True';
+  // Of a first revision the stores may start meanwhile.
+  const desired = isComplete
+    ? made(latest, digests)
+    : (held ?? made(latest, digests).filter(({ kind }) => !WORKLOAD_KINDS.has(kind)));
+  const prunes = isRolled(observed, latest) ? PRUNED_KINDS : SCALING_KINDS;
+  const planned = plan(desired, observed, isComplete ? prunes : NOTHING_PRUNED);
+  const refusals = await tryPods(podsToTry(planned, desired, observed, now()), shell);
+  if (refusals.length === 0) return planned;
+  return { actions: held ? withoutRefused(plan(held, observed, NOTHING_PRUNED).actions, refusals) : [], refusals };
 }
 
 /** People who set rollbackTo and not the old values would otherwise wait for what never comes. */
@@ -172,7 +183,7 @@ async function report(observed: Observed, { latest, refusals }: Pass, options: R
   for (const revision of observed.revisions) {
     const isLatest = revision.spec.id === latest?.spec.id;
     const status = isLatest
-      ? latestStatus(revision, checkWorkloads(observed, revision), now)
+      ? latestStatus(revision, checkWorkloads(observed, revision, refusals), now)
       : overtakenStatus(revision, now);
     // oxlint-disable-next-line no-await-in-loop -- newest first, so that a crash in between leaves the older ones to the next pass
     await reportRevision(record, revision, status, shell, events);

@@ -19,7 +19,7 @@ import { names } from '../record/names.ts';
 import { referencesOf } from '../record/references.ts';
 import { externalReference } from '../record/resolve.ts';
 import { rolesOf, scaleOf } from '../record/scale.ts';
-import { childOf, type Observed, type Workload } from './observed.ts';
+import { childOf, type Observed, type Refusal, type Workload } from './observed.ts';
 import { breachesOf } from './pod-policy.ts';
 import { hasPassed, podsOf, troubleOf } from './pods.ts';
 
@@ -94,7 +94,7 @@ export function checkReferences(observed: Observed): Verdict {
   return no(reason, `Missing: ${list}. Make it in the deployment's namespace; the deployment goes on by itself.`, true);
 }
 
-export function checkDatabase(observed: Observed, revision: AppRevision): Verdict {
+export function checkDatabase(observed: Observed, revision: AppRevision, refusals: readonly Refusal[] = []): Verdict {
   const name = names(observed.record.metadata.name).postgres;
   return checkStore(observed, revision, {
     what: 'PostgreSQL',
@@ -104,10 +104,11 @@ export function checkDatabase(observed: Observed, revision: AppRevision): Verdic
     name,
     variable: EXTERNAL_POSTGRES_VARIABLE,
     waits: WAIT_FOR_DATABASE,
+    refusals,
   });
 }
 
-export function checkRedis(observed: Observed, revision: AppRevision): Verdict {
+export function checkRedis(observed: Observed, revision: AppRevision, refusals: readonly Refusal[] = []): Verdict {
   const name = names(observed.record.metadata.name).redis;
   return checkStore(observed, revision, {
     what: 'Redis',
@@ -117,6 +118,7 @@ export function checkRedis(observed: Observed, revision: AppRevision): Verdict {
     name,
     variable: EXTERNAL_REDIS_VARIABLE,
     waits: WAIT_FOR_REDIS,
+    refusals,
   });
 }
 
@@ -128,14 +130,17 @@ interface StoreQuestion {
   readonly name: string;
   readonly variable: string;
   readonly waits: string;
+  readonly refusals: readonly Refusal[];
 }
 
 function checkStore(observed: Observed, revision: AppRevision, ask: StoreQuestion): Verdict {
   if (!ask.own) return checkExternal(observed, revision, ask);
   const set = childOf(observed, 'StatefulSet', ask.name) as Workload | undefined;
+  const isReady = (set?.status?.readyReplicas ?? 0) > 0;
+  if (set && isReady && !isRolling(set)) return yes('Answering', `${ask.what} answers.`);
+  const refusal = ask.refusals.find(({ object }) => object === `StatefulSet ${ask.name}`);
+  if (refusal) return no(refusal.reason, refusal.message);
   if (!set) return no('NotObserved', `${ask.what} has not been made yet.`);
-  const isReady = (set.status?.readyReplicas ?? 0) > 0;
-  if (isReady && !isRolling(set)) return yes('Answering', `${ask.what} answers.`);
   const trouble = troubleOf(podsOf(observed, ask.component));
   if (trouble) return no(trouble.reason, `${ask.what}: ${trouble.message}`);
   if (isReady) return no('Starting', `${ask.what} is being restarted with its new settings.`);
@@ -173,22 +178,36 @@ function workloadOf(observed: Observed, role: Role): Workload | undefined {
   return childOf(observed, 'Deployment', names(observed.record.metadata.name)[role]) as Workload | undefined;
 }
 
-/** Does every pod of every part run this revision, and is it ready? */
-export function checkWorkloads(observed: Observed, revision: AppRevision): Verdict {
+/** The revision that the main service was last rolled to, or is being rolled to; undefined before the first. */
+export function runningRevision(observed: Observed): AppRevision | undefined {
+  const id = workloadOf(observed, 'server')?.spec?.template?.metadata?.labels?.[REVISION_LABEL];
+  return observed.revisions.find((revision) => revision.spec.id === id);
+}
+
+/** Has every pod of an earlier revision, and with it the need of what this one no longer wants, gone? */
+export function isRolled(observed: Observed, revision: AppRevision): boolean {
+  return revision.spec.resolved.image === undefined || checkWorkloads(observed, revision).status === 'True';
+}
+
+/** Does every pod of every part run this revision, and is it ready? `refusals`: what came of the last try. */
+export function checkWorkloads(observed: Observed, revision: AppRevision, refusals: readonly Refusal[] = []): Verdict {
   if (revision.spec.resolved.image === undefined)
     return no('BuilderNotConfigured', 'The source has to be built, and no builder is configured.', true);
   for (const role of rolesOf(revision.spec.resolved)) {
-    const verdict = checkRole(observed, revision, role);
+    const verdict = checkRole(observed, revision, role, refusals);
     if (verdict.status !== 'True') return verdict;
   }
   return yes('Serving', 'Every pod of every part runs the latest revision and is ready.');
 }
 
-function checkRole(observed: Observed, revision: AppRevision, role: Role): Verdict {
+function checkRole(observed: Observed, revision: AppRevision, role: Role, refusals: readonly Refusal[]): Verdict {
   const workload = workloadOf(observed, role);
   const id = revision.spec.id;
-  if (!workload || workload.spec?.template?.metadata?.labels?.[REVISION_LABEL] !== id)
+  if (!workload || workload.spec?.template?.metadata?.labels?.[REVISION_LABEL] !== id) {
+    const refusal = refusals.find(({ reason, object }) => reason === 'PodsRefused' || object.startsWith('Deployment '));
+    if (refusal) return no(refusal.reason, refusal.message, true);
     return no('Progressing', `The ${role} is about to be rolled to revision ${id}.`);
+  }
   const status = workload.status ?? {};
   if ((status.observedGeneration ?? 0) < (workload.metadata.generation ?? 1))
     return no('Progressing', `The rollout of the ${role} begins.`);

@@ -25,7 +25,7 @@ export interface Plan {
 }
 
 /** Kinds that are removed when no longer wanted. Volumes and passwords never are: only a teardown removes data. */
-const PRUNED_KINDS: ReadonlySet<string> = new Set([
+export const PRUNED_KINDS: ReadonlySet<string> = new Set([
   'Deployment',
   'StatefulSet',
   'Service',
@@ -33,12 +33,16 @@ const PRUNED_KINDS: ReadonlySet<string> = new Set([
   'HorizontalPodAutoscaler',
   'PodDisruptionBudget',
 ]);
+/** Of these what decides how many pods there are: no pod needs it to run. */
+export const SCALING_KINDS: ReadonlySet<string> = new Set(['HorizontalPodAutoscaler', 'PodDisruptionBudget']);
+export const NOTHING_PRUNED: ReadonlySet<string> = new Set();
 
 /**
  * Plans the way from `observed` to `desired` (each carrying its digest in APPLIED_ANNOTATION). Empty once everything
- * is as wanted. Objects of ours that are being deleted are waited for, objects that aren't ours are refusals.
+ * is as wanted. Objects of ours that are being deleted are waited for, objects that aren't ours are refusals. What is
+ * no longer wanted is removed if its kind is one of `prunes`: pods that still run may need it.
  */
-export function plan(desired: readonly KubeObject[], observed: Observed): Plan {
+export function plan(desired: readonly KubeObject[], observed: Observed, prunes = PRUNED_KINDS): Plan {
   const actions: Action[] = [];
   const refusals: Refusal[] = [];
   for (const wanted of desired) {
@@ -66,7 +70,7 @@ export function plan(desired: readonly KubeObject[], observed: Observed): Plan {
     });
   }
   for (const child of observed.children) {
-    if (!PRUNED_KINDS.has(child.kind) || !isOurs(child, observed) || child.metadata.deletionTimestamp) continue;
+    if (!prunes.has(child.kind) || !isOurs(child, observed) || child.metadata.deletionTimestamp) continue;
     const wanted = desired.some((object) => object.kind === child.kind && object.metadata.name === child.metadata.name);
     if (!wanted) actions.push({ do: 'delete', object: child });
   }

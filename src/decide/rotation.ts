@@ -29,6 +29,12 @@ export function rotationOf(observed: Observed, revisionId: string): Rotation {
   };
 }
 
+/** The digests that the workloads have: nothing is rolled by them. */
+export function digestsThere(observed: Observed): Rotation['digests'] {
+  const recordNames = names(observed.record.metadata.name);
+  return Object.fromEntries(ROLES.map((role) => [role, asTheyAre(childOf(observed, 'Deployment', recordNames[role]))]));
+}
+
 interface RoleRotation {
   readonly digests: SecretDigests;
   readonly waitMs?: number;

@@ -253,7 +253,7 @@ const rows: Row[] = [
     want: {
       state: 'UNKNOWN',
       Ready: 'False NameConflict',
-      Available: 'False Progressing',
+      Available: 'False NameConflict',
       Reconciling: 'False Settled',
       Stalled: 'True NameConflict',
     },

@@ -101,12 +101,12 @@ function verdictsOf({ observed, latest, policy, references, refusals }: StatusIn
       honored: waiting,
     };
   }
-  const workloads = checkWorkloads(observed, latest);
+  const workloads = checkWorkloads(observed, latest, refusals);
   return {
     policy,
     references,
-    database: checkDatabase(observed, latest),
-    redis: checkRedis(observed, latest),
+    database: checkDatabase(observed, latest, refusals),
+    redis: checkRedis(observed, latest, refusals),
     workloads,
     autoscaling: checkAutoscaling(observed, latest),
     honored: checkHonored(observed, latest),

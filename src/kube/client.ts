@@ -101,6 +101,8 @@ export interface WatchEvent<T extends KubeObject = KubeObject> {
 export interface WriteOptions {
   readonly fieldManager?: string;
   readonly dryRun?: boolean;
+  /** Refuse fields that the schema doesn't have, instead of dropping them (fieldValidation). */
+  readonly strict?: boolean;
   readonly subresource?: 'status' | 'scale';
   /** Gives the request up. The write may have happened all the same. */
   readonly signal?: AbortSignal;

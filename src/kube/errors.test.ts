@@ -29,6 +29,14 @@ describe('errors of the API server', () => {
     expect(error.serverMessage).toBe('said the server');
   });
 
+  it('takes an apply that no schema fits for what it is, though the server calls it a failure of its own', () => {
+    const message =
+      'failed to create typed patch object (t1/x; apps/v1, Kind=Deployment): .spec.template.spec.volumes: duplicate entries for key [name="a"]';
+    const error = errorFromAnswer('x', { code: 500, body: JSON.stringify({ kind: 'Status', message, code: 500 }) });
+    expect(error).toBeInstanceOf(Invalid);
+    expect(error.serverMessage).toBe(message);
+  });
+
   it('keeps the causes of Invalid', () => {
     const causes = [{ reason: 'FieldValueInvalid', message: 'too big', field: 'spec.replicas' }];
     const error = errorFromAnswer('x', status(422, 'Invalid', { details: { causes } }));

@@ -52,6 +52,9 @@ export function errorFromStatus(doing: string, raw: unknown, headerRetryAfterMs?
   const options = { serverMessage };
 
   if (code === 410 || status.reason === 'Expired' || status.reason === 'Gone') return new Gone(message, options);
+  // A server-side apply of what no schema takes: the server calls it a failure of its own, and no retry mends it.
+  if (code === 500 && serverMessage.startsWith('failed to create typed patch object'))
+    return new Invalid(message, [], options);
   if (code === 401) return new Unauthorized(message, options);
   if (code === 403) return new Forbidden(message, options);
   if (code === 404) return new NotFound(message, options);

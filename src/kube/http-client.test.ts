@@ -86,10 +86,11 @@ describe('requests', () => {
     },
     {
       name: 'create',
-      send: (client: HttpKubeClient) => client.create(CONFIG_MAPS, configMap, { fieldManager: 'm', dryRun: true }),
+      send: (client: HttpKubeClient) =>
+        client.create(CONFIG_MAPS, configMap, { fieldManager: 'm', dryRun: true, strict: true }),
       want: [
         'POST',
-        '/prefix/api/v1/namespaces/t1/configmaps?fieldManager=m&dryRun=All',
+        '/prefix/api/v1/namespaces/t1/configmaps?fieldManager=m&dryRun=All&fieldValidation=Strict',
         'application/json',
         JSON.stringify(configMap),
       ],

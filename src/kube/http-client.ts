@@ -584,6 +584,7 @@ function writeQuery(writing: WriteOptions, more: Readonly<Record<string, string 
   return queryOf({
     fieldManager: writing.fieldManager,
     dryRun: writing.dryRun === true ? 'All' : undefined,
+    fieldValidation: writing.strict === true ? 'Strict' : undefined,
     ...more,
   });
 }

@@ -512,14 +512,16 @@ function classify(request: IncomingMessage): Asked {
   const method = request.method ?? 'GET';
   const watching = url.searchParams.get('watch') !== null;
   const patch = request.headers['content-type']?.includes('apply') === true ? 'apply' : 'patch';
+  // What leaves nothing behind is no write: nothing can be lost between it and its answer.
+  const isDryRun = url.searchParams.get('dryRun') !== null;
   const verbs: Record<string, string> = { POST: 'create', PUT: 'update', DELETE: 'delete', PATCH: patch };
   return {
     resource: subresource === undefined ? plural : `${plural}/${subresource}`,
     name,
     namespace: isInNamespace ? (rest[1] ?? '') : '',
     continues: url.searchParams.get('continue') !== null,
-    verb: verbs[method] ?? (watching ? 'watch' : name === '' ? 'list' : 'get'),
-    isWrite: method !== 'GET',
+    verb: isDryRun ? 'try' : (verbs[method] ?? (watching ? 'watch' : name === '' ? 'list' : 'get')),
+    isWrite: method !== 'GET' && !isDryRun,
     version: BigInt(url.searchParams.get('resourceVersion') || '0'),
   };
 }

@@ -2,7 +2,7 @@
 
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../src/api/app-deployment.ts';
-import { APP_REVISIONS } from '../../src/api/app-revision.ts';
+import { APP_REVISIONS, type AppRevision } from '../../src/api/app-revision.ts';
 import { TRACING_PROJECTS } from '../../src/api/tracing-project.ts';
 import { Conflict, Forbidden, Unavailable } from '../../src/errors.ts';
 import type { KubeObject } from '../../src/kube/client.ts';
@@ -63,7 +63,7 @@ describe('rows that every reconciler has', () => {
     expect(controller.writes()).toEqual([]);
   });
 
-  it('first reconcile: finalizer, tracing project, revision and passwords before the children, status last', async () => {
+  it('first reconcile: finalizer, tracing project, revision, tries, volume and passwords before the children, status last', async () => {
     const kube = aServer();
     putRecord(kube);
     const controller = await started(kube);
@@ -71,12 +71,17 @@ describe('rows that every reconciler has', () => {
     const writes = controller.writes();
     expect(writes.slice(0, 2)).toEqual(['patch AppDeployment shop', 'create TracingProject shop']);
     expect(writes[2]).toMatch(/^create AppRevision shop--[0-9a-f]{8}$/);
-    expect(writes.slice(3, 5).toSorted()).toEqual(['create Secret shop--postgres', 'create Secret shop--redis']);
-    expect(writes.slice(5, -3).toSorted()).toEqual([
+    expect(writes.slice(3, 6).toSorted()).toEqual(['try Pod shop', 'try Pod shop--postgres', 'try Pod shop--redis']);
+    // The volume may come before or after the passwords; the pods need all of them.
+    expect(writes.slice(6, 9).toSorted()).toEqual([
+      'apply PersistentVolumeClaim shop--postgres',
+      'create Secret shop--postgres',
+      'create Secret shop--redis',
+    ]);
+    expect(writes.slice(9, -3).toSorted()).toEqual([
       'apply Deployment shop',
       'apply NetworkPolicy shop--postgres',
       'apply NetworkPolicy shop--redis',
-      'apply PersistentVolumeClaim shop--postgres',
       'apply Service shop',
       'apply Service shop--postgres',
       'apply Service shop--redis',
@@ -121,7 +126,7 @@ describe('rows that every reconciler has', () => {
     const controller = await converged();
     controller.kube.erase(STATEFUL_SETS, { namespace: 'team', name: 'shop--redis' });
     await controller.reconcile();
-    expect(controller.writes()[0]).toBe('apply StatefulSet shop--redis');
+    expect(controller.writes().slice(0, 2)).toEqual(['try Pod shop--redis', 'apply StatefulSet shop--redis']);
   });
 
   it('a password is observed, never made anew', async () => {
@@ -487,3 +492,101 @@ describe('deletion', () => {
     expect(controller.writes()).toEqual(['apply AppDeployment shop/status']);
   });
 });
+
+describe('pods that the API server refuses', () => {
+  const words = 'pods "shop" is forbidden: violates PodSecurity "restricted:latest": runAsNonRoot != true';
+  function refuse(kube: FakeKube, name: string): void {
+    kube.failOn(({ verb, kind, ref, dryRun }) =>
+      verb === 'create' && kind === 'Pod' && dryRun && ref.name === name
+        ? new Forbidden(`create pods: ${words}`, { serverMessage: words })
+        : undefined,
+    );
+  }
+  const next = { sourceRevisionConfig: { imageUri: 'registry.example/shop:2' }, revisionSerial: 2 };
+
+  it.each(['shop', 'shop--postgres'])('of a first revision: nothing is started, and %s is the reason', async (name) => {
+    const kube = aServer();
+    putRecord(kube);
+    refuse(kube, name);
+    const controller = await started(kube);
+    await converge(controller).catch(() => undefined);
+    expect([...kube.objects(DEPLOYMENTS), ...kube.objects(STATEFUL_SETS)]).toEqual([]);
+    expect(record(kube).status?.conditions?.find((one) => one.type === 'Stalled')).toMatchObject({
+      status: 'True',
+      reason: 'PodsRefused',
+      message: expect.stringContaining(words),
+    });
+    expect(kube.objects<AppRevision>(APP_REVISIONS)[0]?.status).toMatchObject({ state: 'DEPLOY_FAILED' });
+    kube.failOn(undefined);
+    await converge(controller);
+    expect(record(kube).status?.state).toBe('READY');
+    expect(kube.objects<AppRevision>(APP_REVISIONS)[0]?.status).toMatchObject({ state: 'DEPLOYED' });
+  });
+
+  it('of a new revision: what runs is untouched and still mended, and it is said; a corrected record goes on', async () => {
+    const controller = await converged();
+    const { kube } = controller;
+    const before = workloads(kube);
+    refuse(kube, 'shop');
+    await change(kube, { ...next, sourceConfig: { resourceSpec: { dbMemoryMb: 4096, queueCpu: 1 } } });
+    await controller.reconcile();
+    expect(workloads(kube)).toEqual(before);
+    expect(record(kube).status).toMatchObject({ state: 'READY' });
+    expect(record(kube).status?.conditions).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({ type: 'Ready', status: 'False', reason: 'PodsRefused' }),
+        expect.objectContaining({ type: 'WorkloadsReady', status: 'False', reason: 'PodsRefused' }),
+        expect.objectContaining({ type: 'Available', status: 'True' }),
+      ]),
+    );
+    kube.erase(SERVICES, { namespace: 'team', name: 'shop' });
+    controller.writes();
+    await controller.reconcile();
+    expect(controller.writes().filter((write) => !write.startsWith('try '))).toEqual(['apply Service shop']);
+    await controller.reconcile();
+    expect(controller.writes().filter((write) => !write.startsWith('try '))).toEqual([]);
+
+    kube.failOn(undefined);
+    await change(kube, { ...next, revisionSerial: 3 });
+    await converge(controller);
+    expect(record(kube).status?.conditions?.find((one) => one.type === 'Ready')).toMatchObject({ status: 'True' });
+  });
+
+  it('are asked about once: neither at rest, nor for another scale', async () => {
+    const controller = await converged();
+    await change(controller.kube, { sourceConfig: { resourceSpec: { maxScale: 0 } }, revisionSerial: 2 });
+    await converge(controller);
+    await controller.reconcile();
+    expect(controller.writes()).toEqual([]);
+  });
+
+  it('an own database stays for the pods that use it until those of an external one are ready', async () => {
+    const controller = await converged();
+    const { kube } = controller;
+    kube.seed(SECRETS, {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: 'mine', namespace: 'team' },
+      data: { uri: 'dA==' },
+    } as KubeObject);
+    const reference = { name: 'POSTGRES_URI_CUSTOM', secretName: 'mine', secretKey: 'uri' };
+    await change(kube, { secretReferences: [{ ...reference, secretName: 'late' }], revisionSerial: 2 });
+    await controller.reconcile();
+    expect(kube.objects(STATEFUL_SETS).map(({ metadata }) => metadata.name)).toContain('shop--postgres');
+    await change(kube, { secretReferences: [reference], revisionSerial: 3 });
+    await controller.reconcile();
+    expect(kube.objects(STATEFUL_SETS).map(({ metadata }) => metadata.name)).toContain('shop--postgres');
+    await converge(controller);
+    expect(kube.objects(STATEFUL_SETS).map(({ metadata }) => metadata.name)).toEqual(['shop--redis']);
+    expect(kube.objects(PERSISTENT_VOLUME_CLAIMS)).toHaveLength(1);
+  });
+});
+
+function workloads(kube: FakeKube): KubeObject[] {
+  return [...kube.objects(DEPLOYMENTS), ...kube.objects(STATEFUL_SETS)];
+}
+
+async function change(kube: FakeKube, spec: Partial<AppDeployment['spec']>): Promise<void> {
+  const before = record(kube);
+  await kube.replace(APP_DEPLOYMENTS, { ...before, spec: { ...before.spec, ...spec } }, { fieldManager: 'person' });
+}

@@ -118,7 +118,8 @@ export async function aController(kube: FakeKube, settings = defaultSettings()):
   };
 }
 
-function describeWrite({ verb, kind, ref, subresource, error }: Write): string {
+function describeWrite({ verb, kind, ref, subresource, error, dryRun }: Write): string {
+  if (dryRun) return `try ${kind} ${ref.name}${error === undefined ? '' : ` (${error})`}`;
   return `${verb} ${kind} ${ref.name}${subresource === undefined ? '' : `/${subresource}`}${error === undefined ? '' : ` (${error})`}`;
 }
 
