@@ -67,6 +67,11 @@ export const VolumeMount = z
   );
 export type VolumeMount = z.infer<typeof VolumeMount>;
 
+/** A list whose elements are told apart by `key`; one that comes twice is refused. */
+function mapBy(key: string): Record<string, unknown> {
+  return { 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': [key] };
+}
+
 /** The kinds of volume a record may use; anything else, hostPath above all, is refused. */
 export const VOLUME_KINDS = [
   'configMap',
@@ -154,7 +159,7 @@ export const Container = z.object({
     .max(1024)
     .describe("Folder in which it is started; the image's own when not given.")
     .optional(),
-  env: z.array(EnvironmentVariable).max(100).describe('Environment variables.').optional(),
+  env: z.array(EnvironmentVariable).max(100).meta(mapBy('name')).describe('Environment variables.').optional(),
   envFrom: z
     .array(passthrough('A ConfigMap or Secret whose keys become variables, as in a pod.'))
     .max(20)
@@ -175,7 +180,7 @@ export const Container = z.object({
     })
     .describe('Requests and limits, as in a pod.')
     .optional(),
-  volumeMounts: z.array(VolumeMount).max(20).describe('Where it mounts volumes.').optional(),
+  volumeMounts: z.array(VolumeMount).max(20).meta(mapBy('mountPath')).describe('Where it mounts volumes.').optional(),
   securityContext: SecurityContext.describe('As in a pod, within the pod policy.').optional(),
   restartPolicy: z
     .enum(['Always', 'OnFailure', 'Never'])
@@ -320,25 +325,26 @@ export const ResourceSpec = z
     imagePullSecrets: z
       .array(z.object({ name: SecretName.describe('Name of a Secret of the same namespace.') }))
       .max(20)
+      .meta(mapBy('name'))
       .describe('Secrets with which images are pulled.')
       .optional(),
-    volumes: z
-      .array(Volume)
+    volumes: z.array(Volume).max(50).meta(mapBy('name')).describe('Volumes of the pods.').optional(),
+    volumeMounts: z
+      .array(VolumeMount)
       .max(50)
-      .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] })
-      .describe('Volumes of the pods.')
+      .meta(mapBy('mountPath'))
+      .describe('Where the main container mounts volumes.')
       .optional(),
-    volumeMounts: z.array(VolumeMount).max(50).describe('Where the main container mounts volumes.').optional(),
     initContainers: z
       .array(Container)
       .max(20)
-      .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] })
+      .meta(mapBy('name'))
       .describe('Containers that run to completion before the main one.')
       .optional(),
     sidecars: z
       .array(Container)
       .max(20)
-      .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] })
+      .meta(mapBy('name'))
       .describe('Containers that start before the main one and end after it.')
       .optional(),
   })

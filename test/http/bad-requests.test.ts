@@ -204,6 +204,32 @@ const rows: Row[] = [
     [[`${at}.volumes.1.name`, 'this name was given before', 'value_error']],
   ],
   [
+    'two mounts at one path, two variables of one name, a pull secret twice',
+    spec({
+      volumes: [{ name: 'v', emptyDir: {} }],
+      volume_mounts: [
+        { name: 'v', mountPath: '/v' },
+        { name: 'v', mountPath: '/v' },
+      ],
+      image_pull_secrets: [{ name: 'pull' }, { name: 'pull' }],
+      sidecars: [
+        {
+          name: 'proxy',
+          image: 'p:1',
+          env: [
+            { name: 'A', value: '1' },
+            { name: 'A', value: '2' },
+          ],
+        },
+      ],
+    }),
+    [
+      [`${at}.image_pull_secrets.1.name`, 'this name was given before', 'value_error'],
+      [`${at}.volume_mounts.1.mountPath`, 'this mountPath was given before', 'value_error'],
+      [`${at}.sidecars.0.env.1.name`, 'this name was given before', 'value_error'],
+    ],
+  ],
+  [
     'a mount path with a colon',
     spec({ volumes: [{ name: 'v', emptyDir: {} }], volume_mounts: [{ name: 'v', mountPath: '/a:b' }] }),
     [[`${at}.volume_mounts.0.mountPath`, 'mountPath must not contain a colon', 'value_error']],

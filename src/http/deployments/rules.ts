@@ -145,12 +145,15 @@ export function* podRules(draft: Draft): Generator<Finding> {
       yield wrong([...at, 'volumes', index], `a volume needs exactly one of ${VOLUME_KINDS.join(', ')}`);
   }
   yield* duplicates(asArray(spec['volumes']), [...at, 'volumes']);
+  yield* duplicates(asArray(spec['image_pull_secrets']), [...at, 'image_pull_secrets']);
   yield* mountRules(spec['volume_mounts'], [...at, 'volume_mounts']);
   for (const field of ['init_containers', 'sidecars'] as const) {
     const containers = asArray(spec[field]);
     yield* duplicates(containers, [...at, field]);
-    for (const [index, container] of containers.entries())
-      yield* mountRules(asObject(container)['volumeMounts'], [...at, field, index, 'volumeMounts']);
+    for (const [index, container] of containers.map(asObject).entries()) {
+      yield* mountRules(container['volumeMounts'], [...at, field, index, 'volumeMounts']);
+      yield* duplicates(asArray(container['env']), [...at, field, index, 'env']);
+    }
   }
   const path = asObject(draft['source_revision_config'])['workflow_config_path'];
   if (typeof path === 'string' && path.split('/').includes('..')) {
@@ -169,6 +172,7 @@ export function* policyRule(draft: Draft): Generator<Finding> {
 }
 
 function* mountRules(mounts: unknown, loc: Finding['loc']): Generator<Finding> {
+  yield* duplicates(asArray(mounts), loc, 'mountPath');
   for (const [index, mount] of asArray(mounts).map(asObject).entries()) {
     if (typeof mount['mountPath'] === 'string' && mount['mountPath'].includes(':'))
       yield wrong([...loc, index, 'mountPath'], 'mountPath must not contain a colon');
@@ -209,11 +213,12 @@ function* reserved(list: readonly unknown[], loc: Finding['loc']): Generator<Fin
   }
 }
 
-function* duplicates(list: readonly unknown[], loc: Finding['loc']): Generator<Finding> {
+/** `key`: what tells the elements of the list apart. */
+function* duplicates(list: readonly unknown[], loc: Finding['loc'], key = 'name'): Generator<Finding> {
   const seen = new Set<unknown>();
   for (const [index, item] of list.entries()) {
-    const { name } = asObject(item);
-    if (seen.has(name)) yield wrong([...loc, index, 'name'], 'this name was given before');
-    if (isSet(name)) seen.add(name);
+    const value = asObject(item)[key];
+    if (seen.has(value)) yield wrong([...loc, index, key], `this ${key} was given before`);
+    if (isSet(value)) seen.add(value);
   }
 }
