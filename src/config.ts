@@ -12,6 +12,7 @@ const milliseconds = z.coerce.number().int().min(1).max(3_600_000);
 
 const Environment = z.object({
   DAVIT_SETTINGS: z.string().optional(),
+  DAVIT_REQUIREMENTS: z.string().optional(),
   DAVIT_LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
   DAVIT_KUBECONFIG: z.string().optional(),
   DAVIT_CONTEXT: z.string().optional(),
@@ -30,8 +31,32 @@ const Environment = z.object({
   KUBERNETES_SERVICE_PORT: z.string().optional(),
 });
 
+/**
+ * What the chart has made for this process: it asks at the start whether all of it is there. The chart writes the same
+ * rules into its roles.
+ */
+const Requirements = z.strictObject({
+  admissionPolicies: z.array(z.string()).default([]),
+  rights: z
+    .array(
+      z.strictObject({
+        namespace: z.string().exactOptional(),
+        rules: z.array(
+          z.strictObject({
+            apiGroups: z.array(z.string()),
+            resources: z.array(z.string()),
+            resourceNames: z.array(z.string()).exactOptional(),
+            verbs: z.array(z.string()),
+          }),
+        ),
+      }),
+    )
+    .default([]),
+});
+
 export interface Config {
   readonly settings: Settings;
+  readonly requirements: z.infer<typeof Requirements>;
   readonly logLevel: string;
   readonly kube: {
     readonly kubeconfig?: string;
@@ -63,7 +88,8 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env): Config {
   if ((e.DAVIT_TLS_CERT === undefined) !== (e.DAVIT_TLS_KEY === undefined))
     throw new Error('Give DAVIT_TLS_CERT and DAVIT_TLS_KEY together.');
   return Object.freeze({
-    settings: loadSettings(e.DAVIT_SETTINGS),
+    settings: loadDocument('settings', Settings, e.DAVIT_SETTINGS),
+    requirements: loadDocument('requirements', Requirements, e.DAVIT_REQUIREMENTS),
     logLevel: e.DAVIT_LOG_LEVEL,
     kube: {
       ...(e.DAVIT_KUBECONFIG !== undefined && { kubeconfig: e.DAVIT_KUBECONFIG }),
@@ -88,9 +114,10 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env): Config {
   });
 }
 
-function loadSettings(path: string | undefined): Settings {
-  if (path === undefined) return Settings.parse({});
-  const parsed = Settings.safeParse(parseYaml(readFileSync(path, 'utf8')) ?? {});
-  if (!parsed.success) throw new Error(`The settings in ${path} are wrong: ${z.prettifyError(parsed.error)}`);
+/** A YAML file; without one, what the schema has where nothing is set. */
+function loadDocument<T extends z.ZodType>(what: string, schema: T, path: string | undefined): Readonly<z.output<T>> {
+  if (path === undefined) return schema.parse({});
+  const parsed = schema.safeParse(parseYaml(readFileSync(path, 'utf8')) ?? {});
+  if (!parsed.success) throw new Error(`The ${what} in ${path} are wrong: ${z.prettifyError(parsed.error)}`);
   return Object.freeze(parsed.data);
 }

@@ -1,7 +1,6 @@
 // Composition root: configuration, clients, then `davit controller`, `davit api`, or `davit all` for development.
 
 import { randomBytes } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { APP_DEPLOYMENTS, type AppDeployment } from './api/app-deployment.ts';
 import { APP_REVISIONS, type AppRevision } from './api/app-revision.ts';
@@ -13,9 +12,16 @@ import { type ClusterAccess, inClusterAccess, loadKubeConfigFile } from './kube/
 import { makeKubeClient } from './kube/http-client.ts';
 import { NAMESPACES } from './kube/resources.ts';
 import { type Logger, makeLogger } from './logger.ts';
+import { type Asking, serverIsTooOld, watchChart, watchKinds, watchServerVersion } from './requirements.ts';
 import { type Checks, startHealthServer } from './runtime/health.ts';
 import { makeMetrics, type RuntimeMetrics } from './runtime/metrics.ts';
-import { makeReflector, type Reflector, reflectNamespaces, slimManagedFields } from './runtime/reflector.ts';
+import {
+  makeReflector,
+  type Reflector,
+  reflectNamespaces,
+  slimManagedFields,
+  whyNotListed,
+} from './runtime/reflector.ts';
 
 const USAGE = `Usage: davit controller | api | all
 
@@ -78,7 +84,11 @@ async function startController(context: Context): Promise<Part> {
 }
 
 async function startApi(context: Context): Promise<Part> {
-  const [{ buildApp }, { serve }] = await Promise.all([import('./http/app.ts'), import('./http/server.ts')]);
+  const [{ buildApp }, { serve }, { openCertificate }] = await Promise.all([
+    import('./http/app.ts'),
+    import('./http/server.ts'),
+    import('./http/certificate.ts'),
+  ]);
   const { config, metrics, signal } = context;
   const log = context.log.child({ part: 'api' });
   const client = clientFor(context, 'davit-api');
@@ -125,7 +135,7 @@ async function startApi(context: Context): Promise<Part> {
     host,
     port,
     insecure: config.settings.http.insecure,
-    ...(tls && { tls: { cert: await readFile(tls.certFile), key: await readFile(tls.keyFile) } }),
+    ...(tls && { tls: await openCertificate(tls, log) }),
   });
   log.info({ url: server.url }, 'Serving the HTTP API');
   const stopped = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
@@ -133,9 +143,7 @@ async function startApi(context: Context): Promise<Part> {
     .then(() => server.close())
     .then(() => Promise.all(watches))
     .then(() => undefined);
-  const ready = Object.fromEntries(
-    caches.map((cache) => [`api-${cache.resource.plural}`, () => (cache.hasSynced() ? undefined : 'not listed yet')]),
-  );
+  const ready = Object.fromEntries(caches.map((cache) => [`api-${cache.resource.plural}`, () => whyNotListed(cache)]));
   return { ready, done };
 }
 
@@ -159,17 +167,28 @@ async function run(command: string): Promise<void> {
   };
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stopping.abort());
 
-  const parts: Part[] = [];
-  if (command !== 'api') parts.push(await startController(context));
-  if (command !== 'controller') parts.push(await startApi(context));
+  // Before anything else: whatever is missing is told here.
+  const ready: Record<string, Checks[string]> = { start: () => 'starting' };
   const health = await startHealthServer({
     host: config.health.host,
     port: config.health.port,
-    ready: Object.assign({}, ...parts.map((part) => part.ready)) as Checks,
+    ready,
     metrics: () => context.metrics.registry.metrics(),
   });
+  const asking: Asking = { client: clientFor(context, `davit-${command}`), log, signal: stopping.signal };
+  const version = watchServerVersion(asking);
+  Object.assign(ready, version.ready);
+  if (await serverIsTooOld(asking)) await version.met;
+
+  const requirements = [version, watchKinds(asking)];
+  if (command !== 'api') requirements.push(...watchChart(asking, config.requirements));
+  const parts: Part[] = [];
+  if (command !== 'api') parts.push(await startController(context));
+  if (command !== 'controller') parts.push(await startApi(context));
+  for (const { ready: checks } of [...requirements, ...parts]) Object.assign(ready, checks);
+  delete ready['start'];
   log.info({ command, identity: config.identity, health: health.port }, 'Started');
-  await Promise.all(parts.map((part) => part.done));
+  await Promise.all([...parts, ...requirements].map(({ done }) => done));
   await health.close();
   log.info('Stopped');
 }

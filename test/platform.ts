@@ -65,11 +65,11 @@ interface Manifest {
 export async function startPlatform(target: Target, options: PlatformOptions = {}): Promise<Platform> {
   const progress = options.progress ?? (() => undefined);
   progress('Applying the chart');
-  const settings = await applyChart(target, options.values ?? {});
+  const documents = await applyChart(target, options.values ?? {});
   progress('Starting Davit');
   const parts = options.parts ?? (['controller', 'api'] as const);
   const started = await Promise.all(
-    parts.map(async (part) => [part, await startPart(part, target, settings, options.env ?? {})] as const),
+    parts.map(async (part) => [part, await startPart(part, target, documents, options.env ?? {})] as const),
   );
   const api = started.find(([part]) => part === 'api')?.[1];
   return {
@@ -82,8 +82,11 @@ export async function startPlatform(target: Target, options: PlatformOptions = {
   };
 }
 
-/** Returns the settings document, out of the chart's own ConfigMap. */
-async function applyChart(target: Target, values: Readonly<Record<string, unknown>>): Promise<string> {
+/** The files that both processes read, by name. */
+type Documents = Readonly<Record<string, string>>;
+
+/** Returns what is in the chart's own ConfigMap. */
+async function applyChart(target: Target, values: Readonly<Record<string, unknown>>): Promise<Documents> {
   const set = Object.entries(values).flatMap(([path, value]) => ['--set-json', `${path}=${JSON.stringify(value)}`]);
   const rendered = await target.helm([
     'template',
@@ -108,19 +111,19 @@ async function applyChart(target: Target, values: Readonly<Record<string, unknow
     (manifest) => manifest?.kind === 'ConfigMap' && manifest.data?.['settings.yaml'] !== undefined,
   );
   if (!config) throw new Error('The chart renders no ConfigMap with settings.yaml.');
-  return config.data?.['settings.yaml'] ?? '';
+  return config.data ?? {};
 }
 
 async function startPart(
   part: Part,
   target: Target,
-  settings: string,
+  documents: Documents,
   env: Readonly<Record<string, string>>,
 ): Promise<{ supervised: Supervised; url: string | undefined }> {
   const directory = join(target.runDir, 'davit');
   await mkdir(directory, { recursive: true });
-  const settingsFile = join(directory, `${part}-settings.yaml`);
-  await writeFile(settingsFile, settings);
+  const files = Object.entries(documents).map(([name, text]) => ({ path: join(directory, `${part}-${name}`), text }));
+  await Promise.all(files.map(({ path, text }) => writeFile(path, text)));
   const kubeconfig = join(directory, `${part}.kubeconfig`);
   await writeFile(kubeconfig, await kubeconfigFor(target, DAVIT_NAMESPACE, `davit-${part}`), { mode: 0o600 });
   let url: string | undefined;
@@ -132,7 +135,8 @@ async function startPart(
     args: [join(root, 'src/main.ts'), part],
     env: {
       DAVIT_KUBECONFIG: kubeconfig,
-      DAVIT_SETTINGS: settingsFile,
+      DAVIT_SETTINGS: join(directory, `${part}-settings.yaml`),
+      DAVIT_REQUIREMENTS: join(directory, `${part}-requirements.yaml`),
       DAVIT_NAMESPACE,
       DAVIT_HTTP_PORT: '0',
       DAVIT_HEALTH_PORT: '0',

@@ -310,6 +310,11 @@ const KINDS: readonly Kind[] = [
 ];
 
 /** Every CustomResourceDefinition of Davit, in the order in which a reader wants to meet them. */
+/** Every kind of Davit's own. */
+export function ownResources(): Kind['resource'][] {
+  return KINDS.map(({ resource }) => resource);
+}
+
 export function customResourceDefinitions(): CustomResourceDefinition[] {
   return KINDS.map(customResourceDefinition);
 }

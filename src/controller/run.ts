@@ -14,6 +14,7 @@ import { forwardInTime } from '../runtime/forward-in-time.ts';
 import type { Checks } from '../runtime/health.ts';
 import { runLeaderElection } from '../runtime/leader-election.ts';
 import type { RuntimeMetrics } from '../runtime/metrics.ts';
+import { whyNotListed } from '../runtime/reflector.ts';
 import { groupByNamespace, makeWorkQueue, type WorkQueue } from '../runtime/work-queue.ts';
 import { makeReconciler } from './app-deployment-reconciler.ts';
 import { type Caches, makeCaches } from './caches.ts';
@@ -79,11 +80,7 @@ function readiness(caches: Caches): Checks {
   return Object.fromEntries(
     [...byResource].map(([plural, these]) => [
       plural,
-      () => {
-        const behind = these.map((cache) => cache.status()).find(({ synced }) => !synced);
-        if (behind === undefined) return undefined;
-        return `not listed yet${behind.lastError === undefined ? '' : `: ${behind.lastError}`}`;
-      },
+      () => these.map(whyNotListed).find((reason) => reason !== undefined),
     ]),
   );
 }

@@ -1,15 +1,17 @@
 // Listening and closing: TLS, time limits, and an end that lets requests under way finish.
 
 import { createServer as createHttpServer, type Server } from 'node:http';
-import { createServer as createHttpsServer } from 'node:https';
+import { createServer as createHttpsServer, type Server as HttpsServer } from 'node:https';
 import { type AddressInfo, isIPv6, type Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
+import type { CertificatePair, LiveCertificate } from './certificate.ts';
 
 export interface ServeOptions {
   readonly host: string;
   /** 0 for any free port. */
   readonly port: number;
-  readonly tls?: { readonly cert: string | Buffer; readonly key: string | Buffer };
+  /** A pair that changes is served to the connections that come after it. */
+  readonly tls?: LiveCertificate;
   /** Plain HTTP off loopback, behind something that ends TLS. */
   readonly insecure?: boolean;
 }
@@ -45,13 +47,16 @@ export async function serve(
     keepAliveTimeout: KEEP_ALIVE_MS,
     connectionsCheckingInterval: 5000,
   };
-  const server: Server =
-    tls === undefined
-      ? createHttpServer(limits, (request, response) => app.routing(request, response))
-      : createHttpsServer({ ...limits, ...tls, minVersion: 'TLSv1.2' }, (request, response) => {
-          response.setHeader('strict-transport-security', 'max-age=31536000');
-          app.routing(request, response);
-        });
+  const secure =
+    tls &&
+    createHttpsServer({ ...limits, ...secureContext(tls.current) }, (request, response) => {
+      response.setHeader('strict-transport-security', 'max-age=31536000');
+      app.routing(request, response);
+    });
+  const server: Server | HttpsServer =
+    secure ?? createHttpServer(limits, (request, response) => app.routing(request, response));
+  const unfollow = tls?.follow((pair) => secure?.setSecureContext(secureContext(pair)));
+  if (unfollow) server.once('close', unfollow);
   server.on('clientError', answerUnreadable);
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
@@ -65,11 +70,15 @@ export async function serve(
   };
 }
 
+function secureContext({ cert, key }: CertificatePair): { cert: Buffer; key: Buffer; minVersion: 'TLSv1.2' } {
+  return { cert, key, minVersion: 'TLSv1.2' };
+}
+
 function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host);
 }
 
-async function closeGently(server: Server, app: FastifyInstance): Promise<void> {
+async function closeGently(server: Server | HttpsServer, app: FastifyInstance): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
   // A connection that falls idle after its last request would keep the server open until its keep-alive ends.
   const sweep = setInterval(() => server.closeIdleConnections(), 100);

@@ -52,6 +52,18 @@ export const CUSTOM_RESOURCE_DEFINITIONS = clusterWide(
   'CustomResourceDefinition',
   'customresourcedefinitions',
 );
+export const VALIDATING_ADMISSION_POLICIES = clusterWide(
+  'admissionregistration.k8s.io',
+  'v1',
+  'ValidatingAdmissionPolicy',
+  'validatingadmissionpolicies',
+);
+export const VALIDATING_ADMISSION_POLICY_BINDINGS = clusterWide(
+  'admissionregistration.k8s.io',
+  'v1',
+  'ValidatingAdmissionPolicyBinding',
+  'validatingadmissionpolicybindings',
+);
 export const SELF_SUBJECT_ACCESS_REVIEWS = clusterWide(
   'authorization.k8s.io',
   'v1',

@@ -329,6 +329,13 @@ export function makeReflector<T extends KubeObject = KubeObject>(options: Reflec
   };
 }
 
+/** For /readyz: what keeps a cache from being whole; undefined when it is. */
+export function whyNotListed(cache: Reflector): string | undefined {
+  const { synced, lastError } = cache.status();
+  if (synced) return undefined;
+  return lastError === undefined ? 'not listed yet' : `not listed yet: ${lastError}`;
+}
+
 /** One reflector of the whole cluster, or, where namespaces are listed, one for each of them behind one store. */
 export function reflectNamespaces<T extends KubeObject>(
   namespaces: readonly string[],

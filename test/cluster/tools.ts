@@ -11,7 +11,8 @@ import { cacheRoot, withLock } from './images/cache.ts';
 
 const run = promisify(execFile);
 
-export type ToolModule = 'kubernetes' | 'containerd' | 'helm' | 'coredns';
+/** helm3 is for those alone who check the chart with it. */
+export type ToolModule = 'kubernetes' | 'containerd' | 'helm' | 'helm3' | 'coredns';
 export type Progress = (line: string) => void;
 
 /** For each asked module, the folder that holds its programs. */

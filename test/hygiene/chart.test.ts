@@ -10,9 +10,13 @@ import { parse, parseAllDocuments } from 'yaml';
 import { customResourceDefinitions } from '../../src/api/crd.ts';
 import { defaultSettings } from '../../src/api/settings.ts';
 import { loadConfig } from '../../src/config.ts';
+import { OLDEST_KUBERNETES } from '../../src/kube/requirements.ts';
 import { ensureTools, toolPath } from '../cluster/tools.ts';
 
 const run = promisify(execFile);
+/** Said by their name, as everywhere in Kubernetes. */
+const OBVIOUS =
+  /: (replicas|resources|requests|limits|podLabels|podAnnotations|nodeSelector|tolerations|affinity|priorityClassName|annotations|hostnames|repository|enabled|pullPolicy|interval)\b/;
 const chart = join(import.meta.dirname, '../../charts/davit');
 
 interface Manifest {
@@ -83,14 +87,16 @@ describe('with its defaults', () => {
   });
   it('gives both processes an environment and settings that they accept', async () => {
     const manifests = await render('--set', 'settings.hosting=cloud,settings.namespaces={a,b}');
-    const file = join(home, 'settings.yaml');
-    await writeFile(file, named(manifests, 'ConfigMap', 'davit-settings')['data']['settings.yaml'] as string);
+    const documents = named(manifests, 'ConfigMap', 'davit-settings')['data'] as Record<string, string>;
+    const files = { DAVIT_SETTINGS: join(home, 'settings.yaml'), DAVIT_REQUIREMENTS: join(home, 'requirements.yaml') };
+    await writeFile(files.DAVIT_SETTINGS, documents['settings.yaml'] ?? '');
+    await writeFile(files.DAVIT_REQUIREMENTS, documents['requirements.yaml'] ?? '');
     for (const part of ['controller', 'api']) {
       const { env } = named(manifests, 'Deployment', `davit-${part}`)['spec'].template.spec.containers[0] as {
         env: { name: string; value?: string }[];
       };
       const given = Object.fromEntries(env.map(({ name, value }) => [name, value ?? 'davit']));
-      expect(loadConfig({ ...given, DAVIT_SETTINGS: file }).settings).toEqual({
+      expect(loadConfig({ ...given, ...files }).settings).toEqual({
         ...defaultSettings(),
         hosting: 'cloud',
         namespaces: ['a', 'b'],
@@ -108,6 +114,43 @@ describe('with its defaults', () => {
       ];
     expect(await checksum()).toBe(await checksum());
     expect(await checksum('--set', 'settings.pods.port=9000')).not.toBe(await checksum());
+  });
+  it('has the controller ask for the rights that its roles have, and for every policy', async () => {
+    for (const values of ['settings.hosting=cloud', 'settings.namespaces={red,blue}', 'admission.enabled=false']) {
+      const manifests = await render('--set', values);
+      const text = named(manifests, 'ConfigMap', 'davit-settings')['data']['requirements.yaml'] as string;
+      const { admissionPolicies, rights } = parse(text) as {
+        admissionPolicies: string[];
+        rights: { namespace?: string; rules: unknown }[];
+      };
+      const policies = manifests.filter(({ kind }) => kind === 'ValidatingAdmissionPolicy');
+      expect(admissionPolicies.toSorted()).toEqual(policies.map(({ metadata }) => metadata.name).toSorted());
+      const role = (kind: string, name: string): unknown => named(manifests, kind, name)['rules'];
+      expect(rights).toEqual([
+        { rules: role('ClusterRole', 'davit-controller') },
+        { namespace: 'davit-system', rules: role('Role', 'davit-controller-own') },
+        ...(values.includes('red') ? [{ namespace: 'red', rules: role('Role', 'davit-controller') }] : []),
+      ]);
+    }
+  });
+  it('lets a drained node take one replica at a time, and only the needed ports be reached', async () => {
+    const manifests = await render();
+    for (const part of ['controller', 'api']) {
+      expect(named(manifests, 'PodDisruptionBudget', `davit-${part}`)['spec']).toMatchObject({ maxUnavailable: 1 });
+    }
+    const ports = (name: string): unknown =>
+      (named(manifests, 'NetworkPolicy', name)['spec'].ingress as { ports: unknown[] }[]).flatMap((rule) => rule.ports);
+    expect(ports('davit-controller')).toEqual([{ port: 'health' }]);
+    expect(ports('davit-api')).toEqual([{ port: 'http' }, { port: 'health' }]);
+    const single = await render('--set', 'controller.replicas=1,api.replicas=1,networkPolicy.enabled=false');
+    expect(kinds(single).filter((kind) => /Disruption|NetworkPolicy/.test(kind))).toEqual([]);
+  });
+  it('asks for no definitions of others', async () => {
+    const own =
+      /^(v1|(apps|rbac\.authorization\.k8s\.io|policy|networking\.k8s\.io|admissionregistration\.k8s\.io|apiextensions\.k8s\.io)\/v1)$/;
+    expect(
+      (await render()).map(({ apiVersion }) => apiVersion as string).filter((version) => !own.test(version)),
+    ).toEqual([]);
   });
   it('binds every policy', async () => {
     const manifests = await render();
@@ -133,6 +176,8 @@ describe('with other values', () => {
       'appdeployments',
       'appdeployments/status',
       'namespaces',
+      'validatingadmissionpolicies',
+      'validatingadmissionpolicybindings',
     ]);
     const api = named(manifests, 'ClusterRole', 'davit-api') as unknown as { rules: { resources: string[] }[] };
     expect(api.rules.flatMap(({ resources }) => resources)).toEqual(['namespaces']);
@@ -155,7 +200,7 @@ describe('with other values', () => {
       '--set',
       'crds.install=false,admission.enabled=false,organizationNamespace.create=false',
     );
-    expect(kinds(manifests).filter((kind) => /Definition|Policy|^Namespace/.test(kind))).toEqual([]);
+    expect(kinds(manifests).filter((kind) => /Definition|AdmissionPolicy|^Namespace/.test(kind))).toEqual([]);
   });
   it('takes a certificate, or serves plain HTTP behind something that ends TLS', async () => {
     const own = await render('--set', 'api.tls.secretName=mine');
@@ -166,6 +211,88 @@ describe('with other values', () => {
     expect(named(plain, 'Service', 'davit-api')['spec'].ports).toEqual([
       { name: 'http', port: 80, targetPort: 'http' },
     ]);
+  });
+});
+
+describe('an address for the API', () => {
+  it('by Ingress', async () => {
+    const manifests = await render(
+      '--set',
+      'api.ingress.enabled=true,api.ingress.host=davit.example,api.ingress.className=nginx,api.ingress.tlsSecretName=crt',
+    );
+    expect(named(manifests, 'Ingress', 'davit-api')['spec']).toEqual({
+      ingressClassName: 'nginx',
+      tls: [{ hosts: ['davit.example'], secretName: 'crt' }],
+      rules: [
+        {
+          host: 'davit.example',
+          http: {
+            paths: [
+              { path: '/', pathType: 'Prefix', backend: { service: { name: 'davit-api', port: { number: 443 } } } },
+            ],
+          },
+        },
+      ],
+    });
+  });
+  it('by HTTPRoute', async () => {
+    const manifests = await render(
+      '--set',
+      'settings.http.insecure=true,api.httpRoute.enabled=true,api.httpRoute.hostnames={davit.example},api.httpRoute.parentRefs[0].name=gw',
+    );
+    expect(named(manifests, 'HTTPRoute', 'davit-api')['spec']).toEqual({
+      parentRefs: [{ name: 'gw' }],
+      hostnames: ['davit.example'],
+      rules: [{ backendRefs: [{ name: 'davit-api', port: 80 }] }],
+    });
+  });
+});
+
+describe('metrics for the Prometheus operator', () => {
+  it('of both processes, when asked for', async () => {
+    const manifests = await render('--set', 'serviceMonitor.enabled=true,serviceMonitor.labels.release=prometheus');
+    const { metadata, spec } = named(manifests, 'ServiceMonitor', 'davit');
+    expect(metadata).toMatchObject({ labels: { release: 'prometheus' } });
+    const service = named(manifests, 'Service', 'davit-metrics');
+    expect(service.metadata).toMatchObject({ labels: spec.selector.matchLabels as object });
+    for (const part of ['controller', 'api']) {
+      const { template } = named(manifests, 'Deployment', `davit-${part}`)['spec'];
+      expect(template.metadata.labels).toMatchObject(service['spec'].selector as object);
+      expect(template.spec.containers[0].ports).toContainEqual({ name: 'health', containerPort: 9090 });
+    }
+  });
+});
+
+describe('an older Kubernetes', () => {
+  it('is refused by its version', async () => {
+    await expect(render('--kube-version', '1.30.9')).rejects.toThrow(
+      'chart requires kubeVersion: >=1.31.0-0 which is incompatible with Kubernetes v1.30.9',
+    );
+    await expect(render('--kube-version', '1.31.2-eks-2d5f260')).resolves.toBeDefined();
+  });
+  it('is the same for the chart and the processes', async () => {
+    const { kubeVersion } = parse(await readFile(join(chart, 'Chart.yaml'), 'utf8')) as { kubeVersion: string };
+    expect(kubeVersion).toBe(`>=${OLDEST_KUBERNETES.major}.${OLDEST_KUBERNETES.minor}.0-0`);
+  });
+});
+
+describe('values.yaml', () => {
+  it('says of every value, the platform settings included, what it is for', async () => {
+    const lines = (await readFile(join(chart, 'values.yaml'), 'utf8')).split('\n');
+    // By a comment above it, one that it shares with the line above, its twin further up, or the comment in it.
+    const explained = new Set<string>();
+    const missing: string[] = [];
+    let shared: number | undefined;
+    for (const [i, line] of lines.entries()) {
+      const [, space = '', key] = /^(\s*)([A-Za-z]+):/.exec(line) ?? [];
+      if (key === undefined) continue;
+      const commented = [lines[i - 1], lines[i + 1]].some((next) => /^\s*#/.test(next ?? ''));
+      if (commented) shared = space.length;
+      if (commented || shared === space.length) explained.add(key);
+      else if (!/:\s*$/.test(line) && !explained.has(key)) missing.push(`${i + 1}: ${line.trim()}`);
+      if (!commented && shared !== space.length) shared = undefined;
+    }
+    expect(missing.filter((line) => !OBVIOUS.test(line))).toEqual([]);
   });
 });
 
@@ -182,6 +309,9 @@ describe('wrong values', () => {
     },
     { values: 'controller: {replicas: two}', says: "at '/controller/replicas': got string, want integer" },
     { values: 'image: {digest: "1234"}', says: "at '/image/digest': '1234' does not match pattern" },
+    { values: 'api: {ingress: {enabled: true}}', says: 'api.ingress.enabled needs api.ingress.host' },
+    { values: 'api: {httpRoute: {enabled: true}}', says: 'api.httpRoute.enabled needs api.httpRoute.parentRefs' },
+    { values: 'serviceMonitor: {interval: often}', says: "at '/serviceMonitor/interval': 'often' does not match" },
     { values: 'api: {tls: {selfSigned: false}}', says: 'The HTTP API needs a certificate: set api.tls.secretName' },
   ])('$values', async ({ values, says }) => {
     const file = join(home, 'wrong.yaml');

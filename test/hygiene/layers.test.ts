@@ -21,7 +21,8 @@ const MAY_IMPORT: Readonly<Record<string, { readonly values: readonly string[]; 
     errors: { values: [] },
     logger: { values: [] },
     config: { values: ['api'] },
-    main: { values: ['http', 'controller', 'runtime', 'kube', 'api', 'config', 'errors', 'logger'] },
+    requirements: { values: ['api', 'kube', 'runtime'], types: ['config', 'logger'] },
+    main: { values: ['http', 'controller', 'runtime', 'kube', 'api', 'config', 'errors', 'logger', 'requirements'] },
     // Tools that print generated files; nothing imports them.
     crdgen: { values: ['api', 'chart-values', 'conditions-table', 'resource-spec-table'] },
     'chart-values': { values: ['api'] },

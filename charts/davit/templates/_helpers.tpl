@@ -31,6 +31,15 @@ system:serviceaccount:{{ .Release.Namespace }}:davit-controller
 {{- end -}}
 {{- end }}
 
+{{/* Where the API is, as the pods of the cluster call it. */}}
+{{- define "davit.apiUrl" -}}
+{{ if .Values.settings.http.insecure }}http{{ else }}https{{ end }}://davit-api.{{ .Release.Namespace }}.svc
+{{- end }}
+
+{{- define "davit.apiPort" -}}
+{{ if .Values.settings.http.insecure }}80{{ else }}443{{ end }}
+{{- end }}
+
 {{/* Everything of a pod that both processes share: a list of the root context and "controller" or "api". */}}
 {{- define "davit.podScheduling" -}}
 {{- $root := index . 0 -}}
@@ -84,14 +93,19 @@ securityContext:
   readOnlyRootFilesystem: true
   capabilities:
     drop: [ALL]
+{{- /* A start takes half a second; a minute is for a node that has much else to do. */}}
+startupProbe:
+  httpGet: {path: /livez, port: health}
+  periodSeconds: 1
+  failureThreshold: 60
+  timeoutSeconds: 2
 livenessProbe:
   httpGet: {path: /livez, port: health}
-  initialDelaySeconds: 5
   periodSeconds: 10
   timeoutSeconds: 2
 readinessProbe:
   httpGet: {path: /readyz, port: health}
-  periodSeconds: 5
+  periodSeconds: 2
   timeoutSeconds: 2
 resources:
   {{- toYaml $process.resources | nindent 2 }}
@@ -103,6 +117,8 @@ resources:
 {{- $process := index $root.Values (index . 1) -}}
 - name: DAVIT_SETTINGS
   value: /etc/davit/settings.yaml
+- name: DAVIT_REQUIREMENTS
+  value: /etc/davit/requirements.yaml
 - name: DAVIT_NAMESPACE
   valueFrom:
     fieldRef: {fieldPath: metadata.namespace}
@@ -117,7 +133,7 @@ resources:
   value: "9090"
 {{- end }}
 
-{{/* A new pod whenever the settings change: both processes read them once. */}}
+{{/* A new pod whenever settings or requirements change: they are read once. */}}
 {{- define "davit.podMetadata" -}}
 {{- $root := index . 0 -}}
 {{- $process := index $root.Values (index . 1) -}}
@@ -127,7 +143,7 @@ labels:
   {{- toYaml . | nindent 2 }}
   {{- end }}
 annotations:
-  checksum/settings: {{ toYaml $root.Values.settings | sha256sum }}
+  checksum/settings: {{ include (print $root.Template.BasePath "/settings.yaml") $root | sha256sum }}
   {{- with $process.podAnnotations }}
   {{- toYaml . | nindent 2 }}
   {{- end }}
