@@ -1,6 +1,6 @@
 {{/* Every policy of this chart, each with a binding of its name. */}}
 {{- define "davit.policies" -}}
-davit-authorship-claims, davit-authorship-secrets, davit-authorship-service-account, davit-hosting, davit-revisions
+davit-authorship-claims, davit-authorship-organization, davit-authorship-secrets, davit-authorship-service-account, davit-hosting, davit-revisions
 {{- end }}
 
 {{/* Not for the controller's finalizers, the garbage collector, or somebody who only labels. */}}
