@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { parseArgs } from 'node:util';
 import { APP_DEPLOYMENTS, type AppDeployment } from './api/app-deployment.ts';
 import { APP_REVISIONS, type AppRevision } from './api/app-revision.ts';
+import { APP_TEMPLATES, type AppTemplate } from './api/app-template.ts';
 import { DEPLOYMENT_LABEL } from './api/meta.ts';
 import { OAUTH_PROVIDERS, type OAuthProvider } from './api/oauth-provider.ts';
 import { type Config, loadConfig } from './config.ts';
@@ -111,11 +112,17 @@ async function startApi(context: Context): Promise<Part> {
     namespace: config.settings.organizationNamespace,
     transform: slimManagedFields,
   });
-  const caches = [records, revisions, tenants, providers] as unknown as Reflector<KubeObject>[];
+  const templates = makeReflector<AppTemplate>({
+    ...watching,
+    resource: APP_TEMPLATES,
+    namespace: config.settings.organizationNamespace,
+    transform: slimManagedFields,
+  });
+  const caches = [records, revisions, tenants, templates, providers] as unknown as Reflector<KubeObject>[];
   const watches = caches.map((cache) => cache.run(signal));
   const app = await buildApp({
     kube: client,
-    caches: { records, revisions, tenants, providers },
+    caches: { records, revisions, tenants, templates, providers },
     remember: (object) => caches.find((cache) => cache.resource.kind === object.kind)?.overlay(object),
     // A deletion's answer has no version. What was known of the record stands for it: should the watch still tell of an
     // earlier change, the record is there again until the watch tells of the deletion too.

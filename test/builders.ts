@@ -171,11 +171,12 @@ export function anObserved(
     pods?: readonly Pod[];
     secretKeys?: Observed['secretKeys'];
     secretsRead?: Observed['secretsRead'];
+    templates?: Observed['templates'];
     tenantId?: string | null;
   } = {},
 ): Observed {
   const { revisions = [], children = [], pods = [], secretKeys = {}, tenantId = TENANT } = seen;
-  const { secretsRead = { is: 'nothing' } } = seen;
+  const { secretsRead = { is: 'nothing' }, templates = [] } = seen;
   return {
     record,
     tenantId: tenantId ?? undefined,
@@ -184,6 +185,7 @@ export function anObserved(
     children,
     pods,
     tracingProject: undefined,
+    templates,
     secretKeys,
     secretsRead,
   };

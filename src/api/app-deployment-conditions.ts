@@ -95,6 +95,10 @@ export const REASONS = {
   },
   Accepted: { meaning: 'The rules are kept.', todo: 'Nothing.' },
   SourceNotAllowed: { meaning: 'The hosting mode does not allow this source.', todo: 'Use a source that it allows.' },
+  TemplateNotFound: {
+    meaning: 'No template in the catalogue offers what an internal_template record asks for.',
+    todo: 'Choose an image or repository of an AppTemplate, or have one added; the deployment goes on by itself.',
+  },
   NotATenant: {
     meaning: 'The namespace is not a tenant.',
     todo: "Label the namespace davit.dev/tenant=true, or move the record to a tenant's namespace.",

@@ -11,6 +11,7 @@ import {
   NAME_PATTERN,
 } from './app-deployment.ts';
 import { APP_REVISIONS, AppRevisionSpec, AppRevisionStatus } from './app-revision.ts';
+import { APP_TEMPLATES, AppTemplateSpec, AppTemplateStatus } from './app-template.ts';
 import { CODE_HOST_INTEGRATIONS, CodeHostIntegrationSpec, CodeHostIntegrationStatus } from './code-host-integration.ts';
 import { LISTENERS, ListenerSpec, ListenerStatus } from './listener.ts';
 import {
@@ -220,6 +221,29 @@ const KINDS: readonly Kind[] = [
         description: 'uid of the deployment that uses it.',
       },
       AGE,
+    ],
+  },
+  {
+    resource: APP_TEMPLATES,
+    shortName: 'apt',
+    description:
+      "AppTemplate is an application that the platform offers ready to be deployed, as an image or as a repository. It belongs in the organization's namespace; an AppDeployment of source internal_template deploys one of these and nothing else.",
+    spec: AppTemplateSpec,
+    specRequired: true,
+    status: AppTemplateStatus,
+    columns: [
+      { name: 'Display', type: 'string', jsonPath: '.spec.displayName', description: 'Name for people.' },
+      { name: 'Image', type: 'string', jsonPath: '.spec.imageUri', description: 'Its container image.' },
+      { name: 'Repository', type: 'string', jsonPath: '.spec.repoUrl', description: 'Its repository.' },
+      { name: 'Ref', type: 'string', jsonPath: '.spec.repoRef', description: 'Branch, tag or commit of it.' },
+      AGE,
+      {
+        name: 'Description',
+        type: 'string',
+        jsonPath: '.spec.description',
+        description: 'What it is, for people.',
+        priority: 1,
+      },
     ],
   },
   {

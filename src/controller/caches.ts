@@ -2,6 +2,7 @@
 
 import { APP_DEPLOYMENTS, type AppDeployment } from '../api/app-deployment.ts';
 import { APP_REVISIONS, type AppRevision } from '../api/app-revision.ts';
+import { APP_TEMPLATES, type AppTemplate } from '../api/app-template.ts';
 import { DEPLOYMENT_LABEL, PROVIDER_LABEL } from '../api/meta.ts';
 import { OAUTH_PROVIDERS, type OAuthProvider } from '../api/oauth-provider.ts';
 import { TRACING_PROJECTS, type TracingProject } from '../api/tracing-project.ts';
@@ -50,6 +51,8 @@ export interface Caches {
   readonly secrets: Reflector<KubeObject>;
   /** By kind; Secrets are among them. */
   readonly children: ReadonlyMap<string, Reflector<KubeObject>>;
+  /** The catalogue of the organization. */
+  readonly templates: Reflector<AppTemplate>;
   readonly organizationNamespace: string;
   /** OAuth providers of the organization's namespace. */
   readonly providers: Reflector<OAuthProvider>;
@@ -86,6 +89,11 @@ export function makeCaches(options: CacheOptions): Caches {
     resource: OAUTH_PROVIDERS,
     namespace: organizationNamespace,
   });
+  const templates = makeReflector<AppTemplate>({
+    ...ofOrganization,
+    resource: APP_TEMPLATES,
+    namespace: organizationNamespace,
+  });
   // What looks at every namespace looks at the organization's too.
   const apart = listed.length > 0 && !listed.includes(organizationNamespace);
   const clientSecrets = apart
@@ -104,6 +112,7 @@ export function makeCaches(options: CacheOptions): Caches {
     namespaces,
     pods,
     ...children.values(),
+    templates,
     providers,
     ...(apart ? [clientSecrets] : []),
   ] as unknown as Reflector<KubeObject>[];
@@ -115,6 +124,7 @@ export function makeCaches(options: CacheOptions): Caches {
     pods,
     secrets,
     children,
+    templates,
     organizationNamespace,
     providers,
     clientSecrets,

@@ -19,6 +19,7 @@ export function wakeOnChanges(caches: Caches, queue: WorkQueue): () => void {
     caches.secrets.onChange(({ object }) =>
       wakeThose(object.metadata.namespace, (record) => names(record, object.metadata.name)),
     ),
+    caches.templates.onChange(() => wakeThose(undefined, ({ spec }) => spec.source === 'internal_template')),
     // A namespace that becomes a tenant, or begins to go, concerns all of its records.
     caches.namespaces.onChange((change) => {
       if (concernsRecords(change)) wakeThose(change.object.metadata.name, () => true);
@@ -37,7 +38,7 @@ export function wakeOnChanges(caches: Caches, queue: WorkQueue): () => void {
   }
   function wakeThose(namespace: string | undefined, which: (record: AppDeployment) => boolean): void {
     for (const record of caches.records.list(namespace)) {
-      if (which(record)) queue.add(keyOf(namespace, record.metadata.name));
+      if (which(record)) queue.add(keyOf(record.metadata.namespace, record.metadata.name));
     }
   }
 }

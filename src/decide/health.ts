@@ -15,6 +15,7 @@ import {
 } from '../api/meta.ts';
 import type { Settings } from '../api/settings.ts';
 import { SOURCE_RULES } from '../api/source-rules.ts';
+import { notOffered, type Offered, offeredIn } from '../record/catalogue.ts';
 import { names } from '../record/names.ts';
 import { referencesOf } from '../record/references.ts';
 import { externalReference } from '../record/resolve.ts';
@@ -39,7 +40,8 @@ export function no(reason: Reason, message: string, stalled = false): Verdict {
 }
 
 /** Does the record keep the platform's rules? The same as admission says, for clusters where admission is not there. */
-export function checkPolicy({ record, tenantId }: Observed, settings: Settings): Verdict {
+export function checkPolicy(observed: Observed, settings: Settings): Verdict {
+  const { record, tenantId } = observed;
   if (tenantId === undefined) {
     const { namespace } = record.metadata;
     return no(
@@ -54,6 +56,14 @@ export function checkPolicy({ record, tenantId }: Observed, settings: Settings):
     return no(
       'SourceNotAllowed',
       `Source ${source} is for hosting mode ${hosting}; this platform's is ${settings.hosting}.`,
+      true,
+    );
+  }
+  const missing = notInCatalogue(observed);
+  if (missing.length > 0) {
+    return no(
+      'TemplateNotFound',
+      `No template offers ${missing.join(', ')}: kubectl get apptemplates -n ${settings.organizationNamespace} shows what there is. Choose one, or have it added; the deployment goes on by itself.`,
       true,
     );
   }
@@ -74,6 +84,20 @@ export function checkPolicy({ record, tenantId }: Observed, settings: Settings):
       true,
     );
   return yes('Accepted', "The record keeps the platform's rules.");
+}
+
+/**
+ * What the record asks for and no template offers, such as `imageUri templates/chat:2`. A template that has left the
+ * catalogue takes nothing away from what was made of it.
+ */
+function notInCatalogue({ record, revisions, templates }: Observed): string[] {
+  if (record.spec.source !== 'internal_template') return [];
+  const wanted = offeredIn(record.spec);
+  const taken = (field: keyof Offered): boolean =>
+    revisions.some(({ spec }) => field === 'repoUrl' || spec.requested.sourceRevisionConfig[field] === wanted[field]);
+  return notOffered(wanted, templates)
+    .filter((field) => !taken(field))
+    .map((field) => `${field} ${wanted[field]}`);
 }
 
 /** Is every Secret and key there that the record names? All that is missing is named at once. */

@@ -3,6 +3,7 @@
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
 import type { AppDeployment } from '../api/app-deployment.ts';
 import type { AppRevision } from '../api/app-revision.ts';
+import type { AppTemplate } from '../api/app-template.ts';
 import type { OAuthProvider } from '../api/oauth-provider.ts';
 import type { Settings } from '../api/settings.ts';
 import { Unavailable } from '../errors.ts';
@@ -32,6 +33,8 @@ export interface AppDeps {
   readonly caches: {
     readonly records: Store<AppDeployment>;
     readonly revisions: Store<AppRevision>;
+    /** AppTemplates of the organization. */
+    readonly templates: Store<AppTemplate>;
     /** Namespaces; metadata is enough. */
     readonly tenants: Store;
     /** OAuth providers of the organization's namespace. */

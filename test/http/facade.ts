@@ -5,6 +5,7 @@ import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../src/api/app-deployment.ts';
 import { APP_REVISIONS, type AppRevision } from '../../src/api/app-revision.ts';
+import { APP_TEMPLATES, type AppTemplate } from '../../src/api/app-template.ts';
 import { DEPLOYMENT_LABEL } from '../../src/api/meta.ts';
 import { OAUTH_PROVIDERS, type OAuthProvider } from '../../src/api/oauth-provider.ts';
 import { defaultSettings, type Settings } from '../../src/api/settings.ts';
@@ -58,6 +59,7 @@ export interface Facade {
   readonly records: TestStore<AppDeployment>;
   readonly revisions: TestStore<AppRevision>;
   readonly tenants: TestStore<KubeObject>;
+  readonly templates: TestStore<AppTemplate>;
   readonly providers: TestStore<OAuthProvider>;
   readonly clock: { ms: number };
   /** How long it has waited, in order. */
@@ -108,6 +110,7 @@ export async function makeFacade(settings: Partial<Settings> = {}): Promise<Faca
   const records = makeStore<AppDeployment>(kube, APP_DEPLOYMENTS);
   const revisions = makeStore<AppRevision>(kube, APP_REVISIONS);
   const tenants = makeStore<KubeObject>(kube, NAMESPACES);
+  const templates = makeStore<AppTemplate>(kube, APP_TEMPLATES);
   const providers = makeStore<OAuthProvider>(kube, OAUTH_PROVIDERS);
   tenants.fill();
   const lines: string[] = [];
@@ -117,7 +120,7 @@ export async function makeFacade(settings: Partial<Settings> = {}): Promise<Faca
   let suffixes = 0;
   const app = await buildApp({
     kube,
-    caches: { records, revisions, tenants, providers },
+    caches: { records, revisions, templates, tenants, providers },
     remember(object) {
       if (object.kind === OAUTH_PROVIDERS.kind) providers.put(object as OAuthProvider);
       else records.put(object as AppDeployment);
@@ -141,6 +144,7 @@ export async function makeFacade(settings: Partial<Settings> = {}): Promise<Faca
     records,
     revisions,
     tenants,
+    templates,
     providers,
     clock,
     waits,

@@ -231,6 +231,57 @@ describe('codehost', () => {
   });
 });
 
+describe('internal_template', () => {
+  const REPOSITORY = 'https://code.example/templates/chat';
+  async function offer(name: string, spec: object): Promise<void> {
+    const metadata = { name, namespace: 'davit-org' };
+    const template = { apiVersion: 'davit.dev/v1alpha1', kind: 'AppTemplate', metadata, spec };
+    await cluster.kubectl(['apply', '--server-side', '-f', '-'], { input: JSON.stringify(template) });
+  }
+
+  it('deploys an image of the catalogue, and is refused any other', async () => {
+    await offer('chat', { displayName: 'Chat', imageUri: 'registry.example/chat:1' });
+    expect(await cluster.kubectl(['get', 'apt', '-n', 'davit-org'])).toMatch(/chat +Chat +registry.example\/chat:1/);
+    const wrong = await post('chat', 'internal_template', {}, { image_uri: 'registry.example/other:1' });
+    expect([wrong.status, wrong.body.detail?.[0]]).toMatchObject([
+      422,
+      { loc: ['body', 'source_revision_config', 'image_uri'] },
+    ]);
+    const { status, body } = await eventually(async () => {
+      const answer = await post('chat', 'internal_template', {}, { image_uri: 'registry.example/chat:1' });
+      expect(answer.status).not.toBe(422);
+      return answer;
+    });
+    expect([status, body.detail]).toEqual([201, undefined]);
+    await untilReady('chat');
+    expect(await madeFor('chat')).toEqual(expect.arrayContaining(['deployment/chat', ...STORES('chat')]));
+  });
+
+  it('with kubectl, what the catalogue has not is a condition, until it has', async () => {
+    await apply('late', {
+      source: 'internal_template',
+      sourceConfig: { repoUrl: REPOSITORY },
+      sourceRevisionConfig: { repoRef: 'main', workflowConfigPath: 'davit.json' },
+    });
+    await eventually(async () => expect(await reasonOf('late')).toBe('TemplateNotFound'));
+    expect(await kubectl('get', 'appr', '-l', 'davit.dev/deployment=late', '-o', 'name')).toBe('');
+    await offer('chat-source', { repoUrl: REPOSITORY, repoRef: 'main' });
+    await eventually(async () => expect(await reasonOf('late')).toBe('BuilderNotConfigured'));
+    expect(await madeFor('late')).toEqual(STORES('late'));
+  });
+
+  it('a template is an image or a repository, and a team may read the catalogue but not write it', async () => {
+    await expect(offer('both', { imageUri: 'a:1', repoUrl: REPOSITORY })).rejects.toThrow('either imageUri or repoUrl');
+    await expect(offer('none', { displayName: 'None' })).rejects.toThrow('either imageUri or repoUrl');
+    await expect(offer('ref', { imageUri: 'a:1', repoRef: 'main' })).rejects.toThrow('repoRef is of a repository');
+    const may = (verb: string): Promise<string> =>
+      cluster
+        .kubectl(['auth', 'can-i', verb, 'apptemplates', '-n', 'davit-org', '--as', 'system:serviceaccount:cloud:team'])
+        .catch(() => 'no\n');
+    expect([await may('list'), await may('create')]).toEqual(['yes\n', 'no\n']);
+  });
+});
+
 it('external_docker is refused at both doors', async () => {
   const { status, body } = await post('outside', 'external_docker', {}, { image_uri: 'registry.example/app:1' });
   expect([status, body.detail[0].loc]).toEqual([422, ['body', 'source']]);

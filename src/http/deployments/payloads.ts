@@ -11,12 +11,14 @@ import {
   SourceRevisionConfig,
   STATES,
 } from '../../api/app-deployment.ts';
+import type { AppTemplate } from '../../api/app-template.ts';
 import { Uuid, VariableName } from '../../api/primitives.ts';
 import { ResourceSpec } from '../../api/resource-spec.ts';
 import type { Settings } from '../../api/settings.ts';
 import { SOURCES } from '../../api/source-rules.ts';
 import { payloadShape, responseShape } from '../casing.ts';
 import { withRules } from '../validation.ts';
+import { templateRule } from './catalogue.ts';
 import { hostingRule, nameRule, podRules, policyRule, sizeRule, sourceRules, variableRules } from './rules.ts';
 
 const Name = z
@@ -85,12 +87,16 @@ const CreateDeploymentShape = z
   });
 export type CreateDeployment = z.output<typeof CreateDeploymentShape>;
 
-/** The body of POST. The settings say which sources there are. */
-export function createDeployment(settings: Settings): typeof CreateDeploymentShape {
+/** The body of POST. The settings say which sources there are, `templates` what internal_template may deploy. */
+export function createDeployment(
+  settings: Settings,
+  templates: () => readonly AppTemplate[],
+): typeof CreateDeploymentShape {
   return withRules(CreateDeploymentShape, [
     nameRule,
     hostingRule(settings.hosting),
     sourceRules,
+    templateRule(templates),
     sizeRule,
     podRules,
     policyRule,

@@ -9,6 +9,7 @@ import {
   SourceRevisionConfig,
 } from '../../api/app-deployment.ts';
 import type { AppRevision } from '../../api/app-revision.ts';
+import type { AppTemplate } from '../../api/app-template.ts';
 import { API_VERSION, DEPLOYMENT_LABEL, FACADE_FIELD_MANAGER, TAG_LABEL_PREFIX } from '../../api/meta.ts';
 import { ResourceSpec } from '../../api/resource-spec.ts';
 import type { Settings } from '../../api/settings.ts';
@@ -26,6 +27,7 @@ import type { FreshList } from '../fresh-list.ts';
 import type { Caller, Tenant } from '../identity.ts';
 import type { Admitted } from '../plugins/auth.ts';
 import { Refused } from '../refused.ts';
+import { catalogueFindings } from './catalogue.ts';
 import { type Changed, changeRecord, type Decide } from './change.ts';
 import { patched, patchFindings, withoutEmpty } from './patch.ts';
 import type { CreateDeployment, ListDeployments, PatchDeployment } from './payloads.ts';
@@ -35,6 +37,8 @@ import { makeVariables, readVariables, removeVariables, unlessRefused } from './
 export interface DeploymentsOptions {
   readonly records: Store<AppDeployment>;
   readonly revisions: Store<AppRevision>;
+  /** The organization's. */
+  readonly templates: Store<AppTemplate>;
   /** Shows a write to the caches before the watch does. */
   readonly remember: (object: KubeObject) => void;
   /** Takes what is gone out of the caches before the watch does. */
@@ -58,6 +62,8 @@ export interface Deployments {
   /** Asks for the deletion, which goes on after the answer. */
   remove(admitted: Admitted, id: string, withTracingProject: boolean): Promise<void>;
   revisionsOf(record: AppDeployment): readonly AppRevision[];
+  /** The catalogue that internal_template deploys from. */
+  templates(): readonly AppTemplate[];
   /** The values of its `secrets`, by name, as far as the caller may read them. */
   valuesOf(caller: Caller, record: AppDeployment): Promise<ReadonlyMap<string, string>>;
 }
@@ -65,6 +71,7 @@ export interface Deployments {
 export function makeDeployments({
   records,
   revisions,
+  templates,
   remember,
   forget,
   freshList,
@@ -74,6 +81,12 @@ export function makeDeployments({
 }: DeploymentsOptions): Deployments {
   const revisionsOf = (record: AppDeployment): readonly AppRevision[] =>
     revisions.byLabel(record.metadata.namespace ?? '', DEPLOYMENT_LABEL, record.metadata.name);
+
+  function catalogue(): readonly AppTemplate[] {
+    if (!templates.hasSynced())
+      throw new Unavailable('read templates: the cache is not filled yet', { retryAfterMs: 1000 });
+    return templates.list();
+  }
 
   function needCaches(): void {
     // An empty answer from a cache that is not filled yet would be a lie.
@@ -109,6 +122,7 @@ export function makeDeployments({
     find,
     change,
     revisionsOf,
+    templates: catalogue,
     valuesOf: readVariables,
 
     list(tenant, query) {
@@ -183,7 +197,7 @@ export function makeDeployments({
           values: compares ? await readVariables(admitted.caller, record) : new Map<string, string>(),
         };
         const { spec, values } = patched(record, payload, inForce, secretName);
-        const findings = patchFindings(record, payload, spec);
+        const findings = [...patchFindings(record, payload, spec), ...catalogueFindings(record.spec, spec, catalogue)];
         if (findings.length > 0) throw new Refused(422, findings);
         if (revision === 'always' && lacksImage(spec)) throw nothingToDeploy();
         const asks = revision === 'always' || needsRevision(record.spec, spec);

@@ -69,7 +69,7 @@ export function registerDeployments(
       tags,
       operationId: 'createDeployment',
       summary: 'Create a deployment',
-      body: createDeployment(settings),
+      body: createDeployment(settings, deployments.templates),
       response: { 201: Deployment, ...failures(400, 401, 403, 409, 413, 415, 422) },
     },
     handler: async (request, reply) => {
