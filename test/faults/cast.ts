@@ -1,5 +1,5 @@
-// The processes of one run: one controller or two that compete, each with a port of the proxy's to itself, so that the
-// trace can say who wrote.
+// The processes of one run: one controller or two that compete, perhaps a facade, each with a port of the proxy's to
+// itself, so that the trace can say who wrote.
 
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -10,8 +10,8 @@ import { supervise } from '../platform.ts';
 import type { Proxy } from './proxy.ts';
 import type { Keys } from './rotations.ts';
 
-/** Which of the processes: `b` is there only where two compete. */
-export type Actor = 'a' | 'b';
+/** Which of the processes: the controller, a second one where two compete, the HTTP API. */
+export type Actor = 'a' | 'b' | 'facade';
 
 export interface CastOptions {
   readonly cluster: Cluster;
@@ -19,6 +19,8 @@ export interface CastOptions {
   readonly namespace: string;
   readonly directory: string;
   readonly keys: Keys;
+  /** The same of the facade's own account. */
+  readonly facadeKeys?: Keys;
   readonly leaseMs: number;
   /** Modules that Node loads first, and the environment that they read. */
   readonly imports: readonly string[];
@@ -38,7 +40,9 @@ export interface Cast {
   pause(actor: Actor, ms: number): void;
   /** The milliseconds that the slowest took to say that it has stopped. */
   stop(): Promise<number>;
-  readonly logs: string;
+  /** Where the facade serves, also after it was started again. */
+  facadeUrl(): string;
+  readonly logs: readonly string[];
 }
 
 const START_MS = 15_000;
@@ -50,6 +54,7 @@ export async function startCast(actors: readonly Actor[], options: CastOptions):
   const frozen = new Map<Actor, () => void>();
   let kills = 0;
   let isStopping = false;
+  let facadeUrl = '';
   const logOf = (actor: Actor): string => join(cluster.logsDir, `${namespace}${actor === 'a' ? '' : `-${actor}`}.log`);
 
   async function startOne(actor: Actor): Promise<ReturnType<typeof supervise>> {
@@ -63,7 +68,7 @@ export async function startCast(actors: readonly Actor[], options: CastOptions):
       args: [
         ...options.imports.flatMap((file) => ['--import', file]),
         join(import.meta.dirname, '../../src/main.ts'),
-        'controller',
+        actor === 'facade' ? 'api' : 'controller',
       ],
       env,
       log: logOf(actor),
@@ -73,7 +78,9 @@ export async function startCast(actors: readonly Actor[], options: CastOptions):
           stoppedAt.push(performance.now());
           if (!options.letItEnd) supervised.kill('SIGKILL');
         }
-        return {};
+        facadeUrl = /"url":"(http:[^"]*)"/.exec(line)?.[1] ?? facadeUrl;
+        // Whoever calls it knows its address: it has to come back there.
+        return facadeUrl === '' ? {} : { DAVIT_HTTP_PORT: new URL(facadeUrl).port };
       },
     });
     await Promise.race([there, sleep(START_MS, undefined, { ref: false })]);
@@ -112,12 +119,14 @@ export async function startCast(actors: readonly Actor[], options: CastOptions):
       await Promise.all([...processes.values()].map((one) => one.stop()));
       return Math.max(...(stoppedAt.length > 0 ? stoppedAt : [performance.now()])) - from;
     },
-    logs: actors.map(logOf).join(' '),
+    facadeUrl: () => facadeUrl,
+    logs: actors.map(logOf),
   };
 }
 
 async function environmentOf(actor: Actor, options: CastOptions): Promise<Record<string, string>> {
-  const { cluster, proxy, namespace, directory, keys } = options;
+  const { cluster, proxy, namespace, directory } = options;
+  const keys = actor === 'facade' ? (options.facadeKeys ?? options.keys) : options.keys;
   const kubeconfig = join(directory, `${actor}.kubeconfig`);
   await writeFile(kubeconfig, kubeconfigOf(proxy.urlFor(actor), keys), { mode: 0o600 });
   const settings = join(directory, 'settings.yaml');
@@ -128,6 +137,7 @@ async function environmentOf(actor: Actor, options: CastOptions): Promise<Record
     // Its lease is in the run's own namespace, so that the runs side by side don't compete.
     DAVIT_NAMESPACE: namespace,
     DAVIT_HEALTH_PORT: '0',
+    DAVIT_HTTP_PORT: '0',
     DAVIT_LEASE_MS: String(options.leaseMs),
     DAVIT_BACKOFF_MS: '20',
     DAVIT_LOG_LEVEL: 'debug',

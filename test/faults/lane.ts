@@ -14,7 +14,7 @@ import { startProxy, type Trace } from './proxy.ts';
 import { rotateAt } from './rotations.ts';
 import { changeAndWait, NotConverged, perform, RECORD, type Scene, type Stage } from './workloads.ts';
 
-const LEASE_MS = 1500;
+export const LEASE_MS = 1500;
 const QUIET_MS = 2000;
 const LONGEST_UNREST_MS = 12_000;
 
@@ -152,7 +152,7 @@ export async function runPlan(plan: Plan, cluster: Cluster, census: Census, pati
     meddled,
     stopMs,
     seconds: (performance.now() - begin) / 1000,
-    log: cast.logs,
+    log: cast.logs.join(' '),
   };
   await rm(directory, { recursive: true, force: true });
   // What is left is nobody's business any more; only its quiet end matters to the runs beside it.
@@ -164,7 +164,7 @@ export async function runPlan(plan: Plan, cluster: Cluster, census: Census, pati
 }
 
 /** The chart's rule for leases, in the run's namespace. */
-async function allowLease(cluster: Cluster, namespace: string): Promise<void> {
+export async function allowLease(cluster: Cluster, namespace: string): Promise<void> {
   const rbac = `/apis/rbac.authorization.k8s.io/v1/namespaces/${namespace}`;
   const rules = [{ apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['get', 'create', 'update'] }];
   await cluster.api.call('POST', `${rbac}/roles`, { metadata: { name: 'lease' }, rules });

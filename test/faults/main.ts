@@ -13,12 +13,14 @@ import { type Cluster, startCluster } from '../cluster/cluster.ts';
 import { startPlatform } from '../platform.ts';
 import { type Census, startCensus } from './census.ts';
 import { isExclusive } from './exclusive.ts';
+import { type FacadePlan, facadePlans, learnFacade, runFacadePlan } from './facade.ts';
 import { judge, type Reference, referenceOf, referencesDiffer, type Violation } from './judge.ts';
 import { type Run, runPlan } from './lane.ts';
 import { allPlans, type Plan, sample, WORKLOADS, type WorkloadName } from './plans.ts';
 import { SEEDS } from './seeds.ts';
 
 const MOST_QUICK_PLANS = 60;
+const MOST_QUICK_FACADE_PLANS = 3;
 const PATIENCE_MS = 30_000;
 const PATIENCE_WITH_BUG_MS = 8_000;
 
@@ -81,6 +83,21 @@ async function learn({ cluster, census, references }: Bench, workloads: readonly
   }
 }
 
+/** A plan that cannot be played through shows nothing, and must not end all the others. */
+function notPlayed(error: unknown): Violation[] {
+  return [{ invariant: 'not played', what: error instanceof Error ? error.message.slice(0, 300) : String(error) }];
+}
+
+async function executeFacade({ cluster, census }: Bench, plan: FacadePlan): Promise<Violation[]> {
+  try {
+    const { violations, fired } = await runFacadePlan(plan, cluster, census);
+    if (!fired) unfired += 1;
+    return violations;
+  } catch (error) {
+    return notPlayed(error);
+  }
+}
+
 async function execute(bench: Bench, plan: Plan, patienceMs: number): Promise<Violation[]> {
   const reference = bench.references.get(plan.workload);
   if (!reference) throw new Error(`${plan.workload} was not learned`);
@@ -88,8 +105,7 @@ async function execute(bench: Bench, plan: Plan, patienceMs: number): Promise<Vi
   try {
     run = await runPlan(plan, bench.cluster, bench.census, patienceMs);
   } catch (error) {
-    // A plan that cannot be played through shows nothing, and must not end all the others.
-    return [{ invariant: 'not played', what: error instanceof Error ? error.message.slice(0, 300) : String(error) }];
+    return notPlayed(error);
   }
   const violations = judge(run, reference);
   if (values.plan !== undefined) {
@@ -106,8 +122,26 @@ async function execute(bench: Bench, plan: Plan, patienceMs: number): Promise<Vi
 
 /** Which workloads a pattern of plans can mean, so that no others have to be learned. */
 function matchingWorkloads(match: string): readonly WorkloadName[] {
+  // The facade's runs have no reference, and one learned workload warms the caches.
+  if (match.includes('http')) return ['create'];
   const named = WORKLOADS.filter((workload) => match.includes(`"${workload}"`));
   return named.length > 0 ? named : WORKLOADS;
+}
+
+/** In a sample three are enough: they differ only in where the facade is when it dies. */
+async function plansOfFacade({ cluster, census }: Bench, one: Plan | FacadePlan | undefined): Promise<FacadePlan[]> {
+  if (one !== undefined) return one.workload === 'http' ? [one] : [];
+  if (values.seeds || values.match?.includes('http') === false) return [];
+  const all = facadePlans(await learnFacade(cluster, census));
+  const step = values.quick ? Math.ceil(all.length / MOST_QUICK_FACADE_PLANS) : 1;
+  return all.filter((_, index) => index % step === 1 % step);
+}
+
+function tell(plan: Plan | FacadePlan, violations: readonly Violation[]): void {
+  count += 1;
+  if (violations.length > 0) violated += 1;
+  for (const { invariant, what } of violations) say(`VIOLATION ${invariant}: ${what}`);
+  if (violations.length > 0) say(`  npm run faults -- --plan '${JSON.stringify(plan)}'`);
 }
 
 let unfired = 0;
@@ -134,31 +168,41 @@ try {
   const platform = await startPlatform(cluster, { parts: [] });
   const census = startCensus(cluster.api, ended.signal);
   const bench: Bench = { cluster, census, references: new Map() };
-  const one = values.plan === undefined ? undefined : (JSON.parse(values.plan) as Plan);
-  await learn(bench, one ? [one.workload] : values.match === undefined ? WORKLOADS : matchingWorkloads(values.match));
-  const seeds: Plan[] = Object.entries(SEEDS).flatMap(([seed, { shows }]) => (shows ? [{ ...shows, seed }] : []));
+  const one = values.plan === undefined ? undefined : (JSON.parse(values.plan) as Plan | FacadePlan);
+  if (one?.workload === 'http') await learn(bench, ['create']);
+  else
+    await learn(bench, one ? [one.workload] : values.match === undefined ? WORKLOADS : matchingWorkloads(values.match));
+  const seeds: (Plan | FacadePlan)[] = Object.entries(SEEDS).flatMap(([seed, { shows }]) =>
+    shows ? [{ ...shows, seed }] : [],
+  );
   const every = allPlans(bench.references);
-  const most = values.quick ? MOST_QUICK_PLANS - seeds.length : Number(values.most ?? every.length);
+  const most = values.quick
+    ? MOST_QUICK_PLANS - MOST_QUICK_FACADE_PLANS - seeds.length
+    : Number(values.most ?? every.length);
   const { match } = values;
-  const matching =
-    match === undefined ? undefined : every.filter((plan) => new RegExp(match).test(JSON.stringify(plan)));
-  const plans = one ? [one] : values.seeds ? [] : (matching ?? sample(every, most));
+  const isMatch = (plan: Plan | FacadePlan): boolean => new RegExp(match ?? '').test(JSON.stringify(plan));
+  const matching = match === undefined ? undefined : every.filter(isMatch);
+  const plans = one ? (one.workload === 'http' ? [] : [one]) : values.seeds ? [] : (matching ?? sample(every, most));
+  const throughFacade = (await plansOfFacade(bench, one)).filter(isMatch);
   const bugs = one || matching ? [] : seeds;
-  say(`${every.length} plans are there, ${plans.length} are run, and ${bugs.length} seeded bugs`);
-  const progress = startProgress(plans.length + bugs.length, () => count);
+  say(
+    `${every.length} plans are there, ${plans.length} are run, ${throughFacade.length} through the facade, and ${bugs.length} seeded bugs`,
+  );
+  const progress = startProgress(plans.length + throughFacade.length + bugs.length, () => count);
 
   const runAndSay = async (plan: Plan): Promise<void> => {
-    const violations = await execute(bench, plan, plan.seed === undefined ? PATIENCE_MS : PATIENCE_WITH_BUG_MS);
-    count += 1;
-    if (violations.length > 0) violated += 1;
-    for (const { invariant, what } of violations) say(`VIOLATION ${invariant}: ${what}`);
-    if (violations.length > 0) say(`  npm run faults -- --plan '${JSON.stringify(plan)}'`);
+    tell(plan, await execute(bench, plan, plan.seed === undefined ? PATIENCE_MS : PATIENCE_WITH_BUG_MS));
+  };
+  const runThroughFacade = async (plan: FacadePlan): Promise<void> => {
+    tell(plan, await executeFacade(bench, plan));
   };
   const [alone = [], besides = []] = [true, false].map((is) => plans.filter(({ fault }) => isExclusive(fault) === is));
   await inLanes(besides, runAndSay);
+  await inLanes(throughFacade, runThroughFacade);
   const table: string[] = [];
   await inLanes(bugs, async (plan) => {
-    const violations = await execute(bench, plan, PATIENCE_WITH_BUG_MS);
+    const violations =
+      plan.workload === 'http' ? await executeFacade(bench, plan) : await execute(bench, plan, PATIENCE_WITH_BUG_MS);
     count += 1;
     seeded += 1;
     if (violations.length > 0) caught += 1;

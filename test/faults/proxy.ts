@@ -227,10 +227,10 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
       }
       return answer(response, await forwardWhole(request, body));
     }
-    const what = `${phase}/${asked.verb} ${asked.resource} ${asked.name || nameIn(body)}`.replaceAll(
-      /--[0-9a-f]{8}\b/g,
-      '--REV',
-    );
+    const who = actor === 'facade' ? 'facade ' : '';
+    const what = `${phase}/${who}${asked.verb} ${asked.resource} ${asked.name || nameIn(body)}`
+      .replaceAll(/--[0-9a-f]{8}\b/g, '--REV')
+      .replaceAll(/--vars-[0-9a-z]+/g, '--vars-X');
     const count = (seen.get(what) ?? 0) + 1;
     seen.set(what, count);
     const traced: TracedWrite = {
@@ -244,8 +244,8 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
     };
     trace.writes.push(traced);
     // After so long another could hold it.
-    const isHolder = trace.holders.at(-1)?.actor === actor;
-    if (!isHolder || trace.lastWriteAt - trace.renewedAt > options.leaseMs)
+    const mayWrite = actor === 'facade' || trace.holders.at(-1)?.actor === actor;
+    if (!mayWrite || (actor !== 'facade' && trace.lastWriteAt - trace.renewedAt > options.leaseMs))
       trace.withoutLease.push(`${traced.label} (${actor})`);
     if (fault.kind === 'denied' && isDenied(asked)) {
       trace.fired = true;
@@ -521,7 +521,8 @@ function classify(request: IncomingMessage): Asked {
     namespace: isInNamespace ? (rest[1] ?? '') : '',
     continues: url.searchParams.get('continue') !== null,
     verb: isDryRun ? 'try' : (verbs[method] ?? (watching ? 'watch' : name === '' ? 'list' : 'get')),
-    isWrite: method !== 'GET' && !isDryRun,
+    // A review asks a question and writes nothing.
+    isWrite: method !== 'GET' && !isDryRun && !plural.endsWith('reviews'),
     version: BigInt(url.searchParams.get('resourceVersion') || '0'),
   };
 }

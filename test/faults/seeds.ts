@@ -12,20 +12,21 @@ interface Replacement {
 export interface Seed {
   readonly replacements: readonly Replacement[];
   /** Absent for what is no bug but a matter of test time. */
-  readonly shows?: { readonly workload: WorkloadName; readonly fault: Fault };
+  readonly shows?: { readonly workload: WorkloadName | 'http'; readonly fault: Fault };
 }
 
 const NONE: Fault = { kind: 'none' };
 /** So that what a write answers is not overtaken by news of its consequences, however slow the machine. */
 const LATE_DEPLOYMENTS: Fault = { kind: 'watch-delay', resource: 'deployments', ms: 400 };
 
-function bug(file: string, from: string, to: string, workload: WorkloadName, fault: Fault = NONE): Seed {
+function bug(file: string, from: string, to: string, workload: WorkloadName | 'http', fault: Fault = NONE): Seed {
   return { replacements: [{ file, from, to }], shows: { workload, fault } };
 }
 
 export const SEEDS: Readonly<Record<string, Seed>> = {
   SHORT_IDLE: { replacements: [{ file: 'src/runtime/reflector.ts', from: 'idleMs = 90_000', to: 'idleMs = 1_500' }] },
   SMALL_PAGES: { replacements: [{ file: 'src/runtime/reflector.ts', from: 'pageSize = 500', to: 'pageSize = 2' }] },
+  SHORT_GRACE: { replacements: [{ file: 'src/decide/orphans.ts', from: 'GRACE_MS = 60_000', to: 'GRACE_MS = 2_500' }] },
   'delete without uid': bug('src/kube/http-client.ts', 'preconditions: { uid, ', 'preconditions: { ', 'delete'),
   'ready before the rollout is over': bug(
     'src/decide/health.ts',
@@ -198,5 +199,19 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     'if (isDeepStrictEqual(object.status, status)) return false;',
     'status = { ...status, conditions: status.conditions?.map((one) => ({ ...one, message: `${one.message}${Date.now()}` })) };',
     'create',
+  ),
+  'what nobody names is not collected': bug(
+    'src/controller/secret-collector.ts',
+    "if (live.is === 'orphan')",
+    'if (false)',
+    'http',
+    { kind: 'crash-lost', at: 'post/facade create secrets shop--vars-X#1' },
+  ),
+  'values before their Secret': bug(
+    'src/http/deployments/variables.ts',
+    'return caller.kube.create(SECRETS, secret, { fieldManager: FACADE_FIELD_MANAGER });',
+    'caller.kube.create(SECRETS, secret, { fieldManager: FACADE_FIELD_MANAGER }).catch(() => undefined); return Promise.resolve(secret);',
+    'http',
+    { kind: 'refused', at: 'patch/facade create secrets shop--vars-X#1', status: 500 },
   ),
 };
