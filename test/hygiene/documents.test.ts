@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { makeMetrics } from '../../src/runtime/metrics.ts';
+import { apiPage } from '../http/api-reference.ts';
 
 const root = join(import.meta.dirname, '../..');
 const operations = readFileSync(join(root, 'docs/operations.md'), 'utf8');
@@ -27,4 +28,8 @@ it('docs/operations.md names every variable of the environment, and no other', (
   const named = new Set([...section.matchAll(/`(DAVIT_[A-Z_]+)`/g)].map((match) => match[1] ?? ''));
   expect(there.size).toBeGreaterThan(10);
   expect([...named].toSorted()).toEqual([...there].toSorted());
+});
+
+it('docs/api.md is what the OpenAPI document says; if not: npm run generate', async () => {
+  expect(await apiPage()).toBe(readFileSync(join(root, 'docs/api.md'), 'utf8'));
 });
