@@ -160,7 +160,7 @@ function bounds({ minimum, maximum, minLength, maxLength, maxItems, default: oth
     ...(minimum === undefined && maximum === undefined ? [] : [range(minimum, maximum)]),
     ...(maxLength === undefined ? [] : [`${range(minLength, maxLength)} characters`]),
     ...(maxItems === undefined ? [] : [`at most ${maxItems}`]),
-    ...(otherwise === undefined || typeof otherwise === 'object' ? [] : [`default ${String(otherwise)}`]),
+    ...(otherwise === undefined || typeof otherwise === 'object' ? [] : [`default ${JSON.stringify(otherwise)}`]),
   ]
     .map((bound) => `, ${bound}`)
     .join('');
