@@ -63,3 +63,39 @@ it('of 25 the newest ten are left, beside them the active one for as long as it 
   const back = await davit.call(tenant, 'POST', `/v2/deployments/${id}/revisions/${ids[3]}/redeploy`);
   expect([back.status, back.body.detail]).toEqual([404, `Revision ID ${ids[3]} not found.`]);
 });
+
+it('with kubectl: back with the values and the defaults of then; without its values that is said', async () => {
+  const kubectl = (...args: readonly string[]): Promise<string> => davit.kubectl(['-n', tenant.namespace, ...args]);
+  const put = async (more: object): Promise<void> => {
+    await davit.kubectl(['apply', '-f', '-'], {
+      apiVersion: 'davit.dev/v1alpha1',
+      kind: 'AppDeployment',
+      metadata: { name: 'by-hand', namespace: tenant.namespace },
+      spec: { source: 'external_docker', ...more },
+    });
+    await eventually(async () => {
+      const seen =
+        '{.metadata.generation}/{.status.observedGeneration}/{.status.conditions[?(@.type=="Ready")].status}';
+      const [generation, observed, ready] = (await kubectl('get', 'appd', 'by-hand', '-o', `jsonpath=${seen}`)).split(
+        '/',
+      );
+      expect([observed, ready]).toEqual([generation, 'True']);
+    });
+  };
+  const image = (tag: number): object => ({ sourceRevisionConfig: { imageUri: `registry.example/app:${tag}` } });
+  const shown = (path: string): Promise<string> => kubectl('get', 'appd', 'by-hand', '-o', `jsonpath={${path}}`);
+  const said = (): Promise<string> =>
+    kubectl('get', 'events', '--field-selector', 'reason=RollbackIgnored', '-o', 'jsonpath={.items[*].message}');
+
+  await put(image(1));
+  const first = await shown('.status.latestRevisionId');
+  await put(image(2));
+  await put({ ...image(1), rollbackTo: first, revisionSerial: 1 });
+  expect(await shown('.status.image')).toBe('registry.example/app:1');
+  expect(await shown('.status.activeRevisionId')).toBe(await shown('.status.latestRevisionId'));
+  expect(await said()).toBe('');
+
+  await put({ ...image(2), rollbackTo: first, revisionSerial: 2 });
+  expect(await shown('.status.image')).toBe('registry.example/app:2');
+  await eventually(async () => expect(await said()).toContain('asks for other values than that revision'));
+});

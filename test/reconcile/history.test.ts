@@ -6,7 +6,8 @@ import { APP_REVISIONS, type AppRevision } from '../../src/api/app-revision.ts';
 import { defaultSettings, type Settings } from '../../src/api/settings.ts';
 import type { Workload } from '../../src/decide/observed.ts';
 import { Unavailable } from '../../src/errors.ts';
-import { DEPLOYMENTS } from '../../src/kube/resources.ts';
+import type { KubeObject } from '../../src/kube/client.ts';
+import { DEPLOYMENTS, SECRETS } from '../../src/kube/resources.ts';
 import { rollingBack } from '../../src/record/asking.ts';
 import type { FakeKube } from '../fake-kube/fake-kube.ts';
 import { aController, aServer, converge, type Harness, putRecord } from './harness.ts';
@@ -131,6 +132,46 @@ describe('a rollback', () => {
     expect(JSON.stringify(kube.objects<Workload>(DEPLOYMENTS)[0]?.spec)).toContain('/ok');
     expect(record(kube).status).toMatchObject({ state: 'READY', image: 'registry.example/shop:1' });
     expect(now.events).not.toContain('Warning RollbackIgnored');
+  });
+
+  it("brings back the values given to the API, not what is in Secrets of somebody's own", async () => {
+    const kube = aServer();
+    const secret = (name: string, value: string): void =>
+      void kube.seed(SECRETS, {
+        apiVersion: 'v1',
+        kind: 'Secret',
+        metadata: { name, namespace: 'team' },
+        data: { K: value },
+      } as KubeObject);
+    secret('shop--vars-1', 'b25l');
+    secret('shop--vars-2', 'dHdv');
+    secret('theirs', 'b2xk');
+    const given = (suffix: number): Partial<AppDeployment['spec']> => ({
+      secrets: [{ name: 'K', secretName: `shop--vars-${suffix}`, secretKey: 'K' }],
+    });
+    putRecord(kube, { ...given(1), secretReferences: [{ name: 'T', secretName: 'theirs', secretKey: 'K' }] });
+    const controller = await started(kube);
+    await converge(controller);
+    await change(kube, { ...given(2), revisionSerial: 2 });
+    secret('theirs', 'bmV3');
+    await converge(controller);
+    const digest = (): string | undefined =>
+      kube.objects<Workload>(DEPLOYMENTS)[0]?.metadata.annotations?.['davit.dev/secrets'];
+    const [first] = revisions(kube);
+    if (!first) throw new Error('There was no revision.');
+    const withNew = digest();
+    await change(kube, rollingBack(record(kube).spec, first.spec));
+    await converge(controller);
+    const pods = JSON.stringify(kube.objects<Workload>(DEPLOYMENTS)[0]?.spec?.template);
+    expect(pods).toContain('shop--vars-1');
+    expect(pods).not.toContain('shop--vars-2');
+    expect(kube.objects(SECRETS).find(({ metadata }) => metadata.name === 'theirs')).toMatchObject({
+      data: { K: 'bmV3' },
+    });
+    expect(digest()).not.toBe(withNew);
+    controller.writes();
+    await controller.reconcile();
+    expect(controller.writes()).toEqual([]);
   });
 
   it.each([
