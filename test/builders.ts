@@ -180,6 +180,8 @@ export function anObserved(
   return {
     record,
     tenantId: tenantId ?? undefined,
+    tenantHosts: undefined,
+    addressKindMissing: false,
     namespaceTerminating: false,
     revisions,
     children,

@@ -13,6 +13,7 @@ export const CONDITION_TYPES = {
     'Every autoscaler knows what it decides by, or the number of pods is fixed. Ready does not depend on it.',
   ResourceSpecHonored:
     'Every field of resource_spec is taken as it stands; if not, the message says which is not, and why. Ready does not depend on it.',
+  AddressReady: 'The address is routed to the main service, or none is asked for.',
   ReferencesResolved: 'Every Secret and key that the record names is there.',
   PolicyAccepted: "The record keeps the platform's rules for sources and pods.",
 } as const;
@@ -108,6 +109,31 @@ export const REASONS = {
     todo: 'Give POSTGRES_URI_CUSTOM and REDIS_URI_CUSTOM.',
   },
   PodPolicyViolated: { meaning: 'A pod part breaks the pod policy.', todo: 'Remove what the message names.' },
+  Routed: { meaning: 'The address leads to the main service.', todo: 'Nothing.' },
+  AddressPending: {
+    meaning: 'The address was made, and no ingress controller or Gateway has taken it up yet.',
+    todo: 'If it lasts, check that the ingress class or Gateway of the settings is there. An ingress controller that reports no status never ends this; Ready does not wait for it.',
+  },
+  NoAddressConfigured: {
+    meaning: 'The record asks for an address, and this platform makes none.',
+    todo: 'Set settings.address.kind to ingress or gateway, or remove customUrl.',
+  },
+  HostNotAllowed: {
+    meaning: 'The tenant may not claim this host.',
+    todo: 'Choose a host that the message names, or have it added to the annotation davit.dev/hosts of the namespace.',
+  },
+  HostTaken: {
+    meaning: 'Another deployment has this host.',
+    todo: 'Choose another host. When it becomes free the deployment gets it by itself.',
+  },
+  GatewayRefused: {
+    meaning: 'The Gateway does not take the route.',
+    todo: "Read its words in the message: the listener's hostname, allowedRoutes or a missing Gateway.",
+  },
+  GatewayApiMissing: {
+    meaning: 'The platform makes HTTPRoutes, and the cluster does not know that kind.',
+    todo: 'Install the Gateway API; the addresses are then made by themselves.',
+  },
   NameConflict: {
     meaning: "An object of a name that Davit needs is there and is not Davit's.",
     todo: 'Rename or remove that object, or rename the record.',

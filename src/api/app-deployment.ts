@@ -280,6 +280,13 @@ export const AppDeploymentStatus = z.object({
     .describe('Image of the active revision, or of the newest while none is active.')
     .optional(),
   url: z.string().max(512).describe('Address in force.').optional(),
+  hostClaim: z
+    .object({
+      host: z.string().max(253).describe('Host that the record claims.'),
+      since: Time.describe('Since when it is claimed.'),
+    })
+    .describe('Of those who claim a host the first has it; the others wait in this order.')
+    .optional(),
   replicas: z.string().max(32).describe('Ready and wanted pods of the main service, such as 2/3.').optional(),
   resourceSpec: passthroughResourceSpec(),
   conditions: Conditions.optional(),

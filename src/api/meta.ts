@@ -33,6 +33,8 @@ export const TAG_LABEL_PREFIX = 'tag.davit.dev/';
 
 /** On a record: nothing is changed, status is still reported. */
 export const PAUSED_ANNOTATION = 'davit.dev/paused';
+/** On a tenant's namespace: the hosts that it may claim, `shop.example.com` or `*.example.com`, separated by commas. */
+export const HOSTS_ANNOTATION = 'davit.dev/hosts';
 /** On a child: digest of what was last applied, so that a field no longer wanted is removed. */
 export const APPLIED_ANNOTATION = 'davit.dev/applied';
 /** On a Deployment: `"true"` while an autoscaler decides its `replicas`, and the controller never writes them. */

@@ -21,8 +21,11 @@ export const UUID_PATTERN = '^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a
  */
 export const IMAGE_PATTERN =
   '^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?(/[a-z0-9]+([._-]+[a-z0-9]+)*)*(:[A-Za-z0-9_][A-Za-z0-9._-]{0,127})?(@sha256:[0-9a-f]{64})?$';
+const HOST = '([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\\.)+[a-z]([-a-z0-9]{0,61}[a-z0-9])?';
+/** A host name of two labels or more; the last begins with a letter, so that no IP address is one. */
+export const HOST_PATTERN = `^${HOST}$`;
 /** A bare host, or https://host: no path, port or userinfo. */
-export const HOST_URL_PATTERN = '^(https://)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+$';
+export const HOST_URL_PATTERN = `^(https://)?${HOST}$`;
 /** Printable: no control characters. */
 export const PRINTABLE_PATTERN = '^[^\\x00-\\x1f\\x7f]*$';
 

@@ -2,12 +2,72 @@
 // a ConfigMap; every default is here and nowhere else.
 
 import { z } from 'zod';
-import { DNS_LABEL_PATTERN, ImageReference } from './primitives.ts';
+import { DNS_LABEL_PATTERN, DNS_SUBDOMAIN_PATTERN, HOST_PATTERN, ImageReference } from './primitives.ts';
 
 const namespaceName = z.string().min(1).max(63).regex(new RegExp(DNS_LABEL_PATTERN));
 
 /** The fewest revisions of a record that may be kept: of so many newest ones none is ever missing. */
 export const FEWEST_REVISIONS = 10;
+
+const objectName = z.string().min(1).max(253).regex(new RegExp(DNS_SUBDOMAIN_PATTERN));
+
+const Address = z
+  .strictObject({
+    kind: z
+      .enum(['none', 'ingress', 'gateway'])
+      .default('none')
+      .describe('What addresses are made of: Ingresses, HTTPRoutes of a Gateway, or none are made.'),
+    baseDomain: z
+      .string()
+      // With name, namespace and digest before it a host stays within 253.
+      .max(148)
+      .regex(new RegExp(HOST_PATTERN))
+      .optional()
+      .describe('Domain under which every record gets a host of its own; absent: only records with a custom_url do.'),
+    hostPattern: z
+      .enum(['{name}-{namespace}', '{name}.{namespace}'])
+      .default('{name}-{namespace}')
+      .describe(
+        'How such a host begins. With a hyphen one wildcard certificate serves all; what would be ambiguous or too long ends in a digest.',
+      ),
+    ingressClassName: objectName.optional().describe("Ingress class; absent: the cluster's default."),
+    gateway: z
+      .strictObject({
+        name: objectName.describe('Name of the Gateway.'),
+        namespace: namespaceName.describe('Its namespace.'),
+        sectionName: objectName.optional().describe('Its listener; absent: all that fit.'),
+      })
+      .optional()
+      .describe('The Gateway that routes are attached to (kind gateway).'),
+    tls: z
+      .enum(['off', 'default', 'secret', 'issued'])
+      .default('off')
+      .describe(
+        "TLS of Ingresses. off: it ends elsewhere; default: the ingress controller's own certificate; secret: tlsSecretName in each tenant's namespace; issued: a Secret for each record, which an issuer named by an annotation fills.",
+      ),
+    tlsSecretName: objectName
+      .optional()
+      .describe("Secret with the certificate, in each tenant's namespace (tls secret)."),
+    annotations: z
+      .record(z.string().min(1).max(317), z.string().max(4096))
+      .default({})
+      .describe('Annotations of every Ingress or HTTPRoute.'),
+    controllerNamespaceLabels: z
+      .record(z.string().min(1).max(317), z.string().max(63))
+      .optional()
+      .describe(
+        "Labels of the namespace of the ingress controller or Gateway. Given: servers are reached from there and from the record's own namespace alone.",
+      ),
+  })
+  .refine((address) => address.kind !== 'gateway' || address.gateway !== undefined, {
+    path: ['gateway'],
+    message: 'kind gateway needs the name and namespace of a Gateway',
+  })
+  .refine((address) => address.tls !== 'secret' || address.tlsSecretName !== undefined, {
+    path: ['tlsSecretName'],
+    message: 'tls secret needs the name of the Secret',
+  });
+export type AddressSettings = z.infer<typeof Address>;
 
 export const Settings = z.strictObject({
   hosting: z
@@ -96,6 +156,7 @@ export const Settings = z.strictObject({
         .describe('Pods are taken away only when so few were enough for so long.'),
     })
     .prefault({}),
+  address: Address.prefault({}).describe('How deployments are reached from outside.'),
   tracing: z
     .strictObject({ otlpEndpoint: z.url().max(2048).optional().describe('OTEL_EXPORTER_OTLP_ENDPOINT of every pod.') })
     .prefault({}),

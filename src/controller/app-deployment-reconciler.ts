@@ -4,6 +4,7 @@ import type { AppDeployment } from '../api/app-deployment.ts';
 import type { AppRevision } from '../api/app-revision.ts';
 import { PAUSED_ANNOTATION } from '../api/meta.ts';
 import type { Settings } from '../api/settings.ts';
+import { type AddressOutcome, addressOf, askedAddress, keepsAddress, undecided } from '../decide/address.ts';
 import { handedOver } from '../decide/hand-over.ts';
 import { checkPolicy, checkReferences, checkWorkloads, isRolled, runningRevision } from '../decide/health.ts';
 import type { Observed, Refusal } from '../decide/observed.ts';
@@ -23,9 +24,10 @@ import { postgresSecret, redisSecret } from '../resources/secrets.ts';
 import { makeTracingProject } from '../resources/tracing-project.ts';
 import type { Reconcile, Result } from '../runtime/controller.ts';
 import type { EventRecorder } from '../runtime/events.ts';
-import { ensurePassword, makeOnce, perform, type Shell, stamped } from './apply.ts';
+import { ensurePassword, makeOnce, perform, removeAll, type Shell, stamped } from './apply.ts';
 import { addFinalizer, finalize, hasFinalizer } from './finalize.ts';
 import { collectRevisions } from './history.ts';
+import type { HostClaims } from './host-claims.ts';
 import { observe } from './observe.ts';
 import { reportRecord, reportRevision, reportTracingProject } from './report.ts';
 import type { SecretContents } from './secret-contents.ts';
@@ -34,6 +36,7 @@ import { tryPods } from './try-pods.ts';
 export interface ReconcilerOptions {
   readonly shell: Shell;
   readonly contents: SecretContents;
+  readonly hosts: HostClaims;
   readonly settings: Settings;
   readonly events: EventRecorder;
   readonly now: () => Date;
@@ -43,6 +46,8 @@ export interface ReconcilerOptions {
 interface Pass {
   readonly latest: AppRevision | undefined;
   readonly refusals: readonly Refusal[];
+  /** Absent where nothing could be decided. */
+  readonly address?: AddressOutcome;
   /** When to look again even if nothing changes. */
   readonly requeueAfterMs?: number;
 }
@@ -51,7 +56,7 @@ const NOTHING: Pass = { latest: undefined, refusals: [] };
 
 /** Makes the reconcile function. Level-based: it looks at the record as it is now, whatever woke it. */
 export function makeReconciler(options: ReconcilerOptions): Reconcile {
-  const { shell, contents, events, now } = options;
+  const { shell, contents, hosts, events, now } = options;
 
   return async function reconcile(key) {
     const [namespace = '', name = ''] = key.split('/');
@@ -63,6 +68,8 @@ export function makeReconciler(options: ReconcilerOptions): Reconcile {
       return {};
     }
     const pass = await bring(first, options);
+    // A pass that failed may have made what the caches don't show yet: its host stays taken until one goes well.
+    hosts.settled(found);
     const record = shell.caches.records.get({ namespace, name });
     if (!record || record.metadata.uid !== found.metadata.uid) return {};
     // What was done was for the generation that was found. A newer one is in the queue by now: nothing is said of it yet.
@@ -96,10 +103,14 @@ async function bring(observed: Observed, options: ReconcilerOptions): Promise<Pa
   if ('create' in wanted) tellOfRollback(observed, options.events);
 
   const rotation = rotationOf(observed, latest.spec.id);
+  const address = takeAddress(observed, latest, options);
+  // First, and whatever becomes of the rest: the host may be another's by now.
+  if (!keepsAddress(address)) await removeAddress(observed, shell);
   const tenantId = observed.tenantId ?? '';
+  const host = address.is === 'held' && !observed.addressKindMissing ? { host: address.host } : {};
   const made: Wanted['made'] = (revision, secretDigests) => {
     const autoscaled = handedOver(observed, revision);
-    return desiredChildren({ record, revision, tenantId, settings, secretDigests, autoscaled }).map(stamped);
+    return desiredChildren({ record, revision, tenantId, settings, secretDigests, autoscaled, ...host }).map(stamped);
   };
   const planned = await allowed({ observed, latest, digests: rotation.digests, made }, options);
   const [data, rest] = dataFirst(planned.actions);
@@ -113,8 +124,26 @@ async function bring(observed: Observed, options: ReconcilerOptions): Promise<Pa
   return {
     latest,
     refusals: [...before, ...performed],
+    address,
     ...(rotation.waitMs !== undefined && { requeueAfterMs: rotation.waitMs }),
   };
+}
+
+async function removeAddress(observed: Observed, shell: Shell): Promise<void> {
+  const object = addressOf(observed);
+  if (object && object.metadata.deletionTimestamp === undefined) await removeAll([object], shell);
+}
+
+/** The address that the record may have. Decided at once, so that of many who ask for a host one gets it. */
+function takeAddress(observed: Observed, latest: AppRevision, { settings, hosts }: ReconcilerOptions): AddressOutcome {
+  const asked = askedAddress(observed, settings.address);
+  if (asked.is !== 'allowed') return asked;
+  if (latest.spec.resolved.image === undefined) return undecided(observed, settings.address);
+  const { host } = asked;
+  const holder = hosts.take(observed.record, host);
+  if (holder.uid === observed.record.metadata.uid) return { is: 'held', host };
+  const isOwnTenant = holder.namespace === observed.record.metadata.namespace;
+  return { is: 'taken', host, ...(isOwnTenant && { by: holder.name }) };
 }
 
 /** The workloads, and what decides how many pods they have and may lose. */
@@ -176,10 +205,11 @@ async function ensureTracingProject(record: AppDeployment, shell: Shell): Promis
   return 'reason' in made && made.reason !== 'NameConflict' ? [made] : [];
 }
 
-async function report(observed: Observed, { latest, refusals }: Pass, options: ReconcilerOptions): Promise<void> {
+async function report(observed: Observed, pass: Pass, options: ReconcilerOptions): Promise<void> {
   const { shell, settings, events } = options;
   const now = options.now();
   const { record } = observed;
+  const { latest, refusals } = pass;
   for (const revision of observed.revisions) {
     const isLatest = revision.spec.id === latest?.spec.id;
     const status = isLatest
@@ -191,8 +221,14 @@ async function report(observed: Observed, { latest, refusals }: Pass, options: R
   if (observed.tracingProject) await reportTracingProject(observed.tracingProject, record, shell, now);
   const policy = checkPolicy(observed, settings);
   const references = checkReferences(observed);
+  const address = pass.address ?? undecided(observed, settings.address);
   try {
-    await reportRecord(record, statusOf({ observed, latest, policy, references, refusals }, now), shell, events);
+    await reportRecord(
+      record,
+      statusOf({ observed, latest, policy, references, address, refusals }, now),
+      shell,
+      events,
+    );
   } catch (error) {
     // Deleted for good while it was being looked at.
     if (!(error instanceof NotFound)) throw error;

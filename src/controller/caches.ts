@@ -5,12 +5,15 @@ import { APP_REVISIONS, type AppRevision } from '../api/app-revision.ts';
 import { APP_TEMPLATES, type AppTemplate } from '../api/app-template.ts';
 import { DEPLOYMENT_LABEL, PROVIDER_LABEL } from '../api/meta.ts';
 import { OAUTH_PROVIDERS, type OAuthProvider } from '../api/oauth-provider.ts';
+import type { AddressSettings } from '../api/settings.ts';
 import { TRACING_PROJECTS, type TracingProject } from '../api/tracing-project.ts';
 import type { Pod } from '../decide/observed.ts';
 import type { KubeClient, KubeObject, Resource } from '../kube/client.ts';
 import {
   DEPLOYMENTS,
   HORIZONTAL_POD_AUTOSCALERS,
+  HTTP_ROUTES,
+  INGRESSES,
   NAMESPACES,
   NETWORK_POLICIES,
   PERSISTENT_VOLUME_CLAIMS,
@@ -49,6 +52,8 @@ export interface Caches {
   readonly pods: Reflector<Pod>;
   /** Metadata of all Secrets: also those of users, which records name. Values are never kept. */
   readonly secrets: Reflector<KubeObject>;
+  /** Ingresses or HTTPRoutes; undefined where the platform makes no addresses. Among the children too. */
+  readonly addresses: Reflector<KubeObject> | undefined;
   /** By kind; Secrets are among them. */
   readonly children: ReadonlyMap<string, Reflector<KubeObject>>;
   /** The catalogue of the organization. */
@@ -66,6 +71,7 @@ export interface CacheOptions {
   /** Tenant namespaces to look at; empty: the whole cluster. */
   readonly namespaces: readonly string[];
   readonly organizationNamespace: string;
+  readonly addressKind: AddressSettings['kind'];
   readonly log: Logger;
   readonly metrics: RuntimeMetrics;
   readonly onRewound?: (what: string) => void;
@@ -105,6 +111,8 @@ export function makeCaches(options: CacheOptions): Caches {
         labelSelector: PROVIDER_LABEL,
       })
     : secrets;
+  const addresses = addressesFor(options);
+  if (addresses) children.set(addresses.resource.kind, addresses);
   const all = [
     records,
     revisions,
@@ -123,6 +131,7 @@ export function makeCaches(options: CacheOptions): Caches {
     namespaces,
     pods,
     secrets,
+    addresses,
     children,
     templates,
     organizationNamespace,
@@ -130,6 +139,15 @@ export function makeCaches(options: CacheOptions): Caches {
     clientSecrets,
     all,
   };
+}
+
+/** The Gateway API is installed apart from Kubernetes, and maybe later than Davit. */
+function addressesFor(options: CacheOptions): Reflector<KubeObject> | undefined {
+  const details = { labelSelector: DEPLOYMENT_LABEL, indexedLabels: [DEPLOYMENT_LABEL] };
+  if (options.addressKind === 'ingress') return perNamespace<KubeObject>(options, INGRESSES, details);
+  if (options.addressKind === 'gateway')
+    return perNamespace<KubeObject>(options, HTTP_ROUTES, { ...details, optional: true });
+  return undefined;
 }
 
 function perNamespace<T extends KubeObject>(

@@ -2,7 +2,7 @@
 // has changed (secret-contents.ts).
 
 import type { AppDeployment } from '../api/app-deployment.ts';
-import { DEPLOYMENT_LABEL, TENANT_LABEL } from '../api/meta.ts';
+import { DEPLOYMENT_LABEL, HOSTS_ANNOTATION, TENANT_LABEL } from '../api/meta.ts';
 import type { Observed, SecretsRead } from '../decide/observed.ts';
 import { readAtStart, referencesOf } from '../record/references.ts';
 import { revisionsOf } from '../record/wanted-revision.ts';
@@ -19,6 +19,8 @@ export async function observe(record: AppDeployment, caches: Caches, contents: S
   return {
     record,
     tenantId: tenant?.metadata.labels?.[TENANT_LABEL] === 'true' ? tenant.metadata.uid : undefined,
+    tenantHosts: tenant?.metadata.annotations?.[HOSTS_ANNOTATION],
+    addressKindMissing: caches.addresses?.isInstalled() === false,
     namespaceTerminating: tenant?.metadata.deletionTimestamp !== undefined,
     revisions: revisionsOf(record, caches.revisions.byLabel(namespace, DEPLOYMENT_LABEL, name)),
     children,

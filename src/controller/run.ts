@@ -18,7 +18,9 @@ import { whyNotListed } from '../runtime/reflector.ts';
 import { groupByNamespace, makeWorkQueue, type WorkQueue } from '../runtime/work-queue.ts';
 import { makeReconciler } from './app-deployment-reconciler.ts';
 import { type Caches, makeCaches } from './caches.ts';
+import { catchUp } from './catch-up.ts';
 import { makeDigestKey } from './digest-key.ts';
+import { type HostClaims, makeHostClaims } from './host-claims.ts';
 import {
   makeClientSecretCollector,
   makeSecretCollector,
@@ -61,6 +63,7 @@ export function runController(options: ControllerOptions): RunningController {
     client,
     namespaces: settings.namespaces,
     organizationNamespace: settings.organizationNamespace,
+    addressKind: settings.address.kind,
     log,
     metrics,
     onRewound,
@@ -139,10 +142,12 @@ function startReconciling(
   const clientSecrets = makeQueue('client-secrets');
   const digestKey = makeDigestKey(client, options.namespace);
   const contents = makeSecretContents({ client, caches, digestKey, elapsed });
-  const reconcile = makeReconciler({ shell, contents, settings, events, now });
+  const hosts = makeHostClaims(caches, settings.address);
+  leading.addEventListener('abort', hosts.close, { once: true });
+  const reconcile = makeReconciler({ shell, contents, hosts, settings, events, now });
   const collect = makeSecretCollector(shell, elapsed);
   const collectClientSecret = makeClientSecretCollector(shell, elapsed);
-  void beginWhenSynced(caches, { records, secrets, clientSecrets }, leading, log);
+  void beginWhenSynced(options, caches, hosts, { records, secrets, clientSecrets }, leading);
   const controllers = [
     startController({ name: 'appdeployments', queue: records, workers, log, metrics, reconcile }),
     startController({ name: 'secrets', queue: secrets, workers: 1, log, metrics, reconcile: collect }),
@@ -167,15 +172,19 @@ function startReconciling(
 
 // Nothing is decided on half a picture: keys are handed out only when every cache has been listed once.
 async function beginWhenSynced(
+  { client, settings, log }: ControllerOptions,
   caches: Caches,
+  hosts: HostClaims,
   queues: { readonly records: WorkQueue; readonly secrets: WorkQueue; readonly clientSecrets: WorkQueue },
   leading: AbortSignal,
-  log: Logger,
 ): Promise<void> {
   const synced = await Promise.all(caches.all.map((cache) => cache.waitForSync(leading)));
   if (synced.includes(false)) return;
+  // Hosts are the one thing that two records can both want.
+  if (caches.addresses) await catchUp({ client, caches, namespaces: settings.namespaces, log, signal: leading });
+  if (leading.aborted) return;
   const wakers = [
-    wakeOnChanges(caches, queues.records),
+    wakeOnChanges(caches, queues.records, hosts),
     wakeCollector(caches, queues.secrets),
     wakeClientSecretCollector(caches, queues.clientSecrets),
   ];

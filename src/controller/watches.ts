@@ -1,15 +1,16 @@
 // What wakes which record. Only keys are handed on: what happened is looked up again by the reconciler.
 
 import type { AppDeployment } from '../api/app-deployment.ts';
-import { DEPLOYMENT_LABEL } from '../api/meta.ts';
+import { DEPLOYMENT_LABEL, HOSTS_ANNOTATION } from '../api/meta.ts';
 import type { KubeObject } from '../kube/client.ts';
 import { readAtStart } from '../record/references.ts';
 import type { Change } from '../runtime/object-cache.ts';
 import type { WorkQueue } from '../runtime/work-queue.ts';
 import type { Caches } from './caches.ts';
+import type { HostClaims } from './host-claims.ts';
 
 /** Adds the keys of records to the queue from now on, until the returned function is called. */
-export function wakeOnChanges(caches: Caches, queue: WorkQueue): () => void {
+export function wakeOnChanges(caches: Caches, queue: WorkQueue, hosts: HostClaims): () => void {
   const subscriptions = [
     caches.records.onChange(({ object }) => queue.add(keyOf(object.metadata.namespace, object.metadata.name))),
     caches.tracingProjects.onChange(({ object }) => wakeIfThere(object.metadata.namespace, object.metadata.name)),
@@ -20,6 +21,9 @@ export function wakeOnChanges(caches: Caches, queue: WorkQueue): () => void {
       wakeThose(object.metadata.namespace, (record) => names(record, object.metadata.name)),
     ),
     caches.templates.onChange(() => wakeThose(undefined, ({ spec }) => spec.source === 'internal_template')),
+    // A host is free again, or the kind that addresses are made of is there.
+    hosts.onFreed((key) => queue.add(key)),
+    ...(caches.addresses ? [caches.addresses.onInstalled(() => wakeThose(undefined, () => true))] : []),
     // A namespace that becomes a tenant, or begins to go, concerns all of its records.
     caches.namespaces.onChange((change) => {
       if (concernsRecords(change)) wakeThose(change.object.metadata.name, () => true);
@@ -56,6 +60,7 @@ function concernsRecords({ object, previous }: Change<KubeObject>): boolean {
   if (!previous) return true;
   return (
     JSON.stringify(object.metadata.labels) !== JSON.stringify(previous.metadata.labels) ||
+    object.metadata.annotations?.[HOSTS_ANNOTATION] !== previous.metadata.annotations?.[HOSTS_ANNOTATION] ||
     object.metadata.deletionTimestamp !== previous.metadata.deletionTimestamp
   );
 }

@@ -12,6 +12,10 @@ export interface Observed {
   readonly record: AppDeployment;
   /** uid of the record's namespace; undefined where that is not labelled as a tenant. */
   readonly tenantId: string | undefined;
+  /** The tenant's annotation with the hosts that it may claim. */
+  readonly tenantHosts: string | undefined;
+  /** The cluster does not know the kind that addresses are made of here. */
+  readonly addressKindMissing: boolean;
   /** The namespace itself is being deleted. */
   readonly namespaceTerminating: boolean;
   /** This record's revisions, newest first. */

@@ -3,10 +3,11 @@ import { anObserved, aPod, aRecord, aRevision, aStore, aWorkload, SETTINGS } fro
 import type { AppDeployment } from '../api/app-deployment.ts';
 import type { AppRevision } from '../api/app-revision.ts';
 import { conditionOf } from '../api/conditions.ts';
+import type { AddressOutcome } from './address.ts';
 import { checkPolicy, checkReferences, checkWorkloads } from './health.ts';
 import type { Observed, Refusal, Workload } from './observed.ts';
 import { latestStatus, overtakenStatus } from './revision-status.ts';
-import { deletingStatus, statusOf } from './status.ts';
+import { deletingStatus, type StatusInputs, statusOf } from './status.ts';
 
 const NOW = new Date('2026-02-02T02:02:02Z');
 const record = aRecord();
@@ -25,16 +26,18 @@ function judge(
   of: AppRevision | null = latest,
   refusals: Refusal[] = [],
 ): ReturnType<typeof statusOf> {
-  return statusOf(
-    {
-      observed,
-      latest: of ?? undefined,
-      policy: checkPolicy(observed, SETTINGS),
-      references: checkReferences(observed),
-      refusals,
-    },
-    NOW,
-  );
+  return statusOf(inputsOf(observed, of, refusals), NOW);
+}
+
+function inputsOf(observed: Observed, of: AppRevision | null, refusals: Refusal[] = []): StatusInputs {
+  return {
+    observed,
+    latest: of ?? undefined,
+    policy: checkPolicy(observed, SETTINGS),
+    references: checkReferences(observed),
+    address: { is: 'unwanted' },
+    refusals,
+  };
 }
 
 function summary(status: ReturnType<typeof statusOf>): Record<string, string> {
@@ -378,6 +381,39 @@ describe('statusOf', () => {
     expect(latestStatus(newer, checkWorkloads(observed, newer), NOW).state).toBe('DEPLOY_FAILED');
   });
 
+  it('an address that was refused holds Ready back, not Available; one that is pending holds back neither', () => {
+    const observed = anObserved(record, {
+      revisions: [deployed],
+      children: [...stores, aWorkload('server', deployed)],
+    });
+    const host = 'shop.example.com';
+    const said = (address: AddressOutcome): Record<string, string> =>
+      summary(statusOf({ ...inputsOf(observed, deployed), address }, NOW));
+    expect(said({ is: 'taken', host })).toEqual({
+      Ready: 'False HostTaken',
+      Available: 'True Serving',
+      Reconciling: 'False Settled',
+      Stalled: 'True HostTaken',
+    });
+    const well = {
+      Ready: 'True Serving',
+      Available: 'True Serving',
+      Reconciling: 'False Settled',
+      Stalled: 'False Settled',
+    };
+    expect(said({ is: 'held', host })).toEqual(well);
+    expect(said({ is: 'unconfigured', host })).toEqual(well);
+  });
+
+  it('a host is let go only when nothing leads there any more', () => {
+    const status = { url: 'https://a.example', hostClaim: { host: 'a.example', since: '2026-01-01T00:00:00Z' } };
+    const leaving = aRecord({}, { status, deletionTimestamp: '2026-01-01T00:00:00Z' });
+    const ingress = { ...aStore('redis'), kind: 'Ingress', metadata: { ...aStore('redis').metadata, name: 'shop' } };
+    expect(deletingStatus(anObserved(leaving, { children: [ingress] }), 'its address', NOW)).toMatchObject(status);
+    const after = deletingStatus(anObserved(leaving), 'its workloads', NOW);
+    expect([after.url, after.hostClaim]).toEqual([undefined, undefined]);
+  });
+
   it('a second look at the same says the same, times included', () => {
     const observed = anObserved(record, { revisions: [latest], children: [...stores, aWorkload('server', latest)] });
     const first = judge(observed);
@@ -388,6 +424,7 @@ describe('statusOf', () => {
         latest,
         policy: checkPolicy(observed, SETTINGS),
         references: checkReferences(observed),
+        address: { is: 'unwanted' },
         refusals: [],
       },
       new Date('2027-01-01T00:00:00Z'),

@@ -6,6 +6,7 @@ import type { AppRevision } from '../api/app-revision.ts';
 import { type ConditionInput, mergeConditions, rfc3339 } from '../api/conditions.ts';
 import { PAUSED_ANNOTATION } from '../api/meta.ts';
 import { inForce } from '../record/resolve.ts';
+import { type AddressOutcome, addressOf, checkAddress, reportedAddress } from './address.ts';
 import { checkDatabase, checkRedis, checkWorkloads, isServing, replicasOf, type Verdict, yes } from './health.ts';
 import type { Observed, Refusal } from './observed.ts';
 import { revisionStateOf } from './revision-status.ts';
@@ -17,6 +18,7 @@ export interface StatusInputs {
   readonly latest: AppRevision | undefined;
   readonly policy: Verdict;
   readonly references: Verdict;
+  readonly address: AddressOutcome;
   readonly refusals: readonly Refusal[];
 }
 
@@ -28,6 +30,7 @@ interface Verdicts {
   readonly workloads: Verdict;
   readonly autoscaling: Verdict;
   readonly honored: Verdict;
+  readonly address: Verdict;
 }
 
 const WAITING_FOR_IMAGE = 'No image or source has been given yet: push one, or set image_uri.';
@@ -54,6 +57,7 @@ export function statusOf(inputs: StatusInputs, now: Date): AppDeploymentStatus {
     ...(active && { activeRevisionId: active.spec.id, activeRevision: active.metadata.name }),
     ...(image !== undefined && { image }),
     ...(replicas !== undefined && { replicas }),
+    ...reportedAddress(observed, inputs.address, now),
     conditions: mergeConditions(
       record.status?.conditions,
       conditionsOf(inputs, verdicts, state, active),
@@ -74,8 +78,10 @@ export function deletingStatus(observed: Observed, waitsFor: string, now: Date):
     { type: 'Stalled', status: 'False', reason: 'Deleting', message },
   ];
   const generation = record.metadata.generation ?? 0;
+  const { url: _url, hostClaim: _claim, ...status } = record.status ?? {};
   return {
-    ...record.status,
+    // The host is another's to have only when nothing leads here any more.
+    ...(addressOf(observed) ? record.status : status),
     state: 'AWAITING_DELETE',
     stateChangedAt: stateChangedAt(record.status, 'AWAITING_DELETE', now),
     observedGeneration: generation,
@@ -87,7 +93,8 @@ function stateChangedAt(before: AppDeploymentStatus | undefined, state: State, n
   return before?.state === state && before.stateChangedAt !== undefined ? before.stateChangedAt : rfc3339(now);
 }
 
-function verdictsOf({ observed, latest, policy, references, refusals }: StatusInputs): Verdicts {
+function verdictsOf({ observed, latest, policy, references, address: outcome, refusals }: StatusInputs): Verdicts {
+  const address = checkAddress(observed, outcome, refusals);
   if (!latest) {
     const { reason, message } = refusals[0] ?? { reason: 'WaitingForImage' as const, message: WAITING_FOR_IMAGE };
     const waiting: Verdict = { status: 'False', reason, message };
@@ -99,6 +106,7 @@ function verdictsOf({ observed, latest, policy, references, refusals }: StatusIn
       workloads: waiting,
       autoscaling: waiting,
       honored: waiting,
+      address,
     };
   }
   const workloads = checkWorkloads(observed, latest, refusals);
@@ -110,6 +118,7 @@ function verdictsOf({ observed, latest, policy, references, refusals }: StatusIn
     workloads,
     autoscaling: checkAutoscaling(observed, latest),
     honored: checkHonored(observed, latest),
+    address,
   };
 }
 
@@ -176,6 +185,7 @@ function conditionsOf(
     condition('WorkloadsReady', verdicts.workloads),
     condition('AutoscalingReady', verdicts.autoscaling),
     condition('ResourceSpecHonored', verdicts.honored),
+    condition('AddressReady', verdicts.address),
     condition('ReferencesResolved', verdicts.references),
     condition('PolicyAccepted', verdicts.policy),
   ];
@@ -198,6 +208,11 @@ function readyVerdict(inputs: StatusInputs, verdicts: Verdicts): Verdict {
   if (!latest) return stalledOn('WaitingForImage', WAITING_FOR_IMAGE);
   if (verdicts.references.status !== 'True') return verdicts.references;
   if (latest.spec.resolved.image === undefined) return verdicts.workloads;
+  const running = runningVerdict(latest, verdicts);
+  return running.status === 'True' && verdicts.address.stalled ? verdicts.address : running;
+}
+
+function runningVerdict(latest: AppRevision, verdicts: Verdicts): Verdict {
   if (latest.spec.resolved.server.maxScale === 0)
     return verdicts.workloads.status === 'True' ? yes('ScaledToZero', 'Scaled to zero, as asked.') : verdicts.workloads;
   const problem = firstProblem(verdicts, verdicts.workloads);

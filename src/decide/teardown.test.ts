@@ -40,7 +40,13 @@ describe('nextStep', () => {
   ];
   it.each([
     {
-      name: 'workloads first, with their Service',
+      name: 'the address first, so that nobody is led to what is going',
+      children: [...everything, child('Ingress', 'shop', 'server')],
+      pods: [],
+      want: ['Ingress shop'],
+    },
+    {
+      name: 'then workloads, with their Service',
       children: everything,
       pods: [],
       want: ['Deployment shop', 'Service shop'],

@@ -4,6 +4,7 @@
 import { COMPONENT_LABEL, ROLES, VARIABLES_LABEL } from '../api/meta.ts';
 import type { KubeObject } from '../kube/client.ts';
 import { names } from '../record/names.ts';
+import { ADDRESS_KINDS } from './address.ts';
 import { isOurs, type Observed } from './observed.ts';
 
 export interface TeardownStep {
@@ -43,6 +44,7 @@ function stepsOf(observed: Observed): readonly (readonly [string, readonly KubeO
     (child) => child.kind === 'Secret' && child.metadata.labels?.[VARIABLES_LABEL] !== undefined,
   );
   return [
+    ['its address', ours.filter((child) => ADDRESS_KINDS.has(child.kind))],
     [
       'its workloads',
       [...ours.filter((child) => isRole(componentOf(child))), ...ROLES.flatMap((role) => podsWith(observed, role))],

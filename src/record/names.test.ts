@@ -25,6 +25,9 @@ function everyName(record: string, revision: string, variables: string): string[
     made.postgresService,
     made.postgresSecret,
     made.postgresClaim,
+    made.networkPolicies.server,
+    made.address,
+    made.certificate,
     made.networkPolicies.postgres,
     made.networkPolicies.redis,
     made.tracingProject,
@@ -49,7 +52,9 @@ it('names every part of a record', () => {
     postgresSecret: 'shop--postgres',
     postgresClaim: 'shop--postgres',
     disruptionBudget: 'shop',
-    networkPolicies: { postgres: 'shop--postgres', redis: 'shop--redis' },
+    networkPolicies: { server: 'shop--server', postgres: 'shop--postgres', redis: 'shop--redis' },
+    address: 'shop',
+    certificate: 'shop--tls',
     tracingProject: 'shop',
   });
   expect(revision('0F8FAD5B-d9cb-469f-a165-70867728950e')).toBe('shop--0f8fad5b');
@@ -90,7 +95,9 @@ it('keeps kinds of the same record apart: no Secret is named like another', () =
   fc.assert(
     fc.property(recordName, suffix, (record, variables) => {
       const made = names(record);
-      expect(new Set([made.postgresSecret, made.redisSecret, made.variables(variables)]).size).toBe(3);
+      expect(new Set([made.postgresSecret, made.redisSecret, made.certificate, made.variables(variables)]).size).toBe(
+        4,
+      );
       const deployments = [made.server, made.queue, made.orchestrator, made.executor];
       expect(new Set(deployments).size).toBe(deployments.length);
     }),

@@ -18,7 +18,11 @@ export interface Names {
   readonly postgresClaim: string;
   /** PodDisruptionBudget of the main service. */
   readonly disruptionBudget: string;
-  readonly networkPolicies: { readonly postgres: string; readonly redis: string };
+  readonly networkPolicies: { readonly server: string; readonly postgres: string; readonly redis: string };
+  /** Ingress or HTTPRoute. */
+  readonly address: string;
+  /** Secret that an issuer of certificates fills. */
+  readonly certificate: string;
   readonly tracingProject: string;
   /** Name of the AppRevision of this id (a uuid). */
   revision(id: string): string;
@@ -44,7 +48,9 @@ export function names(recordName: string): Names {
     postgresSecret: postgres,
     postgresClaim: postgres,
     disruptionBudget: recordName,
-    networkPolicies: { postgres, redis },
+    networkPolicies: { server: `${recordName}--server`, postgres, redis },
+    address: recordName,
+    certificate: `${recordName}--tls`,
     tracingProject: recordName,
     revision: (id) => `${recordName}--${id.slice(0, 8).toLowerCase()}`,
     variables: (suffix) => `${recordName}--vars-${suffix}`,

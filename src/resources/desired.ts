@@ -1,6 +1,7 @@
 // The table of contents: every child that a record should have, made from its newest revision.
 
 import type { KubeObject } from '../kube/client.ts';
+import { makeAddress } from './address.ts';
 import { makeAutoscalers } from './autoscaler.ts';
 import { makePostgresService } from './database/service.ts';
 import { makePostgresStatefulSet } from './database/stateful-set.ts';
@@ -43,8 +44,11 @@ function redisChildren(inputs: Inputs): KubeObject[] {
 function workloadChildren(inputs: Inputs): KubeObject[] {
   const { image, server, queue, orchestrator, executor } = inputs.revision.spec.resolved;
   if (image === undefined) return [];
+  const { record, settings, host } = inputs;
+  const address = host === undefined ? undefined : makeAddress(record, host, settings.address);
   return [
     makeService(inputs),
+    ...(address ? [address] : []),
     makeWorkload(inputs, 'server', server, image),
     ...(queue ? [makeWorkload(inputs, 'queue', queue, image)] : []),
     ...(orchestrator ? [makeWorkload(inputs, 'orchestrator', orchestrator, image)] : []),

@@ -15,6 +15,8 @@ export interface Inputs {
   readonly settings: Settings;
   /** What the workloads' pods have read from Secrets (hash.ts). */
   readonly secretDigests?: Readonly<Partial<Record<Role, SecretDigests>>>;
+  /** The host that the record has; without it no address is made. */
+  readonly host?: string;
   /** Roles whose `replicas` an autoscaler owns: the field is left out. */
   readonly autoscaled?: ReadonlySet<Role>;
 }

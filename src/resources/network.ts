@@ -1,4 +1,5 @@
-// NetworkPolicies: PostgreSQL and Redis are reached from the pods that run this record's image, and from nowhere else.
+// NetworkPolicies: PostgreSQL and Redis are reached from the pods that run this record's image, and from nowhere else; the
+// server, where the platform says whence addresses lead to it, from there and from its own namespace.
 
 import type { INetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1/NetworkPolicy';
 import { COMPONENT_LABEL, type Component, DEPLOYMENT_LABEL, ROLES } from '../api/meta.ts';
@@ -12,13 +13,36 @@ import { REDIS_PORT } from './redis/service.ts';
 
 export type NetworkPolicy = Made<INetworkPolicy>;
 
-/** One policy for each of the two that the revision has. Probes run inside the pods, so they need no way in. */
+/** One policy for each store that the revision has, and one for the server. Probes run inside the pods, so they need no way in. */
 export function makeNetworkPolicies(inputs: Inputs): NetworkPolicy[] {
   const { resolved } = inputs.revision.spec;
   const { networkPolicies } = names(inputs.record.metadata.name);
   return [
     ...(resolved.postgres ? [makePolicy(inputs, networkPolicies.postgres, 'postgres', POSTGRES_PORT)] : []),
     ...(resolved.redis ? [makePolicy(inputs, networkPolicies.redis, 'redis', REDIS_PORT)] : []),
+    ...serverPolicy(inputs),
+  ];
+}
+
+// A pod that any policy selects is closed to all that no policy lets in: so without the setting there is none.
+function serverPolicy({ record, settings }: Inputs): NetworkPolicy[] {
+  const { controllerNamespaceLabels: matchLabels, kind } = settings.address;
+  if (matchLabels === undefined || kind === 'none') return [];
+  const { name } = record.metadata;
+  return [
+    {
+      apiVersion: 'networking.k8s.io/v1',
+      kind: 'NetworkPolicy',
+      metadata: ownedMeta(record, names(name).networkPolicies.server, 'server'),
+      spec: {
+        podSelector: { matchLabels: selectorLabels(name, 'server') },
+        policyTypes: ['Ingress'],
+        ingress: [
+          { from: [{ namespaceSelector: { matchLabels } }], ports: [{ port: 'http', protocol: 'TCP' }] },
+          { from: [{ podSelector: {} }] },
+        ],
+      },
+    },
   ];
 }
 

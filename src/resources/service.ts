@@ -7,6 +7,9 @@ import { selectorLabels } from './labels.ts';
 import type { Made } from './made.ts';
 import { ownedMeta } from './owner.ts';
 
+/** Port of the Service, whatever the pods listen on. */
+export const SERVICE_PORT = 80;
+
 export type Service = Made<IService>;
 
 export function makeService({ record }: Inputs): Service {
@@ -18,7 +21,7 @@ export function makeService({ record }: Inputs): Service {
     spec: {
       type: 'ClusterIP',
       selector: selectorLabels(name, 'server'),
-      ports: [{ name: 'http', port: 80, protocol: 'TCP', targetPort: 'http' }],
+      ports: [{ name: 'http', port: SERVICE_PORT, protocol: 'TCP', targetPort: 'http' }],
     },
   };
 }

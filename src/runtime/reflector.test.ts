@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { afterEach, describe, expect, it } from 'vitest';
 import { makeFakeKube } from '../../test/fake-kube/fake-kube.ts';
-import { Forbidden, Unavailable } from '../errors.ts';
+import { Forbidden, NotFound, Unavailable } from '../errors.ts';
 import type { KubeClient, KubeObject } from '../kube/client.ts';
 import { CONFIG_MAPS, SECRETS } from '../kube/resources.ts';
 import { makeFakeClock } from './clock.ts';
@@ -96,6 +96,31 @@ describe('reflector', () => {
     expect(reflector.list()).toHaveLength(1);
     expect(reflector.status()).not.toHaveProperty('lastError');
     expect(failures).toBeGreaterThanOrEqual(5);
+  });
+
+  it('an optional kind that is not installed is empty, and is there as soon as it is installed', async () => {
+    const { kube, clock, reflector, told, start } = aReflector({ optional: true });
+    const installed: boolean[] = [];
+    reflector.onInstalled(() => installed.push(reflector.isInstalled()));
+    const unknown = new NotFound('the server could not find the requested resource');
+    kube.failOn(({ verb }) => (verb === 'list' || verb === 'watch' ? unknown : undefined));
+    const synced = reflector.waitForSync();
+    void start();
+    await clock.advance(0);
+    expect([await synced, reflector.isInstalled()]).toEqual([true, false]);
+    expect(reflector.status()).not.toHaveProperty('lastError');
+    kube.seed(CONFIG_MAPS, aConfigMap('a'));
+    kube.failOn(undefined);
+    await clock.advance(20_000);
+    expect([told, reflector.isInstalled()]).toEqual([['added a'], true]);
+    // Taken out again: its objects go with it.
+    kube.failOn(({ verb }) => (verb === 'list' || verb === 'watch' ? unknown : undefined));
+    kube.endWatches();
+    await clock.advance(60_000);
+    expect([told, installed]).toEqual([
+      ['added a', 'deleted a'],
+      [false, true, false],
+    ]);
   });
 
   it('waits as long as the server asks', async () => {

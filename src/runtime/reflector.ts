@@ -3,7 +3,7 @@
 // that are busy.
 
 import type { Logger } from 'pino';
-import { Gone, Unavailable } from '../errors.ts';
+import { Gone, NotFound, Unavailable } from '../errors.ts';
 import type { KubeClient, KubeObject, ObjectRef, Resource } from '../kube/client.ts';
 import { type Clock, sleep, systemClock } from './clock.ts';
 import type { RuntimeMetrics } from './metrics.ts';
@@ -21,6 +21,8 @@ export interface ReflectorOptions<T extends KubeObject> {
   /** Metadata alone is asked for and kept: for Secrets, whose values have no business in our memory. */
   readonly metadataOnly?: boolean;
   readonly indexedLabels?: readonly string[];
+  /** The cluster may not know this kind: then there are none of it, until it is installed. */
+  readonly optional?: boolean;
   /** What is kept of an object; may change the object it is given, which is nobody else's. */
   readonly transform?: (object: T) => T;
   readonly metrics?: RuntimeMetrics;
@@ -56,6 +58,8 @@ export interface ReflectorStatus {
  * - It never shows an older state than it has shown: an older list is refused, older news of an object is ignored.
  * - A list that would delete anything that is known is asked for a second time before it is believed: what is deleted
  *   by mistake does not come back before it changes.
+ * - A kind that is `optional` and that the cluster does not know counts as listed and empty; it is looked for until it
+ *   is there.
  * - A listener that throws is logged and harms nobody else.
  */
 export interface Reflector<T extends KubeObject = KubeObject> extends Store<T> {
@@ -66,6 +70,10 @@ export interface Reflector<T extends KubeObject = KubeObject> extends Store<T> {
   waitForSync(signal?: AbortSignal): Promise<boolean>;
   /** Tells every change from now on, after the store has it. Register before `run`: nothing is told twice. */
   onChange(listener: (change: Change<T>) => void): () => void;
+  /** Whether the cluster knows the kind: false only for an optional one, after a look. */
+  isInstalled(): boolean;
+  /** Tells whenever an optional kind has come or gone. */
+  onInstalled(listener: () => void): () => void;
   /** Up to where everything has been seen; '0' before the first list. */
   observedResourceVersion(): string;
   /** Whether the store shows at least the state that a write of `ref` made, which got `resourceVersion`. */
@@ -84,6 +92,8 @@ const RELIST_JITTER_MS = 1_000;
 /** Below this, a watch that ended without a word is one that is being refused. */
 const SHORT_WATCH_MS = 1_000;
 const SHORTEST_WATCH_SECONDS = 300;
+/** Between two looks for a kind that is not installed. */
+const NOT_INSTALLED_MS = 10_000;
 
 /**
  * Lists are consistent reads: one that is older than what was seen should never be. A cache in between, or a load
@@ -109,7 +119,9 @@ export function makeReflector<T extends KubeObject = KubeObject>(options: Reflec
     ...(options.metadataOnly !== undefined && { metadataOnly: options.metadataOnly }),
   };
   const waiting = new Set<() => void>();
+  const installedListeners = new Set<() => void>();
   let synced = false;
+  let installed = true;
   /** Where the next watch begins; undefined when a list has to come first. */
   let position: string | undefined;
   let failures = 0;
@@ -185,10 +197,8 @@ export function makeReflector<T extends KubeObject = KubeObject>(options: Reflec
     cache.replace(items, version);
     metrics?.relisted(resource.plural);
     heard();
-    if (!synced) {
-      synced = true;
-      for (const wake of waiting) wake();
-    }
+    markSynced();
+    markInstalled(true);
     log.info({ objects: items.length, resourceVersion: version }, 'Listed');
     return version;
   }
@@ -209,6 +219,29 @@ export function makeReflector<T extends KubeObject = KubeObject>(options: Reflec
     if (versionOf(resourceVersion) < versionOf(from))
       refusePast(`${resourceVersion} is older than ${from}, the watch's`);
     past = undefined;
+  }
+
+  function markSynced(): void {
+    if (synced) return;
+    synced = true;
+    for (const wake of waiting) wake();
+  }
+
+  function markInstalled(now: boolean): void {
+    if (installed === now) return;
+    installed = now;
+    for (const listener of installedListeners) listener();
+  }
+
+  async function waitForKind(signal: AbortSignal): Promise<void> {
+    position = undefined;
+    if (installed)
+      log.warn(`The cluster does not know ${resource.plural}.${resource.group}; looking for it until it is installed`);
+    cache.replace([], String(cache.observed));
+    heard();
+    markInstalled(false);
+    markSynced();
+    await sleep(clock, NOT_INSTALLED_MS * (0.5 + random() / 2), signal);
   }
 
   async function watchFrom(from: string, signal: AbortSignal): Promise<void> {
@@ -240,6 +273,7 @@ export function makeReflector<T extends KubeObject = KubeObject>(options: Reflec
   }
 
   async function recover(error: unknown, signal: AbortSignal): Promise<void> {
+    if (options.optional === true && error instanceof NotFound) return waitForKind(signal);
     metrics?.watchFailed(resource.plural, error instanceof Error ? error.name : 'Error');
     if (error instanceof Gone) {
       position = undefined;
@@ -305,6 +339,11 @@ export function makeReflector<T extends KubeObject = KubeObject>(options: Reflec
     onChange(listener) {
       listeners.add(listener);
       return () => listeners.delete(listener);
+    },
+    isInstalled: () => installed,
+    onInstalled(listener) {
+      installedListeners.add(listener);
+      return () => installedListeners.delete(listener);
     },
     get: cache.get,
     byUid: cache.byUid,
@@ -372,6 +411,13 @@ export function combineReflectors<T extends KubeObject>(byNamespace: ReadonlyMap
     },
     onChange(listener) {
       const removers = all.map((one) => one.onChange(listener));
+      return () => {
+        for (const remove of removers) remove();
+      };
+    },
+    isInstalled: () => all.every((one) => one.isInstalled()),
+    onInstalled(listener) {
+      const removers = all.map((one) => one.onInstalled(listener));
       return () => {
         for (const remove of removers) remove();
       };

@@ -182,6 +182,25 @@ describe('with other values', () => {
     const api = named(manifests, 'ClusterRole', 'davit-api') as unknown as { rules: { resources: string[] }[] };
     expect(api.rules.flatMap(({ resources }) => resources)).toEqual(['namespaces']);
   });
+  it.each([
+    { set: 'settings.address.kind=ingress', right: 'networking.k8s.io/ingresses' },
+    {
+      set: 'settings.address.kind=gateway,settings.address.gateway.name=a,settings.address.gateway.namespace=b',
+      right: 'gateway.networking.k8s.io/httproutes',
+    },
+  ])('has a right on $right alone for $set, in both modes', async ({ set, right }) => {
+    for (const namespaces of ['', ',settings.namespaces={red}']) {
+      // oxlint-disable-next-line no-await-in-loop -- helm has the processor to itself
+      const manifests = await render('--set', `${set}${namespaces}`);
+      const { rules } = named(manifests, namespaces === '' ? 'ClusterRole' : 'Role', 'davit-controller') as unknown as {
+        rules: { apiGroups: string[]; resources: string[]; verbs: string[] }[];
+      };
+      const addresses = rules.filter(({ resources }) => /ingresses|httproutes/.test(resources.join()));
+      expect(addresses.map(({ apiGroups, resources }) => `${apiGroups[0]}/${resources[0]}`)).toEqual([right]);
+      expect(addresses[0]?.verbs).toEqual(['get', 'list', 'watch', 'create', 'patch', 'delete']);
+    }
+    expect(JSON.stringify(await render())).not.toMatch(/"ingresses"|"httproutes"/);
+  });
   it('leaves the two processes out', async () => {
     const manifests = await render('--set', 'workloads.enabled=false');
     expect(kinds(manifests)).not.toEqual(expect.arrayContaining(['Deployment']));

@@ -35,6 +35,7 @@ const TYPES_FOR_ALL = ['kube/client.ts'];
 const PURE = ['api', 'record', 'resources', 'decide'];
 const NODE_MODULES_OF_PURE_ROOMS: Readonly<Record<string, string>> = {
   'resources/hash.ts': 'node:crypto',
+  'record/hosts.ts': 'node:crypto',
   'record/revision-id.ts': 'node:crypto',
 };
 const PACKAGES: Readonly<Record<string, readonly string[]>> = {

@@ -5,11 +5,12 @@ import { isDeepStrictEqual } from 'node:util';
 import { pino } from 'pino';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../src/api/app-deployment.ts';
 import { APP_REVISIONS } from '../../src/api/app-revision.ts';
-import { defaultSettings } from '../../src/api/settings.ts';
+import { defaultSettings, type Settings } from '../../src/api/settings.ts';
 import { TRACING_PROJECTS } from '../../src/api/tracing-project.ts';
 import { makeReconciler } from '../../src/controller/app-deployment-reconciler.ts';
 import { type Caches, makeCaches } from '../../src/controller/caches.ts';
 import { makeDigestKey } from '../../src/controller/digest-key.ts';
+import { type HostClaims, makeHostClaims } from '../../src/controller/host-claims.ts';
 import { makeSecretContents } from '../../src/controller/secret-contents.ts';
 import { keyOf } from '../../src/controller/watches.ts';
 import type { KubeObject } from '../../src/kube/client.ts';
@@ -31,9 +32,12 @@ export const KEY = keyOf('team', 'shop');
 export interface Harness {
   readonly kube: FakeKube;
   readonly caches: Caches;
+  readonly hosts: HostClaims;
   readonly events: string[];
   readonly clock: { ms: number };
-  reconcile(): Promise<Result>;
+  reconcile(key?: string): Promise<Result>;
+  /** Keys that were woken because a host became free, since the last call. */
+  freed(): Promise<string[]>;
   /** The writes of the passes since the last call, as `apply Service shop` or `apply AppDeployment shop/status`. */
   writes(): string[];
   stop(): void;
@@ -64,13 +68,14 @@ export function putRecord(
   kube.seed(APP_DEPLOYMENTS, record);
 }
 
-export async function aController(kube: FakeKube, settings = defaultSettings()): Promise<Harness> {
+export async function aController(kube: FakeKube, settings: Settings = defaultSettings()): Promise<Harness> {
   const stopping = new AbortController();
   const log = pino({ level: 'silent' });
   const caches = makeCaches({
     client: kube,
     namespaces: [],
     organizationNamespace: 'davit-org',
+    addressKind: settings.address.kind,
     log,
     metrics: makeMetrics(),
   });
@@ -85,6 +90,9 @@ export async function aController(kube: FakeKube, settings = defaultSettings()):
     flush: () => Promise.resolve(),
   };
   const shell = { client: kube, caches, registry };
+  const hosts = makeHostClaims(caches, settings.address);
+  const freed = new Set<string>();
+  hosts.onFreed((key) => freed.add(key));
   const reconcile: Reconcile = makeReconciler({
     shell,
     contents: makeSecretContents({
@@ -93,6 +101,7 @@ export async function aController(kube: FakeKube, settings = defaultSettings()):
       digestKey: makeDigestKey(kube, 'davit-system'),
       elapsed: () => clock.ms,
     }),
+    hosts,
     settings,
     events: recorder,
     now,
@@ -101,20 +110,30 @@ export async function aController(kube: FakeKube, settings = defaultSettings()):
   return {
     kube,
     caches,
+    hosts,
     events,
     clock,
-    reconcile: async () => {
+    reconcile: async (key = KEY) => {
       await settle(caches, kube);
-      const result = await reconcile(KEY, stopping.signal, log);
+      const result = await reconcile(key, stopping.signal, log);
       await settle(caches, kube);
       return result;
+    },
+    freed: async () => {
+      await settle(caches, kube);
+      const keys = [...freed];
+      freed.clear();
+      return keys.toSorted();
     },
     writes: () => {
       const said = kube.writes.map(describeWrite);
       kube.clearWrites();
       return said;
     },
-    stop: () => stopping.abort(),
+    stop: () => {
+      hosts.close();
+      stopping.abort();
+    },
   };
 }
 
@@ -128,7 +147,8 @@ async function settle(caches: Caches, kube: FakeKube): Promise<void> {
   kube.bookmark();
   const version = BigInt(kube.resourceVersion());
   for (let turn = 0; turn < 1000; turn += 1) {
-    if (caches.all.every((cache) => BigInt(cache.observedResourceVersion()) >= version)) return;
+    const there = caches.all.filter((cache) => cache.isInstalled());
+    if (there.every((cache) => BigInt(cache.observedResourceVersion()) >= version)) return;
     // oxlint-disable-next-line no-await-in-loop -- one turn at a time
     await new Promise((resolve) => setImmediate(resolve));
   }

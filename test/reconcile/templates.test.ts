@@ -47,7 +47,7 @@ it('a template that is not there is named, wakes the record when it comes, and i
   expect([...kube.objects(DEPLOYMENTS), ...kube.objects(APP_REVISIONS)]).toEqual([]);
 
   const queue = makeWorkQueue({ name: 'test', metrics: makeMetrics() });
-  const sleepAgain = wakeOnChanges(controller.caches, queue);
+  const sleepAgain = wakeOnChanges(controller.caches, queue, controller.hosts);
   offer(kube, 1);
   expect(await queue.take()).toBe(KEY);
   sleepAgain();

@@ -10,7 +10,13 @@ import {
 } from '../../api/app-deployment.ts';
 import type { AppRevision } from '../../api/app-revision.ts';
 import type { AppTemplate } from '../../api/app-template.ts';
-import { API_VERSION, DEPLOYMENT_LABEL, FACADE_FIELD_MANAGER, TAG_LABEL_PREFIX } from '../../api/meta.ts';
+import {
+  API_VERSION,
+  DEPLOYMENT_LABEL,
+  FACADE_FIELD_MANAGER,
+  HOSTS_ANNOTATION,
+  TAG_LABEL_PREFIX,
+} from '../../api/meta.ts';
 import { ResourceSpec } from '../../api/resource-spec.ts';
 import type { Settings } from '../../api/settings.ts';
 import { AlreadyExists, Conflict, Invalid, NotFound, Unavailable } from '../../errors.ts';
@@ -26,9 +32,10 @@ import { fromSnake } from '../casing.ts';
 import type { FreshList } from '../fresh-list.ts';
 import type { Caller, Tenant } from '../identity.ts';
 import type { Admitted } from '../plugins/auth.ts';
-import { Refused } from '../refused.ts';
+import { type Finding, Refused } from '../refused.ts';
 import { catalogueFindings } from './catalogue.ts';
 import { type Changed, changeRecord, type Decide } from './change.ts';
+import { hostFindings } from './hosts.ts';
 import { patched, patchFindings, withoutEmpty } from './patch.ts';
 import type { CreateDeployment, ListDeployments, PatchDeployment } from './payloads.ts';
 import { resourceSpecInForce, shownRevisionConfig, urlOf } from './presenter.ts';
@@ -39,6 +46,7 @@ export interface DeploymentsOptions {
   readonly revisions: Store<AppRevision>;
   /** The organization's. */
   readonly templates: Store<AppTemplate>;
+  readonly tenants: Store;
   /** Shows a write to the caches before the watch does. */
   readonly remember: (object: KubeObject) => void;
   /** Takes what is gone out of the caches before the watch does. */
@@ -72,6 +80,7 @@ export function makeDeployments({
   records,
   revisions,
   templates,
+  tenants,
   remember,
   forget,
   freshList,
@@ -92,6 +101,15 @@ export function makeDeployments({
     // An empty answer from a cache that is not filled yet would be a lie.
     if (!records.hasSynced() || !revisions.hasSynced())
       throw new Unavailable('read deployments: the caches are not filled yet', { retryAfterMs: 1000 });
+  }
+
+  /** Only a host that is asked for anew is judged. */
+  function hostFindingsOf({ metadata, spec }: AppDeployment, before?: string): Finding[] {
+    const { namespace = '', name } = metadata;
+    const { customUrl } = spec.sourceConfig;
+    if (customUrl === before) return [];
+    const allowed = tenants.get({ name: namespace })?.metadata.annotations?.[HOSTS_ANNOTATION];
+    return hostFindings({ name, namespace }, customUrl, allowed, settings.address);
   }
 
   async function find({ caller, tenant }: Admitted, id: string): Promise<AppDeployment> {
@@ -140,6 +158,8 @@ export function makeDeployments({
       const { namespace } = tenant;
       const secretName = names(payload.name).variables(randomSuffix());
       const record = toResource(payload, namespace, secretName);
+      const findings = hostFindingsOf(record);
+      if (findings.length > 0) throw new Refused(422, findings);
       const values = new Map(payload.secrets.map(({ name, value }) => [name, value]));
       const writing = { fieldManager: FACADE_FIELD_MANAGER };
       try {
@@ -197,7 +217,11 @@ export function makeDeployments({
           values: compares ? await readVariables(admitted.caller, record) : new Map<string, string>(),
         };
         const { spec, values } = patched(record, payload, inForce, secretName);
-        const findings = [...patchFindings(record, payload, spec), ...catalogueFindings(record.spec, spec, catalogue)];
+        const findings = [
+          ...patchFindings(record, payload, spec),
+          ...catalogueFindings(record.spec, spec, catalogue),
+          ...hostFindingsOf({ ...record, spec }, record.spec.sourceConfig.customUrl),
+        ];
         if (findings.length > 0) throw new Refused(422, findings);
         if (revision === 'always' && lacksImage(spec)) throw nothingToDeploy();
         const asks = revision === 'always' || needsRevision(record.spec, spec);

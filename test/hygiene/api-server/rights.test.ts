@@ -110,7 +110,9 @@ function record(name: string): string {
 
 beforeAll(async () => {
   cluster = await startCluster({ pods: 'off', auditLog: true });
-  platform = await startPlatform(cluster);
+  platform = await startPlatform(cluster, {
+    values: { 'settings.address.kind': 'ingress', 'settings.address.baseDomain': 'apps.example' },
+  });
   tenant = await platform.makeTenant('rights');
   await cluster.kubectl(['-n', tenant.namespace, 'create', 'secret', 'generic', 'mine', '--from-literal=key=value']);
   await cluster.kubectl(['apply', '-f', '-'], { input: record('life') });

@@ -1,0 +1,108 @@
+// Hosts: which one a record asks for, and which ones its tenant may claim. The facade and the controller say the same.
+
+import { createHash } from 'node:crypto';
+import type { AppDeploymentSpec } from '../api/app-deployment.ts';
+import type { AddressSettings } from '../api/settings.ts';
+
+export interface Place {
+  readonly name: string;
+  readonly namespace: string;
+}
+
+/** Longest DNS label, and longest host. Source: RFC 1035, 2.3.4. */
+const LONGEST_LABEL = 63;
+const LONGEST_HOST = 253;
+const DIGEST_LENGTH = 8;
+const ENDS_IN_DIGEST = /(^|-)[0-9a-f]{8}$/;
+
+/** `https://host` or a bare host to the host. */
+export function hostOf(url: string): string {
+  return url.replace(/^https:\/\//, '');
+}
+
+/** The host that a record asks for; undefined where neither it nor the platform names one. */
+export function wantedHost(
+  { sourceConfig: { customUrl, listenerId } }: Pick<AppDeploymentSpec, 'sourceConfig'>,
+  place: Place,
+  address: AddressSettings,
+): string | undefined {
+  if (listenerId !== undefined) return undefined;
+  if (customUrl !== undefined) return hostOf(customUrl);
+  return address.kind === 'none' ? undefined : defaultHost(place, address);
+}
+
+/** The host that a record gets by itself; no two records get the same. Undefined without a base domain. */
+export function defaultHost({ name, namespace }: Place, address: AddressSettings): string | undefined {
+  const { baseDomain, hostPattern } = address;
+  if (baseDomain === undefined) return undefined;
+  if (hostPattern === '{name}.{namespace}') return `${name}.${namespace}.${baseDomain}`;
+  return `${hyphenated(name, namespace)}.${baseDomain}`;
+}
+
+// `a-b` in `c` must not become what `a` in `b-c` is. Without a hyphen in the name the first hyphen tells them apart;
+// every other label ends in a digest, and no label of the first sort does.
+function hyphenated(name: string, namespace: string): string {
+  const label = `${name}-${namespace}`;
+  if (isPlain(name, namespace) && label.length <= LONGEST_LABEL) return label;
+  const digest = createHash('sha256').update(`${namespace}/${name}`).digest('hex').slice(0, DIGEST_LENGTH);
+  return `${label.slice(0, LONGEST_LABEL - DIGEST_LENGTH - 1).replace(/-+$/, '')}-${digest}`;
+}
+
+function isPlain(name: string, namespace: string): boolean {
+  return !name.includes('-') && !ENDS_IN_DIGEST.test(namespace);
+}
+
+/**
+ * May this record claim the host? `allowed` is the annotation HOSTS_ANNOTATION of its namespace. Of the base domain it
+ * may claim what can be no other tenant's default host.
+ */
+export function mayClaim(host: string, place: Place, allowed: string | undefined, address: AddressSettings): boolean {
+  if (host.length > LONGEST_HOST) return false;
+  if (host === defaultHost(place, address)) return true;
+  return patternsOf(allowed).some((pattern) => covers(pattern, host)) || isFreeUnderBase(host, place, address);
+}
+
+/** What a tenant may claim, in words for whoever asked for something else. */
+export function claimable(place: Place, allowed: string | undefined, address: AddressSettings): string {
+  const { baseDomain, hostPattern } = address;
+  const { namespace } = place;
+  const ofBase =
+    hostPattern === '{name}.{namespace}'
+      ? [`*.${namespace}`]
+      : isPlain('', namespace)
+        ? ['NAME', `NAME-${namespace}`]
+        : ['NAME'];
+  const hosts = [
+    ...(baseDomain === undefined ? [] : ofBase.map((start) => `${start}.${baseDomain}`)),
+    ...patternsOf(allowed),
+  ];
+  return hosts.length === 0 ? 'none' : hosts.join(', ');
+}
+
+function patternsOf(annotation = ''): string[] {
+  return annotation
+    .toLowerCase()
+    .split(/[\s,]+/)
+    .filter((pattern) => pattern !== '');
+}
+
+/** `*.x` stands for one label before `.x`, as in a certificate. */
+function covers(pattern: string, host: string): boolean {
+  if (!pattern.startsWith('*.')) return pattern === host;
+  const label = labelBefore(pattern.slice(1), host);
+  return label !== undefined && !label.includes('.');
+}
+
+function labelBefore(suffix: string, host: string): string | undefined {
+  return host.endsWith(suffix) && host.length > suffix.length ? host.slice(0, -suffix.length) : undefined;
+}
+
+function isFreeUnderBase(host: string, { namespace }: Place, { baseDomain, hostPattern }: AddressSettings): boolean {
+  const start = baseDomain === undefined ? undefined : labelBefore(`.${baseDomain}`, host);
+  if (start === undefined) return false;
+  // A host above or below another tenant's would share its cookies, so that only one's own folder is free.
+  if (hostPattern === '{name}.{namespace}') return covers(`*.${namespace}`, start);
+  if (start.includes('.')) return false;
+  const hyphen = start.indexOf('-');
+  return hyphen === -1 || (start.slice(hyphen + 1) === namespace && isPlain('', namespace));
+}
