@@ -33,6 +33,16 @@ export default defineConfig({
           hookTimeout: 300_000,
         },
       },
+      {
+        test: {
+          // Not part of `npm test`: it builds the image, and takes minutes.
+          name: 'install',
+          include: ['test/install/**/*.test.ts'],
+          fileParallelism: false,
+          testTimeout: 180_000,
+          hookTimeout: 900_000,
+        },
+      },
     ],
   },
 });

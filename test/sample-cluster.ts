@@ -2,6 +2,7 @@
 
 import { type Cluster, startCluster } from './cluster/cluster.ts';
 import { ensureImages, type Images } from './cluster/images/build.ts';
+import type { NodeImage } from './cluster/node.ts';
 import { ensureTools, type Progress, toolPath } from './cluster/tools.ts';
 
 /** References by digest: people deploy so, and a tag would hide a stale image. */
@@ -27,12 +28,15 @@ const NAMES_ALONE: SampleImages = {
 export interface SampleClusterOptions {
   readonly pods: 'auto' | 'off';
   readonly auditLog?: boolean;
+  /** Images besides the sample's; not asked for where no pod runs. */
+  readonly more?: () => Promise<readonly NodeImage[]>;
   readonly progress: Progress;
 }
 
 export async function startSampleCluster({
   pods,
   auditLog = false,
+  more = async () => [],
   progress,
 }: SampleClusterOptions): Promise<SampleCluster> {
   const mayRunPods =
@@ -44,7 +48,7 @@ export async function startSampleCluster({
     pods,
     auditLog,
     progress,
-    ...(making && { images: making.then((images) => Object.values(images)) }),
+    ...(making && { images: making.then(async (images) => [...Object.values(images), ...(await more())]) }),
   });
   try {
     const images = cluster.node === 'real' && making ? byDigest(await making) : NAMES_ALONE;

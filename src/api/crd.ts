@@ -94,7 +94,7 @@ const KINDS: readonly Kind[] = [
     resource: APP_DEPLOYMENTS,
     shortName: 'appd',
     description:
-      'AppDeployment asks for an application to be run: its image or source, its size and scale, its secrets. Davit makes the pods, the database, Redis and the address that it needs, and says in its status how they are.',
+      'AppDeployment asks for an application to be run: its image or source, its size and scale, its secrets. Davit makes the pods, the database, Redis and the address that it needs, and says in its status how they are. One that is deleted goes when Davit has taken its parts down, which happens only while Davit is installed.',
     spec: AppDeploymentSpec,
     specRequired: true,
     status: AppDeploymentStatus,

@@ -60,7 +60,7 @@ export async function ensureDavitImage(progress: (line: string) => void): Promis
       const buildah = makeBuildah(await ensureProgram('buildah', progress), layers);
       const making = await mkdtemp(join(folder, '.making-'));
       try {
-        await buildImage(buildah, Object.values(bases), making);
+        await buildImage(buildah, [bases['build-base'], bases['run-base']], making);
         await rename(making, entry);
       } finally {
         await rm(making, { recursive: true, force: true });
@@ -105,20 +105,20 @@ function makeBuildah(program: string, storage: string): Buildah {
   };
 }
 
-async function buildImage(buildah: Buildah, bases: readonly Image[], folder: string): Promise<void> {
+async function buildImage(buildah: Buildah, bases: readonly [Image, Image], folder: string): Promise<void> {
   for (const { name, archive } of bases) {
     // oxlint-disable-next-line no-await-in-loop -- one storage, one writer
     await buildah('pull', '--quiet', `oci-archive:${archive}:${name}`);
   }
-  const [buildBase, runBase] = bases.map(({ name }) => name);
+  const [buildBase, runBase] = bases;
   const name = `davit.local/davit:${await version()}`;
   await buildah(
     'build',
     '--isolation=chroot',
     '--pull=never',
     '--layers',
-    `--build-arg=BUILD_BASE=${buildBase}`,
-    `--build-arg=RUN_BASE=${runBase}`,
+    `--build-arg=BUILD_BASE=${buildBase.name}`,
+    `--build-arg=RUN_BASE=${runBase.name}`,
     `--tag=${name}`,
     '.',
   );

@@ -15,7 +15,6 @@ import {
   basePackages,
   finishBase,
   type ImageName,
-  imageNames,
   leftOutFiles,
   type NodeImageName,
   nodeImageNames,
@@ -58,7 +57,7 @@ async function ensureThese<N extends ImageName>(
   const folder = join(cacheRoot(), 'images');
   const keys = await contentKeys();
   const isComplete = (found: Found): found is Images<N> => names.every((name) => found[name] !== undefined);
-  const found = await findImages(folder, keys);
+  const found = await findImages(folder, keys, names);
   if (isComplete(found)) return found;
 
   await mkdir(folder, { recursive: true });
@@ -66,10 +65,10 @@ async function ensureThese<N extends ImageName>(
     `images ${folder}`,
     () => progress('Images: another process is making them, waiting'),
     async () => {
-      const again = await findImages(folder, keys);
+      const again = await findImages(folder, keys, names);
       const missing = names.filter((name) => again[name] === undefined);
       if (missing.length > 0) await makeImages(folder, keys, missing, progress);
-      const made = await findImages(folder, keys);
+      const made = await findImages(folder, keys, names);
       if (!isComplete(made)) throw new Error('images: made, but not found in the cache');
       return made;
     },
@@ -79,9 +78,9 @@ async function ensureThese<N extends ImageName>(
 type Keys = Readonly<Record<ImageName | 'base', string>>;
 type Found = Partial<Record<ImageName, Image>>;
 
-async function findImages(folder: string, keys: Keys): Promise<Found> {
+async function findImages(folder: string, keys: Keys, names: readonly ImageName[]): Promise<Found> {
   const found: Found = {};
-  for (const name of imageNames) {
+  for (const name of names) {
     const entry = join(folder, `${name}-${keys[name]}`);
     // oxlint-disable-next-line no-await-in-loop -- a few small files
     const recorded = await readRecord<{ name: string; digest: string }>(entry);
