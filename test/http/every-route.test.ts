@@ -2,7 +2,7 @@
 // here by itself.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { makeFacade, OTHER_TENANT, TENANT, TOKEN } from './facade.ts';
+import { aBody, makeFacade, OTHER_TENANT, TENANT, TOKEN } from './facade.ts';
 
 const facade = await makeFacade();
 const MISSING = '99999999-0000-4000-8000-000000000009';
@@ -26,8 +26,13 @@ interface Route {
   readonly operation: Operation;
 }
 
-const { paths } = (await facade.app.inject('/openapi.json')).json<{
+interface Shape {
+  readonly properties: Readonly<Record<string, { readonly anyOf?: readonly { readonly type?: string }[] }>>;
+}
+
+const { paths, components } = (await facade.app.inject('/openapi.json')).json<{
   paths: Record<string, Record<string, Operation>>;
+  components: { schemas: Record<string, Shape> };
 }>();
 const routes: Route[] = Object.entries(paths).flatMap(([path, methods]) =>
   Object.entries(methods).map(([method, operation]) => ({
@@ -158,5 +163,26 @@ describe.each(ofOne)('the id of $name', (route) => {
       422,
       parameters.map((name) => ({ loc: ['path', name], msg: 'must be a UUID', type: 'string_pattern_mismatch' })),
     ]);
+  });
+});
+
+describe('a control character', () => {
+  const strings = ['SourceConfigRequest', 'SourceRevisionConfigRequest'].flatMap((name) =>
+    Object.entries(components.schemas[name]?.properties ?? {})
+      .filter(([, { anyOf }]) => anyOf?.some(({ type }) => type === 'string'))
+      .map(([field]) => [name === 'SourceConfigRequest' ? 'source_config' : 'source_revision_config', field] as const),
+  );
+
+  it('has places to be in', () => {
+    expect(strings.length).toBeGreaterThan(8);
+  });
+
+  it.each(strings)('in %s.%s', async (part, field) => {
+    for (const value of ['a\u0000b', 'a\u001b[31mb', 'a\nb', 'a\u007fb']) {
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      const answer = await facade.call('POST', '/v2/deployments', aBody({ [part]: { [field]: value } }));
+      const places = answer.body.detail.map(({ loc }: { loc: string[] }) => loc.join('.'));
+      expect([answer.status, places]).toEqual([422, expect.arrayContaining([`body.${part}.${field}`])]);
+    }
   });
 });
