@@ -33,3 +33,11 @@ it('docs/operations.md names every variable of the environment, and no other', (
 it('docs/api.md is what the OpenAPI document says; if not: npm run generate', async () => {
   expect(await apiPage()).toBe(readFileSync(join(root, 'docs/api.md'), 'utf8'));
 });
+
+it('docs/security.md names tests that are there', () => {
+  const text = readFileSync(join(root, 'docs/security.md'), 'utf8');
+  const rows = [...text.matchAll(/\| `((?:test|src)\/[^`]+)`: "(.+?)" \|/g)];
+  expect(rows.length).toBeGreaterThan(15);
+  const missing = rows.filter(([, file = '', title = '']) => !readFileSync(join(root, file), 'utf8').includes(title));
+  expect(missing.map(([row]) => row)).toEqual([]);
+});
