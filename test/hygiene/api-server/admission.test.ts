@@ -495,11 +495,13 @@ describe('roles', () => {
         'delete davit.dev/tracingprojects',
         'list davit.dev/apprevisions',
         'create /secrets',
+        'list davit.dev/apptemplates',
         'patch davit.dev/oauthproviders',
         'list davit.dev/codehostintegrations',
         'list davit.dev/listeners',
       ],
       cannot: [
+        'create davit.dev/apptemplates',
         'update davit.dev/oauthproviders/status',
         'update davit.dev/appdeployments/status',
         'create davit.dev/apprevisions',
@@ -510,13 +512,14 @@ describe('roles', () => {
     },
     {
       user: VIEWER,
-      can: ['watch davit.dev/appdeployments', 'get davit.dev/apprevisions', 'list davit.dev/oauthproviders'],
+      can: ['watch davit.dev/appdeployments', 'get davit.dev/apprevisions', 'list davit.dev/apptemplates'],
       cannot: ['patch davit.dev/oauthproviders', 'create davit.dev/appdeployments', 'get /secrets'],
     },
     {
       user: KUBERNETES_EDITOR,
       can: ['create davit.dev/appdeployments', 'get davit.dev/apprevisions', 'create davit.dev/oauthproviders'],
       cannot: [
+        'create davit.dev/apptemplates',
         'create davit.dev/codehostintegrations',
         'create davit.dev/listeners',
         'update davit.dev/appdeployments/status',
@@ -533,6 +536,8 @@ describe('roles', () => {
         'create /secrets',
         'watch /pods',
         'create events.k8s.io/events',
+        // For dry runs of them; RBAC has no word for that.
+        'create /pods',
         'list /namespaces',
       ],
       cannot: [
@@ -542,7 +547,6 @@ describe('roles', () => {
         'update /secrets',
         'patch /secrets',
         'delete /pods',
-        'create /pods',
         'get /configmaps',
         'create rbac.authorization.k8s.io/roles',
         'get coordination.k8s.io/leases',
