@@ -17,6 +17,8 @@ export interface CastOptions {
   readonly cluster: Cluster;
   readonly proxy: Proxy;
   readonly namespace: string;
+  /** Davit's own, where the lease is. That of the run by default, so that the runs side by side don't compete. */
+  readonly leaseNamespace?: string;
   readonly directory: string;
   readonly keys: Keys;
   /** The same of the facade's own account. */
@@ -134,8 +136,7 @@ async function environmentOf(actor: Actor, options: CastOptions): Promise<Record
   return {
     DAVIT_KUBECONFIG: kubeconfig,
     DAVIT_SETTINGS: settings,
-    // Its lease is in the run's own namespace, so that the runs side by side don't compete.
-    DAVIT_NAMESPACE: namespace,
+    DAVIT_NAMESPACE: options.leaseNamespace ?? namespace,
     DAVIT_HEALTH_PORT: '0',
     DAVIT_HTTP_PORT: '0',
     DAVIT_LEASE_MS: String(options.leaseMs),

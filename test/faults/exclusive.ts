@@ -1,10 +1,12 @@
-// Faults of the control plane itself. Everybody on the cluster feels them, so these plans are run alone, after all others.
+// Faults of the control plane itself, and of a whole namespace. The former everybody on the cluster feels, so these plans are
+// run alone, after all others.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ApiClient, ApiError } from '../cluster/api-client.ts';
 import type { ControlProcesses } from '../cluster/control-processes.ts';
 import type { Actor, Cast } from './cast.ts';
 import type { Census } from './census.ts';
+import { removeNamespace } from './doomed.ts';
 import type { Fault, Plan, WorkloadName } from './plans.ts';
 import type { Proxy } from './proxy.ts';
 
@@ -34,6 +36,8 @@ export function exclusivePlans(workload: WorkloadName, phase: string, labels: re
 
 export interface Backstage {
   readonly controlPlane: ControlProcesses;
+  readonly api: ApiClient;
+  readonly namespace: string;
   readonly cast: () => Cast;
   readonly proxy: () => Proxy;
   readonly census: Census;
@@ -77,11 +81,13 @@ export function breaker(fault: Fault, backstage: Backstage): ControlBreaker {
       if (fault.kind === 'api-restart' && fault.phase === phase) work = restartApiServer(fault.ms ?? DOWN_MS);
     },
     async atWrite(actor) {
+      if (fault.kind === 'namespace-deleted') return removeNamespace(backstage.api, backstage.namespace);
       if (fault.kind !== 'stale-server') return;
       (await controlPlane.laggingServer()).hold();
       work = lookAtThePast(actor, fault.crash, fault.ms ?? STALE_MS);
     },
     async interlude() {
+      if (fault.kind === 'roles-first') proxy().takeRoleBinding();
       // Started before it is needed: it takes seconds.
       if (fault.kind === 'stale-server') await controlPlane.laggingServer();
       if (fault.kind !== 'etcd-restored') return;

@@ -52,16 +52,21 @@ export function judge(run: Run, reference: Reference): Violation[] {
   };
   blame('I1 converges', run.stuck ?? firstDifference(reference.end, endState(run)));
   blame('I2 stable', run.restless ? `still writing: ${lastWrites(run)}` : undefined);
-  if (run.stuck === undefined) blame('I3 counts', countsDiffer(expectedCounts(run, reference), countsOf(run)));
+  const isDoomed = run.plan.workload === 'doomed';
+  // What was not made yet when the namespace went is never made.
+  const isCutShort = run.plan.fault.kind === 'namespace-deleted';
+  if (run.stuck === undefined && !isCutShort)
+    blame('I3 counts', countsDiffer(expectedCounts(run, reference), countsOf(run)));
   if (run.meddled) blame(run.meddled.invariant, run.meddled.message);
-  blame('I4 no theft', deletedBlindly(run) ?? tookOthers(run));
+  blame('I4 no theft', deletedBlindly(run) ?? (isDoomed ? undefined : tookOthers(run)));
   blame('I4 no leak', leaked(run));
   blame('I5 one writer', run.trace.withoutLease[0] && `wrote without a lease: ${run.trace.withoutLease.join(', ')}`);
   blame('I5 one writer', slowHandover(run));
-  blame('I6 honest', dishonest(run) ?? unlatched(run));
+  // The namespace takes everything with it, in an order that is nobody's.
+  if (!isDoomed) blame('I6 honest', dishonest(run) ?? unlatched(run));
   blame('I7 exactly once', twoRevisions(run));
   blame('I9 no storm', storms(run, reference));
-  blame('I11 data', lostData(run) ?? tornDownTooEarly(run));
+  if (!isDoomed) blame('I11 data', lostData(run) ?? tornDownTooEarly(run));
   blame('I13 no accident', run.accidents > 0 ? `the process ended by itself, see ${run.log}` : undefined);
   blame('I13 no accident', run.stopMs > 5000 ? `took ${Math.round(run.stopMs)} ms to stop` : undefined);
   return found;

@@ -53,7 +53,11 @@ export async function runPlan(plan: Plan, cluster: Cluster, census: Census, pati
   const namespace = `run-${process.pid}-${serial}`;
   const { fault } = plan;
   await makeTenant(cluster, namespace);
-  await allowLease(cluster, namespace);
+  const isDoomed = plan.workload === 'doomed';
+  // A lease that went with the namespace would end the lead before its last write.
+  const leaseNamespace = isDoomed ? `${namespace}-davit` : namespace;
+  if (isDoomed) await cluster.api.call('POST', '/api/v1/namespaces', { metadata: { name: leaseNamespace } });
+  await allowLease(cluster, leaseNamespace);
   const actors: readonly Actor[] = fault.kind.startsWith('leader-') ? ['a', 'b'] : ['a'];
   const { server, ca } = cluster;
   const proxy = await startProxy({
@@ -76,6 +80,7 @@ export async function runPlan(plan: Plan, cluster: Cluster, census: Census, pati
     cluster,
     proxy,
     namespace,
+    leaseNamespace,
     directory,
     keys,
     leaseMs: LEASE_MS,
@@ -92,6 +97,8 @@ export async function runPlan(plan: Plan, cluster: Cluster, census: Census, pati
   const api = isExclusive(fault) ? patient(cluster.api) : cluster.api;
   const broken = breaker(fault, {
     controlPlane: cluster.controlPlane,
+    api: cluster.api,
+    namespace,
     cast: () => cast,
     proxy: () => proxy,
     census,

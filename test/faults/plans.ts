@@ -1,6 +1,7 @@
 // What a plan is, and which plans there are: every write of every workload times the crash points, and the rest.
 
 import type { Sighting } from './census.ts';
+import { doomedPlans } from './doomed.ts';
 import { exclusivePlans } from './exclusive.ts';
 import { editsOf, type Meddling, REFUSABLE, squattersOf } from './meddlers.ts';
 import type { StreamFault } from './streams.ts';
@@ -41,6 +42,10 @@ export type Fault =
   | { readonly kind: 'token-rotated' | 'ca-rotated'; readonly phase: string; readonly ms?: number }
   /** The controller's wall clock is so far ahead. */
   | { readonly kind: 'clock-skew'; readonly ms: number }
+  /** The namespace's RoleBindings are deleted before it is. */
+  | { readonly kind: 'roles-first'; readonly ms?: number }
+  /** The namespace is deleted at a write, before all is made. */
+  | { readonly kind: 'namespace-deleted'; readonly at: string; readonly ms?: number }
   /** The API server is killed a moment after the phase has begun, and started again after `ms`. */
   | { readonly kind: 'api-restart'; readonly phase: string; readonly ms?: number }
   /** From a write on, lists and watches are answered by a second API server that hears nothing new for `ms`. */
@@ -68,6 +73,7 @@ export const WORKLOADS = [
   'taken',
   'delete',
   'recreate',
+  'doomed',
 ] as const;
 export type WorkloadName = (typeof WORKLOADS)[number];
 
@@ -111,6 +117,10 @@ export interface Learned {
 export function allPlans(references: ReadonlyMap<WorkloadName, Learned>): Plan[] {
   const plans: Plan[] = [];
   for (const [workload, { labels, children }] of references) {
+    if (workload === 'doomed') {
+      plans.push(...doomedPlans(labels));
+      continue;
+    }
     for (const at of ownWrites(workload, labels)) {
       for (const kind of ['crash-before', 'crash-lost', 'crash-after'] as const)
         plans.push({ workload, fault: { kind, at } });

@@ -8,6 +8,7 @@ import { buffer } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { makeAuthority } from '../cluster/certificates.ts';
 import type { Actor } from './cast.ts';
+import { WITHOUT_ROLE_BINDING } from './doomed.ts';
 import type { Fault } from './plans.ts';
 import { cutList, delayOfLine, deniedStatus, ghost } from './streams.ts';
 
@@ -51,6 +52,8 @@ export interface Proxy {
   refuseOldToken(): void;
   /** Shows certificates of another authority from now on, whose own it returns as PEM, and breaks every connection. */
   rotateAuthority(): string;
+  /** Forbids from now on what the chart grants by a RoleBinding in a listed namespace. */
+  takeRoleBinding(): void;
   /** Lists and watches go to this server, and lists ask it for whatever it remembers; watches under way are ended. */
   turnTo(server: string | undefined): void;
   close(): void;
@@ -136,6 +139,7 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
   let phase = '';
   let firstToken: string | undefined;
   let isFirstTokenRefused = false;
+  let isRoleBindingGone = false;
   const entered = new Map<string, number>();
 
   function forward(request: IncomingMessage, body: Buffer): Promise<IncomingMessage> {
@@ -164,6 +168,10 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
       return refuse(response, 401, 'Unauthorized');
     }
     if (asked.resource === 'leases') return lease(actor, request, body, response);
+    if (isRoleBindingGone && !WITHOUT_ROLE_BINDING.has(asked.resource)) {
+      trace.fired = true;
+      return refuse(response, 403, 'Forbidden');
+    }
     if (asked.verb === 'watch') return watch(asked, request, response);
     if (asked.verb !== 'list') trace.requests += 1;
     if (fault.kind === 'slow') await sleep(fault.ms ?? 150);
@@ -274,6 +282,7 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
       case 'leader-stopped':
         finish(traced, response, await forwardWhole(request, body));
         return options.kill(actor, 'SIGTERM');
+      case 'namespace-deleted':
       case 'stale-server':
         await options.atWrite(actor);
         return finish(traced, response, await forwardWhole(request, body));
@@ -478,6 +487,9 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
       for (const server of servers.values()) server.setSecureContext({ key, cert });
       for (const socket of sockets) socket.destroy();
       return next.certificate;
+    },
+    takeRoleBinding() {
+      isRoleBindingGone = true;
     },
     turnTo(other) {
       lagging = other === undefined ? undefined : new URL(other);

@@ -3,6 +3,7 @@
 import type { ApiClient } from '../cluster/api-client.ts';
 import { ApiError, pause } from '../cluster/api-client.ts';
 import type { Census, Seen } from './census.ts';
+import { isNamespaceGone, removeNamespace } from './doomed.ts';
 import type { WorkloadName } from './plans.ts';
 
 export const RECORD = 'shop';
@@ -81,6 +82,17 @@ export async function perform(workload: WorkloadName, stage: Stage): Promise<voi
     }
     return untilReady('hasty');
   }
+  if (workload === 'doomed') {
+    await until(stage, 'create: Ready, or on its way out', () => {
+      const found = recordIn(stage);
+      const wasSeen = stage.census.history(namespace).some(({ kind }) => kind === 'AppDeployment');
+      const isLeaving = wasSeen && (found === undefined || found.metadata.deletionTimestamp !== undefined);
+      return isLeaving || hasCondition(stage, 'Ready', 'Serving');
+    });
+    enter('doomed');
+    await stage.interlude?.();
+    return untilNamespaceIsGone(stage);
+  }
   await untilReady('create');
   if (workload === 'create') return;
   await stage.interlude?.();
@@ -154,6 +166,21 @@ export async function perform(workload: WorkloadName, stage: Stage): Promise<voi
       break;
   }
   await untilReady(workload);
+}
+
+async function untilNamespaceIsGone(stage: Stage): Promise<void> {
+  const { api, namespace, patienceMs } = stage;
+  await removeNamespace(api, namespace).catch(() => undefined);
+  // The namespace controller looks again after a while that grows.
+  const end = performance.now() + 2 * patienceMs;
+  for (;;) {
+    // oxlint-disable-next-line no-await-in-loop -- it needs time
+    if (await isNamespaceGone(api, namespace)) return;
+    if (performance.now() > end)
+      throw new NotConverged(`doomed: the namespace is not gone in ${(2 * patienceMs) / 1000} s`);
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    await pause(100);
+  }
 }
 
 /** A change of the record, seen through; as the fault `etcd-restored` undoes it. */
