@@ -4,6 +4,7 @@
 import { z } from 'zod';
 import type { KubeObject, ObjectMeta } from '../kube/client.ts';
 import { DEPLOYMENT_TYPES, SecretReference, SourceConfig, SourceRevisionConfig } from './app-deployment.ts';
+import { POD_POLICIES } from './pod-policy.ts';
 import { Conditions, celRules, Uuid } from './primitives.ts';
 import { ResourceSpec } from './resource-spec.ts';
 import { SOURCES } from './source-rules.ts';
@@ -51,6 +52,7 @@ export const Resolved = z
   .object({
     contract: z.int().min(1).max(1000).describe('Version of the pod contract that the pods of this revision get.'),
     image: image.describe('Image of the record; absent while one is still to be built or pushed.').optional(),
+    podPolicy: z.enum(POD_POLICIES).describe('Pod Security Standard that its pods keep; absent: baseline.').optional(),
     pullPolicy: z.enum(['Always', 'IfNotPresent', 'Never']).describe('Pull policy of all images.'),
     otlpEndpoint: z
       .string()

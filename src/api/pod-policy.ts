@@ -1,8 +1,12 @@
 // What a record may not ask of its pods, whatever its author may do elsewhere: the "baseline" Pod Security Standard for
-// the parts that a record can name, and no added capability at all. The one list of it: the CRD's rules, the HTTP API
-// and the controller are made of it, so that all give the same verdict.
+// the parts that a record can name, and no added capability at all; by a setting the "restricted" one. The one list of
+// it: the CRD's rules, the HTTP API and the controller are made of it, so that all give the same verdict. A setting is
+// nothing that a CRD knows: what restricted adds is an admission policy of the chart, which says the same.
 
 import { ROLES, WAIT_FOR_DATABASE, WAIT_FOR_REDIS } from './meta.ts';
+
+export const POD_POLICIES = ['baseline', 'restricted'] as const;
+export type PodPolicy = (typeof POD_POLICIES)[number];
 
 /** Labels of these prefixes are Davit's or Kubernetes' own. Subdomains, as in cluster-autoscaler.kubernetes.io/, are not. */
 export const RESERVED_LABEL_PREFIXES: readonly string[] = [
@@ -30,7 +34,7 @@ const HARMLESS_SELINUX_TYPES: readonly string[] = [
 ];
 
 /** One thing that a security context may not ask for: in CEL, where `self` is the context, and here. */
-interface SecurityRule {
+export interface SecurityRule {
   readonly field: string;
   readonly refused: string;
   readonly isRefused: (value: unknown) => boolean;
@@ -85,6 +89,41 @@ export const SECURITY_RULES: readonly SecurityRule[] = [
   },
 ];
 
+/**
+ * What the "restricted" standard refuses besides. What a container leaves open is filled in when its pod is made
+ * (resources/init-containers.ts). Source: Kubernetes, "Pod Security Standards", restricted.
+ */
+export const RESTRICTED_RULES: readonly SecurityRule[] = [
+  {
+    field: 'allowPrivilegeEscalation',
+    refused: 'self.?allowPrivilegeEscalation.orValue(false) == true',
+    isRefused: (value) => value === true,
+    message: 'privilege escalation is refused by the restricted pod policy',
+  },
+  {
+    field: 'runAsNonRoot',
+    refused: 'self.?runAsNonRoot.orValue(true) == false',
+    isRefused: (value) => value === false,
+    message: 'runAsNonRoot: false is refused by the restricted pod policy',
+  },
+  {
+    field: 'runAsUser',
+    refused: 'self.?runAsUser.orValue(1) == 0',
+    isRefused: (value) => value === 0,
+    message: 'user 0 is refused by the restricted pod policy',
+  },
+  {
+    field: 'capabilities',
+    refused: "self.?capabilities.?drop.hasValue() && !('ALL' in self.capabilities.drop)",
+    isRefused(value) {
+      const { drop } = partsOf(value);
+      return isSet(drop) && !listOf(drop).includes('ALL');
+    },
+    message: 'capabilities other than a drop of ALL are refused by the restricted pod policy',
+  },
+];
+export const NFS_MESSAGE = 'nfs is refused by the restricted pod policy';
+
 export const BIDIRECTIONAL_MESSAGE = 'Bidirectional is refused by the pod policy: such a mount reaches the node';
 export const TAKEN_MESSAGE = `container names that are Davit's own: ${OWN_CONTAINERS.join(', ')}`;
 export const TWICE_MESSAGE = 'an init container and a sidecar may not have the same name';
@@ -115,10 +154,12 @@ export interface Breach {
 }
 
 /** Every breach of a ResourceSpec, which may be older than its schema or not checked against it yet. */
-export function* podPolicyBreaches(spec: Readonly<Record<string, unknown>>): Generator<Breach> {
+export function* podPolicyBreaches(spec: Readonly<Record<string, unknown>>, policy: PodPolicy): Generator<Breach> {
+  const rules = policy === 'restricted' ? [...SECURITY_RULES, ...RESTRICTED_RULES] : SECURITY_RULES;
   yield* reservedKeys('labels', spec['labels'], RESERVED_LABEL_PREFIXES);
   yield* reservedKeys('annotations', spec['annotations'], RESERVED_ANNOTATION_PREFIXES);
   const volumes = namesOf(spec['volumes']);
+  if (policy === 'restricted') yield* nfsBreaches(spec['volumes']);
   yield* mountBreaches(spec['volumeMounts'], ['volumeMounts'], volumes);
   const initContainers = namesOf(spec['initContainers']);
   for (const list of ['initContainers', 'sidecars'] as const) {
@@ -129,7 +170,7 @@ export function* podPolicyBreaches(spec: Readonly<Record<string, unknown>>): Gen
         yield { at: [list, index, 'name'], message: TWICE_MESSAGE };
       yield* mountBreaches(container['volumeMounts'], [list, index, 'volumeMounts'], volumes);
       const context = partsOf(container['securityContext']);
-      for (const { field, isRefused, message } of SECURITY_RULES)
+      for (const { field, isRefused, message } of rules)
         if (isRefused(context[field])) yield { at: [list, index, 'securityContext', field], message };
     }
   }
@@ -139,6 +180,11 @@ function* reservedKeys(field: string, keys: unknown, prefixes: readonly string[]
   for (const key of Object.keys(partsOf(keys)))
     if (prefixes.some((prefix) => key.startsWith(prefix)))
       yield { at: [field, key], message: reservedMessage(prefixes) };
+}
+
+function* nfsBreaches(volumes: unknown): Generator<Breach> {
+  for (const [index, volume] of listOf(volumes).map(partsOf).entries())
+    if (isSet(volume['nfs'])) yield { at: ['volumes', index, 'nfs'], message: NFS_MESSAGE };
 }
 
 function* mountBreaches(mounts: unknown, at: Breach['at'], volumes: ReadonlySet<unknown>): Generator<Breach> {

@@ -2,6 +2,7 @@
 // a ConfigMap; every default is here and nowhere else.
 
 import { z } from 'zod';
+import { POD_POLICIES } from './pod-policy.ts';
 import { DNS_LABEL_PATTERN, DNS_SUBDOMAIN_PATTERN, HOST_PATTERN, ImageReference } from './primitives.ts';
 
 const namespaceName = z.string().min(1).max(63).regex(new RegExp(DNS_LABEL_PATTERN));
@@ -109,6 +110,10 @@ export const Settings = z.strictObject({
         .max(86_400)
         .default(600)
         .describe('After so long without progress a rollout has failed.'),
+      policy: z
+        .enum(POD_POLICIES)
+        .default('baseline')
+        .describe('Pod Security Standard that the pods of records keep; ours are always restricted.'),
     })
     .prefault({}),
   database: z

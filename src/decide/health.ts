@@ -76,7 +76,7 @@ export function checkPolicy(observed: Observed, settings: Settings): Verdict {
       true,
     );
   }
-  const breaches = breachesOf(record.spec);
+  const breaches = breachesOf(record.spec, settings.pods.policy);
   if (breaches.length > 0)
     return no(
       'PodPolicyViolated',

@@ -1,10 +1,12 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { aSpec } from '../../test/builders.ts';
+import { type PodPolicy, RESTRICTED_RULES } from '../api/pod-policy.ts';
 import type { ResourceSpec } from '../api/resource-spec.ts';
 import { breachesOf } from './pod-policy.ts';
 
-function breaches(resourceSpec: ResourceSpec): string[] {
-  return breachesOf(aSpec({ sourceConfig: { resourceSpec } }));
+function breaches(resourceSpec: ResourceSpec, policy: PodPolicy = 'baseline'): string[] {
+  return breachesOf(aSpec({ sourceConfig: { resourceSpec } }), policy);
 }
 
 function sidecar(securityContext: Record<string, unknown>): ResourceSpec {
@@ -111,5 +113,65 @@ describe('breachesOf', () => {
     },
   ])('$name', ({ given, want }) => {
     expect(breaches(given)).toEqual(want);
+  });
+});
+
+describe('the restricted policy', () => {
+  it.each<{ name: string; given: ResourceSpec; want: string[] }>([
+    { name: 'what is left open', given: { sidecars: [{ name: 'a', image: 'a' }] }, want: [] },
+    {
+      name: 'what it asks for',
+      given: sidecar({
+        allowPrivilegeEscalation: false,
+        runAsNonRoot: true,
+        runAsUser: 1000,
+        capabilities: { drop: ['ALL'] },
+      }),
+      want: [],
+    },
+    {
+      name: 'privilege escalation',
+      given: sidecar({ allowPrivilegeEscalation: true }),
+      want: [
+        'sidecars.0.securityContext.allowPrivilegeEscalation: privilege escalation is refused by the restricted pod policy',
+      ],
+    },
+    {
+      name: 'root by wish',
+      given: sidecar({ runAsNonRoot: false }),
+      want: ['sidecars.0.securityContext.runAsNonRoot: runAsNonRoot: false is refused by the restricted pod policy'],
+    },
+    {
+      name: 'root by number',
+      given: sidecar({ runAsUser: 0 }),
+      want: ['sidecars.0.securityContext.runAsUser: user 0 is refused by the restricted pod policy'],
+    },
+    {
+      name: 'some capabilities dropped',
+      given: sidecar({ capabilities: { drop: ['NET_RAW'] } }),
+      want: [
+        'sidecars.0.securityContext.capabilities: capabilities other than a drop of ALL are refused by the restricted pod policy',
+      ],
+    },
+    {
+      name: 'NFS',
+      given: { volumes: [{ name: 'v', nfs: { server: 'a', path: '/' } }] },
+      want: ['volumes.0.nfs: nfs is refused by the restricted pod policy'],
+    },
+  ])('$name', ({ given, want }) => {
+    expect(breaches(given, 'restricted')).toEqual(want);
+    expect(breaches(given)).toEqual([]);
+  });
+
+  it('refuses all that baseline refuses', () => {
+    expect(breaches(sidecar({ privileged: true }), 'restricted')).toEqual(breaches(sidecar({ privileged: true })));
+  });
+
+  it('is said by the chart in the same words', () => {
+    const policy = readFileSync(new URL('../../charts/davit/templates/admission-pods.yaml', import.meta.url), 'utf8');
+    for (const { refused, message } of RESTRICTED_RULES) {
+      expect(policy).toContain(`exists(self, ${refused})`);
+      expect(policy).toMatch(new RegExp(`message: "?${message}`));
+    }
   });
 });

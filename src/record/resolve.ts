@@ -42,6 +42,7 @@ export function resolve(spec: Readonly<AppDeploymentSpec>, settings: Settings): 
   return {
     contract: POD_CONTRACT,
     ...(image !== undefined && { image }),
+    ...(settings.pods.policy !== 'baseline' && { podPolicy: settings.pods.policy }),
     pullPolicy: settings.images.pullPolicy,
     ...(settings.tracing.otlpEndpoint !== undefined && { otlpEndpoint: settings.tracing.otlpEndpoint }),
     port: settings.pods.port,

@@ -3,6 +3,7 @@
 import type { IContainer } from 'kubernetes-models/v1/Container';
 import type { IPodSecurityContext } from 'kubernetes-models/v1/PodSecurityContext';
 import type { Sized } from '../api/app-revision.ts';
+import type { PodPolicy } from '../api/pod-policy.ts';
 import { cpuQuantity, memoryQuantity } from './quantity.ts';
 
 type Resources = NonNullable<IContainer['resources']>;
@@ -20,6 +21,11 @@ const PLATFORM_ID = 999;
 
 /** Of the record's own container: no privileges, but the image chooses its user and may write to its own files. */
 export const APP_SECURITY: SecurityContext = { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } };
+
+/** Of a record's pods: under the restricted policy no image may choose root as its user. */
+export function appPodSecurity(policy: PodPolicy | undefined): IPodSecurityContext {
+  return { ...(policy === 'restricted' && { runAsNonRoot: true }), seccompProfile: { type: 'RuntimeDefault' } };
+}
 
 /** Of a container of ours: the "restricted" Pod Security Standard, and a read-only root. */
 export const RESTRICTED: SecurityContext = {

@@ -4,6 +4,7 @@
 import type { IContainer } from 'kubernetes-models/v1/Container';
 import type { Resolved } from '../api/app-revision.ts';
 import { EXTERNAL_POSTGRES_VARIABLE, EXTERNAL_REDIS_VARIABLE, WAIT_FOR_DATABASE, WAIT_FOR_REDIS } from '../api/meta.ts';
+import type { PodPolicy } from '../api/pod-policy.ts';
 import type { Container } from '../api/resource-spec.ts';
 import { externalReference } from '../record/resolve.ts';
 import { RESTRICTED } from './containers.ts';
@@ -17,7 +18,7 @@ import { WAIT_FOR_DATABASE_SCRIPT, WAIT_FOR_REDIS_SCRIPT } from './wait-scripts.
  * come last: they may use everything.
  */
 export function initContainersFor(inputs: Inputs): IContainer[] {
-  const { requested } = inputs.revision.spec;
+  const { requested, resolved } = inputs.revision.spec;
   const { sidecars = [], initContainers = [] } = requested.resourceSpec ?? {};
   const waits = [
     {
@@ -28,9 +29,9 @@ export function initContainersFor(inputs: Inputs): IContainer[] {
   ];
   return [
     ...waits.filter(({ external }) => !external).map(({ container }) => container),
-    ...sidecars.map((sidecar) => ({ ...ownContainer(sidecar), restartPolicy: 'Always' })),
+    ...sidecars.map((sidecar) => ({ ...ownContainer(sidecar, resolved.podPolicy), restartPolicy: 'Always' })),
     ...waits.filter(({ external }) => external).map(({ container }) => container),
-    ...initContainers.map(ownContainer),
+    ...initContainers.map((container) => ownContainer(container, resolved.podPolicy)),
   ];
 }
 
@@ -70,8 +71,21 @@ const WAIT_RESOURCES: NonNullable<IContainer['resources']> = {
   limits: { cpu: '500m', memory: '64Mi' },
 };
 
-/** A container of the record, as it is; its last words are kept for the condition that reports its failure. */
-function ownContainer(container: Container): IContainer {
+/**
+ * A container of the record, as it is; its last words are kept for the condition that reports its failure. Under the
+ * restricted policy what it leaves open is as the policy wants it; what it asks for against it was refused.
+ */
+function ownContainer(container: Container, policy: PodPolicy | undefined): IContainer {
+  const { securityContext, ...rest } = container;
+  const security = policy === 'restricted' ? restricted(securityContext) : securityContext;
   // What the schema lets through is checked by the API server, when the workload is applied.
-  return { ...container, terminationMessagePolicy: 'FallbackToLogsOnError' } as IContainer;
+  return {
+    ...rest,
+    ...(security && { securityContext: security }),
+    terminationMessagePolicy: 'FallbackToLogsOnError',
+  } as IContainer;
+}
+
+function restricted(given: Container['securityContext']): NonNullable<Container['securityContext']> {
+  return { allowPrivilegeEscalation: false, ...given, capabilities: { drop: ['ALL'], ...given?.capabilities } };
 }

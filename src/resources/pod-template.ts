@@ -3,7 +3,7 @@
 import type { IPodTemplateSpec } from 'kubernetes-models/v1/PodTemplateSpec';
 import type { Sized } from '../api/app-revision.ts';
 import { REVISION_LABEL, type Role, SECRETS_ANNOTATION } from '../api/meta.ts';
-import { APP_SECURITY, resourcesFor } from './containers.ts';
+import { APP_SECURITY, appPodSecurity, resourcesFor } from './containers.ts';
 import { envFor } from './env.ts';
 import { initContainersFor } from './init-containers.ts';
 import type { Inputs } from './inputs.ts';
@@ -37,7 +37,7 @@ export function podTemplateFor(inputs: Inputs, role: Role, size: Readonly<Sized>
       ...(spec.imagePullSecrets &&
         spec.imagePullSecrets.length > 0 && { imagePullSecrets: [...spec.imagePullSecrets] }),
       terminationGracePeriodSeconds: (takesRequests ? DRAIN_SECONDS : 0) + STOP_SECONDS,
-      securityContext: { seccompProfile: { type: 'RuntimeDefault' } },
+      securityContext: appPodSecurity(resolved.podPolicy),
       initContainers: initContainersFor(inputs),
       containers: [
         {

@@ -99,7 +99,7 @@ export function createDeployment(
     templateRule(templates),
     sizeRule,
     podRules,
-    policyRule,
+    policyRule(settings.pods.policy),
     variableRules,
   ]);
 }
@@ -156,7 +156,9 @@ const PatchDeploymentShape = z
 export type PatchDeployment = z.output<typeof PatchDeploymentShape>;
 
 /** The body of PATCH. What depends on the record is patch.ts's. */
-export const PatchDeployment = withRules(PatchDeploymentShape, [sizeRule, podRules, policyRule, variableRules]);
+export function patchDeployment(settings: Settings): typeof PatchDeploymentShape {
+  return withRules(PatchDeploymentShape, [sizeRule, podRules, policyRule(settings.pods.policy), variableRules]);
+}
 
 /** Of a parameter that is given more than once the last one counts. */
 export const last = (value: unknown): unknown => (Array.isArray(value) ? value.at(-1) : value);

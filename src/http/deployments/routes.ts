@@ -18,7 +18,7 @@ import {
   DeploymentList,
   DeploymentPath,
   ListDeployments,
-  PatchDeployment,
+  patchDeployment,
 } from './payloads.ts';
 import { presentDeployment } from './presenter.ts';
 import type { Deployments } from './repository.ts';
@@ -104,7 +104,7 @@ export function registerDeployments(
       operationId: 'patchDeployment',
       summary: 'Change a deployment',
       params: DeploymentPath,
-      body: PatchDeployment,
+      body: patchDeployment(settings),
       response: { 200: Deployment, ...failures(400, 401, 403, 404, 409, 413, 415, 422) },
     },
     handler: async (request) => {
@@ -134,5 +134,5 @@ export function registerDeployments(
     },
   });
 
-  registerRevisions(app, { auth, deployments, presentChanged });
+  registerRevisions(app, { auth, deployments, settings, presentChanged });
 }

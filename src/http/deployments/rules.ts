@@ -3,7 +3,7 @@
 
 import { IMPOSSIBLE_NAME } from '../../api/app-deployment.ts';
 import { PLATFORM_VARIABLES } from '../../api/meta.ts';
-import { podPolicyBreaches } from '../../api/pod-policy.ts';
+import { type PodPolicy, podPolicyBreaches } from '../../api/pod-policy.ts';
 import { ORDERED_PAIRS, VOLUME_KINDS } from '../../api/resource-spec.ts';
 import type { Settings } from '../../api/settings.ts';
 import {
@@ -162,13 +162,15 @@ export function* podRules(draft: Draft): Generator<Finding> {
 }
 
 /** What the pod policy refuses. */
-export function* policyRule(draft: Draft): Generator<Finding> {
-  const spec = asObject(asObject(draft['source_config'])['resource_spec']);
-  const renamed = { ...spec, volumeMounts: spec['volume_mounts'], initContainers: spec['init_containers'] };
-  for (const { at, message } of podPolicyBreaches(renamed)) {
-    const [field, ...rest] = at;
-    yield wrong(['source_config', 'resource_spec', snake(field), ...rest], message);
-  }
+export function policyRule(policy: PodPolicy): Rule {
+  return function* (draft) {
+    const spec = asObject(asObject(draft['source_config'])['resource_spec']);
+    const renamed = { ...spec, volumeMounts: spec['volume_mounts'], initContainers: spec['init_containers'] };
+    for (const { at, message } of podPolicyBreaches(renamed, policy)) {
+      const [field, ...rest] = at;
+      yield wrong(['source_config', 'resource_spec', snake(field), ...rest], message);
+    }
+  };
 }
 
 function* mountRules(mounts: unknown, loc: Finding['loc']): Generator<Finding> {

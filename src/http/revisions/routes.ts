@@ -3,11 +3,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyBaseLogger, FastifyInstance, RawServerDefault } from 'fastify';
 import type { AppDeployment } from '../../api/app-deployment.ts';
+import type { Settings } from '../../api/settings.ts';
 import { rollingBack } from '../../record/asking.ts';
 import { serialRevisionId } from '../../record/revision-id.ts';
 import { revisionsOf } from '../../record/wanted-revision.ts';
 import type { Changed } from '../deployments/change.ts';
-import { Deployment, DeploymentPath, PatchDeployment } from '../deployments/payloads.ts';
+import { Deployment, DeploymentPath, patchDeployment } from '../deployments/payloads.ts';
 import type { Deployments } from '../deployments/repository.ts';
 import type { Admitted, Auth } from '../plugins/auth.ts';
 import { failures } from '../plugins/openapi.ts';
@@ -19,13 +20,14 @@ import { presentRevisions } from './presenter.ts';
 export interface RevisionRoutesOptions {
   readonly auth: Auth;
   readonly deployments: Deployments;
+  readonly settings: Settings;
   /** A changed deployment as its caller may see it. */
   readonly presentChanged: (admitted: Admitted, changed: Changed) => Promise<Deployment>;
 }
 
 export function registerRevisions(
   app: FastifyInstance<RawServerDefault, IncomingMessage, ServerResponse, FastifyBaseLogger, ZodTypeProvider>,
-  { auth, deployments, presentChanged }: RevisionRoutesOptions,
+  { auth, deployments, settings, presentChanged }: RevisionRoutesOptions,
 ): void {
   const tags = ['revisions'];
   const path = '/v2/deployments/:deployment_id/revisions';
@@ -63,7 +65,7 @@ export function registerRevisions(
       operationId: 'createRevision',
       summary: 'Make a new revision, of a changed deployment or of the same once more',
       params: DeploymentPath,
-      body: PatchDeployment.prefault({}),
+      body: patchDeployment(settings).prefault({}),
       response: { 201: Revision, ...failures(400, 401, 403, 404, 409, 413, 415, 422) },
     },
     handler: async (request, reply) => {

@@ -641,6 +641,32 @@ describe('hosting mode', () => {
     );
     expect((await door.call('DELETE', `${DAVIT}/appdeployments/before`, undefined, EDITOR)).status).toBe(200);
   });
+  it('the restricted pod policy refuses what baseline does not, and lets be what it asks for', async () => {
+    const context = (securityContext: Spec): Spec =>
+      withPod({ sidecars: [{ name: 'helper', image: 'helper:1', securityContext }] });
+    const hostile: readonly (readonly [words: string, spec: Spec])[] = [
+      ['privilege escalation is refused', context({ allowPrivilegeEscalation: true })],
+      ['runAsNonRoot: false is refused', context({ runAsNonRoot: false })],
+      ['user 0 is refused', context({ runAsUser: 0 })],
+      ['capabilities other than a drop of ALL', context({ capabilities: { drop: ['CHOWN'] } })],
+      ['nfs is refused', withPod({ volumes: [{ name: 'v', nfs: { server: 'files.example', path: '/' } }] })],
+    ];
+    await release('--set', 'settings.hosting=self-hosted');
+    await eventually(async () => expect((await create(EDITOR, docker())).message).toBe(''));
+    for (const [, spec] of hostile) {
+      // oxlint-disable-next-line no-await-in-loop -- five small questions
+      expect(await create(EDITOR, spec)).toMatchObject({ message: '', status: 201 });
+    }
+    await release('--set', 'settings.hosting=self-hosted', '--set', 'settings.pods.policy=restricted');
+    await eventually(async () => expect((await create(EDITOR, hostile[0]?.[1] ?? {})).status).not.toBe(201));
+    for (const [words, spec] of hostile) {
+      // oxlint-disable-next-line no-await-in-loop -- five small questions
+      expect((await create(EDITOR, spec)).message).toContain(words);
+    }
+    const proper = { allowPrivilegeEscalation: false, runAsNonRoot: true, capabilities: { drop: ['ALL'] } };
+    expect(await create(EDITOR, context(proper))).toMatchObject({ message: '', status: 201 });
+    expect(await create(EDITOR, docker())).toMatchObject({ message: '', status: 201 });
+  });
   it('policies that are switched off are gone', async () => {
     await release('--set', 'admission.enabled=false');
     await eventually(async () => expect((await create(EDITOR, references(['others']))).status).toBe(201));
