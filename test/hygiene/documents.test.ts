@@ -3,6 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { REASONS } from '../../src/api/app-deployment-conditions.ts';
 import { makeMetrics } from '../../src/runtime/metrics.ts';
 import { apiPage } from '../http/api-reference.ts';
 
@@ -16,6 +17,12 @@ it('docs/operations.md names every metric, and no other', async () => {
   const named = [...operations.matchAll(/`(davit_[a-z_]+)`/g)].map((match) => match[1] ?? '');
   expect(there.length).toBeGreaterThan(5);
   expect(named.toSorted()).toEqual(there.toSorted());
+});
+
+it('docs/operations.md shows no reason that there is not', () => {
+  const shown = [...operations.matchAll(/^ {4}Reason: +(\w+)$/gm)].map((match) => match[1] ?? '');
+  expect(shown.length).toBeGreaterThan(15);
+  expect(shown.filter((reason) => !(reason in REASONS))).toEqual([]);
 });
 
 it('docs/operations.md names every variable of the environment, and no other', () => {

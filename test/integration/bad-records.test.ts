@@ -187,6 +187,47 @@ const refused: readonly Refused[] = [
   },
 ];
 
+/** What no pod of a record may be, in every container and mount where it can be asked for. */
+const hostile: readonly Refused[] = [
+  ...Object.entries({
+    privileged: [true],
+    capabilities: [{ add: ['SYS_ADMIN'] }, { add: ['ALL'], drop: ['ALL'] }],
+    procMount: ['Unmasked'],
+    seccompProfile: [{ type: 'Unconfined' }],
+    appArmorProfile: [{ type: 'Unconfined' }],
+    seLinuxOptions: [{ type: 'spc_t' }, { user: 'system_u' }, { role: 'sysadm_r' }],
+    windowsOptions: [{ hostProcess: true }],
+  }).flatMap(([field, values]) =>
+    values.flatMap((value) =>
+      ['sidecars', 'initContainers'].map((list) => ({
+        name: `${list} with ${field} ${JSON.stringify(value)}`,
+        spec: { [list]: [{ name: 'helper', image: 'helper:1', securityContext: { [field]: value } }] },
+        says: POLICY,
+      })),
+    ),
+  ),
+  ...['volumeMounts', 'sidecars', 'initContainers'].map((place) => {
+    const mounts = [{ name: 'v', mountPath: '/v', mountPropagation: 'Bidirectional' }];
+    const parts = place === 'volumeMounts' ? mounts : [{ name: 'helper', image: 'helper:1', volumeMounts: mounts }];
+    return { name: `a mount that reaches the node in ${place}`, spec: { ...scratch, [place]: parts }, says: POLICY };
+  }),
+  ...Object.entries({
+    hostPath: { path: '/' },
+    iscsi: { targetPortal: '10.0.0.1', iqn: 'iqn.2001-04.example:disk', lun: 0 },
+    flexVolume: { driver: 'example/disk' },
+    gcePersistentDisk: { pdName: 'disk' },
+    awsElasticBlockStore: { volumeID: 'disk' },
+    rbd: { monitors: ['10.0.0.1'], image: 'disk' },
+    glusterfs: { endpoints: 'gluster', path: '/' },
+    ephemeral: { volumeClaimTemplate: { spec: { accessModes: ['ReadWriteOnce'] } } },
+    image: { reference: 'registry.example/files:1' },
+  }).map(([kind, source]) => ({
+    name: `a volume of kind ${kind}`,
+    spec: { volumes: [{ name: 'v', [kind]: source }] },
+    says: both('exactly one of'),
+  })),
+];
+
 /** Only the rendered pod shows it: accepted, tried, and said in the API server's words. */
 const reported: readonly { readonly name: string; readonly spec: Parts; readonly says: string }[] = [
   {
@@ -377,11 +418,52 @@ beforeAll(async () => {
 afterAll(() => dispatcher.close());
 
 describe('refused at both doors', () => {
-  it.each(refused)('$name', async ({ spec, says: [kubectl, http] }) => {
+  it('is shown by enough rows', () => {
+    expect(hostile.length).toBeGreaterThanOrEqual(30);
+    expect(refused.length + reported.length).toBeGreaterThanOrEqual(40);
+  });
+  it.each([...refused, ...hostile])('$name', async ({ spec, says: [kubectl, http] }) => {
     const direct = await atTheApiServer('POST', '', record('refused', spec));
     expect([direct.status, direct.message]).toEqual([422, expect.stringContaining(kubectl)]);
     const { status, body } = await davit.call(tenant, 'POST', '/v2/deployments', payload('refused', spec));
     expect([status, JSON.stringify(body.detail)]).toEqual([422, expect.stringContaining(http.replaceAll('"', '\\"'))]);
+  });
+  it('what a pod could have and a record has no field for is dropped on the way', async () => {
+    const fields = {
+      hostNetwork: true,
+      hostPID: true,
+      hostIPC: true,
+      nodeName: 'somewhere',
+      securityContext: { sysctls: [{ name: 'kernel.msgmax', value: '1' }] },
+      maxScale: 0,
+      sidecars: [
+        {
+          name: 'helper',
+          image: 'helper:1',
+          ports: [{ hostPort: 22, containerPort: 22 }],
+          lifecycle: { postStart: { exec: { command: ['id'] } } },
+          volumeDevices: [{ name: 'disk', devicePath: '/dev/sda' }],
+        },
+      ],
+    };
+    expect(await atTheApiServer('POST', '', record('dropped', fields))).toMatchObject({ status: 201 });
+    const made = await davit.call(tenant, 'POST', '/v2/deployments', payload('dropped-too', fields));
+    expect(made.status).toBe(201);
+    for (const name of ['dropped', 'dropped-too']) {
+      // oxlint-disable-next-line no-await-in-loop -- two questions
+      const { spec } = await davit.kubectlJson<{ spec: { sourceConfig: { resourceSpec: unknown } } }>([
+        'get',
+        'appd',
+        name,
+        '-n',
+        tenant.namespace,
+      ]);
+      expect(spec.sourceConfig.resourceSpec).toEqual({
+        maxScale: 0,
+        sidecars: [{ name: 'helper', image: 'helper:1' }],
+      });
+    }
+    await davit.kubectl(['delete', 'appd', 'dropped', 'dropped-too', '-n', tenant.namespace, '--timeout=60s']);
   });
   it('and none of them is there', async () => {
     expect((await listed('appd')).map(({ metadata }) => metadata.name)).toEqual(['calm']);
