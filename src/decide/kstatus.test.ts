@@ -40,6 +40,7 @@ function said(observed: Observed, of: AppRevision | undefined, refusals: Refusal
       latest: of,
       policy: checkPolicy(observed, SETTINGS),
       references: checkReferences(observed),
+      address: { is: 'unwanted' },
       refusals,
     },
     NOW,
