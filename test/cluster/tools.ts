@@ -66,6 +66,15 @@ export function toolPath(tools: Tools, module: ToolModule, name: string): string
   return join(folder, name);
 }
 
+/** The folder of the Gateway API's files, of the version that ./go/gateway-api pins, in the cache of Go itself. */
+export async function gatewayApi(goBesidesPath = usualGo): Promise<string> {
+  const cwd = fileURLToPath(new URL('./go/gateway-api/', import.meta.url));
+  const go = await findGo(goBesidesPath);
+  const download = ['mod', 'download', '-json', 'sigs.k8s.io/gateway-api'];
+  const { stdout } = await run(go, download, { cwd, env: goEnvironment() });
+  return (JSON.parse(stdout) as { readonly Dir: string }).Dir;
+}
+
 async function ensureModule(module: ToolModule, go: string, progress: Progress): Promise<string> {
   const source = fileURLToPath(new URL(`./go/${folderOf(module)}/`, import.meta.url));
   const recipe = ['install', '-trimpath', '-ldflags', linkerFlags(module), 'tool'];
