@@ -11,8 +11,7 @@ import { cacheRoot, withLock } from './images/cache.ts';
 
 const run = promisify(execFile);
 
-/** helm3 is for those alone who check the chart with it. */
-export type ToolModule = 'kubernetes' | 'containerd' | 'helm' | 'helm3' | 'coredns';
+export type ToolModule = 'kubernetes' | 'containerd' | 'helm' | 'coredns';
 export type Progress = (line: string) => void;
 
 /** For each asked module, the folder that holds its programs. */
@@ -35,14 +34,26 @@ export function kubernetesRelease(): { readonly folder: string; readonly version
   return kubernetesReleases[asked];
 }
 
+/** Helm 4, or with `DAVIT_HELM=3` in the environment the one before, which many still have. */
+function helmFolder(): string {
+  const asked = process.env['DAVIT_HELM'] ?? '4';
+  if (asked !== '3' && asked !== '4') throw new Error(`DAVIT_HELM must be "3" or "4", not "${asked}"`);
+  return asked === '3' ? 'helm3' : 'helm';
+}
+
 function folderOf(module: ToolModule): string {
+  if (module === 'helm') return helmFolder();
   return module === 'kubernetes' ? kubernetesRelease().folder : module;
 }
 
-// Without the version the API server calls itself v0.0.0, and some clients balk.
+// Without the version the API server calls itself v0.0.0, and some clients balk. Helm 3 takes a cluster that it does not
+// ask for v1.20; by its own releases it is the one whose client it was built with.
 function linkerFlags(module: ToolModule): string {
-  if (module !== 'kubernetes') return '-s -w';
-  return `-s -w -X k8s.io/component-base/version.gitVersion=${kubernetesRelease().version}`;
+  if (module === 'kubernetes')
+    return `-s -w -X k8s.io/component-base/version.gitVersion=${kubernetesRelease().version}`;
+  if (folderOf(module) !== 'helm3') return '-s -w';
+  const settings = ['chartutil', 'lint/rules'].map((room) => `helm.sh/helm/v3/pkg/${room}.k8sVersion`);
+  return ['-s -w', ...settings.flatMap((name) => [`-X ${name}Major=1`, `-X ${name}Minor=37`])].join(' ');
 }
 
 /** Builds what is missing, one module after another: the Go compiler fills the machine's cores by itself. */
