@@ -130,6 +130,8 @@ describe('PATCH', () => {
     facade.kube.erase(APP_TEMPLATES, { namespace: ORGANIZATION.namespace, name: 't0' });
     facade.templates.fill();
     facade.records.fill();
+    // The catalogue is not asked at all.
+    facade.templates.synced = false;
     const { status, body } = await facade.call('PATCH', `/v2/deployments/${made.id}`, {
       source_config: { resource_spec: { cpu: 2 } },
       source_revision_config: { image_uri: 'templates/chat:1' },

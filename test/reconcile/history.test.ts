@@ -81,6 +81,26 @@ describe('of many revisions', () => {
     expect(serials(kube)).toEqual([5, 6, 7, 8, 9, 10, 11, 12, 13, 14]);
   });
 
+  it('one that somebody else has deleted meanwhile is no failure', async () => {
+    const kube = aServer();
+    putRecord(kube);
+    const controller = await started(kube);
+    for (let tag = 2; tag <= 12; tag += 1) {
+      // oxlint-disable-next-line no-await-in-loop -- one revision after the other
+      await change(kube, image(tag));
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      await controller.reconcile();
+    }
+    kube.failOn(({ verb, kind, ref }) => {
+      if (verb !== 'delete' || kind !== 'AppRevision') return undefined;
+      kube.erase(APP_REVISIONS, { namespace: 'team', name: ref.name });
+      return undefined;
+    });
+    const before = serials(kube).length;
+    await converge(controller);
+    expect([before, serials(kube).length]).toEqual([11, 10]);
+  });
+
   it('a crash before or after any deletion leaves the same ten', async () => {
     for (const when of ['failOn', 'failAfter'] as const) {
       const kube = aServer();

@@ -4,6 +4,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../src/api/app-deployment.ts';
 import { APP_REVISIONS, type AppRevision } from '../../src/api/app-revision.ts';
 import { SECRETS_ANNOTATION } from '../../src/api/meta.ts';
+import { makeDigestKey } from '../../src/controller/digest-key.ts';
 import type { Workload } from '../../src/decide/observed.ts';
 import { Unavailable } from '../../src/errors.ts';
 import type { KubeObject } from '../../src/kube/client.ts';
@@ -104,6 +105,20 @@ describe('a rotation', () => {
     expect(after).not.toBe(before);
     await later(controller);
     expect(podsOf(kube)).toBe(after);
+  });
+
+  it('is not put off by changes of other keys', async () => {
+    const controller = await converged();
+    const { kube } = controller;
+    const before = podsOf(kube);
+    putSecret(kube, { token: 'dHdv', unused: 'MQ==' });
+    await controller.reconcile();
+    controller.clock.ms += 1500;
+    putSecret(kube, { token: 'dHdv', unused: 'Mg==' });
+    expect(await controller.reconcile()).toEqual({ requeueAfterMs: 500 });
+    controller.clock.ms += 500;
+    await controller.reconcile();
+    expect(podsOf(kube)).not.toBe(before);
   });
 
   it('during a rollout is taken up by it', async () => {
@@ -327,6 +342,14 @@ describe('what is read', () => {
       'made',
     ]);
     expect(kube.objects(SECRETS).filter(({ metadata }) => metadata.name === 'davit-hmac')).toHaveLength(1);
+  });
+
+  it('replicas that make the key at once have the same, and one that is spoilt is said', async () => {
+    const kube = aServer();
+    const keys = await Promise.all([makeDigestKey(kube, 'davit-system')(), makeDigestKey(kube, 'davit-system')()]);
+    expect(keys[0]).toEqual(keys[1]);
+    putSecret(kube, { key: 'c2hvcnQ=' }, 'davit-hmac');
+    await expect(makeDigestKey(kube, 'team')()).rejects.toThrow(/Secret davit-hmac in team has no 32 bytes.*Delete it/);
   });
 
   it('without references no key is made, and nothing is noted', async () => {
