@@ -1,0 +1,203 @@
+// One request: who is asking, over which connection, and what is tried again.
+
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Dispatcher } from 'undici';
+import { type ServerError, Unavailable } from '../errors.ts';
+import type { ClusterAccess } from './config.ts';
+import { type AgentPair, type Connections, Unwanted } from './connections.ts';
+import { errorFromAnswer, retryAfterMs } from './errors.ts';
+
+export type RequestVerb = 'get' | 'list' | 'watch' | 'create' | 'update' | 'apply' | 'patch' | 'delete' | 'text';
+
+/** One request as seen from outside, its retries included; for metrics. */
+export interface RequestReport {
+  readonly verb: RequestVerb;
+  /** Plural of the resource, with the subresource if there is one; '' for `text`. */
+  readonly resource: string;
+  /** `ok`, or the name of the error. */
+  readonly result: string;
+  readonly durationMs: number;
+}
+
+export interface KubeClientOptions {
+  readonly access: ClusterAccess;
+  readonly userAgent: string;
+  /** For one attempt, waiting for a free connection included. Watches last longer. */
+  readonly requestTimeoutMs?: number;
+  /** Requests in flight at most; more wait for their turn. */
+  readonly maxConnections?: number;
+  readonly onRequest?: (report: RequestReport) => void;
+}
+
+const MAX_ATTEMPTS = 4;
+/** A server that wants to be left alone for longer is the caller's business: it has a queue to wait in. */
+const LONGEST_WAIT_MS = 5_000;
+/** A kept-alive connection may be closed by the server just as we use it; a read or an apply may then be sent again. */
+const RECONNECT_WAIT_MS = 50;
+export const JSON_TYPE = 'application/json';
+
+export interface Outgoing {
+  readonly verb: RequestVerb;
+  readonly resource: string;
+  readonly doing: string;
+  readonly method: Dispatcher.HttpMethod;
+  readonly path: string;
+  readonly accept?: string;
+  readonly contentType?: string;
+  readonly body?: string;
+  readonly signal?: AbortSignal | undefined;
+  readonly isStillWanted?: (() => boolean) | undefined;
+}
+
+/** What came of one attempt. `retryInMs` is there when trying again is harmless. */
+type Outcome = { readonly body: string } | { readonly error: ServerError; readonly code?: number; retryInMs?: number };
+
+export interface Requests {
+  /** The body of an answer that is a success, after as many attempts as are harmless. */
+  send(out: Outgoing): Promise<string>;
+  /** The body of an answer that goes on and on, as a watch's. One attempt, not counted as a request. */
+  open(out: Outgoing, signal: AbortSignal): Promise<AsyncIterable<Uint8Array>>;
+}
+
+/** Requests with `token`, or, without one, with our own credentials. */
+export function makeRequests(
+  token: string | undefined,
+  options: KubeClientOptions,
+  connections: Connections,
+): Requests {
+  const { access, userAgent, requestTimeoutMs = 30_000, onRequest } = options;
+  const server = new URL(access.server);
+  const prefix = server.pathname.replace(/\/+$/, '');
+
+  /** Who is asking, and over which connections. A foreign token never travels over a connection that has our client certificate. */
+  async function identity(): Promise<{ headers: Readonly<Record<string, string>>; agents: AgentPair }> {
+    const own = await access.credentials();
+    if (token === undefined) return { headers: own.headers, agents: connections.own(own.tls) };
+    return { headers: { authorization: `Bearer ${token}` }, agents: connections.foreign(own.tls) };
+  }
+
+  function dispatchOptions(
+    out: Outgoing,
+    headers: Readonly<Record<string, string>>,
+    signal: AbortSignal,
+  ): Dispatcher.RequestOptions {
+    return {
+      origin: server.origin,
+      path: prefix + out.path,
+      method: out.method,
+      headers: {
+        ...headers,
+        'user-agent': userAgent,
+        accept: out.accept ?? JSON_TYPE,
+        ...(out.contentType !== undefined && { 'content-type': out.contentType }),
+      },
+      signal,
+      ...(out.body !== undefined && { body: out.body }),
+    };
+  }
+
+  async function attempt(out: Outgoing): Promise<Outcome> {
+    const timeout = AbortSignal.timeout(requestTimeoutMs);
+    const signal = out.signal === undefined ? timeout : AbortSignal.any([timeout, out.signal]);
+    try {
+      const { headers, agents } = await identity();
+      const answer = await agents.requests.request({
+        ...dispatchOptions(out, headers, signal),
+        headersTimeout: requestTimeoutMs,
+        bodyTimeout: requestTimeoutMs,
+        ...(out.isStillWanted !== undefined && { isStillWanted: out.isStillWanted }),
+      });
+      const body = await answer.body.text();
+      if (answer.statusCode >= 200 && answer.statusCode < 300) return { body };
+      const retryAfter = headerOf(answer, 'retry-after');
+      const error = errorFromAnswer(out.doing, { code: answer.statusCode, body, retryAfter });
+      const wait = retryAfterMs(retryAfter);
+      const retry = (answer.statusCode === 429 || answer.statusCode === 503) && wait !== undefined;
+      return { error, code: answer.statusCode, ...(retry && { retryInMs: wait }) };
+    } catch (cause) {
+      if (out.signal?.aborted) throw out.signal.reason;
+      if (cause instanceof Unwanted) return { error: unavailable(out.doing, cause) };
+      if (isDistrust(cause)) access.refresh();
+      const error = unavailable(out.doing, cause, timeout.aborted ? `no answer in ${requestTimeoutMs} ms` : undefined);
+      return { error, ...(!timeout.aborted && { retryInMs: RECONNECT_WAIT_MS }) };
+    }
+  }
+
+  async function sendWithRetries(out: Outgoing): Promise<string> {
+    const mayRepeat = out.method === 'GET' || out.verb === 'apply';
+    let refreshed = false;
+    for (let attempts = 1; ; attempts++) {
+      // oxlint-disable-next-line no-await-in-loop -- an attempt is made because the one before it failed
+      const outcome = await attempt(out);
+      if ('body' in outcome) return outcome.body;
+      if (outcome.code === 401 && token === undefined && !refreshed) {
+        // Our token may have been rotated since it was read. A request that was refused has done nothing.
+        refreshed = true;
+        access.refresh();
+        continue;
+      }
+      const wait = outcome.retryInMs;
+      if (!mayRepeat || wait === undefined || wait > LONGEST_WAIT_MS || attempts >= MAX_ATTEMPTS) throw outcome.error;
+      // oxlint-disable-next-line no-await-in-loop -- the server asked for this pause
+      await pause(wait * (1 + Math.random() / 4), out.signal);
+    }
+  }
+
+  async function send(out: Outgoing): Promise<string> {
+    const start = performance.now();
+    let result = 'ok';
+    try {
+      return await sendWithRetries(out);
+    } catch (error) {
+      result = error instanceof Error ? error.name : 'Error';
+      throw error;
+    } finally {
+      onRequest?.({ verb: out.verb, resource: out.resource, result, durationMs: performance.now() - start });
+    }
+  }
+
+  async function open(out: Outgoing, signal: AbortSignal): Promise<AsyncIterable<Uint8Array>> {
+    try {
+      const { headers, agents } = await identity();
+      const answer = await agents.watches.request({
+        ...dispatchOptions(out, headers, signal),
+        headersTimeout: requestTimeoutMs,
+        bodyTimeout: 0,
+      });
+      if (answer.statusCode === 200) return answer.body as AsyncIterable<Uint8Array>;
+      const body = await answer.body.text();
+      if (answer.statusCode === 401 && token === undefined) access.refresh();
+      const retryAfter = headerOf(answer, 'retry-after');
+      throw errorFromAnswer(out.doing, { code: answer.statusCode, body, retryAfter });
+    } catch (error) {
+      if (isDistrust(error)) access.refresh();
+      throw error;
+    }
+  }
+
+  return { send, open };
+}
+
+function headerOf(answer: Dispatcher.ResponseData, name: string): string | undefined {
+  const value = answer.headers[name];
+  return Array.isArray(value) ? value[0] : value;
+}
+
+export function unavailable(doing: string, cause: unknown, what?: string): Unavailable {
+  const reason = what ?? (cause instanceof Error ? cause.message || cause.name : String(cause));
+  return new Unavailable(`${doing}: ${reason}`, { cause });
+}
+
+/** The server's certificate is not signed by an authority that we know: ours may have been rotated since it was read. */
+function isDistrust(error: unknown): boolean {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  return /CERT|ISSUER|SIGNATURE/.test(code);
+}
+
+async function pause(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
+  try {
+    await delay(milliseconds, undefined, signal === undefined ? {} : { signal });
+  } catch {
+    throw signal?.reason;
+  }
+}
