@@ -3,9 +3,12 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../src/api/app-deployment.ts';
 import { type Settings, Settings as SettingsSchema } from '../../src/api/settings.ts';
+import { wakeOnChanges } from '../../src/controller/watches.ts';
 import { NotFound, Unavailable } from '../../src/errors.ts';
 import type { KubeObject } from '../../src/kube/client.ts';
 import { HTTP_ROUTES, INGRESSES, NAMESPACES, SERVICES } from '../../src/kube/resources.ts';
+import { makeMetrics } from '../../src/runtime/metrics.ts';
+import { makeWorkQueue } from '../../src/runtime/work-queue.ts';
 import type { FakeKube } from '../fake-kube/fake-kube.ts';
 import { aController, aServer, converge, type Harness, KEY, makeReady, putRecord } from './harness.ts';
 
@@ -363,6 +366,20 @@ describe('one host, one owner', () => {
     expect(addresses(kube)).toEqual([winner]);
     expect(kube.writes.filter(({ kind, verb }) => kind === 'Ingress' && verb === 'apply')).toHaveLength(1);
   });
+});
+
+it('a changed annotation of its namespace wakes a record, as does a host that is let go', async () => {
+  const controller = await contended();
+  const { kube } = controller;
+  const queue = makeWorkQueue({ name: 'test', metrics: makeMetrics() });
+  const sleepAgain = wakeOnChanges(controller.caches, queue, controller.hosts);
+  const hosts = { metadata: { annotations: { 'davit.dev/hosts': 'b.example.com' } } };
+  await kube.mergePatch(NAMESPACES, { name: 'team' }, hosts, { fieldManager: 'admin' });
+  expect(await queue.take()).toBe(KEY);
+  queue.done(KEY);
+  kube.erase(APP_DEPLOYMENTS, { namespace: 'team', name: 'shop' });
+  expect(new Set([await queue.take(), await queue.take()])).toEqual(new Set([KEY, 'other/shop']));
+  sleepAgain();
 });
 
 describe('a crash at any write of a record that changes its host', () => {
