@@ -78,3 +78,22 @@ export class Unavailable extends ServerError {
 export class Terminal extends Error {
   override readonly name = 'Terminal';
 }
+
+/**
+ * Why a code host gave nothing: it refused the credentials, asks to be left alone, cannot be reached or failed, was too
+ * slow, answered what makes no sense, or may not be asked at all.
+ */
+export type CodeHostFailure = 'refused' | 'limited' | 'unreachable' | 'timeout' | 'malformed' | 'forbidden';
+
+/** A code host that is not the API server; its message is fit for whoever asked. */
+export class CodeHostFailed extends Error {
+  override readonly name = 'CodeHostFailed';
+  readonly why: CodeHostFailure;
+  /** Seconds that it asked to be left alone for. */
+  readonly retryAfterSeconds: number | undefined;
+  constructor(why: CodeHostFailure, message: string, options: ErrorOptions & { retryAfterSeconds?: number } = {}) {
+    super(message, options);
+    this.why = why;
+    this.retryAfterSeconds = options.retryAfterSeconds;
+  }
+}

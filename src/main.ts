@@ -5,6 +5,7 @@ import { parseArgs } from 'node:util';
 import { APP_DEPLOYMENTS, type AppDeployment } from './api/app-deployment.ts';
 import { APP_REVISIONS, type AppRevision } from './api/app-revision.ts';
 import { APP_TEMPLATES, type AppTemplate } from './api/app-template.ts';
+import { CODE_HOST_INTEGRATIONS, type CodeHostIntegration } from './api/code-host-integration.ts';
 import { DEPLOYMENT_LABEL } from './api/meta.ts';
 import { OAUTH_PROVIDERS, type OAuthProvider } from './api/oauth-provider.ts';
 import { type Config, loadConfig } from './config.ts';
@@ -85,10 +86,11 @@ async function startController(context: Context): Promise<Part> {
 }
 
 async function startApi(context: Context): Promise<Part> {
-  const [{ buildApp }, { serve }, { openCertificate }] = await Promise.all([
+  const [{ buildApp }, { serve }, { openCertificate }, { makeCodeHosts }] = await Promise.all([
     import('./http/app.ts'),
     import('./http/server.ts'),
     import('./http/certificate.ts'),
+    import('./codehost/code-hosts.ts'),
   ]);
   const { config, metrics, signal } = context;
   const log = context.log.child({ part: 'api' });
@@ -106,6 +108,11 @@ async function startApi(context: Context): Promise<Part> {
     indexedLabels: [DEPLOYMENT_LABEL],
   });
   const tenants = makeReflector<KubeObject>({ ...watching, resource: NAMESPACES, metadataOnly: true });
+  const integrations = makeReflector<CodeHostIntegration>({
+    ...watching,
+    resource: CODE_HOST_INTEGRATIONS,
+    namespace: config.settings.organizationNamespace,
+  });
   const providers = makeReflector<OAuthProvider>({
     ...watching,
     resource: OAUTH_PROVIDERS,
@@ -118,11 +125,20 @@ async function startApi(context: Context): Promise<Part> {
     namespace: config.settings.organizationNamespace,
     transform: slimManagedFields,
   });
-  const caches = [records, revisions, tenants, templates, providers] as unknown as Reflector<KubeObject>[];
+  const caches = [
+    records,
+    revisions,
+    tenants,
+    templates,
+    providers,
+    integrations,
+  ] as unknown as Reflector<KubeObject>[];
   const watches = caches.map((cache) => cache.run(signal));
+  const codeHosts = makeCodeHosts({ hosts: config.settings.codeHosts });
   const app = await buildApp({
     kube: client,
-    caches: { records, revisions, tenants, templates, providers },
+    caches: { records, revisions, tenants, templates, providers, integrations },
+    codeHosts,
     remember: (object) => caches.find((cache) => cache.resource.kind === object.kind)?.overlay(object),
     // A deletion's answer has no version. What was known of the record stands for it: should the watch still tell of an
     // earlier change, the record is there again until the watch tells of the deletion too.
@@ -148,7 +164,7 @@ async function startApi(context: Context): Promise<Part> {
   const stopped = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
   const done = stopped
     .then(() => server.close())
-    .then(() => Promise.all(watches))
+    .then(() => Promise.all([...watches, codeHosts.close()]))
     .then(() => undefined);
   const ready = Object.fromEntries(caches.map((cache) => [`api-${cache.resource.plural}`, () => whyNotListed(cache)]));
   return { ready, done };

@@ -4,6 +4,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Provided } from './attached.ts';
+import { aRepository, PRIVATE_KEY, startHost } from './codehost/host.ts';
 import { startPlatform } from './platform.ts';
 import { startSampleCluster } from './sample-cluster.ts';
 
@@ -15,12 +16,15 @@ interface TestProject {
 export async function startForTests(project: TestProject, pods: 'auto' | 'off'): Promise<() => Promise<void>> {
   const progress = (line: string): void => void process.stderr.write(`  ${line}\n`);
   const { cluster, images, kubectlPath } = await startSampleCluster({ pods, auditLog: true, progress });
+  const codeHost = await startHost('localhost');
+  codeHost.repositories = Array.from({ length: 120 }, (_, index) => aRepository(index + 1));
   const platform = await startPlatform(cluster, {
     progress,
     values: {
       'settings.images.postgres': images.postgres,
       'settings.images.redis': images.redis,
       'settings.pods.progressDeadlineSeconds': 20,
+      'settings.codeHosts': [{ host: `localhost:${codeHost.port}`, addresses: ['127.0.0.1', '::1'], ca: codeHost.ca }],
       'settings.tracing.otlpEndpoint': 'http://collector.observability:4318',
     },
   });
@@ -48,10 +52,12 @@ export async function startForTests(project: TestProject, pods: 'auto' | 'off'):
     ca: cluster.ca,
     node: cluster.node,
     images,
+    codeHost: { github: codeHost.github, gitea: codeHost.gitea, privateKey: PRIVATE_KEY },
     controlUrl: `http://127.0.0.1:${(door.address() as AddressInfo).port}`,
   });
   return async () => {
     door.close();
+    await codeHost.close();
     await platform.stop();
     await cluster.stop();
   };

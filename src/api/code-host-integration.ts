@@ -2,6 +2,7 @@
 // organization's namespace, its credentials in a Secret beside it.
 
 import { z } from 'zod';
+import type { KubeObject, ObjectMeta } from '../kube/client.ts';
 import { HttpsUrl, VALID_URL } from './oauth-provider.ts';
 import { celRules, DNS_LABEL_PATTERN, ObservedStatus, SecretName } from './primitives.ts';
 
@@ -52,7 +53,16 @@ export const CodeHostIntegrationSpec = z
     ]),
   );
 
+export type CodeHostIntegrationSpec = z.infer<typeof CodeHostIntegrationSpec>;
+
 export const CodeHostIntegrationStatus = ObservedStatus;
+
+export interface CodeHostIntegration extends KubeObject {
+  readonly kind: 'CodeHostIntegration';
+  readonly metadata: ObjectMeta;
+  readonly spec: CodeHostIntegrationSpec;
+  readonly status?: z.infer<typeof CodeHostIntegrationStatus>;
+}
 
 export const CODE_HOST_INTEGRATIONS = {
   group: 'davit.dev',

@@ -165,6 +165,30 @@ export const Settings = z.strictObject({
   tracing: z
     .strictObject({ otlpEndpoint: z.url().max(2048).optional().describe('OTEL_EXPORTER_OTLP_ENDPOINT of every pod.') })
     .prefault({}),
+  codeHosts: z
+    .array(
+      z.strictObject({
+        host: z
+          .string()
+          .min(1)
+          .max(261)
+          .regex(/^[^\s/?#@\\]+$/)
+          .describe('Host of an API, or host:port where that is not 443.'),
+        addresses: z
+          .array(z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()]))
+          .max(100)
+          .default([])
+          .describe('Addresses and ranges that it may have though they are not public.'),
+        ca: z
+          .string()
+          .max(65_536)
+          .optional()
+          .describe("PEM; authorities that are trusted for it instead of the machine's."),
+      }),
+    )
+    .max(100)
+    .default([{ host: 'api.github.com', addresses: [] }])
+    .describe('The only hosts that integrations may name, and that Davit goes to.'),
   http: z
     .strictObject({
       basePath: z

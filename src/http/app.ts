@@ -4,8 +4,10 @@ import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } 
 import type { AppDeployment } from '../api/app-deployment.ts';
 import type { AppRevision } from '../api/app-revision.ts';
 import type { AppTemplate } from '../api/app-template.ts';
+import type { CodeHostIntegration } from '../api/code-host-integration.ts';
 import type { OAuthProvider } from '../api/oauth-provider.ts';
 import type { Settings } from '../api/settings.ts';
+import type { CodeHosts } from '../codehost/code-hosts.ts';
 import { Unavailable } from '../errors.ts';
 import type { KubeClient, KubeObject } from '../kube/client.ts';
 import type { Logger } from '../logger.ts';
@@ -25,6 +27,8 @@ import { registerRequestLog, requestIdOf } from './plugins/request-log.ts';
 import { makeProviders } from './providers/repository.ts';
 import { registerProviders } from './providers/routes.ts';
 import { Refused } from './refused.ts';
+import { makeIntegrations } from './repositories/repository.ts';
+import { registerRepositories } from './repositories/routes.ts';
 import { refuseFindings, serializerCompiler, validatorCompiler, type ZodTypeProvider } from './validation.ts';
 
 export interface AppDeps {
@@ -39,11 +43,14 @@ export interface AppDeps {
     readonly tenants: Store;
     /** OAuth providers of the organization's namespace. */
     readonly providers: Store<OAuthProvider>;
+    /** Code host integrations of the organization's namespace. */
+    readonly integrations: Store<CodeHostIntegration>;
   };
   /** Puts what was just written into its cache, so that a list after a write through this facade contains it. */
   readonly remember: (object: KubeObject) => void;
   /** Takes what is gone out of its cache; without it the watch will. */
   readonly forget?: (uid: string) => void;
+  readonly codeHosts: Pick<CodeHosts, 'repositories'>;
   readonly settings: Settings;
   readonly log: Logger;
   readonly now: () => Date;
@@ -93,9 +100,11 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
     log: deps.log,
   });
 
+  const secrets = makeOrganizationSecrets(kube, settings.organizationNamespace);
+  const integrations = makeIntegrations({ integrations: caches.integrations, secrets, codeHosts: deps.codeHosts });
   const providers = makeProviders({
     providers: caches.providers,
-    secrets: makeOrganizationSecrets(kube, settings.organizationNamespace),
+    secrets,
     remember: deps.remember,
     forget: deps.forget ?? (() => undefined),
     randomSuffix: deps.randomSuffix,
@@ -123,6 +132,7 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
         await registerDocs(scope);
         registerDeployments(scope.withTypeProvider<ZodTypeProvider>(), { auth, deployments, settings });
         registerLogs(scope.withTypeProvider<ZodTypeProvider>(), { auth, deployments });
+        registerRepositories(scope.withTypeProvider<ZodTypeProvider>(), { auth, integrations });
         registerProviders(scope.withTypeProvider<ZodTypeProvider>(), { auth, providers, organizationId });
       },
       { prefix },

@@ -50,6 +50,8 @@ it('describes itself as OpenAPI 3.1, every reference resolved and nothing twice'
     'post /v2/deployments/{deployment_id}/revisions/{revision_id}/redeploy',
     'post /v1/projects/{project_id}/deploy_logs',
     'post /v1/projects/{project_id}/revisions/{revision_id}/deploy_logs',
+    'get /v1/integrations/forge/codehost/install',
+    'get /v1/integrations/forge/codehost/{integration_id}/repos',
     'get /v2/auth/providers',
     'post /v2/auth/providers',
     'get /v2/auth/providers/{provider_id}',

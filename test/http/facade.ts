@@ -6,9 +6,11 @@ import { pino } from 'pino';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../src/api/app-deployment.ts';
 import { APP_REVISIONS, type AppRevision } from '../../src/api/app-revision.ts';
 import { APP_TEMPLATES, type AppTemplate } from '../../src/api/app-template.ts';
+import { CODE_HOST_INTEGRATIONS, type CodeHostIntegration } from '../../src/api/code-host-integration.ts';
 import { DEPLOYMENT_LABEL } from '../../src/api/meta.ts';
 import { OAUTH_PROVIDERS, type OAuthProvider } from '../../src/api/oauth-provider.ts';
 import { defaultSettings, type Settings } from '../../src/api/settings.ts';
+import type { Account, CodeHosts } from '../../src/codehost/code-hosts.ts';
 import { buildApp } from '../../src/http/app.ts';
 import type { KubeObject, Resource } from '../../src/kube/client.ts';
 import { NAMESPACES } from '../../src/kube/resources.ts';
@@ -61,6 +63,10 @@ export interface Facade {
   readonly tenants: TestStore<KubeObject>;
   readonly templates: TestStore<AppTemplate>;
   readonly providers: TestStore<OAuthProvider>;
+  readonly integrations: TestStore<CodeHostIntegration>;
+  /** Accounts whose repositories were asked for, and what they have: nothing, unless a test says otherwise. */
+  readonly accounts: Account[];
+  repositories: CodeHosts['repositories'];
   readonly clock: { ms: number };
   /** How long it has waited, in order. */
   readonly waits: number[];
@@ -112,6 +118,8 @@ export async function makeFacade(settings: Partial<Settings> = {}): Promise<Faca
   const tenants = makeStore<KubeObject>(kube, NAMESPACES);
   const templates = makeStore<AppTemplate>(kube, APP_TEMPLATES);
   const providers = makeStore<OAuthProvider>(kube, OAUTH_PROVIDERS);
+  const integrations = makeStore<CodeHostIntegration>(kube, CODE_HOST_INTEGRATIONS);
+  const accounts: Account[] = [];
   tenants.fill();
   const lines: string[] = [];
   const sink = new PassThrough();
@@ -120,7 +128,13 @@ export async function makeFacade(settings: Partial<Settings> = {}): Promise<Faca
   let suffixes = 0;
   const app = await buildApp({
     kube,
-    caches: { records, revisions, templates, tenants, providers },
+    caches: { records, revisions, templates, tenants, providers, integrations },
+    codeHosts: {
+      repositories(account) {
+        accounts.push(account);
+        return facade.repositories(account);
+      },
+    },
     remember(object) {
       if (object.kind === OAUTH_PROVIDERS.kind) providers.put(object as OAuthProvider);
       else records.put(object as AppDeployment);
@@ -138,7 +152,7 @@ export async function makeFacade(settings: Partial<Settings> = {}): Promise<Faca
       clock.ms += ms;
     },
   });
-  return {
+  const facade: Facade = {
     app,
     kube,
     records,
@@ -146,6 +160,9 @@ export async function makeFacade(settings: Partial<Settings> = {}): Promise<Faca
     tenants,
     templates,
     providers,
+    integrations,
+    accounts,
+    repositories: () => Promise.resolve([]),
     clock,
     waits,
     log: () => lines.join(''),
@@ -207,6 +224,7 @@ export async function makeFacade(settings: Partial<Settings> = {}): Promise<Faca
       return stored;
     },
   };
+  return facade;
 }
 
 /** The smallest body that POST takes. */

@@ -16,13 +16,27 @@ const MAY_IMPORT: Readonly<Record<string, { readonly values: readonly string[]; 
     kube: { values: ['errors'] },
     runtime: { values: ['errors', 'kube'] },
     controller: { values: ['record', 'resources', 'decide', 'runtime', 'kube', 'api', 'errors'], types: ['logger'] },
-    http: { values: ['api', 'record', 'errors', 'kube'], types: ['runtime', 'logger'] },
+    codehost: { values: ['api', 'errors'] },
+    http: { values: ['api', 'record', 'errors', 'kube'], types: ['runtime', 'logger', 'codehost'] },
     cli: { values: ['api', 'record', 'decide'], types: ['kube'] },
     errors: { values: [] },
     logger: { values: [] },
     config: { values: ['api'] },
     requirements: { values: ['api', 'kube', 'runtime'], types: ['config', 'logger'] },
-    main: { values: ['http', 'controller', 'runtime', 'kube', 'api', 'config', 'errors', 'logger', 'requirements'] },
+    main: {
+      values: [
+        'http',
+        'codehost',
+        'controller',
+        'runtime',
+        'kube',
+        'api',
+        'config',
+        'errors',
+        'logger',
+        'requirements',
+      ],
+    },
     // Tools that print generated files; nothing imports them.
     crdgen: { values: ['api', 'chart-values', 'conditions-table', 'resource-spec-table'] },
     'chart-values': { values: ['api'] },
@@ -117,6 +131,14 @@ describe('the rooms of src', () => {
         .filter((one) => one.from.startsWith('@kubernetes/client-node') && !one.typeOnly && roomOf(one.file) !== 'kube')
         .map(told),
     ).toEqual([]);
+  });
+
+  it('only kube and codehost ask anything of another host', () => {
+    const clients = /^(undici|node:dns(\/.*)?|@octokit\/.*)$/;
+    const others = (file: string): boolean => !['kube', 'codehost'].includes(roomOf(file));
+    const found = imports.filter((one) => clients.test(one.from) && !one.typeOnly && others(one.file)).map(told);
+    const calls = files.filter((file) => others(file) && /(^|[^.\w])fetch\(/m.test(texts.get(file) ?? ''));
+    expect([...found, ...calls]).toEqual([]);
   });
 
   it('those that decide have no input, output, time or chance', () => {

@@ -23,6 +23,7 @@ beforeAll(async () => {
     ca: cluster.ca,
     node: cluster.node,
     images: { postgres: '', redis: '', sample: '' },
+    codeHost: { github: '', gitea: '', privateKey: '' },
     controlUrl: '',
   });
   await eventually(async () => expect((await get('')).status).toBe(200));

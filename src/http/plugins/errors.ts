@@ -4,6 +4,8 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import {
   AlreadyExists,
+  CodeHostFailed,
+  type CodeHostFailure,
   Conflict,
   Forbidden,
   Gone,
@@ -66,6 +68,7 @@ export function answerError(error: unknown, request: FastifyRequest, reply: Fast
 function refusedFor(error: unknown): Refused {
   if (error instanceof Refused) return error;
   if (error instanceof ServerError) return fromServer(error);
+  if (error instanceof CodeHostFailed) return fromCodeHost(error);
   return (
     fromFastify(error) ??
     new Refused(500, 'Something went wrong inside Davit. Its log has more under the x-request-id of this answer.')
@@ -87,6 +90,21 @@ function fromServer(error: ServerError): Refused {
     `The Kubernetes API server does not answer, or asks to be left alone. Try again in ${seconds} s.`,
     { 'retry-after': seconds },
   );
+}
+
+const CODE_HOST_STATUS: Readonly<Record<CodeHostFailure, number>> = {
+  refused: 424,
+  // What the integration or the platform says, not what this caller does.
+  forbidden: 424,
+  limited: 429,
+  unreachable: 502,
+  malformed: 502,
+  timeout: 504,
+};
+
+function fromCodeHost({ why, message, retryAfterSeconds }: CodeHostFailed): Refused {
+  const headers = retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) };
+  return new Refused(CODE_HOST_STATUS[why], message, headers);
 }
 
 const TYPES: Readonly<Record<string, string>> = {

@@ -43,9 +43,12 @@ const MEANINGS = {
   413: 'The body is too large.',
   415: 'The body is not application/json.',
   422: 'What is wrong, all of it at once.',
+  424: 'The code host refused the credentials, or may not be asked.',
   429: 'Too many requests; see Retry-After.',
   500: 'Something went wrong inside Davit; its log has more under the x-request-id.',
+  502: 'The code host cannot be reached, or its answer makes no sense.',
   503: 'The Kubernetes API server does not answer; see Retry-After.',
+  504: 'The code host did not answer in time.',
 } as const;
 type Failure = Exclude<keyof typeof MEANINGS, 422>;
 
@@ -151,6 +154,7 @@ export async function registerOpenApi(app: FastifyInstance, basePath: string): P
         { name: 'deployments', description: 'What is to run, and how it is.' },
         { name: 'revisions', description: 'What of it has been deployed, and how that went.' },
         { name: 'logs', description: 'What its pods wrote.' },
+        { name: 'repositories', description: 'What a code host has that could be deployed.' },
         { name: 'providers', description: 'OAuth providers of the organization.' },
       ],
       components: {

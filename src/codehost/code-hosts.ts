@@ -1,0 +1,76 @@
+// The repositories of an integration, whichever kind of code host it is at. Nothing is kept: a list is as new as the
+// answer, but those who ask for the same at the same time are given the same.
+
+import type { CodeHostIntegrationSpec } from '../api/code-host-integration.ts';
+import { PRIVATE_KEY_KEY, TOKEN_KEY } from '../api/code-host-integration.ts';
+import { CodeHostFailed } from '../errors.ts';
+import { listGitea } from './gitea.ts';
+import { listGitHub } from './github.ts';
+import { type GuardedFetchOptions, makeGuardedFetch } from './guarded-fetch.ts';
+import { deployable, type Listed, type Repository } from './repositories.ts';
+import { makeSession, type Session, type SessionOptions } from './session.ts';
+
+export interface Account {
+  /** Stands for this integration and these credentials, in this version. */
+  readonly key: string;
+  readonly spec: CodeHostIntegrationSpec;
+  /** A value of the Secret with the credentials; undefined where there is none. */
+  readonly credential: (key: string) => string | undefined;
+}
+
+export interface CodeHosts {
+  /** Those that can be deployed, by owner and name. Fails as CodeHostFailed. */
+  repositories(account: Account): Promise<readonly Repository[]>;
+  close(): Promise<void>;
+}
+
+export interface CodeHostsOptions extends GuardedFetchOptions, Pick<SessionOptions, 'pausesMs'> {
+  /** For a whole list, however many pages it has. */
+  readonly deadlineMs?: number;
+}
+
+/** Less than whoever asks is willing to wait. */
+const DEADLINE_MS = 25_000;
+
+export function makeCodeHosts({ deadlineMs = DEADLINE_MS, pausesMs, ...guarding }: CodeHostsOptions): CodeHosts {
+  const guarded = makeGuardedFetch(guarding);
+  const underWay = new Map<string, Promise<readonly Repository[]>>();
+
+  async function list({ spec, credential }: Account): Promise<readonly Repository[]> {
+    const signal = AbortSignal.timeout(deadlineMs);
+    const apiUrl = spec.apiUrl.replace(/\/+$/, '');
+    const origin = new URL(apiUrl).origin;
+    const session = makeSession({ guarded, origin, signal, ...(pausesMs && { pausesMs }) });
+    return deployable(await listed(spec, apiUrl, credential, session));
+  }
+
+  return {
+    repositories(account) {
+      const before = underWay.get(account.key);
+      if (before !== undefined) return before;
+      const listing = list(account).finally(() => underWay.delete(account.key));
+      underWay.set(account.key, listing);
+      return listing;
+    },
+    close: guarded.close,
+  };
+}
+
+function listed(
+  { kind, app }: CodeHostIntegrationSpec,
+  apiUrl: string,
+  credential: Account['credential'],
+  session: Session,
+): Promise<Listed> {
+  const key = app === undefined ? TOKEN_KEY : PRIVATE_KEY_KEY;
+  const value = credential(key)?.trim();
+  if (value === undefined || value === '')
+    throw new CodeHostFailed('refused', `The integration's Secret is not there, or has no key ${key}.`);
+  // What no header can carry is no token.
+  if (key === TOKEN_KEY && !/^[\x21-\x7e]+$/.test(value))
+    throw new CodeHostFailed('refused', `Key ${key} of the integration's Secret holds no token.`);
+  if (kind === 'gitea') return listGitea({ apiUrl, token: value }, session);
+  const credentials =
+    app === undefined ? { token: value } : { appId: app.id, installationId: app.installationId, privateKey: value };
+  return listGitHub({ apiUrl, credentials }, session);
+}

@@ -1,0 +1,65 @@
+// Gitea and Forgejo. The first page says how many repositories there are; the others are then read a few at a time.
+
+import { CodeHostFailed } from '../errors.ts';
+import { type Listed, readPage } from './repositories.ts';
+import { failureOf, type Session } from './session.ts';
+
+export interface GiteaAccount {
+  /** https://HOST/api/v1; no slash at the end. */
+  readonly apiUrl: string;
+  readonly token: string;
+}
+
+/** The most that Gitea gives, unless it is configured otherwise. */
+const PAGE_SIZE = 50;
+const AT_ONCE = 4;
+
+/** All repositories that the account sees. Fails as CodeHostFailed. */
+export async function listGitea({ apiUrl, token }: GiteaAccount, session: Session): Promise<Listed> {
+  async function page(
+    number: number,
+  ): Promise<{ readonly listed: Listed; readonly total: number | undefined; readonly next: boolean }> {
+    const answer = await session.ask(`${apiUrl}/user/repos?page=${number}&limit=${PAGE_SIZE}`, {
+      headers: { authorization: `token ${token}`, accept: 'application/json', 'user-agent': 'davit' },
+    });
+    if (answer.status !== 200)
+      throw failureOf(answer.status, (name) => answer.headers.get(name), answer.body, new Date());
+    const total = answer.headers.get('x-total-count');
+    return {
+      listed: readPage(parsed(answer.body)),
+      total: total !== null && /^\d+$/.test(total) ? Number(total) : undefined,
+      next: /rel="next"/.test(answer.headers.get('link') ?? ''),
+    };
+  }
+
+  const first = await page(1);
+  const listed = [...first.listed];
+  if (listed.length === 0) return listed;
+  if (first.total === undefined) {
+    // An old one, or something between us and it: page by page for as long as it says that there is one more.
+    for (let number = 2, more = first.next; more; number += 1) {
+      // oxlint-disable-next-line no-await-in-loop -- whether there is another is known only then
+      const { listed: some, next } = await page(number);
+      listed.push(...some);
+      more = next && some.length > 0;
+    }
+    return listed;
+  }
+  // By its own size: the host may be configured to give fewer than were asked for.
+  const pages = Math.ceil(first.total / first.listed.length);
+  for (let number = 2; number <= pages; number += AT_ONCE) {
+    const numbers = Array.from({ length: Math.min(AT_ONCE, pages - number + 1) }, (_, index) => number + index);
+    // oxlint-disable-next-line no-await-in-loop -- a few at a time
+    const some = await Promise.all(numbers.map((one) => page(one)));
+    listed.push(...some.flatMap((one) => one.listed));
+  }
+  return listed;
+}
+
+function parsed(body: string): unknown {
+  try {
+    return JSON.parse(body) as unknown;
+  } catch {
+    throw new CodeHostFailed('malformed', 'The code host answered something that is no JSON.');
+  }
+}

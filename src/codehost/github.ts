@@ -1,0 +1,99 @@
+// GitHub and GitHub Enterprise Server, with Octokit. Pages are read one after the other: GitHub asks for that, and counts
+// requests that come together against a secondary limit.
+
+import { createAppAuth } from '@octokit/auth-app';
+import { Octokit } from '@octokit/core';
+import { paginateRest } from '@octokit/plugin-paginate-rest';
+import { CodeHostFailed } from '../errors.ts';
+import { type Listed, readPage } from './repositories.ts';
+import { failureOf, type Session } from './session.ts';
+
+export interface GitHubAccount {
+  /** https://api.github.com, or that of an Enterprise Server; no slash at the end. */
+  readonly apiUrl: string;
+  /** A token, or an App's id, installation and private key (PEM). */
+  readonly credentials:
+    | { readonly token: string }
+    | { readonly appId: number; readonly installationId: number; readonly privateKey: string };
+}
+
+const PaginatingOctokit = Octokit.plugin(paginateRest);
+const silent = { debug: ignore, info: ignore, warn: ignore, error: ignore };
+
+/** All repositories that the account sees. Fails as CodeHostFailed. */
+export async function listGitHub({ apiUrl, credentials }: GitHubAccount, session: Session): Promise<Listed> {
+  const octokit = new PaginatingOctokit({
+    baseUrl: apiUrl,
+    userAgent: 'davit',
+    log: silent,
+    request: { fetch: fetchWith(session) },
+    ...('token' in credentials ? { auth: credentials.token } : { authStrategy: createAppAuth, auth: credentials }),
+  });
+  const route = 'token' in credentials ? 'GET /user/repos' : 'GET /installation/repositories';
+  const listed: Listed = [];
+  try {
+    for await (const page of octokit.paginate.iterator(route, { per_page: 100 })) listed.push(...readPage(page.data));
+  } catch (error) {
+    throw asFailure(error);
+  }
+  return listed;
+}
+
+interface OctokitRequest {
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+}
+
+/** As much of the Fetch API as Octokit uses. A failure comes out of it as it is, but for what Octokit wraps around it. */
+function fetchWith(session: Session): (url: string, request: OctokitRequest) => Promise<object> {
+  return async (url, { method, headers, body }) => {
+    const answer = await session.ask(url, { method, headers, body });
+    const isAuthorized = answer.status !== 401;
+    // Octokit itself mends a clock that is off, by the words of a 401. Everything else is judged here, 409 above all, which
+    // its pages would take for an empty list.
+    if (answer.status >= 300 && isAuthorized)
+      throw failureOf(answer.status, (name) => answer.headers.get(name), answer.body, new Date());
+    if (isAuthorized) needJson(answer.body);
+    return {
+      status: answer.status,
+      url: answer.url,
+      headers: answer.headers,
+      text: () => Promise.resolve(answer.body),
+    };
+  };
+}
+
+/** Octokit would take an empty answer for an empty list. */
+function needJson(body: string): void {
+  try {
+    const value: unknown = JSON.parse(body);
+    if (typeof value === 'object' && value !== null) return;
+  } catch {
+    // Said below.
+  }
+  throw new CodeHostFailed('malformed', 'The code host answered something that is no JSON.');
+}
+
+function asFailure(error: unknown): CodeHostFailed {
+  if (error instanceof CodeHostFailed) return error;
+  const { cause, status } = error as { readonly cause?: unknown; readonly status?: number };
+  if (cause instanceof CodeHostFailed) return cause;
+  if (status === 401) return failureOf(401, () => null, '', new Date());
+  // No answer at all was wrong: the credentials cannot even be used, such as a key that is no key.
+  if (status === undefined && isAboutKeys(error))
+    return new CodeHostFailed('refused', "The integration's private key cannot be used: give it as PEM.", {
+      cause: error,
+    });
+  return new CodeHostFailed('malformed', 'The code host answered something that is no list of repositories.', {
+    cause: error,
+  });
+}
+
+function isAboutKeys(error: unknown): boolean {
+  return error instanceof Error && /key|PEM|PKCS|asn1|decod|DataError/i.test(`${error.name} ${error.message}`);
+}
+
+function ignore(): void {
+  // Octokit's warnings would name addresses.
+}
