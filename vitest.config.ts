@@ -8,7 +8,11 @@ export default defineConfig({
       {
         test: {
           name: 'unit',
-          include: ['src/**/*.test.ts', 'test/{codehost,http,reconcile,fake-kube,walk}/**/*.test.ts', 'test/hygiene/*.test.ts'],
+          include: [
+            'src/**/*.test.ts',
+            'test/{codehost,http,reconcile,fake-kube,walk}/**/*.test.ts',
+            'test/hygiene/*.test.ts',
+          ],
           testTimeout: 20_000,
         },
       },
