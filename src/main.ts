@@ -6,6 +6,7 @@ import { APP_DEPLOYMENTS, type AppDeployment } from './api/app-deployment.ts';
 import { APP_REVISIONS, type AppRevision } from './api/app-revision.ts';
 import { APP_TEMPLATES, type AppTemplate } from './api/app-template.ts';
 import { CODE_HOST_INTEGRATIONS, type CodeHostIntegration } from './api/code-host-integration.ts';
+import { LISTENERS, type Listener } from './api/listener.ts';
 import { DEPLOYMENT_LABEL } from './api/meta.ts';
 import { OAUTH_PROVIDERS, type OAuthProvider } from './api/oauth-provider.ts';
 import { type Config, loadConfig } from './config.ts';
@@ -108,6 +109,7 @@ async function startApi(context: Context): Promise<Part> {
     indexedLabels: [DEPLOYMENT_LABEL],
   });
   const tenants = makeReflector<KubeObject>({ ...watching, resource: NAMESPACES, metadataOnly: true });
+  const listeners = reflectNamespaces<Listener>(namespaces, { ...watching, resource: LISTENERS });
   const integrations = makeReflector<CodeHostIntegration>({
     ...watching,
     resource: CODE_HOST_INTEGRATIONS,
@@ -130,6 +132,7 @@ async function startApi(context: Context): Promise<Part> {
     revisions,
     tenants,
     templates,
+    listeners,
     providers,
     integrations,
   ] as unknown as Reflector<KubeObject>[];
@@ -137,7 +140,7 @@ async function startApi(context: Context): Promise<Part> {
   const codeHosts = makeCodeHosts({ hosts: config.settings.codeHosts });
   const app = await buildApp({
     kube: client,
-    caches: { records, revisions, tenants, templates, providers, integrations },
+    caches: { records, revisions, tenants, templates, listeners, providers, integrations },
     codeHosts,
     remember: (object) => caches.find((cache) => cache.resource.kind === object.kind)?.overlay(object),
     // A deletion's answer has no version. What was known of the record stands for it: should the watch still tell of an

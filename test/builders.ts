@@ -172,11 +172,12 @@ export function anObserved(
     secretKeys?: Observed['secretKeys'];
     secretsRead?: Observed['secretsRead'];
     templates?: Observed['templates'];
+    listeners?: Observed['listeners'];
     tenantId?: string | null;
   } = {},
 ): Observed {
   const { revisions = [], children = [], pods = [], secretKeys = {}, tenantId = TENANT } = seen;
-  const { secretsRead = { is: 'nothing' }, templates = [] } = seen;
+  const { secretsRead = { is: 'nothing' }, templates = [], listeners = [] } = seen;
   return {
     record,
     tenantId: tenantId ?? undefined,
@@ -188,6 +189,7 @@ export function anObserved(
     pods,
     tracingProject: undefined,
     templates,
+    listeners,
     secretKeys,
     secretsRead,
   };

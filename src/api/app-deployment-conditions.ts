@@ -100,6 +100,10 @@ export const REASONS = {
     meaning: 'No template in the catalogue offers what an internal_template record asks for.',
     todo: 'Choose an image or repository of an AppTemplate, or have one added; the deployment goes on by itself.',
   },
+  ListenerNotFound: {
+    meaning: 'The listener that the record names is not one of its tenant, or does not list the namespace.',
+    todo: 'Name a Listener of the same namespace by its uid, and a namespace that it lists.',
+  },
   NotATenant: {
     meaning: 'The namespace is not a tenant.',
     todo: "Label the namespace davit.dev/tenant=true, or move the record to a tenant's namespace.",

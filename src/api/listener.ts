@@ -2,6 +2,7 @@
 // namespace. Nothing reports its status yet, and this Davit leaves its records alone.
 
 import { z } from 'zod';
+import type { KubeObject, ObjectMeta } from '../kube/client.ts';
 import { DNS_LABEL_PATTERN, ObservedStatus } from './primitives.ts';
 
 export const ListenerSpec = z.object({
@@ -15,6 +16,13 @@ export const ListenerSpec = z.object({
 });
 
 export const ListenerStatus = ObservedStatus;
+
+export interface Listener extends KubeObject {
+  readonly kind: 'Listener';
+  readonly metadata: ObjectMeta;
+  readonly spec: z.infer<typeof ListenerSpec>;
+  readonly status?: z.infer<typeof ListenerStatus>;
+}
 
 export const LISTENERS = {
   group: 'davit.dev',

@@ -3,6 +3,7 @@
 import { APP_DEPLOYMENTS, type AppDeployment } from '../api/app-deployment.ts';
 import { APP_REVISIONS, type AppRevision } from '../api/app-revision.ts';
 import { APP_TEMPLATES, type AppTemplate } from '../api/app-template.ts';
+import { LISTENERS, type Listener } from '../api/listener.ts';
 import { DEPLOYMENT_LABEL, PROVIDER_LABEL } from '../api/meta.ts';
 import { OAUTH_PROVIDERS, type OAuthProvider } from '../api/oauth-provider.ts';
 import type { AddressSettings } from '../api/settings.ts';
@@ -58,6 +59,7 @@ export interface Caches {
   readonly children: ReadonlyMap<string, Reflector<KubeObject>>;
   /** The catalogue of the organization. */
   readonly templates: Reflector<AppTemplate>;
+  readonly listeners: Reflector<Listener>;
   readonly organizationNamespace: string;
   /** OAuth providers of the organization's namespace. */
   readonly providers: Reflector<OAuthProvider>;
@@ -95,6 +97,7 @@ export function makeCaches(options: CacheOptions): Caches {
     resource: OAUTH_PROVIDERS,
     namespace: organizationNamespace,
   });
+  const listeners = perNamespace<Listener>(options, LISTENERS, {});
   const templates = makeReflector<AppTemplate>({
     ...ofOrganization,
     resource: APP_TEMPLATES,
@@ -121,6 +124,7 @@ export function makeCaches(options: CacheOptions): Caches {
     pods,
     ...children.values(),
     templates,
+    listeners,
     providers,
     ...(apart ? [clientSecrets] : []),
   ] as unknown as Reflector<KubeObject>[];
@@ -134,6 +138,7 @@ export function makeCaches(options: CacheOptions): Caches {
     addresses,
     children,
     templates,
+    listeners,
     organizationNamespace,
     providers,
     clientSecrets,

@@ -24,6 +24,12 @@ export function wakeOnChanges(caches: Caches, queue: WorkQueue, hosts: HostClaim
     // A host is free again, or the kind that addresses are made of is there.
     hosts.onFreed((key) => queue.add(key)),
     ...(caches.addresses ? [caches.addresses.onInstalled(() => wakeThose(undefined, () => true))] : []),
+    caches.listeners.onChange(({ object }) =>
+      wakeThose(
+        object.metadata.namespace,
+        ({ spec }) => spec.sourceConfig.listenerId?.toLowerCase() === object.metadata.uid,
+      ),
+    ),
     // A namespace that becomes a tenant, or begins to go, concerns all of its records.
     caches.namespaces.onChange((change) => {
       if (concernsRecords(change)) wakeThose(change.object.metadata.name, () => true);

@@ -16,6 +16,7 @@ import {
 import type { Settings } from '../api/settings.ts';
 import { SOURCE_RULES } from '../api/source-rules.ts';
 import { notOffered, type Offered, offeredIn } from '../record/catalogue.ts';
+import { type ListenerProblem, listenerProblem } from '../record/listener.ts';
 import { names } from '../record/names.ts';
 import { referencesOf } from '../record/references.ts';
 import { externalReference } from '../record/resolve.ts';
@@ -67,6 +68,8 @@ export function checkPolicy(observed: Observed, settings: Settings): Verdict {
       true,
     );
   }
+  const listener = listenerProblem(record.spec.sourceConfig, observed.listeners);
+  if (listener !== undefined) return no('ListenerNotFound', listenerMessage(record, listener), true);
   const isExternal = (variable: string): boolean => externalReference(record.spec, variable) !== undefined;
   const external = isExternal(EXTERNAL_POSTGRES_VARIABLE) && isExternal(EXTERNAL_REDIS_VARIABLE);
   if (!settings.database.own && !external) {
@@ -84,6 +87,13 @@ export function checkPolicy(observed: Observed, settings: Settings): Verdict {
       true,
     );
   return yes('Accepted', "The record keeps the platform's rules.");
+}
+
+function listenerMessage({ metadata, spec }: Observed['record'], problem: ListenerProblem): string {
+  const { listenerId, listenerConfig } = spec.sourceConfig;
+  if (problem.is === 'unknown')
+    return `${listenerId} is no Listener of namespace ${metadata.namespace}: kubectl get listeners -n ${metadata.namespace} -o wide shows what there is.`;
+  return `The listener does not list namespace ${listenerConfig?.k8sNamespace}: it lists ${problem.listed.join(', ')}.`;
 }
 
 /**

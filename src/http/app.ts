@@ -5,6 +5,7 @@ import type { AppDeployment } from '../api/app-deployment.ts';
 import type { AppRevision } from '../api/app-revision.ts';
 import type { AppTemplate } from '../api/app-template.ts';
 import type { CodeHostIntegration } from '../api/code-host-integration.ts';
+import type { Listener } from '../api/listener.ts';
 import type { OAuthProvider } from '../api/oauth-provider.ts';
 import type { Settings } from '../api/settings.ts';
 import type { CodeHosts } from '../codehost/code-hosts.ts';
@@ -42,6 +43,7 @@ export interface AppDeps {
     /** Namespaces; metadata is enough. */
     readonly tenants: Store;
     /** OAuth providers of the organization's namespace. */
+    readonly listeners: Store<Listener>;
     readonly providers: Store<OAuthProvider>;
     /** Code host integrations of the organization's namespace. */
     readonly integrations: Store<CodeHostIntegration>;

@@ -7,6 +7,7 @@ import { APP_DEPLOYMENTS, type AppDeployment } from '../../src/api/app-deploymen
 import { APP_REVISIONS, type AppRevision } from '../../src/api/app-revision.ts';
 import { APP_TEMPLATES, type AppTemplate } from '../../src/api/app-template.ts';
 import { CODE_HOST_INTEGRATIONS, type CodeHostIntegration } from '../../src/api/code-host-integration.ts';
+import { LISTENERS, type Listener } from '../../src/api/listener.ts';
 import { DEPLOYMENT_LABEL } from '../../src/api/meta.ts';
 import { OAUTH_PROVIDERS, type OAuthProvider } from '../../src/api/oauth-provider.ts';
 import { defaultSettings, type Settings } from '../../src/api/settings.ts';
@@ -62,6 +63,7 @@ export interface Facade {
   readonly revisions: TestStore<AppRevision>;
   readonly tenants: TestStore<KubeObject>;
   readonly templates: TestStore<AppTemplate>;
+  readonly listeners: TestStore<Listener>;
   readonly providers: TestStore<OAuthProvider>;
   readonly integrations: TestStore<CodeHostIntegration>;
   /** Accounts whose repositories were asked for, and what they have: nothing, unless a test says otherwise. */
@@ -116,6 +118,7 @@ export async function makeFacade(settings: Partial<Settings> = {}): Promise<Faca
   const records = makeStore<AppDeployment>(kube, APP_DEPLOYMENTS);
   const revisions = makeStore<AppRevision>(kube, APP_REVISIONS);
   const tenants = makeStore<KubeObject>(kube, NAMESPACES);
+  const listeners = makeStore<Listener>(kube, LISTENERS);
   const templates = makeStore<AppTemplate>(kube, APP_TEMPLATES);
   const providers = makeStore<OAuthProvider>(kube, OAUTH_PROVIDERS);
   const integrations = makeStore<CodeHostIntegration>(kube, CODE_HOST_INTEGRATIONS);
@@ -128,7 +131,7 @@ export async function makeFacade(settings: Partial<Settings> = {}): Promise<Faca
   let suffixes = 0;
   const app = await buildApp({
     kube,
-    caches: { records, revisions, templates, tenants, providers, integrations },
+    caches: { records, revisions, templates, tenants, listeners, providers, integrations },
     codeHosts: {
       repositories(account) {
         accounts.push(account);
@@ -159,6 +162,7 @@ export async function makeFacade(settings: Partial<Settings> = {}): Promise<Faca
     revisions,
     tenants,
     templates,
+    listeners,
     providers,
     integrations,
     accounts,

@@ -10,6 +10,7 @@ import {
 } from '../../api/app-deployment.ts';
 import type { AppRevision } from '../../api/app-revision.ts';
 import type { AppTemplate } from '../../api/app-template.ts';
+import type { Listener } from '../../api/listener.ts';
 import {
   API_VERSION,
   DEPLOYMENT_LABEL,
@@ -36,6 +37,7 @@ import { type Finding, Refused } from '../refused.ts';
 import { catalogueFindings } from './catalogue.ts';
 import { type Changed, changeRecord, type Decide } from './change.ts';
 import { hostFindings } from './hosts.ts';
+import { listenerFindings } from './listener.ts';
 import { patched, patchFindings, withoutEmpty } from './patch.ts';
 import type { CreateDeployment, ListDeployments, PatchDeployment } from './payloads.ts';
 import { resourceSpecInForce, shownRevisionConfig, urlOf } from './presenter.ts';
@@ -47,6 +49,7 @@ export interface DeploymentsOptions {
   /** The organization's. */
   readonly templates: Store<AppTemplate>;
   readonly tenants: Store;
+  readonly listeners: Store<Listener>;
   /** Shows a write to the caches before the watch does. */
   readonly remember: (object: KubeObject) => void;
   /** Takes what is gone out of the caches before the watch does. */
@@ -81,6 +84,7 @@ export function makeDeployments({
   revisions,
   templates,
   tenants,
+  listeners,
   remember,
   forget,
   freshList,
@@ -95,6 +99,12 @@ export function makeDeployments({
     if (!templates.hasSynced())
       throw new Unavailable('read templates: the cache is not filled yet', { retryAfterMs: 1000 });
     return templates.list();
+  }
+
+  function listenersOf({ namespace }: Tenant): readonly Listener[] {
+    if (!listeners.hasSynced())
+      throw new Unavailable('read listeners: the cache is not filled yet', { retryAfterMs: 1000 });
+    return listeners.list(namespace);
   }
 
   function needCaches(): void {
@@ -158,7 +168,7 @@ export function makeDeployments({
       const { namespace } = tenant;
       const secretName = names(payload.name).variables(randomSuffix());
       const record = toResource(payload, namespace, secretName);
-      const findings = hostFindingsOf(record);
+      const findings = [...hostFindingsOf(record), ...listenerFindings(record.spec.sourceConfig, listenersOf(tenant))];
       if (findings.length > 0) throw new Refused(422, findings);
       const values = new Map(payload.secrets.map(({ name, value }) => [name, value]));
       const writing = { fieldManager: FACADE_FIELD_MANAGER };

@@ -9,7 +9,14 @@ import { type Cluster, startCluster } from '../../cluster/cluster.ts';
 import { type Answer, type Door, openDoor } from './door.ts';
 
 const root = join(import.meta.dirname, '../../..');
-const PLURALS = ['appdeployments', 'apprevisions', 'tracingprojects'] as const;
+const PLURALS = [
+  'appdeployments',
+  'apprevisions',
+  'tracingprojects',
+  'oauthproviders',
+  'codehostintegrations',
+  'listeners',
+] as const;
 const RECORDS = '/apis/davit.dev/v1alpha1/namespaces/default/appdeployments';
 const UUID = '4f1c1a52-4d52-4b33-9d0c-0b3f7f1f6c11';
 const OTHER_UUID = '5f1c1a52-4d52-4b33-9d0c-0b3f7f1f6c11';
@@ -737,5 +744,65 @@ describe('what cannot be changed', () => {
     expect(made.message).toBe('');
     const { message } = await door.call('PATCH', `${path}/fixed--12345678`, { spec: { resolved: { port: 9000 } } });
     expect(message).toContain('a revision is a snapshot');
+  });
+});
+
+describe('the kinds of organization and tenants', () => {
+  const provider = (more: Spec = {}): Spec => ({
+    name: 'Tracker',
+    clientId: 'abc',
+    authUrl: 'https://tracker.example/authorize?a=b',
+    tokenUrl: 'https://[2001:db8::1]:8443/token',
+    ...more,
+  });
+  const integration = (more: Spec = {}): Spec => ({
+    kind: 'github',
+    apiUrl: 'https://git.example/api/v3',
+    credentialsRef: { name: 'git' },
+    ...more,
+  });
+  const write = (kind: string, spec: Spec, name = 'git'): Promise<Answer> =>
+    door.call('POST', `/apis/davit.dev/v1alpha1/namespaces/default/${kind.toLowerCase()}s?dryRun=All`, {
+      apiVersion: 'davit.dev/v1alpha1',
+      kind,
+      metadata: { name },
+      spec,
+    });
+
+  it.each([
+    ['OAuthProvider', provider(), { usesPkce: false, tokenEndpointAuthMethod: 'client_secret_post' }],
+    ['OAuthProvider', provider({ usesPkce: true, codeChallengeMethod: 'plain' }), { isDynamicClient: false }],
+    ['CodeHostIntegration', integration({ app: { id: 1, installationId: 2 } }), { tenants: [] }],
+    ['Listener', { namespaces: ['a', 'b'] }, { namespaces: ['a', 'b'] }],
+  ])('%s is taken, with its defaults', async (kind, spec, want) => {
+    expect(await write(kind, spec)).toMatchObject({ message: '', status: 201, body: { spec: want } });
+  });
+
+  it.each([
+    ['OAuthProvider', provider({ authUrl: 'http://a.example' }), 'spec.authUrl', 'should match'],
+    ['OAuthProvider', provider({ authUrl: 'https://u:p@a.example' }), 'spec.authUrl', 'should match'],
+    ['OAuthProvider', provider({ authUrl: 'https://a.example/#f' }), 'spec.authUrl', 'should match'],
+    ['OAuthProvider', provider({ authUrl: 'https://a.example:65536' }), 'spec.authUrl', 'absolute https URL'],
+    ['OAuthProvider', provider({ codeChallengeMethod: 'S256' }), 'spec.codeChallengeMethod', 'needs usesPkce'],
+    ['OAuthProvider', provider({ clientId: '' }), 'spec.clientId', 'at least 1 chars'],
+    ['CodeHostIntegration', integration({ kind: 'svn' }), 'spec.kind', 'supported values'],
+    ['CodeHostIntegration', integration({ apiUrl: 'https://a.example?x' }), 'spec.apiUrl', 'must not have a query'],
+    [
+      'CodeHostIntegration',
+      integration({ kind: 'gitea', app: { id: 1, installationId: 2 } }),
+      'spec.app',
+      'app is for kind github',
+    ],
+    ['CodeHostIntegration', integration({ tenants: ['a', 'a'] }), 'spec.tenants[1]', 'Duplicate value'],
+    ['Listener', { namespaces: [] }, 'spec.namespaces', 'at least 1 items'],
+    ['Listener', { namespaces: ['A'] }, 'spec.namespaces[0]', 'should match'],
+  ])('%s %j', async (kind, spec, field, says) => {
+    const { causes } = await write(kind, spec);
+    const cause = causes.find((one) => one.field === field && one.message.includes(says));
+    expect(cause, JSON.stringify(causes, null, 1)).toBeDefined();
+  });
+
+  it.each(['Git', 'a--b', 'a.b', 'a'.repeat(64)])('an OAuthProvider may not be called %s', async (name) => {
+    expect((await write('OAuthProvider', provider(), name)).status).toBe(422);
   });
 });
