@@ -15,8 +15,8 @@ export interface Provided {
   readonly ca: string;
   readonly node: 'real' | 'stand-in';
   readonly images: SampleImages;
-  /** API addresses of a code host that the platform may go to, and the key of its GitHub App. */
-  readonly codeHost: { readonly github: string; readonly gitea: string; readonly privateKey: string };
+  /** API addresses of a code host that the platform may go to, and the key of its GitHub App; where a set-up starts one. */
+  readonly codeHost?: { readonly github: string; readonly gitea: string; readonly privateKey: string };
   /** Where tests ask the set-up to make a tenant or to kill a process. */
   readonly controlUrl: string;
 }

@@ -23,7 +23,6 @@ beforeAll(async () => {
     ca: cluster.ca,
     node: cluster.node,
     images: { postgres: '', redis: '', sample: '' },
-    codeHost: { github: '', gitea: '', privateKey: '' },
     controlUrl: '',
   });
   await eventually(async () => expect((await get('')).status).toBe(200));

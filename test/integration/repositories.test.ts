@@ -8,6 +8,8 @@ import { ORGANIZATION_NAMESPACE, type Tenant } from '../platform.ts';
 
 const PATH = '/v1/integrations/forge/codehost';
 const davit: Attached = attach(inject('davit'));
+const { codeHost } = davit;
+if (codeHost === undefined) throw new Error('the set-up of these tests starts a code host');
 let tenant: Tenant;
 let other: Tenant;
 
@@ -40,7 +42,7 @@ beforeAll(async () => {
 
 describe('an integration', () => {
   it('with Gitea lists all pages, for the tenants that it names', async () => {
-    const id = await integration('gitea', { kind: 'gitea', apiUrl: davit.codeHost.gitea }, { token: TOKEN });
+    const id = await integration('gitea', { kind: 'gitea', apiUrl: codeHost.gitea }, { token: TOKEN });
     const { status, body } = await repos(id);
     expect([status, body.length, body.at(-1)]).toEqual([
       200,
@@ -62,13 +64,13 @@ describe('an integration', () => {
   });
 
   it('with a GitHub App lists all pages of its installation', async () => {
-    const spec = { kind: 'github', apiUrl: davit.codeHost.github, app: APP };
-    const id = await integration('app', spec, { 'private-key': davit.codeHost.privateKey });
+    const spec = { kind: 'github', apiUrl: codeHost.github, app: APP };
+    const id = await integration('app', spec, { 'private-key': codeHost.privateKey });
     expect((await repos(id)).body.length).toBe(120);
   });
 
   it('whose credentials are wrong, or that goes where the platform does not, is 424', async () => {
-    const wrong = await integration('wrong', { kind: 'gitea', apiUrl: davit.codeHost.gitea }, { token: 'wrong' });
+    const wrong = await integration('wrong', { kind: 'gitea', apiUrl: codeHost.gitea }, { token: 'wrong' });
     expect(await repos(wrong)).toMatchObject({
       status: 424,
       body: { detail: "The code host refused the integration's credentials." },
