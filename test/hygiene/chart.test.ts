@@ -233,6 +233,11 @@ describe('with other values', () => {
   });
 });
 
+it('is found well-made by helm lint', async () => {
+  const { stdout } = await run(helm, ['lint', '--strict', chart], { env: { ...process.env, HOME: home } });
+  expect(stdout).toContain('1 chart(s) linted, 0 chart(s) failed');
+});
+
 describe('an address for the API', () => {
   it('by Ingress', async () => {
     const manifests = await render(

@@ -51,6 +51,8 @@ export async function prepareGround(): Promise<Ground> {
     'image.tag': tag,
     'settings.images.postgres': images.postgres,
     'settings.images.redis': images.redis,
+    'settings.address.kind': 'ingress',
+    'settings.address.baseDomain': 'apps.example.com',
   };
   return {
     cluster,
