@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
 import { attach, eventually } from '../attached.ts';
+import { ORGANIZATION_NAMESPACE } from '../platform.ts';
 
 const davit = attach(inject('davit'));
 const NAMESPACE = 'start-up';
@@ -72,7 +73,10 @@ async function startController({ server, ca, token }: Cluster, requirements: obj
     stdio: ['ignore', 'pipe', 'inherit'],
     env: {
       DAVIT_KUBECONFIG: kubeconfig,
-      DAVIT_SETTINGS: await file('settings.yaml', { namespaces: [NAMESPACE] }),
+      DAVIT_SETTINGS: await file('settings.yaml', {
+        namespaces: [NAMESPACE],
+        organizationNamespace: NAMESPACE,
+      }),
       DAVIT_REQUIREMENTS: await file('requirements.yaml', requirements),
       DAVIT_NAMESPACE: NAMESPACE,
       DAVIT_HEALTH_PORT: String(port),
@@ -134,6 +138,23 @@ describe('without rights and policies', () => {
       account,
     ]);
     await davit.kubectl(['create', 'rolebinding', 'davit', '-n', NAMESPACE, '--clusterrole=davit-controller', account]);
+    // What the chart grants in the organization's namespace, in the one that stands for it here.
+    const roles = await davit.kubectlJson<{ items: { metadata: { name: string }; rules: object[] }[] }>([
+      'get',
+      'roles',
+      '-n',
+      ORGANIZATION_NAMESPACE,
+    ]);
+    for (const { metadata, rules } of roles.items.filter((role) => role.metadata.name.startsWith('davit-controller'))) {
+      const { name } = metadata;
+      await davit.kubectl(['apply', '-f', '-'], {
+        apiVersion: 'rbac.authorization.k8s.io/v1',
+        kind: 'Role',
+        metadata: { name, namespace: NAMESPACE },
+        rules,
+      });
+      await davit.kubectl(['create', 'rolebinding', name, '-n', NAMESPACE, `--role=${name}`, account]);
+    }
     await eventually(async () => {
       const { status, text } = await controller.ready();
       expect(text.split('\n').filter((line) => line.startsWith('[-]'))).toEqual([
