@@ -129,6 +129,7 @@ describe('with its defaults', () => {
       expect(rights).toEqual([
         { rules: role('ClusterRole', 'davit-controller') },
         { namespace: 'davit-system', rules: role('Role', 'davit-controller-own') },
+        { namespace: 'davit-org', rules: role('Role', 'davit-controller-organization') },
         ...(values.includes('red') ? [{ namespace: 'red', rules: role('Role', 'davit-controller') }] : []),
       ]);
     }
