@@ -1,9 +1,11 @@
-// `npm test`: every test there is, then, alone on the last line, how many passed and failed.
+// `npm test`: every test there is, then a sample of the fault plans, each counted as a test; alone on the last line, how
+// many passed and failed. With arguments, which are vitest's, only the tests that they choose.
 
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 
 interface Report {
   readonly numPassedTests: number;
@@ -24,7 +26,8 @@ const args = ['run', '--reporter=default', '--reporter=json', `--outputFile.json
 const child = spawn(process.execPath, [join(import.meta.dirname, '../node_modules/vitest/vitest.mjs'), ...args], {
   stdio: 'inherit',
 });
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => child.kill(signal));
+let running: ChildProcess = child;
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => running.kill(signal));
 const code = await new Promise<number>((resolve) => child.on('exit', (exit) => resolve(exit ?? 1)));
 const report = await readFile(file, 'utf8').then(
   (text) => JSON.parse(text) as Report,
@@ -41,12 +44,34 @@ const broken = report.testResults.filter(
   (result) => result.status === 'failed' && result.assertionResults.length === 0,
 ).length;
 const failed = report.numFailedTests + broken + (code !== 0 && report.numFailedTests + broken === 0 ? 1 : 0);
+const faults = process.argv.length > 2 ? { passed: 0, failed: 0 } : await runFaults();
 const skipped = report.numPendingTests + report.numTodoTests;
 if (skipped > 0)
   process.stdout.write(
     `\n${skipped} left out: their names, or the lines above, say what this machine lacks for them.\n`,
   );
 process.stdout.write(
-  `\n${report.numPassedTests} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}\n`,
+  `\n${report.numPassedTests + faults.passed} passed, ${failed + faults.failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}\n`,
 );
-process.exit(failed > 0 ? 1 : 0);
+process.exit(failed + faults.failed > 0 ? 1 : 0);
+
+/** The last line of the fault harness says how it went; a run that comes to no last line is one failure. */
+async function runFaults(): Promise<{ readonly passed: number; readonly failed: number }> {
+  process.stdout.write('\nFault plans: what each means is in docs/reliability.md\n');
+  const harness = spawn(process.execPath, [join(import.meta.dirname, 'faults/main.ts'), '--quick'], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  running = harness;
+  let last = '';
+  for await (const line of createInterface({ input: harness.stdout })) {
+    process.stdout.write(`${line}\n`);
+    last = line;
+  }
+  try {
+    const { plans, violations, seeded, caught } = JSON.parse(last) as Record<string, number>;
+    const broken = (violations ?? 0) + (seeded ?? 0) - (caught ?? 0);
+    return { passed: (plans ?? 0) - broken, failed: broken };
+  } catch {
+    return { passed: 0, failed: 1 };
+  }
+}

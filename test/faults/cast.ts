@@ -32,6 +32,9 @@ export interface CastOptions {
 }
 
 export interface Cast {
+  pid(actor: Actor): number | undefined;
+  /** The port of the first one's metrics; undefined until it has said so. */
+  healthPort(): number | undefined;
   /** How often processes were started in all. */
   starts(): number;
   /** How often one was ended, with or without a word. */
@@ -57,6 +60,7 @@ export async function startCast(actors: readonly Actor[], options: CastOptions):
   let kills = 0;
   let isStopping = false;
   let facadeUrl = '';
+  let healthPort: number | undefined;
   const logOf = (actor: Actor): string => join(cluster.logsDir, `${namespace}${actor === 'a' ? '' : `-${actor}`}.log`);
 
   async function startOne(actor: Actor): Promise<ReturnType<typeof supervise>> {
@@ -75,6 +79,8 @@ export async function startCast(actors: readonly Actor[], options: CastOptions):
       env,
       log: logOf(actor),
       onLine: (line) => {
+        const port = /"health":(\d+)/.exec(line)?.[1];
+        if (port !== undefined && actor === 'a') healthPort = Number(port);
         if (line.includes(awaited)) isThere();
         if (isStopping && line.includes('"msg":"Stopped"')) {
           stoppedAt.push(performance.now());
@@ -96,6 +102,8 @@ export async function startCast(actors: readonly Actor[], options: CastOptions):
   }
 
   return {
+    pid: (actor) => processes.get(actor)?.pid(),
+    healthPort: () => healthPort,
     starts: () => [...processes.values()].reduce((sum, one) => sum + one.starts(), 0),
     kills: () => kills,
     kill(actor, signal) {

@@ -50,40 +50,47 @@ export interface Census {
   restart(): void;
 }
 
+interface Seat {
+  readonly sightings: Sighting[];
+  /** By kind and uid, the newest of what is there. */
+  readonly present: Map<string, Sighting>;
+}
+
 export function startCensus(api: ApiClient, signal: AbortSignal): Census {
-  let histories = new Map<string, Sighting[]>();
+  let seats = new Map<string, Seat>();
   let looking = new AbortController();
 
   function look(): void {
-    const mine = new Map<string, Sighting[]>();
-    histories = mine;
+    const mine = new Map<string, Seat>();
+    seats = mine;
     looking = new AbortController();
     for (const [kind, path] of Object.entries(CENSUS_KINDS)) {
       api.follow<Seen>(path, AbortSignal.any([signal, looking.signal]), (object, gone) => {
         const { namespace = '', resourceVersion = '0' } = object.metadata;
-        const sighting = { kind, object, gone, version: BigInt(resourceVersion), at: performance.now() };
-        const history = mine.get(namespace);
-        if (history) history.push(sighting);
-        else mine.set(namespace, [sighting]);
+        const seat = mine.get(namespace) ?? { sightings: [], present: new Map() };
+        mine.set(namespace, seat);
+        note(seat, { kind, object, gone, version: BigInt(resourceVersion), at: performance.now() });
       });
     }
   }
   look();
 
-  function history(namespace: string): Sighting[] {
-    return (histories.get(namespace) ?? []).toSorted((a, b) => Number(a.version - b.version));
-  }
   return {
-    history,
-    current(namespace) {
-      const last = new Map<string, Sighting>();
-      for (const sighting of history(namespace)) last.set(`${sighting.kind}/${sighting.object.metadata.uid}`, sighting);
-      return [...last.values()].filter(({ gone }) => !gone);
-    },
-    forget: (namespace) => void histories.delete(namespace),
+    history: (namespace) => (seats.get(namespace)?.sightings ?? []).toSorted((a, b) => Number(a.version - b.version)),
+    current: (namespace) => [...(seats.get(namespace)?.present.values() ?? [])],
+    forget: (namespace) => void seats.delete(namespace),
     restart() {
       looking.abort();
       look();
     },
   };
+}
+
+function note({ sightings, present }: Seat, sighting: Sighting): void {
+  sightings.push(sighting);
+  const key = `${sighting.kind}/${sighting.object.metadata.uid}`;
+  const before = present.get(key);
+  if (before && before.version > sighting.version) return;
+  if (sighting.gone) present.delete(key);
+  else present.set(key, sighting);
 }

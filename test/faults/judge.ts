@@ -4,6 +4,7 @@ import type { Seen, Sighting } from './census.ts';
 import { dishonest } from './honesty.ts';
 import type { Run } from './lane.ts';
 import { meddlerOf } from './meddlers.ts';
+import { leaks } from './secrecy.ts';
 import { DECOY, RECORD } from './workloads.ts';
 
 export interface Violation {
@@ -17,6 +18,8 @@ export interface Reference {
   /** `create PersistentVolumeClaim shop--postgres` → how often. */
   readonly counts: ReadonlyMap<string, number>;
   readonly requests: number;
+  /** How long an undisturbed run takes here and now, set-up and quiet end included. */
+  readonly seconds: number;
   readonly labels: readonly string[];
   /** What was there at the end and was Davit's. */
   readonly children: readonly Sighting[];
@@ -35,6 +38,7 @@ export function referenceOf(run: Run, again: Run): Reference {
     end: endState(run),
     counts: countsOf(run),
     requests: Math.max(run.trace.requests, again.trace.requests),
+    seconds: Math.max(run.seconds, again.seconds),
     labels: run.trace.writes.map(({ label }) => label).filter((label) => second.has(label)),
     children: run.current.filter(isDavits),
   };
@@ -65,7 +69,9 @@ export function judge(run: Run, reference: Reference): Violation[] {
   // The namespace takes everything with it, in an order that is nobody's.
   if (!isDoomed) blame('I6 honest', dishonest(run) ?? unlatched(run));
   blame('I7 exactly once', twoRevisions(run));
-  blame('I9 no storm', storms(run, reference));
+  blame('I8 no secret elsewhere', leaks(run));
+  blame('I7 exactly once', rolledTwice(run));
+  blame('I9 no storm', storms(run, reference) ?? hammers(run));
   if (!isDoomed) blame('I11 data', lostData(run) ?? tornDownTooEarly(run));
   blame('I13 no accident', run.accidents > 0 ? `the process ended by itself, see ${run.log}` : undefined);
   blame('I13 no accident', run.stopMs > 5000 ? `took ${Math.round(run.stopMs)} ms to stop` : undefined);
@@ -117,6 +123,7 @@ function masked({ kind, object }: Sighting, namespace: string): string {
   const text = JSON.stringify(shown, sortKeys)
     .replaceAll(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, 'UID')
     .replaceAll(/--[0-9a-f]{8}\b/g, '--REV')
+    .replaceAll(/"[0-9a-z]+\.[0-9a-f]{32}"/g, '"DIGEST"')
     .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME')
     .replaceAll(/"\d{1,3}(\.\d{1,3}){3}"/g, '"IP"')
     .replaceAll(namespace, 'NAMESPACE');
@@ -256,6 +263,32 @@ function storms(run: Run, reference: Reference): string | undefined {
   // Whoever starts again looks at everything again.
   const most = 3 * reference.requests + 10 * run.kills;
   return run.trace.requests > most ? `${run.trace.requests} requests, ${reference.requests} undisturbed` : undefined;
+}
+
+/** So long a key may be tried more often than once a second. */
+const IMPATIENT_MS = 3000;
+
+/** What is refused again and again is tried less and less often. */
+function hammers({ trace }: Run): string | undefined {
+  const refused = trace.writes.filter(({ status }) => status === 403 || status === 422 || status >= 500);
+  for (const [what, tries] of Map.groupBy(refused, ({ label }) => label.split('#')[0])) {
+    const first = tries[0]?.at ?? 0;
+    const late = tries.filter(({ at }) => at > first + IMPATIENT_MS);
+    const seconds = ((late.at(-1)?.at ?? first) - first - IMPATIENT_MS) / 1000;
+    // One more for what a change of another object may call for.
+    if (late.length > seconds + 2) return `${what} was tried ${late.length} times in ${seconds.toFixed(1)} s`;
+  }
+  return undefined;
+}
+
+/** New values of a referenced Secret roll the pods once. */
+function rolledTwice(run: Run): string | undefined {
+  if (run.plan.workload !== 'referenced') return undefined;
+  const sets = run.history.filter(
+    ({ kind, object }) => kind === 'ReplicaSet' && object.metadata.name.startsWith(RECORD),
+  );
+  const count = new Set(sets.map(({ object }) => object.metadata.uid)).size;
+  return count > 2 ? `its pods were rolled ${count - 1} times` : undefined;
 }
 
 /** As long as nobody has asked for the record's deletion, its volume and passwords are what they were. */

@@ -8,10 +8,11 @@ import { DAVIT_NAMESPACE, makeTenant } from '../platform.ts';
 import { type Actor, type Cast, startCast } from './cast.ts';
 import type { Census, Sighting } from './census.ts';
 import { breaker, isExclusive, patient } from './exclusive.ts';
-import { Meddled, meddlerOf } from './meddlers.ts';
+import { Meddled, meddlerOf, race } from './meddlers.ts';
 import type { Plan } from './plans.ts';
 import { startProxy, type Trace } from './proxy.ts';
 import { rotateAt } from './rotations.ts';
+import { gather, type Utterance } from './secrecy.ts';
 import { changeAndWait, NotConverged, perform, RECORD, type Scene, type Stage } from './workloads.ts';
 
 export const LEASE_MS = 1500;
@@ -33,6 +34,8 @@ export interface Run {
   /** What a meddler saw being broken. */
   readonly meddled: Meddled | undefined;
   readonly kills: number;
+  /** Events, logs, metrics and ConfigMaps. */
+  readonly said: readonly Utterance[];
   readonly stopMs: number;
   readonly seconds: number;
   readonly log: string;
@@ -68,6 +71,7 @@ export async function runPlan(plan: Plan, cluster: Cluster, census: Census, pati
     actors,
     kill: (actor, signal) => cast.kill(actor, signal),
     pause: (actor, ms) => cast.pause(actor, ms),
+    race: () => race(scene),
     atWrite: (actor) => broken.atWrite(actor),
   });
   const directory = join(cluster.runDir, 'faults', namespace);
@@ -122,7 +126,8 @@ export async function runPlan(plan: Plan, cluster: Cluster, census: Census, pati
   const over = new AbortController();
   try {
     if (fault.kind === 'crash-loop') void crashLoop(fault.every, fault.times, cast, proxy.trace);
-    if (meddler.before ?? meddler.during ?? meddler.after) proxy.trace.fired = true;
+    // What a person does happens in any case; a race waits for its write.
+    if (fault.kind !== 'raced' && (meddler.before ?? meddler.during ?? meddler.after)) proxy.trace.fired = true;
     const during = (meddler.during?.(scene, over.signal) ?? Promise.resolve()).then(
       () => undefined,
       (error: unknown) => error,
@@ -141,8 +146,10 @@ export async function runPlan(plan: Plan, cluster: Cluster, census: Census, pati
     over.abort();
     await meddler.cleanUp?.(scene);
   }
-  if (stuck === undefined) restless = !(await comesToRest(proxy.trace));
+  if (stuck === undefined)
+    restless = !(await comesToRest(proxy.trace, fault.kind === 'quiet' ? (fault.ms ?? QUIET_MS) : QUIET_MS));
   const starts = cast.starts();
+  const said = await gather(cluster.api, namespace, cast);
   const stopMs = await cast.stop();
   proxy.close();
   const run = {
@@ -157,6 +164,7 @@ export async function runPlan(plan: Plan, cluster: Cluster, census: Census, pati
     accidents: starts - actors.length - cast.kills() - (fault.kind === 'etcd-restored' ? 1 : 0),
     kills: cast.kills(),
     meddled,
+    said,
     stopMs,
     seconds: (performance.now() - begin) / 1000,
     log: cast.logs.join(' '),
@@ -182,10 +190,10 @@ export async function allowLease(cluster: Cluster, namespace: string): Promise<v
   });
 }
 
-async function comesToRest(trace: Trace): Promise<boolean> {
-  const end = performance.now() + LONGEST_UNREST_MS;
+async function comesToRest(trace: Trace, quietMs: number): Promise<boolean> {
   const from = performance.now();
-  while (performance.now() - Math.max(trace.lastWriteAt, from) < QUIET_MS) {
+  const end = from + LONGEST_UNREST_MS + quietMs;
+  while (performance.now() - Math.max(trace.lastWriteAt, from) < quietMs) {
     if (performance.now() > end) return false;
     // oxlint-disable-next-line no-await-in-loop -- it needs time
     await sleep(50);

@@ -20,6 +20,8 @@ export type Meddling =
   | { readonly kind: 'second-manager'; readonly does: 'takes' | 'adds'; readonly ms?: number }
   /** Another writer touches the record, or its children, without pause. */
   | { readonly kind: 'conflict-storm' | 'child-storm'; readonly ms?: number }
+  /** Somebody puts a finalizer of theirs on the record just before the controller's first write to it arrives. */
+  | { readonly kind: 'raced'; readonly at: string; readonly ms?: number }
   /** A neighbour of almost a megabyte. */
   | { readonly kind: 'monster'; readonly ms?: number };
 
@@ -57,6 +59,8 @@ export function meddlerOf(fault: Fault): Meddler {
     case 'conflict-storm':
     case 'child-storm':
       return storm(fault.kind, fault.ms ?? 2000);
+    case 'raced':
+      return racer();
     case 'monster':
       return monster();
     default:
@@ -369,6 +373,26 @@ function taker(): Meddler {
         );
       });
       await until(scene, 'fields taken by somebody: settled', () => isSettled(scene));
+    },
+  };
+}
+
+const THEIR_FINALIZER = 'example.com/theirs';
+
+/** Before a write of the controller's that the plan names is passed on. */
+export async function race(scene: Scene): Promise<void> {
+  const patch = [{ op: 'add', path: '/metadata/finalizers', value: [THEIR_FINALIZER] }];
+  await scene.api.call('PATCH', pathOf(scene, 'AppDeployment', RECORD), patch, 'application/json-patch+json');
+}
+
+function racer(): Meddler {
+  return {
+    async after(scene) {
+      const path = pathOf(scene, 'AppDeployment', RECORD);
+      const { finalizers = [] } = (await scene.api.call<Seen>('GET', path)).metadata;
+      if (!finalizers.includes(THEIR_FINALIZER)) throw new Meddled('I4 no theft', "somebody's finalizer is gone");
+      const rest = finalizers.filter((name) => name !== THEIR_FINALIZER);
+      await scene.api.call('PATCH', path, { metadata: { finalizers: rest } }, MERGE);
     },
   };
 }

@@ -4,12 +4,13 @@ import type { Sighting } from './census.ts';
 import { doomedPlans } from './doomed.ts';
 import { exclusivePlans } from './exclusive.ts';
 import { editsOf, type Meddling, REFUSABLE, squattersOf } from './meddlers.ts';
-import type { StreamFault } from './streams.ts';
+import { chance, type StreamFault } from './streams.ts';
 
 export type Fault =
   | StreamFault
   | Meddling
-  | { readonly kind: 'none'; readonly ms?: number }
+  /** `quiet`: nothing, but then nothing may be written for `ms`. */
+  | { readonly kind: 'none' | 'quiet'; readonly ms?: number }
   /** Not sent; committed with its answer lost; answered: then SIGKILL. */
   | { readonly kind: 'crash-before' | 'crash-lost' | 'crash-after'; readonly at: string; readonly ms?: number }
   /** The connection breaks after the write was committed; `lost-blind`: and its watch lags behind. */
@@ -67,7 +68,9 @@ export const WORKLOADS = [
   'hasty',
   'scale',
   'resize',
+  'autoscaled',
   'rotate',
+  'referenced',
   'pair',
   'drift',
   'taken',
@@ -146,6 +149,9 @@ export function allPlans(references: ReadonlyMap<WorkloadName, Learned>): Plan[]
   return plans;
 }
 
+/** The finalizer. */
+const FIRST_WRITE = 'create/patch appdeployments shop#1';
+
 /** What others may do to each child, and what a cluster may refuse. */
 function plansOfChildren(children: readonly Sighting[]): Plan[] {
   const faults: Fault[] = [...editsOf(children), ...squattersOf(children)];
@@ -156,7 +162,7 @@ function plansOfChildren(children: readonly Sighting[]): Plan[] {
   }
   for (const full of ['deployments', 'services', 'persistentvolumeclaims', 'secrets', 'pods'] as const)
     faults.push({ kind: 'quota', of: full });
-  faults.push({ kind: 'second-manager', does: 'takes' });
+  faults.push({ kind: 'second-manager', does: 'takes' }, { kind: 'raced', at: FIRST_WRITE });
   return faults.map((fault) => ({ workload: 'create', fault }));
 }
 
@@ -183,6 +189,7 @@ function plansOfWorkload(workload: WorkloadName): Plan[] {
   ];
   for (const seed of [1, 2, 3]) faults.push({ kind: 'shuffled', seed });
   if (workload === 'create') faults.push({ kind: 'slow', ms: 2000 });
+  faults.push({ kind: 'quiet', ms: 60_000 });
   for (const resource of WATCHED) {
     faults.push({ kind: 'watch-delay', resource, ms: 300 });
     if (workload !== 'create' && workload !== 'delete') continue;
@@ -203,26 +210,22 @@ const LAST_PHASE: Readonly<Partial<Record<WorkloadName, string>>> = {
   resize: 'resize',
   rotate: 'rotate',
   pair: 'pair',
+  autoscaled: 'autoscaled',
+  referenced: 'referenced',
   drift: 'drift',
   taken: 'create',
   delete: 'delete',
   recreate: 'recreate',
 };
 
-/** At most `most`, at least one of every fault, evenly taken from the rest; always the same ones. */
-export function sample(plans: readonly Plan[], most: number): Plan[] {
-  const chosen = new Map<string, Plan>();
-  const add = (plan: Plan): void => void chosen.set(JSON.stringify(plan), plan);
-  const byFault = Map.groupBy(plans, ({ fault }) => `${fault.kind} ${'status' in fault ? fault.status : ''}`);
-  for (const [, same] of byFault) {
-    const first = same[Math.floor(same.length / 3)];
-    if (first) add(first);
-  }
-  const left = most - chosen.size;
-  const step = plans.length / Math.max(1, left);
-  for (let index = 0; index < left; index += 1) {
-    const plan = plans[Math.floor(index * step)];
-    if (plan) add(plan);
-  }
-  return [...chosen.values()].slice(0, most);
+/** One plan of every kind of fault, another choice for every `sample`, but always the same for the same. */
+export function oneOfEach(plans: readonly Plan[], sample: string): Plan[] {
+  const byFault = Map.groupBy(plans, ({ fault }) => fault.kind);
+  return [...byFault.values()].flatMap((same) => shuffled(same, sample).slice(0, 1));
+}
+
+/** In an order that depends on `sample` alone. */
+export function shuffled<T>(items: readonly T[], sample: string): T[] {
+  const ranked = items.map((item) => ({ item, rank: chance(`${sample} ${JSON.stringify(item)}`) }));
+  return ranked.toSorted((a, b) => a.rank - b.rank).map(({ item }) => item);
 }

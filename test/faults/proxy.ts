@@ -27,6 +27,11 @@ export interface Trace {
   readonly writes: TracedWrite[];
   /** Everything but leases, lists and watches. */
   requests: number;
+  lists: number;
+  watches: number;
+  leases: number;
+  /** Events that were told; they are not among the writes. */
+  events: number;
   /** When any write but a lease's came last, events included. */
   lastWriteAt: number;
   /** When the last lease request that was answered with success arrived. */
@@ -64,6 +69,8 @@ export interface ProxyOptions {
   readonly ca: string;
   readonly fault: Fault;
   readonly leaseMs: number;
+  /** What somebody does just before a write that the plan names. */
+  readonly race?: () => Promise<void>;
   readonly actors: readonly Actor[];
   /** Ends the process: without a word, or asking it to. */
   readonly kill: (actor: Actor, signal: 'SIGKILL' | 'SIGTERM') => void;
@@ -118,6 +125,10 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
   const trace: Trace = {
     writes: [],
     requests: 0,
+    lists: 0,
+    watches: 0,
+    leases: 0,
+    events: 0,
     lastWriteAt: 0,
     renewedAt: 0,
     holders: [],
@@ -159,6 +170,13 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
     return { status: response.statusCode ?? 0, headers: response.headers, body: await buffer(response) };
   }
 
+  function count({ resource, verb }: Asked): void {
+    if (resource === 'leases') trace.leases += 1;
+    else if (verb === 'watch') trace.watches += 1;
+    else if (verb === 'list') trace.lists += 1;
+    else trace.requests += 1;
+  }
+
   async function handle(actor: Actor, request: IncomingMessage, response: ServerResponse): Promise<void> {
     const asked = classify(request);
     const body = await buffer(request);
@@ -167,13 +185,13 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
       trace.fired = true;
       return refuse(response, 401, 'Unauthorized');
     }
+    count(asked);
     if (asked.resource === 'leases') return lease(actor, request, body, response);
     if (isRoleBindingGone && !WITHOUT_ROLE_BINDING.has(asked.resource)) {
       trace.fired = true;
       return refuse(response, 403, 'Forbidden');
     }
     if (asked.verb === 'watch') return watch(asked, request, response);
-    if (asked.verb !== 'list') trace.requests += 1;
     if (fault.kind === 'slow') await sleep(fault.ms ?? 150);
     const outAt = fault.kind === 'outage' ? entered.get(fault.phase) : undefined;
     if (fault.kind === 'outage' && outAt !== undefined && performance.now() - outAt < (fault.ms ?? 1500)) {
@@ -229,6 +247,7 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
   ): Promise<void> {
     trace.lastWriteAt = performance.now();
     if (asked.resource === 'events') {
+      trace.events += 1;
       if (fault.kind === 'events-refused') {
         trace.fired = true;
         return refuse(response, 500, 'InternalError');
@@ -303,6 +322,9 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
         return refuse(response, fault.status ?? 500, 'InternalError');
       case 'throttled':
         return refuse(response, 429, 'TooManyRequests', { 'retry-after': '1' });
+      case 'raced':
+        await options.race?.();
+        return finish(traced, response, await forwardWhole(request, body));
       case 'throttled-long':
         return refuse(response, 429, 'TooManyRequests', { 'retry-after': '6' });
     }

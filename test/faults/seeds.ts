@@ -117,14 +117,14 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     'const waitMs = Math.round(queue.addBackingOff(key, asked));',
     'const waitMs = 0;',
     'drift',
-    { kind: 'outage', phase: 'drift', status: 500 },
+    { kind: 'refused', at: 'drift/apply services shop--redis#1', status: 500 },
   ),
   'no pause after a failure': bug(
     'src/runtime/work-queue.ts',
     'const backoff = Math.min(maxDelayMs, baseDelayMs * 2 ** Math.min(failures, 30));',
     'const backoff = 0;',
     'create',
-    { kind: 'outage', phase: 'create', status: 500 },
+    { kind: 'outage', phase: 'create', status: 500, ms: 4000 },
   ),
   'a lost race is final': bug(
     'src/runtime/controller.ts',
@@ -214,4 +214,114 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     'http',
     { kind: 'refused', at: 'patch/facade create secrets shop--vars-X#1', status: 500 },
   ),
+  'status before children': bug(
+    'src/controller/app-deployment-reconciler.ts',
+    'const pass = await bring(first, options);',
+    'if (first.revisions[0]) await report(first, { latest: first.revisions[0], refusals: [] }, options); const pass = await bring(first, options);',
+    'image',
+  ),
+  'name by chance': bug(
+    'src/resources/app-revision.ts',
+    'names(record.metadata.name).revision(spec.id)',
+    '`${record.metadata.name}--${crypto.randomUUID().slice(0, 8)}`',
+    'create',
+    { kind: 'lost-blind', at: 'create/create apprevisions shop--REV#1' },
+  ),
+  'finalizers written unconditionally': bug(
+    'src/controller/finalize.ts',
+    '{ metadata: { uid, resourceVersion, finalizers } }',
+    '{ metadata: { uid, finalizers } }',
+    'create',
+    { kind: 'raced', at: 'create/patch appdeployments shop#1' },
+  ),
+  "somebody else's field is taken": bug(
+    'src/controller/apply.ts',
+    '...object.metadata.annotations, [APPLIED_ANNOTATION]: digest',
+    "...object.metadata.annotations, 'example.com/theirs': '', [APPLIED_ANNOTATION]: digest",
+    'create',
+    { kind: 'second-manager', does: 'adds' },
+  ),
+  'values of the active revision collected': {
+    replacements: [
+      {
+        file: 'src/decide/orphans.ts',
+        from: 'revisions.some(({ spec }) => spec.requested.secrets.some(namesIt));',
+        to: 'false;',
+      },
+      { file: 'src/decide/orphans.ts', from: 'const GRACE_MS = 60_000;', to: 'const GRACE_MS = 500;' },
+    ],
+    shows: { workload: 'rotate', fault: NONE },
+  },
+  'deleted on a stale list': {
+    replacements: [
+      {
+        file: 'src/decide/orphans.ts',
+        from: 'const GRACE_MS = 60_000;',
+        to: 'const GRACE_MS = 200;',
+      },
+      {
+        file: 'src/controller/secret-collector.ts',
+        from: 'return orphanhoodOf(secret, records.items, revisions.items, forMs);',
+        to: 'return orphanhoodOf(secret, caches.records.list(namespace), caches.revisions.list(namespace), forMs);',
+      },
+    ],
+    shows: { workload: 'rotate', fault: { kind: 'watch-delay', resource: 'appdeployments', ms: 800 } },
+  },
+  'the moment in a template': bug(
+    'src/resources/pod-template.ts',
+    'const annotations = { ...spec.annotations,',
+    "const annotations = { ...spec.annotations, 'example.com/made': new Date().toISOString(),",
+    'create',
+  ),
+  'a refusal is final': bug(
+    'src/decide/retry.ts',
+    'if (!refusals.some(({ reason }) => MENDED_ELSEWHERE.has(reason))) return undefined;',
+    'return undefined;',
+    'create',
+    { kind: 'denied', resource: 'services', status: 422 },
+  ),
+  'a refusal is tried again at once': {
+    replacements: [
+      { file: 'src/decide/retry.ts', from: 'const SHORTEST_MS = 1_000;', to: 'const SHORTEST_MS = 20;' },
+      { file: 'src/decide/retry.ts', from: 'const LONGEST_MS = 60_000;', to: 'const LONGEST_MS = 20;' },
+    ],
+    shows: { workload: 'create', fault: { kind: 'denied', resource: 'services', status: 403, ms: 6000 } },
+  },
+  'a stripped child counts as foreign': bug(
+    'src/controller/apply.ts',
+    'labels?.[DEPLOYMENT_UID_LABEL] === uid ||',
+    'labels?.[DEPLOYMENT_UID_LABEL] === uid; (',
+    'create',
+    { kind: 'edit', child: 'Service shop', edit: 'labels' },
+  ),
+  'a database on a foreign volume': bug(
+    'src/controller/app-deployment-reconciler.ts',
+    'perform(safely(rest, before), record, shell)',
+    'perform(rest, record, shell)',
+    'create',
+    { kind: 'foreign', child: 'PersistentVolumeClaim shop--postgres' },
+  ),
+  'a password in the log': bug(
+    'src/controller/apply.ts',
+    'if (there) return nameConflict(secret);',
+    'process.stdout.write(`${JSON.stringify(secret)}\\n`); if (there) return nameConflict(secret);',
+    'create',
+  ),
+  'a short list is believed': bug(
+    'src/runtime/reflector.ts',
+    'if (cache.missingFrom(items, version) > 0) {',
+    'if (false) {',
+    'create',
+    { kind: 'relist-empty', resource: 'deployments', event: 2 },
+  ),
+  'the autoscaler is fought': bug(
+    'src/resources/workload.ts',
+    '...(!isAutoscaled && { replicas:',
+    '...(true && { replicas:',
+    'autoscaled',
+  ),
+  'new values roll the pods for each write': {
+    replacements: [{ file: 'src/decide/rotation.ts', from: 'const QUIET_MS = 2000;', to: 'const QUIET_MS = 0;' }],
+    shows: { workload: 'referenced', fault: NONE },
+  },
 };

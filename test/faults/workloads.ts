@@ -44,7 +44,8 @@ export async function perform(workload: WorkloadName, stage: Stage): Promise<voi
   let asked: Seen | undefined;
   const create = async (): Promise<void> => {
     if (workload === 'rotate') await api.call('POST', secrets, secretOfValues(1));
-    asked = await api.call<Seen>('POST', records, record(namespace, workload === 'rotate' ? ROTATING : {}));
+    if (workload === 'referenced') await api.call('POST', secrets, OWN_SECRET);
+    asked = await api.call<Seen>('POST', records, record(namespace, SPECS[workload] ?? {}));
   };
   const change = async (spec: object): Promise<void> => {
     asked = await api.call<Seen>('PATCH', `${records}/${RECORD}`, { spec }, MERGE);
@@ -125,6 +126,34 @@ export async function perform(workload: WorkloadName, stage: Stage): Promise<voi
       );
       await change({ sourceConfig: { resourceSpec: { dbStorageGi: 30 } } });
       break;
+    case 'autoscaled':
+      // As an autoscaler does, which finds no metrics here; then both at once.
+      await api.call('PATCH', `${deployments}/${RECORD}/scale`, { spec: { replicas: 2 } }, MERGE);
+      await until(
+        stage,
+        'autoscaled: two pods',
+        () => childIn(stage, 'Deployment', RECORD)?.status?.readyReplicas === 2,
+      );
+      await Promise.all([
+        change({ sourceRevisionConfig: { imageUri: IMAGES[1] } }),
+        api.call('PATCH', `${deployments}/${RECORD}/scale`, { spec: { replicas: 3 } }, MERGE),
+      ]);
+      await until(
+        stage,
+        'autoscaled: three pods',
+        () => childIn(stage, 'Deployment', RECORD)?.status?.readyReplicas === 3,
+      );
+      break;
+    case 'referenced': {
+      const before = digestOf(stage);
+      // Two values that belong together seldom come in one write.
+      for (const token of ['first', 'second']) {
+        await api.call('PATCH', `${secrets}/mine`, { stringData: { token: `${CANARY}${token}` } }, MERGE);
+        await pause(400);
+      }
+      await until(stage, 'referenced: new values', () => digestOf(stage) !== before);
+      break;
+    }
     case 'rotate':
       // As the facade does: new values are a new Secret, and the record names that.
       await api.call('POST', secrets, secretOfValues(2));
@@ -274,7 +303,19 @@ function referencesTo(serial: number): object[] {
   return [{ name: 'TOKEN', secretName: valuesName(serial), secretKey: 'TOKEN' }];
 }
 
-const ROTATING = { secrets: referencesTo(1), revisionSerial: 1 };
+const OWN_SECRET = { metadata: { name: 'mine' }, stringData: { token: `${CANARY}none` } };
+
+/** What the records of some workloads have from the beginning. */
+const SPECS: Readonly<Partial<Record<WorkloadName, object>>> = {
+  rotate: { secrets: referencesTo(1), revisionSerial: 1 },
+  referenced: { secretReferences: [{ name: 'TOKEN', secretName: 'mine', secretKey: 'token' }] },
+  autoscaled: { sourceConfig: { resourceSpec: { minScale: 1, maxScale: 3 } } },
+};
+
+/** What the pods of the main service were started with. */
+function digestOf(scene: Scene): string | undefined {
+  return childIn(scene, 'Deployment', RECORD)?.spec.template.metadata.annotations?.['davit.dev/secrets'];
+}
 
 export const DECOY = 'somebody-elses';
 

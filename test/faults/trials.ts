@@ -1,0 +1,179 @@
+// What no single record can show: whether one record's trouble is another's (I10), and whether anything grows (I12).
+// Each is run alone, since it measures.
+
+import { readdir, readFile, readlink } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Cluster } from '../cluster/cluster.ts';
+import type { Census, Seen } from './census.ts';
+import type { Violation } from './judge.ts';
+import { meddlerOf } from './meddlers.ts';
+import { namesOf, openStation, type Station } from './station.ts';
+import { childIn, RECORD, type Scene, until } from './workloads.ts';
+
+export interface Trial {
+  readonly name: string;
+  run(
+    cluster: Cluster,
+    census: Census,
+  ): Promise<{ readonly figures: string; readonly violations: readonly Violation[] }>;
+}
+
+const MERGE = 'application/merge-patch+json';
+
+export function trialsOf(quick: boolean): readonly Trial[] {
+  return [isolation(quick ? 12 : 40), churn(quick ? 3 : 9, quick ? 6 : 15)];
+}
+
+/** Below this, a difference is the machine's. */
+const FLOOR_MS = 200;
+const POISONED = 5;
+
+/** Half of the reactions are measured while neighbours are refused, changed without pause, or almost a megabyte. */
+function isolation(reactions: number): Trial {
+  return {
+    name: 'isolation',
+    async run(cluster, census) {
+      const station = await openStation(cluster, census, `isolation-${process.pid}`);
+      const { scene } = station;
+      try {
+        await station.make([RECORD, 'loud']);
+        const calm: number[] = [];
+        const poisoned: number[] = [];
+        const monster = meddlerOf({ kind: 'monster' });
+        await monster.before?.(scene);
+        for (const arm of [calm, poisoned, calm, poisoned]) {
+          const isOver = new AbortController();
+          const poison = arm === poisoned ? poisonBeside(scene, isOver.signal) : Promise.resolve();
+          if (arm === poisoned) await sleep(500);
+          for (let index = 0; index < reactions / 2; index += 1) arm.push(await reactionMs(scene));
+          isOver.abort();
+          await poison;
+          await sleep(500);
+        }
+        await monster.cleanUp?.(scene);
+        const [slow, slowest] = [p99(calm), p99(poisoned)].map(Math.round);
+        const most = Math.max(FLOOR_MS, 2 * (slow ?? 0));
+        const figures = `p99 of a reaction: calm ${slow} ms, beside poisoned records ${slowest} ms (${reactions} each)`;
+        const broken = (slowest ?? 0) > most;
+        return { figures, violations: broken ? [{ invariant: 'I10 isolation', what: figures }] : [] };
+      } finally {
+        await station.close();
+      }
+    },
+  };
+}
+
+/** A child is deleted: how long until it is back. */
+async function reactionMs(scene: Scene): Promise<number> {
+  const name = `${RECORD}--redis`;
+  const before = childIn(scene, 'NetworkPolicy', name);
+  const from = performance.now();
+  const path = `/apis/networking.k8s.io/v1/namespaces/${scene.namespace}/networkpolicies/${name}`;
+  await scene.api.call('DELETE', path);
+  const uid = before?.metadata.uid;
+  let now: Seen | undefined;
+  await until(scene, 'the policy is back', () => {
+    now = childIn(scene, 'NetworkPolicy', name);
+    return now !== undefined && now.metadata.uid !== uid;
+  });
+  const back = scene.census.history(scene.namespace).find(({ object }) => object.metadata.uid === now?.metadata.uid);
+  return (back?.at ?? performance.now()) - from;
+}
+
+/** Records whose Service is somebody else's, one that is written to without pause, and a monster that always changes. */
+async function poisonBeside(scene: Scene, signal: AbortSignal): Promise<void> {
+  const { api, namespace } = scene;
+  const records = `/apis/davit.dev/v1alpha1/namespaces/${namespace}/appdeployments`;
+  const bad = namesOf('bad', POISONED);
+  for (const name of bad) {
+    await api.ensure(`/api/v1/namespaces/${namespace}/services`, {
+      metadata: { name },
+      spec: { ports: [{ port: 1 }] },
+    });
+    await api.ensure(records, {
+      apiVersion: 'davit.dev/v1alpha1',
+      kind: 'AppDeployment',
+      metadata: { name },
+      spec: { source: 'external_docker', sourceRevisionConfig: { imageUri: 'registry.example/bad:1' } },
+    });
+  }
+  for (let count = 0; !signal.aborted; count += 1) {
+    const storm = { metadata: { annotations: { 'example.com/storm': String(count) } } };
+    // The large one seldom: it is the controller that is measured here, not the API server.
+    const names = [...bad, 'loud', ...(count % 10 === 0 ? ['monster'] : [])];
+    const paths = names.map((name) => `${records}/${name}`);
+    await Promise.all(paths.map((path) => api.call('PATCH', path, storm, MERGE).catch(() => undefined)));
+    await sleep(100);
+  }
+}
+
+function p99(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.ceil(sorted.length * 0.99) - 1] ?? 0;
+}
+
+interface Held {
+  readonly megabytes: number;
+  readonly descriptors: number;
+  readonly sockets: number;
+}
+
+/** What a heap that is collected when it likes may differ by, in megabytes. */
+const HEAP_NOISE_MB = 40;
+/** Connections that are kept open for a while after a burst. */
+const KEPT_ALIVE = 34;
+
+/** Records come and go; what the process holds after each round is what it held after the first third. */
+function churn(rounds: number, records: number): Trial {
+  return {
+    name: 'churn',
+    async run(cluster, census) {
+      const station = await openStation(cluster, census, `churn-${process.pid}`);
+      try {
+        const held: Held[] = [];
+        for (let round = 0; round < rounds; round += 1) {
+          const names = namesOf(`round-${round}`, records);
+          await station.make(names);
+          await station.remove(names);
+          held.push(await heldBy(station));
+        }
+        const early = held.slice(0, Math.ceil(rounds / 3));
+        const late = held.slice(-Math.ceil(rounds / 3));
+        const figures = `after ${rounds} × ${records} records: ${say(early.at(-1))}, then ${say(late.at(-1))}`;
+        return { figures, violations: growth(early, late).map((what) => ({ invariant: 'I12 bounded', what })) };
+      } finally {
+        await station.close();
+      }
+    },
+  };
+}
+
+function growth(early: readonly Held[], late: readonly Held[]): string[] {
+  const most = (held: readonly Held[], of: keyof Held): number => Math.max(...held.map((one) => one[of]));
+  const allowed: Readonly<Record<keyof Held, number>> = {
+    megabytes: most(early, 'megabytes') * 1.25 + HEAP_NOISE_MB,
+    descriptors: most(early, 'descriptors') + KEPT_ALIVE,
+    sockets: most(early, 'sockets') + KEPT_ALIVE,
+  };
+  return (['megabytes', 'descriptors', 'sockets'] as const)
+    .filter((of) => most(late, of) > allowed[of])
+    .map((of) => `${of}: ${most(early, of)} early on, ${most(late, of)} at the end`);
+}
+
+function say(held: Held | undefined): string {
+  return held ? `${held.megabytes} MB, ${held.descriptors} descriptors, ${held.sockets} sockets` : 'nothing';
+}
+
+/** From /proc: this is measured on Linux alone. */
+async function heldBy({ cast }: Station): Promise<Held> {
+  const pid = cast.pid('a') ?? 0;
+  const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
+  const kilobytes = Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0);
+  const descriptors = await readdir(`/proc/${pid}/fd`).catch(() => []);
+  const targets = await Promise.all(descriptors.map((fd) => readlink(`/proc/${pid}/fd/${fd}`).catch(() => '')));
+  return {
+    megabytes: Math.round(kilobytes / 1024),
+    descriptors: descriptors.length,
+    sockets: targets.filter((target) => target.startsWith('socket:')).length,
+  };
+}
