@@ -6,6 +6,7 @@
 //   npm run faults -- --seeds              only the seeded bugs
 //   npm run faults -- --trials             only isolation and churn
 //   npm run faults -- --idle [--minutes 10] [--records 200]   what a controller at rest asks of the API server
+//   --within S                             begins nothing new after S seconds; 200 with --quick
 //   --lanes N                              runs side by side
 
 import { writeFile } from 'node:fs/promises';
@@ -43,6 +44,7 @@ const { values } = parseArgs({
     trials: { type: 'boolean', default: false },
     plan: { type: 'string' },
     match: { type: 'string' },
+    within: { type: 'string' },
     lanes: { type: 'string', default: String(lanesFor(loadavg()[0] ?? 0)) },
     idle: { type: 'boolean', default: false },
     minutes: { type: 'string', default: '10' },
@@ -92,6 +94,8 @@ interface Tally {
   seeded: number;
   caught: number;
   unfired: number;
+  /** Not begun, because the time was over. */
+  leftOut: number;
 }
 
 function allBugs(): AnyPlan[] {
@@ -136,6 +140,14 @@ function programme(): Programme {
 /** A minute of quiet, and two seconds on every request, take longer than all the rest. */
 function isQuick({ fault }: Plan): boolean {
   return fault.kind !== 'quiet' && !(fault.kind === 'slow' && fault.ms === 2000);
+}
+
+const QUICK_SECONDS = 200;
+
+/** Nothing new is begun after this moment of `performance.now()`. */
+function lastMoment(): number {
+  const seconds = values.within ?? (values.quick ? String(QUICK_SECONDS) : 'Infinity');
+  return begin + Number(seconds) * 1000;
 }
 
 /** Runs `work` on every item, a few at a time. */
@@ -254,11 +266,18 @@ async function disturb(bench: Bench, { bugs, trials, choose, chooseFacade }: Pro
     `${every.length} plans are there, ${plans.length} are run, ${throughFacade.length} through the facade, and ${bugs.length} seeded bugs`,
   );
   const progress = startProgress(plans.length + throughFacade.length + bugs.length + apart.length, tally);
+  const isTimeOver = (): boolean => {
+    const isOver = performance.now() > lastMoment();
+    if (isOver) tally.leftOut += 1;
+    return isOver;
+  };
   const runAndSay = async (plan: AnyPlan): Promise<void> => {
+    if (isTimeOver()) return;
     sayViolations(await execute(bench, plan, tally), `--plan '${JSON.stringify(plan)}'`, tally);
   };
   const table: string[] = [];
   const runBug = async (plan: AnyPlan): Promise<void> => {
+    if (isTimeOver()) return;
     const violations = await execute(bench, plan, tally);
     tally.plans += 1;
     tally.seeded += 1;
@@ -270,6 +289,7 @@ async function disturb(bench: Bench, { bugs, trials, choose, chooseFacade }: Pro
   await inLanes<AnyPlan>([...besides, ...throughFacade], runAndSay);
   await inLanes(bugs, runBug);
   for (const trial of apart) {
+    if (isTimeOver()) continue;
     const { figures, violations } = await trial.run(bench.cluster, bench.census);
     say(`${trial.name}: ${figures}`);
     sayViolations(violations, '--trials', tally);
@@ -277,11 +297,12 @@ async function disturb(bench: Bench, { bugs, trials, choose, chooseFacade }: Pro
   await inLanes(alone, runAndSay, 1);
   progress.stop();
   if (table.length > 0) say(`\n${table.toSorted().join('\n')}`);
+  if (tally.leftOut > 0) say(`${tally.leftOut} plans were not begun: the time was over`);
   if (tally.unfired > 0) say(`${tally.unfired} plans never came to their fault`);
 }
 
 const begin = performance.now();
-const tally: Tally = { plans: 0, violations: 0, seeded: 0, caught: 0, unfired: 0 };
+const tally: Tally = { plans: 0, violations: 0, seeded: 0, caught: 0, unfired: 0, leftOut: 0 };
 let idleWrites = 0;
 const cluster = await startCluster({ pods: 'off', keepLogs: true, progress: (line) => say(line) });
 const ended = new AbortController();
