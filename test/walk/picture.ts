@@ -28,10 +28,16 @@ export function picture(children: readonly KubeObject[]): ReadonlyMap<string, un
           JSON.stringify(said)
             .replaceAll(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}/g, 'ID')
             .replaceAll(/\b[0-9a-f]{8}\.[0-9a-f]{32}\b/g, 'DIGEST'),
+          withoutEmptyLists,
         ) as unknown,
       ];
     }),
   );
+}
+
+/** A list of nothing is no list: Go's types make no difference between the two. */
+function withoutEmptyLists(_field: string, value: unknown): unknown {
+  return Array.isArray(value) && value.length === 0 ? undefined : value;
 }
 
 function contentOf({ kind, metadata, spec }: Child): object {
