@@ -142,6 +142,10 @@ export const REASONS = {
     meaning: "An object of a name that Davit needs is there and is not Davit's.",
     todo: 'Rename or remove that object, or rename the record.',
   },
+  DatabaseKept: {
+    meaning: 'The database of an earlier deployment of this name was kept and is in the way.',
+    todo: 'Annotate the record as the message says to take it up, or delete it to begin anew.',
+  },
   ApplyRefused: { meaning: 'The API server refused a child.', todo: 'Correct what its words in the message name.' },
   StorageCannotShrink: {
     meaning: 'db_storage_gi is smaller than the volume.',

@@ -35,6 +35,10 @@ export const TAG_LABEL_PREFIX = 'tag.davit.dev/';
 export const PAUSED_ANNOTATION = 'davit.dev/paused';
 /** On a tenant's namespace: the hosts that it may claim, `shop.example.com` or `*.example.com`, separated by commas. */
 export const HOSTS_ANNOTATION = 'davit.dev/hosts';
+/** On a record: uid of the earlier deployment of its name whose kept PostgreSQL volume and password it takes up. */
+export const ADOPT_DATABASE_ANNOTATION = 'davit.dev/adopt-database';
+/** On a PostgreSQL volume: image that its data was last run by; another major version could not read it. */
+export const POSTGRES_IMAGE_ANNOTATION = 'davit.dev/postgres-image';
 /** On a child: digest of what was last applied, so that a field no longer wanted is removed. */
 export const APPLIED_ANNOTATION = 'davit.dev/applied';
 /** On a Deployment: `"true"` while an autoscaler decides its `replicas`, and the controller never writes them. */

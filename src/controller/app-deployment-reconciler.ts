@@ -7,6 +7,7 @@ import type { Settings } from '../api/settings.ts';
 import { type AddressOutcome, addressOf, askedAddress, keepsAddress, undecided } from '../decide/address.ts';
 import { handedOver } from '../decide/hand-over.ts';
 import { checkPolicy, checkReferences, checkWorkloads, isRolled, runningRevision } from '../decide/health.ts';
+import { dataThere, keptData, NO_KEPT_DATA } from '../decide/kept-data.ts';
 import type { Observed, Refusal } from '../decide/observed.ts';
 import { dataFirst, NOTHING_PRUNED, type Plan, PRUNED_KINDS, plan, SCALING_KINDS, safely } from '../decide/plan.ts';
 import { podsToTry, withoutRefused } from '../decide/pods-to-try.ts';
@@ -24,7 +25,7 @@ import { postgresSecret, redisSecret } from '../resources/secrets.ts';
 import { makeTracingProject } from '../resources/tracing-project.ts';
 import type { Reconcile, Result } from '../runtime/controller.ts';
 import type { EventRecorder } from '../runtime/events.ts';
-import { ensurePassword, makeOnce, perform, removeAll, type Shell, stamped } from './apply.ts';
+import { ensurePassword, makeOnce, perform, removeAll, type Shell, stamped, takeUp } from './apply.ts';
 import { addFinalizer, finalize, hasFinalizer } from './finalize.ts';
 import { collectRevisions } from './history.ts';
 import type { HostClaims } from './host-claims.ts';
@@ -95,13 +96,29 @@ async function bring(observed: Observed, options: ReconcilerOptions): Promise<Pa
 
   const record = hasFinalizer(observed.record) ? observed.record : await addFinalizer(observed.record, shell);
   const project = observed.tracingProject ? [] : await ensureTracingProject(record, shell);
-  const wanted = wantedRevision(record, observed.revisions, settings);
+  const wanted = wantedRevision(record, observed.revisions, settings, dataThere(observed));
   if ('none' in wanted) return { ...NOTHING, refusals: project };
   const latest =
     'current' in wanted ? wanted.current : await makeOnce(makeRevision(record, wanted.create), record, shell);
   if ('reason' in latest) return { latest: observed.revisions[0], refusals: [...project, latest] };
   if ('create' in wanted) tellOfRollback(observed, options.events);
 
+  const kept = latest.spec.resolved.postgres ? keptData(observed) : NO_KEPT_DATA;
+  if (kept.refusals.length > 0) return { latest, refusals: [...project, ...kept.refusals] };
+  const taken = await takeUp(kept.takeUp, record, shell);
+  const now: Observed = { ...observed, record, children: withThose(observed.children, taken) };
+  return bringChildren(now, latest, project, options);
+}
+
+/** Brings the children to what the revision says. */
+async function bringChildren(
+  observed: Observed,
+  latest: AppRevision,
+  earlier: readonly Refusal[],
+  options: ReconcilerOptions,
+): Promise<Pass> {
+  const { shell, settings } = options;
+  const { record } = observed;
   const rotation = rotationOf(observed, latest.spec.id);
   const address = takeAddress(observed, latest, options);
   // First, and whatever becomes of the rest: the host may be another's by now.
@@ -118,7 +135,7 @@ async function bring(observed: Observed, options: ReconcilerOptions): Promise<Pa
     ensurePasswords(observed, latest, shell),
     perform(data, record, shell),
   ]);
-  const before = [...project, ...passwords, ...planned.refusals, ...volumes];
+  const before = [...earlier, ...passwords, ...planned.refusals, ...volumes];
   const performed = await perform(safely(rest, before), record, shell);
   await collectRevisions(observed, settings.revisions.kept, shell);
   return {
@@ -187,6 +204,12 @@ function tellOfRollback({ record, revisions }: Observed, events: EventRecorder):
     action: 'Deploy',
     note: outcome.why,
   });
+}
+
+/** `objects` as they are after some of them, `written`, were changed. */
+function withThose(objects: readonly KubeObject[], written: readonly KubeObject[]): readonly KubeObject[] {
+  const later = new Map(written.map((object) => [object.metadata.uid, object]));
+  return objects.map((object) => later.get(object.metadata.uid) ?? object);
 }
 
 async function ensurePasswords(observed: Observed, latest: AppRevision, shell: Shell): Promise<Refusal[]> {

@@ -164,6 +164,29 @@ export async function ensurePassword(
   return 'reason' in made ? made : undefined;
 }
 
+/**
+ * Makes objects that an earlier deployment has left this record's, one after the other. Each is changed only as it was
+ * seen, by uid and version.
+ */
+export async function takeUp(
+  objects: readonly KubeObject[],
+  record: AppDeployment,
+  shell: Shell,
+): Promise<KubeObject[]> {
+  const taken: KubeObject[] = [];
+  for (const object of objects) {
+    const { uid, resourceVersion } = object.metadata;
+    const patch = { metadata: { uid, resourceVersion, labels: { [DEPLOYMENT_UID_LABEL]: record.metadata.uid } } };
+    // oxlint-disable-next-line no-await-in-loop -- the password before the volume that it opens
+    const now = await shell.client.mergePatch(shell.registry.resourceOf(object), refOf(object), patch, {
+      fieldManager: FIELD_MANAGER,
+    });
+    remember(shell.caches, now);
+    taken.push(now);
+  }
+  return taken;
+}
+
 /** As createOnce; what the API server refuses for good, and a foreign object in the way, come back as a refusal. */
 export async function makeOnce<T extends KubeObject>(
   object: T,

@@ -21,7 +21,7 @@ import { names } from '../record/names.ts';
 import { referencesOf } from '../record/references.ts';
 import { externalReference } from '../record/resolve.ts';
 import { rolesOf, scaleOf } from '../record/scale.ts';
-import { childOf, type Observed, type Refusal, type Workload } from './observed.ts';
+import { childOf, isOurs, type Observed, type Refusal, type Workload } from './observed.ts';
 import { breachesOf } from './pod-policy.ts';
 import { hasPassed, podsOf, troubleOf } from './pods.ts';
 
@@ -195,17 +195,24 @@ function checkExternal(observed: Observed, revision: AppRevision, ask: StoreQues
   if (revision.spec.resolved.server.maxScale === 0)
     return yes('NotNeeded', `Nothing runs that would need ${ask.what}.`);
   const pods = ROLES.flatMap((role) => podsOf(observed, role, revision.spec.id));
-  if (hasPassed(pods, ask.waits)) return yes('Answering', `The ${ask.what} that ${ask.variable} names answers.`);
+  const answers = yes('Answering', `The ${ask.what} that ${ask.variable} names answers.${keptVolume(observed, ask)}`);
+  if (hasPassed(pods, ask.waits)) return answers;
   const server = childOf(observed, 'Deployment', names(observed.record.metadata.name).server) as Workload | undefined;
   const before = conditionOf(observed.record.status?.conditions, ask.condition);
   // Old pods that serve are proof enough while the new revision's pods still start.
-  if (before?.status === 'True' && (server?.status?.availableReplicas ?? 0) > 0)
-    return yes('Answering', `The ${ask.what} that ${ask.variable} names answers.`);
+  if (before?.status === 'True' && (server?.status?.availableReplicas ?? 0) > 0) return answers;
   if (pods.length === 0) return no('NotObserved', `No pod has tried the ${ask.what} that ${ask.variable} names yet.`);
   return no(
     'NotAnswering',
     `The ${ask.what} that ${ask.variable} names has not answered. Check its address, password and network; the log of init container ${ask.waits} says more.`,
   );
+}
+
+// A switch to an external database deletes nothing; who looks should know that there is something to go back to.
+function keptVolume(observed: Observed, { component, name }: StoreQuestion): string {
+  const claim = component === 'postgres' ? childOf(observed, 'PersistentVolumeClaim', name) : undefined;
+  if (!claim || !isOurs(claim, observed)) return '';
+  return ` The volume of its own one, ${name}, is kept as it was.`;
 }
 
 function workloadOf(observed: Observed, role: Role): Workload | undefined {

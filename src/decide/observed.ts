@@ -110,7 +110,7 @@ export interface Workload extends KubeObject {
 
 /** What became of one action that was tried, where it did not simply succeed. */
 export interface Refusal {
-  readonly reason: 'NameConflict' | 'ApplyRefused' | 'StorageCannotShrink' | 'PodsRefused';
+  readonly reason: 'NameConflict' | 'ApplyRefused' | 'StorageCannotShrink' | 'PodsRefused' | 'DatabaseKept';
   /** For example `Deployment shop`. */
   readonly object: string;
   readonly message: string;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { anObserved, aRecord, ownLabels } from '../../test/builders.ts';
+import { anObserved, aPod, aRecord, aRevision, ownLabels } from '../../test/builders.ts';
 import { APPLIED_ANNOTATION } from '../api/meta.ts';
 import type { KubeObject } from '../kube/client.ts';
 import type { Refusal } from './observed.ts';
@@ -171,4 +171,22 @@ describe('safely', () => {
   ])('$name', ({ refusals, want }) => {
     expect(safely(actions, refusals).map((action) => `${action.do} ${action.object.kind}`)).toEqual(want);
   });
+});
+
+it('a database is left to the pods that still use it, when the record has switched to an external one', () => {
+  const external = { name: 'POSTGRES_URI_CUSTOM', secretName: 'outside', secretKey: 'uri' };
+  const before = aRevision(aRecord(), 'DEPLOYED', 1);
+  const record = aRecord({ secretReferences: [external], revisionSerial: 2 }, { generation: 2 });
+  const after = aRevision(record, undefined, 2);
+  const there = [
+    thing('StatefulSet', {}, { uid: 's', labels: ownLabels('postgres') }),
+    thing('Service', {}, { uid: 'v', labels: ownLabels('postgres') }),
+    thing('PersistentVolumeClaim', {}, { uid: 'c', labels: ownLabels('postgres') }),
+  ];
+  const deleted = (pods: readonly ReturnType<typeof aPod>[]): string[] =>
+    plan([], anObserved(record, { children: there, revisions: [after, before], pods })).actions.map(
+      ({ object }) => object.kind,
+    );
+  expect(deleted([aPod('server', before, {}), aPod('server', after, {})])).toEqual([]);
+  expect(deleted([aPod('server', after, {})])).toEqual(['StatefulSet', 'Service']);
 });

@@ -1,7 +1,7 @@
 // What to do so that the cluster becomes what is wanted: a list of actions without order, compared with what was
 // observed. Nothing is done here.
 
-import { APPLIED_ANNOTATION } from '../api/meta.ts';
+import { APPLIED_ANNOTATION, COMPONENT_LABEL, REVISION_LABEL } from '../api/meta.ts';
 import type { KubeObject } from '../kube/client.ts';
 import { differs, quantity } from './differs.ts';
 import { handOverFloor } from './hand-over.ts';
@@ -72,7 +72,7 @@ export function plan(desired: readonly KubeObject[], observed: Observed, prunes 
   for (const child of observed.children) {
     if (!prunes.has(child.kind) || !isOurs(child, observed) || child.metadata.deletionTimestamp) continue;
     const wanted = desired.some((object) => object.kind === child.kind && object.metadata.name === child.metadata.name);
-    if (!wanted) actions.push({ do: 'delete', object: child });
+    if (!wanted && !isStillUsed(child, observed)) actions.push({ do: 'delete', object: child });
   }
   return { actions, refusals };
 }
@@ -107,6 +107,15 @@ export function nameConflict(wanted: KubeObject): Refusal {
     object,
     message: `${object} is there already and was not made for this deployment. Remove or rename it, or choose another name for the deployment.`,
   };
+}
+
+// What belongs to a PostgreSQL or Redis goes only with the last pod of a revision that has it: a switch to an external
+// one rolls the pods, and those that still serve need theirs.
+function isStillUsed({ metadata }: KubeObject, { pods, revisions }: Observed): boolean {
+  const store = (['postgres', 'redis'] as const).find((part) => part === metadata.labels?.[COMPONENT_LABEL]);
+  if (store === undefined) return false;
+  const having = new Set(revisions.filter(({ spec }) => spec.resolved[store]).map(({ spec }) => spec.id));
+  return pods.some((pod) => having.has(pod.metadata.labels?.[REVISION_LABEL] ?? ''));
 }
 
 function isApplied(wanted: KubeObject, actual: KubeObject): boolean {

@@ -292,3 +292,25 @@ it('leaves its arguments alone', () => {
   const revisions = Object.freeze([first, edited]);
   expect(() => wantedRevision(record, revisions, Object.freeze({ ...SETTINGS }))).not.toThrow();
 });
+
+it.each([
+  { reason: 'nothing is there', spec: {}, data: {}, want: ['docker.io/library/postgres:17', 10] },
+  {
+    reason: 'a larger volume, and no size asked for',
+    spec: {},
+    data: { storageGi: 30 },
+    want: ['docker.io/library/postgres:17', 30],
+  },
+  { reason: 'a smaller one grows', spec: {}, data: { storageGi: 5 }, want: ['docker.io/library/postgres:17', 10] },
+  {
+    reason: 'what is asked for is said, and refused later',
+    spec: { dbStorageGi: 20 },
+    data: { storageGi: 30 },
+    want: ['docker.io/library/postgres:17', 20],
+  },
+  { reason: 'data of an older major version', spec: {}, data: { image: 'postgres:15' }, want: ['postgres:15', 10] },
+])('the data that is there: $reason', ({ spec, data, want }) => {
+  const wanted = wantedRevision(aRecord({ sourceConfig: { resourceSpec: spec } }), [], SETTINGS, data);
+  const postgres = 'create' in wanted ? wanted.create.resolved.postgres : undefined;
+  expect([postgres?.image, postgres?.storageGi]).toEqual(want);
+});

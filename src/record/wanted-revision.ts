@@ -96,12 +96,14 @@ export function wantedRevisionId(
 /**
  * The revision that the record wants: the newest one, or the spec of one to create, or none while an image or source
  * is still to be pushed. `revisions` in any order; those of other records are passed over. Throws when the record has
- * no uid (it was never read from an API server).
+ * no uid (it was never read from an API server). `data`: what is known of the PostgreSQL volume that the record has, or
+ * that it may take up.
  */
 export function wantedRevision(
   record: AppDeployment,
   revisions: readonly AppRevision[],
   settings: Settings,
+  data: DataThere = {},
 ): WantedRevision {
   const wanted = wantedRevisionId(record, revisions);
   if (wanted === undefined) return { none: 'WaitingForImage' };
@@ -121,9 +123,19 @@ export function wantedRevision(
       ...(revisionSerial !== undefined && { revisionSerial }),
       source: record.spec.source,
       requested,
-      resolved: keepDatabase(rollback.is === 'taken' ? rollback.resolved : resolve(record.spec, settings), own),
+      resolved: keepDatabase(
+        rollback.is === 'taken' ? rollback.resolved : resolve(record.spec, settings),
+        { ...data, ...imageOfDatabase(own) },
+        requested.resourceSpec?.dbStorageGi !== undefined,
+      ),
     },
   };
+}
+
+/** What is known of a PostgreSQL volume: the image that its data was last run by, and its size in gibibytes. */
+export interface DataThere {
+  readonly image?: string;
+  readonly storageGi?: number;
 }
 
 export type Rollback =
@@ -154,14 +166,25 @@ export function rollbackOf(record: AppDeployment, revisions: readonly AppRevisio
 
 /**
  * PostgreSQL's major version is the record's for ever: an image of another major version, or one whose version cannot
- * be told, could not read the data. Within a major version the setting's image is taken.
+ * be told, could not read the data. Within a major version the setting's image is taken. A volume cannot shrink: where
+ * no size is asked for, the one that it has is in force.
  */
-function keepDatabase(resolved: Resolved, own: readonly AppRevision[]): Resolved {
-  const recorded = own.find((revision) => revision.spec.resolved.postgres !== undefined)?.spec.resolved.postgres?.image;
-  if (resolved.postgres === undefined || recorded === undefined) return resolved;
+function keepDatabase(resolved: Resolved, { image, storageGi = 0 }: DataThere, isSizeGiven: boolean): Resolved {
+  const { postgres } = resolved;
+  if (postgres === undefined) return resolved;
+  const size = isSizeGiven ? postgres.storageGi : Math.max(postgres.storageGi, storageGi);
+  return { ...resolved, postgres: { ...postgres, image: imageFor(postgres.image, image), storageGi: size } };
+}
+
+function imageFor(set: string, recorded: string | undefined): string {
+  if (recorded === undefined) return set;
   const major = majorVersion(recorded);
-  if (major !== undefined && major === majorVersion(resolved.postgres.image)) return resolved;
-  return { ...resolved, postgres: { ...resolved.postgres, image: recorded } };
+  return major !== undefined && major === majorVersion(set) ? set : recorded;
+}
+
+function imageOfDatabase(own: readonly AppRevision[]): DataThere {
+  const image = own.find((revision) => revision.spec.resolved.postgres !== undefined)?.spec.resolved.postgres?.image;
+  return image === undefined ? {} : { image };
 }
 
 function byName<T extends { readonly name: string }>(list: readonly T[]): T[] {

@@ -2,6 +2,7 @@
 
 import type { IPersistentVolumeClaim } from 'kubernetes-models/v1/PersistentVolumeClaim';
 import type { Resolved } from '../../api/app-revision.ts';
+import { POSTGRES_IMAGE_ANNOTATION } from '../../api/meta.ts';
 import { names } from '../../record/names.ts';
 import type { Inputs } from '../inputs.ts';
 import type { Made } from '../made.ts';
@@ -22,7 +23,10 @@ export function makeVolumeClaim(
   return {
     apiVersion: 'v1',
     kind: 'PersistentVolumeClaim',
-    metadata: keptMeta(record, names(record.metadata.name).postgresClaim, 'postgres'),
+    metadata: {
+      ...keptMeta(record, names(record.metadata.name).postgresClaim, 'postgres'),
+      annotations: { [POSTGRES_IMAGE_ANNOTATION]: postgres.image },
+    },
     spec: {
       accessModes: ['ReadWriteOnce'],
       ...(storageClassName !== undefined && { storageClassName }),

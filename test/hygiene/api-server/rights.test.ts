@@ -93,7 +93,7 @@ function idle(rights: ReadonlySet<Right>, used: ReadonlySet<Right>): Right[] {
     .toSorted();
 }
 
-function record(name: string): string {
+function record(name: string, more: object = {}): string {
   return JSON.stringify({
     apiVersion: 'davit.dev/v1alpha1',
     kind: 'AppDeployment',
@@ -104,6 +104,7 @@ function record(name: string): string {
       sourceRevisionConfig: { imageUri: 'registry.example/app:1' },
       secretReferences: [{ name: 'KEY', secretName: 'mine', secretKey: 'key' }],
       tracingProjectDeletionPolicy: 'Delete',
+      ...more,
     },
   });
 }
@@ -115,7 +116,7 @@ beforeAll(async () => {
   });
   tenant = await platform.makeTenant('rights');
   await cluster.kubectl(['-n', tenant.namespace, 'create', 'secret', 'generic', 'mine', '--from-literal=key=value']);
-  await cluster.kubectl(['apply', '-f', '-'], { input: record('life') });
+  await cluster.kubectl(['apply', '-f', '-'], { input: record('life', { databaseDeletionPolicy: 'Retain' }) });
   await cluster.kubectl(['-n', tenant.namespace, 'wait', '--for=condition=Ready', 'appd/life', '--timeout=60s']);
   const patch = JSON.stringify({
     spec: { sourceRevisionConfig: { imageUri: 'registry.example/app:2' }, revisionSerial: 1 },
@@ -132,6 +133,14 @@ beforeAll(async () => {
     ]);
     expect(states).toBe('DEPLOYED DEPLOYED');
   });
+  await cluster.kubectl(['-n', tenant.namespace, 'delete', 'appd', 'life', '--timeout=60s']);
+  // A second life takes up the database of the first.
+  await cluster.kubectl(['apply', '-f', '-'], { input: record('life') });
+  const label = 'jsonpath={.metadata.labels.davit\\.dev/deployment-uid}';
+  const first = await cluster.kubectl(['-n', tenant.namespace, 'get', 'pvc', 'life--postgres', '-o', label]);
+  const adopts = `davit.dev/adopt-database=${first}`;
+  await cluster.kubectl(['-n', tenant.namespace, 'annotate', 'appd', 'life', adopts]);
+  await cluster.kubectl(['-n', tenant.namespace, 'wait', '--for=condition=Ready', 'appd/life', '--timeout=60s']);
   await cluster.kubectl(['-n', tenant.namespace, 'delete', 'appd', 'life', '--timeout=60s']);
   const provider = {
     provider_id: 'rights',
