@@ -30,8 +30,8 @@ export const REASONS = {
   Settled: { meaning: 'Nothing is left to do.', todo: 'Nothing.' },
   Deleting: { meaning: 'The record is being deleted, part by part.', todo: 'Wait; the message names the part.' },
   Paused: {
-    meaning: 'The record carries davit.dev/paused: nothing is changed.',
-    todo: 'Remove the annotation to go on.',
+    meaning: 'The record carries davit.dev/paused, or all of Davit is paused: nothing is made, changed or deleted.',
+    todo: 'Remove the annotation, or the setting, to go on.',
   },
   ScaledToZero: { meaning: 'max_scale is 0: nothing runs, as asked.', todo: 'Raise max_scale to run it again.' },
   FixedScale: { meaning: 'The number of pods is fixed.', todo: 'Nothing.' },
@@ -111,6 +111,10 @@ export const REASONS = {
   OwnDatabaseForbidden: {
     meaning: 'The platform makes no databases of its own.',
     todo: 'Give POSTGRES_URI_CUSTOM and REDIS_URI_CUSTOM.',
+  },
+  LimitExceeded: {
+    meaning: 'resource_spec asks for more than the platform allows.',
+    todo: 'Lower what the message names.',
   },
   PodPolicyViolated: { meaning: 'A pod part breaks the pod policy.', todo: 'Remove what the message names.' },
   Routed: { meaning: 'The address leads to the main service.', todo: 'Nothing.' },

@@ -4,8 +4,9 @@
 import { z } from 'zod';
 import type { KubeObject, ObjectMeta } from '../kube/client.ts';
 import { DEPLOYMENT_TYPES, SecretReference, SourceConfig, SourceRevisionConfig } from './app-deployment.ts';
+import { Placement, perPart } from './placement.ts';
 import { POD_POLICIES } from './pod-policy.ts';
-import { Conditions, celRules, Uuid } from './primitives.ts';
+import { Conditions, celRules, SecretName, Uuid } from './primitives.ts';
 import { ResourceSpec } from './resource-spec.ts';
 import { SOURCES } from './source-rules.ts';
 
@@ -83,6 +84,12 @@ export const Resolved = z
       .object({ ...Sized.shape, image: image.describe('Image of Redis or Valkey.') })
       .describe('Absent where an external Redis is used.')
       .optional(),
+    pullSecrets: z
+      .array(SecretName)
+      .max(10)
+      .describe('Secrets that the platform adds to those with which images are pulled.')
+      .optional(),
+    placement: z.object(perPart(Placement)).describe('Where the pods of each part may run.').optional(),
     autoscaling: z
       .object({
         cpuPercent: z.int().min(1).max(1000).describe('CPU aimed at, in percent of the request.'),

@@ -2,8 +2,13 @@
 // a ConfigMap; every default is here and nowhere else.
 
 import { z } from 'zod';
+import { DEPLOYMENT_TYPES } from './app-deployment.ts';
+import { PlacementSetting, perPart } from './placement.ts';
 import { POD_POLICIES } from './pod-policy.ts';
-import { DNS_LABEL_PATTERN, DNS_SUBDOMAIN_PATTERN, HOST_PATTERN, ImageReference } from './primitives.ts';
+import { DNS_LABEL_PATTERN, DNS_SUBDOMAIN_PATTERN, HOST_PATTERN, ImageReference, SecretName } from './primitives.ts';
+
+/** host[:port][/path], in lower case. */
+const REGISTRY_PATTERN = /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]{1,5})?(\/[a-z0-9]+([._-]+[a-z0-9]+)*)*$/;
 
 const namespaceName = z.string().min(1).max(63).regex(new RegExp(DNS_LABEL_PATTERN));
 
@@ -83,8 +88,29 @@ export const Settings = z.strictObject({
     .max(500)
     .default([])
     .describe('Tenant namespaces that are looked after; empty: all that carry the tenant label.'),
+  paused: z
+    .boolean()
+    .default(false)
+    .describe('true: nothing is made, changed or deleted, of any record; statuses are still reported. For incidents.'),
+  deploymentType: z
+    .enum(DEPLOYMENT_TYPES)
+    .optional()
+    .describe('Preset of sizes and scale for records that name no deployment_type; absent: the plain defaults.'),
   images: z
     .strictObject({
+      registry: z
+        .string()
+        .max(200)
+        .regex(REGISTRY_PATTERN)
+        .optional()
+        .describe(
+          "Registry, with a path or not, that takes the place of the platform images' own: mirror.example/hub.",
+        ),
+      pullSecrets: z
+        .array(SecretName)
+        .max(10)
+        .default([])
+        .describe("Secrets of a record's own namespace with which images are pulled, besides those that it names."),
       postgres: ImageReference.default('docker.io/library/postgres:17').describe(
         'Image of PostgreSQL; a new major version is taken by new records alone.',
       ),
@@ -129,6 +155,24 @@ export const Settings = z.strictObject({
         .describe("Storage class of PostgreSQL volumes; absent: the cluster's default."),
     })
     .prefault({}),
+  limits: z
+    .strictObject({
+      cpu: z.number().min(0.1).max(64).optional().describe('Most CPU of one pod, in cores: request and limit.'),
+      memoryMb: z
+        .int()
+        .min(64)
+        .max(4_194_304)
+        .optional()
+        .describe('Most memory of one pod, in megabytes (MiB): request and limit.'),
+      scale: z.int().min(1).max(100).optional().describe('Most pods of one part.'),
+      storageGi: z.int().min(1).max(65_536).optional().describe('Largest PostgreSQL volume, in gibibytes.'),
+    })
+    .prefault({})
+    .describe('What a record may ask for. Lower limits are for new revisions: what runs goes on.'),
+  placement: z
+    .strictObject(perPart(PlacementSetting))
+    .prefault({})
+    .describe('Where the pods of each part may run. Taken by new revisions.'),
   revisions: z
     .strictObject({
       kept: z

@@ -2,13 +2,13 @@
 
 import type { AppDeployment } from '../api/app-deployment.ts';
 import type { AppRevision } from '../api/app-revision.ts';
-import { PAUSED_ANNOTATION } from '../api/meta.ts';
 import type { Settings } from '../api/settings.ts';
 import { type AddressOutcome, addressOf, askedAddress, keepsAddress, undecided } from '../decide/address.ts';
 import { handedOver } from '../decide/hand-over.ts';
 import { checkPolicy, checkReferences, checkWorkloads, isRolled, runningRevision } from '../decide/health.ts';
 import { dataThere, keptData, NO_KEPT_DATA } from '../decide/kept-data.ts';
 import type { Observed, Refusal } from '../decide/observed.ts';
+import { pausedBy } from '../decide/pause.ts';
 import { dataFirst, NOTHING_PRUNED, type Plan, PRUNED_KINDS, plan, SCALING_KINDS, safely } from '../decide/plan.ts';
 import { podsToTry, withoutRefused } from '../decide/pods-to-try.ts';
 import { retryAfterMs } from '../decide/retry.ts';
@@ -65,7 +65,7 @@ export function makeReconciler(options: ReconcilerOptions): Reconcile {
     if (!found) return {};
     const first = await observe(found, shell.caches, contents);
     if (found.metadata.deletionTimestamp) {
-      await finalize(first, shell, events, now());
+      await finalize(first, shell, events, now(), pausedBy(found, options.settings));
       return {};
     }
     const pass = await bring(first, options);
@@ -89,8 +89,7 @@ function soonest(...waits: readonly (number | undefined)[]): Result {
 async function bring(observed: Observed, options: ReconcilerOptions): Promise<Pass> {
   const { shell, settings } = options;
   const mayChange =
-    checkPolicy(observed, settings).status === 'True' &&
-    observed.record.metadata.annotations?.[PAUSED_ANNOTATION] !== 'true';
+    checkPolicy(observed, settings).status === 'True' && pausedBy(observed.record, settings) === undefined;
   if (!mayChange || observed.record.spec.sourceConfig.listenerId !== undefined)
     return { ...NOTHING, latest: observed.revisions[0] };
 
@@ -248,7 +247,7 @@ async function report(observed: Observed, pass: Pass, options: ReconcilerOptions
   try {
     await reportRecord(
       record,
-      statusOf({ observed, latest, policy, references, address, refusals }, now),
+      statusOf({ observed, latest, policy, references, address, refusals, paused: pausedBy(record, settings) }, now),
       shell,
       events,
     );

@@ -23,11 +23,21 @@ export async function addFinalizer(record: AppDeployment, shell: Shell): Promise
 }
 
 /** One step of the teardown. The watch wakes the record again when what it waits for is gone. */
-export async function finalize(observed: Observed, shell: Shell, events: EventRecorder, now: Date): Promise<void> {
+export async function finalize(
+  observed: Observed,
+  shell: Shell,
+  events: EventRecorder,
+  now: Date,
+  paused: string | undefined,
+): Promise<void> {
   const { record } = observed;
   if (!hasFinalizer(record)) return;
   // In a dying namespace our rights may be gone any moment, and the namespace takes the children with it anyway.
   const step = observed.namespaceTerminating ? undefined : nextStep(observed);
+  if (paused !== undefined && !observed.namespaceTerminating) {
+    await reportRecord(record, deletingStatus(observed, step?.waitsFor ?? 'it', now, paused), shell, events);
+    return;
+  }
   if (!step) {
     if (!observed.namespaceTerminating) await removeAll(await valuesOf(record, shell), shell);
     await patchFinalizers(

@@ -185,8 +185,10 @@ async function beginWhenSynced(
   if (leading.aborted) return;
   const wakers = [
     wakeOnChanges(caches, queues.records, hosts),
-    wakeCollector(caches, queues.secrets),
-    wakeClientSecretCollector(caches, queues.clientSecrets),
+    // Paused, the collectors are not even woken: all that they do is delete.
+    ...(settings.paused
+      ? []
+      : [wakeCollector(caches, queues.secrets), wakeClientSecretCollector(caches, queues.clientSecrets)]),
   ];
   for (const sleepAgain of wakers) {
     leading.addEventListener('abort', sleepAgain, { once: true });

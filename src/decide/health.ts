@@ -17,10 +17,12 @@ import type { Settings } from '../api/settings.ts';
 import { SOURCE_RULES } from '../api/source-rules.ts';
 import { notOffered, type Offered, offeredIn } from '../record/catalogue.ts';
 import { type ListenerProblem, listenerProblem } from '../record/listener.ts';
+import { excessesOf } from '../record/limits.ts';
 import { names } from '../record/names.ts';
 import { referencesOf } from '../record/references.ts';
 import { externalReference } from '../record/resolve.ts';
 import { rolesOf, scaleOf } from '../record/scale.ts';
+import { wantedRevisionId } from '../record/wanted-revision.ts';
 import { childOf, isOurs, type Observed, type Refusal, type Workload } from './observed.ts';
 import { breachesOf } from './pod-policy.ts';
 import { hasPassed, podsOf, troubleOf } from './pods.ts';
@@ -42,7 +44,7 @@ export function no(reason: Reason, message: string, stalled = false): Verdict {
 
 /** Does the record keep the platform's rules? The same as admission says, for clusters where admission is not there. */
 export function checkPolicy(observed: Observed, settings: Settings): Verdict {
-  const { record, tenantId } = observed;
+  const { record, tenantId, revisions } = observed;
   if (tenantId === undefined) {
     const { namespace } = record.metadata;
     return no(
@@ -79,6 +81,13 @@ export function checkPolicy(observed: Observed, settings: Settings): Verdict {
       true,
     );
   }
+  const excesses = excessesOf(record.spec.sourceConfig.resourceSpec ?? {}, settings.limits);
+  if (excesses.length > 0 && !wantedRevisionId(record, revisions)?.made)
+    return no(
+      'LimitExceeded',
+      `This platform allows less: ${excesses.map(({ field, most }) => `${field} at most ${most}`).join(', ')}.`,
+      true,
+    );
   const breaches = breachesOf(record.spec, settings.pods.policy);
   if (breaches.length > 0)
     return no(

@@ -8,6 +8,7 @@ import type { AppRevision } from '../api/app-revision.ts';
 import { conditionOf } from '../api/conditions.ts';
 import { checkPolicy, checkReferences } from './health.ts';
 import type { Observed, Refusal } from './observed.ts';
+import { pausedBy } from './pause.ts';
 import { deletingStatus, statusOf } from './status.ts';
 
 type KStatus = 'Terminating' | 'InProgress' | 'Failed' | 'Current';
@@ -42,6 +43,7 @@ function said(observed: Observed, of: AppRevision | undefined, refusals: Refusal
       references: checkReferences(observed),
       address: { is: 'unwanted' },
       refusals,
+      paused: pausedBy(observed.record, SETTINGS),
     },
     NOW,
   );

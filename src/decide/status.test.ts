@@ -460,6 +460,13 @@ describe('statusOf', () => {
     expect(status.state).toBe('AWAITING_DELETE');
     expect(conditionOf(status.conditions, 'Ready')?.message).toBe('Being deleted: waiting for Redis to go.');
   });
+
+  it('a paused deletion waits for a person', () => {
+    const status = deletingStatus(anObserved(record), 'Redis', NOW, 'It is paused.');
+    expect(status.state).toBe('AWAITING_DELETE');
+    expect(summary(status)).toMatchObject({ Reconciling: 'False Paused', Stalled: 'True Paused' });
+    expect(conditionOf(status.conditions, 'Stalled')?.message).toBe('Being deleted: It is paused.');
+  });
 });
 
 describe('messages', () => {

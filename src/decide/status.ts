@@ -4,7 +4,6 @@ import type { AppDeploymentStatus, State } from '../api/app-deployment.ts';
 import type { ConditionType, Reason } from '../api/app-deployment-conditions.ts';
 import type { AppRevision } from '../api/app-revision.ts';
 import { type ConditionInput, mergeConditions, rfc3339 } from '../api/conditions.ts';
-import { PAUSED_ANNOTATION } from '../api/meta.ts';
 import { inForce } from '../record/resolve.ts';
 import { type AddressOutcome, addressOf, checkAddress, reportedAddress } from './address.ts';
 import { checkDatabase, checkRedis, checkWorkloads, isServing, replicasOf, type Verdict, yes } from './health.ts';
@@ -20,6 +19,8 @@ export interface StatusInputs {
   readonly references: Verdict;
   readonly address: AddressOutcome;
   readonly refusals: readonly Refusal[];
+  /** Why the record is left as it is (pause.ts). */
+  readonly paused?: string | undefined;
 }
 
 interface Verdicts {
@@ -68,14 +69,15 @@ export function statusOf(inputs: StatusInputs, now: Date): AppDeploymentStatus {
 }
 
 /** The status of a record that is being deleted; `waitsFor` names what is still there. */
-export function deletingStatus(observed: Observed, waitsFor: string, now: Date): AppDeploymentStatus {
+export function deletingStatus(observed: Observed, waitsFor: string, now: Date, paused?: string): AppDeploymentStatus {
   const { record } = observed;
-  const message = `Being deleted: waiting for ${waitsFor} to go.`;
+  const reason = paused === undefined ? 'Deleting' : 'Paused';
+  const message = `Being deleted: ${paused ?? `waiting for ${waitsFor} to go.`}`;
   const wanted: ConditionInput[] = [
-    { type: 'Ready', status: 'False', reason: 'Deleting', message },
-    { type: 'Available', status: 'False', reason: 'Deleting', message },
-    { type: 'Reconciling', status: 'True', reason: 'Deleting', message },
-    { type: 'Stalled', status: 'False', reason: 'Deleting', message },
+    { type: 'Ready', status: 'False', reason, message },
+    { type: 'Available', status: 'False', reason, message },
+    { type: 'Reconciling', status: paused === undefined ? 'True' : 'False', reason, message },
+    { type: 'Stalled', status: paused === undefined ? 'False' : 'True', reason, message },
   ];
   const generation = record.metadata.generation ?? 0;
   const { url: _url, hostClaim: _claim, ...status } = record.status ?? {};
@@ -197,11 +199,10 @@ function condition(type: ConditionType, verdict: Verdict): ConditionInput {
 
 /** Ready: the latest revision is deployed and serving at this generation. The first thing in the way is its reason. */
 function readyVerdict(inputs: StatusInputs, verdicts: Verdicts): Verdict {
-  const { observed, latest, refusals } = inputs;
+  const { observed, latest, refusals, paused } = inputs;
   const refusal = refusals[0];
   if (verdicts.policy.status !== 'True') return verdicts.policy;
-  if (observed.record.metadata.annotations?.[PAUSED_ANNOTATION] === 'true')
-    return stalledOn('Paused', `This record is paused (annotation ${PAUSED_ANNOTATION}): nothing is changed.`);
+  if (paused !== undefined) return stalledOn('Paused', paused);
   if (observed.record.spec.sourceConfig.listenerId !== undefined)
     return stalledOn('ListenerSilent', "A listener's cluster is to run this record; this Davit leaves it alone.");
   if (refusal) return stalledOn(refusal.reason, refusal.message);

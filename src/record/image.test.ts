@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { majorVersion, parseImage } from './image.ts';
+import { fromRegistry, majorVersion, parseImage } from './image.ts';
 
 const digest = `sha256:${'a'.repeat(64)}`;
 
@@ -24,4 +24,23 @@ it.each([
   { reference: `postgres@${digest}`, want: undefined },
 ])('finds the major version of $reference', ({ reference, want }) => {
   expect(majorVersion(reference)).toBe(want);
+});
+
+it.each([
+  { registry: undefined, reference: 'docker.io/library/postgres:17', want: 'docker.io/library/postgres:17' },
+  {
+    registry: 'mirror.example',
+    reference: 'docker.io/library/postgres:17',
+    want: 'mirror.example/library/postgres:17',
+  },
+  {
+    registry: 'mirror.example:5000/hub',
+    reference: 'localhost/davit-postgres:17',
+    want: 'mirror.example:5000/hub/davit-postgres:17',
+  },
+  { registry: 'mirror.example', reference: 'host:5000/a/b@sha256:00', want: 'mirror.example/a/b@sha256:00' },
+  { registry: 'mirror.example', reference: 'valkey/valkey:8', want: 'mirror.example/valkey/valkey:8' },
+  { registry: 'mirror.example', reference: 'postgres:17', want: 'mirror.example/postgres:17' },
+])('$reference from $registry', ({ registry, reference, want }) => {
+  expect(fromRegistry(registry, reference)).toBe(want);
 });

@@ -21,6 +21,15 @@ export function parseImage(reference: string): Image {
   };
 }
 
+/** `reference` from `registry` (with a path or not) in place of its own; without one as it is. */
+export function fromRegistry(registry: string | undefined, reference: string): string {
+  if (registry === undefined) return reference;
+  const slash = reference.indexOf('/');
+  const first = reference.slice(0, Math.max(slash, 0));
+  const namesRegistry = /[.:]/.test(first) || first === 'localhost';
+  return `${registry}/${namesRegistry ? reference.slice(slash + 1) : reference}`;
+}
+
 /** Major version by an image's tag (`postgres:17.2-alpine` → 17); undefined where the tag doesn't begin with one. */
 export function majorVersion(reference: string): number | undefined {
   const major = /^v?(\d{1,4})(?![0-9A-Za-z])/.exec(parseImage(reference).tag ?? '')?.[1];

@@ -6,6 +6,7 @@ import type { Resolved, Scaled, Sized } from '../api/app-revision.ts';
 import { EXTERNAL_POSTGRES_VARIABLE, EXTERNAL_REDIS_VARIABLE } from '../api/meta.ts';
 import type { ResourceSpec } from '../api/resource-spec.ts';
 import type { Settings } from '../api/settings.ts';
+import { fromRegistry } from './image.ts';
 import { type NamesSecrets, referencesOf } from './references.ts';
 
 /**
@@ -31,13 +32,20 @@ const POSTGRES = { cpu: 1, memoryMb: 2048, storageGi: 10, maxConnections: 100 } 
  */
 export function resolve(spec: Readonly<AppDeploymentSpec>, settings: Settings): Resolved {
   const given = spec.sourceConfig.resourceSpec ?? {};
-  const type = spec.sourceConfig.deploymentType;
+  const type = spec.sourceConfig.deploymentType ?? settings.deploymentType;
   const preset = type === undefined ? PLAIN : PRESETS[type];
   const image = spec.sourceRevisionConfig.imageUri;
-  const server = { ...sized(of(given, ''), preset), ...scaled(of(given, ''), preset) };
+  const { limits } = settings;
+  const scaledPart = (prefix: Prefix): Scaled => {
+    const asked = of(given, prefix);
+    return within({ ...sized(asked, preset), ...scaled(asked, preset) }, asked, limits);
+  };
+  const server = scaledPart('');
   const ownPostgres = externalReference(spec, EXTERNAL_POSTGRES_VARIABLE) === undefined;
   const ownRedis = externalReference(spec, EXTERNAL_REDIS_VARIABLE) === undefined;
-  const database = of(given, 'db');
+  const [database, redis, executor] = [of(given, 'db'), of(given, 'redis'), of(given, 'executor')];
+  const images = platformImages(settings);
+  const { pullSecrets } = settings.images;
 
   return {
     contract: POD_CONTRACT,
@@ -49,22 +57,23 @@ export function resolve(spec: Readonly<AppDeploymentSpec>, settings: Settings): 
     healthPath: settings.pods.healthPath,
     progressDeadlineSeconds: settings.pods.progressDeadlineSeconds,
     server,
-    ...(anySet(given, 'queue') && given.queueMaxScale !== 0 && { queue: queueOf(given, server) }),
-    ...(anySet(given, 'orchestrator') && {
-      orchestrator: { ...sized(of(given, 'orchestrator'), preset), ...scaled(of(given, 'orchestrator'), preset) },
-    }),
-    ...(anySet(given, 'executor') && { executor: sized(of(given, 'executor'), preset) }),
+    ...(anySet(given, 'queue') &&
+      given.queueMaxScale !== 0 && { queue: within(queueOf(given, server), of(given, 'queue'), limits) }),
+    ...(anySet(given, 'orchestrator') && { orchestrator: scaledPart('orchestrator') }),
+    ...(anySet(given, 'executor') && { executor: within(sized(executor, preset), executor, limits) }),
     ...(ownPostgres && {
       postgres: {
-        ...sized(database, POSTGRES),
-        image: settings.images.postgres,
-        storageGi: database.storageGi ?? POSTGRES.storageGi,
+        ...within(sized(database, POSTGRES), database, limits),
+        image: images.postgres,
+        storageGi: database.storageGi ?? atMost(POSTGRES.storageGi, limits.storageGi),
         maxConnections: database.maxConnections ?? POSTGRES.maxConnections,
       },
     }),
-    ...(ownRedis && { redis: { ...sized(of(given, 'redis'), REDIS, 1), image: settings.images.redis } }),
+    ...(ownRedis && { redis: { ...within(sized(redis, REDIS, 1), redis, limits), image: images.redis } }),
+    ...(pullSecrets.length > 0 && { pullSecrets }),
+    ...(Object.keys(settings.placement).length > 0 && { placement: settings.placement }),
     autoscaling: settings.autoscaling,
-    waitImages: { postgres: settings.images.postgres, redis: settings.images.redis },
+    waitImages: images,
   };
 }
 
@@ -141,6 +150,27 @@ function scaled(
   return {
     minScale: given.minScale ?? atMost(defaults.minScale, given.maxScale),
     maxScale: given.maxScale ?? Math.max(defaults.maxScale, given.minScale ?? 0),
+  };
+}
+
+function platformImages({ images }: Settings): Resolved['waitImages'] {
+  const { registry, postgres, redis } = images;
+  return { postgres: fromRegistry(registry, postgres), redis: fromRegistry(registry, redis) };
+}
+
+/** Defaults stay within the platform's limits. What was asked for was judged before, and stands. */
+function within<Part extends Sized | Scaled>(part: Part, given: Given, limits: Settings['limits']): Part {
+  const cpu = given.cpu ?? atMost(part.cpu, limits.cpu);
+  const memoryMb = given.memoryMb ?? atMost(part.memoryMb, limits.memoryMb);
+  return {
+    ...part,
+    cpu,
+    cpuLimit: given.cpuLimit ?? Math.max(cpu, atMost(part.cpuLimit, limits.cpu)),
+    memoryMb,
+    memoryLimitMb: given.memoryLimitMb ?? Math.max(memoryMb, atMost(part.memoryLimitMb, limits.memoryMb)),
+    ...('maxScale' in part && {
+      maxScale: given.maxScale ?? Math.max(part.minScale, atMost(part.maxScale, limits.scale)),
+    }),
   };
 }
 

@@ -8,6 +8,7 @@ import { envFor } from './env.ts';
 import { initContainersFor } from './init-containers.ts';
 import type { Inputs } from './inputs.ts';
 import { commonLabels } from './labels.ts';
+import { placementFor, pullSecretsFor } from './placement.ts';
 import { probesFor } from './probes.ts';
 import { volumeMountsFor, volumesFor } from './volumes.ts';
 
@@ -34,8 +35,8 @@ export function podTemplateFor(inputs: Inputs, role: Role, size: Readonly<Sized>
       ...(spec.serviceAccountName !== undefined && { serviceAccountName: spec.serviceAccountName }),
       automountServiceAccountToken: spec.serviceAccountName !== undefined,
       enableServiceLinks: false,
-      ...(spec.imagePullSecrets &&
-        spec.imagePullSecrets.length > 0 && { imagePullSecrets: [...spec.imagePullSecrets] }),
+      ...pullSecretsFor(resolved, spec.imagePullSecrets),
+      ...placementFor(resolved, role, record.metadata.name),
       terminationGracePeriodSeconds: (takesRequests ? DRAIN_SECONDS : 0) + STOP_SECONDS,
       securityContext: appPodSecurity(resolved.podPolicy),
       initContainers: initContainersFor(inputs),

@@ -10,13 +10,16 @@ import {
   SourceRevisionConfig,
 } from '../../api/app-deployment.ts';
 import { ResourceSpec } from '../../api/resource-spec.ts';
+import type { Settings } from '../../api/settings.ts';
 import { SOURCE_RULES } from '../../api/source-rules.ts';
+import { missingExternal } from '../../record/limits.ts';
+import { referencesOf } from '../../record/references.ts';
 import { requestedOf, sameRequested } from '../../record/wanted-revision.ts';
 import { fromSnake, snake, toSnake } from '../casing.ts';
 import type { Finding } from '../refused.ts';
 import { findingsIn } from '../validation.ts';
 import { type PatchDeployment, ResourceSpecPayload } from './payloads.ts';
-import { foreignRules, IN_BOTH_LISTS, TAG_IS_NEVER_PUSHED } from './rules.ts';
+import { externalFindings, foreignRules, IN_BOTH_LISTS, limitFindings, TAG_IS_NEVER_PUSHED } from './rules.ts';
 
 /** What a record is patched with, besides the request. */
 export interface InForce {
@@ -169,8 +172,14 @@ function sameSet(a: readonly SecretReference[], b: readonly SecretReference[]): 
 }
 
 /** What is wrong with a patch of this very record: all of it. `after` is what the patch would make of it. */
-export function patchFindings(record: AppDeployment, patch: PatchDeployment, after: AppDeploymentSpec): Finding[] {
-  return [...findPatch(record, patch, after)].map((finding) => ({ ...finding, loc: ['body', ...finding.loc] }));
+export function patchFindings(
+  record: AppDeployment,
+  patch: PatchDeployment,
+  after: AppDeploymentSpec,
+  settings: Settings,
+): Finding[] {
+  const findings = [...findPatch(record, patch, after), ...findBeyond(record.spec, after, settings)];
+  return findings.map((finding) => ({ ...finding, loc: ['body', ...finding.loc] }));
 }
 
 function* findPatch(
@@ -205,6 +214,17 @@ function* findPatch(
   )
     yield { loc: ['source_config', 'build_on_push'], msg: TAG_IS_NEVER_PUSHED, type: 'value_error' };
   yield* inBothLists(patch, after);
+}
+
+/** What the platform does not allow, as far as it is asked for anew. */
+function* findBeyond(
+  before: AppDeploymentSpec,
+  after: AppDeploymentSpec,
+  { limits, database }: Settings,
+): Generator<Finding> {
+  yield* limitFindings(changedSpec(before, after), limits);
+  const namesIn = (spec: AppDeploymentSpec): string[] => referencesOf(spec).map(({ name }) => name);
+  if (!database.own && missingExternal(namesIn(before)).length === 0) yield* externalFindings(namesIn(after));
 }
 
 /** Only what is asked for anew is judged: what the record has was judged when it came. */

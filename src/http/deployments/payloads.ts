@@ -19,7 +19,16 @@ import { SOURCES } from '../../api/source-rules.ts';
 import { payloadShape, responseShape } from '../casing.ts';
 import { withRules } from '../validation.ts';
 import { templateRule } from './catalogue.ts';
-import { hostingRule, nameRule, podRules, policyRule, sizeRule, sourceRules, variableRules } from './rules.ts';
+import {
+  hostingRule,
+  nameRule,
+  platformRule,
+  podRules,
+  policyRule,
+  sizeRule,
+  sourceRules,
+  variableRules,
+} from './rules.ts';
 
 const Name = z
   .string()
@@ -95,6 +104,7 @@ export function createDeployment(
   return withRules(CreateDeploymentShape, [
     nameRule,
     hostingRule(settings.hosting),
+    platformRule(settings),
     sourceRules,
     templateRule(templates),
     sizeRule,

@@ -228,7 +228,7 @@ export function makeDeployments({
         };
         const { spec, values } = patched(record, payload, inForce, secretName);
         const findings = [
-          ...patchFindings(record, payload, spec),
+          ...patchFindings(record, payload, spec, settings),
           ...catalogueFindings(record.spec, spec, catalogue),
           ...hostFindingsOf({ ...record, spec }, record.spec.sourceConfig.customUrl),
         ];

@@ -4,7 +4,7 @@
 import { IMPOSSIBLE_NAME } from '../../api/app-deployment.ts';
 import { PLATFORM_VARIABLES } from '../../api/meta.ts';
 import { type PodPolicy, podPolicyBreaches } from '../../api/pod-policy.ts';
-import { ORDERED_PAIRS, VOLUME_KINDS } from '../../api/resource-spec.ts';
+import { ORDERED_PAIRS, ResourceSpec, VOLUME_KINDS } from '../../api/resource-spec.ts';
 import type { Settings } from '../../api/settings.ts';
 import {
   SOURCE_CONFIG_FIELDS,
@@ -13,7 +13,8 @@ import {
   SOURCES,
   type Source,
 } from '../../api/source-rules.ts';
-import { snake } from '../casing.ts';
+import { excessesOf, missingExternal } from '../../record/limits.ts';
+import { fromSnake, snake } from '../casing.ts';
 import type { Finding } from '../refused.ts';
 import { asArray, asObject, type Draft, type Rule } from '../validation.ts';
 
@@ -122,6 +123,31 @@ function* listenerRule(config: Readonly<Record<string, unknown>>): Generator<Fin
   const namespace = asObject(config['listener_config'])['k8s_namespace'];
   if (isSet(config['listener_id']) !== isSet(namespace))
     yield wrong(['source_config', 'listener_config'], 'give listener_id and listener_config together');
+}
+
+/** What this platform allows. */
+export function platformRule({ database, limits }: Settings): Rule {
+  return function* (draft) {
+    const spec = asObject(asObject(draft['source_config'])['resource_spec']);
+    yield* limitFindings(fromSnake(ResourceSpec.shape, spec), limits);
+    const variables = [...asArray(draft['secrets']), ...asArray(draft['secret_references'])];
+    if (!database.own) yield* externalFindings(variables.map((variable) => asObject(variable)['name']));
+  };
+}
+
+export function* limitFindings(spec: ResourceSpec, limits: Settings['limits']): Generator<Finding> {
+  for (const { field, most } of excessesOf(spec, limits))
+    yield wrong(
+      ['source_config', 'resource_spec', snake(field)],
+      `must be at most ${most} on this platform`,
+      'less_than_equal',
+    );
+}
+
+/** Where the platform makes no databases. `names` are those of all variables. */
+export function* externalFindings(names: Iterable<unknown>): Generator<Finding> {
+  for (const name of missingExternal(names))
+    yield wrong(['secrets'], `this platform makes no databases of its own: give ${name}`, 'missing');
 }
 
 /** A limit is never below its request. */

@@ -9,6 +9,7 @@ import type { Inputs } from '../inputs.ts';
 import { commonLabels, selectorLabels } from '../labels.ts';
 import type { Made } from '../made.ts';
 import { ownedMeta } from '../owner.ts';
+import { placementFor, pullSecretsFor } from '../placement.ts';
 import { POSTGRES_PORT } from './service.ts';
 
 /** Over TCP: the server that runs while the folder is made listens on its socket alone and must not pass for ready. */
@@ -17,7 +18,7 @@ const ACCEPTS = ['sh', '-c', IS_READY];
 /** 1 = it answers and refuses, as during recovery: alive. To kill it then would make the recovery begin again. */
 const ANSWERS = ['sh', '-c', `${IS_READY} || [ $? -eq 1 ]`];
 
-/** Nothing here depends on the revision but `postgres`: a new revision of the same sizes leaves the pod alone. */
+/** Of the revision only `postgres`, placement and pull secrets: a new one that has the same leaves the pod alone. */
 export function makePostgresStatefulSet(
   { record, revision }: Inputs,
   postgres: NonNullable<Resolved['postgres']>,
@@ -38,6 +39,8 @@ export function makePostgresStatefulSet(
         spec: {
           automountServiceAccountToken: false,
           enableServiceLinks: false,
+          ...pullSecretsFor(revision.spec.resolved),
+          ...placementFor(revision.spec.resolved, 'postgres', record.metadata.name),
           // A fast shutdown still writes a checkpoint; killed before its end, the next start has to recover.
           terminationGracePeriodSeconds: 120,
           securityContext: RESTRICTED_POD,

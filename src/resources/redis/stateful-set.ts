@@ -9,6 +9,7 @@ import type { Inputs } from '../inputs.ts';
 import { commonLabels, selectorLabels } from '../labels.ts';
 import type { Made } from '../made.ts';
 import { ownedMeta } from '../owner.ts';
+import { placementFor, pullSecretsFor } from '../placement.ts';
 import { REDIS_PORT } from './service.ts';
 
 /** The rest of the limit is for buffers and for the copy that a rewrite of the append-only file makes. */
@@ -17,7 +18,7 @@ const DATA_SHARE_OF_MEMORY = 0.75;
 /** PONG, or the probe fails: redis-cli ends with 0 after an error too. Valkey's images have both names of the tool. */
 const ANSWERS = ['sh', '-c', `redis-cli -h 127.0.0.1 -p ${REDIS_PORT} ping | grep -qx PONG`];
 
-/** Nothing here depends on the revision but `redis`: a new revision of the same sizes leaves the pod alone. */
+/** Of the revision only `redis`, placement and pull secrets: a new one that has the same leaves the pod alone. */
 export function makeRedisStatefulSet(
   { record, revision }: Inputs,
   redis: NonNullable<Resolved['redis']>,
@@ -39,6 +40,8 @@ export function makeRedisStatefulSet(
         spec: {
           automountServiceAccountToken: false,
           enableServiceLinks: false,
+          ...pullSecretsFor(revision.spec.resolved),
+          ...placementFor(revision.spec.resolved, 'redis', record.metadata.name),
           terminationGracePeriodSeconds: 30,
           securityContext: RESTRICTED_POD,
           containers: [

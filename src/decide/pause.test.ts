@@ -1,0 +1,15 @@
+import { expect, it } from 'vitest';
+import { aRecord, SETTINGS } from '../../test/builders.ts';
+import { pausedBy } from './pause.ts';
+
+const ALL = { ...SETTINGS, paused: true };
+it.each([
+  { reason: 'nobody', annotations: {}, settings: SETTINGS, want: undefined },
+  { reason: 'another value', annotations: { 'davit.dev/paused': 'false' }, settings: SETTINGS, want: undefined },
+  { reason: 'the record', annotations: { 'davit.dev/paused': 'true' }, settings: SETTINGS, want: 'davit.dev/paused' },
+  { reason: 'all of Davit', annotations: {}, settings: ALL, want: 'as a whole' },
+])('paused by $reason', ({ annotations, settings, want }) => {
+  const said = pausedBy(aRecord({}, { annotations }), settings);
+  if (want === undefined) expect(said).toBeUndefined();
+  else expect(said).toContain(want);
+});

@@ -1,0 +1,12 @@
+// Whether a record is to be left as it is. Its status is reported all the same.
+
+import type { AppDeployment } from '../api/app-deployment.ts';
+import { PAUSED_ANNOTATION } from '../api/meta.ts';
+import type { Settings } from '../api/settings.ts';
+
+/** Why nothing of this record may be made, changed or deleted, as a sentence; undefined where it is not paused. */
+export function pausedBy({ metadata }: AppDeployment, settings: Settings): string | undefined {
+  if (settings.paused) return 'Davit as a whole is paused (setting paused): nothing is changed.';
+  if (metadata.annotations?.[PAUSED_ANNOTATION] !== 'true') return undefined;
+  return `This record is paused (annotation ${PAUSED_ANNOTATION}): nothing is changed.`;
+}

@@ -1,0 +1,63 @@
+// What a platform's settings do not allow, over HTTP: 422 with every field, for what is asked for anew.
+
+import { expect, it } from 'vitest';
+import { Settings } from '../../src/api/settings.ts';
+import { type Answer, makeFacade } from './facade.ts';
+
+function body(more: object = {}): object {
+  return {
+    name: 'shop',
+    source: 'external_docker',
+    source_config: {},
+    source_revision_config: { image_uri: 'registry.example/shop:1' },
+    secrets: [],
+    ...more,
+  };
+}
+
+function findings({ status, body: said }: Answer): string[] {
+  const list = said.detail as { loc: string[]; msg: string }[];
+  return [String(status), ...list.map(({ loc, msg }) => `${loc.join('.')}: ${msg}`)];
+}
+
+it('more than the limits: each field, on POST and on PATCH', async () => {
+  const facade = await makeFacade({ limits: Settings.parse({ limits: { cpu: 2, scale: 3 } }).limits });
+  const sizes = (resource_spec: object): object => ({ source_config: { resource_spec } });
+  const refused = await facade.call(
+    'POST',
+    '/v2/deployments',
+    body(sizes({ cpu: 3, queue_max_scale: 4, memory_mb: 512 })),
+  );
+  expect(findings(refused)).toEqual([
+    '422',
+    'body.source_config.resource_spec.cpu: must be at most 2 on this platform',
+    'body.source_config.resource_spec.queue_max_scale: must be at most 3 on this platform',
+  ]);
+  const made = await facade.call('POST', '/v2/deployments', body(sizes({ cpu: 2 })));
+  expect(made.status).toBe(201);
+  const patched = await facade.call('PATCH', `/v2/deployments/${made.body.id}`, sizes({ cpu: 2, db_cpu: 8 }));
+  expect(findings(patched)).toEqual([
+    '422',
+    'body.source_config.resource_spec.db_cpu: must be at most 2 on this platform',
+  ]);
+});
+
+it('no databases of the platform: a deployment brings both, and keeps both', async () => {
+  const facade = await makeFacade({ database: { own: false } });
+  const external = (...names: string[]): object => ({
+    secret_references: names.map((name) => ({ name, secret_name: 'outside', secret_key: 'uri' })),
+  });
+  const refused = await facade.call('POST', '/v2/deployments', body(external('POSTGRES_URI_CUSTOM')));
+  expect(findings(refused)).toEqual([
+    '422',
+    'body.secrets: this platform makes no databases of its own: give REDIS_URI_CUSTOM',
+  ]);
+  const made = await facade.call('POST', '/v2/deployments', body(external('POSTGRES_URI_CUSTOM', 'REDIS_URI_CUSTOM')));
+  expect(made.status).toBe(201);
+  const patched = await facade.call('PATCH', `/v2/deployments/${made.body.id}`, { secret_references: [] });
+  expect(findings(patched)).toEqual([
+    '422',
+    'body.secrets: this platform makes no databases of its own: give POSTGRES_URI_CUSTOM',
+    'body.secrets: this platform makes no databases of its own: give REDIS_URI_CUSTOM',
+  ]);
+});
