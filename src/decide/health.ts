@@ -16,8 +16,8 @@ import {
 import type { Settings } from '../api/settings.ts';
 import { SOURCE_RULES } from '../api/source-rules.ts';
 import { notOffered, type Offered, offeredIn } from '../record/catalogue.ts';
-import { type ListenerProblem, listenerProblem } from '../record/listener.ts';
 import { excessesOf } from '../record/limits.ts';
+import { type ListenerProblem, listenerProblem } from '../record/listener.ts';
 import { names } from '../record/names.ts';
 import { referencesOf } from '../record/references.ts';
 import { externalReference } from '../record/resolve.ts';
