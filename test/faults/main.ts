@@ -6,7 +6,7 @@
 //   npm run faults -- --seeds              only the seeded bugs
 //   npm run faults -- --trials             only isolation and churn
 //   npm run faults -- --idle [--minutes 10] [--records 200]   what a controller at rest asks of the API server
-//   --within S                             begins nothing new after S seconds; 200 with --quick
+//   --within S                             begins nothing new after S seconds of plans; 200 with --quick
 //   --lanes N                              runs side by side
 
 import { writeFile } from 'node:fs/promises';
@@ -144,10 +144,9 @@ function isQuick({ fault }: Plan): boolean {
 
 const QUICK_SECONDS = 200;
 
-/** Nothing new is begun after this moment of `performance.now()`. */
-function lastMoment(): number {
-  const seconds = values.within ?? (values.quick ? String(QUICK_SECONDS) : 'Infinity');
-  return begin + Number(seconds) * 1000;
+/** Milliseconds after which nothing new is begun. */
+function withinMs(): number {
+  return Number(values.within ?? (values.quick ? QUICK_SECONDS : Infinity)) * 1000;
 }
 
 /** Runs `work` on every item, a few at a time. */
@@ -266,8 +265,9 @@ async function disturb(bench: Bench, { bugs, trials, choose, chooseFacade }: Pro
     `${every.length} plans are there, ${plans.length} are run, ${throughFacade.length} through the facade, and ${bugs.length} seeded bugs`,
   );
   const progress = startProgress(plans.length + throughFacade.length + bugs.length + apart.length, tally);
+  const lastMoment = performance.now() + withinMs();
   const isTimeOver = (): boolean => {
-    const isOver = performance.now() > lastMoment();
+    const isOver = performance.now() > lastMoment;
     if (isOver) tally.leftOut += 1;
     return isOver;
   };
