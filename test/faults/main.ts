@@ -129,7 +129,8 @@ function programme(): Programme {
   const some = shuffled(bugs, sample).slice(0, QUICK_BUGS);
   const left = MOST_QUICK_PLANS - some.length - trialsOf(true).length - MOST_QUICK_FACADE_PLANS;
   return {
-    workloads: workloadsOf(some),
+    // A namespace that goes is among the faults of that one workload alone.
+    workloads: workloadsOf([...some, { workload: 'doomed', fault: { kind: 'none' } }]),
     bugs: some,
     trials: true,
     choose: (every) => oneOfEach(every.filter(isQuick), sample).slice(0, left),
