@@ -20,6 +20,7 @@ const USES_ACCOUNT = 'uses-account';
 const IMPERSONATES_ACCOUNT = 'impersonates-account';
 const VIEWER = 'viewer';
 const KUBERNETES_EDITOR = 'kubernetes-editor';
+const ADMINISTRATOR = 'administrator';
 
 let cluster: Cluster;
 let door: Door;
@@ -442,12 +443,12 @@ describe("the organization's secrets", () => {
     expect((await write(EDITOR, 'OAuthProvider', kept, 'gi')).message).toContain('git--client-abc');
   });
   it('integrations are for administrators who may read their credentials, and so is sending those elsewhere', async () => {
-    await bind(EDITOR, 'ClusterRole', 'davit-admin');
+    await bind(ADMINISTRATOR, 'ClusterRole', 'davit-admin');
     await bind(READS_SOME, 'ClusterRole', 'davit-admin');
     await eventually(async () =>
       expect((await write(READS_SOME, 'CodeHostIntegration', integration('s1'))).status).toBe(201),
     );
-    expect((await write(EDITOR, 'CodeHostIntegration', integration('s1'))).message).toContain(
+    expect((await write(ADMINISTRATOR, 'CodeHostIntegration', integration('s1'))).message).toContain(
       'you may not get Secret s1',
     );
     expect((await write(USES_ACCOUNT, 'CodeHostIntegration', integration('s1'))).message).toContain(
@@ -455,7 +456,7 @@ describe("the organization's secrets", () => {
     );
     expect((await write(undefined, 'CodeHostIntegration', integration('s1'), 'git', '')).message).toBe('');
     const change = (spec: Spec): Promise<Answer> =>
-      door.call('PATCH', `${DAVIT}/codehostintegrations/git?dryRun=All`, { spec }, EDITOR);
+      door.call('PATCH', `${DAVIT}/codehostintegrations/git?dryRun=All`, { spec }, ADMINISTRATOR);
     expect(await change({ tenants: ['team'] })).toMatchObject({ message: '', status: 200 });
     expect((await change({ apiUrl: 'https://elsewhere.example' })).message).toContain('you may not get Secret s1');
   });
