@@ -155,7 +155,10 @@ async function sweep(folder: string): Promise<void> {
     // oxlint-disable-next-line no-await-in-loop -- a few entries
     const { mtimeMs } = await stat(path);
     // oxlint-disable-next-line no-await-in-loop -- a few entries
-    if (Date.now() - mtimeMs > 3 * dayMs) await rm(path, { recursive: true, force: true });
+    if (Date.now() - mtimeMs < 3 * dayMs) continue;
+    // A build that was killed leaves folders mounted until the machine starts anew: no reason not to build.
+    // oxlint-disable-next-line no-await-in-loop -- a few entries
+    await rm(path, { recursive: true, force: true }).catch(() => undefined);
   }
 }
 
