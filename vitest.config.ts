@@ -1,6 +1,8 @@
-// Three projects, one run: `vitest run` goes through all of them and prints them together.
+// One run: `vitest run` goes through all projects and prints them together.
 
 import { defineConfig } from 'vitest/config';
+
+const OWN_CLUSTERS = ['address', 'cloud', 'kube-client'].map((name) => `test/integration/${name}.test.ts`);
 
 export default defineConfig({
   test: {
@@ -19,9 +21,21 @@ export default defineConfig({
       {
         test: {
           name: 'integration',
-          include: ['test/{integration,cluster}/**/*.test.ts', 'test/hygiene/api-server/*.test.ts'],
+          include: ['test/integration/**/*.test.ts'],
+          exclude: OWN_CLUSTERS,
           globalSetup: ['test/integration/setup.ts'],
-          // Two clusters at once would only wait for each other's processor.
+          // They share a cluster, and some of them count what is written to it.
+          fileParallelism: false,
+          testTimeout: 60_000,
+          hookTimeout: 120_000,
+        },
+      },
+      {
+        test: {
+          // Beside the others: each file starts a cluster of its own.
+          name: 'clusters',
+          include: [...OWN_CLUSTERS, 'test/cluster/**/*.test.ts', 'test/hygiene/api-server/*.test.ts'],
+          globalSetup: ['test/cluster/setup.ts'],
           fileParallelism: false,
           testTimeout: 60_000,
           hookTimeout: 120_000,

@@ -9,6 +9,6 @@ process.env['DAVIT_PODS'] = 'off';
 process.stderr.write(`On Kubernetes ${kubernetesRelease().version}, the oldest that is supported, by Helm 3\n`);
 // Here and not within the tests, where a build of minutes would count as a set-up that hangs.
 await ensureTools(['kubernetes', 'helm'], (line) => process.stderr.write(`  ${line}\n`));
-process.argv.push('--project', 'integration', '--project', 'unit');
+process.argv.push('--project', 'integration', '--project', 'clusters', '--project', 'unit');
 process.argv.push('test/integration', 'test/cluster', 'test/hygiene/api-server', 'test/hygiene/chart');
 await import('./run.ts');
