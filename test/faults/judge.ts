@@ -274,7 +274,7 @@ function hammers({ trace }: Run): string | undefined {
   for (const [what, tries] of Map.groupBy(refused, ({ label }) => label.split('#')[0])) {
     const first = tries[0]?.at ?? 0;
     const late = tries.filter(({ at }) => at > first + IMPATIENT_MS);
-    const seconds = ((late.at(-1)?.at ?? first) - first - IMPATIENT_MS) / 1000;
+    const seconds = Math.max(0, (late.at(-1)?.at ?? first) - first - IMPATIENT_MS) / 1000;
     // One more for what a change of another object may call for.
     if (late.length > seconds + 2) return `${what} was tried ${late.length} times in ${seconds.toFixed(1)} s`;
   }
