@@ -111,7 +111,8 @@ export function patient(api: ApiClient): ApiClient {
         // oxlint-disable-next-line no-await-in-loop -- one attempt at a time
         return await api.call<T>(...all);
       } catch (error) {
-        const isAnswer = error instanceof ApiError && error.status < 500 && error.status !== 429;
+        // A server that has just come back knows nobody's bindings yet.
+        const isAnswer = error instanceof ApiError && error.status < 500 && ![403, 429].includes(error.status);
         if (isAnswer || performance.now() > end) throw error;
         // oxlint-disable-next-line no-await-in-loop -- it needs time
         await sleep(100);
