@@ -1,0 +1,91 @@
+// The runner of the tests, with small programs in the place of vitest.
+
+import type { ChildProcess } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Lane, runLanes } from './lanes.ts';
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'davit-lanes-'));
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+const NOTHING = { numPassedTests: 0, numFailedTests: 0, numPendingTests: 0, numTodoTests: 0, testResults: [] };
+
+interface Program {
+  readonly report?: object;
+  /** What the program does after its report. */
+  readonly rest?: string;
+}
+
+async function lane(name: string, { report, rest = '' }: Program): Promise<Lane> {
+  const file = join(folder, `${name}-${Math.random()}.mjs`);
+  const write = `fs.writeFileSync(out, ${JSON.stringify(JSON.stringify({ ...NOTHING, ...report }))});`;
+  await writeFile(
+    file,
+    `import fs from 'node:fs';
+     const out = process.argv.find((arg) => arg.startsWith('--outputFile.json=')).slice('--outputFile.json='.length);
+     ${report ? write : ''}
+     ${rest}`,
+  );
+  return { name, args: [file] };
+}
+
+async function run(
+  programs: Readonly<Record<string, Program>>,
+  children = new Set<ChildProcess>(),
+  silenceMs = 30_000,
+): Promise<{ tally: object; said: string[] }> {
+  const said: string[] = [];
+  const lanes = await Promise.all(Object.entries(programs).map(([name, program]) => lane(name, program)));
+  const tally = await runLanes(lanes, { say: (line) => said.push(line), children, silenceMs });
+  return { tally, said };
+}
+
+const one = { report: { numPassedTests: 2, numTodoTests: 1 }, rest: 'console.log("two lines\\nof one")' };
+
+describe('lanes', () => {
+  it('are counted together, and each line says of which it is', async () => {
+    const other = {
+      report: { numPassedTests: 3, numFailedTests: 1, numPendingTests: 2 },
+      rest: 'process.exitCode = 1',
+    };
+    const { tally, said } = await run({ one, other });
+    expect(tally).toEqual({ passed: 5, failed: 1, skipped: 3 });
+    expect(said).toEqual(['one   │ two lines', 'one   │ of one']);
+  });
+
+  it('alone say what they say', async () => {
+    expect((await run({ one })).said).toEqual(['two lines', 'of one']);
+  });
+
+  it.each([
+    { reason: 'it has crashed before its report', program: { rest: 'throw new Error("crashed")' } },
+    { reason: 'it was killed', program: { rest: 'process.kill(process.pid, "SIGKILL")' } },
+    { reason: 'it ended in failure though no test has failed', program: { report: {}, rest: 'process.exit(3)' } },
+    {
+      reason: 'a file could not be loaded',
+      program: { report: { testResults: [{ status: 'failed', assertionResults: [] }] }, rest: 'process.exit(1)' },
+    },
+  ])('one has failed when $reason', async ({ program }) => {
+    expect((await run({ one, program })).tally).toEqual({ passed: 2, failed: 1, skipped: 1 });
+  });
+
+  it('are all within reach of a signal while they run, and none after', async () => {
+    const children = new Set<ChildProcess>();
+    const endless = { rest: 'setInterval(() => {}, 1000); console.log("up")' };
+    const ended = run({ first: endless, second: endless }, children);
+    await expect.poll(() => children.size).toBe(2);
+    for (const child of children) child.kill('SIGINT');
+    expect((await ended).tally).toEqual({ passed: 0, failed: 2, skipped: 0 });
+    expect(children.size).toBe(0);
+  });
+
+  it('that say nothing for long are said to be running', async () => {
+    const { said } = await run({ slow: { report: {}, rest: 'setTimeout(() => {}, 600)' } }, new Set(), 200);
+    expect(said).toContainEqual(expect.stringMatching(/^still running after \d+ s, 1 processes$/));
+  });
+});
