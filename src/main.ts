@@ -137,7 +137,10 @@ async function startApi(context: Context): Promise<Part> {
     integrations,
   ] as unknown as Reflector<KubeObject>[];
   const watches = caches.map((cache) => cache.run(signal));
-  const codeHosts = makeCodeHosts({ hosts: config.settings.codeHosts });
+  const codeHosts = makeCodeHosts({
+    hosts: config.settings.codeHosts,
+    onRequest: ({ kind, result, durationMs }) => metrics.codeHostRequested(kind, result, durationMs / 1000),
+  });
   const app = await buildApp({
     kube: client,
     caches: { records, revisions, tenants, templates, listeners, providers, integrations },

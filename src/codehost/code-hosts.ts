@@ -24,7 +24,7 @@ export interface CodeHosts {
   close(): Promise<void>;
 }
 
-export interface CodeHostsOptions extends GuardedFetchOptions, Pick<SessionOptions, 'pausesMs'> {
+export interface CodeHostsOptions extends GuardedFetchOptions, Pick<SessionOptions, 'pausesMs' | 'onRequest'> {
   /** For a whole list, however many pages it has. */
   readonly deadlineMs?: number;
 }
@@ -32,7 +32,8 @@ export interface CodeHostsOptions extends GuardedFetchOptions, Pick<SessionOptio
 /** Less than whoever asks is willing to wait. */
 const DEADLINE_MS = 25_000;
 
-export function makeCodeHosts({ deadlineMs = DEADLINE_MS, pausesMs, ...guarding }: CodeHostsOptions): CodeHosts {
+export function makeCodeHosts(options: CodeHostsOptions): CodeHosts {
+  const { deadlineMs = DEADLINE_MS, pausesMs, onRequest, ...guarding } = options;
   const guarded = makeGuardedFetch(guarding);
   const underWay = new Map<string, Promise<readonly Repository[]>>();
 
@@ -40,7 +41,14 @@ export function makeCodeHosts({ deadlineMs = DEADLINE_MS, pausesMs, ...guarding 
     const signal = AbortSignal.timeout(deadlineMs);
     const apiUrl = spec.apiUrl.replace(/\/+$/, '');
     const origin = new URL(apiUrl).origin;
-    const session = makeSession({ guarded, origin, signal, ...(pausesMs && { pausesMs }) });
+    const session = makeSession({
+      guarded,
+      kind: spec.kind,
+      origin,
+      signal,
+      ...(pausesMs && { pausesMs }),
+      ...(onRequest && { onRequest }),
+    });
     return deployable(await listed(spec, apiUrl, credential, session));
   }
 

@@ -2,6 +2,7 @@
 // and after so many pages, whatever the host says.
 
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { CodeHostIntegrationSpec } from '../api/code-host-integration.ts';
 import { CodeHostFailed } from '../errors.ts';
 import type { Answer, GuardedFetch } from './guarded-fetch.ts';
 
@@ -18,20 +19,47 @@ export interface Asked {
   readonly body?: string | undefined;
 }
 
+/** One request to a code host, as seen from outside; for metrics. */
+export interface CodeHostRequest {
+  readonly kind: CodeHostIntegrationSpec['kind'];
+  /** Class of the answer's status, such as `2xx`; without an answer why there is none. */
+  readonly result: string;
+  readonly durationMs: number;
+}
+
 export interface SessionOptions {
+  readonly kind: CodeHostIntegrationSpec['kind'];
   readonly guarded: GuardedFetch;
   /** The integration's own: nothing is asked of another host, for it would be asked with the credentials. */
   readonly origin: string;
   readonly signal: AbortSignal;
   /** Milliseconds before the second and the third attempt. */
   readonly pausesMs?: readonly number[];
+  /** Told of each attempt. */
+  readonly onRequest?: (request: CodeHostRequest) => void;
 }
 
 /** More than any account has, at a hundred to the page. */
 const MOST_PAGES = 300;
 
-export function makeSession({ guarded, origin, signal, pausesMs = [250, 1000] }: SessionOptions): Session {
+export function makeSession(options: SessionOptions): Session {
+  const { guarded, kind, origin, signal, pausesMs = [250, 1000], onRequest } = options;
   const pages = new Set<string>();
+
+  async function fetchOnce(url: string, asked: Asked): Promise<Answer> {
+    const start = performance.now();
+    let result = 'error';
+    try {
+      const answer = await guarded.fetch(url, { ...asked, signal });
+      result = `${Math.floor(answer.status / 100)}xx`;
+      return answer;
+    } catch (error) {
+      if (error instanceof CodeHostFailed) result = error.why;
+      throw error;
+    } finally {
+      onRequest?.({ kind, result, durationMs: performance.now() - start });
+    }
+  }
 
   async function attempt(url: string, asked: Asked): Promise<Answer> {
     const isRead = (asked.method ?? 'GET') === 'GET';
@@ -39,7 +67,7 @@ export function makeSession({ guarded, origin, signal, pausesMs = [250, 1000] }:
       const pause = isRead ? pausesMs[attempts] : undefined;
       try {
         // oxlint-disable-next-line no-await-in-loop -- an attempt is made because the one before it failed
-        const answer = await guarded.fetch(url, { ...asked, signal });
+        const answer = await fetchOnce(url, asked);
         if (answer.status < 500 || pause === undefined) return answer;
       } catch (error) {
         if (pause === undefined || !(error instanceof CodeHostFailed) || error.why !== 'unreachable') throw error;

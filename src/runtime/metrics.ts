@@ -1,10 +1,10 @@
-// What the runtime counts of itself, for Prometheus. Names are listed in docs/operations.md.
+// What is counted of a process, for Prometheus. Names are listed in docs/operations.md.
 
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 
 export type ReconcileResult = 'done' | 'requeued' | 'conflict' | 'terminal' | 'error';
 
-/** The runtime's own metrics, and the registry to which others may add theirs. */
+/** The metrics of a process, and the registry that renders them. */
 export interface RuntimeMetrics {
   readonly registry: Registry;
   reconciled(controller: string, result: ReconcileResult, seconds: number): void;
@@ -18,6 +18,8 @@ export interface RuntimeMetrics {
   leading(lease: string, isLeading: boolean): void;
   /** One request to the API server; `resource` is a plural, never a name. */
   requested(verb: string, resource: string, result: string, seconds: number): void;
+  /** One request to a code host; `kind` is the host's, `result` the class of its status or why it gave none. */
+  codeHostRequested(kind: string, result: string, seconds: number): void;
 }
 
 const SECONDS_BUCKETS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
@@ -81,6 +83,13 @@ export function makeMetrics(prefix = 'davit_'): RuntimeMetrics {
     buckets: SECONDS_BUCKETS,
     registers,
   });
+  const codeHostSeconds = new Histogram({
+    name: `${prefix}code_host_request_duration_seconds`,
+    help: 'Requests to code hosts, each attempt of its own',
+    labelNames: ['kind', 'result'],
+    buckets: SECONDS_BUCKETS,
+    registers,
+  });
   return {
     registry,
     reconciled(controller, result, seconds) {
@@ -94,5 +103,6 @@ export function makeMetrics(prefix = 'davit_'): RuntimeMetrics {
     cached: (resource, change) => objects.inc({ resource }, change),
     leading: (lease, isLeading) => leader.set({ lease }, isLeading ? 1 : 0),
     requested: (verb, resource, result, seconds) => requestSeconds.observe({ verb, resource, result }, seconds),
+    codeHostRequested: (kind, result, seconds) => codeHostSeconds.observe({ kind, result }, seconds),
   };
 }

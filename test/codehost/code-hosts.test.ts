@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { CodeHostIntegrationSpec } from '../../src/api/code-host-integration.ts';
 import { type CodeHosts, type CodeHostsOptions, makeCodeHosts } from '../../src/codehost/code-hosts.ts';
 import type { Repository } from '../../src/codehost/repositories.ts';
+import { makeMetrics } from '../../src/runtime/metrics.ts';
 import { APP, aRepository, type Fault, type Host, json, PRIVATE_KEY, startHost, TOKEN } from './host.ts';
 
 let host: Host;
@@ -326,4 +327,32 @@ it('who asks for the same at the same time is given the same, and who asks later
   expect([lists.length, host.seen.length]).toEqual([3, 1]);
   many(2);
   expect((await hosts.repositories(account)).length).toBe(2);
+});
+
+describe('metrics', () => {
+  const faults: readonly [string, number, Fault, Record<string, number>][] = [
+    ['answers', 1, () => false, { '2xx': 1 }],
+    ['502 once', 1, (_request, response) => json(response, 502, {}), { '5xx': 1, '2xx': 1 }],
+    ['a reset', 9, (request) => (request.socket.destroy(), true), { unreachable: 3 }],
+    ['401', 9, (_request, response) => json(response, 401, {}), { '4xx': 1 }],
+    ['silence', 9, () => true, { timeout: 1 }],
+  ];
+
+  it.each(faults)('count each attempt by how it ended: %s', async (_name, times, fault, want) => {
+    const metrics = makeMetrics();
+    const counting = codeHosts({
+      deadlineMs: 300,
+      onRequest: ({ kind, result, durationMs }) => metrics.codeHostRequested(kind, result, durationMs / 1000),
+    });
+    many(1);
+    failing(times, fault);
+    await list('gitea', TOKEN, counting).catch(() => undefined);
+    await counting.close();
+    const text = await metrics.registry.metrics();
+    const lines = [...text.matchAll(/^davit_code_host_request_duration_seconds_count\{(.*)\} (\d+)$/gm)];
+    expect(Object.fromEntries(lines.map(([, labels, count]) => [labels, Number(count)]))).toEqual(
+      Object.fromEntries(Object.entries(want).map(([result, count]) => [`kind="gitea",result="${result}"`, count])),
+    );
+    expect(text).not.toMatch(/canary|127\.0\.0\.1|https:/);
+  });
 });
