@@ -1,7 +1,7 @@
 // Addresses and hosts over the in-memory API server: who gets a host, who waits, and who gets it next.
 
-import { afterEach, describe, expect, it } from 'vitest';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../src/api/app-deployment.ts';
+import { describe, expect, it } from 'vitest';
+import { APP_DEPLOYMENTS } from '../../src/api/app-deployment.ts';
 import { type Settings, Settings as SettingsSchema } from '../../src/api/settings.ts';
 import { wakeOnChanges } from '../../src/controller/watches.ts';
 import { NotFound, Unavailable } from '../../src/errors.ts';
@@ -10,7 +10,7 @@ import { HTTP_ROUTES, INGRESSES, NAMESPACES, SERVICES } from '../../src/kube/res
 import { makeMetrics } from '../../src/runtime/metrics.ts';
 import { makeWorkQueue } from '../../src/runtime/work-queue.ts';
 import type { FakeKube } from '../fake-kube/fake-kube.ts';
-import { aController, aServer, converge, type Harness, KEY, makeReady, putRecord } from './harness.ts';
+import { aController, aServer, converge, type Harness, KEY, makeReady, putRecord, record } from './harness.ts';
 
 const INGRESS = SettingsSchema.parse({ address: { kind: 'ingress', baseDomain: 'apps.example' } });
 const GATEWAY = SettingsSchema.parse({
@@ -18,15 +18,8 @@ const GATEWAY = SettingsSchema.parse({
 });
 const NONE = SettingsSchema.parse({});
 
-const running: Harness[] = [];
-afterEach(() => {
-  for (const controller of running.splice(0)) controller.stop();
-});
-
-async function started(kube: FakeKube, settings: Settings = INGRESS): Promise<Harness> {
-  const controller = await aController(kube, settings);
-  running.push(controller);
-  return controller;
+function started(kube: FakeKube, settings: Settings = INGRESS): Promise<Harness> {
+  return aController(kube, settings);
 }
 
 function tenant(kube: FakeKube, name: string, hosts?: string): void {
@@ -43,14 +36,6 @@ function tenant(kube: FakeKube, name: string, hosts?: string): void {
 
 function asks(kube: FakeKube, namespace: string, name: string, customUrl?: string): void {
   putRecord(kube, { sourceConfig: customUrl === undefined ? {} : { customUrl } }, { namespace, name });
-}
-
-function record(kube: FakeKube, namespace = 'team', name = 'shop'): AppDeployment {
-  const found = kube
-    .objects<AppDeployment>(APP_DEPLOYMENTS)
-    .find(({ metadata }) => metadata.namespace === namespace && metadata.name === name);
-  if (!found) throw new Error(`${namespace}/${name} is gone.`);
-  return found;
 }
 
 function says(kube: FakeKube, namespace = 'team', name = 'shop', type = 'AddressReady'): string {

@@ -1,6 +1,6 @@
 // The reconciler as a whole, over the in-memory API server: given cluster and key, these are all the writes.
 
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../src/api/app-deployment.ts';
 import { APP_REVISIONS, type AppRevision } from '../../src/api/app-revision.ts';
 import { TRACING_PROJECTS } from '../../src/api/tracing-project.ts';
@@ -17,31 +17,14 @@ import {
   STATEFUL_SETS,
 } from '../../src/kube/resources.ts';
 import type { FakeKube } from '../fake-kube/fake-kube.ts';
-import { aController, aServer, converge, type Harness, putRecord } from './harness.ts';
-
-const running: Harness[] = [];
-afterEach(() => {
-  for (const controller of running.splice(0)) controller.stop();
-});
-
-async function started(kube: FakeKube): Promise<Harness> {
-  const controller = await aController(kube);
-  running.push(controller);
-  return controller;
-}
+import { aController, aServer, converge, type Harness, putRecord, record } from './harness.ts';
 
 async function converged(spec: Partial<AppDeployment['spec']> = {}): Promise<Harness> {
   const kube = aServer();
   putRecord(kube, spec);
-  const controller = await started(kube);
+  const controller = await aController(kube);
   await converge(controller);
   return controller;
-}
-
-function record(kube: FakeKube): AppDeployment {
-  const found = kube.objects<AppDeployment>(APP_DEPLOYMENTS)[0];
-  if (!found) throw new Error('The record is gone.');
-  return found;
 }
 
 /** Everything that Davit made, without what is random or a matter of order. */
@@ -58,7 +41,7 @@ function picture(kube: FakeKube): string[] {
 
 describe('rows that every reconciler has', () => {
   it('unknown key: nothing', async () => {
-    const controller = await started(aServer());
+    const controller = await aController(aServer());
     await controller.reconcile();
     expect(controller.writes()).toEqual([]);
   });
@@ -66,7 +49,7 @@ describe('rows that every reconciler has', () => {
   it('first reconcile: finalizer, tracing project, revision, tries, volume and passwords before the children, status last', async () => {
     const kube = aServer();
     putRecord(kube);
-    const controller = await started(kube);
+    const controller = await aController(kube);
     await controller.reconcile();
     const writes = controller.writes();
     expect(writes.slice(0, 2)).toEqual(['patch AppDeployment shop', 'create TracingProject shop']);
@@ -100,7 +83,7 @@ describe('rows that every reconciler has', () => {
     expect(record(controller.kube).status?.state).toBe('READY');
     await controller.reconcile();
     expect(controller.writes()).toEqual([]);
-    const again = await started(controller.kube);
+    const again = await aController(controller.kube);
     await again.reconcile();
     expect(again.writes()).toEqual([]);
   });
@@ -143,7 +126,7 @@ describe('rows that every reconciler has', () => {
     const kube = aServer();
     kube.seed(SERVICES, { apiVersion: 'v1', kind: 'Service', metadata: { name: 'shop', namespace: 'team' } });
     putRecord(kube);
-    const controller = await started(kube);
+    const controller = await aController(kube);
     await converge(controller);
     expect(kube.objects(SERVICES).find((service) => service.metadata.name === 'shop')?.metadata.labels).toBeUndefined();
     expect(record(kube).status?.conditions?.find((one) => one.type === 'Stalled')).toMatchObject({
@@ -161,7 +144,7 @@ describe('rows that every reconciler has', () => {
         ? new Forbidden('apply claim: exceeded quota', { serverMessage: 'exceeded quota: storage' })
         : undefined,
     );
-    const controller = await started(kube);
+    const controller = await aController(kube);
     await converge(controller).catch(() => undefined);
     // No watch tells when a quota or a policy is lifted.
     expect(await controller.reconcile()).toEqual({ requeueAfterMs: 1000 });
@@ -183,7 +166,7 @@ describe('rows that every reconciler has', () => {
     const kube = aServer();
     kube.seed(resource, { apiVersion: 'v1', kind, metadata: { name, namespace: 'team' } });
     putRecord(kube);
-    const controller = await started(kube);
+    const controller = await aController(kube);
     await converge(controller).catch(() => undefined);
     expect([...kube.objects(STATEFUL_SETS), ...kube.objects(DEPLOYMENTS)]).toEqual([]);
     expect(record(kube).status?.conditions?.find((one) => one.type === 'Stalled')).toMatchObject({
@@ -205,7 +188,7 @@ describe('rows that every reconciler has', () => {
           ? new Forbidden('create: no', { serverMessage: 'not today' })
           : undefined,
       );
-      const controller = await started(kube);
+      const controller = await aController(kube);
       await converge(controller).catch(() => undefined);
       expect(await controller.reconcile()).toEqual({ requeueAfterMs: 1000 });
       expect(record(kube).status?.conditions?.find((one) => one.type === 'Stalled')).toMatchObject({
@@ -260,7 +243,7 @@ describe('a crash at any write', () => {
     const reference = picture((await converged({ secrets: [] })).kube);
     const kube = aServer();
     putRecord(kube);
-    const first = await started(kube);
+    const first = await aController(kube);
     await first.reconcile();
     const writes = kube.writes.length;
     expect(writes).toBeGreaterThan(15);
@@ -275,13 +258,13 @@ describe('a crash at any write', () => {
           return count >= crash ? new Unavailable('gone') : undefined;
         });
         // oxlint-disable-next-line no-await-in-loop -- each plan has the event loop to itself
-        const dying = await started(server);
+        const dying = await aController(server);
         // oxlint-disable-next-line no-await-in-loop -- as above
         await dying.reconcile().catch(() => undefined);
         dying.stop();
         server[when](undefined);
         // oxlint-disable-next-line no-await-in-loop -- as above
-        const next = await started(server);
+        const next = await aController(server);
         // oxlint-disable-next-line no-await-in-loop -- as above
         await converge(next);
         expect(picture(server), `${when} at write ${crash}`).toEqual(reference);
@@ -293,7 +276,7 @@ describe('a crash at any write', () => {
   it('a conflict is thrown, so that the key comes again', async () => {
     const kube = aServer();
     putRecord(kube);
-    const controller = await started(kube);
+    const controller = await aController(kube);
     kube.failOn(({ verb, kind }) =>
       verb === 'patch' && kind === 'AppDeployment' ? new Conflict('changed') : undefined,
     );
@@ -366,7 +349,7 @@ describe('references', () => {
   it('a missing Secret holds the workloads back and is named; they follow when it is there', async () => {
     const kube = aServer();
     putRecord(kube, { secretReferences: [{ name: 'TOKEN', secretName: 'mine', secretKey: 'token' }] });
-    const controller = await started(kube);
+    const controller = await aController(kube);
     await converge(controller);
     expect(kube.objects(DEPLOYMENTS)).toEqual([]);
     expect(kube.objects(STATEFUL_SETS)).toHaveLength(2);
@@ -508,7 +491,7 @@ describe('pods that the API server refuses', () => {
     const kube = aServer();
     putRecord(kube);
     refuse(kube, name);
-    const controller = await started(kube);
+    const controller = await aController(kube);
     await converge(controller).catch(() => undefined);
     expect([...kube.objects(DEPLOYMENTS), ...kube.objects(STATEFUL_SETS)]).toEqual([]);
     expect(record(kube).status?.conditions?.find((one) => one.type === 'Stalled')).toMatchObject({

@@ -3,6 +3,7 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import { pino } from 'pino';
+import { onTestFinished } from 'vitest';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../src/api/app-deployment.ts';
 import { APP_REVISIONS } from '../../src/api/app-revision.ts';
 import { defaultSettings, type Settings } from '../../src/api/settings.ts';
@@ -68,6 +69,15 @@ export function putRecord(
   kube.seed(APP_DEPLOYMENTS, record);
 }
 
+export function record(kube: FakeKube, namespace = 'team', name = 'shop'): AppDeployment {
+  const found = kube
+    .objects<AppDeployment>(APP_DEPLOYMENTS)
+    .find(({ metadata }) => metadata.namespace === namespace && metadata.name === name);
+  if (!found) throw new Error(`${namespace}/${name} is gone.`);
+  return found;
+}
+
+/** Stopped, unless the test does that itself, when the test is over. */
 export async function aController(kube: FakeKube, settings: Settings = defaultSettings()): Promise<Harness> {
   const stopping = new AbortController();
   const log = pino({ level: 'silent' });
@@ -107,6 +117,11 @@ export async function aController(kube: FakeKube, settings: Settings = defaultSe
     now,
   });
   kube.clearWrites();
+  const stop = (): void => {
+    hosts.close();
+    stopping.abort();
+  };
+  onTestFinished(stop);
   return {
     kube,
     caches,
@@ -130,10 +145,7 @@ export async function aController(kube: FakeKube, settings: Settings = defaultSe
       kube.clearWrites();
       return said;
     },
-    stop: () => {
-      hosts.close();
-      stopping.abort();
-    },
+    stop,
   };
 }
 

@@ -1,33 +1,17 @@
 // The history of a record: how much of it is kept, whatever happens in between, and going back within it.
 
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../src/api/app-deployment.ts';
 import { APP_REVISIONS, type AppRevision } from '../../src/api/app-revision.ts';
-import { defaultSettings, type Settings } from '../../src/api/settings.ts';
+import { defaultSettings } from '../../src/api/settings.ts';
 import type { Workload } from '../../src/decide/observed.ts';
 import { Unavailable } from '../../src/errors.ts';
 import type { KubeObject } from '../../src/kube/client.ts';
 import { DEPLOYMENTS, SECRETS } from '../../src/kube/resources.ts';
 import { rollingBack } from '../../src/record/asking.ts';
 import type { FakeKube } from '../fake-kube/fake-kube.ts';
-import { aController, aServer, converge, type Harness, putRecord } from './harness.ts';
+import { aController, aServer, converge, putRecord, record } from './harness.ts';
 
-const running: Harness[] = [];
-afterEach(() => {
-  for (const controller of running.splice(0)) controller.stop();
-});
-
-async function started(kube: FakeKube, settings?: Settings): Promise<Harness> {
-  const controller = await aController(kube, settings);
-  running.push(controller);
-  return controller;
-}
-
-function record(kube: FakeKube): AppDeployment {
-  const [found] = kube.objects<AppDeployment>(APP_DEPLOYMENTS);
-  if (!found) throw new Error('The record is gone.');
-  return found;
-}
 async function change(kube: FakeKube, spec: object): Promise<void> {
   await kube.mergePatch(APP_DEPLOYMENTS, { namespace: 'team', name: 'shop' }, { spec });
 }
@@ -48,7 +32,7 @@ describe('of many revisions', () => {
   it('the newest ten are left, and at rest nothing is written', async () => {
     const kube = aServer();
     putRecord(kube);
-    const controller = await started(kube);
+    const controller = await aController(kube);
     await converge(controller);
     for (let tag = 2; tag <= 25; tag += 1) {
       // oxlint-disable-next-line no-await-in-loop -- one revision after the other
@@ -66,7 +50,7 @@ describe('of many revisions', () => {
   it('the active one stays while newer ones fail, and goes when one of them serves', async () => {
     const kube = aServer();
     putRecord(kube);
-    const controller = await started(kube);
+    const controller = await aController(kube);
     await converge(controller);
     for (let tag = 2; tag <= 14; tag += 1) {
       // oxlint-disable-next-line no-await-in-loop -- one revision after the other
@@ -84,7 +68,7 @@ describe('of many revisions', () => {
   it('one that somebody else has deleted meanwhile is no failure', async () => {
     const kube = aServer();
     putRecord(kube);
-    const controller = await started(kube);
+    const controller = await aController(kube);
     for (let tag = 2; tag <= 12; tag += 1) {
       // oxlint-disable-next-line no-await-in-loop -- one revision after the other
       await change(kube, image(tag));
@@ -106,7 +90,7 @@ describe('of many revisions', () => {
       const kube = aServer();
       putRecord(kube);
       // oxlint-disable-next-line no-await-in-loop -- each plan has the event loop to itself
-      const dying = await started(kube);
+      const dying = await aController(kube);
       // oxlint-disable-next-line no-await-in-loop -- as above
       await converge(dying);
       let deletions = 0;
@@ -125,7 +109,7 @@ describe('of many revisions', () => {
       dying.stop();
       kube[when](undefined);
       // oxlint-disable-next-line no-await-in-loop -- as above
-      await converge(await started(kube));
+      await converge(await aController(kube));
       expect(serials(kube), when).toEqual([6, 7, 8, 9, 10, 11, 12, 13, 14, 15]);
     }
   });
@@ -135,12 +119,12 @@ describe('a rollback', () => {
   it('after the platform has changed: the values of then, and their pods', async () => {
     const kube = aServer();
     putRecord(kube);
-    const then = await started(kube);
+    const then = await aController(kube);
     await converge(then);
     const [first] = revisions(kube);
     then.stop();
     const settings = defaultSettings();
-    const now = await started(kube, { ...settings, pods: { ...settings.pods, healthPath: '/now' } });
+    const now = await aController(kube, { ...settings, pods: { ...settings.pods, healthPath: '/now' } });
     await change(kube, image(2));
     await converge(now);
     expect(revisions(kube)[1]?.spec.resolved).toMatchObject({ healthPath: '/now' });
@@ -170,7 +154,7 @@ describe('a rollback', () => {
       secrets: [{ name: 'K', secretName: `shop--vars-${suffix}`, secretKey: 'K' }],
     });
     putRecord(kube, { ...given(1), secretReferences: [{ name: 'T', secretName: 'theirs', secretKey: 'K' }] });
-    const controller = await started(kube);
+    const controller = await aController(kube);
     await converge(controller);
     await change(kube, { ...given(2), revisionSerial: 2 });
     secret('theirs', 'bmV3');
@@ -200,7 +184,7 @@ describe('a rollback', () => {
   ])('$name is told, and makes a revision of what the record says', async ({ to }) => {
     const kube = aServer();
     putRecord(kube);
-    const controller = await started(kube);
+    const controller = await aController(kube);
     await converge(controller);
     const [first] = revisions(kube);
     await change(kube, image(2));

@@ -1,28 +1,18 @@
 // A database that an earlier deployment of the same name has left, over the in-memory API server: it is mounted by
 // nobody who was not told to, and taken up whole by who was.
 
-import { afterEach, expect, it } from 'vitest';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../src/api/app-deployment.ts';
+import { expect, it } from 'vitest';
+import { APP_DEPLOYMENTS } from '../../src/api/app-deployment.ts';
 import { APP_REVISIONS, type AppRevision } from '../../src/api/app-revision.ts';
 import { conditionOf } from '../../src/api/conditions.ts';
 import { Unavailable } from '../../src/errors.ts';
 import type { KubeObject } from '../../src/kube/client.ts';
 import { DEPLOYMENTS, PERSISTENT_VOLUME_CLAIMS, SECRETS, STATEFUL_SETS } from '../../src/kube/resources.ts';
 import type { FakeKube } from '../fake-kube/fake-kube.ts';
-import { aController, aServer, converge, type Harness, putRecord } from './harness.ts';
+import { aController, aServer, converge, putRecord, record } from './harness.ts';
 
 const EARLIER = '99999999-9999-4999-8999-999999999999';
 const SHOP = { namespace: 'team', name: 'shop' };
-const running: Harness[] = [];
-afterEach(() => {
-  for (const controller of running.splice(0)) controller.stop();
-});
-
-async function started(kube: FakeKube): Promise<Harness> {
-  const controller = await aController(kube);
-  running.push(controller);
-  return controller;
-}
 
 /** A server with what an earlier deployment `shop` has left, and a new record of that name. */
 function aServerWithData(adopts?: string): FakeKube {
@@ -44,12 +34,6 @@ function aServerWithData(adopts?: string): FakeKube {
   return kube;
 }
 
-function record(kube: FakeKube): AppDeployment {
-  const [found] = kube.objects<AppDeployment>(APP_DEPLOYMENTS);
-  if (!found) throw new Error('The record is gone.');
-  return found;
-}
-
 /** Uid and owner of the data, and what the Secret holds. */
 function dataIn(kube: FakeKube): unknown[] {
   return [SECRETS, PERSISTENT_VOLUME_CLAIMS].flatMap((resource) =>
@@ -63,7 +47,7 @@ function dataIn(kube: FakeKube): unknown[] {
 it('is not taken up unasked: nothing that would use it is made, and the record says how', async () => {
   const kube = aServerWithData();
   const before = dataIn(kube);
-  const controller = await started(kube);
+  const controller = await aController(kube);
   await converge(controller);
   expect([kube.objects(STATEFUL_SETS), kube.objects(DEPLOYMENTS), dataIn(kube)]).toEqual([[], [], before]);
   expect(conditionOf(record(kube).status?.conditions, 'Stalled')).toMatchObject({
@@ -81,7 +65,7 @@ it('is not taken up unasked: nothing that would use it is made, and the record s
 it('is taken up as it is, and run by the PostgreSQL that it was run by', async () => {
   const kube = aServerWithData(EARLIER);
   const before = dataIn(kube) as [string, string, unknown][];
-  await converge(await started(kube));
+  await converge(await aController(kube));
   expect(dataIn(kube)).toEqual(before.map(([uid, , data]) => [uid, record(kube).metadata.uid, data]));
   const [revision] = kube.objects<AppRevision>(APP_REVISIONS);
   expect(revision?.spec.resolved.postgres).toMatchObject({ image: 'docker.io/library/postgres:16', storageGi: 20 });
@@ -99,13 +83,13 @@ it('a crash at any write on the way: the same end', async () => {
       return count >= crash ? new Unavailable('gone') : undefined;
     });
     // oxlint-disable-next-line no-await-in-loop -- each plan has the event loop to itself
-    const dying = await started(kube);
+    const dying = await aController(kube);
     // oxlint-disable-next-line no-await-in-loop -- as above
     await dying.reconcile().catch(() => undefined);
     dying.stop();
     kube.failAfter(undefined);
     // oxlint-disable-next-line no-await-in-loop -- as above
-    await converge(await started(kube));
+    await converge(await aController(kube));
     expect(dataIn(kube), `crash at write ${crash}`).toEqual(
       before.map(([uid, , data]) => [uid, record(kube).metadata.uid, data]),
     );
@@ -114,7 +98,7 @@ it('a crash at any write on the way: the same end', async () => {
 
 it('given up for good, the record begins with an empty database of its own', async () => {
   const kube = aServerWithData();
-  const controller = await started(kube);
+  const controller = await aController(kube);
   await converge(controller);
   kube.erase(SECRETS, { namespace: 'team', name: 'shop--postgres' });
   kube.erase(PERSISTENT_VOLUME_CLAIMS, { namespace: 'team', name: 'shop--postgres' });
@@ -130,7 +114,7 @@ it("a volume of somebody else's is mounted by no pod", async () => {
     metadata: { name: 'shop--postgres', namespace: 'team' },
   });
   putRecord(kube);
-  const controller = await started(kube);
+  const controller = await aController(kube);
   await converge(controller).catch(() => undefined);
   expect([kube.objects(STATEFUL_SETS), kube.objects(DEPLOYMENTS)]).toEqual([[], []]);
   expect(conditionOf(record(kube).status?.conditions, 'Stalled')?.reason).toBe('NameConflict');
@@ -145,7 +129,7 @@ it('from its own database to an external one and back: the volume and the passwo
     metadata: { name: 'outside', namespace: 'team' },
     data: { uri: 'eA==' },
   } as KubeObject);
-  const controller = await started(kube);
+  const controller = await aController(kube);
   await converge(controller);
   const before = dataIn(kube);
   const external = [{ name: 'POSTGRES_URI_CUSTOM', secretName: 'outside', secretKey: 'uri' }];

@@ -1,6 +1,6 @@
 // A record that another cluster is to run: it must name a Listener of its tenant, and is then left alone.
 
-import { afterEach, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../src/api/app-deployment.ts';
 import { APP_REVISIONS } from '../../src/api/app-revision.ts';
 import { LISTENERS, type Listener } from '../../src/api/listener.ts';
@@ -10,12 +10,9 @@ import { DEPLOYMENTS } from '../../src/kube/resources.ts';
 import { makeMetrics } from '../../src/runtime/metrics.ts';
 import { makeWorkQueue } from '../../src/runtime/work-queue.ts';
 import type { FakeKube } from '../fake-kube/fake-kube.ts';
-import { aController, aServer, converge, type Harness, KEY, putRecord } from './harness.ts';
+import { aController, aServer, converge, KEY, putRecord } from './harness.ts';
 
 const UID = '4f1c1a52-4d52-4b33-9d0c-0b3f7f1f6c11';
-let controller: Harness | undefined;
-afterEach(() => controller?.stop());
-
 function listen(kube: FakeKube, namespaces: string[], namespace = 'team'): void {
   kube.seed<Listener>(LISTENERS, {
     apiVersion: 'davit.dev/v1alpha1',
@@ -35,7 +32,7 @@ it("is told of a Listener that is not there, not the tenant's, or does not list 
   const kube = aServer();
   listen(kube, ['shops'], 'another-team');
   putRecord(kube, { sourceConfig: { listenerId: UID, listenerConfig: { k8sNamespace: 'shops' } } });
-  controller = await aController(kube);
+  const controller = await aController(kube);
   await converge(controller);
   expect(said(kube)).toEqual(['UNKNOWN', 'ListenerNotFound', 'ListenerNotFound']);
   kube.erase(LISTENERS, { namespace: 'another-team', name: 'edge' });

@@ -1,36 +1,20 @@
 // A pause, of one record or of all: nothing is made, changed or deleted, and what is seen is still said.
 
-import { afterEach, describe, expect, it } from 'vitest';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../src/api/app-deployment.ts';
+import { describe, expect, it } from 'vitest';
+import { APP_DEPLOYMENTS } from '../../src/api/app-deployment.ts';
 import { conditionOf } from '../../src/api/conditions.ts';
 import { Settings } from '../../src/api/settings.ts';
 import { DEPLOYMENTS, NAMESPACES, SERVICES } from '../../src/kube/resources.ts';
 import type { FakeKube } from '../fake-kube/fake-kube.ts';
-import { aController, aServer, converge, type Harness, putRecord } from './harness.ts';
+import { aController, aServer, converge, type Harness, putRecord, record } from './harness.ts';
 
 const SHOP = { namespace: 'team', name: 'shop' };
 const PAUSED = Settings.parse({ paused: true });
-const running: Harness[] = [];
-afterEach(() => {
-  for (const controller of running.splice(0)) controller.stop();
-});
-
-async function started(kube: FakeKube, settings?: Settings): Promise<Harness> {
-  const controller = await aController(kube, settings);
-  running.push(controller);
-  return controller;
-}
-
-function record(kube: FakeKube): AppDeployment {
-  const [found] = kube.objects<AppDeployment>(APP_DEPLOYMENTS);
-  if (!found) throw new Error('The record is gone.');
-  return found;
-}
 
 async function converged(): Promise<FakeKube> {
   const kube = aServer();
   putRecord(kube);
-  const controller = await started(kube);
+  const controller = await aController(kube);
   await converge(controller);
   controller.stop();
   return kube;
@@ -46,13 +30,13 @@ describe.each([
 ])('paused by $by', ({ by, settings }) => {
   async function paused(kube: FakeKube): Promise<Harness> {
     if (by === 'annotation') await pause(kube);
-    return started(kube, settings);
+    return aController(kube, settings);
   }
 
   it('a new record gets a status and nothing else', async () => {
     const kube = aServer();
     putRecord(kube, {}, by === 'annotation' ? { annotations: { 'davit.dev/paused': 'true' } } : {});
-    const controller = await started(kube, settings);
+    const controller = await aController(kube, settings);
     await controller.reconcile();
     expect(controller.writes()).toEqual(['apply AppDeployment shop/status']);
     expect(conditionOf(record(kube).status?.conditions, 'Stalled')).toMatchObject({ status: 'True', reason: 'Paused' });
@@ -99,7 +83,7 @@ describe.each([
     controller.stop();
     if (by === 'annotation')
       await kube.mergePatch(APP_DEPLOYMENTS, SHOP, { metadata: { annotations: { 'davit.dev/paused': null } } });
-    const next = await started(kube);
+    const next = await aController(kube);
     for (let pass = 0; pass < 12 && kube.objects(APP_DEPLOYMENTS).length > 0; pass += 1) {
       // oxlint-disable-next-line no-await-in-loop -- the teardown goes step by step
       await next.reconcile();

@@ -1,6 +1,6 @@
 // A Secret that a record names changes: its pods are rolled once for it, and for nothing else.
 
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../src/api/app-deployment.ts';
 import { APP_REVISIONS, type AppRevision } from '../../src/api/app-revision.ts';
 import { SECRETS_ANNOTATION } from '../../src/api/meta.ts';
@@ -11,17 +11,6 @@ import type { KubeObject } from '../../src/kube/client.ts';
 import { DEPLOYMENTS, SECRETS } from '../../src/kube/resources.ts';
 import type { FakeKube } from '../fake-kube/fake-kube.ts';
 import { aController, aServer, converge, type Harness, makeReady, putRecord } from './harness.ts';
-
-const running: Harness[] = [];
-afterEach(() => {
-  for (const controller of running.splice(0)) controller.stop();
-});
-
-async function started(kube: FakeKube): Promise<Harness> {
-  const controller = await aController(kube);
-  running.push(controller);
-  return controller;
-}
 
 function putSecret(kube: FakeKube, data: Record<string, string>, name = 'mine'): void {
   const metadata = { name, namespace: 'team' };
@@ -40,7 +29,7 @@ async function converged(spec: Partial<AppDeployment['spec']> = REFERENCES): Pro
   putSecret(kube, { token: 'b25l', unused: 'eA==' });
   putSecret(kube, { key: 'MQ==' }, 'other');
   putRecord(kube, spec);
-  const controller = await started(kube);
+  const controller = await aController(kube);
   await converge(controller);
   return controller;
 }
@@ -84,7 +73,7 @@ describe('a rotation', () => {
     expect([revision?.status?.state, others]).toEqual(['DEPLOYED', []]);
     await converge(controller);
     expect(condition(kube, 'Ready')).toMatchObject({ status: 'True' });
-    const again = await started(kube);
+    const again = await aController(kube);
     expect(await again.reconcile()).toEqual({});
     expect([again.writes(), podsOf(kube)]).toEqual([[], after]);
   });
@@ -143,7 +132,7 @@ describe('a rotation', () => {
     const before = podsOf(kube);
     controller.stop();
     putSecret(kube, { token: 'dHdv' });
-    await converge(await started(kube));
+    await converge(await aController(kube));
     expect(podsOf(kube)).not.toBe(before);
   });
 
@@ -170,7 +159,7 @@ describe('a rotation', () => {
         templates.add(podsOf(kube));
         kube[when](undefined);
         // oxlint-disable-next-line no-await-in-loop -- as above
-        await converge(await started(kube));
+        await converge(await aController(kube));
         templates.add(podsOf(kube));
         expect(templates.size, `${when} at write ${crash}`).toBe(2);
       }
@@ -215,7 +204,7 @@ describe('nothing is rolled', () => {
     const before = podsOf(kube);
     controller.stop();
     kube.erase(SECRETS, { namespace: 'davit-system', name: 'davit-hmac' });
-    const next = await started(kube);
+    const next = await aController(kube);
     await converge(next);
     expect(podsOf(kube)).toBe(before);
     putSecret(kube, { token: 'dHdv' });
@@ -334,7 +323,7 @@ describe('what is read', () => {
     putSecret(kube, { token: 'b25l' });
     putSecret(kube, { key: 'MQ==' }, 'other');
     putRecord(kube, REFERENCES);
-    const controllers = [await started(kube), await started(kube)];
+    const controllers = [await aController(kube), await aController(kube)];
     await Promise.allSettled(controllers.map((controller) => controller.reconcile()));
     const made = kube.writes.filter(({ verb, ref }) => verb === 'create' && ref.name === 'davit-hmac');
     expect(made.map(({ error }) => error ?? 'made').toSorted((a, b) => (a < b ? -1 : 1))).toEqual([

@@ -1,32 +1,22 @@
 // From a fixed number of pods to an autoscaler's and back, over the in-memory API server: whatever is interrupted, and
 // whoever writes in between, the number of pods never falls below what it was.
 
-import { afterEach, describe, expect, it } from 'vitest';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../src/api/app-deployment.ts';
+import { describe, expect, it } from 'vitest';
+import { APP_DEPLOYMENTS } from '../../src/api/app-deployment.ts';
 import { conditionOf } from '../../src/api/conditions.ts';
 import type { ResourceSpec } from '../../src/api/resource-spec.ts';
 import { Conflict, Unavailable } from '../../src/errors.ts';
 import type { KubeObject } from '../../src/kube/client.ts';
 import { DEPLOYMENTS, HORIZONTAL_POD_AUTOSCALERS, POD_DISRUPTION_BUDGETS } from '../../src/kube/resources.ts';
 import type { FakeKube } from '../fake-kube/fake-kube.ts';
-import { aController, aServer, converge, type Harness, putRecord } from './harness.ts';
+import { aController, aServer, converge, type Harness, putRecord, record } from './harness.ts';
 
 const SHOP = { namespace: 'team', name: 'shop' };
-const running: Harness[] = [];
-afterEach(() => {
-  for (const controller of running.splice(0)) controller.stop();
-});
-
-async function started(kube: FakeKube): Promise<Harness> {
-  const controller = await aController(kube);
-  running.push(controller);
-  return controller;
-}
 
 async function converged(resourceSpec: ResourceSpec): Promise<Harness> {
   const kube = aServer();
   putRecord(kube, { sourceConfig: { resourceSpec } });
-  const controller = await started(kube);
+  const controller = await aController(kube);
   await converge(controller);
   return controller;
 }
@@ -48,12 +38,6 @@ interface Deployment extends KubeObject {
 function replicas(kube: FakeKube): number {
   const [server] = kube.objects<Deployment>(DEPLOYMENTS).filter(({ metadata }) => metadata.name === 'shop');
   return server?.spec.replicas ?? 1;
-}
-
-function record(kube: FakeKube): AppDeployment {
-  const [found] = kube.objects<AppDeployment>(APP_DEPLOYMENTS);
-  if (!found) throw new Error('The record is gone.');
-  return found;
 }
 
 function reasons(kube: FakeKube): Record<string, string | undefined> {
@@ -105,7 +89,7 @@ describe('with a range', () => {
       });
     }
     await controller.reconcile();
-    const again = await started(kube);
+    const again = await aController(kube);
     await again.reconcile();
     expect([controller.writes(), again.writes()]).toEqual([[], []]);
   });
@@ -173,7 +157,7 @@ describe('handed over', () => {
           kube[when](undefined);
           lowest = Math.min(lowest, replicas(kube));
           // oxlint-disable-next-line no-await-in-loop -- as above
-          const next = await started(kube);
+          const next = await aController(kube);
           const later = watched(kube);
           // oxlint-disable-next-line no-await-in-loop -- as above
           await converge(next);

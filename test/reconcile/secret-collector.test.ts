@@ -1,6 +1,6 @@
 // The collector over the in-memory API server: what it deletes, and what a live look keeps it from deleting.
 
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { APP_DEPLOYMENTS } from '../../src/api/app-deployment.ts';
 import { PROVIDER_LABEL } from '../../src/api/meta.ts';
 import { OAUTH_PROVIDERS, type OAuthProvider } from '../../src/api/oauth-provider.ts';
@@ -14,10 +14,7 @@ import { BUILT_IN_RESOURCES, makeResourceRegistry, SECRETS } from '../../src/kub
 import { makeLogger } from '../../src/logger.ts';
 import { makeWorkQueue } from '../../src/runtime/work-queue.ts';
 import type { FakeKube } from '../fake-kube/fake-kube.ts';
-import { aController, aServer, type Harness, putRecord } from './harness.ts';
-
-let controller: Harness | undefined;
-afterEach(() => controller?.stop());
+import { aController, aServer, putRecord } from './harness.ts';
 
 function putSecret(kube: FakeKube, creationTimestamp = '2026-01-01T00:00:00Z'): void {
   const metadata = {
@@ -30,7 +27,7 @@ function putSecret(kube: FakeKube, creationTimestamp = '2026-01-01T00:00:00Z'): 
 }
 
 async function collect(kube: FakeKube, beforeLooking: () => void = () => undefined): Promise<string[]> {
-  controller = await aController(kube);
+  const controller = await aController(kube);
   const shell = { client: kube, caches: controller.caches, registry: makeResourceRegistry(BUILT_IN_RESOURCES) };
   let elapsed = 0;
   const collector = makeSecretCollector(shell, () => elapsed);
@@ -53,7 +50,7 @@ it('an orphan is deleted, by uid and version', async () => {
 it('one that has just been seen stays, however long ago its maker says that it was made', async () => {
   const kube = aServer();
   putSecret(kube, '1970-01-01T00:00:00Z');
-  controller = await aController(kube);
+  const controller = await aController(kube);
   const shell = { client: kube, caches: controller.caches, registry: makeResourceRegistry(BUILT_IN_RESOURCES) };
   const collector = makeSecretCollector(shell, () => 0);
   const looked = await collector('team/shop--vars-1', new AbortController().signal, makeLogger('silent'));
@@ -80,7 +77,7 @@ it('one that was named until now stays for a minute more: a rollback may be on i
   const kube = aServer();
   putSecret(kube);
   putRecord(kube, { secrets: [{ name: 'A', secretName: 'shop--vars-1', secretKey: 'A' }] });
-  controller = await aController(kube);
+  const controller = await aController(kube);
   const shell = { client: kube, caches: controller.caches, registry: makeResourceRegistry(BUILT_IN_RESOURCES) };
   let ms = 0;
   const reconcile = makeSecretCollector(shell, () => ms);
@@ -125,7 +122,7 @@ describe('a client secret', () => {
     beforeLooking: () => void = () => undefined,
     at = 60_000,
   ): Promise<string[]> {
-    controller = await aController(kube);
+    const controller = await aController(kube);
     const shell = { client: kube, caches: controller.caches, registry: makeResourceRegistry(BUILT_IN_RESOURCES) };
     let elapsed = 0;
     const collector = makeClientSecretCollector(shell, () => elapsed);
@@ -148,7 +145,6 @@ describe('a client secret', () => {
     const kube = aServer();
     putClientSecret(kube);
     expect(await collectIt(kube, () => putProvider(kube))).toEqual([]);
-    controller?.stop();
     expect(await collectIt(kube)).toEqual([]);
   });
   it('that nothing has named for less than a minute stays: its provider may be on its way', async () => {
@@ -165,7 +161,7 @@ describe('a client secret', () => {
     const kube = aServer();
     putClientSecret(kube);
     putProvider(kube);
-    controller = await aController(kube);
+    const controller = await aController(kube);
     const queue = makeWorkQueue({ name: 'test', baseDelayMs: 1, groupOf: () => '' });
     const added: string[] = [];
     const stop = wakeClientSecretCollector(controller.caches, { ...queue, add: (key: string) => void added.push(key) });

@@ -1,6 +1,6 @@
 // A record of source internal_template is brought up as soon as, and only if, the catalogue offers what it asks for.
 
-import { afterEach, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../src/api/app-deployment.ts';
 import { APP_REVISIONS } from '../../src/api/app-revision.ts';
 import { APP_TEMPLATES, type AppTemplate } from '../../src/api/app-template.ts';
@@ -10,10 +10,7 @@ import { DEPLOYMENTS } from '../../src/kube/resources.ts';
 import { makeMetrics } from '../../src/runtime/metrics.ts';
 import { makeWorkQueue } from '../../src/runtime/work-queue.ts';
 import type { FakeKube } from '../fake-kube/fake-kube.ts';
-import { aController, aServer, converge, type Harness, KEY, putRecord } from './harness.ts';
-
-let controller: Harness | undefined;
-afterEach(() => controller?.stop());
+import { aController, aServer, converge, KEY, putRecord } from './harness.ts';
 
 function offer(kube: FakeKube, tag: number, namespace = 'davit-org'): void {
   kube.seed<AppTemplate>(APP_TEMPLATES, {
@@ -37,7 +34,7 @@ it('a template that is not there is named, wakes the record when it comes, and i
   // One in a tenant's namespace offers nothing.
   offer(kube, 1, 'team');
   putRecord(kube, chat(1));
-  controller = await aController(kube, { ...defaultSettings(), hosting: 'cloud' });
+  const controller = await aController(kube, { ...defaultSettings(), hosting: 'cloud' });
   await converge(controller);
   expect(policy(kube)).toMatchObject({
     status: 'False',
