@@ -150,6 +150,10 @@ export const REASONS = {
     meaning: 'The database of an earlier deployment of this name was kept and is in the way.',
     todo: 'Annotate the record as the message says to take it up, or delete it to begin anew.',
   },
+  PasswordMissing: {
+    meaning: 'The Secret with the password of the own PostgreSQL or Redis was deleted, or has lost its labels.',
+    todo: 'Restore it from a backup, or label it as the message says; the deployment goes on by itself.',
+  },
   ApplyRefused: { meaning: 'The API server refused a child.', todo: 'Correct what its words in the message name.' },
   StorageCannotShrink: {
     meaning: 'db_storage_gi is smaller than the volume.',

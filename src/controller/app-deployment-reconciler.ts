@@ -9,7 +9,16 @@ import { checkPolicy, checkReferences, checkWorkloads, isRolled, runningRevision
 import { dataThere, keptData, NO_KEPT_DATA } from '../decide/kept-data.ts';
 import type { Observed, Refusal } from '../decide/observed.ts';
 import { pausedBy } from '../decide/pause.ts';
-import { dataFirst, NOTHING_PRUNED, type Plan, PRUNED_KINDS, plan, SCALING_KINDS, safely } from '../decide/plan.ts';
+import {
+  dataFirst,
+  mayStartPods,
+  NOTHING_PRUNED,
+  type Plan,
+  PRUNED_KINDS,
+  plan,
+  SCALING_KINDS,
+  safely,
+} from '../decide/plan.ts';
 import { podsToTry, withoutRefused } from '../decide/pods-to-try.ts';
 import { retryAfterMs } from '../decide/retry.ts';
 import { latestStatus, overtakenStatus } from '../decide/revision-status.ts';
@@ -17,11 +26,9 @@ import { digestsThere, type Rotation, rotationOf } from '../decide/rotation.ts';
 import { statusOf } from '../decide/status.ts';
 import { NotFound } from '../errors.ts';
 import type { KubeObject } from '../kube/client.ts';
-import { names } from '../record/names.ts';
 import { rollbackOf, wantedRevision } from '../record/wanted-revision.ts';
 import { makeRevision } from '../resources/app-revision.ts';
 import { desiredChildren } from '../resources/desired.ts';
-import { postgresSecret, redisSecret } from '../resources/secrets.ts';
 import { makeTracingProject } from '../resources/tracing-project.ts';
 import type { Reconcile, Result } from '../runtime/controller.ts';
 import type { EventRecorder } from '../runtime/events.ts';
@@ -128,12 +135,11 @@ async function bringChildren(
     const autoscaled = handedOver(observed, revision);
     return desiredChildren({ record, revision, tenantId, settings, secretDigests, autoscaled, ...host }).map(stamped);
   };
-  const planned = await allowed({ observed, latest, digests: rotation.digests, made }, options);
+  // Before the volume: by one without a password it is known that the password was lost.
+  const passwords = await ensurePasswords(observed, latest, shell);
+  const planned = await allowed({ observed, latest, passwords, digests: rotation.digests, made }, options);
   const [data, rest] = dataFirst(planned.actions);
-  const [passwords, volumes] = await Promise.all([
-    ensurePasswords(observed, latest, shell),
-    perform(data, record, shell),
-  ]);
+  const volumes = passwords.length > 0 ? [] : await perform(data, record, shell);
   const before = [...earlier, ...passwords, ...planned.refusals, ...volumes];
   const performed = await perform(safely(rest, before), record, shell);
   await collectRevisions(observed, settings.revisions.kept, shell);
@@ -168,6 +174,8 @@ const WORKLOAD_KINDS: ReadonlySet<string> = new Set(['Deployment', ...SCALING_KI
 interface Wanted {
   readonly observed: Observed;
   readonly latest: AppRevision;
+  /** What is wrong with them. */
+  readonly passwords: readonly Refusal[];
   readonly digests: Rotation['digests'];
   /** The children of a revision. */
   readonly made: (revision: AppRevision, digests: Rotation['digests']) => readonly KubeObject[];
@@ -177,7 +185,8 @@ interface Wanted {
  * The plan for the latest revision. While something that its pods name is missing, or the API server refuses its pods,
  * the children stay those of the revision that runs: pods that cannot start would only take the place of those that do.
  */
-async function allowed({ observed, latest, digests, made }: Wanted, { shell, now }: ReconcilerOptions): Promise<Plan> {
+async function allowed(wanted: Wanted, { shell, now }: ReconcilerOptions): Promise<Plan> {
+  const { observed, latest, passwords, digests, made } = wanted;
   const running = runningRevision(observed);
   const held = running && made(running, digestsThere(observed));
   const isComplete = checkReferences(observed).status === 'True';
@@ -187,6 +196,7 @@ async function allowed({ observed, latest, digests, made }: Wanted, { shell, now
     : (held ?? made(latest, digests).filter(({ kind }) => !WORKLOAD_KINDS.has(kind)));
   const prunes = isRolled(observed, latest) ? PRUNED_KINDS : SCALING_KINDS;
   const planned = plan(desired, observed, isComplete ? prunes : NOTHING_PRUNED);
+  if (!mayStartPods(passwords)) return planned;
   const refusals = await tryPods(podsToTry(planned, desired, observed, now()), shell);
   if (refusals.length === 0) return planned;
   return { actions: held ? withoutRefused(plan(held, observed, NOTHING_PRUNED).actions, refusals) : [], refusals };
@@ -212,11 +222,10 @@ function withThose(objects: readonly KubeObject[], written: readonly KubeObject[
 }
 
 async function ensurePasswords(observed: Observed, latest: AppRevision, shell: Shell): Promise<Refusal[]> {
-  const { postgresSecret: postgres, redisSecret: redis } = names(observed.record.metadata.name);
   const { resolved } = latest.spec;
   const refusals = await Promise.all([
-    resolved.postgres ? ensurePassword(postgresSecret, postgres, observed, shell) : undefined,
-    resolved.redis ? ensurePassword(redisSecret, redis, observed, shell) : undefined,
+    resolved.postgres ? ensurePassword('postgres', observed, shell) : undefined,
+    resolved.redis ? ensurePassword('redis', observed, shell) : undefined,
   ]);
   return refusals.filter((refusal) => refusal !== undefined);
 }

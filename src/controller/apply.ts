@@ -3,11 +3,13 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { AppDeployment } from '../api/app-deployment.ts';
 import { APPLIED_ANNOTATION, DEPLOYMENT_UID_LABEL, FIELD_MANAGER, HAND_OVER_MANAGER } from '../api/meta.ts';
-import { childOf, isOurs, type Observed, type Refusal, type Workload } from '../decide/observed.ts';
+import { isOurs, type Observed, type Refusal, type Workload } from '../decide/observed.ts';
+import { passwordLost, passwordState, type Store } from '../decide/passwords.ts';
 import { type Action, nameConflict } from '../decide/plan.ts';
 import { AlreadyExists, Forbidden, Invalid, NotFound } from '../errors.ts';
 import type { KubeClient, KubeObject, ObjectRef, Resource } from '../kube/client.ts';
-import { type ResourceRegistry } from '../kube/resources.ts';
+import { type ResourceRegistry, SECRETS } from '../kube/resources.ts';
+import { postgresSecret, redisSecret } from '../resources/secrets.ts';
 import { type Caches, remember } from './caches.ts';
 
 export interface Shell {
@@ -149,19 +151,33 @@ export async function createOnce<T extends KubeObject>(
   return made;
 }
 
-/** Makes the password Secret where it is missing. A password once made is never made anew: the database keeps it. */
-export async function ensurePassword(
-  make: (record: AppDeployment, password: string) => KubeObject,
-  name: string,
+const PASSWORD_SECRETS = { postgres: postgresSecret, redis: redisSecret };
+
+/** Makes the password Secret of a store where it was never made. A password once made is never made anew. */
+export async function ensurePassword(store: Store, observed: Observed, shell: Shell): Promise<Refusal | undefined> {
+  const state = passwordState(store, observed);
+  if (state === 'there') return undefined;
+  const secret = PASSWORD_SECRETS[store](observed.record, randomBytes(24).toString('base64url'));
+  if (state === 'foreign') return nameConflict(secret);
+  if (state === 'lost') return lookForPassword(store, refOf(secret), observed, shell);
+  const made = await makeOnce(secret, observed.record, shell);
+  return 'reason' in made ? made : undefined;
+}
+
+// The cache of Secrets may lag behind that of what they open, and holds none without labels.
+async function lookForPassword(
+  store: Store,
+  ref: ObjectRef,
   observed: Observed,
   shell: Shell,
 ): Promise<Refusal | undefined> {
-  const there = childOf(observed, 'Secret', name);
-  if (there && isOurs(there, observed)) return undefined;
-  const secret = make(observed.record, randomBytes(24).toString('base64url'));
-  if (there) return nameConflict(secret);
-  const made = await makeOnce(secret, observed.record, shell);
-  return 'reason' in made ? made : undefined;
+  try {
+    const found = await shell.client.get(SECRETS, ref, { metadataOnly: true });
+    return isOurs(found, observed) ? undefined : passwordLost(store, observed, found);
+  } catch (error) {
+    if (error instanceof NotFound) return passwordLost(store, observed, undefined);
+    throw error;
+  }
 }
 
 /**

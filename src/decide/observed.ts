@@ -110,7 +110,13 @@ export interface Workload extends KubeObject {
 
 /** What became of one action that was tried, where it did not simply succeed. */
 export interface Refusal {
-  readonly reason: 'NameConflict' | 'ApplyRefused' | 'StorageCannotShrink' | 'PodsRefused' | 'DatabaseKept';
+  readonly reason:
+    | 'NameConflict'
+    | 'ApplyRefused'
+    | 'StorageCannotShrink'
+    | 'PodsRefused'
+    | 'DatabaseKept'
+    | 'PasswordMissing';
   /** For example `Deployment shop`. */
   readonly object: string;
   readonly message: string;

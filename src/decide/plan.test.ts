@@ -164,6 +164,16 @@ describe('safely', () => {
       want: ['apply Service'],
     },
     {
+      name: 'a password that could not be made',
+      refusals: [refusal('ApplyRefused', 'Secret shop--redis')],
+      want: ['apply Service'],
+    },
+    {
+      name: 'a password that was lost',
+      refusals: [refusal('PasswordMissing', 'Secret shop--postgres')],
+      want: ['apply Service'],
+    },
+    {
       name: "somebody else's service",
       refusals: [refusal('NameConflict', 'Service shop')],
       want: ['apply Service', 'apply StatefulSet'],

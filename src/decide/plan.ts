@@ -84,17 +84,26 @@ export function dataFirst(actions: readonly Action[]): readonly [data: readonly 
 }
 
 /**
- * What may still be done after `refusals`. Nothing is deleted while something wanted could not be made. No pods are
- * started if a volume or a password of that name is somebody else's: a database would write into a foreign volume, and
- * pods would be given foreign passwords.
+ * What may still be done after `refusals`. Nothing is deleted while something wanted could not be made, and no pods are
+ * started that should not be.
  */
 export function safely(actions: readonly Action[], refusals: readonly Refusal[]): readonly Action[] {
   const wasRefused = refusals.some(({ reason }) => reason !== 'StorageCannotShrink');
-  const isForeign = refusals.some(
-    ({ reason, object }) => reason === 'NameConflict' && /^(PersistentVolumeClaim|Secret) /.test(object),
-  );
+  const startsPods = mayStartPods(refusals);
   return actions.filter((action) =>
-    action.do === 'delete' ? !wasRefused : !isForeign || !STARTS_PODS.has(action.object.kind),
+    action.do === 'delete' ? !wasRefused : startsPods || !STARTS_PODS.has(action.object.kind),
+  );
+}
+
+/**
+ * Not if a volume or a password of that name is somebody else's: a database would write into a foreign volume, and pods
+ * would be given foreign passwords. Nor while a password is missing, be it that it was lost or that it could not be made:
+ * what runs would give way to pods that wait for it, and by a store without one it is known that the password was lost.
+ */
+export function mayStartPods(refusals: readonly Refusal[]): boolean {
+  return !refusals.some(
+    ({ reason, object }) =>
+      object.startsWith('Secret ') || (reason === 'NameConflict' && object.startsWith('PersistentVolumeClaim ')),
   );
 }
 

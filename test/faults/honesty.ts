@@ -15,6 +15,8 @@ interface Snapshot {
 interface Part {
   readonly kind: 'Deployment' | 'StatefulSet';
   readonly suffix: string;
+  /** Where an autoscaler decides the number of pods, the fewest. */
+  readonly fewest?: number;
 }
 
 const PARTS: Readonly<Record<string, Part>> = {
@@ -51,7 +53,12 @@ function snapshotsIn(run: Run): Map<string, Snapshot> {
   for (const { kind, object } of run.history) {
     if (kind !== 'AppRevision') continue;
     const { requested, resolved } = object.spec;
-    const parts = Object.entries(PARTS).flatMap(([part, made]) => (resolved[part] === undefined ? [] : [made]));
+    const parts = Object.entries(PARTS).flatMap(([part, made]) => {
+      const { minScale = 0, maxScale = 0 } = resolved[part] ?? {};
+      const isRange = maxScale > Math.max(1, minScale);
+      if (resolved[part] === undefined) return [];
+      return [{ ...made, ...(isRange && { fewest: Math.max(1, minScale) }) }];
+    });
     snapshots.set(object.spec.id, { image: requested.sourceRevisionConfig.imageUri, parts });
   }
   return snapshots;
@@ -86,10 +93,11 @@ function unlike(
   const revision = object.status.latestRevisionId as string;
   const sinceMs = isMeddledWith(run) ? at - MOMENT_MS - (run.plan.fault.ms ?? 0) : at;
   const before = run.history.slice(0, index);
-  for (const { kind, suffix } of snapshots.get(revision)?.parts ?? []) {
+  for (const part of snapshots.get(revision)?.parts ?? []) {
+    const { kind, suffix } = part;
     const childName = `${name}${suffix}`;
     const states = statesOf(before, kind, childName, sinceMs);
-    const problems = states.map((state) => problemOf(kind, state, revision));
+    const problems = states.map((state) => problemOf(part, state, revision));
     if (!problems.includes(undefined))
       return `${name}: Ready at ${version} (generation ${generation}), but ${kind} ${childName} ${problems.at(-1)}`;
   }
@@ -97,7 +105,10 @@ function unlike(
 }
 
 function isMeddledWith({ plan: { workload, fault } }: Run): boolean {
-  return workload === 'drift' || ['edit', 'second-manager', 'foreign', 'namespace-deleted'].includes(fault.kind);
+  return (
+    workload === 'drift' ||
+    ['edit', 'second-manager', 'foreign', 'namespace-deleted', 'child-storm'].includes(fault.kind)
+  );
 }
 
 function isReady(object: Seen): boolean {
@@ -116,7 +127,7 @@ function statesOf(before: readonly Sighting[], kind: string, name: string, since
   return states.length === 0 ? [undefined] : states;
 }
 
-function problemOf(kind: Part['kind'], child: Seen | undefined, revision: string): string | undefined {
+function problemOf({ kind, fewest }: Part, child: Seen | undefined, revision: string): string | undefined {
   if (!child) return 'is not there';
   const { spec, status = {}, metadata } = child;
   const behind = `has not been looked at (${status.observedGeneration} of ${metadata.generation})`;
@@ -124,7 +135,11 @@ function problemOf(kind: Part['kind'], child: Seen | undefined, revision: string
     if (spec.template.metadata.labels['davit.dev/revision'] !== revision) return 'is of another revision';
     if ((status.observedGeneration ?? 0) < (metadata.generation ?? 0)) return behind;
     const { replicas = 0, updatedReplicas = 0, availableReplicas = 0 } = status;
-    const isWhole = [replicas, updatedReplicas, availableReplicas].every((count) => count === spec.replicas);
+    // More pods that an autoscaler has asked for, and that still start, take nothing from those that run.
+    const isWhole =
+      fewest === undefined
+        ? [replicas, updatedReplicas, availableReplicas].every((count) => count === spec.replicas)
+        : updatedReplicas === replicas && availableReplicas >= fewest;
     return isWhole ? undefined : `has ${replicas}/${updatedReplicas}/${availableReplicas} of ${spec.replicas} replicas`;
   }
   if ((status.observedGeneration ?? 0) < (metadata.generation ?? 0)) return behind;

@@ -303,8 +303,10 @@ function lostData(run: Run): string | undefined {
     // Somebody else's of that name, or one whose labels a person took off.
     if (object.metadata.labels?.['davit.dev/deployment-uid'] === undefined) continue;
     const what = `${kind} ${object.metadata.name}`;
-    if (gone || object.metadata.deletionTimestamp) return `${what} was deleted, and nobody asked`;
-    const content = JSON.stringify([object.metadata.uid, object.data]);
+    // What a person has taken away is brought back, as it was, by the same.
+    const isTakenAway = meddlerOf(run.plan.fault).remade === what;
+    if (!isTakenAway && (gone || object.metadata.deletionTimestamp)) return `${what} was deleted, and nobody asked`;
+    const content = JSON.stringify([isTakenAway ? '' : object.metadata.uid, object.data]);
     if ((first.get(what) ?? content) !== content) return `${what} is not what it was`;
     first.set(what, content);
   }

@@ -88,11 +88,8 @@ export function squattersOf(children: readonly Sighting[]): Meddling[] {
 
 function mayEdit({ kind, object }: Sighting, edit: Edit): boolean {
   if (!(kind in FOREIGN_SPECS)) return false;
-  const isData = kind === 'PersistentVolumeClaim' || kind === 'Secret';
-  // A volume or a password that a person deletes is gone: there is nothing that could bring it back.
-  if (edit === 'delete') return !isData;
-  // Nothing but its labels tells whose a password is; without them it is left alone, and the record says so.
-  if (edit === 'labels') return kind !== 'Secret';
+  // A volume that a person deletes is gone: there is nothing that could bring it back.
+  if (edit === 'delete') return kind !== 'PersistentVolumeClaim';
   if (edit === 'owner') return object.metadata.ownerReferences !== undefined;
   if (edit === 'digest') return object.metadata.annotations?.['davit.dev/applied'] !== undefined;
   if (edit === 'field') return kind in FIELDS;
@@ -123,6 +120,7 @@ function editor(child: string, edit: Edit): Meddler {
     async after(scene) {
       const before = childIn(scene, kind, name);
       if (!before) throw new Error(`${child} is not there to be edited`);
+      if (kind === 'Secret') return losePassword(scene, before, edit);
       const wanted = likeness(before);
       await editOnce(scene, kind, before, edit);
       await until(scene, `${edit} of ${child}: undone`, () => {
@@ -140,6 +138,24 @@ function editor(child: string, edit: Edit): Meddler {
       );
     },
   };
+}
+
+/** A password is not mended but complained of, until the person brings back what was taken. */
+async function losePassword(scene: Scene, before: Seen, edit: Edit): Promise<void> {
+  const { name, labels } = before.metadata;
+  await editOnce(scene, 'Secret', before, edit);
+  await until(scene, `${edit} of Secret ${name}: complained of`, () =>
+    hasCondition(scene, 'Stalled', 'PasswordMissing'),
+  );
+  await sleep(COMPLAINING_MS);
+  if (edit === 'delete') {
+    if (childIn(scene, 'Secret', name))
+      throw new Meddled('I11 data', `Secret ${name} was made anew, and opens nothing`);
+    await scene.api.call('POST', pathOf(scene, 'Secret'), { metadata: { name, labels }, data: before.data });
+  } else {
+    await scene.api.call('PATCH', pathOf(scene, 'Secret', name), { metadata: { labels } }, MERGE);
+  }
+  await until(scene, `${edit} of Secret ${name}: Ready again`, () => hasCondition(scene, 'Ready', 'Serving'));
 }
 
 async function editOnce(scene: Scene, kind: string, before: Seen, edit: Edit): Promise<void> {

@@ -51,10 +51,9 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     replacements: [
       {
         file: 'src/controller/apply.ts',
-        from: 'if (there && isOurs(there, observed)) return undefined;',
+        from: "if (state === 'there') return undefined;",
         to: '',
       },
-      { file: 'src/controller/apply.ts', from: 'if (there) return nameConflict(secret);', to: '' },
       {
         file: 'src/controller/apply.ts',
         from: 'made = await shell.client.create(resource, object, { fieldManager: FIELD_MANAGER });',
@@ -63,6 +62,13 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     ],
     shows: { workload: 'create', fault: NONE },
   },
+  'a lost password is made anew': bug(
+    'src/controller/apply.ts',
+    "if (state === 'lost') return",
+    'if (false) return',
+    'create',
+    { kind: 'edit', child: 'Secret shop--postgres', edit: 'delete' },
+  ),
   'no finalizer': bug(
     'src/controller/app-deployment-reconciler.ts',
     'hasFinalizer(observed.record) ? observed.record : await addFinalizer(observed.record, shell)',
@@ -303,8 +309,8 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   ),
   'a password in the log': bug(
     'src/controller/apply.ts',
-    'if (there) return nameConflict(secret);',
-    'process.stdout.write(`${JSON.stringify(secret)}\\n`); if (there) return nameConflict(secret);',
+    "if (state === 'foreign') return nameConflict(secret);",
+    "process.stdout.write(`${JSON.stringify(secret)}\\n`); if (state === 'foreign') return nameConflict(secret);",
     'create',
   ),
   'a short list is believed': bug(

@@ -46,7 +46,7 @@ describe('rows that every reconciler has', () => {
     expect(controller.writes()).toEqual([]);
   });
 
-  it('first reconcile: finalizer, tracing project, revision, tries, volume and passwords before the children, status last', async () => {
+  it('first reconcile: finalizer, tracing project, revision, passwords, tries, volume before the children, status last', async () => {
     const kube = aServer();
     putRecord(kube);
     const controller = await aController(kube);
@@ -54,13 +54,10 @@ describe('rows that every reconciler has', () => {
     const writes = controller.writes();
     expect(writes.slice(0, 2)).toEqual(['patch AppDeployment shop', 'create TracingProject shop']);
     expect(writes[2]).toMatch(/^create AppRevision shop--[0-9a-f]{8}$/);
-    expect(writes.slice(3, 6).toSorted()).toEqual(['try Pod shop', 'try Pod shop--postgres', 'try Pod shop--redis']);
-    // The volume may come before or after the passwords; the pods need all of them.
-    expect(writes.slice(6, 9).toSorted()).toEqual([
-      'apply PersistentVolumeClaim shop--postgres',
-      'create Secret shop--postgres',
-      'create Secret shop--redis',
-    ]);
+    // A volume without a password would be one whose password was lost; the pods need all of them.
+    expect(writes.slice(3, 5).toSorted()).toEqual(['create Secret shop--postgres', 'create Secret shop--redis']);
+    expect(writes.slice(5, 8).toSorted()).toEqual(['try Pod shop', 'try Pod shop--postgres', 'try Pod shop--redis']);
+    expect(writes[8]).toBe('apply PersistentVolumeClaim shop--postgres');
     expect(writes.slice(9, -3).toSorted()).toEqual([
       'apply Deployment shop',
       'apply NetworkPolicy shop--postgres',
