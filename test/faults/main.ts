@@ -341,6 +341,8 @@ async function disturb(bench: Bench, { bugs, trials, choose, chooseFacade }: Pro
   if (tally.unfired > 0) say(`${tally.unfired} plans never came to their fault`);
 }
 
+// Every process of every lane is ended with this one.
+process.setMaxListeners(50);
 const begin = performance.now();
 const tally: Tally = { plans: 0, violations: 0, seeded: 0, caught: 0, unfired: 0, leftOut: 0, once: 0 };
 let idleWrites = 0;
