@@ -6,6 +6,7 @@ import { APPLIED_ANNOTATION, DEPLOYMENT_UID_LABEL, FIELD_MANAGER, HAND_OVER_MANA
 import { isOurs, type Observed, type Refusal, type Workload } from '../decide/observed.ts';
 import { passwordLost, passwordState, type Store } from '../decide/passwords.ts';
 import { type Action, nameConflict } from '../decide/plan.ts';
+import { putBack } from '../decide/put-back.ts';
 import { AlreadyExists, Forbidden, Invalid, NotFound } from '../errors.ts';
 import type { KubeClient, KubeObject, ObjectRef, Resource } from '../kube/client.ts';
 import { type ResourceRegistry, SECRETS } from '../kube/resources.ts';
@@ -65,10 +66,29 @@ async function applyOne(
     if (handOverFloor !== undefined) await handOver(wanted, handOverFloor, resource, shell);
     const object = observed ? wanted : await claimed(wanted, resource, record, shell);
     if (!object) return nameConflict(wanted);
-    remember(shell.caches, await shell.client.apply(resource, object, { fieldManager: FIELD_MANAGER, force: true }));
+    remember(shell.caches, await applied(object, observed, resource, shell));
     return undefined;
   } catch (error) {
     return refusalOf(error, wanted);
+  }
+}
+
+// Of what is refused though just this was applied before, it is what others have put in its place that is refused.
+async function applied(
+  object: KubeObject,
+  observed: KubeObject | undefined,
+  resource: Resource,
+  shell: Shell,
+): Promise<KubeObject> {
+  const apply = (): Promise<KubeObject> =>
+    shell.client.apply(resource, object, { fieldManager: FIELD_MANAGER, force: true });
+  try {
+    return await apply();
+  } catch (error) {
+    if (!(error instanceof Invalid) || !observed || !hasDigestOf(object, observed)) throw error;
+    const patch = putBack(object, observed);
+    await shell.client.mergePatch(resource, refOf(object), patch, { fieldManager: FIELD_MANAGER });
+    return apply();
   }
 }
 
@@ -108,13 +128,17 @@ async function claimed(
 // to be applied again, in which the record's uid is.
 function wasMadeFor(record: AppDeployment, there: KubeObject, wanted: KubeObject): boolean {
   const { uid } = record.metadata;
-  const { labels, ownerReferences = [], annotations } = there.metadata;
-  const digest = annotations?.[APPLIED_ANNOTATION];
+  const { labels, ownerReferences = [] } = there.metadata;
   return (
     labels?.[DEPLOYMENT_UID_LABEL] === uid ||
     ownerReferences.some((owner) => owner.uid === uid) ||
-    (digest !== undefined && digest === wanted.metadata.annotations?.[APPLIED_ANNOTATION])
+    hasDigestOf(wanted, there)
   );
+}
+
+function hasDigestOf(wanted: KubeObject, there: KubeObject): boolean {
+  const digest = there.metadata.annotations?.[APPLIED_ANNOTATION];
+  return digest !== undefined && digest === wanted.metadata.annotations?.[APPLIED_ANNOTATION];
 }
 
 function refOf({ metadata: { namespace, name } }: KubeObject): ObjectRef {

@@ -40,6 +40,51 @@ describe('differs', () => {
       actual: { containers: [{ name: 'b', image: 'x' }] },
       want: true,
     },
+    {
+      name: 'init containers in another order: they start one after the other',
+      wanted: { initContainers: [{ name: 'a' }, { name: 'b' }] },
+      actual: { initContainers: [{ name: 'b' }, { name: 'a' }] },
+      want: true,
+    },
+    {
+      name: 'init containers in our order, with those of others in between',
+      wanted: { initContainers: [{ name: 'a' }, { name: 'b' }] },
+      actual: { initContainers: [{ name: 'x' }, { name: 'a' }, { name: 'y' }, { name: 'b' }, { name: 'z' }] },
+      want: false,
+    },
+    {
+      name: 'variables in another order: one uses another before it',
+      wanted: {
+        env: [
+          { name: 'A', value: '1' },
+          { name: 'B', value: '$(A)' },
+        ],
+      },
+      actual: {
+        env: [
+          { name: 'B', value: '$(A)' },
+          { name: 'A', value: '1' },
+        ],
+      },
+      want: true,
+    },
+    {
+      name: 'ports without names are a plain list',
+      wanted: { ports: [{ port: 5432 }] },
+      actual: { ports: [{ port: 1 }, { port: 5432 }] },
+      want: true,
+    },
+    {
+      name: 'a spread over something else beside ours',
+      wanted: { topologySpreadConstraints: [{ topologyKey: 'zone', whenUnsatisfiable: 'ScheduleAnyway' }] },
+      actual: {
+        topologySpreadConstraints: [
+          { topologyKey: 'zone', whenUnsatisfiable: 'DoNotSchedule' },
+          { topologyKey: 'zone', whenUnsatisfiable: 'ScheduleAnyway' },
+        ],
+      },
+      want: false,
+    },
     { name: 'an atomic list with one more', wanted: { command: ['a'] }, actual: { command: ['a', 'b'] }, want: true },
     {
       name: 'an env value emptied',

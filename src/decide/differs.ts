@@ -2,19 +2,9 @@
 // not looked at. Server-side apply would say the same, at the price of a request (and sometimes of a new
 // resourceVersion though nothing changed: kubernetes #95460, #121404).
 
-type Json = unknown;
+import { elementKey, isObject } from './keyed-lists.ts';
 
-/** Lists that Kubernetes keeps as maps, by the key that tells their elements apart. */
-const LIST_KEYS: Readonly<Record<string, string>> = {
-  containers: 'name',
-  initContainers: 'name',
-  volumes: 'name',
-  env: 'name',
-  ports: 'name',
-  imagePullSecrets: 'name',
-  volumeMounts: 'mountPath',
-  ownerReferences: 'uid',
-};
+type Json = unknown;
 
 /** Parents whose string values are quantities: `2048Mi` is stored as `2Gi`. */
 const QUANTITY_PARENTS: ReadonlySet<string> = new Set(['limits', 'requests', 'divisor', 'sizeLimit']);
@@ -36,15 +26,17 @@ export function differs(wanted: Json, actual: Json, field = '', parent = ''): bo
 }
 
 function listDiffers(wanted: readonly Json[], actual: readonly Json[], field: string): boolean {
-  const key = LIST_KEYS[field];
-  if (key === undefined)
+  const keys = wanted.map((item) => elementKey(field, item));
+  if (keys.includes(undefined))
     return wanted.length !== actual.length || wanted.some((item, index) => differs(item, actual[index], '', field));
-  const byKey = new Map(actual.filter(isObject).map((item) => [item[key], item]));
-  return wanted.some((item) => differs(item, isObject(item) ? byKey.get(item[key]) : undefined, '', field));
-}
-
-function isObject(value: Json): value is Record<string, Json> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+  // Elements of others may stand anywhere. Ours have to be in our order: init containers start one after the other, and
+  // a variable may only use those before it. An apply brings them into its order.
+  const places = new Map(actual.map((item, index) => [elementKey(field, item), index]));
+  const found = keys.map((key) => places.get(key) ?? -1);
+  return wanted.some(
+    (item, index) =>
+      (found[index] ?? -1) <= (found[index - 1] ?? -1) || differs(item, actual[found[index] ?? -1], '', field),
+  );
 }
 
 function isZero(value: Json): boolean {

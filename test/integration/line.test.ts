@@ -300,6 +300,45 @@ describe('level-based', () => {
     await untilReady('by-kubectl');
   });
 
+  it('what a person edits in a child is put back: orders, and what a merge alone cannot', async () => {
+    const container = (name: string): object => ({ name, image: 'registry.example/helper:1' });
+    const resourceSpec = {
+      minScale: 2,
+      maxScale: 2,
+      volumes: [{ name: 'v', emptyDir: {} }],
+      sidecars: [container('s')],
+      initContainers: [container('b'), container('a')],
+    };
+    await davit.kubectl(['apply', '-f', '-'], record('edited', { sourceConfig: { resourceSpec } }));
+    await untilReady('edited');
+    const children = ['deployment/edited', 'service/edited', 'networkpolicy/edited--redis', 'pdb/edited'];
+    const specs = async (): Promise<unknown[]> =>
+      (await davit.kubectlJson<{ items: { spec: unknown }[] }>(['get', ...children, '-n', tenant.namespace])).items.map(
+        ({ spec }) => spec,
+      );
+    const before = await specs();
+    const edit = (child: string, operations: readonly object[]): Promise<string> =>
+      davit.kubectl(['patch', child, '-n', tenant.namespace, '--type=json', '-p', JSON.stringify(operations)]);
+    const pod = '/spec/template/spec';
+    await Promise.all([
+      edit('deployment/edited', [
+        { op: 'move', from: `${pod}/initContainers/2`, path: `${pod}/initContainers/4` },
+        { op: 'move', from: `${pod}/containers/0/env/0`, path: `${pod}/containers/0/env/1` },
+        { op: 'replace', path: `${pod}/containers/0/ports/0/containerPort`, value: 8001 },
+        { op: 'replace', path: `${pod}/volumes/0`, value: { name: 'v', configMap: { name: 'theirs' } } },
+      ]),
+      edit('service/edited', [{ op: 'replace', path: '/spec/ports/0/port', value: 81 }]),
+      edit('networkpolicy/edited--redis', [{ op: 'add', path: '/spec/ingress/0/ports/0', value: { port: 1 } }]),
+      edit('pdb/edited', [
+        { op: 'remove', path: '/spec/maxUnavailable' },
+        { op: 'add', path: '/spec/minAvailable', value: 2 },
+      ]),
+    ]);
+    await eventually(async () => expect(await specs()).toEqual(before));
+    await untilReady('edited');
+    await davit.kubectl(['delete', 'appd', 'edited', '-n', tenant.namespace, '--wait=false']);
+  });
+
   it('a paused record is left as it is, and says so', async () => {
     await davit.kubectl(['annotate', 'appd', 'by-kubectl', '-n', tenant.namespace, 'davit.dev/paused=true']);
     await eventually(async () =>
