@@ -313,6 +313,21 @@ function lostData(run: Run): string | undefined {
   return undefined;
 }
 
+/** A pod of a revision that has this store of its own. */
+function userOf(before: readonly Sighting[], store: string): Seen | undefined {
+  const part = store.endsWith('--redis') ? 'redis' : 'postgres';
+  const having = new Set<string>();
+  const pods = new Map<string, Seen>();
+  for (const { kind, object, gone } of before) {
+    const { uid = '' } = object.metadata;
+    if (kind === 'AppRevision' && object.spec.resolved[part] !== undefined) having.add(object.spec.id);
+    if (kind !== 'Pod') continue;
+    if (gone) pods.delete(uid);
+    else pods.set(uid, object);
+  }
+  return [...pods.values()].find(({ metadata }) => having.has(metadata.labels?.['davit.dev/revision'] ?? ''));
+}
+
 /** Workloads, then the database, then its volume: nothing may still be using what goes. */
 function tornDownTooEarly(run: Run): string | undefined {
   for (const [index, { kind, object }] of run.history.entries()) {
@@ -322,6 +337,11 @@ function tornDownTooEarly(run: Run): string | undefined {
     // One that a person has made anew, with a selector that is not ours, has to go.
     if (meddlerOf(run.plan.fault).remade === `${kind} ${name}`) continue;
     const before = run.history.slice(0, index);
+    if (run.plan.workload === 'external' && kind === 'StatefulSet') {
+      const pod = userOf(before, name);
+      if (pod) return `${kind} ${name} was deleted while pod ${pod.metadata.name} used it`;
+      continue;
+    }
     const users = [lastBefore(before, 'Deployment', RECORD)];
     if (kind === 'PersistentVolumeClaim') users.push(lastBefore(before, 'StatefulSet', `${RECORD}--postgres`));
     const uid = labels?.['davit.dev/deployment-uid'];

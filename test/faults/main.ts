@@ -261,7 +261,7 @@ function sayViolations(word: string, violations: readonly Violation[], replay: s
 }
 
 /** So many are run again; where there are more, it is not the machine. */
-const MOST_SUSPECTS = 12;
+const MOST_SUSPECTS = values.quick ? 12 : 60;
 
 /**
  * Leases of a second and a half are lost, and patience ends, when many runs share few processors. What is violated only

@@ -71,6 +71,7 @@ export const WORKLOADS = [
   'autoscaled',
   'rotate',
   'referenced',
+  'external',
   'pair',
   'drift',
   'taken',
@@ -124,29 +125,41 @@ export function allPlans(references: ReadonlyMap<WorkloadName, Learned>): Plan[]
       plans.push(...doomedPlans(labels));
       continue;
     }
-    for (const at of ownWrites(workload, labels)) {
-      for (const kind of ['crash-before', 'crash-lost', 'crash-after'] as const)
-        plans.push({ workload, fault: { kind, at } });
-      plans.push({ workload, fault: { kind: 'lost-blind', at } });
-      plans.push({ workload, fault: { kind: 'refused-committed', at, status: 500 } });
-    }
-    for (const at of ownWrites(workload, labels).filter((_, index) => index % 5 === 2)) {
-      for (const kind of ['leader-killed', 'leader-stopped', 'leader-paused'] as const)
-        plans.push({ workload, fault: { kind, at } });
-    }
-    for (const at of ownWrites(workload, labels).filter((_, index) => index % 4 === 0)) {
-      plans.push({ workload, fault: { kind: 'lost', at } }, { workload, fault: { kind: 'throttled', at } });
-      for (const status of [500, 503, 409]) plans.push({ workload, fault: { kind: 'refused', at, status } });
-      plans.push({ workload, fault: { kind: 'refused-committed', at, status: 503 } });
-    }
-    for (const at of ownWrites(workload, labels).filter((_, index) => index % 8 === 3)) {
-      plans.push({ workload, fault: { kind: 'throttled-long', at } });
-    }
+    for (const [index, at] of ownWrites(workload, labels).entries())
+      plans.push(...faultsAt(at, index).map((fault) => ({ workload, fault })));
     plans.push(...plansOfWorkload(workload));
     plans.push(...exclusivePlans(workload, LAST_PHASE[workload] ?? 'create', ownWrites(workload, labels)));
     if (workload === 'create') plans.push(...plansOfChildren(children));
   }
   return plans;
+}
+
+/**
+ * Three crash points at every write. The other faults are alike from one write to the next, so they take turns: each
+ * write has one whose commit is not heard of, and one of the others.
+ */
+function faultsAt(at: string, index: number): Fault[] {
+  const turn = <T>(items: readonly T[], count: number): T => items[count % items.length] as T;
+  const unheard: Fault[] = [
+    { kind: 'lost-blind', at },
+    { kind: 'refused-committed', at, status: 500 },
+  ];
+  const others: Fault[] = [
+    { kind: 'lost', at },
+    { kind: 'refused', at, status: 500 },
+    { kind: 'throttled', at },
+    { kind: 'refused', at, status: 409 },
+    { kind: 'refused-committed', at, status: 503 },
+    { kind: 'refused', at, status: 503 },
+    { kind: 'throttled-long', at },
+  ];
+  const leaders = (['leader-killed', 'leader-stopped', 'leader-paused'] as const).map((kind): Fault => ({ kind, at }));
+  return [
+    ...(['crash-before', 'crash-lost', 'crash-after'] as const).map((kind): Fault => ({ kind, at })),
+    turn(unheard, index),
+    turn(others, index),
+    ...(index % 2 === 0 ? [turn(leaders, index / 2)] : []),
+  ];
 }
 
 /** The finalizer. */
@@ -212,6 +225,7 @@ const LAST_PHASE: Readonly<Partial<Record<WorkloadName, string>>> = {
   pair: 'pair',
   autoscaled: 'autoscaled',
   referenced: 'referenced',
+  external: 'external',
   drift: 'drift',
   taken: 'create',
   delete: 'delete',

@@ -45,6 +45,7 @@ export async function perform(workload: WorkloadName, stage: Stage): Promise<voi
   const create = async (): Promise<void> => {
     if (workload === 'rotate') await api.call('POST', secrets, secretOfValues(1));
     if (workload === 'referenced') await api.call('POST', secrets, OWN_SECRET);
+    if (workload === 'external') await api.call('POST', secrets, OUTSIDE);
     asked = await api.call<Seen>('POST', records, record(namespace, SPECS[workload] ?? {}));
   };
   const change = async (spec: object): Promise<void> => {
@@ -154,6 +155,15 @@ export async function perform(workload: WorkloadName, stage: Stage): Promise<voi
       await until(stage, 'referenced: new values', () => digestOf(stage) !== before);
       break;
     }
+    case 'external':
+      await change({ secretReferences: TO_OUTSIDE });
+      await untilReady('external');
+      await until(stage, 'external: the own ones are gone', () => {
+        const own = [`${RECORD}--postgres`, `${RECORD}--redis`];
+        return own.every((name) => childIn(stage, 'StatefulSet', name) === undefined);
+      });
+      await change({ secretReferences: null });
+      break;
     case 'rotate':
       // As the facade does: new values are a new Secret, and the record names that.
       await api.call('POST', secrets, secretOfValues(2));
@@ -304,6 +314,17 @@ function referencesTo(serial: number): object[] {
 }
 
 const OWN_SECRET = { metadata: { name: 'mine' }, stringData: { token: `${CANARY}none` } };
+
+/** No server is behind these: the stand-in lets every pod find what it waits for. */
+const OUTSIDE = {
+  metadata: { name: 'outside' },
+  stringData: { postgres: `postgres://shop:${CANARY}@db.example/shop`, redis: `redis://:${CANARY}@redis.example` },
+};
+
+const TO_OUTSIDE = [
+  { name: 'POSTGRES_URI_CUSTOM', secretName: 'outside', secretKey: 'postgres' },
+  { name: 'REDIS_URI_CUSTOM', secretName: 'outside', secretKey: 'redis' },
+];
 
 /** What the records of some workloads have from the beginning. */
 const SPECS: Readonly<Partial<Record<WorkloadName, object>>> = {
