@@ -138,6 +138,7 @@ export async function runPlan(plan: Plan, cluster: Cluster, census: Census, pati
     if (error instanceof Error) throw error;
     await meddler.after?.(scene);
     await broken.mended();
+    await handedOver(fault, proxy.trace);
   } catch (error) {
     if (error instanceof Meddled) meddled = error;
     else if (error instanceof NotConverged) stuck = error.message;
@@ -199,6 +200,19 @@ async function comesToRest(trace: Trace, quietMs: number): Promise<boolean> {
     await sleep(50);
   }
   return true;
+}
+
+const LONGEST_HANDOVER_MS = 8000;
+
+/** After the last write nobody is missed: the run would be over before another holds the lease. */
+async function handedOver({ kind }: Plan['fault'], trace: Trace): Promise<void> {
+  if (kind !== 'leader-killed' && kind !== 'leader-stopped') return;
+  const end = performance.now() + LONGEST_HANDOVER_MS;
+  const { firedAt = Infinity } = trace;
+  while (firedAt < Infinity && !trace.holders.some(({ at }) => at > firedAt) && performance.now() < end) {
+    // oxlint-disable-next-line no-await-in-loop -- it needs time
+    await sleep(50);
+  }
 }
 
 async function crashLoop(every: number, times: number, cast: Cast, trace: Trace): Promise<void> {

@@ -111,6 +111,7 @@ interface Answer {
   readonly body: Buffer;
 }
 
+const GAP_MS = 400;
 /** Each is two events: five thousand a second. */
 const GHOSTS_AT_ONCE = 25;
 const MS_BETWEEN_GHOSTS = 10;
@@ -147,6 +148,8 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
   /** The watch has ended with 410; the next list is the one to tamper with. */
   let listIsNext = false;
   let deniedAt: number | undefined;
+  /** Of `watch-gap`: nothing is swallowed any more. */
+  let isGapOver = false;
   let phase = '';
   let firstToken: string | undefined;
   let isFirstTokenRefused = false;
@@ -410,6 +413,12 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
     return { ms: delayOfLine(fault.seed, resource, events.get(resource) ?? 0), since: 'now' };
   }
 
+  /** After a time and not a number of lines: there may be no more of them, and a gap that nothing tells of is none of these. */
+  function endGap(resource: string): void {
+    isGapOver = true;
+    for (const watch of watches) if (watch.resource === resource) watch.expire();
+  }
+
   /** What becomes of one line of a watch. */
   function deed(resource: string, line: string): 'pass' | 'silence' | 'gone' | 'cut' | 'delay' | 'swallow' {
     const count = (events.get(resource) ?? 0) + 1;
@@ -442,11 +451,11 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
         return 'silence';
       case 'watch-gap': {
         // Some events are never seen, and their history is gone: only a list can tell what happened.
-        const swallowed = count - (fault.event ?? 1);
-        if (swallowed > 3) return 'pass';
+        if (isGapOver) return 'pass';
+        if (!trace.fired) setTimeout(endGap, GAP_MS, resource);
         trace.fired = true;
         compacted.set(resource, BigInt(versionIn(line)));
-        return swallowed === 3 ? 'gone' : 'swallow';
+        return 'swallow';
       }
       default:
         return 'pass';
