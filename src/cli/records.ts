@@ -5,6 +5,7 @@ import type { AppRevision } from '../api/app-revision.ts';
 import { DEPLOYMENT_LABEL, GROUP } from '../api/meta.ts';
 import type { Pod, Workload } from '../decide/observed.ts';
 import type { KubeObject } from '../kube/client.ts';
+import { revisionsOf } from '../record/revisions.ts';
 import { Failure, type Kubectl } from './kubectl.ts';
 import type { Parts } from './tree.ts';
 
@@ -18,13 +19,7 @@ export async function readRecord(kubectl: Kubectl, name: string): Promise<AppDep
 /** The record's revisions, newest first. */
 export async function readRevisions(kubectl: Kubectl, record: AppDeployment): Promise<AppRevision[]> {
   const all = await listOf<AppRevision>(kubectl, `apprevisions.${GROUP}`, record.metadata.name);
-  return all
-    .filter(({ spec }) => spec.deploymentUid === record.metadata.uid)
-    .toSorted(
-      (a, b) =>
-        b.spec.deploymentGeneration - a.spec.deploymentGeneration ||
-        (b.spec.revisionSerial ?? -1) - (a.spec.revisionSerial ?? -1),
-    );
+  return revisionsOf(record, all);
 }
 
 export async function readParts(kubectl: Kubectl, name: string): Promise<Parts> {

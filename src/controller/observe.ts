@@ -5,7 +5,7 @@ import type { AppDeployment } from '../api/app-deployment.ts';
 import { DEPLOYMENT_LABEL, HOSTS_ANNOTATION, TENANT_LABEL } from '../api/meta.ts';
 import type { Observed, SecretsRead } from '../decide/observed.ts';
 import { readAtStart, referencesOf } from '../record/references.ts';
-import { revisionsOf } from '../record/wanted-revision.ts';
+import { revisionsOf } from '../record/revisions.ts';
 import type { SecretVersion } from '../resources/hash.ts';
 import type { Caches } from './caches.ts';
 import type { SecretContents, SeenSecret } from './secret-contents.ts';

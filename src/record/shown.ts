@@ -5,7 +5,8 @@ import type { AppDeployment, State } from '../api/app-deployment.ts';
 import type { AppRevision } from '../api/app-revision.ts';
 import type { KubeObject } from '../kube/client.ts';
 import { parseImage } from './image.ts';
-import { lacksImage, revisionsOf, wantedRevisionId } from './wanted-revision.ts';
+import { revisionsOf } from './revisions.ts';
+import { lacksImage, wantedRevisionId } from './wanted-revision.ts';
 
 /** The status word (design.md 3): the controller's, or that of the same table with nothing observed yet. */
 export function shownState(record: AppDeployment): State {

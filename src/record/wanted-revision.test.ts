@@ -5,7 +5,7 @@ import { type AppRevision, AppRevisionSpec } from '../api/app-revision.ts';
 import { Settings } from '../api/settings.ts';
 import { resolve } from './resolve.ts';
 import { generationRevisionId, serialRevisionId } from './revision-id.ts';
-import { newestFirst, requestedOf, revisionsOf, sameRequested, wantedRevision } from './wanted-revision.ts';
+import { requestedOf, sameRequested, wantedRevision } from './wanted-revision.ts';
 
 function made(record: AppDeployment, settings = SETTINGS, earlier: readonly AppRevision[] = []): AppRevision {
   const wanted = wantedRevision(record, earlier, settings);
@@ -162,11 +162,6 @@ it.each<{ name: string; record: AppDeployment; revisions: AppRevision[]; want: s
 ])('$name', ({ record, revisions, want }) => {
   const wanted = wantedRevision(record, revisions, SETTINGS);
   expect('create' in wanted ? wanted.create.id : 'current' in wanted ? 'current' : wanted.none).toBe(want);
-});
-
-it('takes the newest by generation, in whatever order they come', () => {
-  expect([first, edited].toSorted(newestFirst)).toEqual([edited, first]);
-  expect(revisionsOf(aRecord(), [first, ofAnother, edited])).toEqual([edited, first]);
 });
 
 it.each<{ name: string; a: Partial<AppDeploymentSpec>; b: Partial<AppDeploymentSpec>; same: boolean }>([

@@ -8,6 +8,7 @@ import { uidOf } from './identity.ts';
 import { majorVersion } from './image.ts';
 import { resolve } from './resolve.ts';
 import { generationRevisionId, serialRevisionId } from './revision-id.ts';
+import { revisionsOf } from './revisions.ts';
 
 export type WantedRevision =
   | { readonly create: AppRevisionSpec }
@@ -41,19 +42,6 @@ export function requestedOf(spec: Readonly<AppDeploymentSpec>): Requested {
 /** Equal whatever the order of the keys. Both sides must be canonical (requestedOf, or a snapshot's). */
 export function sameRequested(a: Readonly<Requested>, b: Readonly<Requested>): boolean {
   return canonicalText(a) === canonicalText(b);
-}
-
-/** Comparator: newest first, by the record's generation in the snapshot; creationTimestamps of one second tie. */
-export function newestFirst(a: AppRevision, b: AppRevision): number {
-  return (
-    b.spec.deploymentGeneration - a.spec.deploymentGeneration ||
-    (b.spec.revisionSerial ?? -1) - (a.spec.revisionSerial ?? -1)
-  );
-}
-
-/** The revisions of this very record (by uid: an earlier record of the same name had its own), newest first. */
-export function revisionsOf(record: AppDeployment, revisions: readonly AppRevision[]): AppRevision[] {
-  return revisions.filter((revision) => revision.spec.deploymentUid === record.metadata.uid).toSorted(newestFirst);
 }
 
 /** An image or a source is still to be pushed, so there is nothing to make a revision of. */

@@ -4,8 +4,9 @@ import { type AppDeployment, SourceRevisionConfig } from '../../api/app-deployme
 import type { AppRevision } from '../../api/app-revision.ts';
 import { FEWEST_REVISIONS } from '../../api/settings.ts';
 import { serialRevisionId } from '../../record/revision-id.ts';
+import { revisionsOf } from '../../record/revisions.ts';
 import { createdAt, updatedAt } from '../../record/shown.ts';
-import { revisionsOf, wantedRevisionId } from '../../record/wanted-revision.ts';
+import { wantedRevisionId } from '../../record/wanted-revision.ts';
 import { toSnake } from '../casing.ts';
 import type { Revision } from './payloads.ts';
 

@@ -6,7 +6,7 @@ import type { AppDeployment } from '../../api/app-deployment.ts';
 import type { Settings } from '../../api/settings.ts';
 import { rollingBack } from '../../record/asking.ts';
 import { serialRevisionId } from '../../record/revision-id.ts';
-import { revisionsOf } from '../../record/wanted-revision.ts';
+import { revisionsOf } from '../../record/revisions.ts';
 import type { Changed } from '../deployments/change.ts';
 import { Deployment, DeploymentPath, patchDeployment } from '../deployments/payloads.ts';
 import type { Deployments } from '../deployments/repository.ts';
