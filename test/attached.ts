@@ -58,26 +58,7 @@ export function attach(provided: Provided): Attached {
     });
   }
 
-  async function call(
-    tenant: Tenant,
-    method: string,
-    path: string,
-    body?: unknown,
-    headers: Record<string, string> = {},
-  ): Promise<Answer> {
-    const response = await fetch(`${provided.apiUrl}${path}`, {
-      method,
-      headers: {
-        'x-api-key': tenant.token,
-        'x-tenant-id': tenant.id,
-        ...(body !== undefined && { 'content-type': 'application/json' }),
-        ...headers,
-      },
-      ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
-    });
-    const text = await response.text();
-    return { status: response.status, body: text === '' ? undefined : JSON.parse(text), headers: response.headers };
-  }
+  const call = callsTo(provided.apiUrl);
 
   return {
     ...provided,
@@ -97,6 +78,24 @@ export function attach(provided: Provided): Attached {
     killPart: async (part) => {
       await fetch(`${provided.controlUrl}/kill/${part}`, { method: 'POST' });
     },
+  };
+}
+
+/** Calls the HTTP API at `apiUrl`, with a tenant's token and id. */
+export function callsTo(apiUrl: string): Attached['call'] {
+  return async (tenant, method, path, body, headers = {}) => {
+    const response = await fetch(`${apiUrl}${path}`, {
+      method,
+      headers: {
+        'x-api-key': tenant.token,
+        'x-tenant-id': tenant.id,
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    return { status: response.status, body: text === '' ? undefined : JSON.parse(text), headers: response.headers };
   };
 }
 

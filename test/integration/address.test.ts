@@ -7,7 +7,7 @@ import type { KubeObject } from '../../src/kube/client.ts';
 import { loadKubeConfigFile } from '../../src/kube/config.ts';
 import { type HttpKubeClient, makeKubeClient } from '../../src/kube/http-client.ts';
 import { INGRESSES } from '../../src/kube/resources.ts';
-import { type Attached, attach, eventually } from '../attached.ts';
+import { type Attached, callsTo, eventually } from '../attached.ts';
 import { type Cluster, startCluster } from '../cluster/cluster.ts';
 import { gatewayApi } from '../cluster/tools.ts';
 import { type Platform, startPlatform, type Tenant } from '../platform.ts';
@@ -20,20 +20,11 @@ let cluster: Cluster;
 let platform: Platform | undefined;
 let client: HttpKubeClient;
 let tenants: readonly Tenant[];
-let davit: Pick<Attached, 'call'>;
+let call: Attached['call'];
 
 async function start(address: object): Promise<void> {
   platform = await startPlatform(cluster, { values: { 'settings.address': address } });
-  davit = attach({
-    apiUrl: platform.apiUrl,
-    kubeconfig: cluster.kubeconfig,
-    kubectlPath: '',
-    server: cluster.server,
-    ca: cluster.ca,
-    node: cluster.node,
-    images: { postgres: '', redis: '', sample: '' },
-    controlUrl: '',
-  });
+  call = callsTo(platform.apiUrl);
 }
 
 beforeAll(async () => {
@@ -178,8 +169,8 @@ describe('an Ingress', () => {
     if (!red) throw new Error('there is no tenant');
     const id = await kubectl('-n', 'red', 'get', 'appd', 'shop', '-o', 'jsonpath={.metadata.uid}');
     const patch = (custom_url: string): ReturnType<Attached['call']> =>
-      davit.call(red, 'PATCH', `/v2/deployments/${id}`, { source_config: { custom_url } });
-    const { body: before } = await davit.call(red, 'GET', `/v2/deployments/${id}`);
+      call(red, 'PATCH', `/v2/deployments/${id}`, { source_config: { custom_url } });
+    const { body: before } = await call(red, 'GET', `/v2/deployments/${id}`);
     expect(before.source_config.custom_url).toBe('https://shop-red.apps.example');
     const refused = await patch('shop-green.apps.example');
     expect([refused.status, refused.body.detail[0].loc]).toEqual([422, ['body', 'source_config', 'custom_url']]);

@@ -1,7 +1,7 @@
 // The four sources of hosting mode cloud at both doors, on a cluster of their own: the mode is one for a whole cluster.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Attached, attach, eventually } from '../attached.ts';
+import { type Attached, callsTo, eventually } from '../attached.ts';
 import { type Cluster, startCluster } from '../cluster/cluster.ts';
 import { type Platform, startPlatform, type Tenant } from '../platform.ts';
 
@@ -10,21 +10,12 @@ const INTEGRATION = '4f1c1a52-4d52-4b33-9d0c-0b3f7f1f6c11';
 let cluster: Cluster;
 let platform: Platform;
 let tenant: Tenant;
-let davit: Pick<Attached, 'call'>;
+let call: Attached['call'];
 beforeAll(async () => {
   cluster = await startCluster({ pods: 'off' });
   platform = await startPlatform(cluster, { values: { 'settings.hosting': 'cloud' } });
   tenant = await platform.makeTenant('cloud');
-  davit = attach({
-    apiUrl: platform.apiUrl,
-    kubeconfig: cluster.kubeconfig,
-    kubectlPath: '',
-    server: cluster.server,
-    ca: cluster.ca,
-    node: cluster.node,
-    images: { postgres: '', redis: '', sample: '' },
-    controlUrl: '',
-  });
+  call = callsTo(platform.apiUrl);
   await eventually(async () => expect((await get('')).status).toBe(200));
 }, 900_000);
 afterAll(async () => {
@@ -33,10 +24,10 @@ afterAll(async () => {
 }, 60_000);
 
 type Call = ReturnType<Attached['call']>;
-const get = (path: string): Call => davit.call(tenant, 'GET', `/v2/deployments${path}`);
-const patch = (id: string, body: object): Call => davit.call(tenant, 'PATCH', `/v2/deployments/${id}`, body);
+const get = (path: string): Call => call(tenant, 'GET', `/v2/deployments${path}`);
+const patch = (id: string, body: object): Call => call(tenant, 'PATCH', `/v2/deployments/${id}`, body);
 function post(name: string, source: string, config: object = {}, revision: object = {}, more: object = {}): Call {
-  return davit.call(tenant, 'POST', '/v2/deployments', {
+  return call(tenant, 'POST', '/v2/deployments', {
     name,
     source,
     source_config: config,
@@ -225,7 +216,7 @@ describe('codehost', () => {
 
   it('is deleted whole', async () => {
     const [{ id }] = (await get('?name=built')).body.resources;
-    expect((await davit.call(tenant, 'DELETE', `/v2/deployments/${id}?delete_tracing_project=true`)).status).toBe(204);
+    expect((await call(tenant, 'DELETE', `/v2/deployments/${id}?delete_tracing_project=true`)).status).toBe(204);
     await eventually(async () => expect((await get(`/${id}`)).status).toBe(404));
     expect(await madeFor('built')).toEqual(['']);
   });
