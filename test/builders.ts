@@ -27,6 +27,28 @@ export function aSpec(spec: Partial<AppDeploymentSpec> = {}): AppDeploymentSpec 
   };
 }
 
+/** A record as kubectl applies it. */
+export function aManifest(metadata: KubeObject['metadata'], spec: object = {}): KubeObject & { spec: object } {
+  return {
+    apiVersion: 'davit.dev/v1alpha1',
+    kind: 'AppDeployment',
+    metadata,
+    spec: { source: 'external_docker', sourceRevisionConfig: { imageUri: 'registry.example/app:1.0' }, ...spec },
+  };
+}
+
+/** A body of POST /v2/deployments. */
+export function aPayload(name: string, more: object = {}): object {
+  return {
+    name,
+    source: 'external_docker',
+    source_config: {},
+    source_revision_config: { image_uri: 'registry.example/app:1.0' },
+    secrets: [],
+    ...more,
+  };
+}
+
 export function aRecord(
   spec: Partial<AppDeploymentSpec> = {},
   details: {

@@ -8,6 +8,7 @@ import { loadKubeConfigFile } from '../../src/kube/config.ts';
 import { type HttpKubeClient, makeKubeClient } from '../../src/kube/http-client.ts';
 import { INGRESSES } from '../../src/kube/resources.ts';
 import { type Attached, callsTo, eventually } from '../attached.ts';
+import { aManifest } from '../builders.ts';
 import { type Cluster, startCluster } from '../cluster/cluster.ts';
 import { gatewayApi } from '../cluster/tools.ts';
 import { type Platform, startPlatform, type Tenant } from '../platform.ts';
@@ -49,21 +50,17 @@ const kubectl = (...args: readonly string[]): Promise<string> => cluster.kubectl
 
 /** With a database and a Redis elsewhere, so that there is little beside the address. */
 function record(namespace: string, name: string, customUrl?: string): object {
-  return {
-    apiVersion: 'davit.dev/v1alpha1',
-    kind: 'AppDeployment',
-    metadata: { namespace, name },
-    spec: {
-      source: 'external_docker',
+  return aManifest(
+    { namespace, name },
+    {
       sourceConfig: customUrl === undefined ? {} : { customUrl },
-      sourceRevisionConfig: { imageUri: 'registry.example/app:1' },
       secretReferences: ['POSTGRES_URI_CUSTOM', 'REDIS_URI_CUSTOM'].map((variable) => ({
         name: variable,
         secretName: 'outside',
         secretKey: 'uri',
       })),
     },
-  };
+  );
 }
 async function apply(...objects: readonly object[]): Promise<void> {
   const input = objects.map((object) => JSON.stringify(object)).join('\n---\n');

@@ -6,6 +6,7 @@ import { Agent, fetch } from 'undici';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { snake } from '../../src/http/casing.ts';
 import { type Attached, attach, eventually } from '../attached.ts';
+import { aManifest, aPayload } from '../builders.ts';
 import type { Tenant } from '../platform.ts';
 
 const davit: Attached = attach(inject('davit'));
@@ -331,33 +332,22 @@ const EXTERNAL = ['POSTGRES_URI_CUSTOM', 'REDIS_URI_CUSTOM'].map((name) => ({
 }));
 
 function record(name: string, resourceSpec: Parts): object {
-  return {
-    apiVersion: 'davit.dev/v1alpha1',
-    kind: 'AppDeployment',
-    metadata: { name, namespace: tenant.namespace },
-    spec: {
-      source: 'external_docker',
-      sourceConfig: { resourceSpec },
-      sourceRevisionConfig: { imageUri: 'registry.example/app:1' },
-      secretReferences: EXTERNAL,
-    },
-  };
+  return aManifest(
+    { name, namespace: tenant.namespace },
+    { sourceConfig: { resourceSpec }, secretReferences: EXTERNAL },
+  );
 }
 
 function payload(name: string, resourceSpec: Parts): object {
   const renamed = Object.fromEntries(Object.entries(resourceSpec).map(([field, value]) => [snake(field), value]));
-  return {
-    name,
-    source: 'external_docker',
+  return aPayload(name, {
     source_config: { resource_spec: renamed },
-    source_revision_config: { image_uri: 'registry.example/app:1' },
-    secrets: [],
     secret_references: EXTERNAL.map(({ name: variable, secretName, secretKey }) => ({
       name: variable,
       secret_name: secretName,
       secret_key: secretKey,
     })),
-  };
+  });
 }
 
 /** What kubectl would be told, as the same person that calls the HTTP API. */

@@ -8,6 +8,7 @@ import { promisify } from 'node:util';
 import { rolldown } from 'rolldown';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import { type Attached, attach, eventually } from '../attached.ts';
+import { aManifest } from '../builders.ts';
 import type { Tenant } from '../platform.ts';
 
 const davit: Attached = attach(inject('davit'));
@@ -45,12 +46,10 @@ async function plugin(...args: string[]): Promise<Ran> {
 }
 
 function apply(image: string): Promise<string> {
-  return davit.kubectl(['apply', '-f', '-'], {
-    apiVersion: 'davit.dev/v1alpha1',
-    kind: 'AppDeployment',
-    metadata: { name: 'shop', namespace: tenant.namespace },
-    spec: { source: 'external_docker', sourceRevisionConfig: { imageUri: image } },
-  });
+  return davit.kubectl(
+    ['apply', '-f', '-'],
+    aManifest({ name: 'shop', namespace: tenant.namespace }, { sourceRevisionConfig: { imageUri: image } }),
+  );
 }
 
 it('waits, shows the tree, goes back to what was good', async () => {

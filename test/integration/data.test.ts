@@ -3,6 +3,7 @@
 
 import { beforeAll, describe, expect, inject, it } from 'vitest';
 import { type Attached, attach, eventually } from '../attached.ts';
+import { aManifest } from '../builders.ts';
 import type { Tenant } from '../platform.ts';
 
 const davit: Attached = attach(inject('davit'));
@@ -15,13 +16,8 @@ function inTenant(...args: readonly string[]): Promise<string> {
   return davit.kubectl([...args, '-n', tenant.namespace]);
 }
 
-function apply(name: string, spec: object = {}, annotations: object = {}): Promise<string> {
-  return davit.kubectl(['apply', '-f', '-'], {
-    apiVersion: 'davit.dev/v1alpha1',
-    kind: 'AppDeployment',
-    metadata: { name, namespace: tenant.namespace, annotations },
-    spec: { source: 'external_docker', sourceRevisionConfig: { imageUri: 'registry.example/app:1.0' }, ...spec },
-  });
+function apply(name: string, spec: object = {}, annotations: Record<string, string> = {}): Promise<string> {
+  return davit.kubectl(['apply', '-f', '-'], aManifest({ name, namespace: tenant.namespace, annotations }, spec));
 }
 
 function sized(resourceSpec: object): object {

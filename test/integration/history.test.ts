@@ -2,6 +2,7 @@
 
 import { beforeAll, expect, inject, it } from 'vitest';
 import { type Attached, attach, eventually } from '../attached.ts';
+import { aManifest, aPayload } from '../builders.ts';
 import type { Tenant } from '../platform.ts';
 
 const davit: Attached = attach(inject('davit'));
@@ -23,12 +24,7 @@ async function kept(): Promise<string[]> {
 }
 
 it('of 25 the newest ten are left, beside them the active one for as long as it is', async () => {
-  const created = await davit.call(tenant, 'POST', '/v2/deployments', {
-    name: 'long-lived',
-    source: 'external_docker',
-    source_config: {},
-    ...body('app', 1),
-  });
+  const created = await davit.call(tenant, 'POST', '/v2/deployments', aPayload('long-lived', body('app', 1)));
   const { id } = created.body;
   const ids: string[] = [created.body.latest_revision_id];
   await davit.kubectl(['wait', '--for=condition=Ready', 'appd/long-lived', '-n', tenant.namespace, '--timeout=60s']);
@@ -67,12 +63,7 @@ it('of 25 the newest ten are left, beside them the active one for as long as it 
 it('with kubectl: back with the values and the defaults of then; without its values that is said', async () => {
   const kubectl = (...args: readonly string[]): Promise<string> => davit.kubectl(['-n', tenant.namespace, ...args]);
   const put = async (more: object): Promise<void> => {
-    await davit.kubectl(['apply', '-f', '-'], {
-      apiVersion: 'davit.dev/v1alpha1',
-      kind: 'AppDeployment',
-      metadata: { name: 'by-hand', namespace: tenant.namespace },
-      spec: { source: 'external_docker', ...more },
-    });
+    await davit.kubectl(['apply', '-f', '-'], aManifest({ name: 'by-hand', namespace: tenant.namespace }, more));
     await eventually(async () => {
       const seen =
         '{.metadata.generation}/{.status.observedGeneration}/{.status.conditions[?(@.type=="Ready")].status}';

@@ -2,6 +2,7 @@
 
 import { beforeAll, describe, expect, inject, it } from 'vitest';
 import { type Answer, type Attached, attach, eventually } from '../attached.ts';
+import { aPayload } from '../builders.ts';
 import type { Tenant } from '../platform.ts';
 
 const davit: Attached = attach(inject('davit'));
@@ -13,14 +14,12 @@ beforeAll(async () => {
 const image = (tag: string): object => ({ source_revision_config: { image_uri: `registry.example/app:${tag}` } });
 
 async function created(name: string, more: object = {}): Promise<string> {
-  const { status, body } = await davit.call(tenant, 'POST', '/v2/deployments', {
-    name,
-    source: 'external_docker',
-    source_config: {},
-    secrets: [],
-    ...image('1'),
-    ...more,
-  });
+  const { status, body } = await davit.call(
+    tenant,
+    'POST',
+    '/v2/deployments',
+    aPayload(name, { ...image('1'), ...more }),
+  );
   expect([status, body.detail]).toEqual([201, undefined]);
   return body.id;
 }

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import { type Answer, type Attached, attach, eventually } from '../attached.ts';
+import { aPayload } from '../builders.ts';
 import { DAVIT_NAMESPACE, type Supervised, supervise, type Tenant } from '../platform.ts';
 
 const davit: Attached = attach(inject('davit'));
@@ -126,14 +127,7 @@ async function startFacade(port: number): Promise<{ url: string; supervised: Sup
 }
 
 function body(name: string, more: object = {}): object {
-  return {
-    name,
-    source: 'external_docker',
-    source_config: {},
-    source_revision_config: { image_uri: 'registry.example/app:1' },
-    secrets: [{ name: 'A', value: 'b' }],
-    ...more,
-  };
+  return aPayload(name, { secrets: [{ name: 'A', value: 'b' }], ...more });
 }
 
 function create(at: Attached, name: string): Promise<Answer> {

@@ -2,6 +2,7 @@
 
 import { beforeAll, describe, expect, inject, it } from 'vitest';
 import { type Attached, attach, eventually } from '../attached.ts';
+import { aPayload } from '../builders.ts';
 import type { Tenant } from '../platform.ts';
 
 const davit: Attached = attach(inject('davit'));
@@ -11,17 +12,6 @@ beforeAll(async () => {
   tenant = await davit.tenant('http');
   other = await davit.tenant('http-other');
 });
-
-function payload(name: string, more: object = {}): object {
-  return {
-    name,
-    source: 'external_docker',
-    source_config: {},
-    source_revision_config: { image_uri: 'registry.example/app:1.0' },
-    secrets: [],
-    ...more,
-  };
-}
 
 /** A service account of the tenant with one role, and its token. */
 async function caller(name: string, role: string): Promise<Tenant> {
@@ -65,7 +55,7 @@ describe('rights', () => {
       tenant,
       'POST',
       '/v2/deployments',
-      payload('looked-at', { secrets: [{ name: 'KEY', value: 'v' }] }),
+      aPayload('looked-at', { secrets: [{ name: 'KEY', value: 'v' }] }),
     );
     await eventually(async () =>
       expect((await davit.call(viewer, 'GET', `/v2/deployments/${body.id}`)).body).toMatchObject({
@@ -73,7 +63,7 @@ describe('rights', () => {
         secrets: [{ name: 'KEY', value: '' }],
       }),
     );
-    const made = await davit.call(viewer, 'POST', '/v2/deployments', payload('not-by-viewers'));
+    const made = await davit.call(viewer, 'POST', '/v2/deployments', aPayload('not-by-viewers'));
     expect([made.status, made.body.detail]).toEqual([
       403,
       expect.stringContaining('cannot create resource "appdeployments"'),
@@ -91,13 +81,13 @@ describe('rights', () => {
       editor,
       'POST',
       '/v2/deployments',
-      payload('edited', { secrets: [{ name: 'KEY', value: 'v' }] }),
+      aPayload('edited', { secrets: [{ name: 'KEY', value: 'v' }] }),
     );
     expect([status, body.secrets]).toEqual([201, [{ name: 'KEY', value: 'v' }]]);
   });
 
   it("another tenant is a 403, another tenant's deployment a 404", async () => {
-    const { body } = await davit.call(other, 'POST', '/v2/deployments', payload('theirs'));
+    const { body } = await davit.call(other, 'POST', '/v2/deployments', aPayload('theirs'));
     const spying = { ...tenant, id: other.id };
     expect((await davit.call(spying, 'GET', `/v2/deployments/${body.id}`)).body.detail).toContain(
       'requires workspace specification',
@@ -129,7 +119,7 @@ describe("the API server's verdict", () => {
         tenant,
         'POST',
         '/v2/deployments',
-        payload('over-quota', { secrets: [{ name: 'KEY', value: 'v' }] }),
+        aPayload('over-quota', { secrets: [{ name: 'KEY', value: 'v' }] }),
       );
       expect([status, body.detail]).toEqual([403, expect.stringContaining('quota')]);
     });
@@ -173,7 +163,7 @@ describe("the API server's verdict", () => {
       tenant,
       'POST',
       '/v2/deployments',
-      payload('whole', {
+      aPayload('whole', {
         source_config: { resource_spec, custom_url: 'whole.example.com', deployment_type: 'prod', listener_id: null },
         secrets: [{ name: 'PEM', value: 'a\nb\t"ü"\n' }],
         secret_references: [],
@@ -188,7 +178,7 @@ describe("the API server's verdict", () => {
   });
 
   it('times are RFC 3339 and the revision named beforehand is the one that comes', async () => {
-    const { body } = await davit.call(tenant, 'POST', '/v2/deployments', payload('named'));
+    const { body } = await davit.call(tenant, 'POST', '/v2/deployments', aPayload('named'));
     expect([body.created_at, body.updated_at]).toEqual([
       expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/),
       body.created_at,
@@ -214,7 +204,7 @@ describe("the API server's verdict", () => {
 
 describe('deletion', () => {
   it('takes the tracing project along when asked to', async () => {
-    const { body } = await davit.call(tenant, 'POST', '/v2/deployments', payload('untraced'));
+    const { body } = await davit.call(tenant, 'POST', '/v2/deployments', aPayload('untraced'));
     await eventually(async () => void (await davit.kubectl(['get', 'trp', 'untraced', '-n', tenant.namespace])));
     expect((await davit.call(tenant, 'DELETE', `/v2/deployments/${body.id}?delete_tracing_project=true`)).status).toBe(
       204,

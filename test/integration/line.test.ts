@@ -2,6 +2,7 @@
 
 import { beforeAll, describe, expect, inject, it } from 'vitest';
 import { type Attached, attach, eventually } from '../attached.ts';
+import { aManifest, aPayload } from '../builders.ts';
 import type { Tenant } from '../platform.ts';
 
 const davit: Attached = attach(inject('davit'));
@@ -28,24 +29,8 @@ interface Listed {
   }[];
 }
 
-function payload(name: string, more: object = {}): object {
-  return {
-    name,
-    source: 'external_docker',
-    source_config: {},
-    source_revision_config: { image_uri: 'registry.example/app:1.0' },
-    secrets: [],
-    ...more,
-  };
-}
-
 function record(name: string, spec: object = {}): object {
-  return {
-    apiVersion: 'davit.dev/v1alpha1',
-    kind: 'AppDeployment',
-    metadata: { name, namespace: tenant.namespace },
-    spec: { source: 'external_docker', sourceRevisionConfig: { imageUri: 'registry.example/app:1.0' }, ...spec },
-  };
+  return aManifest({ name, namespace: tenant.namespace }, spec);
 }
 
 async function statusOf(id: string): Promise<string> {
@@ -82,7 +67,7 @@ describe('over HTTP', () => {
       tenant,
       'POST',
       '/v2/deployments',
-      payload('by-http', { secrets: [{ name: 'API_KEY', value: 'canary-7f3a' }] }),
+      aPayload('by-http', { secrets: [{ name: 'API_KEY', value: 'canary-7f3a' }] }),
     );
     expect(created.status).toBe(201);
     expect(created.body).toMatchObject({
@@ -131,7 +116,7 @@ describe('over HTTP', () => {
       tenant,
       'POST',
       '/v2/deployments',
-      payload('by-http', { secrets: [{ name: 'A', value: 'x' }] }),
+      aPayload('by-http', { secrets: [{ name: 'A', value: 'x' }] }),
     );
     expect([again.status, again.body.detail]).toEqual([409, 'A deployment named "by-http" already exists.']);
     const after = await davit.kubectlJson<Listed>(['get', 'secrets', '-n', tenant.namespace]);
@@ -143,7 +128,7 @@ describe('over HTTP', () => {
       tenant,
       'POST',
       '/v2/deployments',
-      payload('Bad--Name', {
+      aPayload('Bad--Name', {
         source_config: { resource_spec: { cpu: 0, memory_mb: 'much' } },
         source_revision_config: {},
       }),
@@ -178,7 +163,7 @@ describe('with kubectl', () => {
       tenant,
       'POST',
       '/v2/deployments',
-      payload('cloudy', { source: 'internal_docker' }),
+      aPayload('cloudy', { source: 'internal_docker' }),
     );
     expect([status, body.detail[0].loc]).toEqual([422, ['body', 'source']]);
   });
@@ -379,7 +364,7 @@ describe('deletion', () => {
       own,
       'POST',
       '/v2/deployments',
-      payload('short', { secrets: [{ name: 'A', value: 'b' }] }),
+      aPayload('short', { secrets: [{ name: 'A', value: 'b' }] }),
     );
     await davit.kubectl(['wait', '--for=condition=Ready', 'appd/short', '-n', own.namespace, '--timeout=60s']);
     expect((await davit.call(own, 'DELETE', `/v2/deployments/${created.body.id}`)).status).toBe(204);

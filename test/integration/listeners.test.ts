@@ -2,6 +2,7 @@
 
 import { beforeAll, expect, inject, it } from 'vitest';
 import { type Answer, type Attached, attach, eventually } from '../attached.ts';
+import { aManifest, aPayload } from '../builders.ts';
 import type { Tenant } from '../platform.ts';
 
 const davit: Attached = attach(inject('davit'));
@@ -22,13 +23,12 @@ beforeAll(async () => {
 });
 
 function post(who: Tenant, name: string, namespace: string): Promise<Answer> {
-  return davit.call(who, 'POST', '/v2/deployments', {
-    name,
-    source: 'external_docker',
-    source_config: { listener_id: id, listener_config: { k8s_namespace: namespace } },
-    source_revision_config: { image_uri: 'registry.example/app:1' },
-    secrets: [],
-  });
+  return davit.call(
+    who,
+    'POST',
+    '/v2/deployments',
+    aPayload(name, { source_config: { listener_id: id, listener_config: { k8s_namespace: namespace } } }),
+  );
 }
 function reason(name: string, type: string): Promise<string> {
   const path = `jsonpath={.status.conditions[?(@.type=="${type}")].reason}`;
@@ -56,16 +56,13 @@ it("over HTTP: refused for another tenant's Listener, and for a namespace that i
 });
 
 it('with kubectl: a condition', async () => {
-  await davit.kubectl(['create', '-f', '-'], {
-    apiVersion: 'davit.dev/v1alpha1',
-    kind: 'AppDeployment',
-    metadata: { name: 'by-hand', namespace: tenant.namespace },
-    spec: {
-      source: 'external_docker',
-      sourceConfig: { listenerId: id, listenerConfig: { k8sNamespace: 'tools' } },
-      sourceRevisionConfig: { imageUri: 'registry.example/app:1' },
-    },
-  });
+  await davit.kubectl(
+    ['create', '-f', '-'],
+    aManifest(
+      { name: 'by-hand', namespace: tenant.namespace },
+      { sourceConfig: { listenerId: id, listenerConfig: { k8sNamespace: 'tools' } } },
+    ),
+  );
   await eventually(async () => expect(await reason('by-hand', 'PolicyAccepted')).toBe('ListenerNotFound'));
   const more = JSON.stringify({ spec: { namespaces: ['shops', 'tools'] } });
   await davit.kubectl(['patch', 'lsn', 'edge', '-n', tenant.namespace, '--type=merge', '-p', more]);

@@ -11,6 +11,7 @@ import { wantedRevision } from '../../src/record/wanted-revision.ts';
 import { makeRevision } from '../../src/resources/app-revision.ts';
 import { desiredChildren } from '../../src/resources/desired.ts';
 import { type Attached, attach, eventually } from '../attached.ts';
+import { aManifest } from '../builders.ts';
 import type { Tenant } from '../platform.ts';
 
 const davit: Attached = attach(inject('davit'));
@@ -24,17 +25,7 @@ interface Conditions {
 }
 
 function record(name: string, resourceSpec: object = {}, more: object = {}): object {
-  return {
-    apiVersion: 'davit.dev/v1alpha1',
-    kind: 'AppDeployment',
-    metadata: { name, namespace: tenant.namespace },
-    spec: {
-      source: 'external_docker',
-      sourceConfig: { resourceSpec },
-      sourceRevisionConfig: { imageUri: 'registry.example/app:1' },
-      ...more,
-    },
-  };
+  return aManifest({ name, namespace: tenant.namespace }, { sourceConfig: { resourceSpec }, ...more });
 }
 
 function inNamespace(...args: string[]): string[] {

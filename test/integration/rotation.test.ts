@@ -2,6 +2,7 @@
 
 import { beforeAll, expect, inject, it } from 'vitest';
 import { type Attached, attach, eventually } from '../attached.ts';
+import { aManifest } from '../builders.ts';
 import type { Tenant } from '../platform.ts';
 
 const davit: Attached = attach(inject('davit'));
@@ -33,20 +34,19 @@ const aWhile = (): Promise<void> => new Promise((resolve) => setTimeout(resolve,
 it('each content is rolled out once, together with others that change at once', async () => {
   await put('first', 'canary-one');
   await put('second', 'canary-two');
-  await davit.kubectl(['apply', '-f', '-'], {
-    apiVersion: 'davit.dev/v1alpha1',
-    kind: 'AppDeployment',
-    metadata: { name: 'turning', namespace: tenant.namespace },
-    spec: {
-      source: 'external_docker',
-      sourceRevisionConfig: { imageUri: 'registry.example/app:1.0' },
-      secretReferences: ['first', 'second'].map((name) => ({
-        name: name.toUpperCase(),
-        secretName: name,
-        secretKey: 'value',
-      })),
-    },
-  });
+  await davit.kubectl(
+    ['apply', '-f', '-'],
+    aManifest(
+      { name: 'turning', namespace: tenant.namespace },
+      {
+        secretReferences: ['first', 'second'].map((name) => ({
+          name: name.toUpperCase(),
+          secretName: name,
+          secretKey: 'value',
+        })),
+      },
+    ),
+  );
   await untilReady();
   expect(await rolls()).toBe(1);
 

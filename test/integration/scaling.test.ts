@@ -6,6 +6,7 @@ import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { type Attached, attach, eventually } from '../attached.ts';
+import { aManifest } from '../builders.ts';
 import type { Tenant } from '../platform.ts';
 
 const davit: Attached = attach(inject('davit'));
@@ -23,12 +24,13 @@ function inTenant(...args: readonly string[]): Promise<string> {
 }
 
 function apply(name: string, resourceSpec: object, image = 'registry.example/app:1.0'): Promise<string> {
-  return davit.kubectl(['apply', '-f', '-'], {
-    apiVersion: 'davit.dev/v1alpha1',
-    kind: 'AppDeployment',
-    metadata: { name, namespace: tenant.namespace },
-    spec: { source: 'external_docker', sourceRevisionConfig: { imageUri: image }, sourceConfig: { resourceSpec } },
-  });
+  return davit.kubectl(
+    ['apply', '-f', '-'],
+    aManifest(
+      { name, namespace: tenant.namespace },
+      { sourceRevisionConfig: { imageUri: image }, sourceConfig: { resourceSpec } },
+    ),
+  );
 }
 
 interface Deployment {
