@@ -1,7 +1,7 @@
 // What Davit needs of its cluster before it can do its work, as chart and API server have it: the server's version, our
 // kinds, the admission policies, the rights.
 
-import { ownResources } from './api/crd.ts';
+import { ownResources } from './api/kinds.ts';
 import type { Config } from './config.ts';
 import type { KubeClient } from './kube/client.ts';
 import { kindsAreServed, kubernetesIsNewEnough, policiesAreThere, rightsAreGranted } from './kube/requirements.ts';

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { aRecord, SETTINGS, TENANT } from '../test/builders.ts';
-import { type StructuralSchema, structuralSchema } from './api/crd.ts';
 import { ResourceSpec } from './api/resource-spec.ts';
+import { type StructuralSchema, structuralSchema } from './api/structural-schema.ts';
 import type { KubeObject } from './kube/client.ts';
 import { inForce } from './record/resolve.ts';
 import { wantedRevision } from './record/wanted-revision.ts';

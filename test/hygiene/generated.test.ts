@@ -1,7 +1,8 @@
 // Generated files are what the schemas say, and say enough to be read.
 
 import { describe, expect, it } from 'vitest';
-import { customResourceDefinitions, type StructuralSchema } from '../../src/api/crd.ts';
+import { customResourceDefinitions } from '../../src/api/crd.ts';
+import type { StructuralSchema } from '../../src/api/structural-schema.ts';
 import { staleFiles } from '../../src/crdgen.ts';
 
 describe('generated files', () => {

@@ -2,7 +2,8 @@
 // the namespace.
 
 import { describe, expect, it } from 'vitest';
-import { customResourceDefinitions, type StructuralSchema } from '../../src/api/crd.ts';
+import { customResourceDefinitions } from '../../src/api/crd.ts';
+import type { StructuralSchema } from '../../src/api/structural-schema.ts';
 import { makeFacade } from '../http/facade.ts';
 
 const facade = await makeFacade();

@@ -16,7 +16,11 @@ function inTenant(...args: readonly string[]): Promise<string> {
   return davit.kubectl([...args, '-n', tenant.namespace]);
 }
 
-function apply(name: string, spec: object = {}, annotations: Record<string, string> = {}): Promise<string> {
+function apply(
+  name: string,
+  spec: object = {},
+  annotations: { readonly [name: string]: string } = {},
+): Promise<string> {
   return davit.kubectl(['apply', '-f', '-'], aManifest({ name, namespace: tenant.namespace, annotations }, spec));
 }
 

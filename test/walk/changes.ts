@@ -3,8 +3,8 @@
 
 import fc from 'fast-check';
 import { AppDeploymentSpec } from '../../src/api/app-deployment.ts';
-import { type StructuralSchema, structuralSchema } from '../../src/api/crd.ts';
 import { ORDERED_PAIRS, type ResourceSpec, VOLUME_KINDS } from '../../src/api/resource-spec.ts';
+import { type StructuralSchema, structuralSchema } from '../../src/api/structural-schema.ts';
 
 /** One field of a spec, set or (value undefined) taken away. */
 export interface Change {
