@@ -17,14 +17,10 @@ import { NAMESPACES } from './kube/resources.ts';
 import { type Logger, makeLogger } from './logger.ts';
 import { type Asking, serverIsTooOld, watchChart, watchKinds, watchServerVersion } from './requirements.ts';
 import { type Checks, startHealthServer } from './runtime/health.ts';
+import { slimManagedFields } from './runtime/managed-fields.ts';
 import { makeMetrics, type RuntimeMetrics } from './runtime/metrics.ts';
-import {
-  makeReflector,
-  type Reflector,
-  reflectNamespaces,
-  slimManagedFields,
-  whyNotListed,
-} from './runtime/reflector.ts';
+import { reflectNamespaces } from './runtime/reflect-namespaces.ts';
+import { makeReflector, type Reflector, whyNotListed } from './runtime/reflector.ts';
 
 const USAGE = `Usage: davit controller | api | all
 

@@ -25,14 +25,10 @@ import {
   STATEFUL_SETS,
 } from '../kube/resources.ts';
 import type { Logger } from '../logger.ts';
+import { slimManagedFields } from '../runtime/managed-fields.ts';
 import type { RuntimeMetrics } from '../runtime/metrics.ts';
-import {
-  makeReflector,
-  type Reflector,
-  type ReflectorOptions,
-  reflectNamespaces,
-  slimManagedFields,
-} from '../runtime/reflector.ts';
+import { reflectNamespaces } from '../runtime/reflect-namespaces.ts';
+import { makeReflector, type Reflector, type ReflectorOptions } from '../runtime/reflector.ts';
 
 /** Kinds of which a record has children, other than pods and revisions. */
 const CHILD_RESOURCES = [

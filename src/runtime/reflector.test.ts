@@ -5,7 +5,7 @@ import { Forbidden, NotFound, Unavailable } from '../errors.ts';
 import type { KubeClient, KubeObject } from '../kube/client.ts';
 import { CONFIG_MAPS, SECRETS } from '../kube/resources.ts';
 import { makeFakeClock } from './clock.ts';
-import { combineReflectors, makeReflector, type ReflectorOptions, slimManagedFields } from './reflector.ts';
+import { makeReflector, type ReflectorOptions } from './reflector.ts';
 
 const log = pino({ level: 'silent' });
 let stopAll = new AbortController();
@@ -322,39 +322,5 @@ describe('reflector', () => {
     await ended;
     expect(clock.pending).toBe(0);
     expect(await reflector.waitForSync(stopAll.signal)).toBe(true);
-  });
-
-  it('keeps slim managedFields if asked to', async () => {
-    const { kube, clock, reflector, start } = aReflector({ transform: slimManagedFields });
-    kube.seed(CONFIG_MAPS, aConfigMap('a'));
-    void start();
-    await clock.advance(0);
-    expect(reflector.list()[0]?.metadata.managedFields).toEqual([
-      { manager: 'seed', operation: 'Update', time: '2026-01-01T00:00:00Z' },
-    ]);
-  });
-
-  it('is one for several namespaces', async () => {
-    const kube = makeFakeKube();
-    const clock = makeFakeClock();
-    const both = combineReflectors(
-      new Map(
-        ['t1', 't2'].map((namespace) => [
-          namespace,
-          makeReflector<KubeObject>({ client: kube, resource: CONFIG_MAPS, namespace, log, clock }),
-        ]),
-      ),
-    );
-    const told: string[] = [];
-    both.onChange(({ type, object }) => told.push(`${type} ${object.metadata.namespace}/${object.metadata.name}`));
-    for (const namespace of ['t1', 't2', 't3']) kube.seed(CONFIG_MAPS, aConfigMap('a', namespace));
-    void both.run(stopAll.signal);
-    await clock.advance(0);
-    expect(both.hasSynced()).toBe(true);
-    expect(told.sort()).toEqual(['added t1/a', 'added t2/a']);
-    expect(both.list()).toHaveLength(2);
-    expect(both.list('t3')).toEqual([]);
-    expect(both.get({ namespace: 't2', name: 'a' })).toBeDefined();
-    expect(both.isAtLeast({ namespace: 't1', name: 'a' }, '99999')).toBe(false);
   });
 });

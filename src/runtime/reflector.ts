@@ -6,9 +6,12 @@ import type { Logger } from 'pino';
 import { Gone, NotFound, Unavailable } from '../errors.ts';
 import type { KubeClient, KubeObject, ObjectRef, Resource } from '../kube/client.ts';
 import { type Clock, sleep, systemClock } from './clock.ts';
+import { makeContact } from './contact.ts';
+import { dropManagedFields } from './managed-fields.ts';
 import type { RuntimeMetrics } from './metrics.ts';
 import { type Change, makeObjectCache, versionOf } from './object-cache.ts';
 import type { Store } from './store.ts';
+import { type WholeList, wholeList } from './whole-list.ts';
 
 export interface ReflectorOptions<T extends KubeObject> {
   readonly client: KubeClient;
@@ -85,8 +88,6 @@ export interface Reflector<T extends KubeObject = KubeObject> extends Store<T> {
   status(): ReflectorStatus;
 }
 
-const FIRST_BACKOFF_MS = 500;
-const LONGEST_BACKOFF_MS = 30_000;
 /** Many caches hear 410 at once when a server restarts; they should not list at once. */
 const RELIST_JITTER_MS = 1_000;
 /** Below this, a watch that ended without a word is one that is being refused. */
@@ -120,14 +121,11 @@ export function makeReflector<T extends KubeObject = KubeObject>(options: Reflec
   };
   const waiting = new Set<() => void>();
   const installedListeners = new Set<() => void>();
+  const contact = makeContact(clock, random);
   let synced = false;
   let installed = true;
   /** Where the next watch begins; undefined when a list has to come first. */
   let position: string | undefined;
-  let failures = 0;
-  let failingSince: number | undefined;
-  let lastError: string | undefined;
-  let lastHeard: number | undefined;
   /** Since when, and how often one after the other, the server has shown a past that we have seen the end of. */
   let past: { readonly since: number; readonly times: number } | undefined;
 
@@ -147,56 +145,23 @@ export function makeReflector<T extends KubeObject = KubeObject>(options: Reflec
     return options.freeze === true ? deepFreeze(kept) : kept;
   }
 
-  function heard(): void {
-    lastHeard = clock.elapsed();
-    failures = 0;
-    failingSince = undefined;
-    lastError = undefined;
-  }
-
-  async function listPages(signal: AbortSignal, limit: number | undefined): Promise<{ items: T[]; version: string }> {
-    const items: T[] = [];
-    let version: string | undefined;
-    let continueToken: string | undefined;
-    do {
-      // oxlint-disable-next-line no-await-in-loop -- each page names the next
-      const page = await client.list<T>(resource, {
-        ...selection,
-        ...(limit !== undefined && { limit }),
-        ...(continueToken !== undefined && { continueToken }),
-        signal,
-      });
-      // Slimmed page by page, so that a long list is never held whole with all its managedFields.
-      for (const item of page.items) items.push(keep(item));
-      version ??= page.resourceVersion;
-      continueToken = page.continueToken;
-    } while (continueToken !== undefined);
-    return { items, version: version ?? '' };
-  }
-
-  async function listOnce(signal: AbortSignal): Promise<{ items: T[]; version: string }> {
-    try {
-      return await listPages(signal, pageSize);
-    } catch (error) {
-      // The snapshot behind the pages has been compacted away: then all in one.
-      if (error instanceof Gone) return listPages(signal, undefined);
-      throw error;
-    }
+  function listWhole(signal: AbortSignal): Promise<WholeList<T>> {
+    return wholeList(client, resource, { ...selection, pageSize, keep, signal });
   }
 
   async function relist(signal: AbortSignal): Promise<string> {
-    let { items, version } = await listOnce(signal);
+    let { items, version } = await listWhole(signal);
     if (cache.missingFrom(items, version) > 0) {
       log.info({ known: cache.size, listed: items.length }, 'List lacks some of what is known, asking again');
       await sleep(clock, random() * RELIST_JITTER_MS, signal);
-      ({ items, version } = await listOnce(signal));
+      ({ items, version } = await listWhole(signal));
     }
     if (versionOf(version) < cache.observed) refusePast(`${version} is older than ${cache.observed} that was seen`);
     if (cache.contradicts(items, version)) refusePast(`at ${version} objects are older than they were seen to be`);
     past = undefined;
     cache.replace(items, version);
     metrics?.relisted(resource.plural);
-    heard();
+    contact.heard();
     markSynced();
     markInstalled(true);
     log.info({ objects: items.length, resourceVersion: version }, 'Listed');
@@ -238,7 +203,7 @@ export function makeReflector<T extends KubeObject = KubeObject>(options: Reflec
     if (installed)
       log.warn(`The cluster does not know ${resource.plural}.${resource.group}; looking for it until it is installed`);
     cache.replace([], String(cache.observed));
-    heard();
+    contact.heard();
     markInstalled(false);
     markSynced();
     await sleep(clock, NOT_INSTALLED_MS * (0.5 + random() / 2), signal);
@@ -258,7 +223,7 @@ export function makeReflector<T extends KubeObject = KubeObject>(options: Reflec
     for await (const event of watch) {
       if (signal.aborted) return;
       events += 1;
-      heard();
+      contact.heard();
       const version = event.object.metadata.resourceVersion;
       if (version === undefined) throw new Unavailable(`watch ${resource.plural}: an event without resourceVersion`);
       if (event.type === 'BOOKMARK') cache.advance(version);
@@ -269,7 +234,7 @@ export function makeReflector<T extends KubeObject = KubeObject>(options: Reflec
     if (events === 0 && clock.elapsed() - start < SHORT_WATCH_MS && !signal.aborted) {
       throw new Unavailable(`watch ${resource.plural}: ended at once`);
     }
-    heard();
+    contact.heard();
   }
 
   async function recover(error: unknown, signal: AbortSignal): Promise<void> {
@@ -280,23 +245,15 @@ export function makeReflector<T extends KubeObject = KubeObject>(options: Reflec
       log.info({ err: error }, 'Watch position is gone, listing again');
       await sleep(clock, random() * RELIST_JITTER_MS, signal);
       // A server that answers every list with 410 must not be asked without pause.
-      if (failures === 0) {
-        failures = 1;
-        return;
-      }
+      if (contact.forgive()) return;
     }
-    failures += 1;
-    failingSince ??= clock.elapsed();
-    lastError = error instanceof Error ? error.message : String(error);
-    const backoff = Math.min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** Math.min(failures - 1, 16));
-    const asked = error instanceof Unavailable ? (error.retryAfterMs ?? 0) : 0;
-    const wait = Math.max(backoff * (0.5 + random() / 2), asked);
+    const { waitMs, failures } = contact.failed(error);
     // The first failure is every day's: a server restarts, a connection breaks.
     log[failures === 1 ? 'info' : 'warn'](
-      { err: error, waitMs: Math.round(wait), failures },
+      { err: error, waitMs: Math.round(waitMs), failures },
       'Watch failed, will retry',
     );
-    await sleep(clock, wait, signal);
+    await sleep(clock, waitMs, signal);
   }
 
   async function run(signal: AbortSignal): Promise<void> {
@@ -361,9 +318,7 @@ export function makeReflector<T extends KubeObject = KubeObject>(options: Reflec
     status: () => ({
       synced,
       observedResourceVersion: String(cache.observed),
-      ...(lastHeard !== undefined && { lastHeardMs: clock.elapsed() - lastHeard }),
-      ...(failingSince !== undefined && { failingForMs: clock.elapsed() - failingSince }),
-      ...(lastError !== undefined && { lastError }),
+      ...contact.status(),
     }),
   };
 }
@@ -373,101 +328,6 @@ export function whyNotListed(cache: Reflector): string | undefined {
   const { synced, lastError } = cache.status();
   if (synced) return undefined;
   return lastError === undefined ? 'not listed yet' : `not listed yet: ${lastError}`;
-}
-
-/** One reflector of the whole cluster, or, where namespaces are listed, one for each of them behind one store. */
-export function reflectNamespaces<T extends KubeObject>(
-  namespaces: readonly string[],
-  options: Omit<ReflectorOptions<T>, 'namespace'>,
-): Reflector<T> {
-  if (namespaces.length === 0) return makeReflector<T>(options);
-  return combineReflectors<T>(
-    new Map(namespaces.map((namespace) => [namespace, makeReflector<T>({ ...options, namespace })])),
-  );
-}
-
-/**
- * Several reflectors of one resource, one for each namespace that may be looked at, as one. What is asked of another
- * namespace finds nothing; `observedResourceVersion` is that of the one furthest behind.
- */
-export function combineReflectors<T extends KubeObject>(byNamespace: ReadonlyMap<string, Reflector<T>>): Reflector<T> {
-  const all = [...byNamespace.values()];
-  const first = all[0];
-  if (first === undefined) throw new Error('combine reflectors: there are none');
-  const of = (namespace: string | undefined): Reflector<T> | undefined => byNamespace.get(namespace ?? '');
-
-  function furthestBehind(): string {
-    return all.map((one) => one.observedResourceVersion()).reduce((a, b) => (versionOf(a) < versionOf(b) ? a : b));
-  }
-
-  return {
-    resource: first.resource,
-    async run(signal) {
-      await Promise.all(all.map((one) => one.run(signal)));
-    },
-    hasSynced: () => all.every((one) => one.hasSynced()),
-    async waitForSync(signal) {
-      return (await Promise.all(all.map((one) => one.waitForSync(signal)))).every(Boolean);
-    },
-    onChange(listener) {
-      const removers = all.map((one) => one.onChange(listener));
-      return () => {
-        for (const remove of removers) remove();
-      };
-    },
-    isInstalled: () => all.every((one) => one.isInstalled()),
-    onInstalled(listener) {
-      const removers = all.map((one) => one.onInstalled(listener));
-      return () => {
-        for (const remove of removers) remove();
-      };
-    },
-    get: (ref) => of(ref.namespace)?.get(ref),
-    byUid(uid) {
-      for (const one of all) {
-        const found = one.byUid(uid);
-        if (found !== undefined) return found;
-      }
-      return undefined;
-    },
-    list: (namespace) =>
-      namespace === undefined ? all.flatMap((one) => one.list()) : (of(namespace)?.list(namespace) ?? []),
-    byLabel: (namespace, label, value) => of(namespace)?.byLabel(namespace, label, value) ?? [],
-    // A namespace that isn't watched will never show anything: nothing to wait for.
-    isAtLeast: (ref, resourceVersion) => of(ref.namespace)?.isAtLeast(ref, resourceVersion) ?? true,
-    overlay: (object) => of(object.metadata.namespace)?.overlay(object),
-    overlayDeleted(uid, resourceVersion) {
-      for (const one of all) one.overlayDeleted(uid, resourceVersion);
-    },
-    observedResourceVersion: furthestBehind,
-    status() {
-      const failing = all.map((one) => one.status()).find((status) => status.failingForMs !== undefined);
-      return {
-        ...(failing ?? first.status()),
-        synced: all.every((one) => one.hasSynced()),
-        observedResourceVersion: furthestBehind(),
-      };
-    },
-  };
-}
-
-/** Keeps everything but managedFields, which can be most of an object's size. */
-export function dropManagedFields<T extends KubeObject>(object: T): T {
-  delete (object.metadata as { managedFields?: unknown }).managedFields;
-  return object;
-}
-
-/** Keeps of managedFields who wrote and when, without the sets of fields. */
-export function slimManagedFields<T extends KubeObject>(object: T): T {
-  const { managedFields } = object.metadata;
-  if (managedFields === undefined) return object;
-  (object.metadata as { managedFields?: unknown }).managedFields = managedFields.map((field) => ({
-    ...(field.manager !== undefined && { manager: field.manager }),
-    ...(field.operation !== undefined && { operation: field.operation }),
-    ...(field.subresource !== undefined && { subresource: field.subresource }),
-    ...(field.time !== undefined && { time: field.time }),
-  }));
-  return object;
 }
 
 function deepFreeze<T>(value: T): T {

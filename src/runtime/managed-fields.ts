@@ -1,0 +1,22 @@
+// What a cache keeps of managedFields, which can be most of an object's size.
+
+import type { KubeObject } from '../kube/client.ts';
+
+/** Keeps everything but managedFields. */
+export function dropManagedFields<T extends KubeObject>(object: T): T {
+  delete (object.metadata as { managedFields?: unknown }).managedFields;
+  return object;
+}
+
+/** Keeps of managedFields who wrote and when, without the sets of fields. */
+export function slimManagedFields<T extends KubeObject>(object: T): T {
+  const { managedFields } = object.metadata;
+  if (managedFields === undefined) return object;
+  (object.metadata as { managedFields?: unknown }).managedFields = managedFields.map((field) => ({
+    ...(field.manager !== undefined && { manager: field.manager }),
+    ...(field.operation !== undefined && { operation: field.operation }),
+    ...(field.subresource !== undefined && { subresource: field.subresource }),
+    ...(field.time !== undefined && { time: field.time }),
+  }));
+  return object;
+}

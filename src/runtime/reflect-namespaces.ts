@@ -1,0 +1,81 @@
+// Where Davit may look at some namespaces alone: a reflector for each of them, behind one store.
+
+import type { KubeObject } from '../kube/client.ts';
+import { versionOf } from './object-cache.ts';
+import { makeReflector, type Reflector, type ReflectorOptions } from './reflector.ts';
+
+/** One reflector of the whole cluster, or, where namespaces are listed, one for each of them behind one store. */
+export function reflectNamespaces<T extends KubeObject>(
+  namespaces: readonly string[],
+  options: Omit<ReflectorOptions<T>, 'namespace'>,
+): Reflector<T> {
+  if (namespaces.length === 0) return makeReflector<T>(options);
+  return combineReflectors<T>(
+    new Map(namespaces.map((namespace) => [namespace, makeReflector<T>({ ...options, namespace })])),
+  );
+}
+
+/**
+ * Several reflectors of one resource, one for each namespace that may be looked at, as one. What is asked of another
+ * namespace finds nothing; `observedResourceVersion` is that of the one furthest behind.
+ */
+export function combineReflectors<T extends KubeObject>(byNamespace: ReadonlyMap<string, Reflector<T>>): Reflector<T> {
+  const all = [...byNamespace.values()];
+  const first = all[0];
+  if (first === undefined) throw new Error('combine reflectors: there are none');
+  const of = (namespace: string | undefined): Reflector<T> | undefined => byNamespace.get(namespace ?? '');
+
+  function furthestBehind(): string {
+    return all.map((one) => one.observedResourceVersion()).reduce((a, b) => (versionOf(a) < versionOf(b) ? a : b));
+  }
+
+  return {
+    resource: first.resource,
+    async run(signal) {
+      await Promise.all(all.map((one) => one.run(signal)));
+    },
+    hasSynced: () => all.every((one) => one.hasSynced()),
+    async waitForSync(signal) {
+      return (await Promise.all(all.map((one) => one.waitForSync(signal)))).every(Boolean);
+    },
+    onChange(listener) {
+      const removers = all.map((one) => one.onChange(listener));
+      return () => {
+        for (const remove of removers) remove();
+      };
+    },
+    isInstalled: () => all.every((one) => one.isInstalled()),
+    onInstalled(listener) {
+      const removers = all.map((one) => one.onInstalled(listener));
+      return () => {
+        for (const remove of removers) remove();
+      };
+    },
+    get: (ref) => of(ref.namespace)?.get(ref),
+    byUid(uid) {
+      for (const one of all) {
+        const found = one.byUid(uid);
+        if (found !== undefined) return found;
+      }
+      return undefined;
+    },
+    list: (namespace) =>
+      namespace === undefined ? all.flatMap((one) => one.list()) : (of(namespace)?.list(namespace) ?? []),
+    byLabel: (namespace, label, value) => of(namespace)?.byLabel(namespace, label, value) ?? [],
+    // A namespace that isn't watched will never show anything: nothing to wait for.
+    isAtLeast: (ref, resourceVersion) => of(ref.namespace)?.isAtLeast(ref, resourceVersion) ?? true,
+    overlay: (object) => of(object.metadata.namespace)?.overlay(object),
+    overlayDeleted(uid, resourceVersion) {
+      for (const one of all) one.overlayDeleted(uid, resourceVersion);
+    },
+    observedResourceVersion: furthestBehind,
+    status() {
+      const failing = all.map((one) => one.status()).find((status) => status.failingForMs !== undefined);
+      return {
+        ...(failing ?? first.status()),
+        synced: all.every((one) => one.hasSynced()),
+        observedResourceVersion: furthestBehind(),
+      };
+    },
+  };
+}
