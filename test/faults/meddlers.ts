@@ -90,6 +90,7 @@ function mayEdit({ kind, object }: Sighting, edit: Edit): boolean {
   if (!(kind in FOREIGN_SPECS)) return false;
   // A volume that a person deletes is gone: there is nothing that could bring it back.
   if (edit === 'delete') return kind !== 'PersistentVolumeClaim';
+  if (edit === 'labels') return true;
   if (edit === 'owner') return object.metadata.ownerReferences !== undefined;
   if (edit === 'digest') return object.metadata.annotations?.['davit.dev/applied'] !== undefined;
   if (edit === 'field') return kind in FIELDS;
