@@ -77,6 +77,10 @@ export const REASONS = {
   },
   Unschedulable: { meaning: 'No node takes the pod.', todo: 'Lower the requests, or add capacity.' },
   VolumePending: { meaning: 'The volume is not bound.', todo: 'Check the storage class and its provisioner.' },
+  VolumeNotMounted: {
+    meaning: 'A volume of a pod cannot be mounted.',
+    todo: "Read the kubelet's words in the message; make the ConfigMap, Secret or share that they name. The pod goes on by itself, the kubelet tries again within two minutes.",
+  },
   ProgressDeadlineExceeded: {
     meaning: 'The rollout made no progress within its deadline.',
     todo: 'Read the message; deploy a corrected revision.',

@@ -4,6 +4,7 @@ import type { AppDeployment } from '../api/app-deployment.ts';
 import type { AppRevision } from '../api/app-revision.ts';
 import type { Settings } from '../api/settings.ts';
 import { type AddressOutcome, addressOf, askedAddress, keepsAddress, undecided } from '../decide/address.ts';
+import { lookAgainMs } from '../decide/beginning.ts';
 import { handedOver } from '../decide/hand-over.ts';
 import { checkPolicy, checkReferences, checkWorkloads, isRolled, runningRevision } from '../decide/health.ts';
 import { dataThere, keptData, NO_KEPT_DATA } from '../decide/kept-data.ts';
@@ -36,6 +37,7 @@ import { ensurePassword, makeOnce, perform, removeAll, type Shell, stamped, take
 import { addFinalizer, finalize, hasFinalizer } from './finalize.ts';
 import { collectRevisions } from './history.ts';
 import type { HostClaims } from './host-claims.ts';
+import { makeMountFailures } from './mount-failures.ts';
 import { observe } from './observe.ts';
 import { reportRecord, reportRevision, reportTracingProject } from './report.ts';
 import type { SecretContents } from './secret-contents.ts';
@@ -65,12 +67,13 @@ const NOTHING: Pass = { latest: undefined, refusals: [] };
 /** Makes the reconcile function. Level-based: it looks at the record as it is now, whatever woke it. */
 export function makeReconciler(options: ReconcilerOptions): Reconcile {
   const { shell, contents, hosts, events, now } = options;
+  const live = { contents, mountFailures: makeMountFailures(shell.client, now) };
 
   return async function reconcile(key) {
     const [namespace = '', name = ''] = key.split('/');
     const found = shell.caches.records.get({ namespace, name });
     if (!found) return {};
-    const first = await observe(found, shell.caches, contents);
+    const first = await observe(found, shell.caches, live);
     if (found.metadata.deletionTimestamp) {
       await finalize(first, shell, events, now(), pausedBy(found, options.settings));
       return {};
@@ -82,8 +85,9 @@ export function makeReconciler(options: ReconcilerOptions): Reconcile {
     if (!record || record.metadata.uid !== found.metadata.uid) return {};
     // What was done was for the generation that was found. A newer one is in the queue by now: nothing is said of it yet.
     if (record.metadata.generation !== found.metadata.generation) return {};
-    await report(await observe(record, shell.caches, contents), pass, options);
-    return soonest(pass.requeueAfterMs, retryAfterMs(record, pass.refusals, now()));
+    const after = await observe(record, shell.caches, live);
+    await report(after, pass, options);
+    return soonest(pass.requeueAfterMs, retryAfterMs(record, pass.refusals, now()), lookAgainMs(after.pods, now()));
   };
 }
 

@@ -68,10 +68,13 @@ export interface ObservedCondition {
   readonly status: string;
   readonly reason?: string;
   readonly message?: string;
+  readonly lastTransitionTime?: string;
 }
 
 /** core/v1 Pod, as far as it is read. */
 export interface Pod extends KubeObject {
+  /** Not of the Pod itself: what the kubelet says in an event about a volume that it cannot mount. */
+  readonly failedMount?: string;
   readonly spec?: {
     readonly containers?: readonly { readonly name: string; readonly image?: string }[];
     readonly initContainers?: readonly { readonly name: string; readonly image?: string }[];

@@ -48,7 +48,8 @@ export function troubleOf(pods: readonly Pod[]): Trouble | undefined {
     first(containers, pullTrouble) ??
     first(containers, configTrouble) ??
     first(containers, crashTrouble) ??
-    first(living, placeTrouble)
+    first(living, placeTrouble) ??
+    first(living, mountTrouble)
   );
 }
 
@@ -102,6 +103,14 @@ function placeTrouble(pod: Pod): Trouble | undefined {
     };
   }
   return { reason: 'Unschedulable', message: `No node takes the pod: ${words}. Lower the requests, or add capacity.` };
+}
+
+function mountTrouble({ failedMount }: Pod): Trouble | undefined {
+  if (failedMount === undefined) return undefined;
+  return {
+    reason: 'VolumeNotMounted',
+    message: `A volume cannot be mounted: ${quote(failedMount)}. Make what is missing; the pod goes on by itself.`,
+  };
 }
 
 function quote(words: string | undefined): string {

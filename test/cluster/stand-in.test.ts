@@ -32,6 +32,12 @@ const rows: readonly Row[] = [
     want: { phase: 'Running', init: ['Completed ready', 'running ready'], main: 'running ready' },
   },
   {
+    name: 'a volume that is not mounted',
+    reason: 'no container begins',
+    given: { image: 'a:unmounted', init: [{ name: 'i', image: 'i:1' }] },
+    want: { phase: 'Pending', init: ['PodInitializing'], main: 'PodInitializing' },
+  },
+  {
     name: 'a job',
     reason: 'it would never complete otherwise',
     given: { image: 'a:1', restartPolicy: 'Never' },

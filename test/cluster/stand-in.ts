@@ -1,12 +1,14 @@
 // The stand-in where real pods are impossible: a node that does not exist, and a loop that writes the status which a
 // kubelet would. No process runs, no image is looked at, no probe is sent. What it shows is objects, not behaviour.
 //
-// An image whose name contains `missing` is never found, so that tests see ImagePullBackOff.
+// An image whose name contains `missing` is never found, so that tests see ImagePullBackOff; a pod with one that contains
+// `unmounted` never begins, as where a volume cannot be mounted.
 import type { ApiClient, ApiObject } from './api-client.ts';
 
 export const standInNode = 'davit-stand-in';
 
 const missingImage = /missing/;
+const unmountedImage = /unmounted/;
 const leaseMs = 10_000;
 
 interface Container {
@@ -69,6 +71,7 @@ export function statusFor(pod: Pod, podIP: string, now: Date): Record<string, un
   const time = now.toISOString();
   const init = pod.spec.initContainers ?? [];
   const all = [...init, ...pod.spec.containers];
+  if (all.some(({ image }) => unmountedImage.test(image))) return unmountedStatus(pod, time);
   const found = !all.some((container) => missingImage.test(container.image));
   const runsOnce = (pod.spec.restartPolicy ?? 'Always') !== 'Always';
   const phase = found ? (runsOnce ? 'Succeeded' : 'Running') : 'Pending';
@@ -103,6 +106,17 @@ export function statusFor(pod: Pod, podIP: string, now: Date): Record<string, un
     containerStatuses: pod.spec.containers.map((container) =>
       containerStatus(container, blocked !== -1 ? 'waiting' : runsOnce ? 'ended' : 'running', time),
     ),
+  };
+}
+
+function unmountedStatus({ spec }: Pod, time: string): Record<string, unknown> {
+  const waits = (container: Container): Record<string, unknown> => containerStatus(container, 'waiting', time);
+  return {
+    phase: 'Pending',
+    startTime: time,
+    conditions: [{ type: 'PodReadyToStartContainers', status: 'False', lastTransitionTime: time }],
+    initContainerStatuses: (spec.initContainers ?? []).map(waits),
+    containerStatuses: spec.containers.map(waits),
   };
 }
 

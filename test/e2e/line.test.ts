@@ -8,6 +8,7 @@ const davit: Attached = attach(inject('davit'));
 // Without a kubelet there is nothing that these tests could see; `node` says so in the run's first lines.
 const withPods = describe.skipIf(davit.node !== 'real');
 
+const WORKERS = { queue_cpu: 0.1, queue_memory_mb: 128 };
 const SMALL = {
   cpu: 0.2,
   memory_mb: 256,
@@ -103,7 +104,7 @@ withPods('the sample with queue workers', () => {
           secrets: [{ name: 'GREETING', value: 'hello' }],
           secret_references: [{ name: 'LICENSE', secret_name: 'license', secret_key: 'key' }],
         },
-        { queue_cpu: 0.1, queue_memory_mb: 128 },
+        WORKERS,
       ),
     );
     expect(created.status).toBe(201);
@@ -224,6 +225,43 @@ withPods('the sample with queue workers', () => {
         active_revision_id: mended.latest_revision_id,
       }),
     );
+  });
+
+  it('what its pods need is missing, or is more than any node has: in whose words, and the old pods serve on', async () => {
+    const { failures, stop } = watchService(`${url}/ok`);
+    const roll = async (parts: object): Promise<void> => {
+      const body = { source_config: { resource_spec: { ...SMALL, ...WORKERS, ...parts } } };
+      expect((await davit.call(tenant, 'PATCH', `/v2/deployments/${id}`, body)).status).toBe(200);
+    };
+    const says = (reason: string, words: RegExp): Promise<void> =>
+      eventually(
+        async () =>
+          expect(await condition('shop', 'WorkloadsReady')).toMatchObject({
+            reason,
+            message: expect.stringMatching(words),
+          }),
+        60_000,
+      );
+    const mounted = {
+      volumes: [{ name: 'settings', configMap: { name: 'settings' } }],
+      volume_mounts: [{ name: 'settings', mountPath: '/settings' }],
+    };
+    await roll(mounted);
+    await says('VolumeNotMounted', /MountVolume.SetUp failed .*configmap "settings" not found/);
+    await davit.kubectl(['create', 'configmap', 'settings', '-n', tenant.namespace, '--from-literal=a=b']);
+    await ready('shop');
+
+    const variable = { name: 'MISSING', valueFrom: { configMapKeyRef: { name: 'settings', key: 'c' } } };
+    await roll({ init_containers: [{ name: 'prepare', image: davit.images.sample, env: [variable] }] });
+    await says('ContainerConfigInvalid', /Container prepare cannot be created: .*find key c in ConfigMap/);
+
+    await roll({ cpu: 60 });
+    await says('Unschedulable', /No node takes the pod: .*Insufficient cpu/);
+    expect((await davit.call(tenant, 'GET', `/v2/deployments/${id}`)).body.status).toBe('READY');
+    await roll({});
+    await ready('shop');
+    await stop();
+    expect(failures).toEqual([]);
   });
 
   it('its PostgreSQL has the settings it was given, and lets nobody in over its Service without the password', async () => {

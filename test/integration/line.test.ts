@@ -224,6 +224,47 @@ describe('what is missing or in the way is said, and mended by itself', () => {
     await untilReady('no-image');
   });
 
+  it('a volume that the kubelet cannot mount, in its words', async () => {
+    await davit.kubectl(
+      ['apply', '-f', '-'],
+      record('unmounted', { sourceRevisionConfig: { imageUri: 'registry.example/unmounted:1' } }),
+    );
+    const uid = await eventually(async () => {
+      const selected = 'davit.dev/deployment=unmounted,davit.dev/component=server';
+      const uids = await davit.kubectl([
+        'get',
+        'pods',
+        '-n',
+        tenant.namespace,
+        '-l',
+        selected,
+        '-o',
+        'jsonpath={.items[*].metadata.uid}',
+      ]);
+      expect(uids).not.toBe('');
+      return uids;
+    });
+    // As the kubelet makes it.
+    await davit.kubectl(['create', '-f', '-'], {
+      apiVersion: 'v1',
+      kind: 'Event',
+      metadata: { name: 'unmounted.1', namespace: tenant.namespace },
+      involvedObject: { kind: 'Pod', namespace: tenant.namespace, name: 'unmounted', uid },
+      reason: 'FailedMount',
+      type: 'Warning',
+      source: { component: 'kubelet' },
+      message: 'MountVolume.SetUp failed for volume "v" : configmap "settings" not found',
+    });
+    await eventually(async () =>
+      expect(await condition('unmounted', 'WorkloadsReady')).toMatchObject({
+        reason: 'VolumeNotMounted',
+        message: expect.stringContaining('configmap "settings" not found'),
+      }),
+    );
+    await davit.kubectl(['apply', '-f', '-'], record('unmounted'));
+    await untilReady('unmounted');
+  });
+
   it("somebody else's object of a child's name is left alone", async () => {
     await davit.kubectl(['create', 'service', 'clusterip', 'taken', '--tcp=1234', '-n', tenant.namespace]);
     await davit.kubectl(['apply', '-f', '-'], record('taken'));

@@ -133,6 +133,10 @@ beforeAll(async () => {
     ]);
     expect(states).toBe('DEPLOYED DEPLOYED');
   });
+  // Pods that take long to begin are asked about.
+  await cluster.kubectl(['apply', '-f', '-'], {
+    input: record('late', { sourceRevisionConfig: { imageUri: 'registry.example/unmounted:1' } }),
+  });
   await cluster.kubectl(['-n', tenant.namespace, 'delete', 'appd', 'life', '--timeout=60s']);
   // A second life takes up the database of the first.
   await cluster.kubectl(['apply', '-f', '-'], { input: record('life') });
@@ -142,6 +146,9 @@ beforeAll(async () => {
   await cluster.kubectl(['-n', tenant.namespace, 'annotate', 'appd', 'life', adopts]);
   await cluster.kubectl(['-n', tenant.namespace, 'wait', '--for=condition=Ready', 'appd/life', '--timeout=60s']);
   await cluster.kubectl(['-n', tenant.namespace, 'delete', 'appd', 'life', '--timeout=60s']);
+  await eventually(async () =>
+    expect([...(await asked('davit-controller')).used]).toContain('list events.k8s.io/events'),
+  );
   const provider = {
     provider_id: 'rights',
     name: 'Rights',
