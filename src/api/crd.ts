@@ -69,7 +69,11 @@ function rootSchema(kind: Kind): StructuralSchema {
       kind: { type: 'string', description: `Always ${kind.resource.kind}.` },
       metadata: { type: 'object', properties: { name: { type: 'string', maxLength: 253 } } },
       spec: { description: 'What is asked for.', ...structuralSchema(kind.spec) },
-      status: { description: 'What there is. Written by Davit alone.', ...structuralSchema(kind.status) },
+      status: {
+        description: 'What there is. Written by Davit alone.',
+        ...structuralSchema(kind.status),
+        ...(kind.statusDefault && { default: kind.statusDefault }),
+      },
     },
     ...(kind.rules && celRules(kind.rules)),
   };

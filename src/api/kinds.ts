@@ -44,6 +44,8 @@ export interface Kind {
   readonly spec: z.ZodType;
   readonly specRequired: boolean;
   readonly status: z.ZodType;
+  /** What is read before anything was reported. */
+  readonly statusDefault?: object;
   readonly columns: readonly PrinterColumn[];
   readonly selectableFields?: readonly string[];
   readonly rules?: readonly CelRule[];
@@ -79,6 +81,8 @@ export const KINDS: readonly Kind[] = [
     spec: AppDeploymentSpec,
     specRequired: true,
     status: AppDeploymentStatus,
+    // Who reads it by the rules of kstatus takes a status that is not there for one that is fulfilled.
+    statusDefault: { observedGeneration: 0 },
     columns: [
       column('Status', '.status.state', 'The one word that the HTTP API shows.'),
       column('Ready', condition('Ready'), 'Whether the latest revision is deployed and serving.'),

@@ -106,6 +106,12 @@ describe('the definitions', () => {
     expect(await cluster.kubectl(['get', 'appd', '--field-selector=spec.source=external_docker'])).toContain('columns');
     expect(await cluster.kubectl(['get', 'appd', '--field-selector=status.state=READY'])).not.toContain('columns');
   });
+
+  it('a record that nobody has looked at says so: without it kstatus would take it for done', async () => {
+    await door.call('POST', RECORDS, aRecord(docker(), 'unseen'));
+    const status = ['get', 'appd', 'unseen', '-o', 'jsonpath={.status}'];
+    expect(await cluster.kubectl(status)).toBe('{"observedGeneration":0}');
+  });
 });
 
 describe('good records', () => {
