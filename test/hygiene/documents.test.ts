@@ -2,9 +2,11 @@
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { REASONS } from '../../src/api/app-deployment-conditions.ts';
 import { makeMetrics } from '../../src/runtime/metrics.ts';
+import { CATALOGUE, firstLine } from '../documents/catalogue.ts';
+import { commandsOf, DOCUMENTS, fences, scriptsOf, textOf } from '../documents/documented.ts';
 import { apiPage } from '../http/api-reference.ts';
 
 const root = join(import.meta.dirname, '../..');
@@ -47,4 +49,41 @@ it('docs/security.md names tests that are there', () => {
   expect(rows.length).toBeGreaterThan(15);
   const missing = rows.filter(([, file = '', title = '']) => !readFileSync(join(root, file), 'utf8').includes(title));
   expect(missing.map(([row]) => row)).toEqual([]);
+});
+
+describe('the commands of the documents', () => {
+  const there = new Set(DOCUMENTS.flatMap((document) => commandsOf(textOf(document)).map(firstLine)));
+
+  it('are run by a test, or are known not to be: test/documents/catalogue.ts', () => {
+    expect(there.size).toBeGreaterThan(50);
+    expect([...there].toSorted()).toEqual(Object.keys(CATALOGUE).toSorted());
+  });
+
+  it('of docs/api.md are in the section that a test runs', () => {
+    const run = scriptsOf('docs/api.md', '## From nothing to a deployment, and back');
+    expect(fences(textOf('docs/api.md'), 'sh')).toEqual(run);
+  });
+
+  it('are found in fences, consoles and sentences, put together over lines, without comments', () => {
+    const markdown = [
+      'Say `kubectl get appd`, `kubectl get` or `npm test`.',
+      '  ```sh',
+      '  one two # three',
+      "  four -d '{",
+      "  five}' \\",
+      '  six',
+      '  ```',
+      '```console',
+      '$ seven',
+      'eight',
+      '```',
+    ];
+    expect(commandsOf(markdown.join('\n'))).toEqual([
+      'one two',
+      "four -d '{\nfive}' \\\nsix",
+      'seven',
+      'kubectl get appd',
+      'npm test',
+    ]);
+  });
 });

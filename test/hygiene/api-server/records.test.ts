@@ -720,7 +720,7 @@ describe('what cannot be changed', () => {
   it('the status cannot be written with the record', async () => {
     await door.call('PATCH', `${RECORDS}/${name}`, { status: { state: 'READY' } });
     const { body } = await door.call('GET', `${RECORDS}/${name}`);
-    expect(body['status']).toBeUndefined();
+    expect(body['status']).toEqual({ observedGeneration: 0 });
   });
   it('an AppRevision', async () => {
     const path = '/apis/davit.dev/v1alpha1/namespaces/default/apprevisions';
