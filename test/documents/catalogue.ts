@@ -81,6 +81,8 @@ export const CATALOGUE: Readonly<Record<string, Place>> = {
   'kubectl get secrets -n davit-system --field-selector=metadata.name=davit-hmac -o json | jq "$AS_NEW" > key.json':
     'install',
   'kubectl exec NAME--postgres-0 -n NAMESPACE -- pg_dump -h 127.0.0.1 -U postgres > NAME.sql': 'install',
+  'kubectl exec NAME--postgres-0 -n NAMESPACE -- printenv POSTGRES_PASSWORD': 'install',
+  'kubectl exec NAME--redis-0 -n NAMESPACE -- cat /etc/davit/redis.conf': 'install',
   'kubectl scale deployment/davit-controller -n davit-system --replicas=0': 'install',
   'kubectl apply --server-side -f key.json': 'install',
   'kubectl apply --server-side -f secrets.json': 'install',

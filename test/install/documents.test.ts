@@ -94,7 +94,11 @@ describe.skipIf(noPods !== undefined)('on a cluster', () => {
   it('a deployment stores something', async () => {
     const token = await ground.cluster.tokenFor('team', 'default');
     api = await connectApi(ground.cluster, token, 'team');
-    await until('the tenant to be known', () => api.call('GET', '/v2/deployments'), ({ status }) => status === 200);
+    await until(
+      'the tenant to be known',
+      () => api.call('GET', '/v2/deployments'),
+      ({ status }) => status === 200,
+    );
     const created = await api.call('POST', '/v2/deployments', {
       name: 'shop',
       source: 'external_docker',
@@ -116,10 +120,15 @@ describe.skipIf(noPods !== undefined)('on a cluster', () => {
     await inTeam('patch', 'appd', 'shop', '--type=merge', '-p', '{"spec":{"databaseDeletionPolicy":"Retain"}}');
     await inTeam('wait', '--for=condition=Ready', 'appd/shop', '--timeout=150s');
     item = await ask('/items', { text: 'kept' });
+    const passwords = [
+      'kubectl exec NAME--postgres-0 -n NAMESPACE -- printenv POSTGRES_PASSWORD',
+      'kubectl exec NAME--redis-0 -n NAMESPACE -- cat /etc/davit/redis.conf',
+    ];
+    expect(await type(passwords)).toMatch(/^\S{20,}\n(.*\n)*requirepass \S{20,}/);
     say('A deployment is Ready, and has stored something');
   });
 
-  it('it is backed up', async () => {
+  it('can be backed up', async () => {
     const asNew = [...toRun.left].find((line) => line.startsWith('AS_NEW=')) ?? '';
     await type([
       asNew,
@@ -140,7 +149,7 @@ describe.skipIf(noPods !== undefined)('on a cluster', () => {
     expect(dump).toContain('kept');
   });
 
-  it('lost but for its volume, it is restored, and says whose the volume is; told to take it, it has what it stored', async () => {
+  it('a deployment lost but for its volume is restored, and says whose the volume is; told to take it, it has what it stored', async () => {
     const before = await inTeam('get', 'appd', 'shop', '-o', 'jsonpath={.metadata.uid}');
     await inTeam('delete', 'appd', 'shop', '--timeout=120s');
     await inTeam('delete', 'trp,secrets', '--all');
@@ -154,7 +163,8 @@ describe.skipIf(noPods !== undefined)('on a cluster', () => {
       'kubectl apply --server-side -f records.json',
       'kubectl scale deployment/davit-controller -n davit-system --replicas=2',
     ]);
-    const stalled = '{.status.conditions[?(@.type=="Stalled")].reason} {.status.conditions[?(@.type=="Stalled")].message}';
+    const stalled =
+      '{.status.conditions[?(@.type=="Stalled")].reason} {.status.conditions[?(@.type=="Stalled")].message}';
     const said = await until(
       'the record to say whose the database is',
       () => inTeam('get', 'appd', 'shop', '-o', `jsonpath=${stalled}`),
@@ -163,7 +173,11 @@ describe.skipIf(noPods !== undefined)('on a cluster', () => {
     expect(said).toContain(before);
     await type(['kubectl annotate appd NAME -n NAMESPACE davit.dev/adopt-database=UID'], { UID: before });
     await inTeam('wait', '--for=condition=Ready', 'appd/shop', '--timeout=150s');
-    await until('what it stored', () => ask(`/items/${item.id}`), (found) => JSON.stringify(found).includes('kept'));
+    await until(
+      'what it stored',
+      () => ask(`/items/${item.id}`),
+      (found) => JSON.stringify(found).includes('kept'),
+    );
     expect(JSON.stringify(await ask('/env'))).toContain('"GREETING":"from before"');
     say('Restored, it has what it stored and its secrets');
   });
@@ -182,7 +196,7 @@ describe.skipIf(noPods !== undefined)('on a cluster', () => {
     say('Upgraded');
   });
 
-  it('it is taken away, and nothing of Davit is left', async () => {
+  it('Davit is taken away, and nothing of Davit is left', async () => {
     await type([
       'kubectl delete appd --all --all-namespaces',
       'helm uninstall davit -n davit-system --wait',
