@@ -79,7 +79,7 @@ describe('docs/operations.md', () => {
     await type('kubectl wait --for=condition=Ready appd/NAME --timeout=10m');
     expect(await type('kubectl get appd')).toMatch(/hello +READY/);
     for (const line of ['kubectl get appd -o wide', 'kubectl get appd hello -o wide'])
-      expect(await type(line)).toMatch(/hello +READY .*Serving +The latest revision is deployed and serving\./);
+      expect(await type(line)).toMatch(/hello +READY .* Serving .* The latest revision is deployed and serving\./);
     for (const line of ['kubectl describe appd NAME', 'kubectl describe appd hello'])
       expect(await type(line)).toContain('The latest revision is deployed and serving.');
     await hello('registry.example/hello:2');
