@@ -26,6 +26,17 @@ export function snake(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
+/** Names in both cases, made once for each shape: lists show thousands of records. */
+const bothNames = new WeakMap<Shape, readonly (readonly [camel: string, snake: string])[]>();
+
+function namesOf(shape: Shape): readonly (readonly [camel: string, snake: string])[] {
+  const known = bothNames.get(shape);
+  if (known !== undefined) return known;
+  const made = Object.keys(shape).map((name) => [name, snake(name)] as const);
+  bothNames.set(shape, made);
+  return made;
+}
+
 export function payloadShape<S extends Shape>(shape: S): PayloadShape<S> {
   return renamed(shape, (leaf) => leaf.nullish()) as PayloadShape<S>;
 }
@@ -60,9 +71,9 @@ export function toSnake<S extends Shape>(
   values: { readonly [Key in keyof S]?: z.output<S[Key]> | undefined },
 ): { [Key in Names<S> as Snake<Key>]: NonNullable<z.output<S[Key]>> | null } {
   const given: Readonly<Record<string, unknown>> = values;
-  return Object.fromEntries(Object.keys(shape).map((name) => [snake(name), given[name] ?? null])) as {
-    [Key in Names<S> as Snake<Key>]: NonNullable<z.output<S[Key]>> | null;
-  };
+  const shown: Record<string, unknown> = {};
+  for (const [camel, name] of namesOf(shape)) shown[name] = given[camel] ?? null;
+  return shown as { [Key in Names<S> as Snake<Key>]: NonNullable<z.output<S[Key]>> | null };
 }
 
 /**

@@ -228,6 +228,22 @@ it.each<{ name: string; a: Partial<AppDeploymentSpec>; b: Partial<AppDeploymentS
     same: false,
   },
   { name: 'a deployment type', a: { sourceConfig: { deploymentType: 'dev' } }, b: {}, same: false },
+  { name: 'one that was not there', a: {}, b: { sourceConfig: { deploymentType: 'dev' } }, same: false },
+  {
+    name: 'one init container more',
+    a: { sourceConfig: { resourceSpec: { initContainers: [{ name: 'a', image: 'x' }] } } },
+    b: {
+      sourceConfig: {
+        resourceSpec: {
+          initContainers: [
+            { name: 'a', image: 'x' },
+            { name: 'b', image: 'x' },
+          ],
+        },
+      },
+    },
+    same: false,
+  },
   { name: 'a build command', a: { sourceConfig: { buildCommand: 'make' } }, b: {}, same: false },
 ])('compares what is requested: $name', ({ a, b, same }) => {
   expect(sameRequested(requestedOf(aSpec(a)), requestedOf(aSpec(b)))).toBe(same);

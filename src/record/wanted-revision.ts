@@ -41,7 +41,7 @@ export function requestedOf(spec: Readonly<AppDeploymentSpec>): Requested {
 
 /** Equal whatever the order of the keys. Both sides must be canonical (requestedOf, or a snapshot's). */
 export function sameRequested(a: Readonly<Requested>, b: Readonly<Requested>): boolean {
-  return canonicalText(a) === canonicalText(b);
+  return sameJson(a, b);
 }
 
 /** An image or a source is still to be pushed, so there is nothing to make a revision of. */
@@ -188,9 +188,16 @@ function withoutAbsent(value: unknown): unknown {
   return Object.fromEntries(entries.map(([key, field]) => [key, withoutAbsent(field)]));
 }
 
-function canonicalText(value: unknown): string {
-  return JSON.stringify(value, (_key, field: unknown) => {
-    if (typeof field !== 'object' || field === null || Array.isArray(field)) return field;
-    return Object.fromEntries(Object.entries(field).toSorted(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)));
-  });
+/** As JSON says it: the order of keys means nothing, and a field that is undefined is absent. */
+function sameJson(a: unknown, b: unknown): boolean {
+  if (a === b) return true;
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
+  if (Array.isArray(a)) {
+    return Array.isArray(b) && a.length === b.length && a.every((item, index) => sameJson(item, b[index]));
+  }
+  if (Array.isArray(b)) return false;
+  const [one, other] = [a as Record<string, unknown>, b as Record<string, unknown>];
+  for (const key in one) if (!sameJson(one[key], other[key])) return false;
+  for (const key in other) if (one[key] === undefined && other[key] !== undefined) return false;
+  return true;
 }

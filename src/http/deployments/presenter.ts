@@ -32,7 +32,7 @@ export function presentDeployment(
 ): Deployment {
   const { spec } = record;
   const ids = shownRevisionIds(record, revisions);
-  const revision = shownRevisionConfig(record, revisions);
+  const revision = configOf(record, revisions, ids.latest);
   return {
     id: uidOf(record),
     tenant_id: tenantId,
@@ -65,8 +65,11 @@ export function presentDeployment(
 
 /** Those of the latest revision. It is the spec's, unless the spec lost its image: then the newest snapshot stays the latest. */
 export function shownRevisionConfig(record: AppDeployment, revisions: readonly AppRevision[]): RevisionConfig {
-  const { latest } = shownRevisionIds(record, revisions);
-  const made = revisionsOf(record, revisions).find((revision) => revision.spec.id === latest);
+  return configOf(record, revisions, shownRevisionIds(record, revisions).latest);
+}
+
+function configOf(record: AppDeployment, revisions: readonly AppRevision[], latest: string | null): RevisionConfig {
+  const made = revisions.find(({ spec }) => spec.deploymentUid === record.metadata.uid && spec.id === latest);
   return made?.spec.requested.sourceRevisionConfig ?? record.spec.sourceRevisionConfig;
 }
 
