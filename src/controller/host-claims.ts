@@ -10,7 +10,7 @@ import type { KubeObject } from '../kube/client.ts';
 import { hostOf, wantedHost } from '../record/hosts.ts';
 import { namespaceOf, uidOf } from '../record/identity.ts';
 import { names } from '../record/names.ts';
-import type { Change } from '../runtime/object-cache.ts';
+import type { Change } from '../runtime/store.ts';
 import type { Caches } from './caches.ts';
 import { keyOf } from './watches.ts';
 

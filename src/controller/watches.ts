@@ -4,7 +4,7 @@ import type { AppDeployment } from '../api/app-deployment.ts';
 import { DEPLOYMENT_LABEL, HOSTS_ANNOTATION } from '../api/meta.ts';
 import type { KubeObject } from '../kube/client.ts';
 import { readAtStart } from '../record/references.ts';
-import type { Change } from '../runtime/object-cache.ts';
+import type { Change } from '../runtime/store.ts';
 import type { WorkQueue } from '../runtime/work-queue.ts';
 import type { Caches } from './caches.ts';
 import type { HostClaims } from './host-claims.ts';

@@ -12,7 +12,7 @@ import type { CodeHosts } from '../codehost/code-hosts.ts';
 import { Unavailable } from '../errors.ts';
 import type { KubeClient, KubeObject } from '../kube/client.ts';
 import type { Logger } from '../logger.ts';
-import type { Store } from '../runtime/store.ts';
+import type { Store, WatchedStore } from '../runtime/store.ts';
 import { makeDeployments } from './deployments/repository.ts';
 import { registerDeployments } from './deployments/routes.ts';
 import { makeFreshList } from './fresh-list.ts';
@@ -36,8 +36,8 @@ export interface AppDeps {
   /** The facade's own credentials: they ask whether the API server is ready, and keep secrets of the organization. */
   readonly kube: KubeClient;
   readonly caches: {
-    readonly records: Store<AppDeployment>;
-    readonly revisions: Store<AppRevision>;
+    readonly records: WatchedStore<AppDeployment>;
+    readonly revisions: WatchedStore<AppRevision>;
     /** AppTemplates of the organization. */
     readonly templates: Store<AppTemplate>;
     /** Namespaces; metadata is enough. */

@@ -18,7 +18,19 @@ import { type Finding, Refused } from './refused.ts';
 
 export interface ZodTypeProvider extends FastifyTypeProvider {
   readonly validator: this['schema'] extends z.ZodType ? z.output<this['schema']> : unknown;
-  readonly serializer: this['schema'] extends z.ZodType ? z.input<this['schema']> : unknown;
+  readonly serializer: this['schema'] extends z.ZodType ? Sent<z.input<this['schema']>> : unknown;
+}
+
+/** No answer is no text either. */
+type Sent<T> = undefined extends T ? T : T | JsonText<T>;
+
+/** An answer of type T that is JSON text already, as it is to be sent. */
+export class JsonText<T> {
+  declare readonly of: T;
+  readonly text: string;
+  constructor(text: string) {
+    this.text = text;
+  }
 }
 
 /** What became of a part of a request that is wrong, until the other parts have been looked at too. */
@@ -49,7 +61,8 @@ export async function refuseFindings(request: FastifyRequest): Promise<void> {
 }
 
 /** Answers are typed by their schema; tests check them against it. */
-export const serializerCompiler: FastifySerializerCompiler<z.ZodType> = () => (data) => JSON.stringify(data);
+export const serializerCompiler: FastifySerializerCompiler<z.ZodType> = () => (data) =>
+  data instanceof JsonText ? data.text : JSON.stringify(data);
 
 const DEEPEST = 40;
 /** A body of nothing but mistakes must not make an answer larger than itself. */

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { KubeObject } from '../kube/client.ts';
-import { type Change, makeObjectCache } from './object-cache.ts';
+import { makeObjectCache } from './object-cache.ts';
+import type { Change } from './store.ts';
 
 function anObject(name: string, uid: string, version: number, labels?: Record<string, string>): KubeObject {
   const metadata = { namespace: 't1', name, uid, resourceVersion: String(version), ...(labels && { labels }) };

@@ -2,14 +2,7 @@
 // from lists, from a watch and from the responses of our own writes. No I/O and no time in here; reflector.ts feeds it.
 
 import type { KubeObject, ObjectRef } from '../kube/client.ts';
-import type { Store } from './store.ts';
-
-/** One change of the cache, told after it has been made. `previous` has the same uid as `object`. */
-export interface Change<T extends KubeObject = KubeObject> {
-  readonly type: 'added' | 'modified' | 'deleted';
-  readonly object: T;
-  readonly previous?: T;
-}
+import type { Change, Store } from './store.ts';
 
 export interface ObjectCacheOptions<T extends KubeObject> {
   readonly indexedLabels?: readonly string[];

@@ -9,8 +9,8 @@ import { type Clock, sleep, systemClock } from './clock.ts';
 import { makeContact } from './contact.ts';
 import { dropManagedFields } from './managed-fields.ts';
 import type { RuntimeMetrics } from './metrics.ts';
-import { type Change, makeObjectCache, versionOf } from './object-cache.ts';
-import type { Store } from './store.ts';
+import { makeObjectCache, versionOf } from './object-cache.ts';
+import type { Change, WatchedStore } from './store.ts';
 import { type WholeList, wholeList } from './whole-list.ts';
 
 export interface ReflectorOptions<T extends KubeObject> {
@@ -65,7 +65,7 @@ export interface ReflectorStatus {
  *   is there.
  * - A listener that throws is logged and harms nobody else.
  */
-export interface Reflector<T extends KubeObject = KubeObject> extends Store<T> {
+export interface Reflector<T extends KubeObject = KubeObject> extends WatchedStore<T> {
   readonly resource: Resource;
   /** Lists and watches until `signal` aborts, then resolves. Never rejects. Call it once. */
   run(signal: AbortSignal): Promise<void>;

@@ -12,3 +12,16 @@ export interface Store<T extends KubeObject = KubeObject> {
   /** Objects whose label `label` (one that the reflector was told to index) has this value, in one namespace. */
   byLabel(namespace: string, label: string, value: string): readonly T[];
 }
+
+/** One change of the cache, told after it has been made. `previous` has the same uid as `object`. */
+export interface Change<T extends KubeObject = KubeObject> {
+  readonly type: 'added' | 'modified' | 'deleted';
+  readonly object: T;
+  readonly previous?: T;
+}
+
+/** A store that tells of every change, once the store has it. */
+export interface WatchedStore<T extends KubeObject = KubeObject> extends Store<T> {
+  /** Returns what ends it. */
+  onChange(listener: (change: Change<T>) => void): () => void;
+}

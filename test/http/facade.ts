@@ -17,7 +17,7 @@ import type { KubeObject, Resource } from '../../src/kube/client.ts';
 import { NAMESPACES } from '../../src/kube/resources.ts';
 import { names } from '../../src/record/names.ts';
 import { wantedRevision } from '../../src/record/wanted-revision.ts';
-import type { Store } from '../../src/runtime/store.ts';
+import type { Change, WatchedStore } from '../../src/runtime/store.ts';
 import { type FakeKube, makeFakeKube, type Write } from '../fake-kube/fake-kube.ts';
 
 export const TENANT = { id: 'aaaaaaaa-0000-4000-8000-000000000001', namespace: 'team-a' } as const;
@@ -26,7 +26,7 @@ export const ORGANIZATION = { id: 'dddddddd-0000-4000-8000-000000000004', namesp
 export const TOKEN = 'token-of-somebody-canary';
 
 /** A cache that learns only what it is told. */
-export interface TestStore<T extends KubeObject> extends Store<T> {
+export interface TestStore<T extends KubeObject> extends WatchedStore<T> {
   put(object: T): void;
   drop(uid: string): void;
   /** Everything that the API server has, as a watch would bring it. */
@@ -36,6 +36,8 @@ export interface TestStore<T extends KubeObject> extends Store<T> {
 
 function makeStore<T extends KubeObject>(kube: FakeKube, resource: Resource): TestStore<T> {
   const objects = new Map<string, T>();
+  const listeners = new Set<(change: Change<T>) => void>();
+  const tell = (change: Change<T>): void => listeners.forEach((listener) => listener(change));
   const inNamespace = (namespace?: string): T[] =>
     [...objects.values()].filter(({ metadata }) => namespace === undefined || metadata.namespace === namespace);
   const store: TestStore<T> = {
@@ -46,10 +48,22 @@ function makeStore<T extends KubeObject>(kube: FakeKube, resource: Resource): Te
     list: inNamespace,
     byLabel: (namespace, label, value) =>
       inNamespace(namespace).filter(({ metadata }) => metadata.labels?.[label] === value),
-    put: (object) => void objects.set(object.metadata.uid ?? '', object),
-    drop: (uid) => void objects.delete(uid),
+    onChange(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    put(object) {
+      const type = objects.has(object.metadata.uid ?? '') ? 'modified' : 'added';
+      objects.set(object.metadata.uid ?? '', object);
+      tell({ type, object });
+    },
+    drop(uid) {
+      const object = objects.get(uid);
+      objects.delete(uid);
+      if (object !== undefined) tell({ type: 'deleted', object });
+    },
     fill() {
-      objects.clear();
+      for (const uid of objects.keys()) store.drop(uid);
       for (const object of kube.objects<T>(resource)) store.put(object);
     },
   };

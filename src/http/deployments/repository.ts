@@ -11,13 +11,7 @@ import {
 import type { AppRevision } from '../../api/app-revision.ts';
 import type { AppTemplate } from '../../api/app-template.ts';
 import type { Listener } from '../../api/listener.ts';
-import {
-  API_VERSION,
-  DEPLOYMENT_LABEL,
-  FACADE_FIELD_MANAGER,
-  HOSTS_ANNOTATION,
-  TAG_LABEL_PREFIX,
-} from '../../api/meta.ts';
+import { API_VERSION, DEPLOYMENT_LABEL, FACADE_FIELD_MANAGER, HOSTS_ANNOTATION } from '../../api/meta.ts';
 import { ResourceSpec } from '../../api/resource-spec.ts';
 import type { Settings } from '../../api/settings.ts';
 import { AlreadyExists, Conflict, Invalid, NotFound, Unavailable } from '../../errors.ts';
@@ -26,9 +20,8 @@ import type { Logger } from '../../logger.ts';
 import { askingForRevision } from '../../record/asking.ts';
 import { names } from '../../record/names.ts';
 import { needsRevision } from '../../record/needs-revision.ts';
-import { createdAt, imageVersion, shownState } from '../../record/shown.ts';
 import { lacksImage } from '../../record/wanted-revision.ts';
-import type { Store } from '../../runtime/store.ts';
+import type { Store, WatchedStore } from '../../runtime/store.ts';
 import { fromSnake } from '../casing.ts';
 import type { FreshList } from '../fresh-list.ts';
 import type { Caller, Tenant } from '../identity.ts';
@@ -38,14 +31,15 @@ import { catalogueFindings } from './catalogue.ts';
 import { type Changed, changeRecord, type Decide } from './change.ts';
 import { hostFindings } from './hosts.ts';
 import { listenerFindings } from './listener.ts';
+import { makeListing } from './listing.ts';
 import { patched, patchFindings, withoutEmpty } from './patch.ts';
 import type { CreateDeployment, ListDeployments, PatchDeployment } from './payloads.ts';
 import { resourceSpecInForce, shownRevisionConfig, urlOf } from './presenter.ts';
 import { makeVariables, readVariables, removeVariables, unlessRefused } from './variables.ts';
 
 export interface DeploymentsOptions {
-  readonly records: Store<AppDeployment>;
-  readonly revisions: Store<AppRevision>;
+  readonly records: WatchedStore<AppDeployment>;
+  readonly revisions: WatchedStore<AppRevision>;
   /** The organization's. */
   readonly templates: Store<AppTemplate>;
   readonly tenants: Store;
@@ -94,6 +88,7 @@ export function makeDeployments({
 }: DeploymentsOptions): Deployments {
   const revisionsOf = (record: AppDeployment): readonly AppRevision[] =>
     revisions.byLabel(record.metadata.namespace ?? '', DEPLOYMENT_LABEL, record.metadata.name);
+  const listing = makeListing({ records, revisions, revisionsOf });
 
   function catalogue(): readonly AppTemplate[] {
     if (!templates.hasSynced())
@@ -155,13 +150,7 @@ export function makeDeployments({
 
     list(tenant, query) {
       needCaches();
-      return records
-        .list(tenant.namespace)
-        .filter((record) =>
-          matches(record, query, () => imageVersion(shownRevisionConfig(record, revisionsOf(record)).imageUri)),
-        )
-        .toSorted(newestFirst)
-        .slice(query.offset, query.offset + query.limit);
+      return listing.page(tenant.namespace, query);
     },
 
     async create({ caller, tenant }, payload) {
@@ -267,28 +256,6 @@ async function explained(error: unknown, caller: Caller, { metadata }: AppDeploy
       ? ''
       : ' It is being deleted, and its name is free again when it is gone.';
   return new Refused(409, `A deployment named "${name}" already exists.${leaving}`);
-}
-
-function newestFirst(a: AppDeployment, b: AppDeployment): number {
-  const [first, second] = [createdAt(a), createdAt(b)];
-  if (first !== second) return first < second ? 1 : -1;
-  return (a.metadata.uid ?? '') < (b.metadata.uid ?? '') ? -1 : 1;
-}
-
-function matches(record: AppDeployment, query: ListDeployments, version: () => string | null): boolean {
-  const { name, uid = '', labels = {} } = record.metadata;
-  const { listenerId, deploymentType } = record.spec.sourceConfig;
-  if (query.name !== undefined && name !== query.name) return false;
-  if (query.name_contains !== undefined && !name.includes(query.name_contains)) return false;
-  if (query.status !== undefined && shownState(record) !== query.status) return false;
-  if (query.remote_reconciled !== undefined && (listenerId !== undefined) !== query.remote_reconciled) return false;
-  if (query.deployment_type !== undefined && deploymentType !== query.deployment_type) return false;
-  if (query.deployment_ids !== undefined && !query.deployment_ids.includes(uid)) return false;
-  if (query.tag_value_ids !== undefined) {
-    const tags = new Set(Object.keys(labels).map((label) => label.toLowerCase()));
-    if (!query.tag_value_ids.some((tag) => tags.has(`${TAG_LABEL_PREFIX}${tag}`))) return false;
-  }
-  return query.image_version === undefined || version() === query.image_version;
 }
 
 /** The record that a request asks for. `secretName` is where the values of its `secrets` will be. */

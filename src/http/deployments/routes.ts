@@ -9,8 +9,9 @@ import type { Tenant } from '../identity.ts';
 import type { Admitted, Auth } from '../plugins/auth.ts';
 import { failures } from '../plugins/openapi.ts';
 import { registerRevisions } from '../revisions/routes.ts';
-import type { ZodTypeProvider } from '../validation.ts';
+import { JsonText, type ZodTypeProvider } from '../validation.ts';
 import type { Changed } from './change.ts';
+import { makeListedTexts } from './listed-texts.ts';
 import {
   createDeployment,
   DeleteDeployment,
@@ -42,6 +43,8 @@ export function registerDeployments(
       ...(values && { values }),
     });
 
+  const listedText = makeListedTexts({ revisionsOf: (record) => deployments.revisionsOf(record), present });
+
   async function presentChanged({ caller, tenant }: Admitted, { record, values }: Changed): Promise<Deployment> {
     // What was just sent is shown as it was sent, also to one who may make Secrets and not read them.
     return present(record, tenant, new Map([...(await deployments.valuesOf(caller, record)), ...values]));
@@ -59,7 +62,9 @@ export function registerDeployments(
     handler: async (request) => {
       const { tenant } = auth.admitted(request);
       const page = deployments.list(tenant, request.query);
-      return { resources: page.map((record) => present(record, tenant)), offset: request.query.offset + page.length };
+      const texts = page.map((record) => listedText(record, tenant));
+      const offset = request.query.offset + texts.length;
+      return new JsonText<DeploymentList>(`{"resources":[${texts.join(',')}],"offset":${offset}}`);
     },
   });
 

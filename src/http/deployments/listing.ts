@@ -1,0 +1,249 @@
+// Which records a list shows: newest first, and found by what they are asked for instead of by looking at all. Kept up
+// to date by the caches' changes; nothing is read here.
+
+import type { AppDeployment } from '../../api/app-deployment.ts';
+import type { AppRevision } from '../../api/app-revision.ts';
+import { TAG_LABEL_PREFIX } from '../../api/meta.ts';
+import { createdAt, imageVersion, shownState } from '../../record/shown.ts';
+import type { WatchedStore } from '../../runtime/store.ts';
+import type { ListDeployments } from './payloads.ts';
+import { shownRevisionConfig } from './presenter.ts';
+
+export interface Listing {
+  /** The records of the page that `query` asks for: created last, first; then by id. */
+  page(namespace: string, query: ListDeployments): AppDeployment[];
+}
+
+export interface ListingOptions {
+  readonly records: WatchedStore<AppDeployment>;
+  readonly revisions: WatchedStore<AppRevision>;
+  readonly revisionsOf: (record: AppDeployment) => readonly AppRevision[];
+}
+
+interface Row {
+  record: AppDeployment;
+  readonly name: string;
+  readonly uid: string;
+  readonly createdAt: string;
+  /** What filters find it by, such as `status READY`. */
+  terms: readonly string[];
+  /** The term of its image's version; undefined while nobody has asked. */
+  version: string | undefined;
+}
+
+/** What is known of one namespace. */
+interface Shelf {
+  readonly all: Row[];
+  /** Term → its rows, newest first. */
+  readonly byTerm: Map<string, Row[]>;
+  /** Rows whose version is not known: it takes the revisions, and few ask for it. */
+  readonly withoutVersion: Set<Row>;
+}
+
+const NONE: readonly Row[] = [];
+
+/** Begins to follow the caches. What they have already is taken in. */
+export function makeListing({ records, revisions, revisionsOf }: ListingOptions): Listing {
+  const shelves = new Map<string, Shelf>();
+  const rows = new Map<string, Row>();
+
+  function shelfOf(namespace: string): Shelf {
+    const known = shelves.get(namespace);
+    if (known !== undefined) return known;
+    const made: Shelf = { all: [], byTerm: new Map(), withoutVersion: new Set() };
+    shelves.set(namespace, made);
+    return made;
+  }
+
+  function put(record: AppDeployment): void {
+    const { namespace = '', name, uid = '' } = record.metadata;
+    const shelf = shelfOf(namespace);
+    const terms = termsOf(record);
+    const known = rows.get(uid);
+    if (known === undefined) {
+      const row: Row = { record, name, uid, createdAt: createdAt(record), terms, version: undefined };
+      rows.set(uid, row);
+      insert(shelf.all, row);
+      for (const term of terms) insertAt(shelf, term, row);
+      shelf.withoutVersion.add(row);
+      return;
+    }
+    known.record = record;
+    forgetVersion(shelf, known);
+    for (const term of known.terms) if (!terms.includes(term)) removeAt(shelf, term, known);
+    for (const term of terms) if (!known.terms.includes(term)) insertAt(shelf, term, known);
+    known.terms = terms;
+  }
+
+  function drop({ metadata }: AppDeployment): void {
+    const row = rows.get(metadata.uid ?? '');
+    const shelf = shelves.get(metadata.namespace ?? '');
+    if (row === undefined || shelf === undefined) return;
+    rows.delete(row.uid);
+    remove(shelf.all, row);
+    for (const term of row.terms) removeAt(shelf, term, row);
+    forgetVersion(shelf, row);
+    shelf.withoutVersion.delete(row);
+    if (shelf.all.length === 0) shelves.delete(metadata.namespace ?? '');
+  }
+
+  function forgetVersion(shelf: Shelf, row: Row): void {
+    if (row.version !== undefined) removeAt(shelf, row.version, row);
+    row.version = undefined;
+    shelf.withoutVersion.add(row);
+  }
+
+  function learnVersions(shelf: Shelf): void {
+    for (const row of shelf.withoutVersion) {
+      const { imageUri } = shownRevisionConfig(row.record, revisionsOf(row.record));
+      row.version = versionTerm(imageVersion(imageUri));
+      insertAt(shelf, row.version, row);
+    }
+    shelf.withoutVersion.clear();
+  }
+
+  for (const record of records.list()) put(record);
+  records.onChange(({ type, object }) => (type === 'deleted' ? drop(object) : put(object)));
+  revisions.onChange(({ object }) => {
+    const row = rows.get(object.spec.deploymentUid);
+    const shelf = shelves.get(object.metadata.namespace ?? '');
+    if (row !== undefined && shelf !== undefined) forgetVersion(shelf, row);
+  });
+
+  /** Those that the query names one by one. */
+  function named({ deployment_ids: ids, name }: ListDeployments, namespace: string): Row[] | undefined {
+    if (ids === undefined && name === undefined) return undefined;
+    const uids = new Set(ids ?? [records.get({ namespace, name: name ?? '' })?.metadata.uid ?? '']);
+    return [...uids]
+      .flatMap((uid) => rows.get(uid) ?? [])
+      .filter(({ record }) => record.metadata.namespace === namespace)
+      .toSorted(newestFirst);
+  }
+
+  return {
+    page(namespace, query) {
+      const shelf = shelves.get(namespace);
+      if (shelf === undefined) return [];
+      if (query.image_version !== undefined) learnVersions(shelf);
+      const asked = askedTerms(query).map((terms) => ({ terms, found: anyOf(shelf, terms) }));
+      // The shortest list has to be looked through, and no other.
+      let shortest: readonly Row[] = named(query, namespace) ?? shelf.all;
+      for (const { found } of asked) if (found.length < shortest.length) shortest = found;
+      const others = asked.filter(({ found }) => found !== shortest);
+      if (others.length === 0 && !namesAny(query))
+        return recordsOf(shortest.slice(query.offset, query.offset + query.limit));
+      return pageOf(shortest, query, (row) => isNamed(row, query) && others.every(({ terms }) => hasAny(row, terms)));
+    },
+  };
+}
+
+function recordsOf(found: readonly Row[]): AppDeployment[] {
+  return found.map(({ record }) => record);
+}
+
+/** Of those that fit, the page: nothing that comes after it is looked at. */
+function pageOf(
+  found: readonly Row[],
+  { offset, limit }: ListDeployments,
+  fits: (row: Row) => boolean,
+): AppDeployment[] {
+  const page: Row[] = [];
+  let passedOver = 0;
+  for (const row of found) {
+    if (!fits(row)) continue;
+    if (passedOver < offset) passedOver += 1;
+    else page.push(row);
+    if (page.length === limit) break;
+  }
+  return recordsOf(page);
+}
+
+function namesAny(query: ListDeployments): boolean {
+  return query.name !== undefined || query.name_contains !== undefined || query.deployment_ids !== undefined;
+}
+
+function isNamed({ name, uid }: Row, query: ListDeployments): boolean {
+  if (query.name !== undefined && name !== query.name) return false;
+  if (query.name_contains !== undefined && !name.includes(query.name_contains)) return false;
+  return query.deployment_ids === undefined || query.deployment_ids.includes(uid);
+}
+
+function hasAny({ terms, version }: Row, wanted: readonly string[]): boolean {
+  return wanted.some((term) => terms.includes(term) || term === version);
+}
+
+/** One list for each filter, of the terms that any one of is enough. */
+function askedTerms(query: ListDeployments): string[][] {
+  return [
+    query.status === undefined ? [] : [statusTerm(query.status)],
+    query.remote_reconciled === undefined ? [] : [remoteTerm(query.remote_reconciled)],
+    query.deployment_type === undefined ? [] : [typeTerm(query.deployment_type)],
+    query.image_version === undefined ? [] : [versionTerm(query.image_version)],
+    query.tag_value_ids?.map(tagTerm) ?? [],
+  ].filter((terms) => terms.length > 0);
+}
+
+function termsOf(record: AppDeployment): string[] {
+  const { listenerId, deploymentType } = record.spec.sourceConfig;
+  const labels = Object.keys(record.metadata.labels ?? {}).map((label) => label.toLowerCase());
+  return [
+    statusTerm(shownState(record)),
+    remoteTerm(listenerId !== undefined),
+    ...(deploymentType === undefined ? [] : [typeTerm(deploymentType)]),
+    ...labels
+      .filter((label) => label.startsWith(TAG_LABEL_PREFIX))
+      .map((label) => tagTerm(label.slice(TAG_LABEL_PREFIX.length))),
+  ];
+}
+
+const statusTerm = (status: string): string => `status ${status}`;
+const remoteTerm = (isRemote: boolean): string => (isRemote ? 'remote' : 'local');
+const typeTerm = (type: string): string => `type ${type}`;
+const tagTerm = (tag: string): string => `tag ${tag}`;
+/** No tag is no version, and no filter asks for that. */
+const versionTerm = (version: string | null): string => (version === null ? 'no version' : `version ${version}`);
+
+function anyOf({ byTerm }: Shelf, terms: readonly string[]): readonly Row[] {
+  const lists = terms.map((term) => byTerm.get(term) ?? NONE);
+  if (lists.length === 1) return lists[0] ?? NONE;
+  return [...new Set(lists.flat())].toSorted(newestFirst);
+}
+
+function newestFirst(a: Row, b: Row): number {
+  if (a.createdAt !== b.createdAt) return a.createdAt < b.createdAt ? 1 : -1;
+  if (a.uid === b.uid) return 0;
+  return a.uid < b.uid ? -1 : 1;
+}
+
+function insertAt({ byTerm }: Shelf, term: string, row: Row): void {
+  const list = byTerm.get(term);
+  if (list === undefined) byTerm.set(term, [row]);
+  else insert(list, row);
+}
+
+function removeAt({ byTerm }: Shelf, term: string, row: Row): void {
+  const list = byTerm.get(term);
+  if (list === undefined) return;
+  remove(list, row);
+  if (list.length === 0) byTerm.delete(term);
+}
+
+function insert(list: Row[], row: Row): void {
+  list.splice(placeOf(list, row), 0, row);
+}
+
+function remove(list: Row[], row: Row): void {
+  const at = placeOf(list, row);
+  if (list[at] === row) list.splice(at, 1);
+}
+
+/** Where in the ordered list the row is, or belongs. */
+function placeOf(list: readonly Row[], row: Row): number {
+  let [low, high] = [0, list.length];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (newestFirst(list[middle] as Row, row) < 0) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
