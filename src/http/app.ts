@@ -1,6 +1,6 @@
 // The facade as a value: everything but a port. Tests build it and `inject`; server.ts listens.
 
-import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
+import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyRequest, LogController } from 'fastify';
 import type { AppDeployment } from '../api/app-deployment.ts';
 import type { AppRevision } from '../api/app-revision.ts';
 import type { AppTemplate } from '../api/app-template.ts';
@@ -154,8 +154,12 @@ function organizationIdOf(namespaces: Store, { organizationNamespace }: Settings
 /** JSON and nothing else. A client that always says application/json may send no body, as with DELETE. */
 function parseJson(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (_request: unknown, body: Buffer) => {
-    return body.length === 0 ? undefined : parseBody(body);
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (request: FastifyRequest, body: Buffer) => {
+    if (body.length === 0) return undefined;
+    // RFC 9110, 8.4. What a small body unpacks to has no limit.
+    if ((request.headers['content-encoding'] ?? 'identity') !== 'identity')
+      throw new Refused(415, 'Send the body as it is, without Content-Encoding.');
+    return parseBody(body);
   });
 }
 

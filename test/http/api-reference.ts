@@ -140,13 +140,19 @@ function kindOf(schema: Schema): string {
   }
   if (anyOf !== undefined) return anyOf.map(kindOf).join(' or ');
   if (schema.const !== undefined) return `\`${JSON.stringify(schema.const)}\``;
+  const [one, ...others] = [type ?? []].flat();
+  if (one !== undefined && others.length > 0)
+    return `${kindOf({ ...schema, type: one, ...(values && { enum: values.filter((value) => value !== null) }) })} or ${others.join(' or ')}`;
   if (values !== undefined) return values.map((value) => `\`${String(value)}\``).join(', ');
   if (schema.pattern === UUID_PATTERN) return 'uuid';
-  if (Array.isArray(type)) return type.map((one: string) => kindOf({ ...schema, type: one })).join(' or ');
   if (type === 'array') return `a list of ${items === undefined ? 'anything' : kindOf(items)}${bounds(schema)}`;
   if (type === 'object' && typeof schema.additionalProperties === 'object')
     return `a map to ${kindOf(schema.additionalProperties)}`;
-  return `${format ?? (typeof type === 'string' ? type : 'anything')}${bounds(schema)}`;
+  if (schema.properties !== undefined)
+    return `{ ${Object.keys(schema.properties)
+      .map((name) => `\`${name}\``)
+      .join(', ')} }`;
+  return `${format ?? one ?? 'anything'}${bounds(schema)}`;
 }
 
 function bounds({ minimum, maximum, minLength, maxLength, maxItems, default: otherwise }: Schema): string {

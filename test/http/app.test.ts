@@ -4,6 +4,9 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { defaultSettings } from '../../src/api/settings.ts';
 import { Unavailable } from '../../src/errors.ts';
+import { createDeployment, Deployment, patchDeployment } from '../../src/http/deployments/payloads.ts';
+import { OAuthProviderResponse } from '../../src/http/providers/payloads.ts';
+import { Revision } from '../../src/http/revisions/payloads.ts';
 import { type Serving, serve } from '../../src/http/server.ts';
 import { type Facade, makeFacade } from './facade.ts';
 
@@ -11,6 +14,8 @@ let facade: Facade;
 beforeEach(async () => {
   facade = await makeFacade({ http: { ...defaultSettings().http, basePath: '/api-host' } });
 });
+
+const CreateOfSettings = createDeployment(defaultSettings(), () => []);
 
 const Document = z.object({
   openapi: z.literal('3.1.0'),
@@ -85,6 +90,15 @@ it('describes itself as OpenAPI 3.1, every reference resolved and nothing twice'
   });
 });
 
+it('shows examples that are what it says', () => {
+  const shapes = [CreateOfSettings, patchDeployment(defaultSettings()), Deployment, Revision, OAuthProviderResponse];
+  for (const shape of shapes) {
+    const examples = (shape.meta()?.['examples'] ?? []) as readonly unknown[];
+    expect(examples.length).toBeGreaterThan(0);
+    for (const example of examples) expect(shape.parse(example)).toEqual(example);
+  }
+});
+
 it.each(['/docs', '/api-host/docs'])('serves the page at %s without a network', async (path) => {
   const page = await facade.app.inject(path);
   expect(page.statusCode).toBe(200);
@@ -122,6 +136,36 @@ describe('headers', () => {
       'x-frame-options': 'DENY',
       'content-type': 'application/json; charset=utf-8',
     });
+  });
+});
+
+describe('the access log', () => {
+  function lines(): Record<string, unknown>[] {
+    const all = facade.log().split('\n').filter(Boolean);
+    return all.map((line) => JSON.parse(line) as Record<string, unknown>).filter(({ msg }) => msg === 'Request');
+  }
+
+  it('has one line for a request: who it was for and how it went, without query, header or body', async () => {
+    await facade.call('GET', '/api-host/v2/deployments?name=canary', undefined, { 'x-request-id': 'mine' });
+    await facade.call('GET', '/no%0Awhere');
+    expect(lines()).toMatchObject([
+      {
+        requestId: 'mine',
+        method: 'GET',
+        path: '/api-host/v2/deployments',
+        route: '/api-host/v2/deployments',
+        status: 200,
+        tenant: 'team-a',
+        durationMs: expect.any(Number) as number,
+      },
+      { path: '/no%0Awhere', status: 404 },
+    ]);
+    expect(facade.log()).not.toContain('canary');
+  });
+
+  it('is silent of probes', async () => {
+    await facade.call('GET', '/livez');
+    expect(lines().map(({ level }) => level)).toEqual([20]);
   });
 });
 
@@ -179,5 +223,6 @@ describe('serving', () => {
     serving = await serve(facade.app, { host: '127.0.0.1', port: 0 });
     const answer = await fetch(`${serving.url}/livez`, { headers: { 'x-long': 'a'.repeat(20_000) } });
     expect([answer.status, await answer.json()]).toEqual([431, { detail: 'The headers are larger than 16 KiB.' }]);
+    expect(answer.headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/);
   });
 });

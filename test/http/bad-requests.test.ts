@@ -580,6 +580,48 @@ describe('POST /v2/deployments', () => {
   });
 });
 
+/** Schemas that the custom resource has too: kubectl is told the same. */
+describe('what git, a shell or a file system would take for something else', () => {
+  const good = {
+    source_config: { integration_id: uuid, repo_url: 'https://host/team/repo' },
+    source_revision_config: { repo_ref: 'main', workflow_config_path: 'deploy/davit.json' },
+  };
+  const rows: [part: keyof typeof good, field: string, values: string[]][] = [
+    [
+      'source_config',
+      'repo_url',
+      [
+        '-oProxyCommand=id',
+        '--upload-pack=id',
+        'ext::sh -c id',
+        'file:///etc/passwd',
+        'git@host:team/repo',
+        'ssh://host/team/repo',
+        'http://host/team/repo',
+        '/srv/repo',
+        'https://host/\nrepo',
+        'https://',
+      ],
+    ],
+    ['source_revision_config', 'repo_ref', ['-x', '--exec=id', '../main', 'a b', 'a~1', 'a^', 'a:b', 'a\nb', '']],
+    [
+      'source_revision_config',
+      'workflow_config_path',
+      ['../davit.json', 'a/../../b', 'a/..', '/etc/passwd', '-x', '~/x', '$HOME/x', 'a\\..\\b', 'a\u0000b', ''],
+    ],
+    ['source_revision_config', 'source_tarball_path', ['../up.tgz', 'a/../../b.tgz', '/etc/passwd', 'file:///etc', '']],
+  ];
+  const cases = rows.flatMap(([part, field, values]) => values.map((value) => [part, field, value] as const));
+
+  it.each(cases)('%s.%s %j', async (part, field, value) => {
+    const body = aBody({ source: 'codehost', ...good, [part]: { ...good[part], [field]: value } });
+    const answer = await cloud.call('POST', '/v2/deployments', body);
+    const places = answer.body.detail.map(({ loc }: { loc: string[] }) => loc.join('.'));
+    expect([answer.status, [...new Set(places)]]).toEqual([422, [`body.${part}.${field}`]]);
+    expect(cloud.writes()).toEqual([]);
+  });
+});
+
 describe('what is ignored', () => {
   it.each([
     ['unknown keys', aBody({ color: 'red', source_config: { fog: 1, resource_spec: { rain: { a: 1 } } } })],
@@ -634,6 +676,10 @@ describe('queries and paths', () => {
     ['limit=1.5', 'query.limit', 'must be an integer', 'int_type'],
     ['limit=', 'query.limit', 'must be an integer', 'int_type'],
     ['offset=-1', 'query.offset', 'must be at least 0', 'greater_than_equal'],
+    ['offset=9007199254740992', 'query.offset', 'must be at most 9007199254740991', 'less_than_equal'],
+    ['offset=1e3', 'query.offset', 'must be an integer', 'int_type'],
+    ['offset=%00', 'query.offset', 'must be an integer', 'int_type'],
+    ['limit[]=1&limit[$gt]=1&limit=1&limit=0', 'query.limit', 'must be at least 1', 'greater_than_equal'],
     ['status=READY,UNUSED', 'query.status', states, 'enum'],
     ['status=ready', 'query.status', states, 'enum'],
     ['remote_reconciled=maybe', 'query.remote_reconciled', 'must be true or false', 'bool_type'],
@@ -678,6 +724,8 @@ describe('queries and paths', () => {
     ['POST', `/v2/deployments/${uuid}`, 'DELETE, GET, HEAD, PATCH'],
     ['DELETE', `/v2/deployments/${uuid}/revisions/${uuid}/`, 'GET, HEAD'],
     ['DELETE', '/openapi.json', 'GET, HEAD'],
+    ['OPTIONS', '/v2/deployments', 'GET, HEAD, POST'],
+    ['PUT', '/v2/auth/providers/tracker', 'DELETE, GET, HEAD, PATCH'],
   ] as const)('%s %s names the methods that there are', async (method, url, allow) => {
     const answer = await facade.call(method, url, undefined, { 'content-type': 'application/json' });
     expect([answer.status, answer.headers['allow'], answer.body.detail]).toEqual([

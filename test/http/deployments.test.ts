@@ -356,6 +356,7 @@ describe('list', () => {
     ['limit=2&offset=2', 'leaving tie-a', 4],
     ['offset=6', '', 6],
     ['offset=1000', '', 1000],
+    ['offset=9007199254740991', '', Number.MAX_SAFE_INTEGER],
     ['limit=5&limit=1', 'newest', 1],
     ['name=oldest', 'oldest', 1],
     ['name=old', '', 0],

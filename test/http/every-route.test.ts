@@ -16,7 +16,9 @@ interface Parameter {
 interface Operation {
   readonly parameters?: readonly Parameter[];
   readonly requestBody?: { readonly required?: boolean };
-  readonly responses: Readonly<Record<string, unknown>>;
+  readonly responses: Readonly<
+    Record<string, { readonly content: { readonly 'application/json': { readonly example?: unknown } } }>
+  >;
 }
 
 interface Route {
@@ -27,7 +29,7 @@ interface Route {
 }
 
 interface Shape {
-  readonly properties: Readonly<Record<string, { readonly anyOf?: readonly { readonly type?: string }[] }>>;
+  readonly properties: Readonly<Record<string, { readonly type?: string | readonly string[] }>>;
 }
 
 const { paths, components } = (await facade.app.inject('/openapi.json')).json<{
@@ -79,6 +81,11 @@ async function send({ method, path }: Route, { id = own, headers = {}, payload }
   return [answer.statusCode, answer.json<{ detail: unknown }>().detail];
 }
 
+/** What the document shows of a failure. */
+function exampleOf({ operation }: Route, status: unknown): unknown {
+  return operation.responses[String(status)]?.content['application/json'].example;
+}
+
 it('there are routes', () => {
   expect(routes.length).toBeGreaterThan(10);
   expect(withBody.length).toBeGreaterThan(4);
@@ -100,8 +107,28 @@ describe.each(routes)('$name', (route) => {
     expect(await send(route, { headers })).toEqual(answer);
   });
 
-  it('documents what it answers', () => {
-    expect(Object.keys(route.operation.responses)).toEqual(expect.arrayContaining(['401', '403', '429', '500', '503']));
+  it('documents what it answers, in the words of the answer', async () => {
+    const { responses } = route.operation;
+    expect(Object.keys(responses)).toEqual(expect.arrayContaining(['401', '403', '429', '500', '503']));
+    const [status, detail] = await send(route, { headers: { 'x-api-key': '' } });
+    expect(exampleOf(route, status)).toEqual({ detail });
+  });
+});
+
+describe.each(routes.filter(({ method }) => method === 'GET'))('$name', ({ path }) => {
+  const headers = { 'x-api-key': TOKEN, 'x-tenant-id': TENANT.id };
+
+  it('is told by HEAD without the body', async () => {
+    const get = await facade.app.inject({ method: 'GET', url: path.replaceAll(/\{\w+\}/g, own), headers });
+    const head = await facade.app.inject({ method: 'HEAD', url: path.replaceAll(/\{\w+\}/g, own), headers });
+    expect([head.statusCode, head.body]).toEqual([get.statusCode, '']);
+    expect(head.headers['content-length']).toBe(get.headers['content-length']);
+  });
+
+  it('passes over parameters that nobody knows', async () => {
+    const ask = async (query: string): Promise<unknown> =>
+      (await facade.app.inject({ url: `${path.replaceAll(/\{\w+\}/g, own)}${query}`, headers })).json();
+    expect(await ask('?fog=1&fog=2&toString=%00&__proto__=x')).toEqual(await ask(''));
   });
 });
 
@@ -109,6 +136,11 @@ describe.each(withBody)('the body of $name', (route) => {
   it.each<[string, Sent, unknown[]]>([
     ['text', { payload: 'name=shop', headers: { 'content-type': 'text/plain' } }, [415, expect.stringMatching(/JSON/)]],
     ['half of JSON', { payload: '{"a":' }, [400, 'The body is not valid JSON.']],
+    [
+      'packed',
+      { payload: '{}', headers: { 'content-encoding': 'gzip' } },
+      [415, 'Send the body as it is, without Content-Encoding.'],
+    ],
     ['not UTF-8', { payload: Buffer.from([0x22, 0xff, 0x22]) }, [400, 'The body is not valid UTF-8.']],
     ['a key twice', { payload: '{"a":1,"a":2}' }, [400, 'The body has the key "a" twice in one object.']],
     [
@@ -143,6 +175,7 @@ describe.each(ofDeployments)('$name', (route) => {
     ['that is a path', '../team-b'],
   ])('a tenant %s', async (_name, tenant) => {
     expect(await send(route, { headers: { 'x-tenant-id': tenant }, payload: '{}' })).toEqual([403, NO_TENANT]);
+    expect(exampleOf(route, 403)).toEqual({ detail: NO_TENANT });
   });
 });
 
@@ -154,8 +187,22 @@ describe.each(ofOne)('the id of $name', (route) => {
     const [status, words] = await send(route, { id: foreign, ...payload });
     const [missing, missingWords] = await send(route, { id: MISSING, ...payload });
     expect([status, missing]).toEqual([404, 404]);
+    expect(exampleOf(route, 404)).toEqual({ detail: missingWords });
     expect(String(words).replace(foreign, MISSING)).toBe(missingWords);
     expect(missingWords).toBe(`Deployment ID ${MISSING} not found.`);
+  });
+
+  it('is one in upper case and percent-encoded too', async () => {
+    const { method, path } = route;
+    const headers = { 'x-api-key': TOKEN, 'x-tenant-id': TENANT.id, 'content-type': 'application/json' };
+    const encoded = MISSING.toUpperCase().replaceAll(/./g, (character) => `%${character.charCodeAt(0).toString(16)}`);
+    const answers = await Promise.all(
+      [MISSING, encoded].map((id) =>
+        facade.app.inject({ method, url: path.replaceAll(/\{\w+\}/g, id), headers, ...payload }),
+      ),
+    );
+    expect(answers.map(({ statusCode }) => statusCode)).toEqual([404, 404]);
+    expect(answers[1]?.body.toLowerCase()).toBe(answers[0]?.body.toLowerCase());
   });
 
   it.each(['x', '..%2f..', '%00', `${MISSING.slice(1)}g`])('%s', async (id) => {
@@ -169,7 +216,7 @@ describe.each(ofOne)('the id of $name', (route) => {
 describe('a control character', () => {
   const strings = ['SourceConfigRequest', 'SourceRevisionConfigRequest'].flatMap((name) =>
     Object.entries(components.schemas[name]?.properties ?? {})
-      .filter(([, { anyOf }]) => anyOf?.some(({ type }) => type === 'string'))
+      .filter(([, { type = [] }]) => [type].flat().includes('string'))
       .map(([field]) => [name === 'SourceConfigRequest' ? 'source_config' : 'source_revision_config', field] as const),
   );
 

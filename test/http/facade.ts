@@ -91,7 +91,7 @@ export interface Facade {
   /** Writes but for reviews of rights. */
   writes(): Write[];
   call(
-    method: 'GET' | 'POST' | 'DELETE' | 'PATCH',
+    method: 'GET' | 'POST' | 'DELETE' | 'PATCH' | 'PUT' | 'OPTIONS',
     url: string,
     body?: unknown,
     headers?: Record<string, string>,

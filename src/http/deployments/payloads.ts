@@ -211,11 +211,11 @@ export const paging = {
   limit: z
     .preprocess(number, z.int().min(1).max(100))
     .default(20)
-    .meta({ default: 20, description: 'How many to return at most.' }),
+    .meta({ default: 20, description: 'How many to return at most; 20 when not given.' }),
   offset: z
     .preprocess(number, z.int().min(0))
     .default(0)
-    .meta({ default: 0, description: 'How many to pass over: 0, or the offset of the page before.' }),
+    .meta({ default: 0, description: 'How many to pass over: none when not given; the offset of the page before.' }),
 };
 
 export const ListDeployments = z.object({
@@ -243,7 +243,7 @@ export const DeleteDeployment = z.object({
   delete_tracing_project: z
     .preprocess(flag, z.boolean())
     .default(false)
-    .meta({ default: false, description: 'Whether its tracing project goes with it.' }),
+    .meta({ default: false, description: 'Whether its tracing project goes with it; false when not given.' }),
 });
 
 const anyNumber = z.number();
@@ -293,27 +293,85 @@ export const SourceRevisionConfigResponse = z
 export const time = z.string().meta({ format: 'date-time' });
 export const id = z.string().meta({ format: 'uuid' });
 
+const EXAMPLE = {
+  id: 'c2b8e1a0-52b7-4d0c-9a52-3f1f7a3c1d10',
+  tenant_id: '7d1f2c34-9a55-4c62-b5b1-2f8e7a90c4d3',
+  name: 'shop',
+  source: 'external_docker',
+  source_config: {
+    ...nothingOf(SourceConfigResponse.shape),
+    custom_url: 'https://shop-team.apps.example.com',
+    resource_spec: {
+      ...nothingOf(ResourceSpecResponse.shape),
+      min_scale: 1,
+      max_scale: 3,
+      cpu: 0.5,
+      cpu_limit: 1,
+      memory_mb: 1024,
+      memory_limit_mb: 2048,
+      redis_cpu: 0.25,
+      redis_cpu_limit: 0.5,
+      redis_memory_mb: 256,
+      redis_memory_limit_mb: 512,
+      db_cpu: 0.5,
+      db_cpu_limit: 1,
+      db_memory_mb: 1024,
+      db_memory_limit_mb: 2048,
+      db_storage_gi: 10,
+      db_max_connections: 100,
+      volumes: [],
+      volume_mounts: [],
+      init_containers: [],
+      sidecars: [],
+      image_pull_secrets: [],
+    },
+  },
+  source_revision_config: {
+    ...nothingOf(SourceRevisionConfigResponse.shape),
+    image_uri: 'registry.example.com/team/shop:1.4.2',
+  },
+  secrets: [{ name: 'API_KEY', value: 'correct horse battery staple' }],
+  secret_references: [{ name: 'LICENSE', secret_name: 'shop-license', secret_key: 'key' }],
+  created_at: '2026-01-01T00:00:00Z',
+  updated_at: '2026-01-02T00:00:00Z',
+  status: 'READY',
+  latest_revision_id: '1c8ac5f4-6f5b-5d0e-9d6c-0d9a0c6a4f21',
+  active_revision_id: '1c8ac5f4-6f5b-5d0e-9d6c-0d9a0c6a4f21',
+  image_version: '1.4.2',
+} as const;
+
+/** Every field, and nothing in any. */
+function nothingOf<Shape extends object>(shape: Shape): { [Key in keyof Shape]: null } {
+  return Object.fromEntries(Object.keys(shape).map((name) => [name, null])) as { [Key in keyof Shape]: null };
+}
+
 export const Deployment = z
   .object({
     id,
-    tenant_id: id,
+    tenant_id: id.describe("The tenant's id, for X-Tenant-Id."),
     name: z.string(),
     source: z.enum(SOURCES),
     source_config: SourceConfigResponse,
     source_revision_config: SourceRevisionConfigResponse.describe('Those of the latest revision.'),
-    secrets: z.array(Secret),
-    secret_references: z.array(SecretReferencePayload).nullable(),
+    secrets: z
+      .array(Secret)
+      .describe('Environment variables. Values are "" in lists, and for callers who may not read them.'),
+    secret_references: z.array(SecretReferencePayload).nullable().describe('Environment variables from Secrets.'),
     created_at: time,
     updated_at: time,
-    status: z.enum(STATES),
-    latest_revision_id: id.nullable(),
+    status: z
+      .enum(STATES)
+      .describe(
+        'READY: PostgreSQL and Redis answer, and the active revision serves. AWAITING_DATABASE: one of the two has not answered yet. UNUSED: scaled to nothing, or nothing to run yet. AWAITING_DELETE: it is being deleted. UNKNOWN: none of these; its conditions say why.',
+      ),
+    latest_revision_id: id.nullable().describe('The newest revision; null while there is nothing to run.'),
     active_revision_id: id.nullable().describe('The newest revision that was fully deployed.'),
-    image_version: z.string().nullable().describe("Tag of the latest revision's image."),
+    image_version: z.string().nullable().describe("Tag of the latest revision's image; null for a bare digest."),
   })
-  .meta({ id: 'Deployment' });
+  .meta({ id: 'Deployment', examples: [EXAMPLE] });
 export type Deployment = z.output<typeof Deployment>;
 
 export const DeploymentList = z
-  .object({ resources: z.array(Deployment), offset: z.int().describe("The next page's offset.") })
+  .object({ resources: z.array(Deployment), offset: z.int().min(0).describe("The next page's offset.") })
   .meta({ id: 'DeploymentList' });
 export type DeploymentList = z.output<typeof DeploymentList>;

@@ -52,6 +52,23 @@ const MEANINGS = {
 } as const;
 type Failure = Exclude<keyof typeof MEANINGS, 422>;
 
+/** What such an answer says, for instance. */
+const SENTENCES: Readonly<Record<Failure, string>> = {
+  400: 'The body is not valid JSON.',
+  401: 'Send a Kubernetes token as "Authorization: Bearer <token>" or "X-Api-Key: <token>".',
+  403: "This request requires workspace specification: send the header X-Tenant-Id with the id, or the namespace's name, of a tenant that you may use.",
+  404: 'Deployment ID 99999999-0000-4000-8000-000000000009 not found.',
+  409: 'A deployment named "shop" already exists.',
+  413: 'The body is larger than 1 MiB.',
+  415: 'Send the body as JSON, with the header Content-Type: application/json.',
+  424: "The code host refused the integration's credentials.",
+  429: 'More than 600 requests in a minute. Try again in 12 s.',
+  500: 'Something went wrong inside Davit. Its log has more under the x-request-id of this answer.',
+  502: 'The code host cannot be reached.',
+  503: 'The Kubernetes API server does not answer, or asks to be left alone. Try again in 1 s.',
+  504: 'The code host did not answer in time.',
+};
+
 type Failures<Status extends keyof typeof MEANINGS> = {
   [Code in Status]: Code extends Failure ? typeof Problem : typeof ValidationProblem;
 };
@@ -69,6 +86,19 @@ export function failures<Status extends Exclude<keyof typeof MEANINGS, Always>>(
   ) as Failures<Status | Always>;
 }
 
+/** What a stranger needs before the first request; the page shows it on top. */
+const ABOUT = `Deployments on a Kubernetes cluster of your own.
+
+**Who you are**: a Kubernetes token, for example of \`kubectl create token ACCOUNT -n TEAM --duration=1h\`. Davit does with it
+what its owner may do, and nothing else. Press *Authorize* and give it as \`bearer\` or as \`apiKey\`; either will do.
+
+**For whom**: \`X-Tenant-Id\` with a tenant's id or its namespace's name. Who may use only one tenant can leave it out.
+
+**What goes wrong** is told as \`{"detail": "One sentence."}\`, and with 422 as a list of all findings, each with its place.
+Every answer carries an \`x-request-id\`, by which Davit's log can be searched; one that you send is kept.
+
+Unknown query parameters and keys of a body are ignored. A parameter given twice counts as given last; lists are joined.`;
+
 type JsonSchema = z.core.JSONSchema.BaseSchema;
 type Direction = 'input' | 'output';
 
@@ -84,10 +114,43 @@ function describe(schema: z.ZodType, io: Direction, named: Map<string, JsonSchem
     },
   });
   const { $schema: _dialect, $defs: definitions = {}, ...root } = made;
-  const moved = <T>(value: T): T =>
-    JSON.parse(JSON.stringify(value).replaceAll('"#/$defs/', '"#/components/schemas/')) as T;
+  const moved = (value: JsonSchema): JsonSchema =>
+    readable(JSON.parse(JSON.stringify(value).replaceAll('"#/$defs/', '"#/components/schemas/')) as JsonSchema);
   for (const [id, definition] of Object.entries(definitions)) named.set(id, moved(withoutId(definition as JsonSchema)));
   return moved(root);
+}
+
+/** For people: what may be null is of two types, no choice between two schemas; a bound that says only that numbers are exact is none. */
+function readable({
+  properties,
+  items,
+  additionalProperties,
+  anyOf,
+  minimum,
+  maximum,
+  ...rest
+}: JsonSchema): JsonSchema {
+  const inner = (value: JsonSchema | boolean): JsonSchema | boolean =>
+    typeof value === 'boolean' ? value : readable(value);
+  const schema: JsonSchema = {
+    ...rest,
+    ...(minimum !== undefined && minimum !== Number.MIN_SAFE_INTEGER && { minimum }),
+    ...(maximum !== undefined && maximum !== Number.MAX_SAFE_INTEGER && { maximum }),
+    ...(properties && {
+      properties: Object.fromEntries(Object.entries(properties).map(([name, part]) => [name, inner(part)])),
+    }),
+    ...(items !== undefined && !Array.isArray(items) && { items: inner(items) }),
+    ...(additionalProperties !== undefined && { additionalProperties: inner(additionalProperties) }),
+  };
+  if (anyOf === undefined) return schema;
+  const choices = anyOf.map(readable);
+  return orNull(choices, schema) ?? { ...schema, anyOf: choices };
+}
+
+function orNull(choices: readonly JsonSchema[], around: JsonSchema): JsonSchema | undefined {
+  const [one, other] = choices;
+  if (choices.length !== 2 || one?.type === undefined || other?.type !== 'null') return undefined;
+  return { ...one, ...around, type: [one.type, 'null'] as never, ...(one.enum && { enum: [...one.enum, null] }) };
 }
 
 function withoutId({ id: _id, ...rest }: JsonSchema): JsonSchema {
@@ -107,17 +170,30 @@ const TENANT_HEADER = {
   },
 };
 
+const RETRY_AFTER = { type: 'integer', description: 'Seconds until it is worth trying again.' };
+const RETRIED: readonly string[] = ['429', '503'];
+
 /** A route's schema for the document: JSON Schema instead of zod, failures with their meaning. */
 function documented(schema: FastifySchema, named: Map<string, JsonSchema>): FastifySchema {
   const { body, params, querystring, response, ...rest } = schema;
   const described = (part: unknown, io: Direction): JsonSchema | undefined =>
     part instanceof z.ZodType ? describe(part, io, named) : undefined;
   const answers = Object.entries((response ?? {}) as Record<string, z.ZodType>).map(([status, answer]) => {
+    const sentence = (SENTENCES as Readonly<Record<string, string>>)[status];
     const description = (MEANINGS as Readonly<Record<string, string>>)[status] ?? answer.description ?? 'Done.';
     if (answer instanceof z.ZodUndefined) return [status, { description, type: 'null' }] as const;
     return [
       status,
-      { description, content: { 'application/json': { schema: describe(answer, 'output', named) } } },
+      {
+        description,
+        ...(RETRIED.includes(status) && { headers: { 'Retry-After': RETRY_AFTER } }),
+        content: {
+          'application/json': {
+            schema: describe(answer, 'output', named),
+            ...(sentence !== undefined && { example: { detail: sentence } }),
+          },
+        },
+      },
     ] as const;
   });
   return {
@@ -145,7 +221,7 @@ export async function registerOpenApi(app: FastifyInstance, basePath: string): P
       info: {
         title: 'Davit',
         version: '1',
-        description: 'Deployments on a Kubernetes cluster of your own.',
+        description: ABOUT,
         license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
       },
       servers: [{ url: basePath === '' ? '/' : basePath }],
@@ -207,11 +283,11 @@ export async function registerDocs(app: FastifyInstance): Promise<void> {
     routePrefix: '/docs',
     staticCSP: true,
     transformStaticCSP: () => PAGE_POLICY,
-    uiConfig: { tryItOutEnabled: true, persistAuthorization: false, docExpansion: 'list' },
+    uiConfig: { tryItOutEnabled: true, persistAuthorization: false, docExpansion: 'list', deepLinking: true },
     theme: {
       title: 'Davit API',
       // The bar shows the page's maker and a box for other documents: there is one document here.
-      css: [{ filename: 'davit.css', content: '.topbar { display: none }' }],
+      css: [{ filename: 'davit.css', content: '.swagger-ui .topbar { display: none }' }],
     },
   });
 }

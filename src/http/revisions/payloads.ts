@@ -60,5 +60,5 @@ export const Revision = z
 export type Revision = z.output<typeof Revision>;
 
 export const RevisionList = z
-  .object({ resources: z.array(Revision), offset: z.int().describe("The next page's offset.") })
+  .object({ resources: z.array(Revision), offset: z.int().min(0).describe("The next page's offset.") })
   .meta({ id: 'RevisionList' });
