@@ -1,7 +1,7 @@
 // `npm run faults`: learns what undisturbed runs look like, disturbs them, judges, and says what was found.
 //
 //   npm run faults -- --quick [--sample N] one plan of every fault, some of the seeded bugs, another choice for every N
-//   npm run faults -- --plan '<json>'      one plan, as a violation prints it
+//   npm run faults -- --plan '<json>'      one plan, as a violation prints it, or, given more than once, several
 //   npm run faults -- --match '<regexp>'   the plans whose JSON matches
 //   npm run faults -- --seeds              only the seeded bugs
 //   npm run faults -- --trials             only isolation and churn
@@ -42,7 +42,7 @@ const { values } = parseArgs({
     sample: { type: 'string', default: '1' },
     seeds: { type: 'boolean', default: false },
     trials: { type: 'boolean', default: false },
-    plan: { type: 'string' },
+    plan: { type: 'string', multiple: true },
     match: { type: 'string' },
     within: { type: 'string' },
     lanes: { type: 'string', default: String(lanesFor(loadavg()[0] ?? 0)) },
@@ -115,9 +115,10 @@ function programme(): Programme {
   const { plan, match, sample } = values;
   const nothing: Programme = { workloads: [], bugs: [], trials: false, choose: () => [], chooseFacade: () => [] };
   if (plan !== undefined) {
-    const one = JSON.parse(plan) as AnyPlan;
-    const chosen = isFacade(one) ? { chooseFacade: () => [one] } : { choose: () => [one] };
-    return { ...nothing, workloads: isFacade(one) ? ['create'] : [one.workload], ...chosen };
+    const named = plan.map((json) => JSON.parse(json) as AnyPlan);
+    const facade = named.filter(isFacade);
+    const others = named.filter((one): one is Plan => !isFacade(one));
+    return { ...nothing, workloads: workloadsOf(named), choose: () => others, chooseFacade: () => facade };
   }
   if (match !== undefined) {
     const named = WORKLOADS.filter((workload) => match.includes(`"${workload}"`));
@@ -221,7 +222,7 @@ async function execute(bench: Bench, plan: AnyPlan, tally: Tally): Promise<Viola
     return notPlayed(error);
   }
   const violations = judge(run, reference);
-  if (values.plan !== undefined) await sayAll(run, bench.cluster);
+  if (values.plan?.length === 1) await sayAll(run, bench.cluster);
   if (!run.trace.fired && !ALWAYS_FIRED.has(plan.fault.kind)) tally.unfired += 1;
   return violations;
 }
@@ -261,7 +262,7 @@ function sayViolations(word: string, violations: readonly Violation[], replay: s
 }
 
 /** So many are run again; where there are more, it is not the machine. */
-const MOST_SUSPECTS = values.quick ? 12 : 60;
+const MOST_SUSPECTS = 40;
 
 /**
  * Leases of a second and a half are lost, and patience ends, when many runs share few processors. What is violated only
@@ -284,7 +285,7 @@ async function disturb(bench: Bench, { bugs, trials, choose, chooseFacade }: Pro
   const every = allPlans(bench.references);
   const plans = choose(every);
   // Learning costs a run of the facade: not for those who want none.
-  const learned = trials || values.plan?.includes('http') || values.match?.includes('http');
+  const learned = trials || values.plan?.some((plan) => plan.includes('http')) || values.match?.includes('http');
   const throughFacade =
     learned && !values.trials ? chooseFacade(facadePlans(await learnFacade(bench.cluster, bench.census))) : [];
   const apart = trials ? trialsOf(values.quick) : [];
