@@ -24,6 +24,8 @@ export interface CastOptions {
   /** The same of the facade's own account. */
   readonly facadeKeys?: Keys;
   readonly leaseMs: number;
+  /** The file to start, where it is not the source itself (bundle.ts): a seeded bug is put into that. */
+  readonly main?: string;
   /** Modules that Node loads first, and the environment that they read. */
   readonly imports: readonly string[];
   readonly env: Readonly<Record<string, string>>;
@@ -51,6 +53,7 @@ export interface Cast {
 }
 
 const START_MS = 15_000;
+const SOURCE = join(import.meta.dirname, '../../src/main.ts');
 
 /** Starts the controllers of the run; resolves when the first leads and the second is there to follow. */
 export async function startCast(actors: readonly Actor[], options: CastOptions): Promise<Cast> {
@@ -73,7 +76,7 @@ export async function startCast(actors: readonly Actor[], options: CastOptions):
     const supervised = supervise({
       args: [
         ...options.imports.flatMap((file) => ['--import', file]),
-        join(import.meta.dirname, '../../src/main.ts'),
+        options.main ?? SOURCE,
         actor === 'facade' ? 'api' : 'controller',
       ],
       env,

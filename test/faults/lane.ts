@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Cluster } from '../cluster/cluster.ts';
 import { DAVIT_NAMESPACE, makeTenant } from '../platform.ts';
+import { bundledDavit } from './bundle.ts';
 import { type Actor, type Cast, startCast } from './cast.ts';
 import type { Census, Sighting } from './census.ts';
 import { breaker, isExclusive, patient } from './exclusive.ts';
@@ -88,6 +89,7 @@ export async function runPlan(plan: Plan, cluster: Cluster, census: Census, pati
     directory,
     keys,
     leaseMs: LEASE_MS,
+    ...(seeds.length === 0 && { main: await bundledDavit(cluster) }),
     imports: [
       ...(seeds.length > 0 ? [join(import.meta.dirname, 'seed.ts')] : []),
       ...(fault.kind === 'clock-skew' ? [join(import.meta.dirname, 'skew.ts')] : []),

@@ -5,6 +5,7 @@ import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Cluster } from '../cluster/cluster.ts';
 import { DAVIT_NAMESPACE, makeTenant } from '../platform.ts';
+import { bundledDavit } from './bundle.ts';
 import { type Cast, startCast } from './cast.ts';
 import type { Census } from './census.ts';
 import { allowLease } from './lane.ts';
@@ -55,6 +56,7 @@ export async function openStation(cluster: Cluster, census: Census, namespace: s
     directory,
     keys,
     leaseMs: LEASE_MS,
+    main: await bundledDavit(cluster),
     imports: [],
     env: { DAVIT_LOG_LEVEL: 'info' },
     letItEnd: false,
