@@ -28,7 +28,7 @@ export function exclusivePlans(workload: WorkloadName, phase: string, labels: re
   if (workload === 'taken' || workload === 'hasty') return [];
   const faults: Fault[] = [{ kind: 'api-restart', phase }];
   if (workload !== 'create') faults.push({ kind: 'etcd-restored' });
-  for (const [count, at] of labels.filter((_, index) => index % 6 === 3).entries())
+  for (const [count, at] of labels.filter((_, index) => index % 12 === 3).entries())
     faults.push({ kind: 'stale-server', at, crash: count % 2 === 0 });
   return faults.map((fault) => ({ workload, fault }));
 }

@@ -106,9 +106,13 @@ const WATCHED = [
 /** So many lines later there is enough of it for a second page of two. */
 const EVENTS_BEFORE_LIST: Readonly<Record<string, number>> = { services: 3, secrets: 3, pods: 8, statefulsets: 5 };
 
-/** The writes that a workload adds to those of `create`, which all the others begin with. */
+/**
+ * The writes that a workload adds to those of `create`, which all the others begin with. What `recreate` deletes,
+ * `delete` does.
+ */
 export function ownWrites(workload: WorkloadName, labels: readonly string[]): readonly string[] {
-  return workload === 'create' ? labels : labels.filter((label) => !label.startsWith('create/'));
+  if (workload === 'create') return labels;
+  return labels.filter((label) => !label.startsWith('create/') && !label.startsWith('recreate/delete '));
 }
 
 /** As much of a workload's reference as plans are made from. */
@@ -136,15 +140,13 @@ export function allPlans(references: ReadonlyMap<WorkloadName, Learned>): Plan[]
 
 /**
  * Three crash points at every write. The other faults are alike from one write to the next, so they take turns: each
- * write has one whose commit is not heard of, and one of the others.
+ * write has one of them, and every fourth one of those with two controllers.
  */
 function faultsAt(at: string, index: number): Fault[] {
   const turn = <T>(items: readonly T[], count: number): T => items[count % items.length] as T;
-  const unheard: Fault[] = [
+  const others: Fault[] = [
     { kind: 'lost-blind', at },
     { kind: 'refused-committed', at, status: 500 },
-  ];
-  const others: Fault[] = [
     { kind: 'lost', at },
     { kind: 'refused', at, status: 500 },
     { kind: 'throttled', at },
@@ -156,9 +158,8 @@ function faultsAt(at: string, index: number): Fault[] {
   const leaders = (['leader-killed', 'leader-stopped', 'leader-paused'] as const).map((kind): Fault => ({ kind, at }));
   return [
     ...(['crash-before', 'crash-lost', 'crash-after'] as const).map((kind): Fault => ({ kind, at })),
-    turn(unheard, index),
     turn(others, index),
-    ...(index % 2 === 0 ? [turn(leaders, index / 2)] : []),
+    ...(index % 4 === 0 ? [turn(leaders, index / 4)] : []),
   ];
 }
 
@@ -203,9 +204,12 @@ function plansOfWorkload(workload: WorkloadName): Plan[] {
   for (const seed of [1, 2, 3]) faults.push({ kind: 'shuffled', seed });
   if (workload === 'create') faults.push({ kind: 'slow', ms: 2000 });
   faults.push({ kind: 'quiet', ms: 60_000 });
-  for (const resource of WATCHED) {
-    faults.push({ kind: 'watch-delay', resource, ms: 300 });
-    if (workload !== 'create' && workload !== 'delete') continue;
+  const hasAll = workload === 'create' || workload === 'delete';
+  for (const [index, resource] of WATCHED.entries()) {
+    // Each workload has a third of the kinds, the next one another.
+    if (hasAll || index % 3 === WORKLOADS.indexOf(workload) % 3)
+      faults.push({ kind: 'watch-delay', resource, ms: 300 });
+    if (!hasAll) continue;
     faults.push({ kind: 'watch-gap', resource, event: 2 });
     faults.push({ kind: 'watch-410', resource, event: 2 }, { kind: 'watch-cut', resource, event: 2 });
     faults.push({ kind: 'watch-half-open', resource, event: 2 });

@@ -25,7 +25,7 @@ it.each([
   expect(editsOf([aChild(kind)]).map((meddling) => 'edit' in meddling && meddling.edit)).toEqual(want);
 });
 
-const LABELS = Array.from({ length: 30 }, (_, index) => `x/apply services shop#${index}`);
+const LABELS = Array.from({ length: 60 }, (_, index) => `x/apply services shop#${index}`);
 
 it('every write of every workload has the three crash points, and some write each of the other faults', () => {
   const references = new Map(WORKLOADS.map((workload) => [workload, { labels: LABELS, children: [] }]));
