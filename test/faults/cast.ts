@@ -52,7 +52,7 @@ export interface Cast {
   readonly logs: readonly string[];
 }
 
-const START_MS = 15_000;
+const START_MS = 60_000;
 const SOURCE = join(import.meta.dirname, '../../src/main.ts');
 
 /** Starts the controllers of the run; resolves when the first leads and the second is there to follow. */

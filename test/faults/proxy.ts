@@ -10,6 +10,7 @@ import { makeAuthority } from '../cluster/certificates.ts';
 import type { Actor } from './cast.ts';
 import { WITHOUT_ROLE_BINDING } from './doomed.ts';
 import type { Fault } from './plans.ts';
+import { longestStall } from './stalls.ts';
 import { cutList, delayOfLine, deniedStatus, ghost } from './streams.ts';
 
 export interface TracedWrite {
@@ -275,7 +276,8 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
     trace.writes.push(traced);
     // After so long another could hold it.
     const mayWrite = actor === 'facade' || trace.holders.at(-1)?.actor === actor;
-    if (!mayWrite || (actor !== 'facade' && trace.lastWriteAt - trace.renewedAt > options.leaseMs))
+    const silentMs = trace.lastWriteAt - trace.renewedAt - longestStall();
+    if (!mayWrite || (actor !== 'facade' && silentMs > options.leaseMs))
       trace.withoutLease.push(`${traced.label} (${actor})`);
     if (fault.kind === 'denied' && isDenied(asked)) {
       trace.fired = true;
