@@ -8,9 +8,11 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { customResourceDefinitions } from '../../src/api/crd.ts';
+import { ResourceSpec } from '../../src/api/resource-spec.ts';
 import { defaultSettings } from '../../src/api/settings.ts';
 import { loadConfig } from '../../src/config.ts';
 import { OLDEST_KUBERNETES } from '../../src/kube/requirements.ts';
+import { excessesOf } from '../../src/record/limits.ts';
 import { ensureTools, toolPath } from '../cluster/tools.ts';
 
 const run = promisify(execFile);
@@ -166,6 +168,17 @@ describe('with its defaults', () => {
 });
 
 describe('with other values', () => {
+  it('limits just the numbers that the API and the controller limit', async () => {
+    const limits = { cpu: 1, memoryMb: 64, scale: 1, storageGi: 1 };
+    const set = Object.entries(limits).map(([name, most]) => `settings.limits.${name}=${most}`);
+    const manifests = await render('--set', set.join());
+    const { validations } = named(manifests, 'ValidatingAdmissionPolicy', 'davit-limits')['spec'];
+    const numbers = Object.keys(ResourceSpec.shape).map((field) => [field, 1e9]);
+    const excesses = excessesOf(Object.fromEntries(numbers) as ResourceSpec, limits);
+    expect(validations.map(({ message }: { message: string }) => message).toSorted()).toEqual(
+      excesses.map(({ field, most }) => `${field} must be at most ${most} on this platform`).toSorted(),
+    );
+  });
   it('has rights on children in the listed namespaces alone', async () => {
     const manifests = await render('--set', 'settings.namespaces={red,blue}');
     const roles = manifests.filter(({ kind, metadata }) => kind === 'Role' && metadata.name === 'davit-controller');

@@ -155,6 +155,44 @@ describe('with kubectl', () => {
     });
   });
 
+  it('its database and Redis are closed to all but its own pods, on their ports', async () => {
+    const { items } = await davit.kubectlJson<{ items: { metadata: { name: string }; spec: object }[] }>([
+      'get',
+      'networkpolicies',
+      '-n',
+      tenant.namespace,
+      '-l',
+      'davit.dev/deployment=by-kubectl',
+    ]);
+    const closed = (component: string, port: number): object => ({
+      podSelector: { matchLabels: { 'davit.dev/deployment': 'by-kubectl', 'davit.dev/component': component } },
+      policyTypes: ['Ingress'],
+      ingress: [
+        {
+          from: [
+            {
+              podSelector: {
+                matchLabels: { 'davit.dev/deployment': 'by-kubectl' },
+                matchExpressions: [
+                  {
+                    key: 'davit.dev/component',
+                    operator: 'In',
+                    values: ['server', 'queue', 'orchestrator', 'executor'],
+                  },
+                ],
+              },
+            },
+          ],
+          ports: [{ port, protocol: 'TCP' }],
+        },
+      ],
+    });
+    expect(Object.fromEntries(items.map(({ metadata, spec }) => [metadata.name, spec]))).toEqual({
+      'by-kubectl--postgres': closed('postgres', 5432),
+      'by-kubectl--redis': closed('redis', 6379),
+    });
+  });
+
   it('a source that the hosting mode does not allow is refused at both doors', async () => {
     await expect(davit.kubectl(['apply', '-f', '-'], record('cloudy', { source: 'internal_docker' }))).rejects.toThrow(
       /self-hosted/,

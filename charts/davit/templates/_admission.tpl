@@ -1,6 +1,13 @@
 {{/* Every policy of this chart, each with a binding of its name. */}}
 {{- define "davit.policies" -}}
 davit-authorship-claims, davit-authorship-organization, davit-authorship-secrets, davit-authorship-service-account, davit-hosting, davit-revisions
+{{- if include "davit.limited" . }}, davit-limits{{ end }}
+{{- if eq .Values.settings.pods.policy "restricted" }}, davit-restricted-pods{{ end }}
+{{- end }}
+
+{{/* Not empty where a record may not ask for everything that the schema lets through. */}}
+{{- define "davit.limited" -}}
+{{- if or .Values.settings.limits (eq (toString .Values.settings.database.own) "false") }}true{{ end }}
 {{- end }}
 
 {{/* Not for the controller's finalizers, the garbage collector, or somebody who only labels. */}}

@@ -669,6 +669,43 @@ describe('hosting mode', () => {
     expect(await create(EDITOR, context(proper))).toMatchObject({ message: '', status: 201 });
     expect(await create(EDITOR, docker())).toMatchObject({ message: '', status: 201 });
   });
+  it('limits and own databases: what a write asks for, and not what it finds', async () => {
+    const external = ['POSTGRES_URI_CUSTOM', 'REDIS_URI_CUSTOM'].map((name) => ({
+      name,
+      secretName: 's0',
+      secretKey: 'uri',
+    }));
+    const asking = (resourceSpec: Spec, secretReferences: readonly object[] = external): Spec =>
+      docker({ sourceConfig: { resourceSpec }, secretReferences });
+    await release('--set', 'settings.hosting=self-hosted');
+    await eventually(async () => expect((await create(READS_SECRETS, asking({}))).message).toBe(''));
+    await make(asking({ cpu: 8 }, []), 'large');
+    await release(
+      '--set',
+      'settings.hosting=self-hosted,settings.database.own=false',
+      '--set-json',
+      'settings.limits={"cpu":1.5,"memoryMb":4194304,"scale":5,"storageGi":20}',
+    );
+    await eventually(async () => expect((await create(READS_SECRETS, asking({ cpu: 2 }))).status).not.toBe(201));
+    const tooMuch: readonly (readonly [words: string, spec: Spec])[] = [
+      ['cpu must be at most 1.5 on this platform', asking({ cpu: 2 })],
+      ['queueCpuLimit must be at most 1.5', asking({ queueCpuLimit: 1.6 })],
+      ['orchestratorMaxScale must be at most 5', asking({ orchestratorMaxScale: 6 })],
+      ['dbStorageGi must be at most 20', asking({ dbStorageGi: 21 })],
+      ['no databases of its own: give POSTGRES_URI_CUSTOM', asking({}, external.slice(1))],
+      ['no databases of its own: give REDIS_URI_CUSTOM', asking({}, external.slice(0, 1))],
+    ];
+    for (const [words, spec] of tooMuch) {
+      // oxlint-disable-next-line no-await-in-loop -- six small questions
+      expect((await create(READS_SECRETS, spec)).message).toContain(words);
+    }
+    const most = asking({ cpu: 1.5, memoryMb: 4_194_304, maxScale: 5, dbStorageGi: 20 });
+    expect(await create(READS_SECRETS, most)).toMatchObject({ message: '', status: 201 });
+    const more = (cpu: number): Spec => ({ spec: { sourceConfig: { resourceSpec: { cpu } } } });
+    expect((await patch(READS_SECRETS, 'large', { spec: { databaseDeletionPolicy: 'Retain' } })).message).toBe('');
+    expect((await patch(READS_SECRETS, 'large', more(9))).message).toContain('cpu must be at most 1.5');
+    expect((await patch(READS_SECRETS, 'large', more(1))).message).toBe('');
+  });
   it('policies that are switched off are gone', async () => {
     await release('--set', 'admission.enabled=false');
     await eventually(async () => expect((await create(EDITOR, references(['others']))).status).toBe(201));
