@@ -12,7 +12,7 @@ export default defineConfig({
           name: 'unit',
           include: [
             'src/**/*.test.ts',
-            'test/{codehost,http,reconcile,fake-kube,run,walk}/**/*.test.ts',
+            'test/{bench,codehost,http,reconcile,fake-kube,run,walk}/**/*.test.ts',
             'test/hygiene/*.test.ts',
           ],
           testTimeout: 20_000,

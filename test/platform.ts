@@ -83,10 +83,10 @@ export async function startPlatform(target: Target, options: PlatformOptions = {
 }
 
 /** The files that both processes read, by name. */
-type Documents = Readonly<Record<string, string>>;
+export type Documents = Readonly<Record<string, string>>;
 
 /** Returns what is in the chart's own ConfigMap. */
-async function applyChart(target: Target, values: Readonly<Record<string, unknown>>): Promise<Documents> {
+export async function applyChart(target: Target, values: Readonly<Record<string, unknown>>): Promise<Documents> {
   const set = Object.entries(values).flatMap(([path, value]) => ['--set-json', `${path}=${JSON.stringify(value)}`]);
   const rendered = await target.helm([
     'template',

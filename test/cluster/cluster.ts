@@ -32,6 +32,11 @@ export interface ClusterOptions {
   readonly auditLog?: boolean;
   /** Also when all went well, in `Cluster.logsDir`. */
   readonly keepLogs?: boolean;
+  /**
+   * False: etcd and kube-apiserver alone. Objects are stored and nobody acts on them; there is no node either, so this
+   * goes with `pods: 'off'`. A namespace has no ServiceAccount but what is made in it.
+   */
+  readonly controllers?: boolean;
   /** More flags of kube-apiserver, for tests that need a feature or a limit. */
   readonly apiServerArgs?: readonly string[];
   readonly progress?: Progress;
@@ -109,21 +114,24 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
       serviceCidr: network?.serviceCidr ?? '10.96.0.0/16',
       adminToken,
       auditLog: options.auditLog ?? false,
+      controllers: options.controllers ?? true,
       apiServerArgs: options.apiServerArgs ?? [],
     });
     controlPlane.controllers.catch(() => undefined);
     progress('control plane: the API server is ready');
-    await startProvisioner(
-      controlPlane.masters,
-      join(runFolder, 'volumes'),
-      real ? nodeName : standInNode,
-      ended.signal,
-    );
-    const nodeJoined = ground
-      ? Promise.resolve(runtime).then(() => ground.join(controlPlane))
-      : startStandIn(controlPlane.masters, ended.signal);
-    await Promise.all([controlPlane.controllers, nodeJoined]);
-    progress(real ? 'node: ready for pods' : 'node: the stand-in sets the status of pods, none of them runs');
+    if (options.controllers ?? true) {
+      await startProvisioner(
+        controlPlane.masters,
+        join(runFolder, 'volumes'),
+        real ? nodeName : standInNode,
+        ended.signal,
+      );
+      const nodeJoined = ground
+        ? Promise.resolve(runtime).then(() => ground.join(controlPlane))
+        : startStandIn(controlPlane.masters, ended.signal);
+      await Promise.all([controlPlane.controllers, nodeJoined]);
+      progress(real ? 'node: ready for pods' : 'node: the stand-in sets the status of pods, none of them runs');
+    }
     const { server, ca } = controlPlane;
     const kubeconfig = await writeKubeconfig(join(runFolder, 'kubeconfig'), server, ca, { token: adminToken });
     const api = connectApi({ server, ca, token: adminToken });

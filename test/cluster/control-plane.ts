@@ -17,6 +17,8 @@ export interface ControlPlaneOptions {
   readonly serviceCidr: string;
   readonly adminToken: string;
   readonly auditLog: boolean;
+  /** Whether kube-controller-manager and kube-scheduler run. */
+  readonly controllers: boolean;
   readonly apiServerArgs: readonly string[];
 }
 
@@ -138,7 +140,9 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
 
   const client = connectApi({ server, ca, certificate: masters.certificate, key: masters.key });
   await keeper.whileAlive('etcd', keeper.whileAlive('kube-apiserver', ready(client)));
-  const controllers = startControllers({ ...options, keeper }, files, server, authority, client);
+  const controllers = options.controllers
+    ? startControllers({ ...options, keeper }, files, server, authority, client)
+    : Promise.resolve();
   await client.ensure('/apis/rbac.authorization.k8s.io/v1/clusterrolebindings', {
     metadata: { name: 'davit-admins' },
     roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' },

@@ -1,0 +1,76 @@
+// One arm's process: started, waited for until it says that it is ready, ended.
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { createWriteStream } from 'node:fs';
+import { createInterface } from 'node:readline';
+import type { Running } from './measure.ts';
+
+export interface ArmProcess {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  /** Everything that it says. */
+  readonly log: string;
+  /** Whether this line, of either stream, says that it is ready to act. */
+  readonly isReady: (line: string) => boolean;
+}
+
+const READY_WITHIN_MS = 180_000;
+const STOPPED_WITHIN_MS = 30_000;
+
+/** Never started again: an arm that dies has not won. `stop` throws if it had ended by itself. */
+export async function startArm({ command, args, env, log, isReady }: ArmProcess): Promise<Running> {
+  const begin = performance.now();
+  const file = createWriteStream(log, { flags: 'a' });
+  const child = spawn(command, args, { env: { ...surroundings(), ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+  const ended = new Promise<string>((resolve) => {
+    child.on('error', (error) => resolve(error.message));
+    child.on('exit', (code, signal) => resolve(`it ended with ${code ?? signal}`));
+  });
+  // However this process ends, the arm ends too.
+  const killNow = (): void => void child.kill('SIGKILL');
+  process.once('exit', killNow);
+  void ended.then(() => process.removeListener('exit', killNow));
+  let stopping = false;
+  try {
+    const readyMs = await new Promise<number>((resolve, reject) => {
+      const patience = setTimeout(
+        () => reject(new Error(`it was not ready after ${READY_WITHIN_MS / 1000} s`)),
+        READY_WITHIN_MS,
+      );
+      for (const stream of [child.stdout, child.stderr])
+        createInterface({ input: stream }).on('line', (line) => {
+          file.write(`${line}\n`);
+          if (isReady(line)) resolve(performance.now() - begin);
+        });
+      void ended.then((why) => reject(new Error(why))).finally(() => clearTimeout(patience));
+    });
+    return { pid: child.pid ?? 0, readyMs, stop };
+  } catch (error) {
+    await stop().catch(() => undefined);
+    throw new Error(
+      `${command} ${args.join(' ')}: ${error instanceof Error ? error.message : String(error)}; its log: ${log}`,
+      { cause: error },
+    );
+  }
+
+  async function stop(): Promise<void> {
+    if (stopping) return;
+    stopping = true;
+    if (hasEnded(child)) throw new Error(`${command} ${args.join(' ')}: ${await ended}; its log: ${log}`);
+    child.kill('SIGTERM');
+    const impatient = setTimeout(() => child.kill('SIGKILL'), STOPPED_WITHIN_MS);
+    await ended;
+    clearTimeout(impatient);
+    file.end();
+  }
+}
+
+function hasEnded({ pid, exitCode, signalCode }: ChildProcess): boolean {
+  return pid === undefined || exitCode !== null || signalCode !== null;
+}
+
+/** Of the caller's environment only what programs need: no cluster and no settings of a developer's shell. */
+function surroundings(): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(DAVIT_|KUBE|NODE_OPTIONS)/.test(name)));
+}

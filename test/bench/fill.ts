@@ -1,0 +1,81 @@
+// One arm fills one fresh server: the records are there, the arm is started, and every child comes into being.
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import { countsOf } from './children.ts';
+import { createRecords } from './load.ts';
+import type { Arm, Bench, BenchServer } from './measure.ts';
+import { cpuMs, rssMiB } from './processes.ts';
+import { recordsOf, tenantsOf } from './records.ts';
+import { type Requests, requestsIn, since, total } from './server-counts.ts';
+import { watchChildren } from './watched-children.ts';
+
+export interface Filled {
+  /** That each record became. */
+  readonly children: number;
+  /** From the first child to the last one, over all records: the arm's start is not in it. */
+  readonly wallMs: number;
+  /** From the start of the process until it was ready to act. */
+  readonly readyMs: number;
+  /** Of the arm's process, from its start until the last child was there. */
+  readonly cpuMs: number;
+  readonly rssMiB: number;
+  /** Of the whole server, from the arm's start until it was at rest. */
+  readonly requests: Requests;
+}
+
+/** So long nothing may be written until an arm counts as done, statuses and all. */
+const AT_REST_MS = 3000;
+const AT_REST_WITHIN_MS = 120_000;
+
+export async function fill(bench: Bench, arm: Arm, records: number, controllers = false): Promise<Filled> {
+  return bench.onFreshServer({ tenants: tenantsOf(records), controllers }, (server) =>
+    fillServer(server, arm, records),
+  );
+}
+
+async function fillServer(server: BenchServer, arm: Arm, records: number): Promise<Filled> {
+  const perRecord = countsOf(server.rendering);
+  const expected = new Map([...perRecord].map(([kind, count]) => [kind, count * records]));
+  await createRecords(server.cluster, recordsOf(records));
+  const children = await watchChildren(server.cluster, perRecord.keys());
+  const before = await requestsOf(server);
+  try {
+    const running = await arm.start(server);
+    try {
+      const { first, last } = await children.until(expected);
+      const cpu = await cpuMs(running.pid);
+      const requests = since(before, await atRest(server));
+      return {
+        children: total(perRecord),
+        wallMs: last - first,
+        readyMs: running.readyMs,
+        cpuMs: cpu,
+        rssMiB: await rssMiB(running.pid),
+        requests,
+      };
+    } finally {
+      await running.stop();
+    }
+  } finally {
+    children.close();
+  }
+}
+
+async function requestsOf({ cluster }: BenchServer): Promise<Requests> {
+  return requestsIn(await cluster.api.read('/metrics'));
+}
+
+/** What was asked up to now, as soon as no write comes any more. */
+async function atRest(server: BenchServer): Promise<Requests> {
+  const end = performance.now() + AT_REST_WITHIN_MS;
+  let seen = await requestsOf(server);
+  for (;;) {
+    // oxlint-disable-next-line no-await-in-loop -- looks again after a while
+    await sleep(AT_REST_MS);
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    const now = await requestsOf(server);
+    if (since(seen, now).writes.size === 0) return now;
+    if (performance.now() > end) throw new Error(`it still writes ${AT_REST_WITHIN_MS / 1000} s after the last child`);
+    seen = now;
+  }
+}
