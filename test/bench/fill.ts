@@ -16,7 +16,7 @@ export interface Filled {
   readonly wallMs: number;
   /** From the start of the process until it was ready to act. */
   readonly readyMs: number;
-  /** Of the arm's process, from its start until the last child was there. */
+  /** Of the arm's process, from when it was ready until the last child was there. */
   readonly cpuMs: number;
   readonly rssMiB: number;
   /** Of the whole server, from the arm's start until it was at rest. */
@@ -28,6 +28,7 @@ const AT_REST_MS = 3000;
 const AT_REST_WITHIN_MS = 120_000;
 
 export async function fill(bench: Bench, arm: Arm, records: number, controllers = false): Promise<Filled> {
+  await arm.prepare?.(bench.say);
   return bench.onFreshServer({ tenants: tenantsOf(records), controllers }, (server) =>
     fillServer(server, arm, records),
   );
@@ -42,8 +43,9 @@ async function fillServer(server: BenchServer, arm: Arm, records: number): Promi
   try {
     const running = await arm.start(server);
     try {
+      const cpuAtStart = await cpuMs(running.pid);
       const { first, last } = await children.until(expected);
-      const cpu = await cpuMs(running.pid);
+      const cpu = (await cpuMs(running.pid)) - cpuAtStart;
       const requests = since(before, await atRest(server));
       return {
         children: total(perRecord),

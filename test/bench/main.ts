@@ -5,11 +5,13 @@
 //   npm run bench -- --records N     instead of 1,000
 //   npm run bench -- --repeats N     instead of 5
 //   npm run bench -- --workers N     of every arm, instead of Davit's default
+//   npm run bench -- --profile DIR   CPU profiles of Davit's processes into that folder
 //   npm run bench -- --children FILE only writes what a record becomes, as peers read it
 //
 // The last line printed is one JSON object with a key for each figure. docs/performance.md explains them.
 
 import { writeFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { defaultSettings } from '../../src/api/settings.ts';
 import { ensureTools } from '../cluster/tools.ts';
@@ -27,6 +29,7 @@ const { values } = parseArgs({
     records: { type: 'string' },
     repeats: { type: 'string' },
     workers: { type: 'string' },
+    profile: { type: 'string' },
     children: { type: 'string' },
   },
 });
@@ -56,6 +59,7 @@ async function run(): Promise<void> {
   const measures = chosen(MEASURES, values.only);
   const bench: Bench = {
     ...sizeOf(values),
+    ...(values.profile !== undefined && { profileInto: resolve(values.profile) }),
     say,
     async onFreshServer(options, use) {
       const server = await startServer(options);

@@ -23,7 +23,7 @@ export interface BenchServer {
 /** One contestant. */
 export interface Arm {
   readonly name: string;
-  /** Builds what it needs; called once before the first start, in no measured time. Throws what the reader must know. */
+  /** Builds what it needs, once, however often it is called; in no measured time. Throws what the reader must know. */
   prepare?(say: (line: string) => void): Promise<void>;
   /** Starts its process; resolves when it is ready to act on records. Records may be there already. */
   start(server: BenchServer): Promise<Running>;
@@ -53,6 +53,8 @@ export interface Bench {
   readonly quick: boolean;
   /** Workers of every arm. */
   readonly workers: number;
+  /** Folder for CPU profiles of Davit's process. */
+  readonly profileInto?: string;
   say(line: string): void;
   /** Starts a fresh control plane, and ends it after `use` whatever happens. */
   onFreshServer<T>(options: ServerOptions, use: (server: BenchServer) => Promise<T>): Promise<T>;

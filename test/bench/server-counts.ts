@@ -10,6 +10,8 @@ export interface Requests {
   readonly dryRuns: Tally;
   /** GET and LIST; leases aside. */
   readonly reads: Tally;
+  /** All of `writes` together. */
+  readonly written: number;
   /** Answers 429. */
   readonly throttled: number;
 }
@@ -52,13 +54,14 @@ export function requestsIn(metrics: string): Requests {
     const key = `${verb} ${resource}${subresource === '' ? '' : `/${subresource}`}`;
     into.set(key, (into.get(key) ?? 0) + count);
   }
-  return { writes, dryRuns, reads, throttled };
+  return { writes, dryRuns, reads, throttled, written: total(writes) };
 }
 
 /** What was asked between two looks. */
 export function since(before: Requests, after: Requests): Requests {
   return {
     writes: difference(before.writes, after.writes),
+    written: after.written - before.written,
     dryRuns: difference(before.dryRuns, after.dryRuns),
     reads: difference(before.reads, after.reads),
     throttled: after.throttled - before.throttled,

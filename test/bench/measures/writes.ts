@@ -12,7 +12,7 @@ export const writes: Measure = { key: 'P4', goal, run };
 
 async function run(bench: Bench): Promise<readonly Figure[]> {
   const { records } = bench;
-  const { requests, children } = await fill(bench, davit({ workers: bench.workers }), records);
+  const { requests, children } = await fill(bench, davit(bench), records);
   const perRecord = total(requests.writes) / records;
   return [
     {
