@@ -71,7 +71,7 @@ it('after every change the children are those of a fresh record', async () => {
     await walkAlong(changes.slice(walk * STEPS, (walk + 1) * STEPS), `seed ${seed}, walk ${walk}`);
   }
   process.stdout.write(`  walk: seed ${seed}, ${WALKS * STEPS} steps, ${known.size} states, 0 differences\n`);
-}, 60_000);
+}, 240_000);
 
 async function walkAlong(changes: readonly Change[], where: string): Promise<void> {
   const controller = await aController(aPlace());
