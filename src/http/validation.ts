@@ -24,11 +24,11 @@ export interface ZodTypeProvider extends FastifyTypeProvider {
 /** No answer is no text either. */
 type Sent<T> = undefined extends T ? T : T | JsonText<T>;
 
-/** An answer of type T that is JSON text already, as it is to be sent. */
+/** An answer of type T that is JSON in UTF-8 already, as it is to be sent. */
 export class JsonText<T> {
   declare readonly of: T;
-  readonly text: string;
-  constructor(text: string) {
+  readonly text: Buffer;
+  constructor(text: Buffer) {
     this.text = text;
   }
 }
@@ -62,7 +62,8 @@ export async function refuseFindings(request: FastifyRequest): Promise<void> {
 
 /** Answers are typed by their schema; tests check them against it. */
 export const serializerCompiler: FastifySerializerCompiler<z.ZodType> = () => (data) =>
-  data instanceof JsonText ? data.text : JSON.stringify(data);
+  // Fastify sends a Buffer as it is; only its types don't know.
+  data instanceof JsonText ? (data.text as unknown as string) : JSON.stringify(data);
 
 const DEEPEST = 40;
 /** A body of nothing but mistakes must not make an answer larger than itself. */

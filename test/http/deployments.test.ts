@@ -2,10 +2,12 @@
 
 import { beforeEach, describe, expect, it } from 'vitest';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../src/api/app-deployment.ts';
+import { defaultSettings } from '../../src/api/settings.ts';
 import { AlreadyExists, Conflict, Forbidden, Invalid, Unauthorized, Unavailable } from '../../src/errors.ts';
 import { Deployment, DeploymentList } from '../../src/http/deployments/payloads.ts';
 import { SECRETS } from '../../src/kube/resources.ts';
 import { serialRevisionId } from '../../src/record/revision-id.ts';
+import { wantedRevision } from '../../src/record/wanted-revision.ts';
 import { aBody, type Facade, makeFacade, OTHER_TENANT, TENANT, TOKEN } from './facade.ts';
 
 let facade: Facade;
@@ -382,6 +384,38 @@ describe('list', () => {
     expect([body.resources.map((one: { name: string }) => one.name).join(' '), body.offset]).toEqual([names, offset]);
     expect(DeploymentList.parse(body)).toEqual(body);
     expect(facade.writes()).toEqual([]);
+  });
+
+  it('shows what has become of a record since the last time, and what another tenant has as that one has it', async () => {
+    const query = '/v2/deployments?limit=100';
+    const shown = async (): Promise<string[]> =>
+      (await facade.call('GET', query)).body.resources.map((one: { name: string; status: string }) => one.status);
+    expect(await shown()).toEqual(await shown());
+    const record = facade.records.byUid(uid(10)) as AppDeployment;
+    facade.records.put({ ...record, status: { state: 'UNKNOWN' } as never });
+    expect((await shown()).at(-1)).toBe('UNKNOWN');
+    facade.records.drop(uid(10));
+    expect(await shown()).toHaveLength(5);
+    const other = await facade.call('GET', query, undefined, { 'x-tenant-id': OTHER_TENANT.id });
+    expect(other.body.resources.map((one: { name: string }) => one.name)).toEqual(['foreign']);
+  });
+
+  it('shows the revision that was made since the last time', async () => {
+    const { body: made } = await facade.call('POST', '/v2/deployments', aBody());
+    const first = async (): Promise<{ active_revision_id: string | null }> =>
+      (await facade.call('GET', '/v2/deployments?name=shop')).body.resources[0];
+    expect((await first()).active_revision_id).toBeNull();
+    const record = facade.records.byUid(made.id) as AppDeployment;
+    const wanted = wantedRevision(record, [], defaultSettings());
+    if (!('create' in wanted)) throw new Error('nothing to make');
+    facade.revisions.put({
+      apiVersion: 'davit.dev/v1alpha1',
+      kind: 'AppRevision',
+      metadata: { name: 'r', uid: uid(50), namespace: TENANT.namespace, labels: { 'davit.dev/deployment': 'shop' } },
+      spec: wanted.create,
+      status: { state: 'DEPLOYED' } as never,
+    });
+    expect((await first()).active_revision_id).toBe(made.latest_revision_id);
   });
 
   it('says nothing from a cache that is not filled', async () => {

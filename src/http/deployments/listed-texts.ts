@@ -1,8 +1,9 @@
-// What lists show of records, as JSON text that is made once for each version of a record and of its revisions: pages
+// What lists show of records, as JSON in UTF-8 that is made once for each version of a record and of its revisions: pages
 // are asked for again and again, and to show a hundred records anew costs more than all the rest of an answer.
 
 import type { AppDeployment } from '../../api/app-deployment.ts';
 import type { AppRevision } from '../../api/app-revision.ts';
+import { BoundedMap } from '../bounded-map.ts';
 import type { Tenant } from '../identity.ts';
 
 export interface ListedTextsOptions {
@@ -14,26 +15,64 @@ export interface ListedTextsOptions {
 interface Kept {
   readonly tenantId: string;
   readonly revisions: readonly AppRevision[];
-  readonly text: string;
+  readonly text: Buffer;
 }
 
 /** The text of a record. It is kept for as long as the cache holds this version of the record. */
 export function makeListedTexts({
   revisionsOf,
   present,
-}: ListedTextsOptions): (record: AppDeployment, tenant: Tenant) => string {
+}: ListedTextsOptions): (record: AppDeployment, tenant: Tenant) => Buffer {
   const texts = new WeakMap<AppDeployment, Kept>();
   return (record, tenant) => {
     const revisions = revisionsOf(record);
     const kept = texts.get(record);
     if (kept !== undefined && kept.tenantId === tenant.id && areSame(kept.revisions, revisions)) return kept.text;
-    const text = JSON.stringify(present(record, tenant));
+    const text = ownBytes(JSON.stringify(present(record, tenant)));
     texts.set(record, { tenantId: tenant.id, revisions, text });
     return text;
   };
 }
 
-/** Objects of a cache are never changed in place: another version is another object. */
-function areSame(a: readonly AppRevision[], b: readonly AppRevision[]): boolean {
-  return a.length === b.length && a.every((revision, index) => revision === b[index]);
+/** Not of the pool that short-lived buffers share: one that is kept would keep its neighbours too. */
+function ownBytes(text: string): Buffer {
+  const bytes = Buffer.allocUnsafeSlow(Buffer.byteLength(text));
+  bytes.write(text);
+  return bytes;
+}
+
+/** What is kept is never changed in place: another version is another object. */
+function areSame(a: readonly object[], b: readonly object[]): boolean {
+  return a.length === b.length && a.every((one, index) => one === b[index]);
+}
+
+const [BEGIN, COMMA] = [Buffer.from('{"resources":['), Buffer.from(',')];
+
+/** Pages that are kept, and the bytes of the largest of them. */
+const KEPT_PAGES = 64;
+const LARGEST_KEPT = 512 * 1024;
+
+interface Page {
+  readonly texts: readonly Buffer[];
+  readonly bytes: Buffer;
+}
+
+/**
+ * Puts the answer to a list together; `offset` is where the next page begins. Memory for a large page costs more than to
+ * fill it, so those that were asked for last are kept, under `key`, for as long as they show the same.
+ */
+export function makePages(): (key: string, texts: readonly Buffer[], offset: number) => Buffer {
+  const pages = new BoundedMap<string, Page>(KEPT_PAGES);
+  return (key, texts, offset) => {
+    const kept = pages.get(key);
+    if (kept !== undefined && areSame(kept.texts, texts)) return kept.bytes;
+    const bytes = listOf(texts, offset);
+    if (bytes.length <= LARGEST_KEPT) pages.set(key, { texts, bytes });
+    return bytes;
+  };
+}
+
+function listOf(texts: readonly Buffer[], offset: number): Buffer {
+  const parts = texts.flatMap((text, index) => (index === 0 ? [text] : [COMMA, text]));
+  return Buffer.concat([BEGIN, ...parts, Buffer.from(`],"offset":${offset}}`)]);
 }

@@ -34,6 +34,8 @@ interface Row {
 /** What is known of one namespace. */
 interface Shelf {
   readonly all: Row[];
+  /** Made when a part of a name is looked for, until a record comes or goes. */
+  names: NamesInOne | undefined;
   /** Term → its rows, newest first. */
   readonly byTerm: Map<string, Row[]>;
   /** Rows whose version is not known: it takes the revisions, and few ask for it. */
@@ -50,7 +52,7 @@ export function makeListing({ records, revisions, revisionsOf }: ListingOptions)
   function shelfOf(namespace: string): Shelf {
     const known = shelves.get(namespace);
     if (known !== undefined) return known;
-    const made: Shelf = { all: [], byTerm: new Map(), withoutVersion: new Set() };
+    const made: Shelf = { all: [], names: undefined, byTerm: new Map(), withoutVersion: new Set() };
     shelves.set(namespace, made);
     return made;
   }
@@ -64,6 +66,7 @@ export function makeListing({ records, revisions, revisionsOf }: ListingOptions)
       const row: Row = { record, name, uid, createdAt: createdAt(record), terms, version: undefined };
       rows.set(uid, row);
       insert(shelf.all, row);
+      shelf.names = undefined;
       for (const term of terms) insertAt(shelf, term, row);
       shelf.withoutVersion.add(row);
       return;
@@ -81,6 +84,7 @@ export function makeListing({ records, revisions, revisionsOf }: ListingOptions)
     if (row === undefined || shelf === undefined) return;
     rows.delete(row.uid);
     remove(shelf.all, row);
+    shelf.names = undefined;
     for (const term of row.terms) removeAt(shelf, term, row);
     forgetVersion(shelf, row);
     shelf.withoutVersion.delete(row);
@@ -130,6 +134,11 @@ export function makeListing({ records, revisions, revisionsOf }: ListingOptions)
       let shortest: readonly Row[] = named(query, namespace) ?? shelf.all;
       for (const { found } of asked) if (found.length < shortest.length) shortest = found;
       const others = asked.filter(({ found }) => found !== shortest);
+      if (query.name_contains !== undefined && shortest === shelf.all) {
+        // Every other filter lets all pass, or its list would be shorter: so the page's rows are the first that are found.
+        shelf.names ??= namesInOne(shelf.all);
+        shortest = containing(shelf.all, shelf.names, query.name_contains, query.offset + query.limit);
+      }
       if (others.length === 0 && !namesAny(query))
         return recordsOf(shortest.slice(query.offset, query.offset + query.limit));
       return pageOf(shortest, query, (row) => isNamed(row, query) && others.every(({ terms }) => hasAny(row, terms)));
@@ -156,6 +165,48 @@ function pageOf(
     if (page.length === limit) break;
   }
   return recordsOf(page);
+}
+
+/** All names as one text, so that to look for a part of one is a single search. */
+interface NamesInOne {
+  /** Each name, and a line break after it. */
+  readonly text: string;
+  /** Where each begins. */
+  readonly starts: Uint32Array;
+}
+
+function namesInOne(rows: readonly Row[]): NamesInOne {
+  const starts = new Uint32Array(rows.length);
+  let at = 0;
+  for (const [index, { name }] of rows.entries()) {
+    starts[index] = at;
+    at += name.length + 1;
+  }
+  return { text: rows.map(({ name }) => `${name}\n`).join(''), starts };
+}
+
+/** The first `most` rows whose name has `part` in it. */
+function containing(rows: readonly Row[], { text, starts }: NamesInOne, part: string, most: number): readonly Row[] {
+  if (part === '') return rows;
+  if (part.includes('\n')) return NONE;
+  const found: Row[] = [];
+  let at = text.indexOf(part);
+  while (at >= 0 && found.length < most) {
+    const index = lastStartUpTo(starts, at);
+    found.push(rows[index] as Row);
+    at = text.indexOf(part, starts[index + 1] ?? text.length);
+  }
+  return found;
+}
+
+function lastStartUpTo(starts: Uint32Array, at: number): number {
+  let [low, high] = [0, starts.length];
+  while (high - low > 1) {
+    const middle = (low + high) >>> 1;
+    if ((starts[middle] ?? 0) <= at) low = middle;
+    else high = middle;
+  }
+  return low;
 }
 
 function namesAny(query: ListDeployments): boolean {

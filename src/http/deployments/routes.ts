@@ -11,7 +11,7 @@ import { failures } from '../plugins/openapi.ts';
 import { registerRevisions } from '../revisions/routes.ts';
 import { JsonText, type ZodTypeProvider } from '../validation.ts';
 import type { Changed } from './change.ts';
-import { makeListedTexts } from './listed-texts.ts';
+import { makeListedTexts, makePages } from './listed-texts.ts';
 import {
   createDeployment,
   DeleteDeployment,
@@ -45,6 +45,8 @@ export function registerDeployments(
 
   const listedText = makeListedTexts({ revisionsOf: (record) => deployments.revisionsOf(record), present });
 
+  const pageOf = makePages();
+
   async function presentChanged({ caller, tenant }: Admitted, { record, values }: Changed): Promise<Deployment> {
     // What was just sent is shown as it was sent, also to one who may make Secrets and not read them.
     return present(record, tenant, new Map([...(await deployments.valuesOf(caller, record)), ...values]));
@@ -64,7 +66,8 @@ export function registerDeployments(
       const page = deployments.list(tenant, request.query);
       const texts = page.map((record) => listedText(record, tenant));
       const offset = request.query.offset + texts.length;
-      return new JsonText<DeploymentList>(`{"resources":[${texts.join(',')}],"offset":${offset}}`);
+      const key = `${tenant.id} ${JSON.stringify(request.query)}`;
+      return new JsonText<DeploymentList>(pageOf(key, texts, offset));
     },
   });
 
