@@ -89,21 +89,40 @@ export async function gatewayApi(goBesidesPath = usualGo): Promise<string> {
 async function ensureModule(module: ToolModule, go: string, progress: Progress): Promise<string> {
   const source = fileURLToPath(new URL(`./go/${folderOf(module)}/`, import.meta.url));
   const recipe = ['install', '-trimpath', '-ldflags', linkerFlags(module), 'tool'];
+  return ensureBuilt({ name: folderOf(module), source, recipe }, go, progress);
+}
+
+/** The folder with the program of a Go module of the project's own, built anew whenever a file of it changes. */
+export async function ensureProgram(name: string, source: string, progress: Progress): Promise<string> {
+  const recipe = ['install', '-ldflags', '-s -w', '.'];
+  return ensureBuilt({ name, source, recipe }, await findGo(usualGo), progress);
+}
+
+interface GoBuild {
+  /** Of the folder in the cache, before the key. */
+  readonly name: string;
+  /** Folder with go.mod. */
+  readonly source: string;
+  /** Arguments of `go`. */
+  readonly recipe: readonly string[];
+}
+
+async function ensureBuilt({ name, source, recipe }: GoBuild, go: string, progress: Progress): Promise<string> {
   const key = await keyOf(source, recipe, go);
   const parent = join(cacheRoot(), 'tools');
-  const folder = join(parent, `${folderOf(module)}-${key}`);
+  const folder = join(parent, `${name}-${key}`);
   if (existsSync(folder)) return folder;
 
   await mkdir(parent, { recursive: true });
   await withLock(
     folder,
-    () => progress(`${module}: another process is building it, waiting`),
+    () => progress(`${name}: another process is building it, waiting`),
     async () => {
       if (existsSync(folder)) return;
-      await removeHalfBuilt(parent, folderOf(module));
-      const making = join(parent, `.${folderOf(module)}~${process.pid}`);
+      await removeHalfBuilt(parent, name);
+      const making = join(parent, `.${name}~${process.pid}`);
       await mkdir(making);
-      await build(module, source, go, recipe, making, progress);
+      await build(name, source, go, recipe, making, progress);
       // The rename makes it whole or absent: a folder under its final name is never half built.
       await rename(making, folder);
     },
@@ -112,17 +131,16 @@ async function ensureModule(module: ToolModule, go: string, progress: Progress):
 }
 
 async function keyOf(source: string, recipe: readonly string[], go: string): Promise<string> {
-  const [mod, sum, env] = await Promise.all([
-    readFile(join(source, 'go.mod')),
-    readFile(join(source, 'go.sum')),
-    run(go, ['env', 'GOVERSION', 'GOOS', 'GOARCH'], { cwd: source, env: goEnvironment() }),
-  ]);
-  const hash = createHash('sha256').update(mod).update(sum).update(JSON.stringify(recipe)).update(env.stdout);
-  return hash.digest('hex').slice(0, 16);
+  const programs = (await readdir(source)).filter((name) => name.endsWith('.go')).toSorted();
+  const files = ['go.mod', 'go.sum', ...programs].map((name) => readFile(join(source, name)));
+  const env = await run(go, ['env', 'GOVERSION', 'GOOS', 'GOARCH'], { cwd: source, env: goEnvironment() });
+  const hash = createHash('sha256');
+  for (const file of await Promise.all(files)) hash.update(file);
+  return hash.update(JSON.stringify(recipe)).update(env.stdout).digest('hex').slice(0, 16);
 }
 
 async function build(
-  module: ToolModule,
+  name: string,
   source: string,
   go: string,
   recipe: readonly string[],
@@ -130,7 +148,7 @@ async function build(
   progress: Progress,
 ): Promise<void> {
   const started = Date.now();
-  progress(`${module}: building (once per machine and version; some minutes when nothing is cached)`);
+  progress(`${name}: building (once per machine and version; some minutes when nothing is cached)`);
   const child = spawn(go, recipe, {
     cwd: source,
     env: { ...goEnvironment(), GOBIN: folder },
@@ -142,20 +160,20 @@ async function build(
   }
   child.stdout.on('data', keep);
   child.stderr.on('data', keep);
-  const ticker = setInterval(() => progress(`${module}: still building, ${seconds(started)}`), progressEveryMs);
+  const ticker = setInterval(() => progress(`${name}: still building, ${seconds(started)}`), progressEveryMs);
   try {
     const code = await new Promise<number | null>((resolve, reject) => {
       child.on('error', reject);
       child.on('close', resolve);
     });
-    if (code !== 0) throw new Error(`building ${module} in ${source} failed:\n${lastLines(output, 20)}`);
+    if (code !== 0) throw new Error(`building ${name} in ${source} failed:\n${lastLines(output, 20)}`);
   } finally {
     clearInterval(ticker);
     child.kill();
   }
   // Kept for whoever wonders where the folder comes from.
   await writeFile(join(folder, 'BUILD'), `${go} ${recipe.join(' ')}\n`);
-  progress(`${module}: built in ${seconds(started)}`);
+  progress(`${name}: built in ${seconds(started)}`);
 }
 
 /** What a crashed build left behind; called while holding the lock, so nobody else is at it. */

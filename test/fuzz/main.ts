@@ -3,14 +3,11 @@
 //
 //   npm run fuzz -- --examples 200 --seed 7     more of them, and the same ones again
 
-import { execFileSync, spawn } from 'node:child_process';
-import { createHash } from 'node:crypto';
-import { existsSync } from 'node:fs';
-import { mkdir, readFile, rm } from 'node:fs/promises';
+import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { startCluster } from '../cluster/cluster.ts';
-import { cacheRoot, withLock } from '../cluster/images/cache.ts';
+import { ensurePython } from '../cluster/python.ts';
 import { startPlatform } from '../platform.ts';
 
 /** What every answer is held against. Left out: `positive_data_acceptance` (a JSON Schema can't say which source goes with which field). */
@@ -37,45 +34,8 @@ function say(line: string): void {
   process.stderr.write(`  ${line}\n`);
 }
 
-/** Path of the schemathesis program, installed once into the cache, by the hashes of requirements.txt. */
-async function schemathesis(): Promise<string> {
-  const requirements = join(import.meta.dirname, 'requirements.txt');
-  const python = pythonVersion();
-  const key = createHash('sha256')
-    .update(await readFile(requirements))
-    .update(python)
-    .digest('hex')
-    .slice(0, 16);
-  const folder = join(cacheRoot(), 'tools', `schemathesis-${key}`);
-  const program = join(folder, 'bin', 'schemathesis');
-  await mkdir(join(cacheRoot(), 'tools'), { recursive: true });
-  const wait = (): void => say('schemathesis: another process is installing it, waiting');
-  await withLock(folder, wait, async () => {
-    if (existsSync(program)) return;
-    say('schemathesis: installing (once per machine and version)');
-    // Programs in a virtual environment know its path: it is made where it stays, and whole once it has this name's mark.
-    await rm(folder, { recursive: true, force: true });
-    execFileSync('python3', ['-m', 'venv', folder], { stdio: 'inherit' });
-    const install = ['-m', 'pip', 'install', '--quiet', '--require-hashes', '--requirement', requirements];
-    execFileSync(join(folder, 'bin', 'python'), install, { stdio: 'inherit' });
-  });
-  return program;
-}
-
-function pythonVersion(): string {
-  try {
-    return execFileSync('python3', ['-c', 'import sys, venv, ensurepip; print(sys.version)'], {
-      stdio: ['ignore', 'pipe', 'pipe'],
-    }).toString();
-  } catch (cause) {
-    throw new Error(
-      'Python 3.10 or newer with venv is missing. On Debian and Ubuntu: apt-get install python3-venv; elsewhere get it from your distribution.',
-      { cause },
-    );
-  }
-}
-
-const program = await schemathesis();
+const requirements = join(import.meta.dirname, 'requirements.txt');
+const program = await ensurePython('schemathesis', requirements, say);
 const cluster = await startCluster({ pods: 'off', progress: say });
 let code = 1;
 try {
