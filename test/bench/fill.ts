@@ -63,12 +63,12 @@ async function fillServer(server: BenchServer, arm: Arm, records: number): Promi
   }
 }
 
-async function requestsOf({ cluster }: BenchServer): Promise<Requests> {
+export async function requestsOf({ cluster }: BenchServer): Promise<Requests> {
   return requestsIn(await cluster.api.read('/metrics'));
 }
 
 /** What was asked up to now, as soon as no write comes any more. */
-async function atRest(server: BenchServer): Promise<Requests> {
+export async function atRest(server: BenchServer): Promise<Requests> {
   const end = performance.now() + AT_REST_WITHIN_MS;
   let seen = await requestsOf(server);
   for (;;) {
