@@ -86,6 +86,7 @@ export const CATALOGUE: Readonly<Record<string, Place>> = {
   'kubectl scale deployment/davit-controller -n davit-system --replicas=0': 'install',
   'kubectl apply --server-side -f key.json': 'install',
   'kubectl apply --server-side -f secrets.json': 'install',
+  'kubectl delete secrets -n NAMESPACE -l davit.dev/component=redis': 'install',
   'kubectl apply --server-side -f records.json': 'install',
   'kubectl scale deployment/davit-controller -n davit-system --replicas=2': 'install',
   'kubectl annotate appd NAME -n NAMESPACE davit.dev/adopt-database=UID': 'install',

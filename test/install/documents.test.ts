@@ -144,7 +144,7 @@ describe.skipIf(noPods !== undefined)('on a cluster', () => {
     expect(records).toContain('AppDeployment');
     expect(secrets).toMatch(/shop--vars-/);
     expect(secrets).toContain('shop--postgres');
-    expect(secrets).not.toContain('shop--redis');
+    expect(secrets).toContain('shop--redis');
     expect(key).toContain('davit-hmac');
     expect(dump).toContain('kept');
   });
@@ -160,6 +160,7 @@ describe.skipIf(noPods !== undefined)('on a cluster', () => {
       'kubectl scale deployment/davit-controller -n davit-system --replicas=0',
       'kubectl apply --server-side -f key.json',
       'kubectl apply --server-side -f secrets.json',
+      'kubectl delete secrets -n NAMESPACE -l davit.dev/component=redis',
       'kubectl apply --server-side -f records.json',
       'kubectl scale deployment/davit-controller -n davit-system --replicas=2',
     ]);
@@ -203,9 +204,10 @@ describe.skipIf(noPods !== undefined)('on a cluster', () => {
       "kubectl get crd -o name | grep '[.]davit[.]dev$' | xargs kubectl delete",
       'kubectl delete namespace davit-org davit-system',
     ]);
-    const kinds = 'clusterroles,clusterrolebindings,validatingadmissionpolicies,crd,namespaces';
-    const left = await ground.cluster.kubectl(['get', kinds, '-o', 'name']);
-    expect(left.split('\n').filter((name) => name.includes('davit'))).toEqual([]);
+    const kinds = 'clusterroles,clusterrolebindings,validatingadmissionpolicies,validatingadmissionpolicybindings';
+    const left = ['get', kinds, '-l', 'app.kubernetes.io/name=davit', '-o', 'name'];
+    expect(await ground.cluster.kubectl(left)).toBe('');
+    expect(await ground.cluster.kubectl(['get', 'crd', '-o', 'name'])).not.toContain('davit.dev');
     expect(await ground.cluster.kubectl(['get', 'namespace', NAMESPACE, '--ignore-not-found'])).toBe('');
     say('Nothing of Davit is left');
   });
