@@ -18,6 +18,7 @@ import type {
 import { apiVersionOf } from '../../src/kube/resources.ts';
 import {
   asText,
+  copyOf,
   isObject,
   type Json,
   type JsonObject,
@@ -178,7 +179,7 @@ export function makeFakeKube(options: FakeKubeOptions = {}): FakeKube {
       time: at,
       ...(subresource !== undefined && { subresource }),
     }));
-    const object = deepFreeze(structuredClone(next)) as unknown as KubeObject;
+    const object = deepFreeze(copyOf(next)) as unknown as KubeObject;
     const id = idOf(resource, object.metadata);
     if (object.metadata.deletionTimestamp !== undefined && (object.metadata.finalizers?.length ?? 0) === 0) {
       stored.delete(id);
@@ -197,7 +198,7 @@ export function makeFakeKube(options: FakeKubeOptions = {}): FakeKube {
   }
 
   function newObject(resource: Resource, sent: KubeObject): JsonObject {
-    const object = structuredClone(sent) as unknown as JsonObject;
+    const object = copyOf(sent) as unknown as JsonObject;
     const metadata = { ...(object['metadata'] as JsonObject) };
     serial += 1;
     if ((metadata['name'] ?? '') === '' && typeof metadata['generateName'] === 'string') {
@@ -239,7 +240,7 @@ export function makeFakeKube(options: FakeKubeOptions = {}): FakeKube {
     writing: WriteOptions,
     doing: string,
   ): KubeObject {
-    const old = structuredClone(before.object) as unknown as JsonObject;
+    const old = copyOf(before.object) as unknown as JsonObject;
     checkPreconditions(before.object, sent, doing);
     const next = allowedChange(old, sent, writing.subresource);
     const manager = {
@@ -281,10 +282,10 @@ export function makeFakeKube(options: FakeKubeOptions = {}): FakeKube {
       if (applying.subresource !== undefined) find(resource, sent.metadata, doing);
       return create(resource, sent, manager, doing) as unknown as KubeObject;
     }
-    const wanted = structuredClone(sent) as unknown as JsonObject;
+    const wanted = copyOf(sent) as unknown as JsonObject;
     checkPreconditions(before.object, wanted, doing);
     writeStringData(wanted);
-    const next = structuredClone(before.object) as unknown as JsonObject;
+    const next = copyOf(before.object) as unknown as JsonObject;
     const owned = before.owned.map((entry) => ({ ...entry, leaves: new Set(entry.leaves) }));
     const mine = entryOf(owned, manager, time());
     const others = owned.filter((entry) => entry !== mine);
@@ -340,7 +341,7 @@ export function makeFakeKube(options: FakeKubeOptions = {}): FakeKube {
   }
 
   function startDeletion(before: Stored): KubeObject | undefined {
-    const next = structuredClone(before.object) as unknown as JsonObject;
+    const next = copyOf(before.object) as unknown as JsonObject;
     const metadata = next['metadata'] as JsonObject;
     if (metadata['deletionTimestamp'] !== undefined) return before.object;
     metadata['deletionTimestamp'] = time();
@@ -371,14 +372,14 @@ export function makeFakeKube(options: FakeKubeOptions = {}): FakeKube {
       signal: AbortSignal | undefined,
       perform: () => KubeObject | undefined,
     ): Promise<T> {
-      const request = { ...structuredClone(sent), ...asked };
+      const request = { ...copyOf(sent), ...asked };
       const index = writes.push(request) - 1;
       const versionBefore = version;
       const storedBefore = request.dryRun === true ? new Map(stored) : undefined;
       const logBefore = log.length;
       try {
         await ask(failure, request, signal);
-        const result = structuredClone(perform());
+        const result = copyOf(perform());
         if (storedBefore !== undefined) {
           stored.clear();
           for (const [id, one] of storedBefore) stored.set(id, one);
@@ -407,7 +408,7 @@ export function makeFakeKube(options: FakeKubeOptions = {}): FakeKube {
       await ask(failure, { verb: 'list', kind: resource.kind, ref, ...asked }, listing.signal);
       const all = [...stored.values()]
         .filter((one) => sameResource(one.resource, resource) && selects(one.object, listing))
-        .map((one) => structuredClone(one.object))
+        .map((one) => copyOf(one.object))
         .sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1))
         .map((object) => (listing.metadataOnly === true ? metadataOf(object) : object));
       const [from = 0, at = version] = (listing.continueToken ?? '').split('/').filter(Boolean).map(Number);
@@ -473,7 +474,7 @@ export function makeFakeKube(options: FakeKubeOptions = {}): FakeKube {
       async get(resource, ref, getting = {}) {
         await ask(failure, { verb: 'get', kind: resource.kind, ref, ...asked }, getting.signal);
         const { object } = find(resource, ref, `get ${described(resource, ref)}`);
-        return structuredClone(getting.metadataOnly === true ? metadataOf(object) : object) as never;
+        return copyOf(getting.metadataOnly === true ? metadataOf(object) : object) as never;
       },
       list,
       async listAll(resource, listing = {}) {
@@ -502,7 +503,7 @@ export function makeFakeKube(options: FakeKubeOptions = {}): FakeKube {
           { verb: 'update', kind: resource.kind, ref, body: object, ...sentBy(writing) },
           writing.signal,
           () => {
-            const sent = structuredClone(object) as unknown as JsonObject;
+            const sent = copyOf(object) as unknown as JsonObject;
             writeStringData(sent);
             return update(resource, find(resource, ref, doing), sent, writing, doing);
           },
@@ -529,10 +530,7 @@ export function makeFakeKube(options: FakeKubeOptions = {}): FakeKube {
           writing.signal,
           () => {
             const before = find(resource, ref, doing);
-            const next = mergePatched(
-              structuredClone(before.object) as unknown as Json,
-              structuredClone(patch) as Json,
-            );
+            const next = mergePatched(copyOf(before.object) as unknown as Json, copyOf(patch) as Json);
             return update(resource, before, next as JsonObject, writing, doing);
           },
         );
@@ -544,7 +542,7 @@ export function makeFakeKube(options: FakeKubeOptions = {}): FakeKube {
           writing.signal,
           () => {
             const before = find(resource, ref, doing);
-            const next = jsonPatched(structuredClone(before.object) as unknown as Json, patch);
+            const next = jsonPatched(copyOf(before.object) as unknown as Json, patch);
             return update(resource, before, next as JsonObject, writing, doing);
           },
         );
@@ -575,7 +573,7 @@ export function makeFakeKube(options: FakeKubeOptions = {}): FakeKube {
   function reviewed(object: KubeObject, token: string | undefined): KubeObject {
     const spec = (object as { spec?: { resourceAttributes?: Readonly<Record<string, string>> } }).spec;
     const status = { allowed: decide(spec?.resourceAttributes ?? {}, token) };
-    return { ...structuredClone(object), ...(object.kind === 'SelfSubjectAccessReview' && { status }) };
+    return { ...copyOf(object), ...(object.kind === 'SelfSubjectAccessReview' && { status }) };
   }
 
   return {
@@ -603,10 +601,10 @@ export function makeFakeKube(options: FakeKubeOptions = {}): FakeKube {
       const made = commit(resource, next, owned, sameOne);
       // A test that names a generation means it.
       if (object.metadata.generation === undefined || made.metadata.generation === generation)
-        return structuredClone(made) as never;
+        return copyOf(made) as never;
       const exact = { ...made, metadata: { ...made.metadata, generation: object.metadata.generation } };
       stored.set(idOf(resource, made.metadata), { resource, object: deepFreeze(exact), owned });
-      return structuredClone(exact) as never;
+      return copyOf(exact) as never;
     },
     erase(resource, ref) {
       forget(find(resource, ref, `erase ${described(resource, ref)}`));
@@ -614,7 +612,7 @@ export function makeFakeKube(options: FakeKubeOptions = {}): FakeKube {
     objects: (resource) =>
       [...stored.values()]
         .filter((one) => sameResource(one.resource, resource))
-        .map((one) => structuredClone(one.object))
+        .map((one) => copyOf(one.object))
         .sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1)) as never,
     failOn(next) {
       failure = next;
@@ -688,7 +686,7 @@ function allowedChange(old: JsonObject, sent: JsonObject, subresource: string | 
   for (const name of [...SERVER_METADATA, 'name', 'namespace', 'deletionGracePeriodSeconds']) {
     const value = oldMetadata[name];
     if (value === undefined) delete metadata[name];
-    else metadata[name] = structuredClone(value);
+    else metadata[name] = copyOf(value);
   }
   const { status: _status, ...content } = sent;
   return {
@@ -734,7 +732,7 @@ function entryOf(owned: Owned[], manager: Omit<Owned, 'leaves' | 'time'>, time: 
 
 function eventFor<T extends KubeObject>(entry: LogEntry, watching: WatchOptions): WatchEvent<T> | undefined {
   const shown = (object: KubeObject): T =>
-    structuredClone(watching.metadataOnly === true && entry.type !== 'BOOKMARK' ? metadataOf(object) : object) as T;
+    copyOf(watching.metadataOnly === true && entry.type !== 'BOOKMARK' ? metadataOf(object) : object) as T;
   if (entry.type === 'BOOKMARK') return { type: 'BOOKMARK', object: shown(entry.object) };
   const before = entry.previous !== undefined && selects(entry.previous, watching);
   const after = entry.type !== 'DELETED' && selects(entry.object, watching);

@@ -4,6 +4,15 @@
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 export type JsonObject = { [key: string]: Json };
 
+/** A deep copy of plain JSON, at a fraction of what structuredClone costs. */
+export function copyOf<T>(value: T): T {
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map(copyOf) as T;
+  const copy: Record<string, unknown> = {};
+  for (const [name, part] of Object.entries(value)) copy[name] = copyOf(part);
+  return copy as T;
+}
+
 /** One step into a document: a field, an element of a keyed list, or a member of a set. */
 type Step = { readonly field: string } | { readonly key: Readonly<Record<string, Json>> } | { readonly member: Json };
 type Path = readonly Step[];
@@ -125,15 +134,15 @@ export function setAt(document: JsonObject, path: Path, value: Json): void {
 
 function place(container: Json, step: Step, value: Json): void {
   if ('field' in step) {
-    if (isObject(container)) container[step.field] = structuredClone(value);
+    if (isObject(container)) container[step.field] = copyOf(value);
     return;
   }
   if (!Array.isArray(container)) return;
   const index = container.findIndex((element) =>
     'key' in step ? matches(element, step.key) : same(element, step.member),
   );
-  if (index === -1) container.push(structuredClone(value));
-  else container[index] = structuredClone(value);
+  if (index === -1) container.push(copyOf(value));
+  else container[index] = copyOf(value);
 }
 
 /** Takes leaves out. An element of a keyed list keeps its key as long as it has anything else, and then goes whole. */

@@ -1,7 +1,7 @@
 // JSON Merge Patch (RFC 7386) and JSON Patch (RFC 6902), as the fake API server performs them.
 
 import { Invalid } from '../../src/errors.ts';
-import { isObject, type Json, type JsonObject, same } from './field-sets.ts';
+import { copyOf, isObject, type Json, type JsonObject, same } from './field-sets.ts';
 
 export function mergePatched(target: Json | undefined, patch: Json): Json {
   if (!isObject(patch)) return patch;
@@ -21,7 +21,7 @@ interface Operation {
 }
 
 export function jsonPatched(target: Json, patch: readonly object[]): Json {
-  const holder: JsonObject = { root: structuredClone(target) };
+  const holder: JsonObject = { root: copyOf(target) };
   for (const operation of patch as readonly Operation[]) perform(holder, operation);
   return holder['root'] ?? null;
 }
@@ -33,14 +33,14 @@ function perform(holder: JsonObject, operation: Operation): void {
       if (!same(read(holder, path), operation.value)) throw refused(operation);
       return;
     case 'add':
-      return insert(holder, path, structuredClone(operation.value ?? null));
+      return insert(holder, path, copyOf(operation.value ?? null));
     case 'remove':
       return take(holder, operation, path);
     case 'replace':
       take(holder, operation, path);
-      return insert(holder, path, structuredClone(operation.value ?? null));
+      return insert(holder, path, copyOf(operation.value ?? null));
     case 'copy':
-      return insert(holder, path, structuredClone(read(holder, operation.from ?? '') ?? null));
+      return insert(holder, path, copyOf(read(holder, operation.from ?? '') ?? null));
     case 'move': {
       const value = read(holder, operation.from ?? '') ?? null;
       take(holder, operation, operation.from ?? '');

@@ -43,6 +43,8 @@ export const NAMED = {
   configMaps: ['settings', 'more'],
   serviceAccounts: ['runner', 'walker'],
   claims: ['files'],
+  /** As the annotation of the tenant's namespace has them. */
+  hosts: 'shop.example store.example',
 } as const;
 
 /** What can stand in a field that the schema leaves open, by the end of its path. */
