@@ -6,7 +6,7 @@ import type { KubeObject, ObjectMeta } from '../kube/client.ts';
 import { DEPLOYMENT_TYPES, SecretReference, SourceConfig, SourceRevisionConfig } from './app-deployment.ts';
 import { Placement, perPart } from './placement.ts';
 import { POD_POLICIES } from './pod-policy.ts';
-import { Conditions, celRules, SecretName, Uuid } from './primitives.ts';
+import { Conditions, celRules, ObservedStatus, SecretName, Uuid } from './primitives.ts';
 import { ResourceSpec } from './resource-spec.ts';
 import { SOURCES } from './source-rules.ts';
 
@@ -144,12 +144,7 @@ export type AppRevisionSpec = z.infer<typeof AppRevisionSpec>;
 export const AppRevisionStatus = z.object({
   state: z.enum(REVISION_STATES).describe('How far it is in its life, or how that ended.').optional(),
   message: z.string().max(4096).describe('What happened, for people.').optional(),
-  observedGeneration: z
-    .int()
-    .min(0)
-    .max(Number.MAX_SAFE_INTEGER)
-    .describe('Generation that this status was computed from.')
-    .optional(),
+  observedGeneration: ObservedStatus.shape.observedGeneration,
   stateChangedAt: z.string().max(64).meta({ format: 'date-time' }).describe('When state last changed.').optional(),
   conditions: Conditions.optional(),
 });

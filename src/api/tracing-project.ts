@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 import type { KubeObject, ObjectMeta } from '../kube/client.ts';
-import { Conditions } from './primitives.ts';
+import { ObservedStatus } from './primitives.ts';
 
 export const TracingProjectSpec = z.object({
   description: z.string().max(4096).describe('What this project is for.').optional(),
@@ -11,13 +11,7 @@ export type TracingProjectSpec = z.infer<typeof TracingProjectSpec>;
 
 export const TracingProjectStatus = z.object({
   deploymentUid: z.string().max(64).describe('uid of the AppDeployment of the same name that uses it.').optional(),
-  observedGeneration: z
-    .int()
-    .min(0)
-    .max(Number.MAX_SAFE_INTEGER)
-    .describe('Generation that this status was computed from.')
-    .optional(),
-  conditions: Conditions.optional(),
+  ...ObservedStatus.shape,
 });
 export type TracingProjectStatus = z.infer<typeof TracingProjectStatus>;
 

@@ -37,6 +37,7 @@ import { ensurePassword, makeOnce, perform, removeAll, type Shell, stamped, take
 import { addFinalizer, finalize, hasFinalizer } from './finalize.ts';
 import { collectRevisions } from './history.ts';
 import type { HostClaims } from './host-claims.ts';
+import { refOf } from './keys.ts';
 import { makeMountFailures } from './mount-failures.ts';
 import { observe } from './observe.ts';
 import { reportRecord, reportRevision, reportTracingProject } from './report.ts';
@@ -70,7 +71,7 @@ export function makeReconciler(options: ReconcilerOptions): Reconcile {
   const live = { contents, mountFailures: makeMountFailures(shell.client, now) };
 
   return async function reconcile(key) {
-    const [namespace = '', name = ''] = key.split('/');
+    const { namespace, name } = refOf(key);
     const found = shell.caches.records.get({ namespace, name });
     if (!found) return {};
     const first = await observe(found, shell.caches, live);

@@ -12,7 +12,7 @@ import { namespaceOf, uidOf } from '../record/identity.ts';
 import { names } from '../record/names.ts';
 import type { Change } from '../runtime/store.ts';
 import type { Caches } from './caches.ts';
-import { keyOf } from './watches.ts';
+import { keyOf } from './keys.ts';
 
 export interface HostClaims {
   /** Whose the host is. If it is this record's, it stays so until `settled`, whatever the caches show meanwhile. */

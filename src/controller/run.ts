@@ -21,6 +21,7 @@ import { type Caches, makeCaches } from './caches.ts';
 import { catchUp } from './catch-up.ts';
 import { makeDigestKey } from './digest-key.ts';
 import { type HostClaims, makeHostClaims } from './host-claims.ts';
+import { keyOf } from './keys.ts';
 import {
   makeClientSecretCollector,
   makeSecretCollector,
@@ -28,7 +29,7 @@ import {
   wakeCollector,
 } from './secret-collector.ts';
 import { makeSecretContents } from './secret-contents.ts';
-import { keyOf, wakeOnChanges } from './watches.ts';
+import { wakeOnChanges } from './watches.ts';
 import { whileLeading } from './while-leading.ts';
 
 export interface ControllerOptions {

@@ -16,7 +16,7 @@ import type { Store } from '../runtime/store.ts';
 import type { WorkQueue } from '../runtime/work-queue.ts';
 import type { Shell } from './apply.ts';
 import type { Caches } from './caches.ts';
-import { keyOf } from './watches.ts';
+import { keyOf, refOf } from './keys.ts';
 
 /** Reconciles one Secret of values, by its key. `elapsed` are milliseconds of a clock that never goes back. */
 export function makeSecretCollector({ caches, client }: Shell, elapsed: () => number): Reconcile {
@@ -65,7 +65,7 @@ function makeCollector(client: KubeClient, elapsed: () => number, judging: Judgi
   }
 
   return async function collect(key, _signal, log) {
-    const [namespace = '', name = ''] = key.split('/');
+    const { namespace, name } = refOf(key);
     const secret = judging.cache.get({ namespace, name });
     if (!secret) {
       nobodys.delete(key);

@@ -6,6 +6,7 @@ import type { KubeClient, KubeObject } from '../kube/client.ts';
 import { SECRETS } from '../kube/resources.ts';
 import { type DigestKey, fingerprint, type SecretVersion, secretsDigest } from '../resources/hash.ts';
 import type { Caches } from './caches.ts';
+import { refOf } from './keys.ts';
 
 export interface SeenValue {
   readonly fingerprint: string;
@@ -89,8 +90,7 @@ export function makeSecretContents({ client, caches, digestKey, elapsed }: Secre
   function forgetWhatIsGone(): void {
     if (known.size < forgetAt) return;
     for (const at of known.keys()) {
-      const [namespace = '', name = ''] = at.split('/');
-      if (!caches.secrets.get({ namespace, name })) known.delete(at);
+      if (!caches.secrets.get(refOf(at))) known.delete(at);
     }
     forgetAt = known.size + FORGET_EVERY;
   }

@@ -8,6 +8,7 @@ import type { Change } from '../runtime/store.ts';
 import type { WorkQueue } from '../runtime/work-queue.ts';
 import type { Caches } from './caches.ts';
 import type { HostClaims } from './host-claims.ts';
+import { keyOf } from './keys.ts';
 
 /** Adds the keys of records to the queue from now on, until the returned function is called. */
 export function wakeOnChanges(caches: Caches, queue: WorkQueue, hosts: HostClaims): () => void {
@@ -51,10 +52,6 @@ export function wakeOnChanges(caches: Caches, queue: WorkQueue, hosts: HostClaim
       if (which(record)) queue.add(keyOf(record.metadata.namespace, record.metadata.name));
     }
   }
-}
-
-export function keyOf(namespace: string | undefined, name: string): string {
-  return `${namespace ?? ''}/${name}`;
 }
 
 function names(record: AppDeployment, secretName: string): boolean {

@@ -12,8 +12,8 @@ import { makeReconciler } from '../../src/controller/app-deployment-reconciler.t
 import { type Caches, makeCaches } from '../../src/controller/caches.ts';
 import { makeDigestKey } from '../../src/controller/digest-key.ts';
 import { type HostClaims, makeHostClaims } from '../../src/controller/host-claims.ts';
+import { keyOf } from '../../src/controller/keys.ts';
 import { makeSecretContents } from '../../src/controller/secret-contents.ts';
-import { keyOf } from '../../src/controller/watches.ts';
 import type { KubeObject } from '../../src/kube/client.ts';
 import {
   BUILT_IN_RESOURCES,

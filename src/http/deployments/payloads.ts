@@ -185,26 +185,22 @@ const flag = (value: unknown): unknown => {
 /** An empty text filter is none. */
 const text = (value: unknown): unknown => last(value) || undefined;
 /** A list: separated by commas, given more than once, or both. */
-export const list = (value: unknown): unknown => (Array.isArray(value) ? value.join(',') : value) || undefined;
+const list = (value: unknown): unknown => (Array.isArray(value) ? value.join(',') : value) || undefined;
 
 const textFilter = (description: string): z.ZodType<string | undefined> =>
   z.preprocess(text, z.string().optional()).describe(description);
+/** A list of what `one` takes. */
+export function listOf<One extends z.ZodType<string, string>>(one: One): z.ZodType<z.output<One>[] | undefined> {
+  const items = z.string().transform((value) =>
+    value
+      .split(',')
+      .map((item) => item.trim())
+      .filter((item) => item !== ''),
+  );
+  return z.preprocess(list, items.pipe(z.array(one)).optional());
+}
 const uuidList = (description: string): z.ZodType<string[] | undefined> =>
-  z
-    .preprocess(
-      list,
-      z
-        .string()
-        .transform((value) =>
-          value
-            .split(',')
-            .map((item) => item.trim().toLowerCase())
-            .filter((item) => item !== ''),
-        )
-        .pipe(z.array(Uuid))
-        .optional(),
-    )
-    .describe(description);
+  listOf(z.string().toLowerCase().pipe(Uuid)).describe(description);
 
 /** Which page of a list. */
 export const paging = {

@@ -4,27 +4,13 @@ import { z } from 'zod';
 import { REVISION_STATES } from '../../api/app-revision.ts';
 import { Uuid } from '../../api/primitives.ts';
 import { SOURCES } from '../../api/source-rules.ts';
-import { DeploymentPath, id, list, paging, SourceRevisionConfigResponse, time } from '../deployments/payloads.ts';
+import { DeploymentPath, id, listOf, paging, SourceRevisionConfigResponse, time } from '../deployments/payloads.ts';
 
 export const RevisionPath = DeploymentPath.extend({ revision_id: Uuid.describe('Id of the revision.') });
 
 export const ListRevisions = z.object({
   ...paging,
-  status: z
-    .preprocess(
-      list,
-      z
-        .string()
-        .transform((value) =>
-          value
-            .split(',')
-            .map((state) => state.trim())
-            .filter((state) => state !== ''),
-        )
-        .pipe(z.array(z.enum(REVISION_STATES)))
-        .optional(),
-    )
-    .describe('States separated by commas; revisions in any of these.'),
+  status: listOf(z.enum(REVISION_STATES)).describe('States separated by commas; revisions in any of these.'),
 });
 
 export const Revision = z
