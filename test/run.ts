@@ -4,7 +4,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { type Lane, runLanes, sum, type Tally } from './run/lanes.ts';
+import { type Lane, runLanes, signalGroup, sum, type Tally } from './run/lanes.ts';
 
 /**
  * Projects that run side by side, each with clusters of its own. The installation by Helm builds an image and takes minutes:
@@ -34,16 +34,16 @@ const children = new Set<ChildProcess>();
 let stopped = false;
 /** The clusters' keepers take them down when a process has gone; but what hangs must not stay. */
 const PATIENCE_MS = 20_000;
-for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   process.on(signal, () => {
     stopped = true;
-    for (const child of children) child.kill(signal);
-    setTimeout(() => children.forEach((child) => child.kill('SIGKILL')), PATIENCE_MS).unref();
+    for (const child of children) signalGroup(child, signal);
+    setTimeout(() => children.forEach((child) => signalGroup(child, 'SIGKILL')), PATIENCE_MS).unref();
   });
 }
 
 const tests = await runLanes(lanes, { say, children });
-const faults = asked.length > 0 ? NONE : await sampleOfFaults();
+const faults = asked.length > 0 || stopped ? NONE : await sampleOfFaults();
 const { passed, failed, skipped } = sum([tests, faults, stopped ? { ...NONE, failed: 1 } : NONE]);
 if (stopped) say('\nStopped before the end.');
 if (skipped > 0) say(`\n${skipped} left out: their names, or the lines above, say what this machine lacks for them.`);
@@ -64,6 +64,7 @@ async function sampleOfFaults(): Promise<Tally> {
 async function runFaults(): Promise<Tally | undefined> {
   say('\nFault plans: what each means is in docs/reliability.md');
   const harness = spawn(process.execPath, [join(import.meta.dirname, 'faults/main.ts'), '--quick'], {
+    detached: true,
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   children.add(harness);

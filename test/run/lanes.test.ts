@@ -5,7 +5,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Lane, runLanes } from './lanes.ts';
+import { type Lane, runLanes, signalGroup } from './lanes.ts';
 
 let folder: string;
 beforeAll(async () => {
@@ -47,6 +47,14 @@ async function run(
 
 const one = { report: { numPassedTests: 2, numTodoTests: 1 }, rest: 'console.log("two lines\\nof one")' };
 
+function isThere(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
 describe('lanes', () => {
   it('are counted together, and each line says of which it is', async () => {
     const other = {
@@ -74,14 +82,20 @@ describe('lanes', () => {
     expect((await run({ one, program })).tally).toEqual({ passed: 2, failed: 1, skipped: 1 });
   });
 
-  it('are all within reach of a signal while they run, and none after', async () => {
+  it('are all within reach of a signal while they run, with what they have started, and none after', async () => {
     const children = new Set<ChildProcess>();
-    const endless = { rest: 'setInterval(() => {}, 1000); console.log("up")' };
-    const ended = run({ first: endless, second: endless }, children);
-    await expect.poll(() => children.size).toBe(2);
-    for (const child of children) child.kill('SIGINT');
-    expect((await ended).tally).toEqual({ passed: 0, failed: 2, skipped: 0 });
+    const rest = `import { spawn } from 'node:child_process';
+      const own = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { stdio: 'ignore' });
+      console.log(own.pid);
+      setInterval(() => {}, 1000);`;
+    const pids: number[] = [];
+    const lanes = await Promise.all(['first', 'second'].map((name) => lane(name, { rest })));
+    const ended = runLanes(lanes, { say: (line) => void pids.push(Number(line.split(' ').at(-1))), children });
+    await expect.poll(() => pids.length, { timeout: 15_000 }).toBe(2);
+    for (const child of children) signalGroup(child, 'SIGINT');
+    expect(await ended).toEqual({ passed: 0, failed: 2, skipped: 0 });
     expect(children.size).toBe(0);
+    await expect.poll(() => pids.filter(isThere), { timeout: 15_000 }).toEqual([]);
   });
 
   it('that say nothing for long are said to be running', async () => {

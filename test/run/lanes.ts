@@ -60,6 +60,15 @@ export async function runLanes(lanes: readonly Lane[], { say, children, silenceM
   }
 }
 
+/** Sends it to a child that leads a group, and to all that it has started. */
+export function signalGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {
+  try {
+    if (pid !== undefined) process.kill(-pid, signal);
+  } catch {
+    // Gone by itself.
+  }
+}
+
 export function sum(tallies: readonly Tally[]): Tally {
   const total = (of: keyof Tally): number => tallies.reduce((all, tally) => all + tally[of], 0);
   return { passed: total('passed'), failed: total('failed'), skipped: total('skipped') };
@@ -73,6 +82,8 @@ async function runLane(
 ): Promise<Tally> {
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${file}`];
   const child = spawn(process.execPath, [...args, ...reporters], {
+    // A group of its own, so that what it has started is within reach too.
+    detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, ...(process.stdout.isTTY && { FORCE_COLOR: '1' }) },
   });
