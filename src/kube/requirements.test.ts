@@ -9,19 +9,19 @@ const { signal } = new AbortController();
 
 describe('the version of the API server', () => {
   it.each([
-    { gitVersion: 'v1.31.0', enough: true },
+    { gitVersion: 'v1.32.0', enough: true },
     { gitVersion: 'v1.36.3', enough: true },
-    { gitVersion: 'v1.31.4-eks-2d5f260', enough: true },
+    { gitVersion: 'v1.32.4-eks-2d5f260', enough: true },
     { gitVersion: 'v2.0.0', enough: true },
-    { gitVersion: 'v1.30.9', enough: false },
+    { gitVersion: 'v1.31.9', enough: false },
     { gitVersion: 'v1.9.1', enough: false },
-    { gitVersion: 'v0.31.0', enough: false },
+    { gitVersion: 'v0.32.0', enough: false },
   ])('$gitVersion', async ({ gitVersion, enough }) => {
     const kube = makeFakeKube();
     kube.texts.set('/version', JSON.stringify({ gitVersion }));
     const said = await kubernetesIsNewEnough(kube, signal);
     expect(said === undefined).toBe(enough);
-    if (!enough) expect(said).toMatch(`Kubernetes ${gitVersion} is too old: Davit needs 1.31 or newer`);
+    if (!enough) expect(said).toMatch(`Kubernetes ${gitVersion} is too old: Davit needs 1.32 or newer`);
   });
 
   it('is not known where the server does not answer', async () => {

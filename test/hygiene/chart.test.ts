@@ -303,10 +303,10 @@ describe('metrics for the Prometheus operator', () => {
 
 describe('an older Kubernetes', () => {
   it('is refused by its version', async () => {
-    await expect(render('--kube-version', '1.30.9')).rejects.toThrow(
-      'chart requires kubeVersion: >=1.31.0-0 which is incompatible with Kubernetes v1.30.9',
+    await expect(render('--kube-version', '1.31.9')).rejects.toThrow(
+      'chart requires kubeVersion: >=1.32.0-0 which is incompatible with Kubernetes v1.31.9',
     );
-    await expect(render('--kube-version', '1.31.2-eks-2d5f260')).resolves.toBeDefined();
+    await expect(render('--kube-version', '1.32.2-eks-2d5f260')).resolves.toBeDefined();
   });
   it('is the same for the chart and the processes', async () => {
     const { kubeVersion } = parse(await readFile(join(chart, 'Chart.yaml'), 'utf8')) as { kubeVersion: string };
