@@ -34,6 +34,7 @@ export const AppTemplateSpec = z
   );
 export type AppTemplateSpec = z.infer<typeof AppTemplateSpec>;
 
+/** Nothing writes it: a template names nothing that could be missing. It is there as in every kind, for what may come. */
 export const AppTemplateStatus = ObservedStatus;
 
 export interface AppTemplate extends KubeObject {

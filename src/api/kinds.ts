@@ -180,12 +180,14 @@ export const KINDS: readonly Kind[] = [
     status: OAuthProviderStatus,
     columns: [
       column('Display', '.spec.name', 'Name for people.'),
+      column('Ready', condition('Ready'), 'Whether what it names is there.'),
       column('Client', '.spec.clientId', 'Client id.'),
       column('PKCE', '.spec.usesPkce', 'Whether the flow uses PKCE.', 'boolean'),
       column('Auth', '.spec.authUrl', 'Authorization endpoint.'),
       AGE,
       wide('Token', '.spec.tokenUrl', 'Token endpoint.'),
       wide('Secret', '.spec.clientSecretRef.name', 'Secret that the client secret is in.'),
+      wide('Message', condition('Ready', 'message'), 'What is the matter, and what to do.'),
     ],
     rules: [
       {
@@ -211,10 +213,12 @@ export const KINDS: readonly Kind[] = [
     status: CodeHostIntegrationStatus,
     columns: [
       column('Kind', '.spec.kind', 'Which kind of code host.'),
+      column('Ready', condition('Ready'), 'Whether its host is allowed, and what it names is there.'),
       column('API', '.spec.apiUrl', 'URL of its API.'),
       column('Tenants', '.spec.tenants', 'Tenants that may use it.'),
       AGE,
       wide('Secret', '.spec.credentialsRef.name', 'Secret that the credentials are in.'),
+      wide('Message', condition('Ready', 'message'), 'What is the matter, and what to do.'),
     ],
   },
   {

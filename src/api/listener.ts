@@ -1,5 +1,6 @@
 // Listener: a further cluster, whose own Davit runs the records that are assigned to it. It lives in the tenant's
-// namespace. Nothing reports its status yet, and this Davit leaves its records alone.
+// namespace. Its status is for that cluster's Davit to report; until there is one nothing writes it, and this Davit leaves its
+// records alone.
 
 import { z } from 'zod';
 import type { KubeObject, ObjectMeta } from '../kube/client.ts';

@@ -3,8 +3,9 @@
 import { APP_DEPLOYMENTS, type AppDeployment } from '../api/app-deployment.ts';
 import { APP_REVISIONS, type AppRevision } from '../api/app-revision.ts';
 import { APP_TEMPLATES, type AppTemplate } from '../api/app-template.ts';
+import { CODE_HOST_INTEGRATIONS, type CodeHostIntegration } from '../api/code-host-integration.ts';
 import { LISTENERS, type Listener } from '../api/listener.ts';
-import { DEPLOYMENT_LABEL, PROVIDER_LABEL } from '../api/meta.ts';
+import { DEPLOYMENT_LABEL } from '../api/meta.ts';
 import { OAUTH_PROVIDERS, type OAuthProvider } from '../api/oauth-provider.ts';
 import type { AddressSettings } from '../api/settings.ts';
 import { TRACING_PROJECTS, type TracingProject } from '../api/tracing-project.ts';
@@ -59,6 +60,7 @@ export interface Caches {
   readonly organizationNamespace: string;
   /** OAuth providers of the organization's namespace. */
   readonly providers: Reflector<OAuthProvider>;
+  readonly integrations: Reflector<CodeHostIntegration>;
   /** Metadata of the organization's Secrets, client secrets among them. */
   readonly clientSecrets: Reflector<KubeObject>;
   readonly all: readonly Reflector<KubeObject>[];
@@ -93,6 +95,11 @@ export function makeCaches(options: CacheOptions): Caches {
     resource: OAUTH_PROVIDERS,
     namespace: organizationNamespace,
   });
+  const integrations = makeReflector<CodeHostIntegration>({
+    ...ofOrganization,
+    resource: CODE_HOST_INTEGRATIONS,
+    namespace: organizationNamespace,
+  });
   const listeners = perNamespace<Listener>(options, LISTENERS, {});
   const templates = makeReflector<AppTemplate>({
     ...ofOrganization,
@@ -107,7 +114,6 @@ export function makeCaches(options: CacheOptions): Caches {
         resource: SECRETS,
         namespace: organizationNamespace,
         metadataOnly: true,
-        labelSelector: PROVIDER_LABEL,
       })
     : secrets;
   const addresses = addressesFor(options);
@@ -122,6 +128,7 @@ export function makeCaches(options: CacheOptions): Caches {
     templates,
     listeners,
     providers,
+    integrations,
     ...(apart ? [clientSecrets] : []),
   ] as unknown as Reflector<KubeObject>[];
   return {
@@ -137,6 +144,7 @@ export function makeCaches(options: CacheOptions): Caches {
     listeners,
     organizationNamespace,
     providers,
+    integrations,
     clientSecrets,
     all,
   };

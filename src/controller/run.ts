@@ -3,6 +3,8 @@
 import { hostname } from 'node:os';
 import { APP_DEPLOYMENTS } from '../api/app-deployment.ts';
 import { APP_REVISIONS } from '../api/app-revision.ts';
+import { CODE_HOST_INTEGRATIONS } from '../api/code-host-integration.ts';
+import { OAUTH_PROVIDERS } from '../api/oauth-provider.ts';
 import type { Settings } from '../api/settings.ts';
 import { TRACING_PROJECTS } from '../api/tracing-project.ts';
 import type { KubeClient } from '../kube/client.ts';
@@ -22,6 +24,7 @@ import { catchUp } from './catch-up.ts';
 import { makeDigestKey } from './digest-key.ts';
 import { type HostClaims, makeHostClaims } from './host-claims.ts';
 import { keyOf } from './keys.ts';
+import { makeOrganizationReconciler, wakeOrganization } from './organization-reconciler.ts';
 import {
   makeClientSecretCollector,
   makeSecretCollector,
@@ -132,7 +135,8 @@ function startReconciling(
   const client = whileLeading(options.client, leading, holds);
   const instance = `${hostname()}/${identity}`;
   const events = makeEventRecorder({ client, controller: 'davit.dev/controller', instance, log });
-  const registry = makeResourceRegistry([...BUILT_IN_RESOURCES, APP_DEPLOYMENTS, APP_REVISIONS, TRACING_PROJECTS]);
+  const own = [APP_DEPLOYMENTS, APP_REVISIONS, TRACING_PROJECTS, OAUTH_PROVIDERS, CODE_HOST_INTEGRATIONS];
+  const registry = makeResourceRegistry([...BUILT_IN_RESOURCES, ...own]);
   const shell = { client, caches, registry };
   const now = (): Date => new Date();
   const elapsed = (): number => performance.now();
@@ -141,6 +145,7 @@ function startReconciling(
   const records = makeQueue('appdeployments');
   const secrets = makeQueue('secrets');
   const clientSecrets = makeQueue('client-secrets');
+  const organization = makeQueue('organization');
   const digestKey = makeDigestKey(client, options.namespace);
   const contents = makeSecretContents({ client, caches, digestKey, elapsed });
   const hosts = makeHostClaims(caches, settings.address);
@@ -148,7 +153,8 @@ function startReconciling(
   const reconcile = makeReconciler({ shell, contents, hosts, settings, events, now });
   const collect = makeSecretCollector(shell, elapsed);
   const collectClientSecret = makeClientSecretCollector(shell, elapsed);
-  void beginWhenSynced(options, caches, hosts, { records, secrets, clientSecrets }, leading);
+  const judge = makeOrganizationReconciler(shell, settings, now);
+  void beginWhenSynced(options, caches, hosts, { records, secrets, clientSecrets, organization }, leading);
   const controllers = [
     startController({ name: 'appdeployments', queue: records, workers, log, metrics, reconcile }),
     startController({ name: 'secrets', queue: secrets, workers: 1, log, metrics, reconcile: collect }),
@@ -160,6 +166,7 @@ function startReconciling(
       metrics,
       reconcile: collectClientSecret,
     }),
+    startController({ name: 'organization', queue: organization, workers: 1, log, metrics, reconcile: judge }),
   ];
   return {
     stop: async () => {
@@ -176,7 +183,7 @@ async function beginWhenSynced(
   { client, settings, log }: ControllerOptions,
   caches: Caches,
   hosts: HostClaims,
-  queues: { readonly records: WorkQueue; readonly secrets: WorkQueue; readonly clientSecrets: WorkQueue },
+  queues: Readonly<Record<'records' | 'secrets' | 'clientSecrets' | 'organization', WorkQueue>>,
   leading: AbortSignal,
 ): Promise<void> {
   const synced = await Promise.all(caches.all.map((cache) => cache.waitForSync(leading)));
@@ -186,6 +193,7 @@ async function beginWhenSynced(
   if (leading.aborted) return;
   const wakers = [
     wakeOnChanges(caches, queues.records, hosts),
+    wakeOrganization(caches, queues.organization),
     // Paused, the collectors are not even woken: all that they do is delete.
     ...(settings.paused
       ? []

@@ -159,6 +159,17 @@ beforeAll(async () => {
   };
   await call('POST', '/v2/auth/providers', provider);
   await call('PATCH', '/v2/auth/providers/rights', { client_secret: 'c' });
+  // Something is said of each.
+  const integration = {
+    apiVersion: 'davit.dev/v1alpha1',
+    kind: 'CodeHostIntegration',
+    metadata: { name: 'rights', namespace: ORGANIZATION_NAMESPACE },
+    spec: { kind: 'github', apiUrl: 'https://api.github.com', credentialsRef: { name: 'not-there' } },
+  };
+  await cluster.kubectl(['apply', '-f', '-'], { input: JSON.stringify(integration) });
+  const said = (kind: string, status: string): Promise<string> =>
+    cluster.kubectl(['-n', ORGANIZATION_NAMESPACE, 'wait', `--for=condition=Ready=${status}`, `${kind}/rights`]);
+  await Promise.all([said('oauthproviders', 'true'), said('codehostintegrations', 'false')]);
 }, 900_000);
 afterAll(async () => {
   await platform?.stop();

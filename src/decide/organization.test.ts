@@ -1,0 +1,71 @@
+import { expect, it } from 'vitest';
+import type { CodeHostIntegration } from '../api/code-host-integration.ts';
+import type { OAuthProvider } from '../api/oauth-provider.ts';
+import { Settings } from '../api/settings.ts';
+import { organizationVerdict } from './organization.ts';
+
+const { codeHosts } = Settings.parse({ codeHosts: [{ host: 'Git.example:8443' }, { host: 'api.github.com' }] });
+const seen = { codeHosts, hasSecret: (name: string): boolean => name === 'there' };
+
+function provider(spec: Partial<OAuthProvider['spec']>): OAuthProvider {
+  return {
+    apiVersion: 'davit.dev/v1alpha1',
+    kind: 'OAuthProvider',
+    metadata: { name: 'tracker' },
+    spec: {
+      name: 'Tracker',
+      clientId: 'a',
+      authUrl: 'https://a.example',
+      tokenUrl: 'https://a.example',
+      usesPkce: false,
+      tokenEndpointAuthMethod: 'client_secret_post',
+      isDynamicClient: false,
+      ...spec,
+    },
+  };
+}
+
+function integration(apiUrl: string, name: string): CodeHostIntegration {
+  return {
+    apiVersion: 'davit.dev/v1alpha1',
+    kind: 'CodeHostIntegration',
+    metadata: { name: 'code' },
+    spec: { kind: 'gitea', apiUrl, credentialsRef: { name }, tenants: [] },
+  };
+}
+
+it.each([
+  {
+    name: 'a provider with its secret',
+    given: provider({ clientSecretRef: { name: 'there', key: 'k' } }),
+    want: 'True SecretFound',
+  },
+  {
+    name: 'a provider whose secret is away',
+    given: provider({ clientSecretRef: { name: 'gone', key: 'k' } }),
+    want: 'False SecretMissing',
+  },
+  { name: 'a provider that needs a secret and has none', given: provider({}), want: 'False SecretNotGiven' },
+  { name: 'a public client', given: provider({ tokenEndpointAuthMethod: 'none' }), want: 'True NoSecretNeeded' },
+  { name: 'an integration', given: integration('https://api.github.com:443', 'there'), want: 'True SecretFound' },
+  {
+    name: 'a host with a port',
+    given: integration('https://git.example:8443/api/v1', 'there'),
+    want: 'True SecretFound',
+  },
+  { name: 'another port', given: integration('https://git.example/api/v1', 'there'), want: 'False HostNotAllowed' },
+  {
+    name: 'a host that is not on the list',
+    given: integration('https://evil.example', 'there'),
+    want: 'False HostNotAllowed',
+  },
+  {
+    name: 'credentials that are away',
+    given: integration('https://api.github.com', 'gone'),
+    want: 'False SecretMissing',
+  },
+])('says whether it can be used: $name', ({ given, want }) => {
+  const { type, status, reason, message } = organizationVerdict(given, seen);
+  expect([type, `${status} ${reason}`]).toEqual(['Ready', want]);
+  expect(message).toMatch(/\.$/);
+});

@@ -1,0 +1,50 @@
+// Can an OAuth provider or a code host integration be used? Judged by what it names, as far as that can be seen without
+// reading a Secret: that a key is missing, or a password refused, shows when it is used.
+
+import type { CodeHostIntegration } from '../api/code-host-integration.ts';
+import type { ConditionInput } from '../api/conditions.ts';
+import type { OAuthProvider } from '../api/oauth-provider.ts';
+import type { Settings } from '../api/settings.ts';
+
+interface OrganizationSeen {
+  /** Is there a Secret of this name beside it? */
+  readonly hasSecret: (name: string) => boolean;
+  readonly codeHosts: Settings['codeHosts'];
+}
+
+/** The condition Ready of either. */
+export function organizationVerdict(
+  object: OAuthProvider | CodeHostIntegration,
+  seen: OrganizationSeen,
+): ConditionInput {
+  return object.kind === 'OAuthProvider' ? providerVerdict(object, seen) : integrationVerdict(object, seen);
+}
+
+function providerVerdict({ spec }: OAuthProvider, seen: OrganizationSeen): ConditionInput {
+  const { clientSecretRef, tokenEndpointAuthMethod } = spec;
+  if (clientSecretRef) return secretVerdict(clientSecretRef.name, 'clientSecretRef', seen);
+  if (tokenEndpointAuthMethod === 'none') return yes('NoSecretNeeded', 'It needs no client secret.');
+  return no(
+    'SecretNotGiven',
+    `It has no client secret, and its token endpoint asks for one (${tokenEndpointAuthMethod}). Give one, or set tokenEndpointAuthMethod to none.`,
+  );
+}
+
+function integrationVerdict({ spec }: CodeHostIntegration, seen: OrganizationSeen): ConditionInput {
+  const { host } = new URL(spec.apiUrl);
+  if (!seen.codeHosts.some((allowed) => allowed.host.toLowerCase() === host))
+    return no('HostNotAllowed', `This platform does not go to ${host}. Have it added to settings.codeHosts.`);
+  return secretVerdict(spec.credentialsRef.name, 'credentialsRef', seen);
+}
+
+function secretVerdict(name: string, field: string, { hasSecret }: OrganizationSeen): ConditionInput {
+  if (hasSecret(name)) return yes('SecretFound', `Secret ${name} is there.`);
+  return no('SecretMissing', `Secret ${name}, which ${field} names, is not there. Make it in the same namespace.`);
+}
+
+function yes(reason: string, message: string): ConditionInput {
+  return { type: 'Ready', status: 'True', reason, message };
+}
+function no(reason: string, message: string): ConditionInput {
+  return { type: 'Ready', status: 'False', reason, message };
+}
