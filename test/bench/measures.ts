@@ -4,6 +4,16 @@ import type { Measure } from './measure.ts';
 import { changes } from './measures/changes.ts';
 import { floor, growth } from './measures/floor.ts';
 import { controllerRuntimePeer, slowPeers } from './measures/peers.ts';
+import { memory, restart } from './measures/restart.ts';
 import { writes } from './measures/writes.ts';
 
-export const MEASURES: readonly Measure[] = [floor, controllerRuntimePeer, slowPeers, writes, changes, growth];
+export const MEASURES: readonly Measure[] = [
+  floor,
+  controllerRuntimePeer,
+  slowPeers,
+  writes,
+  changes,
+  memory,
+  restart,
+  growth,
+];

@@ -121,7 +121,9 @@ async function steadily({ cluster }: BenchServer, records: number, seconds: numb
   const all = recordsOf(records);
   const count = seconds * CHANGES_PER_S;
   const begin = performance.now();
-  const writes: Promise<unknown>[] = [];
+  // Of one record a change is written after the one before: a serial may only be raised.
+  const writes = new Map<string, Promise<unknown>>();
+  let failed: Error | undefined;
   try {
     for (let index = 0; index < count; index += 1) {
       // oxlint-disable-next-line no-await-in-loop -- on the beat
@@ -130,11 +132,15 @@ async function steadily({ cluster }: BenchServer, records: number, seconds: numb
       const imageUri = `registry.example/changed:${index}`;
       const spec = { sourceRevisionConfig: { imageUri }, revisionSerial: 2 + Math.floor(index / records) };
       sent.set(imageUri, performance.now());
-      writes.push(
-        cluster.api.call('PATCH', `${recordsPath(namespace)}/${name}`, { spec }, 'application/merge-patch+json'),
-      );
+      const path = `${recordsPath(namespace)}/${name}`;
+      const change = (): Promise<unknown> => cluster.api.call('PATCH', path, { spec }, 'application/merge-patch+json');
+      const fail = (error: unknown): void => {
+        failed ??= error instanceof Error ? error : new Error(String(error));
+      };
+      writes.set(path, (writes.get(path) ?? Promise.resolve()).then(change).catch(fail));
     }
-    await Promise.all(writes);
+    await Promise.all(writes.values());
+    if (failed !== undefined) throw failed;
     const end = performance.now() + ARRIVED_WITHIN_MS;
     // oxlint-disable-next-line no-await-in-loop -- looks again after a while
     while (sent.size > 0 && performance.now() < end) await sleep(20);
