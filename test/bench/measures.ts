@@ -2,6 +2,8 @@
 
 import type { Measure } from './measure.ts';
 import { changes } from './measures/changes.ts';
+import { facadeCreates } from './measures/facade-creates.ts';
+import { facadeLists } from './measures/facade-lists.ts';
 import { floor, growth } from './measures/floor.ts';
 import { controllerRuntimePeer, slowPeers } from './measures/peers.ts';
 import { memory, restart } from './measures/restart.ts';
@@ -16,4 +18,6 @@ export const MEASURES: readonly Measure[] = [
   memory,
   restart,
   growth,
+  facadeLists,
+  facadeCreates,
 ];
