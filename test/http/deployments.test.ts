@@ -155,6 +155,12 @@ describe('create', () => {
     });
   });
 
+  it('which commit was built is for nobody to say who asks', async () => {
+    const source_revision_config = { image_uri: 'host:5000/app:1.2', repo_commit_sha: 'f'.repeat(40) };
+    const { status, body } = await facade.call('POST', '/v2/deployments', aBody({ source_revision_config }));
+    expect([status, body.source_revision_config.repo_commit_sha]).toEqual([201, null]);
+  });
+
   it('a list right after it contains it', async () => {
     await facade.call('POST', '/v2/deployments', aBody({ secrets: values }));
     const { body } = await facade.call('GET', '/v2/deployments');
