@@ -57,7 +57,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
       {
         file: 'src/controller/apply.ts',
         from: 'made = await shell.client.create(resource, object, { fieldManager: FIELD_MANAGER });',
-        to: 'made = await shell.client.apply(resource, object, { fieldManager: FIELD_MANAGER, force: true });',
+        to: "made = await (object.kind === 'Secret' ? shell.client.apply(resource, object, { fieldManager: FIELD_MANAGER, force: true }) : shell.client.create(resource, object, { fieldManager: FIELD_MANAGER }));",
       },
     ],
     shows: { workload: 'create', fault: NONE },
