@@ -15,6 +15,8 @@ export interface ServeOptions {
   readonly tls?: LiveCertificate;
   /** Plain HTTP off loopback, behind something that ends TLS. */
   readonly insecure?: boolean;
+  /** Other time limits than LIMITS; for tests. */
+  readonly limits?: Partial<typeof LIMITS>;
 }
 
 export interface Serving {
@@ -24,17 +26,21 @@ export interface Serving {
   close(): Promise<void>;
 }
 
-/** A whole request must arrive within this time, or a slow sender could hold a connection for ever. */
-const REQUEST_TIMEOUT_MS = 30_000;
-const HEADERS_TIMEOUT_MS = 15_000;
-/** Longer than a load balancer keeps idle connections, so that it is never us who closes under its request. */
-const KEEP_ALIVE_MS = 75_000;
+/** Milliseconds. */
+const LIMITS = {
+  /** A whole request must arrive within this time, or a slow sender could hold a connection for ever. */
+  requestTimeout: 30_000,
+  headersTimeout: 15_000,
+  /** Longer than a load balancer keeps idle connections, so that it is never us who closes under its request. */
+  keepAliveTimeout: 75_000,
+  connectionsCheckingInterval: 5000,
+};
 const PATIENCE_MS = 10_000;
 
 /** Throws where the caller's cluster tokens would travel in the clear. */
 export async function serve(
   app: FastifyInstance,
-  { host, port, tls, insecure = false }: ServeOptions,
+  { host, port, tls, insecure = false, limits: otherLimits }: ServeOptions,
 ): Promise<Serving> {
   if (tls === undefined && !insecure && !isLoopback(host)) {
     throw new Error(
@@ -42,12 +48,7 @@ export async function serve(
     );
   }
   await app.ready();
-  const limits = {
-    requestTimeout: REQUEST_TIMEOUT_MS,
-    headersTimeout: HEADERS_TIMEOUT_MS,
-    keepAliveTimeout: KEEP_ALIVE_MS,
-    connectionsCheckingInterval: 5000,
-  };
+  const limits = { ...LIMITS, ...otherLimits };
   const secure =
     tls &&
     createHttpsServer({ ...limits, ...secureContext(tls.current) }, (request, response) => {

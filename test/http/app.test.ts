@@ -1,5 +1,6 @@
 // What is around the endpoints: the document, the page, probes, headers, the base path, listening and closing.
 
+import { connect } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { defaultSettings } from '../../src/api/settings.ts';
@@ -217,6 +218,16 @@ describe('serving', () => {
     answerReview();
     expect((await underWay).status).toBe(200);
     await closed;
+  });
+
+  it('cuts off a sender that never ends its headers', async () => {
+    const limits = { requestTimeout: 100, headersTimeout: 100, connectionsCheckingInterval: 20 };
+    serving = await serve(facade.app, { host: '127.0.0.1', port: 0, limits });
+    const socket = connect(serving.port, '127.0.0.1');
+    socket.write('GET /livez HTTP/1.1\r\nHost: x\r\nX-Slow: ');
+    let answer = '';
+    for await (const chunk of socket) answer += String(chunk);
+    expect(answer).toMatch(/^HTTP\/1\.1 408 .*x-request-id: .*\{"detail":"The request took too long to arrive\."\}$/is);
   });
 
   it('answers what is no HTTP in the same shape', async () => {
