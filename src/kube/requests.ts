@@ -97,7 +97,10 @@ export function makeRequests(
   }
 
   async function attempt(out: Outgoing): Promise<Outcome> {
-    const timeout = AbortSignal.timeout(requestTimeoutMs);
+    // Not AbortSignal.timeout: that cannot be called off, and would abort, with a stack trace, every request long done.
+    const timing = new AbortController();
+    const timeout = timing.signal;
+    const timer = setTimeout(() => timing.abort(), requestTimeoutMs).unref();
     const signal = out.signal === undefined ? timeout : AbortSignal.any([timeout, out.signal]);
     try {
       const { headers, agents } = await identity();
@@ -120,6 +123,8 @@ export function makeRequests(
       if (isDistrust(cause)) access.refresh();
       const error = unavailable(out.doing, cause, timeout.aborted ? `no answer in ${requestTimeoutMs} ms` : undefined);
       return { error, ...(!timeout.aborted && { retryInMs: RECONNECT_WAIT_MS }) };
+    } finally {
+      clearTimeout(timer);
     }
   }
 

@@ -26,7 +26,7 @@ export interface ReflectorOptions<T extends KubeObject> {
   readonly indexedLabels?: readonly string[];
   /** The cluster may not know this kind: then there are none of it, until it is installed. */
   readonly optional?: boolean;
-  /** What is kept of an object; may change the object it is given, which is nobody else's. */
+  /** What is kept of an object; may change the object it is given and its metadata, but nothing deeper. */
   readonly transform?: (object: T) => T;
   readonly metrics?: RuntimeMetrics;
   readonly clock?: Clock;
@@ -309,9 +309,10 @@ export function makeReflector<T extends KubeObject = KubeObject>(options: Reflec
     isAtLeast: cache.isAtLeast,
     overlay(object) {
       const { apiVersion, kind, metadata } = object;
-      // The response is whole even where the cache is to hold metadata alone.
-      const held = options.metadataOnly === true ? ({ apiVersion, kind, metadata } as T) : object;
-      cache.overlay(keep(structuredClone(held)));
+      // The response is whole even where the cache is to hold metadata alone. It is the caller's too: what `transform`
+      // changes, metadata and no more, is a copy.
+      const held = options.metadataOnly === true ? ({ apiVersion, kind } as T) : object;
+      cache.overlay(keep({ ...held, metadata: { ...metadata } }));
     },
     overlayDeleted: cache.overlayDeleted,
     observedResourceVersion: () => String(cache.observed),
