@@ -299,6 +299,19 @@ describe('reflector', () => {
     ]);
   });
 
+  it('leaves the answer of a write to its caller as it was', async () => {
+    const { clock, reflector, start } = aReflector();
+    void start();
+    await clock.advance(0);
+    const answer = {
+      ...aConfigMap('a'),
+      metadata: { ...aConfigMap('a').metadata, uid: 'u', resourceVersion: '999', managedFields: [{ manager: 'me' }] },
+    };
+    reflector.overlay(answer);
+    expect(reflector.byUid('u')?.metadata.managedFields).toBeUndefined();
+    expect(answer.metadata.managedFields).toEqual([{ manager: 'me' }]);
+  });
+
   it('shows a write at once and tells it once', async () => {
     const { kube, clock, reflector, told, start } = aReflector();
     void start();

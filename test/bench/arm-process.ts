@@ -13,13 +13,15 @@ export interface ArmProcess {
   readonly log: string;
   /** Whether this line, of either stream, says that it is ready to act. */
   readonly isReady: (line: string) => boolean;
+  /** Told every line. */
+  readonly onLine?: (line: string) => void;
 }
 
 const READY_WITHIN_MS = 180_000;
 const STOPPED_WITHIN_MS = 30_000;
 
 /** Never started again: an arm that dies has not won. `stop` throws if it had ended by itself. */
-export async function startArm({ command, args, env, log, isReady }: ArmProcess): Promise<Running> {
+export async function startArm({ command, args, env, log, isReady, onLine }: ArmProcess): Promise<Running> {
   const begin = performance.now();
   const file = createWriteStream(log, { flags: 'a' });
   const child = spawn(command, args, { env: { ...surroundings(), ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
@@ -41,6 +43,7 @@ export async function startArm({ command, args, env, log, isReady }: ArmProcess)
       for (const stream of [child.stdout, child.stderr])
         createInterface({ input: stream }).on('line', (line) => {
           file.write(`${line}\n`);
+          onLine?.(line);
           if (isReady(line)) resolve(performance.now() - begin);
         });
       void ended.then((why) => reject(new Error(why))).finally(() => clearTimeout(patience));

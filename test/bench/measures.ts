@@ -4,7 +4,9 @@ import type { Measure } from './measure.ts';
 import { changes } from './measures/changes.ts';
 import { facadeCreates } from './measures/facade-creates.ts';
 import { facadeLists } from './measures/facade-lists.ts';
+import { fairness } from './measures/fairness.ts';
 import { floor, growth } from './measures/floor.ts';
+import { handOver } from './measures/hand-over.ts';
 import { controllerRuntimePeer, slowPeers } from './measures/peers.ts';
 import { memory, restart } from './measures/restart.ts';
 import { writes } from './measures/writes.ts';
@@ -17,6 +19,8 @@ export const MEASURES: readonly Measure[] = [
   changes,
   memory,
   restart,
+  fairness,
+  handOver,
   growth,
   facadeLists,
   facadeCreates,

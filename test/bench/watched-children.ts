@@ -30,8 +30,18 @@ export interface Sighted {
   readonly last: number;
 }
 
-/** `kinds` with the deployment label, in all namespaces. Resolves when every watch is open. */
-export async function watchChildren(cluster: Cluster, kinds: Iterable<string>): Promise<WatchedChildren> {
+/** All namespaces and all records, unless it is said. */
+export interface Where {
+  readonly namespace?: string;
+  readonly deployment?: string;
+}
+
+/** `kinds` with the deployment label. Resolves when every watch is open. */
+export async function watchChildren(
+  cluster: Cluster,
+  kinds: Iterable<string>,
+  where: Where = {},
+): Promise<WatchedChildren> {
   const counters = new Map([...kinds].map((kind) => [kind, new LineCounter()]));
   const over = new AbortController();
   const listeners = new Set<() => void>();
@@ -53,7 +63,7 @@ export async function watchChildren(cluster: Cluster, kinds: Iterable<string>): 
 
   await Promise.all(
     [...counters].map(async ([kind, counter]) => {
-      const path = pathOf(kind);
+      const path = pathOf(kind, where);
       let stream: IncomingMessage | undefined;
       // A kind that was installed a moment ago is not served at once.
       await until(`a watch of ${kind}`, async () => {
@@ -93,11 +103,11 @@ function said(counts: ReadonlyMap<string, number>): string {
   return [...counts].map(([kind, count]) => `${count} ${kind}`).join(', ');
 }
 
-/** Of the label's holders in all namespaces. */
-function pathOf(kind: string): string {
+function pathOf(kind: string, { namespace, deployment }: Where): string {
   const resource = RESOURCES.find((one) => one.kind === kind);
   if (resource === undefined) throw new Error(`no resource is known for ${kind}`);
-  return `${collectionPath('watch', resource, undefined)}?labelSelector=${encodeURIComponent(DEPLOYMENT_LABEL)}`;
+  const selector = deployment === undefined ? DEPLOYMENT_LABEL : `${DEPLOYMENT_LABEL}=${deployment}`;
+  return `${collectionPath('watch', resource, namespace)}?labelSelector=${encodeURIComponent(selector)}`;
 }
 
 function openWatch({ server, ca, adminToken }: Cluster, path: string, signal: AbortSignal): Promise<IncomingMessage> {

@@ -8,7 +8,13 @@ import { DAVIT_NAMESPACE } from '../../platform.ts';
 import { startArm } from '../arm-process.ts';
 import type { Arm, Bench, BenchServer, Running } from '../measure.ts';
 
+/** Over all arms: two may run on one server. */
+let starts = 0;
+
 const root = join(import.meta.dirname, '../../..');
+
+const LEADS = '"msg":"Caches listed, reconciling"';
+const STANDS_BY = '"msg":"Started"';
 
 let built: Promise<void> | undefined;
 
@@ -22,11 +28,11 @@ async function build(say: (line: string) => void): Promise<void> {
 
 export interface DavitOptions extends Pick<Bench, 'workers' | 'profileInto'> {
   readonly env?: Readonly<Record<string, string>>;
+  /** Ready is then who waits for another to let go of the lease; told when it has begun to act itself. */
+  readonly onLeading?: () => void;
 }
 
-export function davit({ workers, profileInto, env = {} }: DavitOptions): Arm {
-  let starts = 0;
-
+export function davit({ workers, profileInto, env = {}, onLeading }: DavitOptions): Arm {
   async function start({ cluster, documents, kubeconfig }: BenchServer): Promise<Running> {
     starts += 1;
     const directory = join(cluster.runDir, `davit-${starts}`);
@@ -49,7 +55,8 @@ export function davit({ workers, profileInto, env = {} }: DavitOptions): Arm {
         ...env,
       },
       log: join(cluster.logsDir, `davit-${starts}.log`),
-      isReady: (line) => line.includes('"msg":"Caches listed, reconciling"'),
+      isReady: (line) => line.includes(onLeading === undefined ? LEADS : STANDS_BY),
+      onLine: (line) => line.includes(LEADS) && onLeading?.(),
     });
   }
 

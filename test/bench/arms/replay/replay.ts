@@ -1,10 +1,12 @@
 // One record's writes, in Davit's order: what must be there before goes before, everything else together.
 
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { Agent, type Dispatcher } from 'undici';
 import { APP_DEPLOYMENTS } from '../../../../src/api/app-deployment.ts';
 import { APP_REVISIONS } from '../../../../src/api/app-revision.ts';
+import { APPLIED_ANNOTATION } from '../../../../src/api/meta.ts';
 import { TRACING_PROJECTS } from '../../../../src/api/tracing-project.ts';
+import { stamped } from '../../../../src/controller/apply.ts';
 import type { KubeObject } from '../../../../src/kube/client.ts';
 import { BUILT_IN_RESOURCES, makeResourceRegistry } from '../../../../src/kube/resources.ts';
 import { collectionPath, objectPath } from '../../../../src/kube/urls.ts';
@@ -104,11 +106,15 @@ export async function replayRecord(client: Client, rendering: Rendering, place: 
     ...rendering.secrets.map((secret) =>
       make(filled(secret, filling, { password: randomBytes(24).toString('base64url') })),
     ),
-    ...rendering.children.map((child) => apply(filled(child, filling, { digest: digestOf(child, filling) }))),
+    ...rendering.children.map((child) => apply(withDigest(filled(child, filling, { digest: '' })))),
   ]);
   await Promise.all(rendering.statuses.map((status) => apply(filled(status, filling), '/status')));
 }
 
-function digestOf({ kind, metadata }: KubeObject, { uid }: Filling): string {
-  return createHash('sha256').update(`${uid}/${kind}/${metadata.name}`).digest('hex').slice(0, 16);
+/** Davit's own, so that a controller started on what was replayed finds nothing to do. */
+function withDigest(child: KubeObject): KubeObject {
+  const { [APPLIED_ANNOTATION]: _empty, ...others } = child.metadata.annotations ?? {};
+  const { annotations: _none, ...metadata } = child.metadata;
+  const hasOthers = Object.keys(others).length > 0;
+  return stamped({ ...child, metadata: { ...metadata, ...(hasOthers && { annotations: others }) } });
 }
