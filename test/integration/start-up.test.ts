@@ -214,7 +214,7 @@ describe('an API server that is too old', () => {
     await eventually(async () => {
       const { status, text } = await controller.ready();
       expect(status).toBe(503);
-      expect(text).toContain('[-] kubernetes: Kubernetes v1.30.4 is too old: Davit needs 1.31 or newer');
+      expect(text).toContain('[-] kubernetes: Kubernetes v1.30.4 is too old: Davit needs 1.32 or newer');
     });
     expect([...asked]).toEqual(['/version']);
 
