@@ -111,6 +111,12 @@ describe('tracked files', () => {
       );
     expect(found).toEqual([]);
   });
+  it('name no place from which Python packages are to come', () => {
+    const options = tracked
+      .filter((path) => path.endsWith('requirements.txt'))
+      .flatMap((path) => readFileSync(join(root, path), 'utf8').match(/^--(?!hash)\S+/gm) ?? []);
+    expect(options).toEqual([]);
+  });
   it('are no secrets of a machine', () => {
     expect(tracked.filter((path) => /(^|\/)(\.env|kubeconfig|id_rsa|.*\.(pem|key|p12))$/.test(path))).toEqual([]);
   });
