@@ -103,13 +103,15 @@ export function callsTo(apiUrl: string): Attached['call'] {
 export async function eventually<T>(attempt: () => Promise<T>, withinMs = 30_000, everyMs = 100): Promise<T> {
   const end = Date.now() + withinMs;
   for (;;) {
+    const begun = Date.now();
     try {
       // oxlint-disable-next-line no-await-in-loop -- it is a poll
       return await attempt();
     } catch (error) {
       if (Date.now() > end) throw error;
+      // As long as the attempt took: a kubectl a time would keep a processor busy, and what is waited for waits for it.
       // oxlint-disable-next-line no-await-in-loop -- it is a poll
-      await sleep(everyMs);
+      await sleep(Math.max(everyMs, Date.now() - begun));
     }
   }
 }
