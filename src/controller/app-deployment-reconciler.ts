@@ -80,6 +80,7 @@ export function makeReconciler(options: ReconcilerOptions): Reconcile {
       return {};
     }
     const pass = await bring(first, options);
+    if (pass === 'gone') return {};
     // A pass that failed may have made what the caches don't show yet: its host stays taken until one goes well.
     hosts.settled(found);
     const record = shell.caches.records.get({ namespace, name });
@@ -98,7 +99,7 @@ function soonest(...waits: readonly (number | undefined)[]): Result {
 }
 
 /** Brings the cluster to what the record says, as far as it may and can. */
-async function bring(observed: Observed, options: ReconcilerOptions): Promise<Pass> {
+async function bring(observed: Observed, options: ReconcilerOptions): Promise<Pass | 'gone'> {
   const { shell, settings } = options;
   const mayChange =
     checkPolicy(observed, settings).status === 'True' && pausedBy(observed.record, settings) === undefined;
@@ -106,6 +107,7 @@ async function bring(observed: Observed, options: ReconcilerOptions): Promise<Pa
     return { ...NOTHING, latest: observed.revisions[0] };
 
   const record = hasFinalizer(observed.record) ? observed.record : await addFinalizer(observed.record, shell);
+  if (!record) return 'gone';
   const project = observed.tracingProject ? [] : await ensureTracingProject(record, shell);
   const wanted = wantedRevision(record, observed.revisions, settings, dataThere(observed));
   if ('none' in wanted) return { ...NOTHING, refusals: project };

@@ -18,7 +18,8 @@ export function hasFinalizer(record: AppDeployment): boolean {
   return record.metadata.finalizers?.includes(FINALIZER) === true;
 }
 
-export async function addFinalizer(record: AppDeployment, shell: Shell): Promise<AppDeployment> {
+/** Undefined: the record has gone, and the cache does not know yet. Nothing would collect what was made for it now. */
+export async function addFinalizer(record: AppDeployment, shell: Shell): Promise<AppDeployment | undefined> {
   return patchFinalizers(record, [...(record.metadata.finalizers ?? []), FINALIZER], shell);
 }
 
@@ -64,11 +65,12 @@ async function valuesOf({ metadata }: AppDeployment, { client }: Shell): Promise
   return items;
 }
 
+/** Undefined: the record has gone. */
 async function patchFinalizers(
   record: AppDeployment,
   finalizers: readonly string[],
   shell: Shell,
-): Promise<AppDeployment> {
+): Promise<AppDeployment | undefined> {
   const { namespace = '', name, uid, resourceVersion } = record.metadata;
   try {
     // The resourceVersion makes it a compare-and-swap: another controller's finalizer is never lost.
@@ -81,7 +83,7 @@ async function patchFinalizers(
     if (finalizers.length > 0 || !record.metadata.deletionTimestamp) remember(shell.caches, patched);
     return patched;
   } catch (error) {
-    if (error instanceof NotFound) return record;
+    if (error instanceof NotFound) return undefined;
     throw error;
   }
 }

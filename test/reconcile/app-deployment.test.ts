@@ -4,7 +4,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../src/api/app-deployment.ts';
 import { APP_REVISIONS, type AppRevision } from '../../src/api/app-revision.ts';
 import { TRACING_PROJECTS } from '../../src/api/tracing-project.ts';
-import { Conflict, Forbidden, Unavailable } from '../../src/errors.ts';
+import { Conflict, Forbidden, NotFound, Unavailable } from '../../src/errors.ts';
 import type { KubeObject } from '../../src/kube/client.ts';
 import {
   BUILT_IN_RESOURCES,
@@ -44,6 +44,20 @@ describe('rows that every reconciler has', () => {
     const controller = await aController(aServer());
     await controller.reconcile();
     expect(controller.writes()).toEqual([]);
+  });
+
+  it('deleted before its finalizer came, and the cache does not know yet: nothing is made that nobody would collect', async () => {
+    const kube = aServer();
+    putRecord(kube);
+    const controller = await aController(kube);
+    kube.failOn(({ kind, subresource }) =>
+      kind === 'AppDeployment' && subresource === undefined
+        ? new NotFound('appdeployments "shop" not found')
+        : undefined,
+    );
+    expect(await controller.reconcile()).toEqual({});
+    expect(kube.objects(SECRETS)).toEqual([]);
+    expect(controller.writes().filter((write) => !write.includes('AppDeployment'))).toEqual([]);
   });
 
   it('first reconcile: finalizer, tracing project, revision, passwords, tries, volume before the children, status last', async () => {
