@@ -16,7 +16,7 @@ import { differencesOf, picture } from './picture.ts';
 
 const STEPS = 50;
 /** More for a night: DAVIT_WALKS=100 DAVIT_WALK_SEED=7. */
-const WALKS = Number(process.env['DAVIT_WALKS'] ?? 12);
+const WALKS = Number(process.env['DAVIT_WALKS'] ?? 6);
 /** A step takes 20 ms of a quiet processor, and many times that of a busy one. */
 const LONGEST_MS = 60_000 + STEPS * 1000;
 
