@@ -43,6 +43,7 @@ export const CATALOGUE: Readonly<Record<string, Place>> = {
   'npm test': THIS_RUN,
   'npm run e2e': THIS_RUN,
   'npm run compat': THIS_RUN,
+  'npm run bench': HOURS,
   'npm run faults': HOURS,
   'npm run faults -- --quick': THIS_RUN,
   "npm run faults -- --plan '<json>'": HOURS,
