@@ -151,6 +151,9 @@ function organizationIdOf(namespaces: Store, { organizationNamespace }: Settings
   return uid;
 }
 
+/** What a body of `null` becomes: Fastify takes null for no body, which some routes do without. */
+const JSON_NULL = Symbol('null');
+
 /** JSON and nothing else. A client that always says application/json may send no body, as with DELETE. */
 function parseJson(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
@@ -159,7 +162,7 @@ function parseJson(app: FastifyInstance): void {
     // RFC 9110, 8.4. What a small body unpacks to has no limit.
     if ((request.headers['content-encoding'] ?? 'identity') !== 'identity')
       throw new Refused(415, 'Send the body as it is, without Content-Encoding.');
-    return parseBody(body);
+    return parseBody(body) ?? JSON_NULL;
   });
 }
 

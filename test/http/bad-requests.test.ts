@@ -45,7 +45,7 @@ const rows: Row[] = [
     ]),
   ],
   ['no body at all', undefined, [['body', 'is required', 'missing']]],
-  ['a body of null', 'null', [['body', 'is required', 'missing']]],
+  ['a body of null', 'null', [['body', 'must be an object', 'dict_type']]],
   ['a body that is a list', [], [['body', 'must be an object', 'dict_type']]],
   ['a body that is a string', '"x"', [['body', 'must be an object', 'dict_type']]],
   [

@@ -45,6 +45,12 @@ async function states(rest = ''): Promise<string> {
   return `${told.join(', ')} | ${body.offset}`;
 }
 
+it('a body of null is none that may be left out: nothing is deployed', async () => {
+  const { status, body } = await post('', 'null');
+  expect([status, body.detail]).toEqual([422, [expect.objectContaining({ loc: ['body'], msg: 'must be an object' })]]);
+  expect(facade.kube.writes.filter(({ kind }) => kind === 'AppDeployment')).toEqual([]);
+});
+
 describe('list and get', () => {
   it('shows one that is not made yet as the record has it', async () => {
     const { body } = await get();
