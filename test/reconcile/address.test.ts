@@ -10,7 +10,7 @@ import { HTTP_ROUTES, INGRESSES, NAMESPACES, SERVICES } from '../../src/kube/res
 import { makeMetrics } from '../../src/runtime/metrics.ts';
 import { makeWorkQueue } from '../../src/runtime/work-queue.ts';
 import type { FakeKube } from '../fake-kube/fake-kube.ts';
-import { aController, aServer, converge, type Harness, KEY, makeReady, putRecord, record } from './harness.ts';
+import { aController, aServer, converge, crashed, type Harness, KEY, makeReady, putRecord, record } from './harness.ts';
 
 const INGRESS = SettingsSchema.parse({ address: { kind: 'ingress', baseDomain: 'apps.example' } });
 const GATEWAY = SettingsSchema.parse({
@@ -380,18 +380,7 @@ describe('a crash at any write of a record that changes its host', () => {
       { fieldManager: 'person' },
     );
     const dying = await started(kube);
-    let writes = 0;
-    kube[when](({ verb }) => {
-      if (['get', 'list', 'watch', 'text'].includes(verb)) return undefined;
-      writes += 1;
-      return writes >= crash ? new Unavailable('gone') : undefined;
-    });
-    for (const key of [KEY, 'other/shop']) {
-      // oxlint-disable-next-line no-await-in-loop -- one record after the other
-      await dying.reconcile(key).catch(() => undefined);
-    }
-    dying.stop();
-    kube[when](undefined);
+    const writes = await crashed(dying, { when, at: crash, keys: [KEY, 'other/shop'] });
     expect(new Set(addresses(kube).map((address) => address.split(' ')[1])).size).toBe(addresses(kube).length);
     const next = await started(kube);
     await rest(next, 'other/shop', KEY, 'other/shop');

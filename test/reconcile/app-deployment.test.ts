@@ -4,7 +4,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../src/api/app-deployment.ts';
 import { APP_REVISIONS, type AppRevision } from '../../src/api/app-revision.ts';
 import { TRACING_PROJECTS } from '../../src/api/tracing-project.ts';
-import { Conflict, Forbidden, NotFound, Unavailable } from '../../src/errors.ts';
+import { Conflict, Forbidden, NotFound } from '../../src/errors.ts';
 import type { KubeObject } from '../../src/kube/client.ts';
 import {
   BUILT_IN_RESOURCES,
@@ -17,7 +17,7 @@ import {
   STATEFUL_SETS,
 } from '../../src/kube/resources.ts';
 import type { FakeKube } from '../fake-kube/fake-kube.ts';
-import { aController, aServer, converge, type Harness, putRecord, record } from './harness.ts';
+import { aController, aServer, converge, crashed, type Harness, putRecord, record } from './harness.ts';
 
 async function converged(spec: Partial<AppDeployment['spec']> = {}): Promise<Harness> {
   const kube = aServer();
@@ -262,18 +262,8 @@ describe('a crash at any write', () => {
       for (let crash = 1; crash <= writes; crash += 1) {
         const server = aServer();
         putRecord(server);
-        let count = 0;
-        server[when](({ verb }) => {
-          if (['get', 'list', 'watch', 'text'].includes(verb)) return undefined;
-          count += 1;
-          return count >= crash ? new Unavailable('gone') : undefined;
-        });
         // oxlint-disable-next-line no-await-in-loop -- each plan has the event loop to itself
-        const dying = await aController(server);
-        // oxlint-disable-next-line no-await-in-loop -- as above
-        await dying.reconcile().catch(() => undefined);
-        dying.stop();
-        server[when](undefined);
+        await crashed(await aController(server), { when, at: crash });
         // oxlint-disable-next-line no-await-in-loop -- as above
         const next = await aController(server);
         // oxlint-disable-next-line no-await-in-loop -- as above

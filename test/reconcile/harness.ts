@@ -14,6 +14,7 @@ import { makeDigestKey } from '../../src/controller/digest-key.ts';
 import { type HostClaims, makeHostClaims } from '../../src/controller/host-claims.ts';
 import { keyOf } from '../../src/controller/keys.ts';
 import { makeSecretContents } from '../../src/controller/secret-contents.ts';
+import { Unavailable } from '../../src/errors.ts';
 import type { KubeObject } from '../../src/kube/client.ts';
 import {
   BUILT_IN_RESOURCES,
@@ -164,6 +165,37 @@ async function settle(caches: Caches, kube: FakeKube): Promise<void> {
     // oxlint-disable-next-line no-await-in-loop -- one turn at a time
     await new Promise((resolve) => setImmediate(resolve));
   }
+}
+
+export interface Crash {
+  /** The server is gone before a write is sent, or its answer is lost. */
+  readonly when: 'failOn' | 'failAfter';
+  /** The how-manieth write is the first that fails; none does before. */
+  readonly at: number;
+  /** What is reconciled, one after the other: the record, if not given. */
+  readonly keys?: readonly string[];
+  /** Before each write, or once it was done, as `when` says. */
+  onWrite?(): void;
+}
+
+const READS: ReadonlySet<string> = new Set(['get', 'list', 'watch', 'text']);
+
+/** A pass in which the server goes away and the controller dies of it; the server is back then. Returns how many writes it tried. */
+export async function crashed(dying: Harness, { when, at, keys = [KEY], onWrite }: Crash): Promise<number> {
+  let writes = 0;
+  dying.kube[when](({ verb }) => {
+    if (READS.has(verb)) return undefined;
+    writes += 1;
+    onWrite?.();
+    return writes >= at ? new Unavailable('gone') : undefined;
+  });
+  for (const key of keys) {
+    // oxlint-disable-next-line no-await-in-loop -- one record after the other
+    await dying.reconcile(key).catch(() => undefined);
+  }
+  dying.stop();
+  dying.kube[when](undefined);
+  return writes;
 }
 
 /** Does what kubelet and the built-in controllers would: every workload becomes ready at its generation. */

@@ -5,11 +5,10 @@ import { expect, it } from 'vitest';
 import { APP_DEPLOYMENTS } from '../../src/api/app-deployment.ts';
 import { APP_REVISIONS, type AppRevision } from '../../src/api/app-revision.ts';
 import { conditionOf } from '../../src/api/conditions.ts';
-import { Unavailable } from '../../src/errors.ts';
 import type { KubeObject } from '../../src/kube/client.ts';
 import { DEPLOYMENTS, PERSISTENT_VOLUME_CLAIMS, SECRETS, STATEFUL_SETS } from '../../src/kube/resources.ts';
 import type { FakeKube } from '../fake-kube/fake-kube.ts';
-import { aController, aServer, converge, putRecord, record } from './harness.ts';
+import { aController, aServer, converge, crashed, putRecord, record } from './harness.ts';
 
 const EARLIER = '99999999-9999-4999-8999-999999999999';
 const SHOP = { namespace: 'team', name: 'shop' };
@@ -76,18 +75,8 @@ it('a crash at any write on the way: the same end', async () => {
   for (let crash = 1; crash <= 8; crash += 1) {
     const kube = aServerWithData(EARLIER);
     const before = dataIn(kube) as [string, string, unknown][];
-    let count = 0;
-    kube.failAfter(({ verb }) => {
-      if (['get', 'list', 'watch', 'text'].includes(verb)) return undefined;
-      count += 1;
-      return count >= crash ? new Unavailable('gone') : undefined;
-    });
     // oxlint-disable-next-line no-await-in-loop -- each plan has the event loop to itself
-    const dying = await aController(kube);
-    // oxlint-disable-next-line no-await-in-loop -- as above
-    await dying.reconcile().catch(() => undefined);
-    dying.stop();
-    kube.failAfter(undefined);
+    await crashed(await aController(kube), { when: 'failAfter', at: crash });
     // oxlint-disable-next-line no-await-in-loop -- as above
     await converge(await aController(kube));
     expect(dataIn(kube), `crash at write ${crash}`).toEqual(

@@ -1,33 +1,23 @@
 // A password Secret that a person has deleted or stripped of its labels, over the in-memory API server: nothing is made
 // that would not open the data, what runs goes on, and the password that comes back heals it.
 
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../src/api/app-deployment.ts';
 import { conditionOf } from '../../src/api/conditions.ts';
-import { Forbidden, Unavailable } from '../../src/errors.ts';
+import { Forbidden } from '../../src/errors.ts';
 import type { KubeObject } from '../../src/kube/client.ts';
 import { DEPLOYMENTS, PERSISTENT_VOLUME_CLAIMS, SECRETS, STATEFUL_SETS } from '../../src/kube/resources.ts';
 import type { FakeKube } from '../fake-kube/fake-kube.ts';
-import { aController, aServer, converge, type Harness, putRecord } from './harness.ts';
+import { aController, aServer, converge, crashed, type Harness, putRecord } from './harness.ts';
 
 const SHOP = { namespace: 'team', name: 'shop' };
 const POSTGRES = { namespace: 'team', name: 'shop--postgres' };
 const REDIS = { namespace: 'team', name: 'shop--redis' };
-const running: Harness[] = [];
-afterEach(() => {
-  for (const controller of running.splice(0)) controller.stop();
-});
-
-async function started(kube: FakeKube): Promise<Harness> {
-  const controller = await aController(kube);
-  running.push(controller);
-  return controller;
-}
 
 async function converged(): Promise<Harness> {
   const kube = aServer();
   putRecord(kube);
-  const controller = await started(kube);
+  const controller = await aController(kube);
   await converge(controller);
   return controller;
 }
@@ -166,7 +156,7 @@ it('a Redis that is given up is made anew with a new password', async () => {
 it('no volume is made before its password: a refused one is no lost one', async () => {
   const kube = aServer();
   putRecord(kube);
-  const controller = await started(kube);
+  const controller = await aController(kube);
   kube.failOn(({ verb, kind }) =>
     verb === 'create' && kind === 'Secret' ? new Forbidden('exceeded quota: full') : undefined,
   );
@@ -184,20 +174,10 @@ it('a crash at any write of the first pass leaves no volume without a password',
   for (let crash = 1; crash <= 12; crash += 1) {
     const kube = aServer();
     putRecord(kube);
-    let count = 0;
-    kube.failAfter(({ verb }) => {
-      if (['get', 'list', 'watch', 'text'].includes(verb)) return undefined;
-      count += 1;
-      return count >= crash ? new Unavailable('gone') : undefined;
-    });
     // oxlint-disable-next-line no-await-in-loop -- each plan has the event loop to itself
-    const dying = await started(kube);
+    await crashed(await aController(kube), { when: 'failAfter', at: crash });
     // oxlint-disable-next-line no-await-in-loop -- as above
-    await dying.reconcile().catch(() => undefined);
-    dying.stop();
-    kube.failAfter(undefined);
-    // oxlint-disable-next-line no-await-in-loop -- as above
-    await converge(await started(kube));
+    await converge(await aController(kube));
     expect(says(kube, 'Ready'), `crash at write ${crash}`).toBe('True Serving');
   }
 });

@@ -6,11 +6,10 @@ import { APP_REVISIONS, type AppRevision } from '../../src/api/app-revision.ts';
 import { SECRETS_ANNOTATION } from '../../src/api/meta.ts';
 import { makeDigestKey } from '../../src/controller/digest-key.ts';
 import type { Workload } from '../../src/decide/observed.ts';
-import { Unavailable } from '../../src/errors.ts';
 import type { KubeObject } from '../../src/kube/client.ts';
 import { DEPLOYMENTS, SECRETS } from '../../src/kube/resources.ts';
 import type { FakeKube } from '../fake-kube/fake-kube.ts';
-import { aController, aServer, converge, type Harness, makeReady, putRecord } from './harness.ts';
+import { aController, aServer, converge, crashed, type Harness, makeReady, putRecord } from './harness.ts';
 
 function putSecret(kube: FakeKube, data: Record<string, string>, name = 'mine'): void {
   const metadata = { name, namespace: 'team' };
@@ -147,17 +146,9 @@ describe('a rotation', () => {
         // oxlint-disable-next-line no-await-in-loop -- as above
         await dying.reconcile();
         dying.clock.ms += 3000;
-        let count = 0;
-        kube[when](({ verb }) => {
-          if (['get', 'list', 'watch', 'text'].includes(verb)) return undefined;
-          count += 1;
-          return count >= crash ? new Unavailable('gone') : undefined;
-        });
         // oxlint-disable-next-line no-await-in-loop -- as above
-        await dying.reconcile().catch(() => undefined);
-        dying.stop();
+        await crashed(dying, { when, at: crash });
         templates.add(podsOf(kube));
-        kube[when](undefined);
         // oxlint-disable-next-line no-await-in-loop -- as above
         await converge(await aController(kube));
         templates.add(podsOf(kube));

@@ -5,11 +5,11 @@ import { describe, expect, it } from 'vitest';
 import { APP_DEPLOYMENTS } from '../../src/api/app-deployment.ts';
 import { conditionOf } from '../../src/api/conditions.ts';
 import type { ResourceSpec } from '../../src/api/resource-spec.ts';
-import { Conflict, Unavailable } from '../../src/errors.ts';
+import { Conflict } from '../../src/errors.ts';
 import type { KubeObject } from '../../src/kube/client.ts';
 import { DEPLOYMENTS, HORIZONTAL_POD_AUTOSCALERS, POD_DISRUPTION_BUDGETS } from '../../src/kube/resources.ts';
 import type { FakeKube } from '../fake-kube/fake-kube.ts';
-import { aController, aServer, converge, type Harness, putRecord, record } from './harness.ts';
+import { aController, aServer, converge, crashed, type Harness, putRecord, record } from './harness.ts';
 
 const SHOP = { namespace: 'team', name: 'shop' };
 
@@ -143,18 +143,12 @@ describe('handed over', () => {
           const { kube } = dying;
           // oxlint-disable-next-line no-await-in-loop -- as above
           await scaleTo(kube, after);
-          let count = 0;
           let lowest = first;
-          kube[when](({ verb }) => {
-            if (['get', 'list', 'watch', 'text'].includes(verb)) return undefined;
-            count += 1;
+          const onWrite = (): void => {
             lowest = Math.min(lowest, replicas(kube));
-            return count >= crash ? new Unavailable('gone') : undefined;
-          });
+          };
           // oxlint-disable-next-line no-await-in-loop -- as above
-          await dying.reconcile().catch(() => undefined);
-          dying.stop();
-          kube[when](undefined);
+          await crashed(dying, { when, at: crash, onWrite });
           lowest = Math.min(lowest, replicas(kube));
           // oxlint-disable-next-line no-await-in-loop -- as above
           const next = await aController(kube);
