@@ -68,13 +68,13 @@ const NOTHING: Pass = { latest: undefined, refusals: [] };
 /** Makes the reconcile function. Level-based: it looks at the record as it is now, whatever woke it. */
 export function makeReconciler(options: ReconcilerOptions): Reconcile {
   const { shell, contents, hosts, events, now } = options;
-  const live = { contents, mountFailures: makeMountFailures(shell.client, now) };
+  const mountFailures = makeMountFailures(shell.client, now);
 
   return async function reconcile(key) {
     const { namespace, name } = refOf(key);
     const found = shell.caches.records.get({ namespace, name });
     if (!found) return {};
-    const first = await observe(found, shell.caches, live);
+    const first = await observe(found, shell.caches, contents);
     if (found.metadata.deletionTimestamp) {
       await finalize(first, shell, events, now(), pausedBy(found, options.settings));
       return {};
@@ -87,8 +87,10 @@ export function makeReconciler(options: ReconcilerOptions): Reconcile {
     if (!record || record.metadata.uid !== found.metadata.uid) return {};
     // What was done was for the generation that was found. A newer one is in the queue by now: nothing is said of it yet.
     if (record.metadata.generation !== found.metadata.generation) return {};
-    const after = await observe(record, shell.caches, live);
-    await report(after, pass, options);
+    const after = await observe(record, shell.caches, contents);
+    // Asked for live, and only here: no decision needs it but what is said of the pods.
+    const pods = await mountFailures.addTo(after.pods);
+    await report({ ...after, pods }, pass, options);
     return soonest(pass.requeueAfterMs, retryAfterMs(record, pass.refusals, now()), lookAgainMs(after.pods, now()));
   };
 }

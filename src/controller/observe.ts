@@ -1,5 +1,5 @@
-// Fills decide/observed.ts from the watch caches. Read live are a named Secret, when the cache says that it has changed
-// (secret-contents.ts), and the events of a pod that takes long to begin (mount-failures.ts).
+// Fills decide/observed.ts from the watch caches. The one live read is that of a named Secret, when the cache says that it
+// has changed (secret-contents.ts).
 
 import type { AppDeployment } from '../api/app-deployment.ts';
 import { DEPLOYMENT_LABEL, HOSTS_ANNOTATION, TENANT_LABEL } from '../api/meta.ts';
@@ -8,20 +8,10 @@ import { readAtStart, referencesOf } from '../record/references.ts';
 import { revisionsOf } from '../record/revisions.ts';
 import type { SecretVersion } from '../resources/hash.ts';
 import type { Caches } from './caches.ts';
-import type { MountFailures } from './mount-failures.ts';
 import type { SecretContents, SeenSecret } from './secret-contents.ts';
 
-interface LiveReads {
-  readonly contents: SecretContents;
-  readonly mountFailures: MountFailures;
-}
-
 /** Everything that a decision about this record may look at. */
-export async function observe(
-  record: AppDeployment,
-  caches: Caches,
-  { contents, mountFailures }: LiveReads,
-): Promise<Observed> {
+export async function observe(record: AppDeployment, caches: Caches, contents: SecretContents): Promise<Observed> {
   const { namespace = '', name } = record.metadata;
   const tenant = caches.namespaces.get({ name: namespace });
   const secrets = await readSecrets(record, contents);
@@ -34,7 +24,7 @@ export async function observe(
     namespaceTerminating: tenant?.metadata.deletionTimestamp !== undefined,
     revisions: revisionsOf(record, caches.revisions.byLabel(namespace, DEPLOYMENT_LABEL, name)),
     children,
-    pods: await mountFailures.addTo(caches.pods.byLabel(namespace, DEPLOYMENT_LABEL, name)),
+    pods: caches.pods.byLabel(namespace, DEPLOYMENT_LABEL, name),
     tracingProject: caches.tracingProjects.get({ namespace, name }),
     listeners: record.spec.sourceConfig.listenerId === undefined ? [] : caches.listeners.list(namespace),
     templates: record.spec.source === 'internal_template' ? caches.templates.list() : [],
