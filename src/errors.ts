@@ -65,13 +65,18 @@ export class Gone extends ServerError {
 
 /** The API server cannot be reached, is overloaded or failed (network error, HTTP 429, 5xx). Worth trying again. */
 export class Unavailable extends ServerError {
-  override readonly name = 'Unavailable';
+  override readonly name: string = 'Unavailable';
   /** Milliseconds that the server asked to be left alone for (its Retry-After), if it said so. */
   readonly retryAfterMs: number | undefined;
   constructor(message: string, options: ServerErrorOptions & { retryAfterMs?: number } = {}) {
     super(message, options);
     this.retryAfterMs = options.retryAfterMs;
   }
+}
+
+/** A watch that brought nothing for so long that the line may be dead. Or nothing happened: see runtime/reflector.ts. */
+export class Silent extends Unavailable {
+  override readonly name = 'Silent';
 }
 
 /** Nothing that trying again could mend; wait until something changes. */

@@ -318,7 +318,7 @@ describe('watch', () => {
       { idleMs: 150 },
     );
     expect(events).toHaveLength(4);
-    expect(error).toMatchObject({ name: 'Unavailable', message: 'watch pods: nothing heard for 150 ms' });
+    expect(error).toMatchObject({ name: 'Silent', message: 'watch pods: nothing heard for 150 ms' });
   });
 
   it('ends quietly when its signal aborts', async () => {

@@ -1,6 +1,7 @@
 // The one implementation of KubeClient: plain JSON over undici, straight to the API server.
 
 import type { Dispatcher } from 'undici';
+import { Silent } from '../errors.ts';
 import { lines, parse, stillThere, typed, watchEvent } from './answers.ts';
 import type {
   ApplyOptions,
@@ -118,7 +119,9 @@ function clientAs(token: string | undefined, options: KubeClientOptions, connect
       if (signal.aborted) return;
       const failure = isOurs(error)
         ? error
-        : unavailable(doing, error, silence.signal.aborted ? `nothing heard for ${idleMs} ms` : undefined);
+        : silence.signal.aborted
+          ? new Silent(`${doing}: nothing heard for ${idleMs} ms`, { cause: error })
+          : unavailable(doing, error);
       result = failure.name;
       throw failure;
     } finally {

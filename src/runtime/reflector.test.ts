@@ -1,10 +1,11 @@
 import { pino } from 'pino';
 import { afterEach, describe, expect, it } from 'vitest';
 import { makeFakeKube } from '../../test/fake-kube/fake-kube.ts';
-import { Forbidden, NotFound, Unavailable } from '../errors.ts';
+import { Forbidden, NotFound, Silent, Unavailable } from '../errors.ts';
 import type { KubeClient, KubeObject } from '../kube/client.ts';
 import { CONFIG_MAPS, SECRETS } from '../kube/resources.ts';
 import { makeFakeClock } from './clock.ts';
+import { makeMetrics } from './metrics.ts';
 import { makeReflector, type ReflectorOptions } from './reflector.ts';
 
 const log = pino({ level: 'silent' });
@@ -57,6 +58,23 @@ describe('reflector', () => {
     kube.compact();
     await clock.advance(60_000);
     expect(told).toEqual(['added a', 'deleted a', 'added a']);
+  });
+
+  it('opens a watch of a quiet kind anew, however often, without a pause', async () => {
+    const failed: string[] = [];
+    const metrics = { ...makeMetrics(), watchFailed: (_: string, error: string) => failed.push(error) };
+    const { kube, clock, reflector, told, start } = aReflector({ metrics });
+    void start();
+    await clock.advance(0);
+    for (let times = 0; times < 10; times += 1) {
+      await clock.advance(90_000);
+      kube.endWatches(new Silent('watch configmaps: nothing heard for 90000 ms'));
+      await clock.advance(0);
+    }
+    kube.seed(CONFIG_MAPS, aConfigMap('a'));
+    await clock.advance(0);
+    expect(told).toEqual(['added a']);
+    expect([failed, reflector.status().failingForMs]).toEqual([[], undefined]);
   });
 
   it('lists once more after 410, with what was missed', async () => {

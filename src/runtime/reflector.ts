@@ -3,7 +3,7 @@
 // that are busy.
 
 import type { Logger } from 'pino';
-import { Gone, NotFound, Unavailable } from '../errors.ts';
+import { Gone, NotFound, Silent, Unavailable } from '../errors.ts';
 import type { KubeClient, KubeObject, ObjectRef, Resource } from '../kube/client.ts';
 import { type Clock, sleep, systemClock } from './clock.ts';
 import { makeContact } from './contact.ts';
@@ -238,6 +238,12 @@ export function makeReflector<T extends KubeObject = KubeObject>(options: Reflec
   }
 
   async function recover(error: unknown, signal: AbortSignal): Promise<void> {
+    if (error instanceof Silent) {
+      // Of a kind that nobody changes the API server has nothing to say, bookmarks neither (they are sent when the version
+      // has moved on). No pause: what happens in it would be seen late. A dead server shows when the watch is opened.
+      log.debug({ err: error }, 'Watch was silent, opening it anew');
+      return;
+    }
     if (options.optional === true && error instanceof NotFound) return waitForKind(signal);
     metrics?.watchFailed(resource.plural, error instanceof Error ? error.name : 'Error');
     if (error instanceof Gone) {
