@@ -5,7 +5,7 @@ import { dishonest } from './honesty.ts';
 import type { Run } from './lane.ts';
 import { meddlerOf } from './meddlers.ts';
 import { leaks } from './secrecy.ts';
-import { DECOY, RECORD } from './workloads.ts';
+import { DECOY, RECORD, SECOND } from './workloads.ts';
 
 export interface Violation {
   readonly invariant: string;
@@ -88,10 +88,17 @@ function isDavits({ kind, object }: Sighting): boolean {
   return !NOT_OURS.has(kind) && object.metadata.name.startsWith(RECORD);
 }
 
+/** Of the record that was deleted as soon as it was made: how much of it was made by then is a matter of luck. */
+function isUndone({ plan }: Run, { object }: Sighting): boolean {
+  return plan.workload === 'undone' && object.metadata.name.startsWith(SECOND);
+}
+
 function endState(run: Run): string[] {
   const children = run.current.filter((sighting) => {
     // In a hurry a revision may be passed over, or not: both are right.
     if (sighting.kind === 'AppRevision' && run.plan.workload === 'hasty') return false;
+    // What outlives a deployment is there if it came so far.
+    if (sighting.kind === 'TracingProject' && isUndone(run, sighting)) return false;
     return isDavits(sighting) || sighting.object.metadata.name === DECOY;
   });
   const pods = run.current.filter(({ kind, object }) => kind === 'Pod' && object.metadata.name.startsWith(RECORD));
@@ -160,6 +167,7 @@ function cut(text: string): string {
 function countsOf(run: Run): Map<string, number> {
   const uids = new Map<string, Set<string>>();
   for (const sighting of run.history.filter(isDavits)) {
+    if (isUndone(run, sighting)) continue;
     const what = `${sighting.gone ? 'delete' : 'create'} ${sighting.kind} ${maskedName(sighting.object.metadata.name)}`;
     const set = uids.get(what) ?? new Set();
     uids.set(what, set.add(sighting.object.metadata.uid ?? ''));

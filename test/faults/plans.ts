@@ -78,6 +78,7 @@ export const WORKLOADS = [
   'delete',
   'recreate',
   'doomed',
+  'undone',
 ] as const;
 export type WorkloadName = (typeof WORKLOADS)[number];
 
@@ -234,6 +235,7 @@ const LAST_PHASE: Readonly<Partial<Record<WorkloadName, string>>> = {
   taken: 'create',
   delete: 'delete',
   recreate: 'recreate',
+  undone: 'undone',
 };
 
 /** One plan of every kind of fault, another choice for every `sample`, but always the same for the same. */

@@ -28,6 +28,13 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   SMALL_PAGES: { replacements: [{ file: 'src/runtime/reflector.ts', from: 'pageSize = 500', to: 'pageSize = 2' }] },
   SHORT_GRACE: { replacements: [{ file: 'src/decide/orphans.ts', from: 'GRACE_MS = 60_000', to: 'GRACE_MS = 2_500' }] },
   'delete without uid': bug('src/kube/http-client.ts', 'preconditions: { uid, ', 'preconditions: { ', 'delete'),
+  'deployed though it has gone': bug(
+    'src/controller/app-deployment-reconciler.ts',
+    ': await addFinalizer(observed.record, shell);',
+    ': ((await addFinalizer(observed.record, shell)) ?? observed.record);',
+    'undone',
+    { kind: 'watch-delay', resource: 'appdeployments', ms: 300 },
+  ),
   'ready before the rollout is over': bug(
     'src/decide/health.ts',
     'if (updatedReplicas === wanted && replicas === wanted && availableReplicas === wanted)',

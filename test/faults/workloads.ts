@@ -7,8 +7,8 @@ import { isNamespaceGone, removeNamespace } from './doomed.ts';
 import type { WorkloadName } from './plans.ts';
 
 export const RECORD = 'shop';
-/** The other one in `pair`. */
-const SECOND = `${RECORD}-two`;
+/** The other one in `pair` and `undone`. */
+export const SECOND = `${RECORD}-two`;
 export const IMAGES = ['registry.example/shop:1', 'registry.example/shop:2', 'registry.example/shop:3'] as const;
 
 /** What can be looked at and waited for. */
@@ -175,6 +175,15 @@ export async function perform(workload: WorkloadName, stage: Stage): Promise<voi
       await change({ sourceRevisionConfig: { imageUri: IMAGES[1] } });
       await api.call('DELETE', `${records}/${SECOND}`);
       await until(stage, 'pair: the second is gone', () => recordIn(stage, SECOND) === undefined);
+      break;
+    case 'undone':
+      // At once: it may be gone before the controller has put its finalizer on.
+      await api.call('POST', records, record(namespace, {}, SECOND));
+      await api.call('DELETE', `${records}/${SECOND}`);
+      await until(stage, 'undone: the second is gone', () => {
+        const wasSeen = stage.census.history(namespace).some(({ object }) => object.metadata.name === SECOND);
+        return wasSeen && recordIn(stage, SECOND) === undefined;
+      });
       break;
     case 'drift':
       await api.call('PATCH', `${deployments}/${RECORD}`, { spec: { replicas: 3 } }, MERGE);
