@@ -220,11 +220,21 @@ describe('serving', () => {
     await closed;
   });
 
-  it('cuts off a sender that never ends its headers', async () => {
+  it.each([
+    { part: 'headers', sent: 'GET /livez HTTP/1.1\r\nHost: x\r\nX-Slow: ' },
+    {
+      part: 'body',
+      sent: 'POST /v2/deployments HTTP/1.1\r\nHost: x\r\nX-Api-Key: x\r\nX-Tenant-Id: team-a\r\nContent-Type: application/json\r\nContent-Length: 900\r\n\r\n{"name": ',
+    },
+    {
+      part: 'chunked body',
+      sent: 'POST /v2/deployments HTTP/1.1\r\nHost: x\r\nX-Api-Key: x\r\nX-Tenant-Id: team-a\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n9\r\n{"name": \r\n',
+    },
+  ])('cuts off a sender that never ends its $part', async ({ sent }) => {
     const limits = { requestTimeout: 100, headersTimeout: 100, connectionsCheckingInterval: 20 };
     serving = await serve(facade.app, { host: '127.0.0.1', port: 0, limits });
     const socket = connect(serving.port, '127.0.0.1');
-    socket.write('GET /livez HTTP/1.1\r\nHost: x\r\nX-Slow: ');
+    socket.write(sent);
     let answer = '';
     for await (const chunk of socket) answer += String(chunk);
     expect(answer).toMatch(/^HTTP\/1\.1 408 .*x-request-id: .*\{"detail":"The request took too long to arrive\."\}$/is);
