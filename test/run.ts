@@ -7,10 +7,14 @@ import { createInterface } from 'node:readline';
 import { type Lane, runLanes, signalGroup, sum, type Tally } from './run/lanes.ts';
 
 /**
- * Projects that run side by side, each with clusters of its own. On two cores one vitest is enough: three at once took as
- * long, and tests ran out of time. The installation by Helm builds an image and takes minutes: it is `npm run e2e`'s.
+ * Projects that run side by side, each with clusters of its own: with real pods it is mostly waited, and beside that there
+ * is room on two cores for what computes. The installation by Helm builds an image and takes minutes: it is
+ * `npm run e2e`'s.
  */
-const WHOLE: readonly (readonly string[])[] = [['unit', 'integration', 'clusters', 'e2e']];
+const WHOLE: readonly (readonly string[])[] = [
+  ['unit', 'integration'],
+  ['clusters', 'e2e'],
+];
 const NONE: Tally = { passed: 0, failed: 0, skipped: 0 };
 
 const vitest = join(import.meta.dirname, '../node_modules/vitest/vitest.mjs');
