@@ -192,12 +192,13 @@ describe('revisions', () => {
 
   it('every one that was promised is there, made or skipped', async () => {
     const id = await created('hurried');
-    const promised = await Promise.all(Array.from({ length: 10 }, () => post(id)));
+    // With the first no more than are kept, should the controller be quick enough to make every one of them.
+    const promised = await Promise.all(Array.from({ length: 9 }, () => post(id)));
     expect(promised.map(({ status }) => status)).toEqual(promised.map(() => 201));
     await settled(id, (await get(id)).body.latest_revision_id);
     const { body } = await revisions(id, '?limit=100');
     const states = new Map(body.resources.map((one: { id: string; status: string }) => [one.id, one.status]));
-    expect(states.size).toBe(11);
+    expect(states.size).toBe(10);
     for (const one of promised) expect(['DEPLOYED', 'SKIPPED']).toContain(states.get(one.body.id));
     expect(body.resources[0].status).toBe('DEPLOYED');
   });
