@@ -19,7 +19,8 @@ import type { Tenant } from '../platform.ts';
 import { aChange, changed, NAMED } from '../walk/changes.ts';
 import { differencesOf } from '../walk/picture.ts';
 
-const RECORDS = 12;
+/** As in test/walk: more with DAVIT_WALKS=40. */
+const RECORDS = Number(process.env['DAVIT_WALKS'] ?? 6);
 const STEPS = 10;
 const SEED = Number(process.env['DAVIT_WALK_SEED'] ?? 20_260_202);
 
@@ -155,70 +156,74 @@ async function freshChildren(record: AppDeployment, revision: AppRevision): Prom
 const KINDS =
   'deployments,statefulsets,services,persistentvolumeclaims,networkpolicies,horizontalpodautoscalers,poddisruptionbudgets';
 
-it(`${RECORDS} records, ${STEPS} changes each: the children are those of fresh records`, async () => {
-  const changes = fc.sample(aChange(), { numRuns: RECORDS * STEPS, seed: SEED });
-  const names = Array.from({ length: RECORDS }, (_, index) => `walker-${index}`);
-  const specs = new Map<string, AppDeploymentSpec>();
-  const first: AppDeploymentSpec = {
-    source: 'external_docker',
-    sourceConfig: {},
-    sourceRevisionConfig: { imageUri: 'registry.example/shop:1' },
-    secrets: [],
-    databaseDeletionPolicy: 'Delete',
-    tracingProjectDeletionPolicy: 'Retain',
-  };
-  await Promise.all(
-    names.map(async (name) => {
-      specs.set(name, first);
-      const record = { apiVersion: 'davit.dev/v1alpha1', kind: 'AppDeployment', metadata: { name }, spec: first };
-      expect(await send('POST', recordsPath(), record)).toMatchObject({ status: 201 });
-    }),
-  );
-  const states = new Set<string>();
-  for (let step = 0; step < STEPS; step += 1) {
-    // oxlint-disable-next-line no-await-in-loop -- a walk goes step by step
-    const before = new Map((await all<AppDeployment>('appd')).map((record) => [record.metadata.name, record]));
-    // oxlint-disable-next-line no-await-in-loop -- as above
+it(
+  `${RECORDS} records, ${STEPS} changes each: the children are those of fresh records`,
+  async () => {
+    const changes = fc.sample(aChange(), { numRuns: RECORDS * STEPS, seed: SEED });
+    const names = Array.from({ length: RECORDS }, (_, index) => `walker-${index}`);
+    const specs = new Map<string, AppDeploymentSpec>();
+    const first: AppDeploymentSpec = {
+      source: 'external_docker',
+      sourceConfig: {},
+      sourceRevisionConfig: { imageUri: 'registry.example/shop:1' },
+      secrets: [],
+      databaseDeletionPolicy: 'Delete',
+      tracingProjectDeletionPolicy: 'Retain',
+    };
     await Promise.all(
-      names.map(async (name, index) => {
-        const change = changes[index * STEPS + step];
-        const spec = small(changed(specs.get(name) ?? first, change ?? { path: [], value: undefined }));
-        specs.set(name, spec);
-        const { resourceVersion: _, managedFields: __, ...metadata } = before.get(name)?.metadata ?? { name };
-        const record = { apiVersion: 'davit.dev/v1alpha1', kind: 'AppDeployment', metadata, spec };
-        const answer = await eventually(async () => {
-          const { body } = await send('GET', recordsPath(`/${name}`));
-          const { resourceVersion } = (body as AppDeployment).metadata;
-          const sent = await send('PUT', recordsPath(`/${name}`), {
-            ...record,
-            metadata: { ...metadata, resourceVersion },
+      names.map(async (name) => {
+        specs.set(name, first);
+        const record = { apiVersion: 'davit.dev/v1alpha1', kind: 'AppDeployment', metadata: { name }, spec: first };
+        expect(await send('POST', recordsPath(), record)).toMatchObject({ status: 201 });
+      }),
+    );
+    const states = new Set<string>();
+    for (let step = 0; step < STEPS; step += 1) {
+      // oxlint-disable-next-line no-await-in-loop -- a walk goes step by step
+      const before = new Map((await all<AppDeployment>('appd')).map((record) => [record.metadata.name, record]));
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      await Promise.all(
+        names.map(async (name, index) => {
+          const change = changes[index * STEPS + step];
+          const spec = small(changed(specs.get(name) ?? first, change ?? { path: [], value: undefined }));
+          specs.set(name, spec);
+          const { resourceVersion: _, managedFields: __, ...metadata } = before.get(name)?.metadata ?? { name };
+          const record = { apiVersion: 'davit.dev/v1alpha1', kind: 'AppDeployment', metadata, spec };
+          const answer = await eventually(async () => {
+            const { body } = await send('GET', recordsPath(`/${name}`));
+            const { resourceVersion } = (body as AppDeployment).metadata;
+            const sent = await send('PUT', recordsPath(`/${name}`), {
+              ...record,
+              metadata: { ...metadata, resourceVersion },
+            });
+            expect(sent.status).not.toBe(409);
+            return sent;
           });
-          expect(sent.status).not.toBe(409);
-          return sent;
-        });
-        expect(answer, JSON.stringify(change)).toMatchObject({ status: 200 });
-      }),
+          expect(answer, JSON.stringify(change)).toMatchObject({ status: 200 });
+        }),
+      );
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      const records = await settled();
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      const revisions = await all<AppRevision>('appr');
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      const children = await all<Child>(KINDS);
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      await Promise.all(
+        records.map(async (record) => {
+          const { name } = record.metadata;
+          const revision = revisions.find(({ metadata }) => metadata.name === record.status?.latestRevision);
+          if (!revision) throw new Error(`${name} has no revision.`);
+          const own = children.filter(({ metadata }) => metadata.labels?.['davit.dev/deployment'] === name);
+          const differences = differencesOf(new Map(own.map(contentOf)), await freshChildren(record, revision));
+          expect(differences, `seed ${SEED}, step ${step}, ${name}`).toEqual([]);
+          states.add(JSON.stringify(revision.spec.requested));
+        }),
+      );
+    }
+    process.stdout.write(
+      `  walk for real: seed ${SEED}, ${RECORDS * STEPS} steps, ${states.size} states, 0 differences\n`,
     );
-    // oxlint-disable-next-line no-await-in-loop -- as above
-    const records = await settled();
-    // oxlint-disable-next-line no-await-in-loop -- as above
-    const revisions = await all<AppRevision>('appr');
-    // oxlint-disable-next-line no-await-in-loop -- as above
-    const children = await all<Child>(KINDS);
-    // oxlint-disable-next-line no-await-in-loop -- as above
-    await Promise.all(
-      records.map(async (record) => {
-        const { name } = record.metadata;
-        const revision = revisions.find(({ metadata }) => metadata.name === record.status?.latestRevision);
-        if (!revision) throw new Error(`${name} has no revision.`);
-        const own = children.filter(({ metadata }) => metadata.labels?.['davit.dev/deployment'] === name);
-        const differences = differencesOf(new Map(own.map(contentOf)), await freshChildren(record, revision));
-        expect(differences, `seed ${SEED}, step ${step}, ${name}`).toEqual([]);
-        states.add(JSON.stringify(revision.spec.requested));
-      }),
-    );
-  }
-  process.stdout.write(
-    `  walk for real: seed ${SEED}, ${RECORDS * STEPS} steps, ${states.size} states, 0 differences\n`,
-  );
-}, 300_000);
+  },
+  60_000 + RECORDS * 40_000,
+);
