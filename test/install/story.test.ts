@@ -280,8 +280,13 @@ describe.skipIf(noPods !== undefined)('an upgrade of Davit while a rollout is un
     );
     say(`Helm has upgraded davit-0.0.9 to ${(await helm('list')).match(/davit-\d+\.\d+\.\d+/)?.[0]} meanwhile`);
     await rolledOut(started.latest_revision_id);
-    const kept = new Set((await davitPods('controller')).map(({ metadata }) => metadata.uid));
-    expect(controllers.filter(({ metadata }) => kept.has(metadata.uid))).toEqual([]);
+    // Helm waits for the new ones to be ready, not for the last old one to go.
+    const replaced = new Set(controllers.map(({ metadata }) => metadata.uid));
+    await until(
+      'new controllers alone',
+      () => davitPods('controller'),
+      (pods) => pods.length === controllers.length && pods.every(({ metadata }) => !replaced.has(metadata.uid)),
+    );
 
     const after = await until(
       'the old server to be gone',
