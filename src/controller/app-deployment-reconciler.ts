@@ -197,18 +197,20 @@ interface Wanted {
 async function allowed(wanted: Wanted, { shell, now }: ReconcilerOptions): Promise<Plan> {
   const { observed, latest, passwords, digests, made } = wanted;
   const running = runningRevision(observed);
-  const held = running && made(running, digestsThere(observed));
+  // Seldom needed, and to make them is most of what a pass costs.
+  const held = (): readonly KubeObject[] | undefined => running && made(running, digestsThere(observed));
   const isComplete = checkReferences(observed).status === 'True';
   // Of a first revision the stores may start meanwhile.
   const desired = isComplete
     ? made(latest, digests)
-    : (held ?? made(latest, digests).filter(({ kind }) => !WORKLOAD_KINDS.has(kind)));
+    : (held() ?? made(latest, digests).filter(({ kind }) => !WORKLOAD_KINDS.has(kind)));
   const prunes = isRolled(observed, latest) ? PRUNED_KINDS : SCALING_KINDS;
   const planned = plan(desired, observed, isComplete ? prunes : NOTHING_PRUNED);
   if (!mayStartPods(passwords)) return planned;
   const refusals = await tryPods(podsToTry(planned, desired, observed, now()), shell);
   if (refusals.length === 0) return planned;
-  return { actions: held ? withoutRefused(plan(held, observed, NOTHING_PRUNED).actions, refusals) : [], refusals };
+  const kept = held();
+  return { actions: kept ? withoutRefused(plan(kept, observed, NOTHING_PRUNED).actions, refusals) : [], refusals };
 }
 
 /** People who set rollbackTo and not the old values would otherwise wait for what never comes. */

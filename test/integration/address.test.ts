@@ -63,7 +63,7 @@ function record(namespace: string, name: string, customUrl?: string): object {
   );
 }
 async function apply(...objects: readonly object[]): Promise<void> {
-  const input = objects.map((object) => JSON.stringify(object)).join('\n---\n');
+  const input = objects.map((object) => JSON.stringify(object)).join('\n');
   await cluster.kubectl(['apply', '--server-side', '--force-conflicts', '-f', '-'], { input });
 }
 function address(namespace: string, name: string): Promise<string> {

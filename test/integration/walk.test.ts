@@ -49,7 +49,7 @@ beforeAll(async () => {
       }),
     ),
   ];
-  await davit.kubectl(['apply', '-f', '-'], objects.map((object) => JSON.stringify(object)).join('\n---\n'));
+  await davit.kubectl(['apply', '-f', '-'], objects.map((object) => JSON.stringify(object)).join('\n'));
 });
 afterAll(() => dispatcher.close());
 
