@@ -78,6 +78,13 @@ describe('lanes', () => {
       reason: 'a file could not be loaded',
       program: { report: { testResults: [{ status: 'failed', assertionResults: [] }] }, rest: 'process.exit(1)' },
     },
+    {
+      reason: 'a set-up threw, and its tests were left out',
+      program: {
+        report: { testResults: [{ status: 'failed', assertionResults: [{ status: 'skipped' }] }] },
+        rest: 'process.exit(0)',
+      },
+    },
   ])('one has failed when $reason', async ({ program }) => {
     expect((await run({ one, program })).tally).toEqual({ passed: 2, failed: 1, skipped: 1 });
   });

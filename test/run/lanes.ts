@@ -34,7 +34,10 @@ interface Report {
   readonly numFailedTests: number;
   readonly numPendingTests: number;
   readonly numTodoTests: number;
-  readonly testResults: readonly { readonly status: string; readonly assertionResults: readonly unknown[] }[];
+  readonly testResults: readonly {
+    readonly status: string;
+    readonly assertionResults: readonly { readonly status: string }[];
+  }[];
 }
 
 /** Resolves when all have ended. A lane that left no report, or ended in failure without a failed test, is a failure. */
@@ -107,9 +110,9 @@ async function tellLines(stream: Readable, say: (line: string) => void): Promise
 }
 
 function tallyOf(report: Report, code: number): Tally {
-  // A file that could not be loaded has failed without a test to its name.
+  // A file that could not be loaded, or whose set-up threw, has failed without a failed test to its name.
   const broken = report.testResults.filter(
-    ({ status, assertionResults }) => status === 'failed' && assertionResults.length === 0,
+    (file) => file.status === 'failed' && file.assertionResults.every(({ status }) => status !== 'failed'),
   ).length;
   const failed = report.numFailedTests + broken;
   return {
