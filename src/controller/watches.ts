@@ -40,9 +40,10 @@ export function wakeOnChanges(caches: Caches, queue: WorkQueue, hosts: HostClaim
     for (const unsubscribe of subscriptions) unsubscribe();
   };
 
-  function wakeOwner({ object }: Change<KubeObject>): void {
-    const owner = object.metadata.labels?.[DEPLOYMENT_LABEL];
-    if (owner !== undefined) wakeIfThere(object.metadata.namespace, owner);
+  // Whose it was concerns it as well: of Secrets, which are watched whatever their labels, a person may have taken those off.
+  function wakeOwner({ object, previous }: Change<KubeObject>): void {
+    const owners = [object, previous].map((one) => one?.metadata.labels?.[DEPLOYMENT_LABEL]);
+    for (const owner of new Set(owners)) if (owner !== undefined) wakeIfThere(object.metadata.namespace, owner);
   }
   function wakeIfThere(namespace: string | undefined, name: string): void {
     if (namespace !== undefined && caches.records.get({ namespace, name })) queue.add(keyOf(namespace, name));

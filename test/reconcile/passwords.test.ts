@@ -4,9 +4,12 @@
 import { describe, expect, it } from 'vitest';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../src/api/app-deployment.ts';
 import { conditionOf } from '../../src/api/conditions.ts';
+import { wakeOnChanges } from '../../src/controller/watches.ts';
 import { Forbidden } from '../../src/errors.ts';
 import type { KubeObject } from '../../src/kube/client.ts';
 import { DEPLOYMENTS, PERSISTENT_VOLUME_CLAIMS, SECRETS, STATEFUL_SETS } from '../../src/kube/resources.ts';
+import { makeMetrics } from '../../src/runtime/metrics.ts';
+import { makeWorkQueue } from '../../src/runtime/work-queue.ts';
 import type { FakeKube } from '../fake-kube/fake-kube.ts';
 import { aController, aServer, converge, crashed, type Harness, putRecord } from './harness.ts';
 
@@ -64,6 +67,17 @@ describe.each([
     expect(secretOf(kube, ref)).toBeUndefined();
     await controller.reconcile();
     expect(controller.writes()).toEqual([]);
+  });
+
+  it('stripped of its labels: its record is woken, though nothing on it says whose it was', async () => {
+    const controller = await converged();
+    const { kube, caches, hosts } = controller;
+    const queue = makeWorkQueue({ name: 'test', metrics: makeMetrics() });
+    const sleepAgain = wakeOnChanges(caches, queue, hosts);
+    await kube.mergePatch(SECRETS, ref, { metadata: { labels: null } });
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(queue.length).toBe(1);
+    sleepAgain();
   });
 
   it('deleted: no pod is rolled, for it would wait for the Secret', async () => {
