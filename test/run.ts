@@ -15,6 +15,8 @@ const WHOLE: readonly (readonly string[])[] = [
   ['unit', 'integration'],
   ['clusters', 'e2e'],
 ];
+/** Said here, because by the load of the machine, which is still that of the tests, it would be fewer. */
+const FAULT_LANES = '5';
 const NONE: Tally = { passed: 0, failed: 0, skipped: 0 };
 
 const vitest = join(import.meta.dirname, '../node_modules/vitest/vitest.mjs');
@@ -67,10 +69,14 @@ async function sampleOfFaults(): Promise<Tally> {
 /** The last line of the fault harness says how it went; undefined for a run that came to no last line. */
 async function runFaults(): Promise<Tally | undefined> {
   say('\nFault plans: what each means is in docs/reliability.md');
-  const harness = spawn(process.execPath, [join(import.meta.dirname, 'faults/main.ts'), '--quick'], {
-    detached: true,
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
+  const harness = spawn(
+    process.execPath,
+    [join(import.meta.dirname, 'faults/main.ts'), '--quick', '--lanes', FAULT_LANES],
+    {
+      detached: true,
+      stdio: ['ignore', 'pipe', 'inherit'],
+    },
+  );
   children.add(harness);
   let last = '';
   for await (const line of createInterface({ input: harness.stdout })) {
