@@ -27,6 +27,7 @@ const Environment = z.object({
   DAVIT_TLS_KEY: z.string().optional(),
   DAVIT_LEASE_MS: milliseconds.default(15_000),
   DAVIT_BACKOFF_MS: milliseconds.default(200),
+  DAVIT_SERVICE_ACCOUNT_DIR: z.string().optional(),
   KUBERNETES_SERVICE_HOST: z.string().optional(),
   KUBERNETES_SERVICE_PORT: z.string().optional(),
 });
@@ -61,7 +62,7 @@ export interface Config {
   readonly kube: {
     readonly kubeconfig?: string;
     readonly context?: string;
-    readonly inCluster?: { readonly host: string; readonly port: string };
+    readonly inCluster?: { readonly host: string; readonly port: string; readonly directory?: string };
   };
   /** Davit's own namespace: its lease is there. */
   readonly namespace: string;
@@ -95,7 +96,11 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env): Config {
       ...(e.DAVIT_KUBECONFIG !== undefined && { kubeconfig: e.DAVIT_KUBECONFIG }),
       ...(e.DAVIT_CONTEXT !== undefined && { context: e.DAVIT_CONTEXT }),
       ...(e.KUBERNETES_SERVICE_HOST !== undefined && {
-        inCluster: { host: e.KUBERNETES_SERVICE_HOST, port: e.KUBERNETES_SERVICE_PORT ?? '443' },
+        inCluster: {
+          host: e.KUBERNETES_SERVICE_HOST,
+          port: e.KUBERNETES_SERVICE_PORT ?? '443',
+          ...(e.DAVIT_SERVICE_ACCOUNT_DIR !== undefined && { directory: e.DAVIT_SERVICE_ACCOUNT_DIR }),
+        },
       }),
     },
     namespace: e.DAVIT_NAMESPACE,

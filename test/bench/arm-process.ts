@@ -19,6 +19,8 @@ export interface ArmProcess {
 
 const READY_WITHIN_MS = 180_000;
 const STOPPED_WITHIN_MS = 30_000;
+/** Of the log in the message of a start that failed. */
+const LAST_LINES = 5;
 
 /** Never started again: an arm that dies has not won. `stop` throws if it had ended by itself. */
 export async function startArm({ command, args, env, log, isReady, onLine }: ArmProcess): Promise<Running> {
@@ -34,6 +36,7 @@ export async function startArm({ command, args, env, log, isReady, onLine }: Arm
   process.once('exit', killNow);
   void ended.then(() => process.removeListener('exit', killNow));
   let stopping = false;
+  const last: string[] = [];
   try {
     const readyMs = await new Promise<number>((resolve, reject) => {
       const patience = setTimeout(
@@ -43,6 +46,7 @@ export async function startArm({ command, args, env, log, isReady, onLine }: Arm
       for (const stream of [child.stdout, child.stderr])
         createInterface({ input: stream }).on('line', (line) => {
           file.write(`${line}\n`);
+          if (last.push(line) > LAST_LINES) last.shift();
           onLine?.(line);
           if (isReady(line)) resolve(performance.now() - begin);
         });
@@ -52,7 +56,10 @@ export async function startArm({ command, args, env, log, isReady, onLine }: Arm
   } catch (error) {
     await stop().catch(() => undefined);
     throw new Error(
-      `${command} ${args.join(' ')}: ${error instanceof Error ? error.message : String(error)}; its log: ${log}`,
+      [
+        `${command} ${args.join(' ')}: ${error instanceof Error ? error.message : String(error)}. The end of its log, ${log}:`,
+        ...last,
+      ].join('\n'),
       { cause: error },
     );
   }

@@ -6,10 +6,11 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { parse as parseYaml } from 'yaml';
-import { DAVIT_NAMESPACE, kubeconfigFor } from '../platform.ts';
+import { DAVIT_NAMESPACE } from '../platform.ts';
 import { startArm } from './arm-process.ts';
 import type { Load, Loaded } from './http-load.ts';
 import type { BenchServer, Running } from './measure.ts';
+import { mountServiceAccount } from './service-account.ts';
 
 const root = join(import.meta.dirname, '../..');
 const LISTED_WITHIN_MS = 120_000;
@@ -26,15 +27,13 @@ export async function startFacade({ cluster, documents }: BenchServer): Promise<
   await mkdir(directory);
   const settings = parseYaml(documents['settings.yaml'] ?? '') as { http?: object } | null;
   const http = { ...settings?.http, requestsPerMinute: REQUESTS_PER_MINUTE };
-  const kubeconfig = await kubeconfigFor(cluster, DAVIT_NAMESPACE, 'davit-api');
   await writeFile(join(directory, 'settings.yaml'), JSON.stringify({ ...settings, http }));
-  await writeFile(join(directory, 'kubeconfig'), kubeconfig, { mode: 0o600 });
   let url = '';
   const running = await startArm({
     command: process.execPath,
     args: [join(root, 'dist/main.js'), 'api'],
     env: {
-      DAVIT_KUBECONFIG: join(directory, 'kubeconfig'),
+      ...(await mountServiceAccount(cluster, 'davit-api', directory)),
       DAVIT_SETTINGS: join(directory, 'settings.yaml'),
       DAVIT_NAMESPACE,
       DAVIT_HTTP_PORT: '0',

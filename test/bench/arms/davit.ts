@@ -7,6 +7,7 @@ import { promisify } from 'node:util';
 import { DAVIT_NAMESPACE } from '../../platform.ts';
 import { startArm } from '../arm-process.ts';
 import type { Arm, Bench, BenchServer, Running } from '../measure.ts';
+import { mountServiceAccount } from '../service-account.ts';
 
 /** Over all arms: two may run on one server. */
 let starts = 0;
@@ -33,7 +34,7 @@ export interface DavitOptions extends Pick<Bench, 'workers' | 'profileInto'> {
 }
 
 export function davit({ workers, profileInto, env = {}, onLeading }: DavitOptions): Arm {
-  async function start({ cluster, documents, kubeconfig }: BenchServer): Promise<Running> {
+  async function start({ cluster, documents }: BenchServer): Promise<Running> {
     starts += 1;
     const directory = join(cluster.runDir, `davit-${starts}`);
     await mkdir(directory);
@@ -46,7 +47,7 @@ export function davit({ workers, profileInto, env = {}, onLeading }: DavitOption
         'controller',
       ],
       env: {
-        DAVIT_KUBECONFIG: kubeconfig,
+        ...(await mountServiceAccount(cluster, 'davit-controller', directory)),
         DAVIT_SETTINGS: join(directory, 'settings.yaml'),
         DAVIT_REQUIREMENTS: join(directory, 'requirements.yaml'),
         DAVIT_NAMESPACE,
