@@ -19,9 +19,7 @@ export async function mountServiceAccount(
     'ca.crt': cluster.ca,
     namespace: DAVIT_NAMESPACE,
   };
-  await Promise.all(
-    Object.entries(files).map(([name, text]) => writeFile(join(mounted, name), text, { mode: 0o600 })),
-  );
+  await Promise.all(Object.entries(files).map(([name, text]) => writeFile(join(mounted, name), text, { mode: 0o600 })));
   const { hostname, port } = new URL(cluster.server);
   return {
     KUBERNETES_SERVICE_HOST: hostname,
