@@ -114,6 +114,13 @@ export async function perform(workload: WorkloadName, stage: Stage): Promise<voi
       });
       await untilReady('scale up');
       await change({ sourceConfig: { resourceSpec: null } });
+      await untilReady('scale down');
+      // Ready says that what is wanted runs; what no longer is goes after that.
+      await until(
+        stage,
+        'scale: no queue workers',
+        () => childIn(stage, 'Deployment', `${RECORD}--queue`) === undefined,
+      );
       break;
     case 'resize':
       await change({ sourceConfig: { resourceSpec: { dbStorageGi: 20, dbMaxConnections: 321, dbMemoryMb: 512 } } });
