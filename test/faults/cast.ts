@@ -41,6 +41,10 @@ export interface Cast {
   starts(): number;
   /** How often one was ended, with or without a word. */
   kills(): number;
+  /** False from when one was ended or frozen until one says that it reconciles. */
+  isReconciling(): boolean;
+  /** When one last said so, by the clock that never goes back. */
+  reconcilingSince(): number;
   /** Ends the process; it is started again, as a Deployment's pod would be. */
   kill(actor: Actor, signal: 'SIGKILL' | 'SIGTERM'): void;
   /** Freezes the process for so long. */
@@ -53,6 +57,7 @@ export interface Cast {
 }
 
 const START_MS = 60_000;
+const RECONCILES = '"msg":"Caches listed';
 const SOURCE = join(import.meta.dirname, '../../src/main.ts');
 
 /** Starts the controllers of the run; resolves when the first leads and the second is there to follow. */
@@ -61,6 +66,8 @@ export async function startCast(actors: readonly Actor[], options: CastOptions):
   const stoppedAt: number[] = [];
   const frozen = new Map<Actor, () => void>();
   let kills = 0;
+  let goneAt = -Infinity;
+  let backAt = -Infinity;
   let isStopping = false;
   let facadeUrl = '';
   let healthPort: number | undefined;
@@ -68,7 +75,7 @@ export async function startCast(actors: readonly Actor[], options: CastOptions):
 
   async function startOne(actor: Actor): Promise<ReturnType<typeof supervise>> {
     const env = await environmentOf(actor, options);
-    const awaited = actor === 'a' ? '"msg":"Caches listed' : '"msg":"Started"';
+    const awaited = actor === 'a' ? RECONCILES : '"msg":"Started"';
     let isThere: (value?: unknown) => void = () => undefined;
     const there = new Promise((resolve) => {
       isThere = resolve;
@@ -85,6 +92,7 @@ export async function startCast(actors: readonly Actor[], options: CastOptions):
         const port = /"health":(\d+)/.exec(line)?.[1];
         if (port !== undefined && actor === 'a') healthPort = Number(port);
         if (line.includes(awaited)) isThere();
+        if (line.includes(RECONCILES)) backAt = performance.now();
         if (isStopping && line.includes('"msg":"Stopped"')) {
           stoppedAt.push(performance.now());
           if (!options.letItEnd) supervised.kill('SIGKILL');
@@ -109,12 +117,16 @@ export async function startCast(actors: readonly Actor[], options: CastOptions):
     healthPort: () => healthPort,
     starts: () => [...processes.values()].reduce((sum, one) => sum + one.starts(), 0),
     kills: () => kills,
+    isReconciling: () => backAt > goneAt,
+    reconcilingSince: () => backAt,
     kill(actor, signal) {
       kills += 1;
+      goneAt = performance.now();
       processes.get(actor)?.kill(signal);
     },
     pause(actor, ms) {
       const process = processes.get(actor);
+      goneAt = performance.now();
       process?.kill('SIGSTOP');
       const timer = setTimeout(() => wake(), ms);
       const wake = (): void => {

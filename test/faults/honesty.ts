@@ -106,7 +106,9 @@ function unlike(
 
 function isMeddledWith({ plan: { workload, fault } }: Run): boolean {
   return (
+    // An autoscaler is no other than a person who scales.
     workload === 'drift' ||
+    workload === 'autoscaled' ||
     ['edit', 'second-manager', 'foreign', 'namespace-deleted', 'child-storm'].includes(fault.kind)
   );
 }

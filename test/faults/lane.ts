@@ -150,7 +150,7 @@ export async function runPlan(plan: Plan, cluster: Cluster, census: Census, pati
     await meddler.cleanUp?.(scene);
   }
   if (stuck === undefined)
-    restless = !(await comesToRest(proxy.trace, fault.kind === 'quiet' ? (fault.ms ?? QUIET_MS) : QUIET_MS));
+    restless = !(await comesToRest(proxy.trace, cast, fault.kind === 'quiet' ? (fault.ms ?? QUIET_MS) : QUIET_MS));
   const starts = cast.starts();
   const said = await gather(cluster.api, namespace, cast);
   const stopMs = await cast.stop();
@@ -192,10 +192,18 @@ export async function allowLease(cluster: Cluster, namespace: string): Promise<v
   });
 }
 
-async function comesToRest(trace: Trace, quietMs: number): Promise<boolean> {
+/** So long a controller that was ended or frozen, and whoever follows it, may take to be back. */
+const LONGEST_AWAY_MS = 10_000;
+
+/** While nobody reconciles, that nothing is written says nothing. */
+async function comesToRest(trace: Trace, cast: Cast, quietMs: number): Promise<boolean> {
   const from = performance.now();
-  const end = from + LONGEST_UNREST_MS + quietMs;
-  while (performance.now() - Math.max(trace.lastWriteAt, from) < quietMs) {
+  const isAway = (): boolean => !cast.isReconciling() && performance.now() < from + LONGEST_AWAY_MS;
+  // oxlint-disable-next-line no-await-in-loop -- it needs time
+  while (isAway()) await sleep(50);
+  const back = performance.now();
+  const end = back + LONGEST_UNREST_MS + quietMs;
+  while (performance.now() - Math.max(trace.lastWriteAt, from, cast.reconcilingSince()) < quietMs) {
     if (performance.now() > end) return false;
     // oxlint-disable-next-line no-await-in-loop -- it needs time
     await sleep(50);

@@ -160,6 +160,8 @@ export async function perform(workload: WorkloadName, stage: Stage): Promise<voi
         await pause(400);
       }
       await until(stage, 'referenced: new values', () => digestOf(stage) !== before);
+      // Its generation is what it was: for a moment an old Ready looks like a new one.
+      await pause(500);
       break;
     }
     case 'external':
