@@ -124,7 +124,11 @@ function masked({ kind, object }: Sighting, namespace: string): string {
       state: status?.state,
       image: status?.image,
       replicas: status?.replicas,
-      conditions: conditions.map(({ type, status: is, reason }) => `${type} ${is} ${reason}`).toSorted(),
+      // What the cluster's own autoscaler has to say comes up to 15 s later, or not before the end.
+      conditions: conditions
+        .filter(({ type }) => type !== 'AutoscalingReady')
+        .map(({ type, status: is, reason }) => `${type} ${is} ${reason}`)
+        .toSorted(),
     }),
   };
   const text = JSON.stringify(shown, sortKeys)

@@ -18,7 +18,8 @@ import { changeAndWait, NotConverged, perform, type Scene, type Stage } from './
 
 export const LEASE_MS = 1500;
 const QUIET_MS = 2000;
-const LONGEST_UNREST_MS = 12_000;
+/** Longer than the 15 s after which the cluster's own autoscaler says that it has no metrics, which the record then says too. */
+const LONGEST_UNREST_MS = 20_000;
 
 export interface Run {
   readonly plan: Plan;
