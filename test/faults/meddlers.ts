@@ -416,12 +416,15 @@ function racer(): Meddler {
 
 const THEIRS = 'example.com/theirs';
 
+/** Not what somebody else has under the name of one. */
+function isChild({ object: { metadata } }: Sighting): boolean {
+  return metadata.name.startsWith(RECORD) && metadata.labels?.['davit.dev/deployment-uid'] !== undefined;
+}
+
 function adder(): Meddler {
   const kinds = ['Deployment', 'Service', 'StatefulSet', 'NetworkPolicy', 'PersistentVolumeClaim', 'Secret'];
   const childrenIn = ({ census, namespace }: Scene): Sighting[] =>
-    census
-      .current(namespace)
-      .filter(({ kind, object }) => kinds.includes(kind) && object.metadata.name.startsWith(RECORD));
+    census.current(namespace).filter((sighting) => kinds.includes(sighting.kind) && isChild(sighting));
   const marked = new Set<string>();
   return {
     // As soon as each is there, so that whatever the workload changes later meets it.
@@ -473,7 +476,7 @@ function storm(kind: 'conflict-storm' | 'child-storm', ms: number): Meddler {
           ? [pathOf(scene, 'AppDeployment', RECORD)]
           : census
               .current(namespace)
-              .filter(({ kind: is, object }) => is in FIELDS && object.metadata.name.startsWith(RECORD))
+              .filter((sighting) => sighting.kind in FIELDS && isChild(sighting))
               .map(({ kind: is, object }) => pathOf(scene, is, object.metadata.name));
       await until(scene, 'something to storm at', () => signal.aborted || targets().length > 0);
       const end = performance.now() + ms;
