@@ -227,7 +227,7 @@ function tookOthers(run: Run): string | undefined {
 
 function leaked(run: Run): string | undefined {
   if (run.stuck !== undefined || run.plan.workload !== 'delete') return undefined;
-  const left = run.current.filter((sighting) => isDavits(sighting) || NOT_OURS.has(sighting.kind));
+  const left = run.current.filter(({ object }) => object.metadata.name.startsWith(RECORD));
   const surplus = left.find(({ kind }) => kind !== 'TracingProject');
   return surplus && `${surplus.kind} ${surplus.object.metadata.name} is left`;
 }
