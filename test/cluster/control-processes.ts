@@ -67,6 +67,9 @@ export function controlProcesses(options: ControlProcessesOptions): ControlProce
       await new Promise((resolve) => setTimeout(resolve, ms));
       await start('kube-apiserver');
       await ready();
+      // It ends itself when what it lists anew does not fit what it remembers of many pods; nobody else starts it again.
+      await keeper.stop('kube-scheduler');
+      await start('kube-scheduler');
     },
     async snapshot() {
       // A copy of a file that is being written would be of no moment at all; a process that was killed leaves one.
