@@ -160,6 +160,19 @@ export function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms).unref());
 }
 
+const ATTEMPTS = 25;
+
+/** Tries again for some seconds where the server did not answer, or failed: no event would call for it a second time. */
+export async function persistently(work: () => Promise<unknown>, attempt = 1): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    if ((error instanceof ApiError && error.status < 500) || attempt >= ATTEMPTS) throw error;
+    await pause(200);
+    await persistently(work, attempt + 1);
+  }
+}
+
 /** Tries until it does not throw. Every wait of the launcher ends, and says what it was for. */
 export async function until(what: string, attempt: () => Promise<unknown>, waitMs = 60_000): Promise<void> {
   const end = Date.now() + waitMs;

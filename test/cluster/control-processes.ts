@@ -67,9 +67,14 @@ export function controlProcesses(options: ControlProcessesOptions): ControlProce
       await new Promise((resolve) => setTimeout(resolve, ms));
       await start('kube-apiserver');
       await ready();
-      // It ends itself when what it lists anew does not fit what it remembers of many pods; nobody else starts it again.
-      await keeper.stop('kube-scheduler');
-      await start('kube-scheduler');
+      // Started anew with it: what was refused by a server that did not know its bindings yet they try again after up to 30 s
+      // only, and the scheduler ends itself when what it lists does not fit what it remembers.
+      for (const name of ['kube-controller-manager', 'kube-scheduler'] as const) {
+        // oxlint-disable-next-line no-await-in-loop -- one and then the other
+        await keeper.stop(name);
+        // oxlint-disable-next-line no-await-in-loop -- as above
+        await start(name);
+      }
     },
     async snapshot() {
       // A copy of a file that is being written would be of no moment at all; a process that was killed leaves one.

@@ -3,13 +3,13 @@
 //
 // An image whose name contains `missing` is never found, so that tests see ImagePullBackOff; a pod with one that contains
 // `unmounted` never begins, as where a volume cannot be mounted.
-import type { ApiClient, ApiObject } from './api-client.ts';
+import { type ApiClient, type ApiObject, persistently } from './api-client.ts';
 
 export const standInNode = 'davit-stand-in';
 
 const missingImage = /missing/;
 const unmountedImage = /unmounted/;
-const leaseMs = 10_000;
+const heartbeatMs = 3000;
 
 interface Container {
   readonly name: string;
@@ -29,14 +29,14 @@ interface Pod extends ApiObject {
 
 export async function startStandIn(api: ApiClient, signal: AbortSignal): Promise<void> {
   await api.ensure('/api/v1/nodes', node(new Date()));
-  const stopLease = await keepLease(api);
-  signal.addEventListener('abort', stopLease, { once: true });
+  const stopHeartbeat = await keepAlive(api);
+  signal.addEventListener('abort', stopHeartbeat, { once: true });
   const addresses = countAddresses();
   const path = `/api/v1/pods?fieldSelector=spec.nodeName%3D${standInNode}`;
   api.follow<Pod>(path, signal, (pod, gone) => {
     if (gone) return;
     // A conflict or a pod that has gone meanwhile: the next event brings the newer state.
-    obey(api, pod, addresses).catch(() => undefined);
+    persistently(() => obey(api, pod, addresses)).catch(() => undefined);
   });
 }
 
@@ -146,7 +146,14 @@ function containerStatus(container: Container, state: ContainerState, time: stri
   return { ...common, ...present, ready: state === 'completed', started: false, state: { terminated } };
 }
 
-function node(now: Date): ApiObject & Record<string, unknown> {
+interface StandInNode extends ApiObject {
+  readonly status: {
+    readonly conditions: readonly { readonly type: string; readonly status: string }[];
+    readonly [field: string]: unknown;
+  };
+}
+
+function node(now: Date): StandInNode {
   const amount = { cpu: '1000', memory: '4000Gi', pods: '20000', 'ephemeral-storage': '4000Gi' };
   const time = now.toISOString();
   const condition = (type: string, status: string): Condition & { lastHeartbeatTime: string } => ({
@@ -188,8 +195,11 @@ function node(now: Date): ApiObject & Record<string, unknown> {
   };
 }
 
-/** A node that stops renewing its lease is taken for dead, and its pods for lost. */
-async function keepLease(api: ApiClient): Promise<() => void> {
+/**
+ * A node that stops renewing its lease is taken for dead: tainted, and its pods for lost. That it lives is said in its
+ * status, as a kubelet does; nobody else would ever take that back after an outage of the control plane.
+ */
+async function keepAlive(api: ApiClient): Promise<() => void> {
   const path = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases';
   const spec = (): Record<string, unknown> => ({
     holderIdentity: standInNode,
@@ -197,11 +207,15 @@ async function keepLease(api: ApiClient): Promise<() => void> {
     renewTime: new Date().toISOString().replace('Z', '000Z'),
   });
   await api.ensure(path, { metadata: { name: standInNode }, spec: spec() });
-  const timer = setInterval(() => {
-    api
-      .call('PATCH', `${path}/${standInNode}`, { spec: spec() }, 'application/merge-patch+json')
-      .catch(() => undefined);
-  }, leaseMs);
+  const renew = async (): Promise<void> => {
+    await api.call('PATCH', `${path}/${standInNode}`, { spec: spec() }, 'application/merge-patch+json');
+    const { status } = await api.call<StandInNode>('GET', `/api/v1/nodes/${standInNode}`);
+    if (status.conditions.some(({ type, status: is }) => type === 'Ready' && is === 'True')) return;
+    const { conditions } = node(new Date()).status;
+    const patch = { status: { conditions } };
+    await api.call('PATCH', `/api/v1/nodes/${standInNode}/status`, patch, 'application/strategic-merge-patch+json');
+  };
+  const timer = setInterval(() => void renew().catch(() => undefined), heartbeatMs);
   timer.unref();
   return () => clearInterval(timer);
 }
