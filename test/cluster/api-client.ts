@@ -160,17 +160,30 @@ export function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms).unref());
 }
 
-const ATTEMPTS = 25;
+const PATIENCE_MS = 30_000;
 
-/** Tries again for some seconds where the server did not answer, or failed: no event would call for it a second time. */
-export async function persistently(work: () => Promise<unknown>, attempt = 1): Promise<void> {
-  try {
-    await work();
-  } catch (error) {
-    if ((error instanceof ApiError && error.status < 500) || attempt >= ATTEMPTS) throw error;
-    await pause(200);
-    await persistently(work, attempt + 1);
+/** The same client for who does not mind waiting until a server is back. Streams begin anew by themselves. */
+export function patient(api: ApiClient): ApiClient {
+  async function persistently<T>(ask: () => Promise<T>): Promise<T> {
+    const end = performance.now() + PATIENCE_MS;
+    for (;;) {
+      try {
+        // oxlint-disable-next-line no-await-in-loop -- one attempt at a time
+        return await ask();
+      } catch (error) {
+        // A server that has just come back knows nobody's bindings yet.
+        const isAnswer = error instanceof ApiError && error.status < 500 && ![403, 429].includes(error.status);
+        if (isAnswer || performance.now() > end) throw error;
+        // oxlint-disable-next-line no-await-in-loop -- it needs time
+        await pause(100);
+      }
+    }
   }
+  return {
+    ...api,
+    call: <T>(...all: Parameters<ApiClient['call']>) => persistently(() => api.call<T>(...all)),
+    ensure: (...all) => persistently(() => api.ensure(...all)),
+  };
 }
 
 /** Tries until it does not throw. Every wait of the launcher ends, and says what it was for. */

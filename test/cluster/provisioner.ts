@@ -2,7 +2,7 @@
 // clusters without real pods, where nothing is written into them but claims bind all the same.
 import { chmod, mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type ApiClient, ApiError, type ApiObject, persistently } from './api-client.ts';
+import { type ApiClient, ApiError, type ApiObject, patient } from './api-client.ts';
 
 const provisioner = 'davit.dev/host-path';
 const storageClass = 'standard';
@@ -25,11 +25,13 @@ interface Volume extends ApiObject {
 }
 
 export async function startProvisioner(
-  api: ApiClient,
+  masters: ApiClient,
   folder: string,
   node: string,
   signal: AbortSignal,
 ): Promise<void> {
+  // No event would call a second time for what was lost while the server was away.
+  const api = patient(masters);
   await mkdir(folder, { recursive: true });
   await api.ensure('/apis/storage.k8s.io/v1/storageclasses', {
     metadata: { name: storageClass, annotations: { 'storageclass.kubernetes.io/is-default-class': 'true' } },
@@ -40,18 +42,18 @@ export async function startProvisioner(
   });
   api.follow<Claim>('/api/v1/persistentvolumeclaims', signal, (claim, gone) => {
     if (gone || claim.spec.storageClassName !== storageClass) return;
-    if (claim.spec.volumeName === undefined) quietly(() => provision(api, folder, node, claim));
-    else if (claim.status?.phase === 'Bound') quietly(() => grow(api, claim));
+    if (claim.spec.volumeName === undefined) quietly(provision(api, folder, node, claim));
+    else if (claim.status?.phase === 'Bound') quietly(grow(api, claim));
   });
   api.follow<Volume>('/api/v1/persistentvolumes', signal, (volume, gone) => {
     if (gone || volume.metadata.annotations?.[provisionedBy] !== provisioner) return;
-    if (volume.status?.phase === 'Released') quietly(() => remove(api, folder, volume));
+    if (volume.status?.phase === 'Released') quietly(remove(api, folder, volume));
   });
 }
 
 /** Every change comes again with the next event; an object that has gone meanwhile is no loss. */
-function quietly(work: () => Promise<void>): void {
-  persistently(work).catch((error: unknown) => {
+function quietly(work: Promise<void>): void {
+  work.catch((error: unknown) => {
     if (error instanceof ApiError && (error.status === 404 || error.status === 409)) return;
     process.emitWarning(`provisioner: ${error instanceof Error ? error.message : String(error)}`);
   });

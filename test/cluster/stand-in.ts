@@ -3,7 +3,7 @@
 //
 // An image whose name contains `missing` is never found, so that tests see ImagePullBackOff; a pod with one that contains
 // `unmounted` never begins, as where a volume cannot be mounted.
-import { type ApiClient, type ApiObject, persistently } from './api-client.ts';
+import { type ApiClient, type ApiObject, patient } from './api-client.ts';
 
 export const standInNode = 'davit-stand-in';
 
@@ -32,11 +32,13 @@ export async function startStandIn(api: ApiClient, signal: AbortSignal): Promise
   const stopHeartbeat = await keepAlive(api);
   signal.addEventListener('abort', stopHeartbeat, { once: true });
   const addresses = countAddresses();
+  // No event would call a second time for what was lost while the server was away.
+  const waiting = patient(api);
   const path = `/api/v1/pods?fieldSelector=spec.nodeName%3D${standInNode}`;
   api.follow<Pod>(path, signal, (pod, gone) => {
     if (gone) return;
     // A conflict or a pod that has gone meanwhile: the next event brings the newer state.
-    persistently(() => obey(api, pod, addresses)).catch(() => undefined);
+    obey(waiting, pod, addresses).catch(() => undefined);
   });
 }
 

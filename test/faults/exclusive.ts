@@ -2,7 +2,7 @@
 // run alone, after all others.
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type ApiClient, ApiError } from '../cluster/api-client.ts';
+import type { ApiClient } from '../cluster/api-client.ts';
 import type { ControlProcesses } from '../cluster/control-processes.ts';
 import type { Actor, Cast } from './cast.ts';
 import type { Census } from './census.ts';
@@ -17,7 +17,6 @@ const STALE_MS = 4000;
 const DOWN_MS = 5000;
 /** So that the phase has begun when the server goes, and the controller has something to lose. */
 const LATE_MS = 300;
-const PATIENCE_MS = 30_000;
 
 export function isExclusive(fault: Fault): fault is ControlFault {
   return fault.kind === 'api-restart' || fault.kind === 'stale-server' || fault.kind === 'etcd-restored';
@@ -99,24 +98,4 @@ export function breaker(fault: Fault, backstage: Backstage): ControlBreaker {
     },
     mended: () => work,
   };
-}
-
-/** The same client for who does not mind waiting until a server is back. */
-export function patient(api: ApiClient): ApiClient {
-  async function call<T>(...all: Parameters<ApiClient['call']>): Promise<T> {
-    const end = performance.now() + PATIENCE_MS;
-    for (;;) {
-      try {
-        // oxlint-disable-next-line no-await-in-loop -- one attempt at a time
-        return await api.call<T>(...all);
-      } catch (error) {
-        // A server that has just come back knows nobody's bindings yet.
-        const isAnswer = error instanceof ApiError && error.status < 500 && ![403, 429].includes(error.status);
-        if (isAnswer || performance.now() > end) throw error;
-        // oxlint-disable-next-line no-await-in-loop -- it needs time
-        await sleep(100);
-      }
-    }
-  }
-  return { ...api, call };
 }

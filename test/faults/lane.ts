@@ -3,12 +3,13 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { patient } from '../cluster/api-client.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import { DAVIT_NAMESPACE, makeTenant } from '../platform.ts';
 import { bundledDavit } from './bundle.ts';
 import { type Actor, type Cast, startCast } from './cast.ts';
 import type { Census, Sighting } from './census.ts';
-import { breaker, isExclusive, patient } from './exclusive.ts';
+import { breaker, isExclusive } from './exclusive.ts';
 import { Meddled, meddlerOf, race } from './meddlers.ts';
 import type { Plan } from './plans.ts';
 import { startProxy, type Trace } from './proxy.ts';

@@ -15,6 +15,7 @@ import { BUILT_IN_RESOURCES, makeResourceRegistry } from '../../src/kube/resourc
 import { autoscaledRoles } from '../../src/record/scale.ts';
 import { desiredChildren } from '../../src/resources/desired.ts';
 import { type Attached, attach, eventually } from '../attached.ts';
+import { aSpec } from '../builders.ts';
 import type { Tenant } from '../platform.ts';
 import { aChange, changed, NAMED } from '../walk/changes.ts';
 import { differencesOf } from '../walk/picture.ts';
@@ -22,6 +23,7 @@ import { differencesOf } from '../walk/picture.ts';
 /** As in test/walk: more with DAVIT_WALKS=40. */
 const RECORDS = Number(process.env['DAVIT_WALKS'] ?? 6);
 const STEPS = 10;
+const LONGEST_MS = 60_000 + RECORDS * 40_000;
 const SEED = Number(process.env['DAVIT_WALK_SEED'] ?? 20_260_202);
 
 const davit: Attached = attach(inject('davit'));
@@ -162,14 +164,8 @@ it(
     const changes = fc.sample(aChange(), { numRuns: RECORDS * STEPS, seed: SEED });
     const names = Array.from({ length: RECORDS }, (_, index) => `walker-${index}`);
     const specs = new Map<string, AppDeploymentSpec>();
-    const first: AppDeploymentSpec = {
-      source: 'external_docker',
-      sourceConfig: {},
-      sourceRevisionConfig: { imageUri: 'registry.example/shop:1' },
-      secrets: [],
-      databaseDeletionPolicy: 'Delete',
-      tracingProjectDeletionPolicy: 'Retain',
-    };
+    // As kubectl makes one: no serial, a change alone is a new revision.
+    const { revisionSerial: _serial, ...first } = aSpec();
     await Promise.all(
       names.map(async (name) => {
         specs.set(name, first);
@@ -225,5 +221,5 @@ it(
       `  walk for real: seed ${SEED}, ${RECORDS * STEPS} steps, ${states.size} states, 0 differences\n`,
     );
   },
-  60_000 + RECORDS * 40_000,
+  LONGEST_MS,
 );
