@@ -7,7 +7,7 @@ import { isOurs, type Observed, type Refusal, type Workload } from '../decide/ob
 import { passwordLost, passwordState, type Store } from '../decide/passwords.ts';
 import { type Action, nameConflict } from '../decide/plan.ts';
 import { putBack } from '../decide/put-back.ts';
-import { AlreadyExists, Forbidden, Invalid, NotFound } from '../errors.ts';
+import { AlreadyExists, Conflict, Forbidden, Invalid, NotFound } from '../errors.ts';
 import type { KubeClient, KubeObject, ObjectRef, Resource } from '../kube/client.ts';
 import { type ResourceRegistry, SECRETS } from '../kube/resources.ts';
 import { postgresSecret, redisSecret } from '../resources/secrets.ts';
@@ -64,12 +64,47 @@ async function applyOne(
   const resource = shell.registry.resourceOf(wanted);
   try {
     if (handOverFloor !== undefined) await handOver(wanted, handOverFloor, resource, shell);
-    const object = observed ? wanted : await claimed(wanted, resource, record, shell);
+    const object = observed
+      ? await applied(wanted, observed, resource, shell)
+      : await madeAnew(wanted, resource, record, shell);
     if (!object) return nameConflict(wanted);
-    remember(shell.caches, await applied(object, observed, resource, shell));
+    remember(shell.caches, object);
     return undefined;
   } catch (error) {
     return refusalOf(error, wanted);
+  }
+}
+
+// The cache holds only objects with our label: another may be in the way. The API server tells, in the same request
+// that would make it; only where it did before is it looked at first, so that waiting writes nothing.
+async function madeAnew(
+  wanted: KubeObject,
+  resource: Resource,
+  record: AppDeployment,
+  shell: Shell,
+): Promise<KubeObject | undefined> {
+  const make = (): Promise<KubeObject> =>
+    shell.client.apply(resource, wanted, { fieldManager: FIELD_MANAGER, force: true, onlyCreate: true });
+  if (!record.status?.conditions?.some(({ reason }) => reason === 'NameConflict')) {
+    try {
+      return await make();
+    } catch (error) {
+      if (!(error instanceof Conflict)) throw error;
+    }
+  }
+  const there = await inTheWay(wanted, resource, shell);
+  if (!there) return make();
+  if (!wasMadeFor(record, there, wanted)) return undefined;
+  const { uid = '' } = there.metadata;
+  return applied({ ...wanted, metadata: { ...wanted.metadata, uid } }, undefined, resource, shell);
+}
+
+async function inTheWay(wanted: KubeObject, resource: Resource, shell: Shell): Promise<KubeObject | undefined> {
+  try {
+    return await shell.client.get(resource, refOf(wanted));
+  } catch (error) {
+    if (error instanceof NotFound) return undefined;
+    throw error;
   }
 }
 
@@ -105,23 +140,6 @@ async function handOver(wanted: KubeObject, floor: number, resource: Resource, s
     spec: { replicas },
   } as KubeObject;
   await shell.client.apply(resource, held, { fieldManager: HAND_OVER_MANAGER, force: true });
-}
-
-// The cache holds only objects with our label: a live look tells whether somebody else's is in the way.
-async function claimed(
-  wanted: KubeObject,
-  resource: Resource,
-  record: AppDeployment,
-  shell: Shell,
-): Promise<KubeObject | undefined> {
-  try {
-    const there = await shell.client.get(resource, refOf(wanted));
-    if (!wasMadeFor(record, there, wanted)) return undefined;
-    return { ...wanted, metadata: { ...wanted.metadata, ...(there.metadata.uid && { uid: there.metadata.uid }) } };
-  } catch (error) {
-    if (error instanceof NotFound) return wanted;
-    throw error;
-  }
 }
 
 // A person may have taken its labels off, so that the cache has lost it. Its owner tells, or the digest of just what is

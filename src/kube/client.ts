@@ -114,6 +114,8 @@ export interface ApplyOptions extends WriteOptions {
   readonly fieldManager: string;
   /** Take fields over from other managers (server-side apply `force`). */
   readonly force?: boolean;
+  /** Only make it: a Conflict where an object of that name is there, whosever it is. Nothing is read and nothing merged. */
+  readonly onlyCreate?: boolean;
 }
 
 export interface DeleteOptions {

@@ -189,13 +189,15 @@ function clientAs(token: string | undefined, options: KubeClientOptions, connect
     replace: (resource, object, writing: WriteOptions = {}) =>
       run(() => write('update', 'PUT', resource, object.metadata, JSON_TYPE, object, writing)),
 
-    apply: (resource, object, applying: ApplyOptions) =>
-      run(() =>
+    apply: (resource, object, applying: ApplyOptions) => {
+      const body = applying.onlyCreate === true ? onlyNew(object) : object;
+      return run(() =>
         // A JSON document is a YAML document, and JSON is cheaper on both sides.
-        write('apply', 'PATCH', resource, object.metadata, 'application/apply-patch+yaml', object, applying, {
+        write('apply', 'PATCH', resource, object.metadata, 'application/apply-patch+yaml', body, applying, {
           force: applying.force === true ? 'true' : undefined,
         }),
-      ),
+      );
+    },
 
     mergePatch: (resource, ref, patch, writing: WriteOptions = {}) =>
       run(() => write('patch', 'PATCH', resource, ref, 'application/merge-patch+json', patch, writing)),
@@ -257,6 +259,12 @@ function clientAs(token: string | undefined, options: KubeClientOptions, connect
       isStillWanted: writing.isStillWanted,
     });
   }
+}
+
+// A version is compared with that of what is there, and not looked at where nothing is. Revision 1 is that of an empty
+// etcd: no object has it.
+function onlyNew<T extends KubeObject>(object: T): T {
+  return { ...object, metadata: { ...object.metadata, resourceVersion: '1' } };
 }
 
 function isOurs(error: unknown): error is Error {

@@ -143,6 +143,32 @@ export function describeClientBehaviour(name: string, start: () => Promise<Subje
       expect(await fails(client.apply(CONFIG_MAPS, aMap('uid-not-there', {}, { uid }), as))).toBe('Conflict');
     });
 
+    it('applies only to make, where it is asked to', async () => {
+      const as = { fieldManager: 'm', force: true, onlyCreate: true };
+      const made = await client.apply<ConfigMap>(CONFIG_MAPS, aMap('only', { a: '1' }), as);
+      expect(made.data).toEqual({ a: '1' });
+      // What it made is as any apply makes it.
+      const later = await client.apply<ConfigMap>(CONFIG_MAPS, aMap('only', { b: '1' }), { fieldManager: 'm' });
+      expect(later.data).toEqual({ b: '1' });
+      expect(await fails(client.apply(CONFIG_MAPS, aMap('only', { c: '1' }), as))).toBe('Conflict');
+      expect(await client.get(CONFIG_MAPS, later.metadata)).toMatchObject({ ...later, data: { b: '1' } });
+      await client.create(CONFIG_MAPS, aMap('only-posted'));
+      expect(await fails(client.apply(CONFIG_MAPS, aMap('only-posted'), as))).toBe('Conflict');
+    });
+
+    it('applies only to make, whoever else does at the same time', async () => {
+      const outcomes = await Promise.all(
+        Array.from({ length: 20 }, (_, index) =>
+          fails(
+            client.apply(CONFIG_MAPS, aMap('raced', { [`k${index}`]: '1' }), { fieldManager: 'm', onlyCreate: true }),
+          ),
+        ),
+      );
+      expect(outcomes.toSorted()).toEqual([...Array.from({ length: 19 }, () => 'Conflict'), 'nothing']);
+      const there = await client.get<ConfigMap>(CONFIG_MAPS, { namespace, name: 'raced' });
+      expect(Object.keys(there.data ?? {})).toHaveLength(1);
+    });
+
     it('counts generations of the spec and keeps status apart', async () => {
       const made = await client.create(DEPLOYMENTS, aDeployment('gen', { A: '1' }));
       const reported = await client.mergePatch<Deployment>(

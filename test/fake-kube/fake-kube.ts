@@ -283,6 +283,7 @@ export function makeFakeKube(options: FakeKubeOptions = {}): FakeKube {
       return create(resource, sent, manager, doing) as unknown as KubeObject;
     }
     const wanted = copyOf(sent) as unknown as JsonObject;
+    if (applying.onlyCreate === true) throw refusal(Conflict, doing, MODIFIED);
     checkPreconditions(before.object, wanted, doing);
     writeStringData(wanted);
     const next = copyOf(before.object) as unknown as JsonObject;
@@ -698,6 +699,8 @@ function allowedChange(old: JsonObject, sent: JsonObject, subresource: string | 
   };
 }
 
+const MODIFIED = 'the object has been modified; please apply your changes to the latest version and try again';
+
 function checkPreconditions(current: KubeObject, sent: JsonObject, doing: string): void {
   const metadata = isObject(sent['metadata']) ? sent['metadata'] : {};
   const { uid, resourceVersion } = metadata;
@@ -709,11 +712,7 @@ function checkPreconditions(current: KubeObject, sent: JsonObject, doing: string
     );
   }
   if (resourceVersion !== undefined && resourceVersion !== '' && resourceVersion !== current.metadata.resourceVersion) {
-    throw refusal(
-      Conflict,
-      doing,
-      'the object has been modified; please apply your changes to the latest version and try again',
-    );
+    throw refusal(Conflict, doing, MODIFIED);
   }
 }
 

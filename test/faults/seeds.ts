@@ -102,8 +102,8 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   ),
   'foreign object overwritten': bug(
     'src/controller/apply.ts',
-    'if (!wasMadeFor(record, there, wanted)) return undefined;\n    return { ...wanted',
-    'return { ...wanted',
+    'if (!wasMadeFor(record, there, wanted)) return undefined;\n',
+    '',
     'taken',
   ),
   'latch lost': bug(

@@ -1,17 +1,25 @@
 // The client and the reflector on a real API server.
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Forbidden, Gone, Unauthorized } from '../../src/errors.ts';
-import type { KubeObject } from '../../src/kube/client.ts';
+import { Conflict, Forbidden, Gone, Unauthorized } from '../../src/errors.ts';
+import type { KubeObject, Resource } from '../../src/kube/client.ts';
 import { loadKubeConfigFile } from '../../src/kube/config.ts';
 import { type HttpKubeClient, makeKubeClient } from '../../src/kube/http-client.ts';
 import {
   CONFIG_MAPS,
   CUSTOM_RESOURCE_DEFINITIONS,
+  DEPLOYMENTS,
+  HORIZONTAL_POD_AUTOSCALERS,
+  INGRESSES,
   NAMESPACES,
+  NETWORK_POLICIES,
+  PERSISTENT_VOLUME_CLAIMS,
+  POD_DISRUPTION_BUDGETS,
   SECRETS,
   SELF_SUBJECT_REVIEWS,
   SERVICE_ACCOUNTS,
+  SERVICES,
+  STATEFUL_SETS,
 } from '../../src/kube/resources.ts';
 import { runLeaderElection } from '../../src/runtime/leader-election.ts';
 import { makeReflector } from '../../src/runtime/reflector.ts';
@@ -22,6 +30,7 @@ let cluster: Cluster;
 let client: HttpKubeClient;
 const namespace = 'kube-client';
 const log = pino({ level: 'silent' });
+const WIDGETS = { group: 'test.davit.dev', version: 'v1', kind: 'Widget', plural: 'widgets', namespaced: true };
 
 async function start(): Promise<void> {
   cluster = await startCluster({ pods: 'off' });
@@ -68,8 +77,8 @@ describe('a real API server', () => {
   });
 
   it('is Gone where the server remembers nothing', async () => {
-    const widgets = { group: 'test.davit.dev', version: 'v1', kind: 'Widget', plural: 'widgets', namespaced: true };
-    const schema = { openAPIV3Schema: { type: 'object' } };
+    const schema = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } };
+    const widgets = WIDGETS;
     await client.create<KubeObject & { spec: object }>(CUSTOM_RESOURCE_DEFINITIONS, {
       apiVersion: 'apiextensions.k8s.io/v1',
       kind: 'CustomResourceDefinition',
@@ -104,6 +113,47 @@ describe('a real API server', () => {
     const { resourceVersion } = await client.list(widgets);
     expect(await watchFrom('1')).toBe('Gone');
     expect(['nothing', 'BOOKMARK']).toContain(await watchFrom(resourceVersion));
+  });
+
+  it('makes only what is not there, of every kind that a record has', async () => {
+    const metadata = { namespace, name: 'only-once' };
+    const matchLabels = { app: 'only-once' };
+    const containers = [{ name: 'c', image: 'i' }];
+    const workload = {
+      replicas: 0,
+      selector: { matchLabels },
+      template: { metadata: { labels: matchLabels }, spec: { containers } },
+    };
+    const http = {
+      paths: [{ path: '/', pathType: 'Prefix', backend: { service: { name: 's', port: { number: 80 } } } }],
+    };
+    const specs: [Resource, object][] = [
+      [DEPLOYMENTS, workload],
+      [STATEFUL_SETS, { ...workload, serviceName: 's' }],
+      [SERVICES, { ports: [{ port: 80 }] }],
+      [PERSISTENT_VOLUME_CLAIMS, { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } }],
+      [NETWORK_POLICIES, { podSelector: {} }],
+      [POD_DISRUPTION_BUDGETS, { selector: { matchLabels }, minAvailable: 1 }],
+      [
+        HORIZONTAL_POD_AUTOSCALERS,
+        { maxReplicas: 2, scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'd' } },
+      ],
+      [INGRESSES, { rules: [{ host: 'a.example', http }] }],
+      [WIDGETS, {}],
+    ];
+    for (const [resource, spec] of specs) {
+      const apiVersion = [resource.group, resource.version].filter((part) => part !== '').join('/');
+      const object = { apiVersion, kind: resource.kind, metadata, spec };
+      const once = { fieldManager: 'm', force: true, onlyCreate: true };
+      // oxlint-disable-next-line no-await-in-loop -- one kind after the other
+      const made = await client.apply<KubeObject>(resource, object, once);
+      expect(made.metadata.managedFields?.map(({ operation }) => operation)).toEqual(['Apply']);
+      const labelled = { ...object, metadata: { ...metadata, labels: { stolen: 'yes' } } };
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      await expect(client.apply(resource, labelled, once), resource.kind).rejects.toBeInstanceOf(Conflict);
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      expect((await client.get(resource, metadata)).metadata.labels ?? {}).not.toHaveProperty('stolen');
+    }
   });
 
   it('acts as somebody else with their token, and only as them', async () => {

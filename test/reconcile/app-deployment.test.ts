@@ -145,7 +145,47 @@ describe('rows that every reconciler has', () => {
       reason: 'NameConflict',
     });
     expect(kube.objects(DEPLOYMENTS)).toHaveLength(1);
+    // Waiting is no reason to try what would be refused again.
+    const tried: string[] = [];
+    kube.failOn(({ verb, kind }) => {
+      tried.push(`${verb} ${kind}`);
+      return undefined;
+    });
+    await controller.reconcile();
+    expect(tried).toEqual(['get Service']);
+    kube.erase(SERVICES, { namespace: 'team', name: 'shop' });
+    await converge(controller);
+    expect(record(kube).status?.state).toBe('READY');
   });
+
+  it.each([false, true])(
+    'made by someone else in the very moment: not merged into, taken before: %s',
+    async (taken) => {
+      const kube = aServer();
+      const theirs = { apiVersion: 'v1', kind: 'Service', metadata: { name: 'shop', namespace: 'team' } };
+      if (taken) kube.seed(SERVICES, theirs);
+      putRecord(kube);
+      const controller = await aController(kube);
+      if (taken) await converge(controller);
+      if (taken) kube.erase(SERVICES, theirs.metadata);
+      let moments = 0;
+      kube.failOn(({ verb, kind }) => {
+        if (verb !== 'apply' || kind !== 'Service') return undefined;
+        moments += 1;
+        if (kube.objects(SERVICES).every(({ metadata }) => metadata.name !== 'shop')) kube.seed(SERVICES, theirs);
+        return undefined;
+      });
+      await controller.reconcile().catch(() => undefined);
+      expect(moments).toBeGreaterThan(0);
+      await converge(controller);
+      expect(
+        kube.objects(SERVICES).find((service) => service.metadata.name === 'shop')?.metadata.labels,
+      ).toBeUndefined();
+      expect(record(kube).status?.conditions?.find((one) => one.type === 'Stalled')).toMatchObject({
+        reason: 'NameConflict',
+      });
+    },
+  );
 
   it('refused by the API server: its words become the condition', async () => {
     const kube = aServer();
