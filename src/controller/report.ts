@@ -46,6 +46,8 @@ export async function reportRecord(
   const after = conditionOf(status.conditions, 'Ready');
   if (!after || (before?.status === after.status && before.reason === after.reason)) return;
   const stalled = conditionOf(status.conditions, 'Stalled')?.status === 'True';
+  // That a new record is not ready yet is no news.
+  if (!before && !stalled) return;
   events.record({
     regarding: record,
     type: stalled ? 'Warning' : 'Normal',

@@ -25,7 +25,7 @@ export async function compare(
   for (let repeat = 0; repeat < repeats; repeat += 1) {
     for (const arm of repeat % 2 === 0 ? arms : arms.toReversed()) {
       // oxlint-disable-next-line no-await-in-loop -- one at a time: two would measure each other
-      const filled = await fill(bench, arm, records, controllers);
+      const filled = await fill(bench, arm, records, { controllers });
       results.get(arm.name)?.push(filled);
       bench.say(`  ${repeat + 1}/${repeats} ${arm.name}: ${described(filled, records)}`);
     }

@@ -5,7 +5,7 @@ import { countsOf } from './children.ts';
 import { createRecords } from './load.ts';
 import type { Arm, Bench, BenchServer } from './measure.ts';
 import { cpuMs, rssMiB } from './processes.ts';
-import { recordsOf, tenantsOf } from './records.ts';
+import { type BareRecord, recordsOf, tenantsOf } from './records.ts';
 import { type Requests, requestsIn, since, total } from './server-counts.ts';
 import { watchChildren } from './watched-children.ts';
 
@@ -27,17 +27,22 @@ export interface Filled {
 const AT_REST_MS = 3000;
 const AT_REST_WITHIN_MS = 120_000;
 
-export async function fill(bench: Bench, arm: Arm, records: number, controllers = false): Promise<Filled> {
-  await arm.prepare?.(bench.say);
-  return bench.onFreshServer({ tenants: tenantsOf(records), controllers }, (server) =>
-    fillServer(server, arm, records),
-  );
+interface Filling {
+  readonly controllers?: boolean;
+  /** By default what kubectl makes. */
+  readonly records?: readonly BareRecord[];
 }
 
-async function fillServer(server: BenchServer, arm: Arm, records: number): Promise<Filled> {
+export async function fill(bench: Bench, arm: Arm, count: number, filling: Filling = {}): Promise<Filled> {
+  const { controllers = false, records = recordsOf(count) } = filling;
+  await arm.prepare?.(bench.say);
+  return bench.onFreshServer({ tenants: tenantsOf(count), controllers }, (server) => fillServer(server, arm, records));
+}
+
+async function fillServer(server: BenchServer, arm: Arm, records: readonly BareRecord[]): Promise<Filled> {
   const perRecord = countsOf(server.rendering);
-  const expected = new Map([...perRecord].map(([kind, count]) => [kind, count * records]));
-  await createRecords(server.cluster, recordsOf(records));
+  const expected = new Map([...perRecord].map(([kind, count]) => [kind, count * records.length]));
+  await createRecords(server.cluster, records);
   const children = await watchChildren(server.cluster, perRecord.keys());
   const before = await requestsOf(server);
   try {

@@ -1,11 +1,12 @@
 // The records of a benchmark: the same for every arm and every run, spread over a few tenants.
 
 import type { AppDeployment } from '../../src/api/app-deployment.ts';
+import { FINALIZER } from '../../src/api/meta.ts';
 import { aSpec } from '../builders.ts';
 
 /** As a tenant applies it: nothing that the API server adds. */
 export type BareRecord = Pick<AppDeployment, 'apiVersion' | 'kind' | 'spec'> & {
-  readonly metadata: { readonly namespace: string; readonly name: string };
+  readonly metadata: { readonly namespace: string; readonly name: string; readonly finalizers?: readonly string[] };
 };
 
 const TENANTS = 10;
@@ -25,6 +26,11 @@ export function recordsOf(count: number, from = 0): BareRecord[] {
     const index = from + offset;
     return recordIn(tenants[index % tenants.length] ?? '', index);
   });
+}
+
+/** The same record as the HTTP API makes it. */
+export function overHttp(record: BareRecord): BareRecord {
+  return { ...record, metadata: { ...record.metadata, finalizers: [FINALIZER] } };
 }
 
 export function recordIn(namespace: string, index: number): BareRecord {

@@ -660,7 +660,7 @@ describe('what is ignored', () => {
     expect(made?.body).toEqual({
       apiVersion: 'davit.dev/v1alpha1',
       kind: 'AppDeployment',
-      metadata: { name: 'shop', namespace: 'team-a' },
+      metadata: { name: 'shop', namespace: 'team-a', finalizers: ['davit.dev/teardown'] },
       spec,
     });
     expect(dryRun).toMatchObject({ dryRun: true, body: made?.body });

@@ -1,6 +1,7 @@
 // Deployments that another cluster is to run: the Listener that they name must be one of their tenant.
 
 import { beforeEach, expect, it } from 'vitest';
+import { APP_DEPLOYMENTS } from '../../src/api/app-deployment.ts';
 import { LISTENERS, type Listener } from '../../src/api/listener.ts';
 import { type Answer, aBody, type Facade, makeFacade, OTHER_TENANT, TENANT } from './facade.ts';
 
@@ -32,6 +33,8 @@ it.each([MINE, MINE.toUpperCase()])('one of the tenant, with a namespace that it
     'UNKNOWN',
     { listener_id: id, listener_config: { k8s_namespace: 'tools' } },
   ]);
+  // Nobody here would take a finalizer off it.
+  expect(facade.kube.objects(APP_DEPLOYMENTS).map(({ metadata }) => metadata.finalizers ?? [])).toEqual([[]]);
   const listed = async (flag: boolean): Promise<number> =>
     (await facade.call('GET', `/v2/deployments?remote_reconciled=${flag}`)).body.resources.length;
   expect([await listed(true), await listed(false)]).toEqual([1, 0]);

@@ -89,6 +89,25 @@ describe('rows that every reconciler has', () => {
     ]);
   });
 
+  it('as the HTTP API makes it the finalizer is there already: one write fewer', async () => {
+    const kube = aServer();
+    putRecord(kube, {}, { finalizers: ['davit.dev/teardown'] });
+    const controller = await aController(kube);
+    await controller.reconcile();
+    expect(controller.writes()[0]).toBe('create TracingProject shop');
+  });
+
+  it('events tell what changes: not that a new record is not ready yet, but that it is, or cannot be', async () => {
+    const controller = await converged();
+    expect(controller.events).toEqual(['Normal RevisionDeployed', 'Normal Serving']);
+    const kube = aServer();
+    kube.seed(SERVICES, { apiVersion: 'v1', kind: 'Service', metadata: { name: 'shop', namespace: 'team' } });
+    putRecord(kube);
+    const other = await aController(kube);
+    await other.reconcile();
+    expect(other.events).toEqual(['Warning NameConflict']);
+  });
+
   it('steady state: a second pass writes nothing, nor does a restarted controller', async () => {
     const controller = await converged();
     expect(record(controller.kube).status?.state).toBe('READY');
