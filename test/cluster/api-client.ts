@@ -44,8 +44,15 @@ export interface ApiClient {
   read(path: string): Promise<string>;
   /** Creates; an object that is already there is left as it is. */
   ensure(path: string, body: unknown): Promise<void>;
-  /** Lists, then watches, until `signal` is aborted; starts again from the list when the server ends the stream. */
-  follow<T extends ApiObject>(path: string, signal: AbortSignal, onObject: (object: T, gone: boolean) => void): void;
+  /**
+   * Lists, then watches, until `signal` is aborted; starts again from the list when the server ends the stream. Resolves when
+   * what is there was told for the first time.
+   */
+  follow<T extends ApiObject>(
+    path: string,
+    signal: AbortSignal,
+    onObject: (object: T, gone: boolean) => void,
+  ): Promise<void>;
   close(): void;
 }
 
@@ -105,12 +112,14 @@ export function connectApi(credentials: Credentials): ApiClient {
     signal: AbortSignal,
     known: Map<string, T>,
     tell: (object: T, gone: boolean) => void,
+    listed: () => void,
   ): Promise<void> {
     const list = await call<{ metadata: { resourceVersion: string }; items: T[] }>('GET', path);
     if (signal.aborted) return;
     const there = new Set(list.items.map(({ metadata }) => metadata.uid));
     for (const [uid, object] of known) if (!there.has(uid)) tell(object, true);
     for (const item of list.items) tell(item, false);
+    listed();
     const query = `${path.includes('?') ? '&' : '?'}watch=true&resourceVersion=${list.metadata.resourceVersion}`;
     const response = await send('GET', path + query, undefined, '', signal);
     if ((response.statusCode ?? 0) >= 400) throw new ApiError(`watch ${path}`, response.statusCode ?? 0, '');
@@ -143,13 +152,16 @@ export function connectApi(credentials: Credentials): ApiClient {
         else known.set(object.metadata.uid ?? '', object);
         onObject(object, gone);
       };
-      async function loop(): Promise<void> {
-        while (!signal.aborted) {
-          // oxlint-disable-next-line no-await-in-loop -- one stream at a time
-          await followOnce(path, signal, known, tell).catch(() => pause(200));
+      return new Promise((resolve) => {
+        async function loop(): Promise<void> {
+          while (!signal.aborted) {
+            // oxlint-disable-next-line no-await-in-loop -- one stream at a time
+            await followOnce(path, signal, known, tell, resolve).catch(() => pause(200));
+          }
+          resolve();
         }
-      }
-      void loop();
+        void loop();
+      });
     },
     close: () => agent.destroy(),
   };

@@ -40,12 +40,12 @@ export async function startProvisioner(
     volumeBindingMode: 'Immediate',
     allowVolumeExpansion: true,
   });
-  api.follow<Claim>('/api/v1/persistentvolumeclaims', signal, (claim, gone) => {
+  void api.follow<Claim>('/api/v1/persistentvolumeclaims', signal, (claim, gone) => {
     if (gone || claim.spec.storageClassName !== storageClass) return;
     if (claim.spec.volumeName === undefined) quietly(provision(api, folder, node, claim));
     else if (claim.status?.phase === 'Bound') quietly(grow(api, claim));
   });
-  api.follow<Volume>('/api/v1/persistentvolumes', signal, (volume, gone) => {
+  void api.follow<Volume>('/api/v1/persistentvolumes', signal, (volume, gone) => {
     if (gone || volume.metadata.annotations?.[provisionedBy] !== provisioner) return;
     if (volume.status?.phase === 'Released') quietly(remove(api, folder, volume));
   });

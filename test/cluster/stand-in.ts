@@ -35,7 +35,7 @@ export async function startStandIn(api: ApiClient, signal: AbortSignal): Promise
   // No event would call a second time for what was lost while the server was away.
   const waiting = patient(api);
   const path = `/api/v1/pods?fieldSelector=spec.nodeName%3D${standInNode}`;
-  api.follow<Pod>(path, signal, (pod, gone) => {
+  void api.follow<Pod>(path, signal, (pod, gone) => {
     if (gone) return;
     // A conflict or a pod that has gone meanwhile: the next event brings the newer state.
     obey(waiting, pod, addresses).catch(() => undefined);

@@ -46,8 +46,8 @@ export interface Census {
   history(namespace: string): Sighting[];
   current(namespace: string): Sighting[];
   forget(namespace: string): void;
-  /** Forgets everything and looks anew: what was seen has never happened. */
-  restart(): void;
+  /** Forgets everything and looks anew: what was seen has never happened. Resolves when it has seen what is there. */
+  restart(): Promise<void>;
 }
 
 interface Seat {
@@ -60,20 +60,22 @@ export function startCensus(api: ApiClient, signal: AbortSignal): Census {
   let seats = new Map<string, Seat>();
   let looking = new AbortController();
 
-  function look(): void {
+  async function look(): Promise<void> {
     const mine = new Map<string, Seat>();
     seats = mine;
     looking = new AbortController();
-    for (const [kind, path] of Object.entries(CENSUS_KINDS)) {
-      api.follow<Seen>(path, AbortSignal.any([signal, looking.signal]), (object, gone) => {
+    const { signal: replaced } = looking;
+    const following = Object.entries(CENSUS_KINDS).map(([kind, path]) =>
+      api.follow<Seen>(path, AbortSignal.any([signal, replaced]), (object, gone) => {
         const { namespace = '', resourceVersion = '0' } = object.metadata;
         const seat = mine.get(namespace) ?? { sightings: [], present: new Map() };
         mine.set(namespace, seat);
         note(seat, { kind, object, gone, version: BigInt(resourceVersion), at: performance.now() });
-      });
-    }
+      }),
+    );
+    await Promise.all(following);
   }
-  look();
+  void look();
 
   return {
     history: (namespace) => (seats.get(namespace)?.sightings ?? []).toSorted((a, b) => Number(a.version - b.version)),
@@ -81,7 +83,7 @@ export function startCensus(api: ApiClient, signal: AbortSignal): Census {
     forget: (namespace) => void seats.delete(namespace),
     restart() {
       looking.abort();
-      look();
+      return look();
     },
   };
 }

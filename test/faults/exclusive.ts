@@ -93,8 +93,8 @@ export function breaker(fault: Fault, backstage: Backstage): ControlBreaker {
       await backstage.change();
       await controlPlane.restore();
       proxy().trace.fired = true;
-      // What it has seen since has never happened.
-      census.restart();
+      // What it has seen since has never happened. Nothing goes on before it has seen what there is.
+      await census.restart();
     },
     mended: () => work,
   };

@@ -111,7 +111,7 @@ async function steadily({ cluster }: BenchServer, records: number, seconds: numb
   const over = new AbortController();
   const sent = new Map<string, number>();
   const samples: number[] = [];
-  cluster.api.follow<Workload>('/apis/apps/v1/deployments', over.signal, ({ spec }) => {
+  await cluster.api.follow<Workload>('/apis/apps/v1/deployments', over.signal, ({ spec }) => {
     const image = spec.template.spec.containers[0]?.image ?? '';
     const since = sent.get(image);
     if (since === undefined) return;
