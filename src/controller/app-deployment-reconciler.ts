@@ -20,7 +20,7 @@ import {
   SCALING_KINDS,
   safely,
 } from '../decide/plan.ts';
-import { podsToTry, withoutRefused } from '../decide/pods-to-try.ts';
+import { podsToTry, untilStuckMs, withoutRefused } from '../decide/pods-to-try.ts';
 import { retryAfterMs } from '../decide/retry.ts';
 import { latestStatus, overtakenStatus } from '../decide/revision-status.ts';
 import { digestsThere, type Rotation, rotationOf } from '../decide/rotation.ts';
@@ -91,7 +91,12 @@ export function makeReconciler(options: ReconcilerOptions): Reconcile {
     // Asked for live, and only here: no decision needs it but what is said of the pods.
     const pods = await mountFailures.addTo(after.pods);
     await report({ ...after, pods }, pass, options);
-    return soonest(pass.requeueAfterMs, retryAfterMs(record, pass.refusals, now()), lookAgainMs(after.pods, now()));
+    return soonest(
+      pass.requeueAfterMs,
+      retryAfterMs(record, pass.refusals, now()),
+      lookAgainMs(after.pods, now()),
+      untilStuckMs(after, now()),
+    );
   };
 }
 

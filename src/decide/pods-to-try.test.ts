@@ -3,7 +3,7 @@ import { anObserved, aRecord, aStore, ownLabels } from '../../test/builders.ts';
 import type { KubeObject } from '../kube/client.ts';
 import type { Workload } from './observed.ts';
 import { NOTHING_PRUNED, plan } from './plan.ts';
-import { podRefused, podsToTry, withoutRefused } from './pods-to-try.ts';
+import { podRefused, podsToTry, untilStuckMs, withoutRefused } from './pods-to-try.ts';
 
 const NOW = new Date('2026-01-01T01:00:00Z');
 const EARLIER = '2026-01-01T00:00:00Z';
@@ -47,10 +47,10 @@ function tried(desired: readonly KubeObject[], children: readonly KubeObject[]):
 describe('podsToTry', () => {
   it.each([
     {
-      name: 'nothing is there yet',
+      name: 'nothing is there yet: the store runs nothing of others, and takes nothing away',
       desired: [aDeployment('a'), aSet('a')],
       children: [],
-      want: ['shop', 'shop--redis'],
+      want: ['shop'],
     },
     { name: 'as it is', desired: [aDeployment('a')], children: [aDeployment('a')], want: [] },
     { name: 'another image', desired: [aDeployment('b')], children: [aDeployment('a')], want: ['shop'] },
@@ -73,6 +73,20 @@ describe('podsToTry', () => {
     { name: 'other kinds', desired: [{ ...aSet('a'), kind: 'Service' }], children: [], want: [] },
   ])('$name', ({ desired, children, want }) => {
     expect(tried(desired, children)).toEqual(want);
+  });
+
+  it.each([
+    { name: 'a set that was just made', children: [there(aSet('a'), JUST_NOW, 0)], want: 5001 },
+    { name: 'a set without a pod for long', children: [there(aSet('a'), EARLIER, 0)], want: undefined },
+    { name: 'a set that runs', children: [there(aSet('a'), JUST_NOW, 1)], want: undefined },
+    {
+      name: 'a set that nobody has looked at',
+      children: [{ ...there(aSet('a'), JUST_NOW, 0), status: {} }],
+      want: undefined,
+    },
+    { name: 'a Deployment', children: [aDeployment('a')], want: undefined },
+  ])('comes again in time for $name', ({ children, want }) => {
+    expect(untilStuckMs(anObserved(aRecord(), { children }), NOW)).toBe(want);
   });
 
   it('makes the pod as the controller of the workload would', () => {

@@ -49,16 +49,34 @@ export function podsToTry(
 
 function hasNewTemplate(wanted: Rendered, actual: Rendered | undefined): boolean {
   if (!WITH_PODS.has(wanted.kind) || wanted.spec?.replicas === 0) return false;
-  return actual === undefined || differs(wanted.spec?.template, actual.spec?.template);
+  // Of a new PostgreSQL or Redis the template is ours, and nothing gives way to its pod: that it gets none is seen later.
+  if (actual === undefined) return wanted.kind !== 'StatefulSet';
+  return differs(wanted.spec?.template, actual.spec?.template);
 }
 
 function isStuck(wanted: KubeObject, observed: Observed, now: Date): boolean {
   if (wanted.kind !== 'StatefulSet') return false;
-  const there = find(wanted, observed);
-  const { creationTimestamp } = there?.metadata ?? {};
-  if (!there || creationTimestamp === undefined || there.metadata.deletionTimestamp) return false;
-  const isSeen = there.status?.observedGeneration === there.metadata.generation;
-  return isSeen && podsOfSet(wanted, observed) === 0 && now.getTime() - Date.parse(creationTimestamp) > SLOWEST_POD_MS;
+  const sinceMs = withoutPodForMs(find(wanted, observed), now);
+  return sinceMs !== undefined && sinceMs > SLOWEST_POD_MS;
+}
+
+/** Undefined for one that has pods, is not to have any, or has not been looked at by its controller. */
+function withoutPodForMs(set: Workload | undefined, now: Date): number | undefined {
+  const { creationTimestamp, deletionTimestamp, generation } = set?.metadata ?? {};
+  if (!set || creationTimestamp === undefined || deletionTimestamp !== undefined || set.spec?.replicas === 0)
+    return undefined;
+  const isSeen = set.status?.observedGeneration === generation;
+  return isSeen && (set.status?.replicas ?? 0) === 0 ? now.getTime() - Date.parse(creationTimestamp) : undefined;
+}
+
+/** Milliseconds until it is time to ask why a StatefulSet has no pod: no watch tells. Undefined where none is waited for. */
+export function untilStuckMs(observed: Observed, now: Date): number | undefined {
+  const waits = observed.children.flatMap((child) => {
+    const sinceMs = child.kind === 'StatefulSet' && isOurs(child, observed) ? withoutPodForMs(child, now) : undefined;
+    // Past it, a retry or the pod itself comes.
+    return sinceMs === undefined || sinceMs > SLOWEST_POD_MS ? [] : [SLOWEST_POD_MS - sinceMs + 1];
+  });
+  return waits.length > 0 ? Math.min(...waits) : undefined;
 }
 
 function podsOfSet(wanted: KubeObject, observed: Observed): number {
