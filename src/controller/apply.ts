@@ -19,20 +19,17 @@ export interface Shell {
   readonly registry: ResourceRegistry;
 }
 
-/** Adds the digest by which a later look knows that exactly this was applied, so that a dropped field is noticed. */
+/**
+ * Adds the digest by which a later look knows that exactly this was applied, so that a dropped field is noticed. Of the
+ * JSON as it is rendered: the same code makes it in the same order of the same revision, in which the API server has
+ * sorted all keys. Where another version renders in another order, everything is applied once more, and no pod notices.
+ */
 export function stamped(object: KubeObject): KubeObject {
-  const digest = createHash('sha256').update(canonical(object)).digest('hex').slice(0, 16);
+  const digest = createHash('sha256').update(JSON.stringify(object)).digest('hex').slice(0, 16);
   return {
     ...object,
     metadata: { ...object.metadata, annotations: { ...object.metadata.annotations, [APPLIED_ANNOTATION]: digest } },
   };
-}
-
-function canonical(value: unknown): string {
-  return JSON.stringify(value, (_key, inner: unknown) => {
-    if (typeof inner !== 'object' || inner === null || Array.isArray(inner)) return inner;
-    return Object.fromEntries(Object.entries(inner).toSorted(([a], [b]) => (a < b ? -1 : 1)));
-  });
 }
 
 /**

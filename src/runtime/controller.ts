@@ -1,6 +1,7 @@
 // The workers of one controller: take a key, reconcile it, and decide from the outcome when it comes again.
 
 import { randomUUID } from 'node:crypto';
+import { setImmediate as turnOfTheLoop } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { Conflict, Terminal, Unavailable } from '../errors.ts';
 import { type Clock, systemClock } from './clock.ts';
@@ -64,6 +65,10 @@ export function startController(options: ControllerOptions): Controller {
       } finally {
         queue.done(key);
       }
+      // Where nothing is to be done nothing is waited for: a thousand such reconciles in a row would keep the lease, every
+      // watch and every probe waiting.
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      await turnOfTheLoop();
     }
   }
 

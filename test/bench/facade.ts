@@ -8,6 +8,7 @@ import { promisify } from 'node:util';
 import { parse as parseYaml } from 'yaml';
 import { DAVIT_NAMESPACE } from '../platform.ts';
 import { startArm } from './arm-process.ts';
+import { entryPoint } from './entry-point.ts';
 import type { Load, Loaded } from './http-load.ts';
 import type { BenchServer, Running } from './measure.ts';
 import { mountServiceAccount } from './service-account.ts';
@@ -31,7 +32,7 @@ export async function startFacade({ cluster, documents }: BenchServer): Promise<
   let url = '';
   const running = await startArm({
     command: process.execPath,
-    args: [join(root, 'dist/main.js'), 'api'],
+    args: await entryPoint('api'),
     env: {
       ...(await mountServiceAccount(cluster, 'davit-api', directory)),
       DAVIT_SETTINGS: join(directory, 'settings.yaml'),

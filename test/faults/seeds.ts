@@ -50,7 +50,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   ),
   'digest of the moment': bug(
     'src/controller/apply.ts',
-    "createHash('sha256').update(canonical(object))",
+    "createHash('sha256').update(JSON.stringify(object))",
     "createHash('sha256').update(String(Date.now()))",
     'create',
   ),

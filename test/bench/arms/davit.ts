@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { DAVIT_NAMESPACE } from '../../platform.ts';
 import { startArm } from '../arm-process.ts';
+import { entryPoint } from '../entry-point.ts';
 import type { Arm, Bench, BenchServer, Running } from '../measure.ts';
 import { mountServiceAccount } from '../service-account.ts';
 
@@ -43,8 +44,7 @@ export function davit({ workers, profileInto, env = {}, onLeading }: DavitOption
       command: process.execPath,
       args: [
         ...(profileInto === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileInto}`]),
-        join(root, 'dist/main.js'),
-        'controller',
+        ...(await entryPoint('controller')),
       ],
       env: {
         ...(await mountServiceAccount(cluster, 'davit-controller', directory)),

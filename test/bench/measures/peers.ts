@@ -58,7 +58,7 @@ async function measureSlow(bench: Bench): Promise<readonly Figure[]> {
 async function against(bench: Bench, peers: readonly Arm[], records: number): Promise<Results> {
   // oxlint-disable-next-line no-await-in-loop -- one server at a time
   for (const peer of peers) await checkPeer(bench, peer);
-  return compare(bench, { arms: [davit({ workers: bench.workers }), ...peers], records, repeats: bench.repeats });
+  return compare(bench, { arms: [davit(bench), ...peers], records, repeats: bench.repeats });
 }
 
 function memories(results: Results, arm: string): number[] {

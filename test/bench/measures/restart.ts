@@ -58,7 +58,7 @@ function bothOf(bench: Bench): Promise<Both> {
 async function take(bench: Bench): Promise<Both> {
   const { workers, quick } = bench;
   const records = bench.records * (quick ? 1 : TIMES_MORE);
-  const [us, peer] = [davit({ workers }), controllerRuntime({ workers })];
+  const [us, peer] = [davit(bench), controllerRuntime({ workers })];
   await checkPeer(bench, peer);
   const ours = await restarted(bench, us, records);
   const theirs = await restarted(bench, peer, records);
