@@ -13,7 +13,6 @@ import type { Load, Loaded } from './http-load.ts';
 import type { BenchServer, Running } from './measure.ts';
 import { mountServiceAccount } from './service-account.ts';
 
-const root = join(import.meta.dirname, '../..');
 const LISTED_WITHIN_MS = 120_000;
 /** Far more than is asked, so that requests are counted as they always are and none is refused. */
 const REQUESTS_PER_MINUTE = 1_000_000;
