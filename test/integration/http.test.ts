@@ -114,6 +114,12 @@ describe("the API server's verdict", () => {
   it('a quota comes through, and leaves no Secret', async () => {
     const before = await secretNames();
     await davit.kubectl(['create', 'quota', 'none', '-n', tenant.namespace, '--hard=count/appdeployments.davit.dev=0']);
+    // Before its controller has looked at it a quota refuses nothing.
+    await eventually(async () =>
+      expect(
+        await davit.kubectl(['get', 'quota', 'none', '-n', tenant.namespace, '-o', 'jsonpath={.status.hard}']),
+      ).toContain('appdeployments'),
+    );
     await eventually(async () => {
       const { status, body } = await davit.call(
         tenant,
