@@ -7,9 +7,11 @@ import { Gone, NotFound, Silent, Unavailable } from '../errors.ts';
 import type { KubeClient, KubeObject, ObjectRef, Resource } from '../kube/client.ts';
 import { type Clock, sleep, systemClock } from './clock.ts';
 import { makeContact } from './contact.ts';
+import { makeLatch } from './latch.ts';
 import { dropManagedFields } from './managed-fields.ts';
 import type { RuntimeMetrics } from './metrics.ts';
 import { makeObjectCache, versionOf } from './object-cache.ts';
+import { makePast } from './past.ts';
 import type { Change, WatchedStore } from './store.ts';
 import { type WholeList, wholeList } from './whole-list.ts';
 
@@ -96,13 +98,6 @@ const SHORTEST_WATCH_SECONDS = 300;
 /** Between two looks for a kind that is not installed. */
 const NOT_INSTALLED_MS = 10_000;
 
-/**
- * Lists are consistent reads: one that is older than what was seen should never be. A cache in between, or a load
- * balancer's mistake, passes; a history that was rewound does not.
- */
-const REWOUND_AFTER_TIMES = 3;
-const REWOUND_AFTER_MS = 15_000;
-
 /** A reflector that has not started: see `run`. */
 export function makeReflector<T extends KubeObject = KubeObject>(options: ReflectorOptions<T>): Reflector<T> {
   const { client, resource, metrics, clock = systemClock, random = Math.random } = options;
@@ -119,15 +114,13 @@ export function makeReflector<T extends KubeObject = KubeObject>(options: Reflec
     ...(options.fieldSelector !== undefined && { fieldSelector: options.fieldSelector }),
     ...(options.metadataOnly !== undefined && { metadataOnly: options.metadataOnly }),
   };
-  const waiting = new Set<() => void>();
+  const synced = makeLatch();
+  const past = makePast(clock, options.onRewound);
   const installedListeners = new Set<() => void>();
   const contact = makeContact(clock, random);
-  let synced = false;
   let installed = true;
   /** Where the next watch begins; undefined when a list has to come first. */
   let position: string | undefined;
-  /** Since when, and how often one after the other, the server has shown a past that we have seen the end of. */
-  let past: { readonly since: number; readonly times: number } | undefined;
 
   function tell(change: Change<T>): void {
     if (change.type !== 'modified') metrics?.cached(resource.plural, change.type === 'added' ? 1 : -1);
@@ -158,11 +151,11 @@ export function makeReflector<T extends KubeObject = KubeObject>(options: Reflec
     }
     if (versionOf(version) < cache.observed) refusePast(`${version} is older than ${cache.observed} that was seen`);
     if (cache.contradicts(items, version)) refusePast(`at ${version} objects are older than they were seen to be`);
-    past = undefined;
+    past.over();
     cache.replace(items, version);
     metrics?.relisted(resource.plural);
     contact.heard();
-    markSynced();
+    synced.open();
     markInstalled(true);
     log.info({ objects: items.length, resourceVersion: version }, 'Listed');
     return version;
@@ -171,11 +164,7 @@ export function makeReflector<T extends KubeObject = KubeObject>(options: Reflec
   function refusePast(what: string): never {
     // Should the server have caught up by the next look, what happened on its way is in a list alone.
     position = undefined;
-    past = { since: past?.since ?? clock.elapsed(), times: (past?.times ?? 0) + 1 };
-    const message = `list ${resource.plural}: resourceVersion ${what}`;
-    const lasts = past.times >= REWOUND_AFTER_TIMES && clock.elapsed() - past.since >= REWOUND_AFTER_MS;
-    if (lasts) options.onRewound?.(message);
-    throw new Unavailable(message);
+    return past.refuse(`list ${resource.plural}: resourceVersion ${what}`);
   }
 
   /** A watch from a version that the server has not reached yet would be silent, and miss all that happens up to there. */
@@ -183,13 +172,7 @@ export function makeReflector<T extends KubeObject = KubeObject>(options: Reflec
     const { resourceVersion } = await client.list<T>(resource, { ...selection, limit: 1, signal });
     if (versionOf(resourceVersion) < versionOf(from))
       refusePast(`${resourceVersion} is older than ${from}, the watch's`);
-    past = undefined;
-  }
-
-  function markSynced(): void {
-    if (synced) return;
-    synced = true;
-    for (const wake of waiting) wake();
+    past.over();
   }
 
   function markInstalled(now: boolean): void {
@@ -205,7 +188,7 @@ export function makeReflector<T extends KubeObject = KubeObject>(options: Reflec
     cache.replace([], String(cache.observed));
     contact.heard();
     markInstalled(false);
-    markSynced();
+    synced.open();
     await sleep(clock, NOT_INSTALLED_MS * (0.5 + random() / 2), signal);
   }
 
@@ -285,20 +268,8 @@ export function makeReflector<T extends KubeObject = KubeObject>(options: Reflec
   return {
     resource,
     run,
-    hasSynced: () => synced,
-    waitForSync(signal) {
-      if (synced) return Promise.resolve(true);
-      if (signal?.aborted) return Promise.resolve(false);
-      return new Promise((resolve) => {
-        const finish = (): void => {
-          waiting.delete(finish);
-          signal?.removeEventListener('abort', finish);
-          resolve(synced);
-        };
-        waiting.add(finish);
-        signal?.addEventListener('abort', finish, { once: true });
-      });
-    },
+    hasSynced: synced.isOpen,
+    waitForSync: synced.wait,
     onChange(listener) {
       listeners.add(listener);
       return () => listeners.delete(listener);
@@ -323,7 +294,7 @@ export function makeReflector<T extends KubeObject = KubeObject>(options: Reflec
     overlayDeleted: cache.overlayDeleted,
     observedResourceVersion: () => String(cache.observed),
     status: () => ({
-      synced,
+      synced: synced.isOpen(),
       observedResourceVersion: String(cache.observed),
       ...contact.status(),
     }),
