@@ -6,8 +6,12 @@ import type { BareRecord } from './records.ts';
 
 const IN_FLIGHT = 32;
 
-export async function createRecords({ api }: Cluster, records: readonly BareRecord[]): Promise<ApiObject[]> {
-  return inParallel(records, IN_FLIGHT, (record) =>
+export async function createRecords(
+  { api }: Cluster,
+  records: readonly BareRecord[],
+  atOnce = IN_FLIGHT,
+): Promise<ApiObject[]> {
+  return inParallel(records, atOnce, (record) =>
     api.call<ApiObject>('POST', recordsPath(record.metadata.namespace), record),
   );
 }
