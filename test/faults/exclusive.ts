@@ -1,5 +1,5 @@
-// Faults of the control plane itself, and of a whole namespace. The former everybody on the cluster feels, so these plans are
-// run alone, after all others.
+// Faults of the control plane itself, and of a whole namespace. The former everybody on the cluster feels, so these plans have
+// a cluster to themselves, one after the other.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ApiClient } from '../cluster/api-client.ts';

@@ -65,6 +65,8 @@ interface Bench {
   readonly cluster: Cluster;
   readonly census: Census;
   readonly references: Map<WorkloadName, Reference>;
+  /** A cluster of its own for what breaks the control plane, the same references; started when it is first asked for. */
+  apart(): Promise<Bench>;
 }
 
 /** What this run is to do. */
@@ -307,9 +309,9 @@ async function disturb(bench: Bench, { bugs, trials, choose, chooseFacade }: Pro
     suspects.push({ replay, found, again });
     sayViolations('seen', found, replay);
   };
-  const runAndSay = async (plan: AnyPlan): Promise<void> => {
+  const runAndSay = async (plan: AnyPlan, on = bench): Promise<void> => {
     if (isTimeOver()) return;
-    await judged(`--plan '${JSON.stringify(plan)}'`, () => execute(bench, plan, tally));
+    await judged(`--plan '${JSON.stringify(plan)}'`, () => execute(on, plan, tally));
   };
   const table: string[] = [];
   const runBug = async (plan: AnyPlan): Promise<void> => {
@@ -324,8 +326,16 @@ async function disturb(bench: Bench, { bugs, trials, choose, chooseFacade }: Pro
     table.push(`${violations.length > 0 ? 'caught' : 'MISSED'}  ${plan.seed}  ${by}`);
   };
   const [alone = [], besides = []] = [true, false].map((is) => plans.filter(({ fault }) => isExclusive(fault) === is));
-  await inLanes<AnyPlan>([...besides, ...throughFacade], runAndSay);
-  await inLanes(bugs, runBug);
+  const breakingTheirs = async (): Promise<void> => {
+    if (alone.length === 0) return;
+    const on = besides.length > 0 ? await bench.apart() : bench;
+    await inLanes(alone, (plan) => runAndSay(plan, on), 1);
+  };
+  const allOthers = async (): Promise<void> => {
+    await inLanes<AnyPlan>([...besides, ...throughFacade], (plan) => runAndSay(plan));
+    await inLanes(bugs, runBug);
+  };
+  await Promise.all([allOthers(), breakingTheirs()]);
   for (const trial of apart) {
     if (isTimeOver()) continue;
     await judged('--trials', async () => {
@@ -334,7 +344,6 @@ async function disturb(bench: Bench, { bugs, trials, choose, chooseFacade }: Pro
       return violations;
     });
   }
-  await inLanes(alone, runAndSay, 1);
   await tryAgain(suspects, tally);
   progress.stop();
   if (table.length > 0) say(`\n${table.toSorted().join('\n')}`);
@@ -342,31 +351,57 @@ async function disturb(bench: Bench, { bugs, trials, choose, chooseFacade }: Pro
   if (tally.unfired > 0) say(`${tally.unfired} plans never came to their fault`);
 }
 
+/** Everything that a plan needs, and one that ends it. */
+async function startBench(
+  what: string,
+  references: Bench['references'],
+): Promise<Bench & { end: () => Promise<void> }> {
+  const cluster = await startCluster({
+    pods: 'off',
+    keepLogs: true,
+    progress: (line) => say(what === '' ? line : `${what}: ${line}`),
+  });
+  const ended = new AbortController();
+  let stopPlatform = (): Promise<void> => Promise.resolve();
+  let second: Promise<Awaited<ReturnType<typeof startBench>>> | undefined;
+  const end = async (): Promise<void> => {
+    ended.abort();
+    await stopPlatform().catch(() => undefined);
+    await cluster.stop();
+    // One that could not be started has ended itself.
+    await second?.then((other) => other.end()).catch(() => undefined);
+  };
+  try {
+    const platform = await startPlatform(cluster, { parts: [] });
+    stopPlatform = platform.stop;
+    const census = startCensus(cluster.api, ended.signal);
+    const apart = (): Promise<Bench> => (second ??= startBench('to be broken', references));
+    return { cluster, census, references, apart, end };
+  } catch (error) {
+    await end();
+    throw error;
+  }
+}
+
 // Every process of every lane is ended with this one.
 process.setMaxListeners(50);
 const begin = performance.now();
 const tally: Tally = { plans: 0, violations: 0, seeded: 0, caught: 0, unfired: 0, leftOut: 0, once: 0 };
 let idleWrites = 0;
-const cluster = await startCluster({ pods: 'off', keepLogs: true, progress: (line) => say(line) });
-const ended = new AbortController();
+const bench = await startBench('', new Map());
 try {
-  const platform = await startPlatform(cluster, { parts: [] });
-  const census = startCensus(cluster.api, ended.signal);
   if (values.idle) {
     const [minutes, records] = [Number(values.minutes), Number(values.records)];
-    const idle = await measureIdle(cluster, census, { minutes, records, say });
+    const idle = await measureIdle(bench.cluster, bench.census, { minutes, records, say });
     idleWrites = idle.writes;
     say(JSON.stringify(idle));
   } else {
-    const bench: Bench = { cluster, census, references: new Map() };
     const what = programme();
     await learn(bench, what.workloads);
     await disturb(bench, what, tally);
   }
-  await platform.stop();
 } finally {
-  ended.abort();
-  await cluster.stop();
+  await bench.end();
 }
 const { plans, violations, seeded, caught, once } = tally;
 const seconds = Math.round((performance.now() - begin) / 1000);
