@@ -21,7 +21,13 @@ interface Candidate {
   outcome: ElectionOutcome | undefined;
 }
 
-function aCandidate(kube: FakeKube, clock: FakeClock, identity: string, onStopped = async () => {}): Candidate {
+function aCandidate(
+  kube: FakeKube,
+  clock: FakeClock,
+  identity: string,
+  onStopped = async () => {},
+  random = () => 0,
+): Candidate {
   const ask = new AbortController();
   running.push(ask);
   const candidate: Candidate = { ask, told: [], leading: undefined, outcome: undefined };
@@ -32,7 +38,7 @@ function aCandidate(kube: FakeKube, clock: FakeClock, identity: string, onStoppe
     identity,
     log,
     clock,
-    random: () => 0,
+    random,
     signal: ask.signal,
     onStarted(signal) {
       candidate.leading = signal;
@@ -118,6 +124,28 @@ describe('leader election', () => {
     await clock.advance(3000);
     expect(a.told).toEqual(['started 30000']);
   });
+
+  it.each([0, 0.999])(
+    'follows a leader that is killed within its lease and a second, whenever: random %d',
+    async (random) => {
+      for (let dyingMs = 30_000; dyingMs < 32_000; dyingMs += 250) {
+        const [kube, clock] = [makeFakeKube(), makeFakeClock()];
+        let isDead = false;
+        aCandidate(kube, clock, 'a');
+        kube.failOn(({ token }) => (isDead && token === 'a' ? new Unavailable('dead') : undefined));
+        // oxlint-disable-next-line no-await-in-loop -- one death after the other
+        await clock.advance(700);
+        const b = aCandidate(kube, clock, 'b', undefined, () => random);
+        // oxlint-disable-next-line no-await-in-loop -- as above
+        await clock.advance(dyingMs - 700);
+        expect(b.told).toEqual([]);
+        isDead = true;
+        // oxlint-disable-next-line no-await-in-loop -- as above
+        await clock.advance(16_000);
+        expect(b.told, `killed at ${dyingMs}`).toHaveLength(1);
+      }
+    },
+  );
 
   it('stops leading at the deadline when nothing can be renewed, and writes nothing after', async () => {
     const [kube, clock] = [makeFakeKube(), makeFakeClock()];

@@ -50,6 +50,9 @@ interface Lease extends KubeObject {
   readonly spec?: LeaseSpec;
 }
 
+/** So often a candidate looks at the lease while its holder renews it once. */
+const LOOKS_IN_A_RENEWAL = 3;
+
 /**
  * Stands as a candidate until it has led and stopped leading, or `signal` aborts. Never rejects.
  *
@@ -91,12 +94,22 @@ export async function runLeaderElection(options: LeaderElectionOptions): Promise
     };
   }
 
-  /** The lease is there and held by somebody else who may still be alive. */
-  function heldByAnother(): boolean {
+  /** For so long the lease is held by somebody else who may still be alive; 0 if it is nobody's or ours. */
+  function heldByAnotherMs(): number {
     const holder = seen?.lease.spec?.holderIdentity;
-    if (seen === undefined || holder === undefined || holder === '' || holder === identity) return false;
+    if (seen === undefined || holder === undefined || holder === '' || holder === identity) return 0;
     const theirs = (seen.lease.spec?.leaseDurationSeconds ?? 0) * 1000;
-    return clock.elapsed() < seen.at + Math.max(theirs, leaseDurationMs);
+    return Math.max(0, seen.at + Math.max(theirs, leaseDurationMs) - clock.elapsed());
+  }
+
+  /**
+   * A candidate looks often, so that it knows within a fraction of a second when the holder last gave a sign of life, and
+   * again in the moment in which the lease runs out. Random, so that candidates don't keep colliding.
+   */
+  function untilNextLookMs(): number {
+    const usualMs = (retryPeriodMs / LOOKS_IN_A_RENEWAL) * (1 + random() * 0.2);
+    const heldMs = heldByAnotherMs();
+    return heldMs > 0 ? Math.min(usualMs, heldMs) : usualMs;
   }
 
   async function tryToAcquire(): Promise<boolean> {
@@ -115,7 +128,7 @@ export async function runLeaderElection(options: LeaderElectionOptions): Promise
       );
       return true;
     }
-    if (heldByAnother() || seen === undefined) return false;
+    if (heldByAnotherMs() > 0 || seen === undefined) return false;
     const { lease } = seen;
     see(await client.replace<Lease>(LEASES, { ...lease, spec: nextSpec(lease.spec ?? {}, true) }, { signal }));
     return true;
@@ -209,9 +222,12 @@ export async function runLeaderElection(options: LeaderElectionOptions): Promise
     } catch (err) {
       const lostRace = err instanceof Conflict || err instanceof AlreadyExists;
       if (!signal.aborted) log[lostRace ? 'debug' : 'warn']({ err }, 'Lease not acquired, will retry');
+      // A server that does not answer is not asked the oftener for it.
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      if (!lostRace) await sleep(clock, retryPeriodMs, signal);
     }
-    // oxlint-disable-next-line no-await-in-loop -- as above; random, so that candidates don't keep colliding
-    await sleep(clock, retryPeriodMs * (1 + random() * 0.2), signal);
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    await sleep(clock, untilNextLookMs(), signal);
   }
   return 'never led';
 }
