@@ -17,6 +17,7 @@ import type { Checks } from '../runtime/health.ts';
 import { runLeaderElection } from '../runtime/leader-election.ts';
 import type { RuntimeMetrics } from '../runtime/metrics.ts';
 import { whyNotListed } from '../runtime/reflector.ts';
+import { makeRequestGate } from '../runtime/request-gate.ts';
 import { groupByNamespace, makeWorkQueue, type WorkQueue } from '../runtime/work-queue.ts';
 import { makeReconciler } from './app-deployment-reconciler.ts';
 import { type Caches, makeCaches } from './caches.ts';
@@ -32,6 +33,7 @@ import {
   wakeCollector,
 } from './secret-collector.ts';
 import { makeSecretContents } from './secret-contents.ts';
+import { throughGate, whileThere } from './through-gate.ts';
 import { wakeOnChanges } from './watches.ts';
 import { whileLeading } from './while-leading.ts';
 
@@ -132,7 +134,9 @@ function startReconciling(
   holds: () => boolean,
 ): Pick<Controller, 'stop' | 'abort'> {
   const { settings, log, metrics, identity, workers, backoffMs } = options;
-  const client = whileLeading(options.client, leading, holds);
+  const gate = makeRequestGate();
+  // Whether a write is still wanted is asked behind the gate, when its turn has come.
+  const client = throughGate(whileLeading(options.client, leading, holds), gate);
   const instance = `${hostname()}/${identity}`;
   const events = makeEventRecorder({ client, controller: 'davit.dev/controller', instance, log });
   const own = [APP_DEPLOYMENTS, APP_REVISIONS, TRACING_PROJECTS, OAUTH_PROVIDERS, CODE_HOST_INTEGRATIONS];
@@ -156,7 +160,15 @@ function startReconciling(
   const judge = makeOrganizationReconciler(shell, settings, now);
   void beginWhenSynced(options, caches, hosts, { records, secrets, clientSecrets, organization }, leading);
   const controllers = [
-    startController({ name: 'appdeployments', queue: records, workers, log, metrics, reconcile }),
+    startController({
+      name: 'appdeployments',
+      queue: records,
+      workers,
+      workersForNewGroups: workers >= ENOUGH_TO_KEEP_ONE ? 1 : 0,
+      log,
+      metrics,
+      reconcile: whileThere(reconcile, gate),
+    }),
     startController({ name: 'secrets', queue: secrets, workers: 1, log, metrics, reconcile: collect }),
     startController({
       name: 'client-secrets',
@@ -177,6 +189,9 @@ function startReconciling(
     },
   };
 }
+
+/** So that a tenant who has little to do need not wait until one of another's many is done. */
+const ENOUGH_TO_KEEP_ONE = 4;
 
 // Nothing is decided on half a picture: keys are handed out only when every cache has been listed once.
 async function beginWhenSynced(

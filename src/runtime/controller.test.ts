@@ -4,19 +4,20 @@ import { AlreadyExists, Conflict, Terminal, Unavailable } from '../errors.ts';
 import { makeFakeClock } from './clock.ts';
 import { type Reconcile, startController } from './controller.ts';
 import { makeMetrics } from './metrics.ts';
-import { makeWorkQueue } from './work-queue.ts';
+import { groupByNamespace, makeWorkQueue } from './work-queue.ts';
 
-function aController(reconcile: Reconcile, workers = 1) {
+function aController(reconcile: Reconcile, workers = 1, workersForNewGroups = 0) {
   const lines: { level: number; msg: string }[] = [];
   const log = pino({ level: 'debug' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
   const clock = makeFakeClock();
   const metrics = makeMetrics();
-  const queue = makeWorkQueue({ name: 'test', clock, random: () => 0 });
+  const queue = makeWorkQueue({ name: 'test', clock, random: () => 0, groupOf: groupByNamespace });
   const controller = startController({
     name: 'test',
     queue,
     reconcile,
     workers,
+    workersForNewGroups,
     log,
     clock,
     metrics,
@@ -95,6 +96,32 @@ describe('controller', () => {
     expect(await harness.metrics.registry.metrics()).toContain(
       'davit_reconcile_total{controller="test",result="requeued"} 2',
     );
+  });
+
+  it('keeps a worker for groups that no other is busy with', async () => {
+    const begun: string[] = [];
+    const ends: (() => void)[] = [];
+    const { queue, controller } = aController(
+      (key) => {
+        begun.push(key);
+        return new Promise((resolve) => ends.push(() => resolve({})));
+      },
+      3,
+      1,
+    );
+    for (const key of ['big/1', 'big/2', 'big/3', 'small/1']) queue.add(key);
+    await expect.poll(() => begun).toEqual(['big/1', 'big/2', 'small/1']);
+    queue.add('other/1');
+    // All three are busy; the one that small had goes to the next new group, and not to big.
+    ends[2]?.();
+    await expect.poll(() => begun.at(-1)).toBe('other/1');
+    ends[3]?.();
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(begun).toHaveLength(4);
+    ends[0]?.();
+    await expect.poll(() => begun.at(-1)).toBe('big/3');
+    for (const end of ends) end();
+    await controller.stop();
   });
 
   it('lets no poisoned key keep the others from their turn', async () => {

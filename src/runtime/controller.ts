@@ -22,6 +22,8 @@ export interface ControllerOptions {
   readonly reconcile: Reconcile;
   /** How many keys are reconciled at once. */
   readonly workers: number;
+  /** Of the workers, so many take only keys of groups that no other is busy with. */
+  readonly workersForNewGroups?: number;
   readonly log: Logger;
   readonly metrics?: RuntimeMetrics;
   readonly clock?: Clock;
@@ -54,9 +56,10 @@ export function startController(options: ControllerOptions): Controller {
   const underWay = new Set<AbortController>();
   let aborted = false;
 
-  async function work(): Promise<void> {
+  async function work(forNewGroups: boolean): Promise<void> {
+    const take = (): Promise<string | undefined> => queue.take(forNewGroups);
     // oxlint-disable-next-line no-await-in-loop -- a key is taken when the one before is done
-    for (let key = await queue.take(); key !== undefined; key = await queue.take()) {
+    for (let key = await take(); key !== undefined; key = await take()) {
       try {
         // oxlint-disable-next-line no-await-in-loop -- one worker, one key at a time
         await handle(key);
@@ -121,7 +124,9 @@ export function startController(options: ControllerOptions): Controller {
     return 'error';
   }
 
-  const done = Promise.all(Array.from({ length: options.workers }, work)).then(() => undefined);
+  const { workersForNewGroups = 0 } = options;
+  const workers = Array.from({ length: options.workers }, (_, index) => work(index < workersForNewGroups));
+  const done = Promise.all(workers).then(() => undefined);
   return {
     done,
     async stop() {

@@ -66,6 +66,34 @@ describe('work queue', () => {
     expect(order).toEqual(['big/1', 'small/1', 'other/1', 'big/2', 'big/3']);
   });
 
+  it('keeps takers of new groups for groups none of whose keys is taken', async () => {
+    const { queue } = aQueue({ groupOf: groupByNamespace });
+    const got: (string | undefined)[] = [];
+    const note = (key: string | undefined): void => void got.push(key);
+    const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+    void queue.take(true).then(note);
+    void queue.take().then(note);
+    for (const key of ['big/1', 'big/2', 'small/1']) queue.add(key);
+    await turn();
+    // The first goes to whoever takes anything.
+    expect(got).toEqual(['big/1', 'small/1']);
+    void queue.take(true).then(note);
+    await turn();
+    expect([got.length, queue.length]).toEqual([2, 1]);
+    queue.done('small/1');
+    await turn();
+    expect(got.length).toBe(2);
+    queue.done('big/1');
+    await turn();
+    expect([got.at(-1), queue.length]).toEqual(['big/2', 0]);
+    void queue.take(true).then(note);
+    const down = queue.shutDown();
+    queue.done('big/2');
+    await down;
+    await turn();
+    expect(got.at(-1)).toBeUndefined();
+  });
+
   it('shuts down when what was taken is done, and hands out nothing more', async () => {
     const { queue, clock } = aQueue();
     queue.add('a');

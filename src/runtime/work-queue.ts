@@ -30,8 +30,11 @@ export interface WorkQueue {
   /** The key is well again: its next failure is its first. */
   forget(key: string): void;
   failures(key: string): number;
-  /** The next key, when there is one; undefined once the queue is shut down. Every key taken must be given to `done`. */
-  take(): Promise<string | undefined>;
+  /**
+   * The next key, when there is one; undefined once the queue is shut down. Every key taken must be given to `done`.
+   * `onlyNewGroups`: of a group none of whose keys is taken, and only when nobody else waits for a key.
+   */
+  take(onlyNewGroups?: boolean): Promise<string | undefined>;
   done(key: string): void;
   /** Keys that wait for a worker now, without those that are delayed. */
   readonly length: number;
@@ -51,11 +54,14 @@ export function makeWorkQueue(options: WorkQueueOptions): WorkQueue {
   /** Waiting keys by group; the group whose turn it is comes first. */
   const waiting = new Map<string, Set<string>>();
   const processing = new Set<string>();
+  /** How many of them there are of each group. */
+  const taken = new Map<string, number>();
   /** Keys that arrived while they were being processed. */
   const dirty = new Set<string>();
   const delayed = new Map<string, { readonly at: number; readonly cancel: () => void }>();
   const failed = new Map<string, number>();
   const takers: ((key: string | undefined) => void)[] = [];
+  const takersOfNewGroups: ((key: string | undefined) => void)[] = [];
   const drained: (() => void)[] = [];
   let length = 0;
   let shut = false;
@@ -72,25 +78,41 @@ export function makeWorkQueue(options: WorkQueueOptions): WorkQueue {
   }
 
   function handOut(): void {
-    while (takers.length > 0 && length > 0) {
-      const key = next();
-      processing.add(key);
+    while (takers.length > 0) {
+      const key = next(false);
+      if (key === undefined) return;
       takers.shift()?.(key);
+    }
+    while (takersOfNewGroups.length > 0) {
+      const key = next(true);
+      if (key === undefined) return;
+      takersOfNewGroups.shift()?.(key);
     }
   }
 
-  function next(): string {
+  function next(onlyNewGroups: boolean): string | undefined {
     for (const [group, keys] of waiting) {
+      if (onlyNewGroups && taken.has(group)) continue;
       for (const key of keys) {
         keys.delete(key);
         length -= 1;
         waiting.delete(group);
         // To the end of the round.
         if (keys.size > 0) waiting.set(group, keys);
+        processing.add(key);
+        taken.set(group, (taken.get(group) ?? 0) + 1);
         return key;
       }
     }
-    throw new Error(`take from ${name}: nothing waits`);
+    return undefined;
+  }
+
+  function release(key: string): void {
+    if (!processing.delete(key)) throw new Error(`finish ${key} in ${name}: it was not taken`);
+    const group = groupOf(key);
+    const others = (taken.get(group) ?? 1) - 1;
+    if (others === 0) taken.delete(group);
+    else taken.set(group, others);
   }
 
   function add(key: string): void {
@@ -130,17 +152,18 @@ export function makeWorkQueue(options: WorkQueueOptions): WorkQueue {
     },
     forget: (key) => failed.delete(key),
     failures: (key) => failed.get(key) ?? 0,
-    take() {
+    take(onlyNewGroups = false) {
       if (shut) return Promise.resolve(undefined);
       return new Promise((resolve) => {
-        takers.push(resolve);
+        (onlyNewGroups ? takersOfNewGroups : takers).push(resolve);
         handOut();
         metrics?.queueDepth(name, length);
       });
     },
     done(key) {
-      if (!processing.delete(key)) throw new Error(`finish ${key} in ${name}: it was not taken`);
+      release(key);
       if (dirty.delete(key) && !shut) enqueue(key);
+      else handOut();
       if (shut && processing.size === 0) for (const resolve of drained.splice(0)) resolve();
     },
     get length() {
@@ -154,7 +177,7 @@ export function makeWorkQueue(options: WorkQueueOptions): WorkQueue {
       dirty.clear();
       length = 0;
       metrics?.queueDepth(name, 0);
-      for (const resolve of takers.splice(0)) resolve(undefined);
+      for (const resolve of [...takers.splice(0), ...takersOfNewGroups.splice(0)]) resolve(undefined);
       if (processing.size === 0) return Promise.resolve();
       return new Promise((resolve) => drained.push(resolve));
     },
