@@ -59,6 +59,7 @@ async function run(): Promise<void> {
   const measures = chosen(MEASURES, values.only);
   const bench: Bench = {
     ...sizeOf(values),
+    taken: new Set(measures.map(({ key }) => key)),
     ...(values.profile !== undefined && { profileInto: resolve(values.profile) }),
     say,
     async onFreshServer(options, use) {

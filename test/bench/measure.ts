@@ -53,6 +53,8 @@ export interface Bench {
   readonly quick: boolean;
   /** Workers of every arm. */
   readonly workers: number;
+  /** The keys of all measures that are taken: what two of them need is done once. */
+  readonly taken: ReadonlySet<string>;
   /** Folder for CPU profiles of Davit's process. */
   readonly profileInto?: string;
   say(line: string): void;

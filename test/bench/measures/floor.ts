@@ -4,8 +4,10 @@ import { davit } from '../arms/davit.ts';
 import { replay } from '../arms/replay.ts';
 import { absolutesOf, compare, walls } from '../compare.ts';
 import { type Figure, type Goal, median, ratios, rounded } from '../figures.ts';
-import { fill } from '../fill.ts';
+import { type Filled, fill } from '../fill.ts';
+import { type Fills, fillsOf } from '../fills.ts';
 import type { Bench, Measure } from '../measure.ts';
+import { bothOf, MANY_TIMES } from './restart.ts';
 
 const floorGoal: Goal = { atMost: 1.1 };
 const growthGoal: Goal = { atMost: 1.2 };
@@ -14,38 +16,51 @@ export const floor: Measure = { key: 'P1', goal: floorGoal, run: measureFloor };
 export const growth: Measure = { key: 'P12', goal: growthGoal, run: measureGrowth };
 
 async function measureFloor(bench: Bench): Promise<readonly Figure[]> {
-  const alone = await againstFloor(bench, 'P1', bench.repeats, false);
+  const alone = figureOf('P1', await fillsOf(bench), bench.records);
   if (bench.quick) return [alone];
   // With all that a whole cluster does beside it; once, since what is measured then is mostly the others.
-  return [alone, await againstFloor(bench, 'P1.controllers', 1, true)];
-}
-
-async function againstFloor(bench: Bench, key: string, repeats: number, controllers: boolean): Promise<Figure> {
   const { records } = bench;
   const arms = [davit(bench), replay(bench)];
-  const results = await compare(bench, { arms, records, repeats, controllers });
+  const beside = await compare(bench, { arms, records, repeats: 1, controllers: true });
+  return [alone, figureOf('P1.controllers', beside, records)];
+}
+
+function figureOf(key: string, fills: Fills, records: number): Figure {
   return {
     key,
     goal: floorGoal,
-    samples: ratios(walls(results, 'davit'), walls(results, 'replay')),
-    absolutes: { records, ...absolutesOf(results, 'davit', records), ...absolutesOf(results, 'replay', records) },
+    samples: ratios(walls(fills, 'davit'), walls(fills, 'replay')),
+    absolutes: { records, ...absolutesOf(fills, 'davit', records), ...absolutesOf(fills, 'replay', records) },
   };
 }
 
 async function measureGrowth(bench: Bench): Promise<readonly Figure[]> {
-  const sizes = [bench.records / 10, bench.records, ...(bench.quick ? [] : [bench.records * 10])].map(Math.ceil);
+  const { records, quick } = bench;
+  const sizes = [Math.ceil(records / 10), records, ...(quick ? [] : [records * MANY_TIMES])];
   const perRecord: number[] = [];
   const absolutes: Record<string, number> = {};
-  for (const records of sizes) {
+  for (const size of sizes) {
     // oxlint-disable-next-line no-await-in-loop -- one at a time
-    const { wallMs, rssMiB } = await fill(bench, davit(bench), records);
-    perRecord.push(wallMs / records);
-    absolutes[`msPerRecordAt${records}`] = rounded(wallMs / records);
-    absolutes[`rssMiBAt${records}`] = rounded(rssMiB);
-    bench.say(`  ${records} records: ${rounded(wallMs / records)} ms each, ${Math.round(rssMiB)} MiB`);
+    const { wallMs, rssMiB } = await grown(bench, size);
+    perRecord.push(wallMs / size);
+    absolutes[`msPerRecordAt${size}`] = rounded(wallMs / size);
+    absolutes[`rssMiBAt${size}`] = rounded(rssMiB);
+    bench.say(`  ${size} records: ${rounded(wallMs / size)} ms each, ${Math.round(rssMiB)} MiB`);
   }
   const [first = 0] = perRecord;
   return [
     { key: 'P12', goal: growthGoal, samples: [Math.max(...perRecord) / Math.min(first, median(perRecord))], absolutes },
   ];
+}
+
+/** From what other measures have filled, where they are taken. */
+async function grown(bench: Bench, records: number): Promise<Pick<Filled, 'wallMs' | 'rssMiB'>> {
+  const { taken } = bench;
+  if (records === bench.records && (taken.has('P1') || taken.has('P2'))) {
+    const ours = (await fillsOf(bench)).get('davit') ?? [];
+    return { wallMs: median(ours.map(({ wallMs }) => wallMs)), rssMiB: median(ours.map(({ rssMiB }) => rssMiB)) };
+  }
+  if (records === bench.records * MANY_TIMES && (taken.has('P6') || taken.has('P7')))
+    return (await bothOf(bench)).ours.filled;
+  return fill(bench, davit(bench), records);
 }

@@ -3,10 +3,9 @@
 import { davit } from '../arms/davit.ts';
 import { absolutesOf, compare, walls } from '../compare.ts';
 import { type Figure, type Goal, median, ratios, spreadOf } from '../figures.ts';
-import type { Filled } from '../fill.ts';
-import type { Arm, Bench, Measure } from '../measure.ts';
+import { type Fills, fillsOf } from '../fills.ts';
+import type { Bench, Measure } from '../measure.ts';
 import { checkPeer } from '../peers/check.ts';
-import { controllerRuntime } from '../peers/controller-runtime.ts';
 import { kopf } from '../peers/kopf.ts';
 import { naive } from '../peers/naive.ts';
 import type { Tally } from '../server-counts.ts';
@@ -17,22 +16,20 @@ const half: Goal = { atMost: 0.5 };
 
 /** More would take these arms the whole afternoon. */
 const SLOW_RECORDS = 200;
+const MOST_REPEATS = 3;
 
 export const controllerRuntimePeer: Measure = { key: 'P2', goal: asFast, run: measureControllerRuntime };
 export const slowPeers: Measure = { key: 'P3', goal: aFifth, run: measureSlow };
 
-type Results = ReadonlyMap<string, readonly Filled[]>;
-
 async function measureControllerRuntime(bench: Bench): Promise<readonly Figure[]> {
-  const { records, workers } = bench;
-  const peer = controllerRuntime({ workers });
-  const results = await against(bench, [peer], records);
+  const { records } = bench;
+  const fills = await fillsOf(bench);
   return [
     {
       key: 'P2',
       goal: asFast,
-      samples: ratios(walls(results, 'davit'), walls(results, peer.name)),
-      absolutes: told(bench, results, records),
+      samples: ratios(walls(fills, 'davit'), walls(fills, 'controller-runtime')),
+      absolutes: told(bench, fills, records),
     },
   ];
 }
@@ -41,7 +38,10 @@ async function measureSlow(bench: Bench): Promise<readonly Figure[]> {
   const records = Math.min(SLOW_RECORDS, bench.records);
   const { workers } = bench;
   const [inPython, inTypeScript] = [kopf({ workers }), naive({ workers })];
-  const results = await against(bench, [inPython, inTypeScript], records);
+  // oxlint-disable-next-line no-await-in-loop -- one server at a time
+  for (const peer of [inPython, inTypeScript]) await checkPeer(bench, peer);
+  const repeats = Math.min(MOST_REPEATS, bench.repeats);
+  const results = await compare(bench, { arms: [davit(bench), inPython, inTypeScript], records, repeats });
   const wall = ratios(walls(results, 'davit'), walls(results, inPython.name));
   const rss = ratios(memories(results, 'davit'), memories(results, inPython.name));
   const toNaive = {
@@ -54,19 +54,12 @@ async function measureSlow(bench: Bench): Promise<readonly Figure[]> {
   ];
 }
 
-/** Davit and the peers, each of which was checked before. */
-async function against(bench: Bench, peers: readonly Arm[], records: number): Promise<Results> {
-  // oxlint-disable-next-line no-await-in-loop -- one server at a time
-  for (const peer of peers) await checkPeer(bench, peer);
-  return compare(bench, { arms: [davit(bench), ...peers], records, repeats: bench.repeats });
-}
-
-function memories(results: Results, arm: string): number[] {
+function memories(results: Fills, arm: string): number[] {
   return (results.get(arm) ?? []).map(({ rssMiB }) => rssMiB);
 }
 
 /** Every arm's absolutes, and who was the fastest, also when that is not Davit. */
-function told(bench: Bench, results: Results, records: number): Record<string, number | string> {
+function told(bench: Bench, results: Fills, records: number): Record<string, number | string> {
   const arms = [...results.keys()].toSorted((a, b) => median(walls(results, a)) - median(walls(results, b)));
   const seconds = arms.map((arm) => {
     const { median: middle, min, max } = spreadOf(walls(results, arm));

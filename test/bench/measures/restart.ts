@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { davit } from '../arms/davit.ts';
 import { countsOf } from '../children.ts';
 import { type Figure, type Goal, ratios, rounded } from '../figures.ts';
-import { atRest, requestsOf } from '../fill.ts';
+import { atRest, type Filled, requestsOf } from '../fill.ts';
 import { createRecords } from '../load.ts';
 import type { Arm, Bench, BenchServer, Measure, Running } from '../measure.ts';
 import { checkPeer } from '../peers/check.ts';
@@ -17,7 +17,7 @@ import { watchChildren } from '../watched-children.ts';
 
 const goal: Goal = { atMost: 1 };
 /** Of what was asked for: 10,000 in a whole run. */
-const TIMES_MORE = 10;
+export const MANY_TIMES = 10;
 /** A process counts as idle when it takes less than this share of one processor, twice in a row. */
 const IDLE_SHARE = 0.05;
 const LOOKS_EVERY_MS = 2000;
@@ -29,8 +29,8 @@ export const restart: Measure = { key: 'P7', goal, run: measureRestart };
 interface Restarted {
   /** Records and children, each once. */
   readonly objects: number;
-  /** When the first process had made everything. */
-  readonly filledRssMiB: number;
+  /** Of the first process, which made everything. */
+  readonly filled: Pick<Filled, 'wallMs' | 'rssMiB'>;
   /** From the start of the second process. */
   readonly readyMs: number;
   readonly readyCpuMs: number;
@@ -49,7 +49,8 @@ interface Both {
 /** Both measures come from what takes the better part of an hour. */
 const taken = new WeakMap<Bench, Promise<Both>>();
 
-function bothOf(bench: Bench): Promise<Both> {
+/** Done once. */
+export function bothOf(bench: Bench): Promise<Both> {
   const already = taken.get(bench) ?? take(bench);
   taken.set(bench, already);
   return already;
@@ -57,7 +58,7 @@ function bothOf(bench: Bench): Promise<Both> {
 
 async function take(bench: Bench): Promise<Both> {
   const { workers, quick } = bench;
-  const records = bench.records * (quick ? 1 : TIMES_MORE);
+  const records = bench.records * (quick ? 1 : MANY_TIMES);
   const [us, peer] = [davit(bench), controllerRuntime({ workers })];
   await checkPeer(bench, peer);
   const ours = await restarted(bench, us, records);
@@ -69,7 +70,7 @@ async function restarted(bench: Bench, arm: Arm, records: number): Promise<Resta
   await arm.prepare?.(bench.say);
   return bench.onFreshServer({ tenants: tenantsOf(records) }, async (server) => {
     await createRecords(server.cluster, recordsOf(records));
-    const filledRssMiB = await filledBy(arm, server, records);
+    const filled = await filledBy(arm, server, records);
     bench.say(`  ${arm.name}: ${records} records made; starting it again`);
     const before = await requestsOf(server);
     const running = await arm.start(server);
@@ -84,7 +85,7 @@ async function restarted(bench: Bench, arm: Arm, records: number): Promise<Resta
         `  ${arm.name}: ready after ${(running.readyMs / 1000).toFixed(2)} s, ${writes} writes, ` +
           `${Math.round(rss)} MiB, ${((rss * 1024) / objects).toFixed(1)} kB an object`,
       );
-      return { objects, filledRssMiB, readyMs: running.readyMs, readyCpuMs, writes, rssMiB: rss };
+      return { objects, filled, readyMs: running.readyMs, readyCpuMs, writes, rssMiB: rss };
     } finally {
       await running.stop();
     }
@@ -103,15 +104,16 @@ async function untilIdle({ pid }: Running): Promise<void> {
   }
 }
 
-/** Memory in MiB at the end. */
-async function filledBy(arm: Arm, server: BenchServer, records: number): Promise<number> {
+async function filledBy(arm: Arm, server: BenchServer, records: number): Promise<Restarted['filled']> {
   const perRecord = countsOf(server.rendering);
   const children = await watchChildren(server.cluster, perRecord.keys());
   const running = await arm.start(server);
   try {
-    await children.until(new Map([...perRecord].map(([kind, count]) => [kind, count * records])));
+    const { first, last } = await children.until(
+      new Map([...perRecord].map(([kind, count]) => [kind, count * records])),
+    );
     await atRest(server);
-    return await rssMiB(running.pid);
+    return { wallMs: last - first, rssMiB: await rssMiB(running.pid) };
   } finally {
     children.close();
     await running.stop();
@@ -120,10 +122,10 @@ async function filledBy(arm: Arm, server: BenchServer, records: number): Promise
 
 async function measureMemory(bench: Bench): Promise<readonly Figure[]> {
   const { records, ours, theirs } = await bothOf(bench);
-  const of = (arm: string, { rssMiB: rss, filledRssMiB, objects }: Restarted): Record<string, number> => ({
+  const of = (arm: string, { rssMiB: rss, filled, objects }: Restarted): Record<string, number> => ({
     [`${arm}RssMiB`]: rounded(rss),
     [`${arm}KBPerObject`]: rounded((rss * 1024) / objects),
-    [`${arm}RssMiBAfterFilling`]: rounded(filledRssMiB),
+    [`${arm}RssMiBAfterFilling`]: rounded(filled.rssMiB),
   });
   return [
     {

@@ -1,0 +1,33 @@
+// The fills of the usual size, which several measures are taken from: every arm that one of them needs, against all others.
+
+import { davit } from './arms/davit.ts';
+import { replay } from './arms/replay.ts';
+import { compare } from './compare.ts';
+import type { Filled } from './fill.ts';
+import type { Arm, Bench } from './measure.ts';
+import { checkPeer } from './peers/check.ts';
+import { controllerRuntime } from './peers/controller-runtime.ts';
+
+/** By arm, one entry a repeat. */
+export type Fills = ReadonlyMap<string, readonly Filled[]>;
+
+const done = new WeakMap<Bench, Promise<Fills>>();
+
+/** Davit's, the floor's if P1 is taken, and controller-runtime's if P2 is. */
+export function fillsOf(bench: Bench): Promise<Fills> {
+  const fills = done.get(bench) ?? fillAll(bench);
+  done.set(bench, fills);
+  return fills;
+}
+
+async function fillAll(bench: Bench): Promise<Fills> {
+  const { workers, records, repeats, taken } = bench;
+  const arms: Arm[] = [davit(bench)];
+  if (taken.has('P1')) arms.push(replay(bench));
+  if (taken.has('P2')) {
+    const peer = controllerRuntime({ workers });
+    await checkPeer(bench, peer);
+    arms.push(peer);
+  }
+  return compare(bench, { arms, records, repeats });
+}
