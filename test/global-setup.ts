@@ -4,16 +4,24 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Provided } from './attached.ts';
+import type { Cluster } from './cluster/cluster.ts';
 import { aRepository, PRIVATE_KEY, startHost } from './codehost/host.ts';
-import { startPlatform } from './platform.ts';
+import { type Platform, startPlatform } from './platform.ts';
 import { startSampleCluster } from './sample-cluster.ts';
 
 interface TestProject {
   provide(key: 'davit', value: Provided): void;
 }
 
-/** Returns the teardown. `pods: 'auto'` gives a stand-in where the machine allows no pods; `node` tells. */
-export async function startForTests(project: TestProject, pods: 'auto' | 'off'): Promise<() => Promise<void>> {
+/**
+ * Returns the teardown. `pods: 'auto'` gives a stand-in where the machine allows no pods; `node` tells. `onStarted` does
+ * what has to be long done when a test looks for it.
+ */
+export async function startForTests(
+  project: TestProject,
+  pods: 'auto' | 'off',
+  onStarted: (platform: Platform, cluster: Cluster) => Promise<void> = async () => {},
+): Promise<() => Promise<void>> {
   const progress = (line: string): void => void process.stderr.write(`  ${line}\n`);
   const { cluster, images, kubectlPath } = await startSampleCluster({ pods, auditLog: true, progress });
   const codeHost = await startHost('localhost');
@@ -28,6 +36,7 @@ export async function startForTests(project: TestProject, pods: 'auto' | 'off'):
       'settings.tracing.otlpEndpoint': 'http://collector.observability:4318',
     },
   });
+  await onStarted(platform, cluster);
   const door = createServer(async (request, response) => {
     try {
       const [, action, name = ''] = (request.url ?? '').split('/');

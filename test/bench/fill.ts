@@ -21,6 +21,8 @@ export interface Filled {
   readonly rssMiB: number;
   /** Of the whole server, from the arm's start until it was at rest. */
   readonly requests: Requests;
+  /** After that, for as long as it was left at rest. */
+  readonly writesAtRest: number;
 }
 
 /** So long nothing may be written until an arm counts as done, statuses and all. */
@@ -31,15 +33,24 @@ interface Filling {
   readonly controllers?: boolean;
   /** By default what kubectl makes. */
   readonly records?: readonly BareRecord[];
+  /** How long the arm is left at rest when it is done. */
+  readonly restMs?: number;
 }
 
 export async function fill(bench: Bench, arm: Arm, count: number, filling: Filling = {}): Promise<Filled> {
-  const { controllers = false, records = recordsOf(count) } = filling;
+  const { controllers = false, records = recordsOf(count), restMs = 0 } = filling;
   await arm.prepare?.(bench.say);
-  return bench.onFreshServer({ tenants: tenantsOf(count), controllers }, (server) => fillServer(server, arm, records));
+  return bench.onFreshServer({ tenants: tenantsOf(count), controllers }, (server) =>
+    fillServer(server, arm, records, restMs),
+  );
 }
 
-async function fillServer(server: BenchServer, arm: Arm, records: readonly BareRecord[]): Promise<Filled> {
+async function fillServer(
+  server: BenchServer,
+  arm: Arm,
+  records: readonly BareRecord[],
+  restMs: number,
+): Promise<Filled> {
   const perRecord = countsOf(server.rendering);
   const expected = new Map([...perRecord].map(([kind, count]) => [kind, count * records.length]));
   await createRecords(server.cluster, records);
@@ -51,7 +62,10 @@ async function fillServer(server: BenchServer, arm: Arm, records: readonly BareR
       const cpuAtStart = await cpuMs(running.pid);
       const { first, last } = await children.until(expected);
       const cpu = (await cpuMs(running.pid)) - cpuAtStart;
-      const requests = since(before, await atRest(server));
+      const resting = await atRest(server);
+      const requests = since(before, resting);
+      await sleep(restMs);
+      const writesAtRest = since(resting, await requestsOf(server)).written;
       return {
         children: total(perRecord),
         wallMs: last - first,
@@ -59,6 +73,7 @@ async function fillServer(server: BenchServer, arm: Arm, records: readonly BareR
         cpuMs: cpu,
         rssMiB: await rssMiB(running.pid),
         requests,
+        writesAtRest,
       };
     } finally {
       await running.stop();

@@ -9,17 +9,6 @@ const davit: Attached = attach(inject('davit'));
 let tenant: Tenant;
 beforeAll(async () => {
   tenant = await davit.tenant('line');
-  // As a facade that died between the Secret and its record would leave it; looked for at the end.
-  await davit.kubectl(['create', 'secret', 'generic', 'lost--vars-1', '-n', tenant.namespace, '--from-literal=A=b']);
-  await davit.kubectl([
-    'label',
-    'secret',
-    'lost--vars-1',
-    '-n',
-    tenant.namespace,
-    'davit.dev/deployment=lost',
-    'davit.dev/variables=',
-  ]);
 });
 
 interface Listed {
@@ -473,11 +462,4 @@ describe('deletion', () => {
     await davit.kubectl(['wait', '--for=condition=Ready', 'appd/inside', '-n', doomed.namespace, '--timeout=60s']);
     await davit.kubectl(['delete', 'namespace', doomed.namespace, '--timeout=60s']);
   });
-
-  it('a Secret of values that no record ever named is collected after a minute', async () => {
-    await eventually(async () => {
-      const left = await davit.kubectl(['get', 'secret', 'lost--vars-1', '-n', tenant.namespace, '--ignore-not-found']);
-      expect(left).toBe('');
-    }, 90_000);
-  }, 100_000);
 });
