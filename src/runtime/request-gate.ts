@@ -1,6 +1,8 @@
 // Whose request is next, and how many of one group may be under way. What a server with few processors has been asked it
 // answers at its own pace: whoever comes then waits behind all of it.
 
+import { count } from './counts.ts';
+
 export interface RequestGateOptions {
   /** So many may be under way at once; beyond it only what of its group is one of the first two. */
   readonly most?: number;
@@ -113,10 +115,4 @@ export function makeRequestGate({ most = 32, mostTogether = 8 }: RequestGateOpti
       return waiting;
     },
   };
-}
-
-function count(counts: Map<string, number>, group: string, by: number): void {
-  const number = (counts.get(group) ?? 0) + by;
-  if (number === 0) counts.delete(group);
-  else counts.set(group, number);
 }

@@ -1,6 +1,7 @@
 // Keys waiting to be reconciled. A key carries no event: whoever takes it looks at the whole state.
 
 import { type Clock, systemClock } from './clock.ts';
+import { count } from './counts.ts';
 import type { RuntimeMetrics } from './metrics.ts';
 
 export interface WorkQueueOptions {
@@ -100,7 +101,7 @@ export function makeWorkQueue(options: WorkQueueOptions): WorkQueue {
         // To the end of the round.
         if (keys.size > 0) waiting.set(group, keys);
         processing.add(key);
-        taken.set(group, (taken.get(group) ?? 0) + 1);
+        count(taken, group, 1);
         return key;
       }
     }
@@ -109,10 +110,7 @@ export function makeWorkQueue(options: WorkQueueOptions): WorkQueue {
 
   function release(key: string): void {
     if (!processing.delete(key)) throw new Error(`finish ${key} in ${name}: it was not taken`);
-    const group = groupOf(key);
-    const others = (taken.get(group) ?? 1) - 1;
-    if (others === 0) taken.delete(group);
-    else taken.set(group, others);
+    count(taken, groupOf(key), -1);
   }
 
   function add(key: string): void {

@@ -5,20 +5,15 @@ import { replay } from './arms/replay.ts';
 import { compare } from './compare.ts';
 import type { Filled } from './fill.ts';
 import type { Arm, Bench } from './measure.ts';
+import { oncePerBench } from './once.ts';
 import { checkPeer } from './peers/check.ts';
 import { controllerRuntime } from './peers/controller-runtime.ts';
 
 /** By arm, one entry a repeat. */
 export type Fills = ReadonlyMap<string, readonly Filled[]>;
 
-const done = new WeakMap<Bench, Promise<Fills>>();
-
 /** Davit's, the floor's if P1 is taken, and controller-runtime's if P2 is. */
-export function fillsOf(bench: Bench): Promise<Fills> {
-  const fills = done.get(bench) ?? fillAll(bench);
-  done.set(bench, fills);
-  return fills;
-}
+export const fillsOf = oncePerBench(fillAll);
 
 async function fillAll(bench: Bench): Promise<Fills> {
   const { workers, records, repeats, taken } = bench;

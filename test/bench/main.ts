@@ -8,7 +8,7 @@
 //   npm run bench -- --profile DIR   CPU profiles of Davit's processes into that folder
 //   npm run bench -- --children FILE only writes what a record becomes, as peers read it
 //
-// The last line printed is one JSON object with a key for each figure. docs/performance.md explains them.
+// The last line printed is one JSON object with a key for each figure, also of a run that is ended early (Ctrl-C). docs/performance.md explains them.
 
 import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
@@ -55,6 +55,17 @@ function tell(figure: Figure): void {
   say(`${figure.key}: ${said} (goal ${JSON.stringify(figure.goal)}, ${isMet(figure) ? 'met' : 'not met'})`);
 }
 
+/** Who ends a run before its end keeps what has been measured. */
+function tellOnSignal(measures: readonly Measure[], taken: readonly Figure[]): void {
+  const tellAndEnd = (signal: NodeJS.Signals): void => {
+    const why = `the run was ended by ${signal}`;
+    const left = measures.filter(({ key }) => !taken.some((figure) => figure.key.split('.')[0] === key));
+    process.stdout.write(`${summary([...taken, ...left.map(({ key, goal }) => ({ key, goal, why }))])}\n`);
+    process.exit(1);
+  };
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, tellAndEnd);
+}
+
 async function run(): Promise<void> {
   const measures = chosen(MEASURES, values.only);
   const bench: Bench = {
@@ -73,6 +84,7 @@ async function run(): Promise<void> {
   };
   await ensureTools(['kubernetes', 'helm'], say);
   const figures: Figure[] = [];
+  tellOnSignal(measures, figures);
   for (const measure of measures) {
     // oxlint-disable-next-line no-await-in-loop -- one at a time: two would measure each other
     const taken = await take(measure, bench);

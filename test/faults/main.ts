@@ -8,13 +8,15 @@
 //   npm run faults -- --idle [--minutes 10] [--records 200]   what a controller at rest asks of the API server
 //   --within S                             begins nothing new after S seconds of plans; 200 with --quick
 //   --lanes N                              runs side by side
+//
+// Ended early (Ctrl-C), it judges what is under way and tells what it has found.
 
 import { writeFile } from 'node:fs/promises';
 import { loadavg } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type Cluster, startCluster } from '../cluster/cluster.ts';
-import { startPlatform } from '../platform.ts';
+import { applyChart } from '../platform.ts';
 import { type Census, startCensus } from './census.ts';
 import { isExclusive } from './exclusive.ts';
 import { type FacadePlan, facadePlans, learnFacade, runFacadePlan } from './facade.ts';
@@ -283,6 +285,22 @@ async function tryAgain(suspects: readonly Suspect[], tally: Tally): Promise<voi
   }
 }
 
+/** A terminal and npm both pass a Ctrl-C on. */
+const SAME_SIGNAL_MS = 1000;
+
+/** The first asks for an end, one that comes later insists. */
+function endOnSignal(): () => boolean {
+  let askedAt: number | undefined;
+  const end = (signal: NodeJS.Signals): void => {
+    if (askedAt !== undefined && performance.now() - askedAt > SAME_SIGNAL_MS) process.exit(1);
+    if (askedAt === undefined)
+      say(`${signal}: nothing new is begun; what is under way is judged. Again to end at once`);
+    askedAt ??= performance.now();
+  };
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, end);
+  return () => askedAt !== undefined;
+}
+
 async function disturb(bench: Bench, { bugs, trials, choose, chooseFacade }: Programme, tally: Tally): Promise<void> {
   const every = allPlans(bench.references);
   const plans = choose(every);
@@ -296,8 +314,9 @@ async function disturb(bench: Bench, { bugs, trials, choose, chooseFacade }: Pro
   );
   const progress = startProgress(plans.length + throughFacade.length + bugs.length + apart.length, tally);
   const lastMoment = performance.now() + withinMs();
+  const isAskedToEnd = endOnSignal();
   const isTimeOver = (): boolean => {
-    const isOver = performance.now() > lastMoment;
+    const isOver = isAskedToEnd() || performance.now() > lastMoment;
     if (isOver) tally.leftOut += 1;
     return isOver;
   };
@@ -347,7 +366,7 @@ async function disturb(bench: Bench, { bugs, trials, choose, chooseFacade }: Pro
   await tryAgain(suspects, tally);
   progress.stop();
   if (table.length > 0) say(`\n${table.toSorted().join('\n')}`);
-  if (tally.leftOut > 0) say(`${tally.leftOut} plans were not begun: the time was over`);
+  if (tally.leftOut > 0) say(`${tally.leftOut} plans were not begun: it was to end`);
   if (tally.unfired > 0) say(`${tally.unfired} plans never came to their fault`);
 }
 
@@ -362,18 +381,15 @@ async function startBench(
     progress: (line) => say(what === '' ? line : `${what}: ${line}`),
   });
   const ended = new AbortController();
-  let stopPlatform = (): Promise<void> => Promise.resolve();
-  let second: Promise<Awaited<ReturnType<typeof startBench>>> | undefined;
+  let second: ReturnType<typeof startBench> | undefined;
   const end = async (): Promise<void> => {
     ended.abort();
-    await stopPlatform().catch(() => undefined);
     await cluster.stop();
     // One that could not be started has ended itself.
     await second?.then((other) => other.end()).catch(() => undefined);
   };
   try {
-    const platform = await startPlatform(cluster, { parts: [] });
-    stopPlatform = platform.stop;
+    await applyChart(cluster, {});
     const census = startCensus(cluster.api, ended.signal);
     const apart = (): Promise<Bench> => (second ??= startBench('to be broken', references));
     return { cluster, census, references, apart, end };

@@ -8,6 +8,7 @@ import { type Figure, type Goal, ratios, rounded } from '../figures.ts';
 import { atRest, type Filled, requestsOf } from '../fill.ts';
 import { createRecords } from '../load.ts';
 import type { Arm, Bench, BenchServer, Measure, Running } from '../measure.ts';
+import { oncePerBench } from '../once.ts';
 import { checkPeer } from '../peers/check.ts';
 import { controllerRuntime } from '../peers/controller-runtime.ts';
 import { cpuMs, rssMiB } from '../processes.ts';
@@ -47,14 +48,7 @@ interface Both {
 }
 
 /** Both measures come from what takes the better part of an hour. */
-const taken = new WeakMap<Bench, Promise<Both>>();
-
-/** Done once. */
-export function bothOf(bench: Bench): Promise<Both> {
-  const already = taken.get(bench) ?? take(bench);
-  taken.set(bench, already);
-  return already;
-}
+export const bothOf = oncePerBench(take);
 
 async function take(bench: Bench): Promise<Both> {
   const { workers, quick } = bench;
