@@ -43,11 +43,13 @@ import { observe } from './observe.ts';
 import { reportRecord, reportRevision, reportTracingProject } from './report.ts';
 import type { SecretContents } from './secret-contents.ts';
 import { tryPods } from './try-pods.ts';
+import type { Vanished } from './vanished.ts';
 
 export interface ReconcilerOptions {
   readonly shell: Shell;
   readonly contents: SecretContents;
   readonly hosts: HostClaims;
+  readonly vanished: Vanished;
   readonly settings: Settings;
   readonly events: EventRecorder;
   readonly now: () => Date;
@@ -67,13 +69,14 @@ const NOTHING: Pass = { latest: undefined, refusals: [] };
 
 /** Makes the reconcile function. Level-based: it looks at the record as it is now, whatever woke it. */
 export function makeReconciler(options: ReconcilerOptions): Reconcile {
-  const { shell, contents, hosts, events, now } = options;
+  const { shell, contents, hosts, vanished, events, now } = options;
   const mountFailures = makeMountFailures(shell.client, now);
 
   return async function reconcile(key) {
     const { namespace, name } = refOf(key);
+    const swept = await vanished.sweep(key);
     const found = shell.caches.records.get({ namespace, name });
-    if (!found) return {};
+    if (!found) return swept;
     const first = await observe(found, shell.caches, contents);
     if (found.metadata.deletionTimestamp) {
       await finalize(first, shell, events, now(), pausedBy(found, options.settings));
@@ -92,6 +95,7 @@ export function makeReconciler(options: ReconcilerOptions): Reconcile {
     const pods = await mountFailures.addTo(after.pods);
     await report({ ...after, pods }, pass, options);
     return soonest(
+      swept.requeueAfterMs,
       pass.requeueAfterMs,
       retryAfterMs(record, pass.refusals, now()),
       lookAgainMs(after.pods, now()),

@@ -34,6 +34,7 @@ import {
 } from './secret-collector.ts';
 import { makeSecretContents } from './secret-contents.ts';
 import { throughGate, whileThere } from './through-gate.ts';
+import { makeVanished } from './vanished.ts';
 import { wakeOnChanges } from './watches.ts';
 import { whileLeading } from './while-leading.ts';
 
@@ -153,8 +154,9 @@ function startReconciling(
   const digestKey = makeDigestKey(client, options.namespace);
   const contents = makeSecretContents({ client, caches, digestKey, elapsed });
   const hosts = makeHostClaims(caches, settings.address);
-  leading.addEventListener('abort', hosts.close, { once: true });
-  const reconcile = makeReconciler({ shell, contents, hosts, settings, events, now });
+  const vanished = makeVanished(shell, elapsed);
+  for (const { close } of [hosts, vanished]) leading.addEventListener('abort', close, { once: true });
+  const reconcile = makeReconciler({ shell, contents, hosts, vanished, settings, events, now });
   const collect = makeSecretCollector(shell, elapsed);
   const collectClientSecret = makeClientSecretCollector(shell, elapsed);
   const judge = makeOrganizationReconciler(shell, settings, now);

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { anObserved, aPod, aRecord, aRevision, aStore, aWorkload, ownLabels } from '../../test/builders.ts';
 import { VARIABLES_LABEL } from '../api/meta.ts';
 import type { KubeObject } from '../kube/client.ts';
-import { nextStep } from './teardown.ts';
+import { leftBehind, nextStep } from './teardown.ts';
 
 const record = aRecord({}, { deletionTimestamp: '2026-01-01T00:00:00Z' });
 const revision = aRevision(record, 'DEPLOYED');
@@ -102,5 +102,24 @@ describe('nextStep', () => {
     expect(nextStep({ ...anObserved(record), tracingProject: project })).toBeUndefined();
     const asked = aRecord({ tracingProjectDeletionPolicy: 'Delete' }, { deletionTimestamp: '2026-01-01T00:00:00Z' });
     expect(nextStep({ ...anObserved(asked), tracingProject: project })?.remove).toEqual([project]);
+  });
+});
+
+describe('leftBehind, of a record that went without its teardown', () => {
+  const service = child('Service', 'shop', 'server');
+  const going = { ...service, metadata: { ...service.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } };
+  const others = { ...claim, metadata: { ...claim.metadata, labels: { 'davit.dev/deployment-uid': 'other' } } };
+  it.each([
+    { name: 'all at once', spec: {}, named: [service, claim, password], want: [service, claim, password] },
+    { name: 'not the values: the next record of the name may have sent them', spec: {}, named: [values], want: [] },
+    { name: 'nothing of another record, nothing that is going', spec: {}, named: [others, going], want: [] },
+    {
+      name: 'no data that is to be kept',
+      spec: { databaseDeletionPolicy: 'Retain' as const },
+      named: [service, claim, password],
+      want: [service],
+    },
+  ])('$name', ({ spec, named, want }) => {
+    expect(leftBehind(aRecord(spec), named)).toEqual(want);
   });
 });

@@ -1,7 +1,8 @@
 // The visible end of a record: what is deleted next. Address, workloads, Redis, database, values, revisions, tracing
 // project; each step waits until the one before it is really gone.
 
-import { COMPONENT_LABEL, ROLES, VARIABLES_LABEL } from '../api/meta.ts';
+import type { AppDeployment } from '../api/app-deployment.ts';
+import { COMPONENT_LABEL, DEPLOYMENT_UID_LABEL, ROLES, VARIABLES_LABEL } from '../api/meta.ts';
 import type { KubeObject } from '../kube/client.ts';
 import { names } from '../record/names.ts';
 import { ADDRESS_KINDS } from './address.ts';
@@ -26,15 +27,34 @@ export function nextStep(observed: Observed): TeardownStep | undefined {
   return undefined;
 }
 
+/**
+ * What is to be deleted, all at once, of a record that went without its teardown, out of all that bears its name: what was
+ * made for it and is not kept. It was moments old, so nothing of it is in use, and nothing comes before anything.
+ */
+export function leftBehind(record: AppDeployment, named: readonly KubeObject[]): readonly KubeObject[] {
+  const { spec, metadata } = record;
+  const isData = dataOf(record);
+  return named.filter((object) => {
+    if (object.metadata.labels?.[DEPLOYMENT_UID_LABEL] !== metadata.uid) return false;
+    if (object.metadata.deletionTimestamp !== undefined) return false;
+    if (isData(object)) return spec.databaseDeletionPolicy !== 'Retain';
+    return object.kind !== 'TracingProject' || spec.tracingProjectDeletionPolicy === 'Delete';
+  });
+}
+
+/** Whether an object is the record's volume or the password that opens it. */
+function dataOf({ metadata }: AppDeployment): (object: KubeObject) => boolean {
+  const { postgresSecret, postgresClaim } = names(metadata.name);
+  return ({ kind, metadata: { name } }) =>
+    (kind === 'Secret' && name === postgresSecret) || (kind === 'PersistentVolumeClaim' && name === postgresClaim);
+}
+
 function stepsOf(observed: Observed): readonly (readonly [string, readonly KubeObject[]])[] {
   const { record } = observed;
   const ours = observed.children.filter((child) => isOurs(child, observed));
   const keepsDatabase = record.spec.databaseDeletionPolicy === 'Retain';
   const dropsTracing = record.spec.tracingProjectDeletionPolicy === 'Delete';
-  const { postgresSecret, postgresClaim } = names(record.metadata.name);
-  const isData = (child: KubeObject): boolean =>
-    (child.kind === 'Secret' && child.metadata.name === postgresSecret) ||
-    (child.kind === 'PersistentVolumeClaim' && child.metadata.name === postgresClaim);
+  const isData = dataOf(record);
   const database = [
     ...ours.filter((child) => componentOf(child) === 'postgres' && !isData(child)),
     ...podsWith(observed, 'postgres'),

@@ -13,10 +13,12 @@ export interface Store<T extends KubeObject = KubeObject> {
   byLabel(namespace: string, label: string, value: string): readonly T[];
 }
 
-/** One change of the cache, told after it has been made. `previous` has the same uid as `object`. */
+/** One change of the cache, told after it has been made. */
 export interface Change<T extends KubeObject = KubeObject> {
   readonly type: 'added' | 'modified' | 'deleted';
+  /** Of what is deleted the last state: the server's where the watch told it, else the last that was seen. */
   readonly object: T;
+  /** What was known of it before, of the same uid. Of a deletion only where the watch told it. */
   readonly previous?: T;
 }
 

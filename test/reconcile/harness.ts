@@ -14,6 +14,7 @@ import { makeDigestKey } from '../../src/controller/digest-key.ts';
 import { type HostClaims, makeHostClaims } from '../../src/controller/host-claims.ts';
 import { keyOf } from '../../src/controller/keys.ts';
 import { makeSecretContents } from '../../src/controller/secret-contents.ts';
+import { makeVanished } from '../../src/controller/vanished.ts';
 import { Unavailable } from '../../src/errors.ts';
 import type { KubeObject } from '../../src/kube/client.ts';
 import {
@@ -104,8 +105,10 @@ export async function aController(kube: FakeKube, settings: Settings = defaultSe
   const hosts = makeHostClaims(caches, settings.address);
   const freed = new Set<string>();
   hosts.onFreed((key) => freed.add(key));
+  const vanished = makeVanished(shell, () => clock.ms);
   const reconcile: Reconcile = makeReconciler({
     shell,
+    vanished,
     contents: makeSecretContents({
       client: kube,
       caches,
@@ -120,6 +123,7 @@ export async function aController(kube: FakeKube, settings: Settings = defaultSe
   kube.clearWrites();
   const stop = (): void => {
     hosts.close();
+    vanished.close();
     stopping.abort();
   };
   onTestFinished(stop);
