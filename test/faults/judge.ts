@@ -304,16 +304,31 @@ function rolledTwice(run: Run): string | undefined {
 }
 
 /** As long as nobody has asked for the record's deletion, its volume and passwords are what they were. */
+/**
+ * By the name of the record: from when on somebody has asked for its end. One that is deleted while it gets its finalizer
+ * may be gone without a deletionTimestamp (kubernetes/kubernetes#77988).
+ */
+function endsOf({ history }: Run): ReadonlyMap<string, bigint> {
+  const ends = new Map<string, bigint>();
+  for (const { kind, gone, object, version } of history) {
+    const { name, deletionTimestamp } = object.metadata;
+    if (kind === 'AppDeployment' && (gone || deletionTimestamp) && !ends.has(name)) ends.set(name, version);
+  }
+  return ends;
+}
+
 function lostData(run: Run): string | undefined {
-  const asked = run.history.find(({ kind, object }) => kind === 'AppDeployment' && object.metadata.deletionTimestamp);
-  const until = asked?.version ?? 2n ** 64n;
+  const ends = endsOf(run);
   const first = new Map<string, string>();
   for (const sighting of run.history) {
     const { kind, object, version, gone } = sighting;
-    if (version >= until || !isDavits(sighting)) continue;
+    if (!isDavits(sighting)) continue;
     if (kind !== 'PersistentVolumeClaim' && kind !== 'Secret') continue;
+    const { 'davit.dev/deployment': record, 'davit.dev/deployment-uid': uid } = object.metadata.labels ?? {};
     // Somebody else's of that name, or one whose labels a person took off.
-    if (object.metadata.labels?.['davit.dev/deployment-uid'] === undefined) continue;
+    if (record === undefined || uid === undefined) continue;
+    const end = ends.get(record);
+    if (end !== undefined && version >= end) continue;
     const what = `${kind} ${object.metadata.name}`;
     // What a person has taken away is brought back, as it was, by the same.
     const isTakenAway = meddlerOf(run.plan.fault).remade === what;

@@ -169,7 +169,10 @@ export async function perform(workload: WorkloadName, stage: Stage): Promise<voi
       await untilReady('external');
       await until(stage, 'external: the own ones are gone', () => {
         const own = [`${RECORD}--postgres`, `${RECORD}--redis`];
-        return own.every((name) => childIn(stage, 'StatefulSet', name) === undefined);
+        // All of them: whoever is killed between two deletions has to come back for the rest before it is wanted again.
+        return ['StatefulSet', 'Service', 'NetworkPolicy'].every((kind) =>
+          own.every((name) => childIn(stage, kind, name) === undefined),
+        );
       });
       await change({ secretReferences: null });
       break;
