@@ -121,8 +121,8 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   ),
   'done is remembered': bug(
     'src/controller/app-deployment-reconciler.ts',
-    'if (!found) return {};',
-    "if (!found) return {}; const done = (globalThis.done ??= new Set()); if (found.status?.state === 'READY' && !found.metadata.deletionTimestamp) { if (done.has(found.metadata.generation)) return {}; done.add(found.metadata.generation); }",
+    'if (!found) return swept;',
+    "if (!found) return swept; const done = (globalThis.done ??= new Set()); if (found.status?.state === 'READY' && !found.metadata.deletionTimestamp) { if (done.has(found.metadata.generation)) return {}; done.add(found.metadata.generation); }",
     'drift',
   ),
   'a failure is not tried again': bug(
