@@ -350,19 +350,24 @@ async function disturb(bench: Bench, { bugs, trials, choose, chooseFacade }: Pro
     const on = besides.length > 0 ? await bench.apart() : bench;
     await inLanes(alone, (plan) => runAndSay(plan, on), 1);
   };
-  const allOthers = async (): Promise<void> => {
-    await inLanes<AnyPlan>([...besides, ...throughFacade], (plan) => runAndSay(plan));
-    await inLanes(bugs, runBug);
+  const faults = (): Promise<void> => inLanes<AnyPlan>([...besides, ...throughFacade], (plan) => runAndSay(plan));
+  const seededBugs = (): Promise<void> => inLanes(bugs, runBug);
+  const allTrials = async (): Promise<void> => {
+    for (const trial of apart) {
+      if (isTimeOver()) continue;
+      await judged('--trials', async () => {
+        const { figures, violations } = await trial.run(bench.cluster, bench.census);
+        say(`${trial.name}: ${figures}`);
+        return violations;
+      });
+    }
   };
-  await Promise.all([allOthers(), breakingTheirs()]);
-  for (const trial of apart) {
-    if (isTimeOver()) continue;
-    await judged('--trials', async () => {
-      const { figures, violations } = await trial.run(bench.cluster, bench.census);
-      say(`${trial.name}: ${figures}`);
-      return violations;
-    });
-  }
+  // What is left out where the time is over should be more of the same: in a sample the bugs and the trials, of which
+  // another takes others; of all the last of many plans.
+  if (!values.quick) await allTrials();
+  const [first, then] = values.quick ? [faults, seededBugs] : [seededBugs, faults];
+  await Promise.all([first().then(then), breakingTheirs()]);
+  if (values.quick) await allTrials();
   await tryAgain(suspects, tally);
   progress.stop();
   if (table.length > 0) say(`\n${table.toSorted().join('\n')}`);

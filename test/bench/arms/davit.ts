@@ -20,8 +20,13 @@ const STANDS_BY = '"msg":"Started"';
 
 let built: Promise<void> | undefined;
 
-/** The sources run as they are too, but a process that takes types out of them is larger and slower to start. */
-async function build(say: (line: string) => void): Promise<void> {
+/** Once. The sources run as they are too, but a process that takes types out of them is larger and slower to start. */
+function build(say: (line: string) => void): Promise<void> {
+  built ??= compile(say);
+  return built;
+}
+
+async function compile(say: (line: string) => void): Promise<void> {
   say('Compiling Davit');
   await promisify(execFile)(join(root, 'node_modules/.bin/tsc'), ['-p', 'tsconfig.build.json', '--noCheck'], {
     cwd: root,
@@ -36,6 +41,7 @@ export interface DavitOptions extends Pick<Bench, 'workers' | 'profileInto'> {
 
 export function davit({ workers, profileInto, env = {}, onLeading }: DavitOptions): Arm {
   async function start({ cluster, documents }: BenchServer): Promise<Running> {
+    await build(() => undefined);
     starts += 1;
     const directory = join(cluster.runDir, `davit-${starts}`);
     await mkdir(directory);
@@ -61,5 +67,5 @@ export function davit({ workers, profileInto, env = {}, onLeading }: DavitOption
     });
   }
 
-  return { name: 'davit', prepare: (say) => (built ??= build(say)), start };
+  return { name: 'davit', prepare: build, start };
 }

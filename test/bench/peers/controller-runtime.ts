@@ -5,16 +5,21 @@ import { ensureProgram } from '../../cluster/tools.ts';
 import { startArm } from '../arm-process.ts';
 import type { Arm } from '../measure.ts';
 
+let built: Promise<string> | undefined;
+
+/** Of all arms of this kind: which of them was prepared is nobody's business. */
+function build(say: (line: string) => void): Promise<string> {
+  built ??= ensureProgram('bench-controller-runtime', join(import.meta.dirname, 'controller-runtime'), say);
+  return built;
+}
+
 export function controllerRuntime({ workers }: { readonly workers: number }): Arm {
-  let folder = '';
   return {
     name: 'controller-runtime',
-    prepare: async (say) => {
-      folder = await ensureProgram('bench-controller-runtime', join(import.meta.dirname, 'controller-runtime'), say);
-    },
-    start: ({ cluster, kubeconfig, childrenFile }) =>
+    prepare: async (say) => void (await build(say)),
+    start: async ({ cluster, kubeconfig, childrenFile }) =>
       startArm({
-        command: join(folder, 'controller-runtime'),
+        command: join(await build(() => undefined), 'controller-runtime'),
         args: [`--kubeconfig=${kubeconfig}`, `--children=${childrenFile}`, `--workers=${workers}`],
         env: {},
         log: join(cluster.logsDir, 'controller-runtime.log'),

@@ -7,16 +7,21 @@ import type { Arm } from '../measure.ts';
 
 const source = join(import.meta.dirname, 'kopf');
 
+let built: Promise<string> | undefined;
+
+/** Of all arms of this kind, as of controller-runtime's. */
+function build(say: (line: string) => void): Promise<string> {
+  built ??= ensurePython('kopf', join(source, 'requirements.txt'), say);
+  return built;
+}
+
 export function kopf({ workers }: { readonly workers: number }): Arm {
-  let program = '';
   return {
     name: 'kopf',
-    prepare: async (say) => {
-      program = await ensurePython('kopf', join(source, 'requirements.txt'), say);
-    },
-    start: ({ cluster, kubeconfig, childrenFile }) =>
+    prepare: async (say) => void (await build(say)),
+    start: async ({ cluster, kubeconfig, childrenFile }) =>
       startArm({
-        command: program,
+        command: await build(() => undefined),
         args: ['run', '--all-namespaces', '--standalone', '--quiet', join(source, 'appdeployments.py')],
         env: {
           KUBECONFIG: kubeconfig,
