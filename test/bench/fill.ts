@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { countsOf } from './children.ts';
 import { createRecords } from './load.ts';
-import type { Arm, Bench, BenchServer } from './measure.ts';
+import type { Arm, Bench, BenchServer, ServerOptions } from './measure.ts';
 import { cpuMs, rssMiB } from './processes.ts';
 import { type BareRecord, recordsOf, tenantsOf } from './records.ts';
 import { type Requests, requestsIn, since, total } from './server-counts.ts';
@@ -29,8 +29,7 @@ export interface Filled {
 const AT_REST_MS = 3000;
 const AT_REST_WITHIN_MS = 120_000;
 
-interface Filling {
-  readonly controllers?: boolean;
+interface Filling extends Omit<ServerOptions, 'tenants'> {
   /** By default what kubectl makes. */
   readonly records?: readonly BareRecord[];
   /** How long the arm is left at rest when it is done. */
@@ -38,10 +37,10 @@ interface Filling {
 }
 
 export async function fill(bench: Bench, arm: Arm, count: number, filling: Filling = {}): Promise<Filled> {
-  const { controllers = false, records = recordsOf(count), restMs = 0 } = filling;
+  const { records = recordsOf(count), restMs = 0, ...server } = filling;
   await arm.prepare?.(bench.say);
-  return bench.onFreshServer({ tenants: tenantsOf(count), controllers }, (server) =>
-    fillServer(server, arm, records, restMs),
+  return bench.onFreshServer({ tenants: tenantsOf(count), ...server }, (fresh) =>
+    fillServer(fresh, arm, records, restMs),
   );
 }
 

@@ -1,4 +1,4 @@
-// The fills of the usual size, which several measures are taken from: every arm that one of them needs, against all others.
+// The fills that P1 and P2 are taken from: every arm that one of them needs, against all others.
 
 import { davit } from './arms/davit.ts';
 import { replay } from './arms/replay.ts';

@@ -11,8 +11,13 @@ import { applyChart, DAVIT_NAMESPACE, kubeconfigFor } from '../platform.ts';
 import { type Rendering, renderChildren } from './children.ts';
 import type { BenchServer, ServerOptions } from './measure.ts';
 
-export async function startServer({ tenants, controllers = false }: ServerOptions): Promise<BenchServer> {
-  const cluster = await startCluster({ pods: 'off', controllers });
+/** The last version that lets the feature be switched off. */
+const ADDRESSES_FROM_BITMAP = ['--emulated-version=1.33', '--feature-gates=MultiCIDRServiceAllocator=false'];
+
+export async function startServer(options: ServerOptions): Promise<BenchServer> {
+  const { tenants, controllers = false, manyServices = false } = options;
+  const apiServerArgs = manyServices ? ADDRESSES_FROM_BITMAP : [];
+  const cluster = await startCluster({ pods: 'off', controllers, apiServerArgs });
   try {
     const documents = await applyChart(cluster, {});
     const directory = join(cluster.runDir, 'bench');

@@ -53,14 +53,10 @@ async function measureGrowth(bench: Bench): Promise<readonly Figure[]> {
   ];
 }
 
-/** From what other measures have filled, where they are taken. */
+/** The most of them from what another measure has filled, where that is taken: all on servers of one kind. */
 async function grown(bench: Bench, records: number): Promise<Pick<Filled, 'wallMs' | 'rssMiB'>> {
   const { taken } = bench;
-  if (records === bench.records && (taken.has('P1') || taken.has('P2'))) {
-    const ours = (await fillsOf(bench)).get('davit') ?? [];
-    return { wallMs: median(ours.map(({ wallMs }) => wallMs)), rssMiB: median(ours.map(({ rssMiB }) => rssMiB)) };
-  }
   if (records === bench.records * MANY_TIMES && (taken.has('P6') || taken.has('P7')))
     return (await bothOf(bench)).ours.filled;
-  return fill(bench, davit(bench), records);
+  return fill(bench, davit(bench), records, { manyServices: true });
 }

@@ -62,7 +62,7 @@ async function take(bench: Bench): Promise<Both> {
 
 async function restarted(bench: Bench, arm: Arm, records: number): Promise<Restarted> {
   await arm.prepare?.(bench.say);
-  return bench.onFreshServer({ tenants: tenantsOf(records) }, async (server) => {
+  return bench.onFreshServer({ tenants: tenantsOf(records), manyServices: true }, async (server) => {
     await createRecords(server.cluster, recordsOf(records));
     const filled = await filledBy(arm, server, records);
     bench.say(`  ${arm.name}: ${records} records made; starting it again`);
