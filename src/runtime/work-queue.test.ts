@@ -48,14 +48,48 @@ describe('work queue', () => {
     expect(clock.pending).toBe(0);
   });
 
-  it('backs off exponentially up to its limit, and starts again after forget', () => {
-    const { queue } = aQueue({ maxDelayMs: 1000 });
-    const delays = [1, 2, 3, 4, 5].map(() => queue.addBackingOff('a'));
+  it('backs off exponentially up to its limit, and starts again after forget', async () => {
+    const { queue, clock } = aQueue({ maxDelayMs: 1000 });
+    const delays = [];
+    for (let failure = 0; failure < 5; failure += 1) {
+      const delay = queue.addBackingOff('a');
+      delays.push(delay);
+      await clock.advance(delay);
+    }
     expect(delays).toEqual([200, 400, 800, 1000, 1000]);
     expect(queue.failures('a')).toBe(5);
     queue.forget('a');
     expect(queue.addBackingOff('a')).toBe(200);
     expect(queue.addBackingOff('a', 7000)).toBe(7000);
+  });
+
+  it('does not wait longer for failures of tries that something else has called for', async () => {
+    const { queue, clock } = aQueue();
+    expect(queue.addBackingOff('a')).toBe(200);
+    await clock.advance(50);
+    // In an outage every change of a child wakes its record, which fails again.
+    const delays = Array.from({ length: 12 }, () => queue.addBackingOff('a'));
+    expect(new Set(delays)).toEqual(new Set([150]));
+    expect(queue.failures('a')).toBe(1);
+    await clock.advance(149);
+    expect(queue.length).toBe(0);
+    await clock.advance(1);
+    expect(queue.length).toBe(1);
+    expect(queue.addBackingOff('a')).toBe(400);
+    expect(queue.failures('a')).toBe(2);
+  });
+
+  it('backs off also where the key is to come for another reason, sooner or later', async () => {
+    const { queue, clock } = aQueue();
+    queue.addAfter('a', 60_000);
+    expect(queue.addBackingOff('a')).toBe(200);
+    queue.addAfter('a', 100);
+    await clock.advance(100);
+    expect(await queue.take()).toBe('a');
+    expect(queue.addBackingOff('a')).toBe(100);
+    queue.done('a');
+    await clock.advance(100);
+    expect(await queue.take()).toBe('a');
   });
 
   it('lets groups take turns', async () => {

@@ -26,7 +26,11 @@ export interface WorkQueue {
   add(key: string): void;
   /** Adds the key later. Of several such calls the earliest moment holds. */
   addAfter(key: string, delayMs: number): void;
-  /** Adds the key later, the more so the oftener this was called since `forget`. Returns the delay. */
+  /**
+   * Adds the key later, the more so the oftener this was called since `forget`. Returns the delay. What fails before the
+   * last delay is over, because something else called for another try, is no further failure: in an outage a burst of
+   * changes would be minutes of waiting after it.
+   */
   addBackingOff(key: string, atLeastMs?: number): number;
   /** The key is well again: its next failure is its first. */
   forget(key: string): void;
@@ -60,7 +64,7 @@ export function makeWorkQueue(options: WorkQueueOptions): WorkQueue {
   /** Keys that arrived while they were being processed. */
   const dirty = new Set<string>();
   const delayed = new Map<string, { readonly at: number; readonly cancel: () => void }>();
-  const failed = new Map<string, number>();
+  const failed = new Map<string, { readonly times: number; readonly nextAt: number }>();
   const takers: ((key: string | undefined) => void)[] = [];
   const takersOfNewGroups: ((key: string | undefined) => void)[] = [];
   const drained: (() => void)[] = [];
@@ -141,15 +145,18 @@ export function makeWorkQueue(options: WorkQueueOptions): WorkQueue {
     add,
     addAfter,
     addBackingOff(key, atLeastMs = 0) {
-      const failures = failed.get(key) ?? 0;
-      failed.set(key, failures + 1);
-      const backoff = Math.min(maxDelayMs, baseDelayMs * 2 ** Math.min(failures, 30));
-      const delay = Math.max(Math.min(maxDelayMs, backoff * (1 + SPREAD * random())), atLeastMs);
+      const { times, nextAt } = failed.get(key) ?? { times: 0, nextAt: 0 };
+      const now = clock.elapsed();
+      const isCounted = times === 0 || now >= nextAt;
+      const backoff = Math.min(maxDelayMs, baseDelayMs * 2 ** Math.min(times, 30));
+      const wanted = isCounted ? Math.min(maxDelayMs, backoff * (1 + SPREAD * random())) : nextAt - now;
+      const delay = Math.max(wanted, atLeastMs);
+      if (isCounted) failed.set(key, { times: times + 1, nextAt: now + delay });
       addAfter(key, delay);
       return delay;
     },
     forget: (key) => failed.delete(key),
-    failures: (key) => failed.get(key) ?? 0,
+    failures: (key) => failed.get(key)?.times ?? 0,
     take(onlyNewGroups = false) {
       if (shut) return Promise.resolve(undefined);
       return new Promise((resolve) => {

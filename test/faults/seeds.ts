@@ -134,7 +134,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   ),
   'no pause after a failure': bug(
     'src/runtime/work-queue.ts',
-    'const backoff = Math.min(maxDelayMs, baseDelayMs * 2 ** Math.min(failures, 30));',
+    'const backoff = Math.min(maxDelayMs, baseDelayMs * 2 ** Math.min(times, 30));',
     'const backoff = 0;',
     'create',
     { kind: 'outage', phase: 'create', status: 500, ms: 4000 },
