@@ -20,7 +20,7 @@ import { makeIdentity } from './identity.ts';
 import { parseBody } from './json.ts';
 import { registerLogs } from './logs/routes.ts';
 import { makeOrganizationSecrets } from './organization-secrets.ts';
-import { makeAuth } from './plugins/auth.ts';
+import { registerAuth } from './plugins/auth.ts';
 import { answerError, registerErrors, registerNotFound } from './plugins/errors.ts';
 import { registerDocs, registerOpenApi } from './plugins/openapi.ts';
 import { registerRateLimit } from './plugins/rate-limit.ts';
@@ -91,7 +91,7 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
   parseJson(app);
 
   const sleep = deps.sleep ?? ((ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms)));
-  const auth = makeAuth(makeIdentity({ kube, tenants: caches.tenants, settings, now }));
+  const auth = registerAuth(app, makeIdentity({ kube, tenants: caches.tenants, settings, now }));
   const deployments = makeDeployments({
     ...caches,
     remember: deps.remember,

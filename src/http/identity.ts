@@ -1,7 +1,7 @@
 // From a token and X-Tenant-Id to the tenant that is meant, and whether the caller may: the API server decides, asked
 // with the caller's own token (SelfSubjectAccessReview) and believed for ten seconds.
 
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { APP_DEPLOYMENTS } from '../api/app-deployment.ts';
 import { TENANT_LABEL } from '../api/meta.ts';
 import type { Settings } from '../api/settings.ts';
@@ -87,11 +87,18 @@ export function makeIdentity({ kube, tenants, settings, now }: IdentityOptions):
   }
 
   return {
-    callerOf: (token) => ({
-      token,
-      hash: createHash('sha256').update(token).digest('base64'),
-      kube: kube.withToken(token),
-    }),
+    callerOf(token) {
+      let client: KubeClient | undefined;
+      return {
+        token,
+        hash: hashOf(token),
+        // Most requests are answered from the caches.
+        get kube() {
+          client ??= kube.withToken(token);
+          return client;
+        },
+      };
+    },
 
     async needInOrganization(caller, verb, resource) {
       const namespace = settings.organizationNamespace;
@@ -124,6 +131,11 @@ export function makeIdentity({ kube, tenants, settings, now }: IdentityOptions):
       return only;
     },
   };
+}
+
+/** What stands for a token wherever something is remembered of who sent it. */
+export function hashOf(token: string): string {
+  return hash('sha256', token, 'base64');
 }
 
 /** One answer for every case: it must not tell which tenants there are. */

@@ -24,11 +24,11 @@ export interface ZodTypeProvider extends FastifyTypeProvider {
 /** No answer is no text either. */
 type Sent<T> = undefined extends T ? T : T | JsonText<T>;
 
-/** An answer of type T that is JSON in UTF-8 already, as it is to be sent. */
+/** An answer of type T that is JSON already, as it is to be sent; bytes are UTF-8. */
 export class JsonText<T> {
   declare readonly of: T;
-  readonly text: Buffer;
-  constructor(text: Buffer) {
+  readonly text: Buffer | string;
+  constructor(text: Buffer | string) {
     this.text = text;
   }
 }

@@ -51,24 +51,27 @@ const [BEGIN, COMMA] = [Buffer.from('{"resources":['), Buffer.from(',')];
 /** Pages that are kept, and the bytes of the largest of them. */
 const KEPT_PAGES = 64;
 const LARGEST_KEPT = 512 * 1024;
+/** Up to so many bytes a string is sent sooner: in one piece with the headers. More would be copied each time. */
+const MOST_AS_STRING = 16 * 1024;
 
 interface Page {
   readonly texts: readonly Buffer[];
-  readonly bytes: Buffer;
+  readonly body: Buffer | string;
 }
 
 /**
  * Puts the answer to a list together; `offset` is where the next page begins. Memory for a large page costs more than to
  * fill it, so those that were asked for last are kept, under `key`, for as long as they show the same.
  */
-export function makePages(): (key: string, texts: readonly Buffer[], offset: number) => Buffer {
+export function makePages(): (key: string, texts: readonly Buffer[], offset: number) => Buffer | string {
   const pages = new BoundedMap<string, Page>(KEPT_PAGES);
   return (key, texts, offset) => {
     const kept = pages.get(key);
-    if (kept !== undefined && areSame(kept.texts, texts)) return kept.bytes;
+    if (kept !== undefined && areSame(kept.texts, texts)) return kept.body;
     const bytes = listOf(texts, offset);
-    if (bytes.length <= LARGEST_KEPT) pages.set(key, { texts, bytes });
-    return bytes;
+    const body = bytes.length <= MOST_AS_STRING ? bytes.toString() : bytes;
+    if (bytes.length <= LARGEST_KEPT) pages.set(key, { texts, body });
+    return body;
   };
 }
 

@@ -2,7 +2,7 @@
 // needs with `onRequest: auth.as(verb)` or `auth.inOrganization(verb, resource)`, its handler asks `auth.admitted(request)`
 // or `auth.callerOf(request)`.
 
-import type { FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Resource } from '../../kube/client.ts';
 import type { Caller, Identity, Tenant, Verb } from '../identity.ts';
 import { Refused } from '../refused.ts';
@@ -22,29 +22,39 @@ export interface Auth {
   tenantOf(request: FastifyRequest): Tenant | undefined;
 }
 
-export function makeAuth(identity: Identity): Auth {
-  const admissions = new WeakMap<FastifyRequest, Admitted>();
-  const callers = new WeakMap<FastifyRequest, Caller>();
+const ADMITTED: unique symbol = Symbol('admitted');
+const CALLER: unique symbol = Symbol('caller');
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    [ADMITTED]: Admitted | undefined;
+    [CALLER]: Caller | undefined;
+  }
+}
+
+export function registerAuth(app: FastifyInstance, identity: Identity): Auth {
+  app.decorateRequest(ADMITTED, undefined);
+  app.decorateRequest(CALLER, undefined);
   return {
     as: (verb) => async (request) => {
       const caller = identity.callerOf(tokenOf(request.headers));
       const tenant = await identity.tenantOf(caller, headerOf(request.headers['x-tenant-id']), verb);
-      admissions.set(request, { caller, tenant });
+      request[ADMITTED] = { caller, tenant };
     },
     inOrganization: (verb, resource) => async (request) => {
       const caller = identity.callerOf(tokenOf(request.headers));
       await identity.needInOrganization(caller, verb, resource);
-      callers.set(request, caller);
+      request[CALLER] = caller;
     },
     callerOf(request) {
-      const caller = callers.get(request);
+      const caller = request[CALLER];
       if (caller === undefined)
         throw new TypeError(`${request.routeOptions.url ?? ''} has no onRequest: auth.inOrganization(verb, resource)`);
       return caller;
     },
-    tenantOf: (request) => admissions.get(request)?.tenant,
+    tenantOf: (request) => request[ADMITTED]?.tenant,
     admitted(request) {
-      const admission = admissions.get(request);
+      const admission = request[ADMITTED];
       if (admission === undefined)
         throw new TypeError(`${request.routeOptions.url ?? ''} has no onRequest: auth.as(verb)`);
       return admission;

@@ -1,9 +1,9 @@
 // So many requests a minute for each caller, counted before anything is asked of the API server: one caller's loop must
 // not use up what the facade may ask of it for all the others.
 
-import { createHash } from 'node:crypto';
 import rateLimit from '@fastify/rate-limit';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { hashOf } from '../identity.ts';
 import { Refused } from '../refused.ts';
 import { tokenIn } from './auth.ts';
 
@@ -32,7 +32,7 @@ export async function registerRateLimit(app: FastifyInstance, perMinute: number)
 
 function callerOf(request: FastifyRequest): string {
   const token = tokenIn(request.headers);
-  return token === undefined ? request.ip : createHash('sha256').update(token).digest('base64');
+  return token === undefined ? request.ip : hashOf(token);
 }
 
 export function isProbe(request: FastifyRequest): boolean {
