@@ -167,6 +167,11 @@ function perNamespace<T extends KubeObject>(
   return reflectNamespaces<T>(namespaces, { ...options, resource, ...details });
 }
 
+/** The children labelled with this record's name, whoever's they are. No pods, no revisions. */
+export function childrenNamed({ children }: Caches, namespace: string, name: string): readonly KubeObject[] {
+  return [...children.values()].flatMap((cache) => cache.byLabel(namespace, DEPLOYMENT_LABEL, name));
+}
+
 /** Lets the cache of this object's kind show what was just written, so that no decision is made on older news. */
 export function remember(caches: Caches, object: KubeObject): void {
   const cache = caches.all.find((reflector) => reflector.resource.kind === object.kind);

@@ -7,7 +7,7 @@ import type { Observed, SecretsRead } from '../decide/observed.ts';
 import { readAtStart, referencesOf } from '../record/references.ts';
 import { revisionsOf } from '../record/revisions.ts';
 import type { SecretVersion } from '../resources/hash.ts';
-import type { Caches } from './caches.ts';
+import { type Caches, childrenNamed } from './caches.ts';
 import type { SecretContents, SeenSecret } from './secret-contents.ts';
 
 /** Everything that a decision about this record may look at. */
@@ -15,7 +15,6 @@ export async function observe(record: AppDeployment, caches: Caches, contents: S
   const { namespace = '', name } = record.metadata;
   const tenant = caches.namespaces.get({ name: namespace });
   const secrets = await readSecrets(record, contents);
-  const children = [...caches.children.values()].flatMap((cache) => cache.byLabel(namespace, DEPLOYMENT_LABEL, name));
   return {
     record,
     tenantId: tenant?.metadata.labels?.[TENANT_LABEL] === 'true' ? tenant.metadata.uid : undefined,
@@ -23,7 +22,7 @@ export async function observe(record: AppDeployment, caches: Caches, contents: S
     addressKindMissing: caches.addresses?.isInstalled() === false,
     namespaceTerminating: tenant?.metadata.deletionTimestamp !== undefined,
     revisions: revisionsOf(record, caches.revisions.byLabel(namespace, DEPLOYMENT_LABEL, name)),
-    children,
+    children: childrenNamed(caches, namespace, name),
     pods: caches.pods.byLabel(namespace, DEPLOYMENT_LABEL, name),
     tracingProject: caches.tracingProjects.get({ namespace, name }),
     listeners: record.spec.sourceConfig.listenerId === undefined ? [] : caches.listeners.list(namespace),

@@ -10,7 +10,7 @@ import type { KubeObject } from '../kube/client.ts';
 import type { Result } from '../runtime/controller.ts';
 import type { Change } from '../runtime/store.ts';
 import { removeAll, type Shell } from './apply.ts';
-import type { Caches } from './caches.ts';
+import { type Caches, childrenNamed } from './caches.ts';
 import { hasFinalizer } from './finalize.ts';
 import { keyOf, refOf } from './keys.ts';
 
@@ -59,7 +59,6 @@ function isVanished({ type, object, previous }: Change<AppDeployment>): boolean 
 function allNamed(key: string, caches: Caches): readonly KubeObject[] {
   const { namespace, name } = refOf(key);
   const project = caches.tracingProjects.get({ namespace, name });
-  return [...caches.children.values(), caches.revisions]
-    .flatMap((cache): readonly KubeObject[] => cache.byLabel(namespace, DEPLOYMENT_LABEL, name))
-    .concat(project ?? []);
+  const revisions = caches.revisions.byLabel(namespace, DEPLOYMENT_LABEL, name);
+  return [...childrenNamed(caches, namespace, name), ...revisions, ...(project ? [project] : [])];
 }

@@ -130,6 +130,6 @@ export function childOf(observed: Observed, kind: string, name: string): KubeObj
 }
 
 /** Made for this very record, not for an earlier one of its name or by somebody else. */
-export function isOurs(child: KubeObject, observed: Observed): boolean {
+export function isOurs(child: KubeObject, observed: Pick<Observed, 'record'>): boolean {
   return child.metadata.labels?.[DEPLOYMENT_UID_LABEL] === observed.record.metadata.uid;
 }

@@ -2,7 +2,7 @@
 // project; each step waits until the one before it is really gone.
 
 import type { AppDeployment } from '../api/app-deployment.ts';
-import { COMPONENT_LABEL, DEPLOYMENT_UID_LABEL, ROLES, VARIABLES_LABEL } from '../api/meta.ts';
+import { COMPONENT_LABEL, ROLES, VARIABLES_LABEL } from '../api/meta.ts';
 import type { KubeObject } from '../kube/client.ts';
 import { names } from '../record/names.ts';
 import { ADDRESS_KINDS } from './address.ts';
@@ -32,11 +32,10 @@ export function nextStep(observed: Observed): TeardownStep | undefined {
  * made for it and is not kept. It was moments old, so nothing of it is in use, and nothing comes before anything.
  */
 export function leftBehind(record: AppDeployment, named: readonly KubeObject[]): readonly KubeObject[] {
-  const { spec, metadata } = record;
+  const { spec } = record;
   const isData = dataOf(record);
   return named.filter((object) => {
-    if (object.metadata.labels?.[DEPLOYMENT_UID_LABEL] !== metadata.uid) return false;
-    if (object.metadata.deletionTimestamp !== undefined) return false;
+    if (!isOurs(object, { record }) || object.metadata.deletionTimestamp !== undefined) return false;
     if (isData(object)) return spec.databaseDeletionPolicy !== 'Retain';
     return object.kind !== 'TracingProject' || spec.tracingProjectDeletionPolicy === 'Delete';
   });

@@ -147,7 +147,7 @@ export function makeWorkQueue(options: WorkQueueOptions): WorkQueue {
     addBackingOff(key, atLeastMs = 0) {
       const { times, nextAt } = failed.get(key) ?? { times: 0, nextAt: 0 };
       const now = clock.elapsed();
-      const isCounted = times === 0 || now >= nextAt;
+      const isCounted = now >= nextAt;
       const backoff = Math.min(maxDelayMs, baseDelayMs * 2 ** Math.min(times, 30));
       const wanted = isCounted ? Math.min(maxDelayMs, backoff * (1 + SPREAD * random())) : nextAt - now;
       const delay = Math.max(wanted, atLeastMs);

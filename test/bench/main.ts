@@ -8,7 +8,8 @@
 //   npm run bench -- --profile DIR   CPU profiles of Davit's processes into that folder
 //   npm run bench -- --children FILE only writes what a record becomes, as peers read it
 //
-// The last line printed is one JSON object with a key for each figure, also of a run that is ended early (Ctrl-C). docs/performance.md explains them.
+// The last line printed is one JSON object with a key for each figure, also of a run that is ended early (Ctrl-C).
+// docs/performance.md explains them.
 
 import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';

@@ -1,4 +1,4 @@
-// What several measures are taken from and what takes long to make.
+// What takes long to make and is needed in several places.
 
 import type { Bench } from './measure.ts';
 
@@ -10,4 +10,10 @@ export function oncePerBench<T>(take: (bench: Bench) => Promise<T>): (bench: Ben
     taken.set(bench, result);
     return result;
   };
+}
+
+/** An arm's program, for all arms of its kind: which of them was prepared is nobody's business. */
+export function builtOnce<T>(build: (say: (line: string) => void) => Promise<T>): typeof build {
+  let built: Promise<T> | undefined;
+  return (say) => (built ??= build(say));
 }

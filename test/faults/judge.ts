@@ -303,7 +303,6 @@ function rolledTwice(run: Run): string | undefined {
   return count > 2 ? `its pods were rolled ${count - 1} times` : undefined;
 }
 
-/** As long as nobody has asked for the record's deletion, its volume and passwords are what they were. */
 /**
  * By the name of the record: from when on somebody has asked for its end. One that is deleted while it gets its finalizer
  * may be gone without a deletionTimestamp (kubernetes/kubernetes#77988).
@@ -317,6 +316,7 @@ function endsOf({ history }: Run): ReadonlyMap<string, bigint> {
   return ends;
 }
 
+/** As long as nobody has asked for the record's deletion, its volume and passwords are what they were. */
 function lostData(run: Run): string | undefined {
   const ends = endsOf(run);
   const first = new Map<string, string>();

@@ -8,6 +8,7 @@ import { DAVIT_NAMESPACE } from '../../platform.ts';
 import { startArm } from '../arm-process.ts';
 import { entryPoint } from '../entry-point.ts';
 import type { Arm, Bench, BenchServer, Running } from '../measure.ts';
+import { builtOnce } from '../once.ts';
 import { mountServiceAccount } from '../service-account.ts';
 
 /** Over all arms: two may run on one server. */
@@ -18,20 +19,13 @@ const root = join(import.meta.dirname, '../../..');
 const LEADS = '"msg":"Caches listed, reconciling"';
 const STANDS_BY = '"msg":"Started"';
 
-let built: Promise<void> | undefined;
-
-/** Once. The sources run as they are too, but a process that takes types out of them is larger and slower to start. */
-function build(say: (line: string) => void): Promise<void> {
-  built ??= compile(say);
-  return built;
-}
-
-async function compile(say: (line: string) => void): Promise<void> {
+/** The sources run as they are too, but a process that takes types out of them is larger and slower to start. */
+const build = builtOnce(async (say) => {
   say('Compiling Davit');
   await promisify(execFile)(join(root, 'node_modules/.bin/tsc'), ['-p', 'tsconfig.build.json', '--noCheck'], {
     cwd: root,
   });
-}
+});
 
 export interface DavitOptions extends Pick<Bench, 'workers' | 'profileInto'> {
   readonly env?: Readonly<Record<string, string>>;

@@ -4,14 +4,11 @@ import { join } from 'node:path';
 import { ensureProgram } from '../../cluster/tools.ts';
 import { startArm } from '../arm-process.ts';
 import type { Arm } from '../measure.ts';
+import { builtOnce } from '../once.ts';
 
-let built: Promise<string> | undefined;
-
-/** Of all arms of this kind: which of them was prepared is nobody's business. */
-function build(say: (line: string) => void): Promise<string> {
-  built ??= ensureProgram('bench-controller-runtime', join(import.meta.dirname, 'controller-runtime'), say);
-  return built;
-}
+const build = builtOnce((say) =>
+  ensureProgram('bench-controller-runtime', join(import.meta.dirname, 'controller-runtime'), say),
+);
 
 export function controllerRuntime({ workers }: { readonly workers: number }): Arm {
   return {

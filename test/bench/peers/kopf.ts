@@ -4,16 +4,11 @@ import { join } from 'node:path';
 import { ensurePython } from '../../cluster/python.ts';
 import { startArm } from '../arm-process.ts';
 import type { Arm } from '../measure.ts';
+import { builtOnce } from '../once.ts';
 
 const source = join(import.meta.dirname, 'kopf');
 
-let built: Promise<string> | undefined;
-
-/** Of all arms of this kind, as of controller-runtime's. */
-function build(say: (line: string) => void): Promise<string> {
-  built ??= ensurePython('kopf', join(source, 'requirements.txt'), say);
-  return built;
-}
+const build = builtOnce((say) => ensurePython('kopf', join(source, 'requirements.txt'), say));
 
 export function kopf({ workers }: { readonly workers: number }): Arm {
   return {
