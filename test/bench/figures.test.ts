@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isMet, median, quantile, ratios, summary } from './figures.ts';
+import { growth, isMet, median, quantile, ratios, summary } from './figures.ts';
 
 describe('quantile', () => {
   it.each([
@@ -56,5 +56,19 @@ describe('the summary', () => {
   it('never lets one figure hide another', () => {
     const figure = { key: 'P1', goal: { atMost: 1 }, samples: [1] };
     expect(() => summary([figure, figure])).toThrow('P1');
+  });
+});
+
+describe('growth', () => {
+  it.each([
+    { reason: 'flat', costs: [50, 50, 50], want: 1 },
+    { reason: 'by the most, not by the last', costs: [50, 60, 55], want: 1.2 },
+    { reason: 'from the cheapest before it', costs: [80, 50, 60], want: 1.2 },
+    { reason: 'what gets cheaper does not grow', costs: [100, 50, 40], want: 0.8 },
+  ])('is $reason', ({ costs, want }) => {
+    expect(growth(costs)).toBe(want);
+  });
+  it('is between two sizes at least', () => {
+    expect(() => growth([1])).toThrow('two sizes');
   });
 });

@@ -63,6 +63,22 @@ export function ratios(ours: readonly number[], theirs: readonly number[]): numb
   });
 }
 
+/**
+ * By how much one costs more than one did at any smaller size, given what one costs at each size, the smallest first.
+ * Below 1 where it only gets cheaper: a start that is shared by more is no growth. Throws for fewer than two sizes.
+ */
+export function growth(costs: readonly number[]): number {
+  const [first, ...larger] = costs;
+  if (first === undefined || larger.length === 0) throw new RangeError('growth is between two sizes at least');
+  let least = first;
+  let most = 0;
+  for (const cost of larger) {
+    most = Math.max(most, cost / least);
+    least = Math.min(least, cost);
+  }
+  return most;
+}
+
 export function isMet(figure: Figure): boolean {
   if ('why' in figure) return false;
   const middle = median(figure.samples);
