@@ -33,6 +33,7 @@ import { desiredChildren } from '../resources/desired.ts';
 import { makeTracingProject } from '../resources/tracing-project.ts';
 import type { Reconcile, Result } from '../runtime/controller.ts';
 import type { EventRecorder } from '../runtime/events.ts';
+import { allOver } from './all-over.ts';
 import { ensurePassword, makeOnce, perform, removeAll, type Shell, stamped, takeUp } from './apply.ts';
 import { addFinalizer, finalize, hasFinalizer } from './finalize.ts';
 import { collectRevisions } from './history.ts';
@@ -42,7 +43,7 @@ import { makeMountFailures } from './mount-failures.ts';
 import { observe } from './observe.ts';
 import { reportRecord, reportRevision, reportTracingProject } from './report.ts';
 import type { SecretContents } from './secret-contents.ts';
-import { tryPods } from './try-pods.ts';
+import { type Answer, tryAhead, tryPods } from './try-pods.ts';
 import type { Vanished } from './vanished.ts';
 
 export interface ReconcilerOptions {
@@ -119,11 +120,16 @@ async function bring(observed: Observed, options: ReconcilerOptions): Promise<Pa
 
   const record = hasFinalizer(observed.record) ? observed.record : await addFinalizer(observed.record, shell);
   if (!record) return 'gone';
-  const project = observed.tracingProject ? [] : await ensureTracingProject(record, shell);
   const wanted = wantedRevision(record, observed.revisions, settings, dataThere(observed));
-  if ('none' in wanted) return { ...NOTHING, refusals: project };
-  const latest =
-    'current' in wanted ? wanted.current : await makeOnce(makeRevision(record, wanted.create), record, shell);
+  const draft = 'create' in wanted ? makeRevision(record, wanted.create) : undefined;
+  // None of them waits for another: what a pod is told by a dry run does not depend on whether its revision exists.
+  const [project, made, answers] = await allOver([
+    observed.tracingProject ? [] : ensureTracingProject(record, shell),
+    draft && makeOnce(draft, record, shell),
+    draft ? tryMeanwhile(observed, draft, options) : [],
+  ]);
+  const latest = 'current' in wanted ? wanted.current : made;
+  if (!latest) return { ...NOTHING, refusals: project };
   if ('reason' in latest) return { latest: observed.revisions[0], refusals: [...project, latest] };
   if ('create' in wanted) tellOfRollback(observed, options.events);
 
@@ -131,14 +137,21 @@ async function bring(observed: Observed, options: ReconcilerOptions): Promise<Pa
   if (kept.refusals.length > 0) return { latest, refusals: [...project, ...kept.refusals] };
   const taken = await takeUp(kept.takeUp, record, shell);
   const now: Observed = { ...observed, record, children: withThose(observed.children, taken) };
-  return bringChildren(now, latest, project, options);
+  return bringChildren(now, { latest, refusals: project, answers }, options);
+}
+
+/** What of a pass is done when it comes to the children. */
+interface Begun {
+  readonly latest: AppRevision;
+  readonly refusals: readonly Refusal[];
+  /** Of pods that were tried meanwhile. */
+  readonly answers: readonly Answer[];
 }
 
 /** Brings the children to what the revision says. */
 async function bringChildren(
   observed: Observed,
-  latest: AppRevision,
-  earlier: readonly Refusal[],
+  { latest, refusals: earlier, answers }: Begun,
   options: ReconcilerOptions,
 ): Promise<Pass> {
   const { shell, settings } = options;
@@ -147,15 +160,12 @@ async function bringChildren(
   const address = takeAddress(observed, latest, options);
   // First, and whatever becomes of the rest: the host may be another's by now.
   if (!keepsAddress(address)) await removeAddress(observed, shell);
-  const tenantId = observed.tenantId ?? '';
-  const host = address.is === 'held' && !observed.addressKindMissing ? { host: address.host } : {};
-  const made: Wanted['made'] = (revision, secretDigests) => {
-    const autoscaled = handedOver(observed, revision);
-    return desiredChildren({ record, revision, tenantId, settings, secretDigests, autoscaled, ...host }).map(stamped);
-  };
+  const host = address.is === 'held' && !observed.addressKindMissing ? address.host : undefined;
+  const made: Wanted['made'] = (revision, digests) =>
+    childrenOf(observed, revision, digests, settings, host).map(stamped);
   // Before the volume: by one without a password it is known that the password was lost.
   const passwords = await ensurePasswords(observed, latest, shell);
-  const planned = await allowed({ observed, latest, passwords, digests: rotation.digests, made }, options);
+  const planned = await allowed({ observed, latest, passwords, digests: rotation.digests, made, answers }, options);
   const [data, rest] = dataFirst(planned.actions);
   const volumes = passwords.length > 0 ? [] : await perform(data, record, shell);
   const before = [...earlier, ...passwords, ...planned.refusals, ...volumes];
@@ -167,6 +177,41 @@ async function bringChildren(
     address,
     ...(rotation.waitMs !== undefined && { requeueAfterMs: rotation.waitMs }),
   };
+}
+
+function childrenOf(
+  observed: Observed,
+  revision: AppRevision,
+  secretDigests: Rotation['digests'],
+  settings: Settings,
+  host?: string,
+): readonly KubeObject[] {
+  const { record, tenantId = '' } = observed;
+  const autoscaled = handedOver(observed, revision);
+  return desiredChildren({
+    record,
+    revision,
+    tenantId,
+    settings,
+    secretDigests,
+    autoscaled,
+    ...(host !== undefined && { host }),
+  });
+}
+
+/**
+ * Tries the pods of a revision while it is being made: of a change that is one request less after the other. They are
+ * tried again if by then they have to be others.
+ */
+async function tryMeanwhile(
+  observed: Observed,
+  draft: AppRevision,
+  { shell, settings, now }: ReconcilerOptions,
+): Promise<readonly Answer[]> {
+  if (checkReferences(observed).status !== 'True') return [];
+  const { digests } = rotationOf(observed, draft.spec.id);
+  const planned = plan(childrenOf(observed, draft, digests, settings), observed, NOTHING_PRUNED);
+  return tryAhead(podsToTry(planned, [], observed, now()), shell);
 }
 
 async function removeAddress(observed: Observed, shell: Shell): Promise<void> {
@@ -197,6 +242,7 @@ interface Wanted {
   readonly digests: Rotation['digests'];
   /** The children of a revision. */
   readonly made: (revision: AppRevision, digests: Rotation['digests']) => readonly KubeObject[];
+  readonly answers: readonly Answer[];
 }
 
 /**
@@ -204,7 +250,7 @@ interface Wanted {
  * the children stay those of the revision that runs: pods that cannot start would only take the place of those that do.
  */
 async function allowed(wanted: Wanted, { shell, now }: ReconcilerOptions): Promise<Plan> {
-  const { observed, latest, passwords, digests, made } = wanted;
+  const { observed, latest, passwords, digests, made, answers } = wanted;
   const running = runningRevision(observed);
   // Seldom needed, and to make them is most of what a pass costs.
   const held = (): readonly KubeObject[] | undefined => running && made(running, digestsThere(observed));
@@ -216,7 +262,7 @@ async function allowed(wanted: Wanted, { shell, now }: ReconcilerOptions): Promi
   const prunes = isRolled(observed, latest) ? PRUNED_KINDS : SCALING_KINDS;
   const planned = plan(desired, observed, isComplete ? prunes : NOTHING_PRUNED);
   if (!mayStartPods(passwords)) return planned;
-  const refusals = await tryPods(podsToTry(planned, desired, observed, now()), shell);
+  const refusals = await tryPods(podsToTry(planned, desired, observed, now()), shell, answers);
   if (refusals.length === 0) return planned;
   const kept = held();
   return { actions: kept ? withoutRefused(plan(kept, observed, NOTHING_PRUNED).actions, refusals) : [], refusals };

@@ -11,6 +11,7 @@ import { AlreadyExists, Conflict, Forbidden, Invalid, NotFound } from '../errors
 import type { KubeClient, KubeObject, ObjectRef, Resource } from '../kube/client.ts';
 import { type ResourceRegistry, SECRETS } from '../kube/resources.ts';
 import { postgresSecret, redisSecret } from '../resources/secrets.ts';
+import { allOver } from './all-over.ts';
 import { type Caches, remember } from './caches.ts';
 
 export interface Shell {
@@ -38,13 +39,8 @@ export function stamped(object: KubeObject): KubeObject {
  */
 export async function perform(actions: readonly Action[], record: AppDeployment, shell: Shell): Promise<Refusal[]> {
   const applies = actions.filter((action) => action.do === 'apply');
-  const outcomes = await Promise.allSettled(applies.map((action) => applyOne(action, record, shell)));
-  const refusals: Refusal[] = [];
-  for (const outcome of outcomes) {
-    // Every apply is over by now, so a throw leaves none running behind the next reconcile's back.
-    if (outcome.status === 'rejected') throw outcome.reason;
-    if (outcome.value) refusals.push(outcome.value);
-  }
+  const outcomes = await allOver(applies.map((action) => applyOne(action, record, shell)));
+  const refusals = outcomes.filter((refusal) => refusal !== undefined);
   if (refusals.length > 0) return refusals;
   await removeAll(
     actions.filter((action) => action.do === 'delete').map((action) => action.object),

@@ -1,31 +1,57 @@
 // Asks the API server about pods before they exist: dry runs, which leave nothing behind.
 
+import { isDeepStrictEqual } from 'node:util';
 import { FIELD_MANAGER } from '../api/meta.ts';
 import type { Refusal } from '../decide/observed.ts';
 import { type PodToTry, podRefused } from '../decide/pods-to-try.ts';
 import { AlreadyExists, Forbidden, Invalid } from '../errors.ts';
+import type { KubeObject } from '../kube/client.ts';
 import { PODS } from '../kube/resources.ts';
+import { allOver } from './all-over.ts';
 import type { Shell } from './apply.ts';
 
-/** What the API server refuses of these pods, in its own words; what is worth asking again is thrown. */
-export async function tryPods(pods: readonly PodToTry[], shell: Shell): Promise<Refusal[]> {
-  const outcomes = await Promise.allSettled(pods.map((pod) => tryPod(pod, shell)));
-  return outcomes.flatMap((outcome) => {
-    // Every request is over by now, so a throw leaves none running behind the next reconcile's back.
-    if (outcome.status === 'rejected') throw outcome.reason;
-    return outcome.value ? [outcome.value] : [];
+/** What the API server says of a pod: nothing where it would take it, else why not, in its own words. */
+export interface Answer {
+  readonly pod: KubeObject;
+  readonly words: string | undefined;
+}
+
+/**
+ * What the API server refuses of these pods, in its own words; what is worth asking again is thrown. Of a pod that is in
+ * `answers` it is not asked once more.
+ */
+export async function tryPods(
+  pods: readonly PodToTry[],
+  shell: Shell,
+  answers: readonly Answer[] = [],
+): Promise<Refusal[]> {
+  const words = await allOver(
+    pods.map(async ({ pod }) => {
+      const answer = answers.find((known) => isDeepStrictEqual(known.pod, pod));
+      return answer ? answer.words : ask(pod, shell);
+    }),
+  );
+  return pods.flatMap((tried, index) => {
+    const said = words[index];
+    return (said !== undefined && podRefused(tried, said)) || [];
   });
 }
 
-async function tryPod(tried: PodToTry, { client }: Shell): Promise<Refusal | undefined> {
+/** Asks before it is known whether the answers will be needed: where one cannot be had there is none. */
+export async function tryAhead(pods: readonly PodToTry[], shell: Shell): Promise<Answer[]> {
+  const outcomes = await Promise.allSettled(pods.map(async ({ pod }) => ({ pod, words: await ask(pod, shell) })));
+  return outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
+}
+
+async function ask(pod: KubeObject, { client }: Shell): Promise<Answer['words']> {
   try {
     // Strict: a field that is in no schema is dropped from a pod without a word, and makes every apply of it fail.
-    await client.create(PODS, tried.pod, { fieldManager: FIELD_MANAGER, dryRun: true, strict: true });
+    await client.create(PODS, pod, { fieldManager: FIELD_MANAGER, dryRun: true, strict: true });
     return undefined;
   } catch (error) {
     // Names are looked at last: a pod of that name says that everything else was well.
     if (error instanceof AlreadyExists) return undefined;
     if (!(error instanceof Invalid) && !(error instanceof Forbidden)) throw error;
-    return podRefused(tried, error.serverMessage ?? error.message);
+    return error.serverMessage ?? error.message;
   }
 }

@@ -375,11 +375,11 @@ export function makeFakeKube(options: FakeKubeOptions = {}): FakeKube {
     ): Promise<T> {
       const request = { ...copyOf(sent), ...asked };
       const index = writes.push(request) - 1;
-      const versionBefore = version;
-      const storedBefore = request.dryRun === true ? new Map(stored) : undefined;
-      const logBefore = log.length;
       try {
         await ask(failure, request, signal);
+        const versionBefore = version;
+        const storedBefore = request.dryRun === true ? new Map(stored) : undefined;
+        const logBefore = log.length;
         const result = copyOf(perform());
         if (storedBefore !== undefined) {
           stored.clear();

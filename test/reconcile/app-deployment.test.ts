@@ -4,7 +4,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../src/api/app-deployment.ts';
 import { APP_REVISIONS, type AppRevision } from '../../src/api/app-revision.ts';
 import { TRACING_PROJECTS } from '../../src/api/tracing-project.ts';
-import { Conflict, Forbidden, NotFound } from '../../src/errors.ts';
+import { Conflict, Forbidden, NotFound, Unavailable } from '../../src/errors.ts';
 import type { KubeObject } from '../../src/kube/client.ts';
 import {
   BUILT_IN_RESOURCES,
@@ -60,17 +60,21 @@ describe('rows that every reconciler has', () => {
     expect(controller.writes().filter((write) => !write.includes('AppDeployment'))).toEqual([]);
   });
 
-  it('first reconcile: finalizer, tracing project, revision, passwords, tries, volume before the children, status last', async () => {
+  it('first reconcile: finalizer; tracing project, revision and the try of its pods; passwords; volume; children; status', async () => {
     const kube = aServer();
     putRecord(kube);
     const controller = await aController(kube);
     await controller.reconcile();
     const writes = controller.writes();
-    expect(writes.slice(0, 2)).toEqual(['patch AppDeployment shop', 'create TracingProject shop']);
-    expect(writes[2]).toMatch(/^create AppRevision shop--[0-9a-f]{8}$/);
+    expect(writes[0]).toBe('patch AppDeployment shop');
+    expect(writes.slice(1, 4).toSorted()).toEqual([
+      expect.stringMatching(/^create AppRevision shop--[0-9a-f]{8}$/),
+      'create TracingProject shop',
+      'try Pod shop',
+    ]);
     // A volume without a password would be one whose password was lost; the pods need all of them.
-    expect(writes.slice(3, 5).toSorted()).toEqual(['create Secret shop--postgres', 'create Secret shop--redis']);
-    expect(writes.slice(5, 7)).toEqual(['try Pod shop', 'apply PersistentVolumeClaim shop--postgres']);
+    expect(writes.slice(4, 6).toSorted()).toEqual(['create Secret shop--postgres', 'create Secret shop--redis']);
+    expect(writes[6]).toBe('apply PersistentVolumeClaim shop--postgres');
     expect(writes.slice(7, -3).toSorted()).toEqual([
       'apply Deployment shop',
       'apply NetworkPolicy shop--postgres',
@@ -615,6 +619,35 @@ describe('pods that the API server refuses', () => {
     await change(kube, { ...next, revisionSerial: 3 });
     await converge(controller);
     expect(record(kube).status?.conditions?.find((one) => one.type === 'Ready')).toMatchObject({ status: 'True' });
+  });
+
+  it('are asked about while the revision is being made, and not once more', async () => {
+    const controller = await converged();
+    const { kube } = controller;
+    const tried = Promise.withResolvers<undefined>();
+    kube.failOn(({ verb, kind, dryRun }) => {
+      if (kind === 'Pod' && dryRun) tried.resolve(undefined);
+      return verb === 'create' && kind === 'AppRevision' ? tried.promise : undefined;
+    });
+    await change(kube, next);
+    await controller.reconcile();
+    const writes = controller.writes();
+    expect(writes.filter((write) => write.startsWith('try '))).toEqual(['try Pod shop']);
+    expect(writes).toContain('apply Deployment shop');
+  });
+
+  it('are asked about again where there was no answer', async () => {
+    const controller = await converged();
+    const { kube } = controller;
+    let asked = 0;
+    kube.failOn(({ kind, dryRun }) =>
+      kind === 'Pod' && dryRun && asked++ === 0 ? new Unavailable('reset') : undefined,
+    );
+    await change(kube, next);
+    await controller.reconcile();
+    const writes = controller.writes();
+    expect(writes.filter((write) => write.startsWith('try '))).toEqual(['try Pod shop (Unavailable)', 'try Pod shop']);
+    expect(writes).toContain('apply Deployment shop');
   });
 
   it('are asked about once: neither at rest, nor for another scale', async () => {
