@@ -21,6 +21,7 @@ import { slimManagedFields } from './runtime/managed-fields.ts';
 import { makeMetrics, type RuntimeMetrics } from './runtime/metrics.ts';
 import { reflectNamespaces } from './runtime/reflect-namespaces.ts';
 import { makeReflector, type Reflector, whyNotListed } from './runtime/reflector.ts';
+import { makeRequestGate } from './runtime/request-gate.ts';
 
 const USAGE = `Usage: davit controller | api | all
 
@@ -82,6 +83,12 @@ async function startController(context: Context): Promise<Part> {
   });
 }
 
+/**
+ * Through the HTTP API, of all tenants together; two of each are let in whatever others do. An API server answers no sooner
+ * when it is asked for more at once, and who came first would wait for who came last (docs/adr/0023).
+ */
+const WRITES_AT_ONCE = 12;
+
 async function startApi(context: Context): Promise<Part> {
   const [{ buildApp }, { serve }, { openCertificate }, { makeCodeHosts }] = await Promise.all([
     import('./http/app.ts'),
@@ -141,6 +148,7 @@ async function startApi(context: Context): Promise<Part> {
     kube: client,
     caches: { records, revisions, tenants, templates, listeners, providers, integrations },
     codeHosts,
+    gate: makeRequestGate({ most: WRITES_AT_ONCE }),
     remember: (object) => caches.find((cache) => cache.resource.kind === object.kind)?.overlay(object),
     // A deletion's answer has no version. What was known of the record stands for it: should the watch still tell of an
     // earlier change, the record is there again until the watch tells of the deletion too.

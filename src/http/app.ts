@@ -12,6 +12,7 @@ import type { CodeHosts } from '../codehost/code-hosts.ts';
 import { Unavailable } from '../errors.ts';
 import type { KubeClient, KubeObject } from '../kube/client.ts';
 import type { Logger } from '../logger.ts';
+import type { RequestGate } from '../runtime/request-gate.ts';
 import type { Store, WatchedStore } from '../runtime/store.ts';
 import { makeDeployments } from './deployments/repository.ts';
 import { registerDeployments } from './deployments/routes.ts';
@@ -53,6 +54,8 @@ export interface AppDeps {
   /** Takes what is gone out of its cache; without it the watch will. */
   readonly forget?: (uid: string) => void;
   readonly codeHosts: Pick<CodeHosts, 'repositories'>;
+  /** Whose write is next. */
+  readonly gate: Pick<RequestGate, 'run'>;
   readonly settings: Settings;
   readonly log: Logger;
   readonly now: () => Date;
@@ -99,6 +102,7 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
     freshList: makeFreshList({ now, sleep }),
     settings,
     randomSuffix: deps.randomSuffix,
+    gate: deps.gate,
     log: deps.log,
   });
 
@@ -115,8 +119,9 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
 
   registerErrors(app);
   registerRequestLog(app, (request) => auth.tenantOf(request)?.namespace);
-  app.addHook('onRequest', async (_request, reply) => {
+  app.addHook('onRequest', (_request, reply, done) => {
     void reply.headers(SECURITY_HEADERS);
+    done();
   });
   await registerRateLimit(app, settings.http.requestsPerMinute);
   registerNotFound(app);

@@ -13,9 +13,12 @@ import { BoundedMap } from './bounded-map.ts';
 import { Refused } from './refused.ts';
 
 /** Whoever sent the token. `hash` stands for the token wherever something is remembered. */
-export interface Caller {
+export interface Sender {
   readonly token: string;
   readonly hash: string;
+}
+
+export interface Caller extends Sender {
   /** The API server, as the caller. */
   readonly kube: KubeClient;
 }
@@ -28,7 +31,7 @@ export interface Tenant {
 export type Verb = 'get' | 'list' | 'create' | 'patch' | 'delete';
 
 export interface Identity {
-  callerOf(token: string): Caller;
+  callerOf(sender: Sender): Caller;
   /** The tenant that a request is about. `wanted` is what X-Tenant-Id says. Refuses with 403 where none can be told. */
   tenantOf(caller: Caller, wanted: string | undefined, verb: Verb): Promise<Tenant>;
   /** Refuses with 403 who may neither do this in the organization's namespace nor, for a write, look. */
@@ -87,11 +90,11 @@ export function makeIdentity({ kube, tenants, settings, now }: IdentityOptions):
   }
 
   return {
-    callerOf(token) {
+    callerOf({ token, hash: hashed }) {
       let client: KubeClient | undefined;
       return {
         token,
-        hash: hashOf(token),
+        hash: hashed,
         // Most requests are answered from the caches.
         get kube() {
           client ??= kube.withToken(token);
@@ -133,9 +136,8 @@ export function makeIdentity({ kube, tenants, settings, now }: IdentityOptions):
   };
 }
 
-/** What stands for a token wherever something is remembered of who sent it. */
-export function hashOf(token: string): string {
-  return hash('sha256', token, 'base64');
+export function senderOf(token: string): Sender {
+  return { token, hash: hash('sha256', token, 'base64') };
 }
 
 /** One answer for every case: it must not tell which tenants there are. */

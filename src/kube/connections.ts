@@ -7,6 +7,11 @@ import type { TlsSettings } from './config.ts';
 
 /** As client-go: below the idle timeout of the load balancers that stand before API servers. */
 const TCP_KEEP_ALIVE_MS = 30_000;
+/**
+ * So long a connection is kept for the next request: to open another costs more than most requests do. Well below the 90 s
+ * after which an API server closes it, and the minute or more of load balancers, which would be under a request.
+ */
+const KEPT_IDLE_MS = 30_000;
 
 export interface AgentPair {
   readonly tls: TlsSettings;
@@ -27,7 +32,7 @@ export function makeConnections(maxConnections: number): Connections {
 
   function make(tls: TlsSettings): AgentPair {
     const connect = { ...tls, keepAlive: true, keepAliveInitialDelay: TCP_KEEP_ALIVE_MS };
-    const common = { connect, allowH2: false, pipelining: 1 };
+    const common = { connect, allowH2: false, pipelining: 1, keepAliveTimeout: KEPT_IDLE_MS };
     const requests = new Agent({ ...common, connections: maxConnections }).compose(askBeforeSending);
     return { tls, requests, watches: new Agent(common) };
   }

@@ -8,7 +8,7 @@ import { Deployment, DeploymentList } from '../../src/http/deployments/payloads.
 import { SECRETS } from '../../src/kube/resources.ts';
 import { serialRevisionId } from '../../src/record/revision-id.ts';
 import { wantedRevision } from '../../src/record/wanted-revision.ts';
-import { aBody, type Facade, makeFacade, OTHER_TENANT, TENANT, TOKEN } from './facade.ts';
+import { aBody, type Facade, makeFacade, OTHER_TENANT, TENANT, TOKEN, WRITES_AT_ONCE } from './facade.ts';
 
 let facade: Facade;
 beforeEach(async () => {
@@ -134,8 +134,9 @@ describe('create', () => {
     });
     const { status, body: answer } = await facade.call('POST', '/v2/deployments', body);
     expect(status).toBe(201);
-    expect(said()).toEqual(['create AppDeployment dry run', 'create AppDeployment']);
-    expect(facade.writes()[1]?.body).toMatchObject({
+    // No value of a secret is sent, so no Secret could be left behind by what is refused.
+    expect(said()).toEqual(['create AppDeployment']);
+    expect(facade.writes()[0]?.body).toMatchObject({
       spec: {
         sourceConfig: {
           deploymentType: 'prod',
@@ -324,6 +325,25 @@ describe('create', () => {
     const answer = await facade.call('POST', '/v2/deployments', body);
     expect(answer.body.status).toBe('UNUSED');
     expect(answer.body.latest_revision_id !== null).toBe(hasRevision);
+  });
+
+  it('of many at once: each is done whole before another is begun in its place', async () => {
+    const begun = new Set<string>();
+    let most = 0;
+    facade.kube.failOn(async ({ kind, dryRun, ref }) => {
+      if (kind !== 'AppDeployment') return undefined;
+      if (dryRun === true) begun.add(ref.name);
+      most = Math.max(most, begun.size);
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      if (dryRun !== true) begun.delete(ref.name);
+      return undefined;
+    });
+    const names = Array.from({ length: 12 }, (_, index) => `shop-${index}`);
+    const answers = await Promise.all(
+      names.map((name) => facade.call('POST', '/v2/deployments', aBody({ name, secrets: values }))),
+    );
+    expect(answers.map(({ status }) => status)).toEqual(names.map(() => 201));
+    expect(most).toBe(WRITES_AT_ONCE);
   });
 });
 

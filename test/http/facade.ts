@@ -17,6 +17,7 @@ import type { KubeObject, Resource } from '../../src/kube/client.ts';
 import { NAMESPACES } from '../../src/kube/resources.ts';
 import { names } from '../../src/record/names.ts';
 import { wantedRevision } from '../../src/record/wanted-revision.ts';
+import { makeRequestGate } from '../../src/runtime/request-gate.ts';
 import type { Change, WatchedStore } from '../../src/runtime/store.ts';
 import { type FakeKube, makeFakeKube, type Write } from '../fake-kube/fake-kube.ts';
 
@@ -24,6 +25,8 @@ export const TENANT = { id: 'aaaaaaaa-0000-4000-8000-000000000001', namespace: '
 export const OTHER_TENANT = { id: 'bbbbbbbb-0000-4000-8000-000000000002', namespace: 'team-b' } as const;
 export const ORGANIZATION = { id: 'dddddddd-0000-4000-8000-000000000004', namespace: 'davit-org' } as const;
 export const TOKEN = 'token-of-somebody-canary';
+/** Of one tenant; fewer than Davit's own, so that tests see it. */
+export const WRITES_AT_ONCE = 4;
 
 /** A cache that learns only what it is told. */
 export interface TestStore<T extends KubeObject> extends WatchedStore<T> {
@@ -152,6 +155,7 @@ export async function makeFacade(settings: Partial<Settings> = {}): Promise<Faca
         return facade.repositories(account);
       },
     },
+    gate: makeRequestGate({ most: WRITES_AT_ONCE }),
     remember(object) {
       if (object.kind === OAUTH_PROVIDERS.kind) providers.put(object as OAuthProvider);
       else records.put(object as AppDeployment);

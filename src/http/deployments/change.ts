@@ -1,5 +1,5 @@
-// Changes a record under a precondition, with the caller's token: a dry run, the Secret of new values, the record. When
-// somebody else was faster the change is made anew of what is there now, so that of two at once neither is lost.
+// Changes a record under a precondition, with the caller's token: where there are new values a dry run and their Secret,
+// then the record. When somebody else was faster the change is made anew of what is there now, so that of two at once neither is lost.
 
 import { isDeepStrictEqual } from 'node:util';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../api/app-deployment.ts';
@@ -70,10 +70,12 @@ export async function changeRecord(
         fieldManager: FACADE_FIELD_MANAGER,
         ...(dryRun && { dryRun }),
       });
-    // Also of no change at all: it says whether the record is still as it was, and whether the caller may change it.
-    await write(true);
+    const lacksSecret = values.size > 0 && kept === undefined;
+    // Of what is refused no Secret may be left behind. And of no change at all it says whether the record is still as it
+    // was, and whether the caller may change it.
+    if (lacksSecret || !('spec' in patch)) await write(true);
     if (!('spec' in patch)) return { record, values };
-    if (values.size > 0 && kept === undefined)
+    if (lacksSecret)
       kept = { secret: await makeVariables(caller, { namespace, name: secretName }, name, values), values };
     const written = await write(false);
     kept = undefined;

@@ -21,6 +21,7 @@ import { askingForRevision } from '../../record/asking.ts';
 import { names } from '../../record/names.ts';
 import { needsRevision } from '../../record/needs-revision.ts';
 import { lacksImage } from '../../record/wanted-revision.ts';
+import type { RequestGate } from '../../runtime/request-gate.ts';
 import type { Store, WatchedStore } from '../../runtime/store.ts';
 import { fromSnake } from '../casing.ts';
 import type { FreshList } from '../fresh-list.ts';
@@ -51,6 +52,8 @@ export interface DeploymentsOptions {
   readonly freshList: FreshList;
   readonly settings: Settings;
   readonly randomSuffix: () => string;
+  /** What is written goes through it, each request of a caller whole. */
+  readonly gate: Pick<RequestGate, 'run'>;
   readonly log: Logger;
 }
 
@@ -84,6 +87,7 @@ export function makeDeployments({
   freshList,
   settings,
   randomSuffix,
+  gate,
   log,
 }: DeploymentsOptions): Deployments {
   const revisionsOf = (record: AppDeployment): readonly AppRevision[] =>
@@ -136,9 +140,14 @@ export function makeDeployments({
     return found;
   }
 
+  function inTurn<T>({ tenant }: Admitted, write: () => Promise<T>): Promise<T> {
+    return gate.run(tenant.namespace, write);
+  }
+
   async function change(admitted: Admitted, id: string, decide: Decide): Promise<Changed> {
     const options = { remember, forget, randomSuffix, log };
-    return changeRecord(admitted.caller, await find(admitted, id), decide, options);
+    const cached = await find(admitted, id);
+    return inTurn(admitted, () => changeRecord(admitted.caller, cached, decide, options));
   }
 
   return {
@@ -153,55 +162,64 @@ export function makeDeployments({
       return listing.page(tenant.namespace, query);
     },
 
-    async create({ caller, tenant }, payload) {
+    async create(admitted, payload) {
+      const { caller, tenant } = admitted;
       const { namespace } = tenant;
       const secretName = names(payload.name).variables(randomSuffix());
       const record = toResource(payload, namespace, secretName);
       const findings = [...hostFindingsOf(record), ...listenerFindings(record.spec.sourceConfig, listenersOf(tenant))];
       if (findings.length > 0) throw new Refused(422, findings);
       const values = new Map(payload.secrets.map(({ name, value }) => [name, value]));
-      const writing = { fieldManager: FACADE_FIELD_MANAGER };
-      try {
-        await caller.kube.create(APP_DEPLOYMENTS, record, { ...writing, dryRun: true });
-      } catch (error) {
-        throw await explained(error, caller, record);
-      }
-      const kept =
-        values.size > 0
-          ? await makeVariables(caller, { namespace, name: secretName }, payload.name, values)
-          : undefined;
-      try {
-        const made = await caller.kube.create(APP_DEPLOYMENTS, record, writing);
-        remember(made);
-        return made;
-      } catch (error) {
-        // Without an answer the record may be there, or be made yet: then it needs its Secret.
-        if (kept !== undefined && !(error instanceof Unavailable)) await removeVariables(caller, kept, log);
-        throw await explained(error, caller, record);
-      }
+      const write = async (dryRun: boolean): Promise<AppDeployment> => {
+        try {
+          const writing = { fieldManager: FACADE_FIELD_MANAGER, ...(dryRun && { dryRun }) };
+          return await caller.kube.create(APP_DEPLOYMENTS, record, writing);
+        } catch (error) {
+          throw await explained(error, caller, record);
+        }
+      };
+      return inTurn(admitted, async () => {
+        let kept: KubeObject | undefined;
+        if (values.size > 0) {
+          // A record that is refused must leave no Secret behind. Where there is none, to make it is trial enough.
+          await write(true);
+          kept = await makeVariables(caller, { namespace, name: secretName }, payload.name, values);
+        }
+        try {
+          const made = await write(false);
+          remember(made);
+          return made;
+        } catch (error) {
+          // Without an answer the record may be there, or be made yet: then it needs its Secret.
+          if (kept !== undefined && !(error instanceof Unavailable)) await removeVariables(caller, kept, log);
+          throw error;
+        }
+      });
     },
 
     async remove(admitted, id, withTracingProject) {
       const { caller } = admitted;
       const { metadata, spec } = await find(admitted, id);
       const { namespace = '', name, uid = id } = metadata;
-      try {
-        if (withTracingProject && spec.tracingProjectDeletionPolicy !== 'Delete') {
-          const patch = { metadata: { uid }, spec: { tracingProjectDeletionPolicy: 'Delete' } };
-          remember(
-            await caller.kube.mergePatch<AppDeployment>(APP_DEPLOYMENTS, { namespace, name }, patch, {
-              fieldManager: FACADE_FIELD_MANAGER,
-            }),
-          );
+      return inTurn(admitted, async () => {
+        try {
+          if (withTracingProject && spec.tracingProjectDeletionPolicy !== 'Delete') {
+            const patch = { metadata: { uid }, spec: { tracingProjectDeletionPolicy: 'Delete' } };
+            remember(
+              await caller.kube.mergePatch<AppDeployment>(APP_DEPLOYMENTS, { namespace, name }, patch, {
+                fieldManager: FACADE_FIELD_MANAGER,
+              }),
+            );
+          }
+          const left = await caller.kube.remove(APP_DEPLOYMENTS, { namespace, name }, { uid });
+          if (left === undefined) forget(uid);
+          else remember(left);
+        } catch (error) {
+          if (!isAnother(error)) throw error;
+          forget(uid);
+          throw notFound(id);
         }
-        const left = await caller.kube.remove(APP_DEPLOYMENTS, { namespace, name }, { uid });
-        if (left === undefined) forget(uid);
-        else remember(left);
-      } catch (error) {
-        if (!isAnother(error)) throw error;
-        forget(uid);
-        throw notFound(id);
-      }
+      });
     },
 
     patch(admitted, id, payload, revision) {

@@ -101,6 +101,8 @@ export function registerDeployments(
     handler: async (request) => {
       const admitted = auth.admitted(request);
       const record = await deployments.find(admitted, request.params.deployment_id);
+      if (record.spec.secrets.length === 0)
+        return new JsonText<Deployment>(listedText(record, admitted.tenant).toString());
       return present(record, admitted.tenant, await deployments.valuesOf(admitted.caller, record));
     },
   });

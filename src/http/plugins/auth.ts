@@ -4,7 +4,7 @@
 
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Resource } from '../../kube/client.ts';
-import type { Caller, Identity, Tenant, Verb } from '../identity.ts';
+import { type Caller, type Identity, type Sender, senderOf, type Tenant, type Verb } from '../identity.ts';
 import { Refused } from '../refused.ts';
 
 export interface Admitted {
@@ -22,27 +22,30 @@ export interface Auth {
   tenantOf(request: FastifyRequest): Tenant | undefined;
 }
 
+const SENDER: unique symbol = Symbol('sender');
 const ADMITTED: unique symbol = Symbol('admitted');
 const CALLER: unique symbol = Symbol('caller');
 
 declare module 'fastify' {
   interface FastifyRequest {
+    [SENDER]: Sender | undefined;
     [ADMITTED]: Admitted | undefined;
     [CALLER]: Caller | undefined;
   }
 }
 
 export function registerAuth(app: FastifyInstance, identity: Identity): Auth {
+  app.decorateRequest(SENDER, undefined);
   app.decorateRequest(ADMITTED, undefined);
   app.decorateRequest(CALLER, undefined);
   return {
     as: (verb) => async (request) => {
-      const caller = identity.callerOf(tokenOf(request.headers));
+      const caller = identity.callerOf(authenticated(request));
       const tenant = await identity.tenantOf(caller, headerOf(request.headers['x-tenant-id']), verb);
       request[ADMITTED] = { caller, tenant };
     },
     inOrganization: (verb, resource) => async (request) => {
-      const caller = identity.callerOf(tokenOf(request.headers));
+      const caller = identity.callerOf(authenticated(request));
       await identity.needInOrganization(caller, verb, resource);
       request[CALLER] = caller;
     },
@@ -64,19 +67,27 @@ export function registerAuth(app: FastifyInstance, identity: Identity): Auth {
 
 const HOW = 'Send a Kubernetes token as "Authorization: Bearer <token>" or "X-Api-Key: <token>".';
 
+/** Undefined where no token was sent. Looked at once for each request. */
+export function sentBy(request: FastifyRequest): Sender | undefined {
+  const token = request[SENDER]?.token ?? tokenIn(request.headers);
+  if (token === undefined) return undefined;
+  request[SENDER] ??= senderOf(token);
+  return request[SENDER];
+}
+
 /** Bearer wins over X-Api-Key; another scheme of Authorization, such as a proxy's Basic, is not ours to read. */
-export function tokenIn(headers: FastifyRequest['headers']): string | undefined {
+function tokenIn(headers: FastifyRequest['headers']): string | undefined {
   const bearer = /^bearer +(.*)$/i.exec(headers.authorization ?? '')?.[1]?.trim();
   const token = bearer ?? headerOf(headers['x-api-key']);
   return token === '' ? undefined : token;
 }
 
-function tokenOf(headers: FastifyRequest['headers']): string {
-  const token = tokenIn(headers);
-  if (token === undefined) throw unauthenticated(HOW);
+function authenticated(request: FastifyRequest): Sender {
+  const sender = sentBy(request);
+  if (sender === undefined) throw unauthenticated(HOW);
   // Node has let through what it would refuse to send on.
-  if (!/^[\x21-\x7e]+$/.test(token)) throw unauthenticated(`That is not a token. ${HOW}`);
-  return token;
+  if (!/^[\x21-\x7e]+$/.test(sender.token)) throw unauthenticated(`That is not a token. ${HOW}`);
+  return sender;
 }
 
 export function unauthenticated(detail: string): Refused {

@@ -3,9 +3,8 @@
 
 import rateLimit from '@fastify/rate-limit';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { hashOf } from '../identity.ts';
 import { Refused } from '../refused.ts';
-import { tokenIn } from './auth.ts';
+import { sentBy } from './auth.ts';
 
 /** Callers that are counted at once. Whoever has been silent for longest is forgotten first, which only helps him. */
 const CALLERS = 10_000;
@@ -31,8 +30,7 @@ export async function registerRateLimit(app: FastifyInstance, perMinute: number)
 }
 
 function callerOf(request: FastifyRequest): string {
-  const token = tokenIn(request.headers);
-  return token === undefined ? request.ip : hashOf(token);
+  return sentBy(request)?.hash ?? request.ip;
 }
 
 export function isProbe(request: FastifyRequest): boolean {

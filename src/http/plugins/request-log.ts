@@ -17,10 +17,11 @@ export function registerRequestLog(
   app: FastifyInstance,
   tenantOf: (request: FastifyRequest) => string | undefined,
 ): void {
-  app.addHook('onRequest', async (request, reply) => {
+  app.addHook('onRequest', (request, reply, done) => {
     void reply.header('x-request-id', request.id);
+    done();
   });
-  app.addHook('onResponse', async (request, reply) => {
+  app.addHook('onResponse', (request, reply, done) => {
     const route = request.routeOptions.url;
     request.log[isProbe(request) ? 'debug' : 'info'](
       {
@@ -33,5 +34,6 @@ export function registerRequestLog(
       },
       'Request',
     );
+    done();
   });
 }
