@@ -1,8 +1,9 @@
 // One arm's process: started, waited for until it says that it is ready, ended.
 
 import { type ChildProcess, spawn } from 'node:child_process';
-import { createWriteStream } from 'node:fs';
-import { createInterface } from 'node:readline';
+import { closeSync, openSync } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { followFile } from './follow-file.ts';
 import type { Running } from './measure.ts';
 
 export interface ArmProcess {
@@ -25,8 +26,11 @@ const LAST_LINES = 5;
 /** Never started again: an arm that dies has not won. `stop` throws if it had ended by itself. */
 export async function startArm({ command, args, env, log, isReady, onLine }: ArmProcess): Promise<Running> {
   const begin = performance.now();
-  const file = createWriteStream(log, { flags: 'a' });
-  const child = spawn(command, args, { env: { ...surroundings(), ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+  // It writes there itself. Through a pipe, whoever measures would have a share of the processors to read each line.
+  const file = openSync(log, 'a');
+  const { size: before } = await stat(log);
+  const child = spawn(command, args, { env: { ...surroundings(), ...env }, stdio: ['ignore', file, file] });
+  closeSync(file);
   const ended = new Promise<string>((resolve) => {
     child.on('error', (error) => resolve(error.message));
     child.on('exit', (code, signal) => resolve(`it ended with ${code ?? signal}`));
@@ -37,23 +41,23 @@ export async function startArm({ command, args, env, log, isReady, onLine }: Arm
   void ended.then(() => process.removeListener('exit', killNow));
   let stopping = false;
   const last: string[] = [];
+  const ready = Promise.withResolvers<number>();
+  const following = followFile(log, before, (line) => {
+    if (last.push(line) > LAST_LINES) last.shift();
+    onLine?.(line);
+    if (isReady(line)) ready.resolve(performance.now() - begin);
+  });
+  const patience = setTimeout(
+    () => ready.reject(new Error(`it was not ready after ${READY_WITHIN_MS / 1000} s`)),
+    READY_WITHIN_MS,
+  );
+  void ended.then((why) => ready.reject(new Error(why)));
   try {
-    const readyMs = await new Promise<number>((resolve, reject) => {
-      const patience = setTimeout(
-        () => reject(new Error(`it was not ready after ${READY_WITHIN_MS / 1000} s`)),
-        READY_WITHIN_MS,
-      );
-      for (const stream of [child.stdout, child.stderr])
-        createInterface({ input: stream }).on('line', (line) => {
-          file.write(`${line}\n`);
-          if (last.push(line) > LAST_LINES) last.shift();
-          onLine?.(line);
-          if (isReady(line)) resolve(performance.now() - begin);
-        });
-      void ended.then((why) => reject(new Error(why))).finally(() => clearTimeout(patience));
-    });
+    const readyMs = await ready.promise;
+    if (onLine === undefined) following.end();
     return { pid: child.pid ?? 0, readyMs, stop };
   } catch (error) {
+    following.end();
     await stop().catch(() => undefined);
     throw new Error(
       [
@@ -62,6 +66,8 @@ export async function startArm({ command, args, env, log, isReady, onLine }: Arm
       ].join('\n'),
       { cause: error },
     );
+  } finally {
+    clearTimeout(patience);
   }
 
   async function stop(): Promise<void> {
@@ -72,7 +78,7 @@ export async function startArm({ command, args, env, log, isReady, onLine }: Arm
     const impatient = setTimeout(() => child.kill('SIGKILL'), STOPPED_WITHIN_MS);
     await ended;
     clearTimeout(impatient);
-    file.end();
+    following.end();
   }
 }
 

@@ -5,10 +5,14 @@ import { join } from 'node:path';
 
 const root = join(import.meta.dirname, '../..');
 
-/** The arguments of node for one of Davit's processes, compiled: the Dockerfile's, with the script where it is here. */
-export async function entryPoint(command: 'controller' | 'api'): Promise<string[]> {
+/**
+ * The arguments of node for one of Davit's processes, compiled: the Dockerfile's, with the script where it is here. With
+ * `profileInto` it leaves a CPU profile in that folder.
+ */
+export async function entryPoint(command: 'controller' | 'api', profileInto?: string): Promise<string[]> {
   const [, list] = /^ENTRYPOINT (\[.*\])$/m.exec(await readFile(join(root, 'Dockerfile'), 'utf8')) ?? [];
   if (list === undefined) throw new Error('the Dockerfile has no ENTRYPOINT in one line');
   const [, ...args] = JSON.parse(list) as string[];
-  return [...args.map((arg) => (arg.startsWith('-') ? arg : join(root, arg))), command];
+  const profiling = profileInto === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileInto}`];
+  return [...profiling, ...args.map((arg) => (arg.startsWith('-') ? arg : join(root, arg))), command];
 }

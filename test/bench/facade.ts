@@ -10,7 +10,7 @@ import { DAVIT_NAMESPACE } from '../platform.ts';
 import { startArm } from './arm-process.ts';
 import { entryPoint } from './entry-point.ts';
 import type { Load, Loaded } from './http-load.ts';
-import type { BenchServer, Running } from './measure.ts';
+import type { Bench, BenchServer, Running } from './measure.ts';
 import { mountServiceAccount } from './service-account.ts';
 
 const LISTED_WITHIN_MS = 120_000;
@@ -22,7 +22,7 @@ export interface Serving extends Running {
 }
 
 /** Compiled before (`davit().prepare`); resolves when all its caches are listed. */
-export async function startFacade({ cluster, documents }: BenchServer): Promise<Serving> {
+export async function startFacade({ profileInto }: Bench, { cluster, documents }: BenchServer): Promise<Serving> {
   const directory = join(cluster.runDir, `facade-${Date.now()}`);
   await mkdir(directory);
   const settings = parseYaml(documents['settings.yaml'] ?? '') as { http?: object } | null;
@@ -31,7 +31,7 @@ export async function startFacade({ cluster, documents }: BenchServer): Promise<
   let url = '';
   const running = await startArm({
     command: process.execPath,
-    args: await entryPoint('api'),
+    args: await entryPoint('api', profileInto),
     env: {
       ...(await mountServiceAccount(cluster, 'davit-api', directory)),
       DAVIT_SETTINGS: join(directory, 'settings.yaml'),

@@ -169,7 +169,8 @@ export function run(load: Load): Promise<Loaded> {
       counting = true;
       started = performance.now();
       cpu = process.cpuUsage();
-      setTimeout(finish, seconds * 1000);
+      // Not what keeps the process, should the turns be over before.
+      setTimeout(finish, seconds * 1000).unref();
     };
     if (warmUpSeconds === 0) count();
     else setTimeout(count, warmUpSeconds * 1000);

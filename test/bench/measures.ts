@@ -17,11 +17,12 @@ export const MEASURES: readonly Measure[] = [
   slowPeers,
   writes,
   changes,
+  // Its largest fill is the one that memory and restart begin with: right after the others that it is compared with.
+  growth,
   memory,
   restart,
   fairness,
   handOver,
-  growth,
   facadeLists,
   facadeCreates,
 ];

@@ -157,7 +157,7 @@ function isQuick({ fault }: Plan): boolean {
   return fault.kind !== 'quiet' && !(fault.kind === 'slow' && fault.ms === 2000);
 }
 
-const QUICK_SECONDS = 200;
+const QUICK_SECONDS = 150;
 
 /** Milliseconds after which nothing new is begun. */
 function withinMs(): number {

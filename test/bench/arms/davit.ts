@@ -42,10 +42,7 @@ export function davit({ workers, profileInto, env = {}, onLeading }: DavitOption
     await Promise.all(Object.entries(documents).map(([name, text]) => writeFile(join(directory, name), text)));
     return startArm({
       command: process.execPath,
-      args: [
-        ...(profileInto === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileInto}`]),
-        ...(await entryPoint('controller')),
-      ],
+      args: await entryPoint('controller', profileInto),
       env: {
         ...(await mountServiceAccount(cluster, 'davit-controller', directory)),
         DAVIT_SETTINGS: join(directory, 'settings.yaml'),

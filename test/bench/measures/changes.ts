@@ -38,7 +38,7 @@ async function run(bench: Bench): Promise<readonly Figure[]> {
   await davit({ workers }).prepare?.(bench.say);
   const ours: Latencies[] = [];
   const theirs: Latencies[] = [];
-  for (let repeat = 0; repeat < Math.min(MOST_REPEATS, bench.repeats); repeat += 1) {
+  for (let repeat = 0; repeat < repeatsOf(bench); repeat += 1) {
     const pairs = [[davit({ workers }), ours] as const, [peer, theirs] as const];
     for (const [arm, into] of repeat % 2 === 0 ? pairs : pairs.toReversed()) {
       // oxlint-disable-next-line no-await-in-loop -- one at a time: two would measure each other
@@ -72,6 +72,10 @@ function absolutesOf(arm: string, all: readonly Latencies[]): Record<string, num
   };
 }
 
+function repeatsOf({ repeats }: Bench): number {
+  return Math.min(MOST_REPEATS, repeats);
+}
+
 function secondsOf({ quick }: Bench): number {
   return quick ? QUICK_SECONDS : SECONDS;
 }
@@ -91,7 +95,7 @@ async function latenciesOf(bench: Bench, arm: Arm, repeat: number): Promise<Late
       const cpuMsPerChange = ((await cpuMs(running.pid)) - before) / samples.length;
       const [p50, p99] = [quantile(samples, 0.5), quantile(samples, 0.99)].map(Math.round);
       bench.say(
-        `  ${repeat + 1}/${bench.repeats} ${arm.name}: p50 ${p50} ms, p99 ${p99} ms of ${samples.length} changes`,
+        `  ${repeat + 1}/${repeatsOf(bench)} ${arm.name}: p50 ${p50} ms, p99 ${p99} ms of ${samples.length} changes`,
       );
       return { samples, cpuMsPerChange };
     } finally {

@@ -21,7 +21,7 @@ export const facadeCreates: Measure = {
     await davit({ workers: bench.workers }).prepare?.(bench.say);
     return bench.onFreshServer({ tenants: [], controllers: true }, async (server) => {
       const tenant = await makeTenant(server.cluster, NAMESPACE);
-      const facade = await startFacade(server);
+      const facade = await startFacade(bench, server);
       try {
         return await measure(bench, server, tenant, facade);
       } finally {

@@ -35,13 +35,13 @@ export const facadeLists: Measure = {
 
 async function measure(bench: Bench, server: BenchServer): Promise<Figure[]> {
   const tenant = await makeTenant(server.cluster, NAMESPACE);
-  const empty = await startFacade(server);
+  const empty = await startFacade(bench, server);
   const emptyMiB = await rssMiB(empty.pid);
   await empty.stop();
   const count = bench.records * RECORDS;
   bench.say(`Making ${count} records, one in ten of them with a revision`);
   const made = await fill(server, count);
-  const facade = await startFacade(server);
+  const facade = await startFacade(bench, server);
   try {
     const freshMiB = await rssMiB(facade.pid);
     const figures = await compare(bench, server, tenant, facade, pathsOf(count, made));
