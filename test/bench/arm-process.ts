@@ -51,7 +51,11 @@ export async function startArm({ command, args, env, log, isReady, onLine }: Arm
     () => ready.reject(new Error(`it was not ready after ${READY_WITHIN_MS / 1000} s`)),
     READY_WITHIN_MS,
   );
-  void ended.then((why) => ready.reject(new Error(why)));
+  void ended.then((why) => {
+    // Also of one that a measure has killed, and that nobody will stop.
+    following.end();
+    ready.reject(new Error(why));
+  });
   try {
     const readyMs = await ready.promise;
     if (onLine === undefined) following.end();
