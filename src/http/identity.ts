@@ -90,14 +90,13 @@ export function makeIdentity({ kube, tenants, settings, now }: IdentityOptions):
   }
 
   return {
-    callerOf({ token, hash: hashed }) {
+    callerOf(sender) {
       let client: KubeClient | undefined;
       return {
-        token,
-        hash: hashed,
+        ...sender,
         // Most requests are answered from the caches.
         get kube() {
-          client ??= kube.withToken(token);
+          client ??= kube.withToken(sender.token);
           return client;
         },
       };

@@ -52,7 +52,7 @@ export async function startArm({ command, args, env, log, isReady, onLine }: Arm
     READY_WITHIN_MS,
   );
   void ended.then((why) => {
-    // Also of one that a measure has killed, and that nobody will stop.
+    // However it ended: one that a measure has killed nobody will stop.
     following.end();
     ready.reject(new Error(why));
   });
@@ -61,7 +61,6 @@ export async function startArm({ command, args, env, log, isReady, onLine }: Arm
     if (onLine === undefined) following.end();
     return { pid: child.pid ?? 0, readyMs, stop };
   } catch (error) {
-    following.end();
     await stop().catch(() => undefined);
     throw new Error(
       [
@@ -82,7 +81,6 @@ export async function startArm({ command, args, env, log, isReady, onLine }: Arm
     const impatient = setTimeout(() => child.kill('SIGKILL'), STOPPED_WITHIN_MS);
     await ended;
     clearTimeout(impatient);
-    following.end();
   }
 }
 

@@ -69,9 +69,10 @@ const HOW = 'Send a Kubernetes token as "Authorization: Bearer <token>" or "X-Ap
 
 /** Undefined where no token was sent. Looked at once for each request. */
 export function sentBy(request: FastifyRequest): Sender | undefined {
-  const token = request[SENDER]?.token ?? tokenIn(request.headers);
-  if (token === undefined) return undefined;
-  request[SENDER] ??= senderOf(token);
+  if (request[SENDER] === undefined) {
+    const token = tokenIn(request.headers);
+    if (token !== undefined) request[SENDER] = senderOf(token);
+  }
   return request[SENDER];
 }
 
