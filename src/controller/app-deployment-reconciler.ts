@@ -5,36 +5,26 @@ import type { AppRevision } from '../api/app-revision.ts';
 import type { Settings } from '../api/settings.ts';
 import { type AddressOutcome, addressOf, askedAddress, keepsAddress, undecided } from '../decide/address.ts';
 import { lookAgainMs } from '../decide/beginning.ts';
-import { handedOver } from '../decide/hand-over.ts';
-import { checkPolicy, checkReferences, checkWorkloads, isRolled, runningRevision } from '../decide/health.ts';
+import { checkPolicy, checkReferences, checkWorkloads } from '../decide/health.ts';
 import { dataThere, keptData, NO_KEPT_DATA } from '../decide/kept-data.ts';
 import type { Observed, Refusal } from '../decide/observed.ts';
 import { pausedBy } from '../decide/pause.ts';
-import {
-  dataFirst,
-  mayStartPods,
-  NOTHING_PRUNED,
-  type Plan,
-  PRUNED_KINDS,
-  plan,
-  SCALING_KINDS,
-  safely,
-} from '../decide/plan.ts';
-import { podsToTry, untilStuckMs, withoutRefused } from '../decide/pods-to-try.ts';
+import { dataFirst, safely } from '../decide/plan.ts';
+import { untilStuckMs } from '../decide/pods-to-try.ts';
 import { retryAfterMs } from '../decide/retry.ts';
 import { latestStatus, overtakenStatus } from '../decide/revision-status.ts';
-import { digestsThere, type Rotation, rotationOf } from '../decide/rotation.ts';
+import { rotationOf } from '../decide/rotation.ts';
 import { statusOf } from '../decide/status.ts';
 import { NotFound } from '../errors.ts';
 import type { KubeObject } from '../kube/client.ts';
 import { rollbackOf, wantedRevision } from '../record/wanted-revision.ts';
 import { makeRevision } from '../resources/app-revision.ts';
-import { desiredChildren } from '../resources/desired.ts';
 import { makeTracingProject } from '../resources/tracing-project.ts';
 import type { Reconcile, Result } from '../runtime/controller.ts';
 import type { EventRecorder } from '../runtime/events.ts';
 import { allOver } from './all-over.ts';
 import { ensurePassword, makeOnce, perform, removeAll, type Shell, stamped, takeUp } from './apply.ts';
+import { childrenOf, planAllowed, tryMeanwhile, type Wanted } from './child-plans.ts';
 import { addFinalizer, finalize, hasFinalizer } from './finalize.ts';
 import { collectRevisions } from './history.ts';
 import type { HostClaims } from './host-claims.ts';
@@ -43,7 +33,7 @@ import { makeMountFailures } from './mount-failures.ts';
 import { observe } from './observe.ts';
 import { reportRecord, reportRevision, reportTracingProject } from './report.ts';
 import type { SecretContents } from './secret-contents.ts';
-import { type Answer, tryAhead, tryPods } from './try-pods.ts';
+import type { Answer } from './try-pods.ts';
 import type { Vanished } from './vanished.ts';
 
 export interface ReconcilerOptions {
@@ -165,7 +155,7 @@ async function bringChildren(
     childrenOf(observed, revision, digests, settings, host).map(stamped);
   // Before the volume: by one without a password it is known that the password was lost.
   const passwords = await ensurePasswords(observed, latest, shell);
-  const planned = await allowed({ observed, latest, passwords, digests: rotation.digests, made, answers }, options);
+  const planned = await planAllowed({ observed, latest, passwords, digests: rotation.digests, made, answers }, options);
   const [data, rest] = dataFirst(planned.actions);
   const volumes = passwords.length > 0 ? [] : await perform(data, record, shell);
   const before = [...earlier, ...passwords, ...planned.refusals, ...volumes];
@@ -177,41 +167,6 @@ async function bringChildren(
     address,
     ...(rotation.waitMs !== undefined && { requeueAfterMs: rotation.waitMs }),
   };
-}
-
-function childrenOf(
-  observed: Observed,
-  revision: AppRevision,
-  secretDigests: Rotation['digests'],
-  settings: Settings,
-  host?: string,
-): readonly KubeObject[] {
-  const { record, tenantId = '' } = observed;
-  const autoscaled = handedOver(observed, revision);
-  return desiredChildren({
-    record,
-    revision,
-    tenantId,
-    settings,
-    secretDigests,
-    autoscaled,
-    ...(host !== undefined && { host }),
-  });
-}
-
-/**
- * Tries the pods of a revision while it is being made: of a change that is one request less after the other. They are
- * tried again if by then they have to be others.
- */
-async function tryMeanwhile(
-  observed: Observed,
-  draft: AppRevision,
-  { shell, settings, now }: ReconcilerOptions,
-): Promise<readonly Answer[]> {
-  if (checkReferences(observed).status !== 'True') return [];
-  const { digests } = rotationOf(observed, draft.spec.id);
-  const planned = plan(childrenOf(observed, draft, digests, settings), observed, NOTHING_PRUNED);
-  return tryAhead(podsToTry(planned, [], observed, now()), shell);
 }
 
 async function removeAddress(observed: Observed, shell: Shell): Promise<void> {
@@ -229,43 +184,6 @@ function takeAddress(observed: Observed, latest: AppRevision, { settings, hosts 
   if (holder.uid === observed.record.metadata.uid) return { is: 'held', host };
   const isOwnTenant = holder.namespace === observed.record.metadata.namespace;
   return { is: 'taken', host, ...(isOwnTenant && { by: holder.name }) };
-}
-
-/** The workloads, and what decides how many pods they have and may lose. */
-const WORKLOAD_KINDS: ReadonlySet<string> = new Set(['Deployment', ...SCALING_KINDS]);
-
-interface Wanted {
-  readonly observed: Observed;
-  readonly latest: AppRevision;
-  /** What is wrong with them. */
-  readonly passwords: readonly Refusal[];
-  readonly digests: Rotation['digests'];
-  /** The children of a revision. */
-  readonly made: (revision: AppRevision, digests: Rotation['digests']) => readonly KubeObject[];
-  readonly answers: readonly Answer[];
-}
-
-/**
- * The plan for the latest revision. While something that its pods name is missing, or the API server refuses its pods,
- * the children stay those of the revision that runs: pods that cannot start would only take the place of those that do.
- */
-async function allowed(wanted: Wanted, { shell, now }: ReconcilerOptions): Promise<Plan> {
-  const { observed, latest, passwords, digests, made, answers } = wanted;
-  const running = runningRevision(observed);
-  // Seldom needed, and to make them is most of what a pass costs.
-  const held = (): readonly KubeObject[] | undefined => running && made(running, digestsThere(observed));
-  const isComplete = checkReferences(observed).status === 'True';
-  // Of a first revision the stores may start meanwhile.
-  const desired = isComplete
-    ? made(latest, digests)
-    : (held() ?? made(latest, digests).filter(({ kind }) => !WORKLOAD_KINDS.has(kind)));
-  const prunes = isRolled(observed, latest) ? PRUNED_KINDS : SCALING_KINDS;
-  const planned = plan(desired, observed, isComplete ? prunes : NOTHING_PRUNED);
-  if (!mayStartPods(passwords)) return planned;
-  const refusals = await tryPods(podsToTry(planned, desired, observed, now()), shell, answers);
-  if (refusals.length === 0) return planned;
-  const kept = held();
-  return { actions: kept ? withoutRefused(plan(kept, observed, NOTHING_PRUNED).actions, refusals) : [], refusals };
 }
 
 /** People who set rollbackTo and not the old values would otherwise wait for what never comes. */
@@ -289,7 +207,7 @@ function withThose(objects: readonly KubeObject[], written: readonly KubeObject[
 
 async function ensurePasswords(observed: Observed, latest: AppRevision, shell: Shell): Promise<Refusal[]> {
   const { resolved } = latest.spec;
-  const refusals = await Promise.all([
+  const refusals = await allOver([
     resolved.postgres ? ensurePassword('postgres', observed, shell) : undefined,
     resolved.redis ? ensurePassword('redis', observed, shell) : undefined,
   ]);

@@ -260,7 +260,7 @@ const WITH_DEPENDENTS: ReadonlySet<string> = new Set(['Deployment', 'StatefulSet
  * nothing for up to 30 s.
  */
 export async function removeAll(objects: readonly KubeObject[], shell: Shell): Promise<void> {
-  await Promise.all(
+  await allOver(
     objects.map(async (object) => {
       const { uid = '' } = object.metadata;
       try {

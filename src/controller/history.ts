@@ -3,11 +3,12 @@
 import { surplusRevisions } from '../decide/history.ts';
 import type { Observed } from '../decide/observed.ts';
 import { NotFound } from '../errors.ts';
+import { allOver } from './all-over.ts';
 import type { Shell } from './apply.ts';
 
 /** Deletes the revisions that are beyond the newest `kept` and of no use any more: each as it was seen, or not at all. */
 export async function collectRevisions(observed: Observed, kept: number, shell: Shell): Promise<void> {
-  await Promise.all(
+  await allOver(
     surplusRevisions(observed, kept).map(async (revision) => {
       const { namespace = '', name, uid = '', resourceVersion = '' } = revision.metadata;
       try {

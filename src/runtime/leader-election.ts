@@ -106,8 +106,9 @@ export async function runLeaderElection(options: LeaderElectionOptions): Promise
    * A candidate looks often, so that it knows within a fraction of a second when the holder last gave a sign of life, and
    * again in the moment in which the lease runs out. Random, so that candidates don't keep colliding.
    */
-  function untilNextLookMs(): number {
-    const usualMs = (retryPeriodMs / LOOKS_IN_A_RENEWAL) * (1 + random() * 0.2);
+  function untilNextLookMs(answered: boolean): number {
+    // A server that does not answer is not asked the oftener for it.
+    const usualMs = (retryPeriodMs / (answered ? LOOKS_IN_A_RENEWAL : 1)) * (1 + random() * 0.2);
     const heldMs = heldByAnotherMs();
     return heldMs > 0 ? Math.min(usualMs, heldMs) : usualMs;
   }
@@ -216,18 +217,17 @@ export async function runLeaderElection(options: LeaderElectionOptions): Promise
 
   while (!signal.aborted) {
     const sent = clock.elapsed();
+    let answered = true;
     try {
       // oxlint-disable-next-line no-await-in-loop -- one attempt after the other
       if (await tryToAcquire()) return await lead(sent);
     } catch (err) {
       const lostRace = err instanceof Conflict || err instanceof AlreadyExists;
       if (!signal.aborted) log[lostRace ? 'debug' : 'warn']({ err }, 'Lease not acquired, will retry');
-      // A server that does not answer is not asked the oftener for it.
-      // oxlint-disable-next-line no-await-in-loop -- as above
-      if (!lostRace) await sleep(clock, retryPeriodMs, signal);
+      answered = lostRace;
     }
     // oxlint-disable-next-line no-await-in-loop -- as above
-    await sleep(clock, untilNextLookMs(), signal);
+    await sleep(clock, untilNextLookMs(answered), signal);
   }
   return 'never led';
 }

@@ -1,0 +1,93 @@
+// Plans for the children of a revision: what of them may be applied now, and what is learned of their pods before.
+
+import type { AppRevision } from '../api/app-revision.ts';
+import type { Settings } from '../api/settings.ts';
+import { handedOver } from '../decide/hand-over.ts';
+import { checkReferences, isRolled, runningRevision } from '../decide/health.ts';
+import type { Observed, Refusal } from '../decide/observed.ts';
+import { mayStartPods, NOTHING_PRUNED, type Plan, PRUNED_KINDS, plan, SCALING_KINDS } from '../decide/plan.ts';
+import { podsToTry, withoutRefused } from '../decide/pods-to-try.ts';
+import { digestsThere, type Rotation, rotationOf } from '../decide/rotation.ts';
+import type { KubeObject } from '../kube/client.ts';
+import { desiredChildren } from '../resources/desired.ts';
+import type { Shell } from './apply.ts';
+import { type Answer, tryAhead, tryPods } from './try-pods.ts';
+
+export interface PlanningOptions {
+  readonly shell: Shell;
+  readonly settings: Settings;
+  readonly now: () => Date;
+}
+
+/** All children of `revision`, whatever of them is there. `host` is the one that the record holds. */
+export function childrenOf(
+  observed: Observed,
+  revision: AppRevision,
+  secretDigests: Rotation['digests'],
+  settings: Settings,
+  host?: string,
+): readonly KubeObject[] {
+  const { record, tenantId = '' } = observed;
+  const autoscaled = handedOver(observed, revision);
+  return desiredChildren({
+    record,
+    revision,
+    tenantId,
+    settings,
+    secretDigests,
+    autoscaled,
+    ...(host !== undefined && { host }),
+  });
+}
+
+/**
+ * Tries the pods of a revision while it is being made: of a change that is one request less after the other. They are
+ * tried again if by then they have to be others.
+ */
+export async function tryMeanwhile(
+  observed: Observed,
+  draft: AppRevision,
+  { shell, settings, now }: PlanningOptions,
+): Promise<readonly Answer[]> {
+  if (checkReferences(observed).status !== 'True') return [];
+  const { digests } = rotationOf(observed, draft.spec.id);
+  const planned = plan(childrenOf(observed, draft, digests, settings), observed, NOTHING_PRUNED);
+  return tryAhead(podsToTry(planned, [], observed, now()), shell);
+}
+
+/** The workloads, and what decides how many pods they have and may lose. */
+const WORKLOAD_KINDS: ReadonlySet<string> = new Set(['Deployment', ...SCALING_KINDS]);
+
+export interface Wanted {
+  readonly observed: Observed;
+  readonly latest: AppRevision;
+  /** What is wrong with them. */
+  readonly passwords: readonly Refusal[];
+  readonly digests: Rotation['digests'];
+  /** The children of a revision. */
+  readonly made: (revision: AppRevision, digests: Rotation['digests']) => readonly KubeObject[];
+  readonly answers: readonly Answer[];
+}
+
+/**
+ * The plan for the latest revision. While something that its pods name is missing, or the API server refuses its pods,
+ * the children stay those of the revision that runs: pods that cannot start would only take the place of those that do.
+ */
+export async function planAllowed(wanted: Wanted, { shell, now }: PlanningOptions): Promise<Plan> {
+  const { observed, latest, passwords, digests, made, answers } = wanted;
+  const running = runningRevision(observed);
+  // Seldom needed, and to make them is most of what a pass costs.
+  const held = (): readonly KubeObject[] | undefined => running && made(running, digestsThere(observed));
+  const isComplete = checkReferences(observed).status === 'True';
+  // Of a first revision the stores may start meanwhile.
+  const desired = isComplete
+    ? made(latest, digests)
+    : (held() ?? made(latest, digests).filter(({ kind }) => !WORKLOAD_KINDS.has(kind)));
+  const prunes = isRolled(observed, latest) ? PRUNED_KINDS : SCALING_KINDS;
+  const planned = plan(desired, observed, isComplete ? prunes : NOTHING_PRUNED);
+  if (!mayStartPods(passwords)) return planned;
+  const refusals = await tryPods(podsToTry(planned, desired, observed, now()), shell, answers);
+  if (refusals.length === 0) return planned;
+  const kept = held();
+  return { actions: kept ? withoutRefused(plan(kept, observed, NOTHING_PRUNED).actions, refusals) : [], refusals };
+}
