@@ -27,6 +27,7 @@ export interface Filled {
 
 /** So long nothing may be written until an arm counts as done, statuses and all. */
 const AT_REST_MS = 3000;
+const QUICK_AT_REST_MS = 1000;
 const AT_REST_WITHIN_MS = 120_000;
 
 interface Filling extends Omit<ServerOptions, 'tenants'> {
@@ -40,11 +41,12 @@ export async function fill(bench: Bench, arm: Arm, count: number, filling: Filli
   const { records = recordsOf(count), restMs = 0, ...server } = filling;
   await arm.prepare?.(bench.say);
   return bench.onFreshServer({ tenants: tenantsOf(count), ...server }, (fresh) =>
-    fillServer(fresh, arm, records, restMs),
+    fillServer(bench, fresh, arm, records, restMs),
   );
 }
 
 async function fillServer(
+  bench: Bench,
   server: BenchServer,
   arm: Arm,
   records: readonly BareRecord[],
@@ -61,7 +63,7 @@ async function fillServer(
       const cpuAtStart = await cpuMs(running.pid);
       const { first, last } = await children.until(expected);
       const cpu = (await cpuMs(running.pid)) - cpuAtStart;
-      const resting = await atRest(server);
+      const resting = await atRest(bench, server);
       const requests = since(before, resting);
       await sleep(restMs);
       const writesAtRest = since(resting, await requestsOf(server)).written;
@@ -87,12 +89,12 @@ export async function requestsOf({ cluster }: BenchServer): Promise<Requests> {
 }
 
 /** What was asked up to now, as soon as no write comes any more. */
-export async function atRest(server: BenchServer): Promise<Requests> {
+export async function atRest({ quick }: Bench, server: BenchServer): Promise<Requests> {
   const end = performance.now() + AT_REST_WITHIN_MS;
   let seen = await requestsOf(server);
   for (;;) {
     // oxlint-disable-next-line no-await-in-loop -- looks again after a while
-    await sleep(AT_REST_MS);
+    await sleep(quick ? QUICK_AT_REST_MS : AT_REST_MS);
     // oxlint-disable-next-line no-await-in-loop -- as above
     const now = await requestsOf(server);
     if (since(seen, now).writes.size === 0) return now;

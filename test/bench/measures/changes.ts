@@ -89,7 +89,7 @@ async function latenciesOf(bench: Bench, arm: Arm, repeat: number): Promise<Late
     const running = await arm.start(server);
     try {
       await children.until(new Map([...perRecord].map(([kind, count]) => [kind, count * records])));
-      await atRest(server);
+      await atRest(bench, server);
       const before = await cpuMs(running.pid);
       const samples = await steadily(server, records, secondsOf(bench));
       const cpuMsPerChange = ((await cpuMs(running.pid)) - before) / samples.length;

@@ -143,9 +143,9 @@ async function compare(
     paths.map(async ([, path]) => [path, await (await fetch(facade.url + path, { headers })).text()] as const),
   );
   const bare = await startBare(server, Object.fromEntries(bodies));
-  const seconds = bench.quick ? 1 : 2;
+  const [seconds, warmUpSeconds] = bench.quick ? [0.7, 0.3] : [2, 0.5];
   const under = (serving: Serving, path: string, clients: number): Promise<Loaded> =>
-    putUnder({ url: serving.url, steps: [{ path }], headers, clients, seconds, warmUpSeconds: 0.5 });
+    putUnder({ url: serving.url, steps: [{ path }], headers, clients, seconds, warmUpSeconds });
   const figures: Figure[] = [];
   let live: Figure[] = [];
   try {

@@ -7,7 +7,7 @@ import { type Figure, type Goal, growth as growthOf, ratios, rounded } from '../
 import { type Filled, fill } from '../fill.ts';
 import { type Fills, fillsOf } from '../fills.ts';
 import type { Bench, Measure } from '../measure.ts';
-import { bothOf, MANY_TIMES } from './restart.ts';
+import { bothOf, manyOf } from './restart.ts';
 
 const floorGoal: Goal = { atMost: 1.1 };
 const growthGoal: Goal = { atMost: 1.2 };
@@ -35,8 +35,8 @@ function figureOf(key: string, fills: Fills, records: number): Figure {
 }
 
 async function measureGrowth(bench: Bench): Promise<readonly Figure[]> {
-  const { records, quick } = bench;
-  const sizes = [Math.ceil(records / 10), records, ...(quick ? [] : [records * MANY_TIMES])];
+  const { records } = bench;
+  const sizes = new Set([Math.ceil(records / 10), records, manyOf(bench)]);
   const perRecord: number[] = [];
   const absolutes: Record<string, number> = {};
   for (const size of sizes) {
@@ -53,7 +53,6 @@ async function measureGrowth(bench: Bench): Promise<readonly Figure[]> {
 /** The most of them from what another measure has filled, where that is taken: all on servers of one kind. */
 async function grown(bench: Bench, records: number): Promise<Pick<Filled, 'wallMs' | 'rssMiB'>> {
   const { taken } = bench;
-  if (records === bench.records * MANY_TIMES && (taken.has('P6') || taken.has('P7')))
-    return (await bothOf(bench)).ours.filled;
+  if (records === manyOf(bench) && (taken.has('P6') || taken.has('P7'))) return (await bothOf(bench)).ours.filled;
   return fill(bench, davit(bench), records, { manyServices: true });
 }

@@ -18,7 +18,7 @@ import { watchChildren } from '../watched-children.ts';
 
 const goal: Goal = { atMost: 1 };
 /** Of what was asked for: 10,000 in a whole run. */
-export const MANY_TIMES = 10;
+const MANY_TIMES = 10;
 /** A process counts as idle when it takes less than this share of one processor, twice in a row. */
 const IDLE_SHARE = 0.05;
 const LOOKS_EVERY_MS = 2000;
@@ -50,9 +50,14 @@ interface Both {
 /** Both measures come from what takes the better part of an hour. */
 export const bothOf = oncePerBench(take);
 
+/** As many records as there are in both measures. */
+export function manyOf({ records, quick }: Bench): number {
+  return records * (quick ? 1 : MANY_TIMES);
+}
+
 async function take(bench: Bench): Promise<Both> {
-  const { workers, quick } = bench;
-  const records = bench.records * (quick ? 1 : MANY_TIMES);
+  const { workers } = bench;
+  const records = manyOf(bench);
   const [us, peer] = [davit(bench), controllerRuntime({ workers })];
   await checkPeer(bench, peer);
   const ours = await restarted(bench, us, records);
@@ -64,7 +69,7 @@ async function restarted(bench: Bench, arm: Arm, records: number): Promise<Resta
   await arm.prepare?.(bench.say);
   return bench.onFreshServer({ tenants: tenantsOf(records), manyServices: true }, async (server) => {
     await createRecords(server.cluster, recordsOf(records));
-    const filled = await filledBy(arm, server, records);
+    const filled = await filledBy(bench, arm, server, records);
     bench.say(`  ${arm.name}: ${records} records made; starting it again`);
     const before = await requestsOf(server);
     const running = await arm.start(server);
@@ -72,7 +77,7 @@ async function restarted(bench: Bench, arm: Arm, records: number): Promise<Resta
       const readyCpuMs = await cpuMs(running.pid);
       // A look at every record takes it a while, and a write would come at the end of one.
       await untilIdle(running);
-      const writes = total(since(before, await atRest(server)).writes);
+      const writes = total(since(before, await atRest(bench, server)).writes);
       const rss = await rssMiB(running.pid);
       const objects = records * (1 + total(countsOf(server.rendering)));
       bench.say(
@@ -98,7 +103,7 @@ async function untilIdle({ pid }: Running): Promise<void> {
   }
 }
 
-async function filledBy(arm: Arm, server: BenchServer, records: number): Promise<Restarted['filled']> {
+async function filledBy(bench: Bench, arm: Arm, server: BenchServer, records: number): Promise<Restarted['filled']> {
   const perRecord = countsOf(server.rendering);
   const children = await watchChildren(server.cluster, perRecord.keys());
   const running = await arm.start(server);
@@ -106,7 +111,7 @@ async function filledBy(arm: Arm, server: BenchServer, records: number): Promise
     const { first, last } = await children.until(
       new Map([...perRecord].map(([kind, count]) => [kind, count * records])),
     );
-    await atRest(server);
+    await atRest(bench, server);
     return { wallMs: last - first, rssMiB: await rssMiB(running.pid) };
   } finally {
     children.close();

@@ -10,6 +10,7 @@ import { countsOf } from '../children.ts';
 import { atRest, requestsOf } from '../fill.ts';
 import { createRecords } from '../load.ts';
 import type { Arm, Bench, BenchServer } from '../measure.ts';
+import { oncePerBench } from '../once.ts';
 import { recordsOf, tenantsOf } from '../records.ts';
 import { since, total } from '../server-counts.ts';
 import { watchChildren } from '../watched-children.ts';
@@ -21,21 +22,25 @@ const AGAIN_WITHIN_MS = 30_000;
 
 type Likeness = ReadonlyMap<string, string>;
 
-let fromDavit: Promise<Likeness> | undefined;
+const fromDavit = oncePerBench((bench) => likenessMadeBy(bench, davit({ workers: bench.workers })));
 /** By the peer's name. */
-const checked = new Map<string, Promise<void>>();
+const checksOf = oncePerBench(async () => new Map<string, Promise<void>>());
 
-/** Throws what is other. Once a run for each peer; Davit's own objects are made once. */
-export function checkPeer(bench: Bench, peer: Arm): Promise<void> {
-  const check = checked.get(peer.name) ?? compareOnce(bench, peer);
-  checked.set(peer.name, check);
-  return check;
+/** Throws what is other. Once a run for each peer; Davit's own objects are made once. A quick run leaves it out. */
+export async function checkPeer(bench: Bench, peer: Arm): Promise<void> {
+  if (bench.quick) {
+    bench.say(`  ${peer.name}: what it makes is only counted, as this is a quick run`);
+    return;
+  }
+  const checks = await checksOf(bench);
+  const check = checks.get(peer.name) ?? compareOnce(bench, peer);
+  checks.set(peer.name, check);
+  await check;
 }
 
 async function compareOnce(bench: Bench, peer: Arm): Promise<void> {
   bench.say(`  ${peer.name}: whether it makes what Davit makes, of ${RECORDS} records`);
-  fromDavit ??= likenessMadeBy(bench, davit({ workers: bench.workers }));
-  const wanted = await fromDavit;
+  const wanted = await fromDavit(bench);
   const findings = unlike(wanted, await likenessMadeBy(bench, peer));
   if (findings.length > 0)
     throw new Error(`${peer.name} makes other objects than Davit (${findings.length}): ${findings[0]}`);
@@ -54,7 +59,7 @@ async function likenessMadeBy(bench: Bench, arm: Arm): Promise<Likeness> {
     const running = await arm.start(server);
     try {
       await children.until(expected);
-      await atRest(server);
+      await atRest(bench, server);
       const likeness = likenessOf(await storedOf(server), masksOf(server, records));
       await writesNothing(server, arm);
       await putsRight(server, arm);
