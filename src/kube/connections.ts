@@ -33,8 +33,7 @@ export function makeConnections(maxConnections: number): Connections {
   function make(tls: TlsSettings): AgentPair {
     const connect = { ...tls, keepAlive: true, keepAliveInitialDelay: TCP_KEEP_ALIVE_MS };
     const common = { connect, allowH2: false, pipelining: 1, keepAliveTimeout: KEPT_IDLE_MS };
-    const requests = new Agent({ ...common, connections: maxConnections }).compose(askBeforeSending);
-    return { tls, requests, watches: new Agent(common) };
+    return { tls, requests: new Agent({ ...common, connections: maxConnections }), watches: new Agent(common) };
   }
 
   function current(pair: AgentPair | undefined, tls: TlsSettings): AgentPair {
@@ -59,29 +58,6 @@ export function makeConnections(maxConnections: number): Connections {
       const pairs = [ownPair, foreignPair].filter((pair) => pair !== undefined);
       await Promise.all(pairs.map((pair) => closeAgents(pair, 'destroy')));
     },
-  };
-}
-
-/** What was asked for is no longer wanted, and was not sent. */
-export class Unwanted extends Error {}
-
-/** A request may wait long for a free connection: whether it is still wanted is asked when it has got one. */
-const askBeforeSending: Dispatcher.DispatcherComposeInterceptor = (dispatch) => (options, handler) => {
-  const { isStillWanted } = options as { isStillWanted?: () => boolean };
-  return dispatch(options, isStillWanted === undefined ? handler : asking(handler, isStillWanted));
-};
-
-function asking(handler: Dispatcher.DispatchHandler, isStillWanted: () => boolean): Dispatcher.DispatchHandler {
-  return {
-    onRequestStart(...all) {
-      if (!isStillWanted()) throw new Unwanted('no longer wanted, and not sent');
-      handler.onRequestStart?.(...all);
-    },
-    onRequestUpgrade: (...all) => handler.onRequestUpgrade?.(...all),
-    onResponseStart: (...all) => handler.onResponseStart?.(...all),
-    onResponseData: (...all) => handler.onResponseData?.(...all),
-    onResponseEnd: (...all) => handler.onResponseEnd?.(...all),
-    onResponseError: (...all) => handler.onResponseError?.(...all),
   };
 }
 

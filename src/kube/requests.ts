@@ -4,8 +4,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Dispatcher } from 'undici';
 import { type ServerError, Unavailable } from '../errors.ts';
 import type { ClusterAccess } from './config.ts';
-import { type AgentPair, type Connections, Unwanted } from './connections.ts';
+import type { AgentPair, Connections } from './connections.ts';
 import { errorFromAnswer, retryAfterMs } from './errors.ts';
+import { exchange, TimedOut, Unwanted } from './exchange.ts';
 
 export type RequestVerb = 'get' | 'list' | 'watch' | 'create' | 'update' | 'apply' | 'patch' | 'delete' | 'text';
 
@@ -79,8 +80,7 @@ export function makeRequests(
   function dispatchOptions(
     out: Outgoing,
     headers: Readonly<Record<string, string>>,
-    signal: AbortSignal,
-  ): Dispatcher.RequestOptions {
+  ): Dispatcher.DispatchOptions & { readonly origin: string } {
     return {
       origin: server.origin,
       path: prefix + out.path,
@@ -91,40 +91,31 @@ export function makeRequests(
         accept: out.accept ?? JSON_TYPE,
         ...(out.contentType !== undefined && { 'content-type': out.contentType }),
       },
-      signal,
       ...(out.body !== undefined && { body: out.body }),
     };
   }
 
   async function attempt(out: Outgoing): Promise<Outcome> {
-    // Not AbortSignal.timeout: that cannot be called off, and would abort, with a stack trace, every request long done.
-    const timing = new AbortController();
-    const timeout = timing.signal;
-    const timer = setTimeout(() => timing.abort(), requestTimeoutMs).unref();
-    const signal = out.signal === undefined ? timeout : AbortSignal.any([timeout, out.signal]);
     try {
       const { headers, agents } = await identity();
-      const answer = await agents.requests.request({
-        ...dispatchOptions(out, headers, signal),
-        headersTimeout: requestTimeoutMs,
-        bodyTimeout: requestTimeoutMs,
-        ...(out.isStillWanted !== undefined && { isStillWanted: out.isStillWanted }),
+      const answer = await exchange(agents.requests, dispatchOptions(out, headers), {
+        timeoutMs: requestTimeoutMs,
+        signal: out.signal,
+        isStillWanted: out.isStillWanted,
       });
-      const body = await answer.body.text();
-      if (answer.statusCode >= 200 && answer.statusCode < 300) return { body };
-      const retryAfter = headerOf(answer, 'retry-after');
-      const error = errorFromAnswer(out.doing, { code: answer.statusCode, body, retryAfter });
+      const { code, body } = answer;
+      if (code >= 200 && code < 300) return { body };
+      const retryAfter = answer.headers['retry-after'];
+      const error = errorFromAnswer(out.doing, { code, body, retryAfter });
       const wait = retryAfterMs(retryAfter);
-      const retry = (answer.statusCode === 429 || answer.statusCode === 503) && wait !== undefined;
-      return { error, code: answer.statusCode, ...(retry && { retryInMs: wait }) };
+      const retry = (code === 429 || code === 503) && wait !== undefined;
+      return { error, code, ...(retry && { retryInMs: wait }) };
     } catch (cause) {
       if (out.signal?.aborted) throw out.signal.reason;
       if (cause instanceof Unwanted) return { error: unavailable(out.doing, cause) };
       if (isDistrust(cause)) access.refresh();
-      const error = unavailable(out.doing, cause, timeout.aborted ? `no answer in ${requestTimeoutMs} ms` : undefined);
-      return { error, ...(!timeout.aborted && { retryInMs: RECONNECT_WAIT_MS }) };
-    } finally {
-      clearTimeout(timer);
+      const error = unavailable(out.doing, cause);
+      return { error, ...(!(cause instanceof TimedOut) && { retryInMs: RECONNECT_WAIT_MS }) };
     }
   }
 
@@ -165,7 +156,8 @@ export function makeRequests(
     try {
       const { headers, agents } = await identity();
       const answer = await agents.watches.request({
-        ...dispatchOptions(out, headers, signal),
+        ...dispatchOptions(out, headers),
+        signal,
         headersTimeout: requestTimeoutMs,
         bodyTimeout: 0,
       });
@@ -188,8 +180,8 @@ function headerOf(answer: Dispatcher.ResponseData, name: string): string | undef
   return Array.isArray(value) ? value[0] : value;
 }
 
-export function unavailable(doing: string, cause: unknown, what?: string): Unavailable {
-  const reason = what ?? (cause instanceof Error ? cause.message || cause.name : String(cause));
+export function unavailable(doing: string, cause: unknown): Unavailable {
+  const reason = cause instanceof Error ? cause.message || cause.name : String(cause);
   return new Unavailable(`${doing}: ${reason}`, { cause });
 }
 
