@@ -26,6 +26,7 @@ import { answerError, registerErrors, registerNotFound } from './plugins/errors.
 import { registerDocs, registerOpenApi } from './plugins/openapi.ts';
 import { registerRateLimit } from './plugins/rate-limit.ts';
 import { registerRequestLog, requestIdOf } from './plugins/request-log.ts';
+import { registerTimeLimit } from './plugins/time-limit.ts';
 import { makeProviders } from './providers/repository.ts';
 import { registerProviders } from './providers/routes.ts';
 import { Refused } from './refused.ts';
@@ -62,11 +63,13 @@ export interface AppDeps {
   /** 1 to 16 characters of a-z and 0-9 that nobody can guess. */
   readonly randomSuffix: () => string;
   readonly sleep?: (ms: number) => Promise<void>;
+  /** Of one request; for tests. */
+  readonly timeLimitMs?: number;
 }
 
 const BODY_LIMIT = 1024 * 1024;
 /** Longer than the API server is waited for, so that its failure is told rather than ours. */
-const HANDLER_TIMEOUT_MS = 60_000;
+const TIME_LIMIT_MS = 60_000;
 
 const SECURITY_HEADERS = {
   // Answers hold secrets.
@@ -85,7 +88,6 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
     genReqId: requestIdOf,
     bodyLimit: BODY_LIMIT,
-    handlerTimeout: HANDLER_TIMEOUT_MS,
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 200 },
     frameworkErrors: answerError,
   }).withTypeProvider<ZodTypeProvider>();
@@ -118,6 +120,7 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
   const organizationId = (): string => organizationIdOf(caches.tenants, settings);
 
   registerErrors(app);
+  registerTimeLimit(app, deps.timeLimitMs ?? TIME_LIMIT_MS);
   registerRequestLog(app, (request) => auth.tenantOf(request)?.namespace);
   app.addHook('onRequest', (_request, reply, done) => {
     void reply.headers(SECURITY_HEADERS);

@@ -1,7 +1,13 @@
 // zod between Fastify and the handlers: requests are parsed by their route's zod schemas, all findings of all parts
 // come back at once as one 422, answers are typed by them and sent as they are.
 
-import type { FastifyRequest, FastifySchemaCompiler, FastifySerializerCompiler, FastifyTypeProvider } from 'fastify';
+import type {
+  FastifyReply,
+  FastifyRequest,
+  FastifySchemaCompiler,
+  FastifySerializerCompiler,
+  FastifyTypeProvider,
+} from 'fastify';
 import { z } from 'zod';
 import { NAME_PATTERN } from '../api/app-deployment.ts';
 import { HTTPS_URL_PATTERN, PROVIDER_ID_PATTERN } from '../api/oauth-provider.ts';
@@ -54,10 +60,10 @@ export const validatorCompiler: FastifySchemaCompiler<z.ZodType> = ({ schema, ht
 };
 
 /** preHandler: one 422 with everything that is wrong with path, query and body. */
-export async function refuseFindings(request: FastifyRequest): Promise<void> {
+export function refuseFindings(request: FastifyRequest, _reply: FastifyReply, done: (error?: Refused) => void): void {
   const parts: unknown[] = [request.params, request.query, request.body];
   const findings = parts.flatMap((part) => (part instanceof Findings ? part.list : []));
-  if (findings.length > 0) throw new Refused(422, findings.slice(0, MOST_FINDINGS));
+  done(findings.length > 0 ? new Refused(422, findings.slice(0, MOST_FINDINGS)) : undefined);
 }
 
 /** Answers are typed by their schema; tests check them against it. */

@@ -204,6 +204,30 @@ describe('serving', () => {
     expect((await fetch(`http://127.0.0.1:${serving.port}/livez`)).status).toBe(200);
   });
 
+  it('gives up a POST that the API server leaves without an answer', async () => {
+    const { app, kube } = await makeFacade({}, 200);
+    kube.failOn(({ verb, kind }) =>
+      verb === 'create' && kind === 'AppDeployment' ? new Promise(() => undefined) : undefined,
+    );
+    serving = await serve(app, { host: '127.0.0.1', port: 0 });
+    const answer = await fetch(`${serving.url}/v2/deployments`, {
+      method: 'POST',
+      headers: { 'x-api-key': 'x', 'x-tenant-id': 'team-a', 'content-type': 'application/json' },
+      body: JSON.stringify({
+        name: 'shop',
+        source: 'external_docker',
+        source_config: {},
+        source_revision_config: { image_uri: 'registry.example/shop:1' },
+        secrets: [],
+      }),
+    });
+    expect([answer.status, await answer.json()]).toEqual([
+      503,
+      { detail: 'This takes longer than 0.2 s, and may be done yet. Look what has become of it before you try again.' },
+    ]);
+    expect(answer.headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/);
+  });
+
   it('lets requests under way finish, and takes no more', async () => {
     let answerReview: () => void = () => undefined;
     const held = new Promise<undefined>((resolve) => (answerReview = () => resolve(undefined)));

@@ -112,7 +112,7 @@ export interface Answer {
   readonly headers: Record<string, unknown>;
 }
 
-export async function makeFacade(settings: Partial<Settings> = {}): Promise<Facade> {
+export async function makeFacade(settings: Partial<Settings> = {}, timeLimitMs?: number): Promise<Facade> {
   const clock = { ms: Date.parse('2026-01-01T00:00:00Z') };
   const kube = makeFakeKube({ now: () => clock.ms });
   for (const { id, namespace } of [TENANT, OTHER_TENANT]) {
@@ -165,6 +165,7 @@ export async function makeFacade(settings: Partial<Settings> = {}): Promise<Faca
       providers.drop(uid);
     },
     settings: { ...defaultSettings(), ...settings },
+    ...(timeLimitMs !== undefined && { timeLimitMs }),
     log: pino({ level: 'debug', base: null }, sink),
     now: () => new Date(clock.ms),
     randomSuffix: () => `r4nd0m${suffixes++ || ''}`,

@@ -31,18 +31,19 @@ export function registerNotFound(app: FastifyInstance): void {
     routes.push({ methods: [method].flat(), path: new RegExp(`^${pattern}/?$`) });
   });
   // Before the body, which nobody is going to read.
-  app.addHook('onRequest', async (request) => {
-    if (!request.is404) return;
+  app.addHook('onRequest', (request, _reply, done) => done(request.is404 ? nowhere(request) : undefined));
+
+  function nowhere(request: FastifyRequest): Refused {
     const path = pathOf(request);
     const methods = new Set(routes.filter((route) => route.path.test(path)).flatMap((route) => route.methods));
     if (methods.size === 0)
-      throw new Refused(
+      return new Refused(
         404,
         `Not Found: there is no ${request.method} ${path}. What there is stands at /docs and /openapi.json.`,
       );
     const allow = [...methods].toSorted().join(', ');
-    throw new Refused(405, `${path} takes ${allow}, not ${request.method}.`, { allow });
-  });
+    return new Refused(405, `${path} takes ${allow}, not ${request.method}.`, { allow });
+  }
 }
 
 /** The request's path as the caller sent it, without the query. */
@@ -144,7 +145,7 @@ function fromFastify(error: unknown): Refused | undefined {
     case 415:
       return new Refused(415, 'Send the body as JSON, with the header Content-Type: application/json.');
     case 503:
-      return new Refused(503, 'The service is stopping, or took too long. Try again.', { 'retry-after': '1' });
+      return new Refused(503, 'The service is stopping. Try again.', { 'retry-after': '1' });
     default:
       return undefined;
   }
