@@ -6,7 +6,7 @@
 //   npm run faults -- --seeds              only the seeded bugs
 //   npm run faults -- --trials             only isolation and churn
 //   npm run faults -- --idle [--minutes 10] [--records 200]   what a controller at rest asks of the API server
-//   --within S                             begins nothing new after S seconds of plans; 200 with --quick
+//   --within S                             begins nothing new after S seconds of plans; 150 with --quick
 //   --lanes N                              runs side by side
 //
 // Ended early (Ctrl-C), it judges what is under way and tells what it has found.

@@ -143,7 +143,7 @@ async function compare(
     paths.map(async ([, path]) => [path, await (await fetch(facade.url + path, { headers })).text()] as const),
   );
   const bare = await startBare(server, Object.fromEntries(bodies));
-  const [seconds, warmUpSeconds] = bench.quick ? [0.5, 0.2] : [2, 0.5];
+  const [seconds, warmUpSeconds] = bench.quick ? [0.5, 0.2] : [1.5, 0.3];
   const under = (serving: Serving, path: string, clients: number): Promise<Loaded> =>
     putUnder({ url: serving.url, steps: [{ path }], headers, clients, seconds, warmUpSeconds });
   const figures: Figure[] = [];
