@@ -71,7 +71,7 @@ export function exchange(
         },
         onResponseEnd() {
           settle();
-          resolve({ code, headers, body: textOf(chunks) });
+          resolve({ code, headers, body: Buffer.concat(chunks).toString('utf8') });
         },
         onResponseError(_controller, error) {
           settle();
@@ -80,10 +80,4 @@ export function exchange(
       },
     );
   });
-}
-
-function textOf(chunks: readonly Buffer[]): string {
-  const [first, ...more] = chunks;
-  if (first === undefined) return '';
-  return (more.length === 0 ? first : Buffer.concat(chunks)).toString('utf8');
 }

@@ -190,6 +190,15 @@ describe('retries', () => {
     expect(reports).toHaveLength(1);
   });
 
+  it('takes the first of several Retry-After, as a proxy may add its own', async () => {
+    const { client, seen } = await against((response) => {
+      if (seen.length === 1) response.setHeader('retry-after', ['0', '60']).writeHead(429).end();
+      else json(response, 200, configMap);
+    });
+    await client.get(CONFIG_MAPS, configMap.metadata);
+    expect(seen).toHaveLength(2);
+  });
+
   it('does not wait longer than a caller would like', async () => {
     const { client, seen } = await against((response) => json(response, 429, busy, { 'retry-after': '60' }));
     const error = await client.get(CONFIG_MAPS, configMap.metadata).catch((e: unknown) => e);

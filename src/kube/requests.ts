@@ -105,7 +105,7 @@ export function makeRequests(
       });
       const { code, body } = answer;
       if (code >= 200 && code < 300) return { body };
-      const retryAfter = answer.headers['retry-after'];
+      const retryAfter = headerOf(answer.headers, 'retry-after');
       const error = errorFromAnswer(out.doing, { code, body, retryAfter });
       const wait = retryAfterMs(retryAfter);
       const retry = (code === 429 || code === 503) && wait !== undefined;
@@ -164,7 +164,7 @@ export function makeRequests(
       if (answer.statusCode === 200) return answer.body as AsyncIterable<Uint8Array>;
       const body = await answer.body.text();
       if (answer.statusCode === 401 && token === undefined) access.refresh();
-      const retryAfter = headerOf(answer, 'retry-after');
+      const retryAfter = headerOf(answer.headers, 'retry-after');
       throw errorFromAnswer(out.doing, { code: answer.statusCode, body, retryAfter });
     } catch (error) {
       if (isDistrust(error)) access.refresh();
@@ -175,8 +175,9 @@ export function makeRequests(
   return { send, open };
 }
 
-function headerOf(answer: Dispatcher.ResponseData, name: string): string | undefined {
-  const value = answer.headers[name];
+/** A header that came more than once is a list, whatever the type of its name says. */
+function headerOf(headers: Dispatcher.ResponseData['headers'], name: string): string | undefined {
+  const value = headers[name];
   return Array.isArray(value) ? value[0] : value;
 }
 
