@@ -6,6 +6,7 @@ import { DEPLOYMENT_TYPES } from './app-deployment.ts';
 import { PlacementSetting, perPart } from './placement.ts';
 import { POD_POLICIES } from './pod-policy.ts';
 import { DNS_LABEL_PATTERN, DNS_SUBDOMAIN_PATTERN, HOST_PATTERN, ImageReference, SecretName } from './primitives.ts';
+import { Sizes } from './sizes.ts';
 
 /** host[:port][/path], in lower case. */
 const REGISTRY_PATTERN = /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]{1,5})?(\/[a-z0-9]+([._-]+[a-z0-9]+)*)*$/;
@@ -95,7 +96,8 @@ export const Settings = z.strictObject({
   deploymentType: z
     .enum(DEPLOYMENT_TYPES)
     .optional()
-    .describe('Preset of sizes and scale for records that name no deployment_type; absent: the plain defaults.'),
+    .describe('Preset of sizes and scale for records that name no deployment_type; absent: the preset plain.'),
+  sizes: Sizes,
   images: z
     .strictObject({
       registry: z

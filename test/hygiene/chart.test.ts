@@ -345,6 +345,14 @@ describe('wrong values', () => {
       values: 'settings: {namespaces: [Team_A]}',
       says: "at '/settings/namespaces/0': 'Team_A' does not match pattern",
     },
+    {
+      values: 'settings: {sizes: {plain: {redis: {cpu: 0.01}}}}',
+      says: "at '/settings/sizes/plain/redis/cpu': minimum: got 0.01, want 0.05",
+    },
+    {
+      values: 'settings: {sizes: {plain: {server: {cpu: 2}}}}',
+      says: 'settings.sizes.plain.server.cpuLimit must not be below cpu, which is 2',
+    },
     { values: 'controller: {replicas: two}', says: "at '/controller/replicas': got string, want integer" },
     { values: 'image: {digest: "1234"}', says: "at '/image/digest': '1234' does not match pattern" },
     { values: 'api: {ingress: {enabled: true}}', says: 'api.ingress.enabled needs api.ingress.host' },

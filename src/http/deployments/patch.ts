@@ -5,6 +5,7 @@
 import {
   type AppDeployment,
   type AppDeploymentSpec,
+  deploymentTypeMeant,
   type SecretReference,
   SourceConfig,
   SourceRevisionConfig,
@@ -77,7 +78,7 @@ function patchedConfig(spec: AppDeploymentSpec, patch: PatchDeployment, now: InF
     ...(customUrl !== undefined && hostOf(customUrl) !== hostOf(now.url ?? '') && { customUrl }),
     ...(installCommand !== undefined && { installCommand }),
     ...(buildCommand !== undefined && { buildCommand }),
-    ...(deploymentType !== undefined && { deploymentType }),
+    ...(deploymentType !== undefined && { deploymentType: deploymentTypeMeant(deploymentType) }),
     ...(resourceSpec !== undefined && { resourceSpec }),
   };
 }

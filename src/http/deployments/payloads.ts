@@ -13,7 +13,7 @@ import {
 } from '../../api/app-deployment.ts';
 import type { AppTemplate } from '../../api/app-template.ts';
 import { Uuid, VariableName } from '../../api/primitives.ts';
-import { ResourceSpec } from '../../api/resource-spec.ts';
+import { LEAST_REDIS_CPU, ResourceSpec } from '../../api/resource-spec.ts';
 import type { Settings } from '../../api/settings.ts';
 import { SOURCES } from '../../api/source-rules.ts';
 import { payloadShape, responseShape } from '../casing.ts';
@@ -122,7 +122,8 @@ const limits = Object.fromEntries(
   Object.entries(ResourceSpecPayload.shape)
     .filter(([name]) => name.endsWith('_limit') || name.endsWith('_limit_mb'))
     .map(([name, leaf]) => {
-      const bounds = name.endsWith('_mb') ? z.int().min(64) : z.number().min(0.1);
+      const leastCpu = name === 'redis_cpu_limit' ? LEAST_REDIS_CPU : 0.1;
+      const bounds = name.endsWith('_mb') ? z.int().min(64) : z.number().min(leastCpu);
       return [name, bounds.describe(leaf.description ?? '').nullish()];
     }),
 );
@@ -226,9 +227,9 @@ export const ListDeployments = z.object({
   tag_value_ids: uuidList('Ids separated by commas; those that have any of these tags.'),
   image_version: textFilter("Tag of the latest revision's image."),
   deployment_type: z
-    .preprocess(last, z.enum(DEPLOYMENT_TYPES))
+    .preprocess((value) => (last(value) === 'dev_zero' ? 'dev' : last(value)), z.enum(DEPLOYMENT_TYPES))
     .optional()
-    .describe('Deployment type; one that is unset is not matched.'),
+    .describe('Deployment type; one that is unset is not matched. dev_zero means dev.'),
   deployment_ids: uuidList('Ids separated by commas.'),
 });
 export type ListDeployments = z.output<typeof ListDeployments>;
@@ -276,6 +277,7 @@ export const SourceConfigResponse = z
     custom_url: z.string().nullable().describe('Address in force, as a URL.'),
     resource_spec: ResourceSpecResponse,
     listener_config: z.object(responseShape(SourceConfig.shape.listenerConfig.unwrap().shape)).nullable(),
+    deployment_type: z.enum(DEPLOYMENT_TYPES).nullable().describe('Preset of sizes and scale.'),
   })
   .meta({ id: 'SourceConfig' });
 
