@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { parse, parseAllDocuments } from 'yaml';
+import { parse, parseAllDocuments, stringify } from 'yaml';
 import { customResourceDefinitions } from '../../src/api/crd.ts';
 import { ResourceSpec } from '../../src/api/resource-spec.ts';
 import { defaultSettings } from '../../src/api/settings.ts';
@@ -245,6 +245,16 @@ describe('with other values', () => {
       { name: 'http', port: 80, targetPort: 'http' },
     ]);
   });
+});
+
+it('is rendered in test/demo/chart.yaml, which the demo applies where there is no Helm', async () => {
+  const manifests = await render('--set', 'workloads.enabled=false,crds.install=false');
+  // Parsed and written again: Helm 3 and Helm 4 differ in white space.
+  const text = manifests.map((manifest) => stringify(manifest, { lineWidth: 0, aliasDuplicateObjects: false }));
+  await expect(
+    text.join('---\n'),
+    'rewrite it: npx vitest run --project unit test/hygiene/chart.test.ts -u',
+  ).toMatchFileSnapshot('../demo/chart.yaml');
 });
 
 it('is found well-made by helm lint', async () => {
