@@ -66,8 +66,11 @@ export async function connectContext(context: string, say: (line: string) => voi
     outlivesDemo: true,
     askSample: async (namespace, deployment) => {
       const path = `/api/v1/namespaces/${namespace}/services/${deployment}:80/proxy/ok`;
-      const answer = await kubectl(['get', '--raw', path]);
-      return [`The sample answers at its Service ${deployment}.${namespace}: ${answer.split('\n')[0] ?? ''}`];
+      // READY is the verdict; not every cluster lets its API server reach pods.
+      return kubectl(['get', '--raw', path]).then(
+        (answer) => [`The sample answers at its Service ${deployment}.${namespace}: ${answer.split('\n')[0] ?? ''}`],
+        (error: unknown) => [`The sample could not be asked through the API server: ${lastLine(error)}`],
+      );
     },
     stop: async () => {
       say("Davit's processes are stopped; its objects stay in your cluster. To remove them:");
