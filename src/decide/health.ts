@@ -15,6 +15,7 @@ import {
 } from '../api/meta.ts';
 import type { Settings } from '../api/settings.ts';
 import { SOURCE_RULES } from '../api/source-rules.ts';
+import { listed, quoted } from '../api/text.ts';
 import { notOffered, type Offered, offeredIn } from '../record/catalogue.ts';
 import { excessesOf } from '../record/limits.ts';
 import { type ListenerProblem, listenerProblem } from '../record/listener.ts';
@@ -66,7 +67,7 @@ export function checkPolicy(observed: Observed, settings: Settings): Verdict {
   if (missing.length > 0) {
     return no(
       'TemplateNotFound',
-      `No template offers ${missing.join(', ')}: kubectl get apptemplates -n ${settings.organizationNamespace} shows what there is. Choose one, or have it added; the deployment goes on by itself.`,
+      `No template offers ${listed(missing)}: kubectl get apptemplates -n ${settings.organizationNamespace} shows what there is. Choose one, or have it added; the deployment goes on by itself.`,
       true,
     );
   }
@@ -85,14 +86,14 @@ export function checkPolicy(observed: Observed, settings: Settings): Verdict {
   if (excesses.length > 0 && !wantedRevisionId(record, revisions)?.made)
     return no(
       'LimitExceeded',
-      `This platform allows less: ${excesses.map(({ field, most }) => `${field} at most ${most}`).join(', ')}.`,
+      `This platform allows less: ${listed(excesses.map(({ field, most }) => `${field} at most ${most}`))}.`,
       true,
     );
   const breaches = breachesOf(record.spec, settings.pods.policy);
   if (breaches.length > 0)
     return no(
       'PodPolicyViolated',
-      `The pod policy does not allow this: ${breaches.join('; ')}. Take it out of resource_spec.`,
+      `The pod policy does not allow this: ${listed(breaches, '; ')}. Take it out of resource_spec.`,
       true,
     );
   return yes('Accepted', "The record keeps the platform's rules.");
@@ -102,7 +103,7 @@ function listenerMessage({ metadata, spec }: Observed['record'], problem: Listen
   const { listenerId, listenerConfig } = spec.sourceConfig;
   if (problem.is === 'unknown')
     return `${listenerId} is no Listener of namespace ${metadata.namespace}: kubectl get listeners -n ${metadata.namespace} -o wide shows what there is.`;
-  return `The listener does not list namespace ${listenerConfig?.k8sNamespace}: it lists ${problem.listed.join(', ')}.`;
+  return `The listener does not list namespace ${listenerConfig?.k8sNamespace}: it lists ${listed(problem.listed)}.`;
 }
 
 /**
@@ -133,7 +134,7 @@ export function checkReferences(observed: Observed): Verdict {
     }
   }
   if (missing.length === 0) return yes('AllResolved', 'Every Secret and key that the record names is there.');
-  const list = [...new Set(missing)].toSorted().join(', ');
+  const list = listed([...new Set(missing)].toSorted());
   return no(reason, `Missing: ${list}. Make it in the deployment's namespace; the deployment goes on by itself.`, true);
 }
 
@@ -273,7 +274,7 @@ function checkRole(observed: Observed, revision: AppRevision, role: Role, refusa
   const progress = status.conditions?.find((condition) => condition.type === 'Progressing');
   const overdue = progress?.status === 'False' && progress.reason === 'ProgressDeadlineExceeded';
   const trouble = refused
-    ? { reason: 'PodsRefused' as const, message: `The API server refuses to make pods: ${refused.message ?? ''}` }
+    ? { reason: 'PodsRefused' as const, message: `The API server refuses to make pods: ${quoted(refused.message)}.` }
     : troubleOf(podsOf(observed, role, id));
   if (overdue) {
     const why = trouble?.message ?? waitingFor(observed, revision, role);
