@@ -192,6 +192,7 @@ export function anObserved(
     children?: readonly KubeObject[];
     pods?: readonly Pod[];
     secretKeys?: Observed['secretKeys'];
+    unfixedSecrets?: Observed['unfixedSecrets'];
     secretsRead?: Observed['secretsRead'];
     templates?: Observed['templates'];
     listeners?: Observed['listeners'];
@@ -199,7 +200,7 @@ export function anObserved(
   } = {},
 ): Observed {
   const { revisions = [], children = [], pods = [], secretKeys = {}, tenantId = TENANT } = seen;
-  const { secretsRead = { is: 'nothing' }, templates = [], listeners = [] } = seen;
+  const { secretsRead = { is: 'nothing' }, unfixedSecrets = [], templates = [], listeners = [] } = seen;
   return {
     record,
     tenantId: tenantId ?? undefined,
@@ -213,6 +214,7 @@ export function anObserved(
     templates,
     listeners,
     secretKeys,
+    unfixedSecrets,
     secretsRead,
   };
 }

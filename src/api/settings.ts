@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { DEPLOYMENT_TYPES } from './app-deployment.ts';
 import { PlacementSetting, perPart } from './placement.ts';
 import { POD_POLICIES } from './pod-policy.ts';
+import { AllowedReach } from './pod-reach.ts';
 import { DNS_LABEL_PATTERN, DNS_SUBDOMAIN_PATTERN, HOST_PATTERN, ImageReference, SecretName } from './primitives.ts';
 import { Sizes } from './sizes.ts';
 
@@ -142,6 +143,9 @@ export const Settings = z.strictObject({
         .enum(POD_POLICIES)
         .default('baseline')
         .describe('Pod Security Standard that the pods of records keep; ours are always restricted.'),
+      allowed: AllowedReach.prefault({}).describe(
+        'What records may ask for that reaches beyond their pods. Taken by new revisions.',
+      ),
     })
     .prefault({}),
   database: z

@@ -25,7 +25,7 @@ import { externalReference } from '../record/resolve.ts';
 import { rolesOf, scaleOf } from '../record/scale.ts';
 import { wantedRevisionId } from '../record/wanted-revision.ts';
 import { childOf, isOurs, type Observed, type Refusal, type Workload } from './observed.ts';
-import { breachesOf } from './pod-policy.ts';
+import { breachesOf, reachesOf } from './pod-policy.ts';
 import { hasPassed, podsOf, troubleOf } from './pods.ts';
 
 export interface Verdict {
@@ -82,14 +82,17 @@ export function checkPolicy(observed: Observed, settings: Settings): Verdict {
       true,
     );
   }
+  // A setting that was narrowed is for new revisions: what runs goes on.
+  const isNew = !wantedRevisionId(record, revisions)?.made;
   const excesses = excessesOf(record.spec.sourceConfig.resourceSpec ?? {}, settings.limits);
-  if (excesses.length > 0 && !wantedRevisionId(record, revisions)?.made)
+  if (excesses.length > 0 && isNew)
     return no(
       'LimitExceeded',
       `This platform allows less: ${listed(excesses.map(({ field, most }) => `${field} at most ${most}`))}.`,
       true,
     );
-  const breaches = breachesOf(record.spec, settings.pods.policy);
+  const reaches = isNew ? reachesOf(record.spec, settings.pods) : [];
+  const breaches = [...breachesOf(record.spec, settings.pods.policy), ...reaches];
   if (breaches.length > 0)
     return no(
       'PodPolicyViolated',
@@ -122,6 +125,8 @@ function notInCatalogue({ record, revisions, templates }: Observed): string[] {
 
 /** Is every Secret and key there that the record names? All that is missing is named at once. */
 export function checkReferences(observed: Observed): Verdict {
+  const [unfixed] = observed.unfixedSecrets;
+  if (unfixed !== undefined) return no('SecretNotFixed', notFixed(unfixed, observed), true);
   const missing: string[] = [];
   let reason: Reason = 'SecretKeyMissing';
   for (const { secretName, secretKey } of referencesOf(observed.record.spec)) {
@@ -136,6 +141,12 @@ export function checkReferences(observed: Observed): Verdict {
   if (missing.length === 0) return yes('AllResolved', 'Every Secret and key that the record names is there.');
   const list = listed([...new Set(missing)].toSorted());
   return no(reason, `Missing: ${list}. Make it in the deployment's namespace; the deployment goes on by itself.`, true);
+}
+
+/** Of such a name it could be anything's, a service account's token among them: no pod gets it. */
+function notFixed(secretName: string, { record }: Observed): string {
+  const { name, namespace } = record.metadata;
+  return `Secret ${secretName} has the name of values that editors of this deployment may use without reading them, so it must be of type Opaque and immutable. If it is Opaque and its values are right: kubectl patch secret ${secretName} -n ${namespace} -p '{"immutable":true}'. Otherwise name another Secret, without ${name}--vars-.`;
 }
 
 export function checkDatabase(observed: Observed, revision: AppRevision, refusals: readonly Refusal[] = []): Verdict {

@@ -143,8 +143,8 @@ describe('with its defaults', () => {
     }
     const ports = (name: string): unknown =>
       (named(manifests, 'NetworkPolicy', name)['spec'].ingress as { ports: unknown[] }[]).flatMap((rule) => rule.ports);
-    expect(ports('davit-controller')).toEqual([{ port: 'health' }]);
-    expect(ports('davit-api')).toEqual([{ port: 'http' }, { port: 'health' }]);
+    expect(ports('davit-controller')).toEqual([]);
+    expect(ports('davit-api')).toEqual([{ port: 'http' }]);
     const single = await render('--set', 'controller.replicas=1,api.replicas=1,networkPolicy.enabled=false');
     expect(kinds(single).filter((kind) => /Disruption|NetworkPolicy/.test(kind))).toEqual([]);
   });
@@ -296,9 +296,41 @@ describe('an address for the API', () => {
   });
 });
 
-describe('metrics for the Prometheus operator', () => {
+describe('metrics', () => {
+  const prometheus = { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'monitoring' } } };
+  const metricsFrom = ['--set-json', `networkPolicy.metricsFrom=${JSON.stringify([prometheus])}`];
+  it('are for nobody but those who are named', async () => {
+    const rules = (
+      manifests: Awaited<ReturnType<typeof render>>,
+      part: string,
+    ): { from?: unknown; ports: unknown }[] => {
+      const policy = named(manifests, 'NetworkPolicy', `davit-${part}`)['spec'];
+      expect(policy).toMatchObject({
+        policyTypes: ['Ingress'],
+        podSelector: { matchLabels: { 'app.kubernetes.io/component': part } },
+      });
+      return policy.ingress;
+    };
+    const [closed, open] = [await render(), await render(...metricsFrom)];
+    const metrics = { ports: [{ port: 'health' }], from: [prometheus] };
+    expect(rules(closed, 'controller')).toEqual([]);
+    expect(rules(closed, 'api')).toEqual([{ ports: [{ port: 'http' }] }]);
+    expect(rules(open, 'controller')).toEqual([metrics]);
+    expect(rules(open, 'api')).toEqual([{ ports: [{ port: 'http' }] }, metrics]);
+  });
+  it('for the Prometheus operator, of whom it has to be said where it is', async () => {
+    await expect(render('--set', 'serviceMonitor.enabled=true')).rejects.toThrow(
+      'serviceMonitor.enabled needs networkPolicy.metricsFrom',
+    );
+    const unguarded = await render('--set', 'serviceMonitor.enabled=true,networkPolicy.enabled=false');
+    expect(kinds(unguarded)).toContain('ServiceMonitor');
+  });
   it('of both processes, when asked for', async () => {
-    const manifests = await render('--set', 'serviceMonitor.enabled=true,serviceMonitor.labels.release=prometheus');
+    const manifests = await render(
+      '--set',
+      'serviceMonitor.enabled=true,serviceMonitor.labels.release=prometheus',
+      ...metricsFrom,
+    );
     const { metadata, spec } = named(manifests, 'ServiceMonitor', 'davit');
     expect(metadata).toMatchObject({ labels: { release: 'prometheus' } });
     const service = named(manifests, 'Service', 'davit-metrics');

@@ -20,7 +20,14 @@ import { fromSnake, snake, toSnake } from '../casing.ts';
 import type { Finding } from '../refused.ts';
 import { findingsIn } from '../validation.ts';
 import { type PatchDeployment, ResourceSpecPayload } from './payloads.ts';
-import { externalFindings, foreignRules, IN_BOTH_LISTS, limitFindings, TAG_IS_NEVER_PUSHED } from './rules.ts';
+import {
+  externalFindings,
+  foreignRules,
+  IN_BOTH_LISTS,
+  limitFindings,
+  reachFindings,
+  TAG_IS_NEVER_PUSHED,
+} from './rules.ts';
 
 /** What a record is patched with, besides the request. */
 export interface InForce {
@@ -221,9 +228,10 @@ function* findPatch(
 function* findBeyond(
   before: AppDeploymentSpec,
   after: AppDeploymentSpec,
-  { limits, database }: Settings,
+  { limits, database, pods }: Settings,
 ): Generator<Finding> {
   yield* limitFindings(changedSpec(before, after), limits);
+  yield* reachFindings(changedSpec(before, after), pods, before.sourceConfig.resourceSpec);
   const namesIn = (spec: AppDeploymentSpec): string[] => referencesOf(spec).map(({ name }) => name);
   if (!database.own && missingExternal(namesIn(before)).length === 0) yield* externalFindings(namesIn(after));
 }

@@ -25,6 +25,7 @@ import {
   platformRule,
   podRules,
   policyRule,
+  reachRule,
   sizeRule,
   sourceRules,
   variableRules,
@@ -110,6 +111,7 @@ export function createDeployment(
     sizeRule,
     podRules,
     policyRule(settings.pods.policy),
+    reachRule(settings.pods),
     variableRules,
   ]);
 }
