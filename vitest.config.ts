@@ -2,7 +2,7 @@
 
 import { defineConfig } from 'vitest/config';
 
-const OWN_CLUSTERS = ['address', 'cloud', 'kube-client'].map((name) => `test/integration/${name}.test.ts`);
+const OWN_CLUSTERS = ['address', 'cloud', 'kube-client', 'upgrade'].map((name) => `test/integration/${name}.test.ts`);
 
 export default defineConfig({
   test: {
