@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { aRecord, aRevision, aSpec, SETTINGS } from '../../test/builders.ts';
-import type { AppDeploymentSpec } from '../api/app-deployment.ts';
+import { AppDeploymentSpec } from '../api/app-deployment.ts';
 import type { Requested } from '../api/app-revision.ts';
+import { type StructuralSchema, structuralSchema } from '../api/structural-schema.ts';
 import { canonical } from './canonical.ts';
 import { needsRevision } from './needs-revision.ts';
 import { requestedOf, sameRequested, wantedRevision } from './wanted-revision.ts';
@@ -174,4 +175,30 @@ it.each<{ name: string; a: object; b: object }>([
 ])('$name', ({ a, b }) => {
   const asked = (resourceSpec: object): Requested => ({ ...requestedOf(bare), resourceSpec });
   expect(sameRequested(asked(a), asked(b))).toBe(false);
+});
+
+/** Paths under which the schema fills something in. */
+function defaultsIn(schema: StructuralSchema, path = ''): string[] {
+  const { properties, items, additionalProperties } = schema as {
+    properties?: Record<string, StructuralSchema>;
+    items?: StructuralSchema;
+    additionalProperties?: StructuralSchema | boolean;
+  };
+  return [
+    ...('default' in schema ? [`${path}: ${JSON.stringify(schema['default'])}`] : []),
+    ...Object.entries(properties ?? {}).flatMap(([key, inner]) => defaultsIn(inner, `${path}.${key}`)),
+    ...(items ? defaultsIn(items, `${path}[]`) : []),
+    ...(typeof additionalProperties === 'object' ? defaultsIn(additionalProperties, `${path}{}`) : []),
+  ];
+}
+
+it('the schema fills in nothing that a stored snapshot would not have', () => {
+  // A default of an existing kind shows in every record that is stored, and in no snapshot: each would get a revision.
+  expect(defaultsIn(structuralSchema(AppDeploymentSpec))).toEqual([
+    '.sourceConfig: {}',
+    '.sourceRevisionConfig: {}',
+    '.secrets: []',
+    '.databaseDeletionPolicy: "Delete"',
+    '.tracingProjectDeletionPolicy: "Retain"',
+  ]);
 });

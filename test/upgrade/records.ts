@@ -3,12 +3,25 @@
 import { aManifest } from '../builders.ts';
 import type { SampleImages } from '../sample-cluster.ts';
 
-/** `sizes`: for every part of them, where a machine is small; else the defaults. */
+/** What all of them together need fits on two cores. Limits are left to the defaults of whoever makes the revision. */
+const SMALL = {
+  cpu: 0.1,
+  memoryMb: 128,
+  dbCpu: 0.1,
+  dbMemoryMb: 128,
+  dbStorageGi: 1,
+  redisCpu: 0.1,
+  redisMemoryMb: 64,
+};
+const SMALL_PARTS = { orchestratorCpu: 0.1, orchestratorMemoryMb: 128, executorMemoryMb: 128 };
+
+/** `small`: with sizes for a machine that really runs them; else with the defaults. */
 export function recordsToUpgrade(
   namespace: string,
   images: SampleImages,
-  sizes: object = {},
+  { small = false } = {},
 ): readonly (object & { readonly metadata: { readonly name: string } })[] {
+  const sizes = small ? SMALL : {};
   const source = { sourceRevisionConfig: { imageUri: images.sample } };
   const plainUri = (name: string, store: string): object => ({
     name,
@@ -24,6 +37,7 @@ export function recordsToUpgrade(
         sourceConfig: {
           resourceSpec: {
             ...sizes,
+            ...(small && SMALL_PARTS),
             maxScale: 2,
             queueMaxScale: 1,
             orchestratorMaxScale: 1,
