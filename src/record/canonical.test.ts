@@ -179,16 +179,12 @@ it.each<{ name: string; a: object; b: object }>([
 
 /** Paths under which the schema fills something in. */
 function defaultsIn(schema: StructuralSchema, path = ''): string[] {
-  const { properties, items, additionalProperties } = schema as {
-    properties?: Record<string, StructuralSchema>;
-    items?: StructuralSchema;
-    additionalProperties?: StructuralSchema | boolean;
-  };
+  const { properties, items, additionalProperties } = schema;
   return [
     ...('default' in schema ? [`${path}: ${JSON.stringify(schema['default'])}`] : []),
     ...Object.entries(properties ?? {}).flatMap(([key, inner]) => defaultsIn(inner, `${path}.${key}`)),
     ...(items ? defaultsIn(items, `${path}[]`) : []),
-    ...(typeof additionalProperties === 'object' ? defaultsIn(additionalProperties, `${path}{}`) : []),
+    ...(additionalProperties ? defaultsIn(additionalProperties, `${path}{}`) : []),
   ];
 }
 

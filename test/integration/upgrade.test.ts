@@ -1,16 +1,21 @@
 // From the state that landed last to this one, and back, on one API server with records that run: no pod is restarted, no
 // revision is made, and the records are READY all the time. test/install does it by Helm with real pods.
 
-import { readFile } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { eventually } from '../attached.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import { type Platform, type PlatformOptions, startPlatform } from '../platform.ts';
 import { type SampleImages, startSampleCluster } from '../sample-cluster.ts';
-import { landedSource } from '../upgrade/landed.ts';
+import { LANDED, landedSource } from '../upgrade/landed.ts';
 import { lasting, namedByRecords, recordsToUpgrade } from '../upgrade/records.ts';
 
+const run = promisify(execFile);
 const TEAM = 'upgraded';
 
 let cluster: Cluster;
@@ -112,16 +117,26 @@ async function settled({ passes }: Running): Promise<void> {
 
 let before: readonly string[];
 
+it('where the history does not reach back to the state that landed last, it is said what to do', async () => {
+  const clone = await mkdtemp(join(tmpdir(), 'davit-clone-'));
+  try {
+    await run('git', ['init', '--quiet', clone]);
+    await expect(landedSource(LANDED, clone)).rejects.toThrow(`git fetch origin ${LANDED}`);
+  } finally {
+    await rm(clone, { recursive: true, force: true });
+  }
+});
+
 it('records come up with the state that landed last', async () => {
   await start({ source: landed });
   await (platform as Platform).makeTenant(TEAM);
   await kubectl(['apply', '-f', '-'], namedByRecords(TEAM));
   for (const record of recordsToUpgrade(TEAM, images)) await kubectl(['apply', '-f', '-'], record);
-  await eventually(async () => expect(await states()).toEqual(allReady()), 90_000);
+  await eventually(async () => expect(await states()).toEqual(allReady()), 200_000);
   before = await lasting((args) => kubectl(args), TEAM);
   const kinds = ['Deployment', 'StatefulSet', 'Pod', 'AppRevision', 'ReplicaSet', 'PersistentVolumeClaim', 'Secret'];
   expect(kinds.filter((kind) => !before.some((line) => line.startsWith(`${kind} `)))).toEqual([]);
-}, 180_000);
+}, 300_000);
 
 it('an upgrade to this one, with other settings too, restarts nothing and makes no revision', async () => {
   const sent = (await writes()).length;
