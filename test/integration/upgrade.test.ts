@@ -10,7 +10,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { eventually } from '../attached.ts';
 import type { Cluster } from '../cluster/cluster.ts';
-import { type Platform, type PlatformOptions, startPlatform } from '../platform.ts';
+import { type Platform, type PlatformOptions, startPlatform, type Values } from '../platform.ts';
 import { type SampleImages, startSampleCluster } from '../sample-cluster.ts';
 import { LANDED, landedSource } from '../upgrade/landed.ts';
 import { lasting, namedByRecords, recordsToUpgrade } from '../upgrade/records.ts';
@@ -40,7 +40,7 @@ interface Running {
   readonly passes: () => Promise<number>;
 }
 
-async function start(options: PlatformOptions): Promise<Running> {
+async function start(options: PlatformOptions & { readonly values?: Values }): Promise<Running> {
   await platform?.stop();
   const port = await freePort();
   platform = await startPlatform(cluster, {

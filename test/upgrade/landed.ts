@@ -21,7 +21,8 @@ export const LANDED = 'fb2de9645c1ac0cefb5c267497e7f3dc4e872216';
 export async function landedSource(commit = LANDED, repository = root): Promise<string> {
   const lock = await gitShow(commit, 'package-lock.json', repository);
   const ours = await readFile(join(root, 'package-lock.json'), 'utf8');
-  const packages = createHash('sha256').update(lock).update(root).digest('hex').slice(0, 8);
+  // Of the same packages those that are here serve both.
+  const packages = hashOf(lock === ours ? root : lock);
   const folder = join(cacheRoot(), 'landed', `${commit.slice(0, 12)}-${packages}`);
   if (await isThere(folder)) return folder;
   await mkdir(join(cacheRoot(), 'landed'), { recursive: true });
@@ -49,6 +50,10 @@ async function gitShow(commit: string, path: string, repository: string): Promis
       { cause: error },
     );
   }
+}
+
+function hashOf(text: string): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, 8);
 }
 
 async function isThere(path: string): Promise<boolean> {
