@@ -4,7 +4,7 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { aRecord, aRevision, SETTINGS } from '../../test/builders.ts';
-import { frozenText, heldParts, inputsOf, readFrozen } from '../../test/golden/frozen.ts';
+import { heldParts, inputsOf, readFrozen } from '../../test/golden/frozen.ts';
 import type { AppRevision } from '../api/app-revision.ts';
 import { Settings } from '../api/settings.ts';
 import { wantedRevision } from '../record/wanted-revision.ts';
@@ -120,7 +120,7 @@ function withMerged(input: unknown, path: Path): unknown {
 const all = leaves(schema);
 // A schema that was read wrongly would have none.
 if (all.length < 50) throw new Error(`only ${all.length} settings were found`);
-const FILES = ['plain', 'everything', 'external', 'restricted'].map((name) => `contract-1/${name}.yaml`);
+const FROZEN = ['plain', 'everything', 'external', 'restricted'].map((name) => readFrozen(`contract-1/${name}.yaml`));
 
 describe('another value of', () => {
   it.each(all.map((path) => path.join('.')))('%s leaves every pod of a stored revision as it is', (name) => {
@@ -128,11 +128,8 @@ describe('another value of', () => {
     const settings = changed(path);
     expect(settings, `TEXTS in this file has no value that ${name} takes`).toBeDefined();
     if (!settings) return;
-    for (const file of FILES) {
-      const { given, want } = readFrozen(file);
-      expect(heldParts(desiredChildren(inputsOf(given, settings)))).toStrictEqual(want);
-      expect(frozenText(given, heldParts(desiredChildren(inputsOf(given, settings))))).toBe(frozenText(given, want));
-    }
+    for (const { given, want } of FROZEN)
+      expect(JSON.stringify(heldParts(desiredChildren(inputsOf(given, settings))))).toBe(JSON.stringify(want));
     const record = aRecord();
     const revision = aRevision(record);
     expect(wantedRevision(record, [revision], settings)).toEqual({ current: revision });
