@@ -139,7 +139,7 @@ describe('npm run demo -- --context', () => {
     expect(out).toMatch(
       /The sample (answers at its Service hello\.demo|could not be asked through the API server): \S/,
     );
-    expect(out).toContain('kubectl --context kind-test describe appd hello -n demo');
+    expect(out).toContain('kubectl --context kind-test -n demo describe appd hello');
     expect(await objects()).not.toEqual(before);
     expect(cached).toEqual([]);
     expect(await cluster.kubectl(['get', 'appd', '-A', '-o', 'name'])).toBe('');
