@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { dockerfileOf, isDockerfile, type NotPlanned, type Planned } from './dockerfile.ts';
-import { PLAN_REASONS } from './failure.ts';
+import type { PlanReason } from './failure.ts';
 import type { PlanOptions } from './steps.ts';
 import { MAX_CONFIGURATION_BYTES } from './workflow-config.ts';
 import type { EntryKind, Workspace } from './workspace.ts';
@@ -309,7 +309,7 @@ describe('warnings', () => {
 
 describe('failures', () => {
   const link: Given = { kinds: { lib: 'link', 'to.py': 'link', 'apps/l': 'link' } };
-  const rows: readonly (readonly [name: string, given: Given, reason: keyof typeof PLAN_REASONS, words: string])[] = [
+  const rows: readonly (readonly [name: string, given: Given, reason: PlanReason, words: string])[] = [
     ['an absolute path to the file', { at: '/etc/passwd' }, 'PathOutsideWorkspace', 'absolute path "/etc/passwd"'],
     [
       'a path out of the workspace to the file',

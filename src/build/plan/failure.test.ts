@@ -21,7 +21,7 @@ it('docs/builds.md names each key of the configuration file', () => {
   const named = [...section.matchAll(/^\| (`[^|]*`) \|/gm)].flatMap(([, cell = '']) =>
     [...cell.matchAll(/`([^`]+)`/g)].map(([, key]) => key),
   );
-  expect(named.toSorted()).toEqual(KNOWN_KEYS.filter((key) => !key.startsWith('_')).toSorted());
+  expect(new Set(named)).toEqual(new Set(KNOWN_KEYS.filter((key) => !key.startsWith('_'))));
 });
 
 it.each([

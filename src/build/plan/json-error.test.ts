@@ -18,7 +18,7 @@ it.each<[string, number, number]>([
   ["{'a': 1}", 1, 2],
   ['{"a": 01}', 1, 8],
 ])('%j: line %i, column %i', (text, line, column) => {
-  expect(() => JSON.parse(text) as unknown).toThrow();
+  expect(() => JSON.parse(text) as unknown).toThrow(SyntaxError);
   expect(errorPosition(text)).toEqual({ line, column });
 });
 
