@@ -281,8 +281,10 @@ export function toResource(payload: CreateDeployment, namespace: string, secretN
   const {
     listenerConfig: _listener,
     resourceSpec: _spec,
-    ...config
+    ...sent
   } = fromSnake(SourceConfig.shape, payload.source_config);
+  // An empty command is none, as in a PATCH.
+  const config = Object.fromEntries(Object.entries(sent).filter(([, value]) => value !== '')) as typeof sent;
   const resourceSpec = withoutEmpty(fromSnake(ResourceSpec.shape, payload.source_config.resource_spec ?? {}));
   const listenerConfig = fromSnake(
     SourceConfig.shape.listenerConfig.unwrap().shape,
