@@ -195,11 +195,12 @@ export function anObserved(
     secretsRead?: Observed['secretsRead'];
     templates?: Observed['templates'];
     listeners?: Observed['listeners'];
+    integrations?: Observed['integrations'];
     tenantId?: string | null;
   } = {},
 ): Observed {
   const { revisions = [], children = [], pods = [], secretKeys = {}, tenantId = TENANT } = seen;
-  const { secretsRead = { is: 'nothing' }, templates = [], listeners = [] } = seen;
+  const { secretsRead = { is: 'nothing' }, templates = [], listeners = [], integrations = [] } = seen;
   return {
     record,
     tenantId: tenantId ?? undefined,
@@ -212,6 +213,7 @@ export function anObserved(
     tracingProject: undefined,
     templates,
     listeners,
+    integrations,
     secretKeys,
     secretsRead,
   };

@@ -7,7 +7,7 @@ import { Forbidden, Invalid, Unavailable } from '../../src/errors.ts';
 import { Deployment } from '../../src/http/deployments/payloads.ts';
 import { SECRETS } from '../../src/kube/resources.ts';
 import { serialRevisionId } from '../../src/record/revision-id.ts';
-import { type Answer, aBody, type Facade, makeFacade, TENANT, TOKEN } from './facade.ts';
+import { type Answer, aBody, anIntegration, type Facade, makeFacade, TENANT, TOKEN } from './facade.ts';
 
 let facade: Facade;
 beforeEach(async () => {
@@ -82,6 +82,7 @@ describe('a change', () => {
 
   it('of build_on_push needs no revision', async () => {
     facade = await makeFacade({ hosting: 'cloud' });
+    anIntegration(facade, MISSING);
     const id = await made({
       source: 'codehost',
       source_config: { integration_id: MISSING, repo_url: 'https://host.example/a/b' },
@@ -271,6 +272,7 @@ describe('no change', () => {
     ['an image still to be pushed', { source: 'internal_docker', source_revision_config: {} }, { hosting: 'cloud' }],
   ])('comes of sending back what was read: %s', async (_name, body, settings) => {
     facade = await makeFacade(settings);
+    anIntegration(facade, MISSING);
     const id = await made(body);
     const before = stored();
     const { body: read } = await facade.call('GET', `/v2/deployments/${id}`);
@@ -633,6 +635,7 @@ describe('refused', () => {
 
   it('what a repository is, and a push to a tag', async () => {
     facade = await makeFacade({ hosting: 'cloud' });
+    anIntegration(facade, MISSING);
     const id = await made({
       source: 'codehost',
       source_config: { integration_id: MISSING, repo_url: 'https://host.example/a/b', build_on_push: true },
