@@ -1,7 +1,7 @@
 // An in-memory API server behind the KubeClient interface, for fast table tests. It is an approximation and never the
 // only proof of anything: no schemas, no defaults, no admission, no RBAC, no controllers.
 
-import { AlreadyExists, Conflict, Gone, Invalid, NotFound } from '../../src/errors.ts';
+import { AlreadyExists, Conflict, Gone, Invalid, NotFound, Unauthorized } from '../../src/errors.ts';
 import type {
   ApplyOptions,
   DeleteOptions,
@@ -81,6 +81,8 @@ export interface FakeKube extends KubeClient {
   failAfter(failure: Failure | undefined): void;
   /** Decides SelfSubjectAccessReviews; without it all is allowed. */
   allow(decide: (resourceAttributes: Readonly<Record<string, string>>, token: string | undefined) => boolean): void;
+  /** Tells whose a bearer token is: undefined for one of nobody, of which every request is Unauthorized. Somebody's unless told. */
+  know(usernameOf: (token: string) => string | undefined): void;
   /** Forgets the history: a watch from before now is Gone. */
   compact(): void;
   /** Sends every open watch a bookmark. */
@@ -144,6 +146,8 @@ export function makeFakeKube(options: FakeKubeOptions = {}): FakeKube {
   let failure: Failure | undefined;
   let lostAnswer: Failure | undefined;
   let decide: (attributes: Readonly<Record<string, string>>, token: string | undefined) => boolean = () => true;
+
+  let usernameOf: (token: string) => string | undefined = () => 'somebody';
 
   const idOf = (resource: Resource, ref: ObjectRef): string =>
     `${resource.group}/${resource.plural}/${ref.namespace ?? ''}/${ref.name}`;
@@ -360,6 +364,8 @@ export function makeFakeKube(options: FakeKubeOptions = {}): FakeKube {
 
   async function ask(hook: Failure | undefined, request: FakeRequest, signal: AbortSignal | undefined): Promise<void> {
     if (signal?.aborted) throw signal.reason;
+    if (request.token !== undefined && usernameOf(request.token) === undefined)
+      throw refusal(Unauthorized, request.verb, 'Unauthorized');
     const answer = hook?.(request);
     const error = answer instanceof Promise ? await orAbort(answer, signal) : answer;
     if (error !== undefined) throw error;
@@ -573,6 +579,10 @@ export function makeFakeKube(options: FakeKubeOptions = {}): FakeKube {
 
   function reviewed(object: KubeObject, token: string | undefined): KubeObject {
     const spec = (object as { spec?: { resourceAttributes?: Readonly<Record<string, string>> } }).spec;
+    if (object.kind === 'SelfSubjectReview') {
+      const username = token === undefined ? 'davit-api' : usernameOf(token);
+      return { ...copyOf(object), ...{ status: { userInfo: { username } } } };
+    }
     const status = { allowed: decide(spec?.resourceAttributes ?? {}, token) };
     return { ...copyOf(object), ...(object.kind === 'SelfSubjectAccessReview' && { status }) };
   }
@@ -623,6 +633,9 @@ export function makeFakeKube(options: FakeKubeOptions = {}): FakeKube {
     },
     allow(next) {
       decide = next;
+    },
+    know(next) {
+      usernameOf = next;
     },
     compact() {
       version += 1;

@@ -56,6 +56,9 @@ const reads = routes.filter(({ method }) => method === 'GET');
 const withBody = routes.filter(({ operation }) => operation.requestBody);
 /** Of one deployment: what is beside them belongs to the organization, and has rows of its own. */
 const ofDeployments = routes.filter(({ path }) => /^\/v2\/deployments|^\/v1\/projects/.test(path));
+const ofTenants = routes.filter(({ path }) => !path.startsWith('/v2/auth/'));
+const NO_TENANT =
+  "This request requires workspace specification: send the header X-Tenant-Id with the id, or the namespace's name, of a tenant that you may use.";
 const ofOne = ofDeployments.filter(({ path }) => path.includes('{'));
 
 let foreign: string;
@@ -216,9 +219,6 @@ describe.each(withBody)('the body of $name', (route) => {
 });
 
 describe.each(ofDeployments)('$name', (route) => {
-  const NO_TENANT =
-    "This request requires workspace specification: send the header X-Tenant-Id with the id, or the namespace's name, of a tenant that you may use.";
-
   it.each([
     ['that is not there', MISSING],
     ['that is a namespace, but no tenant', 'no-tenant'],
@@ -226,6 +226,27 @@ describe.each(ofDeployments)('$name', (route) => {
   ])('a tenant %s', async (_name, tenant) => {
     expect(await send(route, { headers: { 'x-tenant-id': tenant }, payload: '{}' })).toEqual([403, NO_TENANT]);
     expect(exampleOf(route, 403)).toEqual({ detail: NO_TENANT });
+  });
+});
+
+describe.each(ofTenants)('$name', (route) => {
+  const wrong = { 'x-api-key': 'made-up' };
+  const rightLess = { 'x-api-key': 'right-less' };
+  const answers = async (token: Record<string, string>): Promise<Set<string>> => {
+    const told = await Promise.all(
+      [TENANT.id, TENANT.namespace, MISSING, 'no-tenant', 'nowhere', ''].map((tenant) =>
+        send(route, { headers: { ...token, 'x-tenant-id': tenant }, payload: '{}' }),
+      ),
+    );
+    return new Set(told.map((one) => JSON.stringify(one)));
+  };
+
+  it('tells nobody which tenants there are', async () => {
+    facade.kube.know((token) => (token === 'made-up' ? undefined : token));
+    facade.kube.allow((_attributes, token) => token !== 'right-less');
+    const unknown = 'The Kubernetes API server does not know this token, or it has expired. Send another one.';
+    expect(await answers(wrong)).toEqual(new Set([JSON.stringify([401, unknown])]));
+    expect(await answers(rightLess)).toEqual(new Set([JSON.stringify([403, NO_TENANT])]));
   });
 });
 
