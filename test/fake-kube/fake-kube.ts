@@ -128,6 +128,24 @@ const SERVER_METADATA = [
   'managedFields',
 ];
 
+/** As many bytes as come from a connection at once. */
+const PIECE = 64 * 1024;
+
+/** A container's log as a kubelet gives it: the last lines of what stands under the path alone, since then, so many bytes. */
+function logOf(texts: ReadonlyMap<string, string>, path: string): Buffer | undefined {
+  const { pathname, searchParams } = new URL(path, 'https://kube.example');
+  const previous = searchParams.get('previous') === 'true' ? '&previous=true' : '';
+  const whole = texts.get(`${pathname}?container=${searchParams.get('container')}${previous}`);
+  if (whole === undefined) return undefined;
+  const lines = whole.split('\n').slice(0, -1);
+  const since = Date.parse(searchParams.get('sinceTime') ?? '1970-01-01T00:00:00Z');
+  const kept = lines
+    .slice(-Number(searchParams.get('tailLines') ?? lines.length))
+    .filter((line) => !(Date.parse(line.split(' ', 1)[0] ?? '') < since));
+  const text = Buffer.from(kept.map((line) => `${line}\n`).join(''));
+  return text.subarray(0, Number(searchParams.get('limitBytes') ?? text.length));
+}
+
 export interface FakeKubeOptions {
   /** Wall clock for timestamps. */
   readonly now?: () => number;
@@ -572,6 +590,18 @@ export function makeFakeKube(options: FakeKubeOptions = {}): FakeKube {
         if (text === undefined)
           throw refusal(NotFound, `get ${path}`, 'the server could not find the requested resource');
         return text;
+      },
+      async *stream(path, { signal } = {}) {
+        await ask(failure, { verb: 'text', kind: '', ref: { name: path }, ...asked }, signal);
+        const bytes = texts.has(path) ? Buffer.from(texts.get(path) ?? '') : logOf(texts, path);
+        if (bytes === undefined)
+          throw refusal(NotFound, `read ${path}`, 'the server could not find the requested resource');
+        for (let at = 0; at < bytes.length; at += PIECE) {
+          // oxlint-disable-next-line no-await-in-loop -- as from a connection, a piece at a time
+          await new Promise((resolve) => setImmediate(resolve));
+          signal?.throwIfAborted();
+          yield bytes.subarray(at, at + PIECE);
+        }
       },
       withToken: (other) => clientOf(other),
     };
