@@ -111,7 +111,7 @@ export const REASONS = {
   IntegrationNotFound: {
     meaning:
       'The code host integration that the record names is not there or does not list the namespace, or the repository is of another host.',
-    todo: "Name a CodeHostIntegration by its uid, have the namespace listed among its tenants, and take a repository of its host. What was already made of the repository stays.",
+    todo: 'Name a CodeHostIntegration by its uid, have the namespace listed among its tenants, and take a repository of its host. What was already made of the repository stays.',
   },
   NotATenant: {
     meaning: 'The namespace is not a tenant.',

@@ -103,7 +103,8 @@ export function makeAuthentication({ clientOf, now }: AuthenticationOptions): Au
     async authenticate(sender, address) {
       const username = known(sender);
       if (username !== undefined) return username;
-      if (isWithin(WRONG_MS, wrong.get(sender.hash))) throw new Unauthorized('review a token: it was wrong a moment ago');
+      if (isWithin(WRONG_MS, wrong.get(sender.hash)))
+        throw new Unauthorized('review a token: it was wrong a moment ago');
       const before = underWay.get(sender.hash);
       if (before !== undefined) return before;
       // One that was good once is no stranger's.

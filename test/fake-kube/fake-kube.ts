@@ -611,7 +611,7 @@ export function makeFakeKube(options: FakeKubeOptions = {}): FakeKube {
     const spec = (object as { spec?: { resourceAttributes?: Readonly<Record<string, string>> } }).spec;
     if (object.kind === 'SelfSubjectReview') {
       const username = token === undefined ? 'davit-api' : usernameOf(token);
-      return { ...copyOf(object), ...{ status: { userInfo: { username } } } };
+      return Object.assign(copyOf(object), { status: { userInfo: { username } } });
     }
     const status = { allowed: decide(spec?.resourceAttributes ?? {}, token) };
     return { ...copyOf(object), ...(object.kind === 'SelfSubjectAccessReview' && { status }) };

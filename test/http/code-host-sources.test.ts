@@ -40,10 +40,7 @@ it.each([
   ],
 ])('%s is 422, and nothing is written', async (_name, id, repository, field, msg) => {
   const { status, body } = await post(id, repository);
-  expect([status, body.detail]).toEqual([
-    422,
-    [{ loc: ['body', 'source_config', field], msg, type: 'value_error' }],
-  ]);
+  expect([status, body.detail]).toEqual([422, [{ loc: ['body', 'source_config', field], msg, type: 'value_error' }]]);
   expect(facade.writes()).toEqual([]);
 });
 

@@ -50,7 +50,7 @@ const routes: Route[] = Object.entries(paths).flatMap(([path, methods]) =>
 /** Whose answer has many of one kind. */
 function isList({ operation }: Route): boolean {
   const schema = operation.responses['200']?.content['application/json'].schema;
-  return schema?.type === 'array' || /List$/.test(schema?.$ref ?? '');
+  return schema?.type === 'array' || schema?.$ref?.endsWith('List') === true;
 }
 const reads = routes.filter(({ method }) => method === 'GET');
 const withBody = routes.filter(({ operation }) => operation.requestBody);

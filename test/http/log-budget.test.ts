@@ -58,9 +58,10 @@ it('of many requests together a few streams are open, shared between tenants, an
   release();
   const statuses = (await Promise.all(answers)).map(({ status }) => status);
   // Two are under way and eight wait.
-  expect([statuses.filter((status) => status === 200).length, statuses.filter((status) => status === 503).length]).toEqual(
-    [10, 10],
-  );
+  expect([
+    statuses.filter((status) => status === 200).length,
+    statuses.filter((status) => status === 503).length,
+  ]).toEqual([10, 10]);
   expect(source.seen.open).toBe(0);
 });
 

@@ -122,11 +122,7 @@ describe('a change', () => {
         { volume_mounts: [{ name: 'v', mountPath: '/v' }] },
         { ...kept, volumeMounts: [{ name: 'v', mountPath: '/v' }] },
       ],
-      [
-        'nothing is left',
-        { cpu: null, memory_mb: null, db_cpu: null, labels: null, volumes: null },
-        undefined,
-      ],
+      ['nothing is left', { cpu: null, memory_mb: null, db_cpu: null, labels: null, volumes: null }, undefined],
     ])('%s', async (_name, resource_spec, after) => {
       const id = await made({ source_config: { resource_spec: before, custom_url: 'a.example' } });
       const { status, body } = await patch(id, { source_config: { resource_spec } });

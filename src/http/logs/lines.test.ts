@@ -109,8 +109,13 @@ it('asks only for what may be on the page', () => {
   const { next_offset: offset } = page.done(false);
   expect(makePage({ offset, order: 'asc' }).since()).toBe(timeAt(8));
   expect(makePage({ start_time: '2026-01-01T01:00:02.5+01:00' }).since()).toBe(timeAt(2));
-  expect([{ query: 'x' }, { level: 'INFO' as const }, { offset }, { end_time: timeAt(1) }, { order: 'asc' as const }])
-    .toSatisfy((queries: DeployLogsQuery[]) => queries.every((query) => makePage(query).enough === undefined));
+  expect([
+    { query: 'x' },
+    { level: 'INFO' as const },
+    { offset },
+    { end_time: timeAt(1) },
+    { order: 'asc' as const },
+  ]).toSatisfy((queries: DeployLogsQuery[]) => queries.every((query) => makePage(query).enough === undefined));
 });
 
 it('takes the times of a node with a zone of its own', () => {
@@ -131,12 +136,19 @@ it('cuts a line that is too long, and says so', () => {
 });
 
 it('a page of long lines is shorter, and the next one goes on where it ends', () => {
-  const lines = Array.from({ length: 60 }, (_, n) => `2026-01-01T00:00:${String(n).padStart(2, '0')}Z ${n}${'x'.repeat(60_000)}`);
+  const lines = Array.from(
+    { length: 60 },
+    (_, n) => `2026-01-01T00:00:${String(n).padStart(2, '0')}Z ${n}${'x'.repeat(60_000)}`,
+  );
   const written = [{ by: 'p', text: `${lines.join('\n')}\n` }];
   const seen: string[] = [];
   let pages = 0;
   for (let offset: string | null | undefined; offset !== null; pages += 1) {
-    const { logs, next_offset: next, truncated } = pageOf(written, { order: 'asc', limit: 1000, offset: offset ?? null });
+    const {
+      logs,
+      next_offset: next,
+      truncated,
+    } = pageOf(written, { order: 'asc', limit: 1000, offset: offset ?? null });
     expect([logs.length > 20, truncated]).toEqual([next !== null || pages > 0, false]);
     seen.push(...logs.map(({ message }) => message.slice(0, 2)));
     offset = next;
