@@ -37,7 +37,7 @@ describe('20 pods of 10 containers that wrote 4 MiB each', () => {
     expect(DeployLogs.parse(answer?.body)).toEqual(answer?.body);
     expect([answer?.body.logs.length, answer?.body.truncated]).toEqual([lines, truncated]);
     // One piece of each stream may be under way when the budget ends.
-    expect(seen.bytes).toBeLessThanOrEqual(32 * MEBIBYTE + 4 * 64 * 1024);
+    expect(seen.bytes).toBeLessThanOrEqual(16 * MEBIBYTE + 4 * 64 * 1024);
     expect(seen.mostOpen).toBeLessThanOrEqual(4);
     expect(seen.open).toBe(0);
     expect(mebibytes).toBeLessThan(64);

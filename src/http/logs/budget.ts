@@ -9,7 +9,7 @@ const MEBIBYTE = 1024 * 1024;
 /** Of one request. */
 export const MOST_PODS = 20;
 export const MOST_STREAMS = 200;
-export const MOST_BYTES = 32 * MEBIBYTE;
+export const MOST_BYTES = 16 * MEBIBYTE;
 /** Of one container. */
 export const MOST_BYTES_OF_STREAM = 4 * MEBIBYTE;
 export const LAST_LINES = 1000;
@@ -27,7 +27,7 @@ export const STREAMS_AT_ONCE = 4;
 const REQUESTS = { most: 4, mostOfGroup: 2, mostWaiting: 32, mostWaitingOfGroup: 8 };
 /** As many as there are connections for them. */
 const STREAMS = { most: 8, mostOfGroup: 6, mostWaiting: 1000, mostWaitingOfGroup: 1000 };
-const BYTES_PER_SECOND = 32 * MEBIBYTE;
+const BYTES_PER_SECOND = 16 * MEBIBYTE;
 
 /** What all requests for logs share. */
 export interface LogBudget {

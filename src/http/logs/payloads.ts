@@ -44,7 +44,7 @@ export const DeployLogs = z
     truncated: z
       .boolean()
       .describe(
-        'true: there may be more than is told, because reading ended at a limit (200 containers of the newest 20 pods, 4 MiB of one, 32 MiB or 15 s in all, 64 KiB a line) or a node did not answer. Ask for one revision, or with start_time.',
+        'true: there may be more than is told, because reading ended at a limit (200 containers of the newest 20 pods, 4 MiB of one, 16 MiB or 15 s in all, 64 KiB a line) or a node did not answer. Ask for one revision, or with start_time.',
       ),
   })
   .meta({
