@@ -229,9 +229,18 @@ it('a wrong token and one without rights are told the same of a tenant that is t
   const { namespace } = tenant;
   await davit.kubectl(['create', 'serviceaccount', 'right-less', '-n', namespace]);
   const rightLess = (await davit.kubectl(['create', 'token', 'right-less', '-n', namespace])).trim();
+  const neighbour = await davit.tenant('neighbour');
   const told = async (token: string, method: string): Promise<Set<string>> => {
     const answers = await Promise.all(
-      [tenant.id, namespace, other.id, 'kube-system', 'nowhere', '12345678-1234-4234-8234-123456789012'].map((id) =>
+      [
+        tenant.id,
+        namespace,
+        neighbour.id,
+        neighbour.namespace,
+        'kube-system',
+        'nowhere',
+        '12345678-1234-4234-8234-123456789012',
+      ].map((id) =>
         davit.call({ ...tenant, id, token }, method, '/v2/deployments', method === 'POST' ? {} : undefined),
       ),
     );
