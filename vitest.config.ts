@@ -34,7 +34,7 @@ export default defineConfig({
         test: {
           // Beside the others: each file starts a cluster of its own.
           name: 'clusters',
-          include: [...OWN_CLUSTERS, 'test/cluster/**/*.test.ts', 'test/hygiene/api-server/*.test.ts'],
+          include: [...OWN_CLUSTERS, 'test/{cluster,demo}/**/*.test.ts', 'test/hygiene/api-server/*.test.ts'],
           globalSetup: ['test/cluster/setup.ts'],
           fileParallelism: false,
           testTimeout: 60_000,

@@ -3,6 +3,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { stringify } from 'yaml';
 import { type CustomResourceDefinition, customResourceDefinitions } from './api/crd.ts';
+import { REFUSED_KEYS } from './api/pod-reach.ts';
 import { valuesSchema } from './chart-values.ts';
 import { withConditionsTable } from './conditions-table.ts';
 import { resourceSpecPage } from './resource-spec-table.ts';
@@ -15,6 +16,8 @@ export function generatedFiles(): ReadonlyMap<string, string> {
   return new Map([
     ...crds.map((crd) => [`crds/${fileName(crd)}`, yaml(crd)] as const),
     ...crds.map((crd) => [`charts/davit/files/crds/${fileName(crd)}`, yaml(kept(crd))] as const),
+    // JSON: Helm has to read it.
+    ['charts/davit/files/pod-reach.json', `${JSON.stringify(REFUSED_KEYS, null, 2)}\n`],
     ['charts/davit/values.schema.json', `${JSON.stringify(valuesSchema(), null, 2)}\n`],
     ['docs/operations.md', withConditionsTable(current('docs/operations.md'))],
     ['docs/resource-spec.md', resourceSpecPage()],

@@ -312,9 +312,10 @@ function defaultsTable(): string {
   );
   return `## Defaults
 
-By \`deployment_type\`; \`dev_free\` is as \`dev\`. CPU in cores, memory in MiB, storage in GiB. A limit that is not given is
-twice its request (of Redis' memory: equal to it), and a given limit or maximum keeps the default of its request or minimum
-below it. There are queue workers, an orchestrator and an executor where any field of theirs is set. The values in force are
+By \`deployment_type\`; \`dev_free\` is as \`dev\`, and \`dev_zero\` means \`dev\`. CPU in cores, memory in MiB, storage in
+GiB. The setting \`sizes\` changes them, for new revisions. A request that is given without its limit gets the larger of the
+default limit and twice the request (the memory of Redis: exactly the request). A given limit or maximum lowers the default
+of its request or minimum, a given minimum raises the default maximum. Queue workers take the values of the server. There are queue workers, an orchestrator and an executor where any field of theirs is set. The values in force are
 in \`status.resourceSpec\` of the record and in \`resource_spec\` of the API's answers.
 
 | Field | none | dev | prod |

@@ -192,6 +192,7 @@ export function anObserved(
     children?: readonly KubeObject[];
     pods?: readonly Pod[];
     secretKeys?: Observed['secretKeys'];
+    unfixedSecrets?: Observed['unfixedSecrets'];
     secretsRead?: Observed['secretsRead'];
     templates?: Observed['templates'];
     listeners?: Observed['listeners'];
@@ -200,7 +201,8 @@ export function anObserved(
   } = {},
 ): Observed {
   const { revisions = [], children = [], pods = [], secretKeys = {}, tenantId = TENANT } = seen;
-  const { secretsRead = { is: 'nothing' }, templates = [], listeners = [], integrations = [] } = seen;
+  const { secretsRead = { is: 'nothing' }, unfixedSecrets = [] } = seen;
+  const { templates = [], listeners = [], integrations = [] } = seen;
   return {
     record,
     tenantId: tenantId ?? undefined,
@@ -215,6 +217,7 @@ export function anObserved(
     listeners,
     integrations,
     secretKeys,
+    unfixedSecrets,
     secretsRead,
   };
 }

@@ -1,5 +1,5 @@
 // Davit on a cluster, as the demo, the tests and the benchmarks want it: the chart's objects applied as `helm template`
-// gives them, and the two processes run from source under the chart's own ServiceAccounts and rights.
+// gives them (the demo has them as a file), and the two processes run from source under the chart's own ServiceAccounts and rights.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createWriteStream } from 'node:fs';
@@ -16,11 +16,13 @@ export const ORGANIZATION_NAMESPACE = 'davit-org';
 const root = join(import.meta.dirname, '..');
 
 /** What the platform needs of a cluster; the embedded one and one's own both have it. */
-export type Target = Pick<Cluster, 'server' | 'caData' | 'runDir' | 'logsDir' | 'kubectl' | 'helm' | 'tokenFor'>;
+export type Target = Pick<Cluster, 'server' | 'caData' | 'runDir' | 'logsDir' | 'kubectl' | 'tokenFor'>;
+type Helm = Pick<Cluster, 'helm'>;
+
+/** `--set-json`-like values of the chart, by dotted path. */
+export type Values = Readonly<Record<string, unknown>>;
 
 export interface PlatformOptions {
-  /** `--set-json`-like values of the chart, by dotted path. */
-  readonly values?: Readonly<Record<string, unknown>>;
   /** More environment of both processes. */
   readonly env?: Readonly<Record<string, string>>;
   /** Which processes to start; both by default. */
@@ -61,11 +63,23 @@ interface Manifest {
   readonly data?: Readonly<Record<string, string>>;
 }
 
-/** Applies the chart and starts Davit. Resolves when both processes are ready. */
-export async function startPlatform(target: Target, options: PlatformOptions = {}): Promise<Platform> {
+/** Applies the chart as Helm renders it and starts Davit. Resolves when both processes are ready. */
+export async function startPlatform(
+  target: Target & Helm,
+  { values = {}, ...options }: PlatformOptions & { readonly values?: Values } = {},
+): Promise<Platform> {
+  return startRendered(target, await renderChart(target, values), options);
+}
+
+/** The same with a chart that is rendered already. */
+export async function startRendered(
+  target: Target,
+  rendered: string,
+  options: PlatformOptions = {},
+): Promise<Platform> {
   const progress = options.progress ?? (() => undefined);
   progress('Applying the chart');
-  const documents = await applyChart(target, options.values ?? {});
+  const documents = await applyRendered(target, rendered);
   progress('Starting Davit');
   const parts = options.parts ?? (['controller', 'api'] as const);
   const started = await Promise.all(
@@ -86,9 +100,13 @@ export async function startPlatform(target: Target, options: PlatformOptions = {
 export type Documents = Readonly<Record<string, string>>;
 
 /** Returns what is in the chart's own ConfigMap. */
-export async function applyChart(target: Target, values: Readonly<Record<string, unknown>>): Promise<Documents> {
+export async function applyChart(target: Target & Helm, values: Values): Promise<Documents> {
+  return applyRendered(target, await renderChart(target, values));
+}
+
+function renderChart({ helm }: Helm, values: Values): Promise<string> {
   const set = Object.entries(values).flatMap(([path, value]) => ['--set-json', `${path}=${JSON.stringify(value)}`]);
-  const rendered = await target.helm([
+  return helm([
     'template',
     'davit',
     join(root, 'charts/davit'),
@@ -98,6 +116,9 @@ export async function applyChart(target: Target, values: Readonly<Record<string,
     'workloads.enabled=false',
     ...set,
   ]);
+}
+
+async function applyRendered(target: Target, rendered: string): Promise<Documents> {
   await target.kubectl(['apply', '--server-side', '-f', '-'], {
     input: [namespaceOf(DAVIT_NAMESPACE, {}), namespaceOf(ORGANIZATION_NAMESPACE, {})].join(''),
   });

@@ -98,6 +98,10 @@ export const REASONS = {
     meaning: 'A Secret lacks a key that the record names.',
     todo: 'Add the key; the deployment goes on by itself.',
   },
+  SecretNotFixed: {
+    meaning: "A Secret with the name of the record's values is not Opaque and immutable.",
+    todo: 'Make it immutable if it is Opaque, as the message says; or name another Secret.',
+  },
   Accepted: { meaning: 'The rules are kept.', todo: 'Nothing.' },
   SourceNotAllowed: { meaning: 'The hosting mode does not allow this source.', todo: 'Use a source that it allows.' },
   TemplateNotFound: {

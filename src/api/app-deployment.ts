@@ -37,6 +37,15 @@ export type State = (typeof STATES)[number];
 
 export const DEPLOYMENT_TYPES = ['dev_free', 'dev', 'prod'] as const;
 export type DeploymentType = (typeof DEPLOYMENT_TYPES)[number];
+/** What a record may say. Published clients send `dev_zero`, which means `dev`. */
+export const DEPLOYMENT_TYPE_INPUTS = [...DEPLOYMENT_TYPES, 'dev_zero'] as const;
+export type DeploymentTypeInput = (typeof DEPLOYMENT_TYPE_INPUTS)[number];
+
+export function deploymentTypeMeant(type: DeploymentTypeInput): DeploymentType;
+export function deploymentTypeMeant(type: DeploymentTypeInput | undefined): DeploymentType | undefined;
+export function deploymentTypeMeant(type: DeploymentTypeInput | undefined): DeploymentType | undefined {
+  return type === 'dev_zero' ? 'dev' : type;
+}
 
 export const SecretReference = z.object({
   name: VariableName.describe('Environment variable that the value becomes.'),
@@ -97,7 +106,7 @@ export const SourceConfig = z.object({
     .optional(),
   installCommand: Printable.max(4096).describe('Command that installs what a build needs.').optional(),
   buildCommand: Printable.max(4096).describe('Command that builds.').optional(),
-  deploymentType: z.enum(DEPLOYMENT_TYPES).describe('Preset of sizes and scale.').optional(),
+  deploymentType: z.enum(DEPLOYMENT_TYPE_INPUTS).describe('Preset of sizes and scale; dev_zero means dev.').optional(),
 });
 export type SourceConfig = z.infer<typeof SourceConfig>;
 

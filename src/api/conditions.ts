@@ -1,6 +1,7 @@
 // Conditions as plain data: set one, read one. Source: the Kubernetes API conventions, "Typical status properties".
 
 import type { Condition } from './primitives.ts';
+import { shortened } from './text.ts';
 
 export interface ConditionInput {
   readonly type: string;
@@ -11,7 +12,8 @@ export interface ConditionInput {
 
 /**
  * The new list of conditions. lastTransitionTime is kept while the status stays the same, so that a second look
- * changes nothing; the order is that of `wanted`.
+ * changes nothing; the order is that of `wanted`. Messages are cut to what the schemas allow: one that is too long would
+ * have the whole status refused, for as long as it stays so.
  */
 export function mergeConditions(
   current: readonly Condition[] | undefined,
@@ -27,7 +29,7 @@ export function mergeConditions(
       observedGeneration,
       lastTransitionTime: before?.status === condition.status ? before.lastTransitionTime : rfc3339(now),
       reason: condition.reason,
-      message: condition.message,
+      message: shortened(condition.message),
     };
   });
 }

@@ -22,6 +22,8 @@ export const DEPLOYMENT_LABEL = 'davit.dev/deployment';
 export const DEPLOYMENT_UID_LABEL = 'davit.dev/deployment-uid';
 /** On a workload, its pods and what belongs to it: server, queue, orchestrator, executor, redis or postgres. */
 export const COMPONENT_LABEL = 'davit.dev/component';
+/** On a pod, by the StatefulSet controller: name of the ControllerRevision whose template it was made from. */
+export const CONTROLLER_REVISION_LABEL = 'controller-revision-hash';
 /** On a pod template: the revision's id, by which the active revision can always be recovered. */
 export const REVISION_LABEL = 'davit.dev/revision';
 /** On a Secret of values: it was made by the facade for one record's `secrets`. */

@@ -1,5 +1,5 @@
 // ResourceSpec (interface.md 2.7): sizes, scale and pod parts of one record. Defaults are not here but in
-// record/resolve.ts, because they depend on settings and on the deployment type.
+// the setting `sizes` (sizes.ts), by deployment type; record/resolve.ts applies them.
 
 import { z } from 'zod';
 import {
@@ -16,21 +16,22 @@ import {
 } from './pod-policy.ts';
 import { type CelRule, celRules, DNS_LABEL_PATTERN, passthrough, Quantity, SecretName } from './primitives.ts';
 
-function cpu(of: string): z.ZodNumber {
-  return z.number().min(0.1).max(64).describe(`CPU requested by ${of}, in cores (may be fractional).`);
+/** Smallest CPU of Redis; of the other parts 0.1. */
+export const LEAST_REDIS_CPU = 0.05;
+
+const LIMIT_NOT_GIVEN = 'when not given, the larger of the default and twice the request';
+
+function cpu(of: string, least = 0.1): z.ZodNumber {
+  return z.number().min(least).max(64).describe(`CPU requested by ${of}, in cores (may be fractional).`);
 }
-function cpuLimit(of: string): z.ZodNumber {
-  return z.number().min(0.1).max(64).describe(`CPU limit of ${of}, in cores; twice the request when not given.`);
+function cpuLimit(of: string, least = 0.1): z.ZodNumber {
+  return z.number().min(least).max(64).describe(`CPU limit of ${of}, in cores; ${LIMIT_NOT_GIVEN}.`);
 }
 function memory(of: string): z.ZodInt {
   return z.int().min(64).max(4_194_304).describe(`Memory requested by ${of}, in megabytes (MiB).`);
 }
 function memoryLimit(of: string): z.ZodInt {
-  return z
-    .int()
-    .min(64)
-    .max(4_194_304)
-    .describe(`Memory limit of ${of}, in megabytes (MiB); twice the request when not given.`);
+  return z.int().min(64).max(4_194_304).describe(`Memory limit of ${of}, in megabytes (MiB); ${LIMIT_NOT_GIVEN}.`);
 }
 function scale(which: string, of: string): z.ZodInt {
   return z.int().min(0).max(100).describe(`${which} number of replicas of ${of}.`);
@@ -283,8 +284,8 @@ export const ResourceSpec = z
     executorCpuLimit: cpuLimit('the executor').optional(),
     executorMemoryMb: memory('the executor').optional(),
     executorMemoryLimitMb: memoryLimit('the executor').optional(),
-    redisCpu: cpu('Redis').optional(),
-    redisCpuLimit: cpuLimit('Redis').optional(),
+    redisCpu: cpu('Redis', LEAST_REDIS_CPU).optional(),
+    redisCpuLimit: cpuLimit('Redis', LEAST_REDIS_CPU).optional(),
     redisMemoryMb: memory('Redis').optional(),
     redisMemoryLimitMb: z
       .int()

@@ -5,7 +5,9 @@ import { z } from 'zod';
 import { DEPLOYMENT_TYPES } from './app-deployment.ts';
 import { PlacementSetting, perPart } from './placement.ts';
 import { POD_POLICIES } from './pod-policy.ts';
+import { AllowedReach } from './pod-reach.ts';
 import { DNS_LABEL_PATTERN, DNS_SUBDOMAIN_PATTERN, HOST_PATTERN, ImageReference, SecretName } from './primitives.ts';
+import { Sizes } from './sizes.ts';
 
 /** host[:port][/path], in lower case. */
 const REGISTRY_PATTERN = /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]{1,5})?(\/[a-z0-9]+([._-]+[a-z0-9]+)*)*$/;
@@ -95,7 +97,8 @@ export const Settings = z.strictObject({
   deploymentType: z
     .enum(DEPLOYMENT_TYPES)
     .optional()
-    .describe('Preset of sizes and scale for records that name no deployment_type; absent: the plain defaults.'),
+    .describe('Preset of sizes and scale for records that name no deployment_type; absent: the preset plain.'),
+  sizes: Sizes,
   images: z
     .strictObject({
       registry: z
@@ -140,6 +143,9 @@ export const Settings = z.strictObject({
         .enum(POD_POLICIES)
         .default('baseline')
         .describe('Pod Security Standard that the pods of records keep; ours are always restricted.'),
+      allowed: AllowedReach.prefault({}).describe(
+        'What records may ask for that reaches beyond their pods. Taken by new revisions.',
+      ),
     })
     .prefault({}),
   database: z

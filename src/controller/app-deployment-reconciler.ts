@@ -15,6 +15,7 @@ import { retryAfterMs } from '../decide/retry.ts';
 import { latestStatus, overtakenStatus } from '../decide/revision-status.ts';
 import { rotationOf } from '../decide/rotation.ts';
 import { statusOf } from '../decide/status.ts';
+import { stuckPods } from '../decide/stuck-pods.ts';
 import { NotFound } from '../errors.ts';
 import type { KubeObject } from '../kube/client.ts';
 import { rollbackOf, wantedRevision } from '../record/wanted-revision.ts';
@@ -23,7 +24,7 @@ import { makeTracingProject } from '../resources/tracing-project.ts';
 import type { Reconcile, Result } from '../runtime/controller.ts';
 import type { EventRecorder } from '../runtime/events.ts';
 import { allOver } from './all-over.ts';
-import { ensurePassword, makeOnce, perform, removeAll, type Shell, stamped, takeUp } from './apply.ts';
+import { ensurePassword, makeOnce, perform, removeAll, removePods, type Shell, stamped, takeUp } from './apply.ts';
 import { childrenOf, planAllowed, tryMeanwhile, type Wanted } from './child-plans.ts';
 import { addFinalizer, finalize, hasFinalizer } from './finalize.ts';
 import { collectRevisions } from './history.ts';
@@ -160,6 +161,7 @@ async function bringChildren(
   const volumes = passwords.length > 0 ? [] : await perform(data, record, shell);
   const before = [...earlier, ...passwords, ...planned.refusals, ...volumes];
   const performed = await perform(safely(rest, before), record, shell);
+  await removePods(stuckPods(observed, planned.actions), shell);
   await collectRevisions(observed, settings.revisions.kept, shell);
   return {
     latest,

@@ -9,7 +9,7 @@ import { type Action, nameConflict } from '../decide/plan.ts';
 import { putBack } from '../decide/put-back.ts';
 import { AlreadyExists, Conflict, Forbidden, Invalid, NotFound } from '../errors.ts';
 import type { KubeClient, KubeObject, ObjectRef, Resource } from '../kube/client.ts';
-import { type ResourceRegistry, SECRETS } from '../kube/resources.ts';
+import { PODS, type ResourceRegistry, SECRETS } from '../kube/resources.ts';
 import { postgresSecret, redisSecret } from '../resources/secrets.ts';
 import { allOver } from './all-over.ts';
 import { type Caches, remember } from './caches.ts';
@@ -249,6 +249,21 @@ export async function makeOnce<T extends KubeObject>(
   } catch (error) {
     return refusalOf(error, object);
   }
+}
+
+/** Deletes these pods, each only as it was seen: one that has started since is left alone, and looked at again. */
+export async function removePods(pods: readonly KubeObject[], shell: Shell): Promise<void> {
+  await allOver(
+    pods.map(async (pod) => {
+      const { uid = '', resourceVersion = '' } = pod.metadata;
+      try {
+        const left = await shell.client.remove(PODS, refOf(pod), { uid, resourceVersion });
+        if (left) remember(shell.caches, left);
+      } catch (error) {
+        if (!(error instanceof NotFound)) throw error;
+      }
+    }),
+  );
 }
 
 /** Whose dependents are pods: these must be gone before what they use is. */

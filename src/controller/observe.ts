@@ -4,6 +4,7 @@
 import type { AppDeployment } from '../api/app-deployment.ts';
 import { DEPLOYMENT_LABEL, HOSTS_ANNOTATION, TENANT_LABEL } from '../api/meta.ts';
 import type { Observed, SecretsRead } from '../decide/observed.ts';
+import { holdsValuesOf } from '../record/names.ts';
 import { readAtStart, referencesOf } from '../record/references.ts';
 import { revisionsOf } from '../record/revisions.ts';
 import type { SecretVersion } from '../resources/hash.ts';
@@ -31,8 +32,11 @@ export async function observe(record: AppDeployment, caches: Caches, contents: S
     secretKeys: Object.fromEntries(
       referencesOf(record.spec).map(({ secretName }) => {
         const seen = secrets.get(secretName);
-        return [secretName, seen ? [...seen.keys()] : null];
+        return [secretName, seen ? [...seen.values.keys()] : null];
       }),
+    ),
+    unfixedSecrets: [...secrets].flatMap(([secretName, seen]) =>
+      seen && !seen.isFixed && holdsValuesOf(name, secretName) ? [secretName] : [],
     ),
     secretsRead: await secretsRead(record, secrets, contents),
   };
@@ -59,7 +63,7 @@ async function secretsRead(
   const versions: SecretVersion[] = [];
   let changedAt: number | undefined;
   for (const { secretName, secretKey, optional } of reads) {
-    const seen = secrets.get(secretName) ?? new Map();
+    const seen: SeenSecret['values'] = secrets.get(secretName)?.values ?? new Map();
     const keys = secretKey === undefined ? [...seen.keys()] : [secretKey];
     if (!optional && (!secrets.get(secretName) || keys.some((key) => !seen.has(key)))) return { is: 'incomplete' };
     // A whole Secret may be empty, and that is something else than none.

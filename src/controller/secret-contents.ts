@@ -14,8 +14,13 @@ export interface SeenValue {
   readonly changedAt?: number;
 }
 
-/** By key. */
-export type SeenSecret = ReadonlyMap<string, SeenValue>;
+export interface SeenSecret {
+  /** By key. */
+  readonly values: SeenValues;
+  /** Opaque and immutable: what is in it is what its author wrote. */
+  readonly isFixed: boolean;
+}
+type SeenValues = ReadonlyMap<string, SeenValue>;
 
 export interface SecretContents {
   /** Undefined where there is no such Secret. */
@@ -26,12 +31,14 @@ export interface SecretContents {
 }
 
 interface SecretObject extends KubeObject {
+  readonly type?: string;
+  readonly immutable?: boolean;
   readonly data?: Readonly<Record<string, string>>;
 }
 
 interface Known {
   readonly version: string;
-  readonly values: SeenSecret;
+  readonly secret: SeenSecret;
 }
 
 export interface SecretContentsOptions {
@@ -56,16 +63,17 @@ export function makeSecretContents({ client, caches, digestKey, elapsed }: Secre
       return undefined;
     }
     const before = known.get(at);
-    if (before?.version === versionOf(cached)) return before.values;
+    if (before?.version === versionOf(cached)) return before.secret;
     const key = await digestKey();
     try {
       const secret = await client.get<SecretObject>(SECRETS, { namespace, name });
-      const values = seen(secret.data ?? {}, before?.values, (secretKey, value) =>
+      const values = seen(secret.data ?? {}, before?.secret.values, (secretKey, value) =>
         fingerprint(key, { namespace, secretName: name, secretKey }, value),
       );
-      known.set(at, { version: versionOf(secret), values });
+      const read = { values, isFixed: secret.type === 'Opaque' && secret.immutable === true };
+      known.set(at, { version: versionOf(secret), secret: read });
       forgetWhatIsGone();
-      return values;
+      return read;
     } catch (error) {
       if (error instanceof NotFound) return undefined;
       throw error;
@@ -74,9 +82,9 @@ export function makeSecretContents({ client, caches, digestKey, elapsed }: Secre
 
   function seen(
     data: Readonly<Record<string, string>>,
-    before: SeenSecret | undefined,
+    before: SeenValues | undefined,
     fingerprintOf: (key: string, value: string) => string,
-  ): SeenSecret {
+  ): SeenValues {
     return new Map(
       Object.entries(data).map(([key, value]) => {
         const print = fingerprintOf(key, value);

@@ -3,6 +3,7 @@
 import type { AppDeploymentStatus } from '../api/app-deployment.ts';
 import { rfc3339 } from '../api/conditions.ts';
 import type { AddressSettings } from '../api/settings.ts';
+import { quoted } from '../api/text.ts';
 import type { KubeObject } from '../kube/client.ts';
 import { claimable, mayClaim, type Place, wantedHost } from '../record/hosts.ts';
 import { namespaceOf } from '../record/identity.ts';
@@ -157,7 +158,7 @@ function checkRoute(route: HttpRoute, host: string): Verdict {
     .flat()
     .find(({ type, status }) => (type === 'Accepted' || type === 'ResolvedRefs') && status === 'False');
   if (refused)
-    return stalled('GatewayRefused', `The Gateway does not take ${host}: ${refused.reason}: ${refused.message}`);
+    return stalled('GatewayRefused', `The Gateway does not take ${host}: ${quoted(refused.reason, 128)}: ${quoted(refused.message)}`);
   return pending(`No Gateway has taken up the route of ${host}.`);
 }
 

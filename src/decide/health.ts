@@ -15,6 +15,7 @@ import {
 } from '../api/meta.ts';
 import type { Settings } from '../api/settings.ts';
 import { SOURCE_RULES } from '../api/source-rules.ts';
+import { listed, quoted } from '../api/text.ts';
 import { notOffered, type Offered, offeredIn } from '../record/catalogue.ts';
 import { buildsAnew, type CodeHostProblem, codeHostProblem } from '../record/code-host.ts';
 import { excessesOf } from '../record/limits.ts';
@@ -25,7 +26,7 @@ import { externalReference } from '../record/resolve.ts';
 import { rolesOf, scaleOf } from '../record/scale.ts';
 import { wantedRevisionId } from '../record/wanted-revision.ts';
 import { childOf, isOurs, type Observed, type Refusal, type Workload } from './observed.ts';
-import { breachesOf } from './pod-policy.ts';
+import { breachesOf, reachesOf } from './pod-policy.ts';
 import { hasPassed, podsOf, troubleOf } from './pods.ts';
 
 export interface Verdict {
@@ -67,7 +68,7 @@ export function checkPolicy(observed: Observed, settings: Settings): Verdict {
   if (missing.length > 0) {
     return no(
       'TemplateNotFound',
-      `No template offers ${missing.join(', ')}: kubectl get apptemplates -n ${settings.organizationNamespace} shows what there is. Choose one, or have it added; the deployment goes on by itself.`,
+      `No template offers ${listed(missing)}: kubectl get apptemplates -n ${settings.organizationNamespace} shows what there is. Choose one, or have it added; the deployment goes on by itself.`,
       true,
     );
   }
@@ -85,18 +86,21 @@ export function checkPolicy(observed: Observed, settings: Settings): Verdict {
       true,
     );
   }
+  // A setting that was narrowed is for new revisions: what runs goes on.
+  const isNew = !wantedRevisionId(record, revisions)?.made;
   const excesses = excessesOf(record.spec.sourceConfig.resourceSpec ?? {}, settings.limits);
-  if (excesses.length > 0 && !wantedRevisionId(record, revisions)?.made)
+  if (excesses.length > 0 && isNew)
     return no(
       'LimitExceeded',
-      `This platform allows less: ${excesses.map(({ field, most }) => `${field} at most ${most}`).join(', ')}.`,
+      `This platform allows less: ${listed(excesses.map(({ field, most }) => `${field} at most ${most}`))}.`,
       true,
     );
-  const breaches = breachesOf(record.spec, settings.pods.policy);
+  const reaches = isNew ? reachesOf(record.spec, settings.pods) : [];
+  const breaches = [...breachesOf(record.spec, settings.pods.policy), ...reaches];
   if (breaches.length > 0)
     return no(
       'PodPolicyViolated',
-      `The pod policy does not allow this: ${breaches.join('; ')}. Take it out of resource_spec.`,
+      `The pod policy does not allow this: ${listed(breaches, '; ')}. Take it out of resource_spec.`,
       true,
     );
   return yes('Accepted', "The record keeps the platform's rules.");
@@ -106,7 +110,7 @@ function listenerMessage({ metadata, spec }: Observed['record'], problem: Listen
   const { listenerId, listenerConfig } = spec.sourceConfig;
   if (problem.is === 'unknown')
     return `${listenerId} is no Listener of namespace ${metadata.namespace}: kubectl get listeners -n ${metadata.namespace} -o wide shows what there is.`;
-  return `The listener does not list namespace ${listenerConfig?.k8sNamespace}: it lists ${problem.listed.join(', ')}.`;
+  return `The listener does not list namespace ${listenerConfig?.k8sNamespace}: it lists ${listed(problem.listed)}.`;
 }
 
 /** What a revision was already made of stays, though the integration has left or lists the tenant no longer. */
@@ -145,6 +149,8 @@ function notInCatalogue({ record, revisions, templates }: Observed): string[] {
 
 /** Is every Secret and key there that the record names? All that is missing is named at once. */
 export function checkReferences(observed: Observed): Verdict {
+  const [unfixed] = observed.unfixedSecrets;
+  if (unfixed !== undefined) return no('SecretNotFixed', notFixed(unfixed, observed), true);
   const missing: string[] = [];
   let reason: Reason = 'SecretKeyMissing';
   for (const { secretName, secretKey } of referencesOf(observed.record.spec)) {
@@ -157,8 +163,14 @@ export function checkReferences(observed: Observed): Verdict {
     }
   }
   if (missing.length === 0) return yes('AllResolved', 'Every Secret and key that the record names is there.');
-  const list = [...new Set(missing)].toSorted().join(', ');
+  const list = listed([...new Set(missing)].toSorted());
   return no(reason, `Missing: ${list}. Make it in the deployment's namespace; the deployment goes on by itself.`, true);
+}
+
+/** Of such a name it could be anything's, a service account's token among them: no pod gets it. */
+function notFixed(secretName: string, { record }: Observed): string {
+  const { name, namespace } = record.metadata;
+  return `Secret ${secretName} has the name of values that editors of this deployment may use without reading them, so it must be of type Opaque and immutable. If it is Opaque and its values are right: kubectl patch secret ${secretName} -n ${namespace} -p '{"immutable":true}'. Otherwise name another Secret, without ${name}--vars-.`;
 }
 
 export function checkDatabase(observed: Observed, revision: AppRevision, refusals: readonly Refusal[] = []): Verdict {
@@ -297,7 +309,7 @@ function checkRole(observed: Observed, revision: AppRevision, role: Role, refusa
   const progress = status.conditions?.find((condition) => condition.type === 'Progressing');
   const overdue = progress?.status === 'False' && progress.reason === 'ProgressDeadlineExceeded';
   const trouble = refused
-    ? { reason: 'PodsRefused' as const, message: `The API server refuses to make pods: ${refused.message ?? ''}` }
+    ? { reason: 'PodsRefused' as const, message: `The API server refuses to make pods: ${quoted(refused.message)}.` }
     : troubleOf(podsOf(observed, role, id));
   if (overdue) {
     const why = trouble?.message ?? waitingFor(observed, revision, role);

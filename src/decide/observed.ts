@@ -34,6 +34,8 @@ export interface Observed {
   readonly integrations: readonly CodeHostIntegration[];
   /** The keys of each Secret that the record names, or null where there is no such Secret. */
   readonly secretKeys: Readonly<Record<string, readonly string[] | null>>;
+  /** Of those that it may name by their name alone (record/names.ts) the ones that are not Opaque and immutable. */
+  readonly unfixedSecrets: readonly string[];
   readonly secretsRead: SecretsRead;
 }
 

@@ -1,6 +1,7 @@
 // Which pods the API server is asked about before they exist. Only the rendered pod shows what admission, LimitRanges,
 // quota and Pod Security think of a record, and a workload whose pods are refused has taken the old ones' place already.
 
+import { quoted } from '../api/text.ts';
 import type { KubeObject } from '../kube/client.ts';
 import { differs } from './differs.ts';
 import { isOurs, type Observed, type Refusal, type Workload } from './observed.ts';
@@ -119,10 +120,9 @@ function podOf(workload: Rendered): KubeObject {
 export function podRefused({ workload, replaces }: PodToTry, words: string): Refusal | undefined {
   if (replaces && words.includes('exceeded quota')) return undefined;
   const object = described(workload);
-  const short = words.replaceAll(/\s+/g, ' ').trim().slice(0, 1024).replace(/\.$/, '');
   return {
     reason: 'PodsRefused',
     object,
-    message: `The API server refuses the pods of ${object}: ${short}. What runs is left as it is. Correct what these words name; it goes on by itself.`,
+    message: `The API server refuses the pods of ${object}: ${quoted(words)}. What runs is left as it is. Correct what these words name; it goes on by itself.`,
   };
 }

@@ -2,6 +2,7 @@
 
 import type { Reason } from '../api/app-deployment-conditions.ts';
 import { COMPONENT_LABEL, REVISION_LABEL } from '../api/meta.ts';
+import { quoted, shortened } from '../api/text.ts';
 import type { ContainerStatus, Observed, Pod } from './observed.ts';
 
 export interface Trouble {
@@ -66,7 +67,7 @@ function pullTrouble(container: ContainerStatus): Trouble | undefined {
   return {
     reason: 'ImagePullFailed',
     // Not the kubelet's words: they alternate between the error and the back-off.
-    message: `Image ${container.image ?? ''} of container ${container.name} cannot be pulled. Check its name and tag, and that the cluster may pull it (image_pull_secrets).`,
+    message: `Image ${shortened(container.image ?? '', 512)} of container ${container.name} cannot be pulled. Check its name and tag, and that the cluster may pull it (image_pull_secrets).`,
   };
 }
 
@@ -109,14 +110,14 @@ function mountTrouble({ failedMount }: Pod): Trouble | undefined {
   if (failedMount === undefined) return undefined;
   return {
     reason: 'VolumeNotMounted',
-    message: `A volume cannot be mounted: ${quote(failedMount)}. Make what is missing; the pod goes on by itself.`,
+    message: `A volume cannot be mounted: ${quoted(failedMount)}. Make what is missing; the pod goes on by itself.`,
   };
 }
 
 function quote(words: string | undefined): string {
-  const line = (words ?? '').replaceAll(/\s+/g, ' ').trim();
-  const short = line.length > MAX_QUOTE ? `${line.slice(-MAX_QUOTE)}` : line;
-  return short.replace(/\.$/, '');
+  // A program says at the end of what it writes why it ended.
+  const line = (words ?? '').slice(-MAX_QUOTE * 4).replaceAll(/\s+/g, ' ').trim();
+  return line.slice(-MAX_QUOTE).toWellFormed().replace(/\.$/, '');
 }
 
 /** True once an init container of this name has ended well in one of these pods. */

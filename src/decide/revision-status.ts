@@ -2,6 +2,7 @@
 
 import type { AppRevision, AppRevisionStatus, RevisionState } from '../api/app-revision.ts';
 import { rfc3339 } from '../api/conditions.ts';
+import { shortened } from '../api/text.ts';
 import type { Verdict } from './health.ts';
 
 /** States in which a revision that was overtaken stays as it is. */
@@ -41,5 +42,5 @@ function withState(revision: AppRevision, state: RevisionState, message: string,
   const before = revision.status;
   const stateChangedAt =
     before?.state === state && before.stateChangedAt !== undefined ? before.stateChangedAt : rfc3339(now);
-  return { state, message, observedGeneration: revision.metadata.generation ?? 1, stateChangedAt };
+  return { state, message: shortened(message), observedGeneration: revision.metadata.generation ?? 1, stateChangedAt };
 }

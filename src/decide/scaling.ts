@@ -3,6 +3,7 @@
 
 import type { AppRevision } from '../api/app-revision.ts';
 import { EXTERNAL_POSTGRES_VARIABLE, EXTERNAL_REDIS_VARIABLE } from '../api/meta.ts';
+import { quoted } from '../api/text.ts';
 import type { KubeObject } from '../kube/client.ts';
 import { names } from '../record/names.ts';
 import { autoscaledRoles, raisedMinimums } from '../record/scale.ts';
@@ -28,7 +29,7 @@ export function checkAutoscaling(observed: Observed, revision: AppRevision): Ver
     if (active.status !== 'True')
       return no(
         'MetricsMissing',
-        `The autoscaler of the ${role} does not get what it decides by (${active.reason ?? active.status}): the number of pods stays as it is. kubectl describe hpa ${name} says more; the cluster needs metrics-server or the like.`,
+        `The autoscaler of the ${role} does not get what it decides by (${quoted(active.reason ?? active.status, 128)}): the number of pods stays as it is. kubectl describe hpa ${name} says more; the cluster needs metrics-server or the like.`,
       );
   }
   return yes('Autoscaled', `Autoscalers decide the number of pods of: ${roles.join(', ')}.`);

@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto';
 import type { AppDeploymentSpec } from '../api/app-deployment.ts';
 import type { AddressSettings } from '../api/settings.ts';
+import { listed } from '../api/text.ts';
 
 export interface Place {
   readonly name: string;
@@ -76,7 +77,7 @@ export function claimable(place: Place, allowed: string | undefined, address: Ad
     ...(baseDomain === undefined ? [] : ofBase.map((start) => `${start}.${baseDomain}`)),
     ...patternsOf(allowed),
   ];
-  return hosts.length === 0 ? 'none' : hosts.join(', ');
+  return hosts.length === 0 ? 'none' : listed(hosts);
 }
 
 function patternsOf(annotation = ''): string[] {

@@ -29,9 +29,9 @@ it('defaults stay within the limits, and what is asked for stands', () => {
     aSpec({ sourceConfig: { resourceSpec: { memoryMb: 1500, queueMinScale: 5 } } }),
     settings,
   );
-  expect(server).toEqual({ cpu: 2, cpuLimit: 2, memoryMb: 1500, memoryLimitMb: 1500, minScale: 1, maxScale: 4 });
+  expect(server).toEqual({ cpu: 1, cpuLimit: 2, memoryMb: 1500, memoryLimitMb: 1500, minScale: 1, maxScale: 4 });
   expect([queue?.minScale, queue?.maxScale]).toEqual([5, 5]);
-  expect([redis?.memoryMb, redis?.memoryLimitMb]).toEqual([1024, 1024]);
+  expect([redis?.memoryMb, redis?.memoryLimitMb]).toEqual([512, 512]);
   expect([postgres?.memoryMb, postgres?.memoryLimitMb, postgres?.storageGi]).toEqual([1024, 1024, 5]);
 });
 

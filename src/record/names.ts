@@ -56,3 +56,8 @@ export function names(recordName: string): Names {
     variables: (suffix) => `${recordName}--vars-${suffix}`,
   };
 }
+
+/** Whether a Secret is by its name one of the values of the record `recordName`: its editors may name it and not read it. */
+export function holdsValuesOf(recordName: string, secretName: string): boolean {
+  return secretName.startsWith(names(recordName).variables(''));
+}

@@ -1,7 +1,7 @@
 // From what a record asks for to every value in force: defaults, presets and platform images (design.md 5). A revision
-// keeps the result, so that a changed default restarts nothing.
+// keeps the result, so that a changed default restarts nothing. The presets are the setting `sizes`.
 
-import type { AppDeploymentSpec, DeploymentType, SecretReference } from '../api/app-deployment.ts';
+import { type AppDeploymentSpec, deploymentTypeMeant, type SecretReference } from '../api/app-deployment.ts';
 import type { Resolved, Scaled, Sized } from '../api/app-revision.ts';
 import { EXTERNAL_POSTGRES_VARIABLE, EXTERNAL_REDIS_VARIABLE } from '../api/meta.ts';
 import type { ResourceSpec } from '../api/resource-spec.ts';
@@ -15,16 +15,6 @@ import { type NamesSecrets, referencesOf } from './references.ts';
  */
 export const POD_CONTRACT = 1;
 
-const PLAIN = { cpu: 1, memoryMb: 2048, minScale: 1, maxScale: 1 } as const;
-const PRESETS: Readonly<Record<DeploymentType, { cpu: number; memoryMb: number; minScale: number; maxScale: number }>> =
-  {
-    dev_free: { cpu: 1, memoryMb: 1024, minScale: 1, maxScale: 1 },
-    dev: { cpu: 1, memoryMb: 1024, minScale: 1, maxScale: 1 },
-    prod: { cpu: 2, memoryMb: 2048, minScale: 1, maxScale: 10 },
-  };
-const REDIS = { cpu: 1, memoryMb: 2048 } as const;
-const POSTGRES = { cpu: 1, memoryMb: 2048, storageGi: 10, maxConnections: 100 } as const;
-
 /**
  * Every value in force for `spec` under `settings`. CPU in cores, memory in MiB, storage in GiB, as in the record.
  * An explicit value bends the defaults around it: no request ends above its limit, no minimum above its maximum, as
@@ -32,18 +22,19 @@ const POSTGRES = { cpu: 1, memoryMb: 2048, storageGi: 10, maxConnections: 100 } 
  */
 export function resolve(spec: Readonly<AppDeploymentSpec>, settings: Settings): Resolved {
   const given = spec.sourceConfig.resourceSpec ?? {};
-  const type = spec.sourceConfig.deploymentType ?? settings.deploymentType;
-  const preset = type === undefined ? PLAIN : PRESETS[type];
+  const type = deploymentTypeMeant(spec.sourceConfig.deploymentType) ?? settings.deploymentType;
+  const sizes = settings.sizes[type ?? 'plain'];
   const image = spec.sourceRevisionConfig.imageUri;
   const { limits } = settings;
   const scaledPart = (prefix: Prefix): Scaled => {
     const asked = of(given, prefix);
-    return within({ ...sized(asked, preset), ...scaled(asked, preset) }, asked, limits);
+    return within(bent(asked, sizes.server), asked, limits);
   };
   const server = scaledPart('');
   const ownPostgres = externalReference(spec, EXTERNAL_POSTGRES_VARIABLE) === undefined;
   const ownRedis = externalReference(spec, EXTERNAL_REDIS_VARIABLE) === undefined;
-  const [database, redis, executor] = [of(given, 'db'), of(given, 'redis'), of(given, 'executor')];
+  const [database, redis] = [of(given, 'db'), of(given, 'redis')];
+  const [queue, executor] = [of(given, 'queue'), of(given, 'executor')];
   const images = platformImages(settings);
   const { pullSecrets } = settings.images;
 
@@ -57,19 +48,18 @@ export function resolve(spec: Readonly<AppDeploymentSpec>, settings: Settings): 
     healthPath: settings.pods.healthPath,
     progressDeadlineSeconds: settings.pods.progressDeadlineSeconds,
     server,
-    ...(anySet(given, 'queue') &&
-      given.queueMaxScale !== 0 && { queue: within(queueOf(given, server), of(given, 'queue'), limits) }),
+    ...(anySet(given, 'queue') && given.queueMaxScale !== 0 && { queue: within(bent(queue, server), queue, limits) }),
     ...(anySet(given, 'orchestrator') && { orchestrator: scaledPart('orchestrator') }),
-    ...(anySet(given, 'executor') && { executor: within(sized(executor, preset), executor, limits) }),
+    ...(anySet(given, 'executor') && { executor: within(sized(executor, sizes.server), executor, limits) }),
     ...(ownPostgres && {
       postgres: {
-        ...within(sized(database, POSTGRES), database, limits),
+        ...within(sized(database, sizes.postgres), database, limits),
         image: images.postgres,
-        storageGi: database.storageGi ?? atMost(POSTGRES.storageGi, limits.storageGi),
-        maxConnections: database.maxConnections ?? POSTGRES.maxConnections,
+        storageGi: database.storageGi ?? atMost(sizes.postgres.storageGi, limits.storageGi),
+        maxConnections: database.maxConnections ?? sizes.postgres.maxConnections,
       },
     }),
-    ...(ownRedis && { redis: { ...within(sized(redis, REDIS, 1), redis, limits), image: images.redis } }),
+    ...(ownRedis && { redis: { ...within(redisSized(redis, sizes.redis), redis, limits), image: images.redis } }),
     ...(pullSecrets.length > 0 && { pullSecrets }),
     ...(Object.keys(settings.placement).length > 0 && { placement: settings.placement }),
     autoscaling: settings.autoscaling,
@@ -127,20 +117,27 @@ function anySet(spec: Readonly<ResourceSpec>, prefix: Exclude<Prefix, ''>): bool
   return Object.values(of(spec, prefix)).length > 0;
 }
 
-/** `memoryLimitFactor`: how often the memory request goes into a memory limit that is not given. */
-function sized(
-  given: Given,
-  defaults: { readonly cpu: number; readonly memoryMb: number },
-  memoryLimitFactor = 2,
-): Sized {
-  const cpu = given.cpu ?? atMost(defaults.cpu, given.cpuLimit);
-  const memoryMb = given.memoryMb ?? atMost(defaults.memoryMb, given.memoryLimitMb);
+/** Limits leave room above: with a request of its own the larger of the default and twice that request. */
+function sized(given: Given, defaults: Readonly<Sized>): Sized {
   return {
-    cpu,
-    cpuLimit: given.cpuLimit ?? cpu * 2,
-    memoryMb,
-    memoryLimitMb: given.memoryLimitMb ?? memoryMb * memoryLimitFactor,
+    cpu: given.cpu ?? atMost(defaults.cpu, given.cpuLimit),
+    cpuLimit: given.cpuLimit ?? Math.max(defaults.cpuLimit, 2 * (given.cpu ?? 0)),
+    memoryMb: given.memoryMb ?? atMost(defaults.memoryMb, given.memoryLimitMb),
+    memoryLimitMb: given.memoryLimitMb ?? Math.max(defaults.memoryLimitMb, 2 * (given.memoryMb ?? 0)),
   };
+}
+
+/** Redis keeps all its data in memory, so its limit is what is set aside for it. */
+function redisSized(given: Given, defaults: Readonly<Sized>): Sized {
+  return {
+    ...sized(given, defaults),
+    memoryLimitMb: given.memoryLimitMb ?? given.memoryMb ?? defaults.memoryLimitMb,
+  };
+}
+
+/** The defaults, bent around what is given. Of the queue workers the defaults are the main service's values. */
+function bent(given: Given, defaults: Readonly<Scaled>): Scaled {
+  return { ...sized(given, defaults), ...scaled(given, defaults) };
 }
 
 function scaled(
@@ -168,27 +165,17 @@ function within<Part extends Sized | Scaled>(part: Part, given: Given, limits: S
     cpuLimit: given.cpuLimit ?? Math.max(cpu, atMost(part.cpuLimit, limits.cpu)),
     memoryMb,
     memoryLimitMb: given.memoryLimitMb ?? Math.max(memoryMb, atMost(part.memoryLimitMb, limits.memoryMb)),
-    ...('maxScale' in part && {
-      maxScale: given.maxScale ?? Math.max(part.minScale, atMost(part.maxScale, limits.scale)),
-    }),
+    ...('maxScale' in part && scaleWithin(part, given, limits.scale)),
   };
+}
+
+function scaleWithin(part: Scaled, given: Given, most: number | undefined): Pick<Scaled, 'minScale' | 'maxScale'> {
+  const minScale = given.minScale ?? atMost(part.minScale, most);
+  return { minScale, maxScale: given.maxScale ?? Math.max(minScale, atMost(part.maxScale, most)) };
 }
 
 function atMost(value: number, limit: number | undefined): number {
   return limit === undefined ? value : Math.min(value, limit);
-}
-
-/** Queue fields default to the main ones; with a request of its own and no limit, the limit is twice that request. */
-function queueOf(spec: Readonly<ResourceSpec>, server: Readonly<Scaled>): Scaled {
-  const given = of(spec, 'queue');
-  const own = sized(given, server);
-  return {
-    ...own,
-    cpuLimit: given.cpu === undefined && given.cpuLimit === undefined ? server.cpuLimit : own.cpuLimit,
-    memoryLimitMb:
-      given.memoryMb === undefined && given.memoryLimitMb === undefined ? server.memoryLimitMb : own.memoryLimitMb,
-    ...scaled(given, server),
-  };
 }
 
 function numbers(prefix: Prefix, part: Given): Record<string, number> {

@@ -230,6 +230,12 @@ it.each<{ name: string; a: Partial<AppDeploymentSpec>; b: Partial<AppDeploymentS
   { name: 'a deployment type', a: { sourceConfig: { deploymentType: 'dev' } }, b: {}, same: false },
   { name: 'one that was not there', a: {}, b: { sourceConfig: { deploymentType: 'dev' } }, same: false },
   {
+    name: 'dev_zero, which means dev',
+    a: { sourceConfig: { deploymentType: 'dev_zero' } },
+    b: { sourceConfig: { deploymentType: 'dev' } },
+    same: true,
+  },
+  {
     name: 'one init container more',
     a: { sourceConfig: { resourceSpec: { initContainers: [{ name: 'a', image: 'x' }] } } },
     b: {

@@ -1,7 +1,7 @@
 // Which revision a record wants: the newest that there is, or a new snapshot (design.md 4). The controller alone makes
 // AppRevisions; the facade asks here only for the id that the next one will have.
 
-import type { AppDeployment, AppDeploymentSpec } from '../api/app-deployment.ts';
+import { type AppDeployment, type AppDeploymentSpec, deploymentTypeMeant } from '../api/app-deployment.ts';
 import type { AppRevision, AppRevisionSpec, Requested, Resolved } from '../api/app-revision.ts';
 import type { Settings } from '../api/settings.ts';
 import { uidOf } from './identity.ts';
@@ -20,7 +20,8 @@ export type WantedRevision =
  * none, and lists whose order means nothing are sorted by name (mounts and containers keep theirs).
  */
 export function requestedOf(spec: Readonly<AppDeploymentSpec>): Requested {
-  const { resourceSpec, installCommand, buildCommand, deploymentType } = spec.sourceConfig;
+  const { resourceSpec, installCommand, buildCommand } = spec.sourceConfig;
+  const deploymentType = deploymentTypeMeant(spec.sourceConfig.deploymentType);
   const { volumes, imagePullSecrets, ...rest } = resourceSpec ?? {};
   const pods = withoutAbsent({
     ...rest,

@@ -6,6 +6,7 @@ import { aRecord, SETTINGS, TENANT, UID } from '../../test/builders.ts';
 import type { AppDeployment, AppDeploymentSpec } from '../api/app-deployment.ts';
 import { ROLES } from '../api/meta.ts';
 import { Settings } from '../api/settings.ts';
+import { quantity } from '../decide/differs.ts';
 import { serialRevisionId } from '../record/revision-id.ts';
 import { wantedRevision } from '../record/wanted-revision.ts';
 import { makeRevision } from './app-revision.ts';
@@ -94,6 +95,50 @@ it.each([
   const want = parseAllDocuments(readFileSync(file, 'utf8')).map((document) => document.toJS() as unknown);
   expect(JSON.parse(text)).toEqual(want);
 });
+
+it.each([undefined, 'dev_free', 'dev', 'dev_zero'] as const)(
+  'fits a laptop without any size given (%s): less than half a core and one GiB for server, PostgreSQL and Redis',
+  (deploymentType) => {
+    const record = aRecord({ sourceConfig: deploymentType ? { deploymentType } : {} });
+    const workloads = desiredChildren(inputs(record)).filter(({ kind }) => /^(Deployment|StatefulSet)$/.test(kind));
+    const pods = (workloads as unknown as Workload[]).flatMap(({ spec: { replicas, template } }) =>
+      Array.from({ length: replicas }, () => template.spec),
+    );
+    expect(pods).toHaveLength(3);
+    // The scheduler counts the larger of what the containers ask for together and of the largest init container.
+    const asked = (resource: 'cpu' | 'memory'): number =>
+      sum(
+        pods.map(({ containers, initContainers = [] }) =>
+          Math.max(sum(requests(containers, resource)), ...requests(initContainers, resource)),
+        ),
+      );
+    expect(asked('cpu')).toBeLessThan(0.5);
+    expect(asked('memory')).toBeLessThan(2 ** 30);
+    for (const { containers } of pods) {
+      for (const { resources } of containers) {
+        expect(Number(quantity(resources.limits.cpu))).toBeGreaterThan(Number(quantity(resources.requests.cpu)));
+      }
+    }
+  },
+);
+
+type Amounts = Readonly<Record<'cpu' | 'memory', string>>;
+interface Sized {
+  readonly resources: { readonly requests: Amounts; readonly limits: Amounts };
+}
+interface Workload {
+  readonly spec: {
+    readonly replicas: number;
+    readonly template: { readonly spec: { readonly containers: Sized[]; readonly initContainers?: Sized[] } };
+  };
+}
+
+function requests(containers: readonly Sized[], resource: 'cpu' | 'memory'): number[] {
+  return containers.map(({ resources }) => Number(quantity(resources.requests[resource])));
+}
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((all, one) => all + one, 0);
+}
 
 const listed = (given: Inputs): string[] =>
   desiredChildren(given).map(({ kind, metadata }) => `${kind} ${metadata.name}`);

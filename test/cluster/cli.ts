@@ -29,7 +29,7 @@ async function up(args: readonly string[]): Promise<void> {
 
 const [command, ...rest] = process.argv.slice(2);
 if (command === 'up') await up(rest);
-else if (command === 'build') await ensureTools(['kubernetes', 'helm', 'containerd', 'coredns'], progress);
+else if (command === 'build') await ensureTools(['kubernetes', 'helm', 'containerd'], progress);
 else {
   process.stderr.write('usage: node test/cluster/cli.ts up [--pods on|off] [--keep-logs] | build\n');
   process.exitCode = 2;

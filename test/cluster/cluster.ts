@@ -16,7 +16,7 @@ import { freeSlots, type NodeNetwork, networkOf } from './node-network.ts';
 import { startProvisioner } from './provisioner.ts';
 import { makeRun, removeDeadRuns } from './run-folder.ts';
 import { standInNode, startStandIn } from './stand-in.ts';
-import { ensureTools, type Progress, type ToolModule, toolPath } from './tools.ts';
+import { ensureTools, type Progress, toolPath } from './tools.ts';
 
 export type PodsWanted = 'on' | 'off' | 'auto';
 
@@ -73,6 +73,7 @@ export interface Cluster {
   readonly api: ApiClient;
   /** Standard output; throws with standard error when it fails. */
   kubectl(args: readonly string[], options?: CommandOptions): Promise<string>;
+  /** Builds Helm when it is first asked for: most clusters do without. */
   helm(args: readonly string[], options?: CommandOptions): Promise<string>;
   tokenFor(namespace: string, serviceAccount: string, options?: TokenOptions): Promise<string>;
   /** Gives the node one more image, for this cluster only. With the stand-in it fails: nothing would run it. */
@@ -85,10 +86,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
   if (options.images instanceof Promise) options.images.catch(() => undefined);
   const machine = await machineFor(options.pods ?? 'auto', progress);
   const real = machine !== undefined;
-  const tools = await ensureTools(
-    real ? ['kubernetes', 'helm', 'containerd', 'coredns'] : ['kubernetes', 'helm'],
-    progress,
-  );
+  const tools = await ensureTools(real ? ['kubernetes', 'containerd'] : ['kubernetes'], progress);
   await removeDeadRuns();
   const runFolder = await makeRun();
   const logsDir = join(runFolder, 'logs');
@@ -138,15 +136,10 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
     keeper.release();
     let stopping: Promise<void> | undefined;
 
-    async function command(
-      module: ToolModule,
-      name: string,
-      args: readonly string[],
-      more: CommandOptions = {},
-    ): Promise<string> {
+    async function command(program: string, args: readonly string[], more: CommandOptions = {}): Promise<string> {
       // The caches of these programs belong to the run, and the caller's own kubeconfig must never be touched.
       const home = join(runFolder, 'home');
-      return execute(toolPath(tools, module, name), args, more.input, {
+      return execute(program, args, more.input, {
         ...process.env,
         ...more.env,
         HOME: home,
@@ -172,8 +165,8 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
       node: real ? 'real' : 'stand-in',
       controlPlane: controlPlane.processes,
       api,
-      kubectl: (args, more) => command('kubernetes', 'kubectl', args, more),
-      helm: (args, more) => command('helm', 'helm', args, more),
+      kubectl: (args, more) => command(toolPath(tools, 'kubernetes', 'kubectl'), args, more),
+      helm: async (args, more) => command(toolPath(await ensureTools(['helm'], progress), 'helm', 'helm'), args, more),
       async tokenFor(namespace, serviceAccount, { audience, seconds = 3600 } = {}) {
         const path = `/api/v1/namespaces/${namespace}/serviceaccounts/${serviceAccount}/token`;
         const answer = await api.call<{ status: { token: string } }>('POST', path, {

@@ -1,4 +1,4 @@
-// A node on which pods really run: containerd, kubelet, kube-proxy and CoreDNS in PID, mount and network namespaces of
+// A node on which pods really run: containerd, kubelet, kube-proxy and a DNS server in PID, mount and network namespaces of
 // their own, as a node of `kind` lives in its container. The end of the namespaces' first process ends everything in
 // them, mounts and devices included, so nothing has to be cleaned up one by one, and two nodes never meet.
 //
@@ -524,48 +524,22 @@ async function startProxy(
 
 /** On the node, not in a pod: there is no image of it, and names work before the first pod runs. */
 async function startDns(
-  { tools, network }: NodeOptions,
+  { network }: NodeOptions,
   folder: string,
   { server, ca, authority, masters }: ControlPlane,
   startInside: StartInside,
 ): Promise<void> {
-  const name = 'system:coredns';
+  const name = 'system:dns';
   await masters.ensure('/apis/rbac.authorization.k8s.io/v1/clusterroles', {
     metadata: { name },
-    rules: [
-      { apiGroups: [''], resources: ['services', 'pods', 'namespaces'], verbs: ['list', 'watch'] },
-      { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: ['list', 'watch'] },
-    ],
+    rules: [{ apiGroups: [''], resources: ['services'], verbs: ['list', 'watch'] }],
   });
   await masters.ensure('/apis/rbac.authorization.k8s.io/v1/clusterrolebindings', {
     metadata: { name },
     roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name },
     subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name }],
   });
-  const kubeconfig = await writeKubeconfig(join(folder, 'coredns.kubeconfig'), server, ca, {
-    certificate: authority.client(name, []),
-  });
-  const file = join(folder, 'Corefile');
-  await writeFile(
-    file,
-    `cluster.local in-addr.arpa {
-  bind ${network.nodeAddress}
-  errors
-  kubernetes {
-    kubeconfig ${kubeconfig}
-    pods insecure
-    ttl 2
-  }
-}
-# No other name exists here; saying so at once is better than a resolver's timeout. A block of its own, since template
-# comes before kubernetes whatever the order in this file.
-. {
-  bind ${network.nodeAddress}
-  template ANY ANY {
-    rcode NXDOMAIN
-  }
-}
-`,
-  );
-  await startInside('coredns', toolPath(tools, 'coredns', 'coredns'), '-conf', file);
+  const credentials = join(folder, 'dns.json');
+  await writeFile(credentials, JSON.stringify({ server, ca, ...authority.client(name, []) }), { mode: 0o600 });
+  await startInside('dns', process.execPath, join(import.meta.dirname, 'dns.ts'), network.nodeAddress, credentials);
 }

@@ -11,7 +11,7 @@ import { cacheRoot, withLock } from './images/cache.ts';
 
 const run = promisify(execFile);
 
-export type ToolModule = 'kubernetes' | 'containerd' | 'helm' | 'coredns' | 'lua';
+export type ToolModule = 'kubernetes' | 'containerd' | 'helm' | 'lua';
 export type Progress = (line: string) => void;
 
 /** For each asked module, the folder that holds its programs. */

@@ -5,16 +5,18 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { type Platform, startPlatform, type Tenant } from '../platform.ts';
-import { connectContext } from './context.ts';
-import { type DemoCluster, embeddedDemoCluster } from './embedded.ts';
+import { type Platform, startRendered, type Tenant } from '../platform.ts';
+import { renderedChart } from './chart.ts';
+import { connectContext, localContexts } from './context.ts';
+import { type DemoCluster, DemoError } from './demo-cluster.ts';
+import { embeddedDemoCluster } from './embedded.ts';
 
 const USAGE = `Usage: npm run demo [-- OPTION ...]
 
   --once          tear everything down after READY and exit 0
   --json FILE     write {apiUrl, token, tenantId, kubeconfig, sampleImage} to FILE once all is up
   --context NAME  use this context of your kubeconfig instead of the embedded cluster
-  --image IMAGE   deploy this image instead of the sample (needed with --context: nothing is built for it)
+  --image IMAGE   deploy this image instead of the sample
 `;
 
 const TENANT = 'demo';
@@ -27,9 +29,6 @@ let started = false;
 function say(line: string): void {
   process.stdout.write(`${`${((Date.now() - began) / 1000).toFixed(1)} s`.padStart(8)}  ${line}\n`);
 }
-
-/** Something that the person at the terminal can mend; printed without a stack. */
-class DemoError extends Error {}
 
 interface Options {
   readonly once: boolean;
@@ -99,19 +98,7 @@ async function createWhenKnown(platform: Platform, tenant: Tenant, image: string
   const body = {
     name: DEPLOYMENT,
     source: 'external_docker',
-    source_config: {
-      resource_spec: {
-        cpu: 0.2,
-        memory_mb: 256,
-        db_cpu: 0.2,
-        db_memory_mb: 256,
-        db_storage_gi: 1,
-        redis_cpu: 0.1,
-        redis_memory_mb: 64,
-        queue_cpu: 0.1,
-        queue_memory_mb: 128,
-      },
-    },
+    source_config: {},
     source_revision_config: { image_uri: image },
     secrets: [{ name: 'GREETING', value: 'hello from a Secret' }],
   };
@@ -151,27 +138,28 @@ async function untilReady({ platform, tenant, cluster, stopping }: Stage, create
 }
 
 async function run(options: Options, stopping: AbortSignal): Promise<void> {
+  if (options.context === undefined) await sayLocalContexts();
   const cluster: DemoCluster =
     options.context === undefined ? await embeddedDemoCluster(say) : await connectContext(options.context, say);
   started = true;
   let platform: Platform | undefined;
   try {
-    platform = await startPlatform(cluster.target, { values: cluster.values, progress: say });
+    platform = await startRendered(cluster.target, await renderedChart(cluster.images), { progress: say });
     say(`Davit serves its API at ${platform.apiUrl}`);
     const tenant = await platform.makeTenant(TENANT);
     say(`Tenant ${TENANT} is made`);
     stopping.throwIfAborted();
     const image = options.image ?? cluster.sampleImage;
-    if (image !== undefined) await deploy({ platform, tenant, cluster, stopping }, image);
+    await deploy({ platform, tenant, cluster, stopping }, image);
     if (options.json !== undefined) {
       const { apiUrl } = platform;
       await writeFile(
         options.json,
-        `${JSON.stringify({ apiUrl, token: tenant.token, tenantId: tenant.id, kubeconfig: cluster.kubeconfig, sampleImage: cluster.realPods ? (image ?? null) : null }, null, 2)}\n`,
+        `${JSON.stringify({ apiUrl, token: tenant.token, tenantId: tenant.id, kubeconfig: cluster.kubeconfig, sampleImage: cluster.realPods ? image : null }, null, 2)}\n`,
         { mode: 0o600 },
       );
     }
-    await sayWhatNext(platform, tenant, cluster, image !== undefined);
+    await sayWhatNext(platform, tenant, cluster);
     if (!options.once && !stopping.aborted) {
       say('Ctrl-C ends it all.');
       await new Promise<void>((resolve) => stopping.addEventListener('abort', () => resolve(), { once: true }));
@@ -189,6 +177,15 @@ async function run(options: Options, stopping: AbortSignal): Promise<void> {
     await cluster.stop();
     say('Gone');
   }
+}
+
+/** Before minutes of compiling: a cluster that is there already needs none. */
+async function sayLocalContexts(): Promise<void> {
+  const contexts = await localContexts();
+  if (contexts.length === 0) return;
+  say('Your kubeconfig has a cluster of this machine. To use it, without compiling anything:');
+  for (const context of contexts) say(`  npm run demo -- --context ${context}`);
+  say("Going on with a cluster of the demo's own.");
 }
 
 /** What Davit itself complained of, before its logs go with the rest. */
@@ -218,7 +215,7 @@ async function removeDeployment({ target }: DemoCluster): Promise<void> {
   await target.kubectl(args).catch((error: unknown) => say(`The deployment could not be removed: ${String(error)}`));
 }
 
-async function sayWhatNext(platform: Platform, tenant: Tenant, cluster: DemoCluster, deployed: boolean): Promise<void> {
+async function sayWhatNext(platform: Platform, tenant: Tenant, cluster: DemoCluster): Promise<void> {
   const tokenFile = `${cluster.directory}/token`;
   await writeFile(tokenFile, tenant.token, { mode: 0o600 });
   const lines = [
@@ -228,9 +225,7 @@ async function sayWhatNext(platform: Platform, tenant: Tenant, cluster: DemoClus
     'Try next:',
     `  curl -s -H "X-Api-Key: $(cat ${tokenFile})" ${platform.apiUrl}/v2/deployments`,
     `  ${cluster.kubectlCommand} get appd -A`,
-    ...(deployed
-      ? [`  ${cluster.kubectlCommand} describe appd ${DEPLOYMENT} -n ${tenant.namespace}`]
-      : ['  Give an image of yours with --image to see it deployed.']),
+    `  ${cluster.kubectlCommand} describe appd ${DEPLOYMENT} -n ${tenant.namespace}`,
     `  ${platform.apiUrl}/docs in a browser`,
     '',
   ];

@@ -3,26 +3,8 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Cluster } from '../cluster/cluster.ts';
-import type { Target } from '../platform.ts';
 import { startSampleCluster } from '../sample-cluster.ts';
-
-export interface DemoCluster {
-  readonly target: Target;
-  /** Chart values that this cluster needs. */
-  readonly values: Readonly<Record<string, unknown>>;
-  readonly kubeconfig: string;
-  /** A kubectl that works as printed. */
-  readonly kubectlCommand: string;
-  /** A folder of this demo's own. */
-  readonly directory: string;
-  readonly realPods: boolean;
-  readonly sampleImage: string | undefined;
-  /** The cluster stays when the demo goes, so what the demo made in it must go first. */
-  readonly outlivesDemo: boolean;
-  /** Sends something to the sample server through its Service and tells, line by line, what came back. */
-  readonly askSample?: (namespace: string, deployment: string) => Promise<readonly string[]>;
-  stop(): Promise<void>;
-}
+import type { DemoCluster } from './demo-cluster.ts';
 
 export async function embeddedDemoCluster(say: (line: string) => void): Promise<DemoCluster> {
   const { cluster, images, kubectlPath } = await startSampleCluster({ pods: 'auto', progress: say });
@@ -30,7 +12,7 @@ export async function embeddedDemoCluster(say: (line: string) => void): Promise<
   say(`Kubernetes is up, ${realPods ? 'with real pods' : 'without real pods: a stand-in sets their status'}`);
   return {
     target: cluster,
-    values: { 'settings.images.postgres': images.postgres, 'settings.images.redis': images.redis },
+    images: { postgres: images.postgres, redis: images.redis },
     kubeconfig: cluster.kubeconfig,
     kubectlCommand: `KUBECONFIG=${cluster.kubeconfig} ${kubectlPath}`,
     directory: cluster.runDir,

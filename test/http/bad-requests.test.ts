@@ -324,7 +324,7 @@ const rows: Row[] = [
   [
     'an unknown deployment type',
     config({ deployment_type: 'huge' }),
-    [['body.source_config.deployment_type', 'must be one of dev_free, dev, prod', 'enum']],
+    [['body.source_config.deployment_type', 'must be one of dev_free, dev, prod, dev_zero', 'enum']],
   ],
   ['secrets that are no list', aBody({ secrets: {} }), [['body.secrets', 'must be an array', 'list_type']]],
   [

@@ -70,7 +70,7 @@ describe('create', () => {
     expect(body.source_config.resource_spec).toMatchObject({
       cpu: 0.5,
       cpu_limit: 1,
-      memory_mb: 2048,
+      memory_mb: 512,
       queue_cpu: 0.5,
       queue_max_scale: 3,
       executor_cpu: null,
@@ -152,8 +152,18 @@ describe('create', () => {
     });
     expect(answer).toMatchObject({
       secret_references: body['secret_references'],
-      source_config: { deployment_type: 'prod', resource_spec: { sidecars, cpu: 2, max_scale: 10 } },
+      source_config: { deployment_type: 'prod', resource_spec: { sidecars, cpu: 1, max_scale: 10 } },
     });
+  });
+
+  it('takes deployment type dev_zero for dev, which is what it stores and shows', async () => {
+    const { status, body } = await facade.call(
+      'POST',
+      '/v2/deployments',
+      aBody({ source_config: { deployment_type: 'dev_zero' } }),
+    );
+    expect([status, body.source_config.deployment_type]).toEqual([201, 'dev']);
+    expect(facade.writes()[0]?.body).toMatchObject({ spec: { sourceConfig: { deploymentType: 'dev' } } });
   });
 
   it('which commit was built is for nobody to say who asks', async () => {
@@ -370,7 +380,9 @@ describe('list', () => {
         ...(status && { status }),
       } as never);
     add(at(10, 'oldest', '1'), {}, { state: 'READY' });
-    add(at(13, 'tie-b', '2', { labels: { [`tag.davit.dev/${tag}`]: '' } }));
+    add(at(13, 'tie-b', '2', { labels: { [`tag.davit.dev/${tag}`]: '' } }), {
+      sourceConfig: { deploymentType: 'dev_zero' },
+    });
     add(at(12, 'tie-a', '2'), { sourceConfig: { deploymentType: 'prod' } });
     add(at(14, 'leaving', '3', { deletionTimestamp: '2026-01-02T00:00:00Z', finalizers: ['davit.dev/teardown'] }));
     add(at(15, 'remote', '4'), { sourceConfig: { listenerId: uid(99), listenerConfig: { k8sNamespace: 'x' } } });
@@ -400,6 +412,8 @@ describe('list', () => {
     ['image_version=1', 'remote leaving tie-a tie-b oldest', 5],
     ['image_version=2', '', 0],
     ['deployment_type=prod', 'tie-a', 1],
+    ['deployment_type=dev', 'tie-b', 1],
+    ['deployment_type=dev_zero', 'tie-b', 1],
     [`deployment_ids=${uid(10)}, ${uid(16)},`, 'newest oldest', 2],
     [`deployment_ids=${uid(10)}&deployment_ids=${uid(16)}`, 'newest oldest', 2],
     ['deployment_ids=', 'newest remote leaving tie-a tie-b oldest', 6],

@@ -67,6 +67,12 @@ describe('a change', () => {
   it.each<[string, object, object, number]>([
     ['a size', { source_config: { resource_spec: { cpu: 2 } } }, { sourceConfig: { resourceSpec: { cpu: 2 } } }, 2],
     ['the type', { source_config: { deployment_type: 'dev' } }, { sourceConfig: { deploymentType: 'dev' } }, 2],
+    [
+      'the type, by its other name',
+      { source_config: { deployment_type: 'dev_zero' } },
+      { sourceConfig: { deploymentType: 'dev' } },
+      2,
+    ],
     ['the address', { source_config: { custom_url: 'a.example' } }, { sourceConfig: { customUrl: 'a.example' } }, 1],
     [
       'references',
@@ -214,9 +220,9 @@ describe('a change', () => {
   it('keeps unset what is sent as it is in force, beside what changes', async () => {
     const id = await made();
     const { body } = await facade.call('GET', `/v2/deployments/${id}`);
-    const resource_spec = { ...body.source_config.resource_spec, memory_mb: 1024, memory_limit_mb: 1024 };
+    const resource_spec = { ...body.source_config.resource_spec, memory_mb: 1024, memory_limit_mb: 1500 };
     await patch(id, { source_config: { resource_spec } });
-    expect(stored().spec.sourceConfig).toEqual({ resourceSpec: { memoryMb: 1024, memoryLimitMb: 1024 } });
+    expect(stored().spec.sourceConfig).toEqual({ resourceSpec: { memoryMb: 1024, memoryLimitMb: 1500 } });
   });
 
   it('forgets what a rollback went back to', async () => {

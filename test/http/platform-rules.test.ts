@@ -61,3 +61,43 @@ it('no databases of the platform: a deployment brings both, and keeps both', asy
     'body.secrets: this platform makes no databases of its own: give REDIS_URI_CUSTOM',
   ]);
 });
+
+it('what reaches beyond the pods: each key, on POST, and on PATCH what is added', async () => {
+  const pods = (resource_spec: object): object => ({ source_config: { resource_spec } });
+  const facade = await makeFacade();
+  const refused = await facade.call(
+    'POST',
+    '/v2/deployments',
+    body(
+      pods({
+        labels: { app: 'shop', team: 'blue' },
+        annotations: { 'sidecar.istio.io/inject': 'true' },
+        volumes: [{ name: 'v', csi: { driver: 'd', volumeAttributes: { secretNamespace: 'other' } } }],
+      }),
+    ),
+  );
+  expect(findings(refused)).toEqual([
+    '422',
+    'body.source_config.resource_spec.labels.app: others than this deployment act on such labels; settings.pods.allowed.labels can let them through',
+    'body.source_config.resource_spec.annotations.sidecar.istio.io/inject: others than this deployment act on such annotations; settings.pods.allowed.annotations can let them through',
+    'body.source_config.resource_spec.volumes.0.csi.volumeAttributes.secretNamespace: an attribute that names a namespace is refused: a record stays in its own',
+  ]);
+  const allowing = await makeFacade({
+    pods: Settings.parse({ pods: { allowed: { labels: ['app'], annotations: ['*.istio.io/'] } } }).pods,
+  });
+  const made = await allowing.call(
+    'POST',
+    '/v2/deployments',
+    body(pods({ labels: { app: 'shop' }, annotations: { 'sidecar.istio.io/inject': 'true' } })),
+  );
+  expect(made.status).toBe(201);
+  const patched = await allowing.call(
+    'PATCH',
+    `/v2/deployments/${made.body.id}`,
+    pods({ labels: { app: 'shop', role: 'db' }, annotations: { 'sidecar.istio.io/inject': 'true' } }),
+  );
+  expect(findings(patched)).toEqual([
+    '422',
+    'body.source_config.resource_spec.labels.role: others than this deployment act on such labels; settings.pods.allowed.labels can let them through',
+  ]);
+});

@@ -360,6 +360,16 @@ describe('the client secret', () => {
     expect(realWrites()).toEqual([]);
   });
 
+  it('is the same, and goes to another address: a Secret of its own, for a caller who cannot read the other', async () => {
+    seedSecret('tracker--client-old', CANARY, { [PROVIDER_LABEL]: 'tracker' });
+    seed({ clientSecretRef: { name: 'tracker--client-old', key: 'client-secret' } });
+    const { status } = await patch({ client_secret: CANARY, token_url: 'https://other.example/token' });
+    expect(status).toBe(200);
+    expect(stored().spec).toMatchObject({ tokenUrl: 'https://other.example/token' });
+    expect(stored().spec.clientSecretRef?.name).not.toBe('tracker--client-old');
+    expect(secrets()).toHaveLength(2);
+  });
+
   it('that is gone is made anew', async () => {
     seed({ clientSecretRef: { name: 'tracker--client-gone', key: 'client-secret' } });
     await patch({ client_secret: CANARY });

@@ -217,7 +217,7 @@ describe('redeploy', () => {
       latest_revision_id: serial(4),
       image_version: '1',
       secrets: [{ name: 'KEY', value: 'one' }],
-      source_config: { custom_url: 'https://a.example', resource_spec: { cpu: 1 } },
+      source_config: { custom_url: 'https://a.example', resource_spec: { cpu: 0.25 } },
     });
     expect(stored()?.spec).toMatchObject({
       sourceConfig: { customUrl: 'a.example' },

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { parse, parseAllDocuments } from 'yaml';
+import { parse, parseAllDocuments, stringify } from 'yaml';
 import { customResourceDefinitions } from '../../src/api/crd.ts';
 import { ResourceSpec } from '../../src/api/resource-spec.ts';
 import { defaultSettings } from '../../src/api/settings.ts';
@@ -143,8 +143,8 @@ describe('with its defaults', () => {
     }
     const ports = (name: string): unknown =>
       (named(manifests, 'NetworkPolicy', name)['spec'].ingress as { ports: unknown[] }[]).flatMap((rule) => rule.ports);
-    expect(ports('davit-controller')).toEqual([{ port: 'health' }]);
-    expect(ports('davit-api')).toEqual([{ port: 'http' }, { port: 'health' }]);
+    expect(ports('davit-controller')).toEqual([]);
+    expect(ports('davit-api')).toEqual([{ port: 'http' }]);
     const single = await render('--set', 'controller.replicas=1,api.replicas=1,networkPolicy.enabled=false');
     expect(kinds(single).filter((kind) => /Disruption|NetworkPolicy/.test(kind))).toEqual([]);
   });
@@ -247,6 +247,16 @@ describe('with other values', () => {
   });
 });
 
+it('is rendered in test/demo/chart.yaml, which the demo applies where there is no Helm', async () => {
+  const manifests = await render('--set', 'workloads.enabled=false,crds.install=false');
+  // Parsed and written again: Helm 3 and Helm 4 differ in white space.
+  const text = manifests.map((manifest) => stringify(manifest, { lineWidth: 0, aliasDuplicateObjects: false }));
+  await expect(
+    text.join('---\n'),
+    'rewrite it: npx vitest run --project unit test/hygiene/chart.test.ts -u',
+  ).toMatchFileSnapshot('../demo/chart.yaml');
+});
+
 it('is found well-made by helm lint', async () => {
   const { stdout } = await run(helm, ['lint', '--strict', chart], { env: { ...process.env, HOME: home } });
   expect(stdout).toContain('1 chart(s) linted, 0 chart(s) failed');
@@ -286,9 +296,41 @@ describe('an address for the API', () => {
   });
 });
 
-describe('metrics for the Prometheus operator', () => {
+describe('metrics', () => {
+  const prometheus = { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'monitoring' } } };
+  const metricsFrom = ['--set-json', `networkPolicy.metricsFrom=${JSON.stringify([prometheus])}`];
+  it('are for nobody but those who are named', async () => {
+    const rules = (
+      manifests: Awaited<ReturnType<typeof render>>,
+      part: string,
+    ): { from?: unknown; ports: unknown }[] => {
+      const policy = named(manifests, 'NetworkPolicy', `davit-${part}`)['spec'];
+      expect(policy).toMatchObject({
+        policyTypes: ['Ingress'],
+        podSelector: { matchLabels: { 'app.kubernetes.io/component': part } },
+      });
+      return policy.ingress;
+    };
+    const [closed, open] = [await render(), await render(...metricsFrom)];
+    const metrics = { ports: [{ port: 'health' }], from: [prometheus] };
+    expect(rules(closed, 'controller')).toEqual([]);
+    expect(rules(closed, 'api')).toEqual([{ ports: [{ port: 'http' }] }]);
+    expect(rules(open, 'controller')).toEqual([metrics]);
+    expect(rules(open, 'api')).toEqual([{ ports: [{ port: 'http' }] }, metrics]);
+  });
+  it('for the Prometheus operator, of whom it has to be said where it is', async () => {
+    await expect(render('--set', 'serviceMonitor.enabled=true')).rejects.toThrow(
+      'serviceMonitor.enabled needs networkPolicy.metricsFrom',
+    );
+    const unguarded = await render('--set', 'serviceMonitor.enabled=true,networkPolicy.enabled=false');
+    expect(kinds(unguarded)).toContain('ServiceMonitor');
+  });
   it('of both processes, when asked for', async () => {
-    const manifests = await render('--set', 'serviceMonitor.enabled=true,serviceMonitor.labels.release=prometheus');
+    const manifests = await render(
+      '--set',
+      'serviceMonitor.enabled=true,serviceMonitor.labels.release=prometheus',
+      ...metricsFrom,
+    );
     const { metadata, spec } = named(manifests, 'ServiceMonitor', 'davit');
     expect(metadata).toMatchObject({ labels: { release: 'prometheus' } });
     const service = named(manifests, 'Service', 'davit-metrics');
@@ -344,6 +386,14 @@ describe('wrong values', () => {
     {
       values: 'settings: {namespaces: [Team_A]}',
       says: "at '/settings/namespaces/0': 'Team_A' does not match pattern",
+    },
+    {
+      values: 'settings: {sizes: {plain: {redis: {cpu: 0.01}}}}',
+      says: "at '/settings/sizes/plain/redis/cpu': minimum: got 0.01, want 0.05",
+    },
+    {
+      values: 'settings: {sizes: {plain: {server: {cpu: 2}}}}',
+      says: 'settings.sizes.plain.server.cpuLimit must not be below cpu, which is 2',
     },
     { values: 'controller: {replicas: two}', says: "at '/controller/replicas': got string, want integer" },
     { values: 'image: {digest: "1234"}', says: "at '/image/digest': '1234' does not match pattern" },

@@ -101,6 +101,42 @@ describe('tracked files', () => {
       .join('|'),
   );
 
+  /** What stands at the root. A newcomer reads this list first, so nothing is there by accident. */
+  const ROOT_ENTRIES = [
+    '.ci',
+    '.dockerignore',
+    '.gitignore',
+    '.npmrc',
+    '.oxlintrc.json',
+    'ARCHITECTURE.md',
+    'CHANGELOG.md',
+    'CONTRIBUTING.md',
+    'Dockerfile',
+    'LICENSE',
+    'README.md',
+    'biome.json',
+    'charts',
+    'crds',
+    'docs',
+    'knip.json',
+    'package-lock.json',
+    'package.json',
+    'src',
+    'test',
+    'tsconfig.build.json',
+    'tsconfig.json',
+    'vitest.config.ts',
+  ];
+  it('are at the root only where they belong', () => {
+    const found = new Set(tracked.map((path) => path.split('/')[0] ?? ''));
+    const stray = [...found]
+      .filter((name) => !ROOT_ENTRIES.includes(name))
+      .map((name) => `${name} is new at the root: git rm --cached it, or add it to ROOT_ENTRIES if it belongs there`);
+    const gone = ROOT_ENTRIES.filter((name) => !found.has(name)).map(
+      (name) => `${name} is no longer tracked at the root: restore it, or take it off ROOT_ENTRIES`,
+    );
+    expect([...stray, ...gone]).toEqual([]);
+  });
   it("name no path of somebody's machine", () => {
     const found = tracked
       .filter((path) => !/\.(sum|png|svg|ico)$/.test(path))

@@ -145,6 +145,27 @@ const refused: readonly Refused[] = [
     spec: { annotations: { 'container.apparmor.security.beta.kubernetes.io/server': 'unconfined' } },
     says: OWN,
   },
+  { name: 'a label by which foreign Services select', spec: { labels: { app: 'shop' } }, says: both('such labels') },
+  {
+    name: 'a label that an injector acts on',
+    spec: { labels: { 'azure.workload.identity/use': 'true' } },
+    says: both('such labels'),
+  },
+  {
+    name: 'an annotation that attaches a network',
+    spec: { annotations: { 'k8s.v1.cni.cncf.io/networks': 'storage' } },
+    says: both('such annotations'),
+  },
+  {
+    name: 'an annotation that takes a role of the cloud',
+    spec: { annotations: { 'iam.amazonaws.com/role': 'admin' } },
+    says: both('such annotations'),
+  },
+  {
+    name: 'a CSI volume of another namespace',
+    spec: { volumes: [{ name: 'v', csi: { driver: 'd', volumeAttributes: { secretNamespace: 'other' } } }] },
+    says: both('names a namespace'),
+  },
   { name: 'a label with a space', spec: { labels: { team: 'a b' } }, says: PATTERN },
   { name: 'a volume of no kind', spec: { volumes: [{ name: 'v' }] }, says: both('exactly one of') },
   {

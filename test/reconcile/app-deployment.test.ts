@@ -180,6 +180,60 @@ describe('rows that every reconciler has', () => {
     expect(record(kube).status?.state).toBe('READY');
   });
 
+  it.each<{ reason: string; secret: object; place: Partial<AppDeployment['spec']> }>([
+    {
+      reason: "a service account's token",
+      secret: { type: 'kubernetes.io/service-account-token', immutable: true },
+      place: { secrets: [{ name: 'TOKEN', secretName: 'shop--vars-x', secretKey: 'token' }] },
+    },
+    {
+      reason: 'values that somebody else may have filled',
+      secret: { type: 'Opaque' },
+      place: { secretReferences: [{ name: 'TOKEN', secretName: 'shop--vars-x', secretKey: 'token' }] },
+    },
+    {
+      reason: 'the same, in a sidecar',
+      secret: { type: 'Opaque' },
+      place: {
+        sourceConfig: {
+          resourceSpec: {
+            sidecars: [
+              {
+                name: 'c',
+                image: 'c:1',
+                env: [{ name: 'T', valueFrom: { secretKeyRef: { name: 'shop--vars-x', key: 'token' } } }],
+              },
+            ],
+          },
+        },
+      },
+    },
+  ])('$reason, by the name of values of its own, reaches no pod', async ({ secret, place }) => {
+    const kube = aServer();
+    const put = (parts: object): void =>
+      void kube.seed(SECRETS, {
+        apiVersion: 'v1',
+        kind: 'Secret',
+        metadata: { name: 'shop--vars-x', namespace: 'team' },
+        data: { token: 'dA==' },
+        ...parts,
+      } as KubeObject);
+    put(secret);
+    putRecord(kube, place);
+    const controller = await aController(kube);
+    await converge(controller);
+    expect(kube.objects(DEPLOYMENTS)).toEqual([]);
+    const condition = (type: string): unknown => record(kube).status?.conditions?.find((one) => one.type === type);
+    expect(condition('Stalled')).toMatchObject({ status: 'True', reason: 'SecretNotFixed' });
+    expect(condition('ReferencesResolved')).toMatchObject({
+      status: 'False',
+      message: expect.stringContaining('Secret shop--vars-x') as string,
+    });
+    put({ type: 'Opaque', immutable: true });
+    await converge(controller);
+    expect(record(kube).status?.state).toBe('READY');
+  });
+
   it.each([false, true])(
     'made by someone else in the very moment: not merged into, taken before: %s',
     async (taken) => {

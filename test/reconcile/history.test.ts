@@ -145,6 +145,8 @@ describe('a rollback', () => {
         apiVersion: 'v1',
         kind: 'Secret',
         metadata: { name, namespace: 'team' },
+        type: 'Opaque',
+        ...(name.includes('--vars-') && { immutable: true }),
         data: { K: value },
       } as KubeObject);
     secret('shop--vars-1', 'b25l');

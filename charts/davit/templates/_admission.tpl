@@ -1,6 +1,6 @@
 {{/* Every policy of this chart, each with a binding of its name. */}}
 {{- define "davit.policies" -}}
-davit-authorship-claims, davit-authorship-organization, davit-authorship-secrets, davit-authorship-service-account, davit-hosting, davit-revisions
+davit-authorship-adoption, davit-authorship-claims, davit-authorship-configmaps, davit-authorship-organization, davit-authorship-secrets, davit-authorship-service-account, davit-controller, davit-hosting, davit-marks, davit-pod-parts, davit-revisions, davit-secrets
 {{- if include "davit.limited" . }}, davit-limits{{ end }}
 {{- if eq .Values.settings.pods.policy "restricted" }}, davit-restricted-pods{{ end }}
 {{- end }}
@@ -34,11 +34,13 @@ spec:
 {{- define "davit.mostListed" -}}512{{- end }}
 
 {{/*
-A policy: what a record's author may not read himself, he cannot have Davit read. Of every name that a write adds, its
-author may get the object; in one check for the whole namespace, or else by name.
-Takes: name, resource, one and what (singular and plural, for people), names (the name of a template that gives the CEL list of names in `object` or
-`oldObject`), exempt (a CEL condition on `n`), labels.
-One validation for each: the API server allows two checks an expression, and a message may name what was checked but
+A policy: what a record's author may not read himself, he cannot have Davit read. For every use that a write adds, the
+author may get the object; in one check for the whole namespace, or else by name. A use is `NAME:KEY` for one key, or
+`NAME:*` for the whole object, so that a reference which somebody else added can be neither turned to another key nor
+widened to all of them. No name of an object has a colon or a slash.
+Takes: name, resource, one and what (singular and plural, for people), uses (the name of a template that gives the CEL list of uses in `object` or
+`oldObject`), exempt (a CEL condition on the use `u`), labels.
+One validation for each name: the API server allows two checks an expression, and a message may name what was checked but
 cannot check. A variable is evaluated once, and only when asked for.
 */}}
 {{- define "davit.authorshipPolicy" -}}
@@ -63,25 +65,25 @@ spec:
   variables:
     - name: before
       expression: >-
-        oldObject == null ? [] : {{ include .names "oldObject" | nindent 8 | trim }}
-    - name: named
+        oldObject == null ? [] : {{ include .uses "oldObject" | nindent 8 | trim }}
+    - name: used
       expression: >-
-        {{ include .names "object" | nindent 8 | trim }}
+        {{ include .uses "object" | nindent 8 | trim }}
     - name: fresh
-      expression: variables.named.filter(n, !(n in variables.before){{ with .exempt }} && !({{ . }}){{ end }})
-    # The names that this write adds, each once. Kubernetes 1.32 has no distinct() and no flatten().
+      expression: variables.used.filter(u, !(u in variables.before){{ with .exempt }} && !({{ . }}){{ end }}).map(u, u.split(':')[0])
+    # The names in what this write adds, each once. Kubernetes 1.32 has no distinct() and no flatten().
     - name: added
       expression: >-
         [{{ range $i := until $listed }}{{ if $i }}, {{ end }}{{ $i }}{{ end }}].filter(i, i < variables.fresh.size() && variables.fresh.indexOf(variables.fresh[i]) == i).map(i, variables.fresh[i])
     - name: all
       expression: authorizer.group('').resource('{{ .resource }}').namespace(request.namespace).check('get').allowed()
   validations:
-    - expression: variables.named.size() == 0 || variables.all || (variables.fresh.size() <= {{ $listed }} && variables.added.size() <= {{ $most }})
+    - expression: variables.used.size() == 0 || variables.all || (variables.fresh.size() <= {{ $listed }} && variables.added.size() <= {{ $most }})
       message: at most {{ $most }} {{ .what }} may be added at once by somebody who may not get all {{ .resource }} of the namespace
       reason: Forbidden
     {{- range $i := until $most }}
     - expression: >-
-        variables.named.size() == 0 || variables.all || variables.fresh.size() > {{ $listed }} || variables.added.size() <= {{ $i }} || variables.added.size() > {{ $most }} ||
+        variables.used.size() == 0 || variables.all || variables.fresh.size() > {{ $listed }} || variables.added.size() <= {{ $i }} || variables.added.size() > {{ $most }} ||
         authorizer.group('').resource('{{ $.resource }}').namespace(request.namespace).name(variables.added[{{ $i }}]).check('get').allowed()
       messageExpression: "'you may not get {{ $.one }} ' + variables.added[{{ $i }}] + ' yourself, so a record of yours may not refer to it'"
       message: you may not get every {{ $.one }} that this record refers to
@@ -96,40 +98,69 @@ spec:
 {{ . }}.spec.?sourceConfig.?resourceSpec
 {{- end }}
 
-{{/* One list of names from a list of lists. No name of an object has a slash: one that had would name nothing, and be
-     asked after in pieces. */}}
+{{/* One list of strings from a list of lists. What has a slash within falls into pieces, each of which is asked about. */}}
 {{- define "davit.flat" -}}
 {{ . }}.map(l, l.join('/')).join('/').split('/')
 {{- end }}
 
-{{/* Names of all Secrets that a record refers to, as a CEL list; takes `object` or `oldObject`. */}}
-{{- define "davit.secretNames" -}}
+{{/* The uses of one source of files: of the keys that its items name, else of all. Takes: source, name (CEL). */}}
+{{- define "davit.fileUses" -}}
+({{ .source }}.?items.orValue([]).size() == 0 ? [{{ .name }} + ':*'] : {{ .source }}.items.map(i, {{ .name }} + ':' + i.?key.orValue('*')))
+{{- end }}
+
+{{/* The uses of Secrets or ConfigMaps in all volumes. Takes: parts (CEL), volume and nameOf (field of a volume, and where the name
+     stands in it), source (field of a projected source). */}}
+{{- define "davit.volumeUses" -}}
+{{- $volume := printf "v.%s" .volume -}}
+{{- $source := printf "s.%s" .source -}}
+{{ include "davit.flat" (printf "%s.?volumes.orValue([]).filter(v, has(%s)).map(v, %s)" .parts $volume (include "davit.fileUses" (dict "source" $volume "name" (printf "%s.?%s.orValue('')" $volume .nameOf)))) }}
++ {{ include "davit.flat" (printf "%s.?volumes.orValue([]).filter(v, has(v.projected)).map(v, v.projected.?sources.orValue([]).filter(s, has(%s)).map(s, %s.join('/')))" .parts $source (include "davit.fileUses" (dict "source" $source "name" (printf "%s.?name.orValue('')" $source)))) }}
+{{- end }}
+
+{{/* The uses of Secrets or ConfigMaps in the environment of all containers. Takes: parts (CEL), key (field of valueFrom), whole (field
+     of an envFrom source). */}}
+{{- define "davit.environmentUses" -}}
+{{- $of := printf "c.?env.orValue([]).filter(e, has(e.valueFrom) && has(e.valueFrom.%s)).map(e, e.valueFrom.%s.?name.orValue('') + ':' + e.valueFrom.%s.?key.orValue('*')) + c.?envFrom.orValue([]).filter(e, has(e.%s)).map(e, e.%s.?name.orValue('') + ':*')" .key .key .key .whole .whole -}}
+{{ include "davit.flat" (printf "%s.?initContainers.orValue([]).map(c, %s)" .parts $of) }}
++ {{ include "davit.flat" (printf "%s.?sidecars.orValue([]).map(c, %s)" .parts $of) }}
+{{- end }}
+
+{{/* All uses of Secrets in a record, as a CEL list; takes `object` or `oldObject`. Some CSI drivers take the name of a Secret
+     as an attribute of the volume. */}}
+{{- define "davit.secretUses" -}}
 {{- $parts := include "davit.podParts" . -}}
-({{ . }}.spec.?secrets.orValue([]).map(s, s.secretName)
-+ {{ . }}.spec.?secretReferences.orValue([]).map(s, s.secretName)
-+ {{ $parts }}.?imagePullSecrets.orValue([]).map(s, s.name)
-+ {{ $parts }}.?volumes.orValue([]).filter(v, has(v.secret)).map(v, v.secret.?secretName.orValue(''))
-+ {{ $parts }}.?volumes.orValue([]).filter(v, has(v.csi) && has(v.csi.nodePublishSecretRef)).map(v, v.csi.nodePublishSecretRef.?name.orValue(''))
-+ {{ include "davit.flat" (printf "%s.?volumes.orValue([]).filter(v, has(v.projected)).map(v, v.projected.?sources.orValue([]).filter(s, has(s.secret)).map(s, s.secret.?name.orValue('')))" $parts) }}
-+ {{ include "davit.flat" (printf "%s.?initContainers.orValue([]).map(c, %s)" $parts (include "davit.containerSecretNames" .)) }}
-+ {{ include "davit.flat" (printf "%s.?sidecars.orValue([]).map(c, %s)" $parts (include "davit.containerSecretNames" .)) }}
-).filter(n, n != '')
+({{ . }}.spec.?secrets.orValue([]).map(s, s.secretName + ':' + s.secretKey)
++ {{ . }}.spec.?secretReferences.orValue([]).map(s, s.secretName + ':' + s.secretKey)
++ {{ $parts }}.?imagePullSecrets.orValue([]).map(s, s.name + ':*')
++ {{ $parts }}.?volumes.orValue([]).filter(v, has(v.csi) && has(v.csi.nodePublishSecretRef)).map(v, v.csi.nodePublishSecretRef.?name.orValue('') + ':*')
++ {{ include "davit.flat" (printf "%s.?volumes.orValue([]).filter(v, has(v.csi) && has(v.csi.volumeAttributes)).map(v, v.csi.volumeAttributes.filter(k, k.lowerAscii().endsWith('secretname')).map(k, v.csi.volumeAttributes[k] + ':*'))" $parts) }}
++ {{ include "davit.volumeUses" (dict "parts" $parts "volume" "secret" "nameOf" "secretName" "source" "secret") }}
++ {{ include "davit.environmentUses" (dict "parts" $parts "key" "secretKeyRef" "whole" "secretRef") }}
+).filter(u, u != '' && !u.startsWith(':'))
 {{- end }}
 
-{{/* Of one container `c`. */}}
-{{- define "davit.containerSecretNames" -}}
-c.?env.orValue([]).filter(e, has(e.valueFrom) && has(e.valueFrom.secretKeyRef)).map(e, e.valueFrom.secretKeyRef.?name.orValue('')) + c.?envFrom.orValue([]).filter(e, has(e.secretRef)).map(e, e.secretRef.?name.orValue(''))
+{{/* All uses of ConfigMaps. */}}
+{{- define "davit.configMapUses" -}}
+{{- $parts := include "davit.podParts" . -}}
+({{ include "davit.volumeUses" (dict "parts" $parts "volume" "configMap" "nameOf" "name" "source" "configMap") }}
++ {{ include "davit.environmentUses" (dict "parts" $parts "key" "configMapKeyRef" "whole" "configMapRef") }}
+).filter(u, u != '' && !u.startsWith(':'))
 {{- end }}
 
-{{/* Names of all claims that a record mounts. */}}
-{{- define "davit.claimNames" -}}
-({{ include "davit.podParts" . }}.?volumes.orValue([]).filter(v, has(v.persistentVolumeClaim)).map(v, v.persistentVolumeClaim.?claimName.orValue('')).filter(n, n != ''))
+{{/* All volume claims that a record mounts. */}}
+{{- define "davit.claimUses" -}}
+({{ include "davit.podParts" . }}.?volumes.orValue([]).filter(v, has(v.persistentVolumeClaim)).map(v, v.persistentVolumeClaim.?claimName.orValue('') + ':*').filter(u, !u.startsWith(':')))
 {{- end }}
 
 {{/* The service account whose token the pods of a record get: the one that is named, or the default one where a volume
-     projects its token; '' where there is none. */}}
+     projects its token or a certificate that is issued to it; '' where there is none. */}}
 {{- define "davit.serviceAccount" -}}
 {{- $parts := include "davit.podParts" . -}}
 {{ $parts }}.?serviceAccountName.orValue(
-  {{ $parts }}.?volumes.orValue([]).exists(v, has(v.projected) && v.projected.?sources.orValue([]).exists(s, has(s.serviceAccountToken))) ? 'default' : '')
+  {{ $parts }}.?volumes.orValue([]).exists(v, has(v.projected) && v.projected.?sources.orValue([]).exists(s, has(s.serviceAccountToken) || has(s.podCertificate))) ? 'default' : '')
+{{- end }}
+
+{{/* CEL: whether `key` is one of those that the given patterns mean, as src/api/pod-reach.ts reads them. */}}
+{{- define "davit.celMatches" -}}
+{{ . | toJson | replace "\"" "'" }}.exists(p, p.startsWith('*') ? key.contains(p.substring(1)) : p.endsWith('/') || p.endsWith('.') ? key.startsWith(p) : key == p)
 {{- end }}

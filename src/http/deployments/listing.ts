@@ -1,7 +1,7 @@
 // Which records a list shows: newest first, and found by what they are asked for instead of by looking at all. Kept up
 // to date by the caches' changes; nothing is read here.
 
-import type { AppDeployment } from '../../api/app-deployment.ts';
+import { type AppDeployment, deploymentTypeMeant } from '../../api/app-deployment.ts';
 import type { AppRevision } from '../../api/app-revision.ts';
 import { TAG_LABEL_PREFIX } from '../../api/meta.ts';
 import { createdAt, imageVersions, shownState } from '../../record/shown.ts';
@@ -235,7 +235,8 @@ function askedTerms(query: ListDeployments): string[][] {
 }
 
 function termsOf(record: AppDeployment): string[] {
-  const { listenerId, deploymentType } = record.spec.sourceConfig;
+  const { listenerId } = record.spec.sourceConfig;
+  const deploymentType = deploymentTypeMeant(record.spec.sourceConfig.deploymentType);
   const labels = Object.keys(record.metadata.labels ?? {}).map((label) => label.toLowerCase());
   return [
     statusTerm(shownState(record)),

@@ -6,6 +6,7 @@ import { isDeepStrictEqual } from 'node:util';
 import {
   type AppDeployment,
   type AppDeploymentSpec,
+  deploymentTypeMeant,
   type SecretReference,
   SourceConfig,
   SourceRevisionConfig,
@@ -26,6 +27,7 @@ import {
   IN_BOTH_LISTS,
   limitFindings,
   policyRule,
+  reachFindings,
   sizeRule,
   TAG_IS_NEVER_PUSHED,
 } from './rules.ts';
@@ -86,7 +88,7 @@ function patchedConfig(spec: AppDeploymentSpec, patch: PatchDeployment, now: InF
     ...(customUrl !== undefined && hostOf(customUrl) !== hostOf(now.url ?? '') && { customUrl }),
     ...(installCommand !== undefined && { installCommand }),
     ...(buildCommand !== undefined && { buildCommand }),
-    ...(deploymentType !== undefined && { deploymentType }),
+    ...(deploymentType !== undefined && { deploymentType: deploymentTypeMeant(deploymentType) }),
     ...(resourceSpec !== undefined && { resourceSpec }),
   };
   // null leaves a field as it is, so that something else has to unset it.
@@ -244,7 +246,9 @@ function* findBeyond(
   after: AppDeploymentSpec,
   { limits, database, pods }: Settings,
 ): Generator<Finding> {
-  yield* limitFindings(changedFields(before, after), limits);
+  const changed = changedFields(before, after);
+  yield* limitFindings(changed, limits);
+  yield* reachFindings(changed, pods, before.sourceConfig.resourceSpec);
   yield* newFindings(policyRule(pods.policy), before, after);
   const namesIn = (spec: AppDeploymentSpec): string[] => referencesOf(spec).map(({ name }) => name);
   if (!database.own && missingExternal(namesIn(before)).length === 0) yield* externalFindings(namesIn(after));

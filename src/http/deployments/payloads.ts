@@ -13,7 +13,7 @@ import {
 } from '../../api/app-deployment.ts';
 import type { AppTemplate } from '../../api/app-template.ts';
 import { HOST_URL_OR_EMPTY_PATTERN, Uuid, VariableName } from '../../api/primitives.ts';
-import { ResourceSpec } from '../../api/resource-spec.ts';
+import { LEAST_REDIS_CPU, ResourceSpec } from '../../api/resource-spec.ts';
 import type { Settings } from '../../api/settings.ts';
 import { SOURCES } from '../../api/source-rules.ts';
 import { payloadShape, responseShape } from '../casing.ts';
@@ -25,6 +25,7 @@ import {
   platformRule,
   podRules,
   policyRule,
+  reachRule,
   sizeRule,
   sourceRules,
   variableRules,
@@ -110,6 +111,7 @@ export function createDeployment(
     sizeRule,
     podRules,
     policyRule(settings.pods.policy),
+    reachRule(settings.pods),
     variableRules,
   ]);
 }
@@ -122,7 +124,8 @@ const limits = Object.fromEntries(
   Object.entries(ResourceSpecPayload.shape)
     .filter(([name]) => name.endsWith('_limit') || name.endsWith('_limit_mb'))
     .map(([name, leaf]) => {
-      const bounds = name.endsWith('_mb') ? z.int().min(64) : z.number().min(0.1);
+      const leastCpu = name === 'redis_cpu_limit' ? LEAST_REDIS_CPU : 0.1;
+      const bounds = name.endsWith('_mb') ? z.int().min(64) : z.number().min(leastCpu);
       return [name, bounds.describe(leaf.description ?? '').nullish()];
     }),
 );
@@ -184,7 +187,7 @@ export type PatchDeployment = z.output<typeof PatchDeploymentShape>;
 
 /** The body of PATCH. What depends on the record is patch.ts's. */
 export function patchDeployment(): typeof PatchDeploymentShape {
-  return withRules(PatchDeploymentShape, [podRules, variableRules]);
+  return withRules(PatchDeploymentShape, [sizeRule, podRules, variableRules]);
 }
 
 /** Of a parameter that is given more than once the last one counts. */
@@ -247,9 +250,9 @@ export const ListDeployments = z.strictObject({
   tag_value_ids: uuidList('Ids separated by commas; those that have any of these tags.'),
   image_version: textFilter("Tag of the latest revision's image, or its digest with sha256: before it."),
   deployment_type: z
-    .preprocess(last, z.enum(DEPLOYMENT_TYPES))
+    .preprocess((value) => (last(value) === 'dev_zero' ? 'dev' : last(value)), z.enum(DEPLOYMENT_TYPES))
     .optional()
-    .describe('Deployment type; one that is unset is not matched.'),
+    .describe('Deployment type; one that is unset is not matched. dev_zero means dev.'),
   deployment_ids: uuidList('Ids separated by commas.'),
 });
 export type ListDeployments = z.output<typeof ListDeployments>;
@@ -297,6 +300,7 @@ export const SourceConfigResponse = z
     custom_url: z.string().nullable().describe('Address in force, as a URL.'),
     resource_spec: ResourceSpecResponse,
     listener_config: z.object(responseShape(SourceConfig.shape.listenerConfig.unwrap().shape)).nullable(),
+    deployment_type: z.enum(DEPLOYMENT_TYPES).nullable().describe('Preset of sizes and scale.'),
   })
   .meta({ id: 'SourceConfig' });
 

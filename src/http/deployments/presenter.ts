@@ -2,6 +2,7 @@
 
 import {
   type AppDeployment,
+  deploymentTypeMeant,
   type SourceRevisionConfig as RevisionConfig,
   SourceConfig,
   SourceRevisionConfig,
@@ -42,6 +43,7 @@ export function presentDeployment(
       ...toSnake(SourceConfig.shape, spec.sourceConfig),
       custom_url: urlOf(record),
       resource_spec: presentResourceSpec(record, revisions, settings),
+      deployment_type: deploymentTypeMeant(spec.sourceConfig.deploymentType) ?? null,
       listener_config: spec.sourceConfig.listenerConfig
         ? toSnake(SourceConfig.shape.listenerConfig.unwrap().shape, spec.sourceConfig.listenerConfig)
         : null,

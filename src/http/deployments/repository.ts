@@ -5,6 +5,7 @@ import {
   APP_DEPLOYMENTS,
   type AppDeployment,
   type AppDeploymentSpec,
+  deploymentTypeMeant,
   SourceConfig,
   SourceRevisionConfig,
 } from '../../api/app-deployment.ts';
@@ -315,6 +316,7 @@ export function toResource(payload: CreateDeployment, namespace: string, secretN
     source: payload.source,
     sourceConfig: {
       ...config,
+      ...(config.deploymentType && { deploymentType: deploymentTypeMeant(config.deploymentType) }),
       ...(Object.keys(listenerConfig).length > 0 && { listenerConfig }),
       ...(Object.keys(resourceSpec).length > 0 && { resourceSpec }),
     },

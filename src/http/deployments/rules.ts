@@ -3,7 +3,8 @@
 
 import { IMPOSSIBLE_NAME } from '../../api/app-deployment.ts';
 import { PLATFORM_VARIABLES } from '../../api/meta.ts';
-import { type PodPolicy, podPolicyBreaches } from '../../api/pod-policy.ts';
+import { type Breach, type PodPolicy, podPolicyBreaches } from '../../api/pod-policy.ts';
+import { type ReachRules, reachBreaches } from '../../api/pod-reach.ts';
 import { ORDERED_PAIRS, ResourceSpec, VOLUME_KINDS } from '../../api/resource-spec.ts';
 import type { Settings } from '../../api/settings.ts';
 import {
@@ -189,13 +190,36 @@ export function* podRules(draft: Draft): Generator<Finding> {
 /** What the pod policy refuses. */
 export function policyRule(policy: PodPolicy): Rule {
   return function* (draft) {
-    const spec = asObject(asObject(draft['source_config'])['resource_spec']);
-    const renamed = { ...spec, volumeMounts: spec['volume_mounts'], initContainers: spec['init_containers'] };
-    for (const { at, message } of podPolicyBreaches(renamed, policy)) {
-      const [field, ...rest] = at;
-      yield wrong(['source_config', 'resource_spec', snake(field), ...rest], message);
-    }
+    yield* podFindings(podPolicyBreaches(podPartsOf(draft), policy));
   };
+}
+
+/** What reaches beyond the pods of a new deployment. */
+export function reachRule(rules: ReachRules): Rule {
+  return function* (draft) {
+    yield* reachFindings(podPartsOf(draft), rules);
+  };
+}
+
+/** The same of what a change adds to `before`; both by the custom resource's names. */
+export function* reachFindings(
+  spec: Readonly<Record<string, unknown>>,
+  rules: ReachRules,
+  before: Readonly<Record<string, unknown>> = {},
+): Generator<Finding> {
+  yield* podFindings(reachBreaches(spec, rules, before));
+}
+
+function podPartsOf(draft: Draft): Readonly<Record<string, unknown>> {
+  const spec = asObject(asObject(draft['source_config'])['resource_spec']);
+  return { ...spec, volumeMounts: spec['volume_mounts'], initContainers: spec['init_containers'] };
+}
+
+function* podFindings(breaches: Iterable<Breach>): Generator<Finding> {
+  for (const { at, message } of breaches) {
+    const [field, ...rest] = at;
+    yield wrong(['source_config', 'resource_spec', snake(field), ...rest], message);
+  }
 }
 
 function* mountRules(mounts: unknown, loc: Finding['loc']): Generator<Finding> {

@@ -92,7 +92,8 @@ const PatchProviderShape = z
   })
   .meta({
     id: 'PatchOAuthProvider',
-    description: 'What is left out or null stays as it is.',
+    description:
+      'What is left out or null stays as it is. Whoever changes auth_url or token_url may read the client secret, or sends it again: client_secret.',
     examples: [{ client_secret: 'battery horse staple' }, { uses_pkce: true, code_challenge_method: 'S256' }],
   });
 export type PatchProvider = z.output<typeof PatchProviderShape>;

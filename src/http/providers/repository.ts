@@ -105,7 +105,10 @@ export function makeProviders({ providers, secrets, remember, forget, randomSuff
     // The caller's own right first: the Secret is looked at with ours.
     const withSecret = patchedSpec(provider.spec, payload, sent === undefined ? undefined : made.secretName);
     await write(difference(provider.spec, withSecret), true);
-    const isNew = sent !== undefined && sent !== (await clientSecretOf(caller, provider));
+    // To another address it goes in a Secret of its own: whoever sends it knows it, and one that is only kept would have
+    // to be the caller's to read.
+    const isNew =
+      sent !== undefined && (moves(provider.spec, withSecret) || sent !== (await clientSecretOf(caller, provider)));
     const change = difference(provider.spec, isNew ? withSecret : patchedSpec(provider.spec, payload, undefined));
     if (change === undefined) return provider;
     if (isNew && !made.isKept) {
@@ -193,6 +196,10 @@ export function makeProviders({ providers, secrets, remember, forget, randomSuff
       throw error;
     }
   }
+}
+
+function moves(before: OAuthProvider['spec'], after: OAuthProvider['spec']): boolean {
+  return before.authUrl !== after.authUrl || before.tokenUrl !== after.tokenUrl;
 }
 
 function notFound(id: string): Refused {

@@ -72,17 +72,21 @@ beforeAll(async () => {
   }
   await bind(VIEWER, 'ClusterRole', 'view');
   await bind(KUBERNETES_EDITOR, 'ClusterRole', 'edit');
-  const [secrets, claims, accounts] = ['secrets', 'persistentvolumeclaims', 'serviceaccounts'].map((resource) => ({
-    apiGroups: [''],
-    resources: [resource],
-  })) as [object, object, object];
+  const [secrets, claims, accounts, configMaps] = [
+    'secrets',
+    'persistentvolumeclaims',
+    'serviceaccounts',
+    'configmaps',
+  ].map((resource) => ({ apiGroups: [''], resources: [resource] })) as [object, object, object, object];
   await grant(READS_SECRETS, [
     { ...secrets, verbs: ['get'] },
+    { ...configMaps, verbs: ['get'] },
     { ...claims, verbs: ['get'] },
   ]);
   await grant(READS_SOME, [
     { ...secrets, verbs: ['get'], resourceNames: secretNames(100) },
     { ...claims, verbs: ['get'], resourceNames: ['mine'] },
+    { ...configMaps, verbs: ['get'], resourceNames: ['c'] },
   ]);
   await grant(USES_ACCOUNT, [{ ...accounts, verbs: ['use'], resourceNames: ['runner'] }]);
   await grant(IMPERSONATES_ACCOUNT, [{ ...accounts, verbs: ['impersonate'], resourceNames: ['runner', 'default'] }]);
@@ -254,7 +258,7 @@ describe('secrets that a record refers to', () => {
     expect(await patch(EDITOR, 'added', replicas)).toMatchObject({ message: '', status: 200 });
     expect(
       await patch(EDITOR, 'added', {
-        spec: { secretReferences: [{ name: 'X', secretName: 'others', secretKey: 'more' }] },
+        spec: { secretReferences: [{ name: 'X', secretName: 'others', secretKey: 'key' }] },
       }),
     ).toMatchObject({ message: '', status: 200 });
     expect(
@@ -273,6 +277,234 @@ describe('secrets that a record refers to', () => {
       (await create(READS_SOME, withPod({ volumes: [{ name: 'v', csi: { nodePublishSecretRef: ['others'] } }] })))
         .status,
     ).not.toBe(201);
+  });
+});
+
+describe('Secrets whose name alone gives a right', () => {
+  const secrets = '/api/v1/namespaces/team/secrets';
+  const tokenOf = (account: string): object => ({
+    type: 'kubernetes.io/service-account-token',
+    metadata: { annotations: { 'kubernetes.io/service-account.name': account } },
+  });
+  const opaque = { type: 'Opaque', immutable: true, data: { TOKEN: 'YQ==' } };
+  const make = (name: string, secret: object, as: string | undefined = EDITOR, query = ''): Promise<Answer> =>
+    door.call(
+      'POST',
+      `${secrets}${query}`,
+      {
+        apiVersion: 'v1',
+        kind: 'Secret',
+        ...secret,
+        metadata: { name, ...(secret as { metadata?: object }).metadata },
+      },
+      as,
+    );
+
+  beforeAll(async () => {
+    await door.call('POST', '/api/v1/namespaces/team/serviceaccounts', { metadata: { name: 'privileged' } });
+  });
+
+  it("an editor cannot have a record of his read any service account's token", async () => {
+    const evil = docker({ secrets: [{ name: 'TOKEN', secretName: 'evil--vars-x', secretKey: 'token' }] });
+    // The record may name it: so there must be no such Secret.
+    expect(await create(EDITOR, evil, 'evil')).toMatchObject({ message: '', status: 201 });
+    for (const query of ['', '?dryRun=All']) {
+      // oxlint-disable-next-line no-await-in-loop -- two small questions
+      const { status, message } = await make('evil--vars-x', tokenOf('privileged'), EDITOR, query);
+      expect(status).toBe(403);
+      expect(message).toContain('Secret evil--vars-x must be of type Opaque');
+    }
+    // Nor by a name that the API server makes up, nor as one whom everything else is allowed to.
+    const generated = await door.call(
+      'POST',
+      secrets,
+      {
+        type: 'kubernetes.io/service-account-token',
+        metadata: { ...(tokenOf('privileged') as { metadata: object }).metadata, generateName: 'evil--vars-' },
+      },
+      EDITOR,
+    );
+    expect(generated.message).toContain('must be of type Opaque');
+    expect((await make('evil--vars-y', tokenOf('privileged'), undefined)).message).toContain('must be of type Opaque');
+    expect((await make('git--client-y', tokenOf('privileged'), undefined)).message).toContain('must be of type Opaque');
+  });
+  it('is Opaque and immutable from the start, so that nobody but its author fills it', async () => {
+    expect((await make('evil--vars-z', { ...opaque, immutable: false })).message).toContain('must be immutable');
+    expect((await make('evil--client-z', { type: 'Opaque' })).message).toContain('must be immutable');
+    expect(await make('evil--vars-z', opaque)).toMatchObject({ message: '', status: 201 });
+    expect((await door.call('PATCH', `${secrets}/evil--vars-z`, { immutable: false })).status).toBe(422);
+    expect(await door.call('PATCH', `${secrets}/evil--vars-z`, { metadata: { labels: { a: 'b' } } })).toMatchObject({
+      status: 200,
+    });
+  });
+  it('any other Secret is left alone', async () => {
+    expect(await make('evil-vars-z', tokenOf('privileged'))).toMatchObject({ message: '', status: 201 });
+    expect(await make('evil--vars', { type: 'Opaque' })).toMatchObject({ message: '', status: 201 });
+  });
+  it('single keys of them may be named, and nothing else of them', async () => {
+    const of = 'shop--vars-x';
+    expect(await create(EDITOR, docker({ secrets: [{ name: 'A', secretName: of, secretKey: 'a' }] }))).toMatchObject({
+      message: '',
+      status: 201,
+    });
+    for (const parts of [
+      { imagePullSecrets: [{ name: of }] },
+      { volumes: [{ name: 'v', secret: { secretName: of } }] },
+      { sidecars: [{ name: 'c', image: 'c', envFrom: [{ secretRef: { name: of } }] }] },
+    ]) {
+      // oxlint-disable-next-line no-await-in-loop -- three small questions
+      expect((await create(EDITOR, withPod(parts))).message).toContain(`Secret ${of} yourself`);
+    }
+  });
+  it('the label by which Davit knows its passwords and volumes is set by it, or by who may get them', async () => {
+    const marked = (name: string): object => ({
+      metadata: { name, labels: { 'davit.dev/deployment': 'shop', 'davit.dev/deployment-uid': 'u' } },
+    });
+    const password = { type: 'Opaque', ...marked('shop--postgres') };
+    expect((await make('shop--postgres', password)).message).toContain('only who may get Secret shop--postgres');
+    expect(await make('shop--postgres', password, CONTROLLER, '?dryRun=All')).toMatchObject({ status: 403 });
+    await door.call('PATCH', '/api/v1/namespaces/team', { metadata: { labels: { 'davit.dev/tenant': 'true' } } });
+    await eventually(async () =>
+      expect(await make('shop--postgres', password, CONTROLLER, '?dryRun=All')).toMatchObject({
+        message: '',
+        status: 201,
+      }),
+    );
+    await grant('restores', [{ apiGroups: [''], resources: ['secrets'], verbs: ['create', 'get', 'patch'] }]);
+    await eventually(async () =>
+      expect(await make('shop--postgres', password, 'restores', '?dryRun=All')).toMatchObject({
+        message: '',
+        status: 201,
+      }),
+    );
+    expect(await make('shop--postgres', { type: 'Opaque' })).toMatchObject({ message: '', status: 201 });
+    await grant('labels', [{ apiGroups: [''], resources: ['secrets'], verbs: ['patch'] }]);
+    await eventually(async () =>
+      expect(
+        await door.call('PATCH', `${secrets}/shop--postgres`, { metadata: { labels: { a: 'b' } } }, 'labels'),
+      ).toMatchObject({ status: 200 }),
+    );
+    expect(
+      (await door.call('PATCH', `${secrets}/shop--postgres`, marked('shop--postgres'), 'labels')).message,
+    ).toContain('only who may get Secret shop--postgres');
+  });
+});
+
+describe('another use of what is named already', () => {
+  const named = references(['others']);
+  const use = (secretKey: string): object => ({
+    spec: { secretReferences: [{ name: 'X', secretName: 'others', secretKey }] },
+  });
+  const pod = (resourceSpec: Spec): object => ({ spec: { sourceConfig: { resourceSpec } } });
+  beforeAll(() =>
+    make(
+      {
+        ...named,
+        sourceConfig: {
+          resourceSpec: {
+            volumes: [
+              { name: 'some', secret: { secretName: 'some', items: [{ key: 'a', path: 'a' }] } },
+              { name: 'config', configMap: { name: 'settings', items: [{ key: 'a', path: 'a' }] } },
+            ],
+          },
+        },
+      },
+      'another',
+    ),
+  );
+  it('is asked about: another key, the whole, all keys in place of one', async () => {
+    expect(await patch(EDITOR, 'another', use('key'))).toMatchObject({ message: '', status: 200 });
+    expect((await patch(EDITOR, 'another', use('other'))).message).toContain('Secret others yourself');
+    const wholes: readonly (readonly [string, Spec])[] = [
+      ['Secret others', { volumes: [{ name: 'v', secret: { secretName: 'others' } }] }],
+      ['Secret others', { volumes: [{ name: 'v', projected: { sources: [{ secret: { name: 'others' } }] } }] }],
+      ['Secret others', { sidecars: [{ name: 'c', image: 'c', envFrom: [{ secretRef: { name: 'others' } }] }] }],
+      ['Secret some', { volumes: [{ name: 'some', secret: { secretName: 'some' } }] }],
+      [
+        'Secret some',
+        { volumes: [{ name: 'some', secret: { secretName: 'some', items: [{ key: 'b', path: 'a' }] } }] },
+      ],
+      ['ConfigMap settings', { volumes: [{ name: 'config', configMap: { name: 'settings' } }] }],
+    ];
+    for (const [what, parts] of wholes) {
+      // oxlint-disable-next-line no-await-in-loop -- six small questions
+      expect((await patch(EDITOR, 'another', pod(parts))).message).toContain(`${what} yourself`);
+    }
+    expect(
+      await patch(
+        EDITOR,
+        'another',
+        pod({ volumes: [{ name: 'renamed', secret: { secretName: 'some', items: [{ key: 'a', path: 'b' }] } }] }),
+      ),
+    ).toMatchObject({ message: '', status: 200 });
+  });
+});
+
+describe('config maps that a record refers to', () => {
+  const container = (parts: Spec): Spec => withPod({ sidecars: [{ name: 'c', image: 'c', ...parts }] });
+  const places: readonly { readonly place: string; readonly spec: Spec }[] = [
+    { place: 'a volume', spec: withPod({ volumes: [{ name: 'v', configMap: { name: 'others' } }] }) },
+    {
+      place: 'a projected volume',
+      spec: withPod({ volumes: [{ name: 'v', projected: { sources: [{ configMap: { name: 'others' } }] } }] }),
+    },
+    {
+      place: 'env',
+      spec: container({ env: [{ name: 'B', valueFrom: { configMapKeyRef: { name: 'others', key: 'a' } } }] }),
+    },
+    { place: 'envFrom', spec: container({ envFrom: [{ configMapRef: { name: 'others' } }] }) },
+  ];
+  it.each(places)('need the right to get them: in $place', async ({ spec }) => {
+    expect((await create(EDITOR, spec)).message).toContain('ConfigMap others yourself');
+    expect(await create(READS_SECRETS, spec)).toMatchObject({ message: '', status: 201 });
+  });
+  it("but for the certificate of the API server's authority, which every pod has", async () => {
+    const sources = [{ configMap: { name: 'kube-root-ca.crt' } }];
+    expect(await create(EDITOR, withPod({ volumes: [{ name: 'v', projected: { sources } }] }))).toMatchObject({
+      message: '',
+      status: 201,
+    });
+  });
+});
+
+describe('the database that an earlier deployment has left', () => {
+  const adopting = (uid: string): object => ({ metadata: { annotations: { 'davit.dev/adopt-database': uid } } });
+  beforeAll(() => make(docker(), 'heir'));
+
+  it('is taken up by whoever may get its volume and its password', async () => {
+    expect((await patch(EDITOR, 'heir', adopting('u'))).message).toMatch(
+      /PersistentVolumeClaim heir--postgres|Secret heir--postgres/,
+    );
+    const { message } = await door.call(
+      'POST',
+      `${DAVIT}/appdeployments?dryRun=All`,
+      {
+        ...aRecord(docker(), 'second'),
+        metadata: { name: 'second', ...(adopting('u') as { metadata: object }).metadata },
+      },
+      EDITOR,
+    );
+    expect(message).toContain('second--postgres yourself');
+    expect(await patch(READS_SECRETS, 'heir', adopting('u'))).toMatchObject({ message: '', status: 200 });
+    // One of the two is not enough.
+    await bind('reads-claim', 'ClusterRole', 'davit-editor');
+    await grant('reads-claim', [{ apiGroups: [''], resources: ['persistentvolumeclaims'], verbs: ['get'] }]);
+    await eventually(async () =>
+      expect((await patch('reads-claim', 'heir', adopting('u'))).message).toContain('Secret heir--postgres'),
+    );
+  });
+  it('and somebody else may still edit and label a deployment that took it up', async () => {
+    expect((await patch(undefined, 'heir', adopting('u'), '')).status).toBe(200);
+    expect(await patch(EDITOR, 'heir', { metadata: { labels: { a: 'b' } } })).toMatchObject({
+      message: '',
+      status: 200,
+    });
+    expect(await patch(EDITOR, 'heir', { spec: { databaseDeletionPolicy: 'Retain' } })).toMatchObject({ status: 200 });
+    expect((await patch(EDITOR, 'heir', adopting('v'))).message).toContain('heir--postgres yourself');
+    expect(await patch(EDITOR, 'heir', { metadata: { annotations: null } })).toMatchObject({
+      message: '',
+      status: 200,
+    });
   });
 });
 
@@ -442,6 +674,28 @@ describe("the organization's secrets", () => {
     expect(await write(EDITOR, 'OAuthProvider', kept)).toMatchObject({ message: '', status: 201 });
     expect((await write(EDITOR, 'OAuthProvider', kept, 'gi')).message).toContain('git--client-abc');
   });
+  it.each([
+    ['that the HTTP API keeps', 'idp--client-abc'],
+    ["of somebody's own", 's1'],
+  ])('a client secret %s goes to another address by the word of somebody who may get it', async (_, name) => {
+    const id = name.startsWith('idp') ? 'idp' : 'own';
+    const spec = provider({ name, key: 'a' });
+    expect((await write(undefined, 'OAuthProvider', spec, id, '')).message).toBe('');
+    const change = (as: string, more: Spec): Promise<Answer> =>
+      door.call('PATCH', `${DAVIT}/oauthproviders/${id}?dryRun=All`, { spec: more }, as);
+    expect(await change(EDITOR, { name: 'B' })).toMatchObject({ message: '', status: 200 });
+    const refused = `you may not get Secret ${name}`;
+    expect((await change(EDITOR, { tokenUrl: 'https://evil.example' })).message).toContain(refused);
+    expect((await change(EDITOR, { authUrl: 'https://evil.example' })).message).toContain(refused);
+    expect((await change(EDITOR, { clientSecretRef: { key: 'b' } })).message).toContain(refused);
+    // One that was sent again, in a Secret of its own.
+    const again = { tokenUrl: 'https://new.example', clientSecretRef: { name: `${id}--client-new`, key: 'a' } };
+    expect(await change(EDITOR, again)).toMatchObject({ message: '', status: 200 });
+    expect(await change(READS_SECRETS, { tokenUrl: 'https://new.example' })).toMatchObject({
+      message: '',
+      status: 200,
+    });
+  });
   it('integrations are for administrators who may read their credentials, and so is sending those elsewhere', async () => {
     await bind(ADMINISTRATOR, 'ClusterRole', 'davit-admin');
     await bind(READS_SOME, 'ClusterRole', 'davit-admin');
@@ -559,14 +813,10 @@ describe('roles', () => {
     },
     {
       user: API,
-      can: [
-        'watch davit.dev/appdeployments',
-        'list davit.dev/apprevisions',
-        'list davit.dev/tracingprojects',
-        'watch /namespaces',
-      ],
+      can: ['watch davit.dev/appdeployments', 'list davit.dev/apprevisions', 'watch /namespaces'],
       cannot: [
         'create davit.dev/appdeployments',
+        'list davit.dev/tracingprojects',
         'get /secrets',
         'list /secrets',
         'create /secrets',
@@ -605,6 +855,146 @@ describe('roles', () => {
     expect(made.status).toBe(201);
     expect((await door.call('PUT', `${leases}/davit-controller`, made.body, CONTROLLER)).status).toBe(200);
     expect((await door.call('GET', `${leases}/another`, undefined, CONTROLLER)).status).toBe(403);
+  });
+});
+
+describe('the controller', () => {
+  const labels = { 'davit.dev/deployment': 'shop', 'davit.dev/deployment-uid': 'u' };
+  const service = { metadata: { name: 'shop', labels }, spec: { ports: [{ port: 80 }] } };
+  const pod = { metadata: { name: 'shop', labels }, spec: { containers: [{ name: 'server', image: 'a:1' }] } };
+  const at = (namespace: string, path: string): string => `/api/v1/namespaces/${namespace}/${path}`;
+  const TENANTS = 'the davit-controller writes in tenants alone';
+  beforeAll(async () => {
+    await door.call('POST', '/api/v1/namespaces', { metadata: { name: 'no-tenant' } });
+    await door.call('POST', '/api/v1/namespaces', {
+      metadata: { name: 'a-tenant', labels: { 'davit.dev/tenant': 'true' } },
+    });
+    for (const namespace of ['no-tenant', 'a-tenant']) {
+      // oxlint-disable-next-line no-await-in-loop -- two small writes
+      await door.call('POST', at(namespace, 'serviceaccounts'), { metadata: { name: 'default' } });
+    }
+  });
+
+  it('writes in tenants alone', async () => {
+    expect(await door.call('POST', at('a-tenant', 'services'), service, CONTROLLER)).toMatchObject({ message: '' });
+    const { status, message } = await door.call('POST', at('no-tenant', 'services'), service, CONTROLLER);
+    expect(status).toBe(403);
+    expect(message).toContain(`namespace no-tenant has no label davit.dev/tenant=true, and ${TENANTS}`);
+    const rest: readonly (readonly [string, object])[] = [
+      ['/api/v1/namespaces/no-tenant/secrets', { metadata: { name: 'a', labels } }],
+      ['/api/v1/namespaces/davit-system/secrets', { metadata: { name: 'a', labels } }],
+      [
+        '/apis/apps/v1/namespaces/kube-system/deployments',
+        {
+          metadata: { name: 'a', labels },
+          spec: { selector: { matchLabels: labels }, template: { metadata: { labels }, spec: pod.spec } },
+        },
+      ],
+    ];
+    for (const [path, object] of rest) {
+      // oxlint-disable-next-line no-await-in-loop -- three small questions
+      expect((await door.call('POST', path, object, CONTROLLER)).message).toContain(TENANTS);
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      expect((await door.call('POST', `${path}?dryRun=All`, object)).status).toBe(201);
+    }
+    const key = { metadata: { name: 'davit-hmac' } };
+    expect(await door.call('POST', at('davit-system', 'secrets?dryRun=All'), key, CONTROLLER)).toMatchObject({
+      message: '',
+      status: 201,
+    });
+  });
+  it('creates pods as dry runs alone', async () => {
+    expect(await door.call('POST', at('a-tenant', 'pods?dryRun=All'), pod, CONTROLLER)).toMatchObject({
+      message: '',
+      status: 201,
+    });
+    expect((await door.call('POST', at('a-tenant', 'pods'), pod, CONTROLLER)).message).toContain('dry runs alone');
+    expect((await door.call('POST', at('no-tenant', 'pods?dryRun=All'), pod, CONTROLLER)).message).toContain(TENANTS);
+  });
+  it('deletes what bears its labels, also where the namespace is a tenant no more', async () => {
+    const remove = (namespace: string, path: string): Promise<Answer> =>
+      door.call('DELETE', at(namespace, path), undefined, CONTROLLER);
+    await door.call('POST', at('no-tenant', 'services'), service);
+    await door.call('POST', at('no-tenant', 'secrets'), {
+      metadata: { name: 'values', labels: { 'davit.dev/variables': '' } },
+    });
+    for (const namespace of ['no-tenant', 'a-tenant']) {
+      // oxlint-disable-next-line no-await-in-loop -- two small writes
+      await door.call('POST', at(namespace, 'secrets'), { metadata: { name: 'theirs' } });
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      expect((await remove(namespace, 'secrets/theirs')).message).toContain('only what bears the labels of Davit');
+    }
+    expect(await remove('no-tenant', 'services/shop')).toMatchObject({ message: '', status: 200 });
+    expect(await remove('no-tenant', 'secrets/values')).toMatchObject({ message: '', status: 200 });
+  });
+  it('reports on a record, and lets go of it, wherever it is', async () => {
+    const records = '/apis/davit.dev/v1alpha1/namespaces/no-tenant/appdeployments';
+    expect((await door.call('POST', records, aRecord(docker(), 'stray'))).message).toBe('');
+    const status = { status: { observedGeneration: 1 } };
+    expect(await door.call('PATCH', `${records}/stray/status`, status, CONTROLLER)).toMatchObject({ status: 200 });
+    for (const finalizers of [['davit.dev/teardown'], null]) {
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      const answer = await door.call('PATCH', `${records}/stray`, { metadata: { finalizers } }, CONTROLLER);
+      expect(answer).toMatchObject({ message: '', status: 200 });
+    }
+  });
+});
+
+describe('what reaches beyond the pods', () => {
+  const reaching: readonly (readonly [words: string, parts: Spec])[] = [
+    ['labels app: others than this deployment act', { labels: { app: 'shop', team: 'blue' } }],
+    ['annotations k8s.v1.cni.cncf.io/networks:', { annotations: { 'k8s.v1.cni.cncf.io/networks': 'x' } }],
+    ['labels azure.workload.identity/use:', { labels: { 'azure.workload.identity/use': 'true' } }],
+    [
+      'names a namespace is refused',
+      { volumes: [{ name: 'v', csi: { driver: 'd', volumeAttributes: { SecretNamespace: 'other' } } }] },
+    ],
+  ];
+  it.each(reaching)('is refused: %s', async (words, parts) => {
+    expect((await create(EDITOR, withPod(parts))).message).toContain(words);
+  });
+  it("the team's own keys are not", async () => {
+    const parts = { labels: { team: 'blue', apple: 'x' }, annotations: { 'example.com/note': 'x', app: 'x' } };
+    expect(await create(EDITOR, withPod(parts))).toMatchObject({ message: '', status: 201 });
+  });
+  it('a Secret by an attribute of a CSI volume is one that the author may get', async () => {
+    const volume = { name: 'v', csi: { driver: 'd', volumeAttributes: { secretName: 'others' } } };
+    expect((await create(EDITOR, withPod({ volumes: [volume] }))).message).toContain('Secret others yourself');
+    expect(await create(READS_SECRETS, withPod({ volumes: [volume] }))).toMatchObject({ message: '', status: 201 });
+  });
+  it("a pod's certificate is its account's", async () => {
+    const sources = [{ podCertificate: { signerName: 'a.example/b', keyType: 'ED25519' } }];
+    const parts = { volumes: [{ name: 'v', projected: { sources } }] };
+    expect((await create(EDITOR, withPod(parts))).message).toContain('service account default');
+    expect(await create(IMPERSONATES_ACCOUNT, withPod(parts))).toMatchObject({ message: '', status: 201 });
+  });
+  it('is let through where the settings name it, and what a record has is judged no more', async () => {
+    const allowed =
+      'settings.pods.allowed={"labels":["app"],"annotations":["*.istio.io/"],"csiDrivers":["files.example"]}';
+    const own = { labels: { app: 'shop' }, annotations: { 'sidecar.istio.io/inject': 'true' } };
+    const csi = { volumes: [{ name: 'v', csi: { driver: 'files.example' } }] };
+    await release('--set-json', allowed);
+    await eventually(async () => expect((await create(EDITOR, withPod(own))).message).toBe(''));
+    expect((await create(EDITOR, withPod({ labels: { role: 'db' } }))).message).toContain('labels role');
+    await make(withPod(own), 'labelled');
+    await release('--set', 'settings.pods.policy=restricted', '--set-json', allowed);
+    await eventually(async () =>
+      expect((await create(EDITOR, withPod({ labels: { team: 'blue' } }))).message).toContain(
+        'labels team: the restricted pod policy lets only those labels through',
+      ),
+    );
+    expect(await create(EDITOR, withPod({ ...own, ...csi }))).toMatchObject({ message: '', status: 201 });
+    const other = { volumes: [{ name: 'v', csi: { driver: 'other.example' } }] };
+    expect((await create(EDITOR, withPod(other))).message).toContain('only those CSI drivers');
+    const sources = [{ podCertificate: { signerName: 'a.example/b' } }];
+    const certificate = withPod({ volumes: [{ name: 'v', projected: { sources } }] });
+    expect((await create(IMPERSONATES_ACCOUNT, certificate)).message).toContain('podCertificate is refused');
+    await release();
+    await eventually(async () => expect((await create(EDITOR, withPod(own))).status).not.toBe(201));
+    const cpu = (labels: object): object => ({ spec: { sourceConfig: { resourceSpec: { cpu: 1, labels } } } });
+    expect(await patch(EDITOR, 'labelled', cpu({}))).toMatchObject({ message: '', status: 200 });
+    expect((await patch(EDITOR, 'labelled', cpu({ app: 'other' }))).message).toContain('labels app');
+    expect((await patch(EDITOR, 'labelled', cpu({ name: 'a' }))).message).toContain('labels name');
   });
 });
 

@@ -1,0 +1,200 @@
+// What of a record's pods reaches beyond them: labels by which foreign Services and policies select, labels and annotations
+// that other controllers, node agents and runtimes act on, CSI drivers that are told of another namespace. What is refused is
+// known here by name, the platform's settings let more through, and under the restricted policy nothing is let through but
+// what they name. The one list of it: the HTTP API and the controller read it here, the chart's admission policy in a
+// generated file.
+
+import { z } from 'zod';
+import type { Breach, PodPolicy } from './pod-policy.ts';
+
+/**
+ * Which keys: `team` is that key, `example.com/` and `io.example.` are all that begin so, `*.example.com/` is every key of
+ * a domain below it.
+ */
+const KEY_PATTERN = /^(\*(\.[A-Za-z0-9-]+)+\/|[A-Za-z0-9][-A-Za-z0-9_.]*(\/([A-Za-z0-9][-A-Za-z0-9_.]*)?)?)$/;
+
+const keys = (of: string): z.ZodDefault<z.ZodArray<z.ZodString>> =>
+  z
+    .array(z.string().min(1).max(317).regex(KEY_PATTERN))
+    .max(100)
+    .default([])
+    .describe(
+      `Keys of ${of} that records may use besides those that the policy lets through: team is that key, example.com/ all that begin so, *.example.com/ those of every domain below it.`,
+    );
+
+export const AllowedReach = z.strictObject({
+  labels: keys('labels'),
+  annotations: keys('annotations'),
+  csiDrivers: z
+    .array(z.string().min(1).max(253))
+    .max(100)
+    .default([])
+    .describe('CSI drivers that records may use in volumes of their own under the restricted policy.'),
+});
+export type AllowedReach = z.output<typeof AllowedReach>;
+
+export interface ReachRules {
+  readonly policy: PodPolicy;
+  readonly allowed: AllowedReach;
+}
+
+/** Labels by which Services, NetworkPolicies and workloads of others commonly select. */
+const SELECTING_LABELS: readonly string[] = [
+  'app',
+  'k8s-app',
+  'name',
+  'run',
+  'service',
+  'component',
+  'tier',
+  'role',
+  'release',
+  'job-name',
+  'controller-uid',
+  'pod-template-hash',
+  'controller-revision-hash',
+];
+
+/** Keys, of labels or annotations, that something outside of the pod acts on. */
+const ACTED_ON: readonly string[] = [
+  // Networks and addresses.
+  '*.cni.cncf.io/',
+  'cni.projectcalico.org/',
+  '*.projectcalico.org/',
+  'projectcalico.org/',
+  'cilium.io/',
+  '*.cilium.io/',
+  'io.cilium.',
+  'k8s.ovn.org/',
+  'ovn.kubernetes.io/',
+  'vpc.amazonaws.com/',
+  'networking.gke.io/',
+  // Identities of clouds.
+  'iam.amazonaws.com/',
+  'eks.amazonaws.com/',
+  '*.eks.amazonaws.com/',
+  'azure.workload.identity/',
+  'aadpodidbinding',
+  'iam.gke.io/',
+  'cloud.google.com/',
+  '*.cloud.google.com/',
+  '*.gke.io/',
+  'gke-gcsfuse/',
+  'pod-identity.alibabacloud.com/',
+  '*.alibabacloud.com/',
+  // Injectors of containers and values.
+  'istio.io/',
+  '*.istio.io/',
+  'istio-injection',
+  'linkerd.io/',
+  '*.linkerd.io/',
+  'consul.hashicorp.com/',
+  'vault.hashicorp.com/',
+  'vault.security.banzaicloud.io/',
+  'kuma.io/',
+  'openservicemesh.io/',
+  'appmesh.k8s.aws/',
+  'dapr.io/',
+  'operator.1password.io/',
+  '*.opentelemetry.io/',
+  '*.datadoghq.com/',
+  // Runtimes and devices of the node.
+  'cdi.k8s.io/',
+  'io.kubernetes.cri-o.',
+  'io.kubernetes.cri.',
+  'io.katacontainers.',
+  'dev.gvisor.',
+  'run.oci.',
+  'org.systemd.',
+  'org.criu.',
+  'module.wasm.image/',
+  'nri.io/',
+  '*.nri.io/',
+  // Scheduling, scaling and workloads of the cluster.
+  'cluster-autoscaler.kubernetes.io/',
+  'scheduler.alpha.kubernetes.io/',
+  'descheduler.alpha.kubernetes.io/',
+  'karpenter.sh/',
+  'statefulset.kubernetes.io/',
+  'apps.kubernetes.io/',
+  'batch.kubernetes.io/',
+  'endpointslice.kubernetes.io/',
+  'service.kubernetes.io/',
+];
+
+/** What the chart's admission policy is made of: charts/davit/files/pod-reach.json. */
+export const REFUSED_KEYS = { labels: [...SELECTING_LABELS, ...ACTED_ON], annotations: ACTED_ON } as const;
+type Keyed = keyof typeof REFUSED_KEYS;
+
+export function refusedKeyMessage(field: Keyed, policy: PodPolicy): string {
+  return policy === 'restricted'
+    ? `the restricted pod policy lets only those ${field} through that settings.pods.allowed.${field} names`
+    : `others than this deployment act on such ${field}; settings.pods.allowed.${field} can let them through`;
+}
+export const NAMESPACE_ATTRIBUTE_MESSAGE = 'an attribute that names a namespace is refused: a record stays in its own';
+export const CSI_DRIVER_MESSAGE =
+  'the restricted pod policy lets only those CSI drivers through that settings.pods.allowed.csiDrivers names';
+export const POD_CERTIFICATE_MESSAGE = 'podCertificate is refused by the restricted pod policy';
+
+/** Whether a key is one of those that `pattern` means. CEL: celMatches in the chart. */
+function matches(pattern: string, key: string): boolean {
+  if (pattern.startsWith('*')) return key.includes(pattern.slice(1));
+  if (pattern.endsWith('/') || pattern.endsWith('.')) return key.startsWith(pattern);
+  return key === pattern;
+}
+
+type Parts = Readonly<Record<string, unknown>>;
+
+/**
+ * Every breach of a ResourceSpec in what it adds to `before`: what a record has was judged when it came, and a setting that
+ * was narrowed keeps nobody from editing the rest.
+ */
+export function* reachBreaches(spec: Parts, rules: ReachRules, before: Parts = {}): Generator<Breach> {
+  yield* keyBreaches('labels', spec, rules, before);
+  yield* keyBreaches('annotations', spec, rules, before);
+  const there = new Set(listOf(before['volumes']).map((volume) => canonical(volume)));
+  for (const [index, volume] of listOf(spec['volumes']).map(partsOf).entries())
+    if (!there.has(canonical(volume))) yield* volumeBreaches(volume, ['volumes', index], rules);
+}
+
+function* keyBreaches(field: Keyed, spec: Parts, { policy, allowed }: ReachRules, before: Parts): Generator<Breach> {
+  const [asked, had] = [partsOf(spec[field]), partsOf(before[field])];
+  for (const [key, value] of Object.entries(asked)) {
+    if (Object.hasOwn(had, key) && had[key] === value) continue;
+    const isKnown = policy === 'restricted' || REFUSED_KEYS[field].some((pattern) => matches(pattern, key));
+    if (isKnown && !allowed[field].some((pattern) => matches(pattern, key)))
+      yield { at: [field, key], message: refusedKeyMessage(field, policy) };
+  }
+}
+
+function* volumeBreaches(volume: Parts, at: Breach['at'], { policy, allowed }: ReachRules): Generator<Breach> {
+  if (volume['csi'] !== undefined && volume['csi'] !== null) {
+    const { driver, volumeAttributes } = partsOf(volume['csi']);
+    for (const key of Object.keys(partsOf(volumeAttributes)))
+      if (key.toLowerCase().includes('namespace'))
+        yield { at: [...at, 'csi', 'volumeAttributes', key], message: NAMESPACE_ATTRIBUTE_MESSAGE };
+    if (policy === 'restricted' && !allowed.csiDrivers.some((name) => name === driver))
+      yield { at: [...at, 'csi', 'driver'], message: CSI_DRIVER_MESSAGE };
+  }
+  if (policy !== 'restricted') return;
+  for (const [index, source] of listOf(partsOf(volume['projected'])['sources']).map(partsOf).entries())
+    if (source['podCertificate'] !== undefined)
+      yield { at: [...at, 'projected', 'sources', index, 'podCertificate'], message: POD_CERTIFICATE_MESSAGE };
+}
+
+/** The same text for the same value, whatever the order of its keys. */
+function canonical(value: unknown): string {
+  return JSON.stringify(value, (_key, part: unknown) =>
+    typeof part === 'object' && part !== null && !Array.isArray(part)
+      ? Object.fromEntries(Object.entries(part).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+      : part,
+  );
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+function partsOf(value: unknown): Parts {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {};
+}

@@ -1,0 +1,100 @@
+// Setting `sizes`: the sizes and the scale of a record that gives none, for each deployment type. The defaults fit a
+// laptop. The bounds are those of the record's own fields, so that a value that was read can be sent back.
+
+import { z } from 'zod';
+import { ResourceSpec } from './resource-spec.ts';
+
+const fields = ResourceSpec.shape;
+const SERVER = {
+  cpu: fields.cpu,
+  cpuLimit: fields.cpuLimit,
+  memoryMb: fields.memoryMb,
+  memoryLimitMb: fields.memoryLimitMb,
+  minScale: fields.minScale,
+  maxScale: fields.maxScale,
+};
+const POSTGRES = {
+  cpu: fields.dbCpu,
+  cpuLimit: fields.dbCpuLimit,
+  memoryMb: fields.dbMemoryMb,
+  memoryLimitMb: fields.dbMemoryLimitMb,
+  storageGi: fields.dbStorageGi,
+  maxConnections: fields.dbMaxConnections,
+};
+const REDIS = {
+  cpu: fields.redisCpu,
+  cpuLimit: fields.redisCpuLimit,
+  memoryMb: fields.redisMemoryMb,
+  memoryLimitMb: fields.redisMemoryLimitMb,
+};
+
+const SMALL = {
+  server: { cpu: 0.25, cpuLimit: 1, memoryMb: 512, memoryLimitMb: 1024, minScale: 1, maxScale: 1 },
+  postgres: { cpu: 0.1, cpuLimit: 1, memoryMb: 256, memoryLimitMb: 1024, storageGi: 10, maxConnections: 100 },
+  redis: { cpu: 0.05, cpuLimit: 0.5, memoryMb: 128, memoryLimitMb: 128 },
+};
+const LARGE = {
+  server: { cpu: 1, cpuLimit: 2, memoryMb: 2048, memoryLimitMb: 4096, minScale: 1, maxScale: 10 },
+  postgres: { cpu: 1, cpuLimit: 2, memoryMb: 2048, memoryLimitMb: 4096, storageGi: 10, maxConnections: 100 },
+  redis: { cpu: 0.5, cpuLimit: 1, memoryMb: 512, memoryLimitMb: 512 },
+};
+type Numbers<Field extends string> = { readonly [Key in Field]: number };
+type Bounds<Field extends string> = { readonly [Key in Field]: z.ZodOptional<z.ZodNumber> };
+type Part<Field extends string> = z.ZodPrefault<z.ZodType<Numbers<Field>, Partial<Numbers<Field>>>>;
+
+/** One part of a preset. A value that is not given keeps its default; a limit below its request is refused. */
+function part<Field extends string>(bounds: Bounds<Field>, defaults: Numbers<Field>): Part<Field> {
+  const shape = Object.fromEntries(
+    (Object.keys(bounds) as Field[]).map((field) => [field, bounds[field].unwrap().default(defaults[field])]),
+  );
+  const schema = z
+    .strictObject(shape)
+    .superRefine((values, context) => {
+      for (const [low, high] of ORDERED) {
+        const [least, most] = [values[low], values[high]];
+        if (least !== undefined && most !== undefined && most < least)
+          context.addIssue({ code: 'custom', path: [high], message: `must not be below ${low}, which is ${least}` });
+      }
+    })
+    .prefault({});
+  return schema as z.ZodPrefault<z.ZodType> as Part<Field>;
+}
+
+const ORDERED = [
+  ['cpu', 'cpuLimit'],
+  ['memoryMb', 'memoryLimitMb'],
+  ['minScale', 'maxScale'],
+] as const;
+
+type Preset = z.ZodPrefault<
+  z.ZodObject<
+    {
+      server: Part<keyof typeof SERVER>;
+      postgres: Part<keyof typeof POSTGRES>;
+      redis: Part<keyof typeof REDIS>;
+    },
+    z.core.$strict
+  >
+>;
+
+function preset({ server, postgres, redis }: typeof SMALL, of: string): Preset {
+  return z
+    .strictObject({
+      server: part(SERVER, server).describe('Main service, and each of queue workers, orchestrator and executor.'),
+      postgres: part(POSTGRES, postgres).describe('PostgreSQL of the record.'),
+      redis: part(REDIS, redis).describe('Redis of the record.'),
+    })
+    .prefault({})
+    .describe(of);
+}
+
+export const Sizes = z
+  .strictObject({
+    plain: preset(SMALL, 'Records without a deployment type.'),
+    dev_free: preset(SMALL, 'Deployment type dev_free.'),
+    dev: preset(SMALL, 'Deployment type dev.'),
+    prod: preset(LARGE, 'Deployment type prod.'),
+  })
+  .prefault({})
+  .describe('Sizes and scale of records that give none, by deployment type. Taken by new revisions.');
+export type Sizes = z.output<typeof Sizes>;

@@ -1,0 +1,192 @@
+// From a workflow configuration file to a Dockerfile.
+
+import { PlanFailure, type PlanReason, shown } from './failure.ts';
+import { hasPythonGraph } from './import-paths.ts';
+import { env, jsonEnv } from './instructions.ts';
+import { javascriptSteps } from './javascript.ts';
+import { pythonSteps } from './python.ts';
+import type { PlanOptions, Steps } from './steps.ts';
+import { MAX_CONFIGURATION_BYTES, readWorkflowConfig, type WorkflowConfig } from './workflow-config.ts';
+import { entryAt, requireFile, resolvePath, type Workspace } from './workspace.ts';
+
+export interface Planned {
+  readonly dockerfile: string;
+  /** What the builder leaves out of the context; undefined where the workspace itself says so. */
+  readonly dockerignore?: string;
+  /** Folder of the workspace that is the build's context. */
+  readonly context: '.';
+  readonly warnings: readonly string[];
+}
+
+export interface NotPlanned {
+  readonly reason: PlanReason;
+  readonly message: string;
+}
+
+/** Given by whoever builds; without a value they are not set. Proxies and indexes thus need no line of their own. */
+const INDEX_ARGUMENTS = [
+  'PIP_INDEX_URL',
+  'PIP_TRUSTED_HOST',
+  'UV_DEFAULT_INDEX',
+  'UV_INSECURE_HOST',
+  'NPM_CONFIG_REGISTRY',
+];
+
+/** Of RUN alone, not of the image. Distributions forbid pip to install beside their own packages; an image has one owner. */
+const PYTHON_ARGUMENTS = [
+  'PIP_BREAK_SYSTEM_PACKAGES=1',
+  'PIP_DISABLE_PIP_VERSION_CHECK=1',
+  'PIP_NO_CACHE_DIR=1',
+  'PIP_ROOT_USER_ACTION=ignore',
+  'UV_BREAK_SYSTEM_PACKAGES=1',
+  'UV_NO_CACHE=1',
+  'UV_SYSTEM_PYTHON=1',
+];
+
+/** What is installed again in the image, or says nothing there. */
+const DOCKERIGNORE = ['.git', '**/node_modules', '**/__pycache__', '**/.venv', ''].join('\n');
+
+/** Variables by which the runtime in the image is told. Their names are its own. */
+const RUNTIME_VARIABLES = {
+  store: 'LANGGRAPH_STORE',
+  auth: 'LANGGRAPH_AUTH',
+  encryption: 'LANGGRAPH_ENCRYPTION',
+  priority: 'LANGGRAPH_PRIORITY',
+  http: 'LANGGRAPH_HTTP',
+  webhooks: 'LANGGRAPH_WEBHOOKS',
+  checkpointer: 'LANGGRAPH_CHECKPOINTER',
+  ui: 'LANGGRAPH_UI',
+  ui_config: 'LANGGRAPH_UI_CONFIG',
+  graphs: 'LANGSERVE_GRAPHS',
+} as const satisfies Partial<Record<keyof WorkflowConfig, string>>;
+
+/** `configPath` is relative to the workspace's root: a Dockerfile, or a configuration file in JSON. */
+export function dockerfileOf(configPath: string, workspace: Workspace, options: PlanOptions): Planned | NotPlanned {
+  try {
+    const path = resolvePath('workflow_config_path', '', configPath);
+    const content = contentOf(path, workspace);
+    return isDockerfile(path)
+      ? asItIs(path, content, workspace, options)
+      : generated(path, content, workspace, options);
+  } catch (error) {
+    if (error instanceof PlanFailure) return { reason: error.reason, message: error.message };
+    throw error;
+  }
+}
+
+/** Dockerfile, api.Dockerfile, Dockerfile.prod, Containerfile. */
+export function isDockerfile(path: string): boolean {
+  return /(^|[./_-])(docker|container)file([._-][^/]*)?$/i.test(path);
+}
+
+export function tooLarge(path: string, bytes: number): PlanFailure {
+  return new PlanFailure(
+    'ConfigurationTooLarge',
+    `${path} has ${bytes} bytes, and ${MAX_CONFIGURATION_BYTES} are allowed. Make it smaller.`,
+  );
+}
+
+function contentOf(path: string, workspace: Workspace): string {
+  if (entryAt(workspace, 'workflow_config_path', path) === undefined)
+    throw new PlanFailure(
+      'ConfigurationMissing',
+      `workflow_config_path is ${shown(path)}, which is not in the workspace. Correct the path, or add the file.`,
+    );
+  requireFile(workspace, 'workflow_config_path', path);
+  const content = workspace.texts.get(path) ?? '';
+  const bytes = new TextEncoder().encode(content).length;
+  if (bytes > MAX_CONFIGURATION_BYTES) throw tooLarge(path, bytes);
+  return content;
+}
+
+function asItIs(path: string, dockerfile: string, workspace: Workspace, options: PlanOptions): Planned {
+  if (dockerfile.trim() === '') throw new PlanFailure('ConfigurationInvalid', `${path} is empty.`);
+  const ignore = workspace.texts.get(`${path}.dockerignore`);
+  const unused = [
+    ...(options.installCommand === undefined ? [] : ['install_command']),
+    ...(options.buildCommand === undefined ? [] : ['build_command']),
+  ];
+  return {
+    dockerfile,
+    context: '.',
+    warnings: unused.map((name) => `${name} is not applied: ${path} is a Dockerfile and says itself what is run.`),
+    ...(ignore !== undefined && { dockerignore: ignore }),
+  };
+}
+
+function generated(path: string, content: string, workspace: Workspace, options: PlanOptions): Planned {
+  const { config, warnings } = readWorkflowConfig(path, content);
+  if (Object.keys(config.graphs).length === 0)
+    throw new PlanFailure(
+      'ConfigurationInvalid',
+      `${path} has no graphs. Add one, such as "graphs": {"agent": "./agent.py:graph"}.`,
+    );
+  const isPython = Boolean(config.python_version) || Boolean(config.source) || hasPythonGraph(config);
+  const input = { configPath: path, config, workspace, options };
+  const steps = isPython ? pythonSteps(input) : javascriptSteps(input);
+  return {
+    dockerfile: textOf(steps, isPython, options),
+    context: '.',
+    warnings: [...warnings, ...steps.warnings, ...envWarnings(config)],
+    ...(!workspace.entries.has('.dockerignore') && { dockerignore: DOCKERIGNORE }),
+  };
+}
+
+function textOf(steps: Steps, isPython: boolean, { user }: PlanOptions): string {
+  const { image, body, config, last } = steps;
+  return [
+    '# Made by davit plan from the workflow configuration file.',
+    `FROM ${image}`,
+    ...(user === undefined ? [] : ['USER root']),
+    `ARG ${INDEX_ARGUMENTS.join(' ')}`,
+    ...(isPython ? [`ARG ${PYTHON_ARGUMENTS.join(' ')}`] : []),
+    ...ownLines(config),
+    ...body,
+    ...environment(config),
+    ...last,
+    ...(user === undefined ? [] : [`USER ${user}`]),
+    '',
+  ].join('\n');
+}
+
+/** `dockerfile_lines`: instructions by intention, and the only ones that come from the file. */
+function ownLines({ dockerfile_lines: lines }: Readonly<WorkflowConfig>): readonly string[] {
+  const given = lines ?? [];
+  const end = given.at(-1)?.trimEnd() ?? '';
+  if (end.endsWith('\\'))
+    throw new PlanFailure(
+      'ConfigurationInvalid',
+      `dockerfile_lines ends with a continued line: ${shown(end)}. Finish the instruction.`,
+    );
+  return given;
+}
+
+function environment(config: Readonly<WorkflowConfig>): string[] {
+  const own = typeof config.env === 'object' && config.env !== null ? config.env : {};
+  return [
+    ...Object.entries(own)
+      .filter(([name]) => !isRuntimeVariable(name))
+      .map(([name, value]) => env(`env.${name}`, name, value)),
+    ...Object.entries(RUNTIME_VARIABLES).flatMap(([key, name]) => {
+      const value = config[key as keyof typeof RUNTIME_VARIABLES];
+      return value === undefined || value === null ? [] : [jsonEnv(key, name, value)];
+    }),
+  ];
+}
+
+function isRuntimeVariable(name: string): boolean {
+  return Object.values<string>(RUNTIME_VARIABLES).includes(name);
+}
+
+function envWarnings({ env: given }: Readonly<WorkflowConfig>): string[] {
+  if (typeof given === 'string')
+    return [`env names the file ${shown(given)}, which is not read: set these variables as the deployment's secrets.`];
+  return Object.keys(given ?? {}).flatMap((name) => {
+    if (isRuntimeVariable(name)) return [`env.${name} was ignored: the configuration file's own keys set it.`];
+    if (/(KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS?)$/i.test(name))
+      return [
+        `env.${name} looks like a credential, and the image shows it to whoever can pull it: make it a secret of the deployment.`,
+      ];
+    return [];
+  });
+}

@@ -1,0 +1,33 @@
+// Why a Dockerfile could not be made. A reason is one word for machines, its message a sentence that says what to do.
+
+/** Every reason, with what it means: docs/builds.md shows them. */
+export const PLAN_REASONS = {
+  ConfigurationMissing: 'The file that workflow_config_path names is not in the workspace.',
+  ConfigurationTooLarge: 'The configuration file, or a part of it that becomes an environment variable, is too large.',
+  ConfigurationNotJson: 'The configuration file is neither a Dockerfile nor valid JSON.',
+  ConfigurationInvalid: 'A key of the configuration file has a wrong type or a value that makes no sense.',
+  PathOutsideWorkspace: 'A path is absolute or leads out of the workspace.',
+  PathMissing: 'A path names nothing that is in the workspace.',
+  PathIsLink: 'A path goes through a symbolic link.',
+  CredentialsInDependency: 'A dependency has a user name or a password in its URL.',
+  BaseImageMissing: 'Neither the platform nor the configuration file names a base image for this language.',
+  WorkspaceTooLarge: 'The workspace has more files than a build takes.',
+} as const;
+
+export type PlanReason = keyof typeof PLAN_REASONS;
+
+/** Thrown inside the plan and caught by `dockerfileOf`. */
+export class PlanFailure extends Error {
+  override readonly name = 'PlanFailure';
+  readonly reason: PlanReason;
+  constructor(reason: PlanReason, message: string) {
+    super(message);
+    this.reason = reason;
+  }
+}
+
+/** Fit for one line of a message: a hostile value is shown, and cut, but breaks no line. */
+export function shown(value: string): string {
+  const text = JSON.stringify(value);
+  return text.length <= 120 ? text : `${text.slice(0, 117)}..."`;
+}

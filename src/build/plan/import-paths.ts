@@ -1,0 +1,86 @@
+// "./path/to/file.py:variable": where the configuration file names code, and what these paths become in the image.
+
+import { PlanFailure, shown } from './failure.ts';
+import type { WorkflowConfig } from './workflow-config.ts';
+import { entryAt, resolvePath, type Workspace } from './workspace.ts';
+
+export function isJavaScript(file: string): boolean {
+  return /\.[cm]?[jt]sx?$/.test(file);
+}
+
+/** A file, and not the name of an installed module. */
+function isPath(module: string): boolean {
+  return module.includes('/') || module.startsWith('.') || module.endsWith('.py') || isJavaScript(module);
+}
+
+interface ImportString {
+  readonly module: string;
+  readonly attribute: string;
+}
+
+function splitImport(what: string, value: string): ImportString {
+  const colon = value.indexOf(':');
+  const [module, attribute] = [value.slice(0, colon), value.slice(colon + 1)];
+  if (colon < 1 || attribute === '')
+    throw new PlanFailure(
+      'ConfigurationInvalid',
+      `${what} is ${shown(value)}. It must be "./path/to/file.py:variable".`,
+    );
+  return { module, attribute };
+}
+
+/** Whether any graph is given as Python: what else but a JavaScript file could it be? */
+export function hasPythonGraph({ graphs }: Readonly<WorkflowConfig>): boolean {
+  return Object.values(graphs).some((graph) => !isJavaScript(fileOf(graph)));
+}
+
+export function hasJavaScriptGraph({ graphs }: Readonly<WorkflowConfig>): boolean {
+  return Object.values(graphs).some((graph) => isJavaScript(fileOf(graph)));
+}
+
+function fileOf(graph: WorkflowConfig['graphs'][string]): string {
+  return (typeof graph === 'string' ? graph : graph.path).split(':')[0] ?? '';
+}
+
+/** Given the key, the file's path from the root, and the import string: what stands there in the image. */
+export type Rewrite = (what: string, path: string, written: ImportString) => string;
+
+/** The configuration with every path to code checked and rewritten. */
+export function rewritePaths(
+  config: Readonly<WorkflowConfig>,
+  workspace: Workspace,
+  folder: string,
+  rewrite: Rewrite,
+): WorkflowConfig {
+  function one(what: string, value: string): string {
+    const written = splitImport(what, value);
+    if (!isPath(written.module)) return value;
+    const path = resolvePath(what, folder, written.module);
+    const kind = entryAt(workspace, what, path);
+    if (kind !== undefined && kind !== 'file')
+      throw new PlanFailure('ConfigurationInvalid', `${what} names ${shown(path)}, which is not a file.`);
+    return rewrite(what, path, written);
+  }
+  function handler<Part extends { path?: string | null | undefined }>(name: string, part: Part): Part {
+    return part.path ? { ...part, path: one(`${name}.path`, part.path) } : part;
+  }
+  const { graphs, auth, encryption, priority, checkpointer, http, store } = config;
+  return {
+    ...config,
+    graphs: Object.fromEntries(
+      Object.entries(graphs).map(([id, graph]) => {
+        const what = `graphs.${shown(id).slice(1, -1)}`;
+        return [id, typeof graph === 'string' ? one(what, graph) : { ...graph, path: one(`${what}.path`, graph.path) }];
+      }),
+    ),
+    ...(auth && { auth: handler('auth', auth) }),
+    ...(encryption && { encryption: handler('encryption', encryption) }),
+    ...(priority && { priority: handler('priority', priority) }),
+    ...(checkpointer && { checkpointer: handler('checkpointer', checkpointer) }),
+    ...(http?.app && { http: { ...http, app: one('http.app', http.app) } }),
+    // A model is written "provider:model"; only what begins as a relative path is code.
+    ...(store?.index?.embed?.startsWith('.') && {
+      store: { ...store, index: { ...store.index, embed: one('store.index.embed', store.index.embed) } },
+    }),
+  };
+}

@@ -1,0 +1,74 @@
+// Steps for JavaScript and TypeScript: which package manager installs, and where.
+
+import { baseImageFor } from './base-image.ts';
+import { PlanFailure } from './failure.ts';
+import { rewritePaths } from './import-paths.ts';
+import { copy, imageName, run, runCustom, workdir } from './instructions.ts';
+import type { Steps, StepsInput } from './steps.ts';
+import { folderOf, isFile, joinPath, type Workspace } from './workspace.ts';
+
+/** By lock file: the first one that is there decides. */
+const INSTALLS: readonly (readonly [lock: string, command: string])[] = [
+  ['yarn.lock', 'yarn install --frozen-lockfile'],
+  ['pnpm-lock.yaml', 'pnpm i --frozen-lockfile'],
+  ['package-lock.json', 'npm ci'],
+  ['npm-shrinkwrap.json', 'npm ci'],
+  ['bun.lockb', 'bun i'],
+  ['bun.lock', 'bun i'],
+];
+
+/** Without a lock file: what package.json names as its packageManager. */
+const MANAGERS: Readonly<Record<string, string>> = { pnpm: 'pnpm i', yarn: 'yarn install', bun: 'bun i' };
+
+/** What installs the packages of `folder`; undefined where there is no package.json. */
+export function installCommandOf(workspace: Workspace, folder: string): string | undefined {
+  const manifest = joinPath(folder, 'package.json');
+  if (!isFile(workspace, 'package.json', manifest)) return undefined;
+  const manager = managerOf(manifest, workspace.texts.get(manifest));
+  const locked = INSTALLS.find(([lock]) => isFile(workspace, lock, joinPath(folder, lock)));
+  return locked?.[1] ?? MANAGERS[manager] ?? 'npm i';
+}
+
+function managerOf(path: string, text: string | undefined): string {
+  if (text === undefined) return '';
+  try {
+    const manager = (JSON.parse(text) as { packageManager?: unknown } | null)?.packageManager;
+    return typeof manager === 'string' ? (manager.split('@')[0] ?? '') : '';
+  } catch {
+    throw new PlanFailure('ConfigurationInvalid', `${path} is not valid JSON.`);
+  }
+}
+
+/**
+ * With a command of the deployment's own the whole workspace is copied and installed from its root, as a repository of
+ * several packages needs; otherwise the folder of the configuration file alone.
+ */
+export function javascriptSteps({ configPath, config, workspace, options }: StepsInput): Steps {
+  const { image, warnings } = baseImageFor('node', config, options.baseImages);
+  const { installCommand, buildCommand } = options;
+  const folder = folderOf(configPath);
+  const source = installCommand === undefined && buildCommand === undefined ? folder : '';
+  const root = `/deps/${imageName(source.split('/').at(-1) || workspace.name)}`;
+  const home = source === folder ? root : `${root}/${folder}`;
+  const found = installCommandOf(workspace, source);
+  const notYetThere: string[] = [];
+  const rewritten = rewritePaths(config, workspace, folder, (what, path, { module, attribute }) => {
+    // The build may make it, so that it need not be there yet.
+    if (!workspace.entries.has(path)) notYetThere.push(`${what} names ${path}, which only the build can make.`);
+    return `${module}:${attribute}`;
+  });
+  return {
+    image,
+    config: rewritten,
+    warnings: [...warnings, ...notYetThere],
+    body: [
+      copy('workflow_config_path', [source], root, options.user),
+      workdir('workflow_config_path', root),
+      ...(installCommand !== undefined ? [runCustom('install_command', installCommand)] : []),
+      ...(installCommand === undefined && found !== undefined ? [run(found)] : []),
+      ...(home === root ? [] : [workdir('workflow_config_path', home)]),
+      ...(buildCommand !== undefined ? [runCustom('build_command', buildCommand)] : []),
+    ],
+    last: [],
+  };
+}

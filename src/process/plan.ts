@@ -1,0 +1,211 @@
+// `davit plan`: reads a workspace, and writes the Dockerfile that builds it. It needs no cluster, no network and no
+// secret, and goes through no symbolic link: the workspace is whatever somebody has pushed.
+
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { basename, join, posix, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { dockerfileOf, type NotPlanned, type Planned, tooLarge } from '../build/plan/dockerfile.ts';
+import { PlanFailure } from '../build/plan/failure.ts';
+import type { PlanOptions } from '../build/plan/steps.ts';
+import { MAX_CONFIGURATION_BYTES } from '../build/plan/workflow-config.ts';
+import type { EntryKind, Workspace } from '../build/plan/workspace.ts';
+
+const USAGE = `Usage: davit plan --workspace FOLDER --config PATH --output FOLDER [OPTION ...]
+
+Makes a Dockerfile of the workflow configuration file PATH, relative to the workspace: a Dockerfile is taken as it is.
+Writes OUTPUT/Dockerfile, and OUTPUT/Dockerfile.dockerignore where the workspace has no .dockerignore. Prints one line
+of JSON: {dockerfile, context, warnings}, or {reason, message} with exit code 1.
+
+  --name NAME               what the source is called; its root becomes /deps/NAME. Default: the workspace folder's name
+  --python-base IMAGE       base image for Python; {version} and {distro} are replaced
+  --node-base IMAGE         base image for Node.js; {version} and {distro} are replaced
+  --install-command LINE    the deployment's install_command
+  --build-command LINE      the deployment's build_command
+  --user UID:GID            whom the image runs as; without it the base image's user
+  --termination-log FILE    where a failure's sentence goes. Default: /dev/termination-log, where that is there
+`;
+
+/** Kubernetes keeps this much of a termination message. */
+const MAX_TERMINATION_BYTES = 4096;
+const TERMINATION_LOG = '/dev/termination-log';
+const MAX_ENTRIES = 200_000;
+const MAX_TEXTS_BYTES = 16 * 1024 * 1024;
+/** Beside the configuration file; nothing else of the workspace is read. */
+const READ = ['package.json', 'requirements.txt'];
+/** Large, and never named by a configuration file: listed, not entered. */
+const NOT_ENTERED = ['.git', 'node_modules'];
+
+class Misuse extends Error {}
+
+interface Arguments {
+  readonly workspace: string;
+  readonly config: string;
+  readonly output: string;
+  readonly name: string;
+  readonly options: PlanOptions;
+  readonly terminationLog?: string;
+}
+
+/** The exit code. */
+export function plan(args: readonly string[]): number {
+  let given: Arguments;
+  try {
+    if (args.includes('--help')) {
+      process.stdout.write(USAGE);
+      return 0;
+    }
+    given = readArguments(args);
+  } catch (error) {
+    process.stderr.write(`davit plan: ${textOf(error)}\n\n${USAGE}`);
+    return 2;
+  }
+  try {
+    const result = planned(given);
+    if ('reason' in result) return failed(given, result);
+    const dockerfile = write(given.output, result);
+    const context = resolve(given.workspace, result.context);
+    process.stdout.write(`${JSON.stringify({ dockerfile, context, warnings: result.warnings })}\n`);
+    return 0;
+  } catch (error) {
+    return failed(given, { reason: 'PlanFailed', message: textOf(error) });
+  }
+}
+
+function failed({ terminationLog }: Arguments, failure: { readonly reason: string; readonly message: string }): number {
+  process.stdout.write(`${JSON.stringify(failure)}\n`);
+  terminate(terminationLog, `${failure.reason}: ${failure.message}`);
+  return 1;
+}
+
+function readArguments(args: readonly string[]): Arguments {
+  const text = { type: 'string' } as const;
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      workspace: text,
+      config: text,
+      output: text,
+      name: text,
+      'python-base': text,
+      'node-base': text,
+      'install-command': text,
+      'build-command': text,
+      user: text,
+      'termination-log': text,
+    },
+  });
+  const { workspace, config, output, user } = values;
+  if (!workspace || !config || !output) throw new Misuse('--workspace, --config and --output are required.');
+  if (!statSync(workspace).isDirectory()) throw new Misuse(`--workspace ${workspace} is no folder.`);
+  if (user && !/^[a-z0-9_][a-z0-9_-]{0,31}(:[a-z0-9_][a-z0-9_-]{0,31})?$/i.test(user))
+    throw new Misuse(`--user must be UID:GID, not ${JSON.stringify(user)}.`);
+  return {
+    workspace,
+    config,
+    output,
+    name: values.name || basename(resolve(workspace)),
+    options: {
+      baseImages: {
+        ...(values['python-base'] && { python: values['python-base'] }),
+        ...(values['node-base'] && { node: values['node-base'] }),
+      },
+      ...(values['install-command']?.trim() && { installCommand: values['install-command'] }),
+      ...(values['build-command']?.trim() && { buildCommand: values['build-command'] }),
+      ...(user && { user }),
+    },
+    ...(values['termination-log'] && { terminationLog: values['termination-log'] }),
+  };
+}
+
+function planned({ workspace, config, name, options }: Arguments): Planned | NotPlanned {
+  try {
+    return dockerfileOf(config, readWorkspace(workspace, config, name), options);
+  } catch (error) {
+    if (error instanceof PlanFailure) return { reason: error.reason, message: error.message };
+    throw error;
+  }
+}
+
+function readWorkspace(root: string, config: string, name: string): Workspace {
+  const configPath = posix.normalize(config);
+  const entries = new Map<string, EntryKind>();
+  const texts = new Map<string, string>();
+  let bytes = 0;
+  const folders = [''];
+  for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
+    for (const entry of readdirSync(join(root, folder), { withFileTypes: true })) {
+      const path = folder === '' ? entry.name : `${folder}/${entry.name}`;
+      const kind = kindOf(entry);
+      entries.set(path, kind);
+      if (entries.size > MAX_ENTRIES)
+        throw new PlanFailure(
+          'WorkspaceTooLarge',
+          `The workspace has more than ${MAX_ENTRIES} files. Leave out what is generated.`,
+        );
+      if (kind === 'folder' && !NOT_ENTERED.includes(entry.name)) folders.push(path);
+      const isConfig = path === configPath;
+      if (kind !== 'file' || !(isConfig || path === `${configPath}.dockerignore` || READ.includes(entry.name)))
+        continue;
+      const text = readText(root, path, isConfig, isConfig ? Infinity : MAX_TEXTS_BYTES - bytes);
+      if (text === undefined) continue;
+      texts.set(path, text);
+      bytes += text.length;
+    }
+  }
+  return { name, entries, texts };
+}
+
+function kindOf(entry: { isFile(): boolean; isDirectory(): boolean; isSymbolicLink(): boolean }): EntryKind {
+  if (entry.isSymbolicLink()) return 'link';
+  if (entry.isDirectory()) return 'folder';
+  return entry.isFile() ? 'file' : 'other';
+}
+
+/** Undefined for what is too large to matter; of the configuration file that is a failure. */
+function readText(root: string, path: string, isConfig: boolean, left: number): string | undefined {
+  const file = openSync(join(root, path), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  try {
+    const { size } = fstatSync(file);
+    if (size > MAX_CONFIGURATION_BYTES && isConfig) throw tooLarge(path, size);
+    if (size > MAX_CONFIGURATION_BYTES || size > left) return undefined;
+    return new TextDecoder('utf-8', { fatal: isConfig, ignoreBOM: true }).decode(readFileSync(file));
+  } catch (error) {
+    if (error instanceof TypeError) throw new PlanFailure('ConfigurationNotJson', `${path} is not text in UTF-8.`);
+    throw error;
+  } finally {
+    closeSync(file);
+  }
+}
+
+function write(output: string, { dockerfile, dockerignore }: Planned): string {
+  mkdirSync(output, { recursive: true });
+  const path = resolve(output, 'Dockerfile');
+  writeFileSync(path, dockerfile);
+  if (dockerignore !== undefined) writeFileSync(`${path}.dockerignore`, dockerignore);
+  return path;
+}
+
+/** Kubernetes makes the file before the container starts. Elsewhere none is made in /dev. */
+function terminate(file: string | undefined, message: string): void {
+  const text = Buffer.from(message).subarray(0, MAX_TERMINATION_BYTES).toString();
+  try {
+    writeFileSync(file ?? TERMINATION_LOG, text, { flag: file === undefined ? 'r+' : 'w' });
+  } catch (error) {
+    if (file !== undefined)
+      process.stderr.write(`davit plan: the termination message was not written: ${textOf(error)}\n`);
+  }
+}
+
+function textOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,181 @@
+// `npm run demo -- --context`: a cluster that is there already is used with kubectl alone. The embedded cluster plays it.
+
+import { spawn } from 'node:child_process';
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { delimiter, dirname, join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Cluster, startCluster } from '../cluster/cluster.ts';
+import { ensureTools, toolPath } from '../cluster/tools.ts';
+import { localContexts } from './context.ts';
+
+const root = join(import.meta.dirname, '../..');
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'davit-context-'));
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+async function kubeconfigWith(...contexts: readonly string[]): Promise<string> {
+  const file = join(await mkdtemp(join(folder, 'config-')), 'config');
+  await writeFile(
+    file,
+    JSON.stringify({
+      apiVersion: 'v1',
+      kind: 'Config',
+      clusters: [{ name: 'c', cluster: { server: 'https://127.0.0.1:1' } }],
+      users: [{ name: 'u', user: {} }],
+      contexts: contexts.map((name) => ({ name, context: { cluster: 'c', user: 'u' } })),
+    }),
+  );
+  return file;
+}
+
+describe('clusters of this machine', () => {
+  it('are found by the names of their contexts, in every file of KUBECONFIG', async () => {
+    const remote = 'arn:aws:eks:eu-central-1:1:cluster/production';
+    const one = await kubeconfigWith('kind-kind', remote, 'kindergarten');
+    const other = await kubeconfigWith(
+      'k3d-test',
+      'minikube',
+      'docker-desktop',
+      'rancher-desktop',
+      'colima',
+      'kind-kind',
+    );
+    const files = [one, join(folder, 'missing'), other].join(delimiter);
+    expect(await localContexts({ KUBECONFIG: files })).toEqual([
+      'kind-kind',
+      'k3d-test',
+      'minikube',
+      'docker-desktop',
+      'rancher-desktop',
+      'colima',
+    ]);
+  });
+  it.each([
+    ['no kubeconfig', async () => join(folder, 'missing')],
+    [
+      'a file that is none',
+      async () => {
+        await writeFile(join(folder, 'broken'), '][');
+        return join(folder, 'broken');
+      },
+    ],
+    ['one without contexts', () => kubeconfigWith()],
+  ])('are none with %s', async (_name, file) => {
+    expect(await localContexts({ KUBECONFIG: await file() })).toEqual([]);
+  });
+});
+
+interface Run {
+  readonly code: number | null;
+  readonly out: string;
+  /** What was built or kept in the cache. */
+  readonly cached: readonly string[];
+}
+
+/** The demo as a person has it who has kubectl and Node, and no Go. */
+async function demo(
+  kubeconfig: string,
+  programs: Readonly<Record<string, string>>,
+  args: readonly string[],
+): Promise<Run> {
+  const own = await mkdtemp(join(folder, 'run-'));
+  const [bin, cache] = [join(own, 'bin'), join(own, 'cache')];
+  await Promise.all([mkdir(bin), mkdir(cache)]);
+  await Promise.all(Object.entries(programs).map(([name, target]) => symlink(target, join(bin, name))));
+  // Whoever calls it, sees that it was called.
+  await writeFile(join(bin, 'go'), `#!/bin/sh\necho called >> ${join(cache, 'go-was-called')}\nexit 1\n`);
+  await chmod(join(bin, 'go'), 0o755);
+  const child = spawn(process.execPath, [join(root, 'test/demo/demo.ts'), ...args], {
+    cwd: root,
+    env: {
+      HOME: own,
+      PATH: [bin, dirname(process.execPath)].join(delimiter),
+      KUBECONFIG: kubeconfig,
+      DAVIT_CACHE: cache,
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let out = '';
+  child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString()));
+  child.stderr.on('data', (chunk: Buffer) => (out += chunk.toString()));
+  const code = await new Promise<number | null>((resolve) => child.on('close', resolve));
+  return { code, out, cached: await readdir(cache) };
+}
+
+describe('npm run demo -- --context', () => {
+  let cluster: Cluster;
+  let kubectl: string;
+  let before: readonly string[];
+  beforeAll(async () => {
+    cluster = await startCluster({ pods: 'off' });
+    before = await objects();
+    kubectl = toolPath(await ensureTools(['kubernetes'], () => undefined), 'kubernetes', 'kubectl');
+  });
+  afterAll(() => cluster?.stop());
+
+  /** Of the whole cluster. */
+  async function objects(): Promise<readonly string[]> {
+    const kinds =
+      'namespaces,crd,clusterroles,clusterrolebindings,validatingadmissionpolicies,validatingadmissionpolicybindings';
+    return (await cluster.kubectl(['get', kinds, '-o', 'name'])).split('\n');
+  }
+
+  async function kubeconfig(): Promise<string> {
+    const config = (await readFile(cluster.kubeconfig, 'utf8')).replaceAll('"davit"', '"kind-test"');
+    const file = join(folder, 'kind');
+    await writeFile(file, config, { mode: 0o600 });
+    return file;
+  }
+
+  it('comes to READY, compiles nothing, and takes its deployment away again', async () => {
+    const { code, out, cached } = await demo(await kubeconfig(), { kubectl }, ['--context', 'kind-test', '--once']);
+    expect(code, out).toBe(0);
+    expect(out).toContain(`Using ${cluster.server} (context kind-test); nothing is compiled`);
+    expect(out).toMatch(/Creating deployment hello of \S+\/hello-app:1\.0\n/);
+    expect(out).toContain('Deployment hello is READY');
+    expect(out).toMatch(
+      /The sample (answers at its Service hello\.demo|could not be asked through the API server): \S/,
+    );
+    expect(out).toContain('kubectl --context kind-test describe appd hello -n demo');
+    expect(await objects()).not.toEqual(before);
+    expect(cached).toEqual([]);
+    expect(await cluster.kubectl(['get', 'appd', '-A', '-o', 'name'])).toBe('');
+  });
+
+  it('leaves what its last lines take away', async () => {
+    await cluster.kubectl(['delete', '-f', join(root, 'test/demo/chart.yaml'), '-f', join(root, 'crds')]);
+    await cluster.kubectl(['delete', 'namespace', 'demo', 'davit-system']);
+    expect(await objects()).toEqual(before);
+  });
+
+  it.each([
+    {
+      reason: 'a context that is not there',
+      programs: () => ({ kubectl }),
+      context: 'kind-other',
+      says: 'There is no context kind-other in your kubeconfig. kubectl config get-contexts lists them.',
+    },
+    {
+      reason: 'a cluster that does not answer',
+      programs: () => ({ kubectl }),
+      context: 'kind-kind',
+      says: 'The cluster of context kind-kind does not answer: ',
+    },
+    {
+      reason: 'no kubectl',
+      programs: () => ({}),
+      context: 'kind-kind',
+      says: 'kubectl is missing; --context needs it. Install it, and put it on your PATH.',
+    },
+  ])('says what to do about $reason', async ({ programs, context, says }) => {
+    const began = Date.now();
+    const { code, out, cached } = await demo(await kubeconfigWith('kind-kind'), programs(), ['--context', context]);
+    expect(out).toContain(says);
+    expect(out).not.toMatch(/^ +at /m);
+    expect([code, cached]).toEqual([1, []]);
+    expect(Date.now() - began).toBeLessThan(20_000);
+  });
+});

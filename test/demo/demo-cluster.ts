@@ -1,0 +1,24 @@
+// What the demo needs of a cluster: the embedded one, or one of the caller's own.
+
+import type { Target } from '../platform.ts';
+
+/** Something that the person at the terminal can mend; printed without a stack. */
+export class DemoError extends Error {}
+
+export interface DemoCluster {
+  readonly target: Target;
+  /** Images that take the places of the platform's own. */
+  readonly images: Readonly<Record<string, string>>;
+  readonly kubeconfig: string;
+  /** A kubectl that works as printed. */
+  readonly kubectlCommand: string;
+  /** A folder of this demo's own. */
+  readonly directory: string;
+  readonly realPods: boolean;
+  readonly sampleImage: string;
+  /** The cluster stays when the demo goes, so what the demo made in it must go first. */
+  readonly outlivesDemo: boolean;
+  /** Sends something to the sample server through its Service and tells, line by line, what came back. */
+  readonly askSample?: (namespace: string, deployment: string) => Promise<readonly string[]>;
+  stop(): Promise<void>;
+}
