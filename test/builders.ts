@@ -196,11 +196,13 @@ export function anObserved(
     secretsRead?: Observed['secretsRead'];
     templates?: Observed['templates'];
     listeners?: Observed['listeners'];
+    integrations?: Observed['integrations'];
     tenantId?: string | null;
   } = {},
 ): Observed {
   const { revisions = [], children = [], pods = [], secretKeys = {}, tenantId = TENANT } = seen;
-  const { secretsRead = { is: 'nothing' }, unfixedSecrets = [], templates = [], listeners = [] } = seen;
+  const { secretsRead = { is: 'nothing' }, unfixedSecrets = [] } = seen;
+  const { templates = [], listeners = [], integrations = [] } = seen;
   return {
     record,
     tenantId: tenantId ?? undefined,
@@ -213,6 +215,7 @@ export function anObserved(
     tracingProject: undefined,
     templates,
     listeners,
+    integrations,
     secretKeys,
     unfixedSecrets,
     secretsRead,

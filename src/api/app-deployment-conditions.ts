@@ -112,6 +112,11 @@ export const REASONS = {
     meaning: 'The listener that the record names is not one of its tenant, or does not list the namespace.',
     todo: 'Name a Listener of the same namespace by its uid, and a namespace that it lists.',
   },
+  IntegrationNotFound: {
+    meaning:
+      'The code host integration that the record names is not there or does not list the namespace, or the repository is of another host.',
+    todo: 'Name a CodeHostIntegration by its uid, have the namespace listed among its tenants, and take a repository of its host. What was already made of the repository stays.',
+  },
   NotATenant: {
     meaning: 'The namespace is not a tenant.',
     todo: "Label the namespace davit.dev/tenant=true, or move the record to a tenant's namespace.",

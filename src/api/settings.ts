@@ -257,6 +257,13 @@ export const Settings = z.strictObject({
         .max(1_000_000)
         .default(1200)
         .describe('Requests that one caller may make in a minute, at each replica; 0: as many as they like.'),
+      trustedProxies: z
+        .array(z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()]))
+        .max(100)
+        .default([])
+        .describe(
+          'Addresses and ranges of proxies whose X-Forwarded-For is believed; by the address callers with unknown tokens are counted.',
+        ),
     })
     .prefault({}),
 });

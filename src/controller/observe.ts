@@ -27,6 +27,7 @@ export async function observe(record: AppDeployment, caches: Caches, contents: S
     pods: caches.pods.byLabel(namespace, DEPLOYMENT_LABEL, name),
     tracingProject: caches.tracingProjects.get({ namespace, name }),
     listeners: record.spec.sourceConfig.listenerId === undefined ? [] : caches.listeners.list(namespace),
+    integrations: record.spec.source === 'codehost' ? caches.integrations.list() : [],
     templates: record.spec.source === 'internal_template' ? caches.templates.list() : [],
     secretKeys: Object.fromEntries(
       referencesOf(record.spec).map(({ secretName }) => {

@@ -13,6 +13,7 @@ export function throughGate(client: KubeClient, gate: RequestGate): KubeClient {
     listAll: client.listAll.bind(client),
     watch: client.watch.bind(client),
     text: client.text.bind(client),
+    stream: client.stream.bind(client),
     withToken: client.withToken.bind(client),
     get: (resource, ref, options) => gated(ref, () => client.get(resource, ref, options)),
     create: (resource, object, options) => gated(object.metadata, () => client.create(resource, object, options)),

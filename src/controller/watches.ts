@@ -22,6 +22,7 @@ export function wakeOnChanges(caches: Caches, queue: WorkQueue, hosts: HostClaim
       wakeThose(object.metadata.namespace, (record) => names(record, object.metadata.name)),
     ),
     caches.templates.onChange(() => wakeThose(undefined, ({ spec }) => spec.source === 'internal_template')),
+    caches.integrations.onChange(() => wakeThose(undefined, ({ spec }) => spec.source === 'codehost')),
     // A host is free again, or the kind that addresses are made of is there.
     hosts.onFreed((key) => queue.add(key)),
     ...(caches.addresses ? [caches.addresses.onInstalled(() => wakeThose(undefined, () => true))] : []),

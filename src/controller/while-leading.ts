@@ -30,6 +30,7 @@ export function whileLeading(client: KubeClient, leading: AbortSignal, holds: ()
     listAll: client.listAll.bind(client),
     watch: client.watch.bind(client),
     text: client.text.bind(client),
+    stream: client.stream.bind(client),
     withToken: client.withToken.bind(client),
     create: async (resource, object, options = {}) => client.create(resource, object, held(options)),
     replace: async (resource, object, options = {}) => client.replace(resource, object, held(options)),

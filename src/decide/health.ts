@@ -17,6 +17,7 @@ import type { Settings } from '../api/settings.ts';
 import { SOURCE_RULES } from '../api/source-rules.ts';
 import { listed, quoted } from '../api/text.ts';
 import { notOffered, type Offered, offeredIn } from '../record/catalogue.ts';
+import { buildsAnew, type CodeHostProblem, codeHostProblem } from '../record/code-host.ts';
 import { excessesOf } from '../record/limits.ts';
 import { type ListenerProblem, listenerProblem } from '../record/listener.ts';
 import { names } from '../record/names.ts';
@@ -73,6 +74,9 @@ export function checkPolicy(observed: Observed, settings: Settings): Verdict {
   }
   const listener = listenerProblem(record.spec.sourceConfig, observed.listeners);
   if (listener !== undefined) return no('ListenerNotFound', listenerMessage(record, listener), true);
+  const codeHost = codeHostProblemOf(observed);
+  if (codeHost !== undefined)
+    return no('IntegrationNotFound', integrationMessage(record, codeHost, settings.organizationNamespace), true);
   const isExternal = (variable: string): boolean => externalReference(record.spec, variable) !== undefined;
   const external = isExternal(EXTERNAL_POSTGRES_VARIABLE) && isExternal(EXTERNAL_REDIS_VARIABLE);
   if (!settings.database.own && !external) {
@@ -107,6 +111,26 @@ function listenerMessage({ metadata, spec }: Observed['record'], problem: Listen
   if (problem.is === 'unknown')
     return `${listenerId} is no Listener of namespace ${metadata.namespace}: kubectl get listeners -n ${metadata.namespace} -o wide shows what there is.`;
   return `The listener does not list namespace ${listenerConfig?.k8sNamespace}: it lists ${listed(problem.listed)}.`;
+}
+
+/** What a revision was already made of stays, though the integration has left or lists the tenant no longer. */
+function codeHostProblemOf({ record, revisions, integrations }: Observed): CodeHostProblem | undefined {
+  const { spec, metadata } = record;
+  const isMade = revisions.some(
+    (made) => !buildsAnew(made.spec.requested.sourceRevisionConfig, spec.sourceRevisionConfig),
+  );
+  return isMade ? undefined : codeHostProblem(spec, metadata.namespace ?? '', integrations);
+}
+
+function integrationMessage(
+  { metadata, spec }: Observed['record'],
+  problem: CodeHostProblem,
+  organizationNamespace: string,
+): string {
+  const { integrationId, repoUrl } = spec.sourceConfig;
+  if (problem.is === 'unknown')
+    return `${integrationId} is no code host integration that lists namespace ${metadata.namespace} among its tenants: kubectl get codehostintegrations -n ${organizationNamespace} shows what there is.`;
+  return `${repoUrl} is not a repository of the integration's host, ${problem.host}. Make the deployment anew with one that is.`;
 }
 
 /**

@@ -4,6 +4,7 @@
 import type { AppDeployment } from '../api/app-deployment.ts';
 import type { AppRevision } from '../api/app-revision.ts';
 import type { AppTemplate } from '../api/app-template.ts';
+import type { CodeHostIntegration } from '../api/code-host-integration.ts';
 import type { Listener } from '../api/listener.ts';
 import { DEPLOYMENT_UID_LABEL } from '../api/meta.ts';
 import type { TracingProject } from '../api/tracing-project.ts';
@@ -29,6 +30,8 @@ export interface Observed {
   readonly templates: readonly AppTemplate[];
   /** Those of the record's namespace, for a record that names one. */
   readonly listeners: readonly Listener[];
+  /** The organization's, for a record of source codehost; else none. */
+  readonly integrations: readonly CodeHostIntegration[];
   /** The keys of each Secret that the record names, or null where there is no such Secret. */
   readonly secretKeys: Readonly<Record<string, readonly string[] | null>>;
   /** Of those that it may name by their name alone (record/names.ts) the ones that are not Opaque and immutable. */

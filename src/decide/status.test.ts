@@ -1,8 +1,11 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { anObserved, aPod, aRecord, aRevision, aStore, aWorkload, SETTINGS } from '../../test/builders.ts';
 import type { AppDeployment } from '../api/app-deployment.ts';
 import type { AppRevision } from '../api/app-revision.ts';
 import { conditionOf } from '../api/conditions.ts';
+import { shownState } from '../record/shown.ts';
+import { lacksImage } from '../record/wanted-revision.ts';
 import type { AddressOutcome } from './address.ts';
 import { checkPolicy, checkReferences, checkWorkloads } from './health.ts';
 import type { Observed, Refusal, Workload } from './observed.ts';
@@ -264,7 +267,7 @@ const rows: Row[] = [
   {
     name: 'no image yet',
     reason: 'waiting for a push is Stalled too',
-    observed: anObserved(record),
+    observed: anObserved(aRecord({ sourceRevisionConfig: {} })),
     latest: null,
     want: {
       state: 'UNUSED',
@@ -523,4 +526,38 @@ describe('overtakenStatus', () => {
   ] as const)('%s becomes %s', (state, want) => {
     expect(overtakenStatus(aRevision(record, state), NOW).state).toBe(want);
   });
+});
+
+it('the first report says the word that the facade has shown until then', () => {
+  const LISTENER = '11111111-2222-4333-8444-555555555555';
+  const someRecord = fc
+    .record({
+      source: fc.constantFrom('external_docker', 'internal_docker', 'internal_source', 'codehost' as const),
+      maxScale: fc.constantFrom(undefined, 0, 3),
+      imageUri: fc.constantFrom(undefined, 'a:1'),
+      isElsewhere: fc.boolean(),
+    })
+    .map(({ source, maxScale, imageUri, isElsewhere }) =>
+      aRecord({
+        source: source as 'external_docker',
+        sourceConfig: {
+          ...(maxScale !== undefined && { resourceSpec: { maxScale } }),
+          ...(isElsewhere && { listenerId: LISTENER, listenerConfig: { k8sNamespace: 'team' } }),
+        },
+        sourceRevisionConfig: imageUri === undefined ? {} : { imageUri },
+      }),
+    );
+  const accepted = { status: 'True', reason: 'Accepted', message: '' } as const;
+  fc.assert(
+    fc.property(someRecord, fc.boolean(), (made, hasRevision) => {
+      const runsHere = made.spec.sourceConfig.listenerId === undefined && !lacksImage(made.spec);
+      const of = hasRevision && runsHere ? aRevision(made) : null;
+      const inputs = { ...inputsOf(anObserved(made, { revisions: of ? [of] : [] }), of), policy: accepted };
+      const status = statusOf(inputs, NOW);
+      expect(status.state).toBe(shownState(made));
+      expect(shownState({ ...made, status })).toBe(status.state);
+      const leaving = { ...made, metadata: { ...made.metadata, deletionTimestamp: '2026-01-02T00:00:00Z' } };
+      expect(shownState(leaving)).toBe(deletingStatus(anObserved(leaving), 'it', NOW).state);
+    }),
+  );
 });

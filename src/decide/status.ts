@@ -5,6 +5,7 @@ import type { ConditionType, Reason } from '../api/app-deployment-conditions.ts'
 import type { AppRevision } from '../api/app-revision.ts';
 import { type ConditionInput, mergeConditions, rfc3339 } from '../api/conditions.ts';
 import { inForce } from '../record/resolve.ts';
+import { asksForNothing, stateFrom } from '../record/state.ts';
 import { type AddressOutcome, addressOf, checkAddress, reportedAddress } from './address.ts';
 import { checkDatabase, checkRedis, checkWorkloads, isServing, replicasOf, type Verdict, yes } from './health.ts';
 import type { Observed, Refusal } from './observed.ts';
@@ -137,18 +138,20 @@ function activeRevision(
   );
 }
 
-/** design.md 3: the first row that holds wins. */
 function stateOf(
   { observed, latest, policy }: StatusInputs,
   verdicts: Verdicts,
   active: AppRevision | undefined,
 ): State {
-  if (observed.record.spec.sourceConfig.listenerId !== undefined) return 'UNKNOWN';
-  if (!latest) return policy.status === 'True' ? 'UNUSED' : 'UNKNOWN';
-  if (latest.spec.resolved.server.maxScale === 0) return 'UNUSED';
-  if (verdicts.database.status !== 'True' || verdicts.redis.status !== 'True') return 'AWAITING_DATABASE';
-  if (active && isServing(observed)) return 'READY';
-  return 'UNKNOWN';
+  const { spec } = observed.record;
+  return stateFrom({
+    isLeaving: false,
+    runsNothing: latest ? latest.spec.resolved.server.maxScale === 0 : asksForNothing(spec),
+    isElsewhere: spec.sourceConfig.listenerId !== undefined,
+    isRefused: !latest && policy.status !== 'True',
+    storesAnswer: verdicts.database.status === 'True' && verdicts.redis.status === 'True',
+    isServing: active !== undefined && isServing(observed),
+  });
 }
 
 function conditionsOf(

@@ -14,6 +14,7 @@ import type { KubeClient, KubeObject } from '../kube/client.ts';
 import type { Logger } from '../logger.ts';
 import type { RequestGate } from '../runtime/request-gate.ts';
 import type { Store, WatchedStore } from '../runtime/store.ts';
+import { makeAuthentication } from './authentication.ts';
 import { makeDeployments } from './deployments/repository.ts';
 import { registerDeployments } from './deployments/routes.ts';
 import { makeFreshList } from './fresh-list.ts';
@@ -24,7 +25,7 @@ import { makeOrganizationSecrets } from './organization-secrets.ts';
 import { registerAuth } from './plugins/auth.ts';
 import { answerError, registerErrors, registerNotFound } from './plugins/errors.ts';
 import { registerDocs, registerOpenApi } from './plugins/openapi.ts';
-import { registerRateLimit } from './plugins/rate-limit.ts';
+import { type RateLimit, registerRateLimit } from './plugins/rate-limit.ts';
 import { registerRequestLog, requestIdOf } from './plugins/request-log.ts';
 import { registerTimeLimit } from './plugins/time-limit.ts';
 import { makeProviders } from './providers/repository.ts';
@@ -88,6 +89,7 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
     genReqId: requestIdOf,
     bodyLimit: BODY_LIMIT,
+    trustProxy: settings.http.trustedProxies.length > 0 ? settings.http.trustedProxies : false,
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 200 },
     frameworkErrors: answerError,
   }).withTypeProvider<ZodTypeProvider>();
@@ -96,7 +98,14 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
   parseJson(app);
 
   const sleep = deps.sleep ?? ((ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms)));
-  const auth = registerAuth(app, makeIdentity({ kube, tenants: caches.tenants, settings, now }));
+  const identity = makeIdentity({ kube, tenants: caches.tenants, settings, now });
+  const authentication = makeAuthentication({ clientOf: (sender) => identity.callerOf(sender).kube, now });
+  let limit: RateLimit | undefined;
+  const auth = registerAuth(app, {
+    identity,
+    authentication,
+    count: async (request, username) => limit?.count(request, username),
+  });
   const deployments = makeDeployments({
     ...caches,
     remember: deps.remember,
@@ -126,7 +135,7 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
     void reply.headers(SECURITY_HEADERS);
     done();
   });
-  await registerRateLimit(app, settings.http.requestsPerMinute);
+  limit = await registerRateLimit(app, settings.http.requestsPerMinute, authentication.known);
   registerNotFound(app);
   app.addHook('preHandler', refuseFindings);
   await registerOpenApi(app, settings.http.basePath);

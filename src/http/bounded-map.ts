@@ -38,6 +38,10 @@ export class BoundedMap<K, V> {
     for (const entries of [this.#young, this.#old]) if (entries.get(key) === value) entries.delete(key);
   }
 
+  delete(key: K): void {
+    for (const entries of [this.#young, this.#old]) entries.delete(key);
+  }
+
   get size(): number {
     return this.#young.size + this.#old.size;
   }

@@ -22,8 +22,8 @@ export type PayloadShape<S extends Shape> = {
 /** An answer's fields: each is present, null where unset. */
 export type ResponseShape<S extends Shape> = { [Key in Names<S> as Snake<Key>]: z.ZodNullable<Bare<S[Key]>> };
 
-export function snake(name: string): string {
-  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+export function snake<Name extends string>(name: Name): Snake<Name> {
+  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`) as Snake<Name>;
 }
 
 /** Names in both cases, made once for each shape: lists show thousands of records. */

@@ -1,5 +1,5 @@
-// From a token and X-Tenant-Id to the tenant that is meant, and whether the caller may: the API server decides, asked
-// with the caller's own token (SelfSubjectAccessReview) and believed for ten seconds.
+// From a known caller and X-Tenant-Id to the tenant that is meant, and whether the caller may: the API server decides,
+// asked with the caller's own token (SelfSubjectAccessReview) and believed for ten seconds.
 
 import { hash } from 'node:crypto';
 import { APP_DEPLOYMENTS } from '../api/app-deployment.ts';
@@ -9,14 +9,9 @@ import { Unavailable } from '../errors.ts';
 import type { KubeClient, KubeObject, Resource } from '../kube/client.ts';
 import { SELF_SUBJECT_ACCESS_REVIEWS } from '../kube/resources.ts';
 import type { Store } from '../runtime/store.ts';
+import type { Sender } from './authentication.ts';
 import { BoundedMap } from './bounded-map.ts';
 import { Refused } from './refused.ts';
-
-/** Whoever sent the token. `hash` stands for the token wherever something is remembered. */
-export interface Sender {
-  readonly token: string;
-  readonly hash: string;
-}
 
 export interface Caller extends Sender {
   /** The API server, as the caller. */
@@ -125,8 +120,11 @@ export function makeIdentity({ kube, tenants, settings, now }: IdentityOptions):
 
       const all = tenants.list().flatMap((namespace) => tenantFrom(namespace) ?? []);
       if (all.length > TRIED_TENANTS) throw noTenant();
+      // Whatever is to be done, the same tenant is meant: the one whose records the caller may see.
       const usable = await Promise.all(
-        all.map(async (tenant) => ((await mayUse(caller, verb, tenant)) ? tenant : undefined)),
+        all.map(async (tenant) =>
+          (await allowed(caller, 'list', tenant.namespace, APP_DEPLOYMENTS)) ? tenant : undefined,
+        ),
       );
       const [only, another] = usable.filter((tenant) => tenant !== undefined);
       if (only === undefined || another !== undefined) throw noTenant();

@@ -19,3 +19,8 @@ export class Refused extends Error {
     this.headers = headers;
   }
 }
+
+/** All slots for reading logs are taken, and as many wait as may. */
+export function tooManyLogs(): never {
+  throw new Refused(503, 'Too many logs are being read. Try again in 1 s.', { 'retry-after': '1' });
+}

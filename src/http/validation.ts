@@ -14,6 +14,7 @@ import { HTTPS_URL_PATTERN, PROVIDER_ID_PATTERN } from '../api/oauth-provider.ts
 import {
   DNS_LABEL_PATTERN,
   DNS_SUBDOMAIN_PATTERN,
+  HOST_URL_OR_EMPTY_PATTERN,
   HOST_URL_PATTERN,
   IMAGE_PATTERN,
   PRINTABLE_PATTERN,
@@ -54,7 +55,7 @@ export const validatorCompiler: FastifySchemaCompiler<z.ZodType> = ({ schema, ht
     const findings: Finding[] = [];
     if (part === 'body') clean(data, [part], findings);
     const parsed = schema.safeParse(data ?? undefined, { reportInput: true });
-    if (!parsed.success) findings.push(...findingsOfError(parsed.error, [part]));
+    if (!parsed.success) findings.push(...findingsOfError(parsed.error, [part], schema));
     return { value: findings.length > 0 ? new Findings(findings) : parsed.data };
   };
 };
@@ -71,13 +72,19 @@ export const serializerCompiler: FastifySerializerCompiler<z.ZodType> = () => (d
   // Fastify sends a Buffer as it is; only its types don't know.
   data instanceof JsonText ? (data.text as unknown as string) : JSON.stringify(data);
 
-const DEEPEST = 40;
 /** A body of nothing but mistakes must not make an answer larger than itself. */
 const MOST_FINDINGS = 100;
 
+/** In what is merged field by field null sets a field back; everywhere else null and absent are the same. */
+const MERGED = ['body', 'source_config', 'resource_spec'];
+
+function isMerged(loc: readonly (string | number)[]): boolean {
+  return loc.length === MERGED.length && loc.every((step, at) => step === MERGED[at]);
+}
+
 /**
- * Takes nulls out of a parsed body (null and absent are the same everywhere) and keys that would be a prototype, and
- * finds what no field takes: text that cannot be stored, and nesting that would exhaust whoever walks it later.
+ * Takes nulls that say nothing out of a parsed body and keys that would be a prototype, and finds text that cannot be
+ * stored. The body's depth is limited where it is parsed (json.ts).
  */
 function clean(value: unknown, loc: readonly (string | number)[], findings: Finding[]): void {
   if (typeof value === 'string') {
@@ -90,21 +97,14 @@ function clean(value: unknown, loc: readonly (string | number)[], findings: Find
     return;
   }
   if (typeof value !== 'object' || value === null) return;
-  if (loc.length > DEEPEST) {
-    findings.push({
-      loc: loc.slice(0, 4),
-      msg: `must not be nested deeper than ${DEEPEST} levels`,
-      type: 'recursion_loop',
-    });
-    return;
-  }
   if (Array.isArray(value)) {
     value.forEach((item, index) => clean(item, [...loc, index], findings));
     return;
   }
   const object = value as Record<string, unknown>;
+  const keepsNulls = isMerged(loc);
   for (const key of Object.keys(object)) {
-    if (key === '__proto__' || object[key] === null) delete object[key];
+    if (key === '__proto__' || (object[key] === null && !keepsNulls)) delete object[key];
     else if (!isText(key))
       findings.push({
         loc,
@@ -126,6 +126,8 @@ const PATTERNS: Readonly<Record<string, string>> = {
   [UUID_PATTERN]: 'must be a UUID',
   [IMAGE_PATTERN]: 'must be an image reference such as registry.example.com/team/app:1.2',
   [HOST_URL_PATTERN]: 'must be https://host or a bare host in lower case, without path, port or user',
+  [HOST_URL_OR_EMPTY_PATTERN]:
+    'must be https://host or a bare host in lower case, without path, port or user, or "" to take it away',
   [VARIABLE_NAME_PATTERN]:
     'must be the name of an environment variable: letters, digits and _, not beginning with a digit',
   [DNS_LABEL_PATTERN]: 'must be lower-case letters, digits and -, beginning and ending with a letter or digit',
@@ -149,11 +151,20 @@ const TYPES: Readonly<Record<string, readonly [msg: string, type: string]>> = {
 /** What is wrong with `value`, in the words of the API. `loc` is where it stands in the request. */
 export function findingsIn(schema: z.ZodType, value: unknown, loc: Finding['loc']): Finding[] {
   const parsed = schema.safeParse(value, { reportInput: true });
-  return parsed.success ? [] : findingsOfError(parsed.error, loc);
+  return parsed.success ? [] : findingsOfError(parsed.error, loc, schema);
 }
 
-function findingsOfError(error: z.ZodError, loc: Finding['loc']): Finding[] {
-  return error.issues.flatMap((issue) => findingsOf(issue, loc));
+function findingsOfError(error: z.ZodError, loc: Finding['loc'], schema: z.ZodType): Finding[] {
+  return error.issues.flatMap((issue) =>
+    issue.code === 'unrecognized_keys' ? unknownParameters(issue.keys, schema, loc) : findingsOf(issue, loc),
+  );
+}
+
+/** An ignored filter widens a list, and whoever sent it takes what comes for what was asked for. */
+function unknownParameters(keys: readonly string[], schema: z.ZodType, loc: Finding['loc']): Finding[] {
+  const known = schema instanceof z.ZodObject ? Object.keys(schema.shape) : [];
+  const msg = `is no parameter: this list takes ${known.length > 0 ? known.join(', ') : 'none'}`;
+  return keys.map((key) => ({ loc: [...loc, key.slice(0, 100)], msg, type: 'extra_forbidden' }));
 }
 
 /** One zod issue in the words of the API. Nothing of the input is repeated: it may be a secret. */

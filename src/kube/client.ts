@@ -166,8 +166,13 @@ export interface KubeClient {
    * A uid that is not the object's is a Conflict.
    */
   remove(resource: Resource, ref: ObjectRef, options: DeleteOptions): Promise<KubeObject | undefined>;
-  /** Any other GET, such as `/readyz`, `/version` or a pod's log, as text. */
+  /** Any other GET, such as `/readyz` or `/version`, as text. */
   text(path: string, options?: { readonly signal?: AbortSignal }): Promise<string>;
+  /**
+   * A GET whose answer may be long, such as a pod's log, piece by piece, over connections of their own. Whoever stops
+   * taking pieces ends it.
+   */
+  stream(path: string, options?: { readonly signal?: AbortSignal }): AsyncIterable<Uint8Array>;
   /** The same server with somebody else's bearer token. Connections are shared unless ours carry a client certificate. */
   withToken(token: string): KubeClient;
 }

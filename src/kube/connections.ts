@@ -1,6 +1,7 @@
 // The connections of a client. HTTP/1.1 with keep-alive, not HTTP/2: a connection that dies takes one request with it
 // instead of all of them, there is no GOAWAY and no stream limit to handle, and a pool bounds what we have in flight.
-// Watches have an agent of their own, so that no number of them can keep a request waiting for a socket.
+// Watches have an agent of their own, so that no number of them can keep a request waiting for a socket; so have the
+// streams of pods' logs, which are bounded.
 
 import { Agent, type Dispatcher } from 'undici';
 import type { TlsSettings } from './config.ts';
@@ -13,10 +14,13 @@ const TCP_KEEP_ALIVE_MS = 30_000;
  */
 const KEPT_IDLE_MS = 30_000;
 
+const MOST_STREAMS = 8;
+
 export interface AgentPair {
   readonly tls: TlsSettings;
   readonly requests: Dispatcher;
   readonly watches: Dispatcher;
+  readonly streams: Dispatcher;
 }
 
 export interface Connections {
@@ -33,7 +37,12 @@ export function makeConnections(maxConnections: number): Connections {
   function make(tls: TlsSettings): AgentPair {
     const connect = { ...tls, keepAlive: true, keepAliveInitialDelay: TCP_KEEP_ALIVE_MS };
     const common = { connect, allowH2: false, pipelining: 1, keepAliveTimeout: KEPT_IDLE_MS };
-    return { tls, requests: new Agent({ ...common, connections: maxConnections }), watches: new Agent(common) };
+    return {
+      tls,
+      requests: new Agent({ ...common, connections: maxConnections }),
+      watches: new Agent(common),
+      streams: new Agent({ ...common, connections: MOST_STREAMS }),
+    };
   }
 
   function current(pair: AgentPair | undefined, tls: TlsSettings): AgentPair {
@@ -62,7 +71,7 @@ export function makeConnections(maxConnections: number): Connections {
 }
 
 async function closeAgents(pair: AgentPair, how: 'close' | 'destroy'): Promise<void> {
-  await Promise.allSettled([pair.requests[how](), pair.watches[how]()]);
+  await Promise.allSettled([pair.requests[how](), pair.watches[how](), pair.streams[how]()]);
 }
 
 function sameTls(a: TlsSettings, b: TlsSettings): boolean {

@@ -130,6 +130,26 @@ function clientAs(token: string | undefined, options: KubeClientOptions, connect
     }
   }
 
+  async function* stream(
+    path: string,
+    { signal = new AbortController().signal }: { readonly signal?: AbortSignal } = {},
+  ): AsyncGenerator<Uint8Array, void, undefined> {
+    const doing = `read ${path}`;
+    const start = performance.now();
+    let result = 'ok';
+    try {
+      const out: Outgoing = { verb: 'text', resource: '', doing, method: 'GET', path, accept: '*/*' };
+      yield* await requests.open(out, signal, 'streams');
+    } catch (error) {
+      if (signal.aborted) throw signal.reason;
+      const failure = isOurs(error) ? error : unavailable(doing, error);
+      result = failure.name;
+      throw failure;
+    } finally {
+      onRequest?.({ verb: 'text', resource: '', result, durationMs: performance.now() - start });
+    }
+  }
+
   return {
     get: (resource, ref, getting: GetOptions = {}) => {
       const doing = `get ${named(resource, ref)}`;
@@ -231,6 +251,8 @@ function clientAs(token: string | undefined, options: KubeClientOptions, connect
       run(() =>
         requests.send({ verb: 'text', resource: '', doing: `get ${path}`, method: 'GET', path, accept: '*/*', signal }),
       ),
+
+    stream,
 
     withToken: (other) => clientAs(other, options, connections),
   };

@@ -57,7 +57,7 @@ export interface Requests {
   /** The body of an answer that is a success, after as many attempts as are harmless. */
   send(out: Outgoing): Promise<string>;
   /** The body of an answer that goes on and on, as a watch's. One attempt, not counted as a request. */
-  open(out: Outgoing, signal: AbortSignal): Promise<AsyncIterable<Uint8Array>>;
+  open(out: Outgoing, signal: AbortSignal, over?: 'watches' | 'streams'): Promise<AsyncIterable<Uint8Array>>;
 }
 
 /** Requests with `token`, or, without one, with our own credentials. */
@@ -152,10 +152,14 @@ export function makeRequests(
     }
   }
 
-  async function open(out: Outgoing, signal: AbortSignal): Promise<AsyncIterable<Uint8Array>> {
+  async function open(
+    out: Outgoing,
+    signal: AbortSignal,
+    over: 'watches' | 'streams' = 'watches',
+  ): Promise<AsyncIterable<Uint8Array>> {
     try {
       const { headers, agents } = await identity();
-      const answer = await agents.watches.request({
+      const answer = await agents[over].request({
         ...dispatchOptions(out, headers),
         signal,
         headersTimeout: requestTimeoutMs,

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { aRecord, aRevision, UID } from '../../test/builders.ts';
 import { generationRevisionId, serialRevisionId } from './revision-id.ts';
-import { createdAt, imageVersion, shownRevisionIds, shownState, updatedAt } from './shown.ts';
+import { createdAt, imageVersion, imageVersions, shownRevisionIds, shownState, updatedAt } from './shown.ts';
 
 const listener = { listenerId: UID, listenerConfig: { k8sNamespace: 'team' } };
 
@@ -116,9 +116,20 @@ it.each([
   { imageUri: 'r.io:5000/a/b:v1.2', want: 'v1.2' },
   { imageUri: 'r.io:5000/a/b', want: null },
   { imageUri: `a@sha256:${'0'.repeat(64)}`, want: null },
+  { imageUri: `r.io:5000/a:v1.2@sha256:${'0'.repeat(64)}`, want: 'v1.2' },
   { imageUri: undefined, want: null },
   { imageUri: null, want: null },
   { imageUri: '', want: null },
 ])('shows the version of $imageUri', ({ imageUri, want }) => {
   expect(imageVersion(imageUri)).toBe(want);
+});
+
+it.each([
+  { imageUri: 'r.io:5000/a/b:v1.2', want: ['v1.2'] },
+  { imageUri: 'r.io:5000/a/b', want: [] },
+  { imageUri: `a@sha256:${'0'.repeat(64)}`, want: [`sha256:${'0'.repeat(64)}`] },
+  { imageUri: `a:v1@sha256:${'0'.repeat(64)}`, want: ['v1', `sha256:${'0'.repeat(64)}`] },
+  { imageUri: undefined, want: [] },
+])('a filter finds $imageUri by its tag and its digest', ({ imageUri, want }) => {
+  expect(imageVersions(imageUri)).toEqual(want);
 });

@@ -6,15 +6,21 @@ import type { AppRevision } from '../api/app-revision.ts';
 import type { KubeObject } from '../kube/client.ts';
 import { parseImage } from './image.ts';
 import { revisionsOf } from './revisions.ts';
-import { lacksImage, wantedRevisionId } from './wanted-revision.ts';
+import { asksForNothing, stateFrom } from './state.ts';
+import { wantedRevisionId } from './wanted-revision.ts';
 
 /** The status word (design.md 3): the controller's, or that of the same table with nothing observed yet. */
-export function shownState(record: AppDeployment): State {
-  if (record.metadata.deletionTimestamp !== undefined) return 'AWAITING_DELETE';
-  if (record.status?.state !== undefined) return record.status.state;
-  if (record.spec.sourceConfig.resourceSpec?.maxScale === 0 || lacksImage(record.spec)) return 'UNUSED';
-  if (record.spec.sourceConfig.listenerId !== undefined) return 'UNKNOWN';
-  return 'AWAITING_DATABASE';
+export function shownState({ metadata, spec, status }: AppDeployment): State {
+  const isLeaving = metadata.deletionTimestamp !== undefined;
+  if (!isLeaving && status?.state !== undefined) return status.state;
+  return stateFrom({
+    isLeaving,
+    runsNothing: asksForNothing(spec),
+    isElsewhere: spec.sourceConfig.listenerId !== undefined,
+    isRefused: false,
+    storesAnswer: false,
+    isServing: false,
+  });
 }
 
 /**
@@ -64,4 +70,11 @@ function later(a: string, b: string): string {
 /** The image's tag; null for a bare digest, no tag or no image. */
 export function imageVersion(imageUri: string | null | undefined): string | null {
   return imageUri ? (parseImage(imageUri).tag ?? null) : null;
+}
+
+/** What a filter by image version finds the image by: its tag, and its digest where it is pinned. */
+export function imageVersions(imageUri: string | null | undefined): string[] {
+  if (!imageUri) return [];
+  const { tag, digest } = parseImage(imageUri);
+  return [tag, digest].filter((version) => version !== undefined);
 }

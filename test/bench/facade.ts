@@ -10,6 +10,7 @@ import { DAVIT_NAMESPACE } from '../platform.ts';
 import { startArm } from './arm-process.ts';
 import { entryPoint } from './entry-point.ts';
 import type { Load, Loaded } from './http-load.ts';
+import { kubeconfigFor } from './log-source.ts';
 import type { Bench, BenchServer, Running } from './measure.ts';
 import { mountServiceAccount } from './service-account.ts';
 
@@ -21,8 +22,15 @@ export interface Serving extends Running {
   readonly url: string;
 }
 
-/** Compiled before (`davit().prepare`); resolves when all its caches are listed. */
-export async function startFacade({ profileInto }: Bench, { cluster, documents }: BenchServer): Promise<Serving> {
+/**
+ * Compiled before (`davit().prepare`); resolves when all its caches are listed. `through`: what stands before the API
+ * server, by plain HTTP.
+ */
+export async function startFacade(
+  { profileInto }: Bench,
+  { cluster, documents }: BenchServer,
+  through?: string,
+): Promise<Serving> {
   const directory = join(cluster.runDir, `facade-${Date.now()}`);
   await mkdir(directory);
   const settings = parseYaml(documents['settings.yaml'] ?? '') as { http?: object } | null;
@@ -33,7 +41,15 @@ export async function startFacade({ profileInto }: Bench, { cluster, documents }
     command: process.execPath,
     args: await entryPoint('api', profileInto),
     env: {
-      ...(await mountServiceAccount(cluster, 'davit-api', directory)),
+      ...(through === undefined
+        ? await mountServiceAccount(cluster, 'davit-api', directory)
+        : {
+            DAVIT_KUBECONFIG: await kubeconfigFor(
+              through,
+              await cluster.tokenFor(DAVIT_NAMESPACE, 'davit-api'),
+              directory,
+            ),
+          }),
       DAVIT_SETTINGS: join(directory, 'settings.yaml'),
       DAVIT_NAMESPACE,
       DAVIT_HTTP_PORT: '0',

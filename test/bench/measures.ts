@@ -4,6 +4,7 @@ import type { Measure } from './measure.ts';
 import { changes } from './measures/changes.ts';
 import { facadeCreates } from './measures/facade-creates.ts';
 import { facadeLists } from './measures/facade-lists.ts';
+import { facadeLogs } from './measures/facade-logs.ts';
 import { fairness } from './measures/fairness.ts';
 import { floor, growth } from './measures/floor.ts';
 import { handOver } from './measures/hand-over.ts';
@@ -25,4 +26,5 @@ export const MEASURES: readonly Measure[] = [
   handOver,
   facadeLists,
   facadeCreates,
+  facadeLogs,
 ];

@@ -23,6 +23,7 @@ const ASIDE = new Set([
   'leases',
   'subjectaccessreviews',
   'selfsubjectaccessreviews',
+  'selfsubjectreviews',
   'tokenreviews',
   'endpoints',
   'endpointslices',

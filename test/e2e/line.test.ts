@@ -235,7 +235,9 @@ withPods('the sample with queue workers', () => {
   it('what its pods need is missing, or is more than any node has: in whose words, and the old pods serve on', async () => {
     const { failures, stop } = watchService(`${url}/ok`);
     const roll = async (parts: object): Promise<void> => {
-      const body = { source_config: { resource_spec: { ...SMALL, ...WORKERS, ...parts } } };
+      // Fields are merged: what the roll before asked for is taken back.
+      const before = { volumes: null, volume_mounts: null, init_containers: null, sidecars: null, cpu_limit: null };
+      const body = { source_config: { resource_spec: { ...before, ...SMALL, ...WORKERS, ...parts } } };
       expect((await davit.call(tenant, 'PATCH', `/v2/deployments/${id}`, body)).status).toBe(200);
     };
     const says = (reason: string, words: RegExp): Promise<void> =>

@@ -330,6 +330,19 @@ export function describeClientBehaviour(name: string, start: () => Promise<Subje
       expect(await fails(client.text('/no/such/path'))).toBe('NotFound');
     });
 
+    it('reads paths piece by piece', async () => {
+      const read = async (path: string): Promise<string> => {
+        const pieces: Uint8Array[] = [];
+        for await (const piece of client.stream(path)) pieces.push(piece);
+        return Buffer.concat(pieces).toString();
+      };
+      expect(await read('/readyz')).toBe('ok');
+      expect(await fails(read('/no/such/path'))).toBe('NotFound');
+      const gone = new Error('gone');
+      const none = client.stream('/readyz', { signal: AbortSignal.abort(gone) });
+      await expect(none[Symbol.asyncIterator]().next()).rejects.toBe(gone);
+    });
+
     it('changes nothing in a dry run', async () => {
       await client.apply(CONFIG_MAPS, aMap('dry'), { fieldManager: 'm', dryRun: true });
       expect(await fails(client.get(CONFIG_MAPS, { namespace, name: 'dry' }))).toBe('NotFound');

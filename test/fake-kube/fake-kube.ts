@@ -1,7 +1,7 @@
 // An in-memory API server behind the KubeClient interface, for fast table tests. It is an approximation and never the
 // only proof of anything: no schemas, no defaults, no admission, no RBAC, no controllers.
 
-import { AlreadyExists, Conflict, Gone, Invalid, NotFound } from '../../src/errors.ts';
+import { AlreadyExists, Conflict, Gone, Invalid, NotFound, Unauthorized } from '../../src/errors.ts';
 import type {
   ApplyOptions,
   DeleteOptions,
@@ -81,6 +81,8 @@ export interface FakeKube extends KubeClient {
   failAfter(failure: Failure | undefined): void;
   /** Decides SelfSubjectAccessReviews; without it all is allowed. */
   allow(decide: (resourceAttributes: Readonly<Record<string, string>>, token: string | undefined) => boolean): void;
+  /** Tells whose a bearer token is: undefined for one of nobody, of which every request is Unauthorized. Somebody's unless told. */
+  know(usernameOf: (token: string) => string | undefined): void;
   /** Forgets the history: a watch from before now is Gone. */
   compact(): void;
   /** Sends every open watch a bookmark. */
@@ -126,6 +128,24 @@ const SERVER_METADATA = [
   'managedFields',
 ];
 
+/** As many bytes as come from a connection at once. */
+const PIECE = 64 * 1024;
+
+/** A container's log as a kubelet gives it: the last lines of what stands under the path alone, since then, so many bytes. */
+function logOf(texts: ReadonlyMap<string, string>, path: string): Buffer | undefined {
+  const { pathname, searchParams } = new URL(path, 'https://kube.example');
+  const previous = searchParams.get('previous') === 'true' ? '&previous=true' : '';
+  const whole = texts.get(`${pathname}?container=${searchParams.get('container')}${previous}`);
+  if (whole === undefined) return undefined;
+  const lines = whole.split('\n').slice(0, -1);
+  const since = Date.parse(searchParams.get('sinceTime') ?? '1970-01-01T00:00:00Z');
+  const kept = lines
+    .slice(-Number(searchParams.get('tailLines') ?? lines.length))
+    .filter((line) => !(Date.parse(line.split(' ', 1)[0] ?? '') < since));
+  const text = Buffer.from(kept.map((line) => `${line}\n`).join(''));
+  return text.subarray(0, Number(searchParams.get('limitBytes') ?? text.length));
+}
+
 export interface FakeKubeOptions {
   /** Wall clock for timestamps. */
   readonly now?: () => number;
@@ -144,6 +164,8 @@ export function makeFakeKube(options: FakeKubeOptions = {}): FakeKube {
   let failure: Failure | undefined;
   let lostAnswer: Failure | undefined;
   let decide: (attributes: Readonly<Record<string, string>>, token: string | undefined) => boolean = () => true;
+
+  let usernameOf: (token: string) => string | undefined = () => 'somebody';
 
   const idOf = (resource: Resource, ref: ObjectRef): string =>
     `${resource.group}/${resource.plural}/${ref.namespace ?? ''}/${ref.name}`;
@@ -360,6 +382,8 @@ export function makeFakeKube(options: FakeKubeOptions = {}): FakeKube {
 
   async function ask(hook: Failure | undefined, request: FakeRequest, signal: AbortSignal | undefined): Promise<void> {
     if (signal?.aborted) throw signal.reason;
+    if (request.token !== undefined && usernameOf(request.token) === undefined)
+      throw refusal(Unauthorized, request.verb, 'Unauthorized');
     const answer = hook?.(request);
     const error = answer instanceof Promise ? await orAbort(answer, signal) : answer;
     if (error !== undefined) throw error;
@@ -567,12 +591,28 @@ export function makeFakeKube(options: FakeKubeOptions = {}): FakeKube {
           throw refusal(NotFound, `get ${path}`, 'the server could not find the requested resource');
         return text;
       },
+      async *stream(path, { signal } = {}) {
+        await ask(failure, { verb: 'text', kind: '', ref: { name: path }, ...asked }, signal);
+        const bytes = texts.has(path) ? Buffer.from(texts.get(path) ?? '') : logOf(texts, path);
+        if (bytes === undefined)
+          throw refusal(NotFound, `read ${path}`, 'the server could not find the requested resource');
+        for (let at = 0; at < bytes.length; at += PIECE) {
+          // oxlint-disable-next-line no-await-in-loop -- as from a connection, a piece at a time
+          await new Promise((resolve) => setImmediate(resolve));
+          signal?.throwIfAborted();
+          yield bytes.subarray(at, at + PIECE);
+        }
+      },
       withToken: (other) => clientOf(other),
     };
   }
 
   function reviewed(object: KubeObject, token: string | undefined): KubeObject {
     const spec = (object as { spec?: { resourceAttributes?: Readonly<Record<string, string>> } }).spec;
+    if (object.kind === 'SelfSubjectReview') {
+      const username = token === undefined ? 'davit-api' : usernameOf(token);
+      return Object.assign(copyOf(object), { status: { userInfo: { username } } });
+    }
     const status = { allowed: decide(spec?.resourceAttributes ?? {}, token) };
     return { ...copyOf(object), ...(object.kind === 'SelfSubjectAccessReview' && { status }) };
   }
@@ -623,6 +663,9 @@ export function makeFakeKube(options: FakeKubeOptions = {}): FakeKube {
     },
     allow(next) {
       decide = next;
+    },
+    know(next) {
+      usernameOf = next;
     },
     compact() {
       version += 1;

@@ -16,9 +16,12 @@ interface Parameter {
 interface Operation {
   readonly parameters?: readonly Parameter[];
   readonly requestBody?: { readonly required?: boolean };
-  readonly responses: Readonly<
-    Record<string, { readonly content: { readonly 'application/json': { readonly example?: unknown } } }>
-  >;
+  readonly responses: Readonly<Record<string, { readonly content: { readonly 'application/json': Content } }>>;
+}
+
+interface Content {
+  readonly example?: unknown;
+  readonly schema?: { readonly type?: string; readonly $ref?: string };
 }
 
 interface Route {
@@ -44,9 +47,18 @@ const routes: Route[] = Object.entries(paths).flatMap(([path, methods]) =>
     operation,
   })),
 );
+/** Whose answer has many of one kind. */
+function isList({ operation }: Route): boolean {
+  const schema = operation.responses['200']?.content['application/json'].schema;
+  return schema?.type === 'array' || schema?.$ref?.endsWith('List') === true;
+}
+const reads = routes.filter(({ method }) => method === 'GET');
 const withBody = routes.filter(({ operation }) => operation.requestBody);
 /** Of one deployment: what is beside them belongs to the organization, and has rows of its own. */
 const ofDeployments = routes.filter(({ path }) => /^\/v2\/deployments|^\/v1\/projects/.test(path));
+const ofTenants = routes.filter(({ path }) => !path.startsWith('/v2/auth/'));
+const NO_TENANT =
+  "This request requires workspace specification: send the header X-Tenant-Id with the id, or the namespace's name, of a tenant that you may use.";
 const ofOne = ofDeployments.filter(({ path }) => path.includes('{'));
 
 let foreign: string;
@@ -115,7 +127,7 @@ describe.each(routes)('$name', (route) => {
   });
 });
 
-describe.each(routes.filter(({ method }) => method === 'GET'))('$name', ({ path }) => {
+describe.each(reads)('$name', ({ path }) => {
   const headers = { 'x-api-key': TOKEN, 'x-tenant-id': TENANT.id };
 
   it('is told by HEAD without the body', async () => {
@@ -124,12 +136,53 @@ describe.each(routes.filter(({ method }) => method === 'GET'))('$name', ({ path 
     expect([head.statusCode, head.body]).toEqual([get.statusCode, '']);
     expect(head.headers['content-length']).toBe(get.headers['content-length']);
   });
+});
 
-  it('passes over parameters that nobody knows', async () => {
-    const ask = async (query: string): Promise<unknown> =>
-      (await facade.app.inject({ url: `${path.replaceAll(/\{\w+\}/g, own)}${query}`, headers })).json();
-    expect(await ask('?fog=1&fog=2&toString=%00&__proto__=x')).toEqual(await ask(''));
+const UNKNOWN = '?fog=1&fog=2&toString=%00&agent_id=a&__proto__=x';
+
+async function ask({ path }: Route, query: string): Promise<[status: number, body: unknown]> {
+  const answer = await facade.app.inject({
+    url: `${path.replaceAll(/\{\w+\}/g, own)}${query}`,
+    headers: { 'x-api-key': TOKEN, 'x-tenant-id': TENANT.id },
   });
+  return [answer.statusCode, answer.json()];
+}
+
+describe.each(reads.filter(isList))('the list of $name', (route) => {
+  it('refuses parameters that nobody knows, and names those that there are', async () => {
+    const { operation } = route;
+    const known = (operation.parameters ?? []).filter((one) => one.in === 'query').map(({ name }) => name);
+    const takes = known.length > 0 ? `this list takes ${known.join(', ')}` : 'this list takes none';
+    const finding = (name: string): object => ({
+      loc: ['query', name],
+      msg: `is no parameter: ${takes}`,
+      type: 'extra_forbidden',
+    });
+    const findings = ['fog', 'toString', 'agent_id', '__proto__'].map(finding);
+    expect(await ask(route, UNKNOWN)).toEqual([422, { detail: findings }]);
+    if (known.includes('limit'))
+      expect(await ask(route, '?limit=0&fog=1')).toEqual([
+        422,
+        { detail: [expect.objectContaining({ loc: ['query', 'limit'] }), finding('fog')] },
+      ]);
+    expect(Object.keys(operation.responses)).toContain('422');
+  });
+});
+
+describe.each(reads.filter((route) => !isList(route)))('$name', (route) => {
+  it('passes over parameters that nobody knows', async () => {
+    expect(await ask(route, UNKNOWN)).toEqual(await ask(route, ''));
+  });
+});
+
+it('lists are told from what is none', () => {
+  expect(reads.filter(isList).map(({ name }) => name)).toEqual([
+    'GET /v2/deployments',
+    'GET /v2/deployments/{deployment_id}/revisions',
+    'GET /v1/integrations/forge/codehost/install',
+    'GET /v1/integrations/forge/codehost/{integration_id}/repos',
+    'GET /v2/auth/providers',
+  ]);
 });
 
 describe.each(withBody)('the body of $name', (route) => {
@@ -166,9 +219,6 @@ describe.each(withBody)('the body of $name', (route) => {
 });
 
 describe.each(ofDeployments)('$name', (route) => {
-  const NO_TENANT =
-    "This request requires workspace specification: send the header X-Tenant-Id with the id, or the namespace's name, of a tenant that you may use.";
-
   it.each([
     ['that is not there', MISSING],
     ['that is a namespace, but no tenant', 'no-tenant'],
@@ -176,6 +226,27 @@ describe.each(ofDeployments)('$name', (route) => {
   ])('a tenant %s', async (_name, tenant) => {
     expect(await send(route, { headers: { 'x-tenant-id': tenant }, payload: '{}' })).toEqual([403, NO_TENANT]);
     expect(exampleOf(route, 403)).toEqual({ detail: NO_TENANT });
+  });
+});
+
+describe.each(ofTenants)('$name', (route) => {
+  const wrong = { 'x-api-key': 'made-up' };
+  const rightLess = { 'x-api-key': 'right-less' };
+  const answers = async (token: Record<string, string>): Promise<Set<string>> => {
+    const told = await Promise.all(
+      [TENANT.id, TENANT.namespace, MISSING, 'no-tenant', 'nowhere', ''].map((tenant) =>
+        send(route, { headers: { ...token, 'x-tenant-id': tenant }, payload: '{}' }),
+      ),
+    );
+    return new Set(told.map((one) => JSON.stringify(one)));
+  };
+
+  it('tells nobody which tenants there are', async () => {
+    facade.kube.know((token) => (token === 'made-up' ? undefined : token));
+    facade.kube.allow((_attributes, token) => token !== 'right-less');
+    const unknown = 'The Kubernetes API server does not know this token, or it has expired. Send another one.';
+    expect(await answers(wrong)).toEqual(new Set([JSON.stringify([401, unknown])]));
+    expect(await answers(rightLess)).toEqual(new Set([JSON.stringify([403, NO_TENANT])]));
   });
 });
 

@@ -250,6 +250,27 @@ export async function makeFacade(settings: Partial<Settings> = {}, timeLimitMs?:
   return facade;
 }
 
+/** Makes an integration that the tenant may use, of the code host whose repositories are at https://host.example/. */
+export function anIntegration(
+  { kube, integrations }: Facade,
+  uid: string,
+  spec: Partial<CodeHostIntegration['spec']> = {},
+): void {
+  kube.seed<CodeHostIntegration>(CODE_HOST_INTEGRATIONS, {
+    apiVersion: 'davit.dev/v1alpha1',
+    kind: 'CodeHostIntegration',
+    metadata: { name: `git-${uid.slice(0, 8)}`, namespace: ORGANIZATION.namespace, uid },
+    spec: {
+      kind: 'gitea',
+      apiUrl: 'https://host.example/api/v1',
+      credentialsRef: { name: 'git' },
+      tenants: [TENANT.namespace],
+      ...spec,
+    },
+  });
+  integrations.fill();
+}
+
 /** The smallest body that POST takes. */
 export function aBody(more: object = {}): Record<string, unknown> {
   return {

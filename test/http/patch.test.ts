@@ -7,13 +7,14 @@ import { Forbidden, Invalid, Unavailable } from '../../src/errors.ts';
 import { Deployment } from '../../src/http/deployments/payloads.ts';
 import { SECRETS } from '../../src/kube/resources.ts';
 import { serialRevisionId } from '../../src/record/revision-id.ts';
-import { type Answer, aBody, type Facade, makeFacade, TENANT, TOKEN } from './facade.ts';
+import { type Answer, aBody, anIntegration, type Facade, makeFacade, TENANT, TOKEN } from './facade.ts';
 
 let facade: Facade;
 beforeEach(async () => {
   facade = await makeFacade();
 });
 
+const MOUNT = { name: 'gone', mountPath: '/gone' };
 const MISSING = '12345678-1234-4234-8234-123456789012';
 const image = (imageUri: string): object => ({ source_revision_config: { image_uri: imageUri } });
 
@@ -87,6 +88,7 @@ describe('a change', () => {
 
   it('of build_on_push needs no revision', async () => {
     facade = await makeFacade({ hosting: 'cloud' });
+    anIntegration(facade, MISSING);
     const id = await made({
       source: 'codehost',
       source_config: { integration_id: MISSING, repo_url: 'https://host.example/a/b' },
@@ -105,16 +107,114 @@ describe('a change', () => {
     expect(body.latest_revision_id).toBe(serialRevisionId(id, 1));
   });
 
-  it('replaces resource_spec whole, and takes it away with {}', async () => {
-    const resource_spec = { cpu: 2, memory_mb: 512, labels: { a: '1' } };
-    const id = await made({ source_config: { resource_spec, custom_url: 'a.example' } });
-    await patch(id, { source_config: { resource_spec: { cpu: 3, memory_mb: null, labels: { b: '2' } } } });
-    expect(stored().spec.sourceConfig).toEqual({
-      customUrl: 'a.example',
-      resourceSpec: { cpu: 3, labels: { b: '2' } },
+  describe('of resource_spec is merged field by field', () => {
+    const before = { cpu: 2, memory_mb: 512, db_cpu: 0.2, labels: { a: '1' }, volumes: [{ name: 'v', emptyDir: {} }] };
+    const kept = { cpu: 2, memoryMb: 512, dbCpu: 0.2, labels: { a: '1' }, volumes: [{ name: 'v', emptyDir: {} }] };
+
+    it.each<[string, object, object | undefined]>([
+      ['what is not sent stays', { min_scale: 2, max_scale: 2 }, { ...kept, minScale: 2, maxScale: 2 }],
+      ['{} changes nothing', {}, kept],
+      ['null sets one back to its default', { cpu: null, db_cpu: null }, { ...kept, cpu: undefined, dbCpu: undefined }],
+      ['null for what is unset', { redis_cpu: null, sidecars: null }, kept],
+      ['a map is replaced', { labels: { b: '2' } }, { ...kept, labels: { b: '2' } }],
+      [
+        'a list is replaced',
+        { volumes: [{ name: 'w', emptyDir: {} }] },
+        { ...kept, volumes: [{ name: 'w', emptyDir: {} }] },
+      ],
+      ['empty is none', { labels: {}, volumes: [] }, { ...kept, labels: undefined, volumes: undefined }],
+      [
+        'a mount of a volume that there is',
+        { volume_mounts: [{ name: 'v', mountPath: '/v' }] },
+        { ...kept, volumeMounts: [{ name: 'v', mountPath: '/v' }] },
+      ],
+      ['nothing is left', { cpu: null, memory_mb: null, db_cpu: null, labels: null, volumes: null }, undefined],
+    ])('%s', async (_name, resource_spec, after) => {
+      const id = await made({ source_config: { resource_spec: before, custom_url: 'a.example' } });
+      const { status, body } = await patch(id, { source_config: { resource_spec } });
+      expect([status, body.detail]).toEqual([200, undefined]);
+      const want = after && (JSON.parse(JSON.stringify(after)) as object);
+      expect(stored().spec.sourceConfig).toEqual({ customUrl: 'a.example', ...(want && { resourceSpec: want }) });
+      expect(stored().spec.revisionSerial).toBe(after === kept ? 1 : 2);
     });
-    await patch(id, { source_config: { resource_spec: {} } });
-    expect(stored().spec.sourceConfig).toEqual({ customUrl: 'a.example' });
+
+    it('also where POST makes a revision of it', async () => {
+      const id = await made({ source_config: { resource_spec: before } });
+      const path = `/v2/deployments/${id}/revisions`;
+      const answer = await facade.call('POST', path, { source_config: { resource_spec: { max_scale: 3, cpu: null } } });
+      expect(answer.status).toBe(201);
+      const { cpu: _setBack, ...rest } = kept;
+      expect(stored().spec.sourceConfig.resourceSpec).toEqual({ ...rest, maxScale: 3 });
+    });
+
+    it('changes the scale and nothing else that is in force', async () => {
+      const sizes = { db_cpu: 0.1, db_memory_mb: 256, db_storage_gi: 1, redis_cpu: 0.1, redis_memory_mb: 64, cpu: 0.2 };
+      const id = await made({ source_config: { resource_spec: sizes } });
+      const read = async (): Promise<object> =>
+        (await facade.call('GET', `/v2/deployments/${id}`)).body.source_config.resource_spec;
+      const inForce = await read();
+      await patch(id, { source_config: { resource_spec: { min_scale: 2, max_scale: 2 } } });
+      expect(await read()).toEqual({ ...inForce, min_scale: 2, max_scale: 2 });
+    });
+
+    it.each<[string, object, string, string]>([
+      ['a request above the limit that there is', { cpu: 3 }, 'cpu_limit', 'cpu_limit must not be below cpu'],
+      ['a limit below the request that there is', { cpu_limit: 1 }, 'cpu_limit', 'cpu_limit must not be below cpu'],
+      [
+        'a volume that is mounted is taken away',
+        { volumes: [] },
+        'volume_mounts.0.name',
+        'a mount needs a volume of its name among the volumes',
+      ],
+    ])('%s', async (_name, resource_spec, where, msg) => {
+      const id = await made({
+        source_config: {
+          resource_spec: {
+            cpu: 2,
+            cpu_limit: 2,
+            volumes: [{ name: 'v', emptyDir: {} }],
+            volume_mounts: [{ name: 'v', mountPath: '/v' }],
+          },
+        },
+      });
+      const { status, body } = await patch(id, { source_config: { resource_spec } });
+      const told = body.detail.map((one: { loc: string[]; msg: string }) => [one.loc.join('.'), one.msg]);
+      expect([status, told]).toEqual([422, [[`body.source_config.resource_spec.${where}`, msg]]]);
+      expect(facade.writes()).toEqual([]);
+    });
+
+    it('what the platform allows no longer is no obstacle to what it does', async () => {
+      const id = await made();
+      meddle((spec) => ({ ...spec, sourceConfig: { resourceSpec: { cpu: 65, volumeMounts: [MOUNT] } } }));
+      facade.records.fill();
+      expect((await patch(id, { source_config: { resource_spec: { max_scale: 3 } } })).status).toBe(200);
+      expect(stored().spec.sourceConfig.resourceSpec).toEqual({ cpu: 65, maxScale: 3, volumeMounts: [MOUNT] });
+    });
+  });
+
+  it.each(['custom_url', 'install_command', 'build_command'])('"" takes %s away', async (field) => {
+    facade = await makeFacade({ hosting: 'cloud' });
+    const value = field === 'custom_url' ? 'https://a.example' : 'make';
+    const id = await made({
+      source: 'internal_source',
+      source_config: { [field]: value },
+      source_revision_config: {},
+    });
+    const before = stored();
+    expect((await patch(id, { source_config: { [field]: null } })).body.source_config[field]).toBe(value);
+    expect(stored()).toEqual(before);
+    const { status, body } = await patch(id, { source_config: { [field]: '' } });
+    expect([status, body.source_config[field]]).toEqual([200, null]);
+    expect(stored().spec.sourceConfig).toEqual({});
+    const after = stored();
+    expect((await patch(id, { source_config: { [field]: '' } })).status).toBe(200);
+    expect(stored()).toEqual(after);
+  });
+
+  it('an empty command is none from the beginning', async () => {
+    facade = await makeFacade({ hosting: 'cloud' });
+    await made({ source: 'internal_source', source_config: { install_command: '' }, source_revision_config: {} });
+    expect(stored().spec.sourceConfig).toEqual({});
   });
 
   it('keeps unset what is sent as it is in force, beside what changes', async () => {
@@ -174,6 +274,7 @@ describe('no change', () => {
     ['an image still to be pushed', { source: 'internal_docker', source_revision_config: {} }, { hosting: 'cloud' }],
   ])('comes of sending back what was read: %s', async (_name, body, settings) => {
     facade = await makeFacade(settings);
+    anIntegration(facade, MISSING);
     const id = await made(body);
     const before = stored();
     const { body: read } = await facade.call('GET', `/v2/deployments/${id}`);
@@ -536,6 +637,7 @@ describe('refused', () => {
 
   it('what a repository is, and a push to a tag', async () => {
     facade = await makeFacade({ hosting: 'cloud' });
+    anIntegration(facade, MISSING);
     const id = await made({
       source: 'codehost',
       source_config: { integration_id: MISSING, repo_url: 'https://host.example/a/b', build_on_push: true },

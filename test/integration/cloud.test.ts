@@ -3,20 +3,21 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Attached, callsTo, eventually } from '../attached.ts';
 import { type Cluster, startCluster } from '../cluster/cluster.ts';
-import { type Platform, startPlatform, type Tenant } from '../platform.ts';
-
-const INTEGRATION = '4f1c1a52-4d52-4b33-9d0c-0b3f7f1f6c11';
+import { ORGANIZATION_NAMESPACE, type Platform, startPlatform, type Tenant } from '../platform.ts';
 
 let cluster: Cluster;
 let platform: Platform;
 let tenant: Tenant;
 let call: Attached['call'];
+/** Id of an integration that lists the tenant. */
+let integration: string;
 beforeAll(async () => {
   cluster = await startCluster({ pods: 'off' });
   platform = await startPlatform(cluster, { values: { 'settings.hosting': 'cloud' } });
   tenant = await platform.makeTenant('cloud');
   call = callsTo(platform.apiUrl);
   await eventually(async () => expect((await get('')).status).toBe(200));
+  integration = await integrate('code');
 }, 900_000);
 afterAll(async () => {
   await platform?.stop();
@@ -35,6 +36,27 @@ function post(name: string, source: string, config: object = {}, revision: objec
     secrets: [],
     ...more,
   });
+}
+async function integrate(name: string): Promise<string> {
+  const object = {
+    apiVersion: 'davit.dev/v1alpha1',
+    kind: 'CodeHostIntegration',
+    metadata: { name, namespace: ORGANIZATION_NAMESPACE },
+    spec: {
+      kind: 'gitea',
+      apiUrl: 'https://code.example/api/v1',
+      credentialsRef: { name },
+      tenants: [tenant.namespace],
+    },
+  };
+  await cluster.kubectl(['apply', '-f', '-'], { input: JSON.stringify(object) });
+  const uid = ['get', 'chi', name, '-n', ORGANIZATION_NAMESPACE, '-o', 'jsonpath={.metadata.uid}'];
+  const id = await cluster.kubectl(uid);
+  await eventually(async () => {
+    const { body } = await call(tenant, 'GET', '/v1/integrations/forge/codehost/install');
+    expect(body.map((one: { id: string }) => one.id)).toContain(id);
+  }, 10_000);
+  return id;
 }
 const kubectl = (...args: readonly string[]): Promise<string> => cluster.kubectl(['-n', tenant.namespace, ...args]);
 
@@ -154,11 +176,15 @@ describe('internal_source', () => {
 });
 
 describe('codehost', () => {
-  const config = { integration_id: INTEGRATION, repo_url: 'https://code.example/team/shop', build_on_push: true };
+  const config = (): object => ({
+    integration_id: integration,
+    repo_url: 'https://code.example/team/shop',
+    build_on_push: true,
+  });
   const revision = { repo_ref: 'main', workflow_config_path: 'davit.json' };
 
   it('waits for a builder: database and Redis are there, and no workloads', async () => {
-    const { status, body } = await post('built', 'codehost', { ...config, install_command: 'npm ci' }, revision);
+    const { status, body } = await post('built', 'codehost', { ...config(), install_command: 'npm ci' }, revision);
     expect([status, body.detail]).toEqual([201, undefined]);
     await eventually(async () =>
       expect((await get(`/${body.id}/revisions/${body.latest_revision_id}`)).body).toMatchObject({
@@ -173,7 +199,7 @@ describe('codehost', () => {
     expect((await get(`/${body.id}`)).body).toMatchObject({
       status: 'UNKNOWN',
       active_revision_id: null,
-      source_config: { ...config, install_command: 'npm ci', build_command: null },
+      source_config: { ...config(), install_command: 'npm ci', build_command: null },
     });
   });
 
@@ -204,10 +230,23 @@ describe('codehost', () => {
     ).rejects.toThrow('repoUrl cannot be changed after creation');
   });
 
+  it("an integration that is not the tenant's is refused over HTTP, and told with kubectl", async () => {
+    const stranger = '4f1c1a52-4d52-4b33-9d0c-0b3f7f1f6c11';
+    const refused = await post('stray', 'codehost', { ...config(), integration_id: stranger }, revision);
+    expect([refused.status, refused.body.detail[0].loc]).toEqual([422, ['body', 'source_config', 'integration_id']]);
+    await apply('stray', {
+      source: 'codehost',
+      sourceConfig: { integrationId: stranger, repoUrl: 'https://code.example/team/shop' },
+      sourceRevisionConfig: { repoRef: 'main', workflowConfigPath: 'davit.json' },
+    });
+    await eventually(async () => expect(await reasonOf('stray', 'PolicyAccepted')).toBe('IntegrationNotFound'));
+    await kubectl('delete', 'appd', 'stray');
+  });
+
   it('with kubectl the same', async () => {
     await apply('built-too', {
       source: 'codehost',
-      sourceConfig: { integrationId: INTEGRATION, repoUrl: 'https://code.example/team/shop' },
+      sourceConfig: { integrationId: integration, repoUrl: 'https://code.example/team/shop' },
       sourceRevisionConfig: { repoRef: 'main', workflowConfigPath: 'davit.json' },
     });
     await eventually(async () => expect(await reasonOf('built-too')).toBe('BuilderNotConfigured'));

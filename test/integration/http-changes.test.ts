@@ -63,6 +63,29 @@ describe('PATCH', () => {
     ).toBe('registry.example/app:2');
   });
 
+  it('a change of the scale touches neither PostgreSQL, Redis nor the volume', async () => {
+    const sizes = { db_cpu: 0.1, db_memory_mb: 256, db_storage_gi: 1, redis_cpu: 0.1, redis_memory_mb: 64, cpu: 0.2 };
+    const id = await created('scaled', { source_config: { resource_spec: sizes } });
+    await settled(id, (await get(id)).body.latest_revision_id);
+    const before = (await get(id)).body.source_config.resource_spec;
+    const stores = ['get', 'statefulsets,pvc', '-n', tenant.namespace, '-l', 'davit.dev/deployment=scaled'];
+    const generations = (): Promise<string> =>
+      davit.kubectl([
+        ...stores,
+        '-o',
+        'jsonpath={range .items[*]}{.metadata.name} {.metadata.generation} {.spec} {end}',
+      ]);
+    const was = await generations();
+    expect(was).toContain('scaled--postgres');
+    const { status, body } = await patch(id, { source_config: { resource_spec: { min_scale: 2, max_scale: 2 } } });
+    expect([status, body.source_config.resource_spec]).toEqual([200, { ...before, min_scale: 2, max_scale: 2 }]);
+    await settled(id, body.latest_revision_id);
+    expect(await generations()).toBe(was);
+    expect(await field('scaled', '.spec.sourceConfig.resourceSpec.maxScale')).toBe('2');
+    const same = await patch(id, (await get(id)).body);
+    expect(same.body.latest_revision_id).toBe(body.latest_revision_id);
+  });
+
   it('sending back what was read changes nothing', async () => {
     const id = await created('same', {
       source_config: {

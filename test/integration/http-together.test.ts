@@ -225,6 +225,35 @@ it('a token that is revoked is refused within seconds', async () => {
   expect(Date.now() - began).toBeLessThan(21_000);
 });
 
+it('a wrong token and one without rights are told the same of a tenant that is there and of one that is not', async () => {
+  const { namespace } = tenant;
+  await davit.kubectl(['create', 'serviceaccount', 'right-less', '-n', namespace]);
+  const rightLess = (await davit.kubectl(['create', 'token', 'right-less', '-n', namespace])).trim();
+  const neighbour = await davit.tenant('neighbour');
+  const told = async (token: string, method: string): Promise<Set<string>> => {
+    const answers = await Promise.all(
+      [
+        tenant.id,
+        namespace,
+        neighbour.id,
+        neighbour.namespace,
+        'kube-system',
+        'nowhere',
+        '12345678-1234-4234-8234-123456789012',
+      ].map((id) =>
+        davit.call({ ...tenant, id, token }, method, '/v2/deployments', method === 'POST' ? {} : undefined),
+      ),
+    );
+    return new Set(answers.map(({ status, body }) => `${status} ${body.detail}`));
+  };
+  for (const method of ['GET', 'POST']) {
+    // oxlint-disable no-await-in-loop -- one after the other
+    expect([...(await told('made-up', method))]).toEqual([expect.stringMatching(/^401 /)]);
+    expect([...(await told(rightLess, method))]).toEqual([expect.stringMatching(/^403 .*requires workspace/)]);
+    // oxlint-enable no-await-in-loop
+  }
+});
+
 it('cut off from the API server it says so and when to try again, and comes back by itself', async () => {
   const { body: made } = await create(davit, 'cut-off');
   wire.cut();

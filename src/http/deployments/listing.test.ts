@@ -5,7 +5,7 @@ import { type AppDeployment, STATES } from '../../api/app-deployment.ts';
 import type { AppRevision } from '../../api/app-revision.ts';
 import { DEPLOYMENT_LABEL } from '../../api/meta.ts';
 import type { KubeObject } from '../../kube/client.ts';
-import { imageVersion, shownState } from '../../record/shown.ts';
+import { imageVersions, shownState } from '../../record/shown.ts';
 import { makeObjectCache } from '../../runtime/object-cache.ts';
 import type { Change, WatchedStore } from '../../runtime/store.ts';
 import { type Listing, makeListing } from './listing.ts';
@@ -14,6 +14,8 @@ import { shownRevisionConfig } from './presenter.ts';
 
 const NAMESPACES = ['team-a', 'team-b'] as const;
 const TAGS = ['aaaaaaaa-0000-4000-8000-000000000000', 'bbbbbbbb-0000-4000-8000-000000000000'] as const;
+const DIGEST = `sha256:${'d'.repeat(64)}`;
+const PINNED = `1@${DIGEST}`;
 const uidOf = (n: number): string => `11111111-1111-4111-8111-00000000000${n}`;
 
 function watchedCache<T extends KubeObject>(): WatchedStore<T> &
@@ -43,7 +45,7 @@ const someRecord = fc.record({
   type: fc.constantFrom(undefined, 'dev', 'prod'),
   isRemote: fc.boolean(),
   tags: fc.subarray([...TAGS]),
-  version: fc.constantFrom('1', '2', 'none'),
+  version: fc.constantFrom('1', '2', PINNED, 'none'),
 });
 const happening = fc.oneof(
   someRecord.map((what) => ({ put: what })),
@@ -57,7 +59,7 @@ const filters = {
   status: fc.constantFrom(...STATES),
   remote_reconciled: fc.constantFrom('true', 'false'),
   deployment_type: fc.constantFrom('dev', 'prod'),
-  image_version: fc.constantFrom('1', '2', '3'),
+  image_version: fc.constantFrom('1', '2', '3', DIGEST),
   tag_value_ids: fc.constantFrom(TAGS[0], TAGS.join(',')),
   deployment_ids: fc.constantFrom(uidOf(1), [3, 2, 3, 4].map(uidOf).join(',')),
 };
@@ -122,14 +124,14 @@ function lookedAt({ records, revisionsOf }: Davit, namespace: string, query: Lis
   const fits = (record: AppDeployment): boolean => {
     const { name, uid = '', labels = {} } = record.metadata;
     const { listenerId, deploymentType } = record.spec.sourceConfig;
-    const version = imageVersion(shownRevisionConfig(record, revisionsOf(record)).imageUri);
+    const versions = imageVersions(shownRevisionConfig(record, revisionsOf(record)).imageUri);
     return [
       query.name === undefined || name === query.name,
       query.name_contains === undefined || name.includes(query.name_contains),
       query.status === undefined || shownState(record) === query.status,
       query.remote_reconciled === undefined || (listenerId !== undefined) === query.remote_reconciled,
       query.deployment_type === undefined || deploymentType === query.deployment_type,
-      query.image_version === undefined || version === query.image_version,
+      query.image_version === undefined || versions.includes(query.image_version),
       query.deployment_ids === undefined || query.deployment_ids.includes(uid),
       query.tag_value_ids === undefined || query.tag_value_ids.some((tag) => `tag.davit.dev/${tag}` in labels),
     ].every(Boolean);

@@ -4,7 +4,7 @@
 import { type AppDeployment, deploymentTypeMeant } from '../../api/app-deployment.ts';
 import type { AppRevision } from '../../api/app-revision.ts';
 import { TAG_LABEL_PREFIX } from '../../api/meta.ts';
-import { createdAt, imageVersion, shownState } from '../../record/shown.ts';
+import { createdAt, imageVersions, shownState } from '../../record/shown.ts';
 import type { WatchedStore } from '../../runtime/store.ts';
 import type { ListDeployments } from './payloads.ts';
 import { shownRevisionConfig } from './presenter.ts';
@@ -27,8 +27,8 @@ interface Row {
   readonly createdAt: string;
   /** What filters find it by, such as `status READY`. */
   terms: readonly string[];
-  /** The term of its image's version; undefined while nobody has asked. */
-  version: string | undefined;
+  /** The terms of its image's tag and digest; undefined while nobody has asked. */
+  versions: readonly string[] | undefined;
 }
 
 /** What is known of one namespace. */
@@ -63,7 +63,7 @@ export function makeListing({ records, revisions, revisionsOf }: ListingOptions)
     const terms = termsOf(record);
     const known = rows.get(uid);
     if (known === undefined) {
-      const row: Row = { record, name, uid, createdAt: createdAt(record), terms, version: undefined };
+      const row: Row = { record, name, uid, createdAt: createdAt(record), terms, versions: undefined };
       rows.set(uid, row);
       insert(shelf.all, row);
       shelf.names = undefined;
@@ -92,16 +92,16 @@ export function makeListing({ records, revisions, revisionsOf }: ListingOptions)
   }
 
   function forgetVersion(shelf: Shelf, row: Row): void {
-    if (row.version !== undefined) removeAt(shelf, row.version, row);
-    row.version = undefined;
+    for (const version of row.versions ?? []) removeAt(shelf, version, row);
+    row.versions = undefined;
     shelf.withoutVersion.add(row);
   }
 
   function learnVersions(shelf: Shelf): void {
     for (const row of shelf.withoutVersion) {
       const { imageUri } = shownRevisionConfig(row.record, revisionsOf(row.record));
-      row.version = versionTerm(imageVersion(imageUri));
-      insertAt(shelf, row.version, row);
+      row.versions = imageVersions(imageUri).map(versionTerm);
+      for (const version of row.versions) insertAt(shelf, version, row);
     }
     shelf.withoutVersion.clear();
   }
@@ -219,8 +219,8 @@ function isNamed({ name, uid }: Row, query: ListDeployments): boolean {
   return query.deployment_ids === undefined || query.deployment_ids.includes(uid);
 }
 
-function hasAny({ terms, version }: Row, wanted: readonly string[]): boolean {
-  return wanted.some((term) => terms.includes(term) || term === version);
+function hasAny({ terms, versions = [] }: Row, wanted: readonly string[]): boolean {
+  return wanted.some((term) => terms.includes(term) || versions.includes(term));
 }
 
 /** One list for each filter, of the terms that any one of is enough. */
@@ -252,8 +252,7 @@ const statusTerm = (status: string): string => `status ${status}`;
 const remoteTerm = (isRemote: boolean): string => (isRemote ? 'remote' : 'local');
 const typeTerm = (type: string): string => `type ${type}`;
 const tagTerm = (tag: string): string => `tag ${tag}`;
-/** No tag is no version, and no filter asks for that. */
-const versionTerm = (version: string | null): string => (version === null ? 'no version' : `version ${version}`);
+const versionTerm = (version: string): string => `version ${version}`;
 
 function anyOf({ byTerm }: Shelf, terms: readonly string[]): readonly Row[] {
   const lists = terms.map((term) => byTerm.get(term) ?? NONE);

@@ -2,6 +2,7 @@
 // very same where nothing changes. Field by field a sent value that is in force already leaves the field as it is, so
 // that sending back what was read pins no default.
 
+import { isDeepStrictEqual } from 'node:util';
 import {
   type AppDeployment,
   type AppDeploymentSpec,
@@ -18,14 +19,16 @@ import { referencesOf } from '../../record/references.ts';
 import { requestedOf, sameRequested } from '../../record/wanted-revision.ts';
 import { fromSnake, snake, toSnake } from '../casing.ts';
 import type { Finding } from '../refused.ts';
-import { findingsIn } from '../validation.ts';
+import { findingsIn, type Rule } from '../validation.ts';
 import { type PatchDeployment, ResourceSpecPayload } from './payloads.ts';
 import {
   externalFindings,
   foreignRules,
   IN_BOTH_LISTS,
   limitFindings,
+  policyRule,
   reachFindings,
+  sizeRule,
   TAG_IS_NEVER_PUSHED,
 } from './rules.ts';
 
@@ -79,7 +82,7 @@ function patchedConfig(spec: AppDeploymentSpec, patch: PatchDeployment, now: InF
     patch.source_config ?? {},
   );
   const resourceSpec = patchedResourceSpec(spec, patch, now.resourceSpec);
-  return {
+  const after: SourceConfig = {
     ...kept,
     ...(buildOnPush !== undefined && { buildOnPush }),
     ...(customUrl !== undefined && hostOf(customUrl) !== hostOf(now.url ?? '') && { customUrl }),
@@ -88,13 +91,21 @@ function patchedConfig(spec: AppDeploymentSpec, patch: PatchDeployment, now: InF
     ...(deploymentType !== undefined && { deploymentType: deploymentTypeMeant(deploymentType) }),
     ...(resourceSpec !== undefined && { resourceSpec }),
   };
+  // null leaves a field as it is, so that something else has to unset it.
+  const unset = new Set<string>(UNSET_BY_EMPTY.filter((field) => patch.source_config?.[snake(field)] === ''));
+  return Object.fromEntries(Object.entries(after).filter(([field]) => !unset.has(field)));
 }
+
+const UNSET_BY_EMPTY = ['customUrl', 'installCommand', 'buildCommand'] as const;
 
 function hostOf(url: string): string {
   return url.replace(/^https:\/\//, '');
 }
 
-/** Replaced as a whole: a field that was not sent is unset. */
+/**
+ * Merged field by field: null sets a field back to its default, a list or map takes the place of the one before, and an
+ * empty one takes it away.
+ */
 function patchedResourceSpec(
   { sourceConfig }: AppDeploymentSpec,
   patch: PatchDeployment,
@@ -103,7 +114,11 @@ function patchedResourceSpec(
   const before = sourceConfig.resourceSpec;
   const sent = patch.source_config?.resource_spec;
   if (sent === undefined || sent === null) return before;
-  const after = newFields(withoutEmpty(fromSnake(ResourceSpec.shape, sent)), before ?? {}, now);
+  const given: Readonly<Record<string, unknown>> = sent;
+  const setBack = new Set(Object.keys(ResourceSpec.shape).filter((field) => given[snake(field)] === null));
+  const kept = Object.fromEntries(Object.entries(before ?? {}).filter(([field]) => !setBack.has(field)));
+  const set = newFields(fromSnake(ResourceSpec.shape, sent), before ?? {}, now);
+  const after: ResourceSpec = withoutEmpty({ ...kept, ...set });
   const same = sameRequested(
     requestedOf({ ...ASKS_NOTHING, sourceConfig: { resourceSpec: withoutEmpty(before ?? {}) } }),
     requestedOf({ ...ASKS_NOTHING, sourceConfig: { resourceSpec: after } }),
@@ -211,10 +226,11 @@ function* findPatch(
         yield fixed('source_config', 'listener_config', 'k8s_namespace');
     } else if (isAnother(sent, spec.sourceConfig[field])) yield fixed('source_config', snake(field));
   }
-  yield* findingsIn(ResourceSpecPayload, toSnake(ResourceSpec.shape, changedSpec(spec, after)), [
+  yield* findingsIn(ResourceSpecPayload, toSnake(ResourceSpec.shape, changedFields(spec, after)), [
     'source_config',
     'resource_spec',
   ]);
+  yield* newFindings(sizeRule, spec, after);
   if (
     patch.source_config?.build_on_push !== false &&
     after.sourceConfig.buildOnPush === true &&
@@ -230,16 +246,35 @@ function* findBeyond(
   after: AppDeploymentSpec,
   { limits, database, pods }: Settings,
 ): Generator<Finding> {
-  yield* limitFindings(changedSpec(before, after), limits);
-  yield* reachFindings(changedSpec(before, after), pods, before.sourceConfig.resourceSpec);
+  const changed = changedFields(before, after);
+  yield* limitFindings(changed, limits);
+  yield* reachFindings(changed, pods, before.sourceConfig.resourceSpec);
+  yield* newFindings(policyRule(pods.policy), before, after);
   const namesIn = (spec: AppDeploymentSpec): string[] => referencesOf(spec).map(({ name }) => name);
   if (!database.own && missingExternal(namesIn(before)).length === 0) yield* externalFindings(namesIn(after));
 }
 
 /** Only what is asked for anew is judged: what the record has was judged when it came. */
-function changedSpec(before: AppDeploymentSpec, after: AppDeploymentSpec): ResourceSpec {
-  const { resourceSpec = {} } = after.sourceConfig;
-  return resourceSpec === before.sourceConfig.resourceSpec ? {} : resourceSpec;
+function changedFields(before: AppDeploymentSpec, after: AppDeploymentSpec): ResourceSpec {
+  const [old, { resourceSpec = {} }] = [before.sourceConfig.resourceSpec, after.sourceConfig];
+  const fields = Object.entries(resourceSpec).filter(
+    ([field, value]) => !isDeepStrictEqual(value, (old as Readonly<Record<string, unknown>> | undefined)?.[field]),
+  );
+  return Object.fromEntries(fields);
+}
+
+/** What a rule over several fields finds in the merged whole, and did not find before. */
+function newFindings(rule: Rule, before: AppDeploymentSpec, after: AppDeploymentSpec): Finding[] {
+  const found = ({ sourceConfig: { resourceSpec = {} } }: AppDeploymentSpec): Finding[] => [
+    ...rule({ source_config: { resource_spec: withSnakeKeys(resourceSpec) } }),
+  ];
+  if (after.sourceConfig.resourceSpec === before.sourceConfig.resourceSpec) return [];
+  const old = found(before);
+  return found(after).filter((finding) => !old.some((one) => isDeepStrictEqual(one, finding)));
+}
+
+function withSnakeKeys(spec: ResourceSpec): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(Object.entries(spec).map(([field, value]) => [snake(field), value]));
 }
 
 /** A patch that names both is judged before; here one of the lists is the record's. */

@@ -12,7 +12,7 @@ import {
   STATES,
 } from '../../api/app-deployment.ts';
 import type { AppTemplate } from '../../api/app-template.ts';
-import { Uuid, VariableName } from '../../api/primitives.ts';
+import { HOST_URL_OR_EMPTY_PATTERN, Uuid, VariableName } from '../../api/primitives.ts';
 import { LEAST_REDIS_CPU, ResourceSpec } from '../../api/resource-spec.ts';
 import type { Settings } from '../../api/settings.ts';
 import { SOURCES } from '../../api/source-rules.ts';
@@ -131,14 +131,31 @@ const limits = Object.fromEntries(
 );
 const PatchResourceSpecPayload = z.object({ ...ResourceSpecPayload.shape, ...limits }).meta({
   id: 'ResourceSpecPatch',
-  description: 'Replaces the whole: what is left out takes its default again.',
+  description:
+    'Merged field by field: what is left out stays as it is, null sets a field back to its default. A list or a map takes the place of the one before; an empty one takes it away.',
 });
 
 const PatchDeploymentShape = z
   .object({
     name: z.string().nullish().describe('Cannot be changed; the same again is no change.'),
     source: z.enum(SOURCES).nullish().describe('Cannot be changed; the same again is no change.'),
-    source_config: SourceConfigPayload.extend({ resource_spec: PatchResourceSpecPayload.nullish() })
+    source_config: SourceConfigPayload.extend({
+      resource_spec: PatchResourceSpecPayload.nullish(),
+      custom_url: z
+        .string()
+        .max(261)
+        .regex(new RegExp(HOST_URL_OR_EMPTY_PATTERN))
+        .describe('Address: https://host or a bare host; "" takes it away. Needs no new revision.')
+        .nullish(),
+      install_command: SourceConfig.shape.installCommand
+        .unwrap()
+        .describe('Command that installs what a build needs; "" takes it away.')
+        .nullish(),
+      build_command: SourceConfig.shape.buildCommand
+        .unwrap()
+        .describe('Command that builds; "" takes it away.')
+        .nullish(),
+    })
       .meta({ id: 'SourceConfigPatch', description: 'What is left out or null stays as it is.' })
       .nullish(),
     source_revision_config: SourceRevisionConfigPayload.nullish(),
@@ -169,8 +186,8 @@ const PatchDeploymentShape = z
 export type PatchDeployment = z.output<typeof PatchDeploymentShape>;
 
 /** The body of PATCH. What depends on the record is patch.ts's. */
-export function patchDeployment(settings: Settings): typeof PatchDeploymentShape {
-  return withRules(PatchDeploymentShape, [sizeRule, podRules, policyRule(settings.pods.policy), variableRules]);
+export function patchDeployment(): typeof PatchDeploymentShape {
+  return withRules(PatchDeploymentShape, [sizeRule, podRules, variableRules]);
 }
 
 /** Of a parameter that is given more than once the last one counts. */
@@ -217,7 +234,11 @@ export const paging = {
     .meta({ default: 0, description: 'How many to pass over: none when not given; the offset of the page before.' }),
 };
 
-export const ListDeployments = z.object({
+/** The query of a list that is not filtered. */
+export const NoParameters = z.strictObject({});
+
+/** Strict, as the query of every list is: an unknown filter would be an ignored one. */
+export const ListDeployments = z.strictObject({
   ...paging,
   name_contains: textFilter('Part of the name.'),
   name: textFilter('The whole name.'),
@@ -227,7 +248,7 @@ export const ListDeployments = z.object({
     .optional()
     .describe('true: those that a listener looks after; false: the others.'),
   tag_value_ids: uuidList('Ids separated by commas; those that have any of these tags.'),
-  image_version: textFilter("Tag of the latest revision's image."),
+  image_version: textFilter("Tag of the latest revision's image, or its digest with sha256: before it."),
   deployment_type: z
     .preprocess((value) => (last(value) === 'dev_zero' ? 'dev' : last(value)), z.enum(DEPLOYMENT_TYPES))
     .optional()

@@ -11,6 +11,7 @@ import {
 } from '../../api/app-deployment.ts';
 import type { AppRevision } from '../../api/app-revision.ts';
 import type { AppTemplate } from '../../api/app-template.ts';
+import type { CodeHostIntegration } from '../../api/code-host-integration.ts';
 import type { Listener } from '../../api/listener.ts';
 import { API_VERSION, DEPLOYMENT_LABEL, FACADE_FIELD_MANAGER, FINALIZER, HOSTS_ANNOTATION } from '../../api/meta.ts';
 import { ResourceSpec } from '../../api/resource-spec.ts';
@@ -19,6 +20,7 @@ import { AlreadyExists, Conflict, Invalid, NotFound, Unavailable } from '../../e
 import type { KubeObject } from '../../kube/client.ts';
 import type { Logger } from '../../logger.ts';
 import { askingForRevision } from '../../record/asking.ts';
+import { buildsAnew } from '../../record/code-host.ts';
 import { names } from '../../record/names.ts';
 import { needsRevision } from '../../record/needs-revision.ts';
 import { lacksImage } from '../../record/wanted-revision.ts';
@@ -31,6 +33,7 @@ import type { Admitted } from '../plugins/auth.ts';
 import { type Finding, Refused } from '../refused.ts';
 import { catalogueFindings } from './catalogue.ts';
 import { type Changed, changeRecord, type Decide } from './change.ts';
+import { codeHostFindings } from './code-host.ts';
 import { hostFindings } from './hosts.ts';
 import { listenerFindings } from './listener.ts';
 import { makeListing } from './listing.ts';
@@ -46,6 +49,8 @@ export interface DeploymentsOptions {
   readonly templates: Store<AppTemplate>;
   readonly tenants: Store;
   readonly listeners: Store<Listener>;
+  /** The organization's. */
+  readonly integrations: Store<CodeHostIntegration>;
   /** Shows a write to the caches before the watch does. */
   readonly remember: (object: KubeObject) => void;
   /** Takes what is gone out of the caches before the watch does. */
@@ -83,6 +88,7 @@ export function makeDeployments({
   templates,
   tenants,
   listeners,
+  integrations,
   remember,
   forget,
   freshList,
@@ -105,6 +111,13 @@ export function makeDeployments({
     if (!listeners.hasSynced())
       throw new Unavailable('read listeners: the cache is not filled yet', { retryAfterMs: 1000 });
     return listeners.list(namespace);
+  }
+
+  function codeHostFindingsOf(record: AppDeployment): Finding[] {
+    if (record.spec.source !== 'codehost') return [];
+    if (!integrations.hasSynced())
+      throw new Unavailable('read integrations: the cache is not filled yet', { retryAfterMs: 1000 });
+    return codeHostFindings(record, integrations.list(settings.organizationNamespace));
   }
 
   function needCaches(): void {
@@ -168,7 +181,11 @@ export function makeDeployments({
       const { namespace } = tenant;
       const secretName = names(payload.name).variables(randomSuffix());
       const record = toResource(payload, namespace, secretName);
-      const findings = [...hostFindingsOf(record), ...listenerFindings(record.spec.sourceConfig, listenersOf(tenant))];
+      const findings = [
+        ...hostFindingsOf(record),
+        ...listenerFindings(record.spec.sourceConfig, listenersOf(tenant)),
+        ...codeHostFindingsOf(record),
+      ];
       if (findings.length > 0) throw new Refused(422, findings);
       const values = new Map(payload.secrets.map(({ name, value }) => [name, value]));
       const write = async (dryRun: boolean): Promise<AppDeployment> => {
@@ -239,6 +256,9 @@ export function makeDeployments({
           ...patchFindings(record, payload, spec, settings),
           ...catalogueFindings(record.spec, spec, catalogue),
           ...hostFindingsOf({ ...record, spec }, record.spec.sourceConfig.customUrl),
+          ...(buildsAnew(record.spec.sourceRevisionConfig, spec.sourceRevisionConfig)
+            ? codeHostFindingsOf({ ...record, spec })
+            : []),
         ];
         if (findings.length > 0) throw new Refused(422, findings);
         if (revision === 'always' && lacksImage(spec)) throw nothingToDeploy();
@@ -282,8 +302,10 @@ export function toResource(payload: CreateDeployment, namespace: string, secretN
   const {
     listenerConfig: _listener,
     resourceSpec: _spec,
-    ...config
+    ...sent
   } = fromSnake(SourceConfig.shape, payload.source_config);
+  // An empty command is none, as in a PATCH.
+  const config = Object.fromEntries(Object.entries(sent).filter(([, value]) => value !== '')) as typeof sent;
   const resourceSpec = withoutEmpty(fromSnake(ResourceSpec.shape, payload.source_config.resource_spec ?? {}));
   const listenerConfig = fromSnake(
     SourceConfig.shape.listenerConfig.unwrap().shape,

@@ -114,7 +114,7 @@ export function registerDeployments(
       operationId: 'patchDeployment',
       summary: 'Change a deployment',
       params: DeploymentPath,
-      body: patchDeployment(settings),
+      body: patchDeployment(),
       response: { 200: Deployment, ...failures(400, 401, 403, 404, 409, 413, 415, 422) },
     },
     handler: async (request) => {
@@ -144,5 +144,5 @@ export function registerDeployments(
     },
   });
 
-  registerRevisions(app, { auth, deployments, settings, presentChanged });
+  registerRevisions(app, { auth, deployments, presentChanged });
 }

@@ -1,14 +1,8 @@
-// From what containers wrote to a page of it. Pure.
+// From what containers wrote to a page of it, while it is being read: only lines that can still be on the page are kept. Pure.
 
 import { Refused } from '../refused.ts';
+import { LONGEST_LINE, MOST_BYTES_OF_PAGE } from './budget.ts';
 import type { DeployLogs, DeployLogsQuery, Level } from './payloads.ts';
-
-/** What one container wrote: each line as the API server gives it with `timestamps=true`. */
-export interface Written {
-  /** Pod and container. */
-  readonly by: string;
-  readonly text: string;
-}
 
 interface Line {
   /** By which lines are in order: the time, then who wrote it, then which of that moment's. */
@@ -17,35 +11,227 @@ interface Line {
   readonly message: string;
 }
 
-const USUAL_LIMIT = 50;
+/** Takes what one container wrote: lines as the API server gives them with `timestamps=true`. */
+export interface LineSink {
+  /** false: nothing that comes after it can be on the page. */
+  push(piece: Uint8Array): boolean;
+  /** A last line may have no end. */
+  end(): void;
+}
 
-export function pageOf(written: readonly Written[], query: DeployLogsQuery): DeployLogs {
+export interface Page {
+  /** `by`: pod and container. */
+  sink(by: string): LineSink;
+  /** Lines before it need not be read: RFC 3339, or undefined where any may count. */
+  since(): string | undefined;
+  /** So many last lines of a container are enough, as far as the query tells. */
+  readonly enough: number | undefined;
+  done(truncated: boolean): DeployLogs;
+}
+
+const USUAL_LIMIT = 50;
+/** Containers write in the order of time; a clock that is set back by less than this loses nothing. */
+const SLACK_MS = 2000;
+
+export function makePage(query: DeployLogsQuery): Page {
   const descending = query.order !== 'asc';
   const limit = query.limit ?? USUAL_LIMIT;
   const after = keyOf(query.offset);
   const text = query.query?.toLowerCase() ?? '';
-  const [from, until] = [timeOf(query.start_time, -Infinity), timeOf(query.end_time, Infinity)];
-  const wanted = written
-    .flatMap(linesOf)
-    .toSorted((a, b) => (a.key < b.key ? -1 : 1) * (descending ? -1 : 1))
-    .filter(({ key }) => after === undefined || (descending ? key < after : key > after))
-    .filter(({ timestamp }) => Date.parse(timestamp) >= from && Date.parse(timestamp) <= until)
-    .filter(({ message }) => message.toLowerCase().includes(text))
-    .map(({ key, timestamp, message }) => ({
-      id: Buffer.from(key).toString('base64url'),
-      timestamp,
-      level: levelOf(message),
-      message,
-    }))
-    .filter(({ level }) => typeof query.level !== 'string' || level === query.level);
-  const logs = wanted.slice(0, limit);
-  return { logs, next_offset: wanted.length > limit ? (logs.at(-1)?.id ?? null) : null };
+  const level = typeof query.level === 'string' ? query.level : undefined;
+  const [from, until] = [timeOf(query.start_time), timeOf(query.end_time)];
+  /** Before: nearer to the beginning of the page. */
+  const isBefore = (a: string, b: string): boolean => (descending ? a > b : a < b);
+  // One more than is shown, which tells that there is another page.
+  const kept = makeKept(limit + 1, isBefore);
+  let isCut = false;
+
+  /** Whether this time is so far beyond `bound` that no later line of the same container counts. */
+  const isBeyond = (time: string, bound: string | undefined): boolean =>
+    bound !== undefined && time > bound && Date.parse(time) - Date.parse(bound) > SLACK_MS;
+
+  /** false: neither this line nor a later one of the same container can be on the page. */
+  function take(by: string, time: string, nth: number, message: () => string): boolean {
+    if (from !== undefined && Date.parse(time) < from) return true;
+    if (until !== undefined && Date.parse(time) > until) return Date.parse(time) - until <= SLACK_MS;
+    const bound = kept.bound();
+    if (bound !== undefined && isBefore(bound.slice(0, TIME_LENGTH), time))
+      return descending || !isBeyond(time, bound.slice(0, TIME_LENGTH));
+    const key = `${time} ${by} ${String(nth).padStart(6, '0')}`;
+    if (after !== undefined && !isBefore(after, key))
+      return !descending || !isBeyond(time, after.slice(0, TIME_LENGTH));
+    if (bound !== undefined && !isBefore(key, bound)) return true;
+    const said = message();
+    if (text !== '' && !said.toLowerCase().includes(text)) return true;
+    if (level !== undefined && levelOf(said) !== level) return true;
+    kept.add({ key, timestamp: time, message: said });
+    return true;
+  }
+
+  return {
+    enough:
+      descending && text === '' && level === undefined && after === undefined && until === undefined
+        ? limit + 1
+        : undefined,
+    since() {
+      // Of the oldest first, what comes before the offset was shown; of the newest first, what is older than all that is kept
+      // of a full page is not going to be.
+      const bound = descending ? kept.bound() : after;
+      const times = [bound?.slice(0, TIME_LENGTH), query.start_time ?? undefined];
+      const latest = Math.max(...times.map((time) => (time === undefined ? -Infinity : Date.parse(time))));
+      // Whole seconds are enough: the page is cut exactly.
+      return latest === -Infinity ? undefined : `${new Date(latest).toISOString().slice(0, 19)}Z`;
+    },
+    sink(by) {
+      const last = { time: '', nth: 0 };
+      const split = makeSplitter((line, wasCut) => {
+        isCut ||= wasCut;
+        const time = timeAtStart(line);
+        if (time === undefined) return true;
+        last.nth = time.at === last.time ? last.nth + 1 : 0;
+        last.time = time.at;
+        return take(by, time.at, last.nth, () => line.toString('utf8', time.length).replace(/\r$/, ''));
+      });
+      return split;
+    },
+    done(truncated) {
+      const lines = kept.inOrder();
+      const shown = lines.slice(0, limit).map(({ key, timestamp, message }) => ({
+        id: Buffer.from(key).toString('base64url'),
+        timestamp,
+        level: levelOf(message),
+        message,
+      }));
+      const hasMore = lines.length > limit || kept.wasFull();
+      return {
+        logs: shown,
+        next_offset: hasMore ? (shown.at(-1)?.id ?? null) : null,
+        truncated: truncated || isCut,
+      };
+    },
+  };
 }
 
-function timeOf(time: string | null | undefined, otherwise: number): number {
-  return time === undefined || time === null ? otherwise : Date.parse(time);
+interface Kept {
+  add(line: Line): void;
+  /** The key of the last line of a full page; undefined while there is room. */
+  bound(): string | undefined;
+  /** Lines were dropped for their size, which the next page has. */
+  wasFull(): boolean;
+  inOrder(): Line[];
 }
 
+/** The first `most` of all lines that are added, or fewer where those are large: a heap with the last one on top. */
+function makeKept(most: number, isBefore: (a: string, b: string) => boolean): Kept {
+  const heap: Line[] = [];
+  let room = most;
+  let bytes = 0;
+  let isFull = false;
+
+  const keyAt = (at: number): string => (heap[at] as Line).key;
+  function swap(a: number, b: number): void {
+    [heap[a], heap[b]] = [heap[b] as Line, heap[a] as Line];
+  }
+  function up(start: number): void {
+    for (let at = start; at > 0; ) {
+      const parent = (at - 1) >> 1;
+      if (!isBefore(keyAt(parent), keyAt(at))) return;
+      swap(at, parent);
+      at = parent;
+    }
+  }
+  function down(): void {
+    for (let at = 0; ; ) {
+      let last = at;
+      for (const child of [2 * at + 1, 2 * at + 2])
+        if (child < heap.length && isBefore(keyAt(last), keyAt(child))) last = child;
+      if (last === at) return;
+      swap(at, last);
+      at = last;
+    }
+  }
+  function dropLast(): void {
+    const [top] = heap;
+    const end = heap.pop();
+    if (top === undefined || end === undefined) return;
+    bytes -= sizeOf(top);
+    if (heap.length === 0) return;
+    heap[0] = end;
+    down();
+  }
+
+  return {
+    add(line) {
+      heap.push(line);
+      bytes += sizeOf(line);
+      up(heap.length - 1);
+      if (heap.length > room) dropLast();
+      while (bytes > MOST_BYTES_OF_PAGE && heap.length > 1) {
+        dropLast();
+        room = heap.length;
+        isFull = true;
+      }
+    },
+    bound: () => (heap.length >= room ? heap[0]?.key : undefined),
+    wasFull: () => isFull,
+    inOrder: () => heap.toSorted((a, b) => (isBefore(a.key, b.key) ? -1 : 1)),
+  };
+}
+
+/** As V8 keeps it: two bytes a character at most. */
+function sizeOf({ key, message }: Line): number {
+  return 2 * (key.length + message.length);
+}
+
+const NEWLINE = 0x0a;
+
+/** Lines of pieces. `take` says whether there can be another that counts; what of a line is too long is cut off. */
+function makeSplitter(take: (line: Buffer, wasCut: boolean) => boolean): LineSink {
+  /** The beginning of a line whose end has not come. */
+  let begun: Buffer[] = [];
+  let begunBytes = 0;
+  let wasCut = false;
+
+  function keep(piece: Buffer): void {
+    const kept = piece.subarray(0, LONGEST_LINE - begunBytes);
+    wasCut ||= kept.length < piece.length;
+    if (kept.length === 0) return;
+    begun.push(kept);
+    begunBytes += kept.length;
+  }
+  function finish(): boolean {
+    const [first, ...rest] = begun;
+    const line = first === undefined ? Buffer.alloc(0) : rest.length === 0 ? first : Buffer.concat(begun);
+    const goesOn = take(line, wasCut);
+    begun = [];
+    begunBytes = 0;
+    wasCut = false;
+    return goesOn;
+  }
+
+  return {
+    push(bytes) {
+      const piece = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+      let start = 0;
+      for (let end = piece.indexOf(NEWLINE); end >= 0; end = piece.indexOf(NEWLINE, start)) {
+        keep(piece.subarray(start, end));
+        start = end + 1;
+        if (!finish()) return false;
+      }
+      if (start < piece.length) keep(piece.subarray(start));
+      return true;
+    },
+    end() {
+      if (begunBytes > 0) finish();
+    },
+  };
+}
+
+function timeOf(time: string | null | undefined): number | undefined {
+  return time === undefined || time === null ? undefined : Date.parse(time);
+}
+
+const TIME_LENGTH = '2026-01-01T00:00:00.000000000Z'.length;
 const KEY = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z /;
 
 function keyOf(offset: string | null | undefined): string | undefined {
@@ -57,19 +243,16 @@ function keyOf(offset: string | null | undefined): string | undefined {
   ]);
 }
 
-function linesOf({ by, text }: Written): Line[] {
-  const seen = new Map<string, number>();
-  return text.split('\n').flatMap((line) => {
-    const [, seconds, fraction = '', message = ''] = /^(\S{19})(?:\.(\d+))?Z ?(.*)$/s.exec(line) ?? [];
-    if (seconds === undefined) return [];
-    // The API server leaves out zeros at the end, and then times are no longer in the order of their text.
-    const time = `${seconds}.${fraction.padEnd(9, '0')}Z`;
-    const nth = seen.get(time) ?? 0;
-    seen.set(time, nth + 1);
-    return [
-      { key: `${time} ${by} ${String(nth).padStart(6, '0')}`, timestamp: time, message: message.replace(/\r$/, '') },
-    ];
-  });
+const LONGEST_TIME = 40;
+const TIME = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)(?: |$)/;
+
+/** In UTC with nine digits, so that times are in the order of their text; `length` is where the message begins. */
+function timeAtStart(line: Buffer): { readonly at: string; readonly length: number } | undefined {
+  const [whole, seconds, fraction = '', zone] = TIME.exec(line.toString('latin1', 0, LONGEST_TIME)) ?? [];
+  if (whole === undefined || seconds === undefined) return undefined;
+  // A node gives its own zone.
+  const utc = zone === 'Z' ? seconds : new Date(Date.parse(`${seconds}${zone}`)).toISOString().slice(0, 19);
+  return { at: `${utc}.${fraction.padEnd(9, '0')}Z`, length: whole.length };
 }
 
 const WORDS: Readonly<Record<string, Level>> = {

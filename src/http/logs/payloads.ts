@@ -41,6 +41,11 @@ export const DeployLogs = z
   .object({
     logs: z.array(LogLine),
     next_offset: z.string().nullable().describe('The next page; null where there is none.'),
+    truncated: z
+      .boolean()
+      .describe(
+        'true: there may be more than is told, because reading ended at a limit (200 containers of the newest 20 pods, 4 MiB of one, 16 MiB or 15 s in all, 64 KiB a line) or a node did not answer. Ask for one revision, or with start_time.',
+      ),
   })
   .meta({
     id: 'DeployLogs',
@@ -48,6 +53,7 @@ export const DeployLogs = z
       {
         logs: [{ id: 'MjAyNi0', timestamp: '2026-01-01T00:00:00.5Z', level: 'INFO', message: 'Listening on 8000' }],
         next_offset: null,
+        truncated: false,
       },
     ],
   });

@@ -1,11 +1,23 @@
-// Reads what the pods of a record wrote, through the API server, with the caller's own token.
+// Reads what the pods of a record wrote, through the API server, with the caller's own token: a few streams at a time, until
+// all is read or a budget is used up.
 
 import type { AppDeployment } from '../../api/app-deployment.ts';
 import { COMPONENT_LABEL, DEPLOYMENT_LABEL, DEPLOYMENT_UID_LABEL, REVISION_LABEL, ROLES } from '../../api/meta.ts';
-import { Invalid, NotFound } from '../../errors.ts';
+import { Invalid, NotFound, Unavailable } from '../../errors.ts';
 import type { KubeClient, KubeObject } from '../../kube/client.ts';
 import { PODS } from '../../kube/resources.ts';
-import type { Written } from './lines.ts';
+import { tooManyLogs } from '../refused.ts';
+import {
+  LAST_LINES,
+  LONGEST_MS,
+  type LogBudget,
+  MOST_BYTES,
+  MOST_BYTES_OF_STREAM,
+  MOST_PODS,
+  MOST_STREAMS,
+  STREAMS_AT_ONCE,
+} from './budget.ts';
+import type { Page } from './lines.ts';
 
 interface PodObject extends KubeObject {
   readonly status?: {
@@ -20,22 +32,20 @@ interface ContainerStatus {
   readonly containerID?: string;
 }
 
-/** Of so many pods, the newest, is read; and of each container its last lines, before and after its last restart. */
-const MOST_PODS = 20;
-const LAST_LINES = 1000;
-const MOST_BYTES = 4 * 1024 * 1024;
-
 export interface Reading {
-  readonly revisionId?: string;
-  /** Whole seconds are enough: the page is cut exactly afterwards. */
-  readonly since?: string;
+  readonly revisionId: string | undefined;
+  readonly page: Page;
+  readonly budget: LogBudget;
+  /** Aborts when nobody wants the page any more. */
+  readonly signal: AbortSignal;
 }
 
+/** Reads into the page; resolves to whether a budget, or a node that does not answer, has kept something from it. */
 export async function readLogs(
   kube: KubeClient,
   { metadata }: AppDeployment,
-  { revisionId, since }: Reading,
-): Promise<Written[]> {
+  { revisionId, page, budget, signal }: Reading,
+): Promise<boolean> {
   const { namespace = '', name, uid = '' } = metadata;
   const labelSelector = [
     `${DEPLOYMENT_LABEL}=${name}`,
@@ -43,12 +53,11 @@ export async function readLogs(
     `${COMPONENT_LABEL} in (${ROLES.join(',')})`,
     ...(revisionId === undefined ? [] : [`${REVISION_LABEL}=${revisionId}`]),
   ].join(',');
-  const { items } = await kube.listAll<PodObject>(PODS, { namespace, labelSelector });
+  const { items } = await kube.listAll<PodObject>(PODS, { namespace, labelSelector, signal });
   const newest = items.toSorted((a, b) => (bornAt(a) < bornAt(b) ? 1 : -1)).slice(0, MOST_PODS);
-  const read = await Promise.all(
-    newest.flatMap((pod) => streamsOf(pod).map((stream) => readStream(kube, pod, stream, since))),
-  );
-  return read.filter((written) => written !== undefined);
+  const streams = newest.flatMap(streamsOf);
+  const isWhole = await readAll(kube, streams.slice(0, MOST_STREAMS), { page, budget, signal, namespace });
+  return !isWhole || items.length > newest.length || streams.length > MOST_STREAMS;
 }
 
 function bornAt({ metadata }: KubeObject): string {
@@ -56,40 +65,97 @@ function bornAt({ metadata }: KubeObject): string {
 }
 
 interface Stream {
+  readonly pod: string;
   readonly container: string;
   readonly previous: boolean;
 }
 
-function streamsOf({ status }: PodObject): Stream[] {
+function streamsOf({ metadata, status }: PodObject): Stream[] {
   const containers = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
   return containers.flatMap(({ name, restartCount = 0, containerID = '' }) => [
-    ...(containerID === '' ? [] : [{ container: name, previous: false }]),
-    ...(restartCount > 0 ? [{ container: name, previous: true }] : []),
+    ...(containerID === '' ? [] : [{ pod: metadata.name, container: name, previous: false }]),
+    ...(restartCount > 0 ? [{ pod: metadata.name, container: name, previous: true }] : []),
   ]);
 }
 
-async function readStream(
+/** Resolves to whether all that the page asks for was read. */
+async function readAll(
   kube: KubeClient,
-  { metadata }: PodObject,
-  { container, previous }: Stream,
-  since: string | undefined,
-): Promise<Written | undefined> {
+  streams: readonly Stream[],
+  { page, budget, signal, namespace }: Omit<Reading, 'revisionId'> & { readonly namespace: string },
+): Promise<boolean> {
+  const over = new AbortController();
+  const stop = AbortSignal.any([signal, over.signal]);
+  const timer = setTimeout(() => over.abort(), LONGEST_MS);
+  let left = MOST_BYTES;
+  let isWhole = true;
+  let answered = 0;
+  const failed: Unavailable[] = [];
+
+  async function read(stream: Stream): Promise<void> {
+    const giveBack = await (budget.streams.take(namespace, stop) ?? tooManyLogs());
+    try {
+      const sink = page.sink(`${stream.pod}/${stream.container}${stream.previous ? '/previous' : ''}`);
+      let bytes = 0;
+      let goesOn = true;
+      for await (const piece of kube.stream(pathOf(namespace, stream, page), { signal: stop })) {
+        bytes += piece.length;
+        left -= piece.length;
+        goesOn = sink.push(piece);
+        if (left <= 0) over.abort();
+        if (!goesOn || left <= 0) break;
+        await budget.pace(piece.length, stop);
+      }
+      answered += 1;
+      // What ends in the middle of a line has more to say.
+      if (bytes >= MOST_BYTES_OF_STREAM) isWhole &&= !goesOn;
+      else if (goesOn && left > 0) sink.end();
+    } finally {
+      giveBack();
+    }
+  }
+
+  async function attempt(stream: Stream): Promise<void> {
+    try {
+      await read(stream);
+    } catch (error) {
+      if (stop.aborted) return;
+      // Gone meanwhile, or not started, or what it wrote before has been cleared away: it says nothing.
+      if (error instanceof NotFound || error instanceof Invalid) answered += 1;
+      else if (error instanceof Unavailable) failed.push(error);
+      else throw error;
+    }
+  }
+
+  async function work(queue: Iterator<Stream>): Promise<void> {
+    for (let next = queue.next(); next.done !== true && !stop.aborted; next = queue.next()) {
+      // oxlint-disable-next-line no-await-in-loop -- each worker reads one after another
+      await attempt(next.value);
+    }
+  }
+
+  try {
+    const queue = streams.values();
+    await Promise.all(Array.from({ length: STREAMS_AT_ONCE }, () => work(queue)));
+    signal.throwIfAborted();
+    // One node that does not answer takes nothing from what the others' pods wrote.
+    if (answered === 0 && failed[0] !== undefined) throw failed[0];
+    return isWhole && !over.signal.aborted && failed.length === 0;
+  } finally {
+    clearTimeout(timer);
+    over.abort();
+  }
+}
+
+function pathOf(namespace: string, { pod, container, previous }: Stream, page: Page): string {
+  const since = page.since();
   const query = new URLSearchParams({
     container,
     timestamps: 'true',
-    tailLines: String(LAST_LINES),
-    limitBytes: String(MOST_BYTES),
+    tailLines: String(Math.min(LAST_LINES, page.enough ?? LAST_LINES)),
+    limitBytes: String(MOST_BYTES_OF_STREAM),
     ...(previous && { previous: 'true' }),
-    ...(since !== undefined && { sinceTime: `${new Date(since).toISOString().slice(0, 19)}Z` }),
+    ...(since !== undefined && { sinceTime: since }),
   });
-  try {
-    const text = await kube.text(
-      `/api/v1/namespaces/${metadata.namespace}/pods/${metadata.name}/log?${query.toString()}`,
-    );
-    return { by: `${metadata.name}/${container}${previous ? '/previous' : ''}`, text };
-  } catch (error) {
-    // Gone meanwhile, or not started, or what it wrote before has been cleared away: it says nothing.
-    if (error instanceof NotFound || error instanceof Invalid) return undefined;
-    throw error;
-  }
+  return `/api/v1/namespaces/${namespace}/pods/${pod}/log?${query.toString()}`;
 }

@@ -1,14 +1,15 @@
 // /v1/projects/{id}/deploy_logs: what a deployment's pods wrote.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { FastifyBaseLogger, FastifyInstance, RawServerDefault } from 'fastify';
+import type { FastifyBaseLogger, FastifyInstance, FastifyReply, RawServerDefault } from 'fastify';
 import type { Deployments } from '../deployments/repository.ts';
 import type { Admitted, Auth } from '../plugins/auth.ts';
 import { failures } from '../plugins/openapi.ts';
-import { Refused } from '../refused.ts';
+import { Refused, tooManyLogs } from '../refused.ts';
 import { presentRevisions } from '../revisions/presenter.ts';
 import type { ZodTypeProvider } from '../validation.ts';
-import { pageOf } from './lines.ts';
+import { makeLogBudget } from './budget.ts';
+import { makePage } from './lines.ts';
 import { DeployLogs, DeployLogsQuery, ProjectPath, ProjectRevisionPath } from './payloads.ts';
 import { readLogs } from './pods.ts';
 
@@ -24,24 +25,40 @@ export function registerLogs(
   const body = DeployLogsQuery.prefault({});
   const response = { 200: DeployLogs, ...failures(400, 401, 403, 404, 413, 415, 422) };
 
+  const budget = makeLogBudget();
+
   async function logsOf(
     admitted: Admitted,
     id: string,
     revisionId: string | undefined,
     query: DeployLogsQuery,
+    signal: AbortSignal,
   ): Promise<DeployLogs> {
     // A wrong offset is said before anything is read.
-    pageOf([], query);
+    const page = makePage(query);
     const record = await deployments.find(admitted, id);
     const revision = revisionId?.toLowerCase();
     const known = presentRevisions(record, deployments.revisionsOf(record));
     if (revision !== undefined && !known.some((one) => one.id === revision))
       throw new Refused(404, `Revision ID ${revisionId} not found.`);
-    const written = await readLogs(admitted.caller.kube, record, {
-      ...(revision !== undefined && { revisionId: revision }),
-      ...(typeof query.start_time === 'string' && { since: query.start_time }),
-    });
-    return pageOf(written, query);
+    const giveBack = await (budget.requests.take(admitted.tenant.namespace, signal) ?? tooManyLogs());
+    try {
+      return page.done(await readLogs(admitted.caller.kube, record, { revisionId: revision, page, budget, signal }));
+    } finally {
+      giveBack();
+    }
+  }
+
+  /** Runs `work` until the caller has gone, or has been answered by somebody else. */
+  async function whileWanted<T>(reply: FastifyReply, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const gone = new AbortController();
+    const onClose = (): void => gone.abort(new Refused(503, 'The request was given up.'));
+    reply.raw.once('close', onClose);
+    try {
+      return await work(gone.signal);
+    } finally {
+      reply.raw.off('close', onClose);
+    }
   }
 
   app.post('/v1/projects/:project_id/deploy_logs', {
@@ -54,7 +71,10 @@ export function registerLogs(
       body,
       response,
     },
-    handler: (request) => logsOf(auth.admitted(request), request.params.project_id, undefined, request.body),
+    handler: (request, reply) =>
+      whileWanted(reply, (signal) =>
+        logsOf(auth.admitted(request), request.params.project_id, undefined, request.body, signal),
+      ),
   });
 
   app.post('/v1/projects/:project_id/revisions/:revision_id/deploy_logs', {
@@ -67,9 +87,9 @@ export function registerLogs(
       body,
       response,
     },
-    handler: (request) => {
+    handler: (request, reply) => {
       const { project_id: id, revision_id: revisionId } = request.params;
-      return logsOf(auth.admitted(request), id, revisionId, request.body);
+      return whileWanted(reply, (signal) => logsOf(auth.admitted(request), id, revisionId, request.body, signal));
     },
   });
 }

@@ -1,10 +1,12 @@
-// Who calls, and for which tenant or for the organization: settled before the body is read. A route says which right it
+// Who calls, and then for which tenant or for the organization: settled before the body is read. A route says which right it
 // needs with `onRequest: auth.as(verb)` or `auth.inOrganization(verb, resource)`, its handler asks `auth.admitted(request)`
 // or `auth.callerOf(request)`.
 
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { Unauthorized } from '../../errors.ts';
 import type { Resource } from '../../kube/client.ts';
-import { type Caller, type Identity, type Sender, senderOf, type Tenant, type Verb } from '../identity.ts';
+import type { Authentication, Sender } from '../authentication.ts';
+import { type Caller, type Identity, senderOf, type Tenant, type Verb } from '../identity.ts';
 import { Refused } from '../refused.ts';
 
 export interface Admitted {
@@ -34,19 +36,45 @@ declare module 'fastify' {
   }
 }
 
-export function registerAuth(app: FastifyInstance, identity: Identity): Auth {
+export interface AuthOptions {
+  readonly identity: Identity;
+  readonly authentication: Authentication;
+  /** Counts a request for a caller who was not known when it came. */
+  readonly count: (request: FastifyRequest, username: string) => Promise<void>;
+}
+
+export function registerAuth(app: FastifyInstance, { identity, authentication, count }: AuthOptions): Auth {
   app.decorateRequest(SENDER, undefined);
   app.decorateRequest(ADMITTED, undefined);
   app.decorateRequest(CALLER, undefined);
+
+  async function authenticated(request: FastifyRequest): Promise<Caller> {
+    const sender = senderIn(request);
+    if (authentication.known(sender) === undefined)
+      await count(request, await authentication.authenticate(sender, request.ip));
+    return identity.callerOf(sender);
+  }
+
+  /** A token that was good may have ended since. */
+  async function stillKnown<T>(caller: Caller, ask: () => Promise<T>): Promise<T> {
+    try {
+      return await ask();
+    } catch (error) {
+      if (error instanceof Unauthorized) authentication.forget(caller);
+      throw error;
+    }
+  }
+
   return {
     as: (verb) => async (request) => {
-      const caller = identity.callerOf(authenticated(request));
-      const tenant = await identity.tenantOf(caller, headerOf(request.headers['x-tenant-id']), verb);
+      const caller = await authenticated(request);
+      const wanted = headerOf(request.headers['x-tenant-id']);
+      const tenant = await stillKnown(caller, () => identity.tenantOf(caller, wanted, verb));
       request[ADMITTED] = { caller, tenant };
     },
     inOrganization: (verb, resource) => async (request) => {
-      const caller = identity.callerOf(authenticated(request));
-      await identity.needInOrganization(caller, verb, resource);
+      const caller = await authenticated(request);
+      await stillKnown(caller, () => identity.needInOrganization(caller, verb, resource));
       request[CALLER] = caller;
     },
     callerOf(request) {
@@ -83,7 +111,7 @@ function tokenIn(headers: FastifyRequest['headers']): string | undefined {
   return token === '' ? undefined : token;
 }
 
-function authenticated(request: FastifyRequest): Sender {
+function senderIn(request: FastifyRequest): Sender {
   const sender = sentBy(request);
   if (sender === undefined) throw unauthenticated(HOW);
   // Node has let through what it would refuse to send on.

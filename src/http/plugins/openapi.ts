@@ -97,7 +97,8 @@ what its owner may do, and nothing else. Press *Authorize* and give it as \`bear
 **What goes wrong** is told as \`{"detail": "One sentence."}\`, and with 422 as a list of all findings, each with its place.
 Every answer carries an \`x-request-id\`, by which Davit's log can be searched; one that you send is kept.
 
-Unknown query parameters and keys of a body are ignored. A parameter given twice counts as given last; lists are joined.`;
+Unknown keys of a body are ignored, and so are unknown query parameters, but for those of a list: they are refused with 422,
+for an ignored filter would widen the list. A parameter given twice counts as given last; lists are joined.`;
 
 type JsonSchema = z.core.JSONSchema.BaseSchema;
 type Direction = 'input' | 'output';

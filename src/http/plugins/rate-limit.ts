@@ -3,6 +3,7 @@
 
 import rateLimit from '@fastify/rate-limit';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { Authentication } from '../authentication.ts';
 import { Refused } from '../refused.ts';
 import { sentBy } from './auth.ts';
 
@@ -10,27 +11,55 @@ import { sentBy } from './auth.ts';
 const CALLERS = 10_000;
 const WINDOW_MS = 60_000;
 
+export interface RateLimit {
+  /** Counts a request of one who was found out to be `username` after it had come. */
+  count(request: FastifyRequest, username: string): Promise<void>;
+}
+
+const COUNTED_AS: unique symbol = Symbol('counted as');
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    [COUNTED_AS]: string;
+  }
+}
+
 /**
- * A caller is who sends a token, known by its hash; without one, the address. Probes are never counted. `perMinute` 0
- * counts nothing. Refuses with 429 and `Retry-After` in seconds (RFC 6585, 4).
+ * A caller is the user whose token was good lately; everybody else is counted by address, so that made-up tokens are all
+ * the same caller's. Probes are never counted. `perMinute` 0 counts nothing. Refuses with 429 and `Retry-After` in seconds
+ * (RFC 6585, 4).
  */
-export async function registerRateLimit(app: FastifyInstance, perMinute: number): Promise<void> {
-  if (perMinute === 0) return;
+export async function registerRateLimit(
+  app: FastifyInstance,
+  perMinute: number,
+  known: Authentication['known'],
+): Promise<RateLimit> {
+  if (perMinute === 0) return { count: async () => undefined };
+  app.decorateRequest(COUNTED_AS, '');
   await app.register(rateLimit, { global: false, cache: CALLERS });
-  const count = app.createRateLimit({ max: perMinute, timeWindow: WINDOW_MS, keyGenerator: callerOf });
-  app.addHook('onRequest', async (request) => {
-    if (isProbe(request)) return;
-    const counted = await count(request);
+  const limited = app.createRateLimit({
+    max: perMinute,
+    timeWindow: WINDOW_MS,
+    keyGenerator: (request) => request[COUNTED_AS],
+  });
+
+  async function countAs(request: FastifyRequest, caller: string): Promise<void> {
+    request[COUNTED_AS] = caller;
+    const counted = await limited(request);
     if (counted.isAllowed || !counted.isExceeded) return;
     const seconds = String(Math.max(1, counted.ttlInSeconds));
     throw new Refused(429, `More than ${perMinute} requests in a minute. Try again in ${seconds} s.`, {
       'retry-after': seconds,
     });
-  });
-}
+  }
 
-function callerOf(request: FastifyRequest): string {
-  return sentBy(request)?.hash ?? request.ip;
+  app.addHook('onRequest', async (request) => {
+    if (isProbe(request)) return;
+    const sender = sentBy(request);
+    const username = sender && known(sender);
+    await countAs(request, username === undefined ? `address ${request.ip}` : `user ${username}`);
+  });
+  return { count: (request, username) => countAs(request, `user ${username}`) };
 }
 
 export function isProbe(request: FastifyRequest): boolean {

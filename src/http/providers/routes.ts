@@ -4,6 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyBaseLogger, FastifyInstance, RawServerDefault } from 'fastify';
 import { z } from 'zod';
 import { OAUTH_PROVIDERS, type OAuthProvider } from '../../api/oauth-provider.ts';
+import { NoParameters } from '../deployments/payloads.ts';
 import type { Auth } from '../plugins/auth.ts';
 import { failures } from '../plugins/openapi.ts';
 import type { ZodTypeProvider } from '../validation.ts';
@@ -32,7 +33,8 @@ export function registerProviders(
       tags,
       operationId: 'listOAuthProviders',
       summary: 'List OAuth providers',
-      response: { 200: z.array(OAuthProviderResponse), ...failures(401, 403) },
+      querystring: NoParameters,
+      response: { 200: z.array(OAuthProviderResponse), ...failures(401, 403, 422) },
     },
     handler: async () => providers.list().map(present),
   });

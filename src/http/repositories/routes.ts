@@ -4,6 +4,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyBaseLogger, FastifyInstance, RawServerDefault } from 'fastify';
 import { z } from 'zod';
+import { NoParameters } from '../deployments/payloads.ts';
 import type { Auth } from '../plugins/auth.ts';
 import { failures } from '../plugins/openapi.ts';
 import type { ZodTypeProvider } from '../validation.ts';
@@ -28,7 +29,8 @@ export function registerRepositories(
       tags,
       operationId: 'listIntegrations',
       summary: 'List the code host integrations that the tenant may use',
-      response: { 200: z.array(IntegrationResponse), ...failures(401, 403) },
+      querystring: NoParameters,
+      response: { 200: z.array(IntegrationResponse), ...failures(401, 403, 422) },
     },
     handler: async (request) =>
       integrations.list(auth.admitted(request).tenant).map(({ metadata, spec }) => ({
@@ -45,6 +47,7 @@ export function registerRepositories(
       operationId: 'listRepositories',
       summary: 'List the repositories of an integration that can be deployed',
       params: IntegrationPath,
+      querystring: NoParameters,
       response: { 200: z.array(RepositoryResponse), ...failures(401, 403, 404, 422, 424, 502, 504) },
     },
     handler: async (request) => {

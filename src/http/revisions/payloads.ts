@@ -8,7 +8,7 @@ import { DeploymentPath, id, listOf, paging, SourceRevisionConfigResponse, time 
 
 export const RevisionPath = DeploymentPath.extend({ revision_id: Uuid.describe('Id of the revision.') });
 
-export const ListRevisions = z.object({
+export const ListRevisions = z.strictObject({
   ...paging,
   status: listOf(z.enum(REVISION_STATES)).describe('States separated by commas; revisions in any of these.'),
 });

@@ -3,7 +3,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyBaseLogger, FastifyInstance, RawServerDefault } from 'fastify';
 import type { AppDeployment } from '../../api/app-deployment.ts';
-import type { Settings } from '../../api/settings.ts';
 import { rollingBack } from '../../record/asking.ts';
 import { serialRevisionId } from '../../record/revision-id.ts';
 import { revisionsOf } from '../../record/revisions.ts';
@@ -20,14 +19,13 @@ import { presentRevisions } from './presenter.ts';
 export interface RevisionRoutesOptions {
   readonly auth: Auth;
   readonly deployments: Deployments;
-  readonly settings: Settings;
   /** A changed deployment as its caller may see it. */
   readonly presentChanged: (admitted: Admitted, changed: Changed) => Promise<Deployment>;
 }
 
 export function registerRevisions(
   app: FastifyInstance<RawServerDefault, IncomingMessage, ServerResponse, FastifyBaseLogger, ZodTypeProvider>,
-  { auth, deployments, settings, presentChanged }: RevisionRoutesOptions,
+  { auth, deployments, presentChanged }: RevisionRoutesOptions,
 ): void {
   const tags = ['revisions'];
   const path = '/v2/deployments/:deployment_id/revisions';
@@ -65,7 +63,7 @@ export function registerRevisions(
       operationId: 'createRevision',
       summary: 'Make a new revision, of a changed deployment or of the same once more',
       params: DeploymentPath,
-      body: patchDeployment(settings).prefault({}),
+      body: patchDeployment().prefault({}),
       response: { 201: Revision, ...failures(400, 401, 403, 404, 409, 413, 415, 422) },
     },
     handler: async (request, reply) => {

@@ -1,0 +1,54 @@
+// What reading logs may cost: one request, and all of them together. A tenant's pods may have written more than any
+// process can hold, and whoever asks for one page must not stop the requests of everybody else.
+
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
+import { makeSlots, type Slots } from '../slots.ts';
+
+const MEBIBYTE = 1024 * 1024;
+
+/** Of one request. */
+export const MOST_PODS = 20;
+export const MOST_STREAMS = 200;
+export const MOST_BYTES = 16 * MEBIBYTE;
+/** Of one container. */
+export const MOST_BYTES_OF_STREAM = 4 * MEBIBYTE;
+export const LAST_LINES = 1000;
+/** Of one line; what is beyond is cut off. */
+export const LONGEST_LINE = 64 * 1024;
+/** Of the lines that a page is made of. */
+export const MOST_BYTES_OF_PAGE = 4 * MEBIBYTE;
+/** So long a request reads; a node that does not answer must not make it wait for as long as the API server would. */
+export const LONGEST_MS = 15_000;
+
+/** Streams of one request that are open at once. */
+export const STREAMS_AT_ONCE = 4;
+
+/** Of all requests together. */
+const REQUESTS = { most: 4, mostOfGroup: 2, mostWaiting: 32, mostWaitingOfGroup: 8 };
+/** As many as there are connections for them. */
+const STREAMS = { most: 8, mostOfGroup: 6, mostWaiting: 1000, mostWaitingOfGroup: 1000 };
+const BYTES_PER_SECOND = 16 * MEBIBYTE;
+
+/** What all requests for logs share. */
+export interface LogBudget {
+  readonly requests: Slots;
+  readonly streams: Slots;
+  /** Waits until so many bytes more may be looked at; meanwhile others have their turn. */
+  pace(bytes: number, signal: AbortSignal): Promise<void>;
+}
+
+export function makeLogBudget(now: () => number = () => performance.now()): LogBudget {
+  let freeAt = 0;
+  return {
+    requests: makeSlots(REQUESTS),
+    streams: makeSlots(STREAMS),
+    async pace(bytes, signal) {
+      const at = now();
+      freeAt = Math.max(at, freeAt) + (bytes / BYTES_PER_SECOND) * 1000;
+      const waitMs = freeAt - at;
+      // A timer is no finer than that.
+      if (waitMs < 4) await nextTurn(undefined, { signal });
+      else await sleep(waitMs, undefined, { signal });
+    },
+  };
+}

@@ -1,0 +1,33 @@
+// The status word of a record (design.md 3): one table, for what the controller reports and for what the facade says
+// before the first report.
+
+import type { AppDeploymentSpec, State } from '../api/app-deployment.ts';
+import { lacksImage } from './wanted-revision.ts';
+
+/** What the table asks; each is false where nothing has been observed. */
+export interface Seen {
+  readonly isLeaving: boolean;
+  /** By intention: scaled to zero, or an image or source is still to be pushed. */
+  readonly runsNothing: boolean;
+  /** A listener's cluster runs it, or is to. */
+  readonly isElsewhere: boolean;
+  /** The platform's rules refuse it, and it has no revision that could run. */
+  readonly isRefused: boolean;
+  readonly storesAnswer: boolean;
+  /** A revision has been deployed, and its main service is available now. */
+  readonly isServing: boolean;
+}
+
+/** The first row that holds wins. */
+export function stateFrom(seen: Seen): State {
+  if (seen.isLeaving) return 'AWAITING_DELETE';
+  if (seen.runsNothing) return 'UNUSED';
+  if (seen.isElsewhere || seen.isRefused) return 'UNKNOWN';
+  if (!seen.storesAnswer) return 'AWAITING_DATABASE';
+  return seen.isServing ? 'READY' : 'UNKNOWN';
+}
+
+/** Of a record without a revision: whether that is what its author wants for now. */
+export function asksForNothing(spec: Readonly<AppDeploymentSpec>): boolean {
+  return spec.sourceConfig.resourceSpec?.maxScale === 0 || lacksImage(spec);
+}
