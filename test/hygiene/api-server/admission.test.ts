@@ -387,6 +387,13 @@ describe('Secrets whose name alone gives a right', () => {
     expect(
       (await door.call('PATCH', `${secrets}/shop--postgres`, marked('shop--postgres'), 'labels')).message,
     ).toContain('only who may get Secret shop--postgres');
+    // What the controller would collect, or delete with a deployment, is labelled by whoever may delete it.
+    for (const label of ['davit.dev/variables', 'davit.dev/oauth-provider', 'davit.dev/deployment-uid']) {
+      const body = { metadata: { labels: { [label]: '' } } };
+      // oxlint-disable-next-line no-await-in-loop -- three small questions
+      const { message } = await door.call('PATCH', `${secrets}/shop--postgres`, body, 'restores');
+      expect(message).toContain('only who may delete Secret shop--postgres');
+    }
   });
 });
 
