@@ -116,7 +116,10 @@ function mountTrouble({ failedMount }: Pod): Trouble | undefined {
 
 function quote(words: string | undefined): string {
   // A program says at the end of what it writes why it ended.
-  const line = (words ?? '').slice(-MAX_QUOTE * 4).replaceAll(/\s+/g, ' ').trim();
+  const line = (words ?? '')
+    .slice(-MAX_QUOTE * 4)
+    .replaceAll(/\s+/g, ' ')
+    .trim();
   return line.slice(-MAX_QUOTE).toWellFormed().replace(/\.$/, '');
 }
 

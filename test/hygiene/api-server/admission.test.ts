@@ -809,7 +809,6 @@ describe('roles', () => {
         'delete davit.dev/appdeployments',
         'patch davit.dev/apprevisions',
         'update /secrets',
-        'delete /pods',
         'get /configmaps',
         'create rbac.authorization.k8s.io/roles',
         'get coordination.k8s.io/leases',
@@ -910,12 +909,21 @@ describe('the controller', () => {
       status: 201,
     });
   });
-  it('creates pods as dry runs alone', async () => {
+  it('creates pods as dry runs alone, and deletes those of databases alone', async () => {
     expect(await door.call('POST', at('a-tenant', 'pods?dryRun=All'), pod, CONTROLLER)).toMatchObject({
       message: '',
       status: 201,
     });
     expect((await door.call('POST', at('a-tenant', 'pods'), pod, CONTROLLER)).message).toContain('dry runs alone');
+    for (const component of ['server', 'postgres']) {
+      const named = { ...pod, metadata: { name: component, labels: { ...labels, 'davit.dev/component': component } } };
+      // oxlint-disable-next-line no-await-in-loop -- two small writes
+      await door.call('POST', at('a-tenant', 'pods'), named);
+    }
+    const remove = (name: string): Promise<Answer> =>
+      door.call('DELETE', at('a-tenant', `pods/${name}`), undefined, CONTROLLER);
+    expect((await remove('server')).message).toContain('those of its databases alone');
+    expect(await remove('postgres')).toMatchObject({ message: '', status: 200 });
     expect((await door.call('POST', at('no-tenant', 'pods?dryRun=All'), pod, CONTROLLER)).message).toContain(TENANTS);
   });
   it('deletes what bears its labels, also where the namespace is a tenant no more', async () => {
