@@ -30,6 +30,8 @@ export const REVISION_LABEL = 'davit.dev/revision';
 export const VARIABLES_LABEL = 'davit.dev/variables';
 /** On a Secret of the organization's namespace: the id of the OAuth provider whose client secret the facade put there. */
 export const PROVIDER_LABEL = 'davit.dev/oauth-provider';
+/** On the same Secret: the addresses that it was given for, as `clientSecretFor` has them. It is of no use for others. */
+export const SENT_TO_ANNOTATION = 'davit.dev/sent-to';
 /** Prefix of tag labels on a record: `tag.davit.dev/<uuid>: ""`. */
 export const TAG_LABEL_PREFIX = 'tag.davit.dev/';
 

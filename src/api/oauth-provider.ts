@@ -77,6 +77,11 @@ export const OAuthProviderSpec = z
   );
 export type OAuthProviderSpec = z.infer<typeof OAuthProviderSpec>;
 
+/** What a client secret is bound to when it is given: whoever changes these addresses without being able to read it gets nothing. */
+export function clientSecretFor({ authUrl, tokenUrl }: Pick<OAuthProviderSpec, 'authUrl' | 'tokenUrl'>): string {
+  return JSON.stringify([authUrl, tokenUrl]);
+}
+
 export const OAuthProviderStatus = ObservedStatus;
 
 export interface OAuthProvider extends KubeObject {

@@ -8,7 +8,7 @@ import { ROLES, WAIT_FOR_DATABASE, WAIT_FOR_REDIS } from './meta.ts';
 export const POD_POLICIES = ['baseline', 'restricted'] as const;
 export type PodPolicy = (typeof POD_POLICIES)[number];
 
-/** Labels of these prefixes are Davit's or Kubernetes' own. Subdomains, as in cluster-autoscaler.kubernetes.io/, are not. */
+/** Labels of these prefixes are Davit's or Kubernetes' own. Of their subdomains pod-reach.ts knows. */
 export const RESERVED_LABEL_PREFIXES: readonly string[] = [
   'davit.dev/',
   'tag.davit.dev/',

@@ -6,6 +6,7 @@ import type { OAuthProvider } from '../api/oauth-provider.ts';
 import type { Settings } from '../api/settings.ts';
 import { organizationVerdict } from '../decide/organization.ts';
 import { NotFound } from '../errors.ts';
+import type { KubeObject } from '../kube/client.ts';
 import type { Reconcile } from '../runtime/controller.ts';
 import type { Reflector } from '../runtime/reflector.ts';
 import type { WorkQueue } from '../runtime/work-queue.ts';
@@ -37,8 +38,8 @@ export function makeOrganizationReconciler(
       .find(({ resource }) => resource.kind === kind)
       ?.get({ namespace, name });
     if (!object || object.metadata.deletionTimestamp !== undefined) return {};
-    const hasSecret = (secret: string): boolean => caches.clientSecrets.get({ namespace, name: secret }) !== undefined;
-    const ready = organizationVerdict(object, { hasSecret, codeHosts });
+    const secret = (named: string): KubeObject | undefined => caches.clientSecrets.get({ namespace, name: named });
+    const ready = organizationVerdict(object, { secret, codeHosts });
     const generation = object.metadata.generation ?? 1;
     const conditions = mergeConditions(object.status?.conditions, [ready], generation, now());
     try {

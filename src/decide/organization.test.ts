@@ -1,11 +1,21 @@
 import { expect, it } from 'vitest';
 import type { CodeHostIntegration } from '../api/code-host-integration.ts';
-import type { OAuthProvider } from '../api/oauth-provider.ts';
+import { SENT_TO_ANNOTATION } from '../api/meta.ts';
+import { clientSecretFor, type OAuthProvider } from '../api/oauth-provider.ts';
 import { Settings } from '../api/settings.ts';
+import type { KubeObject } from '../kube/client.ts';
 import { organizationVerdict } from './organization.ts';
 
 const { codeHosts } = Settings.parse({ codeHosts: [{ host: 'Git.example:8443' }, { host: 'api.github.com' }] });
-const seen = { codeHosts, hasSecret: (name: string): boolean => name === 'there' };
+const seen = {
+  codeHosts,
+  secret(name: string): KubeObject | undefined {
+    if (name === 'there') return { apiVersion: 'v1', kind: 'Secret', metadata: { name } };
+    if (name !== 'given') return undefined;
+    const annotations = { [SENT_TO_ANNOTATION]: clientSecretFor(provider({}).spec) };
+    return { apiVersion: 'v1', kind: 'Secret', metadata: { name, annotations } };
+  },
+};
 
 function provider(spec: Partial<OAuthProvider['spec']>): OAuthProvider {
   return {
@@ -45,6 +55,16 @@ it.each([
     given: provider({ clientSecretRef: { name: 'gone', key: 'k' } }),
     want: 'False SecretMissing',
   },
+  {
+    name: 'a provider with a secret that was given for its addresses',
+    given: provider({ clientSecretRef: { name: 'given', key: 'k' } }),
+    want: 'True SecretFound',
+  },
+  ...(['authUrl', 'tokenUrl'] as const).map((field) => ({
+    name: `a provider with a secret that was given for another ${field}`,
+    given: provider({ clientSecretRef: { name: 'given', key: 'k' }, [field]: 'https://evil.example' }),
+    want: 'False SecretForOtherAddress',
+  })),
   { name: 'a provider that needs a secret and has none', given: provider({}), want: 'False SecretNotGiven' },
   { name: 'a public client', given: provider({ tokenEndpointAuthMethod: 'none' }), want: 'True NoSecretNeeded' },
   { name: 'an integration', given: integration('https://api.github.com:443', 'there'), want: 'True SecretFound' },

@@ -3,12 +3,14 @@
 
 import type { CodeHostIntegration } from '../api/code-host-integration.ts';
 import type { ConditionInput } from '../api/conditions.ts';
-import type { OAuthProvider } from '../api/oauth-provider.ts';
+import { SENT_TO_ANNOTATION } from '../api/meta.ts';
+import { clientSecretFor, type OAuthProvider } from '../api/oauth-provider.ts';
 import type { Settings } from '../api/settings.ts';
+import type { KubeObject } from '../kube/client.ts';
 
 interface OrganizationSeen {
-  /** Is there a Secret of this name beside it? */
-  readonly hasSecret: (name: string) => boolean;
+  /** The Secret of this name beside it, without its values. */
+  readonly secret: (name: string) => KubeObject | undefined;
   readonly codeHosts: Settings['codeHosts'];
 }
 
@@ -22,6 +24,12 @@ export function organizationVerdict(
 
 function providerVerdict({ spec }: OAuthProvider, seen: OrganizationSeen): ConditionInput {
   const { clientSecretRef, tokenEndpointAuthMethod } = spec;
+  const sentTo = clientSecretRef && seen.secret(clientSecretRef.name)?.metadata.annotations?.[SENT_TO_ANNOTATION];
+  if (clientSecretRef && sentTo !== undefined && sentTo !== clientSecretFor(spec))
+    return no(
+      'SecretForOtherAddress',
+      `Secret ${clientSecretRef.name} was given for another authUrl or tokenUrl than these. Give the client secret again, by PATCH with client_secret, or set the addresses back.`,
+    );
   if (clientSecretRef) return secretVerdict(clientSecretRef.name, 'clientSecretRef', seen);
   if (tokenEndpointAuthMethod === 'none') return yes('NoSecretNeeded', 'It needs no client secret.');
   return no(
@@ -37,8 +45,8 @@ function integrationVerdict({ spec }: CodeHostIntegration, seen: OrganizationSee
   return secretVerdict(spec.credentialsRef.name, 'credentialsRef', seen);
 }
 
-function secretVerdict(name: string, field: string, { hasSecret }: OrganizationSeen): ConditionInput {
-  if (hasSecret(name)) return yes('SecretFound', `Secret ${name} is there.`);
+function secretVerdict(name: string, field: string, { secret }: OrganizationSeen): ConditionInput {
+  if (secret(name) !== undefined) return yes('SecretFound', `Secret ${name} is there.`);
   return no('SecretMissing', `Secret ${name}, which ${field} names, is not there. Make it in the same namespace.`);
 }
 

@@ -17,7 +17,11 @@ export interface OrganizationSecrets {
   /** undefined where there is none. */
   read(name: string): Promise<SecretObject | undefined>;
   /** Makes an immutable Secret of one value. */
-  make(name: string, labels: Readonly<Record<string, string>>, key: string, value: string): Promise<void>;
+  make(
+    metadata: Pick<SecretObject['metadata'], 'name' | 'labels' | 'annotations'>,
+    key: string,
+    value: string,
+  ): Promise<void>;
 }
 
 export function makeOrganizationSecrets(own: KubeClient, namespace: string): OrganizationSecrets {
@@ -33,11 +37,11 @@ export function makeOrganizationSecrets(own: KubeClient, namespace: string): Org
       }
     },
 
-    async make(name, labels, key, value) {
+    async make(metadata, key, value) {
       const secret: SecretObject = {
         apiVersion: 'v1',
         kind: 'Secret',
-        metadata: { name, namespace, labels },
+        metadata: { ...metadata, namespace },
         type: 'Opaque',
         immutable: true,
         data: { [key]: Buffer.from(value).toString('base64') },

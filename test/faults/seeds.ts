@@ -355,6 +355,12 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     'return true ?',
     'reformed',
   ),
+  'values that anybody may fill reach pods': bug(
+    'src/decide/health.ts',
+    'if (unfixed !== undefined)',
+    'if (false)',
+    'unfixed',
+  ),
   'new values roll the pods for each write': {
     replacements: [{ file: 'src/decide/rotation.ts', from: 'const QUIET_MS = 2000;', to: 'const QUIET_MS = 0;' }],
     shows: { workload: 'referenced', fault: NONE },

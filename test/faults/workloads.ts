@@ -183,6 +183,13 @@ export async function perform(workload: WorkloadName, stage: Stage): Promise<voi
       await api.call('POST', secrets, secretOfValues(2));
       await change({ secrets: referencesTo(2), revisionSerial: 2 });
       break;
+    case 'unfixed':
+      // Of before there was a policy against it: by its name the record's own values, and anybody may fill it.
+      await createPastPolicy(api, secrets, secretOfValues(1, UNFIXED));
+      await change({ secrets: referencesTo(1, UNFIXED), revisionSerial: 2 });
+      await until(stage, 'unfixed: SecretNotFixed', () => hasCondition(stage, 'Stalled', 'SecretNotFixed'));
+      await api.call('PATCH', `${secrets}/${UNFIXED}`, { immutable: true }, MERGE);
+      break;
     case 'pair':
       await api.call('POST', records, record(namespace, {}, SECOND));
       await until(stage, 'pair: the second is Ready', () => hasCondition(stage, 'Ready', 'Serving', 'True', SECOND));
@@ -336,17 +343,45 @@ function record(namespace: string, spec: object = {}, name = RECORD): object {
 /** Values that may stand in no place but a Secret. What is in them would change in a URL, in JSON and in base64. */
 const CANARY = 'canary "6b1f" & co/';
 
-function secretOfValues(serial: number): object {
+const UNFIXED = `${RECORD}--vars-unfixed`;
+
+/** What the policy `davit-secrets` refuses, let through for as long as it takes. */
+async function createPastPolicy(api: ApiClient, path: string, secret: object): Promise<void> {
+  const binding =
+    '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings/davit-secrets?fieldManager=faults';
+  const enforce = (action: 'Audit' | 'Deny'): Promise<unknown> =>
+    api.call('PATCH', binding, { spec: { validationActions: [action] } }, MERGE);
+  const end = performance.now() + 30_000;
+  try {
+    for (;;) {
+      // oxlint-disable-next-line no-await-in-loop -- another lane may have put it back
+      await enforce('Audit');
+      try {
+        // oxlint-disable-next-line no-await-in-loop -- the server notices after a moment
+        await api.call('POST', path, secret);
+        return;
+      } catch (error) {
+        if (!(error instanceof ApiError) || error.status !== 403 || performance.now() > end) throw error;
+      }
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      await pause(100);
+    }
+  } finally {
+    await enforce('Deny');
+  }
+}
+
+function secretOfValues(serial: number, name = valuesName(serial)): object {
   const labels = { 'davit.dev/deployment': RECORD, 'davit.dev/variables': '' };
-  return { metadata: { name: valuesName(serial), labels }, stringData: { TOKEN: `${CANARY}${serial}` } };
+  return { metadata: { name, labels }, stringData: { TOKEN: `${CANARY}${serial}` } };
 }
 
 function valuesName(serial: number): string {
   return `${RECORD}--values-${serial}`;
 }
 
-function referencesTo(serial: number): object[] {
-  return [{ name: 'TOKEN', secretName: valuesName(serial), secretKey: 'TOKEN' }];
+function referencesTo(serial: number, secretName = valuesName(serial)): object[] {
+  return [{ name: 'TOKEN', secretName, secretKey: 'TOKEN' }];
 }
 
 const OWN_SECRET = { metadata: { name: 'mine' }, stringData: { token: `${CANARY}none` } };

@@ -290,7 +290,7 @@ const rows: Row[] = [
   ...['container.apparmor.security.beta.kubernetes.io/server', 'seccomp.security.alpha.kubernetes.io/pod'].map(
     (key): Row => [
       `the reserved annotation ${key}`,
-      spec({ annotations: { [key]: 'x', 'cluster-autoscaler.kubernetes.io/safe-to-evict': 'true' } }),
+      spec({ annotations: { [key]: 'x', 'kubectl.kubernetes.io/default-container': 'true' } }),
       [[`${at}.annotations.${key}`, RESERVED_ANNOTATIONS, 'value_error']],
     ],
   ),

@@ -370,6 +370,24 @@ describe('the client secret', () => {
     expect(secrets()).toHaveLength(2);
   });
 
+  it('is taken along to another address by a caller who may read it, and is bound to it', async () => {
+    const made = await facade.call('POST', PATH, aPayload({ client_secret: CANARY }));
+    expect(made.status).toBe(200);
+    const first = stored().spec.clientSecretRef?.name;
+    const annotationsOf = (name?: string): unknown =>
+      secrets().find(({ metadata }) => metadata.name === name)?.metadata.annotations;
+    const bound = (...addresses: string[]): object => ({ 'davit.dev/sent-to': JSON.stringify(addresses) });
+    expect(annotationsOf(first)).toEqual(bound(SPEC.authUrl, SPEC.tokenUrl));
+    const other = 'https://other.example/token';
+    expect((await patch({ token_url: other })).status).toBe(200);
+    const second = stored().spec.clientSecretRef?.name;
+    expect(second).not.toBe(first);
+    expect(annotationsOf(second)).toEqual(bound(SPEC.authUrl, other));
+    expect(secrets().map(({ data }) => data['client-secret'])).toEqual(
+      Array.from({ length: 2 }, () => Buffer.from(CANARY).toString('base64')),
+    );
+  });
+
   it('that is gone is made anew', async () => {
     seed({ clientSecretRef: { name: 'tracker--client-gone', key: 'client-secret' } });
     await patch({ client_secret: CANARY });

@@ -2,9 +2,10 @@
 // written as the caller; the client secret goes into a new Secret, made by the facade's own account once a dry run of the
 // provider has passed with the caller's token. What no provider names any more the controller collects.
 
-import { API_VERSION, FACADE_FIELD_MANAGER, PROVIDER_LABEL } from '../../api/meta.ts';
+import { API_VERSION, FACADE_FIELD_MANAGER, PROVIDER_LABEL, SENT_TO_ANNOTATION } from '../../api/meta.ts';
 import {
   CLIENT_SECRET_KEY,
+  clientSecretFor,
   OAUTH_PROVIDERS,
   type OAuthProvider,
   PROVIDER_ID_PATTERN,
@@ -65,8 +66,17 @@ export function makeProviders({ providers, secrets, remember, forget, randomSuff
     return found;
   }
 
-  function keep(id: string, secretName: string, value: string): Promise<void> {
-    return secrets.make(secretName, { [PROVIDER_LABEL]: id }, CLIENT_SECRET_KEY, value);
+  function keep(id: string, name: string, value: string, spec: OAuthProvider['spec']): Promise<void> {
+    const annotations = { [SENT_TO_ANNOTATION]: clientSecretFor(spec) };
+    return secrets.make({ name, labels: { [PROVIDER_LABEL]: id }, annotations }, CLIENT_SECRET_KEY, value);
+  }
+
+  /** With it a caller who may read the client secret takes it along to another address. */
+  async function readAsCaller(caller: Caller, { metadata, spec }: OAuthProvider): Promise<string | undefined> {
+    const reference = spec.clientSecretRef;
+    if (!reference?.name.startsWith(`${metadata.name}--client-`)) return undefined;
+    const ref = { namespace, name: reference.name };
+    return textOf(await unlessRefused(() => caller.kube.get<SecretObject>(SECRETS, ref)), reference.key);
   }
 
   /**
@@ -86,7 +96,7 @@ export function makeProviders({ providers, secrets, remember, forget, randomSuff
     caller: Caller,
     provider: OAuthProvider,
     payload: PatchProvider,
-    made: { secretName: string; isKept: boolean },
+    made: { secretName: string; keptFor?: string },
   ): Promise<OAuthProvider> {
     const { name, uid, resourceVersion } = provider.metadata;
     const findings = patchFindings(provider, payload);
@@ -101,19 +111,25 @@ export function makeProviders({ providers, secrets, remember, forget, randomSuff
         },
         { ...WRITING, ...(dryRun && { dryRun }) },
       );
-    const sent = payload.client_secret ?? undefined;
+    const sentTo = clientSecretFor(patchedSpec(provider.spec, payload, undefined));
+    if (made.keptFor !== undefined && made.keptFor !== sentTo) {
+      // Somebody else has changed the addresses meanwhile: what was kept is for others.
+      made.secretName = secretNameFor(name);
+      delete made.keptFor;
+    }
+    const moved = sentTo !== clientSecretFor(provider.spec);
+    const sent = payload.client_secret ?? (moved ? await readAsCaller(caller, provider) : undefined);
     // The caller's own right first: the Secret is looked at with ours.
     const withSecret = patchedSpec(provider.spec, payload, sent === undefined ? undefined : made.secretName);
     await write(difference(provider.spec, withSecret), true);
     // To another address it goes in a Secret of its own: whoever sends it knows it, and one that is only kept would have
     // to be the caller's to read.
-    const isNew =
-      sent !== undefined && (moves(provider.spec, withSecret) || sent !== (await clientSecretOf(caller, provider)));
+    const isNew = sent !== undefined && (moved || sent !== (await clientSecretOf(caller, provider)));
     const change = difference(provider.spec, isNew ? withSecret : patchedSpec(provider.spec, payload, undefined));
     if (change === undefined) return provider;
-    if (isNew && !made.isKept) {
-      await keep(name, made.secretName, sent);
-      made.isKept = true;
+    if (isNew && made.keptFor === undefined) {
+      await keep(name, made.secretName, sent, withSecret);
+      made.keptFor = sentTo;
     }
     const written = await write(change, false);
     remember(written);
@@ -140,7 +156,7 @@ export function makeProviders({ providers, secrets, remember, forget, randomSuff
       try {
         await caller.kube.create(OAUTH_PROVIDERS, provider, { ...WRITING, dryRun: true });
         if (payload.client_secret !== undefined && payload.client_secret !== null)
-          await keep(id, secretName, payload.client_secret);
+          await keep(id, secretName, payload.client_secret, provider.spec);
         const made = await caller.kube.create(OAUTH_PROVIDERS, provider, WRITING);
         remember(made);
         return made;
@@ -152,7 +168,7 @@ export function makeProviders({ providers, secrets, remember, forget, randomSuff
 
     async patch(caller, id, payload) {
       let provider = await find(caller, id);
-      const made = { secretName: secretNameFor(id), isKept: false };
+      const made = { secretName: secretNameFor(id) };
       for (let attempts = 1; ; attempts += 1) {
         try {
           // oxlint-disable-next-line no-await-in-loop -- each attempt begins with what the one before found
@@ -196,10 +212,6 @@ export function makeProviders({ providers, secrets, remember, forget, randomSuff
       throw error;
     }
   }
-}
-
-function moves(before: OAuthProvider['spec'], after: OAuthProvider['spec']): boolean {
-  return before.authUrl !== after.authUrl || before.tokenUrl !== after.tokenUrl;
 }
 
 function notFound(id: string): Refused {

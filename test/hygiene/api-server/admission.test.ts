@@ -387,6 +387,13 @@ describe('Secrets whose name alone gives a right', () => {
     expect(
       (await door.call('PATCH', `${secrets}/shop--postgres`, marked('shop--postgres'), 'labels')).message,
     ).toContain('only who may get Secret shop--postgres');
+    // What the controller would collect, or delete with a deployment, is labelled by whoever may delete it.
+    for (const label of ['davit.dev/variables', 'davit.dev/oauth-provider', 'davit.dev/deployment-uid']) {
+      const body = { metadata: { labels: { [label]: '' } } };
+      // oxlint-disable-next-line no-await-in-loop -- three small questions
+      const { message } = await door.call('PATCH', `${secrets}/shop--postgres`, body, 'restores');
+      expect(message).toContain('only who may delete Secret shop--postgres');
+    }
   });
 });
 
@@ -802,7 +809,6 @@ describe('roles', () => {
         'delete davit.dev/appdeployments',
         'patch davit.dev/apprevisions',
         'update /secrets',
-        'delete /pods',
         'get /configmaps',
         'create rbac.authorization.k8s.io/roles',
         'get coordination.k8s.io/leases',
@@ -903,12 +909,21 @@ describe('the controller', () => {
       status: 201,
     });
   });
-  it('creates pods as dry runs alone', async () => {
+  it('creates pods as dry runs alone, and deletes those of databases alone', async () => {
     expect(await door.call('POST', at('a-tenant', 'pods?dryRun=All'), pod, CONTROLLER)).toMatchObject({
       message: '',
       status: 201,
     });
     expect((await door.call('POST', at('a-tenant', 'pods'), pod, CONTROLLER)).message).toContain('dry runs alone');
+    for (const component of ['server', 'postgres']) {
+      const named = { ...pod, metadata: { name: component, labels: { ...labels, 'davit.dev/component': component } } };
+      // oxlint-disable-next-line no-await-in-loop -- two small writes
+      await door.call('POST', at('a-tenant', 'pods'), named);
+    }
+    const remove = (name: string): Promise<Answer> =>
+      door.call('DELETE', at('a-tenant', `pods/${name}`), undefined, CONTROLLER);
+    expect((await remove('server')).message).toContain('those of its databases alone');
+    expect(await remove('postgres')).toMatchObject({ message: '', status: 200 });
     expect((await door.call('POST', at('no-tenant', 'pods?dryRun=All'), pod, CONTROLLER)).message).toContain(TENANTS);
   });
   it('deletes what bears its labels, also where the namespace is a tenant no more', async () => {

@@ -199,9 +199,8 @@ describe('the API', () => {
     expect([...used].filter((right) => !reading.has(right.split(' ')[0] ?? ''))).toEqual(['create /secrets']);
     expect([...(await namespacesOf('davit-api', 'secrets'))]).toEqual([ORGANIZATION_NAMESPACE]);
   });
-  it('has no right that it does not use, but for those that are kept for a reason', async () => {
+  it('has no right that it does not use', async () => {
     const { used } = await asked('davit-api');
-    // The kinds of its own are read together; the routes of tracing projects are to come.
     const rights = await granted(['clusterrole', 'davit-api'], ['-n', 'davit-org', 'role', 'davit-api-organization']);
     expect(idle(rights, used)).toEqual([]);
   });
