@@ -15,6 +15,7 @@ async function leaveSecret(platform: Platform, { api }: Cluster): Promise<void> 
   await platform.makeTenant(LEFT.namespace);
   await api.call('POST', `/api/v1/namespaces/${LEFT.namespace}/secrets`, {
     metadata: { name: LEFT.name, labels: { 'davit.dev/deployment': 'lost', 'davit.dev/variables': '' } },
+    immutable: true,
     stringData: { A: 'b' },
   });
 }
