@@ -2,7 +2,9 @@
 
 import { defineConfig } from 'vitest/config';
 
-const OWN_CLUSTERS = ['address', 'cloud', 'kube-client'].map((name) => `test/integration/${name}.test.ts`);
+const OWN_CLUSTERS = ['address', 'cloud', 'kube-client', 'upgrade'].map((name) => `test/integration/${name}.test.ts`);
+
+const PUBLISHED = 'test/plan/published.test.ts';
 
 export default defineConfig({
   test: {
@@ -12,10 +14,18 @@ export default defineConfig({
           name: 'unit',
           include: [
             'src/**/*.test.ts',
-            'test/{bench,codehost,http,reconcile,fake-kube,run,walk}/**/*.test.ts',
+            'test/{bench,codehost,http,plan,reconcile,fake-kube,run,walk}/**/*.test.ts',
             'test/hygiene/*.test.ts',
           ],
+          exclude: [PUBLISHED],
           testTimeout: 20_000,
+        },
+      },
+      {
+        test: {
+          // Runs a program in Python a hundred times.
+          name: 'published',
+          include: [PUBLISHED],
         },
       },
       {

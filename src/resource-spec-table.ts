@@ -89,7 +89,7 @@ const NUMBERS: readonly Row[] = [
   largest('maxScale', 4, SERVER),
   amount('cpu', 0.5, SERVER, 'requests.cpu', '500m'),
   amount('cpuLimit', 1.5, SERVER, 'limits.cpu', '1500m'),
-  amount('memoryMb', 512, SERVER, 'requests.memory', '512Mi'),
+  amount('memoryMb', 768, SERVER, 'requests.memory', '768Mi'),
   amount('memoryLimitMb', 3072, SERVER, 'limits.memory', '3Gi'),
   scale('queueMinScale', 2, QUEUE, 2),
   largest('queueMaxScale', 3, QUEUE),

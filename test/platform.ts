@@ -27,6 +27,8 @@ export interface PlatformOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Which processes to start; both by default. */
   readonly parts?: readonly Part[];
+  /** Folder of the source and the chart; this repository, if not given. */
+  readonly source?: string;
   readonly progress?: (line: string) => void;
 }
 
@@ -68,7 +70,7 @@ export async function startPlatform(
   target: Target & Helm,
   { values = {}, ...options }: PlatformOptions & { readonly values?: Values } = {},
 ): Promise<Platform> {
-  return startRendered(target, await renderChart(target, values), options);
+  return startRendered(target, await renderChart(target, values, options.source ?? root), options);
 }
 
 /** The same with a chart that is rendered already. */
@@ -79,11 +81,14 @@ export async function startRendered(
 ): Promise<Platform> {
   const progress = options.progress ?? (() => undefined);
   progress('Applying the chart');
+  const { source = root } = options;
   const documents = await applyRendered(target, rendered);
   progress('Starting Davit');
   const parts = options.parts ?? (['controller', 'api'] as const);
   const started = await Promise.all(
-    parts.map(async (part) => [part, await startPart(part, target, documents, options.env ?? {})] as const),
+    parts.map(
+      async (part) => [part, await startPart(part, target, documents, { env: options.env ?? {}, source })] as const,
+    ),
   );
   const api = started.find(([part]) => part === 'api')?.[1];
   return {
@@ -101,15 +106,15 @@ export type Documents = Readonly<Record<string, string>>;
 
 /** Returns what is in the chart's own ConfigMap. */
 export async function applyChart(target: Target & Helm, values: Values): Promise<Documents> {
-  return applyRendered(target, await renderChart(target, values));
+  return applyRendered(target, await renderChart(target, values, root));
 }
 
-function renderChart({ helm }: Helm, values: Values): Promise<string> {
+function renderChart({ helm }: Helm, values: Values, source: string): Promise<string> {
   const set = Object.entries(values).flatMap(([path, value]) => ['--set-json', `${path}=${JSON.stringify(value)}`]);
   return helm([
     'template',
     'davit',
-    join(root, 'charts/davit'),
+    join(source, 'charts/davit'),
     '--namespace',
     DAVIT_NAMESPACE,
     '--set',
@@ -139,7 +144,7 @@ async function startPart(
   part: Part,
   target: Target,
   documents: Documents,
-  env: Readonly<Record<string, string>>,
+  { env, source }: { readonly env: Readonly<Record<string, string>>; readonly source: string },
 ): Promise<{ supervised: Supervised; url: string | undefined }> {
   const directory = join(target.runDir, 'davit');
   await mkdir(directory, { recursive: true });
@@ -153,7 +158,7 @@ async function startPart(
     isReady = resolve;
   });
   const supervised = supervise({
-    args: [join(root, 'src/main.ts'), part],
+    args: [join(source, 'src/main.ts'), part],
     env: {
       DAVIT_KUBECONFIG: kubeconfig,
       DAVIT_SETTINGS: join(directory, `${part}-settings.yaml`),

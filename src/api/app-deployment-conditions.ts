@@ -167,6 +167,10 @@ export const REASONS = {
     meaning: 'The Secret with the password of the own PostgreSQL or Redis was deleted, or has lost its labels.',
     todo: 'Restore it from a backup, or label it as the message says; the deployment goes on by itself.',
   },
+  ContractUnknown: {
+    meaning: 'The latest revision was made by a newer Davit, which was rolled back since. What runs is left as it is.',
+    todo: 'Upgrade the controller again; or raise spec.revisionSerial by one: the new revision restarts the pods.',
+  },
   ApplyRefused: { meaning: 'The API server refused a child.', todo: 'Correct what its words in the message name.' },
   StorageCannotShrink: {
     meaning: 'db_storage_gi is smaller than the volume.',

@@ -5,6 +5,7 @@ import type { AppRevision } from '../api/app-revision.ts';
 import type { Settings } from '../api/settings.ts';
 import { type AddressOutcome, addressOf, askedAddress, keepsAddress, undecided } from '../decide/address.ts';
 import { lookAgainMs } from '../decide/beginning.ts';
+import { contractUnknown } from '../decide/contract.ts';
 import { checkPolicy, checkReferences, checkWorkloads } from '../decide/health.ts';
 import { dataThere, keptData, NO_KEPT_DATA } from '../decide/kept-data.ts';
 import type { Observed, Refusal } from '../decide/observed.ts';
@@ -20,6 +21,8 @@ import { NotFound } from '../errors.ts';
 import type { KubeObject } from '../kube/client.ts';
 import { rollbackOf, wantedRevision } from '../record/wanted-revision.ts';
 import { makeRevision } from '../resources/app-revision.ts';
+import type { PodContracts } from '../resources/contracts/contract.ts';
+import { newestOf } from '../resources/contracts.ts';
 import { makeTracingProject } from '../resources/tracing-project.ts';
 import type { Reconcile, Result } from '../runtime/controller.ts';
 import type { EventRecorder } from '../runtime/events.ts';
@@ -45,6 +48,8 @@ export interface ReconcilerOptions {
   readonly settings: Settings;
   readonly events: EventRecorder;
   readonly now: () => Date;
+  /** Those that there are, but in tests. */
+  readonly contracts: PodContracts;
 }
 
 /** What a pass found out beyond what it observed: the revision in question, and what could not be done. */
@@ -111,7 +116,8 @@ async function bring(observed: Observed, options: ReconcilerOptions): Promise<Pa
 
   const record = hasFinalizer(observed.record) ? observed.record : await addFinalizer(observed.record, shell);
   if (!record) return 'gone';
-  const wanted = wantedRevision(record, observed.revisions, settings, dataThere(observed));
+  const newest = newestOf(options.contracts);
+  const wanted = wantedRevision(record, observed.revisions, settings, dataThere(observed), newest);
   const draft = 'create' in wanted ? makeRevision(record, wanted.create) : undefined;
   // None of them waits for another: what a pod is told by a dry run does not depend on whether its revision exists.
   const [project, made, answers] = await allOver([
@@ -122,7 +128,9 @@ async function bring(observed: Observed, options: ReconcilerOptions): Promise<Pa
   const latest = 'current' in wanted ? wanted.current : made;
   if (!latest) return { ...NOTHING, refusals: project };
   if ('reason' in latest) return { latest: observed.revisions[0], refusals: [...project, latest] };
-  if ('create' in wanted) tellOfRollback(observed, options.events);
+  if ('create' in wanted) tellOfRollback(observed, options);
+  const unknown = contractUnknown(latest, newest);
+  if (unknown) return { latest, refusals: [...project, unknown] };
 
   const kept = latest.spec.resolved.postgres ? keptData(observed) : NO_KEPT_DATA;
   if (kept.refusals.length > 0) return { latest, refusals: [...project, ...kept.refusals] };
@@ -153,7 +161,7 @@ async function bringChildren(
   if (!keepsAddress(address)) await removeAddress(observed, shell);
   const host = address.is === 'held' && !observed.addressKindMissing ? address.host : undefined;
   const made: Wanted['made'] = (revision, digests) =>
-    childrenOf(observed, revision, digests, settings, host).map(stamped);
+    childrenOf(observed, revision, digests, options, host).map(stamped);
   // Before the volume: by one without a password it is known that the password was lost.
   const passwords = await ensurePasswords(observed, latest, shell);
   const planned = await planAllowed({ observed, latest, passwords, digests: rotation.digests, made, answers }, options);
@@ -189,8 +197,8 @@ function takeAddress(observed: Observed, latest: AppRevision, { settings, hosts 
 }
 
 /** People who set rollbackTo and not the old values would otherwise wait for what never comes. */
-function tellOfRollback({ record, revisions }: Observed, events: EventRecorder): void {
-  const outcome = rollbackOf(record, revisions);
+function tellOfRollback({ record, revisions }: Observed, { events, contracts }: ReconcilerOptions): void {
+  const outcome = rollbackOf(record, revisions, newestOf(contracts));
   if (outcome.is !== 'ignored') return;
   events.record({
     regarding: record,

@@ -9,6 +9,7 @@ import { mayStartPods, NOTHING_PRUNED, type Plan, PRUNED_KINDS, plan, SCALING_KI
 import { podsToTry, withoutRefused } from '../decide/pods-to-try.ts';
 import { digestsThere, type Rotation, rotationOf } from '../decide/rotation.ts';
 import type { KubeObject } from '../kube/client.ts';
+import type { PodContracts } from '../resources/contracts/contract.ts';
 import { desiredChildren } from '../resources/desired.ts';
 import type { Shell } from './apply.ts';
 import { type Answer, tryAhead, tryPods } from './try-pods.ts';
@@ -17,6 +18,8 @@ export interface PlanningOptions {
   readonly shell: Shell;
   readonly settings: Settings;
   readonly now: () => Date;
+  /** The versions of the pod contract that there are makers of. */
+  readonly contracts: PodContracts;
 }
 
 /** All children of `revision`, whatever of them is there. `host` is the one that the record holds. */
@@ -24,20 +27,15 @@ export function childrenOf(
   observed: Observed,
   revision: AppRevision,
   secretDigests: Rotation['digests'],
-  settings: Settings,
+  { settings, contracts }: Pick<PlanningOptions, 'settings' | 'contracts'>,
   host?: string,
 ): readonly KubeObject[] {
   const { record, tenantId = '' } = observed;
   const autoscaled = handedOver(observed, revision);
-  return desiredChildren({
-    record,
-    revision,
-    tenantId,
-    settings,
-    secretDigests,
-    autoscaled,
-    ...(host !== undefined && { host }),
-  });
+  return desiredChildren(
+    { record, revision, tenantId, settings, secretDigests, autoscaled, ...(host !== undefined && { host }) },
+    contracts,
+  );
 }
 
 /**
@@ -47,11 +45,12 @@ export function childrenOf(
 export async function tryMeanwhile(
   observed: Observed,
   draft: AppRevision,
-  { shell, settings, now }: PlanningOptions,
+  options: PlanningOptions,
 ): Promise<readonly Answer[]> {
+  const { shell, now } = options;
   if (checkReferences(observed).status !== 'True') return [];
   const { digests } = rotationOf(observed, draft.spec.id);
-  const planned = plan(childrenOf(observed, draft, digests, settings), observed, NOTHING_PRUNED);
+  const planned = plan(childrenOf(observed, draft, digests, options), observed, NOTHING_PRUNED);
   return tryAhead(podsToTry(planned, [], observed, now()), shell);
 }
 
@@ -73,11 +72,15 @@ export interface Wanted {
  * The plan for the latest revision. While something that its pods name is missing, or the API server refuses its pods,
  * the children stay those of the revision that runs: pods that cannot start would only take the place of those that do.
  */
-export async function planAllowed(wanted: Wanted, { shell, now }: PlanningOptions): Promise<Plan> {
+export async function planAllowed(wanted: Wanted, { shell, now, contracts }: PlanningOptions): Promise<Plan> {
   const { observed, latest, passwords, digests, made, answers } = wanted;
   const running = runningRevision(observed);
   // Seldom needed, and to make them is most of what a pass costs.
-  const held = (): readonly KubeObject[] | undefined => running && made(running, digestsThere(observed));
+  const held = (): readonly KubeObject[] | undefined => {
+    if (!running) return undefined;
+    // What a newer Davit has made is left alone.
+    return contracts.has(running.spec.resolved.contract) ? made(running, digestsThere(observed)) : [];
+  };
   const isComplete = checkReferences(observed).status === 'True';
   // Of a first revision the stores may start meanwhile.
   const desired = isComplete

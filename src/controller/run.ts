@@ -10,6 +10,7 @@ import { TRACING_PROJECTS } from '../api/tracing-project.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { BUILT_IN_RESOURCES, makeResourceRegistry } from '../kube/resources.ts';
 import type { Logger } from '../logger.ts';
+import { POD_CONTRACTS } from '../resources/contracts.ts';
 import { type Controller, startController } from '../runtime/controller.ts';
 import { makeEventRecorder } from '../runtime/events.ts';
 import { forwardInTime } from '../runtime/forward-in-time.ts';
@@ -156,7 +157,16 @@ function startReconciling(
   const hosts = makeHostClaims(caches, settings.address);
   const vanished = makeVanished(shell, elapsed);
   for (const { close } of [hosts, vanished]) leading.addEventListener('abort', close, { once: true });
-  const reconcile = makeReconciler({ shell, contents, hosts, vanished, settings, events, now });
+  const reconcile = makeReconciler({
+    shell,
+    contents,
+    hosts,
+    vanished,
+    settings,
+    events,
+    now,
+    contracts: POD_CONTRACTS,
+  });
   const collect = makeSecretCollector(shell, elapsed);
   const collectClientSecret = makeClientSecretCollector(shell, elapsed);
   const judge = makeOrganizationReconciler(shell, settings, now);

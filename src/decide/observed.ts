@@ -124,7 +124,8 @@ export interface Refusal {
     | 'StorageCannotShrink'
     | 'PodsRefused'
     | 'DatabaseKept'
-    | 'PasswordMissing';
+    | 'PasswordMissing'
+    | 'ContractUnknown';
   /** For example `Deployment shop`. */
   readonly object: string;
   readonly message: string;

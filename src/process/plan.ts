@@ -15,7 +15,7 @@ import {
 import { basename, join, posix, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { dockerfileOf, type NotPlanned, type Planned, tooLarge } from '../build/plan/dockerfile.ts';
-import { PlanFailure } from '../build/plan/failure.ts';
+import { PlanFailure, shownPath } from '../build/plan/failure.ts';
 import type { PlanOptions } from '../build/plan/steps.ts';
 import { MAX_CONFIGURATION_BYTES } from '../build/plan/workflow-config.ts';
 import type { EntryKind, Workspace } from '../build/plan/workspace.ts';
@@ -180,7 +180,8 @@ function readText(root: string, path: string, isConfig: boolean, left: number): 
     if (size > MAX_CONFIGURATION_BYTES || size > left) return undefined;
     return new TextDecoder('utf-8', { fatal: isConfig, ignoreBOM: true }).decode(readFileSync(file));
   } catch (error) {
-    if (error instanceof TypeError) throw new PlanFailure('ConfigurationNotJson', `${path} is not text in UTF-8.`);
+    if (error instanceof TypeError)
+      throw new PlanFailure('ConfigurationNotJson', `${shownPath(path)} is not text in UTF-8.`);
     throw error;
   } finally {
     closeSync(file);

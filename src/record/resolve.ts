@@ -10,8 +10,9 @@ import { fromRegistry } from './image.ts';
 import { type NamesSecrets, referencesOf } from './references.ts';
 
 /**
- * Version of what pods get from Davit: init containers, variables, probes, security. A change of a pod template that
- * would restart the pods of revisions already made needs a new version, and the makers must still make the old one.
+ * Version of what pods get from Davit, of new revisions: init containers, variables, probes, security, arguments of
+ * PostgreSQL and Redis. A change of a pod template that would restart the pods of revisions already made needs a new
+ * version; the makers of every version are kept (resources/contracts.ts).
  */
 export const POD_CONTRACT = 1;
 
@@ -20,7 +21,11 @@ export const POD_CONTRACT = 1;
  * An explicit value bends the defaults around it: no request ends above its limit, no minimum above its maximum, as
  * long as the explicit pairs themselves are the right way up (the CRD sees to that).
  */
-export function resolve(spec: Readonly<AppDeploymentSpec>, settings: Settings): Resolved {
+export function resolve(
+  spec: Readonly<AppDeploymentSpec>,
+  settings: Settings,
+  contract: number = POD_CONTRACT,
+): Resolved {
   const given = spec.sourceConfig.resourceSpec ?? {};
   const type = deploymentTypeMeant(spec.sourceConfig.deploymentType) ?? settings.deploymentType;
   const sizes = settings.sizes[type ?? 'plain'];
@@ -39,7 +44,7 @@ export function resolve(spec: Readonly<AppDeploymentSpec>, settings: Settings): 
   const { pullSecrets } = settings.images;
 
   return {
-    contract: POD_CONTRACT,
+    contract,
     ...(image !== undefined && { image }),
     ...(settings.pods.policy !== 'baseline' && { podPolicy: settings.pods.policy }),
     pullPolicy: settings.images.pullPolicy,

@@ -4,9 +4,10 @@
 import { type AppDeployment, type AppDeploymentSpec, deploymentTypeMeant } from '../api/app-deployment.ts';
 import type { AppRevision, AppRevisionSpec, Requested, Resolved } from '../api/app-revision.ts';
 import type { Settings } from '../api/settings.ts';
+import { canonical } from './canonical.ts';
 import { uidOf } from './identity.ts';
 import { majorVersion } from './image.ts';
-import { resolve } from './resolve.ts';
+import { POD_CONTRACT, resolve } from './resolve.ts';
 import { generationRevisionId, serialRevisionId } from './revision-id.ts';
 import { revisionsOf } from './revisions.ts';
 
@@ -15,34 +16,24 @@ export type WantedRevision =
   | { readonly current: AppRevision }
   | { readonly none: 'WaitingForImage' };
 
-/**
- * What of `spec` needs a new revision when changed, in one canonical form: absent is absent, an empty resourceSpec is
- * none, and lists whose order means nothing are sorted by name (mounts and containers keep theirs).
- */
+/** What of `spec` needs a new revision when changed, in its one form (canonical.ts). */
 export function requestedOf(spec: Readonly<AppDeploymentSpec>): Requested {
   const { resourceSpec, installCommand, buildCommand } = spec.sourceConfig;
   const deploymentType = deploymentTypeMeant(spec.sourceConfig.deploymentType);
-  const { volumes, imagePullSecrets, ...rest } = resourceSpec ?? {};
-  const pods = withoutAbsent({
-    ...rest,
-    ...(volumes !== undefined && volumes.length > 0 && { volumes: byName(volumes) }),
-    ...(imagePullSecrets !== undefined &&
-      imagePullSecrets.length > 0 && { imagePullSecrets: byName(imagePullSecrets) }),
-  });
-  return withoutAbsent({
+  return canonical({
     sourceRevisionConfig: spec.sourceRevisionConfig,
-    ...(Object.keys(pods).length > 0 && { resourceSpec: pods }),
-    secrets: byName(spec.secrets),
-    secretReferences: byName(spec.secretReferences ?? []),
+    ...(resourceSpec && { resourceSpec }),
+    secrets: spec.secrets,
+    secretReferences: spec.secretReferences ?? [],
     ...(installCommand !== undefined && { installCommand }),
     ...(buildCommand !== undefined && { buildCommand }),
     ...(deploymentType !== undefined && { deploymentType }),
   });
 }
 
-/** Equal whatever the order of the keys. Both sides must be canonical (requestedOf, or a snapshot's). */
+/** Whether both mean the same, in whatever form each is: a snapshot may have been stored by an older Davit. */
 export function sameRequested(a: Readonly<Requested>, b: Readonly<Requested>): boolean {
-  return sameJson(a, b);
+  return sameJson(a, b) || sameJson(canonical(a), canonical(b));
 }
 
 /** An image or a source is still to be pushed, so there is nothing to make a revision of. */
@@ -86,13 +77,14 @@ export function wantedRevisionId(
  * The revision that the record wants: the newest one, or the spec of one to create, or none while an image or source
  * is still to be pushed. `revisions` in any order; those of other records are passed over. Throws when the record has
  * no uid (it was never read from an API server). `data`: what is known of the PostgreSQL volume that the record has, or
- * that it may take up.
+ * that it may take up. `contract`: the version of the pod contract that a new revision gets.
  */
 export function wantedRevision(
   record: AppDeployment,
   revisions: readonly AppRevision[],
   settings: Settings,
   data: DataThere = {},
+  contract = POD_CONTRACT,
 ): WantedRevision {
   const wanted = wantedRevisionId(record, revisions);
   if (wanted === undefined) return { none: 'WaitingForImage' };
@@ -101,7 +93,7 @@ export function wantedRevision(
   if (wanted.made && newest !== undefined) return { current: newest };
 
   const requested = requestedOf(record.spec);
-  const rollback = rollbackOf(record, own);
+  const rollback = rollbackOf(record, own, contract);
   const { revisionSerial } = record.spec;
   return {
     create: {
@@ -113,7 +105,7 @@ export function wantedRevision(
       source: record.spec.source,
       requested,
       resolved: keepDatabase(
-        rollback.is === 'taken' ? rollback.resolved : resolve(record.spec, settings),
+        rollback.is === 'taken' ? rollback.resolved : resolve(record.spec, settings, contract),
         { ...data, ...imageOfDatabase(own) },
         requested.resourceSpec?.dbStorageGi !== undefined,
       ),
@@ -134,8 +126,15 @@ export type Rollback =
   /** The record asks for a rollback that cannot be made; `why` says what is done instead. */
   | { readonly is: 'ignored'; readonly why: string };
 
-/** Whether the revision that the record wants goes back to an old one. `revisions` are those before it is made. */
-export function rollbackOf(record: AppDeployment, revisions: readonly AppRevision[]): Rollback {
+/**
+ * Whether the revision that the record wants goes back to an old one. `revisions` are those before it is made;
+ * `contract` is the newest version of the pod contract that there are makers of.
+ */
+export function rollbackOf(
+  record: AppDeployment,
+  revisions: readonly AppRevision[],
+  contract = POD_CONTRACT,
+): Rollback {
   const own = revisionsOf(record, revisions);
   const { rollbackTo, revisionSerial } = record.spec;
   // Without a new serial it is what an earlier rollback left behind.
@@ -150,6 +149,8 @@ export function rollbackOf(record: AppDeployment, revisions: readonly AppRevisio
       is: 'ignored',
       why: `rollbackTo names revision ${rollbackTo}, but the record asks for other values than that revision: write them back, too. ${instead}`,
     };
+  if (old.spec.resolved.contract > contract)
+    return { is: 'ignored', why: `Revision ${rollbackTo} was made by a newer Davit than this one. ${instead}` };
   return { is: 'taken', resolved: old.spec.resolved };
 }
 
@@ -174,19 +175,6 @@ function imageFor(set: string, recorded: string | undefined): string {
 function imageOfDatabase(own: readonly AppRevision[]): DataThere {
   const image = own.find((revision) => revision.spec.resolved.postgres !== undefined)?.spec.resolved.postgres?.image;
   return image === undefined ? {} : { image };
-}
-
-function byName<T extends { readonly name: string }>(list: readonly T[]): T[] {
-  return list.toSorted((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
-}
-
-/** A deep copy without undefined and null fields: the API server keeps neither. Empty objects mean something, they stay. */
-function withoutAbsent<T>(value: T): T;
-function withoutAbsent(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map((item: unknown) => withoutAbsent(item));
-  if (typeof value !== 'object' || value === null) return value;
-  const entries = Object.entries(value).filter(([, field]) => field !== undefined && field !== null);
-  return Object.fromEntries(entries.map(([key, field]) => [key, withoutAbsent(field)]));
 }
 
 /** As JSON says it: the order of keys means nothing, and a field that is undefined is absent. */

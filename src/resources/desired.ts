@@ -3,45 +3,48 @@
 import type { KubeObject } from '../kube/client.ts';
 import { makeAddress } from './address.ts';
 import { makeAutoscalers } from './autoscaler.ts';
+import type { PodContract, PodContracts } from './contracts/contract.ts';
+import { POD_CONTRACTS } from './contracts.ts';
 import { makePostgresService } from './database/service.ts';
-import { makePostgresStatefulSet } from './database/stateful-set.ts';
 import { makeVolumeClaim } from './database/volume-claim.ts';
 import { makeDisruptionBudgets } from './disruption-budget.ts';
 import type { Inputs } from './inputs.ts';
 import { makeNetworkPolicies } from './network.ts';
 import { makeRedisService } from './redis/service.ts';
-import { makeRedisStatefulSet } from './redis/stateful-set.ts';
 import { makeService } from './service.ts';
-import { makeWorkload } from './workload.ts';
 
 /**
  * All children that are applied, in the order of a first start; the password Secrets, made once, are not among them
  * (secrets.ts), nor are what belongs to no revision (AppRevision, TracingProject). Without an image only database and
  * Redis. Scaled to zero, database and Redis stay: their data and the way back are worth more than their pods. None for
- * a record that a listener's cluster looks after.
+ * a record that a listener's cluster looks after. Throws for a revision of a contract that is not among `contracts`:
+ * there is nothing that its pods could be made by (decide/contract.ts).
  */
-export function desiredChildren(inputs: Inputs): KubeObject[] {
+export function desiredChildren(inputs: Inputs, contracts: PodContracts = POD_CONTRACTS): KubeObject[] {
   if (inputs.record.spec.sourceConfig.listenerId !== undefined) return [];
+  const version = inputs.revision.spec.resolved.contract;
+  const contract = contracts.get(version);
+  if (contract === undefined) throw new Error(`make the children: there are no makers of pod contract ${version}`);
   return [
     ...makeNetworkPolicies(inputs),
-    ...databaseChildren(inputs),
-    ...redisChildren(inputs),
-    ...workloadChildren(inputs),
+    ...databaseChildren(inputs, contract),
+    ...redisChildren(inputs, contract),
+    ...workloadChildren(inputs, contract),
   ];
 }
 
-function databaseChildren(inputs: Inputs): KubeObject[] {
+function databaseChildren(inputs: Inputs, contract: PodContract): KubeObject[] {
   const { postgres } = inputs.revision.spec.resolved;
   if (postgres === undefined) return [];
-  return [makePostgresService(inputs), makeVolumeClaim(inputs, postgres), makePostgresStatefulSet(inputs, postgres)];
+  return [makePostgresService(inputs), makeVolumeClaim(inputs, postgres), contract.postgres(inputs, postgres)];
 }
 
-function redisChildren(inputs: Inputs): KubeObject[] {
+function redisChildren(inputs: Inputs, contract: PodContract): KubeObject[] {
   const { redis } = inputs.revision.spec.resolved;
-  return redis === undefined ? [] : [makeRedisService(inputs), makeRedisStatefulSet(inputs, redis)];
+  return redis === undefined ? [] : [makeRedisService(inputs), contract.redis(inputs, redis)];
 }
 
-function workloadChildren(inputs: Inputs): KubeObject[] {
+function workloadChildren(inputs: Inputs, { workload }: PodContract): KubeObject[] {
   const { image, server, queue, orchestrator, executor } = inputs.revision.spec.resolved;
   if (image === undefined) return [];
   const { record, settings, host } = inputs;
@@ -49,10 +52,10 @@ function workloadChildren(inputs: Inputs): KubeObject[] {
   return [
     makeService(inputs),
     ...(address ? [address] : []),
-    makeWorkload(inputs, 'server', server, image),
-    ...(queue ? [makeWorkload(inputs, 'queue', queue, image)] : []),
-    ...(orchestrator ? [makeWorkload(inputs, 'orchestrator', orchestrator, image)] : []),
-    ...(executor ? [makeWorkload(inputs, 'executor', executor, image)] : []),
+    workload(inputs, 'server', server, image),
+    ...(queue ? [workload(inputs, 'queue', queue, image)] : []),
+    ...(orchestrator ? [workload(inputs, 'orchestrator', orchestrator, image)] : []),
+    ...(executor ? [workload(inputs, 'executor', executor, image)] : []),
     ...makeAutoscalers(inputs),
     ...makeDisruptionBudgets(inputs),
   ];

@@ -8,24 +8,27 @@ import type { PodPolicy } from '../api/pod-policy.ts';
 import type { Container } from '../api/resource-spec.ts';
 import { externalReference } from '../record/resolve.ts';
 import { RESTRICTED } from './containers.ts';
+import type { PodParts } from './contracts/contract.ts';
 import { fromSecret, postgresUri, redisUri } from './env.ts';
 import type { Inputs } from './inputs.ts';
-import { WAIT_FOR_DATABASE_SCRIPT, WAIT_FOR_REDIS_SCRIPT } from './wait-scripts.ts';
 
 /**
  * Own PostgreSQL and Redis are waited for first. Then the sidecars start, because an external database may be reached
  * only through one of them (a proxy on localhost), and external ones are waited for. The record's init containers
  * come last: they may use everything.
  */
-export function initContainersFor(inputs: Inputs): IContainer[] {
+export function initContainersFor(inputs: Inputs, scripts: PodParts['waitScripts']): IContainer[] {
   const { requested, resolved } = inputs.revision.spec;
   const { sidecars = [], initContainers = [] } = requested.resourceSpec ?? {};
   const waits = [
     {
-      container: waitForDatabase(inputs),
+      container: waitForDatabase(inputs, scripts.database),
       external: externalReference(requested, EXTERNAL_POSTGRES_VARIABLE) !== undefined,
     },
-    { container: waitForRedis(inputs), external: externalReference(requested, EXTERNAL_REDIS_VARIABLE) !== undefined },
+    {
+      container: waitForRedis(inputs, scripts.redis),
+      external: externalReference(requested, EXTERNAL_REDIS_VARIABLE) !== undefined,
+    },
   ];
   return [
     ...waits.filter(({ external }) => !external).map(({ container }) => container),
@@ -35,19 +38,19 @@ export function initContainersFor(inputs: Inputs): IContainer[] {
   ];
 }
 
-function waitForDatabase({ record, revision }: Inputs): IContainer {
+function waitForDatabase({ record, revision }: Inputs, script: string): IContainer {
   const { resolved, requested } = revision.spec;
   return {
-    ...waitContainer(resolved, WAIT_FOR_DATABASE, WAIT_FOR_DATABASE_SCRIPT),
+    ...waitContainer(resolved, WAIT_FOR_DATABASE, script),
     image: resolved.waitImages.postgres,
     env: [fromSecret('POSTGRES_URI', postgresUri(record.metadata.name, requested))],
   };
 }
 
-function waitForRedis({ record, revision }: Inputs): IContainer {
+function waitForRedis({ record, revision }: Inputs, script: string): IContainer {
   const { resolved, requested } = revision.spec;
   return {
-    ...waitContainer(resolved, WAIT_FOR_REDIS, WAIT_FOR_REDIS_SCRIPT),
+    ...waitContainer(resolved, WAIT_FOR_REDIS, script),
     image: resolved.waitImages.redis,
     env: [fromSecret('REDIS_URI', redisUri(record.metadata.name, requested))],
   };

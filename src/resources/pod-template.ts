@@ -4,12 +4,11 @@ import type { IPodTemplateSpec } from 'kubernetes-models/v1/PodTemplateSpec';
 import type { Sized } from '../api/app-revision.ts';
 import { REVISION_LABEL, type Role, SECRETS_ANNOTATION } from '../api/meta.ts';
 import { APP_SECURITY, appPodSecurity, resourcesFor } from './containers.ts';
-import { envFor } from './env.ts';
+import type { PodParts } from './contracts/contract.ts';
 import { initContainersFor } from './init-containers.ts';
 import type { Inputs } from './inputs.ts';
 import { commonLabels } from './labels.ts';
 import { placementFor, pullSecretsFor } from './placement.ts';
-import { probesFor } from './probes.ts';
 import { volumeMountsFor, volumesFor } from './volumes.ts';
 
 /** Before a server is told to stop: so long may others need to learn that it takes no new connections. */
@@ -17,7 +16,13 @@ const DRAIN_SECONDS = 5;
 /** So long may a container take to finish what it does, once it is told to stop. */
 const STOP_SECONDS = 30;
 
-export function podTemplateFor(inputs: Inputs, role: Role, size: Readonly<Sized>, image: string): IPodTemplateSpec {
+export function podTemplateFor(
+  inputs: Inputs,
+  role: Role,
+  size: Readonly<Sized>,
+  image: string,
+  parts: PodParts,
+): IPodTemplateSpec {
   const { record, revision, secretDigests } = inputs;
   const { resolved, requested, id } = revision.spec;
   const spec = requested.resourceSpec ?? {};
@@ -39,15 +44,15 @@ export function podTemplateFor(inputs: Inputs, role: Role, size: Readonly<Sized>
       ...placementFor(resolved, role, record.metadata.name),
       terminationGracePeriodSeconds: (takesRequests ? DRAIN_SECONDS : 0) + STOP_SECONDS,
       securityContext: appPodSecurity(resolved.podPolicy),
-      initContainers: initContainersFor(inputs),
+      initContainers: initContainersFor(inputs, parts.waitScripts),
       containers: [
         {
           name: role,
           image,
           imagePullPolicy: resolved.pullPolicy,
           ports: [{ name: 'http', containerPort: resolved.port, protocol: 'TCP' }],
-          env: envFor(inputs, role),
-          ...probesFor(resolved),
+          env: parts.env(inputs, role),
+          ...parts.probes(resolved),
           ...(takesRequests && { lifecycle: { preStop: { sleep: { seconds: DRAIN_SECONDS } } } }),
           resources: resourcesFor(size),
           securityContext: APP_SECURITY,

@@ -5,18 +5,20 @@ import type { Scaled, Sized } from '../api/app-revision.ts';
 import { AUTOSCALED_ANNOTATION, type Role, SECRETS_ANNOTATION } from '../api/meta.ts';
 import { names } from '../record/names.ts';
 import { scaleOf } from '../record/scale.ts';
+import type { PodParts } from './contracts/contract.ts';
 import type { Inputs } from './inputs.ts';
 import { selectorLabels } from './labels.ts';
 import type { Made } from './made.ts';
 import { ownedMeta } from './owner.ts';
 import { podTemplateFor } from './pod-template.ts';
 
-/** `size`: the role's part of the revision's resolved values. */
+/** `size`: the role's part of the revision's resolved values; `parts`: what pods get in its version of the contract. */
 export function makeWorkload(
   inputs: Inputs,
   role: Role,
   size: Readonly<Sized> | Readonly<Scaled>,
   image: string,
+  parts: PodParts,
 ): Made<IDeployment> {
   const { record, revision, autoscaled, secretDigests } = inputs;
   const { name } = record.metadata;
@@ -40,7 +42,7 @@ export function makeWorkload(
       strategy: { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 0, maxSurge: '25%' } },
       progressDeadlineSeconds: revision.spec.resolved.progressDeadlineSeconds,
       revisionHistoryLimit: 2,
-      template: podTemplateFor(inputs, role, size, image),
+      template: podTemplateFor(inputs, role, size, image, parts),
     },
   };
 }

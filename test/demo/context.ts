@@ -7,7 +7,7 @@ import { homedir, tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import { parse } from 'yaml';
-import { type DemoCluster, DemoError } from './demo-cluster.ts';
+import { type DemoCluster, DemoError, TENANT } from './demo-cluster.ts';
 
 const execute = promisify(execFile);
 
@@ -59,7 +59,8 @@ export async function connectContext(context: string, say: (line: string) => voi
     },
     images: {},
     kubeconfig: process.env['KUBECONFIG'] ?? join(homedir(), '.kube', 'config'),
-    kubectlCommand: command,
+    kubectlCommand: `${command} -n ${TENANT}`,
+    exports: [],
     directory,
     realPods: true,
     sampleImage: PUBLIC_SAMPLE,
@@ -75,7 +76,7 @@ export async function connectContext(context: string, say: (line: string) => voi
     stop: async () => {
       say("Davit's processes are stopped; its objects stay in your cluster. To remove them:");
       say(`  ${command} delete -f test/demo/chart.yaml -f crds`);
-      say(`  ${command} delete namespace demo davit-system`);
+      say(`  ${command} delete namespace ${TENANT} davit-system`);
       await rm(directory, { recursive: true, force: true });
     },
   };

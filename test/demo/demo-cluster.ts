@@ -2,6 +2,9 @@
 
 import type { Target } from '../platform.ts';
 
+/** Namespace of the demo's tenant. */
+export const TENANT = 'demo';
+
 /** Something that the person at the terminal can mend; printed without a stack. */
 export class DemoError extends Error {}
 
@@ -10,8 +13,10 @@ export interface DemoCluster {
   /** Images that take the places of the platform's own. */
   readonly images: Readonly<Record<string, string>>;
   readonly kubeconfig: string;
-  /** A kubectl that works as printed. */
+  /** A kubectl that works as printed, in the tenant's namespace, after the exports. */
   readonly kubectlCommand: string;
+  /** What a shell must know first: lines of `NAME=VALUE`. */
+  readonly exports: readonly string[];
   /** A folder of this demo's own. */
   readonly directory: string;
   readonly realPods: boolean;

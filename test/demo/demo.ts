@@ -8,7 +8,7 @@ import { parseArgs } from 'node:util';
 import { type Platform, startRendered, type Tenant } from '../platform.ts';
 import { renderedChart } from './chart.ts';
 import { connectContext, localContexts } from './context.ts';
-import { type DemoCluster, DemoError } from './demo-cluster.ts';
+import { type DemoCluster, DemoError, TENANT } from './demo-cluster.ts';
 import { embeddedDemoCluster } from './embedded.ts';
 
 const USAGE = `Usage: npm run demo [-- OPTION ...]
@@ -19,7 +19,6 @@ const USAGE = `Usage: npm run demo [-- OPTION ...]
   --image IMAGE   deploy this image instead of the sample
 `;
 
-const TENANT = 'demo';
 const DEPLOYMENT = 'hello';
 const READY_WITHIN_MS = 300_000;
 const began = Date.now();
@@ -222,11 +221,13 @@ async function sayWhatNext(platform: Platform, tenant: Tenant, cluster: DemoClus
     '',
     `READY  ${platform.apiUrl}`,
     '',
-    'Try next:',
-    `  curl -s -H "X-Api-Key: $(cat ${tokenFile})" ${platform.apiUrl}/v2/deployments`,
-    `  ${cluster.kubectlCommand} get appd -A`,
-    `  ${cluster.kubectlCommand} describe appd ${DEPLOYMENT} -n ${tenant.namespace}`,
+    'Try next, in another terminal:',
+    `  export ${[...cluster.exports, `API=${platform.apiUrl}`, `TOKEN=$(cat ${tokenFile})`].join(' ')}`,
+    `  ${cluster.kubectlCommand} get appd`,
+    `  ${cluster.kubectlCommand} describe appd ${DEPLOYMENT}`,
+    '  curl -s -H "X-Api-Key: $TOKEN" "$API/v2/deployments"',
     `  ${platform.apiUrl}/docs in a browser`,
+    'Then deploy something of your own: README.md, "A deployment".',
     '',
   ];
   process.stdout.write(lines.join('\n'));

@@ -1,20 +1,23 @@
 // The embedded cluster as the demo wants it: with the images of the sample, and somebody who asks it through its
 // Service.
 
+import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Cluster } from '../cluster/cluster.ts';
 import { startSampleCluster } from '../sample-cluster.ts';
-import type { DemoCluster } from './demo-cluster.ts';
+import { type DemoCluster, TENANT } from './demo-cluster.ts';
 
 export async function embeddedDemoCluster(say: (line: string) => void): Promise<DemoCluster> {
   const { cluster, images, kubectlPath } = await startSampleCluster({ pods: 'auto', progress: say });
   const realPods = cluster.node === 'real';
+  await cluster.kubectl(['config', 'set-context', '--current', `--namespace=${TENANT}`]);
   say(`Kubernetes is up, ${realPods ? 'with real pods' : 'without real pods: a stand-in sets their status'}`);
   return {
     target: cluster,
     images: { postgres: images.postgres, redis: images.redis },
     kubeconfig: cluster.kubeconfig,
-    kubectlCommand: `KUBECONFIG=${cluster.kubeconfig} ${kubectlPath}`,
+    kubectlCommand: 'kubectl',
+    exports: [`KUBECONFIG=${cluster.kubeconfig}`, `PATH="${dirname(kubectlPath)}:$PATH"`],
     directory: cluster.runDir,
     realPods,
     sampleImage: images.sample,

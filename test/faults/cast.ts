@@ -29,6 +29,8 @@ export interface CastOptions {
   /** Modules that Node loads first, and the environment that they read. */
   readonly imports: readonly string[];
   readonly env: Readonly<Record<string, string>>;
+  /** More of it from the second start on: what an upgrade brings. */
+  readonly laterEnv?: Readonly<Record<string, string>>;
   /** Node writes its compile cache at its end, which takes seconds: the first run's is enough. */
   readonly letItEnd: boolean;
 }
@@ -99,7 +101,7 @@ export async function startCast(actors: readonly Actor[], options: CastOptions):
         }
         facadeUrl = /"url":"(http:[^"]*)"/.exec(line)?.[1] ?? facadeUrl;
         // Whoever calls it knows its address: it has to come back there.
-        return facadeUrl === '' ? {} : { DAVIT_HTTP_PORT: new URL(facadeUrl).port };
+        return { ...options.laterEnv, ...(facadeUrl !== '' && { DAVIT_HTTP_PORT: new URL(facadeUrl).port }) };
       },
     });
     await Promise.race([there, sleep(START_MS, undefined, { ref: false })]);

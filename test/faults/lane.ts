@@ -83,6 +83,7 @@ export async function runPlan(plan: Plan, cluster: Cluster, census: Census, pati
   await writeFile(keys.tokenFile, await cluster.tokenFor(DAVIT_NAMESPACE, 'davit-controller'), { mode: 0o600 });
   await writeFile(keys.caFile, proxy.ca);
   const seeds = [plan.seed, TEST_TIMES[fault.kind]].filter(Boolean);
+  const seeded = seeds.length > 0 ? { SEEDED_BUGS: seeds.join(',') } : {};
   const cast = await startCast(actors, {
     cluster,
     proxy,
@@ -96,8 +97,10 @@ export async function runPlan(plan: Plan, cluster: Cluster, census: Census, pati
       ...(seeds.length > 0 ? [join(import.meta.dirname, 'seed.ts')] : []),
       ...(fault.kind === 'clock-skew' ? [join(import.meta.dirname, 'skew.ts')] : []),
     ],
+    // The Davit that is upgraded has no bug; the one that comes brings it.
+    laterEnv: seeded,
     env: {
-      ...(seeds.length > 0 && { SEEDED_BUGS: seeds.join(',') }),
+      ...(plan.workload !== 'upgraded' && seeded),
       ...(fault.kind === 'clock-skew' && { SKEW_MS: String(fault.ms) }),
     },
     letItEnd: isFirst,
@@ -123,6 +126,7 @@ export async function runPlan(plan: Plan, cluster: Cluster, census: Census, pati
       broken.enter(phase);
     },
     interlude: () => broken.interlude(),
+    upgrade: () => upgrade(cast),
   };
   let stuck: string | undefined;
   let restless = false;
@@ -216,6 +220,14 @@ async function comesToRest(trace: Trace, cast: Cast, quietMs: number): Promise<b
     await sleep(50);
   }
   return true;
+}
+
+/** Another Davit takes the place of the one that runs, as a Deployment's new pod does. */
+async function upgrade(cast: Cast): Promise<void> {
+  cast.kill('a', 'SIGKILL');
+  const end = performance.now() + LONGEST_AWAY_MS;
+  // oxlint-disable-next-line no-await-in-loop -- it needs time
+  while (!cast.isReconciling() && performance.now() < end) await sleep(50);
 }
 
 const LONGEST_HANDOVER_MS = 8000;

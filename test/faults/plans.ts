@@ -79,6 +79,8 @@ export const WORKLOADS = [
   'recreate',
   'doomed',
   'undone',
+  'reformed',
+  'upgraded',
 ] as const;
 export type WorkloadName = (typeof WORKLOADS)[number];
 
@@ -236,6 +238,8 @@ const LAST_PHASE: Readonly<Partial<Record<WorkloadName, string>>> = {
   delete: 'delete',
   recreate: 'recreate',
   undone: 'undone',
+  reformed: 'reformed',
+  upgraded: 'upgraded',
 };
 
 /** One plan of every kind of fault, another choice for every `sample`, but always the same for the same. */

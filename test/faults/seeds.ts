@@ -333,6 +333,28 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     '...(true && { replicas:',
     'autoscaled',
   ),
+  'a wait script changed in place': bug('src/resources/wait-scripts.ts', 'sleep 2 &', 'sleep 3 &', 'upgraded'),
+  'the contract of a revision ignored': {
+    replacements: [
+      {
+        file: 'src/resources/contracts.ts',
+        from: 'new Map([[1, CONTRACT_V1]])',
+        to: "new Map([[1, CONTRACT_V1], [2, { ...CONTRACT_V1, workload: (...args) => JSON.parse(JSON.stringify(CONTRACT_V1.workload(...args)).replaceAll('PGCONNECT_TIMEOUT=5', 'PGCONNECT_TIMEOUT=6')) }]])",
+      },
+      {
+        file: 'src/resources/desired.ts',
+        from: 'contracts.get(version)',
+        to: 'contracts.get(Math.max(...contracts.keys()))',
+      },
+    ],
+    shows: { workload: 'upgraded', fault: NONE },
+  },
+  'another form taken for another record': bug(
+    'src/record/canonical.ts',
+    'return value.length > 0 ?',
+    'return true ?',
+    'reformed',
+  ),
   'new values roll the pods for each write': {
     replacements: [{ file: 'src/decide/rotation.ts', from: 'const QUIET_MS = 2000;', to: 'const QUIET_MS = 0;' }],
     shows: { workload: 'referenced', fault: NONE },

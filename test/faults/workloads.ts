@@ -25,6 +25,8 @@ export interface Stage extends Scene {
   enter(phase: string): void;
   /** What is done to the cluster between the record's making and the workload's own phase. */
   interlude?(): Promise<void>;
+  /** Another Davit comes in the place of the one that runs. */
+  upgrade?(): Promise<void>;
   /** What others do before the record is made. */
   prepare(): Promise<void>;
 }
@@ -217,6 +219,19 @@ export async function perform(workload: WorkloadName, stage: Stage): Promise<voi
         return uids.size === 2 && childIn(stage, 'Service', `${RECORD}--redis`) !== undefined;
       });
       break;
+    case 'reformed':
+    case 'upgraded': {
+      const before = whatRuns(stage);
+      if (workload === 'upgraded') await stage.upgrade?.();
+      // Seen by the controller as a new generation, and the same pods.
+      await change(workload === 'upgraded' ? { databaseDeletionPolicy: 'Retain' } : REFORMED);
+      await untilReady(workload);
+      // A rollout would have begun by now.
+      await pause(700);
+      await until(stage, `${workload}: the same revisions and pods as before`, () => whatRuns(stage) === before);
+      await change({ databaseDeletionPolicy: 'Delete' });
+      break;
+    }
     case 'delete':
     case 'recreate':
       await api.call('DELETE', `${records}/${RECORD}`);
@@ -353,6 +368,22 @@ const SPECS: Readonly<Partial<Record<WorkloadName, object>>> = {
   referenced: { secretReferences: [{ name: 'TOKEN', secretName: 'mine', secretKey: 'token' }] },
   autoscaled: { sourceConfig: { resourceSpec: { minScale: 1, maxScale: 3 } } },
 };
+
+/** The same as nothing, in every way that there is to say it. */
+const REFORMED = {
+  sourceConfig: { resourceSpec: { volumes: [], volumeMounts: [], sidecars: [], initContainers: [], labels: {} } },
+  secretReferences: [],
+};
+
+/** The revisions, and what pods are made of. */
+function whatRuns({ census, namespace }: Scene): string {
+  const said = census.current(namespace).flatMap(({ kind, object }) => {
+    if (kind === 'AppRevision') return [`${kind} ${object.metadata.name}`];
+    if (kind !== 'Deployment' && kind !== 'StatefulSet') return [];
+    return [`${kind} ${object.metadata.name} ${JSON.stringify(object.spec.template)}`];
+  });
+  return said.toSorted().join('\n');
+}
 
 /** What the pods of the main service were started with. */
 function digestOf(scene: Scene): string | undefined {

@@ -29,8 +29,16 @@ const PACKAGE_FILES = [
 ];
 const BUILD_FILES = ['tsconfig.json', 'tsconfig.build.json'];
 
+/** What an image is built from, and what is put behind the version in its tag. */
+export interface ImageSource {
+  readonly folder: string;
+  readonly suffix: string;
+}
+const THIS: ImageSource = { folder: root, suffix: '' };
+
 /** Builds the image unless it is there. Throws what a person can do where this machine cannot build one. */
-export async function ensureDavitImage(progress: (line: string) => void): Promise<Image> {
+export async function ensureDavitImage(progress: (line: string) => void, source = THIS): Promise<Image> {
+  const contents = (files: readonly string[]): Promise<string[]> => contentsOf(source.folder, files);
   const bases = await ensureBaseImages(progress);
   const common = [
     process.arch,
@@ -38,10 +46,10 @@ export async function ensureDavitImage(progress: (line: string) => void): Promis
     bases['run-base'].digest,
     ...(await contents(PACKAGE_FILES)),
   ];
-  const sources = (await readdir(join(root, 'src'), { recursive: true })).filter((file) =>
+  const sources = (await readdir(join(source.folder, 'src'), { recursive: true })).filter((file) =>
     /(?<!\.test)\.ts$/.test(file),
   );
-  const own = await contents([...BUILD_FILES, ...sources.map((file) => `src/${file}`)]);
+  const own = [source.suffix, ...(await contents([...BUILD_FILES, ...sources.map((file) => `src/${file}`)]))];
   const folder = join(cacheRoot(), 'davit-image');
   const entry = join(folder, `image-${hash([...common, ...own])}`);
   const layers = join(folder, `layers-${hash(common)}`);
@@ -57,10 +65,10 @@ export async function ensureDavitImage(progress: (line: string) => void): Promis
       progress('Image: building it with the Dockerfile (about a minute the first time)');
       await mkdir(layers, { recursive: true });
       await utimes(layers, new Date(), new Date());
-      const buildah = makeBuildah(await ensureProgram('buildah', progress), layers);
+      const buildah = makeBuildah(await ensureProgram('buildah', progress), layers, source.folder);
       const making = await mkdtemp(join(folder, '.making-'));
       try {
-        await buildImage(buildah, [bases['build-base'], bases['run-base']], making);
+        await buildImage(buildah, [bases['build-base'], bases['run-base']], making, await tagOf(source));
         await rename(making, entry);
       } finally {
         await rm(making, { recursive: true, force: true });
@@ -79,11 +87,11 @@ export async function ensureDavitImage(progress: (line: string) => void): Promis
 type Buildah = (...args: readonly string[]) => Promise<string>;
 
 /** Its storage is a folder of the cache: the machine's own images are not touched. */
-function makeBuildah(program: string, storage: string): Buildah {
+function makeBuildah(program: string, storage: string, cwd: string): Buildah {
   async function call(driver: string, args: readonly string[]): Promise<string> {
     const where = ['--root', join(storage, driver), '--runroot', join(storage, 'run'), '--storage-driver', driver];
     try {
-      const { stdout } = await run(program, [...where, ...args], { cwd: root, maxBuffer: 64 << 20 });
+      const { stdout } = await run(program, [...where, ...args], { cwd, maxBuffer: 64 << 20 });
       return stdout;
     } catch (error) {
       const { stderr, stdout } = error as { stderr?: string; stdout?: string };
@@ -105,13 +113,18 @@ function makeBuildah(program: string, storage: string): Buildah {
   };
 }
 
-async function buildImage(buildah: Buildah, bases: readonly [Image, Image], folder: string): Promise<void> {
+async function buildImage(
+  buildah: Buildah,
+  bases: readonly [Image, Image],
+  folder: string,
+  tag: string,
+): Promise<void> {
   for (const { name, archive } of bases) {
     // oxlint-disable-next-line no-await-in-loop -- one storage, one writer
     await buildah('pull', '--quiet', `oci-archive:${archive}:${name}`);
   }
   const [buildBase, runBase] = bases;
-  const name = `davit.local/davit:${await version()}`;
+  const name = `davit.local/davit:${tag}`;
   await buildah(
     'build',
     '--isolation=chroot',
@@ -134,8 +147,9 @@ async function buildImage(buildah: Buildah, bases: readonly [Image, Image], fold
   await writeFile(join(folder, 'record.json'), JSON.stringify({ name, digest }));
 }
 
-async function version(): Promise<string> {
-  return (JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { version: string }).version;
+async function tagOf({ folder, suffix }: ImageSource): Promise<string> {
+  const { version } = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8')) as { version: string };
+  return `${version}${suffix}`;
 }
 
 async function readImage(entry: string): Promise<Image | undefined> {
@@ -162,8 +176,8 @@ async function sweep(folder: string): Promise<void> {
   }
 }
 
-async function contents(files: readonly string[]): Promise<string[]> {
-  return Promise.all(files.toSorted().map(async (file) => `${file}\n${await readFile(join(root, file), 'utf8')}`));
+async function contentsOf(folder: string, files: readonly string[]): Promise<string[]> {
+  return Promise.all(files.toSorted().map(async (file) => `${file}\n${await readFile(join(folder, file), 'utf8')}`));
 }
 
 function hash(parts: readonly string[]): string {

@@ -10,6 +10,7 @@ import type { Image } from '../cluster/images/build.ts';
 import { realPods } from '../cluster/machine.ts';
 import { ensureDavitImage } from '../image/davit-image.ts';
 import { type SampleImages, startSampleCluster } from '../sample-cluster.ts';
+import { landedSource } from '../upgrade/landed.ts';
 
 export const NAMESPACE = 'davit-system';
 export const chart = join(import.meta.dirname, '../../charts/davit');
@@ -36,12 +37,19 @@ export interface Ground {
   readonly values: readonly string[];
   /** The chart as a release before this one: packaged under another version. */
   readonly previousChart: string;
+  /** The chart and the image of the state that landed last, where that was asked for. */
+  readonly landed: { readonly chart: string; readonly image: Image } | undefined;
   stop(): Promise<void>;
 }
 
-export async function prepareGround(): Promise<Ground> {
+export async function prepareGround({ withLanded = false } = {}): Promise<Ground> {
   const image = await ensureDavitImage(say);
-  const { cluster, images } = await startSampleCluster({ pods: 'auto', progress: say, more: async () => [image] });
+  const landed = withLanded ? await landedRelease() : undefined;
+  const { cluster, images } = await startSampleCluster({
+    pods: 'auto',
+    progress: say,
+    more: async () => [image, ...(landed ? [landed.image] : [])],
+  });
   const packages = await mkdtemp(join(tmpdir(), 'davit-chart-'));
   const version = '0.0.9';
   await cluster.helm(['package', chart, '--version', version, '--destination', packages]);
@@ -60,11 +68,18 @@ export async function prepareGround(): Promise<Ground> {
     images,
     values: Object.entries(set).flatMap(([path, value]) => ['--set-string', `${path}=${value}`]),
     previousChart: join(packages, `davit-${version}.tgz`),
+    landed,
     stop: async () => {
       await cluster.stop();
       await rm(packages, { recursive: true, force: true });
     },
   };
+}
+
+async function landedRelease(): Promise<NonNullable<Ground['landed']>> {
+  const folder = await landedSource();
+  const image = await ensureDavitImage(say, { folder, suffix: '-landed' });
+  return { chart: join(folder, 'charts/davit'), image };
 }
 
 /** Asks until the answer satisfies, and answers how long it took, in seconds. */

@@ -56,18 +56,22 @@ function hello(image: string): Promise<string> {
 describe('README.md', () => {
   it('a deployment over HTTP', async () => {
     const post = [...toRun.left].find((line) => line.startsWith('curl -s -X POST')) ?? '';
-    const said = await type('TOKEN=$(kubectl create token ACCOUNT -n team)', post);
-    expect(JSON.parse(said)).toMatchObject({ name: 'shop', status: 'AWAITING_DATABASE' });
-    await inTeam('delete', 'appd', 'shop', '--timeout=60s');
+    const said = await shell.run([toRun.take(post)], { API: davit.apiUrl, TOKEN: tenant.token });
+    expect(JSON.parse(said)).toMatchObject({ name: 'cart', status: 'AWAITING_DATABASE' });
+    await inTeam('delete', 'appd', 'cart', '--timeout=60s');
   });
 
   it('the same with kubectl, from the record that is shown, until it is READY', async () => {
     const record = fences(textOf('README.md'), 'yaml').find((text) => text.includes('kind: AppDeployment')) ?? '';
-    await inTeam('create', 'secret', 'generic', 'shop-keys', '--from-literal=api-key=x');
-    await davit.kubectl(['apply', '-f', '-'], record);
-    await type('kubectl wait --for=condition=Ready appd/shop -n team');
-    expect(await type('kubectl get appd -n team')).toMatch(/shop +READY +True +1\/1 +registry\.example\/shop:1\.0/);
-    expect(await type('kubectl davit status shop -n team')).toMatch(/^team\/shop {2}READY\n {2}ok Ready: Serving/);
+    await writeFile(join(shell.folder, 'shop.yaml'), record);
+    await type(
+      'kubectl config set-context --current --namespace=team',
+      'kubectl create secret generic shop-keys --from-literal=api-key=0123',
+      'kubectl apply -f shop.yaml',
+      'kubectl wait --for=condition=Ready appd/shop --timeout=5m',
+    );
+    expect(await type('kubectl get appd')).toMatch(/shop +READY +True +1\/1 +davit\.local\/sample:1/);
+    expect(await type('kubectl davit status shop')).toMatch(/^team\/shop {2}READY\n {2}ok Ready: Serving/);
     expect(await type('kubectl describe appd shop')).toMatch(/Reason: +Serving/);
     expect(await type('kubectl explain appd.spec.sourceConfig.resourceSpec')).toContain('dbStorageGi');
   });

@@ -24,6 +24,8 @@ import {
   NAMESPACES,
   STATEFUL_SETS,
 } from '../../src/kube/resources.ts';
+import type { PodContracts } from '../../src/resources/contracts/contract.ts';
+import { POD_CONTRACTS } from '../../src/resources/contracts.ts';
 import type { Reconcile, Result } from '../../src/runtime/controller.ts';
 import { makeMetrics } from '../../src/runtime/metrics.ts';
 import { aSpec } from '../builders.ts';
@@ -80,7 +82,11 @@ export function record(kube: FakeKube, namespace = 'team', name = 'shop'): AppDe
 }
 
 /** Stopped, unless the test does that itself, when the test is over. */
-export async function aController(kube: FakeKube, settings: Settings = defaultSettings()): Promise<Harness> {
+export async function aController(
+  kube: FakeKube,
+  settings: Settings = defaultSettings(),
+  contracts: PodContracts = POD_CONTRACTS,
+): Promise<Harness> {
   const stopping = new AbortController();
   const log = pino({ level: 'silent' });
   const caches = makeCaches({
@@ -119,6 +125,7 @@ export async function aController(kube: FakeKube, settings: Settings = defaultSe
     settings,
     events: recorder,
     now,
+    contracts,
   });
   kube.clearWrites();
   const stop = (): void => {

@@ -1,6 +1,6 @@
 // From a workflow configuration file to a Dockerfile.
 
-import { PlanFailure, type PlanReason, shown } from './failure.ts';
+import { PlanFailure, type PlanReason, shown, shownPath } from './failure.ts';
 import { hasPythonGraph } from './import-paths.ts';
 import { env, jsonEnv } from './instructions.ts';
 import { javascriptSteps } from './javascript.ts';
@@ -82,7 +82,7 @@ export function isDockerfile(path: string): boolean {
 export function tooLarge(path: string, bytes: number): PlanFailure {
   return new PlanFailure(
     'ConfigurationTooLarge',
-    `${path} has ${bytes} bytes, and ${MAX_CONFIGURATION_BYTES} are allowed. Make it smaller.`,
+    `${shownPath(path)} has ${bytes} bytes, and ${MAX_CONFIGURATION_BYTES} are allowed. Make it smaller.`,
   );
 }
 
@@ -100,7 +100,7 @@ function contentOf(path: string, workspace: Workspace): string {
 }
 
 function asItIs(path: string, dockerfile: string, workspace: Workspace, options: PlanOptions): Planned {
-  if (dockerfile.trim() === '') throw new PlanFailure('ConfigurationInvalid', `${path} is empty.`);
+  if (dockerfile.trim() === '') throw new PlanFailure('ConfigurationInvalid', `${shownPath(path)} is empty.`);
   const ignore = workspace.texts.get(`${path}.dockerignore`);
   const unused = [
     ...(options.installCommand === undefined ? [] : ['install_command']),
@@ -109,7 +109,9 @@ function asItIs(path: string, dockerfile: string, workspace: Workspace, options:
   return {
     dockerfile,
     context: '.',
-    warnings: unused.map((name) => `${name} is not applied: ${path} is a Dockerfile and says itself what is run.`),
+    warnings: unused.map(
+      (name) => `${name} is not applied: ${shownPath(path)} is a Dockerfile and says itself what is run.`,
+    ),
     ...(ignore !== undefined && { dockerignore: ignore }),
   };
 }
@@ -119,7 +121,7 @@ function generated(path: string, content: string, workspace: Workspace, options:
   if (Object.keys(config.graphs).length === 0)
     throw new PlanFailure(
       'ConfigurationInvalid',
-      `${path} has no graphs. Add one, such as "graphs": {"agent": "./agent.py:graph"}.`,
+      `${shownPath(path)} has no graphs. Add one, such as "graphs": {"agent": "./agent.py:graph"}.`,
     );
   const isPython = Boolean(config.python_version) || Boolean(config.source) || hasPythonGraph(config);
   const input = { configPath: path, config, workspace, options };

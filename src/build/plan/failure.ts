@@ -26,8 +26,16 @@ export class PlanFailure extends Error {
   }
 }
 
-/** Fit for one line of a message: a hostile value is shown, and cut, but breaks no line. */
+/** Fit for one line of a message: a hostile value is shown, and cut, but breaks no line and turns no text around. */
 export function shown(value: string): string {
-  const text = JSON.stringify(value);
+  const text = JSON.stringify(value).replace(
+    /[\u007f-\u009f\u2028-\u202e\u2066-\u2069\ufeff]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
   return text.length <= 120 ? text : `${text.slice(0, 117)}..."`;
+}
+
+/** A path at the beginning of a sentence: without quotes where nothing in it needs them. */
+export function shownPath(path: string): string {
+  return /^[\w./@+-]{1,200}$/.test(path) ? path : shown(path);
 }

@@ -1,7 +1,7 @@
 // Steps for JavaScript and TypeScript: which package manager installs, and where.
 
 import { baseImageFor } from './base-image.ts';
-import { PlanFailure } from './failure.ts';
+import { PlanFailure, shownPath } from './failure.ts';
 import { rewritePaths } from './import-paths.ts';
 import { copy, imageName, run, runCustom, workdir } from './instructions.ts';
 import type { Steps, StepsInput } from './steps.ts';
@@ -35,7 +35,7 @@ function managerOf(path: string, text: string | undefined): string {
     const manager = (JSON.parse(text) as { packageManager?: unknown } | null)?.packageManager;
     return typeof manager === 'string' ? (manager.split('@')[0] ?? '') : '';
   } catch {
-    throw new PlanFailure('ConfigurationInvalid', `${path} is not valid JSON.`);
+    throw new PlanFailure('ConfigurationInvalid', `${shownPath(path)} is not valid JSON.`);
   }
 }
 
@@ -54,7 +54,8 @@ export function javascriptSteps({ configPath, config, workspace, options }: Step
   const notYetThere: string[] = [];
   const rewritten = rewritePaths(config, workspace, folder, (what, path, { module, attribute }) => {
     // The build may make it, so that it need not be there yet.
-    if (!workspace.entries.has(path)) notYetThere.push(`${what} names ${path}, which only the build can make.`);
+    if (!workspace.entries.has(path))
+      notYetThere.push(`${what} names ${shownPath(path)}, which only the build can make.`);
     return `${module}:${attribute}`;
   });
   return {

@@ -1,7 +1,7 @@
 // Steps for Python: installed packages, folders of the workspace, and where code is imported from.
 
 import { baseImageFor } from './base-image.ts';
-import { PlanFailure, shown } from './failure.ts';
+import { PlanFailure, shown, shownPath } from './failure.ts';
 import { hasJavaScriptGraph, isJavaScript, rewritePaths } from './import-paths.ts';
 import { copy, imageName, refuseControls, run, runCustom, shellWord, workdir } from './instructions.ts';
 import { installCommandOf } from './javascript.ts';
@@ -69,7 +69,7 @@ export function pythonSteps(input: StepsInput): Steps {
         `${what} names ${shown(path)}, which is in none of the dependencies. Add its folder to dependencies.`,
       );
     if (isJavaScript(path) && !workspace.entries.has(path))
-      told.push(`${what} names ${path}, which only the build can make.`);
+      told.push(`${what} names ${shownPath(path)}, which only the build can make.`);
     else requireFile(workspace, what, path);
     return `${inImage(holder, path)}:${attribute}`;
   });
@@ -116,7 +116,7 @@ function dependencies({ configPath, config, workspace, options }: StepsInput): P
   if (listed.length === 0)
     throw new PlanFailure(
       'ConfigurationInvalid',
-      `${configPath} lists no dependencies. Add "dependencies": ["."] to install the folder of the file.`,
+      `${shownPath(configPath)} lists no dependencies. Add "dependencies": ["."] to install the folder of the file.`,
     );
   const install = config.pip_installer === 'uv' ? 'uv pip install' : 'python3 -m pip install';
   const remote = listed.flatMap((dependency, at) =>
@@ -238,7 +238,8 @@ function shadowing({ entries }: Workspace, { source, target, importRoot }: Local
     target === importRoot ? entries.get(joinPath(source, name)) === 'folder' : target === `${importRoot}/${name}`,
   );
   return names.map(
-    (name) => `The folder ${name} of ${source || '.'} hides the installed Python package of that name. Rename it.`,
+    (name) =>
+      `The folder ${name} of ${shownPath(source || '.')} hides the installed Python package of that name. Rename it.`,
   );
 }
 

@@ -3,7 +3,8 @@
 
 import { z } from 'zod';
 import { VariableName } from '../../api/primitives.ts';
-import { PlanFailure, shown } from './failure.ts';
+import { PlanFailure, shown, shownPath } from './failure.ts';
+import { errorPosition } from './json-error.ts';
 
 export const MAX_CONFIGURATION_BYTES = 1024 * 1024;
 const MAX_DEPTH = 64;
@@ -93,8 +94,9 @@ export interface ReadConfig {
   readonly warnings: readonly string[];
 }
 
-/** Throws PlanFailure. `path` is what the file is called in messages. */
-export function readWorkflowConfig(path: string, content: string): ReadConfig {
+/** Throws PlanFailure. */
+export function readWorkflowConfig(configPath: string, content: string): ReadConfig {
+  const path = shownPath(configPath);
   const value = parse(path, content);
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw new PlanFailure('ConfigurationInvalid', `${path} holds ${nameOfType(value)}. It must hold one JSON object.`);
@@ -119,8 +121,8 @@ function parse(path: string, content: string): unknown {
   if (isTooDeep(bare)) throw new PlanFailure('ConfigurationInvalid', `${path} is nested more than ${MAX_DEPTH} deep.`);
   try {
     return JSON.parse(bare) as unknown;
-  } catch (error) {
-    const { line, column } = positionOf(bare, error instanceof Error ? error.message : '');
+  } catch {
+    const { line, column } = errorPosition(bare);
     throw new PlanFailure(
       'ConfigurationNotJson',
       `${path} is not valid JSON: see line ${line}, column ${column}. JSON has no comments and no comma after the last item. A Dockerfile must have "Dockerfile" in its name.`,
@@ -144,13 +146,6 @@ function isTooDeep(content: string): boolean {
     } else if (character === '}' || character === ']') depth -= 1;
   }
   return false;
-}
-
-/** JSON.parse names an offset, or nothing where the text ends too early. */
-function positionOf(content: string, message: string): { line: number; column: number } {
-  const offset = Number(/at position (\d+)/.exec(message)?.[1] ?? content.length);
-  const before = content.slice(0, offset).split('\n');
-  return { line: before.length, column: (before.at(-1)?.length ?? 0) + 1 };
 }
 
 function nameOfType(value: unknown): string {

@@ -4,7 +4,9 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { inForce, resolve } from '../../../src/record/resolve.ts';
 import { eventually } from '../../attached.ts';
+import { aSpec, SETTINGS } from '../../builders.ts';
 import { type Cluster, startCluster } from '../../cluster/cluster.ts';
 import { type Answer, type Door, openDoor } from './door.ts';
 
@@ -145,6 +147,8 @@ describe('good records', () => {
       name: 'internal_template by repository',
       spec: { source: 'internal_template', sourceConfig: { repoUrl: 'https://code.example/templates/chat' } },
     },
+    { name: 'deployment type dev_zero', spec: docker({ sourceConfig: { deploymentType: 'dev_zero' } }) },
+    { name: 'the sizes in force where none is given', spec: sized(inForce(resolve(aSpec(), SETTINGS))) },
     {
       name: 'every part of a pod',
       spec: sized({

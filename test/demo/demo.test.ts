@@ -1,9 +1,10 @@
-// `npm run demo -- --context`: a cluster that is there already is used with kubectl alone. The embedded cluster plays it.
+// What the demo builds, and what not. With `--context` a cluster that is there already is used with kubectl alone; here
+// the embedded cluster plays it.
 
 import { spawn } from 'node:child_process';
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { delimiter, dirname, join } from 'node:path';
+import { basename, delimiter, dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Cluster, startCluster } from '../cluster/cluster.ts';
 import { ensureTools, toolPath } from '../cluster/tools.ts';
@@ -75,6 +76,19 @@ interface Run {
   readonly cached: readonly string[];
 }
 
+async function runDemo(args: readonly string[], env: NodeJS.ProcessEnv): Promise<{ code: number | null; out: string }> {
+  const child = spawn(process.execPath, [join(root, 'test/demo/demo.ts'), ...args], {
+    cwd: root,
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let out = '';
+  child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString()));
+  child.stderr.on('data', (chunk: Buffer) => (out += chunk.toString()));
+  const code = await new Promise<number | null>((resolve) => child.on('close', resolve));
+  return { code, out };
+}
+
 /** The demo as a person has it who has kubectl and Node, and no Go. */
 async function demo(
   kubeconfig: string,
@@ -88,20 +102,12 @@ async function demo(
   // Whoever calls it, sees that it was called.
   await writeFile(join(bin, 'go'), `#!/bin/sh\necho called >> ${join(cache, 'go-was-called')}\nexit 1\n`);
   await chmod(join(bin, 'go'), 0o755);
-  const child = spawn(process.execPath, [join(root, 'test/demo/demo.ts'), ...args], {
-    cwd: root,
-    env: {
-      HOME: own,
-      PATH: [bin, dirname(process.execPath)].join(delimiter),
-      KUBECONFIG: kubeconfig,
-      DAVIT_CACHE: cache,
-    },
-    stdio: ['ignore', 'pipe', 'pipe'],
+  const { code, out } = await runDemo(args, {
+    HOME: own,
+    PATH: [bin, dirname(process.execPath)].join(delimiter),
+    KUBECONFIG: kubeconfig,
+    DAVIT_CACHE: cache,
   });
-  let out = '';
-  child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString()));
-  child.stderr.on('data', (chunk: Buffer) => (out += chunk.toString()));
-  const code = await new Promise<number | null>((resolve) => child.on('close', resolve));
   return { code, out, cached: await readdir(cache) };
 }
 
@@ -139,7 +145,7 @@ describe('npm run demo -- --context', () => {
     expect(out).toMatch(
       /The sample (answers at its Service hello\.demo|could not be asked through the API server): \S/,
     );
-    expect(out).toContain('kubectl --context kind-test describe appd hello -n demo');
+    expect(out).toContain('kubectl --context kind-test -n demo describe appd hello');
     expect(await objects()).not.toEqual(before);
     expect(cached).toEqual([]);
     expect(await cluster.kubectl(['get', 'appd', '-A', '-o', 'name'])).toBe('');
@@ -177,5 +183,29 @@ describe('npm run demo -- --context', () => {
     expect(out).not.toMatch(/^ +at /m);
     expect([code, cached]).toEqual([1, []]);
     expect(Date.now() - began).toBeLessThan(20_000);
+  });
+});
+
+describe('npm run demo', () => {
+  it('names a cluster of this machine in its first lines, and builds Kubernetes alone where no pod can run', async () => {
+    const { kubernetes = '' } = await ensureTools(['kubernetes'], () => undefined);
+    const cache = await mkdtemp(join(folder, 'cache-'));
+    await mkdir(join(cache, 'tools'));
+    await symlink(kubernetes, join(cache, 'tools', basename(kubernetes)));
+    const { code, out } = await runDemo(['--once'], {
+      ...process.env,
+      KUBECONFIG: await kubeconfigWith('kind-kind', 'production'),
+      DAVIT_CACHE: cache,
+      DAVIT_PODS: 'off',
+    });
+    expect(code, out).toBe(0);
+    const lines = out.split('\n').map((line) => line.replace(/^ *[0-9.]+ s {2}/, ''));
+    expect(lines.slice(0, 3)).toEqual([
+      'Your kubeconfig has a cluster of this machine. To use it, without compiling anything:',
+      '  npm run demo -- --context kind-kind',
+      "Going on with a cluster of the demo's own.",
+    ]);
+    expect(lines).toContain('Deployment hello is READY');
+    expect(await readdir(join(cache, 'tools'))).toEqual([basename(kubernetes)]);
   });
 });

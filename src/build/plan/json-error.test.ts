@@ -1,0 +1,38 @@
+// Where text stops being JSON.
+
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { errorPosition } from './json-error.ts';
+
+it.each<[string, number, number]>([
+  ['', 1, 1],
+  ['{', 1, 2],
+  ['{\n  "a": 1,\n}', 3, 1],
+  ['{\n  "a" 1}', 2, 7],
+  ['[1, 2', 1, 6],
+  ['[1,,2]', 1, 4],
+  ['{"a": tru}', 1, 7],
+  ['{} x', 1, 4],
+  ['// x\n{}', 1, 1],
+  ['{"a": "x\n"}', 1, 7],
+  ["{'a': 1}", 1, 2],
+  ['{"a": 01}', 1, 8],
+])('%j: line %i, column %i', (text, line, column) => {
+  expect(() => JSON.parse(text) as unknown).toThrow(SyntaxError);
+  expect(errorPosition(text)).toEqual({ line, column });
+});
+
+it('goes to the end of what is JSON: of such text it finds no error before', () => {
+  fc.assert(
+    fc.property(fc.json(), (text) => {
+      expect(errorPosition(`${text}\n#`)).toEqual({ line: 2, column: 1 });
+    }),
+  );
+});
+
+it('answers in time that grows with the text alone', () => {
+  const begin = performance.now();
+  errorPosition(`["${'a\\n'.repeat(300_000)}`);
+  errorPosition(`[${'1,'.repeat(300_000)}`);
+  expect(performance.now() - begin).toBeLessThan(1000);
+});

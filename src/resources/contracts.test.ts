@@ -1,0 +1,120 @@
+// Revisions that are stored keep their pods: what each version of the pod contract makes is frozen, to the byte.
+
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { aRecord, SETTINGS } from '../../test/builders.ts';
+import { frozenFile, heldParts, inputsOf, readFrozen } from '../../test/golden/frozen.ts';
+import type { KubeObject } from '../kube/client.ts';
+import { POD_CONTRACT } from '../record/resolve.ts';
+import { wantedRevision } from '../record/wanted-revision.ts';
+import { makeRevision } from './app-revision.ts';
+import { CONTRACT_V1, PARTS_V1 } from './contracts/v1.ts';
+import { newestOf, POD_CONTRACTS } from './contracts.ts';
+import { desiredChildren } from './desired.ts';
+import { makeWorkload } from './workload.ts';
+
+/**
+ * SHA-256 of each file under test/golden/contract-<version>. A line is added with a version and never changed afterwards:
+ * a file that has other bytes describes pods that no running deployment has.
+ */
+const FROZEN: Readonly<Record<string, string>> = {
+  'contract-1/everything.yaml': '66f0ad24974a277ddb26e4f0c3220537d186ac15f0e7935bdf39484c3dfb6b9c',
+  'contract-1/external.yaml': '216b80b548fa1ef0e6dff0f0c04bd923247ad20c281a9a72145fe12a01466429',
+  'contract-1/plain.yaml': 'cae497a578585cff26abf309a5a64912646e0b7388461131313ed478a397f46d',
+  'contract-1/restricted.yaml': 'c0e488697f4a173ace23315d68769ee8ca7f3653875fc3c16edd04a0dfc1cd71',
+};
+const NO_CHANGE =
+  'is frozen: the pods of every revision stored with this version would be restarted. Leave what it makes as it was, and give the new pods a new version of the pod contract (CONTRIBUTING.md, "Changing what a pod gets").';
+
+const files = Object.keys(FROZEN);
+
+it('holds every file that there is, for every version', () => {
+  const folder = new URL('../../test/golden/', import.meta.url);
+  const there = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) =>
+    /^contract-\d+\/.*\.yaml$/.test(name),
+  );
+  expect(there.toSorted()).toEqual(files.toSorted());
+  const versions = [...POD_CONTRACTS.keys()];
+  expect([...new Set(files.map((file) => Number(/\d+/.exec(file)?.[0])))]).toEqual(versions);
+  // Without a gap: a version that is not above the newest is known.
+  expect(versions).toEqual(versions.map((_, index) => index + 1));
+  expect(newestOf(POD_CONTRACTS)).toBe(POD_CONTRACT);
+});
+
+it.each(files)('%s has the bytes that it was frozen with', (file) => {
+  const digest = createHash('sha256')
+    .update(readFileSync(frozenFile(file)))
+    .digest('hex');
+  expect(digest, `test/golden/${file} ${NO_CHANGE}`).toBe(FROZEN[file]);
+});
+
+it.each(files)('%s is what is made of the revision in it', (file) => {
+  const { given, want } = readFrozen(file);
+  expect(heldParts(desiredChildren(inputsOf(given))), `test/golden/${file} ${NO_CHANGE}`).toStrictEqual(want);
+});
+
+it('the files hold both wait scripts, the arguments of both stores and every role', () => {
+  const text = files.map((file) => readFileSync(frozenFile(file), 'utf8')).join('\n');
+  const wanted = [
+    'PGCONNECT_TIMEOUT',
+    'REDISCLI_AUTH=',
+    '--maxmemory-policy',
+    'max_connections=300',
+    'name: shop--queue',
+    'name: shop--orchestrator',
+    'name: shop--executor',
+    'runAsNonRoot',
+    'priorityClassName',
+  ];
+  expect(wanted.filter((part) => !text.includes(part))).toEqual([]);
+});
+
+describe('a second version', () => {
+  const next = new Map([
+    ...POD_CONTRACTS,
+    [
+      newestOf(POD_CONTRACTS) + 1,
+      {
+        ...CONTRACT_V1,
+        workload: (inputs, role, size, image) =>
+          makeWorkload(inputs, role, size, image, {
+            ...PARTS_V1,
+            waitScripts: { ...PARTS_V1.waitScripts, redis: 'exit 0' },
+          }),
+      } satisfies typeof CONTRACT_V1,
+    ],
+  ]);
+
+  it.each(files)('leaves %s to the byte', (file) => {
+    const { given, want } = readFrozen(file);
+    expect(heldParts(desiredChildren(inputsOf(given), next))).toStrictEqual(want);
+  });
+
+  it('is what new revisions get, and they alone', () => {
+    const record = aRecord();
+    const wanted = wantedRevision(record, [], SETTINGS, {}, newestOf(next));
+    if (!('create' in wanted)) throw new Error('no revision');
+    const revision = makeRevision(record, wanted.create);
+    const children = desiredChildren({ record, revision, tenantId: 't', settings: SETTINGS }, next);
+    expect(revision.spec.resolved.contract).toBe(newestOf(next));
+    expect(waitScriptOf(children, 'wait-for-redis')).toBe('exit 0');
+    expect(waitScriptOf(children, 'wait-for-database')).toBe(PARTS_V1.waitScripts.database);
+    expect(wantedRevision(record, [revision], SETTINGS, {}, newestOf(POD_CONTRACTS))).toEqual({ current: revision });
+    expect(() => desiredChildren({ record, revision, tenantId: 't', settings: SETTINGS })).toThrow(
+      /no makers of pod contract/,
+    );
+  });
+});
+
+interface WithPods extends KubeObject {
+  readonly spec?: {
+    readonly template?: { readonly spec?: { readonly initContainers?: { name: string; command?: string[] }[] } };
+  };
+}
+
+function waitScriptOf(children: readonly KubeObject[], container: string): string | undefined {
+  return children
+    .flatMap((child: WithPods) => child.spec?.template?.spec?.initContainers ?? [])
+    .find(({ name }) => name === container)?.command?.[2];
+}

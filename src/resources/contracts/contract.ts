@@ -1,0 +1,34 @@
+// What pods get from Davit, as one value: the makers of everything that pods are made from.
+
+import type { IDeployment } from 'kubernetes-models/apps/v1/Deployment';
+import type { IStatefulSet } from 'kubernetes-models/apps/v1/StatefulSet';
+import type { IContainer } from 'kubernetes-models/v1/Container';
+import type { IEnvVar } from 'kubernetes-models/v1/EnvVar';
+import type { Resolved, Scaled, Sized } from '../../api/app-revision.ts';
+import type { Role } from '../../api/meta.ts';
+import type { Inputs } from '../inputs.ts';
+import type { Made } from '../made.ts';
+
+export interface PodContract {
+  readonly workload: (
+    inputs: Inputs,
+    role: Role,
+    size: Readonly<Sized> | Readonly<Scaled>,
+    image: string,
+  ) => Made<IDeployment>;
+  readonly postgres: (inputs: Inputs, postgres: NonNullable<Resolved['postgres']>) => Made<IStatefulSet>;
+  readonly redis: (inputs: Inputs, redis: NonNullable<Resolved['redis']>) => Made<IStatefulSet>;
+}
+
+/** What a version may exchange in the pods of workloads without a maker of its own. */
+export interface PodParts {
+  /** Of the init containers. */
+  readonly waitScripts: { readonly database: string; readonly redis: string };
+  readonly env: (inputs: Inputs, role: Role) => IEnvVar[];
+  readonly probes: (
+    resolved: Readonly<Resolved>,
+  ) => Pick<IContainer, 'startupProbe' | 'readinessProbe' | 'livenessProbe'>;
+}
+
+/** By the version that revisions name in `resolved.contract`. New revisions get the highest. */
+export type PodContracts = ReadonlyMap<number, PodContract>;

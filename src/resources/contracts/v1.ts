@@ -1,0 +1,22 @@
+// Version 1 of the pod contract. Frozen: test/golden/contract-1 holds what these makers make, to the byte. Code that only
+// later versions use stands beside this one; it is not changed in place.
+
+import { makePostgresStatefulSet } from '../database/stateful-set.ts';
+import { envFor } from '../env.ts';
+import { probesFor } from '../probes.ts';
+import { makeRedisStatefulSet } from '../redis/stateful-set.ts';
+import { WAIT_FOR_DATABASE_SCRIPT, WAIT_FOR_REDIS_SCRIPT } from '../wait-scripts.ts';
+import { makeWorkload } from '../workload.ts';
+import type { PodContract, PodParts } from './contract.ts';
+
+export const PARTS_V1: PodParts = {
+  waitScripts: { database: WAIT_FOR_DATABASE_SCRIPT, redis: WAIT_FOR_REDIS_SCRIPT },
+  env: envFor,
+  probes: probesFor,
+};
+
+export const CONTRACT_V1: PodContract = {
+  workload: (inputs, role, size, image) => makeWorkload(inputs, role, size, image, PARTS_V1),
+  postgres: makePostgresStatefulSet,
+  redis: makeRedisStatefulSet,
+};
