@@ -24,7 +24,10 @@ export function shortened(text: string, most = LONGEST_MESSAGE): string {
 /** Text from outside on one line, cut to what a person reads, without the full stop at its end. */
 export function quoted(words: string | undefined, most = LONGEST_QUOTE): string {
   // Cut before anything is matched: a message may have megabytes.
-  const line = (words ?? '').slice(0, most * 4).replaceAll(/\s+/g, ' ').trim();
+  const line = (words ?? '')
+    .slice(0, most * 4)
+    .replaceAll(/\s+/g, ' ')
+    .trim();
   return shortened(line, most).replace(/\.$/, '');
 }
 

@@ -158,7 +158,10 @@ function checkRoute(route: HttpRoute, host: string): Verdict {
     .flat()
     .find(({ type, status }) => (type === 'Accepted' || type === 'ResolvedRefs') && status === 'False');
   if (refused)
-    return stalled('GatewayRefused', `The Gateway does not take ${host}: ${quoted(refused.reason, 128)}: ${quoted(refused.message)}`);
+    return stalled(
+      'GatewayRefused',
+      `The Gateway does not take ${host}: ${quoted(refused.reason, 128)}: ${quoted(refused.message)}`,
+    );
   return pending(`No Gateway has taken up the route of ${host}.`);
 }
 

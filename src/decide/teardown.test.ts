@@ -4,6 +4,7 @@ import { VARIABLES_LABEL } from '../api/meta.ts';
 import type { KubeObject } from '../kube/client.ts';
 import { leftBehind, nextStep } from './teardown.ts';
 
+const NOW = new Date('2026-02-02T02:02:02Z');
 const record = aRecord({}, { deletionTimestamp: '2026-01-01T00:00:00Z' });
 const revision = aRevision(record, 'DEPLOYED');
 
@@ -68,13 +69,13 @@ describe('nextStep', () => {
     { name: 'then the values', children: [values], pods: [], want: ['Secret shop--vars-1'] },
     { name: 'then the revisions', children: [], pods: [], want: [`AppRevision ${revision.metadata.name}`] },
   ])('$name', ({ children, pods, want }) => {
-    const step = nextStep(anObserved(record, { children, pods, revisions: [revision] }));
+    const step = nextStep(anObserved(record, { children, pods, revisions: [revision] }), NOW);
     expect(step?.remove.map((object) => `${object.kind} ${object.metadata.name}`)).toEqual(want);
   });
 
   it('a retained database keeps its volume and password', () => {
     const kept = aRecord({ databaseDeletionPolicy: 'Retain' }, { deletionTimestamp: '2026-01-01T00:00:00Z' });
-    expect(nextStep(anObserved(kept, { children: [claim, password] }))).toBeUndefined();
+    expect(nextStep(anObserved(kept, { children: [claim, password] }), NOW)).toBeUndefined();
   });
 
   it('what another record of the name left behind is not touched', () => {
@@ -82,7 +83,7 @@ describe('nextStep', () => {
       ...claim,
       metadata: { ...claim.metadata, labels: { ...claim.metadata.labels, 'davit.dev/deployment-uid': 'other' } },
     };
-    expect(nextStep(anObserved(record, { children: [foreign] }))).toBeUndefined();
+    expect(nextStep(anObserved(record, { children: [foreign] }), NOW)).toBeUndefined();
   });
 
   it('what is going already is waited for, not deleted again', () => {
@@ -90,7 +91,7 @@ describe('nextStep', () => {
       ...aStore('redis'),
       metadata: { ...aStore('redis').metadata, deletionTimestamp: '2026-01-01T00:00:00Z' },
     };
-    expect(nextStep(anObserved(record, { children: [going] }))).toEqual({ waitsFor: 'Redis', remove: [] });
+    expect(nextStep(anObserved(record, { children: [going] }), NOW)).toEqual({ waitsFor: 'Redis', remove: [] });
   });
 
   it('the tracing project goes only when asked', () => {
@@ -99,9 +100,9 @@ describe('nextStep', () => {
       kind: 'TracingProject' as const,
       metadata: { name: 'shop', namespace: 'team', uid: 't' },
     };
-    expect(nextStep({ ...anObserved(record), tracingProject: project })).toBeUndefined();
+    expect(nextStep({ ...anObserved(record), tracingProject: project }, NOW)).toBeUndefined();
     const asked = aRecord({ tracingProjectDeletionPolicy: 'Delete' }, { deletionTimestamp: '2026-01-01T00:00:00Z' });
-    expect(nextStep({ ...anObserved(asked), tracingProject: project })?.remove).toEqual([project]);
+    expect(nextStep({ ...anObserved(asked), tracingProject: project }, NOW)?.remove).toEqual([project]);
   });
 });
 

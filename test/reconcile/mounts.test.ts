@@ -8,6 +8,7 @@ import { COMPONENT_LABEL, DEPLOYMENT_LABEL, REVISION_LABEL } from '../../src/api
 import type { Pod } from '../../src/decide/observed.ts';
 import type { KubeObject } from '../../src/kube/client.ts';
 import { DEPLOYMENTS, EVENTS, PODS } from '../../src/kube/resources.ts';
+import { CONTROLLER } from '../builders.ts';
 import type { FakeKube } from '../fake-kube/fake-kube.ts';
 import { aController, aServer, converge, type Harness, putRecord } from './harness.ts';
 
@@ -30,6 +31,7 @@ async function withBeginningPod(): Promise<FakeKube> {
       name: 'shop-1',
       namespace: 'team',
       labels: { [DEPLOYMENT_LABEL]: 'shop', [COMPONENT_LABEL]: 'server', [REVISION_LABEL]: id },
+      ownerReferences: [CONTROLLER],
     },
     status: {
       phase: 'Pending',
