@@ -96,7 +96,7 @@ describe('a new record', () => {
   it('one child that fails keeps none of the others from being made', async () => {
     const controller = await started();
     failing(controller.kube, ({ kind, ref }) => kind === 'Service' && ref.name === 'shop--redis');
-    await expect(controller.reconcile()).rejects.toThrow();
+    await expect(controller.reconcile()).rejects.toThrow(Unavailable);
     expect(controller.writes()).toEqual(
       expect.arrayContaining(['apply Deployment shop', 'apply StatefulSet shop--postgres', 'apply Service shop']),
     );
@@ -181,7 +181,7 @@ it('words that differ in ports and ids alone are not written again: each write w
     await controller.reconcile().catch(() => undefined);
   }
   controller.writes();
-  await expect(controller.reconcile()).rejects.toThrow();
+  await expect(controller.reconcile()).rejects.toThrow(Unavailable);
   expect(controller.writes().filter((write) => write.includes('/status'))).toEqual([]);
 });
 
