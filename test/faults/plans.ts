@@ -176,7 +176,7 @@ function plansOfChildren(children: readonly Sighting[]): Plan[] {
     faults.push({ kind: 'admission', of: refused });
     faults.push({ kind: 'denied', resource: refused, status: 422 });
     faults.push({ kind: 'denied', resource: refused, status: 403, ms: 6000 });
-    faults.push({ kind: 'denied', resource: refused, status: 500, ms: 2500 });
+    faults.push({ kind: 'denied', resource: refused, status: 500, ms: 4000 });
   }
   for (const full of ['deployments', 'services', 'persistentvolumeclaims', 'secrets', 'pods'] as const)
     faults.push({ kind: 'quota', of: full });

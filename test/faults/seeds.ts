@@ -116,7 +116,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     'if (wasLost(signal) || isUnsaid(key, causes)) throw',
     'if (causes.length > 0) throw',
     'create',
-    { kind: 'denied', resource: 'services', status: 500, ms: 2500 },
+    { kind: 'denied', resource: 'services', status: 500, ms: 4000 },
   ),
   'words of any length go into a status': {
     replacements: [
@@ -127,7 +127,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
         to: 'message: condition.message,',
       },
     ],
-    shows: { workload: 'create', fault: { kind: 'denied', resource: 'services', status: 500, ms: 2500 } },
+    shows: { workload: 'create', fault: { kind: 'denied', resource: 'services', status: 500, ms: 4000 } },
   },
   'sweep does not ask whose it is': bug(
     'src/decide/plan.ts',
