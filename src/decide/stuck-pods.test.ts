@@ -53,8 +53,18 @@ describe('pods that a StatefulSet would keep for ever', () => {
       deleted: false,
     },
     { reason: 'it is of the newest template', pod: stuck(), set: { updateRevision: 'bad' }, deleted: false },
-    { reason: 'the newest template has not been seen yet', pod: stuck(), set: { observedGeneration: 0 }, deleted: false },
-    { reason: 'the StatefulSet is going', pod: stuck(), meta: { deletionTimestamp: '2026-01-01T00:00:00Z' }, deleted: false },
+    {
+      reason: 'the newest template has not been seen yet',
+      pod: stuck(),
+      set: { observedGeneration: 0 },
+      deleted: false,
+    },
+    {
+      reason: 'the StatefulSet is going',
+      pod: stuck(),
+      meta: { deletionTimestamp: '2026-01-01T00:00:00Z' },
+      deleted: false,
+    },
     { reason: "the StatefulSet is somebody else's", pod: stuck(), meta: { labels: {} }, deleted: false },
   ])('$reason: deleted $deleted', ({ pod, set, meta, deleted }) => {
     const observed = anObserved(record, { children: [aSet(set, meta)], pods: [pod] });
