@@ -209,7 +209,7 @@ function plansOfWorkload(workload: WorkloadName): Plan[] {
   if (workload === 'create') faults.push({ kind: 'slow', ms: 2000 });
   if (workload === 'delete')
     for (const resources of [['persistentvolumeclaims', 'secrets'], ['persistentvolumeclaims'], ['secrets']])
-      faults.push({ kind: 'blind-takeover', at: 'delete/apply appdeployments/status shop#1', resources, ms: 3000 });
+      faults.push({ kind: 'blind-takeover', at: 'delete/apply appdeployments/status shop#1', resources, ms: 10_000 });
   faults.push({ kind: 'quiet', ms: 60_000 });
   const hasAll = workload === 'create' || workload === 'delete';
   for (const [index, resource] of WATCHED.entries()) {

@@ -102,7 +102,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
       kind: 'blind-takeover',
       at: 'delete/apply appdeployments/status shop#1',
       resources: ['persistentvolumeclaims', 'secrets'],
-      ms: 3000,
+      ms: 10_000,
     },
   ),
   'data deleted whatever has become of it': bug(
