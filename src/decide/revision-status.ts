@@ -20,7 +20,8 @@ export function revisionStateOf(revision: AppRevision, workloads: Verdict): Revi
   if (revision.status?.state === 'DEPLOYED') return 'DEPLOYED';
   if (revision.spec.resolved.image === undefined) return 'AWAITING_BUILD';
   if (workloads.status === 'True') return 'DEPLOYED';
-  return workloads.stalled ? 'DEPLOY_FAILED' : 'DEPLOYING';
+  // A rollout that somebody has paused has not failed.
+  return workloads.stalled && workloads.reason !== 'RolloutPaused' ? 'DEPLOY_FAILED' : 'DEPLOYING';
 }
 
 /** The status of the latest revision. */
