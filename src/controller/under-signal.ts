@@ -10,6 +10,7 @@ export function underSignal(client: KubeClient, signal: AbortSignal): KubeClient
     get: (resource, ref, options) => client.get(resource, ref, { ...options, signal }),
     list: (resource, options) => client.list(resource, { ...options, signal }),
     listAll: (resource, options) => client.listAll(resource, { ...options, signal }),
+    stream: (path, options) => client.stream(path, { ...options, signal }),
     text: (path, options) => client.text(path, { ...options, signal }),
     create: (resource, object, options) => client.create(resource, object, { ...options, signal }),
     replace: (resource, object, options) => client.replace(resource, object, { ...options, signal }),
