@@ -17,7 +17,7 @@ export type RealPods =
       readonly install: string;
     };
 
-interface Need {
+export interface Need {
   readonly package: string;
   /** Any of these programs or files is enough. */
   readonly found: readonly string[];
@@ -34,6 +34,14 @@ const needs: readonly Need[] = [
   { package: 'iproute2', found: ['ip'] },
   { package: 'util-linux', found: ['unshare'] },
   { package: 'mount', found: ['mount'] },
+];
+
+/** A C compiler with libseccomp, for the one program that is linked to it. */
+export const compilerNeeds: readonly Need[] = [
+  { package: 'gcc', found: ['gcc'] },
+  { package: 'libc6-dev', found: ['/usr/include/stdlib.h'] },
+  { package: 'libseccomp-dev', found: ['/usr/include/seccomp.h'] },
+  { package: 'pkg-config', found: ['pkg-config'] },
 ];
 
 export const realPodPackages: readonly string[] = needs.map((need) => need.package);
@@ -84,6 +92,18 @@ export async function ensureProgram(name: string, progress: Progress): Promise<s
   const installed = findProgram(name);
   if (installed === undefined) throw new Error(`${name} is missing, and ${command} failed: ${failure ?? 'no program'}`);
   return installed;
+}
+
+/** As root on Debian or Ubuntu what is missing is installed. Throws what a person can do. */
+export async function ensurePackages(wanted: readonly Need[], progress: Progress): Promise<void> {
+  const missing = wanted.filter((need) => !need.found.some(isThere)).map((need) => need.package);
+  if (missing.length === 0) return;
+  const names = missing.join(' ');
+  if (findProgram('apt-get') === undefined) throw new Error(`missing: install what Debian calls ${names}`);
+  progress(`installing system packages: ${names}`);
+  const failure = await aptInstall(missing);
+  if (failure === undefined) return;
+  throw new Error(`${names}: apt-get install --no-install-recommends ${names} failed: ${failure}`);
 }
 
 /** What no package can change. */

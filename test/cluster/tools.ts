@@ -8,10 +8,13 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { cacheRoot, withLock } from './images/cache.ts';
+import { compilerNeeds, ensurePackages } from './machine.ts';
 
 const run = promisify(execFile);
 
-export type ToolModule = 'kubernetes' | 'containerd' | 'helm' | 'lua';
+export type ToolModule = 'kubernetes' | 'containerd' | 'helm' | 'lua' | BuildToolModule;
+/** What builds need, and nothing else does: they are compiled when a build is first asked for. */
+export type BuildToolModule = 'buildkit' | 'rootlesskit' | 'runc' | 'registry' | 'gitea';
 export type Progress = (line: string) => void;
 
 /** For each asked module, the folder that holds its programs. */
@@ -51,6 +54,7 @@ function folderOf(module: ToolModule): string {
 function linkerFlags(module: ToolModule): string {
   if (module === 'kubernetes')
     return `-s -w -X k8s.io/component-base/version.gitVersion=${kubernetesRelease().version}`;
+  if (module === 'runc') return '-s -w -linkmode external -extldflags -static';
   if (folderOf(module) !== 'helm3') return '-s -w';
   const settings = ['chartutil', 'lint/rules'].map((room) => `helm.sh/helm/v3/pkg/${room}.k8sVersion`);
   return ['-s -w', ...settings.flatMap((name) => [`-X ${name}Major=1`, `-X ${name}Minor=37`])].join(' ');
@@ -78,18 +82,37 @@ export function toolPath(tools: Tools, module: ToolModule, name: string): string
 }
 
 /** The folder of the Gateway API's files, of the version that ./go/gateway-api pins, in the cache of Go itself. */
-export async function gatewayApi(goBesidesPath = usualGo): Promise<string> {
-  const cwd = fileURLToPath(new URL('./go/gateway-api/', import.meta.url));
+export function gatewayApi(goBesidesPath = usualGo): Promise<string> {
+  return moduleFolder('gateway-api', 'sigs.k8s.io/gateway-api', goBesidesPath);
+}
+
+/** The folder of a Go module's own files, of the version that ./go/`pinnedIn` pins, in the cache of Go itself. */
+export async function moduleFolder(pinnedIn: string, module: string, goBesidesPath = usualGo): Promise<string> {
+  const cwd = fileURLToPath(new URL(`./go/${pinnedIn}/`, import.meta.url));
   const go = await findGo(goBesidesPath);
-  const download = ['mod', 'download', '-json', 'sigs.k8s.io/gateway-api'];
+  const download = ['mod', 'download', '-json', module];
   const { stdout } = await run(go, download, { cwd, env: goEnvironment() });
   return (JSON.parse(stdout) as { readonly Dir: string }).Dir;
 }
 
+const buildTags: Partial<Record<ToolModule, string>> = {
+  buildkit: 'osusergo,netgo,static_build,seccomp',
+  runc: 'osusergo,netgo,seccomp',
+  gitea: 'sqlite,sqlite_unlock_notify',
+};
+
 async function ensureModule(module: ToolModule, go: string, progress: Progress): Promise<string> {
+  const tags = buildTags[module];
+  const recipe = [
+    'install',
+    '-trimpath',
+    ...(tags === undefined ? [] : ['-tags', tags]),
+    '-ldflags',
+    linkerFlags(module),
+    'tool',
+  ];
   const source = fileURLToPath(new URL(`./go/${folderOf(module)}/`, import.meta.url));
-  const recipe = ['install', '-trimpath', '-ldflags', linkerFlags(module), 'tool'];
-  return ensureBuilt({ name: folderOf(module), source, recipe }, go, progress);
+  return ensureBuilt({ name: folderOf(module), source, recipe, needsC: module === 'runc' }, go, progress);
 }
 
 /** The folder with the program of a Go module of the project's own, built anew whenever a file of it changes. */
@@ -105,9 +128,12 @@ interface GoBuild {
   readonly source: string;
   /** Arguments of `go`. */
   readonly recipe: readonly string[];
+  /** Whether a C compiler and libseccomp take part; without them everything is static by itself. */
+  readonly needsC?: boolean;
 }
 
-async function ensureBuilt({ name, source, recipe }: GoBuild, go: string, progress: Progress): Promise<string> {
+async function ensureBuilt(what: GoBuild, go: string, progress: Progress): Promise<string> {
+  const { name, source, recipe } = what;
   const key = await keyOf(source, recipe, go);
   const parent = join(cacheRoot(), 'tools');
   const folder = join(parent, `${name}-${key}`);
@@ -122,7 +148,8 @@ async function ensureBuilt({ name, source, recipe }: GoBuild, go: string, progre
       await removeHalfBuilt(parent, name);
       const making = join(parent, `.${name}~${process.pid}`);
       await mkdir(making);
-      await build(name, source, go, recipe, making, progress);
+      if (what.needsC === true) await ensurePackages(compilerNeeds, progress);
+      await build(what, go, making, progress);
       // The rename makes it whole or absent: a folder under its final name is never half built.
       await rename(making, folder);
     },
@@ -140,10 +167,8 @@ async function keyOf(source: string, recipe: readonly string[], go: string): Pro
 }
 
 async function build(
-  name: string,
-  source: string,
+  { name, source, recipe, needsC = false }: GoBuild,
   go: string,
-  recipe: readonly string[],
   folder: string,
   progress: Progress,
 ): Promise<void> {
@@ -151,7 +176,7 @@ async function build(
   progress(`${name}: building (once per machine and version; some minutes when nothing is cached)`);
   const child = spawn(go, recipe, {
     cwd: source,
-    env: { ...goEnvironment(), GOBIN: folder },
+    env: { ...goEnvironment(), ...(needsC && { CGO_ENABLED: '1' }), GOBIN: folder },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let output = '';

@@ -5,14 +5,17 @@ import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat, utimes, writeFile 
 import { availableParallelism } from 'node:os';
 import { basename, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { ensureTools } from '../tools.ts';
 import { cacheRoot, withLock } from './cache.ts';
 import { type Apt, type DebianPackage, makeRoot, openApt, unpack } from './debian.ts';
 import { productionPackages } from './npm-packages.ts';
 import { type Layer, writeImage, writeLayer } from './oci.ts';
 import {
   type BaseImageName,
+  type BuildImageName,
   baseImageNames,
   basePackages,
+  buildImageNames,
   finishBase,
   type ImageName,
   leftOutFiles,
@@ -37,6 +40,7 @@ export interface Image {
 
 export type Images<N extends ImageName = NodeImageName> = Readonly<Record<N, Image>>;
 
+const registryModule = join(import.meta.dirname, '../go/registry');
 const minuteMs = 60_000;
 const dayMs = 24 * 60 * minuteMs;
 
@@ -48,6 +52,12 @@ export function ensureImages(progress: (message: string) => void): Promise<Image
 /** What the Dockerfile is given as its bases where no image can be pulled. */
 export function ensureBaseImages(progress: (message: string) => void): Promise<Images<BaseImageName>> {
   return ensureThese(baseImageNames, progress);
+}
+
+/** Compiles the registry first where it is not there yet. */
+export async function ensureBuildImages(progress: (message: string) => void): Promise<Images<BuildImageName>> {
+  await ensureTools(['registry'], progress);
+  return ensureThese(buildImageNames, progress);
 }
 
 async function ensureThese<N extends ImageName>(
@@ -83,11 +93,15 @@ async function findImages(folder: string, keys: Keys, names: readonly ImageName[
   for (const name of names) {
     const entry = join(folder, `${name}-${keys[name]}`);
     // oxlint-disable-next-line no-await-in-loop -- a few small files
-    const recorded = await readRecord<{ name: string; digest: string }>(entry);
-    if (recorded === undefined) continue;
-    found[name] = { name: recorded.name, digest: recorded.digest, archive: join(entry, 'image.tar') };
+    const image = await readImage(entry);
+    if (image !== undefined) found[name] = image;
   }
   return found;
+}
+
+export async function readImage(entry: string): Promise<Image | undefined> {
+  const recorded = await readRecord<{ name: string; digest: string }>(entry);
+  return recorded && { name: recorded.name, digest: recorded.digest, archive: join(entry, 'image.tar') };
 }
 
 async function readRecord<T>(entry: string): Promise<T | undefined> {
@@ -104,8 +118,7 @@ async function readRecord<T>(entry: string): Promise<T | undefined> {
 
 /** Hashes of what goes in. Debian's own versions are not among them: a cached image stays good until the recipe changes. */
 async function contentKeys(): Promise<Keys> {
-  const system = await readFile('/etc/os-release', 'utf8').catch(() => '');
-  const release = ['ID', 'VERSION_ID'].map((name) => new RegExp(`^${name}=(.*)$`, 'm').exec(system)?.[1] ?? '');
+  const release = await systemRelease();
   const recipe = await readdir(import.meta.dirname);
   const common = [
     process.arch,
@@ -125,14 +138,23 @@ async function contentKeys(): Promise<Keys> {
     sample: key([...common, ...versions, node, ...(await contents(sampleFolder, await sampleFiles()))]),
     'build-base': key([...common, node]),
     'run-base': key([...common, node]),
+    python: key(common),
+    node: key([...common, node]),
+    registry: key([...common, ...(await contents(registryModule, ['go.mod', 'go.sum']))]),
   };
 }
 
-async function contents(folder: string, files: readonly string[]): Promise<string[]> {
+/** Where the packages come from. */
+export async function systemRelease(): Promise<string[]> {
+  const system = await readFile('/etc/os-release', 'utf8').catch(() => '');
+  return ['ID', 'VERSION_ID'].map((name) => new RegExp(`^${name}=(.*)$`, 'm').exec(system)?.[1] ?? '');
+}
+
+export async function contents(folder: string, files: readonly string[]): Promise<string[]> {
   return Promise.all(files.toSorted().map(async (file) => `${file}\n${await readFile(join(folder, file), 'utf8')}`));
 }
 
-function key(parts: readonly string[]): string {
+export function key(parts: readonly string[]): string {
   return createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 16);
 }
 
@@ -223,21 +245,21 @@ async function sweep(folder: string): Promise<void> {
   }
 }
 
-interface Debian {
+export interface Debian {
   resolve(names: readonly string[]): Promise<DebianPackage[]>;
   /** What each image needs beyond the base. */
   plan(missing: readonly ImageName[], base: Base | undefined): Promise<Map<ImageName, DebianPackage[]>>;
   unpackInto(root: string, packages: readonly DebianPackage[]): Promise<void>;
 }
 
-function openDebian(folder: string, progress: (message: string) => void): Debian {
+export function openDebian(folder: string, progress: (message: string) => void): Debian {
   let opened: Promise<Apt> | undefined;
   const apt = () => (opened ??= openApt(folder));
   const files = new Map<string, string>();
 
   async function resolve(names: readonly string[]): Promise<DebianPackage[]> {
     const packages = await (await apt()).resolve(names);
-    return packages.filter((p) => !unwantedPackages.test(p.name));
+    return packages.filter((p) => names.includes(p.name) || !unwantedPackages.test(p.name));
   }
 
   async function download(packages: readonly DebianPackage[]): Promise<void> {

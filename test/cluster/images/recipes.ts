@@ -1,7 +1,8 @@
 // What goes into each image: Debian packages, files of ours, and how a runtime is to start it.
-import { chmod, copyFile, cp, mkdir, readdir, readFile, realpath, symlink, writeFile } from 'node:fs/promises';
+import { chmod, copyFile, cp, mkdir, readdir, readFile, realpath, rm, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { findProgram } from '../machine.ts';
+import { ensureTools } from '../tools.ts';
 import type { DebianPackage } from './debian.ts';
 import { productionPackages } from './npm-packages.ts';
 import type { RunConfig } from './oci.ts';
@@ -11,9 +12,12 @@ import type { Owner } from './tar.ts';
 export const nodeImageNames = ['postgres', 'redis', 'sample', 'pause'] as const;
 /** What the Dockerfile builds with and runs on, where its own bases cannot be pulled. */
 export const baseImageNames = ['build-base', 'run-base'] as const;
-export const imageNames = [...nodeImageNames, ...baseImageNames] as const;
+/** What a build starts from, and the registry that it is pushed to. */
+export const buildImageNames = ['python', 'node', 'registry'] as const;
+export const imageNames = [...nodeImageNames, ...baseImageNames, ...buildImageNames] as const;
 export type NodeImageName = (typeof nodeImageNames)[number];
 export type BaseImageName = (typeof baseImageNames)[number];
+export type BuildImageName = (typeof buildImageNames)[number];
 export type ImageName = (typeof imageNames)[number];
 
 export interface Recipe {
@@ -113,7 +117,61 @@ export async function finishBase(folder: string): Promise<void> {
   );
 }
 
+/** As much of the official `python` and `node` images as a Dockerfile on them relies on: names of programs, and `pip install`. */
+const bases: Readonly<Record<'python' | 'node', Recipe>> = {
+  python: {
+    packages: ['python3', 'python3-pip', 'ca-certificates'],
+    onBase: true,
+    ownerOf: () => root,
+    async finish(folder, packages) {
+      const version = packages.find((p) => p.name === 'python3')?.version ?? '';
+      const minor = /^\d+\.\d+/.exec(version)?.[0] ?? '3';
+      for (const name of ['python', 'pip']) {
+        // oxlint-disable-next-line no-await-in-loop -- two links
+        await symlink(`${name}3`, join(folder, 'usr/bin', name)).catch(ignoreExisting);
+      }
+      // Debian's Python wants to be managed by apt alone; an image's belongs to who builds on it.
+      await rm(join(folder, `usr/lib/python${minor}/EXTERNALLY-MANAGED`), { force: true });
+      await trustPublicAuthorities(folder);
+      return { tag: minor, config: { Env: [`PATH=${systemPath}`, 'LANG=C.UTF-8'], Cmd: ['python3'] } };
+    },
+  },
+
+  node: {
+    packages: ['ca-certificates'],
+    onBase: true,
+    ownerOf: () => root,
+    async finish(folder) {
+      await addNodeAndNpm(folder);
+      await trustPublicAuthorities(folder);
+      const tag = (await nodeVersion()).split('.')[0] ?? '';
+      return { tag, config: { Env: [`PATH=${systemPath}`, 'LANG=C.UTF-8'], Cmd: ['node'] } };
+    },
+  },
+};
+
 export const recipes: Readonly<Record<ImageName, Recipe>> = {
+  ...bases,
+
+  registry: {
+    packages: [],
+    onBase: false,
+    ownerOf: () => root,
+    async finish(folder) {
+      const { registry = '' } = await ensureTools(['registry'], () => undefined);
+      await copyFile(join(registry, 'registry'), join(folder, 'usr/bin/registry'));
+      await folderWithMode(join(folder, 'tmp'), 0o1777);
+      // As the official image is started, but not as root.
+      const config = {
+        Env: ['PATH=/bin', 'OTEL_TRACES_EXPORTER=none'],
+        User: '1000:1000',
+        Entrypoint: ['registry'],
+        Cmd: ['serve', '/etc/distribution/config.yml'],
+      };
+      return { tag: '3', config };
+    },
+  },
+
   postgres: {
     packages: ['postgresql', 'libnss-wrapper'],
     onBase: true,
@@ -228,11 +286,7 @@ export const recipes: Readonly<Record<ImageName, Recipe>> = {
     onBase: true,
     ownerOf: () => root,
     async finish(folder) {
-      await addNode(folder, 'usr/local/bin/node');
-      await writeAccounts(folder, ['node:x:1000:1000:Node.js:/home/node:/bin/bash']);
-      const npm = join(folder, 'usr/local/lib/node_modules/npm');
-      await cp(await npmFolder(), npm, { recursive: true, dereference: true });
-      await symlink('../lib/node_modules/npm/bin/npm-cli.js', join(folder, 'usr/local/bin/npm'));
+      await addNodeAndNpm(folder);
       // It is never pushed: what this machine trusts, the build on it may trust.
       const trusted = process.env['NODE_EXTRA_CA_CERTS'];
       if (trusted !== undefined) {
@@ -284,6 +338,23 @@ async function addNode(folder: string, path: string): Promise<void> {
   await mkdir(dirname(join(folder, path)), { recursive: true });
   await copyFile(join(nodePackage, 'bin/node'), join(folder, path));
   await chmod(join(folder, path), 0o755);
+}
+
+async function addNodeAndNpm(folder: string): Promise<void> {
+  await addNode(folder, 'usr/local/bin/node');
+  await writeAccounts(folder, ['node:x:1000:1000:Node.js:/home/node:/bin/bash']);
+  const npm = join(folder, 'usr/local/lib/node_modules/npm');
+  await cp(await npmFolder(), npm, { recursive: true, dereference: true });
+  await symlink('../lib/node_modules/npm/bin/npm-cli.js', join(folder, 'usr/local/bin/npm'));
+}
+
+/** What the package's maintainer script would have put together. */
+export async function trustPublicAuthorities(folder: string): Promise<void> {
+  const from = join(folder, 'usr/share/ca-certificates/mozilla');
+  const files = (await readdir(from)).toSorted();
+  const certificates = await Promise.all(files.map((file) => readFile(join(from, file), 'utf8')));
+  await mkdir(join(folder, 'etc/ssl/certs'), { recursive: true });
+  await writeFile(join(folder, 'etc/ssl/certs/ca-certificates.crt'), certificates.join(''));
 }
 
 /** The npm of this machine: a script of many, which any Node runs. */
