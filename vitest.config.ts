@@ -71,6 +71,15 @@ export default defineConfig({
           hookTimeout: 900_000,
         },
       },
+      {
+        test: {
+          // Not part of `npm test`: BuildKit, a registry and Gitea are compiled for it.
+          name: 'builds',
+          include: ['test/builds/**/*.test.ts'],
+          testTimeout: 300_000,
+          hookTimeout: 1_200_000,
+        },
+      },
     ],
   },
 });

@@ -9,9 +9,16 @@ import { join } from 'node:path';
 import { type ApiClient, connectApi } from './api-client.ts';
 import { startControlPlane, writeKubeconfig } from './control-plane.ts';
 import type { ControlProcesses } from './control-processes.ts';
-import { forkKeeper, type Keeper } from './keeper-client.ts';
+import { forkKeeper, type Keeper, type ProcessSpec } from './keeper-client.ts';
 import { type RealPods, realPods } from './machine.ts';
-import { type LoadedImage, type NodeGround, type NodeImage, nodeName, prepareNode } from './node.ts';
+import {
+  type LoadedImage,
+  type NodeGround,
+  type NodeImage,
+  nodeName,
+  prepareNode,
+  type TrustedRegistry,
+} from './node.ts';
 import { freeSlots, type NodeNetwork, networkOf } from './node-network.ts';
 import { startProvisioner } from './provisioner.ts';
 import { makeRun, removeDeadRuns } from './run-folder.ts';
@@ -37,6 +44,11 @@ export interface ClusterOptions {
    * goes with `pods: 'off'`. A namespace has no ServiceAccount but what is made in it.
    */
   readonly controllers?: boolean;
+  /**
+   * True: real pods may have user namespaces (`hostUsers: false`). It takes a newer runc than a system may have, which is
+   * compiled when it is first asked for.
+   */
+  readonly userNamespaces?: boolean;
   /** More flags of kube-apiserver, for tests that need a feature or a limit. */
   readonly apiServerArgs?: readonly string[];
   readonly progress?: Progress;
@@ -78,15 +90,30 @@ export interface Cluster {
   tokenFor(namespace: string, serviceAccount: string, options?: TokenOptions): Promise<string>;
   /** Gives the node one more image, for this cluster only. With the stand-in it fails: nothing would run it. */
   loadImage(archive: string, name: string): Promise<LoadedImage>;
+  /** Lets the node pull from a registry. */
+  trustRegistry(registry: TrustedRegistry): Promise<void>;
+  /** The machine's address as pods reach it, and the machine the cluster. */
+  readonly hostAddress: string;
+  /** A process on this machine that belongs to the cluster: it ends with it, however that ends. */
+  startProcess(spec: ProcessSpec): Promise<void>;
   stop(): Promise<void>;
 }
 
 export async function startCluster(options: ClusterOptions = {}): Promise<Cluster> {
   const progress = options.progress ?? (() => undefined);
   if (options.images instanceof Promise) options.images.catch(() => undefined);
-  const machine = await machineFor(options.pods ?? 'auto', progress);
-  const real = machine !== undefined;
-  const tools = await ensureTools(real ? ['kubernetes', 'containerd'] : ['kubernetes'], progress);
+  const found = await machineFor(options.pods ?? 'auto', progress);
+  const real = found !== undefined;
+  const userNamespaces = real && (options.userNamespaces ?? false);
+  const tools = await ensureTools(
+    [
+      'kubernetes',
+      ...(real ? (['containerd'] as const) : []),
+      ...(userNamespaces ? (['runc'] as const) : []),
+    ],
+    progress,
+  );
+  const machine = found && (userNamespaces ? { ...found, runc: toolPath(tools, 'runc', 'runc') } : found);
   await removeDeadRuns();
   const runFolder = await makeRun();
   const logsDir = join(runFolder, 'logs');
@@ -179,6 +206,14 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
       async loadImage(archive, name) {
         if (ground === undefined) throw new Error(`no node that could run ${name}: this cluster has the stand-in`);
         return ground.loadImage(archive, name);
+      },
+      async trustRegistry(registry) {
+        if (ground === undefined) throw new Error('no node that could pull: this cluster has the stand-in');
+        await ground.trustRegistry(registry);
+      },
+      hostAddress: network?.hostAddress ?? '127.0.0.1',
+      async startProcess(spec) {
+        await keeper.start(spec);
       },
       stop() {
         stopping ??= (async () => {

@@ -57,7 +57,7 @@ export async function linkNode(
   pid: number,
   inside: (command: string[]) => string[],
 ): Promise<void> {
-  const { device, hostAddress, nodeAddress, cluster } = network;
+  const { device, hostAddress, nodeAddress, cluster, serviceCidr } = network;
   async function ip(...args: string[]): Promise<void> {
     await run('ip', args);
   }
@@ -71,6 +71,9 @@ export async function linkNode(
   await inNode('ip', 'link', 'set', 'lo', 'up');
   await inNode('ip', 'addr', 'add', `${nodeAddress}/24`, 'dev', 'eth0');
   await inNode('ip', 'link', 'set', 'eth0', 'up');
+  // Whatever runs on the node itself reaches Services too: kube-proxy turns their addresses into pods', but only of
+  // packets that have a way to go.
+  await inNode('ip', 'route', 'add', serviceCidr, 'via', hostAddress);
   // Forwarding between pods and the link, in this namespace alone.
   await inNode('sh', '-c', 'echo 1 > /proc/sys/net/ipv4/ip_forward');
   // There is no way out of the cluster. Without this a connection learns it only after seconds of trying again.

@@ -36,6 +36,16 @@ export interface LoadedImage {
   readonly digestRef: string;
 }
 
+/** A registry that the node may pull from. */
+export interface TrustedRegistry {
+  /** As it stands in names of images, with its port. */
+  readonly host: string;
+  /** Where the node finds it: names of the cluster mean nothing to a container runtime. */
+  readonly server: string;
+  /** PEM; what its certificate is verified by, and that of its tokens' issuer. */
+  readonly ca: string;
+}
+
 export interface NodeOptions {
   readonly runFolder: string;
   readonly keeper: Keeper;
@@ -50,6 +60,7 @@ export interface NodeGround {
   /** Starts the container runtime with these images, imported if the store does not have them yet. */
   startRuntime(images: readonly NodeImage[]): Promise<void>;
   loadImage(archive: string, name: string): Promise<LoadedImage>;
+  trustRegistry(registry: TrustedRegistry): Promise<void>;
   /** Joins the cluster; resolves when the node is Ready. */
   join(controlPlane: ControlPlane): Promise<void>;
 }
@@ -170,6 +181,19 @@ export async function prepareNode(options: NodeOptions): Promise<NodeGround> {
       await startContainerd();
     },
     loadImage: load,
+    async trustRegistry({ host, server, ca }) {
+      // Read at each pull.
+      const own = join(registriesOf(folder), host);
+      await mkdir(own, { recursive: true });
+      await writeFile(join(own, 'ca.crt'), ca);
+      const text = [
+        `server = ${JSON.stringify(server)}`,
+        `[host.${JSON.stringify(server)}]`,
+        '  capabilities = ["pull", "resolve"]',
+        `  ca = ${JSON.stringify(join(own, 'ca.crt'))}`,
+      ];
+      await writeFile(join(own, 'hosts.toml'), `${text.join('\n')}\n`);
+    },
     async join(controlPlane) {
       await Promise.all([
         startProxy(options, folder, controlPlane, startInside),
@@ -191,19 +215,37 @@ export async function prepareNode(options: NodeOptions): Promise<NodeGround> {
   };
 }
 
-/** The PID, as this machine sees it, of the first process in the node's namespaces. */
-async function holdNamespaces({ runFolder, keeper }: NodeOptions, folder: string): Promise<number> {
+/**
+ * What kubelet is started with: a mount namespace of its own, in which /proc shows the settings that it wants. The kernel
+ * lets nobody mount a new /proc in a user namespace while parts of the one there are covered, so a pod with one could
+ * have no /proc if the container runtime saw them covered too.
+ */
+async function writeKubeletStart(folder: string): Promise<readonly string[]> {
   const settings = join(folder, 'settings');
   await mkdir(settings, { recursive: true });
+  const lines = ['set -e', 'mount --make-private /proc'];
+  for (const [path, value] of Object.entries(kernelSettings)) {
+    const file = join(settings, path.replaceAll('/', '.'));
+    // oxlint-disable-next-line no-await-in-loop -- a few small files
+    await writeFile(file, `${value}\n`);
+    lines.push(`[ ! -e /proc/sys/${path} ] || mount --bind ${quoted(file)} /proc/sys/${path}`);
+  }
+  lines.push('exec "$@"');
+  const script = join(settings, 'kubelet.sh');
+  await writeFile(script, lines.join('\n'));
+  return ['unshare', '--mount', '--propagation', 'unchanged', 'sh', script];
+}
+
+/** The PID, as this machine sees it, of the first process in the node's namespaces. */
+async function holdNamespaces({ runFolder, keeper }: NodeOptions, folder: string): Promise<number> {
+  await mkdir(folder, { recursive: true });
   const lines = ['set -e'];
   for (const [path, name] of Object.entries(ownFolders)) {
     const own = quoted(join(folder, name));
     lines.push(`mkdir -p ${path} ${own}`, `mount --bind ${own} ${path}`);
   }
-  for (const [path, value] of Object.entries(kernelSettings)) {
-    const file = quoted(join(settings, path.replaceAll('/', '.')));
-    lines.push(`echo ${value} > ${file}`, `[ ! -e /proc/sys/${path} ] || mount --bind ${file} /proc/sys/${path}`);
-  }
+  // Volumes that kubelet mounts in its own mount namespace have to be seen here, where containers are made.
+  lines.push('mount --make-shared /var/lib/kubelet');
   const ready = join(folder, 'namespaces-ready');
   lines.push(`: > ${quoted(ready)}`, 'exec sleep 2147483647');
   const { pid } = await keeper.start({
@@ -353,6 +395,10 @@ function parseKept(text: string): Kept | undefined {
   }
 }
 
+function registriesOf(folder: string): string {
+  return join(folder, 'registries');
+}
+
 interface RuntimeConfig {
   readonly folder: string;
   readonly store: string;
@@ -362,11 +408,11 @@ interface RuntimeConfig {
 }
 
 async function writeRuntimeConfig({ folder, store, snapshotter, machine, network }: RuntimeConfig): Promise<string> {
-  const registries = join(folder, 'registries');
+  const registries = registriesOf(folder);
   const cni = join(folder, 'cni-conf');
   await mkdir(join(registries, '_default'), { recursive: true });
   await mkdir(cni);
-  // Nothing is ever pulled. A closed port of the node's own loopback says so at once, whatever registry is named.
+  // Nothing is pulled from a registry that is not trusted by name. A closed port of the node's own loopback says so at once.
   await writeFile(join(registries, '_default', 'hosts.toml'), 'server = "http://127.0.0.1:1"\n');
   await writeFile(
     join(cni, '10-davit.conflist'),
@@ -485,6 +531,7 @@ async function startKubelet(
   ]);
   await startInside(
     'kubelet',
+    ...(await writeKubeletStart(folder)),
     toolPath(tools, 'kubernetes', 'kubelet'),
     `--config=${path('kubelet.json')}`,
     `--kubeconfig=${path('kubelet.kubeconfig')}`,

@@ -98,8 +98,11 @@ export async function moduleFolder(pinnedIn: string, module: string, goBesidesPa
 const buildTags: Partial<Record<ToolModule, string>> = {
   buildkit: 'osusergo,netgo,static_build,seccomp',
   runc: 'osusergo,netgo,seccomp',
-  gitea: 'sqlite,sqlite_unlock_notify',
+  gitea: 'osusergo,netgo,sqlite,sqlite_unlock_notify',
 };
+
+/** For libseccomp and SQLite. Everything else is static, without a C compiler. */
+const needsC: readonly ToolModule[] = ['runc', 'gitea'];
 
 async function ensureModule(module: ToolModule, go: string, progress: Progress): Promise<string> {
   const tags = buildTags[module];
@@ -112,7 +115,7 @@ async function ensureModule(module: ToolModule, go: string, progress: Progress):
     'tool',
   ];
   const source = fileURLToPath(new URL(`./go/${folderOf(module)}/`, import.meta.url));
-  return ensureBuilt({ name: folderOf(module), source, recipe, needsC: module === 'runc' }, go, progress);
+  return ensureBuilt({ name: folderOf(module), source, recipe, needsC: needsC.includes(module) }, go, progress);
 }
 
 /** The folder with the program of a Go module of the project's own, built anew whenever a file of it changes. */
@@ -128,7 +131,7 @@ interface GoBuild {
   readonly source: string;
   /** Arguments of `go`. */
   readonly recipe: readonly string[];
-  /** Whether a C compiler and libseccomp take part; without them everything is static by itself. */
+  /** Whether a C compiler takes part; without one everything is static by itself. */
   readonly needsC?: boolean;
 }
 
@@ -167,7 +170,7 @@ async function keyOf(source: string, recipe: readonly string[], go: string): Pro
 }
 
 async function build(
-  { name, source, recipe, needsC = false }: GoBuild,
+  { name, source, recipe, needsC: withC = false }: GoBuild,
   go: string,
   folder: string,
   progress: Progress,
@@ -176,7 +179,7 @@ async function build(
   progress(`${name}: building (once per machine and version; some minutes when nothing is cached)`);
   const child = spawn(go, recipe, {
     cwd: source,
-    env: { ...goEnvironment(), ...(needsC && { CGO_ENABLED: '1' }), GOBIN: folder },
+    env: { ...goEnvironment(), ...(withC && { CGO_ENABLED: '1' }), GOBIN: folder },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let output = '';

@@ -87,12 +87,16 @@ async function make(
   await trustPublicAuthorities(base);
   // Never run on this machine, only as far as the Dockerfile's RUN lines go.
   await build(folder, programs, [
-    ...['--local', `context=${builderFolder}`, '--local', `dockerfile=${builderFolder}`],
-    ...['--local', `base=${base}`, '--opt', 'context:builder-base=local:base'],
-    ...['--local', `programs=${binaries}`, '--opt', 'context:buildkit-programs=local:programs'],
-    ...['--opt', 'build-arg:BUILDER_BASE=builder-base', '--opt', 'build-arg:BUILDKIT=buildkit-programs'],
-    ...['--output', `type=oci,name=${imageName},dest=${join(entry, 'image.tar')}`],
-    ...['--metadata-file', join(folder, 'metadata.json')],
+    `--local=context=${builderFolder}`,
+    `--local=dockerfile=${builderFolder}`,
+    `--local=base=${base}`,
+    `--local=programs=${binaries}`,
+    '--opt=context:builder-base=local:base',
+    '--opt=context:buildkit-programs=local:programs',
+    '--opt=build-arg:BUILDER_BASE=builder-base',
+    '--opt=build-arg:BUILDKIT=buildkit-programs',
+    `--output=type=oci,name=${imageName},dest=${join(entry, 'image.tar')}`,
+    `--metadata-file=${join(folder, 'metadata.json')}`,
   ]);
   const metadata = JSON.parse(await readFile(join(folder, 'metadata.json'), 'utf8')) as Record<string, string>;
   const record = { name: imageName, digest: metadata['containerimage.digest'] };
@@ -106,11 +110,12 @@ async function build(
   args: readonly string[],
 ): Promise<void> {
   const flags = [
-    ...['--root', join(folder, 'state'), '--containerd-worker=false', '--oci-worker-snapshotter=overlayfs'],
+    `--root=${join(folder, 'state')}`,
+    '--containerd-worker=false',
     // Without control groups, of which it would leave some behind.
-    ...['--rootless', `--oci-worker-binary=${programs['buildkit-runc']}`],
+    '--rootless',
+    `--oci-worker-binary=${programs['buildkit-runc']}`,
   ];
-  const inside = ['mount -t tmpfs tmpfs /run', `exec sh ${programs['buildctl-daemonless.sh']} "$@"`].join(' && ');
   const env = {
     PATH: process.env['PATH'],
     HOME: folder,
@@ -120,9 +125,17 @@ async function build(
     BUILDCTL_CONNECT_RETRIES_MAX: '50',
   };
   const apart = ['--mount', '--pid', '--net', '--fork', '--kill-child=KILL', '--mount-proc'];
-  const command = ['sh', '-c', inside, 'build', 'build', '--progress=plain', '--frontend=dockerfile.v0', ...args];
+  // Its socket is always below /run, where this machine may have a BuildKit of its own.
+  const inside = [
+    'sh',
+    '-c',
+    'mount -t tmpfs tmpfs /run && exec sh "$@"',
+    'sh',
+    programs['buildctl-daemonless.sh'] ?? '',
+  ];
+  const command = ['build', '--progress=plain', '--frontend=dockerfile.v0', ...args];
   try {
-    await run('unshare', [...apart, ...command], { env, maxBuffer: 64 << 20 });
+    await run('unshare', [...apart, ...inside, ...command], { env, maxBuffer: 64 << 20 });
   } catch (error) {
     const { stderr, stdout } = error as { stderr?: string; stdout?: string };
     throw new Error(`the builder image: ${lastLines(`${stdout ?? ''}${stderr ?? String(error)}`, 30)}`, {
