@@ -189,13 +189,19 @@ describe.skipIf(!machine.ok)('builds', () => {
           containers: [{ name: 'app', image, readinessProbe: { tcpSocket: { port: 8000 }, periodSeconds: 1 } }],
         },
       });
-      await cluster.kubectl(['wait', `pod/${pod}`, '-n', namespace, '--for=condition=Ready', '--timeout=60s']);
+      await cluster.kubectl(['wait', `pod/${pod}`, '-n', namespace, '--for=condition=Ready', '--timeout=120s']);
       const { status } = JSON.parse(await cluster.kubectl(['get', 'pod', pod, '-n', namespace, '-o', 'json'])) as {
         status: { podIP: string; containerStatuses: { imageID: string }[] };
       };
       expect(status.containerStatuses[0]?.imageID).toBe(image);
       expect(await (await fetch(`http://${status.podIP}:8000/`)).text()).toBe('built here');
     });
+  });
+
+  it('a password of the registry ends with its time', async () => {
+    const look = ['ls', `${registry.host}/team-rootless/shop`];
+    await expect(registry.crane(look, registry.allow('team-rootless/shop', ['pull'], -1))).rejects.toThrow('401');
+    expect(await registry.crane(look, registry.allow('team-rootless/shop', ['pull']))).toContain('latest');
   });
 
   it('an image is not pulled without a pull secret', async () => {
@@ -209,7 +215,7 @@ describe.skipIf(!machine.ok)('builds', () => {
     await eventually(async () => {
       const events = await cluster.kubectl(['get', 'events', '-n', namespace, '-o', 'jsonpath={.items[*].message}']);
       expect(events).toMatch(/Failed to pull image "[^"]*team-rootless\/shop:latest".*insufficient_scope/);
-    });
+    }, 60_000);
   });
 
   it('a build on the Node base runs npm', async () => {

@@ -98,7 +98,7 @@ export async function startRegistry(cluster: Cluster, image: Image): Promise<Reg
   };
   const objects = { apiVersion: 'v1', kind: 'List', items: [secret, pod] };
   await cluster.kubectl(['apply', '-f', '-'], { input: JSON.stringify(objects) });
-  await cluster.kubectl(['wait', 'pod/registry', '-n', namespace, '--for=condition=Ready', '--timeout=60s']);
+  await cluster.kubectl(['wait', 'pod/registry', '-n', namespace, '--for=condition=Ready', '--timeout=120s']);
   await cluster.trustRegistry({ host, server: `https://${address}:${port}`, ca: authority.certificate });
 
   const folder = await mkdtemp(join(cluster.runDir, 'registry-'));

@@ -125,7 +125,7 @@ async function contentKeys(): Promise<Keys> {
     ...release,
     ...(await contents(
       import.meta.dirname,
-      recipe.filter((file) => file.endsWith('.ts') && !file.endsWith('.test.ts')),
+      recipe.filter((file) => file.endsWith('.ts') && !file.endsWith('.test.ts') && file !== 'builder.ts'),
     )),
   ];
   const node = await nodeVersion();
