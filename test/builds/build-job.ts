@@ -50,13 +50,11 @@ sed -n 's/.*"containerimage.digest": "\\(.*\\)".*/\\1/p' /tmp/metadata.json > /d
 
 export function buildJob({ name, kind, image, source, target, pushSecret, buildArgs }: Build, host: string): object {
   const rootless = kind === 'rootless';
-  const state = rootless ? '/home/user/.local/share/buildkit' : '/var/lib/buildkit';
   const flags = [
     '--config=/trust/buildkitd.toml',
+    '--root=/var/lib/buildkit',
     '--containerd-worker=false',
-    ...(rootless
-      ? ['--oci-worker-no-process-sandbox']
-      : [`--root=${state}`, '--oci-worker-binary=/usr/local/bin/runc-in-user-namespace']),
+    rootless ? '--oci-worker-no-process-sandbox' : '--oci-worker-binary=/usr/local/bin/runc-in-user-namespace',
   ];
   const cache = `type=registry,ref=${target}:cache`;
   const args = [
@@ -74,10 +72,9 @@ export function buildJob({ name, kind, image, source, target, pushSecret, buildA
     `--import-cache=${cache}`,
   ];
   const folders = {
-    state,
+    state: '/var/lib/buildkit',
     run: rootless ? '/run/user/1000' : '/run/buildkit',
     temporary: '/tmp',
-    'home-temporary': '/home/user/.local/tmp',
   };
   return {
     apiVersion: 'batch/v1',
