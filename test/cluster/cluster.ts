@@ -106,11 +106,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
   const real = found !== undefined;
   const userNamespaces = real && (options.userNamespaces ?? false);
   const tools = await ensureTools(
-    [
-      'kubernetes',
-      ...(real ? (['containerd'] as const) : []),
-      ...(userNamespaces ? (['runc'] as const) : []),
-    ],
+    ['kubernetes', ...(real ? (['containerd'] as const) : []), ...(userNamespaces ? (['runc'] as const) : [])],
     progress,
   );
   const machine = found && (userNamespaces ? { ...found, runc: toolPath(tools, 'runc', 'runc') } : found);
