@@ -74,13 +74,14 @@ describe('a provider', () => {
 
   it('of many changes at once none is lost', async () => {
     await created('crowded');
-    const sent = [{ name: 'A' }, { client_id: 'B' }, { auth_url: 'https://c.example' }, { client_secret: CANARY }];
+    // No address: after a new client secret, changing one needs the right to read that secret.
+    const sent = [{ name: 'A' }, { client_id: 'B' }, { uses_pkce: true }, { client_secret: CANARY }];
     const answers = await Promise.all([...sent, ...sent].map((body) => patch('crowded', body)));
     expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
     expect((await davit.call(tenant, 'GET', `${PATH}/crowded`)).body).toMatchObject({
       name: 'A',
       client_id: 'B',
-      auth_url: 'https://c.example',
+      uses_pkce: true,
     });
     expect(await secretsOf('crowded')).toContain(`secret/${await field('crowded', '.spec.clientSecretRef.name')}`);
   });
