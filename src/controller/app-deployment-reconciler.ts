@@ -10,7 +10,7 @@ import { checkPolicy, checkReferences, checkWorkloads } from '../decide/health.t
 import { dataThere, keptData, NO_KEPT_DATA } from '../decide/kept-data.ts';
 import type { Observed, Refusal } from '../decide/observed.ts';
 import { pausedBy } from '../decide/pause.ts';
-import { dataFirst, safely } from '../decide/plan.ts';
+import { dataFirst, mayStartPods, safely } from '../decide/plan.ts';
 import { untilStuckMs } from '../decide/pods-to-try.ts';
 import { retryAfterMs } from '../decide/retry.ts';
 import { latestStatus, overtakenStatus } from '../decide/revision-status.ts';
@@ -27,7 +27,7 @@ import { makeTracingProject } from '../resources/tracing-project.ts';
 import type { Reconcile, Result } from '../runtime/controller.ts';
 import type { EventRecorder } from '../runtime/events.ts';
 import { allOver } from './all-over.ts';
-import { ensurePassword, makeOnce, perform, removeAll, removePods, type Shell, stamped, takeUp } from './apply.ts';
+import { ensurePassword, makeOnce, perform, removeAll, removePods, type Shell, stamped, takeUp, volumeRefusals } from './apply.ts';
 import { childrenOf, planAllowed, tryMeanwhile, type Wanted } from './child-plans.ts';
 import { addFinalizer, finalize, hasFinalizer } from './finalize.ts';
 import { collectRevisions } from './history.ts';
@@ -164,12 +164,13 @@ async function bringChildren(
     childrenOf(observed, revision, digests, options, host).map(stamped);
   // Before the volume: by one without a password it is known that the password was lost.
   const passwords = await ensurePasswords(observed, latest, shell);
-  const planned = await planAllowed({ observed, latest, passwords, digests: rotation.digests, made, answers }, options);
+  const lost = [...passwords, ...(latest.spec.resolved.postgres ? await volumeRefusals(observed, shell) : [])];
+  const planned = await planAllowed({ observed, latest, lost, digests: rotation.digests, made, answers }, options);
   const [data, rest] = dataFirst(planned.actions);
-  const volumes = passwords.length > 0 ? [] : await perform(data, record, shell);
-  const before = [...earlier, ...passwords, ...planned.refusals, ...volumes];
+  const volumes = lost.length > 0 ? [] : await perform(data, record, shell);
+  const before = [...earlier, ...lost, ...planned.refusals, ...volumes];
   const performed = await perform(safely(rest, before), record, shell);
-  await removePods(stuckPods(observed, planned.actions), shell);
+  if (mayStartPods(before)) await removePods(stuckPods(observed, planned.actions), shell);
   await collectRevisions(observed, settings.revisions.kept, shell);
   return {
     latest,

@@ -60,8 +60,8 @@ const WORKLOAD_KINDS: ReadonlySet<string> = new Set(['Deployment', ...SCALING_KI
 export interface Wanted {
   readonly observed: Observed;
   readonly latest: AppRevision;
-  /** What is wrong with them. */
-  readonly passwords: readonly Refusal[];
+  /** What is wrong with the passwords and the volume. */
+  readonly lost: readonly Refusal[];
   readonly digests: Rotation['digests'];
   /** The children of a revision. */
   readonly made: (revision: AppRevision, digests: Rotation['digests']) => readonly KubeObject[];
@@ -73,7 +73,7 @@ export interface Wanted {
  * the children stay those of the revision that runs: pods that cannot start would only take the place of those that do.
  */
 export async function planAllowed(wanted: Wanted, { shell, now, contracts }: PlanningOptions): Promise<Plan> {
-  const { observed, latest, passwords, digests, made, answers } = wanted;
+  const { observed, latest, lost, digests, made, answers } = wanted;
   const running = runningRevision(observed);
   // Seldom needed, and to make them is most of what a pass costs.
   const held = (): readonly KubeObject[] | undefined => {
@@ -88,7 +88,7 @@ export async function planAllowed(wanted: Wanted, { shell, now, contracts }: Pla
     : (held() ?? made(latest, digests).filter(({ kind }) => !WORKLOAD_KINDS.has(kind)));
   const prunes = isRolled(observed, latest) ? PRUNED_KINDS : SCALING_KINDS;
   const planned = plan(desired, observed, isComplete ? prunes : NOTHING_PRUNED);
-  if (!mayStartPods(passwords)) return planned;
+  if (!mayStartPods(lost)) return planned;
   const refusals = await tryPods(podsToTry(planned, desired, observed, now()), shell, answers);
   if (refusals.length === 0) return planned;
   const kept = held();

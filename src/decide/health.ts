@@ -28,6 +28,7 @@ import { wantedRevisionId } from '../record/wanted-revision.ts';
 import { childOf, isOurs, type Observed, type Refusal, type Workload } from './observed.ts';
 import { breachesOf, reachesOf } from './pod-policy.ts';
 import { hasPassed, podsOf, troubleOf } from './pods.ts';
+import { volumeTrouble } from './volume.ts';
 
 export interface Verdict {
   readonly status: 'True' | 'False' | 'Unknown';
@@ -214,20 +215,26 @@ interface StoreQuestion {
 
 function checkStore(observed: Observed, revision: AppRevision, ask: StoreQuestion): Verdict {
   if (!ask.own) return checkExternal(observed, revision, ask);
+  const trouble = ask.component === 'postgres' ? unusableVolume(observed, ask.refusals) : undefined;
+  if (trouble) return no(trouble.reason, trouble.message, true);
   const set = childOf(observed, 'StatefulSet', ask.name) as Workload | undefined;
   const isReady = (set?.status?.readyReplicas ?? 0) > 0;
   if (set && isReady && !isRolling(set)) return yes('Answering', `${ask.what} answers.`);
   const refusal = ask.refusals.find(({ object }) => object === `StatefulSet ${ask.name}`);
   if (refusal) return no(refusal.reason, refusal.message);
   if (!set) return no('NotObserved', `${ask.what} has not been made yet.`);
-  const trouble = troubleOf(podsOf(observed, ask.component));
-  if (trouble) return no(trouble.reason, `${ask.what}: ${trouble.message}`);
+  const failure = troubleOf(podsOf(observed, ask.component));
+  if (failure) return no(failure.reason, `${ask.what}: ${failure.message}`);
   if (isReady) return no('Starting', `${ask.what} is being restarted with its new settings.`);
   const before = conditionOf(observed.record.status?.conditions, ask.condition);
   const answered = before?.status === 'True' || before?.reason === 'NotAnswering';
   if (answered)
     return no('NotAnswering', `${ask.what} answered before and does not answer now. Look at pod ${ask.name}-0.`);
   return no('Starting', `${ask.what} was started and has not answered yet.`);
+}
+
+function unusableVolume(observed: Observed, refusals: readonly Refusal[]): Refusal | undefined {
+  return volumeTrouble(observed) ?? refusals.find(({ reason }) => reason === 'VolumeMissing');
 }
 
 /** What answers is still, or may be, of older settings. */

@@ -125,10 +125,15 @@ export interface Refusal {
     | 'PodsRefused'
     | 'DatabaseKept'
     | 'PasswordMissing'
-    | 'ContractUnknown';
+    | 'ContractUnknown'
+    | 'VolumeMissing'
+    | 'VolumeTerminating'
+    | 'VolumeLost';
   /** For example `Deployment shop`. */
   readonly object: string;
   readonly message: string;
+  /** Nothing of that name is known to be there. */
+  readonly absent?: true;
 }
 
 export function childOf(observed: Observed, kind: string, name: string): KubeObject | undefined {

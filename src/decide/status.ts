@@ -11,6 +11,7 @@ import { checkDatabase, checkRedis, checkWorkloads, isServing, replicasOf, type 
 import type { Observed, Refusal } from './observed.ts';
 import { revisionStateOf } from './revision-status.ts';
 import { checkAutoscaling, checkHonored } from './scaling.ts';
+import { usedVolume, volumeSizeGi } from './volume.ts';
 
 export interface StatusInputs {
   readonly observed: Observed;
@@ -47,6 +48,7 @@ export function statusOf(inputs: StatusInputs, now: Date): AppDeploymentStatus {
   const generation = record.metadata.generation ?? 0;
   const image = (active ?? latest)?.spec.resolved.image;
   const replicas = replicasOf(observed);
+  const volume = usedVolume(observed, verdicts.database.status === 'True');
   return {
     state,
     stateChangedAt: stateChangedAt(record.status, state, now),
@@ -54,11 +56,12 @@ export function statusOf(inputs: StatusInputs, now: Date): AppDeploymentStatus {
     ...(latest && {
       latestRevisionId: latest.spec.id,
       latestRevision: latest.metadata.name,
-      resourceSpec: inForce(latest.spec.resolved),
+      resourceSpec: effectiveNumbers(observed, latest),
     }),
     ...(active && { activeRevisionId: active.spec.id, activeRevision: active.metadata.name }),
     ...(image !== undefined && { image }),
     ...(replicas !== undefined && { replicas }),
+    ...(volume !== undefined && { databaseVolumeUid: volume }),
     ...reportedAddress(observed, inputs.address, now),
     conditions: mergeConditions(
       record.status?.conditions,
@@ -67,6 +70,13 @@ export function statusOf(inputs: StatusInputs, now: Date): AppDeploymentStatus {
       now,
     ),
   };
+}
+
+/** The numbers of resourceSpec in force. The volume has the size that it has, whatever is asked for. */
+function effectiveNumbers(observed: Observed, { spec: { resolved } }: AppRevision): Record<string, number> {
+  const numbers = inForce(resolved);
+  const dbStorageGi = resolved.postgres && volumeSizeGi(observed);
+  return { ...numbers, ...(dbStorageGi !== undefined && { dbStorageGi }) };
 }
 
 /** The status of a record that is being deleted; `waitsFor` names what is still there. */
