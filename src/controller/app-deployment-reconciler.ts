@@ -6,7 +6,7 @@ import type { Settings } from '../api/settings.ts';
 import { type AddressOutcome, addressOf, askedAddress, keepsAddress, undecided } from '../decide/address.ts';
 import { lookAgainMs } from '../decide/beginning.ts';
 import { contractUnknown } from '../decide/contract.ts';
-import { checkPolicy, checkReferences, checkWorkloads } from '../decide/health.ts';
+import { checkPolicy, checkReferences, checkRollout, hasServed } from '../decide/health.ts';
 import { dataThere, keptData, NO_KEPT_DATA } from '../decide/kept-data.ts';
 import type { Observed, Refusal } from '../decide/observed.ts';
 import { pausedBy } from '../decide/pause.ts';
@@ -90,7 +90,7 @@ export function makeReconciler(options: ReconcilerOptions): Reconcile {
     const after = await observe(record, shell.caches, contents);
     // Asked for live, and only here: no decision needs it but what is said of the pods.
     const pods = await mountFailures.addTo(after.pods);
-    await report({ ...after, pods }, pass, options);
+    await report(first, { ...after, pods }, pass, options);
     return soonest(
       swept.requeueAfterMs,
       pass.requeueAfterMs,
@@ -231,19 +231,24 @@ async function ensureTracingProject(record: AppDeployment, shell: Shell): Promis
   return 'reason' in made && made.reason !== 'NameConflict' ? [made] : [];
 }
 
-async function report(observed: Observed, pass: Pass, options: ReconcilerOptions): Promise<void> {
+async function report(before: Observed, after: Observed, pass: Pass, options: ReconcilerOptions): Promise<void> {
   const { shell, settings, events } = options;
   const now = options.now();
-  const { record } = observed;
+  const { record } = after;
   const { latest, refusals } = pass;
-  for (const revision of observed.revisions) {
-    const isLatest = revision.spec.id === latest?.spec.id;
-    const status = isLatest
-      ? latestStatus(revision, checkWorkloads(observed, revision, refusals), now)
-      : overtakenStatus(revision, now);
+  const revisions = after.revisions.map((revision) => ({
+    ...revision,
+    status:
+      revision.spec.id === latest?.spec.id
+        ? latestStatus(revision, checkRollout(after, revision, refusals), now)
+        : overtakenStatus(revision, hasServed(before, after, revision), now),
+  }));
+  for (const [index, revision] of after.revisions.entries()) {
+    const { status = {} } = revisions[index] ?? {};
     // oxlint-disable-next-line no-await-in-loop -- newest first, so that a crash in between leaves the older ones to the next pass
     await reportRevision(record, revision, status, shell, events);
   }
+  const observed: Observed = { ...after, revisions };
   if (observed.tracingProject) await reportTracingProject(observed.tracingProject, record, shell, now);
   const policy = checkPolicy(observed, settings);
   const references = checkReferences(observed);

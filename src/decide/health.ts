@@ -27,7 +27,7 @@ import { rolesOf, scaleOf } from '../record/scale.ts';
 import { wantedRevisionId } from '../record/wanted-revision.ts';
 import { childOf, isOurs, type Observed, type Refusal, type Workload } from './observed.ts';
 import { breachesOf, reachesOf } from './pod-policy.ts';
-import { hasPassed, podsOf, troubleOf } from './pods.ts';
+import { hasPassed, isReadyPod, podsOf, troubleOf } from './pods.ts';
 import { volumeTrouble } from './volume.ts';
 
 export interface Verdict {
@@ -239,8 +239,10 @@ function unusableVolume(observed: Observed, refusals: readonly Refusal[]): Refus
 
 /** What answers is still, or may be, of older settings. */
 function isRolling({ metadata, status = {} }: Workload): boolean {
-  const { observedGeneration = 0, currentRevision, updateRevision } = status;
-  return observedGeneration < (metadata.generation ?? 1) || currentRevision !== updateRevision;
+  const { observedGeneration = 0, currentRevision, updateRevision, updatedReplicas = 0 } = status;
+  if (observedGeneration < (metadata.generation ?? 1) || currentRevision !== updateRevision) return true;
+  // A correction makes both the older one again, while the pod is still of the one between.
+  return updateRevision !== undefined && updatedReplicas === 0;
 }
 
 function checkExternal(observed: Observed, revision: AppRevision, ask: StoreQuestion): Verdict {
@@ -280,6 +282,53 @@ export function runningRevision(observed: Observed): AppRevision | undefined {
 /** Has every pod of an earlier revision, and with it the need of what this one no longer wants, gone? */
 export function isRolled(observed: Observed, revision: AppRevision): boolean {
   return revision.spec.resolved.image === undefined || checkWorkloads(observed, revision).status === 'True';
+}
+
+/**
+ * Is this revision rolled out whole: its own PostgreSQL and Redis in their newest template and ready, and every pod of every
+ * part? Asked of the latest revision, for stores have the template of that one.
+ */
+export function checkRollout(observed: Observed, revision: AppRevision, refusals: readonly Refusal[] = []): Verdict {
+  const workloads = checkWorkloads(observed, revision, refusals);
+  if (workloads.status !== 'True') return workloads;
+  const { postgres, redis } = revision.spec.resolved;
+  for (const verdict of [
+    ...(postgres ? [checkDatabase(observed, revision, refusals)] : []),
+    ...(redis ? [checkRedis(observed, revision, refusals)] : []),
+  ])
+    if (verdict.status !== 'True') return { ...verdict, stalled: false };
+  // What answers is of the settings before.
+  const refused = refusals.find(({ object }) => object.startsWith('StatefulSet '));
+  return refused ? no(refused.reason, refused.message) : workloads;
+}
+
+/**
+ * Did this revision, which a newer one has overtaken, come to serve? `before` is what was there when the pass began: in it the
+ * workloads may still be those of this revision. After a crash its pods tell.
+ */
+export function hasServed(before: Observed, after: Observed, revision: AppRevision): boolean {
+  if (revision.spec.resolved.image === undefined) return false;
+  if (isLatestThere(before, revision) && checkRollout(before, revision).status === 'True') return true;
+  return [before, after].some((observed) => podsServe(observed, revision));
+}
+
+/** No newer revision has touched the stores yet. */
+function isLatestThere(observed: Observed, revision: AppRevision): boolean {
+  return runningRevision(observed)?.spec.id === revision.spec.id;
+}
+
+/** Every part has as many Ready pods of this revision as it must have at least, and none that is not Ready. */
+function podsServe(observed: Observed, revision: AppRevision): boolean {
+  const { resolved, id } = revision.spec;
+  if (resolved.server.maxScale === 0) return false;
+  const isOnly = !observed.revisions.some(({ status }) => status?.state === 'DEPLOYED');
+  return rolesOf(resolved).every((role) => {
+    const pods = podsOf(observed, role, id).filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+    const scale = scaleOf(resolved, role);
+    const fewest = scale.kind === 'range' ? scale.min : scale.replicas;
+    // Of one that nothing served before, fewer are proof enough: its surplus may have given way to the newer already.
+    return pods.length >= (isOnly ? Math.min(1, fewest) : fewest) && pods.every(isReadyPod);
+  });
 }
 
 /** Does every pod of every part run this revision, and is it ready? `refusals`: what came of the last try. */

@@ -36,6 +36,10 @@ export function podsOf(observed: Observed, component: string, revisionId?: strin
   );
 }
 
+export function isReadyPod({ status }: Pod): boolean {
+  return status?.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True') === true;
+}
+
 /** The gravest trouble among these pods; of equals, that of the first pod by name. Undefined where there is none. */
 export function troubleOf(pods: readonly Pod[]): Trouble | undefined {
   const living = pods

@@ -7,7 +7,7 @@ import { type ConditionInput, mergeConditions, rfc3339 } from '../api/conditions
 import { inForce } from '../record/resolve.ts';
 import { asksForNothing, stateFrom } from '../record/state.ts';
 import { type AddressOutcome, addressOf, checkAddress, reportedAddress } from './address.ts';
-import { checkDatabase, checkRedis, checkWorkloads, isServing, replicasOf, type Verdict, yes } from './health.ts';
+import { checkDatabase, checkRedis, checkRollout, checkWorkloads, isServing, replicasOf, type Verdict, yes } from './health.ts';
 import type { Observed, Refusal } from './observed.ts';
 import { revisionStateOf } from './revision-status.ts';
 import { checkAutoscaling, checkHonored } from './scaling.ts';
@@ -43,7 +43,7 @@ export function statusOf(inputs: StatusInputs, now: Date): AppDeploymentStatus {
   const { observed, latest } = inputs;
   const { record } = observed;
   const verdicts = verdictsOf(inputs);
-  const active = activeRevision(observed, latest, verdicts.workloads);
+  const active = activeRevision(observed, latest, inputs.refusals);
   const state = stateOf(inputs, verdicts, active);
   const generation = record.metadata.generation ?? 0;
   const image = (active ?? latest)?.spec.resolved.image;
@@ -139,12 +139,13 @@ function verdictsOf({ observed, latest, policy, references, address: outcome, re
 function activeRevision(
   observed: Observed,
   latest: AppRevision | undefined,
-  workloads: Verdict,
+  refusals: readonly Refusal[],
 ): AppRevision | undefined {
+  const rollout = latest && checkRollout(observed, latest, refusals);
   return observed.revisions.find(
     (revision) =>
       revision.status?.state === 'DEPLOYED' ||
-      (revision.spec.id === latest?.spec.id && revisionStateOf(revision, workloads) === 'DEPLOYED'),
+      (rollout && revision.spec.id === latest?.spec.id && revisionStateOf(revision, rollout) === 'DEPLOYED'),
   );
 }
 
