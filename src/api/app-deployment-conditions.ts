@@ -171,6 +171,10 @@ export const REASONS = {
     meaning: 'The latest revision was made by a newer Davit, which was rolled back since. What runs is left as it is.',
     todo: 'Upgrade the controller again; or raise spec.revisionSerial by one: the new revision restarts the pods.',
   },
+  NoNodeFits: {
+    meaning: 'No node of the cluster could take the changed pod of the PostgreSQL or Redis that runs; it is kept as it is.',
+    todo: 'Lower the request, or add a larger node; the deployment then resumes automatically.',
+  },
   VolumeMissing: {
     meaning: 'A volume that a pod needs is not there: that of the own PostgreSQL, or one that resource_spec names.',
     todo: 'Restore it from a backup, or do as the message says to start with an empty database.',

@@ -126,6 +126,7 @@ export interface Refusal {
     | 'DatabaseKept'
     | 'PasswordMissing'
     | 'ContractUnknown'
+    | 'NoNodeFits'
     | 'VolumeMissing'
     | 'VolumeTerminating'
     | 'VolumeLost';
