@@ -180,6 +180,7 @@ async function loseVolume(scene: Scene, before: Seen): Promise<void> {
     `delete of ${name}: Ready again`,
     () => hasCondition(scene, 'Ready', 'Serving') && childIn(scene, 'PersistentVolumeClaim', name) !== undefined,
   );
+  await api.call('PATCH', record, { metadata: { annotations: { 'davit.dev/empty-database': null } } }, MERGE);
 }
 
 async function editOnce(scene: Scene, kind: string, before: Seen, edit: Edit): Promise<void> {
