@@ -172,7 +172,8 @@ export const REASONS = {
     todo: 'Upgrade the controller again; or raise spec.revisionSerial by one: the new revision restarts the pods.',
   },
   NoNodeFits: {
-    meaning: 'No node of the cluster could take the changed pod of the PostgreSQL or Redis that runs; it is kept as it is.',
+    meaning:
+      'No node of the cluster could take the changed pod of the PostgreSQL or Redis that runs; it is kept as it is.',
     todo: 'Lower the request, or add a larger node; the deployment then resumes automatically.',
   },
   VolumeMissing: {

@@ -27,7 +27,17 @@ import { makeTracingProject } from '../resources/tracing-project.ts';
 import type { Reconcile, Result } from '../runtime/controller.ts';
 import type { EventRecorder } from '../runtime/events.ts';
 import { allOver } from './all-over.ts';
-import { ensurePassword, makeOnce, perform, removeAll, removePods, type Shell, stamped, takeUp, volumeRefusals } from './apply.ts';
+import {
+  ensurePassword,
+  makeOnce,
+  perform,
+  removeAll,
+  removePods,
+  type Shell,
+  stamped,
+  takeUp,
+  volumeRefusals,
+} from './apply.ts';
 import { childrenOf, planAllowed, tryMeanwhile, type Wanted } from './child-plans.ts';
 import { addFinalizer, finalize, hasFinalizer } from './finalize.ts';
 import { collectRevisions } from './history.ts';

@@ -346,7 +346,9 @@ function checkRole(observed: Observed, revision: AppRevision, role: Role, refusa
   const workload = workloadOf(observed, role);
   const id = revision.spec.id;
   if (!workload || workload.spec?.template?.metadata?.labels?.[REVISION_LABEL] !== id) {
-    const refusal = refusals.find(({ reason, object }) => reason === 'PodsRefused' || reason === 'NoNodeFits' || object.startsWith('Deployment '));
+    const refusal = refusals.find(
+      ({ reason, object }) => reason === 'PodsRefused' || reason === 'NoNodeFits' || object.startsWith('Deployment '),
+    );
     if (refusal) return no(refusal.reason, refusal.message, true);
     return no('Progressing', `The ${role} is about to be rolled to revision ${id}.`);
   }

@@ -47,9 +47,23 @@ describe('a node that could take the pod', () => {
       nodes: [aNode('8', '8Gi', { taints: [{ key: 'node.kubernetes.io/not-ready', effect: 'NoSchedule' }] })],
       fits: true,
     },
-    { reason: 'no other is preferred to it', nodes: [aNode('8', '8Gi', { taints: [{ ...taint, effect: 'PreferNoSchedule' }] })], fits: true },
-    { reason: 'the selector is another', nodes: [aNode('8', '8Gi')], pod: { nodeSelector: { disk: 'ssd' } }, fits: false },
-    { reason: 'the selector is its own', nodes: [aNode('8', '8Gi', {}, { disk: 'ssd' })], pod: { nodeSelector: { disk: 'ssd' } }, fits: true },
+    {
+      reason: 'no other is preferred to it',
+      nodes: [aNode('8', '8Gi', { taints: [{ ...taint, effect: 'PreferNoSchedule' }] })],
+      fits: true,
+    },
+    {
+      reason: 'the selector is another',
+      nodes: [aNode('8', '8Gi')],
+      pod: { nodeSelector: { disk: 'ssd' } },
+      fits: false,
+    },
+    {
+      reason: 'the selector is its own',
+      nodes: [aNode('8', '8Gi', {}, { disk: 'ssd' })],
+      pod: { nodeSelector: { disk: 'ssd' } },
+      fits: true,
+    },
   ])('$reason: $fits', ({ nodes, pod, fits }) => {
     const refusals = withoutRoom([aSet('2', '4Gi', pod)], nodes);
     expect(refusals.map(({ reason, object }) => `${reason} ${object}`)).toEqual(
@@ -70,7 +84,12 @@ describe('room is checked', () => {
     ({ ...before, status: { readyReplicas: ready } }) as unknown as KubeObject;
   it.each([
     { reason: 'a running one asks for more', set: withReady(1), wanted: aSet('60', '1Gi'), checked: true },
-    { reason: 'it asks for other nodes', set: withReady(1), wanted: aSet('100m', '1Gi', { nodeSelector: { a: 'b' } }), checked: true },
+    {
+      reason: 'it asks for other nodes',
+      set: withReady(1),
+      wanted: aSet('100m', '1Gi', { nodeSelector: { a: 'b' } }),
+      checked: true,
+    },
     { reason: 'it asks for the same in other words', set: withReady(1), wanted: aSet('0.1', '1024Mi'), checked: false },
     { reason: 'it does not run: nothing is lost', set: withReady(0), wanted: aSet('60', '1Gi'), checked: false },
   ])('$reason: $checked', ({ set, wanted, checked }) => {

@@ -54,7 +54,11 @@ it.each([
   },
   {
     name: 'a volume that has gone, as a node says it',
-    pods: [unscheduled('0/1 nodes are available: 1 node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s).')],
+    pods: [
+      unscheduled(
+        '0/1 nodes are available: 1 node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s).',
+      ),
+    ],
     reason: 'VolumeMissing',
     says: 'Restore the PersistentVolume',
   },

@@ -101,9 +101,8 @@ function placeTrouble(pod: Pod): Trouble | undefined {
   const scheduled = pod.status?.conditions?.find((condition) => condition.type === 'PodScheduled');
   if (scheduled?.status !== 'False' || scheduled.reason !== 'Unschedulable') return undefined;
   const words = quote(scheduled.message);
-  const lost = /persistentvolumeclaim "([^"]+)" (not found|is being deleted|bound to non-existent persistentvolume)/.exec(
-    words,
-  );
+  const lost =
+    /persistentvolumeclaim "([^"]+)" (not found|is being deleted|bound to non-existent persistentvolume)/.exec(words);
   if (lost) {
     return {
       reason: 'VolumeMissing',

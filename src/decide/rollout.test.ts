@@ -28,13 +28,21 @@ describe('DEPLOYED asks for the stores too', () => {
     { reason: 'all runs', database: store({}), state: 'DEPLOYED' },
     { reason: 'the database does not answer', database: store({ readyReplicas: 0 }), state: 'DEPLOYING' },
     { reason: 'its new template was not seen', database: store({ observedGeneration: 0 }), state: 'DEPLOYING' },
-    { reason: 'it is of the template before', database: store({ currentRevision: 'a', updateRevision: 'b' }), state: 'DEPLOYING' },
+    {
+      reason: 'it is of the template before',
+      database: store({ currentRevision: 'a', updateRevision: 'b' }),
+      state: 'DEPLOYING',
+    },
     {
       reason: 'its pod is of a template between',
       database: store({ currentRevision: 'a', updateRevision: 'a', updatedReplicas: 0 }),
       state: 'DEPLOYING',
     },
-    { reason: 'its pod is of this one', database: store({ currentRevision: 'a', updateRevision: 'a', updatedReplicas: 1 }), state: 'DEPLOYED' },
+    {
+      reason: 'its pod is of this one',
+      database: store({ currentRevision: 'a', updateRevision: 'a', updatedReplicas: 1 }),
+      state: 'DEPLOYED',
+    },
     { reason: 'what answers is of the settings before', database: store({}), refusals: [refused], state: 'DEPLOYING' },
   ])('$reason: $state', ({ database, refusals, state }) => {
     expect(latestStatus(revision, checkRollout(seen(database), revision, refusals), NOW).state).toBe(state);
@@ -65,7 +73,13 @@ describe('a revision that was overtaken', () => {
     ...more,
   });
   const NOTHING = with_([newer, revision], {});
-  const two = { ...revision, spec: { ...revision.spec, resolved: { ...revision.spec.resolved, server: { ...revision.spec.resolved.server, minScale: 2, maxScale: 2 } } } };
+  const two = {
+    ...revision,
+    spec: {
+      ...revision.spec,
+      resolved: { ...revision.spec.resolved, server: { ...revision.spec.resolved.server, minScale: 2, maxScale: 2 } },
+    },
+  };
   const before = aRevision(record, 'DEPLOYED', 0);
 
   it.each([
@@ -82,8 +96,16 @@ describe('a revision that was overtaken', () => {
       after: NOTHING,
       state: 'SKIPPED',
     },
-    { reason: 'after a crash its pods serve', before: with_([newer, revision], { pods: [aServer(revision, true)] }), state: 'DEPLOYED' },
-    { reason: 'its pods never came up', before: with_([newer, revision], { pods: [aServer(revision, false)] }), state: 'SKIPPED' },
+    {
+      reason: 'after a crash its pods serve',
+      before: with_([newer, revision], { pods: [aServer(revision, true)] }),
+      state: 'DEPLOYED',
+    },
+    {
+      reason: 'its pods never came up',
+      before: with_([newer, revision], { pods: [aServer(revision, false)] }),
+      state: 'SKIPPED',
+    },
     {
       reason: 'only some of its pods came up',
       before: with_([newer, revision], { pods: [aServer(revision, true), aServer(revision, false, 'b')] }),
@@ -108,7 +130,9 @@ describe('a revision that was overtaken', () => {
     },
     {
       reason: 'its last pod is going',
-      before: with_([newer, revision], { pods: [aServer(revision, true, 'a', { deletionTimestamp: '2026-01-01T00:00:00Z' })] }),
+      before: with_([newer, revision], {
+        pods: [aServer(revision, true, 'a', { deletionTimestamp: '2026-01-01T00:00:00Z' })],
+      }),
       state: 'SKIPPED',
     },
   ])('$reason: $state', ({ before: seenBefore, after = seenBefore, of = revision, state }) => {

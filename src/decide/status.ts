@@ -7,7 +7,16 @@ import { type ConditionInput, mergeConditions, rfc3339 } from '../api/conditions
 import { inForce } from '../record/resolve.ts';
 import { asksForNothing, stateFrom } from '../record/state.ts';
 import { type AddressOutcome, addressOf, checkAddress, reportedAddress } from './address.ts';
-import { checkDatabase, checkRedis, checkRollout, checkWorkloads, isServing, replicasOf, type Verdict, yes } from './health.ts';
+import {
+  checkDatabase,
+  checkRedis,
+  checkRollout,
+  checkWorkloads,
+  isServing,
+  replicasOf,
+  type Verdict,
+  yes,
+} from './health.ts';
 import type { Observed, Refusal } from './observed.ts';
 import { revisionStateOf } from './revision-status.ts';
 import { checkAutoscaling, checkHonored } from './scaling.ts';

@@ -49,14 +49,22 @@ function withoutOwn(): AppRevision {
 describe('is the volume missing?', () => {
   it.each([
     { reason: 'it was never made', given: {}, missing: false },
-    { reason: 'a crash before the first volume leaves StatefulSets of none', given: { children: [aStore('redis')] }, missing: false },
+    {
+      reason: 'a crash before the first volume leaves StatefulSets of none',
+      given: { children: [aStore('redis')] },
+      missing: false,
+    },
     { reason: 'the database used it', given: { known: CLAIM_UID }, missing: true },
     { reason: 'a version before that uid was kept has deployed it', given: { revisions: [deployed] }, missing: true },
     { reason: 'the deployed one has a database of others', given: { revisions: [withoutOwn()] }, missing: false },
     { reason: 'it is there', given: { known: CLAIM_UID, children: [aClaim()] }, missing: false },
     { reason: 'it is given up', given: { known: CLAIM_UID, annotation: CLAIM_UID }, missing: false },
     { reason: 'an older one was given up', given: { known: CLAIM_UID, annotation: 'older' }, missing: true },
-    { reason: 'it is given up, without a uid of it', given: { revisions: [deployed], annotation: UID }, missing: false },
+    {
+      reason: 'it is given up, without a uid of it',
+      given: { revisions: [deployed], annotation: UID },
+      missing: false,
+    },
     { reason: '"true" names no volume', given: { known: CLAIM_UID, annotation: 'true' }, missing: true },
   ])('$reason: $missing', ({ given, missing }) => {
     expect(isVolumeMissing(seen(given))).toBe(missing);
@@ -73,7 +81,11 @@ describe('a volume that does not stay', () => {
   it.each([
     { reason: 'bound', claim: aClaim({ phase: 'Bound' }), want: undefined },
     { reason: 'not bound yet', claim: aClaim({ phase: 'Pending' }), want: undefined },
-    { reason: 'being deleted', claim: aClaim({}, { deletionTimestamp: '2026-01-01T00:00:00Z' }), want: 'VolumeTerminating' },
+    {
+      reason: 'being deleted',
+      claim: aClaim({}, { deletionTimestamp: '2026-01-01T00:00:00Z' }),
+      want: 'VolumeTerminating',
+    },
     { reason: 'its PersistentVolume has gone', claim: aClaim({ phase: 'Lost' }), want: 'VolumeLost' },
     { reason: "somebody else's", claim: aClaim({ phase: 'Lost' }, { labels: {} }), want: undefined },
   ])('$reason: $want', ({ claim, want }) => {
@@ -97,10 +109,30 @@ describe('the size of the volume', () => {
     { reason: 'as asked', status: { capacity: { storage: '10Gi' } }, want: undefined, size: 10 },
     { reason: 'larger than asked', status: { capacity: { storage: '16Gi' } }, want: undefined, size: 10 },
     { reason: 'begun', status: { capacity }, want: 'VolumeResizing', size: 1 },
-    { reason: 'at the node', status: { capacity, conditions: [{ type: 'FileSystemResizePending', status: 'True' }] }, want: 'VolumeResizing', size: 1 },
-    { reason: 'refused', status: { capacity, conditions: [{ type: 'ControllerResizeError', status: 'True' }] }, want: 'VolumeResizeFailed', size: 1 },
-    { reason: 'refused by the node', status: { capacity, conditions: [{ type: 'NodeResizeError', status: 'True' }] }, want: 'VolumeResizeFailed', size: 1 },
-    { reason: 'impossible', status: { capacity, allocatedResourceStatuses: { storage: 'ControllerResizeInfeasible' } }, want: 'VolumeResizeFailed', size: 1 },
+    {
+      reason: 'at the node',
+      status: { capacity, conditions: [{ type: 'FileSystemResizePending', status: 'True' }] },
+      want: 'VolumeResizing',
+      size: 1,
+    },
+    {
+      reason: 'refused',
+      status: { capacity, conditions: [{ type: 'ControllerResizeError', status: 'True' }] },
+      want: 'VolumeResizeFailed',
+      size: 1,
+    },
+    {
+      reason: 'refused by the node',
+      status: { capacity, conditions: [{ type: 'NodeResizeError', status: 'True' }] },
+      want: 'VolumeResizeFailed',
+      size: 1,
+    },
+    {
+      reason: 'impossible',
+      status: { capacity, allocatedResourceStatuses: { storage: 'ControllerResizeInfeasible' } },
+      want: 'VolumeResizeFailed',
+      size: 1,
+    },
   ])('$reason: $want, $size Gi in force', ({ status, want, size }) => {
     const observed = seen({ children: [aClaim(status)] });
     expect([unfinishedResize(observed) !== undefined, volumeSizeGi(observed)]).toEqual([want !== undefined, size]);

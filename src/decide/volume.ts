@@ -131,7 +131,10 @@ export function unfinishedResize(observed: Observed): Resize | undefined {
       message: `${sizesSaid}: it could not be grown. ${describe}; set db_storage_gi to a size that the storage class can give.`,
     };
   if (is('FileSystemResizePending') || step.startsWith('NodeResize'))
-    return { failed: false, message: `${sizesSaid}: its file system grows when its node does that, or when its pod starts again.` };
+    return {
+      failed: false,
+      message: `${sizesSaid}: its file system grows when its node does that, or when its pod starts again.`,
+    };
   return {
     failed: false,
     message: `${sizesSaid}: it is being grown. If that lasts, ${describe}; the storage class needs allowVolumeExpansion.`,

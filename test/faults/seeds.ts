@@ -96,7 +96,12 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     'return true || containers.some(',
     'impossible',
   ),
-  'a size that no node has is applied': bug('src/decide/node-fit.ts', 'if (fits) return [];', 'return [];', 'impossible'),
+  'a size that no node has is applied': bug(
+    'src/decide/node-fit.ts',
+    'if (fits) return [];',
+    'return [];',
+    'impossible',
+  ),
   'no finalizer': bug(
     'src/controller/app-deployment-reconciler.ts',
     'hasFinalizer(observed.record) ? observed.record : await addFinalizer(observed.record, shell)',

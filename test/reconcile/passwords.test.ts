@@ -157,7 +157,9 @@ it('what is given up is made again: volume and StatefulSet deleted and the recor
   // Nor while the volume may come back from a backup.
   expect(secretOf(kube, POSTGRES)).toBeUndefined();
   const [, annotation = '', uid = ''] =
-    /--overwrite (davit\.dev\/[a-z-]+)=([\w-]+)/.exec(conditionOf(record(kube).status?.conditions, 'Stalled')?.message.split('annotate')[1] ?? '') ?? [];
+    /--overwrite (davit\.dev\/[a-z-]+)=([\w-]+)/.exec(
+      conditionOf(record(kube).status?.conditions, 'Stalled')?.message.split('annotate')[1] ?? '',
+    ) ?? [];
   await kube.mergePatch(APP_DEPLOYMENTS, SHOP, { metadata: { annotations: { [annotation]: uid } } });
   await converge(controller);
   expect([says(kube, 'Ready'), secretOf(kube, POSTGRES)?.metadata.uid === before]).toEqual(['True Serving', false]);
