@@ -83,7 +83,7 @@ export function volumeTrouble(observed: Observed): Refusal | undefined {
     return {
       reason: 'VolumeTerminating',
       object,
-      message: `${object} is being deleted, which cannot be undone: it goes with its data when pod ${name}-0 stops. Back the data up now (kubectl exec ${name}-0 -n ${namespace} -- pg_dumpall -U postgres), and do not restart the pod before that.`,
+      message: `${object} is being deleted, which cannot be undone: it goes with its data when pod ${name}-0 stops. Back the data up now (kubectl exec ${name}-0 -n ${namespace} -- pg_dump -h 127.0.0.1 -U postgres), and do not restart the pod before that.`,
     };
   if (claim.status?.phase === 'Lost')
     return {
