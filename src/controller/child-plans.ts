@@ -75,7 +75,6 @@ export interface Wanted {
  */
 export async function planAllowed(wanted: Wanted, { shell, now, contracts, settings }: PlanningOptions): Promise<Plan> {
   const { observed, latest, lost, digests, made, answers } = wanted;
-  const { observed, latest, lost, digests, made, answers } = wanted;
   const running = runningRevision(observed);
   // Seldom needed, and to make them is most of what a pass costs.
   const held = (): readonly KubeObject[] | undefined => {
