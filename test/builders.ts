@@ -158,6 +158,15 @@ export function aStore(part: 'postgres' | 'redis', ready = 1): Workload {
   };
 }
 
+/** Whatever controls a pod. */
+export const CONTROLLER = {
+  apiVersion: 'apps/v1',
+  kind: 'ReplicaSet',
+  name: 'shop-1',
+  uid: 'uid-rs',
+  controller: true,
+};
+
 export function aPod(
   component: string,
   revision: AppRevision,
@@ -175,6 +184,7 @@ export function aPod(
       namespace: 'team',
       uid: `uid-pod-${component}`,
       labels: { ...ownLabels(component), [REVISION_LABEL]: revision.spec.id },
+      ownerReferences: [CONTROLLER],
     },
     status: {
       phase: 'Pending',

@@ -85,6 +85,14 @@ export const REASONS = {
     meaning: 'The rollout made no progress within its deadline.',
     todo: 'Read the message; deploy a corrected revision.',
   },
+  RolloutPaused: {
+    meaning: 'Somebody has paused the rollout of a Deployment (kubectl rollout pause): Davit leaves that as it is.',
+    todo: 'kubectl rollout resume, as the message says.',
+  },
+  PodStuckTerminating: {
+    meaning: 'A pod should have ended long ago and is still there: its node is gone, or a finalizer holds it.',
+    todo: 'Do what the message says. Force nothing while the node may still run.',
+  },
   PodsRefused: {
     meaning: 'The API server refuses to make the pods.',
     todo: 'Read its words: quota, policy or a missing service account.',
@@ -197,6 +205,10 @@ export const REASONS = {
     todo: 'Set a size that the storage class can give, or mend what kubectl describe pvc says.',
   },
   ApplyRefused: { meaning: 'The API server refused a child.', todo: 'Correct what its words in the message name.' },
+  RequestFailed: {
+    meaning: 'A request to the API server failed: the server, or a webhook that it asks, does not answer or fails.',
+    todo: 'Nothing if it passes: Davit tries again automatically. If it lasts, check what the message names.',
+  },
   StorageCannotShrink: {
     meaning: 'db_storage_gi is smaller than the volume.',
     todo: "Set it to at least the volume's size.",

@@ -8,6 +8,7 @@ import { lookAgainMs } from '../decide/beginning.ts';
 import { contractUnknown } from '../decide/contract.ts';
 import { checkPolicy, checkReferences, checkRollout, hasServed } from '../decide/health.ts';
 import { dataThere, keptData, NO_KEPT_DATA } from '../decide/kept-data.ts';
+import { untilOverdueMs, withOverdue } from '../decide/lingering.ts';
 import type { Observed, Refusal } from '../decide/observed.ts';
 import { pausedBy } from '../decide/pause.ts';
 import { dataFirst, mayStartPods, safely } from '../decide/plan.ts';
@@ -16,8 +17,9 @@ import { retryAfterMs } from '../decide/retry.ts';
 import { latestStatus, overtakenStatus } from '../decide/revision-status.ts';
 import { rotationOf } from '../decide/rotation.ts';
 import { statusOf } from '../decide/status.ts';
+import { steadied } from '../decide/steady.ts';
 import { stuckPods } from '../decide/stuck-pods.ts';
-import { NotFound } from '../errors.ts';
+import { Conflict, NotFound, Unavailable } from '../errors.ts';
 import type { KubeObject } from '../kube/client.ts';
 import { rollbackOf, wantedRevision } from '../record/wanted-revision.ts';
 import { makeRevision } from '../resources/app-revision.ts';
@@ -39,6 +41,7 @@ import {
   volumeRefusals,
 } from './apply.ts';
 import { childrenOf, planAllowed, tryMeanwhile, type Wanted } from './child-plans.ts';
+import { areRaces, causesOf, decisiveOf, failureOf } from './failures.ts';
 import { addFinalizer, finalize, hasFinalizer } from './finalize.ts';
 import { collectRevisions } from './history.ts';
 import type { HostClaims } from './host-claims.ts';
@@ -48,6 +51,7 @@ import { observe } from './observe.ts';
 import { reportRecord, reportRevision, reportTracingProject } from './report.ts';
 import type { SecretContents } from './secret-contents.ts';
 import type { Answer } from './try-pods.ts';
+import { underSignal } from './under-signal.ts';
 import type { Vanished } from './vanished.ts';
 
 export interface ReconcilerOptions {
@@ -70,45 +74,90 @@ interface Pass {
   readonly address?: AddressOutcome;
   /** When to look again even if nothing changes. */
   readonly requeueAfterMs?: number;
+  /** What failed and matters to nobody who looks at the record: only that it is tried again. */
+  readonly housekeeping?: readonly unknown[];
 }
 
 const NOTHING: Pass = { latest: undefined, refusals: [] };
 
-/** Makes the reconcile function. Level-based: it looks at the record as it is now, whatever woke it. */
-export function makeReconciler(options: ReconcilerOptions): Reconcile {
-  const { shell, contents, hosts, vanished, events, now } = options;
-  const mountFailures = makeMountFailures(shell.client, now);
+/** So many races lost in a row are no coincidence any more, and are reported. */
+const RACES_UNSAID = 3;
 
-  return async function reconcile(key) {
+/**
+ * Makes the reconcile function. Level-based: it looks at the record as it is now, whatever woke it. Whatever fails is
+ * reported before it is thrown: a record that says nothing, or what was true of an earlier generation, helps nobody.
+ */
+export function makeReconciler(options: ReconcilerOptions): Reconcile {
+  const { contents, hosts, vanished, events, now } = options;
+  const { caches } = options.shell;
+  const mountFailures = makeMountFailures(now);
+  /** Key → races lost in a row. */
+  const races = new Map<string, number>();
+
+  /** Whether this is a race of which nothing is to be said yet. */
+  function isUnsaid(key: string, causes: readonly unknown[]): boolean {
+    const inARow = areRaces(causes) ? (races.get(key) ?? 0) + 1 : 0;
+    if (inARow === 0) races.delete(key);
+    else races.set(key, inARow);
+    return inARow > 0 && inARow < RACES_UNSAID;
+  }
+
+  return async function reconcile(key, signal, log) {
+    const shell: Shell = { ...options.shell, client: underSignal(options.shell.client, signal) };
     const { namespace, name } = refOf(key);
     const swept = await vanished.sweep(key);
-    const found = shell.caches.records.get({ namespace, name });
-    if (!found) return swept;
-    const first = await observe(found, shell.caches, contents);
-    if (found.metadata.deletionTimestamp) {
-      await finalize(first, shell, events, now(), pausedBy(found, options.settings));
-      return {};
+    const found = caches.records.get({ namespace, name });
+    if (!found) {
+      races.delete(key);
+      return swept;
     }
-    const pass = await bring(first, options);
+    const first = await observe(found, caches, contents, signal);
+    if (found.metadata.deletionTimestamp) {
+      const teardown = { shell, lasting: options.shell, events, now: now(), paused: pausedBy(found, options.settings) };
+      return soonest(swept.requeueAfterMs, (await finalize(first, teardown, signal)).requeueAfterMs);
+    }
+    const pass = await attempt(first, { ...options, shell });
     if (pass === 'gone') return {};
+    const causes = causesOf([...(first.unread ?? []), ...pass.refusals]);
+    if (wasLost(signal) || isUnsaid(key, causes)) throw decisiveOf(causes) ?? signal.reason;
     // A pass that failed may have made what the caches don't show yet: its host stays taken until one goes well.
-    hosts.settled(found);
-    const record = shell.caches.records.get({ namespace, name });
+    if (causes.length === 0) hosts.settled(found);
+    const record = caches.records.get({ namespace, name });
     if (!record || record.metadata.uid !== found.metadata.uid) return {};
     // What was done was for the generation that was found. A newer one is in the queue by now: nothing is said of it yet.
     if (record.metadata.generation !== found.metadata.generation) return {};
-    const after = await observe(record, shell.caches, contents);
+    const after = await observe(record, caches, contents);
     // Asked for live, and only here: no decision needs it but what is said of the pods.
-    const pods = await mountFailures.addTo(after.pods);
-    await report(first, { ...after, pods }, pass, options);
+    const pods = await mountFailures.addTo(withOverdue(after.pods, now()), shell.client, log);
+    // What took too long is given up, and that is said: by requests which have a time limit each.
+    const reporting = { ...options, shell: signal.aborted ? options.shell : shell };
+    const unreported = await report(first, { ...after, pods }, pass, reporting);
+    const failed = [...causes, ...causesOf(after.unread ?? []), ...(pass.housekeeping ?? []), ...unreported];
+    if (failed.length > 0) throw decisiveOf(failed);
     return soonest(
       swept.requeueAfterMs,
       pass.requeueAfterMs,
       retryAfterMs(record, pass.refusals, now()),
       lookAgainMs(after.pods, now()),
       untilStuckMs(after, now()),
+      untilOverdueMs(after.pods, now()),
     );
   };
+}
+
+/** Whether the leadership was lost, after which nothing may be said either; a time limit's reason is an Unavailable. */
+function wasLost(signal: AbortSignal): boolean {
+  return signal.aborted && !(signal.reason instanceof Unavailable);
+}
+
+/** As `bring`; what was not foreseen ends it, and is reported like everything else. */
+async function attempt(observed: Observed, options: ReconcilerOptions): Promise<Pass | 'gone'> {
+  try {
+    return await bring(observed, options);
+  } catch (error) {
+    const { kind, metadata } = observed.record;
+    return { latest: observed.revisions[0], refusals: [failureOf(error, `${kind} ${metadata.name}`, 'reconcile')] };
+  }
 }
 
 function soonest(...waits: readonly (number | undefined)[]): Result {
@@ -126,6 +175,7 @@ async function bring(observed: Observed, options: ReconcilerOptions): Promise<Pa
 
   const record = hasFinalizer(observed.record) ? observed.record : await addFinalizer(observed.record, shell);
   if (!record) return 'gone';
+  if ('reason' in record) return { latest: observed.revisions[0], refusals: [record] };
   const newest = newestOf(options.contracts);
   const wanted = wantedRevision(record, observed.revisions, settings, dataThere(observed), newest);
   const draft = 'create' in wanted ? makeRevision(record, wanted.create) : undefined;
@@ -144,7 +194,8 @@ async function bring(observed: Observed, options: ReconcilerOptions): Promise<Pa
 
   const kept = latest.spec.resolved.postgres ? keptData(observed) : NO_KEPT_DATA;
   if (kept.refusals.length > 0) return { latest, refusals: [...project, ...kept.refusals] };
-  const taken = await takeUp(kept.takeUp, record, shell);
+  const { taken, refusals: untaken } = await takeUp(kept.takeUp, record, shell);
+  if (untaken.length > 0) return { latest, refusals: [...project, ...untaken] };
   const now: Observed = { ...observed, record, children: withThose(observed.children, taken) };
   return bringChildren(now, { latest, refusals: project, answers }, options);
 }
@@ -168,31 +219,35 @@ async function bringChildren(
   const rotation = rotationOf(observed, latest.spec.id);
   const address = takeAddress(observed, latest, options);
   // First, and whatever becomes of the rest: the host may be another's by now.
-  if (!keepsAddress(address)) await removeAddress(observed, shell);
+  const lost = keepsAddress(address) ? [] : await removeAddress(observed, shell);
   const host = address.is === 'held' && !observed.addressKindMissing ? address.host : undefined;
   const made: Wanted['made'] = (revision, digests) =>
     childrenOf(observed, revision, digests, options, host).map(stamped);
   // Before the volume: by one without a password it is known that the password was lost.
   const passwords = await ensurePasswords(observed, latest, shell);
-  const lost = [...passwords, ...(latest.spec.resolved.postgres ? await volumeRefusals(observed, shell) : [])];
-  const planned = await planAllowed({ observed, latest, lost, digests: rotation.digests, made, answers }, options);
+  const unusable = [...passwords, ...(latest.spec.resolved.postgres ? await volumeRefusals(observed, shell) : [])];
+  const planned = await planAllowed(
+    { observed, latest, lost: unusable, digests: rotation.digests, made, answers },
+    options,
+  );
   const [data, rest] = dataFirst(planned.actions);
-  const volumes = lost.length > 0 ? [] : await perform(data, record, shell);
-  const before = [...earlier, ...lost, ...planned.refusals, ...volumes];
+  const volumes = unusable.length > 0 ? [] : await perform(data, record, shell);
+  const before = [...earlier, ...lost, ...unusable, ...planned.refusals, ...volumes];
   const performed = await perform(safely(rest, before), record, shell);
-  if (mayStartPods(before)) await removePods(stuckPods(observed, planned.actions), shell);
-  await collectRevisions(observed, settings.revisions.kept, shell);
+  const removed = mayStartPods(before) ? await removePods(stuckPods(observed, planned.actions), shell) : [];
+  const housekeeping = await collectRevisions(observed, settings.revisions.kept, shell);
   return {
     latest,
-    refusals: [...before, ...performed],
+    refusals: [...before, ...performed, ...removed],
     address,
+    housekeeping,
     ...(rotation.waitMs !== undefined && { requeueAfterMs: rotation.waitMs }),
   };
 }
 
-async function removeAddress(observed: Observed, shell: Shell): Promise<void> {
+async function removeAddress(observed: Observed, shell: Shell): Promise<Refusal[]> {
   const object = addressOf(observed);
-  if (object && object.metadata.deletionTimestamp === undefined) await removeAll([object], shell);
+  return object && object.metadata.deletionTimestamp === undefined ? removeAll([object], shell) : [];
 }
 
 /** The address that the record may have. Decided at once, so that of many who ask for a host one gets it. */
@@ -241,11 +296,24 @@ async function ensureTracingProject(record: AppDeployment, shell: Shell): Promis
   return 'reason' in made && made.reason !== 'NameConflict' ? [made] : [];
 }
 
-async function report(before: Observed, after: Observed, pass: Pass, options: ReconcilerOptions): Promise<void> {
+/** Says of revisions, tracing project and record how they are. Returns what could not be said: one does not silence the others. */
+async function report(before: Observed, after: Observed, pass: Pass, options: ReconcilerOptions): Promise<unknown[]> {
   const { shell, settings, events } = options;
   const now = options.now();
   const { record } = after;
-  const { latest, refusals } = pass;
+  const { latest } = pass;
+  const refusals = steadied([...pass.refusals, ...(after.unread ?? [])], record);
+  const unsaid: Refusal[] = [];
+  const errors: unknown[] = [];
+  const say = async ({ kind, metadata }: KubeObject, saying: () => Promise<void>): Promise<void> => {
+    try {
+      await saying();
+    } catch (error) {
+      errors.push(error);
+      const isGone = error instanceof NotFound || error instanceof Conflict;
+      if (!isGone) unsaid.push(failureOf(error, `the status of ${kind} ${metadata.name}`, 'write'));
+    }
+  };
   const revisions = after.revisions.map((revision) => ({
     ...revision,
     status:
@@ -256,22 +324,32 @@ async function report(before: Observed, after: Observed, pass: Pass, options: Re
   for (const [index, revision] of after.revisions.entries()) {
     const { status = {} } = revisions[index] ?? {};
     // oxlint-disable-next-line no-await-in-loop -- newest first, so that a crash in between leaves the older ones to the next pass
-    await reportRevision(record, revision, status, shell, events);
+    await say(revision, () => reportRevision(record, revision, status, shell, events));
   }
   const observed: Observed = { ...after, revisions };
-  if (observed.tracingProject) await reportTracingProject(observed.tracingProject, record, shell, now);
+  const { tracingProject } = observed;
+  if (tracingProject) await say(tracingProject, () => reportTracingProject(tracingProject, record, shell, now));
   const policy = checkPolicy(observed, settings);
   const references = checkReferences(observed);
   const address = pass.address ?? undecided(observed, settings.address);
+  const status = statusOf(
+    {
+      observed,
+      latest,
+      policy,
+      references,
+      address,
+      refusals: [...refusals, ...steadied(unsaid, record)],
+      paused: pausedBy(record, settings),
+    },
+    now,
+  );
   try {
-    await reportRecord(
-      record,
-      statusOf({ observed, latest, policy, references, address, refusals, paused: pausedBy(record, settings) }, now),
-      shell,
-      events,
-    );
+    await reportRecord(record, status, shell, events);
   } catch (error) {
     // Deleted for good while it was being looked at.
-    if (!(error instanceof NotFound)) throw error;
+    if (error instanceof NotFound) return [];
+    errors.push(error);
   }
+  return errors;
 }

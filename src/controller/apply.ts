@@ -8,13 +8,14 @@ import { passwordLost, passwordState, type Store } from '../decide/passwords.ts'
 import { type Action, nameConflict } from '../decide/plan.ts';
 import { putBack } from '../decide/put-back.ts';
 import { isKnownClaim, isVolumeMissing, volumeMissing, volumeTrouble } from '../decide/volume.ts';
-import { AlreadyExists, Conflict, Forbidden, Invalid, NotFound } from '../errors.ts';
+import { AlreadyExists, Conflict, Invalid, NotFound } from '../errors.ts';
 import type { KubeClient, KubeObject, ObjectRef, Resource } from '../kube/client.ts';
 import { PERSISTENT_VOLUME_CLAIMS, PODS, type ResourceRegistry, SECRETS } from '../kube/resources.ts';
 import { names } from '../record/names.ts';
 import { postgresSecret, redisSecret } from '../resources/secrets.ts';
 import { allOver } from './all-over.ts';
 import { type Caches, remember } from './caches.ts';
+import { failureOf } from './failures.ts';
 
 export interface Shell {
   readonly client: KubeClient;
@@ -36,19 +37,18 @@ export function stamped(object: KubeObject): KubeObject {
 }
 
 /**
- * Applies everything at once, and deletes what is no longer wanted only if every apply went well. What the API server
- * refuses for good comes back as refusals; what is worth trying again (conflict, outage) is thrown.
+ * Applies everything at once, and deletes what is no longer wanted only if every apply went well. What failed comes back
+ * as refusals: one child whose requests fail must not keep what is known of the others from being reported.
  */
 export async function perform(actions: readonly Action[], record: AppDeployment, shell: Shell): Promise<Refusal[]> {
   const applies = actions.filter((action) => action.do === 'apply');
   const outcomes = await allOver(applies.map((action) => applyOne(action, record, shell)));
   const refusals = outcomes.filter((refusal) => refusal !== undefined);
   if (refusals.length > 0) return refusals;
-  await removeAll(
+  return removeAll(
     actions.filter((action) => action.do === 'delete').map((action) => action.object),
     shell,
   );
-  return refusals;
 }
 
 async function applyOne(
@@ -66,7 +66,7 @@ async function applyOne(
     remember(shell.caches, object);
     return undefined;
   } catch (error) {
-    return { ...refusalOf(error, wanted), ...(!observed && { absent: true }) };
+    return { ...failureOf(error, described(wanted)), ...(!observed && { absent: true }) };
   }
 }
 
@@ -158,14 +158,8 @@ function refOf({ metadata: { namespace, name } }: KubeObject): ObjectRef {
   return { ...(namespace !== undefined && { namespace }), name };
 }
 
-function refusalOf(error: unknown, wanted: KubeObject): Refusal {
-  if (!(error instanceof Invalid) && !(error instanceof Forbidden)) throw error;
-  const object = `${wanted.kind} ${wanted.metadata.name}`;
-  return {
-    reason: 'ApplyRefused',
-    object,
-    message: `The API server refused ${object}: ${error.serverMessage ?? error.message}`,
-  };
+function described({ kind, metadata }: KubeObject): string {
+  return `${kind} ${metadata.name}`;
 }
 
 /** Makes an object that is never changed afterwards. Undefined if one of that name is there and isn't ours. */
@@ -213,7 +207,7 @@ async function lookForPassword(
     return isOurs(found, observed) ? undefined : passwordLost(store, observed, found);
   } catch (error) {
     if (error instanceof NotFound) return passwordLost(store, observed, undefined);
-    throw error;
+    return failureOf(error, `Secret ${ref.name}`, 'read');
   }
 }
 
@@ -230,7 +224,7 @@ export async function volumeRefusals(observed: Observed, shell: Shell): Promise<
     return isKnownClaim(found, observed) ? [] : [volumeMissing(observed, found)];
   } catch (error) {
     if (error instanceof NotFound) return [volumeMissing(observed, undefined)];
-    throw error;
+    return [{ ...failureOf(error, `PersistentVolumeClaim ${ref.name}`, 'read'), absent: true }];
   }
 }
 
@@ -242,22 +236,26 @@ export async function takeUp(
   objects: readonly KubeObject[],
   record: AppDeployment,
   shell: Shell,
-): Promise<KubeObject[]> {
+): Promise<{ readonly taken: readonly KubeObject[]; readonly refusals: readonly Refusal[] }> {
   const taken: KubeObject[] = [];
   for (const object of objects) {
     const { uid, resourceVersion } = object.metadata;
     const patch = { metadata: { uid, resourceVersion, labels: { [DEPLOYMENT_UID_LABEL]: record.metadata.uid } } };
-    // oxlint-disable-next-line no-await-in-loop -- the password before the volume that it opens
-    const now = await shell.client.mergePatch(shell.registry.resourceOf(object), refOf(object), patch, {
-      fieldManager: FIELD_MANAGER,
-    });
-    remember(shell.caches, now);
-    taken.push(now);
+    try {
+      // oxlint-disable-next-line no-await-in-loop -- the password before the volume that it opens
+      const now = await shell.client.mergePatch(shell.registry.resourceOf(object), refOf(object), patch, {
+        fieldManager: FIELD_MANAGER,
+      });
+      remember(shell.caches, now);
+      taken.push(now);
+    } catch (error) {
+      return { taken, refusals: [failureOf(error, described(object), 'take up')] };
+    }
   }
-  return taken;
+  return { taken, refusals: [] };
 }
 
-/** As createOnce; what the API server refuses for good, and a foreign object in the way, come back as a refusal. */
+/** As createOnce; a failure, and a foreign object in the way, come back as a refusal. */
 export async function makeOnce<T extends KubeObject>(
   object: T,
   record: AppDeployment,
@@ -266,46 +264,53 @@ export async function makeOnce<T extends KubeObject>(
   try {
     return (await createOnce(object, record, shell)) ?? nameConflict(object);
   } catch (error) {
-    return refusalOf(error, object);
+    return failureOf(error, described(object), 'create');
   }
 }
 
-/** Deletes these pods, each only as it was seen: one that has started since is left alone, and looked at again. */
-export async function removePods(pods: readonly KubeObject[], shell: Shell): Promise<void> {
-  await allOver(
-    pods.map(async (pod) => {
+/** Deletes these pods, each only as it was seen: one that has started since is left alone, and looked at again. What failed comes back. */
+export async function removePods(pods: readonly KubeObject[], shell: Shell): Promise<Refusal[]> {
+  const outcomes = await allOver(
+    pods.map(async (pod): Promise<Refusal | undefined> => {
       const { uid = '', resourceVersion = '' } = pod.metadata;
       try {
         const left = await shell.client.remove(PODS, refOf(pod), { uid, resourceVersion });
         if (left) remember(shell.caches, left);
       } catch (error) {
-        if (!(error instanceof NotFound)) throw error;
+        if (!(error instanceof NotFound)) return failureOf(error, described(pod), 'delete');
       }
+      return undefined;
     }),
   );
+  return outcomes.filter((refusal) => refusal !== undefined);
 }
 
+/** What a person may have changed or put back since it was seen, and what cannot be had again: deleted only as it was seen. */
+const DELETED_AS_SEEN: ReadonlySet<string> = new Set(['Secret', 'PersistentVolumeClaim']);
 /** Whose dependents are pods: these must be gone before what they use is. */
 const WITH_DEPENDENTS: ReadonlySet<string> = new Set(['Deployment', 'StatefulSet']);
 
 /**
  * Deletes exactly these objects; one that is gone already is fine. Workloads go with their dependents first. The others
  * have none that matter, and their deletion must not wait for the garbage collector: of a new CRD's objects it knows
- * nothing for up to 30 s.
+ * nothing for up to 30 s. What failed comes back.
  */
-export async function removeAll(objects: readonly KubeObject[], shell: Shell): Promise<void> {
-  await allOver(
-    objects.map(async (object) => {
-      const { uid = '' } = object.metadata;
+export async function removeAll(objects: readonly KubeObject[], shell: Shell): Promise<Refusal[]> {
+  const outcomes = await allOver(
+    objects.map(async (object): Promise<Refusal | undefined> => {
+      const { uid = '', resourceVersion } = object.metadata;
       try {
         const left = await shell.client.remove(shell.registry.resourceOf(object), refOf(object), {
           uid,
+          ...(DELETED_AS_SEEN.has(object.kind) && resourceVersion !== undefined && { resourceVersion }),
           propagationPolicy: WITH_DEPENDENTS.has(object.kind) ? 'Foreground' : 'Background',
         });
         if (left) remember(shell.caches, left);
       } catch (error) {
-        if (!(error instanceof NotFound)) throw error;
+        if (!(error instanceof NotFound)) return failureOf(error, described(object), 'delete');
       }
+      return undefined;
     }),
   );
+  return outcomes.filter((refusal) => refusal !== undefined);
 }

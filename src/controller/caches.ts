@@ -5,7 +5,7 @@ import { APP_REVISIONS, type AppRevision } from '../api/app-revision.ts';
 import { APP_TEMPLATES, type AppTemplate } from '../api/app-template.ts';
 import { CODE_HOST_INTEGRATIONS, type CodeHostIntegration } from '../api/code-host-integration.ts';
 import { LISTENERS, type Listener } from '../api/listener.ts';
-import { DEPLOYMENT_LABEL } from '../api/meta.ts';
+import { DEPLOYMENT_LABEL, PROVIDER_LABEL } from '../api/meta.ts';
 import { OAUTH_PROVIDERS, type OAuthProvider } from '../api/oauth-provider.ts';
 import type { AddressSettings } from '../api/settings.ts';
 import { TRACING_PROJECTS, type TracingProject } from '../api/tracing-project.ts';
@@ -26,6 +26,7 @@ import {
   STATEFUL_SETS,
 } from '../kube/resources.ts';
 import type { Logger } from '../logger.ts';
+import { readAtStart } from '../record/references.ts';
 import { slimManagedFields } from '../runtime/managed-fields.ts';
 import type { RuntimeMetrics } from '../runtime/metrics.ts';
 import { reflectNamespaces } from '../runtime/reflect-namespaces.ts';
@@ -41,6 +42,11 @@ const CHILD_RESOURCES = [
   HORIZONTAL_POD_AUTOSCALERS,
   POD_DISRUPTION_BUDGETS,
 ] as const;
+
+/** Index of records, revisions, providers and integrations: the Secrets that they name. */
+export const SECRETS_NAMED = 'secrets named';
+/** Index of records: the Listener that they name, in small letters. */
+export const LISTENER_NAMED = 'listener named';
 
 export interface Caches {
   readonly records: Reflector<AppDeployment>;
@@ -78,13 +84,22 @@ export interface CacheOptions {
 }
 
 export function makeCaches(options: CacheOptions): Caches {
-  const records = perNamespace<AppDeployment>(options, APP_DEPLOYMENTS, { transform: slimManagedFields });
-  const revisions = perNamespace<AppRevision>(options, APP_REVISIONS, { indexedLabels: [DEPLOYMENT_LABEL] });
+  const records = perNamespace<AppDeployment>(options, APP_DEPLOYMENTS, {
+    transform: slimManagedFields,
+    indexes: { [SECRETS_NAMED]: ({ spec }) => secretsNamed(spec), [LISTENER_NAMED]: listenerNamed },
+  });
+  const revisions = perNamespace<AppRevision>(options, APP_REVISIONS, {
+    indexedLabels: [DEPLOYMENT_LABEL],
+    indexes: { [SECRETS_NAMED]: ({ spec }) => spec.requested.secrets.map(({ secretName }) => secretName) },
+  });
   const tracingProjects = perNamespace<TracingProject>(options, TRACING_PROJECTS, {});
   const namespaces = makeReflector<KubeObject>({ ...options, resource: NAMESPACES });
   const labelled = { labelSelector: DEPLOYMENT_LABEL, indexedLabels: [DEPLOYMENT_LABEL] };
   const pods = perNamespace<Pod>(options, PODS, labelled);
-  const secrets = perNamespace<KubeObject>(options, SECRETS, { metadataOnly: true, indexedLabels: [DEPLOYMENT_LABEL] });
+  const secrets = perNamespace<KubeObject>(options, SECRETS, {
+    metadataOnly: true,
+    indexedLabels: [DEPLOYMENT_LABEL, PROVIDER_LABEL],
+  });
   const children = new Map<string, Reflector<KubeObject>>(
     CHILD_RESOURCES.map((resource) => [resource.kind, perNamespace<KubeObject>(options, resource, labelled)]),
   );
@@ -94,11 +109,13 @@ export function makeCaches(options: CacheOptions): Caches {
     ...ofOrganization,
     resource: OAUTH_PROVIDERS,
     namespace: organizationNamespace,
+    indexes: { [SECRETS_NAMED]: ({ spec }) => (spec.clientSecretRef ? [spec.clientSecretRef.name] : []) },
   });
   const integrations = makeReflector<CodeHostIntegration>({
     ...ofOrganization,
     resource: CODE_HOST_INTEGRATIONS,
     namespace: organizationNamespace,
+    indexes: { [SECRETS_NAMED]: ({ spec }) => [spec.credentialsRef.name] },
   });
   const listeners = perNamespace<Listener>(options, LISTENERS, {});
   const templates = makeReflector<AppTemplate>({
@@ -114,6 +131,7 @@ export function makeCaches(options: CacheOptions): Caches {
         resource: SECRETS,
         namespace: organizationNamespace,
         metadataOnly: true,
+        indexedLabels: [PROVIDER_LABEL],
       })
     : secrets;
   const addresses = addressesFor(options);
@@ -148,6 +166,17 @@ export function makeCaches(options: CacheOptions): Caches {
     clientSecrets,
     all,
   };
+}
+
+/** What stands in the environment of its pods, and its values, which the collector asks for. */
+function secretsNamed(spec: AppDeployment['spec']): string[] {
+  const reads = readAtStart(spec, spec.sourceConfig.resourceSpec);
+  return [...new Set(reads.map(({ secretName }) => secretName))];
+}
+
+function listenerNamed({ spec }: AppDeployment): string[] {
+  const { listenerId } = spec.sourceConfig;
+  return listenerId === undefined ? [] : [listenerId.toLowerCase()];
 }
 
 /** The Gateway API is installed apart from Kubernetes, and maybe later than Davit. */

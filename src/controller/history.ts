@@ -6,8 +6,12 @@ import { NotFound } from '../errors.ts';
 import { allOver } from './all-over.ts';
 import type { Shell } from './apply.ts';
 
-/** Deletes the revisions that are beyond the newest `kept` and of no use any more: each as it was seen, or not at all. */
-export async function collectRevisions(observed: Observed, kept: number, shell: Shell): Promise<void> {
+/**
+ * Deletes the revisions that are beyond the newest `kept` and of no use any more: each as it was seen, or not at all.
+ * Returns what failed: too long a history makes no record less ready.
+ */
+export async function collectRevisions(observed: Observed, kept: number, shell: Shell): Promise<unknown[]> {
+  const errors: unknown[] = [];
   await allOver(
     surplusRevisions(observed, kept).map(async (revision) => {
       const { namespace = '', name, uid = '', resourceVersion = '' } = revision.metadata;
@@ -15,9 +19,13 @@ export async function collectRevisions(observed: Observed, kept: number, shell: 
         const resource = shell.registry.resourceOf(revision);
         await shell.client.remove(resource, { namespace, name }, { uid, resourceVersion });
       } catch (error) {
-        if (!(error instanceof NotFound)) throw error;
+        if (!(error instanceof NotFound)) {
+          errors.push(error);
+          return;
+        }
       }
       shell.caches.revisions.overlayDeleted(uid, resourceVersion);
     }),
   );
+  return errors;
 }

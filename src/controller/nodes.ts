@@ -7,6 +7,7 @@ import { Forbidden } from '../errors.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { NODES } from '../kube/resources.ts';
 import { wholeList } from '../runtime/whole-list.ts';
+import { failureOf } from './failures.ts';
 
 const PAGE_SIZE = 100;
 
@@ -21,7 +22,12 @@ export async function refuseWithoutRoom(
 ): Promise<Refusal[]> {
   const sets = roomToCheck(actions, observed);
   if (sets.length === 0) return [];
-  const nodes = await listNodes(client);
+  let nodes: readonly ClusterNode[] | undefined;
+  try {
+    nodes = await listNodes(client);
+  } catch (error) {
+    return sets.map(({ metadata }) => failureOf(error, `StatefulSet ${metadata.name}`, 'list the nodes for'));
+  }
   // A database runs, so that there is a node: an empty list is that of somebody who is shown none.
   return nodes && nodes.length > 0 ? withoutRoom(sets, nodes) : [];
 }

@@ -3,19 +3,27 @@
 
 import type { AppDeployment } from '../api/app-deployment.ts';
 import { DEPLOYMENT_LABEL, HOSTS_ANNOTATION, TENANT_LABEL } from '../api/meta.ts';
-import type { Observed, SecretsRead } from '../decide/observed.ts';
+import type { Observed, Refusal, SecretsRead } from '../decide/observed.ts';
 import { holdsValuesOf } from '../record/names.ts';
 import { readAtStart, referencesOf } from '../record/references.ts';
 import { revisionsOf } from '../record/revisions.ts';
 import type { SecretVersion } from '../resources/hash.ts';
 import { type Caches, childrenNamed } from './caches.ts';
+import { failureOf } from './failures.ts';
 import type { SecretContents, SeenSecret } from './secret-contents.ts';
 
-/** Everything that a decision about this record may look at. */
-export async function observe(record: AppDeployment, caches: Caches, contents: SecretContents): Promise<Observed> {
+/** Everything that a decision about this record may look at. A Secret that cannot be read is part of it. */
+export async function observe(
+  record: AppDeployment,
+  caches: Caches,
+  contents: SecretContents,
+  signal?: AbortSignal,
+): Promise<Observed> {
   const { namespace = '', name } = record.metadata;
   const tenant = caches.namespaces.get({ name: namespace });
-  const secrets = await readSecrets(record, contents);
+  const unread: Refusal[] = [];
+  const secrets = await readSecrets(record, contents, unread, signal);
+  const read = await secretsRead(record, secrets, contents, unread);
   return {
     record,
     tenantId: tenant?.metadata.labels?.[TENANT_LABEL] === 'true' ? tenant.metadata.uid : undefined,
@@ -38,18 +46,33 @@ export async function observe(record: AppDeployment, caches: Caches, contents: S
     unfixedSecrets: [...secrets].flatMap(([secretName, seen]) =>
       seen && !seen.isFixed && holdsValuesOf(name, secretName) ? [secretName] : [],
     ),
-    secretsRead: await secretsRead(record, secrets, contents),
+    secretsRead: read,
+    ...(unread.length > 0 && { unread }),
   };
 }
 
 type SeenSecrets = ReadonlyMap<string, SeenSecret | undefined>;
 
 /** Every Secret whose values stand in the environment of the record's pods, by name. */
-async function readSecrets({ metadata, spec }: AppDeployment, contents: SecretContents): Promise<SeenSecrets> {
+async function readSecrets(
+  { metadata, spec }: AppDeployment,
+  contents: SecretContents,
+  unread: Refusal[],
+  signal: AbortSignal | undefined,
+): Promise<SeenSecrets> {
   const named = new Set(readAtStart(spec, spec.sourceConfig.resourceSpec).map(({ secretName }) => secretName));
   const { namespace = '' } = metadata;
   return new Map(
-    await Promise.all([...named].map(async (name) => [name, await contents.read(namespace, name)] as const)),
+    await Promise.all(
+      [...named].map(async (name) => {
+        try {
+          return [name, await contents.read(namespace, name, signal)] as const;
+        } catch (error) {
+          unread.push(failureOf(error, `Secret ${name}`, 'read'));
+          return [name, undefined] as const;
+        }
+      }),
+    ),
   );
 }
 
@@ -57,9 +80,12 @@ async function secretsRead(
   { spec }: AppDeployment,
   secrets: SeenSecrets,
   contents: SecretContents,
+  unread: Refusal[],
 ): Promise<SecretsRead> {
   const reads = readAtStart(spec, spec.sourceConfig.resourceSpec);
   if (reads.length === 0) return { is: 'nothing' };
+  // Of values that are not known nothing can be told, and nothing is rolled by them.
+  if (unread.length > 0) return { is: 'incomplete' };
   const versions: SecretVersion[] = [];
   let changedAt: number | undefined;
   for (const { secretName, secretKey, optional } of reads) {
@@ -76,6 +102,11 @@ async function secretsRead(
     }
   }
   const quietForMs = changedAt === undefined ? undefined : contents.elapsed() - changedAt;
-  const digest = await contents.digestOf(versions);
-  return { is: 'complete', digest, ...(quietForMs !== undefined && { quietForMs }) };
+  try {
+    const digest = await contents.digestOf(versions);
+    return { is: 'complete', digest, ...(quietForMs !== undefined && { quietForMs }) };
+  } catch (error) {
+    unread.push(failureOf(error, "the key of Secrets' digests", 'read'));
+    return { is: 'incomplete' };
+  }
 }

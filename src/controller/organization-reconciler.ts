@@ -11,8 +11,9 @@ import type { Reconcile } from '../runtime/controller.ts';
 import type { Reflector } from '../runtime/reflector.ts';
 import type { WorkQueue } from '../runtime/work-queue.ts';
 import type { Shell } from './apply.ts';
-import type { Caches } from './caches.ts';
+import { type Caches, SECRETS_NAMED } from './caches.ts';
 import { reportStatus } from './report.ts';
+import { underSignal } from './under-signal.ts';
 
 type Judged = OAuthProvider | CodeHostIntegration;
 
@@ -32,7 +33,8 @@ export function makeOrganizationReconciler(
 ): Reconcile {
   const { caches } = shell;
   const namespace = caches.organizationNamespace;
-  return async function reconcile(key) {
+  return async function reconcile(key, signal) {
+    const client = underSignal(shell.client, signal);
     const [kind, name = ''] = key.split('/');
     const object = judged(caches)
       .find(({ resource }) => resource.kind === kind)
@@ -43,7 +45,7 @@ export function makeOrganizationReconciler(
     const generation = object.metadata.generation ?? 1;
     const conditions = mergeConditions(object.status?.conditions, [ready], generation, now());
     try {
-      await reportStatus(object, { observedGeneration: generation, conditions }, shell);
+      await reportStatus(object, { observedGeneration: generation, conditions }, { ...shell, client });
     } catch (error) {
       // Deleted while it was being looked at.
       if (!(error instanceof NotFound)) throw error;
@@ -62,7 +64,10 @@ export function wakeOrganization(caches: Caches, queue: WorkQueue): () => void {
     caches.clientSecrets.onChange(({ type, object, previous }) => {
       // Of a Secret nothing matters but that it is there.
       const isNews = type === 'deleted' || previous === undefined;
-      if (isNews && object.metadata.namespace === caches.organizationNamespace) wakeAll();
+      const { namespace, name } = object.metadata;
+      if (!isNews || namespace !== caches.organizationNamespace) return;
+      for (const cache of judged(caches))
+        for (const naming of cache.byIndex(namespace, SECRETS_NAMED, name)) queue.add(keyOf(naming));
     }),
   ];
   wakeAll();

@@ -147,7 +147,7 @@ function startReconciling(
   const now = (): Date => new Date();
   const elapsed = (): number => performance.now();
   const makeQueue = (name: string): WorkQueue =>
-    makeWorkQueue({ name, baseDelayMs: backoffMs, groupOf: groupByNamespace, metrics });
+    makeWorkQueue({ name, baseDelayMs: backoffMs, groupOf: groupByNamespace, ...PACE, metrics });
   const records = makeQueue('appdeployments');
   const secrets = makeQueue('secrets');
   const clientSecrets = makeQueue('client-secrets');
@@ -201,6 +201,9 @@ function startReconciling(
     },
   };
 }
+
+/** What changes now and then is looked at at once, and what never rests a few times a second. */
+const PACE = { intervalMs: 200, burst: 3 };
 
 /** So that a tenant who has little to do need not wait until one of another's many is done. */
 const ENOUGH_TO_KEEP_ONE = 4;

@@ -6,30 +6,42 @@ import { APP_DEPLOYMENTS, type AppDeployment } from '../api/app-deployment.ts';
 import { APP_REVISIONS, type AppRevision } from '../api/app-revision.ts';
 import { DEPLOYMENT_LABEL, PROVIDER_LABEL, VARIABLES_LABEL } from '../api/meta.ts';
 import { OAUTH_PROVIDERS, type OAuthProvider } from '../api/oauth-provider.ts';
-import { clientSecretOrphanhood, type Orphanhood, orphanhoodOf } from '../decide/orphans.ts';
+import {
+  clientSecretOrphanhood,
+  clientSecretsNamed,
+  type Orphanhood,
+  orphanhoodOf,
+  valuesNamed,
+} from '../decide/orphans.ts';
 import { NotFound } from '../errors.ts';
 import type { KubeClient, KubeObject } from '../kube/client.ts';
 import { SECRETS } from '../kube/resources.ts';
 import type { Logger } from '../logger.ts';
 import type { Reconcile } from '../runtime/controller.ts';
-import type { Store } from '../runtime/store.ts';
+import type { Reflector } from '../runtime/reflector.ts';
 import type { WorkQueue } from '../runtime/work-queue.ts';
+import { allOver } from './all-over.ts';
 import type { Shell } from './apply.ts';
-import type { Caches } from './caches.ts';
+import { type Caches, SECRETS_NAMED } from './caches.ts';
 import { keyOf, refOf } from './keys.ts';
+import { underSignal } from './under-signal.ts';
 
 /** Reconciles one Secret of values, by its key. `elapsed` are milliseconds of a clock that never goes back. */
 export function makeSecretCollector({ caches, client }: Shell, elapsed: () => number): Reconcile {
   return makeCollector(client, elapsed, {
     cache: caches.secrets,
-    asCached: (secret, namespace, forMs) =>
-      orphanhoodOf(secret, caches.records.list(namespace), caches.revisions.list(namespace), forMs),
-    async asListed(secret, namespace, forMs) {
+    orphanhood: orphanhoodOf,
+    asCached: (namespace, name) =>
+      valuesNamed(
+        caches.records.byIndex(namespace, SECRETS_NAMED, name),
+        caches.revisions.byIndex(namespace, SECRETS_NAMED, name),
+      ),
+    async asListed(namespace, live) {
       const [records, revisions] = await Promise.all([
-        client.listAll<AppDeployment>(APP_DEPLOYMENTS, { namespace }),
-        client.listAll<AppRevision>(APP_REVISIONS, { namespace }),
+        live.listAll<AppDeployment>(APP_DEPLOYMENTS, { namespace }),
+        live.listAll<AppRevision>(APP_REVISIONS, { namespace }),
       ]);
-      return orphanhoodOf(secret, records.items, revisions.items, forMs);
+      return valuesNamed(records.items, revisions.items);
     },
   });
 }
@@ -38,53 +50,91 @@ export function makeSecretCollector({ caches, client }: Shell, elapsed: () => nu
 export function makeClientSecretCollector({ caches, client }: Shell, elapsed: () => number): Reconcile {
   return makeCollector(client, elapsed, {
     cache: caches.clientSecrets,
-    asCached: (secret, namespace, forMs) => clientSecretOrphanhood(secret, caches.providers.list(namespace), forMs),
-    async asListed(secret, namespace, forMs) {
-      const providers = await client.listAll<OAuthProvider>(OAUTH_PROVIDERS, { namespace });
-      return clientSecretOrphanhood(secret, providers.items, forMs);
-    },
+    orphanhood: clientSecretOrphanhood,
+    asCached: (namespace, name) => clientSecretsNamed(caches.providers.byIndex(namespace, SECRETS_NAMED, name)),
+    asListed: async (namespace, live) =>
+      clientSecretsNamed((await live.listAll<OAuthProvider>(OAUTH_PROVIDERS, { namespace })).items),
   });
 }
 
-/** How it is told whether a Secret is needed, after nothing has named it for so many milliseconds. */
+/** How it is told whether a Secret is needed. */
 interface Judging {
-  readonly cache: Store;
-  readonly asCached: (secret: KubeObject, namespace: string, forMs: number) => Orphanhood;
-  readonly asListed: (secret: KubeObject, namespace: string, forMs: number) => Promise<Orphanhood>;
+  readonly cache: Reflector<KubeObject>;
+  readonly orphanhood: (secret: KubeObject, named: ReadonlySet<string>, nobodysForMs: number) => Orphanhood;
+  /** Of those that are named at least this one, if it is. */
+  readonly asCached: (namespace: string, name: string) => ReadonlySet<string>;
+  readonly asListed: (namespace: string, client: KubeClient) => Promise<ReadonlySet<string>>;
 }
 
-function makeCollector(client: KubeClient, elapsed: () => number, judging: Judging): Reconcile {
-  /** Of every Secret that nothing named when it was last looked at, by its key: which one it is, since when. */
-  const nobodys = new Map<string, { readonly uid: string; readonly since: number }>();
+/** A namespace is listed no more often, however many Secrets become nobody's one after the other. */
+const LIST_EVERY_MS = 10_000;
 
-  function nobodysFor(key: string, uid: string): number {
-    const before = nobodys.get(key);
+function makeCollector(client: KubeClient, elapsed: () => number, judging: Judging): Reconcile {
+  const { cache, orphanhood } = judging;
+  /** Of every Secret that nothing named when it was last looked at, by namespace and name: which one it is, since when. */
+  const nobodys = new Map<string, Map<string, { readonly uid: string; readonly since: number }>>();
+  const listedAt = new Map<string, number>();
+
+  function nobodysFor(namespace: string, name: string, uid: string): number {
+    const there = nobodys.get(namespace) ?? new Map();
+    nobodys.set(namespace, there);
+    const before = there.get(name);
     if (before?.uid === uid) return elapsed() - before.since;
-    nobodys.set(key, { uid, since: elapsed() });
+    there.set(name, { uid, since: elapsed() });
     return 0;
   }
 
-  return async function collect(key, _signal, log) {
+  function forget(namespace: string, name: string): void {
+    const there = nobodys.get(namespace);
+    there?.delete(name);
+    if (there?.size === 0) nobodys.delete(namespace);
+  }
+
+  function noteList(namespace: string): void {
+    for (const [listed, at] of listedAt) if (elapsed() - at >= LIST_EVERY_MS) listedAt.delete(listed);
+    listedAt.set(namespace, elapsed());
+  }
+
+  function judge(secret: KubeObject, named: ReadonlySet<string>): Orphanhood {
+    const { namespace = '', name, uid = '' } = secret.metadata;
+    return orphanhood(secret, named, nobodysFor(namespace, name, uid));
+  }
+
+  /** All that are nobody's as the caches show it: one live look is enough for them. */
+  function candidates(namespace: string): KubeObject[] {
+    return [...(nobodys.get(namespace)?.keys() ?? [])].flatMap((name) => {
+      const secret = cache.get({ namespace, name });
+      return secret && judge(secret, judging.asCached(namespace, name)).is === 'orphan' ? [secret] : [];
+    });
+  }
+
+  return async function collect(key, signal, log) {
     const { namespace, name } = refOf(key);
-    const secret = judging.cache.get({ namespace, name });
-    if (!secret) {
-      nobodys.delete(key);
+    const secret = cache.get({ namespace, name });
+    const seen = secret && judge(secret, judging.asCached(namespace, name));
+    if (seen?.is === 'young') return { requeueAfterMs: seen.forMs };
+    if (seen?.is !== 'orphan') {
+      forget(namespace, name);
       return {};
     }
-    const forMs = nobodysFor(key, secret.metadata.uid ?? '');
-    const seen = judging.asCached(secret, namespace, forMs);
-    if (seen.is === 'young') return { requeueAfterMs: seen.forMs };
-    if (seen.is === 'needed') {
-      nobodys.delete(key);
-      return {};
-    }
-    const live = await judging.asListed(secret, namespace, forMs);
-    if (live.is === 'orphan') await removeOrphan(secret, client, log);
+    const waitMs = (listedAt.get(namespace) ?? -Infinity) + LIST_EVERY_MS - elapsed();
+    if (waitMs > 0) return { requeueAfterMs: waitMs };
+    noteList(namespace);
+    const live = underSignal(client, signal);
+    const found = candidates(namespace);
+    const named = await judging.asListed(namespace, live);
+    const orphans = found.filter((one) => judge(one, named).is === 'orphan');
+    await allOver(orphans.map((orphan) => removeOrphan(orphan, cache, live, log)));
     return {};
   };
 }
 
-async function removeOrphan({ metadata }: KubeObject, client: KubeClient, log: Logger): Promise<void> {
+async function removeOrphan(
+  { metadata }: KubeObject,
+  cache: Reflector<KubeObject>,
+  client: KubeClient,
+  log: Logger,
+): Promise<void> {
   const { namespace = '', name, uid = '', resourceVersion = '' } = metadata;
   try {
     await client.remove(SECRETS, { namespace, name }, { uid, resourceVersion });
@@ -92,6 +142,8 @@ async function removeOrphan({ metadata }: KubeObject, client: KubeClient, log: L
   } catch (error) {
     if (!(error instanceof NotFound)) throw error;
   }
+  // Its own key, which is still to come, finds nothing to list for.
+  cache.overlayDeleted(uid, resourceVersion);
 }
 
 /** Adds the keys of client secrets to the queue when they, or the providers that name them, change. Returns how to stop. */
@@ -100,9 +152,8 @@ export function wakeClientSecretCollector(caches: Caches, queue: WorkQueue): () 
     if (metadata.labels?.[PROVIDER_LABEL] !== undefined) queue.add(keyOf(metadata.namespace, metadata.name));
   };
   const wakeThoseOf = ({ metadata }: KubeObject): void => {
-    for (const secret of caches.clientSecrets.list(metadata.namespace)) {
-      if (secret.metadata.labels?.[PROVIDER_LABEL] === metadata.name) wake(secret);
-    }
+    for (const secret of caches.clientSecrets.byLabel(metadata.namespace ?? '', PROVIDER_LABEL, metadata.name))
+      wake(secret);
   };
   const subscriptions = [
     caches.clientSecrets.onChange(({ object }) => wake(object)),

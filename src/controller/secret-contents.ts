@@ -24,7 +24,7 @@ type SeenValues = ReadonlyMap<string, SeenValue>;
 
 export interface SecretContents {
   /** Undefined where there is no such Secret. */
-  read(namespace: string, name: string): Promise<SeenSecret | undefined>;
+  read(namespace: string, name: string, signal?: AbortSignal): Promise<SeenSecret | undefined>;
   digestOf(versions: readonly SecretVersion[]): Promise<string>;
   /** Milliseconds of a clock that never goes back. */
   elapsed(): number;
@@ -55,7 +55,7 @@ export function makeSecretContents({ client, caches, digestKey, elapsed }: Secre
   const known = new Map<string, Known>();
   let forgetAt = FORGET_EVERY;
 
-  async function read(namespace: string, name: string): Promise<SeenSecret | undefined> {
+  async function read(namespace: string, name: string, signal?: AbortSignal): Promise<SeenSecret | undefined> {
     const at = `${namespace}/${name}`;
     const cached = caches.secrets.get({ namespace, name });
     if (!cached) {
@@ -66,7 +66,7 @@ export function makeSecretContents({ client, caches, digestKey, elapsed }: Secre
     if (before?.version === versionOf(cached)) return before.secret;
     const key = await digestKey();
     try {
-      const secret = await client.get<SecretObject>(SECRETS, { namespace, name });
+      const secret = await client.get<SecretObject>(SECRETS, { namespace, name }, signal && { signal });
       const values = seen(secret.data ?? {}, before?.secret.values, (secretKey, value) =>
         fingerprint(key, { namespace, secretName: name, secretKey }, value),
       );

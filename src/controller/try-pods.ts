@@ -9,6 +9,7 @@ import type { KubeObject } from '../kube/client.ts';
 import { PODS } from '../kube/resources.ts';
 import { allOver } from './all-over.ts';
 import type { Shell } from './apply.ts';
+import { failureOf } from './failures.ts';
 
 /** What the API server says of a pod: nothing where it would take it, else why not, in its own words. */
 export interface Answer {
@@ -17,7 +18,7 @@ export interface Answer {
 }
 
 /**
- * What the API server refuses of these pods, in its own words; what is worth asking again is thrown. Of a pod that is in
+ * What the API server refuses of these pods, in its own words, and where it could not be asked. Of a pod that is in
  * `answers` it is not asked once more.
  */
 export async function tryPods(
@@ -25,16 +26,23 @@ export async function tryPods(
   shell: Shell,
   answers: readonly Answer[] = [],
 ): Promise<Refusal[]> {
-  const words = await allOver(
-    pods.map(async ({ pod }) => {
-      const answer = answers.find((known) => isDeepStrictEqual(known.pod, pod));
-      return answer ? answer.words : ask(pod, shell);
+  const refusals = await allOver(
+    pods.map(async (tried) => {
+      const answer = answers.find((known) => isDeepStrictEqual(known.pod, tried.pod));
+      try {
+        const words = answer ? answer.words : await ask(tried.pod, shell);
+        return words === undefined ? undefined : podRefused(tried, words);
+      } catch (error) {
+        const { kind, metadata } = tried.workload;
+        // By the workload's name, so that the workload is left as it is.
+        return {
+          ...failureOf(error, `the pods of ${kind} ${metadata.name}`, 'try'),
+          object: `${kind} ${metadata.name}`,
+        };
+      }
     }),
   );
-  return pods.flatMap((tried, index) => {
-    const said = words[index];
-    return (said !== undefined && podRefused(tried, said)) || [];
-  });
+  return refusals.filter((refusal) => refusal !== undefined);
 }
 
 /** Asks before it is known whether the answers will be needed: where one cannot be had there is none. */

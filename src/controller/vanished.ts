@@ -39,8 +39,8 @@ export function makeVanished(shell: Shell, elapsed: () => number): Vanished {
     async sweep(key) {
       const left = gone.get(key);
       if (!left) return {};
-      await removeAll(leftBehind(left.record, allNamed(key, shell.caches)), shell);
-      if (elapsed() < left.until) return { requeueAfterMs: LOOKS_EVERY_MS };
+      const failed = await removeAll(leftBehind(left.record, allNamed(key, shell.caches)), shell);
+      if (failed.length > 0 || elapsed() < left.until) return { requeueAfterMs: LOOKS_EVERY_MS };
       gone.delete(key);
       return {};
     },

@@ -3,10 +3,9 @@
 import type { AppDeployment } from '../api/app-deployment.ts';
 import { DEPLOYMENT_LABEL, HOSTS_ANNOTATION } from '../api/meta.ts';
 import type { KubeObject } from '../kube/client.ts';
-import { readAtStart } from '../record/references.ts';
 import type { Change } from '../runtime/store.ts';
 import type { WorkQueue } from '../runtime/work-queue.ts';
-import type { Caches } from './caches.ts';
+import { type Caches, LISTENER_NAMED, SECRETS_NAMED } from './caches.ts';
 import type { HostClaims } from './host-claims.ts';
 import { keyOf } from './keys.ts';
 
@@ -18,19 +17,16 @@ export function wakeOnChanges(caches: Caches, queue: WorkQueue, hosts: HostClaim
     caches.revisions.onChange(wakeOwner),
     caches.pods.onChange(wakeOwner),
     ...[...caches.children.values()].map((cache) => cache.onChange(wakeOwner)),
-    caches.secrets.onChange(({ object }) =>
-      wakeThose(object.metadata.namespace, (record) => names(record, object.metadata.name)),
+    caches.secrets.onChange(({ object: { metadata } }) =>
+      wake(caches.records.byIndex(metadata.namespace ?? '', SECRETS_NAMED, metadata.name)),
     ),
     caches.templates.onChange(() => wakeThose(undefined, ({ spec }) => spec.source === 'internal_template')),
     caches.integrations.onChange(() => wakeThose(undefined, ({ spec }) => spec.source === 'codehost')),
     // A host is free again, or the kind that addresses are made of is there.
     hosts.onFreed((key) => queue.add(key)),
     ...(caches.addresses ? [caches.addresses.onInstalled(() => wakeThose(undefined, () => true))] : []),
-    caches.listeners.onChange(({ object }) =>
-      wakeThose(
-        object.metadata.namespace,
-        ({ spec }) => spec.sourceConfig.listenerId?.toLowerCase() === object.metadata.uid,
-      ),
+    caches.listeners.onChange(({ object: { metadata } }) =>
+      wake(caches.records.byIndex(metadata.namespace ?? '', LISTENER_NAMED, metadata.uid ?? '')),
     ),
     // A namespace that becomes a tenant, or begins to go, concerns all of its records.
     caches.namespaces.onChange((change) => {
@@ -49,16 +45,13 @@ export function wakeOnChanges(caches: Caches, queue: WorkQueue, hosts: HostClaim
   function wakeIfThere(namespace: string | undefined, name: string): void {
     if (namespace !== undefined && caches.records.get({ namespace, name })) queue.add(keyOf(namespace, name));
   }
-  function wakeThose(namespace: string | undefined, which: (record: AppDeployment) => boolean): void {
-    for (const record of caches.records.list(namespace)) {
-      if (which(record)) queue.add(keyOf(record.metadata.namespace, record.metadata.name));
-    }
+  function wake(records: readonly AppDeployment[]): void {
+    for (const { metadata } of records) queue.add(keyOf(metadata.namespace, metadata.name));
   }
-}
-
-function names(record: AppDeployment, secretName: string): boolean {
-  const { spec } = record;
-  return readAtStart(spec, spec.sourceConfig.resourceSpec).some((read) => read.secretName === secretName);
+  // For news of which every record, or nearly every one, has to know.
+  function wakeThose(namespace: string | undefined, which: (record: AppDeployment) => boolean): void {
+    wake(caches.records.list(namespace).filter(which));
+  }
 }
 
 function concernsRecords({ object, previous }: Change<KubeObject>): boolean {

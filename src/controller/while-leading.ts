@@ -15,12 +15,23 @@ interface Abandonable {
  * more. Reads go on.
  */
 export function whileLeading(client: KubeClient, leading: AbortSignal, holds: () => boolean): KubeClient {
+  /** One for all the writes of a reconcile, which share a signal. */
+  const together = new WeakMap<AbortSignal, AbortSignal>();
+
+  function either(signal: AbortSignal): AbortSignal {
+    const known = together.get(signal);
+    if (known) return known;
+    const any = AbortSignal.any([leading, signal]);
+    together.set(signal, any);
+    return any;
+  }
+
   function held<O extends Abandonable>(options: O): O & Required<Abandonable> {
     if (!holds()) throw new Unavailable('write: this process no longer leads');
     const { signal } = options;
     return {
       ...options,
-      signal: signal === undefined ? leading : AbortSignal.any([leading, signal]),
+      signal: signal === undefined ? leading : either(signal),
       isStillWanted: holds,
     };
   }

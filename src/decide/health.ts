@@ -25,6 +25,7 @@ import { referencesOf } from '../record/references.ts';
 import { externalReference } from '../record/resolve.ts';
 import { rolesOf, scaleOf } from '../record/scale.ts';
 import { wantedRevisionId } from '../record/wanted-revision.ts';
+import { howToRelease } from './lingering.ts';
 import { childOf, isOurs, type Observed, type Refusal, type Workload } from './observed.ts';
 import { breachesOf, reachesOf } from './pod-policy.ts';
 import { hasPassed, isReadyPod, podsOf, troubleOf } from './pods.ts';
@@ -153,8 +154,10 @@ export function checkReferences(observed: Observed): Verdict {
   const [unfixed] = observed.unfixedSecrets;
   if (unfixed !== undefined) return no('SecretNotFixed', notFixed(unfixed, observed), true);
   const missing: string[] = [];
+  const { unread = [] } = observed;
   let reason: Reason = 'SecretKeyMissing';
   for (const { secretName, secretKey } of referencesOf(observed.record.spec)) {
+    if (unread.some(({ object }) => object === `Secret ${secretName}`)) continue;
     const keys = observed.secretKeys[secretName];
     if (keys === null || keys === undefined) {
       reason = 'SecretMissing';
@@ -163,6 +166,7 @@ export function checkReferences(observed: Observed): Verdict {
       missing.push(`key ${secretKey} in Secret ${secretName}`);
     }
   }
+  if (missing.length === 0 && unread[0]) return no(unread[0].reason, unread[0].message);
   if (missing.length === 0) return yes('AllResolved', 'Every Secret and key that the record names is there.');
   const list = listed([...new Set(missing)].toSorted());
   return no(reason, `Missing: ${list}. Make it in the deployment's namespace; the deployment goes on by itself.`, true);
@@ -225,6 +229,8 @@ function checkStore(observed: Observed, revision: AppRevision, ask: StoreQuestio
   if (!set) return no('NotObserved', `${ask.what} has not been made yet.`);
   const failure = troubleOf(podsOf(observed, ask.component));
   if (failure) return no(failure.reason, `${ask.what}: ${failure.message}`);
+  const overdue = podsOf(observed, ask.component).find((pod) => pod.overdue);
+  if (overdue) return no('PodStuckTerminating', `${ask.what}: ${howToRelease(overdue)}`, true);
   if (isReady) return no('Starting', `${ask.what} is being restarted with its new settings.`);
   const before = conditionOf(observed.record.status?.conditions, ask.condition);
   const answered = before?.status === 'True' || before?.reason === 'NotAnswering';
@@ -349,7 +355,7 @@ function checkRole(observed: Observed, revision: AppRevision, role: Role, refusa
     const refusal = refusals.find(
       ({ reason, object }) => reason === 'PodsRefused' || reason === 'NoNodeFits' || object.startsWith('Deployment '),
     );
-    if (refusal) return no(refusal.reason, refusal.message, true);
+    if (refusal) return no(refusal.reason, refusal.message, refusal.reason !== 'RequestFailed');
     return no('Progressing', `The ${role} is about to be rolled to revision ${id}.`);
   }
   const status = workload.status ?? {};
@@ -360,6 +366,7 @@ function checkRole(observed: Observed, revision: AppRevision, role: Role, refusa
   if (updatedReplicas === wanted && replicas === wanted && availableReplicas === wanted)
     return yes('Serving', `The ${role} runs the latest revision.`);
   if (isWithinRange(status, revision, role)) return yes('Serving', `The ${role} runs the latest revision.`);
+  if (workload.spec.paused) return rolloutPaused(workload, role);
 
   const refused = status.conditions?.find(
     (condition) => condition.type === 'ReplicaFailure' && condition.status === 'True',
@@ -381,6 +388,15 @@ function checkRole(observed: Observed, revision: AppRevision, role: Role, refusa
   return no(
     'Progressing',
     `The ${role} is being rolled to the latest revision. ${waitingFor(observed, revision, role)}`,
+  );
+}
+
+// Somebody's tool in an incident, like davit.dev/paused: it is named, and not undone.
+function rolloutPaused({ metadata }: Workload, role: Role): Verdict {
+  return no(
+    'RolloutPaused',
+    `Somebody has paused the rollout of the ${role}: kubectl rollout resume deployment ${metadata.name} -n ${metadata.namespace} lets it go on.`,
+    true,
   );
 }
 

@@ -37,6 +37,10 @@ export interface Observed {
   /** Of those that it may name by their name alone (record/names.ts) the ones that are not Opaque and immutable. */
   readonly unfixedSecrets: readonly string[];
   readonly secretsRead: SecretsRead;
+  /** Of a record that is being deleted: its Secrets of values that other records or their revisions name. */
+  readonly namedByOthers?: ReadonlySet<string>;
+  /** Of Secrets that are there and could not be read: whether they have the keys is not known. */
+  readonly unread?: readonly Refusal[];
 }
 
 /** What the record's pods read from Secrets when they start. */
@@ -80,7 +84,11 @@ export interface ObservedCondition {
 export interface Pod extends KubeObject {
   /** Not of the Pod itself: what the kubelet says in an event about a volume that it cannot mount. */
   readonly failedMount?: string;
+  /** Nor this: it should have ended a while ago (lingering.ts). */
+  readonly overdue?: boolean;
   readonly spec?: {
+    readonly nodeName?: string;
+    readonly volumes?: readonly { readonly persistentVolumeClaim?: { readonly claimName?: string } }[];
     readonly containers?: readonly { readonly name: string; readonly image?: string }[];
     readonly initContainers?: readonly { readonly name: string; readonly image?: string }[];
   };
@@ -96,6 +104,8 @@ export interface Pod extends KubeObject {
 export interface Workload extends KubeObject {
   readonly spec?: {
     readonly replicas?: number;
+    /** Of a Deployment: no rollout goes on (kubectl rollout pause). */
+    readonly paused?: boolean;
     readonly template?: {
       readonly metadata?: {
         readonly labels?: Readonly<Record<string, string>>;
@@ -129,10 +139,14 @@ export interface Refusal {
     | 'NoNodeFits'
     | 'VolumeMissing'
     | 'VolumeTerminating'
-    | 'VolumeLost';
+    | 'VolumeLost'
+    /** The request failed, and may go well the next time. */
+    | 'RequestFailed';
   /** For example `Deployment shop`. */
   readonly object: string;
   readonly message: string;
+  /** The error behind a request that failed: what to throw once everything is reported. */
+  readonly cause?: unknown;
   /** Nothing of that name is known to be there. */
   readonly absent?: true;
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { aRecord, aRevision } from '../../test/builders.ts';
 import type { KubeObject } from '../kube/client.ts';
-import { orphanhoodOf } from './orphans.ts';
+import { orphanhoodOf, valuesNamed } from './orphans.ts';
 
 const secret: KubeObject = {
   apiVersion: 'v1',
@@ -36,11 +36,11 @@ describe('orphanhoodOf', () => {
       want: { is: 'orphan' },
     },
   ])('$name', ({ records, revisions, knownFor, want }) => {
-    expect(orphanhoodOf(secret, records, revisions, knownFor)).toEqual(want);
+    expect(orphanhoodOf(secret, valuesNamed(records, revisions), knownFor)).toEqual(want);
   });
 
   it("a Secret that isn't of values is nobody's business here", () => {
     const theirs = { ...secret, metadata: { ...secret.metadata, labels: {} } };
-    expect(orphanhoodOf(theirs, [], [], 600_000)).toEqual({ is: 'needed' });
+    expect(orphanhoodOf(theirs, new Set(), 600_000)).toEqual({ is: 'needed' });
   });
 });

@@ -19,41 +19,44 @@ export type Orphanhood =
   | { readonly is: 'young'; readonly forMs: number }
   | { readonly is: 'orphan' };
 
-/**
- * `records` and `revisions` are those of the Secret's namespace. `nobodysForMs` is for how long we have seen nothing
- * name it, by our own measure: when it was made is told by another machine's clock, and one of the two may be wrong.
- */
-export function orphanhoodOf(
-  secret: KubeObject,
-  records: readonly AppDeployment[],
-  revisions: readonly AppRevision[],
-  nobodysForMs: number,
-): Orphanhood {
-  const { name } = secret.metadata;
-  if (isNoneOf(VARIABLES_LABEL, secret)) return { is: 'needed' };
-  const namesIt = ({ secretName }: { readonly secretName: string }): boolean => secretName === name;
-  const needed =
-    records.some(({ spec }) => spec.secrets.some(namesIt)) ||
-    revisions.some(({ spec }) => spec.requested.secrets.some(namesIt));
-  return needed ? { is: 'needed' } : unneeded(nobodysForMs);
+/** The Secrets of values that these name: one look at each of them, however many Secrets are asked about then. */
+export function valuesNamed(records: readonly AppDeployment[], revisions: readonly AppRevision[]): ReadonlySet<string> {
+  return new Set([
+    ...records.flatMap(({ spec }) => spec.secrets.map(({ secretName }) => secretName)),
+    ...revisions.flatMap(({ spec }) => spec.requested.secrets.map(({ secretName }) => secretName)),
+  ]);
 }
 
-/** `providers` are those of the Secret's namespace; `nobodysForMs` as above. */
+/** The client secrets that these name. */
+export function clientSecretsNamed(providers: readonly OAuthProvider[]): ReadonlySet<string> {
+  return new Set(providers.flatMap(({ spec }) => spec.clientSecretRef?.name ?? []));
+}
+
+/**
+ * `named`: what is named in the Secret's namespace. `nobodysForMs` is for how long we have seen nothing name it, by our own
+ * measure: when it was made is told by another machine's clock, and one of the two may be wrong.
+ */
+export function orphanhoodOf(secret: KubeObject, named: ReadonlySet<string>, nobodysForMs: number): Orphanhood {
+  return orphanhood(VARIABLES_LABEL, secret, named, nobodysForMs);
+}
+
+/** As above. */
 export function clientSecretOrphanhood(
   secret: KubeObject,
-  providers: readonly OAuthProvider[],
+  named: ReadonlySet<string>,
   nobodysForMs: number,
 ): Orphanhood {
-  if (isNoneOf(PROVIDER_LABEL, secret)) return { is: 'needed' };
-  const needed = providers.some(({ spec }) => spec.clientSecretRef?.name === secret.metadata.name);
-  return needed ? { is: 'needed' } : unneeded(nobodysForMs);
+  return orphanhood(PROVIDER_LABEL, secret, named, nobodysForMs);
 }
 
-/** Not one that the facade made for this, or going already. */
-function isNoneOf(label: string, { metadata }: KubeObject): boolean {
-  return metadata.labels?.[label] === undefined || metadata.deletionTimestamp !== undefined;
-}
-
-function unneeded(nobodysForMs: number): Orphanhood {
+/** `label`: on those that the facade made for this. */
+function orphanhood(
+  label: string,
+  { metadata }: KubeObject,
+  named: ReadonlySet<string>,
+  nobodysForMs: number,
+): Orphanhood {
+  const isNoneOfThem = metadata.labels?.[label] === undefined || metadata.deletionTimestamp !== undefined;
+  if (isNoneOfThem || named.has(metadata.name)) return { is: 'needed' };
   return nobodysForMs < GRACE_MS ? { is: 'young', forMs: GRACE_MS - nobodysForMs } : { is: 'orphan' };
 }

@@ -3,6 +3,7 @@
 import type { Reason } from '../api/app-deployment-conditions.ts';
 import { COMPONENT_LABEL, REVISION_LABEL } from '../api/meta.ts';
 import { quoted, shortened } from '../api/text.ts';
+import { isControlled } from './lingering.ts';
 import type { ContainerStatus, Observed, Pod } from './observed.ts';
 
 export interface Trouble {
@@ -28,9 +29,11 @@ const CONFIG_REASONS: ReadonlySet<string> = new Set([
 /** Longest quotation of a pod's own words, in characters. */
 const MAX_QUOTE = 512;
 
+/** The pods of a part, without copies that people made of them. */
 export function podsOf(observed: Observed, component: string, revisionId?: string): readonly Pod[] {
   return observed.pods.filter(
     (pod) =>
+      isControlled(pod) &&
       pod.metadata.labels?.[COMPONENT_LABEL] === component &&
       (revisionId === undefined || pod.metadata.labels[REVISION_LABEL] === revisionId),
   );

@@ -20,7 +20,8 @@ export function revisionStateOf(revision: AppRevision, rollout: Verdict): Revisi
   if (revision.status?.state === 'DEPLOYED') return 'DEPLOYED';
   if (revision.spec.resolved.image === undefined) return 'AWAITING_BUILD';
   if (rollout.status === 'True') return 'DEPLOYED';
-  return rollout.stalled ? 'DEPLOY_FAILED' : 'DEPLOYING';
+  // A rollout that somebody has paused has not failed.
+  return rollout.stalled && rollout.reason !== 'RolloutPaused' ? 'DEPLOY_FAILED' : 'DEPLOYING';
 }
 
 /** The status of the latest revision. */

@@ -8,6 +8,7 @@ import { shownState } from '../record/shown.ts';
 import { lacksImage } from '../record/wanted-revision.ts';
 import type { AddressOutcome } from './address.ts';
 import { checkPolicy, checkReferences, checkWorkloads } from './health.ts';
+import { withOverdue } from './lingering.ts';
 import type { Observed, Refusal, Workload } from './observed.ts';
 import { latestStatus, overtakenStatus } from './revision-status.ts';
 import { deletingStatus, type StatusInputs, statusOf } from './status.ts';
@@ -462,6 +463,58 @@ describe('statusOf', () => {
     const status = deletingStatus(anObserved(record), 'Redis', NOW);
     expect(status.state).toBe('AWAITING_DELETE');
     expect(conditionOf(status.conditions, 'Ready')?.message).toBe('Being deleted: waiting for Redis to go.');
+  });
+
+  it('a pod of the database that its dead node does not let go is named, and what to do', () => {
+    const pod = aPod('postgres', deployed, {});
+    const stuck = {
+      ...pod,
+      metadata: { ...pod.metadata, deletionTimestamp: '2026-02-02T01:00:00Z' },
+      spec: { nodeName: 'n1' },
+    };
+    const status = judge(
+      anObserved(record, {
+        revisions: [deployed],
+        children: [aStore('postgres', 0), aStore('redis'), aWorkload('server', deployed)],
+        pods: withOverdue([stuck], NOW),
+      }),
+      deployed,
+    );
+    expect(conditionOf(status.conditions, 'DatabaseReady')).toMatchObject({
+      reason: 'PodStuckTerminating',
+      message: expect.stringContaining('kubectl taint nodes n1'),
+    });
+    expect(summary(status)).toMatchObject({ Ready: 'False PodStuckTerminating', Stalled: 'True PodStuckTerminating' });
+  });
+
+  it('a copy of a pod that somebody debugs is no trouble of the deployment', () => {
+    const crash = { name: 'server', state: { terminated: { exitCode: 1 } } };
+    const copy = aPod('server', latest, { main: [crash] });
+    const { ownerReferences: _owners, ...metadata } = copy.metadata;
+    const children = [...stores, aWorkload('server', latest, { ready: 0 })];
+    const of = (pod: typeof copy): string | undefined =>
+      conditionOf(
+        judge(anObserved(record, { revisions: [latest], children, pods: [pod] })).conditions,
+        'WorkloadsReady',
+      )?.reason;
+    expect(of(copy)).toBe('ContainerCrashed');
+    expect(of({ ...copy, metadata })).toBe('Progressing');
+  });
+
+  it('a rollout that somebody has paused is named, with how to go on; it has not failed', () => {
+    const paused = aWorkload('server', latest, { updated: 0 });
+    const server = { ...paused, spec: { ...paused.spec, paused: true } };
+    const observed = anObserved(record, { revisions: [latest], children: [...stores, server] });
+    const status = judge(observed);
+    expect(summary(status)).toMatchObject({ Ready: 'False RolloutPaused', Stalled: 'True RolloutPaused' });
+    expect(conditionOf(status.conditions, 'WorkloadsReady')?.message).toContain(
+      'kubectl rollout resume deployment shop -n team',
+    );
+    expect(latestStatus(latest, checkWorkloads(observed, latest), NOW).state).toBe('DEPLOYING');
+    const done = { ...aWorkload('server', latest), spec: server.spec };
+    expect(summary(judge(anObserved(record, { revisions: [latest], children: [...stores, done] })))).toMatchObject({
+      Ready: 'True Serving',
+    });
   });
 
   it('a paused deletion waits for a person', () => {

@@ -88,16 +88,31 @@ function effectiveNumbers(observed: Observed, { spec: { resolved } }: AppRevisio
   return { ...numbers, ...(dbStorageGi !== undefined && { dbStorageGi }) };
 }
 
+/** What keeps a teardown from going on. */
+export interface Hindrance {
+  readonly message: string;
+  /** Only a person can mend it. */
+  readonly stalled: boolean;
+}
+
 /** The status of a record that is being deleted; `waitsFor` names what is still there. */
-export function deletingStatus(observed: Observed, waitsFor: string, now: Date, paused?: string): AppDeploymentStatus {
+export function deletingStatus(
+  observed: Observed,
+  waitsFor: string,
+  now: Date,
+  paused?: string,
+  hindrance?: Hindrance,
+): AppDeploymentStatus {
   const { record } = observed;
   const reason = paused === undefined ? 'Deleting' : 'Paused';
-  const message = `Being deleted: ${paused ?? `waiting for ${waitsFor} to go.`}`;
+  const waiting = `waiting for ${waitsFor} to go.${hindrance ? ` ${hindrance.message}` : ''}`;
+  const message = `Being deleted: ${paused ?? waiting}`;
+  const stalled = paused !== undefined || hindrance?.stalled === true;
   const wanted: ConditionInput[] = [
     { type: 'Ready', status: 'False', reason, message },
     { type: 'Available', status: 'False', reason, message },
-    { type: 'Reconciling', status: paused === undefined ? 'True' : 'False', reason, message },
-    { type: 'Stalled', status: paused === undefined ? 'False' : 'True', reason, message },
+    { type: 'Reconciling', status: stalled ? 'False' : 'True', reason, message },
+    { type: 'Stalled', status: stalled ? 'True' : 'False', reason, message },
   ];
   const generation = record.metadata.generation ?? 0;
   const { url: _url, hostClaim: _claim, ...status } = record.status ?? {};
@@ -223,12 +238,13 @@ function condition(type: ConditionType, verdict: Verdict): ConditionInput {
 /** Ready: the latest revision is deployed and serving at this generation. The first thing in the way is its reason. */
 function readyVerdict(inputs: StatusInputs, verdicts: Verdicts): Verdict {
   const { observed, latest, refusals, paused } = inputs;
-  const refusal = refusals[0];
+  // What only a person can mend comes before what is tried again.
+  const refusal = refusals.find(({ reason }) => reason !== 'RequestFailed') ?? refusals[0];
   if (verdicts.policy.status !== 'True') return verdicts.policy;
   if (paused !== undefined) return stalledOn('Paused', paused);
   if (observed.record.spec.sourceConfig.listenerId !== undefined)
     return stalledOn('ListenerSilent', "A listener's cluster is to run this record; this Davit leaves it alone.");
-  if (refusal) return stalledOn(refusal.reason, refusal.message);
+  if (refusal) return { ...stalledOn(refusal.reason, refusal.message), stalled: refusal.reason !== 'RequestFailed' };
   if (!latest) return stalledOn('WaitingForImage', WAITING_FOR_IMAGE);
   if (verdicts.references.status !== 'True') return verdicts.references;
   if (latest.spec.resolved.image === undefined) return verdicts.workloads;

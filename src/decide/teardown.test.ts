@@ -2,8 +2,11 @@ import { describe, expect, it } from 'vitest';
 import { anObserved, aPod, aRecord, aRevision, aStore, aWorkload, ownLabels } from '../../test/builders.ts';
 import { VARIABLES_LABEL } from '../api/meta.ts';
 import type { KubeObject } from '../kube/client.ts';
+import { withOverdue } from './lingering.ts';
+import type { Pod } from './observed.ts';
 import { leftBehind, nextStep } from './teardown.ts';
 
+const NOW = new Date('2026-02-02T02:02:02Z');
 const record = aRecord({}, { deletionTimestamp: '2026-01-01T00:00:00Z' });
 const revision = aRevision(record, 'DEPLOYED');
 
@@ -27,6 +30,11 @@ const values: KubeObject = {
     labels: { 'davit.dev/deployment': 'shop', [VARIABLES_LABEL]: '' },
   },
 };
+
+function going(deletionTimestamp: string): Pod {
+  const pod = aPod('postgres', revision, {});
+  return { ...pod, metadata: { ...pod.metadata, deletionTimestamp }, spec: { nodeName: 'n1' } };
+}
 
 describe('nextStep', () => {
   const everything = [
@@ -68,13 +76,13 @@ describe('nextStep', () => {
     { name: 'then the values', children: [values], pods: [], want: ['Secret shop--vars-1'] },
     { name: 'then the revisions', children: [], pods: [], want: [`AppRevision ${revision.metadata.name}`] },
   ])('$name', ({ children, pods, want }) => {
-    const step = nextStep(anObserved(record, { children, pods, revisions: [revision] }));
+    const step = nextStep(anObserved(record, { children, pods, revisions: [revision] }), NOW);
     expect(step?.remove.map((object) => `${object.kind} ${object.metadata.name}`)).toEqual(want);
   });
 
   it('a retained database keeps its volume and password', () => {
     const kept = aRecord({ databaseDeletionPolicy: 'Retain' }, { deletionTimestamp: '2026-01-01T00:00:00Z' });
-    expect(nextStep(anObserved(kept, { children: [claim, password] }))).toBeUndefined();
+    expect(nextStep(anObserved(kept, { children: [claim, password] }), NOW)).toBeUndefined();
   });
 
   it('what another record of the name left behind is not touched', () => {
@@ -82,7 +90,7 @@ describe('nextStep', () => {
       ...claim,
       metadata: { ...claim.metadata, labels: { ...claim.metadata.labels, 'davit.dev/deployment-uid': 'other' } },
     };
-    expect(nextStep(anObserved(record, { children: [foreign] }))).toBeUndefined();
+    expect(nextStep(anObserved(record, { children: [foreign] }), NOW)).toBeUndefined();
   });
 
   it('what is going already is waited for, not deleted again', () => {
@@ -90,7 +98,39 @@ describe('nextStep', () => {
       ...aStore('redis'),
       metadata: { ...aStore('redis').metadata, deletionTimestamp: '2026-01-01T00:00:00Z' },
     };
-    expect(nextStep(anObserved(record, { children: [going] }))).toEqual({ waitsFor: 'Redis', remove: [] });
+    expect(nextStep(anObserved(record, { children: [going] }), NOW)).toEqual({ waitsFor: 'Redis', remove: [] });
+  });
+
+  it.each([
+    {
+      name: 'that ends within its time',
+      pods: [aPod('postgres', revision, {})],
+      waitsFor: 'PostgreSQL (pod shop-postgres-0)',
+      hindrance: undefined,
+    },
+    {
+      name: 'of a dead node',
+      pods: [withOverdue([going('2026-02-02T01:00:00Z')], NOW)[0] as Pod],
+      waitsFor: 'PostgreSQL (pod shop-postgres-0 on node n1)',
+      hindrance: expect.stringMatching(
+        /^Pod shop-postgres-0 should have ended by 2026-02-02T01:00:00Z, and node n1 has not confirmed it.*kubectl taint nodes n1 node.kubernetes.io\/out-of-service=nodeshutdown:NoExecute.*kubectl delete pod shop-postgres-0 -n team --force --grace-period=0/,
+      ),
+    },
+    {
+      name: 'that has a long grace period',
+      pods: [withOverdue([going('2026-02-02T03:00:00Z')], NOW)[0] as Pod],
+      waitsFor: 'PostgreSQL (pod shop-postgres-0 on node n1)',
+      hindrance: undefined,
+    },
+  ])('a pod $name is named', ({ pods, waitsFor, hindrance }) => {
+    const step = nextStep(anObserved(record, { pods, children: [claim] }), NOW);
+    expect(step).toEqual({ waitsFor, remove: [], ...(hindrance !== undefined && { hindrance }) });
+  });
+
+  it('a pod that no workload controls is not waited for', () => {
+    const copy = aPod('postgres', revision, {});
+    const { ownerReferences: _owners, ...metadata } = copy.metadata;
+    expect(nextStep(anObserved(record, { pods: [{ ...copy, metadata }] }), NOW)).toBeUndefined();
   });
 
   it('the tracing project goes only when asked', () => {
@@ -99,9 +139,9 @@ describe('nextStep', () => {
       kind: 'TracingProject' as const,
       metadata: { name: 'shop', namespace: 'team', uid: 't' },
     };
-    expect(nextStep({ ...anObserved(record), tracingProject: project })).toBeUndefined();
+    expect(nextStep({ ...anObserved(record), tracingProject: project }, NOW)).toBeUndefined();
     const asked = aRecord({ tracingProjectDeletionPolicy: 'Delete' }, { deletionTimestamp: '2026-01-01T00:00:00Z' });
-    expect(nextStep({ ...anObserved(asked), tracingProject: project })?.remove).toEqual([project]);
+    expect(nextStep({ ...anObserved(asked), tracingProject: project }, NOW)?.remove).toEqual([project]);
   });
 });
 

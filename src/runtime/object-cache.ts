@@ -6,8 +6,12 @@ import type { Change, Store } from './store.ts';
 
 export interface ObjectCacheOptions<T extends KubeObject> {
   readonly indexedLabels?: readonly string[];
+  /** By name what gives the values under which an object is to be found. */
+  readonly indexes?: Indexes<T>;
   readonly onChange: (change: Change<T>) => void;
 }
+
+export type Indexes<T> = Readonly<Record<string, (object: T) => readonly string[]>>;
 
 /**
  * What is known of one resource.
@@ -48,12 +52,14 @@ export function versionOf(resourceVersion: string | undefined): bigint {
 }
 
 export function makeObjectCache<T extends KubeObject>(options: ObjectCacheOptions<T>): ObjectCache<T> {
-  const { onChange, indexedLabels = [] } = options;
+  const { onChange, indexedLabels = [], indexes = {} } = options;
   const byKey = new Map<string, T>();
   const byUid = new Map<string, T>();
   const byNamespace = new Map<string, Map<string, T>>();
-  /** label → `namespace/value` → key → object */
-  const byLabel = new Map(indexedLabels.map((label) => [label, new Map<string, Map<string, T>>()]));
+  /** label or name of an index → `namespace/value` → key → object */
+  const indexed = new Map(
+    [...indexedLabels, ...Object.keys(indexes)].map((at) => [at, new Map<string, Map<string, T>>()]),
+  );
   /** Deletions of ours that the watch has not told yet: uid → the version up to which news of it is old news. */
   const deletedByUs = new Map<string, bigint>();
   let observed = 0n;
@@ -62,20 +68,30 @@ export function makeObjectCache<T extends KubeObject>(options: ObjectCacheOption
     byKey.set(key, object);
     byUid.set(uidOf(object), object);
     insert(byNamespace, object.metadata.namespace ?? '', key, object);
-    for (const [label, index] of byLabel) {
-      const value = object.metadata.labels?.[label];
-      if (value !== undefined) insert(index, labelKey(object.metadata.namespace ?? '', value), key, object);
-    }
+    for (const [at, index] of indexed)
+      for (const value of valuesOf(object, at))
+        insert(index, labelKey(object.metadata.namespace ?? '', value), key, object);
   }
 
   function unstore(key: string, object: T): void {
     byKey.delete(key);
     byUid.delete(uidOf(object));
     take(byNamespace, object.metadata.namespace ?? '', key);
-    for (const [label, index] of byLabel) {
-      const value = object.metadata.labels?.[label];
-      if (value !== undefined) take(index, labelKey(object.metadata.namespace ?? '', value), key);
-    }
+    for (const [at, index] of indexed)
+      for (const value of valuesOf(object, at)) take(index, labelKey(object.metadata.namespace ?? '', value), key);
+  }
+
+  function valuesOf(object: T, at: string): readonly string[] {
+    const index = indexes[at];
+    if (index) return index(object);
+    const value = object.metadata.labels?.[at];
+    return value === undefined ? [] : [value];
+  }
+
+  function find(namespace: string, at: string, value: string): T[] {
+    const index = indexed.get(at);
+    if (index === undefined) throw new Error(`look up by ${at}: not an index of this cache`);
+    return [...(index.get(labelKey(namespace, value))?.values() ?? [])];
   }
 
   /** Takes the object in if it is news. */
@@ -122,11 +138,8 @@ export function makeObjectCache<T extends KubeObject>(options: ObjectCacheOption
     get: (ref) => byKey.get(keyOf(ref)),
     byUid: (uid) => byUid.get(uid),
     list: (namespace) => [...((namespace === undefined ? byKey : byNamespace.get(namespace))?.values() ?? [])],
-    byLabel(namespace, label, value) {
-      const index = byLabel.get(label);
-      if (index === undefined) throw new Error(`look up by label ${label}: not an index of this cache`);
-      return [...(index.get(labelKey(namespace, value))?.values() ?? [])];
-    },
+    byLabel: find,
+    byIndex: find,
 
     put(object) {
       accept(object);

@@ -62,6 +62,7 @@ export function combineReflectors<T extends KubeObject>(byNamespace: ReadonlyMap
     list: (namespace) =>
       namespace === undefined ? all.flatMap((one) => one.list()) : (of(namespace)?.list(namespace) ?? []),
     byLabel: (namespace, label, value) => of(namespace)?.byLabel(namespace, label, value) ?? [],
+    byIndex: (namespace, index, value) => of(namespace)?.byIndex(namespace, index, value) ?? [],
     // A namespace that isn't watched will never show anything: nothing to wait for.
     isAtLeast: (ref, resourceVersion) => of(ref.namespace)?.isAtLeast(ref, resourceVersion) ?? true,
     overlay: (object) => of(object.metadata.namespace)?.overlay(object),

@@ -10,7 +10,7 @@ import { makeContact } from './contact.ts';
 import { makeLatch } from './latch.ts';
 import { dropManagedFields } from './managed-fields.ts';
 import type { RuntimeMetrics } from './metrics.ts';
-import { makeObjectCache, versionOf } from './object-cache.ts';
+import { type Indexes, makeObjectCache, versionOf } from './object-cache.ts';
 import { makePast } from './past.ts';
 import type { Change, WatchedStore } from './store.ts';
 import { type WholeList, wholeList } from './whole-list.ts';
@@ -26,6 +26,8 @@ export interface ReflectorOptions<T extends KubeObject> {
   /** Metadata alone is asked for and kept: for Secrets, whose values have no business in our memory. */
   readonly metadataOnly?: boolean;
   readonly indexedLabels?: readonly string[];
+  /** Further indexes, by name; what they give for an object may depend on nothing but that object. */
+  readonly indexes?: Indexes<T>;
   /** The cluster may not know this kind: then there are none of it, until it is installed. */
   readonly optional?: boolean;
   /** What is kept of an object; may change the object it is given and its metadata, but nothing deeper. */
@@ -107,7 +109,11 @@ export function makeReflector<T extends KubeObject = KubeObject>(options: Reflec
     ...(options.namespace !== undefined && { namespace: options.namespace }),
   });
   const listeners = new Set<(change: Change<T>) => void>();
-  const cache = makeObjectCache<T>({ indexedLabels: options.indexedLabels ?? [], onChange: tell });
+  const cache = makeObjectCache<T>({
+    indexedLabels: options.indexedLabels ?? [],
+    indexes: options.indexes ?? {},
+    onChange: tell,
+  });
   const selection = {
     ...(options.namespace !== undefined && { namespace: options.namespace }),
     ...(options.labelSelector !== undefined && { labelSelector: options.labelSelector }),
@@ -283,6 +289,7 @@ export function makeReflector<T extends KubeObject = KubeObject>(options: Reflec
     byUid: cache.byUid,
     list: cache.list,
     byLabel: cache.byLabel,
+    byIndex: cache.byIndex,
     isAtLeast: cache.isAtLeast,
     overlay(object) {
       const { apiVersion, kind, metadata } = object;

@@ -18,11 +18,12 @@ export interface RequestGateOptions {
  *   Groups that do equally much are held back by nothing but `most`.
  * - No group waits for others' answers alone: two of its requests are let in whatever is under way. Where one tenant's
  *   requests hang, in a webhook say, another's do not wait for them.
- * - What has come in is always run, also after a failure: whether it is still wanted is the work's own question.
+ * - What has come in is always run, also after a failure, unless its signal aborts while it waits: whether it is still
+ *   wanted is the work's own question.
  */
 export interface RequestGate {
-  /** Runs `work` when it is its turn. */
-  run<T>(group: string, work: () => Promise<T>): Promise<T>;
+  /** Runs `work` when it is its turn; rejects with the reason of `signal` if that aborts before. */
+  run<T>(group: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T>;
   /** The group does one thing more, of which requests are parts, until the returned function is called. */
   enter(group: string): () => void;
   readonly underWay: number;
@@ -80,19 +81,39 @@ export function makeRequestGate({ most = 32, mostTogether = 8 }: RequestGateOpti
     return undefined;
   }
 
-  function turn(group: string): Promise<void> {
-    return new Promise((resolve) => {
+  function turn(group: string, signal: AbortSignal | undefined): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const wake = (): void => {
+        signal?.removeEventListener('abort', giveUp);
+        resolve();
+      };
+      const giveUp = (): void => {
+        leaveQueue(group, wake);
+        reject(signal?.reason as Error);
+      };
+      if (signal?.aborted) {
+        reject(signal.reason as Error);
+        return;
+      }
+      signal?.addEventListener('abort', giveUp, { once: true });
       const queue = queues.get(group);
-      if (queue) queue.push(resolve);
-      else queues.set(group, [resolve]);
+      if (queue) queue.push(wake);
+      else queues.set(group, [wake]);
       waiting += 1;
     });
   }
 
+  function leaveQueue(group: string, wake: () => void): void {
+    const queue = queues.get(group) ?? [];
+    queue.splice(queue.indexOf(wake), 1);
+    if (queue.length === 0) queues.delete(group);
+    waiting -= 1;
+  }
+
   return {
-    async run(group, work) {
+    async run(group, work, signal) {
       if (!queues.has(group) && isRoomFor(group, shareOfEach())) begin(group);
-      else await turn(group);
+      else await turn(group, signal);
       try {
         return await work();
       } finally {

@@ -11,6 +11,8 @@ export interface Store<T extends KubeObject = KubeObject> {
   list(namespace?: string): readonly T[];
   /** Objects whose label `label` (one that the reflector was told to index) has this value, in one namespace. */
   byLabel(namespace: string, label: string, value: string): readonly T[];
+  /** Objects for which `index` (one that the reflector was told to keep) gives this value, in one namespace. */
+  byIndex(namespace: string, index: string, value: string): readonly T[];
 }
 
 /** One change of the cache, told after it has been made. */

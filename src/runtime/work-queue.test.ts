@@ -154,6 +154,38 @@ describe('work queue', () => {
     expect(await taken).toBeUndefined();
   });
 
+  it('a key that never rests is handed out at once for a burst, and then once per interval; others do not wait', async () => {
+    const { clock, queue } = aQueue({ intervalMs: 200, burst: 3 });
+    const at: number[] = [];
+    const work = async (): Promise<void> => {
+      for (let key = await queue.take(); key !== undefined; key = await queue.take()) {
+        if (key === 'a') at.push(clock.elapsed());
+        // What happens meanwhile.
+        if (key === 'a') queue.add('a');
+        queue.done(key);
+      }
+    };
+    void work();
+    queue.add('a');
+    await clock.advance(1000);
+    expect(at).toEqual([0, 0, 0, 200, 400, 600, 800, 1000]);
+    let taken = false;
+    queue.add('b');
+    void queue.take().then(() => (taken = true));
+    await clock.advance(0);
+    expect(taken || queue.length === 0).toBe(true);
+    await queue.shutDown();
+  });
+
+  it('a key that has rested is handed out at once again', async () => {
+    const { clock, queue } = aQueue({ intervalMs: 200, burst: 1 });
+    queue.add('a');
+    queue.done((await queue.take()) ?? '');
+    await clock.advance(200);
+    queue.add('a');
+    expect(queue.length).toBe(1);
+  });
+
   it('never gives one key to two workers, and loses no wake-up', async () => {
     const keys = fc.constantFrom('a/1', 'a/2', 'b/1');
     const command = fc.oneof(
@@ -165,43 +197,48 @@ describe('work queue', () => {
       fc.record({ do: fc.constant('pass' as const), ms: fc.integer({ min: 1, max: 30 }) }),
     );
     await fc.assert(
-      fc.asyncProperty(fc.array(command, { maxLength: 60 }), fc.boolean(), async (commands, fair) => {
-        const { clock, queue } = aQueue(fair ? { groupOf: groupByNamespace } : {});
-        const held: string[] = [];
-        /** Keys asked for since they were last handed out. */
-        const owed = new Set<string>();
-        let takes = 0;
-        const take = (): void => {
-          takes += 1;
-          void queue.take().then((key) => {
-            takes -= 1;
-            if (key === undefined) return;
-            expect(held).not.toContain(key);
-            held.push(key);
-            owed.delete(key);
-          });
-        };
-        for (const each of commands) {
-          if (each.do === 'add') queue.add(each.key);
-          if (each.do === 'addAfter') queue.addAfter(each.key, each.ms);
-          if (each.do === 'fail') queue.addBackingOff(each.key);
-          if ('key' in each) owed.add(each.key);
-          if (each.do === 'take' && takes === 0) take();
-          if (each.do === 'done') {
-            const [key] = held.splice(each.index, 1);
-            if (key !== undefined) queue.done(key);
+      fc.asyncProperty(
+        fc.array(command, { maxLength: 60 }),
+        fc.boolean(),
+        fc.nat(40),
+        async (commands, fair, intervalMs) => {
+          const { clock, queue } = aQueue({ ...(fair && { groupOf: groupByNamespace }), intervalMs, burst: 2 });
+          const held: string[] = [];
+          /** Keys asked for since they were last handed out. */
+          const owed = new Set<string>();
+          let takes = 0;
+          const take = (): void => {
+            takes += 1;
+            void queue.take().then((key) => {
+              takes -= 1;
+              if (key === undefined) return;
+              expect(held).not.toContain(key);
+              held.push(key);
+              owed.delete(key);
+            });
+          };
+          for (const each of commands) {
+            if (each.do === 'add') queue.add(each.key);
+            if (each.do === 'addAfter') queue.addAfter(each.key, each.ms);
+            if (each.do === 'fail') queue.addBackingOff(each.key);
+            if ('key' in each) owed.add(each.key);
+            if (each.do === 'take' && takes === 0) take();
+            if (each.do === 'done') {
+              const [key] = held.splice(each.index, 1);
+              if (key !== undefined) queue.done(key);
+            }
+            await clock.advance(each.do === 'pass' ? each.ms : 0);
           }
-          await clock.advance(each.do === 'pass' ? each.ms : 0);
-        }
-        // Now everyone works diligently: whatever was asked for comes.
-        for (let round = 0; round < 20; round++) {
-          for (const key of held.splice(0)) queue.done(key);
-          if (takes === 0) take();
-          await clock.advance(300_000);
-        }
-        expect([...owed]).toEqual([]);
-        expect(queue.length).toBe(0);
-      }),
+          // Now everyone works diligently: whatever was asked for comes.
+          for (let round = 0; round < 20; round++) {
+            for (const key of held.splice(0)) queue.done(key);
+            if (takes === 0) take();
+            await clock.advance(300_000);
+          }
+          expect([...owed]).toEqual([]);
+          expect(queue.length).toBe(0);
+        },
+      ),
       { numRuns: 150 },
     );
   });

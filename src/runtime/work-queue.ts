@@ -14,12 +14,16 @@ export interface WorkQueueOptions {
   readonly random?: () => number;
   /** Keys of one group take turns with those of others, however many one group has. Without it, first come first served. */
   readonly groupOf?: (key: string) => string;
+  /** A key is handed out `burst` times in a row at once, and then no more often than this. Without it there is no limit. */
+  readonly intervalMs?: number;
+  readonly burst?: number;
   readonly metrics?: RuntimeMetrics;
 }
 
 /**
  * - A key that waits is there once, however often it was added.
  * - A key that was taken is not handed out again before `done`; an arrival meanwhile makes it wait again after `done`.
+ * - A key that keeps arriving is handed out once per interval: whoever takes it sees all that happened meanwhile.
  * - No arrival is lost: after `add` returns, the key will be handed out to a `take` that comes later than it.
  */
 export interface WorkQueue {
@@ -50,12 +54,16 @@ export interface WorkQueue {
   shutDown(): Promise<void>;
 }
 
+/** Keys that have rested are forgotten whenever so many more are remembered. */
+const FORGET_EVERY = 1000;
+
 /** A failing key's delay is up to this much longer, so that a thousand keys that failed at once don't return at once. */
 const SPREAD = 0.2;
 
 export function makeWorkQueue(options: WorkQueueOptions): WorkQueue {
   const { name, clock = systemClock, random = Math.random, metrics } = options;
   const { baseDelayMs = 200, maxDelayMs = 300_000, groupOf = () => '' } = options;
+  const { intervalMs = 0, burst = 1 } = options;
   /** Waiting keys by group; the group whose turn it is comes first. */
   const waiting = new Map<string, Set<string>>();
   const processing = new Set<string>();
@@ -65,13 +73,35 @@ export function makeWorkQueue(options: WorkQueueOptions): WorkQueue {
   const dirty = new Set<string>();
   const delayed = new Map<string, { readonly at: number; readonly cancel: () => void }>();
   const failed = new Map<string, { readonly times: number; readonly nextAt: number }>();
+  /** Key → when its burst will be whole again: each time that it is handed out takes one interval of it. */
+  const pacedUntil = new Map<string, number>();
   const takers: ((key: string | undefined) => void)[] = [];
   const takersOfNewGroups: ((key: string | undefined) => void)[] = [];
   const drained: (() => void)[] = [];
+  let forgetAt = FORGET_EVERY;
   let length = 0;
   let shut = false;
 
+  function tooSoonMs(key: string): number {
+    return (pacedUntil.get(key) ?? -Infinity) - clock.elapsed() - (burst - 1) * intervalMs;
+  }
+
+  function pace(key: string): void {
+    if (intervalMs === 0) return;
+    const now = clock.elapsed();
+    if (pacedUntil.size >= forgetAt) {
+      for (const [other, until] of pacedUntil) if (until <= now) pacedUntil.delete(other);
+      forgetAt = pacedUntil.size + FORGET_EVERY;
+    }
+    pacedUntil.set(key, Math.max(now, pacedUntil.get(key) ?? now) + intervalMs);
+  }
+
   function enqueue(key: string): void {
+    const waitMs = tooSoonMs(key);
+    if (waitMs > 0) {
+      addAfter(key, waitMs);
+      return;
+    }
     const group = groupOf(key);
     const keys = waiting.get(group);
     if (keys?.has(key)) return;
@@ -105,6 +135,7 @@ export function makeWorkQueue(options: WorkQueueOptions): WorkQueue {
         // To the end of the round.
         if (keys.size > 0) waiting.set(group, keys);
         processing.add(key);
+        pace(key);
         count(taken, group, 1);
         return key;
       }
@@ -168,7 +199,8 @@ export function makeWorkQueue(options: WorkQueueOptions): WorkQueue {
     done(key) {
       release(key);
       if (dirty.delete(key) && !shut) enqueue(key);
-      else handOut();
+      // Others may wait for its group, or it may have to wait itself.
+      handOut();
       if (shut && processing.size === 0) for (const resolve of drained.splice(0)) resolve();
     },
     get length() {

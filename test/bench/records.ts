@@ -28,6 +28,12 @@ export function recordsOf(count: number, from = 0): BareRecord[] {
   });
 }
 
+/** The same records, all of one tenant. */
+export function inOneNamespace(count: number): BareRecord[] {
+  const [tenant = ''] = tenantsOf(1);
+  return Array.from({ length: count }, (_, index) => recordIn(tenant, index));
+}
+
 /** The same record as the HTTP API makes it. */
 export function overHttp(record: BareRecord): BareRecord {
   return { ...record, metadata: { ...record.metadata, finalizers: [FINALIZER] } };

@@ -74,11 +74,19 @@ function untrue(
   const observed = object.status?.observedGeneration as number | undefined;
   const asked = images.get(`${uid}/${observed}`);
   const latest = snapshots.get(object.status?.latestRevisionId)?.image;
-  if (latest !== undefined && latest !== asked)
+  // Where the new revision cannot be made, that is what the record says.
+  if (latest !== undefined && latest !== asked && !saysWhatFailed(object))
     return `${name}: generation ${observed} is said to be seen at ${version}, with a revision of ${latest}, not ${asked}`;
   if (isReady(object) && object.status.image !== asked)
     return `${name}: Ready at ${version} (observed ${observed}) with image ${object.status.image}, not ${asked}`;
   return undefined;
+}
+
+const FAILURES: ReadonlySet<string> = new Set(['RequestFailed', 'ApplyRefused', 'NameConflict']);
+
+function saysWhatFailed({ status }: Sighting['object']): boolean {
+  const conditions = (status?.conditions ?? []) as readonly { readonly type: string; readonly reason: string }[];
+  return conditions.some(({ type, reason }) => type === 'Ready' && FAILURES.has(reason));
 }
 
 /** Do all children fit a Ready? Nothing is rolled back by itself: until the spec changes again, it must be so. */

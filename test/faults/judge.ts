@@ -67,7 +67,7 @@ export function judge(run: Run, reference: Reference): Violation[] {
   blame('I5 one writer', run.trace.withoutLease[0] && `wrote without a lease: ${run.trace.withoutLease.join(', ')}`);
   blame('I5 one writer', slowHandover(run));
   // The namespace takes everything with it, in an order that is nobody's.
-  if (!isDoomed) blame('I6 honest', dishonest(run) ?? unlatched(run));
+  if (!isDoomed) blame('I6 honest', dishonest(run) ?? unlatched(run) ?? silent(run));
   blame('I7 exactly once', twoRevisions(run));
   blame('I8 no secret elsewhere', leaks(run));
   blame('I7 exactly once', rolledTwice(run));
@@ -209,7 +209,23 @@ function deletedBlindly(run: Run): string | undefined {
     const uid = (body['preconditions'] as { uid?: string } | undefined)?.uid;
     return verb === 'delete' && (uid === undefined || uid === '');
   });
+  const unseen = run.trace.writes.find(({ verb, resource, actor, body }) => {
+    const version = (body['preconditions'] as { resourceVersion?: string } | undefined)?.resourceVersion;
+    const isData = resource === 'secrets' || resource === 'persistentvolumeclaims';
+    return verb === 'delete' && actor !== 'facade' && isData && !version;
+  });
+  if (unseen) return `${unseen.label} carries no resourceVersion`;
   return blind && `${blind.label} carries no uid`;
+}
+
+/** A webhook that fails is a matter for people: the record has to say so, in its words, while it lasts. */
+function silent(run: Run): string | undefined {
+  const { fault } = run.plan;
+  if (fault.kind !== 'denied' || fault.status !== 500 || !run.trace.fired) return undefined;
+  const isSaid = run.history.some(
+    ({ kind, object }) => kind === 'AppDeployment' && JSON.stringify(object.status ?? {}).includes('not-today.example'),
+  );
+  return isSaid ? undefined : `requests for ${fault.resource} failed, and no status ever said so`;
 }
 
 function tookOthers(run: Run): string | undefined {

@@ -178,6 +178,7 @@ function plansOfChildren(children: readonly Sighting[]): Plan[] {
     faults.push({ kind: 'admission', of: refused });
     faults.push({ kind: 'denied', resource: refused, status: 422 });
     faults.push({ kind: 'denied', resource: refused, status: 403, ms: 6000 });
+    faults.push({ kind: 'denied', resource: refused, status: 500, ms: 4000 });
   }
   for (const full of ['deployments', 'services', 'persistentvolumeclaims', 'secrets', 'pods'] as const)
     faults.push({ kind: 'quota', of: full });
@@ -208,6 +209,9 @@ function plansOfWorkload(workload: WorkloadName): Plan[] {
   ];
   for (const seed of [1, 2, 3]) faults.push({ kind: 'shuffled', seed });
   if (workload === 'create') faults.push({ kind: 'slow', ms: 2000 });
+  if (workload === 'delete')
+    for (const resources of [['persistentvolumeclaims', 'secrets'], ['persistentvolumeclaims'], ['secrets']])
+      faults.push({ kind: 'blind-takeover', at: 'delete/apply appdeployments/status shop#1', resources, ms: 10_000 });
   faults.push({ kind: 'quiet', ms: 60_000 });
   const hasAll = workload === 'create' || workload === 'delete';
   for (const [index, resource] of WATCHED.entries()) {

@@ -93,6 +93,8 @@ interface Asked {
   readonly version: bigint;
   /** The page after another one. */
   readonly continues: boolean;
+  /** A list of what bears one record's name. */
+  readonly ofOne: boolean;
 }
 
 /** A watch that is open now. */
@@ -215,10 +217,23 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
       return refuse(response, 410, 'Expired');
     }
     const answered = await forwardWhole(request, Buffer.alloc(0));
+    if (isUnseen(asked) && answered.status === 200)
+      return answer(response, { ...answered, body: cutList(answered.body, 'relist-empty') });
     const isCut = fault.kind === 'relist-short' || fault.kind === 'relist-empty';
     if (!isMeant || !isCut || !listIsNext || answered.status !== 200) return answer(response, answered);
     trace.fired = true;
     answer(response, { ...answered, body: cutList(answered.body, fault.kind) });
+  }
+
+  /** To caches, not to who asks for one record. */
+  function isUnseen({ resource, ofOne }: Asked): boolean {
+    if (fault.kind !== 'blind-takeover' || trace.firedAt === undefined || ofOne) return false;
+    return fault.resources.includes(resource) && performance.now() - trace.firedAt < (fault.ms ?? 3000);
+  }
+
+  /** What a cache has not seen by then it finds in a new list. */
+  function endBlindness(resources: readonly string[]): void {
+    for (const watch of watches) if (resources.includes(watch.resource)) watch.expire();
   }
 
   async function lease(actor: Actor, request: IncomingMessage, body: Buffer, response: ServerResponse): Promise<void> {
@@ -302,6 +317,10 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
         return void setTimeout(crash, 3);
       case 'leader-killed':
         finish(traced, response, await forwardWhole(request, body));
+        return void setTimeout(crash, 3);
+      case 'blind-takeover':
+        finish(traced, response, await forwardWhole(request, body));
+        setTimeout(endBlindness, fault.ms ?? 3000, fault.resources);
         return void setTimeout(crash, 3);
       case 'leader-stopped':
         finish(traced, response, await forwardWhole(request, body));
@@ -565,6 +584,7 @@ function classify(request: IncomingMessage): Asked {
     name,
     namespace: isInNamespace ? (rest[1] ?? '') : '',
     continues: url.searchParams.get('continue') !== null,
+    ofOne: url.searchParams.get('labelSelector')?.includes('=') === true,
     verb: isDryRun ? 'try' : (verbs[method] ?? (watching ? 'watch' : name === '' ? 'list' : 'get')),
     // A review asks a question and writes nothing.
     isWrite: method !== 'GET' && !isDryRun && !plural.endsWith('reviews'),

@@ -108,12 +108,53 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     'observed.record',
     'delete',
   ),
-  'finalizer taken off first': bug(
+  'finalizer taken off first': {
+    replacements: [
+      {
+        file: 'src/controller/finalize.ts',
+        from: 'const step = nextStep(cached, now);',
+        to: 'const step = undefined;',
+      },
+      { file: 'src/controller/finalize.ts', from: 'const step = nextStep(live, now);', to: 'const step = undefined;' },
+    ],
+    shows: { workload: 'delete', fault: NONE },
+  },
+  'the caches decide when a teardown is over': bug(
     'src/controller/finalize.ts',
-    'observed.namespaceTerminating ? undefined : nextStep(observed)',
-    'undefined',
+    'const step = nextStep(live, now);',
+    'const step = undefined;',
+    'delete',
+    {
+      kind: 'blind-takeover',
+      at: 'delete/apply appdeployments/status shop#1',
+      resources: ['persistentvolumeclaims', 'secrets'],
+      ms: 10_000,
+    },
+  ),
+  'data deleted whatever has become of it': bug(
+    'src/controller/apply.ts',
+    "new Set(['Secret', 'PersistentVolumeClaim'])",
+    'new Set()',
     'delete',
   ),
+  'a failure silences the record': bug(
+    'src/controller/app-deployment-reconciler.ts',
+    'if (wasLost(signal) || isUnsaid(key, causes)) throw',
+    'if (causes.length > 0) throw',
+    'create',
+    { kind: 'denied', resource: 'services', status: 500, ms: 4000 },
+  ),
+  'words of any length go into a status': {
+    replacements: [
+      { file: 'src/api/text.ts', from: 'const LONGEST_QUOTE = 1024;', to: 'const LONGEST_QUOTE = 100_000;' },
+      {
+        file: 'src/api/conditions.ts',
+        from: 'message: shortened(condition.message),',
+        to: 'message: condition.message,',
+      },
+    ],
+    shows: { workload: 'create', fault: { kind: 'denied', resource: 'services', status: 500, ms: 4000 } },
+  },
   'sweep does not ask whose it is': bug(
     'src/decide/plan.ts',
     '!isOurs(child, observed) || child.metadata.deletionTimestamp) continue;',
@@ -147,8 +188,8 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   ),
   'done is remembered': bug(
     'src/controller/app-deployment-reconciler.ts',
-    'if (!found) return swept;',
-    "if (!found) return swept; const done = (globalThis.done ??= new Set()); if (found.status?.state === 'READY' && !found.metadata.deletionTimestamp) { if (done.has(found.metadata.generation)) return {}; done.add(found.metadata.generation); }",
+    'const first = await observe(found, caches, contents, signal);',
+    "const first = await observe(found, caches, contents, signal); const done = (globalThis.done ??= new Set()); if (found.status?.state === 'READY' && !found.metadata.deletionTimestamp) { if (done.has(found.metadata.generation)) return {}; done.add(found.metadata.generation); }",
     'drift',
   ),
   'a failure is not tried again': bug(
@@ -241,8 +282,8 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   ),
   'what nobody names is not collected': bug(
     'src/controller/secret-collector.ts',
-    "if (live.is === 'orphan')",
-    'if (false)',
+    "found.filter((one) => judge(one, named).is === 'orphan')",
+    '[]',
     'http',
     { kind: 'crash-lost', at: 'post/facade create secrets shop--vars-X#1' },
   ),
@@ -255,8 +296,8 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   ),
   'status before children': bug(
     'src/controller/app-deployment-reconciler.ts',
-    'const pass = await bring(first, options);',
-    'if (first.revisions[0]) await report(first, { latest: first.revisions[0], refusals: [] }, options); const pass = await bring(first, options);',
+    'const pass = await attempt(first, { ...options, shell });',
+    'if (first.revisions[0]) await report(first, { latest: first.revisions[0], refusals: [] }, { ...options, shell }); const pass = await attempt(first, { ...options, shell });',
     'image',
   ),
   'name by chance': bug(
@@ -284,8 +325,8 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     replacements: [
       {
         file: 'src/decide/orphans.ts',
-        from: 'revisions.some(({ spec }) => spec.requested.secrets.some(namesIt));',
-        to: 'false;',
+        from: '...revisions.flatMap(({ spec }) => spec.requested.secrets.map(({ secretName }) => secretName)),',
+        to: '',
       },
       { file: 'src/decide/orphans.ts', from: 'const GRACE_MS = 60_000;', to: 'const GRACE_MS = 500;' },
     ],
@@ -300,8 +341,8 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
       },
       {
         file: 'src/controller/secret-collector.ts',
-        from: 'return orphanhoodOf(secret, records.items, revisions.items, forMs);',
-        to: 'return orphanhoodOf(secret, caches.records.list(namespace), caches.revisions.list(namespace), forMs);',
+        from: 'return valuesNamed(records.items, revisions.items);',
+        to: 'return valuesNamed(caches.records.list(namespace), caches.revisions.list(namespace));',
       },
     ],
     shows: { workload: 'rotate', fault: { kind: 'watch-delay', resource: 'appdeployments', ms: 800 } },

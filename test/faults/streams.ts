@@ -24,8 +24,15 @@ export type StreamFault =
     }
   /** 429 with a Retry-After beyond what the client waits for by itself. */
   | { readonly kind: 'throttled-long'; readonly at: string; readonly ms?: number }
-  /** Admission refuses to let one kind be made or changed, for `ms` from the first time on. */
-  | { readonly kind: 'denied'; readonly resource: string; readonly status: 403 | 422; readonly ms?: number }
+  /** Admission refuses to let one kind be made or changed, or a webhook fails (500), for `ms` from the first time on. */
+  | { readonly kind: 'denied'; readonly resource: string; readonly status: 403 | 422 | 500; readonly ms?: number }
+  /** The process ends after a write; to the one that follows it these kinds look empty for `ms`, but to who asks for one record. */
+  | {
+      readonly kind: 'blind-takeover';
+      readonly at: string;
+      readonly resources: readonly string[];
+      readonly ms?: number;
+    }
   /** Five thousand events a second of pods that change nothing. */
   | { readonly kind: 'event-storm'; readonly phase: string; readonly ms?: number };
 
@@ -65,7 +72,8 @@ export function ghost(namespace: string, resourceVersion: string, serial: number
 }
 
 /** As the API server words it: k8s.io/apiserver/pkg/admission/plugin/policy/validating and plugin/resourcequota. */
-export function deniedStatus(resource: string, name: string, code: 403 | 422): object {
+export function deniedStatus(resource: string, name: string, code: 403 | 422 | 500): object {
+  if (code === 500) return webhookStatus();
   const group = { deployments: '.apps', statefulsets: '.apps', networkpolicies: '.networking.k8s.io' }[resource] ?? '';
   const why =
     code === 422
@@ -80,5 +88,19 @@ export function deniedStatus(resource: string, name: string, code: 403 | 422): o
     reason: code === 422 ? 'Invalid' : 'Forbidden',
     details: { name, kind: resource },
     code,
+  };
+}
+
+/** What a webhook says that has lost its mind: more than any status takes. */
+function webhookStatus(): object {
+  const words = 'failed calling webhook "not-today.example": the webhook says';
+  return {
+    kind: 'Status',
+    apiVersion: 'v1',
+    metadata: {},
+    status: 'Failure',
+    message: `Internal error occurred: ${words} ${'not today, '.repeat(1000)}`,
+    reason: 'InternalError',
+    code: 500,
   };
 }

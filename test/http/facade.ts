@@ -51,6 +51,7 @@ function makeStore<T extends KubeObject>(kube: FakeKube, resource: Resource): Te
     list: inNamespace,
     byLabel: (namespace, label, value) =>
       inNamespace(namespace).filter(({ metadata }) => metadata.labels?.[label] === value),
+    byIndex: () => [],
     onChange(listener) {
       listeners.add(listener);
       return () => listeners.delete(listener);

@@ -523,8 +523,9 @@ describe('deletion', () => {
     const { kube } = controller;
     await kube.remove(APP_DEPLOYMENTS, { namespace: 'team', name: 'shop' }, { uid: record(kube).metadata.uid ?? '' });
     const list = kube.listAll.bind(kube);
+    let isThere = false;
     const asked = vi.spyOn(kube, 'listAll').mockImplementation((resource, options) => {
-      if (resource === SECRETS)
+      if (resource === SECRETS && !isThere)
         kube.seed(SECRETS, {
           apiVersion: 'v1',
           kind: 'Secret',
@@ -534,6 +535,7 @@ describe('deletion', () => {
             labels: { 'davit.dev/deployment': 'shop', 'davit.dev/variables': '' },
           },
         });
+      isThere ||= resource === SECRETS;
       return list(resource, options);
     });
     for (let pass = 0; pass < 12 && kube.objects(APP_DEPLOYMENTS).length > 0; pass += 1) {
@@ -541,7 +543,8 @@ describe('deletion', () => {
       await controller.reconcile();
       kube.collectGarbage();
     }
-    expect(asked.mock.calls.filter(([resource]) => resource === SECRETS)).toHaveLength(1);
+    // Once to find it, and once more to see that it has gone.
+    expect(asked.mock.calls.filter(([resource]) => resource === SECRETS)).toHaveLength(2);
     expect(kube.objects(SECRETS)).toEqual([]);
     expect(kube.objects(APP_DEPLOYMENTS)).toEqual([]);
   });

@@ -41,6 +41,8 @@ export interface Harness {
   readonly events: string[];
   readonly clock: { ms: number };
   reconcile(key?: string): Promise<Result>;
+  /** The same as a controller's workers call it. */
+  readonly reconcileWith: Reconcile;
   /** Keys that were woken because a host became free, since the last call. */
   freed(): Promise<string[]>;
   /** The writes of the passes since the last call, as `apply Service shop` or `apply AppDeployment shop/status`. */
@@ -142,10 +144,13 @@ export async function aController(
     clock,
     reconcile: async (key = KEY) => {
       await settle(caches, kube);
-      const result = await reconcile(key, stopping.signal, log);
-      await settle(caches, kube);
-      return result;
+      try {
+        return await reconcile(key, stopping.signal, log);
+      } finally {
+        await settle(caches, kube);
+      }
     },
+    reconcileWith: reconcile,
     freed: async () => {
       await settle(caches, kube);
       const keys = [...freed];

@@ -1,13 +1,15 @@
 // A volume that is not mounted: the kubelet says why in an event, which is asked for where a pod takes long to begin.
 
-import { afterEach, expect, it } from 'vitest';
+import { afterEach, expect, it, vi } from 'vitest';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../src/api/app-deployment.ts';
 import { APP_REVISIONS, type AppRevision } from '../../src/api/app-revision.ts';
 import { conditionOf } from '../../src/api/conditions.ts';
 import { COMPONENT_LABEL, DEPLOYMENT_LABEL, REVISION_LABEL } from '../../src/api/meta.ts';
 import type { Pod } from '../../src/decide/observed.ts';
+import { Unavailable } from '../../src/errors.ts';
 import type { KubeObject } from '../../src/kube/client.ts';
 import { DEPLOYMENTS, EVENTS, PODS } from '../../src/kube/resources.ts';
+import { CONTROLLER } from '../builders.ts';
 import type { FakeKube } from '../fake-kube/fake-kube.ts';
 import { aController, aServer, converge, type Harness, putRecord } from './harness.ts';
 
@@ -30,6 +32,7 @@ async function withBeginningPod(): Promise<FakeKube> {
       name: 'shop-1',
       namespace: 'team',
       labels: { [DEPLOYMENT_LABEL]: 'shop', [COMPONENT_LABEL]: 'server', [REVISION_LABEL]: id },
+      ownerReferences: [CONTROLLER],
     },
     status: {
       phase: 'Pending',
@@ -93,4 +96,38 @@ it('is forgotten once the pod begins, and asked about no more', async () => {
   kube.failOn(({ verb, kind }) => (verb === 'list' && kind === 'Event' ? new Error('asked') : undefined));
   expect(await controller.reconcile()).toEqual({});
   expect(workloads(kube)?.reason).toBe('Progressing');
+});
+
+it('costs one list for many looks, and none in the steady state', async () => {
+  const kube = await withBeginningPod();
+  const list = vi.spyOn(kube, 'list');
+  controller.clock.ms += 2000;
+  for (let pass = 0; pass < 20; pass += 1) {
+    // oxlint-disable-next-line no-await-in-loop -- passes follow one another
+    await controller.reconcile();
+    controller.clock.ms += 50;
+  }
+  expect(list.mock.calls).toHaveLength(1);
+  expect(workloads(kube)?.reason).toBe('VolumeNotMounted');
+  kube.erase(PODS, { namespace: 'team', name: 'shop-1' });
+  controller.clock.ms += 60_000;
+  await controller.reconcile();
+  expect(list.mock.calls).toHaveLength(1);
+});
+
+it('that cannot be asked about is reported all the same, and not asked about at every look', async () => {
+  const kube = await withBeginningPod();
+  let asked = 0;
+  kube.failOn(({ verb, kind }) => {
+    if (verb !== 'list' || kind !== 'Event') return undefined;
+    asked += 1;
+    return new Unavailable('events are slow');
+  });
+  controller.clock.ms += 2000;
+  for (let pass = 0; pass < 5; pass += 1) {
+    // oxlint-disable-next-line no-await-in-loop -- passes follow one another
+    await controller.reconcile();
+  }
+  expect(asked).toBe(1);
+  expect(workloads(kube)).toMatchObject({ reason: 'Progressing' });
 });

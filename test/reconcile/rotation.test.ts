@@ -204,6 +204,21 @@ describe('nothing is rolled', () => {
   });
 });
 
+it('what was rotated while the key was lost restarts no pod, as docs/security.md says; the next rotation does', async () => {
+  const controller = await converged();
+  const { kube } = controller;
+  const before = podsOf(kube);
+  controller.stop();
+  kube.erase(SECRETS, { namespace: 'davit-system', name: 'davit-hmac' });
+  putSecret(kube, { token: 'ZWlucw==' });
+  const next = await aController(kube);
+  await later(next);
+  expect(podsOf(kube)).toBe(before);
+  putSecret(kube, { token: 'endlaQ==' });
+  await later(next);
+  expect(podsOf(kube)).not.toBe(before);
+});
+
 describe('a Secret that is deleted', () => {
   it('leaves the pods alone and is named; the same content heals it without a roll', async () => {
     const controller = await converged();

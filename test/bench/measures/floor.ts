@@ -7,6 +7,7 @@ import { type Figure, type Goal, growth as growthOf, ratios, rounded } from '../
 import { type Filled, fill } from '../fill.ts';
 import { type Fills, fillsOf } from '../fills.ts';
 import type { Bench, Measure } from '../measure.ts';
+import { inOneNamespace } from '../records.ts';
 import { bothOf, manyOf } from './restart.ts';
 
 const floorGoal: Goal = { atMost: 1.1 };
@@ -35,23 +36,35 @@ function figureOf(key: string, fills: Fills, records: number): Figure {
 }
 
 async function measureGrowth(bench: Bench): Promise<readonly Figure[]> {
+  return [
+    await growthFigure('P12', bench, (size) => grown(bench, size)),
+    // What looks at a whole namespace for one record shows where all of them are in one.
+    await growthFigure('P12.one_namespace', bench, (size) =>
+      fill(bench, davit(bench), size, { manyServices: true, records: inOneNamespace(size) }),
+    ),
+  ];
+}
+
+type Grown = Pick<Filled, 'wallMs' | 'rssMiB'>;
+
+async function growthFigure(key: string, bench: Bench, fillWith: (size: number) => Promise<Grown>): Promise<Figure> {
   const { records } = bench;
   const sizes = new Set([Math.ceil(records / 10), records, manyOf(bench)]);
   const perRecord: number[] = [];
   const absolutes: Record<string, number> = {};
   for (const size of sizes) {
     // oxlint-disable-next-line no-await-in-loop -- one at a time
-    const { wallMs, rssMiB } = await grown(bench, size);
+    const { wallMs, rssMiB } = await fillWith(size);
     perRecord.push(wallMs / size);
     absolutes[`msPerRecordAt${size}`] = rounded(wallMs / size);
     absolutes[`rssMiBAt${size}`] = rounded(rssMiB);
-    bench.say(`  ${size} records: ${rounded(wallMs / size)} ms each, ${Math.round(rssMiB)} MiB`);
+    bench.say(`  ${key}: ${size} records: ${rounded(wallMs / size)} ms each, ${Math.round(rssMiB)} MiB`);
   }
-  return [{ key: 'P12', goal: growthGoal, samples: [growthOf(perRecord)], absolutes }];
+  return { key, goal: growthGoal, samples: [growthOf(perRecord)], absolutes };
 }
 
 /** The most of them from what another measure has filled, where that is taken: all on servers of one kind. */
-async function grown(bench: Bench, records: number): Promise<Pick<Filled, 'wallMs' | 'rssMiB'>> {
+async function grown(bench: Bench, records: number): Promise<Grown> {
   const { taken } = bench;
   if (records === manyOf(bench) && (taken.has('P6') || taken.has('P7'))) return (await bothOf(bench)).ours.filled;
   return fill(bench, davit(bench), records, { manyServices: true });

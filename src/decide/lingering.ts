@@ -1,0 +1,50 @@
+// Pods that should be gone and are not: a node that has died confirms nothing, and whatever waits for its pods waits for ever.
+
+import type { Pod } from './observed.ts';
+
+/** A kubelet that is alive confirms the end of a pod well within this, once its grace period (in deletionTimestamp) is over. */
+const CONFIRMED_WITHIN_MS = 120_000;
+const CONTROLLERS: ReadonlySet<string> = new Set(['ReplicaSet', 'StatefulSet']);
+
+/**
+ * Whether a workload controls the pod. A copy that `kubectl debug --copy-to` made has the labels of its original and no
+ * controller: it ends when somebody deletes it, and says nothing about the deployment.
+ */
+export function isControlled({ metadata }: Pod): boolean {
+  return (
+    metadata.ownerReferences?.some(({ controller, kind }) => controller === true && CONTROLLERS.has(kind)) === true
+  );
+}
+
+/** These pods, those that should be gone by `now` marked. */
+export function withOverdue(pods: readonly Pod[], now: Date): readonly Pod[] {
+  return pods.map((pod) => (overdueInMs(pod, now) === 0 ? { ...pod, overdue: true } : pod));
+}
+
+/** Milliseconds until the first of these is overdue. Undefined where none is on its way there. */
+export function untilOverdueMs(pods: readonly Pod[], now: Date): number | undefined {
+  const waits = pods.flatMap((pod) => overdueInMs(pod, now) || []);
+  return waits.length > 0 ? Math.min(...waits) : undefined;
+}
+
+function overdueInMs({ metadata }: Pod, now: Date): number | undefined {
+  if (metadata.deletionTimestamp === undefined) return undefined;
+  return Math.max(0, Date.parse(metadata.deletionTimestamp) + CONFIRMED_WITHIN_MS - now.getTime());
+}
+
+/** `pod shop-1 on node n1`. */
+export function said({ metadata, spec }: Pod): string {
+  return `pod ${metadata.name}${spec?.nodeName === undefined ? '' : ` on node ${spec.nodeName}`}`;
+}
+
+/** What to do about an overdue pod. The same words at every look. */
+export function howToRelease(pod: Pod): string {
+  const { name, namespace, deletionTimestamp, finalizers = [] } = pod.metadata;
+  const end = `Pod ${name} should have ended by ${deletionTimestamp}`;
+  if (finalizers.length > 0)
+    return `${end}, and finalizers hold it (${finalizers.slice(0, 5).join(', ')}): check the controllers that own them.`;
+  const node = pod.spec?.nodeName;
+  const force = `kubectl delete pod ${name} -n ${namespace} --force --grace-period=0`;
+  if (node === undefined) return `${end} and is still there: ${force} removes it.`;
+  return `${end}, and node ${node} has not confirmed it. If the node is shut down for good, kubectl taint nodes ${node} node.kubernetes.io/out-of-service=nodeshutdown:NoExecute releases its pods and volumes; for this pod alone: ${force}. Never do either while the node may still run: two pods would write to one volume.`;
+}
