@@ -179,6 +179,31 @@ export const REASONS = {
     meaning: 'The latest revision was made by a newer Davit, which was rolled back since. What runs is left as it is.',
     todo: 'Upgrade the controller again; or raise spec.revisionSerial by one: the new revision restarts the pods.',
   },
+  NoNodeFits: {
+    meaning:
+      'No node of the cluster could take the changed pod of the PostgreSQL or Redis that runs; it is kept as it is.',
+    todo: 'Lower the request, or add a larger node; the deployment then resumes automatically.',
+  },
+  VolumeMissing: {
+    meaning: 'A volume that a pod needs is not there: that of the own PostgreSQL, or one that resource_spec names.',
+    todo: 'Restore it from a backup, or do as the message says to start with an empty database.',
+  },
+  VolumeTerminating: {
+    meaning: 'The PostgreSQL volume is being deleted; it goes with its data when the pod stops.',
+    todo: 'Back the data up before anything restarts the pod.',
+  },
+  VolumeLost: {
+    meaning: 'The PostgreSQL volume has lost its PersistentVolume.',
+    todo: 'Restore the PersistentVolume, or claim and volume from a backup.',
+  },
+  VolumeResizing: {
+    meaning: 'The PostgreSQL volume is smaller than db_storage_gi and is being grown.',
+    todo: 'Wait; if it lasts, see what kubectl describe pvc says.',
+  },
+  VolumeResizeFailed: {
+    meaning: 'The PostgreSQL volume could not be grown to db_storage_gi.',
+    todo: 'Set a size that the storage class can give, or mend what kubectl describe pvc says.',
+  },
   ApplyRefused: { meaning: 'The API server refused a child.', todo: 'Correct what its words in the message name.' },
   RequestFailed: {
     meaning: 'A request to the API server failed: the server, or a webhook that it asks, does not answer or fails.',

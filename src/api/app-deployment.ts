@@ -297,6 +297,11 @@ export const AppDeploymentStatus = z.object({
     .describe('Of those who claim a host the first has it; the others wait in this order.')
     .optional(),
   replicas: z.string().max(32).describe('Ready and wanted pods of the main service, such as 2/3.').optional(),
+  databaseVolumeUid: z
+    .string()
+    .max(64)
+    .describe('uid of the PersistentVolumeClaim that its own PostgreSQL uses, or used last.')
+    .optional(),
   resourceSpec: passthroughResourceSpec(),
   conditions: Conditions.optional(),
 });

@@ -41,6 +41,8 @@ export const PAUSED_ANNOTATION = 'davit.dev/paused';
 export const HOSTS_ANNOTATION = 'davit.dev/hosts';
 /** On a record: uid of the earlier deployment of its name whose kept PostgreSQL volume and password it takes up. */
 export const ADOPT_DATABASE_ANNOTATION = 'davit.dev/adopt-database';
+/** On a record: uid of the lost PostgreSQL volume in whose place an empty one is made. */
+export const EMPTY_DATABASE_ANNOTATION = 'davit.dev/empty-database';
 /** On a PostgreSQL volume: image that its data was last run by; another major version could not read it. */
 export const POSTGRES_IMAGE_ANNOTATION = 'davit.dev/postgres-image';
 /** On a child: digest of what was last applied, so that a field no longer wanted is removed. */

@@ -94,6 +94,12 @@ export const Settings = z.strictObject({
     .boolean()
     .default(false)
     .describe('true: nothing is made, changed or deleted, of any record; statuses are still reported. For incidents.'),
+  checkNodes: z
+    .boolean()
+    .default(true)
+    .describe(
+      'Whether a new size of a PostgreSQL or Redis that runs is held back where no node could take its pod, whatever else runs there. Needs the right to list Nodes, which the chart gives with it. false where an autoscaler adds larger nodes than there are.',
+    ),
   deploymentType: z
     .enum(DEPLOYMENT_TYPES)
     .optional()

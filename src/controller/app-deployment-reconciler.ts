@@ -6,12 +6,12 @@ import type { Settings } from '../api/settings.ts';
 import { type AddressOutcome, addressOf, askedAddress, keepsAddress, undecided } from '../decide/address.ts';
 import { lookAgainMs } from '../decide/beginning.ts';
 import { contractUnknown } from '../decide/contract.ts';
-import { checkPolicy, checkReferences, checkWorkloads } from '../decide/health.ts';
+import { checkPolicy, checkReferences, checkRollout, hasServed } from '../decide/health.ts';
 import { dataThere, keptData, NO_KEPT_DATA } from '../decide/kept-data.ts';
 import { untilOverdueMs, withOverdue } from '../decide/lingering.ts';
 import type { Observed, Refusal } from '../decide/observed.ts';
 import { pausedBy } from '../decide/pause.ts';
-import { dataFirst, safely } from '../decide/plan.ts';
+import { dataFirst, mayStartPods, safely } from '../decide/plan.ts';
 import { untilStuckMs } from '../decide/pods-to-try.ts';
 import { retryAfterMs } from '../decide/retry.ts';
 import { latestStatus, overtakenStatus } from '../decide/revision-status.ts';
@@ -29,7 +29,17 @@ import { makeTracingProject } from '../resources/tracing-project.ts';
 import type { Reconcile, Result } from '../runtime/controller.ts';
 import type { EventRecorder } from '../runtime/events.ts';
 import { allOver } from './all-over.ts';
-import { ensurePassword, makeOnce, perform, removeAll, removePods, type Shell, stamped, takeUp } from './apply.ts';
+import {
+  ensurePassword,
+  makeOnce,
+  perform,
+  removeAll,
+  removePods,
+  type Shell,
+  stamped,
+  takeUp,
+  volumeRefusals,
+} from './apply.ts';
 import { childrenOf, planAllowed, tryMeanwhile, type Wanted } from './child-plans.ts';
 import { areRaces, causesOf, decisiveOf, failureOf } from './failures.ts';
 import { addFinalizer, finalize, hasFinalizer } from './finalize.ts';
@@ -121,7 +131,7 @@ export function makeReconciler(options: ReconcilerOptions): Reconcile {
     const pods = await mountFailures.addTo(withOverdue(after.pods, now()), shell.client, log);
     // What took too long is given up, and that is said: by requests which have a time limit each.
     const reporting = { ...options, shell: signal.aborted ? options.shell : shell };
-    const unreported = await report({ ...after, pods }, pass, reporting);
+    const unreported = await report(first, { ...after, pods }, pass, reporting);
     const failed = [...causes, ...causesOf(after.unread ?? []), ...(pass.housekeeping ?? []), ...unreported];
     if (failed.length > 0) throw decisiveOf(failed);
     return soonest(
@@ -215,12 +225,16 @@ async function bringChildren(
     childrenOf(observed, revision, digests, options, host).map(stamped);
   // Before the volume: by one without a password it is known that the password was lost.
   const passwords = await ensurePasswords(observed, latest, shell);
-  const planned = await planAllowed({ observed, latest, passwords, digests: rotation.digests, made, answers }, options);
+  const unusable = [...passwords, ...(latest.spec.resolved.postgres ? await volumeRefusals(observed, shell) : [])];
+  const planned = await planAllowed(
+    { observed, latest, lost: unusable, digests: rotation.digests, made, answers },
+    options,
+  );
   const [data, rest] = dataFirst(planned.actions);
-  const volumes = passwords.length > 0 ? [] : await perform(data, record, shell);
-  const before = [...earlier, ...lost, ...passwords, ...planned.refusals, ...volumes];
+  const volumes = unusable.length > 0 ? [] : await perform(data, record, shell);
+  const before = [...earlier, ...lost, ...unusable, ...planned.refusals, ...volumes];
   const performed = await perform(safely(rest, before), record, shell);
-  const removed = await removePods(stuckPods(observed, planned.actions), shell);
+  const removed = mayStartPods(before) ? await removePods(stuckPods(observed, planned.actions), shell) : [];
   const housekeeping = await collectRevisions(observed, settings.revisions.kept, shell);
   return {
     latest,
@@ -283,12 +297,12 @@ async function ensureTracingProject(record: AppDeployment, shell: Shell): Promis
 }
 
 /** Says of revisions, tracing project and record how they are. Returns what could not be said: one does not silence the others. */
-async function report(observed: Observed, pass: Pass, options: ReconcilerOptions): Promise<unknown[]> {
+async function report(before: Observed, after: Observed, pass: Pass, options: ReconcilerOptions): Promise<unknown[]> {
   const { shell, settings, events } = options;
   const now = options.now();
-  const { record } = observed;
+  const { record } = after;
   const { latest } = pass;
-  const refusals = steadied([...pass.refusals, ...(observed.unread ?? [])], record);
+  const refusals = steadied([...pass.refusals, ...(after.unread ?? [])], record);
   const unsaid: Refusal[] = [];
   const errors: unknown[] = [];
   const say = async ({ kind, metadata }: KubeObject, saying: () => Promise<void>): Promise<void> => {
@@ -300,14 +314,19 @@ async function report(observed: Observed, pass: Pass, options: ReconcilerOptions
       if (!isGone) unsaid.push(failureOf(error, `the status of ${kind} ${metadata.name}`, 'write'));
     }
   };
-  for (const revision of observed.revisions) {
-    const isLatest = revision.spec.id === latest?.spec.id;
-    const status = isLatest
-      ? latestStatus(revision, checkWorkloads(observed, revision, refusals), now)
-      : overtakenStatus(revision, now);
+  const revisions = after.revisions.map((revision) => ({
+    ...revision,
+    status:
+      revision.spec.id === latest?.spec.id
+        ? latestStatus(revision, checkRollout(after, revision, refusals), now)
+        : overtakenStatus(revision, hasServed(before, after, revision), now),
+  }));
+  for (const [index, revision] of after.revisions.entries()) {
+    const { status = {} } = revisions[index] ?? {};
     // oxlint-disable-next-line no-await-in-loop -- newest first, so that a crash in between leaves the older ones to the next pass
     await say(revision, () => reportRevision(record, revision, status, shell, events));
   }
+  const observed: Observed = { ...after, revisions };
   const { tracingProject } = observed;
   if (tracingProject) await say(tracingProject, () => reportTracingProject(tracingProject, record, shell, now));
   const policy = checkPolicy(observed, settings);

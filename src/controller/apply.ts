@@ -7,9 +7,11 @@ import { isOurs, type Observed, type Refusal, type Workload } from '../decide/ob
 import { passwordLost, passwordState, type Store } from '../decide/passwords.ts';
 import { type Action, nameConflict } from '../decide/plan.ts';
 import { putBack } from '../decide/put-back.ts';
+import { isKnownClaim, isVolumeMissing, volumeMissing, volumeTrouble } from '../decide/volume.ts';
 import { AlreadyExists, Conflict, Invalid, NotFound } from '../errors.ts';
 import type { KubeClient, KubeObject, ObjectRef, Resource } from '../kube/client.ts';
-import { PODS, type ResourceRegistry, SECRETS } from '../kube/resources.ts';
+import { PERSISTENT_VOLUME_CLAIMS, PODS, type ResourceRegistry, SECRETS } from '../kube/resources.ts';
+import { names } from '../record/names.ts';
 import { postgresSecret, redisSecret } from '../resources/secrets.ts';
 import { allOver } from './all-over.ts';
 import { type Caches, remember } from './caches.ts';
@@ -64,7 +66,7 @@ async function applyOne(
     remember(shell.caches, object);
     return undefined;
   } catch (error) {
-    return failureOf(error, described(wanted));
+    return { ...failureOf(error, described(wanted)), ...(!observed && { absent: true }) };
   }
 }
 
@@ -206,6 +208,23 @@ async function lookForPassword(
   } catch (error) {
     if (error instanceof NotFound) return passwordLost(store, observed, undefined);
     return failureOf(error, `Secret ${ref.name}`, 'read');
+  }
+}
+
+/** Why the volume of the own PostgreSQL cannot be used, or must not be replaced by an empty one. */
+export async function volumeRefusals(observed: Observed, shell: Shell): Promise<Refusal[]> {
+  const trouble = volumeTrouble(observed);
+  if (trouble) return [trouble];
+  if (!isVolumeMissing(observed)) return [];
+  const { namespace = '', name } = observed.record.metadata;
+  const ref = { namespace, name: names(name).postgresClaim };
+  try {
+    // The cache of volumes may lag behind, and holds none without labels.
+    const found = await shell.client.get(PERSISTENT_VOLUME_CLAIMS, ref);
+    return isKnownClaim(found, observed) ? [] : [volumeMissing(observed, found)];
+  } catch (error) {
+    if (error instanceof NotFound) return [volumeMissing(observed, undefined)];
+    return [{ ...failureOf(error, `PersistentVolumeClaim ${ref.name}`, 'read'), absent: true }];
   }
 }
 

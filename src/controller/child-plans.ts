@@ -12,6 +12,7 @@ import type { KubeObject } from '../kube/client.ts';
 import type { PodContracts } from '../resources/contracts/contract.ts';
 import { desiredChildren } from '../resources/desired.ts';
 import type { Shell } from './apply.ts';
+import { refuseWithoutRoom } from './nodes.ts';
 import { type Answer, tryAhead, tryPods } from './try-pods.ts';
 
 export interface PlanningOptions {
@@ -60,8 +61,8 @@ const WORKLOAD_KINDS: ReadonlySet<string> = new Set(['Deployment', ...SCALING_KI
 export interface Wanted {
   readonly observed: Observed;
   readonly latest: AppRevision;
-  /** What is wrong with them. */
-  readonly passwords: readonly Refusal[];
+  /** What is wrong with the passwords and the volume. */
+  readonly lost: readonly Refusal[];
   readonly digests: Rotation['digests'];
   /** The children of a revision. */
   readonly made: (revision: AppRevision, digests: Rotation['digests']) => readonly KubeObject[];
@@ -72,8 +73,8 @@ export interface Wanted {
  * The plan for the latest revision. While something that its pods name is missing, or the API server refuses its pods,
  * the children stay those of the revision that runs: pods that cannot start would only take the place of those that do.
  */
-export async function planAllowed(wanted: Wanted, { shell, now, contracts }: PlanningOptions): Promise<Plan> {
-  const { observed, latest, passwords, digests, made, answers } = wanted;
+export async function planAllowed(wanted: Wanted, { shell, now, contracts, settings }: PlanningOptions): Promise<Plan> {
+  const { observed, latest, lost, digests, made, answers } = wanted;
   const running = runningRevision(observed);
   // Seldom needed, and to make them is most of what a pass costs.
   const held = (): readonly KubeObject[] | undefined => {
@@ -88,8 +89,12 @@ export async function planAllowed(wanted: Wanted, { shell, now, contracts }: Pla
     : (held() ?? made(latest, digests).filter(({ kind }) => !WORKLOAD_KINDS.has(kind)));
   const prunes = isRolled(observed, latest) ? PRUNED_KINDS : SCALING_KINDS;
   const planned = plan(desired, observed, isComplete ? prunes : NOTHING_PRUNED);
-  if (!mayStartPods(passwords)) return planned;
-  const refusals = await tryPods(podsToTry(planned, desired, observed, now()), shell, answers);
+  if (!mayStartPods(lost)) return planned;
+  const [refused, withoutRoom] = await Promise.all([
+    tryPods(podsToTry(planned, desired, observed, now()), shell, answers),
+    settings.checkNodes ? refuseWithoutRoom(planned.actions, observed, shell.client) : [],
+  ]);
+  const refusals = [...refused, ...withoutRoom];
   if (refusals.length === 0) return planned;
   const kept = held();
   return { actions: kept ? withoutRefused(plan(kept, observed, NOTHING_PRUNED).actions, refusals) : [], refusals };

@@ -28,7 +28,8 @@ import { wantedRevisionId } from '../record/wanted-revision.ts';
 import { howToRelease } from './lingering.ts';
 import { childOf, isOurs, type Observed, type Refusal, type Workload } from './observed.ts';
 import { breachesOf, reachesOf } from './pod-policy.ts';
-import { hasPassed, podsOf, troubleOf } from './pods.ts';
+import { hasPassed, isReadyPod, podsOf, troubleOf } from './pods.ts';
+import { volumeTrouble } from './volume.ts';
 
 export interface Verdict {
   readonly status: 'True' | 'False' | 'Unknown';
@@ -218,14 +219,16 @@ interface StoreQuestion {
 
 function checkStore(observed: Observed, revision: AppRevision, ask: StoreQuestion): Verdict {
   if (!ask.own) return checkExternal(observed, revision, ask);
+  const trouble = ask.component === 'postgres' ? unusableVolume(observed, ask.refusals) : undefined;
+  if (trouble) return no(trouble.reason, trouble.message, true);
   const set = childOf(observed, 'StatefulSet', ask.name) as Workload | undefined;
   const isReady = (set?.status?.readyReplicas ?? 0) > 0;
   if (set && isReady && !isRolling(set)) return yes('Answering', `${ask.what} answers.`);
   const refusal = ask.refusals.find(({ object }) => object === `StatefulSet ${ask.name}`);
   if (refusal) return no(refusal.reason, refusal.message);
   if (!set) return no('NotObserved', `${ask.what} has not been made yet.`);
-  const trouble = troubleOf(podsOf(observed, ask.component));
-  if (trouble) return no(trouble.reason, `${ask.what}: ${trouble.message}`);
+  const failure = troubleOf(podsOf(observed, ask.component));
+  if (failure) return no(failure.reason, `${ask.what}: ${failure.message}`);
   const overdue = podsOf(observed, ask.component).find((pod) => pod.overdue);
   if (overdue) return no('PodStuckTerminating', `${ask.what}: ${howToRelease(overdue)}`, true);
   if (isReady) return no('Starting', `${ask.what} is being restarted with its new settings.`);
@@ -236,10 +239,16 @@ function checkStore(observed: Observed, revision: AppRevision, ask: StoreQuestio
   return no('Starting', `${ask.what} was started and has not answered yet.`);
 }
 
+function unusableVolume(observed: Observed, refusals: readonly Refusal[]): Refusal | undefined {
+  return volumeTrouble(observed) ?? refusals.find(({ reason }) => reason === 'VolumeMissing');
+}
+
 /** What answers is still, or may be, of older settings. */
 function isRolling({ metadata, status = {} }: Workload): boolean {
-  const { observedGeneration = 0, currentRevision, updateRevision } = status;
-  return observedGeneration < (metadata.generation ?? 1) || currentRevision !== updateRevision;
+  const { observedGeneration = 0, currentRevision, updateRevision, updatedReplicas = 0 } = status;
+  if (observedGeneration < (metadata.generation ?? 1) || currentRevision !== updateRevision) return true;
+  // A correction makes both the older one again, while the pod is still of the one between.
+  return updateRevision !== undefined && updatedReplicas === 0;
 }
 
 function checkExternal(observed: Observed, revision: AppRevision, ask: StoreQuestion): Verdict {
@@ -281,6 +290,53 @@ export function isRolled(observed: Observed, revision: AppRevision): boolean {
   return revision.spec.resolved.image === undefined || checkWorkloads(observed, revision).status === 'True';
 }
 
+/**
+ * Is this revision rolled out whole: its own PostgreSQL and Redis in their newest template and ready, and every pod of every
+ * part? Asked of the latest revision, for stores have the template of that one.
+ */
+export function checkRollout(observed: Observed, revision: AppRevision, refusals: readonly Refusal[] = []): Verdict {
+  const workloads = checkWorkloads(observed, revision, refusals);
+  if (workloads.status !== 'True') return workloads;
+  const { postgres, redis } = revision.spec.resolved;
+  for (const verdict of [
+    ...(postgres ? [checkDatabase(observed, revision, refusals)] : []),
+    ...(redis ? [checkRedis(observed, revision, refusals)] : []),
+  ])
+    if (verdict.status !== 'True') return { ...verdict, stalled: false };
+  // What answers is of the settings before.
+  const refused = refusals.find(({ object }) => object.startsWith('StatefulSet '));
+  return refused ? no(refused.reason, refused.message) : workloads;
+}
+
+/**
+ * Did this revision, which a newer one has overtaken, come to serve? `before` is what was there when the pass began: in it the
+ * workloads may still be those of this revision. After a crash its pods tell.
+ */
+export function hasServed(before: Observed, after: Observed, revision: AppRevision): boolean {
+  if (revision.spec.resolved.image === undefined) return false;
+  if (isLatestThere(before, revision) && checkRollout(before, revision).status === 'True') return true;
+  return [before, after].some((observed) => podsServe(observed, revision));
+}
+
+/** No newer revision has touched the stores yet. */
+function isLatestThere(observed: Observed, revision: AppRevision): boolean {
+  return runningRevision(observed)?.spec.id === revision.spec.id;
+}
+
+/** Every part has as many Ready pods of this revision as it must have at least, and none that is not Ready. */
+function podsServe(observed: Observed, revision: AppRevision): boolean {
+  const { resolved, id } = revision.spec;
+  if (resolved.server.maxScale === 0) return false;
+  const isOnly = !observed.revisions.some(({ status }) => status?.state === 'DEPLOYED');
+  return rolesOf(resolved).every((role) => {
+    const pods = podsOf(observed, role, id).filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+    const scale = scaleOf(resolved, role);
+    const fewest = scale.kind === 'range' ? scale.min : scale.replicas;
+    // Of one that nothing served before, fewer are proof enough: its surplus may have given way to the newer already.
+    return pods.length >= (isOnly ? Math.min(1, fewest) : fewest) && pods.every(isReadyPod);
+  });
+}
+
 /** Does every pod of every part run this revision, and is it ready? `refusals`: what came of the last try. */
 export function checkWorkloads(observed: Observed, revision: AppRevision, refusals: readonly Refusal[] = []): Verdict {
   if (revision.spec.resolved.image === undefined)
@@ -296,7 +352,9 @@ function checkRole(observed: Observed, revision: AppRevision, role: Role, refusa
   const workload = workloadOf(observed, role);
   const id = revision.spec.id;
   if (!workload || workload.spec?.template?.metadata?.labels?.[REVISION_LABEL] !== id) {
-    const refusal = refusals.find(({ reason, object }) => reason === 'PodsRefused' || object.startsWith('Deployment '));
+    const refusal = refusals.find(
+      ({ reason, object }) => reason === 'PodsRefused' || reason === 'NoNodeFits' || object.startsWith('Deployment '),
+    );
     if (refusal) return no(refusal.reason, refusal.message, refusal.reason !== 'RequestFailed');
     return no('Progressing', `The ${role} is about to be rolled to revision ${id}.`);
   }

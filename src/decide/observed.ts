@@ -136,6 +136,10 @@ export interface Refusal {
     | 'DatabaseKept'
     | 'PasswordMissing'
     | 'ContractUnknown'
+    | 'NoNodeFits'
+    | 'VolumeMissing'
+    | 'VolumeTerminating'
+    | 'VolumeLost'
     /** The request failed, and may go well the next time. */
     | 'RequestFailed';
   /** For example `Deployment shop`. */
@@ -143,6 +147,8 @@ export interface Refusal {
   readonly message: string;
   /** The error behind a request that failed: what to throw once everything is reported. */
   readonly cause?: unknown;
+  /** Nothing of that name is known to be there. */
+  readonly absent?: true;
 }
 
 export function childOf(observed: Observed, kind: string, name: string): KubeObject | undefined {

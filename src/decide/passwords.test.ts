@@ -73,7 +73,7 @@ describe('passwordLost', () => {
     {
       store: 'postgres',
       found: false,
-      says: 'delete StatefulSet and PersistentVolumeClaim shop--postgres, and deploy',
+      says: `delete StatefulSet and PersistentVolumeClaim shop--postgres, kubectl annotate appd shop -n team --overwrite davit.dev/empty-database=${UID}, and deploy`,
     },
     { store: 'redis', found: false, says: 'delete StatefulSet shop--redis, and deploy' },
     {

@@ -4,6 +4,7 @@ import { COMPONENT_LABEL, DEPLOYMENT_LABEL, DEPLOYMENT_UID_LABEL } from '../api/
 import type { KubeObject } from '../kube/client.ts';
 import { names } from '../record/names.ts';
 import { childOf, isOurs, type Observed, type Refusal } from './observed.ts';
+import { isVolumeMissing, startEmpty } from './volume.ts';
 
 export type Store = 'postgres' | 'redis';
 
@@ -31,7 +32,7 @@ export function passwordLost(store: Store, observed: Observed, found: KubeObject
   const what = WORDS[store];
   const message = found
     ? `${object} does not carry the labels of this deployment. If it has the password of ${what.locked}: kubectl label secret ${found.metadata.name} -n ${record.metadata.namespace} --overwrite ${labels}. If not, replace it by the one in a backup.`
-    : `${object} is missing: it has the password of ${what.locked}, which a new one would not open. Restore it from a backup, with the labels ${labels}; the deployment goes on by itself. ${what.giveUp} ${names(record.metadata.name)[store]}, and deploy a new revision when it is back: the pods have the old password.`;
+    : `${object} is missing: it has the password of ${what.locked}, which a new one would not open. Restore it from a backup, with the labels ${labels}; the deployment goes on by itself. ${what.giveUp} ${names(record.metadata.name)[store]},${store === 'postgres' ? ` ${startEmpty(observed)},` : ''} and deploy a new revision when it is back: the pods have the old password.`;
   return { reason: 'PasswordMissing', object, message };
 }
 
@@ -48,12 +49,13 @@ function secretName(store: Store, { record }: Observed): string {
   return store === 'postgres' ? postgresSecret : redisSecret;
 }
 
-/** Is there something of ours that only the password once made opens? The data of a Redis goes with its pod. */
+/** Is there, or may there come back, something of ours that only the password once made opens? The data of a Redis goes with its pod. */
 function lockedBy(store: Store, observed: Observed): boolean {
   const { postgresClaim, redis } = names(observed.record.metadata.name);
   const locked =
     store === 'postgres'
       ? childOf(observed, 'PersistentVolumeClaim', postgresClaim)
       : childOf(observed, 'StatefulSet', redis);
+  if (store === 'postgres' && isVolumeMissing(observed)) return true;
   return locked !== undefined && isOurs(locked, observed);
 }

@@ -99,13 +99,18 @@ export function safely(actions: readonly Action[], refusals: readonly Refusal[])
  * Not if a volume or a password of that name is somebody else's: a database would write into a foreign volume, and pods
  * would be given foreign passwords. Nor while a password is missing, be it that it was lost or that it could not be made:
  * what runs would give way to pods that wait for it, and by a store without one it is known that the password was lost.
+ * Nor while the volume is missing, refused or about to go: with the pod that uses it the data would go.
  */
 export function mayStartPods(refusals: readonly Refusal[]): boolean {
   return !refusals.some(
-    ({ reason, object }) =>
-      object.startsWith('Secret ') || (reason === 'NameConflict' && object.startsWith('PersistentVolumeClaim ')),
+    ({ reason, object, absent }) =>
+      object.startsWith('Secret ') ||
+      VOLUME_UNUSABLE.has(reason) ||
+      (object.startsWith('PersistentVolumeClaim ') && (reason === 'NameConflict' || absent === true)),
   );
 }
+
+const VOLUME_UNUSABLE: ReadonlySet<Refusal['reason']> = new Set(['VolumeMissing', 'VolumeTerminating', 'VolumeLost']);
 
 const STARTS_PODS: ReadonlySet<string> = new Set(['Deployment', 'StatefulSet']);
 

@@ -41,6 +41,34 @@ it.each([
     says: 'Check the storage class',
   },
   {
+    name: 'a claim that resource_spec names and that is not there',
+    pods: [unscheduled('0/3 nodes are available: persistentvolumeclaim "models" not found. not found')],
+    reason: 'VolumeMissing',
+    says: 'Make PersistentVolumeClaim models in namespace team',
+  },
+  {
+    name: 'a claim whose volume has gone',
+    pods: [unscheduled('persistentvolumeclaim "models" bound to non-existent persistentvolume "pv-1"')],
+    reason: 'VolumeMissing',
+    says: 'bound to non-existent persistentvolume "pv-1"',
+  },
+  {
+    name: 'a volume that has gone, as a node says it',
+    pods: [
+      unscheduled(
+        '0/1 nodes are available: 1 node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s).',
+      ),
+    ],
+    reason: 'VolumeMissing',
+    says: 'Restore the PersistentVolume',
+  },
+  {
+    name: 'a volume that is still to be made',
+    pods: [unscheduled('waiting for ephemeral volume controller to create the persistentvolumeclaim "a-scratch"')],
+    reason: 'VolumePending',
+    says: 'Check the storage class',
+  },
+  {
     name: 'what is graver comes first',
     pods: [unscheduled('no room'), server({ waiting: { reason: 'ErrImagePull' } })],
     reason: 'ImagePullFailed',

@@ -39,6 +39,10 @@ export function podsOf(observed: Observed, component: string, revisionId?: strin
   );
 }
 
+export function isReadyPod({ status }: Pod): boolean {
+  return status?.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True') === true;
+}
+
 /** The gravest trouble among these pods; of equals, that of the first pod by name. Undefined where there is none. */
 export function troubleOf(pods: readonly Pod[]): Trouble | undefined {
   const living = pods
@@ -100,7 +104,21 @@ function placeTrouble(pod: Pod): Trouble | undefined {
   const scheduled = pod.status?.conditions?.find((condition) => condition.type === 'PodScheduled');
   if (scheduled?.status !== 'False' || scheduled.reason !== 'Unschedulable') return undefined;
   const words = quote(scheduled.message);
-  if (words.includes('PersistentVolumeClaim')) {
+  const lost =
+    /persistentvolumeclaim "([^"]+)" (not found|is being deleted|bound to non-existent persistentvolume)/.exec(words);
+  if (lost) {
+    return {
+      reason: 'VolumeMissing',
+      message: `A volume is not there: ${words}. Make PersistentVolumeClaim ${lost[1]} in namespace ${pod.metadata.namespace}, or take the volume that names it out of resource_spec; the pod then starts automatically.`,
+    };
+  }
+  if (words.includes('bound to non-existent pv')) {
+    return {
+      reason: 'VolumeMissing',
+      message: `A volume is not there: ${words}. Restore the PersistentVolume that the pod's PersistentVolumeClaim is bound to.`,
+    };
+  }
+  if (/persistentvolumeclaim/i.test(words)) {
     return {
       reason: 'VolumePending',
       message: `No volume is bound yet: ${words}. Check the storage class and its provisioner.`,

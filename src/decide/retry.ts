@@ -9,7 +9,12 @@ const SHORTEST_MS = 1_000;
 const LONGEST_MS = 60_000;
 
 /** What the world may mend without a word. A volume that cannot shrink is not among them: the record must change. */
-const MENDED_ELSEWHERE: ReadonlySet<Refusal['reason']> = new Set(['ApplyRefused', 'NameConflict', 'PodsRefused']);
+const MENDED_ELSEWHERE: ReadonlySet<Refusal['reason']> = new Set([
+  'ApplyRefused',
+  'NameConflict',
+  'PodsRefused',
+  'NoNodeFits',
+]);
 
 /**
  * Milliseconds until another try: as long as the record has been Stalled by now, between a second and a minute, so that

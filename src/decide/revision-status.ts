@@ -15,27 +15,28 @@ const FINAL: ReadonlySet<RevisionState> = new Set([
   'INTERRUPTED',
 ]);
 
-/** The state of the latest revision, given how its workloads are. */
-export function revisionStateOf(revision: AppRevision, workloads: Verdict): RevisionState {
+/** The state of the latest revision, given how far its `rollout` is: workloads and stores (health.ts, checkRollout). */
+export function revisionStateOf(revision: AppRevision, rollout: Verdict): RevisionState {
   if (revision.status?.state === 'DEPLOYED') return 'DEPLOYED';
   if (revision.spec.resolved.image === undefined) return 'AWAITING_BUILD';
-  if (workloads.status === 'True') return 'DEPLOYED';
+  if (rollout.status === 'True') return 'DEPLOYED';
   // A rollout that somebody has paused has not failed.
-  return workloads.stalled && workloads.reason !== 'RolloutPaused' ? 'DEPLOY_FAILED' : 'DEPLOYING';
+  return rollout.stalled && rollout.reason !== 'RolloutPaused' ? 'DEPLOY_FAILED' : 'DEPLOYING';
 }
 
 /** The status of the latest revision. */
-export function latestStatus(revision: AppRevision, workloads: Verdict, now: Date): AppRevisionStatus {
-  const state = revisionStateOf(revision, workloads);
+export function latestStatus(revision: AppRevision, rollout: Verdict, now: Date): AppRevisionStatus {
+  const state = revisionStateOf(revision, rollout);
   // A pod that fails after the rollout is news of the record, not of the revision's outcome.
-  const message = state === 'DEPLOYED' ? 'Every pod runs this revision.' : workloads.message;
+  const message = state === 'DEPLOYED' ? 'Every pod runs this revision.' : rollout.message;
   return withState(revision, state, message, now);
 }
 
-/** The status of a revision that a newer one has overtaken. */
-export function overtakenStatus(revision: AppRevision, now: Date): AppRevisionStatus {
+/** The status of a revision that a newer one has overtaken; `served`: it was rolled out whole, though nobody saw it then. */
+export function overtakenStatus(revision: AppRevision, served: boolean, now: Date): AppRevisionStatus {
   const state = revision.status?.state;
   if (revision.status && state !== undefined && FINAL.has(state)) return revision.status;
+  if (served) return withState(revision, 'DEPLOYED', 'It was rolled out before a newer revision took its place.', now);
   return withState(revision, 'SKIPPED', 'Overtaken by a newer revision before it was deployed.', now);
 }
 

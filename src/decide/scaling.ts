@@ -9,6 +9,7 @@ import { names } from '../record/names.ts';
 import { autoscaledRoles, raisedMinimums } from '../record/scale.ts';
 import { no, type Verdict, yes } from './health.ts';
 import { childOf, type Observed, type ObservedCondition } from './observed.ts';
+import { unfinishedResize } from './volume.ts';
 
 /** autoscaling/v2 HorizontalPodAutoscaler, as far as it is read. */
 interface Autoscaler extends KubeObject {
@@ -36,7 +37,10 @@ export function checkAutoscaling(observed: Observed, revision: AppRevision): Ver
 }
 
 /** Is every field of resource_spec taken as it stands? */
-export function checkHonored({ record }: Observed, { spec: { requested, resolved } }: AppRevision): Verdict {
+export function checkHonored(observed: Observed, { spec: { requested, resolved } }: AppRevision): Verdict {
+  const { record } = observed;
+  const resize = resolved.postgres && unfinishedResize(observed);
+  if (resize) return no(resize.failed ? 'VolumeResizeFailed' : 'VolumeResizing', resize.message);
   const raised = raisedMinimums(resolved);
   if (raised.length > 0)
     return no(

@@ -577,7 +577,7 @@ describe('overtakenStatus', () => {
     ['DEPLOYING', 'SKIPPED'],
     [undefined, 'SKIPPED'],
   ] as const)('%s becomes %s', (state, want) => {
-    expect(overtakenStatus(aRevision(record, state), NOW).state).toBe(want);
+    expect(overtakenStatus(aRevision(record, state), false, NOW).state).toBe(want);
   });
 });
 

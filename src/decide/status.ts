@@ -7,10 +7,20 @@ import { type ConditionInput, mergeConditions, rfc3339 } from '../api/conditions
 import { inForce } from '../record/resolve.ts';
 import { asksForNothing, stateFrom } from '../record/state.ts';
 import { type AddressOutcome, addressOf, checkAddress, reportedAddress } from './address.ts';
-import { checkDatabase, checkRedis, checkWorkloads, isServing, replicasOf, type Verdict, yes } from './health.ts';
+import {
+  checkDatabase,
+  checkRedis,
+  checkRollout,
+  checkWorkloads,
+  isServing,
+  replicasOf,
+  type Verdict,
+  yes,
+} from './health.ts';
 import type { Observed, Refusal } from './observed.ts';
 import { revisionStateOf } from './revision-status.ts';
 import { checkAutoscaling, checkHonored } from './scaling.ts';
+import { usedVolume, volumeSizeGi } from './volume.ts';
 
 export interface StatusInputs {
   readonly observed: Observed;
@@ -42,11 +52,12 @@ export function statusOf(inputs: StatusInputs, now: Date): AppDeploymentStatus {
   const { observed, latest } = inputs;
   const { record } = observed;
   const verdicts = verdictsOf(inputs);
-  const active = activeRevision(observed, latest, verdicts.workloads);
+  const active = activeRevision(observed, latest, inputs.refusals);
   const state = stateOf(inputs, verdicts, active);
   const generation = record.metadata.generation ?? 0;
   const image = (active ?? latest)?.spec.resolved.image;
   const replicas = replicasOf(observed);
+  const volume = usedVolume(observed, verdicts.database.status === 'True');
   return {
     state,
     stateChangedAt: stateChangedAt(record.status, state, now),
@@ -54,11 +65,12 @@ export function statusOf(inputs: StatusInputs, now: Date): AppDeploymentStatus {
     ...(latest && {
       latestRevisionId: latest.spec.id,
       latestRevision: latest.metadata.name,
-      resourceSpec: inForce(latest.spec.resolved),
+      resourceSpec: effectiveNumbers(observed, latest),
     }),
     ...(active && { activeRevisionId: active.spec.id, activeRevision: active.metadata.name }),
     ...(image !== undefined && { image }),
     ...(replicas !== undefined && { replicas }),
+    ...(volume !== undefined && { databaseVolumeUid: volume }),
     ...reportedAddress(observed, inputs.address, now),
     conditions: mergeConditions(
       record.status?.conditions,
@@ -67,6 +79,13 @@ export function statusOf(inputs: StatusInputs, now: Date): AppDeploymentStatus {
       now,
     ),
   };
+}
+
+/** The numbers of resourceSpec in force. The volume has the size that it has, whatever is asked for. */
+function effectiveNumbers(observed: Observed, { spec: { resolved } }: AppRevision): Record<string, number> {
+  const numbers = inForce(resolved);
+  const dbStorageGi = resolved.postgres && volumeSizeGi(observed);
+  return { ...numbers, ...(dbStorageGi !== undefined && { dbStorageGi }) };
 }
 
 /** What keeps a teardown from going on. */
@@ -144,12 +163,13 @@ function verdictsOf({ observed, latest, policy, references, address: outcome, re
 function activeRevision(
   observed: Observed,
   latest: AppRevision | undefined,
-  workloads: Verdict,
+  refusals: readonly Refusal[],
 ): AppRevision | undefined {
+  const rollout = latest && checkRollout(observed, latest, refusals);
   return observed.revisions.find(
     (revision) =>
       revision.status?.state === 'DEPLOYED' ||
-      (revision.spec.id === latest?.spec.id && revisionStateOf(revision, workloads) === 'DEPLOYED'),
+      (rollout && revision.spec.id === latest?.spec.id && revisionStateOf(revision, rollout) === 'DEPLOYED'),
   );
 }
 

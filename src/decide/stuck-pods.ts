@@ -4,6 +4,7 @@
 import { CONTROLLER_REVISION_LABEL } from '../api/meta.ts';
 import { isOurs, type Observed, type Pod, type Workload } from './observed.ts';
 import type { Action } from './plan.ts';
+import { isReadyPod } from './pods.ts';
 
 /**
  * Pods to delete, so that the StatefulSet makes them again from its newest template. Only pods of our own StatefulSets, of
@@ -38,8 +39,8 @@ function isStuck(pod: Pod, { metadata, status = {} }: Workload): boolean {
 }
 
 /** The StatefulSet itself replaces a pod that has ended, and one that is Ready. */
-function runs({ status }: Pod): boolean {
-  const isReady = status?.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True') === true;
+function runs(pod: Pod): boolean {
+  const { status } = pod;
   const containers = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
-  return isReady || containers.some(({ state }) => state?.running !== undefined);
+  return isReadyPod(pod) || containers.some(({ state }) => state?.running !== undefined);
 }

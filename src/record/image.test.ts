@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { fromRegistry, majorVersion, parseImage } from './image.ts';
+import { fromRegistry, imageBase, majorVersion, parseImage } from './image.ts';
 
 const digest = `sha256:${'a'.repeat(64)}`;
 
@@ -43,4 +43,17 @@ it.each([
   { registry: 'mirror.example', reference: 'postgres:17', want: 'mirror.example/postgres:17' },
 ])('$reference from $registry', ({ registry, reference, want }) => {
   expect(fromRegistry(registry, reference)).toBe(want);
+});
+
+it.each([
+  { a: 'postgres:17', b: 'postgres:17.2', same: true, reason: 'another minor version' },
+  { a: 'postgres:17', b: 'mirror.example:5000/library/postgres:17', same: true, reason: 'a mirror' },
+  { a: 'postgres:17-alpine3.19', b: 'postgres:17.2-alpine3.20', same: true, reason: 'one C library' },
+  { a: 'postgres:17', b: 'postgres:17-alpine', same: false, reason: 'another C library' },
+  { a: 'postgres:17-bookworm', b: 'postgres:17-alpine3.20', same: false, reason: 'another C library' },
+  { a: 'postgres:17-bullseye', b: 'postgres:17-bookworm', same: false, reason: 'another release of the C library' },
+  { a: 'postgres:17', b: 'example/postgresql:17', same: false, reason: 'somebody else builds it' },
+  { a: 'postgres:17-alpine', b: 'postgres:17-alpine@sha256:1', same: true, reason: 'a digest beside the tag' },
+])('$a and $b are of one base: $same ($reason)', ({ a, b, same }) => {
+  expect(imageBase(a) === imageBase(b)).toBe(same);
 });

@@ -35,3 +35,16 @@ export function majorVersion(reference: string): number | undefined {
   const major = /^v?(\d{1,4})(?![0-9A-Za-z])/.exec(parseImage(reference).tag ?? '')?.[1];
   return major === undefined ? undefined : Number(major);
 }
+
+/**
+ * What an image is built on, as far as its reference tells: the last part of its name, and the tag after the version
+ * (`postgres:17.2-alpine3.20` → `postgres alpine`, `mirror.example/postgres:17-bookworm` → `postgres bookworm`). Equal for
+ * two images of one base; a tag without such a word says nothing but that.
+ */
+export function imageBase(reference: string): string {
+  const { repository, tag = '' } = parseImage(reference);
+  const name = repository.slice(repository.lastIndexOf('/') + 1);
+  const words = tag.toLowerCase().split('-').slice(1);
+  // Alpine's C library sorts alike from one release to the next; Debian's does not, and each release has its name.
+  return [name, ...words.map((word) => (word.startsWith('alpine') ? 'alpine' : word))].join(' ');
+}

@@ -1,11 +1,11 @@
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { aRecord, aSpec, SETTINGS, UID } from '../../test/builders.ts';
 import type { AppDeployment, AppDeploymentSpec } from '../api/app-deployment.ts';
 import { type AppRevision, AppRevisionSpec } from '../api/app-revision.ts';
 import { Settings } from '../api/settings.ts';
 import { resolve } from './resolve.ts';
 import { generationRevisionId, serialRevisionId } from './revision-id.ts';
-import { requestedOf, sameRequested, wantedRevision } from './wanted-revision.ts';
+import { requestedOf, sameRequested, type WantedRevision, wantedRevision } from './wanted-revision.ts';
 
 function made(record: AppDeployment, settings = SETTINGS, earlier: readonly AppRevision[] = []): AppRevision {
   const wanted = wantedRevision(record, earlier, settings);
@@ -288,7 +288,10 @@ it.each([
   { recorded: 'postgres:17.1', setting: 'postgres:18', want: 'postgres:17.1' },
   { recorded: 'postgres:latest', setting: 'postgres:17', want: 'postgres:latest' },
   { recorded: 'postgres:17', setting: 'postgres:latest', want: 'postgres:17' },
-])('keeps the major version of PostgreSQL: $recorded, then $setting', ({ recorded, setting, want }) => {
+  { recorded: 'postgres:17', setting: 'postgres:17-alpine', want: 'postgres:17' },
+  { recorded: 'postgres:17-alpine3.19', setting: 'postgres:17.4-alpine3.20', want: 'postgres:17.4-alpine3.20' },
+  { recorded: 'postgres:17-bullseye', setting: 'postgres:17-bookworm', want: 'postgres:17-bullseye' },
+])('keeps the major version and the base of PostgreSQL: $recorded, then $setting', ({ recorded, setting, want }) => {
   const before = made(aRecord(withImage('a:1')), Settings.parse({ images: { postgres: recorded } }));
   const record = aRecord(withImage('a:2'), { generation: 2 });
   const after = Settings.parse({ images: { postgres: setting } });
@@ -330,4 +333,46 @@ it.each([
   const wanted = wantedRevision(aRecord({ sourceConfig: { resourceSpec: spec } }), [], SETTINGS, data);
   const postgres = 'create' in wanted ? wanted.create.resolved.postgres : undefined;
   expect([postgres?.image, postgres?.storageGi]).toEqual(want);
+});
+
+it('takes no image of another base for data that an earlier record kept', () => {
+  const wanted = wantedRevision(aRecord({}), [], SETTINGS, { image: 'postgres:17-alpine' });
+  expect(wanted).toMatchObject({ create: { resolved: { postgres: { image: 'postgres:17-alpine' } } } });
+});
+
+describe('a volume that has grown', () => {
+  const sized = (dbStorageGi: number | undefined, serial: number, more: object = {}): AppDeployment =>
+    aRecord(
+      withImage('a:1', {
+        revisionSerial: serial,
+        sourceConfig: dbStorageGi === undefined ? {} : { resourceSpec: { dbStorageGi } },
+        ...more,
+      }),
+      { generation: serial },
+    );
+  const sizeOf = (wanted: WantedRevision): number | undefined =>
+    'create' in wanted ? wanted.create.resolved.postgres?.storageGi : undefined;
+  const small = made(sized(1, 1));
+  const large = made(sized(undefined, 2));
+  const back = sized(1, 3, { rollbackTo: small.spec.id });
+  const data = { storageGi: 10 };
+
+  it('keeps its size when a rollback goes back to a smaller one', () => {
+    expect(sizeOf(wantedRevision(back, [large, small], SETTINGS, data))).toBe(10);
+  });
+
+  it('keeps it in the revisions after the rollback, which still ask for the small one', () => {
+    const wanted = wantedRevision(back, [large, small], SETTINGS, data);
+    if (!('create' in wanted)) throw new Error('no revision');
+    const rolledBack: AppRevision = { ...small, spec: wanted.create };
+    expect(sizeOf(wantedRevision(sized(1, 4, withImage('a:9')), [rolledBack, large, small], SETTINGS, data))).toBe(10);
+  });
+
+  it('is still asked to shrink by a size that a person asks for now, and by the next revision with that size', () => {
+    const asked = wantedRevision(sized(5, 3), [large, small], SETTINGS, data);
+    expect(sizeOf(asked)).toBe(5);
+    if (!('create' in asked)) throw new Error('no revision');
+    const refused: AppRevision = { ...small, spec: asked.create };
+    expect(sizeOf(wantedRevision(sized(5, 4, withImage('a:9')), [refused, large], SETTINGS, data))).toBe(5);
+  });
 });

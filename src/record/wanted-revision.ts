@@ -6,7 +6,7 @@ import type { AppRevision, AppRevisionSpec, Requested, Resolved } from '../api/a
 import type { Settings } from '../api/settings.ts';
 import { canonical } from './canonical.ts';
 import { uidOf } from './identity.ts';
-import { majorVersion } from './image.ts';
+import { imageBase, majorVersion } from './image.ts';
 import { POD_CONTRACT, resolve } from './resolve.ts';
 import { generationRevisionId, serialRevisionId } from './revision-id.ts';
 import { revisionsOf } from './revisions.ts';
@@ -107,7 +107,7 @@ export function wantedRevision(
       resolved: keepDatabase(
         rollback.is === 'taken' ? rollback.resolved : resolve(record.spec, settings, contract),
         { ...data, ...imageOfDatabase(own) },
-        requested.resourceSpec?.dbStorageGi !== undefined,
+        rollback.is === 'taken' ? (data.storageGi ?? 0) : smallestSize(requested, newest, data),
       ),
     },
   };
@@ -156,20 +156,32 @@ export function rollbackOf(
 
 /**
  * PostgreSQL's major version is the record's for ever: an image of another major version, or one whose version cannot
- * be told, could not read the data. Within a major version the setting's image is taken. A volume cannot shrink: where
- * no size is asked for, the one that it has is in force.
+ * be told, could not read the data. Nor is an image of another base taken: its C library sorts text in another order, which
+ * corrupts indexes. Else the setting's image is taken. A volume cannot shrink below `smallestGi`.
  */
-function keepDatabase(resolved: Resolved, { image, storageGi = 0 }: DataThere, isSizeGiven: boolean): Resolved {
+function keepDatabase(resolved: Resolved, { image }: DataThere, smallestGi: number): Resolved {
   const { postgres } = resolved;
   if (postgres === undefined) return resolved;
-  const size = isSizeGiven ? postgres.storageGi : Math.max(postgres.storageGi, storageGi);
-  return { ...resolved, postgres: { ...postgres, image: imageFor(postgres.image, image), storageGi: size } };
+  const storageGi = Math.max(postgres.storageGi, smallestGi);
+  return { ...resolved, postgres: { ...postgres, image: imageFor(postgres.image, image), storageGi } };
+}
+
+/**
+ * A size that is asked for anew stands, so that a person is told that a volume cannot shrink. One that an earlier revision
+ * asked for already asks for no less than that revision got: a rollback across a grown volume leaves such a size behind.
+ */
+function smallestSize(requested: Requested, newest: AppRevision | undefined, { storageGi = 0 }: DataThere): number {
+  const asked = requested.resourceSpec?.dbStorageGi;
+  if (asked === undefined) return storageGi;
+  const isOld = newest?.spec.requested.resourceSpec?.dbStorageGi === asked;
+  return isOld ? (newest.spec.resolved.postgres?.storageGi ?? 0) : 0;
 }
 
 function imageFor(set: string, recorded: string | undefined): string {
   if (recorded === undefined) return set;
   const major = majorVersion(recorded);
-  return major !== undefined && major === majorVersion(set) ? set : recorded;
+  const fits = major !== undefined && major === majorVersion(set) && imageBase(recorded) === imageBase(set);
+  return fits ? set : recorded;
 }
 
 function imageOfDatabase(own: readonly AppRevision[]): DataThere {

@@ -93,6 +93,9 @@ export const CATALOGUE: Readonly<Record<string, Place>> = {
   'kubectl scale deployment/davit-controller -n davit-system --replicas=2': 'install',
   'kubectl annotate appd NAME -n NAMESPACE davit.dev/adopt-database=UID': 'install',
   'kubectl annotate appd NAME davit.dev/adopt-database=UID': { notRun: 'the same without its namespace' },
+  'kubectl annotate appd NAME -n NAMESPACE davit.dev/empty-database=UID': {
+    notRun: 'it gives data up; test/reconcile/volumes.test.ts and the fault plans do it',
+  },
   'helm upgrade davit charts/davit -n davit-system --reset-then-reuse-values --set image.tag=NEW --wait': 'install',
   'kubectl delete appd --all --all-namespaces': 'install',
   'helm uninstall davit -n davit-system --wait': 'install',

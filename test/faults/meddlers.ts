@@ -88,8 +88,7 @@ export function squattersOf(children: readonly Sighting[]): Meddling[] {
 
 function mayEdit({ kind, object }: Sighting, edit: Edit): boolean {
   if (!(kind in FOREIGN_SPECS)) return false;
-  // A volume that a person deletes is gone: there is nothing that could bring it back.
-  if (edit === 'delete') return kind !== 'PersistentVolumeClaim';
+  if (edit === 'delete') return true;
   if (edit === 'labels') return true;
   if (edit === 'owner') return object.metadata.ownerReferences !== undefined;
   if (edit === 'digest') return object.metadata.annotations?.['davit.dev/applied'] !== undefined;
@@ -122,6 +121,7 @@ function editor(child: string, edit: Edit): Meddler {
       const before = childIn(scene, kind, name);
       if (!before) throw new Error(`${child} is not there to be edited`);
       if (kind === 'Secret') return losePassword(scene, before, edit);
+      if (kind === 'PersistentVolumeClaim' && edit === 'delete') return loseVolume(scene, before);
       const wanted = likeness(before);
       await editOnce(scene, kind, before, edit);
       await until(scene, `${edit} of ${child}: undone`, () => {
@@ -157,6 +157,30 @@ async function losePassword(scene: Scene, before: Seen, edit: Edit): Promise<voi
     await scene.api.call('PATCH', pathOf(scene, 'Secret', name), { metadata: { labels } }, MERGE);
   }
   await until(scene, `${edit} of Secret ${name}: Ready again`, () => hasCondition(scene, 'Ready', 'Serving'));
+}
+
+/** Nothing brings the data back: it is complained of, and an empty volume is made only on an explicit word. */
+async function loseVolume(scene: Scene, before: Seen): Promise<void> {
+  const { name, uid } = before.metadata;
+  const { api, namespace } = scene;
+  await editOnce(scene, 'PersistentVolumeClaim', before, 'delete');
+  await until(scene, `delete of ${name}: complained of while its pod is there`, () =>
+    hasCondition(scene, 'Stalled', 'VolumeTerminating'),
+  );
+  // The volume goes with the last pod that uses it.
+  await api.call('DELETE', `/api/v1/namespaces/${namespace}/pods/${name}-0`);
+  await until(scene, `delete of ${name}: complained of`, () => hasCondition(scene, 'Stalled', 'VolumeMissing'));
+  await sleep(COMPLAINING_MS);
+  if (childIn(scene, 'PersistentVolumeClaim', name))
+    throw new Meddled('I11 data', `PersistentVolumeClaim ${name} was replaced by an empty one, and nobody asked`);
+  const record = `/apis/davit.dev/v1alpha1/namespaces/${namespace}/appdeployments/${RECORD}`;
+  await api.call('PATCH', record, { metadata: { annotations: { 'davit.dev/empty-database': uid } } }, MERGE);
+  await until(
+    scene,
+    `delete of ${name}: Ready again`,
+    () => hasCondition(scene, 'Ready', 'Serving') && childIn(scene, 'PersistentVolumeClaim', name) !== undefined,
+  );
+  await api.call('PATCH', record, { metadata: { annotations: { 'davit.dev/empty-database': null } } }, MERGE);
 }
 
 async function editOnce(scene: Scene, kind: string, before: Seen, edit: Edit): Promise<void> {

@@ -76,6 +76,32 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     'create',
     { kind: 'edit', child: 'Secret shop--postgres', edit: 'delete' },
   ),
+  'a lost volume is replaced by an empty one': bug(
+    'src/controller/apply.ts',
+    'if (!isVolumeMissing(observed)) return [];',
+    'return [];',
+    'create',
+    { kind: 'edit', child: 'PersistentVolumeClaim shop--postgres', edit: 'delete' },
+  ),
+  'a volume that is being deleted is in order': bug(
+    'src/decide/volume.ts',
+    'if (deletionTimestamp !== undefined)',
+    'if (false)',
+    'create',
+    { kind: 'edit', child: 'PersistentVolumeClaim shop--postgres', edit: 'delete' },
+  ),
+  'a stuck pod is kept': bug(
+    'src/decide/stuck-pods.ts',
+    'return isReadyPod(pod) || containers.some(',
+    'return true || containers.some(',
+    'impossible',
+  ),
+  'a size that no node has is applied': bug(
+    'src/decide/node-fit.ts',
+    'if (fits) return [];',
+    'return [];',
+    'impossible',
+  ),
   'no finalizer': bug(
     'src/controller/app-deployment-reconciler.ts',
     'hasFinalizer(observed.record) ? observed.record : await addFinalizer(observed.record, shell)',

@@ -34,6 +34,10 @@ export interface Stage extends Scene {
 /** A phase that did not come to its end. */
 export class NotConverged extends Error {}
 
+/** The most that a record may ask for; the stand-in's node has 4,000 GiB. */
+const MOST_MEMORY_MB = 4_194_304;
+const MORE_THAN_HALF_MB = 3_000_000;
+
 const MERGE = 'application/merge-patch+json';
 
 export async function perform(workload: WorkloadName, stage: Stage): Promise<void> {
@@ -136,6 +140,20 @@ export async function perform(workload: WorkloadName, stage: Stage): Promise<voi
       );
       await change({ sourceConfig: { resourceSpec: { dbStorageGi: 30 } } });
       break;
+    case 'impossible': {
+      const resize = (dbMemoryMb: number, redisMemoryMb: number): Promise<void> =>
+        change({ sourceConfig: { resourceSpec: { dbMemoryMb, redisMemoryMb } } });
+      // More than the stand-in's one node has: the database that runs is kept.
+      await resize(MOST_MEMORY_MB, 128);
+      await until(stage, 'impossible: NoNodeFits', () => hasCondition(stage, 'Stalled', 'NoNodeFits'));
+      // Each alone would fit: of two pods one is taken, and the other waits.
+      await resize(MORE_THAN_HALF_MB, MORE_THAN_HALF_MB);
+      await until(stage, 'impossible: Unschedulable', () =>
+        ['DatabaseReady', 'RedisReady'].some((type) => hasCondition(stage, type, 'Unschedulable', 'False')),
+      );
+      await change({ sourceConfig: { resourceSpec: null } });
+      break;
+    }
     case 'autoscaled':
       // As an autoscaler does, which finds no metrics here; then both at once.
       await api.call('PATCH', `${deployments}/${RECORD}/scale`, { spec: { replicas: 2 } }, MERGE);

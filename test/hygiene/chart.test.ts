@@ -190,11 +190,16 @@ describe('with other values', () => {
       'appdeployments',
       'appdeployments/status',
       'namespaces',
+      'nodes',
       'validatingadmissionpolicies',
       'validatingadmissionpolicybindings',
     ]);
     const api = named(manifests, 'ClusterRole', 'davit-api') as unknown as { rules: { resources: string[] }[] };
     expect(api.rules.flatMap(({ resources }) => resources)).toEqual(['namespaces']);
+  });
+  it('may list nodes only where the setting that needs it is on', async () => {
+    const manifests = await render('--set', 'settings.checkNodes=false');
+    expect(JSON.stringify(named(manifests, 'ClusterRole', 'davit-controller'))).not.toContain('"nodes"');
   });
   it.each([
     { set: 'settings.address.kind=ingress', right: 'networking.k8s.io/ingresses' },

@@ -18,7 +18,7 @@ it.each([
   { kind: 'StatefulSet', want: ['delete', 'labels', 'owner', 'digest', 'field', 'remade'] },
   { kind: 'Service', want: ['delete', 'labels', 'owner', 'digest', 'field', 'remade'] },
   { kind: 'NetworkPolicy', want: ['delete', 'labels', 'owner', 'digest', 'field'] },
-  { kind: 'PersistentVolumeClaim', want: ['labels', 'digest', 'field'] },
+  { kind: 'PersistentVolumeClaim', want: ['delete', 'labels', 'digest', 'field'] },
   { kind: 'Secret', want: ['delete', 'labels'] },
   { kind: 'AppRevision', want: [] },
 ])('what a person may do to a $kind', ({ kind, want }) => {

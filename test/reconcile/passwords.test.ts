@@ -142,7 +142,7 @@ describe.each([
   });
 });
 
-it('what is given up is made anew: volume and StatefulSet deleted, an empty database has a new password', async () => {
+it('what is given up is made again: volume and StatefulSet deleted and the record annotated, an empty database has a new password', async () => {
   const controller = await converged();
   const { kube } = controller;
   const before = secretOf(kube, POSTGRES)?.metadata.uid;
@@ -153,6 +153,14 @@ it('what is given up is made anew: volume and StatefulSet deleted, an empty data
   // Not while the volume is there: its data would be locked.
   expect(kube.objects(STATEFUL_SETS).map(({ metadata }) => metadata.name)).toEqual(['shop--redis']);
   kube.erase(PERSISTENT_VOLUME_CLAIMS, POSTGRES);
+  await converge(controller);
+  // Nor while the volume may come back from a backup.
+  expect(secretOf(kube, POSTGRES)).toBeUndefined();
+  const [, annotation = '', uid = ''] =
+    /--overwrite (davit\.dev\/[a-z-]+)=([\w-]+)/.exec(
+      conditionOf(record(kube).status?.conditions, 'Stalled')?.message.split('annotate')[1] ?? '',
+    ) ?? [];
+  await kube.mergePatch(APP_DEPLOYMENTS, SHOP, { metadata: { annotations: { [annotation]: uid } } });
   await converge(controller);
   expect([says(kube, 'Ready'), secretOf(kube, POSTGRES)?.metadata.uid === before]).toEqual(['True Serving', false]);
 });

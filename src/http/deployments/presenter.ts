@@ -82,11 +82,13 @@ export function resourceSpecInForce(
   settings: Settings,
 ): ResourceSpec {
   const newest = revisionsOf(record, revisions)[0];
-  const current =
-    newest !== undefined && sameRequested(newest.spec.requested, requestedOf(record.spec))
-      ? newest.spec.resolved
-      : resolve(record.spec, settings);
-  return { ...record.spec.sourceConfig.resourceSpec, ...inForce(current) };
+  const { resourceSpec } = record.spec.sourceConfig;
+  if (newest === undefined || !sameRequested(newest.spec.requested, requestedOf(record.spec)))
+    return { ...resourceSpec, ...inForce(resolve(record.spec, settings)) };
+  const { resourceSpec: reported, latestRevisionId } = record.status ?? {};
+  // A volume has the size that it has, whatever is asked for.
+  const dbStorageGi = latestRevisionId === newest.spec.id ? reported?.['dbStorageGi'] : undefined;
+  return { ...resourceSpec, ...inForce(newest.spec.resolved), ...(dbStorageGi !== undefined && { dbStorageGi }) };
 }
 
 function presentResourceSpec(

@@ -926,6 +926,33 @@ describe('the controller', () => {
     expect(await remove('postgres')).toMatchObject({ message: '', status: 200 });
     expect((await door.call('POST', at('no-tenant', 'pods?dryRun=All'), pod, CONTROLLER)).message).toContain(TENANTS);
   });
+  it('deletes pods of its own databases alone', async () => {
+    const own = { 'davit.dev/deployment-uid': 'u', 'davit.dev/component': 'postgres' };
+    const ownerOf = (kind: string): object[] => [
+      { apiVersion: 'apps/v1', kind, name: 'x', uid: 'x', controller: true },
+    ];
+    const cases = [
+      { name: 'database', labels: own, ownerReferences: ownerOf('StatefulSet'), status: 200 },
+      { name: 'unowned', labels: own, status: 403 },
+      { name: 'another-kind', labels: own, ownerReferences: ownerOf('ReplicaSet'), status: 403 },
+      {
+        name: 'server',
+        labels: { ...own, 'davit.dev/component': 'server' },
+        ownerReferences: ownerOf('StatefulSet'),
+        status: 403,
+      },
+    ];
+    for (const { status, ...metadata } of cases) {
+      // oxlint-disable-next-line no-await-in-loop -- a few small writes
+      expect(await door.call('POST', at('a-tenant', 'pods'), { ...pod, metadata })).toMatchObject({ status: 201 });
+      const path = at('a-tenant', `pods/${metadata.name}`);
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      expect([metadata.name, (await door.call('DELETE', path, undefined, CONTROLLER)).status]).toEqual([
+        metadata.name,
+        status,
+      ]);
+    }
+  });
   it('deletes what bears its labels, also where the namespace is a tenant no more', async () => {
     const remove = (namespace: string, path: string): Promise<Answer> =>
       door.call('DELETE', at(namespace, path), undefined, CONTROLLER);
