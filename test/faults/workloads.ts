@@ -36,7 +36,9 @@ export class NotConverged extends Error {}
 
 /** The most that a record may ask for; the stand-in's node has 4,000 GiB. */
 const MOST_MEMORY_MB = 4_194_304;
-const MORE_THAN_HALF_MB = 3_000_000;
+/** Three lanes fit beside each other, none of them beside this database. */
+const LARGE_REDIS_MB = 1_126_400;
+const LARGE_DATABASE_MB = 3_584_000;
 
 const MERGE = 'application/merge-patch+json';
 
@@ -146,11 +148,15 @@ export async function perform(workload: WorkloadName, stage: Stage): Promise<voi
       // More than the stand-in's one node has: the database that runs is kept.
       await resize(MOST_MEMORY_MB, 128);
       await until(stage, 'impossible: NoNodeFits', () => hasCondition(stage, 'Stalled', 'NoNodeFits'));
-      // Each alone would fit: of two pods one is taken, and the other waits.
-      await resize(MORE_THAN_HALF_MB, MORE_THAN_HALF_MB);
+      // The node is large enough for each of the two, and not for both.
+      await resize(256, LARGE_REDIS_MB);
+      await untilReady('impossible: a large Redis');
+      await resize(LARGE_DATABASE_MB, LARGE_REDIS_MB);
       await until(stage, 'impossible: Unschedulable', () =>
-        ['DatabaseReady', 'RedisReady'].some((type) => hasCondition(stage, type, 'Unschedulable', 'False')),
+        hasCondition(stage, 'DatabaseReady', 'Unschedulable', 'False'),
       );
+      await resize(256, LARGE_REDIS_MB);
+      await untilReady('impossible: corrected');
       await change({ sourceConfig: { resourceSpec: null } });
       break;
     }

@@ -909,48 +909,40 @@ describe('the controller', () => {
       status: 201,
     });
   });
-  it('creates pods as dry runs alone, and deletes those of databases alone', async () => {
+  it('creates pods as dry runs alone', async () => {
     expect(await door.call('POST', at('a-tenant', 'pods?dryRun=All'), pod, CONTROLLER)).toMatchObject({
       message: '',
       status: 201,
     });
     expect((await door.call('POST', at('a-tenant', 'pods'), pod, CONTROLLER)).message).toContain('dry runs alone');
-    for (const component of ['server', 'postgres']) {
-      const named = { ...pod, metadata: { name: component, labels: { ...labels, 'davit.dev/component': component } } };
-      // oxlint-disable-next-line no-await-in-loop -- two small writes
-      await door.call('POST', at('a-tenant', 'pods'), named);
-    }
-    const remove = (name: string): Promise<Answer> =>
-      door.call('DELETE', at('a-tenant', `pods/${name}`), undefined, CONTROLLER);
-    expect((await remove('server')).message).toContain('those of its databases alone');
-    expect(await remove('postgres')).toMatchObject({ message: '', status: 200 });
     expect((await door.call('POST', at('no-tenant', 'pods?dryRun=All'), pod, CONTROLLER)).message).toContain(TENANTS);
   });
   it('deletes pods of its own databases alone', async () => {
-    const own = { 'davit.dev/deployment-uid': 'u', 'davit.dev/component': 'postgres' };
+    const marked = { 'davit.dev/deployment-uid': 'u', 'davit.dev/component': 'postgres' };
     const ownerOf = (kind: string): object[] => [
       { apiVersion: 'apps/v1', kind, name: 'x', uid: 'x', controller: true },
     ];
     const cases = [
-      { name: 'database', labels: own, ownerReferences: ownerOf('StatefulSet'), status: 200 },
-      { name: 'unowned', labels: own, status: 403 },
-      { name: 'another-kind', labels: own, ownerReferences: ownerOf('ReplicaSet'), status: 403 },
+      { name: 'database', labels: marked, ownerReferences: ownerOf('StatefulSet'), status: 200 },
+      { name: 'unowned', labels: marked, status: 403 },
+      { name: 'another-kind', labels: marked, ownerReferences: ownerOf('ReplicaSet'), status: 403 },
       {
         name: 'server',
-        labels: { ...own, 'davit.dev/component': 'server' },
+        labels: { ...marked, 'davit.dev/component': 'server' },
         ownerReferences: ownerOf('StatefulSet'),
         status: 403,
       },
     ];
-    for (const { status, ...metadata } of cases) {
+    for (const { status, ...own } of cases) {
+      // Their owners are not there: without it the garbage collector would be quicker.
+      const metadata = { ...own, finalizers: ['example.com/kept'] };
       // oxlint-disable-next-line no-await-in-loop -- a few small writes
       expect(await door.call('POST', at('a-tenant', 'pods'), { ...pod, metadata })).toMatchObject({ status: 201 });
       const path = at('a-tenant', `pods/${metadata.name}`);
       // oxlint-disable-next-line no-await-in-loop -- as above
-      expect([metadata.name, (await door.call('DELETE', path, undefined, CONTROLLER)).status]).toEqual([
-        metadata.name,
-        status,
-      ]);
+      const answer = await door.call('DELETE', path, undefined, CONTROLLER);
+      if (status === 403) expect(answer.message).toContain('those of its databases alone');
+      expect([metadata.name, answer.status]).toEqual([metadata.name, status]);
     }
   });
   it('deletes what bears its labels, also where the namespace is a tenant no more', async () => {
