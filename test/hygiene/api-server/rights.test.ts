@@ -109,6 +109,20 @@ function record(name: string, more: object = {}): string {
   });
 }
 
+/** Sizes of one node's memory, of which each fits and both together do not: the stand-in's node has 4 TiB. */
+async function outgrowNode(name: string): Promise<void> {
+  const resize = async (dbMemoryMb: number, redisMemoryMb: number, expected: string): Promise<void> => {
+    const patch = JSON.stringify({ spec: { sourceConfig: { resourceSpec: { dbMemoryMb, redisMemoryMb } } } });
+    await cluster.kubectl(['-n', tenant.namespace, 'patch', 'appd', name, '--type=merge', '-p', patch]);
+    await cluster.kubectl(['-n', tenant.namespace, 'wait', `--for=${expected}`, `appd/${name}`, '--timeout=60s']);
+  };
+  const reason = (type: string): string => `jsonpath={.status.conditions[?(@.type=="${type}")].reason}`;
+  await resize(256, 1_126_400, `${reason('RedisReady')}=Answering`);
+  await resize(3_584_000, 1_126_400, `${reason('DatabaseReady')}=Unschedulable`);
+  // The pod that found no room gives way.
+  await resize(256, 1_126_400, `${reason('DatabaseReady')}=Answering`);
+}
+
 beforeAll(async () => {
   cluster = await startCluster({ pods: 'off', auditLog: true });
   platform = await startPlatform(cluster, {
@@ -133,6 +147,7 @@ beforeAll(async () => {
     ]);
     expect(states).toBe('DEPLOYED DEPLOYED');
   });
+  await outgrowNode('life');
   // Pods that take long to begin are asked about.
   await cluster.kubectl(['apply', '-f', '-'], {
     input: record('late', { sourceRevisionConfig: { imageUri: 'registry.example/unmounted:1' } }),
