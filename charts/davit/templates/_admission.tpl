@@ -125,15 +125,16 @@ spec:
 + {{ include "davit.flat" (printf "%s.?sidecars.orValue([]).map(c, %s)" .parts $of) }}
 {{- end }}
 
-{{/* All uses of Secrets in a record, as a CEL list; takes `object` or `oldObject`. Some CSI drivers take the name of a Secret
-     as an attribute of the volume. */}}
+{{/* All uses of Secrets in a record, as a CEL list; takes `object` or `oldObject`. A pull secret and a Secret of a CSI driver
+     never reach a container, so each of these is a use of its own, marked with an @ that no key can have. Some CSI drivers
+     take the name of a Secret as an attribute of the volume. */}}
 {{- define "davit.secretUses" -}}
 {{- $parts := include "davit.podParts" . -}}
 ({{ . }}.spec.?secrets.orValue([]).map(s, s.secretName + ':' + s.secretKey)
 + {{ . }}.spec.?secretReferences.orValue([]).map(s, s.secretName + ':' + s.secretKey)
-+ {{ $parts }}.?imagePullSecrets.orValue([]).map(s, s.name + ':*')
-+ {{ $parts }}.?volumes.orValue([]).filter(v, has(v.csi) && has(v.csi.nodePublishSecretRef)).map(v, v.csi.nodePublishSecretRef.?name.orValue('') + ':*')
-+ {{ include "davit.flat" (printf "%s.?volumes.orValue([]).filter(v, has(v.csi) && has(v.csi.volumeAttributes)).map(v, v.csi.volumeAttributes.filter(k, k.lowerAscii().endsWith('secretname')).map(k, v.csi.volumeAttributes[k] + ':*'))" $parts) }}
++ {{ $parts }}.?imagePullSecrets.orValue([]).map(s, s.name + ':@pull')
++ {{ $parts }}.?volumes.orValue([]).filter(v, has(v.csi) && has(v.csi.nodePublishSecretRef)).map(v, v.csi.nodePublishSecretRef.?name.orValue('') + ':@csi')
++ {{ include "davit.flat" (printf "%s.?volumes.orValue([]).filter(v, has(v.csi) && has(v.csi.volumeAttributes)).map(v, v.csi.volumeAttributes.filter(k, k.lowerAscii().matches('secret([-_.]?(name|ref))?$')).map(k, v.csi.volumeAttributes[k] + ':@csi'))" $parts) }}
 + {{ include "davit.volumeUses" (dict "parts" $parts "volume" "secret" "nameOf" "secretName" "source" "secret") }}
 + {{ include "davit.environmentUses" (dict "parts" $parts "key" "secretKeyRef" "whole" "secretRef") }}
 ).filter(u, u != '' && !u.startsWith(':'))
@@ -147,17 +148,27 @@ spec:
 ).filter(u, u != '' && !u.startsWith(':'))
 {{- end }}
 
-{{/* All volume claims that a record mounts. */}}
+{{/* All volume claims that a record mounts; to write is a use of its own. */}}
 {{- define "davit.claimUses" -}}
-({{ include "davit.podParts" . }}.?volumes.orValue([]).filter(v, has(v.persistentVolumeClaim)).map(v, v.persistentVolumeClaim.?claimName.orValue('') + ':*').filter(u, !u.startsWith(':')))
+{{- $claims := printf "%s.?volumes.orValue([]).filter(v, has(v.persistentVolumeClaim))" (include "davit.podParts" .) -}}
+({{ $claims }}.map(v, v.persistentVolumeClaim.?claimName.orValue('') + ':@read')
++ {{ $claims }}.filter(v, !v.persistentVolumeClaim.?readOnly.orValue(false)).map(v, v.persistentVolumeClaim.?claimName.orValue('') + ':@write')
+).filter(u, !u.startsWith(':'))
 {{- end }}
 
-{{/* The service account whose token the pods of a record get: the one that is named, or the default one where a volume
-     projects its token or a certificate that is issued to it; '' where there is none. */}}
+{{/* The service account that the pods of a record run as. */}}
 {{- define "davit.serviceAccount" -}}
+{{ include "davit.podParts" . }}.?serviceAccountName.orValue('default')
+{{- end }}
+
+{{/* What a record gets of that account, as a CEL list: its API token, where it is named; projected tokens, each for its audience;
+     a certificate that is issued to it. */}}
+{{- define "davit.serviceAccountUses" -}}
 {{- $parts := include "davit.podParts" . -}}
-{{ $parts }}.?serviceAccountName.orValue(
-  {{ $parts }}.?volumes.orValue([]).exists(v, has(v.projected) && v.projected.?sources.orValue([]).exists(s, has(s.serviceAccountToken) || has(s.podCertificate))) ? 'default' : '')
+{{- $account := include "davit.serviceAccount" . -}}
+({{ $parts }}.?serviceAccountName.hasValue() ? [{{ $account }} + ':'] : [])
++ {{ include "davit.flat" (printf "%s.?volumes.orValue([]).filter(v, has(v.projected)).map(v, v.projected.?sources.orValue([]).filter(s, has(s.serviceAccountToken)).map(s, %s + ':token:' + s.serviceAccountToken.?audience.orValue('').replace('/', ' ')))" $parts $account) }}.filter(u, u != '')
++ ({{ $parts }}.?volumes.orValue([]).exists(v, has(v.projected) && v.projected.?sources.orValue([]).exists(s, has(s.podCertificate))) ? [{{ $account }} + ':certificate'] : [])
 {{- end }}
 
 {{/* CEL: whether `key` is one of those that the given patterns mean, as src/api/pod-reach.ts reads them. */}}

@@ -445,6 +445,40 @@ describe('another use of what is named already', () => {
       ),
     ).toMatchObject({ message: '', status: 200 });
   });
+  it('is asked about where it reached no container before: a pull secret, a Secret of a CSI driver, an audience, a claim to read', async () => {
+    const parts: Spec = {
+      imagePullSecrets: [{ name: 'pulled' }],
+      volumes: [
+        { name: 'a', csi: { driver: 'secrets-store.csi.k8s.io', nodePublishSecretRef: { name: 'published' } } },
+        { name: 'b', projected: { sources: [{ serviceAccountToken: { path: 't', audience: 'vault' } }] } },
+        { name: 'c', persistentVolumeClaim: { claimName: 'shared', readOnly: true } },
+      ],
+    };
+    await make(withPod(parts), 'reach');
+    const wider: readonly (readonly [string, Spec])[] = [
+      [
+        'Secret pulled yourself',
+        { sidecars: [{ name: 's', image: 's', envFrom: [{ secretRef: { name: 'pulled' } }] }] },
+      ],
+      ['Secret published yourself', { volumes: [{ name: 'v', secret: { secretName: 'published' } }] }],
+      ['service account default', { serviceAccountName: 'default' }],
+      [
+        'service account default',
+        {
+          volumes: [{ name: 'b', projected: { sources: [{ serviceAccountToken: { path: 't', audience: 'other' } }] } }],
+        },
+      ],
+      [
+        'PersistentVolumeClaim shared yourself',
+        { volumes: [{ name: 'c', persistentVolumeClaim: { claimName: 'shared' } }] },
+      ],
+    ];
+    for (const [what, more] of wider) {
+      // oxlint-disable-next-line no-await-in-loop -- five small questions
+      expect((await patch(EDITOR, 'reach', pod({ ...parts, ...more }))).message).toContain(what);
+    }
+    expect(await patch(EDITOR, 'reach', pod({ ...parts, cpu: 1 }))).toMatchObject({ message: '', status: 200 });
+  });
 });
 
 describe('config maps that a record refers to', () => {
