@@ -7,6 +7,11 @@ describe('shortened', () => {
     { of: 'exactly ten', most: 11, gives: 'exactly ten' },
     { of: 'exactly ten!', most: 11, gives: 'exactly te…' },
     { of: 'ab😀cd', most: 4, gives: 'ab…' },
+    {
+      of: 'a\u001B[31m\u0000b\u007F\u009B\u202E\uFEFF\n\t',
+      most: 20,
+      gives: 'a\uFFFD[31m\uFFFDb\uFFFD\uFFFD\uFFFD\uFFFD\n\t',
+    },
     { of: 'half \uD83D', most: 10, gives: 'half \uFFFD' },
   ])('$of in $most: $gives', ({ of, most, gives }) => expect(shortened(of, most)).toBe(gives));
 });

@@ -11,14 +11,27 @@ const LONGEST_NAME = 300;
 const ELLIPSIS = '…';
 
 /**
- * `text` with at most `most` characters. Halves of a character are replaced: the API server would store something else
- * than was sent, and the status would be written again at every look.
+ * Control characters but line break and tab, marks that turn the direction of text, and what is no character. A terminal
+ * obeys them, and the API server refuses some of them in the body of an apply.
+ */
+const UNPRINTABLE =
+  // oxlint-disable-next-line no-control-regex -- they are what is looked for
+  /[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u061C\u200E\u200F\u2028-\u202E\u2066-\u2069\uFEFF\uFFFE\uFFFF]/g;
+
+/**
+ * `text` with at most `most` characters, all of which can be shown; others are replaced by U+FFFD. Halves of a character
+ * are replaced too: the API server would store something else than was sent, and the status would be written again at
+ * every look.
  */
 export function shortened(text: string, most = LONGEST_MESSAGE): string {
-  if (text.length <= most) return text.toWellFormed();
+  if (text.length <= most) return printable(text);
   const beginning = text.slice(0, most - ELLIPSIS.length);
   const isHalved = /[\uD800-\uDBFF]$/.test(beginning);
-  return `${(isHalved ? beginning.slice(0, -1) : beginning).toWellFormed()}${ELLIPSIS}`;
+  return `${printable(isHalved ? beginning.slice(0, -1) : beginning)}${ELLIPSIS}`;
+}
+
+function printable(text: string): string {
+  return text.toWellFormed().replaceAll(UNPRINTABLE, '\uFFFD');
 }
 
 /** Text from outside on one line, cut to what a person reads, without the full stop at its end. */

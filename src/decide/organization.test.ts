@@ -10,7 +10,7 @@ const { codeHosts } = Settings.parse({ codeHosts: [{ host: 'Git.example:8443' },
 const seen = {
   codeHosts,
   secret(name: string): KubeObject | undefined {
-    if (name === 'there') return { apiVersion: 'v1', kind: 'Secret', metadata: { name } };
+    if (name === 'there' || name.includes('--client-')) return { apiVersion: 'v1', kind: 'Secret', metadata: { name } };
     if (name !== 'given') return undefined;
     const annotations = { [SENT_TO_ANNOTATION]: clientSecretFor(provider({}).spec) };
     return { apiVersion: 'v1', kind: 'Secret', metadata: { name, annotations } };
@@ -65,6 +65,11 @@ it.each([
     given: provider({ clientSecretRef: { name: 'given', key: 'k' }, [field]: 'https://evil.example' }),
     want: 'False SecretForOtherAddress',
   })),
+  {
+    name: 'a provider whose secret has a name that editors may use, and says not what it was given for',
+    given: provider({ clientSecretRef: { name: 'tracker--client-manual', key: 'k' } }),
+    want: 'False SecretForOtherAddress',
+  },
   { name: 'a provider that needs a secret and has none', given: provider({}), want: 'False SecretNotGiven' },
   { name: 'a public client', given: provider({ tokenEndpointAuthMethod: 'none' }), want: 'True NoSecretNeeded' },
   { name: 'an integration', given: integration('https://api.github.com:443', 'there'), want: 'True SecretFound' },

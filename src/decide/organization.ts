@@ -22,13 +22,16 @@ export function organizationVerdict(
   return object.kind === 'OAuthProvider' ? providerVerdict(object, seen) : integrationVerdict(object, seen);
 }
 
-function providerVerdict({ spec }: OAuthProvider, seen: OrganizationSeen): ConditionInput {
+function providerVerdict({ metadata, spec }: OAuthProvider, seen: OrganizationSeen): ConditionInput {
   const { clientSecretRef, tokenEndpointAuthMethod } = spec;
-  const sentTo = clientSecretRef && seen.secret(clientSecretRef.name)?.metadata.annotations?.[SENT_TO_ANNOTATION];
-  if (clientSecretRef && sentTo !== undefined && sentTo !== clientSecretFor(spec))
+  const secret = clientSecretRef && seen.secret(clientSecretRef.name);
+  const sentTo = secret?.metadata.annotations?.[SENT_TO_ANNOTATION];
+  // Editors may name such a Secret without reading it, so it has to say which addresses it is for.
+  const isExempt = clientSecretRef?.name.startsWith(`${metadata.name}--client-`) === true;
+  if (secret && (isExempt || sentTo !== undefined) && sentTo !== clientSecretFor(spec))
     return no(
       'SecretForOtherAddress',
-      `Secret ${clientSecretRef.name} was given for another authUrl or tokenUrl than these. Give the client secret again, by PATCH with client_secret, or set the addresses back.`,
+      `Secret ${secret.metadata.name} was not given for this authUrl and tokenUrl. Give the client secret again, by PATCH with client_secret, or set the addresses back.`,
     );
   if (clientSecretRef) return secretVerdict(clientSecretRef.name, 'clientSecretRef', seen);
   if (tokenEndpointAuthMethod === 'none') return yes('NoSecretNeeded', 'It needs no client secret.');

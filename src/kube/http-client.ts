@@ -212,8 +212,8 @@ function clientAs(token: string | undefined, options: KubeClientOptions, connect
     apply: (resource, object, applying: ApplyOptions) => {
       const body = applying.onlyCreate === true ? onlyNew(object) : object;
       return run(() =>
-        // A JSON document is a YAML document, and JSON is cheaper on both sides.
-        write('apply', 'PATCH', resource, object.metadata, 'application/apply-patch+yaml', body, applying, {
+        // A JSON document is a YAML document but for some characters, and JSON is cheaper on both sides.
+        write('apply', 'PATCH', resource, object.metadata, APPLY_TYPE, body, applying, {
           force: applying.force === true ? 'true' : undefined,
         }),
       );
@@ -276,11 +276,21 @@ function clientAs(token: string | undefined, options: KubeClientOptions, connect
       method,
       path: objectPath(doing, resource, ref) + subresource + writeQuery(writing, more),
       contentType,
-      body: JSON.stringify(body),
+      body: bodyOf(body, contentType),
       signal: writing.signal,
       isStillWanted: writing.isStillWanted,
     });
   }
+}
+
+const APPLY_TYPE = 'application/apply-patch+yaml';
+/** What JSON lets stand in a string as it is and YAML 1.2 (5.1, character set) does not. */
+const NOT_IN_YAML = /[\u007F-\u009F\u2028\u2029\uFEFF\uFFFE\uFFFF]/g;
+
+function bodyOf(body: object, contentType: string): string {
+  const json = JSON.stringify(body);
+  if (contentType !== APPLY_TYPE) return json;
+  return json.replaceAll(NOT_IN_YAML, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
 // A version is compared with that of what is there, and not looked at where nothing is. Revision 1 is that of an empty

@@ -108,6 +108,12 @@ export function describeClientBehaviour(name: string, start: () => Promise<Subje
       expect(forced.data).toEqual({ c: '2' });
     });
 
+    it('applies every character that an object may hold', async () => {
+      const text = '\u0001\u001B[31m\u007F\u0085\u009B\u2028\u202E\uFEFF\uFFFE\uFFFF';
+      expect(
+        (await client.apply<ConfigMap>(CONFIG_MAPS, aMap('text', { text }), { fieldManager: 'one' })).data,
+      ).toEqual({ text });
+    });
     it('applies lists of named things by name', async () => {
       const apply = (env: Record<string, string>, fieldManager: string) =>
         client.apply<Deployment>(DEPLOYMENTS, aDeployment('listed', env), { fieldManager, force: true });
