@@ -4,7 +4,7 @@
 import { ownResources } from './api/kinds.ts';
 import type { Config } from './config.ts';
 import type { KubeClient } from './kube/client.ts';
-import { kindsAreServed, kubernetesIsNewEnough, policiesAreThere, rightsAreGranted } from './kube/requirements.ts';
+import { kindsAreServed, kubernetesIsNewEnough, policiesAreThere, rightsAreGranted } from './kube/preflight-checks.ts';
 import type { Logger } from './logger.ts';
 import { type WatchedRequirements, watchRequirements } from './runtime/requirements.ts';
 

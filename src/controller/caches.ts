@@ -10,7 +10,6 @@ import { OAUTH_PROVIDERS, type OAuthProvider } from '../api/oauth-provider.ts';
 import type { AddressSettings } from '../api/settings.ts';
 import { TRACING_PROJECTS, type TracingProject } from '../api/tracing-project.ts';
 import type { Pod } from '../decide/observed.ts';
-import type { KubeClient, KubeObject, Resource } from '../kube/client.ts';
 import {
   DEPLOYMENTS,
   HORIZONTAL_POD_AUTOSCALERS,
@@ -24,7 +23,8 @@ import {
   SECRETS,
   SERVICES,
   STATEFUL_SETS,
-} from '../kube/resources.ts';
+} from '../kube/api-resources.ts';
+import type { KubeClient, KubeObject, Resource } from '../kube/client.ts';
 import type { Logger } from '../logger.ts';
 import { readAtStart } from '../record/references.ts';
 import { slimManagedFields } from '../runtime/managed-fields.ts';

@@ -3,8 +3,8 @@ import { expect, it } from 'vitest';
 import { makeFakeKube } from '../../test/fake-kube/fake-kube.ts';
 import { APP_DEPLOYMENTS } from '../api/app-deployment.ts';
 import { Unavailable } from '../errors.ts';
+import { INGRESSES } from '../kube/api-resources.ts';
 import type { KubeObject } from '../kube/client.ts';
-import { INGRESSES } from '../kube/resources.ts';
 import type { Caches } from './caches.ts';
 import { catchUp } from './catch-up.ts';
 

@@ -3,8 +3,8 @@
 
 import { randomBytes } from 'node:crypto';
 import { AlreadyExists, NotFound, Terminal } from '../errors.ts';
+import { SECRETS } from '../kube/api-resources.ts';
 import type { KubeClient, KubeObject } from '../kube/client.ts';
-import { SECRETS } from '../kube/resources.ts';
 import { type DigestKey, digestKey } from '../resources/hash.ts';
 
 const NAME = 'davit-hmac';

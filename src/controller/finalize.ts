@@ -11,7 +11,7 @@ import { deletingStatus, type Hindrance } from '../decide/status.ts';
 import { steadied } from '../decide/steady.ts';
 import { nextStep, type TeardownStep, untilHinderedMs } from '../decide/teardown.ts';
 import { NotFound, Unavailable } from '../errors.ts';
-import { DEPLOYMENTS, PERSISTENT_VOLUME_CLAIMS, SECRETS, STATEFUL_SETS } from '../kube/resources.ts';
+import { DEPLOYMENTS, PERSISTENT_VOLUME_CLAIMS, SECRETS, STATEFUL_SETS } from '../kube/api-resources.ts';
 import type { Result } from '../runtime/controller.ts';
 import type { EventRecorder } from '../runtime/events.ts';
 import { allOver } from './all-over.ts';

@@ -3,8 +3,8 @@
 
 import { beginsSince, FIRST_LOOK_MS } from '../decide/beginning.ts';
 import type { Pod } from '../decide/observed.ts';
+import { EVENTS } from '../kube/api-resources.ts';
 import type { KubeClient, KubeObject } from '../kube/client.ts';
-import { EVENTS } from '../kube/resources.ts';
 import type { Logger } from '../logger.ts';
 
 interface Event extends KubeObject {

@@ -4,8 +4,8 @@ import { type ClusterNode, roomToCheck, withoutRoom } from '../decide/node-fit.t
 import type { Observed, Refusal } from '../decide/observed.ts';
 import type { Action } from '../decide/plan.ts';
 import { Forbidden } from '../errors.ts';
+import { NODES } from '../kube/api-resources.ts';
 import type { KubeClient } from '../kube/client.ts';
-import { NODES } from '../kube/resources.ts';
 import { wholeList } from '../runtime/whole-list.ts';
 import { failureOf } from './failures.ts';
 

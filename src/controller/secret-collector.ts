@@ -14,8 +14,8 @@ import {
   valuesNamed,
 } from '../decide/orphans.ts';
 import { NotFound } from '../errors.ts';
+import { SECRETS } from '../kube/api-resources.ts';
 import type { KubeClient, KubeObject } from '../kube/client.ts';
-import { SECRETS } from '../kube/resources.ts';
 import type { Logger } from '../logger.ts';
 import type { Reconcile } from '../runtime/controller.ts';
 import type { Reflector } from '../runtime/reflector.ts';

@@ -2,8 +2,8 @@
 // metadata alone, and a Secret is read live only when the cache says that it has changed.
 
 import { NotFound } from '../errors.ts';
+import { SECRETS } from '../kube/api-resources.ts';
 import type { KubeClient, KubeObject } from '../kube/client.ts';
-import { SECRETS } from '../kube/resources.ts';
 import { type DigestKey, fingerprint, type SecretVersion, secretsDigest } from '../resources/hash.ts';
 import type { Caches } from './caches.ts';
 import { refOf } from './keys.ts';

@@ -2,8 +2,8 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
+import { SERVICES } from '../kube/api-resources.ts';
 import { makeKubeClient } from '../kube/http-client.ts';
-import { SERVICES } from '../kube/resources.ts';
 import { whileLeading } from './while-leading.ts';
 
 it('an apply that waits to be tried again is not sent after the lead is lost', async () => {

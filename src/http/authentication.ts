@@ -2,8 +2,8 @@
 // else. Of tokens that nobody knows so few are tried that they can take nothing from those who call with good ones.
 
 import { Forbidden, NotFound, Unauthorized } from '../errors.ts';
+import { SELF_SUBJECT_REVIEWS } from '../kube/api-resources.ts';
 import type { KubeClient, KubeObject } from '../kube/client.ts';
-import { SELF_SUBJECT_REVIEWS } from '../kube/resources.ts';
 import { BoundedMap } from './bounded-map.ts';
 import { Refused } from './refused.ts';
 import { makeSlots } from './slots.ts';

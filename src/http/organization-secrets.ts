@@ -3,8 +3,8 @@
 
 import { FACADE_FIELD_MANAGER } from '../api/meta.ts';
 import { Forbidden, NotFound } from '../errors.ts';
+import { SECRETS } from '../kube/api-resources.ts';
 import type { KubeClient, KubeObject } from '../kube/client.ts';
-import { SECRETS } from '../kube/resources.ts';
 
 export interface SecretObject extends KubeObject {
   readonly type?: string;

@@ -3,10 +3,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Dispatcher } from 'undici';
 import { type ServerError, Unavailable } from '../errors.ts';
+import type { AgentPair, Connections } from './agents.ts';
 import type { ClusterAccess } from './config.ts';
-import type { AgentPair, Connections } from './connections.ts';
+import { exchange, TimedOut, Unwanted } from './dispatch-request.ts';
 import { errorFromAnswer, retryAfterMs } from './errors.ts';
-import { exchange, TimedOut, Unwanted } from './exchange.ts';
 
 export type RequestVerb = 'get' | 'list' | 'watch' | 'create' | 'update' | 'apply' | 'patch' | 'delete' | 'text';
 

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { makeFakeKube } from '../../test/fake-kube/fake-kube.ts';
+import { CONFIG_MAPS } from '../kube/api-resources.ts';
 import type { KubeObject } from '../kube/client.ts';
-import { CONFIG_MAPS } from '../kube/resources.ts';
 import { forwardInTime } from './forward-in-time.ts';
 
 const ref = { namespace: 'team', name: 'a' };

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
 import { makeFakeKube } from '../../test/fake-kube/fake-kube.ts';
 import { Forbidden, Gone } from '../errors.ts';
+import { CONFIG_MAPS } from '../kube/api-resources.ts';
 import type { KubeClient, KubeObject, ListOptions } from '../kube/client.ts';
-import { CONFIG_MAPS } from '../kube/resources.ts';
 import { wholeList } from './whole-list.ts';
 
 function aServerOf(names: readonly string[], failsAt?: { readonly page: number; readonly error: Error }) {

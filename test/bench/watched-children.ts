@@ -6,7 +6,7 @@ import { request } from 'node:https';
 import { APP_REVISIONS } from '../../src/api/app-revision.ts';
 import { DEPLOYMENT_LABEL } from '../../src/api/meta.ts';
 import { TRACING_PROJECTS } from '../../src/api/tracing-project.ts';
-import { BUILT_IN_RESOURCES } from '../../src/kube/resources.ts';
+import { BUILT_IN_RESOURCES } from '../../src/kube/api-resources.ts';
 import { collectionPath } from '../../src/kube/urls.ts';
 import { until } from '../cluster/api-client.ts';
 import type { Cluster } from '../cluster/cluster.ts';

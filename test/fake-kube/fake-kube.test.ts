@@ -2,8 +2,8 @@
 // `behaviours` too. What is only the fake's is tested here.
 import { describe, expect, it } from 'vitest';
 import { NotFound, Unavailable } from '../../src/errors.ts';
+import { CONFIG_MAPS, DEPLOYMENTS, PODS } from '../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../src/kube/client.ts';
-import { CONFIG_MAPS, DEPLOYMENTS, PODS } from '../../src/kube/resources.ts';
 import { describeClientBehaviour } from './client-behaviour.ts';
 import { makeFakeKube } from './fake-kube.ts';
 

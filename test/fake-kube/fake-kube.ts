@@ -2,6 +2,7 @@
 // only proof of anything: no schemas, no defaults, no admission, no RBAC, no controllers.
 
 import { AlreadyExists, Conflict, Gone, Invalid, NotFound, Unauthorized } from '../../src/errors.ts';
+import { apiVersionOf } from '../../src/kube/api-resources.ts';
 import type {
   ApplyOptions,
   DeleteOptions,
@@ -15,7 +16,6 @@ import type {
   WatchOptions,
   WriteOptions,
 } from '../../src/kube/client.ts';
-import { apiVersionOf } from '../../src/kube/resources.ts';
 import {
   asText,
   copyOf,

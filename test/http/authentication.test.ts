@@ -3,7 +3,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { defaultSettings } from '../../src/api/settings.ts';
 import { Forbidden, Unauthorized } from '../../src/errors.ts';
-import { NAMESPACES } from '../../src/kube/resources.ts';
+import { NAMESPACES } from '../../src/kube/api-resources.ts';
 import { type Answer, type Facade, makeFacade, TENANT, TOKEN } from './facade.ts';
 
 const http = { ...defaultSettings().http, requestsPerMinute: 5 };

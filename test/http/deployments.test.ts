@@ -5,7 +5,7 @@ import { APP_DEPLOYMENTS, type AppDeployment } from '../../src/api/app-deploymen
 import { defaultSettings } from '../../src/api/settings.ts';
 import { AlreadyExists, Conflict, Forbidden, Invalid, Unauthorized, Unavailable } from '../../src/errors.ts';
 import { Deployment, DeploymentList } from '../../src/http/deployments/payloads.ts';
-import { SECRETS } from '../../src/kube/resources.ts';
+import { SECRETS } from '../../src/kube/api-resources.ts';
 import { serialRevisionId } from '../../src/record/revision-id.ts';
 import { wantedRevision } from '../../src/record/wanted-revision.ts';
 import { aBody, type Facade, makeFacade, OTHER_TENANT, TENANT, TOKEN, WRITES_AT_ONCE } from './facade.ts';

@@ -13,8 +13,8 @@ import { OAUTH_PROVIDERS, type OAuthProvider } from '../../src/api/oauth-provide
 import { defaultSettings, type Settings } from '../../src/api/settings.ts';
 import type { Account, CodeHosts } from '../../src/codehost/code-hosts.ts';
 import { buildApp } from '../../src/http/app.ts';
+import { NAMESPACES } from '../../src/kube/api-resources.ts';
 import type { KubeObject, Resource } from '../../src/kube/client.ts';
-import { NAMESPACES } from '../../src/kube/resources.ts';
 import { names } from '../../src/record/names.ts';
 import { wantedRevision } from '../../src/record/wanted-revision.ts';
 import { makeRequestGate } from '../../src/runtime/request-gate.ts';

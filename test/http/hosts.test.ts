@@ -2,7 +2,7 @@
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Settings } from '../../src/api/settings.ts';
-import { NAMESPACES } from '../../src/kube/resources.ts';
+import { NAMESPACES } from '../../src/kube/api-resources.ts';
 import { type Facade, makeFacade, TENANT } from './facade.ts';
 
 const INGRESS = Settings.parse({ address: { kind: 'ingress', baseDomain: 'apps.example' } });

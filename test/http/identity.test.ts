@@ -2,7 +2,7 @@
 
 import { beforeEach, describe, expect, it } from 'vitest';
 import { Unauthorized, Unavailable } from '../../src/errors.ts';
-import { NAMESPACES } from '../../src/kube/resources.ts';
+import { NAMESPACES } from '../../src/kube/api-resources.ts';
 import { type Facade, makeFacade, OTHER_TENANT, TENANT } from './facade.ts';
 
 let facade: Facade;

@@ -4,8 +4,8 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { Forbidden, Invalid, NotFound } from '../../src/errors.ts';
 import { levelOf } from '../../src/http/logs/lines.ts';
 import { DeployLogs, type LogLine } from '../../src/http/logs/payloads.ts';
+import { PODS } from '../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../src/kube/client.ts';
-import { PODS } from '../../src/kube/resources.ts';
 import { serialRevisionId } from '../../src/record/revision-id.ts';
 import { type Answer, aBody, type Facade, makeFacade, OTHER_TENANT, TENANT, TOKEN } from './facade.ts';
 

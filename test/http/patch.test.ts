@@ -5,7 +5,7 @@ import { APP_DEPLOYMENTS, type AppDeployment, type AppDeploymentSpec } from '../
 import { defaultSettings, type Settings } from '../../src/api/settings.ts';
 import { Forbidden, Invalid, Unavailable } from '../../src/errors.ts';
 import { Deployment } from '../../src/http/deployments/payloads.ts';
-import { SECRETS } from '../../src/kube/resources.ts';
+import { SECRETS } from '../../src/kube/api-resources.ts';
 import { serialRevisionId } from '../../src/record/revision-id.ts';
 import { type Answer, aBody, anIntegration, type Facade, makeFacade, TENANT, TOKEN } from './facade.ts';
 

@@ -4,8 +4,8 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { PROVIDER_LABEL } from '../../src/api/meta.ts';
 import { OAUTH_PROVIDERS, type OAuthProvider, type OAuthProviderSpec } from '../../src/api/oauth-provider.ts';
 import { Forbidden, Unavailable } from '../../src/errors.ts';
+import { SECRETS } from '../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../src/kube/client.ts';
-import { SECRETS } from '../../src/kube/resources.ts';
 import { type Answer, type Facade, makeFacade, ORGANIZATION, TOKEN } from './facade.ts';
 
 const PATH = '/v2/auth/providers';

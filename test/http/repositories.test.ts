@@ -8,8 +8,8 @@ import {
   type CodeHostIntegrationSpec,
 } from '../../src/api/code-host-integration.ts';
 import { CodeHostFailed, Forbidden } from '../../src/errors.ts';
+import { SECRETS } from '../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../src/kube/client.ts';
-import { SECRETS } from '../../src/kube/resources.ts';
 import { type Answer, type Facade, makeFacade, ORGANIZATION, OTHER_TENANT, TENANT } from './facade.ts';
 
 const PATH = '/v1/integrations/forge/codehost';

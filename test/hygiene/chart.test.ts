@@ -11,7 +11,7 @@ import { customResourceDefinitions } from '../../src/api/crd.ts';
 import { ResourceSpec } from '../../src/api/resource-spec.ts';
 import { defaultSettings } from '../../src/api/settings.ts';
 import { loadConfig } from '../../src/config.ts';
-import { OLDEST_KUBERNETES } from '../../src/kube/requirements.ts';
+import { OLDEST_KUBERNETES } from '../../src/kube/preflight-checks.ts';
 import { excessesOf } from '../../src/record/limits.ts';
 import { ensureTools, toolPath } from '../cluster/tools.ts';
 

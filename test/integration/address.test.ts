@@ -3,10 +3,10 @@
 
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { INGRESSES } from '../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../src/kube/client.ts';
 import { loadKubeConfigFile } from '../../src/kube/config.ts';
 import { type HttpKubeClient, makeKubeClient } from '../../src/kube/http-client.ts';
-import { INGRESSES } from '../../src/kube/resources.ts';
 import { type Attached, callsTo, eventually } from '../attached.ts';
 import { aManifest } from '../builders.ts';
 import { type Cluster, startCluster } from '../cluster/cluster.ts';

@@ -2,9 +2,6 @@
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Conflict, Forbidden, Gone, Unauthorized } from '../../src/errors.ts';
-import type { KubeObject, Resource } from '../../src/kube/client.ts';
-import { loadKubeConfigFile } from '../../src/kube/config.ts';
-import { type HttpKubeClient, makeKubeClient } from '../../src/kube/http-client.ts';
 import {
   CONFIG_MAPS,
   CUSTOM_RESOURCE_DEFINITIONS,
@@ -20,7 +17,10 @@ import {
   SERVICE_ACCOUNTS,
   SERVICES,
   STATEFUL_SETS,
-} from '../../src/kube/resources.ts';
+} from '../../src/kube/api-resources.ts';
+import type { KubeObject, Resource } from '../../src/kube/client.ts';
+import { loadKubeConfigFile } from '../../src/kube/config.ts';
+import { type HttpKubeClient, makeKubeClient } from '../../src/kube/http-client.ts';
 import { runLeaderElection } from '../../src/runtime/leader-election.ts';
 import { makeReflector } from '../../src/runtime/reflector.ts';
 import { type Cluster, startCluster } from '../cluster/cluster.ts';

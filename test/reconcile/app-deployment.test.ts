@@ -5,7 +5,6 @@ import { APP_DEPLOYMENTS, type AppDeployment } from '../../src/api/app-deploymen
 import { APP_REVISIONS, type AppRevision } from '../../src/api/app-revision.ts';
 import { TRACING_PROJECTS } from '../../src/api/tracing-project.ts';
 import { Conflict, Forbidden, NotFound, Unavailable } from '../../src/errors.ts';
-import type { KubeObject } from '../../src/kube/client.ts';
 import {
   BUILT_IN_RESOURCES,
   DEPLOYMENTS,
@@ -15,7 +14,8 @@ import {
   SECRETS,
   SERVICES,
   STATEFUL_SETS,
-} from '../../src/kube/resources.ts';
+} from '../../src/kube/api-resources.ts';
+import type { KubeObject } from '../../src/kube/client.ts';
 import type { FakeKube } from '../fake-kube/fake-kube.ts';
 import { aController, aServer, converge, crashed, type Harness, putRecord, record } from './harness.ts';
 

@@ -6,7 +6,7 @@ import type { AppDeployment } from '../../src/api/app-deployment.ts';
 import { APP_DEPLOYMENTS } from '../../src/api/app-deployment.ts';
 import { conditionOf } from '../../src/api/conditions.ts';
 import { Conflict, Forbidden, Terminal, Unavailable } from '../../src/errors.ts';
-import { SECRETS } from '../../src/kube/resources.ts';
+import { SECRETS } from '../../src/kube/api-resources.ts';
 import { makeFakeClock } from '../../src/runtime/clock.ts';
 import { startController } from '../../src/runtime/controller.ts';
 import { makeWorkQueue } from '../../src/runtime/work-queue.ts';

@@ -16,14 +16,14 @@ import { keyOf } from '../../src/controller/keys.ts';
 import { makeSecretContents } from '../../src/controller/secret-contents.ts';
 import { makeVanished } from '../../src/controller/vanished.ts';
 import { Unavailable } from '../../src/errors.ts';
-import type { KubeObject } from '../../src/kube/client.ts';
 import {
   BUILT_IN_RESOURCES,
   DEPLOYMENTS,
   makeResourceRegistry,
   NAMESPACES,
   STATEFUL_SETS,
-} from '../../src/kube/resources.ts';
+} from '../../src/kube/api-resources.ts';
+import type { KubeObject } from '../../src/kube/client.ts';
 import type { PodContracts } from '../../src/resources/contracts/contract.ts';
 import { POD_CONTRACTS } from '../../src/resources/contracts.ts';
 import type { Reconcile, Result } from '../../src/runtime/controller.ts';

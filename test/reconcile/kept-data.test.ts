@@ -5,8 +5,8 @@ import { expect, it } from 'vitest';
 import { APP_DEPLOYMENTS } from '../../src/api/app-deployment.ts';
 import { APP_REVISIONS, type AppRevision } from '../../src/api/app-revision.ts';
 import { conditionOf } from '../../src/api/conditions.ts';
+import { DEPLOYMENTS, PERSISTENT_VOLUME_CLAIMS, SECRETS, STATEFUL_SETS } from '../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../src/kube/client.ts';
-import { DEPLOYMENTS, PERSISTENT_VOLUME_CLAIMS, SECRETS, STATEFUL_SETS } from '../../src/kube/resources.ts';
 import type { FakeKube } from '../fake-kube/fake-kube.ts';
 import { aController, aServer, converge, crashed, putRecord, record } from './harness.ts';
 

@@ -5,8 +5,8 @@ import { APP_DEPLOYMENTS } from '../../src/api/app-deployment.ts';
 import { conditionOf } from '../../src/api/conditions.ts';
 import { defaultSettings } from '../../src/api/settings.ts';
 import { Forbidden } from '../../src/errors.ts';
+import { NODES, STATEFUL_SETS } from '../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../src/kube/client.ts';
-import { NODES, STATEFUL_SETS } from '../../src/kube/resources.ts';
 import type { FakeKube } from '../fake-kube/fake-kube.ts';
 import { aController, aServer, converge, type Harness, makeReady, putRecord, record } from './harness.ts';
 

@@ -6,8 +6,8 @@ import { APP_DEPLOYMENTS, type AppDeployment } from '../../src/api/app-deploymen
 import { conditionOf } from '../../src/api/conditions.ts';
 import { wakeOnChanges } from '../../src/controller/watches.ts';
 import { Forbidden } from '../../src/errors.ts';
+import { DEPLOYMENTS, PERSISTENT_VOLUME_CLAIMS, SECRETS, STATEFUL_SETS } from '../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../src/kube/client.ts';
-import { DEPLOYMENTS, PERSISTENT_VOLUME_CLAIMS, SECRETS, STATEFUL_SETS } from '../../src/kube/resources.ts';
 import { makeMetrics } from '../../src/runtime/metrics.ts';
 import { makeWorkQueue } from '../../src/runtime/work-queue.ts';
 import type { FakeKube } from '../fake-kube/fake-kube.ts';

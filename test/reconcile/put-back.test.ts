@@ -3,8 +3,8 @@
 import { afterEach, expect, it } from 'vitest';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../src/api/app-deployment.ts';
 import { Invalid } from '../../src/errors.ts';
+import { DEPLOYMENTS, SERVICES } from '../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../src/kube/client.ts';
-import { DEPLOYMENTS, SERVICES } from '../../src/kube/resources.ts';
 import { aController, aServer, converge, type Harness, putRecord } from './harness.ts';
 
 const REF = { namespace: 'team', name: 'shop' };

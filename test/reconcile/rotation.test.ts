@@ -6,8 +6,8 @@ import { APP_REVISIONS, type AppRevision } from '../../src/api/app-revision.ts';
 import { SECRETS_ANNOTATION } from '../../src/api/meta.ts';
 import { makeDigestKey } from '../../src/controller/digest-key.ts';
 import type { Workload } from '../../src/decide/observed.ts';
+import { DEPLOYMENTS, SECRETS } from '../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../src/kube/client.ts';
-import { DEPLOYMENTS, SECRETS } from '../../src/kube/resources.ts';
 import type { FakeKube } from '../fake-kube/fake-kube.ts';
 import { aController, aServer, converge, crashed, type Harness, makeReady, putRecord } from './harness.ts';
 

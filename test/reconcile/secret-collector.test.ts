@@ -9,8 +9,8 @@ import {
   makeSecretCollector,
   wakeClientSecretCollector,
 } from '../../src/controller/secret-collector.ts';
+import { BUILT_IN_RESOURCES, makeResourceRegistry, SECRETS } from '../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../src/kube/client.ts';
-import { BUILT_IN_RESOURCES, makeResourceRegistry, SECRETS } from '../../src/kube/resources.ts';
 import { makeLogger } from '../../src/logger.ts';
 import { makeWorkQueue } from '../../src/runtime/work-queue.ts';
 import type { FakeKube } from '../fake-kube/fake-kube.ts';

@@ -5,8 +5,8 @@ import { expect, it } from 'vitest';
 import { APP_DEPLOYMENTS } from '../../src/api/app-deployment.ts';
 import type { Workload } from '../../src/decide/observed.ts';
 import { Conflict } from '../../src/errors.ts';
+import { PODS, STATEFUL_SETS } from '../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../src/kube/client.ts';
-import { PODS, STATEFUL_SETS } from '../../src/kube/resources.ts';
 import type { FakeKube } from '../fake-kube/fake-kube.ts';
 import { aController, aServer, converge, type Harness, putRecord } from './harness.ts';
 

@@ -4,8 +4,8 @@ import { expect, it, vi } from 'vitest';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../src/api/app-deployment.ts';
 import { conditionOf } from '../../src/api/conditions.ts';
 import { Unavailable } from '../../src/errors.ts';
+import { DEPLOYMENTS, PERSISTENT_VOLUME_CLAIMS, PODS, SECRETS, STATEFUL_SETS } from '../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../src/kube/client.ts';
-import { DEPLOYMENTS, PERSISTENT_VOLUME_CLAIMS, PODS, SECRETS, STATEFUL_SETS } from '../../src/kube/resources.ts';
 import type { FakeKube } from '../fake-kube/fake-kube.ts';
 import { aController, aServer, converge, type Harness, putRecord, record } from './harness.ts';
 

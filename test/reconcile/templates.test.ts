@@ -6,7 +6,7 @@ import { APP_REVISIONS } from '../../src/api/app-revision.ts';
 import { APP_TEMPLATES, type AppTemplate } from '../../src/api/app-template.ts';
 import { defaultSettings } from '../../src/api/settings.ts';
 import { wakeOnChanges } from '../../src/controller/watches.ts';
-import { DEPLOYMENTS } from '../../src/kube/resources.ts';
+import { DEPLOYMENTS } from '../../src/kube/api-resources.ts';
 import { makeMetrics } from '../../src/runtime/metrics.ts';
 import { makeWorkQueue } from '../../src/runtime/work-queue.ts';
 import type { FakeKube } from '../fake-kube/fake-kube.ts';

@@ -5,8 +5,8 @@ import { expect, it } from 'vitest';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../src/api/app-deployment.ts';
 import { APP_REVISIONS } from '../../src/api/app-revision.ts';
 import { TRACING_PROJECTS } from '../../src/api/tracing-project.ts';
+import { BUILT_IN_RESOURCES, NAMESPACES, PERSISTENT_VOLUME_CLAIMS } from '../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../src/kube/client.ts';
-import { BUILT_IN_RESOURCES, NAMESPACES, PERSISTENT_VOLUME_CLAIMS } from '../../src/kube/resources.ts';
 import { aController, aServer, converge, type Harness, KEY, putRecord, record } from './harness.ts';
 
 const SHOP = { namespace: 'team', name: 'shop' };

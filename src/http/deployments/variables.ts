@@ -3,8 +3,8 @@
 import type { AppDeployment } from '../../api/app-deployment.ts';
 import { DEPLOYMENT_LABEL, FACADE_FIELD_MANAGER, VARIABLES_LABEL } from '../../api/meta.ts';
 import { Forbidden, NotFound } from '../../errors.ts';
+import { SECRETS } from '../../kube/api-resources.ts';
 import type { KubeObject, ObjectRef } from '../../kube/client.ts';
-import { SECRETS } from '../../kube/resources.ts';
 import type { Logger } from '../../logger.ts';
 import type { Caller } from '../identity.ts';
 

@@ -11,8 +11,8 @@ import {
   PROVIDER_ID_PATTERN,
 } from '../../api/oauth-provider.ts';
 import { AlreadyExists, Conflict, Forbidden, NotFound, Unavailable } from '../../errors.ts';
+import { SECRETS } from '../../kube/api-resources.ts';
 import type { KubeObject } from '../../kube/client.ts';
-import { SECRETS } from '../../kube/resources.ts';
 import type { Store } from '../../runtime/store.ts';
 import { difference } from '../deployments/change.ts';
 import { unlessRefused } from '../deployments/variables.ts';

@@ -2,12 +2,12 @@
 // sentence that says what to do; each may throw what a request may throw.
 
 import { NotFound } from '../errors.ts';
-import type { KubeClient, Resource } from './client.ts';
 import {
   SELF_SUBJECT_ACCESS_REVIEWS,
   VALIDATING_ADMISSION_POLICIES,
   VALIDATING_ADMISSION_POLICY_BINDINGS,
-} from './resources.ts';
+} from './api-resources.ts';
+import type { KubeClient, Resource } from './client.ts';
 
 /** ValidatingAdmissionPolicy v1 and selectableFields; the chart's kubeVersion says the same. */
 export const OLDEST_KUBERNETES = { major: 1, minor: 32 } as const;

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { makeFakeKube } from '../../test/fake-kube/fake-kube.ts';
 import { Forbidden, Unavailable } from '../errors.ts';
+import { VALIDATING_ADMISSION_POLICIES, VALIDATING_ADMISSION_POLICY_BINDINGS } from './api-resources.ts';
 import type { KubeObject } from './client.ts';
-import { kindsAreServed, kubernetesIsNewEnough, policiesAreThere, rightsAreGranted } from './requirements.ts';
-import { VALIDATING_ADMISSION_POLICIES, VALIDATING_ADMISSION_POLICY_BINDINGS } from './resources.ts';
+import { kindsAreServed, kubernetesIsNewEnough, policiesAreThere, rightsAreGranted } from './preflight-checks.ts';
 
 const { signal } = new AbortController();
 

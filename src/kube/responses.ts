@@ -1,9 +1,9 @@
 // What an API server answers with: objects, and the lines of a watch.
 
 import { Unavailable } from '../errors.ts';
+import { apiVersionOf } from './api-resources.ts';
 import type { KubeObject, Resource, WatchEvent } from './client.ts';
 import { errorFromStatus } from './errors.ts';
-import { apiVersionOf } from './resources.ts';
 
 /** The lines of a body. A last line without its end is an error: the connection broke in the middle of it. */
 export async function* lines(

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent } from 'undici';
 import { afterEach, describe, expect, it } from 'vitest';
-import { type Answer, type ExchangeOptions, exchange, TimedOut, Unwanted } from './exchange.ts';
+import { type Answer, type ExchangeOptions, exchange, TimedOut, Unwanted } from './dispatch-request.ts';
 
 const cleanups: (() => unknown)[] = [];
 afterEach(async () => {
