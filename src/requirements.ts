@@ -6,7 +6,7 @@ import type { Config } from './config.ts';
 import type { KubeClient } from './kube/client.ts';
 import { kindsAreServed, kubernetesIsNewEnough, policiesAreThere, rightsAreGranted } from './kube/preflight-checks.ts';
 import type { Logger } from './logger.ts';
-import { type WatchedRequirements, watchRequirements } from './runtime/requirements.ts';
+import { type WatchedRequirements, watchRequirements } from './runtime/preflight-poll.ts';
 
 export interface Asking {
   readonly client: KubeClient;

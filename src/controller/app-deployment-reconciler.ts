@@ -26,6 +26,7 @@ import { makeRevision } from '../resources/app-revision.ts';
 import type { PodContracts } from '../resources/contracts/contract.ts';
 import { newestOf } from '../resources/contracts.ts';
 import { makeTracingProject } from '../resources/tracing-project.ts';
+import { underSignal } from '../runtime/clients/abortable.ts';
 import type { Reconcile, Result } from '../runtime/controller.ts';
 import type { EventRecorder } from '../runtime/events.ts';
 import { allOver } from './all-over.ts';
@@ -51,7 +52,6 @@ import { observe } from './observe.ts';
 import { reportRecord, reportRevision, reportTracingProject } from './report.ts';
 import type { SecretContents } from './secret-contents.ts';
 import type { Answer } from './try-pods.ts';
-import { underSignal } from './under-signal.ts';
 import type { Vanished } from './vanished.ts';
 
 export interface ReconcilerOptions {

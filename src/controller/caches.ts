@@ -29,7 +29,7 @@ import type { Logger } from '../logger.ts';
 import { readAtStart } from '../record/references.ts';
 import { slimManagedFields } from '../runtime/managed-fields.ts';
 import type { RuntimeMetrics } from '../runtime/metrics.ts';
-import { reflectNamespaces } from '../runtime/reflect-namespaces.ts';
+import { reflectNamespaces } from '../runtime/multi-namespace-reflector.ts';
 import { makeReflector, type Reflector, type ReflectorOptions } from '../runtime/reflector.ts';
 
 /** Kinds of which a record has children, other than pods and revisions. */

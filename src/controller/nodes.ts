@@ -6,7 +6,7 @@ import type { Action } from '../decide/plan.ts';
 import { Forbidden } from '../errors.ts';
 import { NODES } from '../kube/api-resources.ts';
 import type { KubeClient } from '../kube/client.ts';
-import { wholeList } from '../runtime/whole-list.ts';
+import { wholeList } from '../runtime/pager.ts';
 import { failureOf } from './failures.ts';
 
 const PAGE_SIZE = 100;

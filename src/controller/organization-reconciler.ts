@@ -7,13 +7,13 @@ import type { Settings } from '../api/settings.ts';
 import { organizationVerdict } from '../decide/organization.ts';
 import { NotFound } from '../errors.ts';
 import type { KubeObject } from '../kube/client.ts';
+import { underSignal } from '../runtime/clients/abortable.ts';
 import type { Reconcile } from '../runtime/controller.ts';
 import type { Reflector } from '../runtime/reflector.ts';
 import type { WorkQueue } from '../runtime/work-queue.ts';
 import type { Shell } from './apply.ts';
 import { type Caches, SECRETS_NAMED } from './caches.ts';
 import { reportStatus } from './report.ts';
-import { underSignal } from './under-signal.ts';
 
 type Judged = OAuthProvider | CodeHostIntegration;
 

@@ -11,14 +11,16 @@ import { BUILT_IN_RESOURCES, makeResourceRegistry } from '../kube/api-resources.
 import type { KubeClient } from '../kube/client.ts';
 import type { Logger } from '../logger.ts';
 import { POD_CONTRACTS } from '../resources/contracts.ts';
+import { throughGate, whileThere } from '../runtime/clients/fair.ts';
+import { whileLeading } from '../runtime/clients/leader-only.ts';
+import { forwardInTime } from '../runtime/clients/rewind-guarded.ts';
 import { type Controller, startController } from '../runtime/controller.ts';
 import { makeEventRecorder } from '../runtime/events.ts';
-import { forwardInTime } from '../runtime/forward-in-time.ts';
+import { makeRequestGate } from '../runtime/fair-limiter.ts';
 import type { Checks } from '../runtime/health.ts';
 import { runLeaderElection } from '../runtime/leader-election.ts';
 import type { RuntimeMetrics } from '../runtime/metrics.ts';
 import { whyNotListed } from '../runtime/reflector.ts';
-import { makeRequestGate } from '../runtime/request-gate.ts';
 import { groupByNamespace, makeWorkQueue, type WorkQueue } from '../runtime/work-queue.ts';
 import { makeReconciler } from './app-deployment-reconciler.ts';
 import { type Caches, makeCaches } from './caches.ts';
@@ -34,10 +36,8 @@ import {
   wakeCollector,
 } from './secret-collector.ts';
 import { makeSecretContents } from './secret-contents.ts';
-import { throughGate, whileThere } from './through-gate.ts';
 import { makeVanished } from './vanished.ts';
 import { wakeOnChanges } from './watches.ts';
-import { whileLeading } from './while-leading.ts';
 
 export interface ControllerOptions {
   readonly client: KubeClient;

@@ -17,6 +17,7 @@ import { NotFound } from '../errors.ts';
 import { SECRETS } from '../kube/api-resources.ts';
 import type { KubeClient, KubeObject } from '../kube/client.ts';
 import type { Logger } from '../logger.ts';
+import { underSignal } from '../runtime/clients/abortable.ts';
 import type { Reconcile } from '../runtime/controller.ts';
 import type { Reflector } from '../runtime/reflector.ts';
 import type { WorkQueue } from '../runtime/work-queue.ts';
@@ -24,7 +25,6 @@ import { allOver } from './all-over.ts';
 import type { Shell } from './apply.ts';
 import { type Caches, SECRETS_NAMED } from './caches.ts';
 import { keyOf, refOf } from './keys.ts';
-import { underSignal } from './under-signal.ts';
 
 /** Reconciles one Secret of values, by its key. `elapsed` are milliseconds of a clock that never goes back. */
 export function makeSecretCollector({ caches, client }: Shell, elapsed: () => number): Reconcile {

@@ -12,7 +12,7 @@ import type { CodeHosts } from '../codehost/code-hosts.ts';
 import { Unavailable } from '../errors.ts';
 import type { KubeClient, KubeObject } from '../kube/client.ts';
 import type { Logger } from '../logger.ts';
-import type { RequestGate } from '../runtime/request-gate.ts';
+import type { RequestGate } from '../runtime/fair-limiter.ts';
 import type { Store, WatchedStore } from '../runtime/store.ts';
 import { makeAuthentication } from './authentication.ts';
 import { makeDeployments } from './deployments/repository.ts';

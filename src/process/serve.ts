@@ -15,12 +15,12 @@ import { type ClusterAccess, inClusterAccess, loadKubeConfigFile } from '../kube
 import { makeKubeClient } from '../kube/http-client.ts';
 import { type Logger, makeLogger } from '../logger.ts';
 import { type Asking, serverIsTooOld, watchChart, watchKinds, watchServerVersion } from '../requirements.ts';
+import { makeRequestGate } from '../runtime/fair-limiter.ts';
 import { type Checks, startHealthServer } from '../runtime/health.ts';
 import { slimManagedFields } from '../runtime/managed-fields.ts';
 import { makeMetrics, type RuntimeMetrics } from '../runtime/metrics.ts';
-import { reflectNamespaces } from '../runtime/reflect-namespaces.ts';
+import { reflectNamespaces } from '../runtime/multi-namespace-reflector.ts';
 import { makeReflector, type Reflector, whyNotListed } from '../runtime/reflector.ts';
-import { makeRequestGate } from '../runtime/request-gate.ts';
 
 /** One part of Davit that runs: what makes it ready, and when it has ended. */
 interface Part {

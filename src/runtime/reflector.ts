@@ -6,14 +6,14 @@ import type { Logger } from 'pino';
 import { Gone, NotFound, Silent, Unavailable } from '../errors.ts';
 import type { KubeClient, KubeObject, ObjectRef, Resource } from '../kube/client.ts';
 import { type Clock, sleep, systemClock } from './clock.ts';
-import { makeContact } from './contact.ts';
+import { makeContact } from './connection-backoff.ts';
 import { makeLatch } from './latch.ts';
 import { dropManagedFields } from './managed-fields.ts';
 import type { RuntimeMetrics } from './metrics.ts';
 import { type Indexes, makeObjectCache, versionOf } from './object-cache.ts';
-import { makePast } from './past.ts';
+import { type WholeList, wholeList } from './pager.ts';
+import { makePast } from './rewind-detector.ts';
 import type { Change, WatchedStore } from './store.ts';
-import { type WholeList, wholeList } from './whole-list.ts';
 
 export interface ReflectorOptions<T extends KubeObject> {
   readonly client: KubeClient;

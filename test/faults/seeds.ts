@@ -222,7 +222,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   'writes without a lease': {
     replacements: [
       {
-        file: 'src/controller/while-leading.ts',
+        file: 'src/runtime/clients/leader-only.ts',
         from: 'if (!holds()) throw',
         to: 'if (!holds()) return options; if (false) throw',
       },

@@ -17,7 +17,7 @@ import { NAMESPACES } from '../../src/kube/api-resources.ts';
 import type { KubeObject, Resource } from '../../src/kube/client.ts';
 import { names } from '../../src/record/names.ts';
 import { wantedRevision } from '../../src/record/wanted-revision.ts';
-import { makeRequestGate } from '../../src/runtime/request-gate.ts';
+import { makeRequestGate } from '../../src/runtime/fair-limiter.ts';
 import type { Change, WatchedStore } from '../../src/runtime/store.ts';
 import { type FakeKube, makeFakeKube, type Write } from '../fake-kube/fake-kube.ts';
 

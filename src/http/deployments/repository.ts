@@ -24,7 +24,7 @@ import { buildsAnew } from '../../record/code-host.ts';
 import { names } from '../../record/names.ts';
 import { needsRevision } from '../../record/needs-revision.ts';
 import { lacksImage } from '../../record/wanted-revision.ts';
-import type { RequestGate } from '../../runtime/request-gate.ts';
+import type { RequestGate } from '../../runtime/fair-limiter.ts';
 import type { Store, WatchedStore } from '../../runtime/store.ts';
 import { fromSnake } from '../casing.ts';
 import type { FreshList } from '../fresh-list.ts';

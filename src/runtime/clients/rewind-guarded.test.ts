@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
-import { makeFakeKube } from '../../test/fake-kube/fake-kube.ts';
-import { CONFIG_MAPS } from '../kube/api-resources.ts';
-import type { KubeObject } from '../kube/client.ts';
-import { forwardInTime } from './forward-in-time.ts';
+import { makeFakeKube } from '../../../test/fake-kube/fake-kube.ts';
+import { CONFIG_MAPS } from '../../kube/api-resources.ts';
+import type { KubeObject } from '../../kube/client.ts';
+import { forwardInTime } from './rewind-guarded.ts';
 
 const ref = { namespace: 'team', name: 'a' };
 const object: KubeObject = { apiVersion: 'v1', kind: 'ConfigMap', metadata: ref };

@@ -1,9 +1,9 @@
 // A client whose requests take turns, tenant by tenant.
 
-import type { KubeClient } from '../kube/client.ts';
-import type { Reconcile } from '../runtime/controller.ts';
-import type { RequestGate } from '../runtime/request-gate.ts';
-import { groupByNamespace } from '../runtime/work-queue.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import type { Reconcile } from '../controller.ts';
+import type { RequestGate } from '../fair-limiter.ts';
+import { groupByNamespace } from '../work-queue.ts';
 
 /** The same client behind `gate`. Watches and texts, which take as long as they take, do not go through it. */
 export function throughGate(client: KubeClient, gate: RequestGate): KubeClient {

@@ -1,7 +1,7 @@
 // Whose request is next, and how many of one group may be under way. What a server with few processors has been asked it
 // answers at its own pace: whoever comes then waits behind all of it.
 
-import { count } from './counts.ts';
+import { count } from './counter.ts';
 
 export interface RequestGateOptions {
   /** So many may be under way at once; beyond it only what of its group is one of the first two. */

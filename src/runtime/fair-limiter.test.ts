@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { NotFound, Unavailable } from '../errors.ts';
 import { makeFakeClock } from './clock.ts';
-import { makeRequestGate } from './request-gate.ts';
+import { makeRequestGate } from './fair-limiter.ts';
 
 /** Work that ends when it is told to. */
 function held() {

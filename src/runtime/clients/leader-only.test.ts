@@ -2,9 +2,9 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { SERVICES } from '../kube/api-resources.ts';
-import { makeKubeClient } from '../kube/http-client.ts';
-import { whileLeading } from './while-leading.ts';
+import { SERVICES } from '../../kube/api-resources.ts';
+import { makeKubeClient } from '../../kube/http-client.ts';
+import { whileLeading } from './leader-only.ts';
 
 it('an apply that waits to be tried again is not sent after the lead is lost', async () => {
   let asked = 0;

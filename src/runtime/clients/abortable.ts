@@ -1,6 +1,6 @@
 // A client whose requests are given up when one reconcile is: by its time limit, or with the leadership.
 
-import type { KubeClient } from '../kube/client.ts';
+import type { KubeClient } from '../../kube/client.ts';
 
 /** The same client; every request but a watch, which has a signal of its own, ends when `signal` aborts. */
 export function underSignal(client: KubeClient, signal: AbortSignal): KubeClient {

@@ -5,7 +5,7 @@ import { Forbidden } from '../errors.ts';
 import { CONFIG_MAPS } from '../kube/api-resources.ts';
 import type { KubeObject } from '../kube/client.ts';
 import { makeFakeClock } from './clock.ts';
-import { combineReflectors, reflectNamespaces } from './reflect-namespaces.ts';
+import { combineReflectors, reflectNamespaces } from './multi-namespace-reflector.ts';
 import type { Reflector } from './reflector.ts';
 
 const stopping = new AbortController();

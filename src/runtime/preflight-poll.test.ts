@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type FakeClock, makeFakeClock } from './clock.ts';
-import { type WatchedRequirements, watchRequirements } from './requirements.ts';
+import { type WatchedRequirements, watchRequirements } from './preflight-poll.ts';
 
 interface Line {
   readonly msg: string;

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { Unavailable } from '../errors.ts';
 import { makeFakeClock } from './clock.ts';
-import { makeContact } from './contact.ts';
+import { makeContact } from './connection-backoff.ts';
 
 const broken = new Error('connection reset');
 

@@ -2,8 +2,8 @@
 // resourceVersions are those of then, and will be given a second time. Who reads one object again and again from the
 // source, as the lease is, notices at once.
 
-import type { KubeClient, KubeObject } from '../kube/client.ts';
-import { versionOf } from './object-cache.ts';
+import type { KubeClient, KubeObject } from '../../kube/client.ts';
+import { versionOf } from '../object-cache.ts';
 
 /**
  * The same client, for a single object. `onRewound` is told when the object is read, made or replaced at a

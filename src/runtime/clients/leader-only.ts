@@ -1,7 +1,7 @@
 // A client that writes only while this process leads: what leadership was lost under must not reach the server.
 
-import { Unavailable } from '../errors.ts';
-import type { KubeClient } from '../kube/client.ts';
+import { Unavailable } from '../../errors.ts';
+import type { KubeClient } from '../../kube/client.ts';
 
 /** What every write can be told about being given up. */
 interface Abandonable {

@@ -3,7 +3,7 @@ import { makeFakeKube } from '../../test/fake-kube/fake-kube.ts';
 import { Forbidden, Gone } from '../errors.ts';
 import { CONFIG_MAPS } from '../kube/api-resources.ts';
 import type { KubeClient, KubeObject, ListOptions } from '../kube/client.ts';
-import { wholeList } from './whole-list.ts';
+import { wholeList } from './pager.ts';
 
 function aServerOf(names: readonly string[], failsAt?: { readonly page: number; readonly error: Error }) {
   const kube = makeFakeKube();
