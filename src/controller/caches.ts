@@ -26,7 +26,7 @@ import {
 } from '../kube/api-resources.ts';
 import type { KubeClient, KubeObject, Resource } from '../kube/client.ts';
 import type { Logger } from '../logger.ts';
-import { readAtStart } from '../record/references.ts';
+import { readAtStart } from '../record/secret-references.ts';
 import { slimManagedFields } from '../runtime/managed-fields.ts';
 import type { RuntimeMetrics } from '../runtime/metrics.ts';
 import { reflectNamespaces } from '../runtime/multi-namespace-reflector.ts';

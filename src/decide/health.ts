@@ -16,14 +16,14 @@ import {
 import type { Settings } from '../api/settings.ts';
 import { SOURCE_RULES } from '../api/source-rules.ts';
 import { listed, quoted } from '../api/text.ts';
-import { notOffered, type Offered, offeredIn } from '../record/catalogue.ts';
 import { buildsAnew, type CodeHostProblem, codeHostProblem } from '../record/code-host.ts';
 import { excessesOf } from '../record/limits.ts';
-import { type ListenerProblem, listenerProblem } from '../record/listener.ts';
+import { type ListenerProblem, listenerProblem } from '../record/listener-assignment.ts';
 import { names } from '../record/names.ts';
-import { referencesOf } from '../record/references.ts';
 import { externalReference } from '../record/resolve.ts';
 import { rolesOf, scaleOf } from '../record/scale.ts';
+import { referencesOf } from '../record/secret-references.ts';
+import { notOffered, type Offered, offeredIn } from '../record/template-catalogue.ts';
 import { wantedRevisionId } from '../record/wanted-revision.ts';
 import { howToRelease } from './lingering.ts';
 import { childOf, isOurs, type Observed, type Refusal, type Workload } from './observed.ts';

@@ -4,7 +4,7 @@ import { anObserved, aPod, aRecord, aRevision, aStore, aWorkload, SETTINGS } fro
 import type { AppDeployment } from '../api/app-deployment.ts';
 import type { AppRevision } from '../api/app-revision.ts';
 import { conditionOf } from '../api/conditions.ts';
-import { shownState } from '../record/shown.ts';
+import { shownState } from '../record/api-view.ts';
 import { lacksImage } from '../record/wanted-revision.ts';
 import type { AddressOutcome } from './address.ts';
 import { checkPolicy, checkReferences, checkWorkloads } from './health.ts';

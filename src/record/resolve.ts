@@ -7,7 +7,7 @@ import { EXTERNAL_POSTGRES_VARIABLE, EXTERNAL_REDIS_VARIABLE } from '../api/meta
 import type { ResourceSpec } from '../api/resource-spec.ts';
 import type { Settings } from '../api/settings.ts';
 import { fromRegistry } from './image.ts';
-import { type NamesSecrets, referencesOf } from './references.ts';
+import { type NamesSecrets, referencesOf } from './secret-references.ts';
 
 /**
  * Version of what pods get from Davit, of new revisions: init containers, variables, probes, security, arguments of

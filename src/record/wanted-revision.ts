@@ -5,8 +5,8 @@ import { type AppDeployment, type AppDeploymentSpec, deploymentTypeMeant } from 
 import type { AppRevision, AppRevisionSpec, Requested, Resolved } from '../api/app-revision.ts';
 import type { Settings } from '../api/settings.ts';
 import { canonical } from './canonical.ts';
-import { uidOf } from './identity.ts';
 import { imageBase, majorVersion } from './image.ts';
+import { uidOf } from './metadata.ts';
 import { POD_CONTRACT, resolve } from './resolve.ts';
 import { generationRevisionId, serialRevisionId } from './revision-id.ts';
 import { revisionsOf } from './revisions.ts';

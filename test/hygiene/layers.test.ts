@@ -52,7 +52,7 @@ const TYPES_FOR_ALL = ['kube/client.ts'];
 const PURE = ['api', 'record', 'resources', 'decide', 'build'];
 const NODE_MODULES_OF_PURE_ROOMS: Readonly<Record<string, string>> = {
   'resources/hash.ts': 'node:crypto',
-  'record/hosts.ts': 'node:crypto',
+  'record/hostnames.ts': 'node:crypto',
   'record/revision-id.ts': 'node:crypto',
 };
 const PACKAGES: Readonly<Record<string, readonly string[]>> = {

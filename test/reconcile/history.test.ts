@@ -8,7 +8,7 @@ import type { Workload } from '../../src/decide/observed.ts';
 import { Unavailable } from '../../src/errors.ts';
 import { DEPLOYMENTS, SECRETS } from '../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../src/kube/client.ts';
-import { rollingBack } from '../../src/record/asking.ts';
+import { rollingBack } from '../../src/record/revision-request.ts';
 import type { FakeKube } from '../fake-kube/fake-kube.ts';
 import { aController, aServer, converge, putRecord, record } from './harness.ts';
 

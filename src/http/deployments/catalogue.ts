@@ -2,7 +2,7 @@
 
 import { type AppDeploymentSpec, SourceConfig, SourceRevisionConfig } from '../../api/app-deployment.ts';
 import type { AppTemplate } from '../../api/app-template.ts';
-import { notOffered, type Offered, offeredIn } from '../../record/catalogue.ts';
+import { notOffered, type Offered, offeredIn } from '../../record/template-catalogue.ts';
 import { fromSnake, snake } from '../casing.ts';
 import type { Finding } from '../refused.ts';
 import { asObject, type Rule } from '../validation.ts';

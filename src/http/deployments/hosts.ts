@@ -2,7 +2,7 @@
 // another deployment has it already only the controller can say.
 
 import type { AddressSettings } from '../../api/settings.ts';
-import { claimable, hostOf, mayClaim, type Place } from '../../record/hosts.ts';
+import { claimable, hostOf, mayClaim, type Place } from '../../record/hostnames.ts';
 import type { Finding } from '../refused.ts';
 
 /** `allowed`: the annotation of the tenant's namespace. Nothing is found where no addresses are made. */

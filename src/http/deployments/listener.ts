@@ -2,7 +2,7 @@
 
 import type { SourceConfig } from '../../api/app-deployment.ts';
 import type { Listener } from '../../api/listener.ts';
-import { listenerProblem } from '../../record/listener.ts';
+import { listenerProblem } from '../../record/listener-assignment.ts';
 import type { Finding } from '../refused.ts';
 
 /** `listeners` are those of the tenant. */

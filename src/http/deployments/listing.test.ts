@@ -5,7 +5,7 @@ import { type AppDeployment, STATES } from '../../api/app-deployment.ts';
 import type { AppRevision } from '../../api/app-revision.ts';
 import { DEPLOYMENT_LABEL } from '../../api/meta.ts';
 import type { KubeObject } from '../../kube/client.ts';
-import { imageVersions, shownState } from '../../record/shown.ts';
+import { imageVersions, shownState } from '../../record/api-view.ts';
 import { makeObjectCache } from '../../runtime/object-cache.ts';
 import type { Change, WatchedStore } from '../../runtime/store.ts';
 import { type Listing, makeListing } from './listing.ts';

@@ -4,7 +4,7 @@
 import { type AppDeployment, deploymentTypeMeant } from '../../api/app-deployment.ts';
 import type { AppRevision } from '../../api/app-revision.ts';
 import { TAG_LABEL_PREFIX } from '../../api/meta.ts';
-import { createdAt, imageVersions, shownState } from '../../record/shown.ts';
+import { createdAt, imageVersions, shownState } from '../../record/api-view.ts';
 import type { WatchedStore } from '../../runtime/store.ts';
 import type { ListDeployments } from './payloads.ts';
 import { shownRevisionConfig } from './presenter.ts';

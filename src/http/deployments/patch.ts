@@ -15,7 +15,7 @@ import { ResourceSpec } from '../../api/resource-spec.ts';
 import type { Settings } from '../../api/settings.ts';
 import { SOURCE_RULES } from '../../api/source-rules.ts';
 import { missingExternal } from '../../record/limits.ts';
-import { referencesOf } from '../../record/references.ts';
+import { referencesOf } from '../../record/secret-references.ts';
 import { requestedOf, sameRequested } from '../../record/wanted-revision.ts';
 import { fromSnake, snake, toSnake } from '../casing.ts';
 import type { Finding } from '../refused.ts';

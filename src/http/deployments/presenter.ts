@@ -10,9 +10,9 @@ import {
 import type { AppRevision } from '../../api/app-revision.ts';
 import { ResourceSpec } from '../../api/resource-spec.ts';
 import type { Settings } from '../../api/settings.ts';
+import { createdAt, imageVersion, shownRevisionIds, shownState, updatedAt } from '../../record/api-view.ts';
 import { inForce, resolve } from '../../record/resolve.ts';
 import { revisionsOf } from '../../record/revisions.ts';
-import { createdAt, imageVersion, shownRevisionIds, shownState, updatedAt } from '../../record/shown.ts';
 import { requestedOf, sameRequested } from '../../record/wanted-revision.ts';
 import { toSnake } from '../casing.ts';
 import type { Deployment } from './payloads.ts';

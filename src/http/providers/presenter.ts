@@ -1,7 +1,7 @@
 // A provider as the API shows it. Pure. Nothing here knows the client secret.
 
 import type { OAuthProvider } from '../../api/oauth-provider.ts';
-import { createdAt, writtenAt } from '../../record/shown.ts';
+import { createdAt, writtenAt } from '../../record/api-view.ts';
 import { methodInForce } from './patch.ts';
 import type { OAuthProviderResponse } from './payloads.ts';
 

@@ -3,8 +3,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyBaseLogger, FastifyInstance, RawServerDefault } from 'fastify';
 import type { AppDeployment } from '../../api/app-deployment.ts';
-import { rollingBack } from '../../record/asking.ts';
 import { serialRevisionId } from '../../record/revision-id.ts';
+import { rollingBack } from '../../record/revision-request.ts';
 import { revisionsOf } from '../../record/revisions.ts';
 import type { Changed } from '../deployments/change.ts';
 import { Deployment, DeploymentPath, patchDeployment } from '../deployments/payloads.ts';

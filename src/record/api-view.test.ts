@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { aRecord, aRevision, UID } from '../../test/builders.ts';
+import { createdAt, imageVersion, imageVersions, shownRevisionIds, shownState, updatedAt } from './api-view.ts';
 import { generationRevisionId, serialRevisionId } from './revision-id.ts';
-import { createdAt, imageVersion, imageVersions, shownRevisionIds, shownState, updatedAt } from './shown.ts';
 
 const listener = { listenerId: UID, listenerConfig: { k8sNamespace: 'team' } };
 

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { aSpec } from '../../test/builders.ts';
 import type { AppTemplate, AppTemplateSpec } from '../api/app-template.ts';
-import { notOffered, type Offered, offeredIn } from './catalogue.ts';
+import { notOffered, type Offered, offeredIn } from './template-catalogue.ts';
 
 const REPOSITORY = 'https://code.example/templates/chat';
 

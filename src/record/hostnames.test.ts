@@ -4,7 +4,7 @@ import { aSpec } from '../../test/builders.ts';
 import { NAME_MAX_LENGTH, NAME_PATTERN } from '../api/app-deployment.ts';
 import { DNS_LABEL_PATTERN, HOST_PATTERN } from '../api/primitives.ts';
 import { type AddressSettings, Settings } from '../api/settings.ts';
-import { claimable, defaultHost, mayClaim, type Place, wantedHost } from './hosts.ts';
+import { claimable, defaultHost, mayClaim, type Place, wantedHost } from './hostnames.ts';
 
 function address(more: object = {}): AddressSettings {
   return Settings.parse({ address: { kind: 'ingress', baseDomain: 'apps.example', ...more } }).address;
