@@ -5,7 +5,7 @@ import { randomBytes } from 'node:crypto';
 import { AlreadyExists, NotFound, Terminal } from '../errors.ts';
 import { SECRETS } from '../kube/api-resources.ts';
 import type { KubeClient, KubeObject } from '../kube/client.ts';
-import { type DigestKey, digestKey } from '../resources/hash.ts';
+import { type DigestKey, digestKey } from '../resources/secret-digest.ts';
 
 const NAME = 'davit-hmac';
 const FIELD = 'key';

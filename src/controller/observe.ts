@@ -7,7 +7,7 @@ import type { Observed, Refusal, SecretsRead } from '../decide/observed.ts';
 import { holdsValuesOf } from '../record/names.ts';
 import { revisionsOf } from '../record/revisions.ts';
 import { readAtStart, referencesOf } from '../record/secret-references.ts';
-import type { SecretVersion } from '../resources/hash.ts';
+import type { SecretVersion } from '../resources/secret-digest.ts';
 import { type Caches, childrenNamed } from './caches.ts';
 import { failureOf } from './failures.ts';
 import type { SecretContents, SeenSecret } from './secret-contents.ts';

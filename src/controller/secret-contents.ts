@@ -4,7 +4,7 @@
 import { NotFound } from '../errors.ts';
 import { SECRETS } from '../kube/api-resources.ts';
 import type { KubeClient, KubeObject } from '../kube/client.ts';
-import { type DigestKey, fingerprint, type SecretVersion, secretsDigest } from '../resources/hash.ts';
+import { type DigestKey, fingerprint, type SecretVersion, secretsDigest } from '../resources/secret-digest.ts';
 import type { Caches } from './caches.ts';
 import { refOf } from './keys.ts';
 

@@ -48,7 +48,7 @@ export type SecretsRead =
   | { readonly is: 'nothing' }
   /** Something that they need is missing. */
   | { readonly is: 'incomplete' }
-  /** `digest` as resources/hash.ts makes it; `quietForMs`: how long ago this process saw the newest change, if any. */
+  /** `digest` as resources/secret-digest.ts makes it; `quietForMs`: how long ago this process saw the newest change, if any. */
   | { readonly is: 'complete'; readonly digest: string; readonly quietForMs?: number };
 
 export interface ContainerState {

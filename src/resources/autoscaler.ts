@@ -6,7 +6,7 @@ import type { Role } from '../api/meta.ts';
 import { names } from '../record/names.ts';
 import { autoscaledRoles, scaleOf } from '../record/scale.ts';
 import type { Inputs } from './inputs.ts';
-import type { Made } from './made.ts';
+import type { Made } from './manifest.ts';
 import { ownedMeta } from './owner.ts';
 
 type Autoscaler = Made<IHorizontalPodAutoscaler>;

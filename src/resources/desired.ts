@@ -1,7 +1,6 @@
 // The table of contents: every child that a record should have, made from its newest revision.
 
 import type { KubeObject } from '../kube/client.ts';
-import { makeAddress } from './address.ts';
 import { makeAutoscalers } from './autoscaler.ts';
 import type { PodContract, PodContracts } from './contracts/contract.ts';
 import { POD_CONTRACTS } from './contracts.ts';
@@ -11,6 +10,7 @@ import { makeDisruptionBudgets } from './disruption-budget.ts';
 import type { Inputs } from './inputs.ts';
 import { makeNetworkPolicies } from './network.ts';
 import { makeRedisService } from './redis/service.ts';
+import { makeAddress } from './routing.ts';
 import { makeService } from './service.ts';
 
 /**

@@ -5,7 +5,7 @@ import { names } from '../record/names.ts';
 import { scaleOf } from '../record/scale.ts';
 import type { Inputs } from './inputs.ts';
 import { selectorLabels } from './labels.ts';
-import type { Made } from './made.ts';
+import type { Made } from './manifest.ts';
 import { ownedMeta } from './owner.ts';
 
 /**

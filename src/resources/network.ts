@@ -7,7 +7,7 @@ import { names } from '../record/names.ts';
 import { POSTGRES_PORT } from './database/service.ts';
 import type { Inputs } from './inputs.ts';
 import { selectorLabels } from './labels.ts';
-import type { Made } from './made.ts';
+import type { Made } from './manifest.ts';
 import { ownedMeta } from './owner.ts';
 import { REDIS_PORT } from './redis/service.ts';
 

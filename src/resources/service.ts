@@ -4,7 +4,7 @@ import type { IService } from 'kubernetes-models/v1/Service';
 import { names } from '../record/names.ts';
 import type { Inputs } from './inputs.ts';
 import { selectorLabels } from './labels.ts';
-import type { Made } from './made.ts';
+import type { Made } from './manifest.ts';
 import { ownedMeta } from './owner.ts';
 
 /** Port of the Service, whatever the pods listen on. */

@@ -8,7 +8,7 @@ import { scaleOf } from '../record/scale.ts';
 import type { PodParts } from './contracts/contract.ts';
 import type { Inputs } from './inputs.ts';
 import { selectorLabels } from './labels.ts';
-import type { Made } from './made.ts';
+import type { Made } from './manifest.ts';
 import { ownedMeta } from './owner.ts';
 import { podTemplateFor } from './pod-template.ts';
 

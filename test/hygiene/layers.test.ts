@@ -51,7 +51,7 @@ const TYPES_FOR_ALL = ['kube/client.ts'];
 /** Rooms without input, output, time or chance. */
 const PURE = ['api', 'record', 'resources', 'decide', 'build'];
 const NODE_MODULES_OF_PURE_ROOMS: Readonly<Record<string, string>> = {
-  'resources/hash.ts': 'node:crypto',
+  'resources/secret-digest.ts': 'node:crypto',
   'record/hostnames.ts': 'node:crypto',
   'record/revision-id.ts': 'node:crypto',
 };

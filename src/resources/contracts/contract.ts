@@ -7,7 +7,7 @@ import type { IEnvVar } from 'kubernetes-models/v1/EnvVar';
 import type { Resolved, Scaled, Sized } from '../../api/app-revision.ts';
 import type { Role } from '../../api/meta.ts';
 import type { Inputs } from '../inputs.ts';
-import type { Made } from '../made.ts';
+import type { Made } from '../manifest.ts';
 
 export interface PodContract {
   readonly workload: (

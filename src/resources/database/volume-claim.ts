@@ -5,7 +5,7 @@ import type { Resolved } from '../../api/app-revision.ts';
 import { POSTGRES_IMAGE_ANNOTATION } from '../../api/meta.ts';
 import { names } from '../../record/names.ts';
 import type { Inputs } from '../inputs.ts';
-import type { Made } from '../made.ts';
+import type { Made } from '../manifest.ts';
 import { keptMeta } from '../owner.ts';
 import { storageQuantity } from '../quantity.ts';
 

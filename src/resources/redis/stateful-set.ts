@@ -7,7 +7,7 @@ import { RESTRICTED, RESTRICTED_POD, resourcesFor } from '../containers.ts';
 import { fromSecret } from '../env.ts';
 import type { Inputs } from '../inputs.ts';
 import { commonLabels, selectorLabels } from '../labels.ts';
-import type { Made } from '../made.ts';
+import type { Made } from '../manifest.ts';
 import { ownedMeta } from '../owner.ts';
 import { placementFor, pullSecretsFor } from '../placement.ts';
 import { REDIS_PORT } from './service.ts';

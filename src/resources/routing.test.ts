@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { aRecord, aRevision, TENANT, UID } from '../../test/builders.ts';
 import { Settings } from '../api/settings.ts';
-import { makeAddress } from './address.ts';
 import { makeNetworkPolicies } from './network.ts';
+import { makeAddress } from './routing.ts';
 
 const HOST = 'shop.example.com';
 const record = aRecord();

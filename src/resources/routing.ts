@@ -5,7 +5,7 @@ import type { AppDeployment } from '../api/app-deployment.ts';
 import type { AddressSettings } from '../api/settings.ts';
 import type { KubeObject, ObjectMeta } from '../kube/client.ts';
 import { names } from '../record/names.ts';
-import type { Made } from './made.ts';
+import type { Made } from './manifest.ts';
 import { ownedMeta } from './owner.ts';
 import { SERVICE_PORT } from './service.ts';
 
