@@ -3,7 +3,7 @@
 
 import type { AppDeployment, AppDeploymentStatus } from '../src/api/app-deployment.ts';
 import type { AppRevision } from '../src/api/app-revision.ts';
-import { checkPolicy, checkReferences } from '../src/decide/health.ts';
+import { checkPolicy, checkReferences } from '../src/decide/assess/workloads.ts';
 import type { Observed, Refusal } from '../src/decide/observed.ts';
 import { pausedBy } from '../src/decide/pause.ts';
 import { deletingStatus, statusOf } from '../src/decide/status.ts';

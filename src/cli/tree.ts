@@ -4,8 +4,8 @@ import type { AppDeployment } from '../api/app-deployment.ts';
 import type { AppRevision } from '../api/app-revision.ts';
 import { COMPONENT_LABEL, COMPONENTS, REVISION_LABEL } from '../api/meta.ts';
 import type { Condition } from '../api/primitives.ts';
+import { troubleOf } from '../decide/assess/pod-failures.ts';
 import type { Pod, Workload } from '../decide/observed.ts';
-import { troubleOf } from '../decide/pods.ts';
 import type { KubeObject } from '../kube/client.ts';
 
 export interface Parts {

@@ -2,12 +2,12 @@
 
 import type { AppRevision } from '../api/app-revision.ts';
 import type { Settings } from '../api/settings.ts';
-import { handedOver } from '../decide/hand-over.ts';
-import { checkReferences, isRolled, runningRevision } from '../decide/health.ts';
+import { checkReferences, isRolled, runningRevision } from '../decide/assess/workloads.ts';
+import { mayStartPods, NOTHING_PRUNED, type Plan, PRUNED_KINDS, plan, SCALING_KINDS } from '../decide/children/plan.ts';
+import { podsToTry, withoutRefused } from '../decide/children/pod-dry-run.ts';
+import { handedOver } from '../decide/children/replicas-handover.ts';
+import { digestsThere, type Rotation, rotationOf } from '../decide/children/rotation.ts';
 import type { Observed, Refusal } from '../decide/observed.ts';
-import { mayStartPods, NOTHING_PRUNED, type Plan, PRUNED_KINDS, plan, SCALING_KINDS } from '../decide/plan.ts';
-import { podsToTry, withoutRefused } from '../decide/pods-to-try.ts';
-import { digestsThere, type Rotation, rotationOf } from '../decide/rotation.ts';
 import type { KubeObject } from '../kube/client.ts';
 import type { PodContracts } from '../resources/contracts/contract.ts';
 import { desiredChildren } from '../resources/desired.ts';

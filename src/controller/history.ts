@@ -1,7 +1,7 @@
 // Keeps the history of a record within bounds.
 
-import { surplusRevisions } from '../decide/history.ts';
 import type { Observed } from '../decide/observed.ts';
+import { surplusRevisions } from '../decide/revision-history.ts';
 import { NotFound } from '../errors.ts';
 import { allOver } from './all-over.ts';
 import type { Shell } from './apply.ts';

@@ -4,8 +4,8 @@
 import type { AppDeployment } from '../api/app-deployment.ts';
 import { DEPLOYMENT_LABEL, DEPLOYMENT_UID_LABEL } from '../api/meta.ts';
 import type { AddressSettings } from '../api/settings.ts';
-import { hostsOf } from '../decide/address.ts';
-import { type HostClaim, holderOf } from '../decide/hosts.ts';
+import { hostsOf } from '../decide/assess/address.ts';
+import { type HostClaim, holderOf } from '../decide/host-ownership.ts';
 import type { KubeObject } from '../kube/client.ts';
 import { hostOf, wantedHost } from '../record/hostnames.ts';
 import { namespaceOf, uidOf } from '../record/metadata.ts';

@@ -12,7 +12,7 @@ import {
   type Orphanhood,
   orphanhoodOf,
   valuesNamed,
-} from '../decide/orphans.ts';
+} from '../decide/secret-garbage.ts';
 import { NotFound } from '../errors.ts';
 import { SECRETS } from '../kube/api-resources.ts';
 import type { KubeClient, KubeObject } from '../kube/client.ts';

@@ -2,8 +2,8 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import { FIELD_MANAGER } from '../api/meta.ts';
+import { type PodToTry, podRefused } from '../decide/children/pod-dry-run.ts';
 import type { Refusal } from '../decide/observed.ts';
-import { type PodToTry, podRefused } from '../decide/pods-to-try.ts';
 import { AlreadyExists, Forbidden, Invalid } from '../errors.ts';
 import { PODS } from '../kube/api-resources.ts';
 import type { KubeObject } from '../kube/client.ts';

@@ -5,7 +5,7 @@
 
 import type { AppDeployment } from '../api/app-deployment.ts';
 import { DEPLOYMENT_LABEL } from '../api/meta.ts';
-import { leftBehind } from '../decide/teardown.ts';
+import { leftBehind } from '../decide/children/teardown.ts';
 import type { KubeObject } from '../kube/client.ts';
 import type { Result } from '../runtime/controller.ts';
 import type { Change } from '../runtime/store.ts';

@@ -84,7 +84,7 @@ export interface ObservedCondition {
 export interface Pod extends KubeObject {
   /** Not of the Pod itself: what the kubelet says in an event about a volume that it cannot mount. */
   readonly failedMount?: string;
-  /** Nor this: it should have ended a while ago (lingering.ts). */
+  /** Nor this: it should have ended a while ago (terminating-pods.ts). */
   readonly overdue?: boolean;
   readonly spec?: {
     readonly nodeName?: string;

@@ -6,12 +6,12 @@ import type { AppRevision } from '../api/app-revision.ts';
 import { conditionOf } from '../api/conditions.ts';
 import { shownState } from '../record/api-view.ts';
 import { lacksImage } from '../record/wanted-revision.ts';
-import type { AddressOutcome } from './address.ts';
-import { checkPolicy, checkReferences, checkWorkloads } from './health.ts';
-import { withOverdue } from './lingering.ts';
+import type { AddressOutcome } from './assess/address.ts';
+import { checkPolicy, checkReferences, checkWorkloads } from './assess/workloads.ts';
 import type { Observed, Refusal, Workload } from './observed.ts';
 import { latestStatus, overtakenStatus } from './revision-status.ts';
 import { deletingStatus, type StatusInputs, statusOf } from './status.ts';
+import { withOverdue } from './terminating-pods.ts';
 
 const NOW = new Date('2026-02-02T02:02:02Z');
 const record = aRecord();

@@ -6,7 +6,9 @@ import type { AppRevision } from '../api/app-revision.ts';
 import { type ConditionInput, mergeConditions, rfc3339 } from '../api/conditions.ts';
 import { inForce } from '../record/resolve.ts';
 import { asksForNothing, stateFrom } from '../record/state.ts';
-import { type AddressOutcome, addressOf, checkAddress, reportedAddress } from './address.ts';
+import { type AddressOutcome, addressOf, checkAddress, reportedAddress } from './assess/address.ts';
+import { checkAutoscaling, checkHonored } from './assess/autoscaling.ts';
+import { usedVolume, volumeSizeGi } from './assess/database-volume.ts';
 import {
   checkDatabase,
   checkRedis,
@@ -16,11 +18,9 @@ import {
   replicasOf,
   type Verdict,
   yes,
-} from './health.ts';
+} from './assess/workloads.ts';
 import type { Observed, Refusal } from './observed.ts';
 import { revisionStateOf } from './revision-status.ts';
-import { checkAutoscaling, checkHonored } from './scaling.ts';
-import { usedVolume, volumeSizeGi } from './volume.ts';
 
 export interface StatusInputs {
   readonly observed: Observed;

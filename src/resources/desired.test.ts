@@ -6,7 +6,7 @@ import { aRecord, SETTINGS, TENANT, UID } from '../../test/builders.ts';
 import type { AppDeployment, AppDeploymentSpec } from '../api/app-deployment.ts';
 import { ROLES } from '../api/meta.ts';
 import { Settings } from '../api/settings.ts';
-import { quantity } from '../decide/differs.ts';
+import { quantity } from '../decide/drift.ts';
 import { serialRevisionId } from '../record/revision-id.ts';
 import { wantedRevision } from '../record/wanted-revision.ts';
 import { makeRevision } from './app-revision.ts';

@@ -4,7 +4,7 @@
 import { copyFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
-import { quantity } from '../../src/decide/differs.ts';
+import { quantity } from '../../src/decide/drift.ts';
 import { type Attached, attach } from '../attached.ts';
 import { fences, openShell, type Shell, scriptsOf, textOf } from '../documents/documented.ts';
 

@@ -26,7 +26,9 @@ function bug(file: string, from: string, to: string, workload: WorkloadName | 'h
 export const SEEDS: Readonly<Record<string, Seed>> = {
   SHORT_IDLE: { replacements: [{ file: 'src/runtime/reflector.ts', from: 'idleMs = 90_000', to: 'idleMs = 1_500' }] },
   SMALL_PAGES: { replacements: [{ file: 'src/runtime/reflector.ts', from: 'pageSize = 500', to: 'pageSize = 2' }] },
-  SHORT_GRACE: { replacements: [{ file: 'src/decide/orphans.ts', from: 'GRACE_MS = 60_000', to: 'GRACE_MS = 2_500' }] },
+  SHORT_GRACE: {
+    replacements: [{ file: 'src/decide/secret-garbage.ts', from: 'GRACE_MS = 60_000', to: 'GRACE_MS = 2_500' }],
+  },
   'delete without uid': bug('src/kube/http-client.ts', 'preconditions: { uid, ', 'preconditions: { ', 'delete'),
   'deployed though it has gone': bug(
     'src/controller/app-deployment-reconciler.ts',
@@ -36,13 +38,13 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     { kind: 'watch-delay', resource: 'appdeployments', ms: 300 },
   ),
   'ready before the rollout is over': bug(
-    'src/decide/health.ts',
+    'src/decide/assess/workloads.ts',
     'if (updatedReplicas === wanted && replicas === wanted && availableReplicas === wanted)',
     'if (true)',
     'image',
   ),
   'stale observedGeneration of a child believed': bug(
-    'src/decide/health.ts',
+    'src/decide/assess/workloads.ts',
     'if ((status.observedGeneration ?? 0) < (workload.metadata.generation ?? 1))',
     'if (false)',
     'image',
@@ -84,20 +86,20 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     { kind: 'edit', child: 'PersistentVolumeClaim shop--postgres', edit: 'delete' },
   ),
   'a volume that is being deleted is in order': bug(
-    'src/decide/volume.ts',
+    'src/decide/assess/database-volume.ts',
     'if (deletionTimestamp !== undefined)',
     'if (false)',
     'create',
     { kind: 'edit', child: 'PersistentVolumeClaim shop--postgres', edit: 'delete' },
   ),
   'a stuck pod is kept': bug(
-    'src/decide/stuck-pods.ts',
+    'src/decide/children/stuck-pods.ts',
     'return isReadyPod(pod) || containers.some(',
     'return true || containers.some(',
     'impossible',
   ),
   'a size that no node has is applied': bug(
-    'src/decide/node-fit.ts',
+    'src/decide/children/node-fit.ts',
     'if (fits) return [];',
     'return [];',
     'impossible',
@@ -156,7 +158,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     shows: { workload: 'create', fault: { kind: 'denied', resource: 'services', status: 500, ms: 4000 } },
   },
   'sweep does not ask whose it is': bug(
-    'src/decide/plan.ts',
+    'src/decide/children/plan.ts',
     '!isOurs(child, observed) || child.metadata.deletionTimestamp) continue;',
     'child.metadata.deletionTimestamp) continue;',
     'create',
@@ -275,7 +277,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     { kind: 'slow', ms: 150 },
   ),
   'teardown back to front': bug(
-    'src/decide/teardown.ts',
+    'src/decide/children/teardown.ts',
     'for (const [waitsFor, objects] of stepsOf(observed)) {',
     'for (const [waitsFor, objects] of stepsOf(observed).toReversed()) {',
     'delete',
@@ -330,18 +332,18 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   'values of the active revision collected': {
     replacements: [
       {
-        file: 'src/decide/orphans.ts',
+        file: 'src/decide/secret-garbage.ts',
         from: '...revisions.flatMap(({ spec }) => spec.requested.secrets.map(({ secretName }) => secretName)),',
         to: '',
       },
-      { file: 'src/decide/orphans.ts', from: 'const GRACE_MS = 60_000;', to: 'const GRACE_MS = 500;' },
+      { file: 'src/decide/secret-garbage.ts', from: 'const GRACE_MS = 60_000;', to: 'const GRACE_MS = 500;' },
     ],
     shows: { workload: 'rotate', fault: NONE },
   },
   'deleted on a stale list': {
     replacements: [
       {
-        file: 'src/decide/orphans.ts',
+        file: 'src/decide/secret-garbage.ts',
         from: 'const GRACE_MS = 60_000;',
         to: 'const GRACE_MS = 200;',
       },
@@ -429,13 +431,15 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     'reformed',
   ),
   'values that anybody may fill reach pods': bug(
-    'src/decide/health.ts',
+    'src/decide/assess/workloads.ts',
     'if (unfixed !== undefined)',
     'if (false)',
     'unfixed',
   ),
   'new values roll the pods for each write': {
-    replacements: [{ file: 'src/decide/rotation.ts', from: 'const QUIET_MS = 2000;', to: 'const QUIET_MS = 0;' }],
+    replacements: [
+      { file: 'src/decide/children/rotation.ts', from: 'const QUIET_MS = 2000;', to: 'const QUIET_MS = 0;' },
+    ],
     shows: { workload: 'referenced', fault: NONE },
   },
 };

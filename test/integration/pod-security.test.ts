@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, inject, it } from 'vitest';
 import type { AppDeployment } from '../../src/api/app-deployment.ts';
 import type { AppRevision } from '../../src/api/app-revision.ts';
 import { Settings } from '../../src/api/settings.ts';
-import { differs } from '../../src/decide/differs.ts';
+import { differs } from '../../src/decide/drift.ts';
 import type { KubeObject } from '../../src/kube/client.ts';
 import { wantedRevision } from '../../src/record/wanted-revision.ts';
 import { makeRevision } from '../../src/resources/app-revision.ts';
