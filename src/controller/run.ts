@@ -22,22 +22,22 @@ import { runLeaderElection } from '../runtime/leader-election.ts';
 import type { RuntimeMetrics } from '../runtime/metrics.ts';
 import { whyNotListed } from '../runtime/reflector.ts';
 import { groupByNamespace, makeWorkQueue, type WorkQueue } from '../runtime/work-queue.ts';
-import { makeReconciler } from './app-deployment-reconciler.ts';
-import { type Caches, makeCaches } from './caches.ts';
-import { catchUp } from './catch-up.ts';
-import { makeDigestKey } from './digest-key.ts';
-import { type HostClaims, makeHostClaims } from './host-claims.ts';
-import { keyOf } from './keys.ts';
-import { makeOrganizationReconciler, wakeOrganization } from './organization-reconciler.ts';
+import { makeDigestKey } from './app-deployment/hmac-key.ts';
+import { type HostClaims, makeHostClaims } from './app-deployment/host-registry.ts';
+import { makeReconciler } from './app-deployment/reconciler.ts';
+import { makeSecretContents } from './app-deployment/secret-fingerprints.ts';
+import { wakeOnChanges } from './app-deployment/watches.ts';
+import { makeVanished } from './garbage/bypassed-finalizers.ts';
 import {
   makeClientSecretCollector,
   makeSecretCollector,
   wakeClientSecretCollector,
   wakeCollector,
-} from './secret-collector.ts';
-import { makeSecretContents } from './secret-contents.ts';
-import { makeVanished } from './vanished.ts';
-import { wakeOnChanges } from './watches.ts';
+} from './garbage/secrets.ts';
+import { makeOrganizationReconciler, wakeOrganization } from './organization/reconciler.ts';
+import { catchUp } from './shared/cache-barrier.ts';
+import { type Caches, makeCaches } from './shared/caches.ts';
+import { keyOf } from './shared/keys.ts';
 
 export interface ControllerOptions {
   readonly client: KubeClient;

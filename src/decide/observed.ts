@@ -1,5 +1,5 @@
 // What was seen of one record and its surroundings, as one plain value. Decisions are functions of it and of nothing
-// else; controller/observe.ts fills it from the watch caches.
+// else; controller/app-deployment/observe.ts fills it from the watch caches.
 
 import type { AppDeployment } from '../api/app-deployment.ts';
 import type { AppRevision } from '../api/app-revision.ts';

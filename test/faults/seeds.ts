@@ -31,7 +31,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   },
   'delete without uid': bug('src/kube/http-client.ts', 'preconditions: { uid, ', 'preconditions: { ', 'delete'),
   'deployed though it has gone': bug(
-    'src/controller/app-deployment-reconciler.ts',
+    'src/controller/app-deployment/reconciler.ts',
     ': await addFinalizer(observed.record, shell);',
     ': ((await addFinalizer(observed.record, shell)) ?? observed.record);',
     'undone',
@@ -51,7 +51,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     LATE_DEPLOYMENTS,
   ),
   'digest of the moment': bug(
-    'src/controller/apply.ts',
+    'src/controller/shared/apply.ts',
     "createHash('sha256').update(JSON.stringify(object))",
     "createHash('sha256').update(String(Date.now()))",
     'create',
@@ -59,12 +59,12 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   'password made anew': {
     replacements: [
       {
-        file: 'src/controller/apply.ts',
+        file: 'src/controller/shared/apply.ts',
         from: "if (state === 'there') return undefined;",
         to: '',
       },
       {
-        file: 'src/controller/apply.ts',
+        file: 'src/controller/shared/apply.ts',
         from: 'made = await shell.client.create(resource, object, { fieldManager: FIELD_MANAGER });',
         to: "made = await (object.kind === 'Secret' ? shell.client.apply(resource, object, { fieldManager: FIELD_MANAGER, force: true }) : shell.client.create(resource, object, { fieldManager: FIELD_MANAGER }));",
       },
@@ -72,14 +72,14 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     shows: { workload: 'create', fault: NONE },
   },
   'a lost password is made anew': bug(
-    'src/controller/apply.ts',
+    'src/controller/shared/apply.ts',
     "if (state === 'lost') return",
     'if (false) return',
     'create',
     { kind: 'edit', child: 'Secret shop--postgres', edit: 'delete' },
   ),
   'a lost volume is replaced by an empty one': bug(
-    'src/controller/apply.ts',
+    'src/controller/shared/apply.ts',
     'if (!isVolumeMissing(observed)) return [];',
     'return [];',
     'create',
@@ -105,7 +105,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     'impossible',
   ),
   'no finalizer': bug(
-    'src/controller/app-deployment-reconciler.ts',
+    'src/controller/app-deployment/reconciler.ts',
     'hasFinalizer(observed.record) ? observed.record : await addFinalizer(observed.record, shell)',
     'observed.record',
     'delete',
@@ -113,16 +113,20 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   'finalizer taken off first': {
     replacements: [
       {
-        file: 'src/controller/finalize.ts',
+        file: 'src/controller/app-deployment/finalize.ts',
         from: 'const step = nextStep(cached, now);',
         to: 'const step = undefined;',
       },
-      { file: 'src/controller/finalize.ts', from: 'const step = nextStep(live, now);', to: 'const step = undefined;' },
+      {
+        file: 'src/controller/app-deployment/finalize.ts',
+        from: 'const step = nextStep(live, now);',
+        to: 'const step = undefined;',
+      },
     ],
     shows: { workload: 'delete', fault: NONE },
   },
   'the caches decide when a teardown is over': bug(
-    'src/controller/finalize.ts',
+    'src/controller/app-deployment/finalize.ts',
     'const step = nextStep(live, now);',
     'const step = undefined;',
     'delete',
@@ -134,13 +138,13 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     },
   ),
   'data deleted whatever has become of it': bug(
-    'src/controller/apply.ts',
+    'src/controller/shared/apply.ts',
     "new Set(['Secret', 'PersistentVolumeClaim'])",
     'new Set()',
     'delete',
   ),
   'a failure silences the record': bug(
-    'src/controller/app-deployment-reconciler.ts',
+    'src/controller/app-deployment/reconciler.ts',
     'if (wasLost(signal) || isUnsaid(key, causes)) throw',
     'if (causes.length > 0) throw',
     'create',
@@ -170,7 +174,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     'delete',
   ),
   'foreign object overwritten': bug(
-    'src/controller/apply.ts',
+    'src/controller/shared/apply.ts',
     'if (!wasMadeFor(record, there, wanted)) return undefined;\n',
     '',
     'taken',
@@ -183,13 +187,13 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     LATE_DEPLOYMENTS,
   ),
   'children wake nobody': bug(
-    'src/controller/watches.ts',
+    'src/controller/app-deployment/watches.ts',
     '...[...caches.children.values()].map((cache) => cache.onChange(wakeOwner)),',
     '',
     'drift',
   ),
   'done is remembered': bug(
-    'src/controller/app-deployment-reconciler.ts',
+    'src/controller/app-deployment/reconciler.ts',
     'const first = await observe(found, caches, contents, signal);',
     "const first = await observe(found, caches, contents, signal); const done = (globalThis.done ??= new Set()); if (found.status?.state === 'READY' && !found.metadata.deletionTimestamp) { if (done.has(found.metadata.generation)) return {}; done.add(found.metadata.generation); }",
     'drift',
@@ -270,7 +274,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     { kind: 'lost-blind', at: 'create/create apprevisions shop--REV#1' },
   ),
   'a newer generation is said to be seen': bug(
-    'src/controller/app-deployment-reconciler.ts',
+    'src/controller/app-deployment/reconciler.ts',
     'if (record.metadata.generation !== found.metadata.generation) return {};',
     '',
     'hasty',
@@ -283,13 +287,13 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     'delete',
   ),
   'status written whether new or not': bug(
-    'src/controller/report.ts',
+    'src/controller/shared/report.ts',
     'if (isDeepStrictEqual(object.status, status)) return false;',
     'status = { ...status, conditions: status.conditions?.map((one) => ({ ...one, message: `${one.message}${Date.now()}` })) };',
     'create',
   ),
   'what nobody names is not collected': bug(
-    'src/controller/secret-collector.ts',
+    'src/controller/garbage/secrets.ts',
     "found.filter((one) => judge(one, named).is === 'orphan')",
     '[]',
     'http',
@@ -303,7 +307,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     { kind: 'refused', at: 'patch/facade create secrets shop--vars-X#1', status: 500 },
   ),
   'status before children': bug(
-    'src/controller/app-deployment-reconciler.ts',
+    'src/controller/app-deployment/reconciler.ts',
     'const pass = await attempt(first, { ...options, shell });',
     'if (first.revisions[0]) await report(first, { latest: first.revisions[0], refusals: [] }, { ...options, shell }); const pass = await attempt(first, { ...options, shell });',
     'image',
@@ -316,14 +320,14 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     { kind: 'lost-blind', at: 'create/create apprevisions shop--REV#1' },
   ),
   'finalizers written unconditionally': bug(
-    'src/controller/finalize.ts',
+    'src/controller/app-deployment/finalize.ts',
     '{ metadata: { uid, resourceVersion, finalizers } }',
     '{ metadata: { uid, finalizers } }',
     'create',
     { kind: 'raced', at: 'create/patch appdeployments shop#1' },
   ),
   "somebody else's field is taken": bug(
-    'src/controller/apply.ts',
+    'src/controller/shared/apply.ts',
     '...object.metadata.annotations, [APPLIED_ANNOTATION]: digest',
     "...object.metadata.annotations, 'example.com/theirs': '', [APPLIED_ANNOTATION]: digest",
     'create',
@@ -348,7 +352,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
         to: 'const GRACE_MS = 200;',
       },
       {
-        file: 'src/controller/secret-collector.ts',
+        file: 'src/controller/garbage/secrets.ts',
         from: 'return valuesNamed(records.items, revisions.items);',
         to: 'return valuesNamed(caches.records.list(namespace), caches.revisions.list(namespace));',
       },
@@ -376,21 +380,21 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     shows: { workload: 'create', fault: { kind: 'denied', resource: 'services', status: 403, ms: 6000 } },
   },
   'a stripped child counts as foreign': bug(
-    'src/controller/apply.ts',
+    'src/controller/shared/apply.ts',
     'labels?.[DEPLOYMENT_UID_LABEL] === uid ||',
     'labels?.[DEPLOYMENT_UID_LABEL] === uid; (',
     'create',
     { kind: 'edit', child: 'Service shop', edit: 'labels' },
   ),
   'a database on a foreign volume': bug(
-    'src/controller/app-deployment-reconciler.ts',
+    'src/controller/app-deployment/reconciler.ts',
     'perform(safely(rest, before), record, shell)',
     'perform(rest, record, shell)',
     'create',
     { kind: 'foreign', child: 'PersistentVolumeClaim shop--postgres' },
   ),
   'a password in the log': bug(
-    'src/controller/apply.ts',
+    'src/controller/shared/apply.ts',
     "if (state === 'foreign') return nameConflict(secret);",
     "process.stdout.write(`${JSON.stringify(secret)}\\n`); if (state === 'foreign') return nameConflict(secret);",
     'create',

@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import { APP_DEPLOYMENTS } from '../../src/api/app-deployment.ts';
 import { type Settings, Settings as SettingsSchema } from '../../src/api/settings.ts';
-import { wakeOnChanges } from '../../src/controller/watches.ts';
+import { wakeOnChanges } from '../../src/controller/app-deployment/watches.ts';
 import { NotFound, Unavailable } from '../../src/errors.ts';
 import { HTTP_ROUTES, INGRESSES, NAMESPACES, SERVICES } from '../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../src/kube/client.ts';

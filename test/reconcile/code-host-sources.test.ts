@@ -5,7 +5,7 @@ import { APP_DEPLOYMENTS, type AppDeployment } from '../../src/api/app-deploymen
 import { APP_REVISIONS } from '../../src/api/app-revision.ts';
 import { CODE_HOST_INTEGRATIONS, type CodeHostIntegration } from '../../src/api/code-host-integration.ts';
 import { defaultSettings } from '../../src/api/settings.ts';
-import { wakeOnChanges } from '../../src/controller/watches.ts';
+import { wakeOnChanges } from '../../src/controller/app-deployment/watches.ts';
 import { makeMetrics } from '../../src/runtime/metrics.ts';
 import { makeWorkQueue } from '../../src/runtime/work-queue.ts';
 import type { FakeKube } from '../fake-kube/fake-kube.ts';

@@ -8,13 +8,13 @@ import { APP_DEPLOYMENTS, type AppDeployment } from '../../src/api/app-deploymen
 import { APP_REVISIONS } from '../../src/api/app-revision.ts';
 import { defaultSettings, type Settings } from '../../src/api/settings.ts';
 import { TRACING_PROJECTS } from '../../src/api/tracing-project.ts';
-import { makeReconciler } from '../../src/controller/app-deployment-reconciler.ts';
-import { type Caches, makeCaches } from '../../src/controller/caches.ts';
-import { makeDigestKey } from '../../src/controller/digest-key.ts';
-import { type HostClaims, makeHostClaims } from '../../src/controller/host-claims.ts';
-import { keyOf } from '../../src/controller/keys.ts';
-import { makeSecretContents } from '../../src/controller/secret-contents.ts';
-import { makeVanished } from '../../src/controller/vanished.ts';
+import { makeDigestKey } from '../../src/controller/app-deployment/hmac-key.ts';
+import { type HostClaims, makeHostClaims } from '../../src/controller/app-deployment/host-registry.ts';
+import { makeReconciler } from '../../src/controller/app-deployment/reconciler.ts';
+import { makeSecretContents } from '../../src/controller/app-deployment/secret-fingerprints.ts';
+import { makeVanished } from '../../src/controller/garbage/bypassed-finalizers.ts';
+import { type Caches, makeCaches } from '../../src/controller/shared/caches.ts';
+import { keyOf } from '../../src/controller/shared/keys.ts';
 import { Unavailable } from '../../src/errors.ts';
 import {
   BUILT_IN_RESOURCES,

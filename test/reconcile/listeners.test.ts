@@ -5,7 +5,7 @@ import { APP_DEPLOYMENTS, type AppDeployment } from '../../src/api/app-deploymen
 import { APP_REVISIONS } from '../../src/api/app-revision.ts';
 import { LISTENERS, type Listener } from '../../src/api/listener.ts';
 import { TRACING_PROJECTS } from '../../src/api/tracing-project.ts';
-import { wakeOnChanges } from '../../src/controller/watches.ts';
+import { wakeOnChanges } from '../../src/controller/app-deployment/watches.ts';
 import { DEPLOYMENTS } from '../../src/kube/api-resources.ts';
 import { makeMetrics } from '../../src/runtime/metrics.ts';
 import { makeWorkQueue } from '../../src/runtime/work-queue.ts';

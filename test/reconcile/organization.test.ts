@@ -5,7 +5,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { CODE_HOST_INTEGRATIONS } from '../../src/api/code-host-integration.ts';
 import { OAUTH_PROVIDERS, type OAuthProvider } from '../../src/api/oauth-provider.ts';
 import { defaultSettings } from '../../src/api/settings.ts';
-import { makeOrganizationReconciler, wakeOrganization } from '../../src/controller/organization-reconciler.ts';
+import { makeOrganizationReconciler, wakeOrganization } from '../../src/controller/organization/reconciler.ts';
 import { BUILT_IN_RESOURCES, makeResourceRegistry, SECRETS } from '../../src/kube/api-resources.ts';
 import { makeMetrics } from '../../src/runtime/metrics.ts';
 import { makeWorkQueue } from '../../src/runtime/work-queue.ts';

@@ -4,7 +4,7 @@
 import { describe, expect, it } from 'vitest';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../src/api/app-deployment.ts';
 import { conditionOf } from '../../src/api/conditions.ts';
-import { wakeOnChanges } from '../../src/controller/watches.ts';
+import { wakeOnChanges } from '../../src/controller/app-deployment/watches.ts';
 import { Forbidden } from '../../src/errors.ts';
 import { DEPLOYMENTS, PERSISTENT_VOLUME_CLAIMS, SECRETS, STATEFUL_SETS } from '../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../src/kube/client.ts';

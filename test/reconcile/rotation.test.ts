@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../src/api/app-deployment.ts';
 import { APP_REVISIONS, type AppRevision } from '../../src/api/app-revision.ts';
 import { SECRETS_ANNOTATION } from '../../src/api/meta.ts';
-import { makeDigestKey } from '../../src/controller/digest-key.ts';
+import { makeDigestKey } from '../../src/controller/app-deployment/hmac-key.ts';
 import type { Workload } from '../../src/decide/observed.ts';
 import { DEPLOYMENTS, SECRETS } from '../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../src/kube/client.ts';

@@ -8,7 +8,7 @@ import {
   makeClientSecretCollector,
   makeSecretCollector,
   wakeClientSecretCollector,
-} from '../../src/controller/secret-collector.ts';
+} from '../../src/controller/garbage/secrets.ts';
 import { BUILT_IN_RESOURCES, makeResourceRegistry, SECRETS } from '../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../src/kube/client.ts';
 import { makeLogger } from '../../src/logger.ts';

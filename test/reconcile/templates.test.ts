@@ -5,7 +5,7 @@ import { APP_DEPLOYMENTS, type AppDeployment } from '../../src/api/app-deploymen
 import { APP_REVISIONS } from '../../src/api/app-revision.ts';
 import { APP_TEMPLATES, type AppTemplate } from '../../src/api/app-template.ts';
 import { defaultSettings } from '../../src/api/settings.ts';
-import { wakeOnChanges } from '../../src/controller/watches.ts';
+import { wakeOnChanges } from '../../src/controller/app-deployment/watches.ts';
 import { DEPLOYMENTS } from '../../src/kube/api-resources.ts';
 import { makeMetrics } from '../../src/runtime/metrics.ts';
 import { makeWorkQueue } from '../../src/runtime/work-queue.ts';

@@ -6,7 +6,7 @@ import { APP_DEPLOYMENTS } from '../../../../src/api/app-deployment.ts';
 import { APP_REVISIONS } from '../../../../src/api/app-revision.ts';
 import { APPLIED_ANNOTATION } from '../../../../src/api/meta.ts';
 import { TRACING_PROJECTS } from '../../../../src/api/tracing-project.ts';
-import { stamped } from '../../../../src/controller/apply.ts';
+import { stamped } from '../../../../src/controller/shared/apply.ts';
 import { BUILT_IN_RESOURCES, makeResourceRegistry } from '../../../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../../../src/kube/client.ts';
 import { collectionPath, objectPath } from '../../../../src/kube/urls.ts';

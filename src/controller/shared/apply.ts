@@ -1,21 +1,21 @@
 // Performs a plan against the API server. Nothing that isn't ours is ever merged into, overwritten or deleted.
 
 import { createHash, randomBytes } from 'node:crypto';
-import type { AppDeployment } from '../api/app-deployment.ts';
-import { APPLIED_ANNOTATION, DEPLOYMENT_UID_LABEL, FIELD_MANAGER, HAND_OVER_MANAGER } from '../api/meta.ts';
-import { isKnownClaim, isVolumeMissing, volumeMissing, volumeTrouble } from '../decide/assess/database-volume.ts';
-import { putBack } from '../decide/children/drift-repair.ts';
-import { passwordLost, passwordState, type Store } from '../decide/children/passwords.ts';
-import { type Action, nameConflict } from '../decide/children/plan.ts';
-import { isOurs, type Observed, type Refusal, type Workload } from '../decide/observed.ts';
-import { AlreadyExists, Conflict, Invalid, NotFound } from '../errors.ts';
-import { PERSISTENT_VOLUME_CLAIMS, PODS, type ResourceRegistry, SECRETS } from '../kube/api-resources.ts';
-import type { KubeClient, KubeObject, ObjectRef, Resource } from '../kube/client.ts';
-import { names } from '../record/names.ts';
-import { postgresSecret, redisSecret } from '../resources/secrets.ts';
-import { allOver } from './all-over.ts';
+import type { AppDeployment } from '../../api/app-deployment.ts';
+import { APPLIED_ANNOTATION, DEPLOYMENT_UID_LABEL, FIELD_MANAGER, HAND_OVER_MANAGER } from '../../api/meta.ts';
+import { isKnownClaim, isVolumeMissing, volumeMissing, volumeTrouble } from '../../decide/assess/database-volume.ts';
+import { putBack } from '../../decide/children/drift-repair.ts';
+import { passwordLost, passwordState, type Store } from '../../decide/children/passwords.ts';
+import { type Action, nameConflict } from '../../decide/children/plan.ts';
+import { isOurs, type Observed, type Refusal, type Workload } from '../../decide/observed.ts';
+import { AlreadyExists, Conflict, Invalid, NotFound } from '../../errors.ts';
+import { PERSISTENT_VOLUME_CLAIMS, PODS, type ResourceRegistry, SECRETS } from '../../kube/api-resources.ts';
+import type { KubeClient, KubeObject, ObjectRef, Resource } from '../../kube/client.ts';
+import { names } from '../../record/names.ts';
+import { postgresSecret, redisSecret } from '../../resources/secrets.ts';
 import { type Caches, remember } from './caches.ts';
 import { failureOf } from './failures.ts';
+import { allOver } from './settle-all.ts';
 
 export interface Shell {
   readonly client: KubeClient;

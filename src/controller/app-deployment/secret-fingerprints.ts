@@ -1,12 +1,12 @@
 // What the controller knows of the contents of Secrets: keyed fingerprints, never a value. The watch cache holds their
 // metadata alone, and a Secret is read live only when the cache says that it has changed.
 
-import { NotFound } from '../errors.ts';
-import { SECRETS } from '../kube/api-resources.ts';
-import type { KubeClient, KubeObject } from '../kube/client.ts';
-import { type DigestKey, fingerprint, type SecretVersion, secretsDigest } from '../resources/secret-digest.ts';
-import type { Caches } from './caches.ts';
-import { refOf } from './keys.ts';
+import { NotFound } from '../../errors.ts';
+import { SECRETS } from '../../kube/api-resources.ts';
+import type { KubeClient, KubeObject } from '../../kube/client.ts';
+import { type DigestKey, fingerprint, type SecretVersion, secretsDigest } from '../../resources/secret-digest.ts';
+import type { Caches } from '../shared/caches.ts';
+import { refOf } from '../shared/keys.ts';
 
 export interface SeenValue {
   readonly fingerprint: string;

@@ -1,18 +1,18 @@
 // Who claims which host, over all tenants: an index of the caches by host, and what is being made just now. Decided here
 // and now, between two looks at the caches nothing else runs; so of many who ask for a free host one gets it.
 
-import type { AppDeployment } from '../api/app-deployment.ts';
-import { DEPLOYMENT_LABEL, DEPLOYMENT_UID_LABEL } from '../api/meta.ts';
-import type { AddressSettings } from '../api/settings.ts';
-import { hostsOf } from '../decide/assess/address.ts';
-import { type HostClaim, holderOf } from '../decide/host-ownership.ts';
-import type { KubeObject } from '../kube/client.ts';
-import { hostOf, wantedHost } from '../record/hostnames.ts';
-import { namespaceOf, uidOf } from '../record/metadata.ts';
-import { names } from '../record/names.ts';
-import type { Change } from '../runtime/store.ts';
-import type { Caches } from './caches.ts';
-import { keyOf } from './keys.ts';
+import type { AppDeployment } from '../../api/app-deployment.ts';
+import { DEPLOYMENT_LABEL, DEPLOYMENT_UID_LABEL } from '../../api/meta.ts';
+import type { AddressSettings } from '../../api/settings.ts';
+import { hostsOf } from '../../decide/assess/address.ts';
+import { type HostClaim, holderOf } from '../../decide/host-ownership.ts';
+import type { KubeObject } from '../../kube/client.ts';
+import { hostOf, wantedHost } from '../../record/hostnames.ts';
+import { namespaceOf, uidOf } from '../../record/metadata.ts';
+import { names } from '../../record/names.ts';
+import type { Change } from '../../runtime/store.ts';
+import type { Caches } from '../shared/caches.ts';
+import { keyOf } from '../shared/keys.ts';
 
 export interface HostClaims {
   /** Whose the host is. If it is this record's, it stays so until `settled`, whatever the caches show meanwhile. */

@@ -1,15 +1,15 @@
 // The watch caches that the controller looks at, and how an object in one of them is made to show a write at once.
 
-import { APP_DEPLOYMENTS, type AppDeployment } from '../api/app-deployment.ts';
-import { APP_REVISIONS, type AppRevision } from '../api/app-revision.ts';
-import { APP_TEMPLATES, type AppTemplate } from '../api/app-template.ts';
-import { CODE_HOST_INTEGRATIONS, type CodeHostIntegration } from '../api/code-host-integration.ts';
-import { LISTENERS, type Listener } from '../api/listener.ts';
-import { DEPLOYMENT_LABEL, PROVIDER_LABEL } from '../api/meta.ts';
-import { OAUTH_PROVIDERS, type OAuthProvider } from '../api/oauth-provider.ts';
-import type { AddressSettings } from '../api/settings.ts';
-import { TRACING_PROJECTS, type TracingProject } from '../api/tracing-project.ts';
-import type { Pod } from '../decide/observed.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../api/app-deployment.ts';
+import { APP_REVISIONS, type AppRevision } from '../../api/app-revision.ts';
+import { APP_TEMPLATES, type AppTemplate } from '../../api/app-template.ts';
+import { CODE_HOST_INTEGRATIONS, type CodeHostIntegration } from '../../api/code-host-integration.ts';
+import { LISTENERS, type Listener } from '../../api/listener.ts';
+import { DEPLOYMENT_LABEL, PROVIDER_LABEL } from '../../api/meta.ts';
+import { OAUTH_PROVIDERS, type OAuthProvider } from '../../api/oauth-provider.ts';
+import type { AddressSettings } from '../../api/settings.ts';
+import { TRACING_PROJECTS, type TracingProject } from '../../api/tracing-project.ts';
+import type { Pod } from '../../decide/observed.ts';
 import {
   DEPLOYMENTS,
   HORIZONTAL_POD_AUTOSCALERS,
@@ -23,14 +23,14 @@ import {
   SECRETS,
   SERVICES,
   STATEFUL_SETS,
-} from '../kube/api-resources.ts';
-import type { KubeClient, KubeObject, Resource } from '../kube/client.ts';
-import type { Logger } from '../logger.ts';
-import { readAtStart } from '../record/secret-references.ts';
-import { slimManagedFields } from '../runtime/managed-fields.ts';
-import type { RuntimeMetrics } from '../runtime/metrics.ts';
-import { reflectNamespaces } from '../runtime/multi-namespace-reflector.ts';
-import { makeReflector, type Reflector, type ReflectorOptions } from '../runtime/reflector.ts';
+} from '../../kube/api-resources.ts';
+import type { KubeClient, KubeObject, Resource } from '../../kube/client.ts';
+import type { Logger } from '../../logger.ts';
+import { readAtStart } from '../../record/secret-references.ts';
+import { slimManagedFields } from '../../runtime/managed-fields.ts';
+import type { RuntimeMetrics } from '../../runtime/metrics.ts';
+import { reflectNamespaces } from '../../runtime/multi-namespace-reflector.ts';
+import { makeReflector, type Reflector, type ReflectorOptions } from '../../runtime/reflector.ts';
 
 /** Kinds of which a record has children, other than pods and revisions. */
 const CHILD_RESOURCES = [

@@ -2,10 +2,10 @@
 // first, and never changed or removed: it outlives the chart, and belongs into backups.
 
 import { randomBytes } from 'node:crypto';
-import { AlreadyExists, NotFound, Terminal } from '../errors.ts';
-import { SECRETS } from '../kube/api-resources.ts';
-import type { KubeClient, KubeObject } from '../kube/client.ts';
-import { type DigestKey, digestKey } from '../resources/secret-digest.ts';
+import { AlreadyExists, NotFound, Terminal } from '../../errors.ts';
+import { SECRETS } from '../../kube/api-resources.ts';
+import type { KubeClient, KubeObject } from '../../kube/client.ts';
+import { type DigestKey, digestKey } from '../../resources/secret-digest.ts';
 
 const NAME = 'davit-hmac';
 const FIELD = 'key';

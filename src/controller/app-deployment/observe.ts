@@ -1,16 +1,16 @@
 // Fills decide/observed.ts from the watch caches. The one live read is that of a named Secret, when the cache says that it
-// has changed (secret-contents.ts).
+// has changed (secret-fingerprints.ts).
 
-import type { AppDeployment } from '../api/app-deployment.ts';
-import { DEPLOYMENT_LABEL, HOSTS_ANNOTATION, TENANT_LABEL } from '../api/meta.ts';
-import type { Observed, Refusal, SecretsRead } from '../decide/observed.ts';
-import { holdsValuesOf } from '../record/names.ts';
-import { revisionsOf } from '../record/revisions.ts';
-import { readAtStart, referencesOf } from '../record/secret-references.ts';
-import type { SecretVersion } from '../resources/secret-digest.ts';
-import { type Caches, childrenNamed } from './caches.ts';
-import { failureOf } from './failures.ts';
-import type { SecretContents, SeenSecret } from './secret-contents.ts';
+import type { AppDeployment } from '../../api/app-deployment.ts';
+import { DEPLOYMENT_LABEL, HOSTS_ANNOTATION, TENANT_LABEL } from '../../api/meta.ts';
+import type { Observed, Refusal, SecretsRead } from '../../decide/observed.ts';
+import { holdsValuesOf } from '../../record/names.ts';
+import { revisionsOf } from '../../record/revisions.ts';
+import { readAtStart, referencesOf } from '../../record/secret-references.ts';
+import type { SecretVersion } from '../../resources/secret-digest.ts';
+import { type Caches, childrenNamed } from '../shared/caches.ts';
+import { failureOf } from '../shared/failures.ts';
+import type { SecretContents, SeenSecret } from './secret-fingerprints.ts';
 
 /** Everything that a decision about this record may look at. A Secret that cannot be read is part of it. */
 export async function observe(

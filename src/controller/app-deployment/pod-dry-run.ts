@@ -1,15 +1,15 @@
 // Asks the API server about pods before they exist: dry runs, which leave nothing behind.
 
 import { isDeepStrictEqual } from 'node:util';
-import { FIELD_MANAGER } from '../api/meta.ts';
-import { type PodToTry, podRefused } from '../decide/children/pod-dry-run.ts';
-import type { Refusal } from '../decide/observed.ts';
-import { AlreadyExists, Forbidden, Invalid } from '../errors.ts';
-import { PODS } from '../kube/api-resources.ts';
-import type { KubeObject } from '../kube/client.ts';
-import { allOver } from './all-over.ts';
-import type { Shell } from './apply.ts';
-import { failureOf } from './failures.ts';
+import { FIELD_MANAGER } from '../../api/meta.ts';
+import { type PodToTry, podRefused } from '../../decide/children/pod-dry-run.ts';
+import type { Refusal } from '../../decide/observed.ts';
+import { AlreadyExists, Forbidden, Invalid } from '../../errors.ts';
+import { PODS } from '../../kube/api-resources.ts';
+import type { KubeObject } from '../../kube/client.ts';
+import type { Shell } from '../shared/apply.ts';
+import { failureOf } from '../shared/failures.ts';
+import { allOver } from '../shared/settle-all.ts';
 
 /** What the API server says of a pod: nothing where it would take it, else why not, in its own words. */
 export interface Answer {

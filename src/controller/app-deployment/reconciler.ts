@@ -1,35 +1,35 @@
 // The recipe for one AppDeployment: observe, decide, apply, report.
 
-import type { AppDeployment } from '../api/app-deployment.ts';
-import type { AppRevision } from '../api/app-revision.ts';
-import type { Settings } from '../api/settings.ts';
-import { type AddressOutcome, addressOf, askedAddress, keepsAddress, undecided } from '../decide/assess/address.ts';
-import { contractUnknown } from '../decide/assess/pod-contract.ts';
-import { checkPolicy, checkReferences, checkRollout, hasServed } from '../decide/assess/workloads.ts';
-import { dataThere, keptData, NO_KEPT_DATA } from '../decide/children/adoption.ts';
-import { dataFirst, mayStartPods, safely } from '../decide/children/plan.ts';
-import { untilStuckMs } from '../decide/children/pod-dry-run.ts';
-import { rotationOf } from '../decide/children/rotation.ts';
-import { stuckPods } from '../decide/children/stuck-pods.ts';
-import type { Observed, Refusal } from '../decide/observed.ts';
-import { pausedBy } from '../decide/pause.ts';
-import { lookAgainMs } from '../decide/pod-startup.ts';
-import { retryAfterMs } from '../decide/retry.ts';
-import { latestStatus, overtakenStatus } from '../decide/revision-status.ts';
-import { steadied } from '../decide/stable-messages.ts';
-import { statusOf } from '../decide/status.ts';
-import { untilOverdueMs, withOverdue } from '../decide/terminating-pods.ts';
-import { Conflict, NotFound, Unavailable } from '../errors.ts';
-import type { KubeObject } from '../kube/client.ts';
-import { rollbackOf, wantedRevision } from '../record/wanted-revision.ts';
-import { makeRevision } from '../resources/app-revision.ts';
-import type { PodContracts } from '../resources/contracts/contract.ts';
-import { newestOf } from '../resources/contracts.ts';
-import { makeTracingProject } from '../resources/tracing-project.ts';
-import { underSignal } from '../runtime/clients/abortable.ts';
-import type { Reconcile, Result } from '../runtime/controller.ts';
-import type { EventRecorder } from '../runtime/events.ts';
-import { allOver } from './all-over.ts';
+import type { AppDeployment } from '../../api/app-deployment.ts';
+import type { AppRevision } from '../../api/app-revision.ts';
+import type { Settings } from '../../api/settings.ts';
+import { type AddressOutcome, addressOf, askedAddress, keepsAddress, undecided } from '../../decide/assess/address.ts';
+import { contractUnknown } from '../../decide/assess/pod-contract.ts';
+import { checkPolicy, checkReferences, checkRollout, hasServed } from '../../decide/assess/workloads.ts';
+import { dataThere, keptData, NO_KEPT_DATA } from '../../decide/children/adoption.ts';
+import { dataFirst, mayStartPods, safely } from '../../decide/children/plan.ts';
+import { untilStuckMs } from '../../decide/children/pod-dry-run.ts';
+import { rotationOf } from '../../decide/children/rotation.ts';
+import { stuckPods } from '../../decide/children/stuck-pods.ts';
+import type { Observed, Refusal } from '../../decide/observed.ts';
+import { pausedBy } from '../../decide/pause.ts';
+import { lookAgainMs } from '../../decide/pod-startup.ts';
+import { retryAfterMs } from '../../decide/retry.ts';
+import { latestStatus, overtakenStatus } from '../../decide/revision-status.ts';
+import { steadied } from '../../decide/stable-messages.ts';
+import { statusOf } from '../../decide/status.ts';
+import { untilOverdueMs, withOverdue } from '../../decide/terminating-pods.ts';
+import { Conflict, NotFound, Unavailable } from '../../errors.ts';
+import type { KubeObject } from '../../kube/client.ts';
+import { rollbackOf, wantedRevision } from '../../record/wanted-revision.ts';
+import { makeRevision } from '../../resources/app-revision.ts';
+import type { PodContracts } from '../../resources/contracts/contract.ts';
+import { newestOf } from '../../resources/contracts.ts';
+import { makeTracingProject } from '../../resources/tracing-project.ts';
+import { underSignal } from '../../runtime/clients/abortable.ts';
+import type { Reconcile, Result } from '../../runtime/controller.ts';
+import type { EventRecorder } from '../../runtime/events.ts';
+import type { Vanished } from '../garbage/bypassed-finalizers.ts';
 import {
   ensurePassword,
   makeOnce,
@@ -40,19 +40,19 @@ import {
   stamped,
   takeUp,
   volumeRefusals,
-} from './apply.ts';
-import { childrenOf, planAllowed, tryMeanwhile, type Wanted } from './child-plans.ts';
-import { areRaces, causesOf, decisiveOf, failureOf } from './failures.ts';
+} from '../shared/apply.ts';
+import { areRaces, causesOf, decisiveOf, failureOf } from '../shared/failures.ts';
+import { refOf } from '../shared/keys.ts';
+import { reportRecord, reportRevision, reportTracingProject } from '../shared/report.ts';
+import { allOver } from '../shared/settle-all.ts';
 import { addFinalizer, finalize, hasFinalizer } from './finalize.ts';
-import { collectRevisions } from './history.ts';
-import type { HostClaims } from './host-claims.ts';
-import { refOf } from './keys.ts';
+import type { HostClaims } from './host-registry.ts';
 import { makeMountFailures } from './mount-failures.ts';
 import { observe } from './observe.ts';
-import { reportRecord, reportRevision, reportTracingProject } from './report.ts';
-import type { SecretContents } from './secret-contents.ts';
-import type { Answer } from './try-pods.ts';
-import type { Vanished } from './vanished.ts';
+import { childrenOf, planAllowed, tryMeanwhile, type Wanted } from './plan-children.ts';
+import type { Answer } from './pod-dry-run.ts';
+import { collectRevisions } from './prune-revisions.ts';
+import type { SecretContents } from './secret-fingerprints.ts';
 
 export interface ReconcilerOptions {
   readonly shell: Shell;

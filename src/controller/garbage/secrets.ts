@@ -2,29 +2,29 @@
 // secrets that no OAuth provider names. Decided on the
 // caches, and once more on a live list before anything is deleted: a cache may not know a record that was made a moment ago.
 
-import { APP_DEPLOYMENTS, type AppDeployment } from '../api/app-deployment.ts';
-import { APP_REVISIONS, type AppRevision } from '../api/app-revision.ts';
-import { DEPLOYMENT_LABEL, PROVIDER_LABEL, VARIABLES_LABEL } from '../api/meta.ts';
-import { OAUTH_PROVIDERS, type OAuthProvider } from '../api/oauth-provider.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../api/app-deployment.ts';
+import { APP_REVISIONS, type AppRevision } from '../../api/app-revision.ts';
+import { DEPLOYMENT_LABEL, PROVIDER_LABEL, VARIABLES_LABEL } from '../../api/meta.ts';
+import { OAUTH_PROVIDERS, type OAuthProvider } from '../../api/oauth-provider.ts';
 import {
   clientSecretOrphanhood,
   clientSecretsNamed,
   type Orphanhood,
   orphanhoodOf,
   valuesNamed,
-} from '../decide/secret-garbage.ts';
-import { NotFound } from '../errors.ts';
-import { SECRETS } from '../kube/api-resources.ts';
-import type { KubeClient, KubeObject } from '../kube/client.ts';
-import type { Logger } from '../logger.ts';
-import { underSignal } from '../runtime/clients/abortable.ts';
-import type { Reconcile } from '../runtime/controller.ts';
-import type { Reflector } from '../runtime/reflector.ts';
-import type { WorkQueue } from '../runtime/work-queue.ts';
-import { allOver } from './all-over.ts';
-import type { Shell } from './apply.ts';
-import { type Caches, SECRETS_NAMED } from './caches.ts';
-import { keyOf, refOf } from './keys.ts';
+} from '../../decide/secret-garbage.ts';
+import { NotFound } from '../../errors.ts';
+import { SECRETS } from '../../kube/api-resources.ts';
+import type { KubeClient, KubeObject } from '../../kube/client.ts';
+import type { Logger } from '../../logger.ts';
+import { underSignal } from '../../runtime/clients/abortable.ts';
+import type { Reconcile } from '../../runtime/controller.ts';
+import type { Reflector } from '../../runtime/reflector.ts';
+import type { WorkQueue } from '../../runtime/work-queue.ts';
+import type { Shell } from '../shared/apply.ts';
+import { type Caches, SECRETS_NAMED } from '../shared/caches.ts';
+import { keyOf, refOf } from '../shared/keys.ts';
+import { allOver } from '../shared/settle-all.ts';
 
 /** Reconciles one Secret of values, by its key. `elapsed` are milliseconds of a clock that never goes back. */
 export function makeSecretCollector({ caches, client }: Shell, elapsed: () => number): Reconcile {

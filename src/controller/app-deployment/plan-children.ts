@@ -1,19 +1,26 @@
 // Plans for the children of a revision: what of them may be applied now, and what is learned of their pods before.
 
-import type { AppRevision } from '../api/app-revision.ts';
-import type { Settings } from '../api/settings.ts';
-import { checkReferences, isRolled, runningRevision } from '../decide/assess/workloads.ts';
-import { mayStartPods, NOTHING_PRUNED, type Plan, PRUNED_KINDS, plan, SCALING_KINDS } from '../decide/children/plan.ts';
-import { podsToTry, withoutRefused } from '../decide/children/pod-dry-run.ts';
-import { handedOver } from '../decide/children/replicas-handover.ts';
-import { digestsThere, type Rotation, rotationOf } from '../decide/children/rotation.ts';
-import type { Observed, Refusal } from '../decide/observed.ts';
-import type { KubeObject } from '../kube/client.ts';
-import type { PodContracts } from '../resources/contracts/contract.ts';
-import { desiredChildren } from '../resources/desired.ts';
-import type { Shell } from './apply.ts';
-import { refuseWithoutRoom } from './nodes.ts';
-import { type Answer, tryAhead, tryPods } from './try-pods.ts';
+import type { AppRevision } from '../../api/app-revision.ts';
+import type { Settings } from '../../api/settings.ts';
+import { checkReferences, isRolled, runningRevision } from '../../decide/assess/workloads.ts';
+import {
+  mayStartPods,
+  NOTHING_PRUNED,
+  type Plan,
+  PRUNED_KINDS,
+  plan,
+  SCALING_KINDS,
+} from '../../decide/children/plan.ts';
+import { podsToTry, withoutRefused } from '../../decide/children/pod-dry-run.ts';
+import { handedOver } from '../../decide/children/replicas-handover.ts';
+import { digestsThere, type Rotation, rotationOf } from '../../decide/children/rotation.ts';
+import type { Observed, Refusal } from '../../decide/observed.ts';
+import type { KubeObject } from '../../kube/client.ts';
+import type { PodContracts } from '../../resources/contracts/contract.ts';
+import { desiredChildren } from '../../resources/desired.ts';
+import type { Shell } from '../shared/apply.ts';
+import { refuseWithoutRoom } from './node-fit.ts';
+import { type Answer, tryAhead, tryPods } from './pod-dry-run.ts';
 
 export interface PlanningOptions {
   readonly shell: Shell;

@@ -1,13 +1,13 @@
 // The nodes of the cluster, as far as the room for a pod depends on them: listed when a size is about to change, not watched.
 
-import { type ClusterNode, roomToCheck, withoutRoom } from '../decide/children/node-fit.ts';
-import type { Action } from '../decide/children/plan.ts';
-import type { Observed, Refusal } from '../decide/observed.ts';
-import { Forbidden } from '../errors.ts';
-import { NODES } from '../kube/api-resources.ts';
-import type { KubeClient } from '../kube/client.ts';
-import { wholeList } from '../runtime/pager.ts';
-import { failureOf } from './failures.ts';
+import { type ClusterNode, roomToCheck, withoutRoom } from '../../decide/children/node-fit.ts';
+import type { Action } from '../../decide/children/plan.ts';
+import type { Observed, Refusal } from '../../decide/observed.ts';
+import { Forbidden } from '../../errors.ts';
+import { NODES } from '../../kube/api-resources.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { wholeList } from '../../runtime/pager.ts';
+import { failureOf } from '../shared/failures.ts';
 
 const PAGE_SIZE = 100;
 

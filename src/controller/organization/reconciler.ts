@@ -1,19 +1,19 @@
 // Says of each OAuth provider and code host integration whether what it names is there. Its status is all that is written.
 
-import type { CodeHostIntegration } from '../api/code-host-integration.ts';
-import { mergeConditions } from '../api/conditions.ts';
-import type { OAuthProvider } from '../api/oauth-provider.ts';
-import type { Settings } from '../api/settings.ts';
-import { organizationVerdict } from '../decide/organization.ts';
-import { NotFound } from '../errors.ts';
-import type { KubeObject } from '../kube/client.ts';
-import { underSignal } from '../runtime/clients/abortable.ts';
-import type { Reconcile } from '../runtime/controller.ts';
-import type { Reflector } from '../runtime/reflector.ts';
-import type { WorkQueue } from '../runtime/work-queue.ts';
-import type { Shell } from './apply.ts';
-import { type Caches, SECRETS_NAMED } from './caches.ts';
-import { reportStatus } from './report.ts';
+import type { CodeHostIntegration } from '../../api/code-host-integration.ts';
+import { mergeConditions } from '../../api/conditions.ts';
+import type { OAuthProvider } from '../../api/oauth-provider.ts';
+import type { Settings } from '../../api/settings.ts';
+import { organizationVerdict } from '../../decide/organization.ts';
+import { NotFound } from '../../errors.ts';
+import type { KubeObject } from '../../kube/client.ts';
+import { underSignal } from '../../runtime/clients/abortable.ts';
+import type { Reconcile } from '../../runtime/controller.ts';
+import type { Reflector } from '../../runtime/reflector.ts';
+import type { WorkQueue } from '../../runtime/work-queue.ts';
+import type { Shell } from '../shared/apply.ts';
+import { type Caches, SECRETS_NAMED } from '../shared/caches.ts';
+import { reportStatus } from '../shared/report.ts';
 
 type Judged = OAuthProvider | CodeHostIntegration;
 

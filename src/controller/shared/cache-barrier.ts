@@ -2,10 +2,10 @@
 // server has, and what two leaders in a row don't know of each other, each could give away once more.
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { DEPLOYMENT_LABEL } from '../api/meta.ts';
-import type { KubeClient, KubeObject, ListOptions } from '../kube/client.ts';
-import type { Logger } from '../logger.ts';
-import type { Reflector } from '../runtime/reflector.ts';
+import { DEPLOYMENT_LABEL } from '../../api/meta.ts';
+import type { KubeClient, KubeObject, ListOptions } from '../../kube/client.ts';
+import type { Logger } from '../../logger.ts';
+import type { Reflector } from '../../runtime/reflector.ts';
 import type { Caches } from './caches.ts';
 
 export interface CatchUpOptions {

@@ -1,11 +1,11 @@
 // Why the volumes of a pod are not mounted is in no status: the kubelet says it in an event. Those are not watched, there
 // are too many of them: they are asked for where a pod takes long to begin.
 
-import type { Pod } from '../decide/observed.ts';
-import { beginsSince, FIRST_LOOK_MS } from '../decide/pod-startup.ts';
-import { EVENTS } from '../kube/api-resources.ts';
-import type { KubeClient, KubeObject } from '../kube/client.ts';
-import type { Logger } from '../logger.ts';
+import type { Pod } from '../../decide/observed.ts';
+import { beginsSince, FIRST_LOOK_MS } from '../../decide/pod-startup.ts';
+import { EVENTS } from '../../kube/api-resources.ts';
+import type { KubeClient, KubeObject } from '../../kube/client.ts';
+import type { Logger } from '../../logger.ts';
 
 interface Event extends KubeObject {
   readonly note?: string;

@@ -1,12 +1,12 @@
 import { pino } from 'pino';
 import { expect, it } from 'vitest';
-import { makeFakeKube } from '../../test/fake-kube/fake-kube.ts';
-import { APP_DEPLOYMENTS } from '../api/app-deployment.ts';
-import { Unavailable } from '../errors.ts';
-import { INGRESSES } from '../kube/api-resources.ts';
-import type { KubeObject } from '../kube/client.ts';
+import { makeFakeKube } from '../../../test/fake-kube/fake-kube.ts';
+import { APP_DEPLOYMENTS } from '../../api/app-deployment.ts';
+import { Unavailable } from '../../errors.ts';
+import { INGRESSES } from '../../kube/api-resources.ts';
+import type { KubeObject } from '../../kube/client.ts';
+import { catchUp } from './cache-barrier.ts';
 import type { Caches } from './caches.ts';
-import { catchUp } from './catch-up.ts';
 
 const log = pino({ level: 'silent' });
 

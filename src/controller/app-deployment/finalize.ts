@@ -1,24 +1,24 @@
 // The finalizer of a record: put on before the first child is made, taken off when the teardown is finished.
 
-import type { AppDeployment } from '../api/app-deployment.ts';
-import { APP_DEPLOYMENTS } from '../api/app-deployment.ts';
-import { DEPLOYMENT_LABEL, FIELD_MANAGER, FINALIZER, VARIABLES_LABEL } from '../api/meta.ts';
-import { TRACING_PROJECTS, type TracingProject } from '../api/tracing-project.ts';
-import { nextStep, type TeardownStep, untilHinderedMs } from '../decide/children/teardown.ts';
-import type { Observed, Refusal } from '../decide/observed.ts';
-import { retryAfterMs } from '../decide/retry.ts';
-import { steadied } from '../decide/stable-messages.ts';
-import { deletingStatus, type Hindrance } from '../decide/status.ts';
-import { withOverdue } from '../decide/terminating-pods.ts';
-import { NotFound, Unavailable } from '../errors.ts';
-import { DEPLOYMENTS, PERSISTENT_VOLUME_CLAIMS, SECRETS, STATEFUL_SETS } from '../kube/api-resources.ts';
-import type { Result } from '../runtime/controller.ts';
-import type { EventRecorder } from '../runtime/events.ts';
-import { allOver } from './all-over.ts';
-import { removeAll, type Shell } from './apply.ts';
-import { type Caches, remember, SECRETS_NAMED } from './caches.ts';
-import { areRaces, causesOf, decisiveOf, failureOf } from './failures.ts';
-import { reportRecord } from './report.ts';
+import type { AppDeployment } from '../../api/app-deployment.ts';
+import { APP_DEPLOYMENTS } from '../../api/app-deployment.ts';
+import { DEPLOYMENT_LABEL, FIELD_MANAGER, FINALIZER, VARIABLES_LABEL } from '../../api/meta.ts';
+import { TRACING_PROJECTS, type TracingProject } from '../../api/tracing-project.ts';
+import { nextStep, type TeardownStep, untilHinderedMs } from '../../decide/children/teardown.ts';
+import type { Observed, Refusal } from '../../decide/observed.ts';
+import { retryAfterMs } from '../../decide/retry.ts';
+import { steadied } from '../../decide/stable-messages.ts';
+import { deletingStatus, type Hindrance } from '../../decide/status.ts';
+import { withOverdue } from '../../decide/terminating-pods.ts';
+import { NotFound, Unavailable } from '../../errors.ts';
+import { DEPLOYMENTS, PERSISTENT_VOLUME_CLAIMS, SECRETS, STATEFUL_SETS } from '../../kube/api-resources.ts';
+import type { Result } from '../../runtime/controller.ts';
+import type { EventRecorder } from '../../runtime/events.ts';
+import { removeAll, type Shell } from '../shared/apply.ts';
+import { type Caches, remember, SECRETS_NAMED } from '../shared/caches.ts';
+import { areRaces, causesOf, decisiveOf, failureOf } from '../shared/failures.ts';
+import { reportRecord } from '../shared/report.ts';
+import { allOver } from '../shared/settle-all.ts';
 
 export function hasFinalizer(record: AppDeployment): boolean {
   return record.metadata.finalizers?.includes(FINALIZER) === true;

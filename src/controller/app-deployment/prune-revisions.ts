@@ -1,10 +1,10 @@
 // Keeps the history of a record within bounds.
 
-import type { Observed } from '../decide/observed.ts';
-import { surplusRevisions } from '../decide/revision-history.ts';
-import { NotFound } from '../errors.ts';
-import { allOver } from './all-over.ts';
-import type { Shell } from './apply.ts';
+import type { Observed } from '../../decide/observed.ts';
+import { surplusRevisions } from '../../decide/revision-history.ts';
+import { NotFound } from '../../errors.ts';
+import type { Shell } from '../shared/apply.ts';
+import { allOver } from '../shared/settle-all.ts';
 
 /**
  * Deletes the revisions that are beyond the newest `kept` and of no use any more: each as it was seen, or not at all.

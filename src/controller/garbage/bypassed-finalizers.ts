@@ -3,16 +3,16 @@
 // moment in which it gets its finalizer is gone at once, and the pass under way goes on making its children. What has an
 // owner is the garbage collector's; the volume and the passwords have none.
 
-import type { AppDeployment } from '../api/app-deployment.ts';
-import { DEPLOYMENT_LABEL } from '../api/meta.ts';
-import { leftBehind } from '../decide/children/teardown.ts';
-import type { KubeObject } from '../kube/client.ts';
-import type { Result } from '../runtime/controller.ts';
-import type { Change } from '../runtime/store.ts';
-import { removeAll, type Shell } from './apply.ts';
-import { type Caches, childrenNamed } from './caches.ts';
-import { hasFinalizer } from './finalize.ts';
-import { keyOf, refOf } from './keys.ts';
+import type { AppDeployment } from '../../api/app-deployment.ts';
+import { DEPLOYMENT_LABEL } from '../../api/meta.ts';
+import { leftBehind } from '../../decide/children/teardown.ts';
+import type { KubeObject } from '../../kube/client.ts';
+import type { Result } from '../../runtime/controller.ts';
+import type { Change } from '../../runtime/store.ts';
+import { hasFinalizer } from '../app-deployment/finalize.ts';
+import { removeAll, type Shell } from '../shared/apply.ts';
+import { type Caches, childrenNamed } from '../shared/caches.ts';
+import { keyOf, refOf } from '../shared/keys.ts';
 
 export interface Vanished {
   /** Deletes what a record of this key has left that went so a moment ago; does nothing for any other key. */

@@ -1,13 +1,13 @@
 // What wakes which record. Only keys are handed on: what happened is looked up again by the reconciler.
 
-import type { AppDeployment } from '../api/app-deployment.ts';
-import { DEPLOYMENT_LABEL, HOSTS_ANNOTATION } from '../api/meta.ts';
-import type { KubeObject } from '../kube/client.ts';
-import type { Change } from '../runtime/store.ts';
-import type { WorkQueue } from '../runtime/work-queue.ts';
-import { type Caches, LISTENER_NAMED, SECRETS_NAMED } from './caches.ts';
-import type { HostClaims } from './host-claims.ts';
-import { keyOf } from './keys.ts';
+import type { AppDeployment } from '../../api/app-deployment.ts';
+import { DEPLOYMENT_LABEL, HOSTS_ANNOTATION } from '../../api/meta.ts';
+import type { KubeObject } from '../../kube/client.ts';
+import type { Change } from '../../runtime/store.ts';
+import type { WorkQueue } from '../../runtime/work-queue.ts';
+import { type Caches, LISTENER_NAMED, SECRETS_NAMED } from '../shared/caches.ts';
+import { keyOf } from '../shared/keys.ts';
+import type { HostClaims } from './host-registry.ts';
 
 /** Adds the keys of records to the queue from now on, until the returned function is called. */
 export function wakeOnChanges(caches: Caches, queue: WorkQueue, hosts: HostClaims): () => void {

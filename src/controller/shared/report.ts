@@ -1,13 +1,13 @@
 // Writes statuses, each only if it says something new, and tells transitions as events.
 
 import { isDeepStrictEqual } from 'node:util';
-import type { AppDeployment, AppDeploymentStatus } from '../api/app-deployment.ts';
-import type { AppRevision, AppRevisionStatus } from '../api/app-revision.ts';
-import { type ConditionInput, conditionOf, mergeConditions } from '../api/conditions.ts';
-import { FIELD_MANAGER } from '../api/meta.ts';
-import type { TracingProject } from '../api/tracing-project.ts';
-import type { KubeObject } from '../kube/client.ts';
-import type { EventRecorder } from '../runtime/events.ts';
+import type { AppDeployment, AppDeploymentStatus } from '../../api/app-deployment.ts';
+import type { AppRevision, AppRevisionStatus } from '../../api/app-revision.ts';
+import { type ConditionInput, conditionOf, mergeConditions } from '../../api/conditions.ts';
+import { FIELD_MANAGER } from '../../api/meta.ts';
+import type { TracingProject } from '../../api/tracing-project.ts';
+import type { KubeObject } from '../../kube/client.ts';
+import type { EventRecorder } from '../../runtime/events.ts';
 import type { Shell } from './apply.ts';
 import { remember } from './caches.ts';
 

@@ -1,8 +1,8 @@
 // What is said of a request that failed, and which of the errors behind it decides when the record comes again.
 
-import { quoted } from '../api/text.ts';
-import type { Refusal } from '../decide/observed.ts';
-import { Conflict, Forbidden, Invalid, ServerError, Terminal, Unavailable } from '../errors.ts';
+import { quoted } from '../../api/text.ts';
+import type { Refusal } from '../../decide/observed.ts';
+import { Conflict, Forbidden, Invalid, ServerError, Terminal, Unavailable } from '../../errors.ts';
 
 /**
  * A failed request as something to report. What the API server refuses for good needs a person; anything else has a
