@@ -14,26 +14,26 @@ import type { KubeClient, KubeObject } from '../kube/client.ts';
 import type { Logger } from '../logger.ts';
 import type { RequestGate } from '../runtime/fair-limiter.ts';
 import type { Store, WatchedStore } from '../runtime/store.ts';
-import { makeAuthentication } from './authentication.ts';
+import { makeIntegrations } from './code-host-repositories/repository.ts';
+import { registerRepositories } from './code-host-repositories/routes.ts';
+import { makeAuthentication } from './core/authentication.ts';
+import { makeIdentity } from './core/authorization.ts';
+import { makeFreshList } from './core/coalesced-list.ts';
+import { Refused } from './core/http-error.ts';
+import { makeOrganizationSecrets } from './core/organization-secrets.ts';
+import { parseBody } from './core/strict-json.ts';
+import { refuseFindings, serializerCompiler, validatorCompiler, type ZodTypeProvider } from './core/validation.ts';
 import { makeDeployments } from './deployments/repository.ts';
 import { registerDeployments } from './deployments/routes.ts';
-import { makeFreshList } from './fresh-list.ts';
-import { makeIdentity } from './identity.ts';
-import { parseBody } from './json.ts';
 import { registerLogs } from './logs/routes.ts';
-import { makeOrganizationSecrets } from './organization-secrets.ts';
+import { makeProviders } from './oauth-providers/repository.ts';
+import { registerProviders } from './oauth-providers/routes.ts';
 import { registerAuth } from './plugins/auth.ts';
 import { answerError, registerErrors, registerNotFound } from './plugins/errors.ts';
+import { registerTimeLimit } from './plugins/handler-timeout.ts';
 import { registerDocs, registerOpenApi } from './plugins/openapi.ts';
 import { type RateLimit, registerRateLimit } from './plugins/rate-limit.ts';
 import { registerRequestLog, requestIdOf } from './plugins/request-log.ts';
-import { registerTimeLimit } from './plugins/time-limit.ts';
-import { makeProviders } from './providers/repository.ts';
-import { registerProviders } from './providers/routes.ts';
-import { Refused } from './refused.ts';
-import { makeIntegrations } from './repositories/repository.ts';
-import { registerRepositories } from './repositories/routes.ts';
-import { refuseFindings, serializerCompiler, validatorCompiler, type ZodTypeProvider } from './validation.ts';
 
 export interface AppDeps {
   /** The facade's own credentials: they ask whether the API server is ready, and keep secrets of the organization. */

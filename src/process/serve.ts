@@ -85,7 +85,7 @@ async function startApi(context: Context): Promise<Part> {
   const [{ buildApp }, { serve: listen }, { openCertificate }, { makeCodeHosts }] = await Promise.all([
     import('../http/app.ts'),
     import('../http/server.ts'),
-    import('../http/certificate.ts'),
+    import('../http/core/tls-certificate.ts'),
     import('../codehost/code-hosts.ts'),
   ]);
   const { config, metrics, signal } = context;

@@ -300,7 +300,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     { kind: 'crash-lost', at: 'post/facade create secrets shop--vars-X#1' },
   ),
   'values before their Secret': bug(
-    'src/http/deployments/variables.ts',
+    'src/http/deployments/secret-values.ts',
     'return caller.kube.create(SECRETS, secret, { fieldManager: FACADE_FIELD_MANAGER });',
     'caller.kube.create(SECRETS, secret, { fieldManager: FACADE_FIELD_MANAGER }).catch(() => undefined); return Promise.resolve(secret);',
     'http',

@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { defaultSettings } from '../../src/api/settings.ts';
 import { Unavailable } from '../../src/errors.ts';
 import { createDeployment, Deployment, patchDeployment } from '../../src/http/deployments/payloads.ts';
-import { OAuthProviderResponse } from '../../src/http/providers/payloads.ts';
+import { OAuthProviderResponse } from '../../src/http/oauth-providers/payloads.ts';
 import { Revision } from '../../src/http/revisions/payloads.ts';
 import { type Serving, serve } from '../../src/http/server.ts';
 import { type Facade, makeFacade } from './facade.ts';

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TLSSocket } from 'node:tls';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type CertificateFiles, openCertificate } from '../../src/http/certificate.ts';
+import { type CertificateFiles, openCertificate } from '../../src/http/core/tls-certificate.ts';
 import { serve } from '../../src/http/server.ts';
 import { makeLogger } from '../../src/logger.ts';
 import { eventually } from '../attached.ts';

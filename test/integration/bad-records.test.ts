@@ -4,7 +4,7 @@
 
 import { Agent, fetch } from 'undici';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { snake } from '../../src/http/casing.ts';
+import { snake } from '../../src/http/core/casing.ts';
 import { type Attached, attach, eventually } from '../attached.ts';
 import { aManifest, aPayload } from '../builders.ts';
 import type { Tenant } from '../platform.ts';

@@ -17,9 +17,9 @@ import { SOURCE_RULES } from '../../api/source-rules.ts';
 import { missingExternal } from '../../record/limits.ts';
 import { referencesOf } from '../../record/secret-references.ts';
 import { requestedOf, sameRequested } from '../../record/wanted-revision.ts';
-import { fromSnake, snake, toSnake } from '../casing.ts';
-import type { Finding } from '../refused.ts';
-import { findingsIn, type Rule } from '../validation.ts';
+import { fromSnake, snake, toSnake } from '../core/casing.ts';
+import type { Finding } from '../core/http-error.ts';
+import { findingsIn, type Rule } from '../core/validation.ts';
 import { type PatchDeployment, ResourceSpecPayload } from './payloads.ts';
 import {
   externalFindings,

@@ -14,7 +14,7 @@ import { createdAt, imageVersion, shownRevisionIds, shownState, updatedAt } from
 import { inForce, resolve } from '../../record/resolve.ts';
 import { revisionsOf } from '../../record/revisions.ts';
 import { requestedOf, sameRequested } from '../../record/wanted-revision.ts';
-import { toSnake } from '../casing.ts';
+import { toSnake } from '../core/casing.ts';
 import type { Deployment } from './payloads.ts';
 
 /** What a record is shown with. */

@@ -15,9 +15,9 @@ import {
   type Source,
 } from '../../api/source-rules.ts';
 import { excessesOf, missingExternal } from '../../record/limits.ts';
-import { fromSnake, snake } from '../casing.ts';
-import type { Finding } from '../refused.ts';
-import { asArray, asObject, type Draft, type Rule } from '../validation.ts';
+import { fromSnake, snake } from '../core/casing.ts';
+import type { Finding } from '../core/http-error.ts';
+import { asArray, asObject, type Draft, type Rule } from '../core/validation.ts';
 
 export const TAG_IS_NEVER_PUSHED = 'a tag is never pushed to: build_on_push must be false for it';
 export const IN_BOTH_LISTS = 'a name may stand in secrets or in secret_references, not in both';
@@ -119,7 +119,7 @@ export function* foreignRules(source: Source, draft: Draft): Generator<Finding> 
   }
 }
 
-/** Whether it is one of the tenant's is told once the tenant is known (listener.ts). */
+/** Whether it is one of the tenant's is told once the tenant is known (listener-rules.ts). */
 function* listenerRule(config: Readonly<Record<string, unknown>>): Generator<Finding> {
   const namespace = asObject(config['listener_config'])['k8s_namespace'];
   if (isSet(config['listener_id']) !== isSet(namespace))

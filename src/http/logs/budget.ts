@@ -2,7 +2,7 @@
 // process can hold, and whoever asks for one page must not stop the requests of everybody else.
 
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
-import { makeSlots, type Slots } from '../slots.ts';
+import { makeSlots, type Slots } from '../core/bulkhead.ts';
 
 const MEBIBYTE = 1024 * 1024;
 

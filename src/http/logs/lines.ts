@@ -1,6 +1,6 @@
 // From what containers wrote to a page of it, while it is being read: only lines that can still be on the page are kept. Pure.
 
-import { Refused } from '../refused.ts';
+import { Refused } from '../core/http-error.ts';
 import { LONGEST_LINE, MOST_BYTES_OF_PAGE } from './budget.ts';
 import type { DeployLogs, DeployLogsQuery, Level } from './payloads.ts';
 

@@ -6,7 +6,7 @@ import { COMPONENT_LABEL, DEPLOYMENT_LABEL, DEPLOYMENT_UID_LABEL, REVISION_LABEL
 import { Invalid, NotFound, Unavailable } from '../../errors.ts';
 import { PODS } from '../../kube/api-resources.ts';
 import type { KubeClient, KubeObject } from '../../kube/client.ts';
-import { tooManyLogs } from '../refused.ts';
+import { tooManyLogs } from '../core/http-error.ts';
 import {
   LAST_LINES,
   LONGEST_MS,

@@ -2,12 +2,12 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, RawServerDefault } from 'fastify';
+import { Refused, tooManyLogs } from '../core/http-error.ts';
+import type { ZodTypeProvider } from '../core/validation.ts';
 import type { Deployments } from '../deployments/repository.ts';
 import type { Admitted, Auth } from '../plugins/auth.ts';
 import { failures } from '../plugins/openapi.ts';
-import { Refused, tooManyLogs } from '../refused.ts';
 import { presentRevisions } from '../revisions/presenter.ts';
-import type { ZodTypeProvider } from '../validation.ts';
 import { makeLogBudget } from './budget.ts';
 import { makePage } from './lines.ts';
 import { DeployLogs, DeployLogsQuery, ProjectPath, ProjectRevisionPath } from './payloads.ts';

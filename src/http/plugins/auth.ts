@@ -5,9 +5,9 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { Unauthorized } from '../../errors.ts';
 import type { Resource } from '../../kube/client.ts';
-import type { Authentication, Sender } from '../authentication.ts';
-import { type Caller, type Identity, senderOf, type Tenant, type Verb } from '../identity.ts';
-import { Refused } from '../refused.ts';
+import type { Authentication, Sender } from '../core/authentication.ts';
+import { type Caller, type Identity, senderOf, type Tenant, type Verb } from '../core/authorization.ts';
+import { Refused } from '../core/http-error.ts';
 
 export interface Admitted {
   readonly caller: Caller;

@@ -15,8 +15,8 @@ import {
   Unauthorized,
   Unavailable,
 } from '../../errors.ts';
-import { requestPath } from '../casing.ts';
-import { type Finding, Refused } from '../refused.ts';
+import { requestPath } from '../core/casing.ts';
+import { type Finding, Refused } from '../core/http-error.ts';
 import { unauthenticated } from './auth.ts';
 
 export function registerErrors(app: FastifyInstance): void {

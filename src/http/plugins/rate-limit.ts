@@ -3,8 +3,8 @@
 
 import rateLimit from '@fastify/rate-limit';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import type { Authentication } from '../authentication.ts';
-import { Refused } from '../refused.ts';
+import type { Authentication } from '../core/authentication.ts';
+import { Refused } from '../core/http-error.ts';
 import { sentBy } from './auth.ts';
 
 /** Callers that are counted at once. Whoever has been silent for longest is forgotten first, which only helps him. */

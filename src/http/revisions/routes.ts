@@ -6,13 +6,13 @@ import type { AppDeployment } from '../../api/app-deployment.ts';
 import { serialRevisionId } from '../../record/revision-id.ts';
 import { rollingBack } from '../../record/revision-request.ts';
 import { revisionsOf } from '../../record/revisions.ts';
-import type { Changed } from '../deployments/change.ts';
+import { Refused } from '../core/http-error.ts';
+import type { ZodTypeProvider } from '../core/validation.ts';
 import { Deployment, DeploymentPath, patchDeployment } from '../deployments/payloads.ts';
 import type { Deployments } from '../deployments/repository.ts';
+import type { Changed } from '../deployments/update.ts';
 import type { Admitted, Auth } from '../plugins/auth.ts';
 import { failures } from '../plugins/openapi.ts';
-import { Refused } from '../refused.ts';
-import type { ZodTypeProvider } from '../validation.ts';
 import { ListRevisions, Revision, RevisionList, RevisionPath } from './payloads.ts';
 import { presentRevisions } from './presenter.ts';
 

@@ -3,7 +3,7 @@
 import type { SourceConfig } from '../../api/app-deployment.ts';
 import type { Listener } from '../../api/listener.ts';
 import { listenerProblem } from '../../record/listener-assignment.ts';
-import type { Finding } from '../refused.ts';
+import type { Finding } from '../core/http-error.ts';
 
 /** `listeners` are those of the tenant. */
 export function listenerFindings(config: SourceConfig, listeners: readonly Listener[]): Finding[] {

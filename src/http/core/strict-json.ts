@@ -1,7 +1,7 @@
 // JSON as a request's body may be: what JSON.parse takes, less what means something else to every reader (a key given
 // twice, RFC 8259, 4), and less what is only there to be a burden.
 
-import { Refused } from './refused.ts';
+import { Refused } from './http-error.ts';
 
 /** Deeper than anything that is ever meant; a stack is deeper still. */
 const MAX_DEPTH = 64;

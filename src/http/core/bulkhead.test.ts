@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { makeSlots } from './slots.ts';
+import { makeSlots } from './bulkhead.ts';
 
 const slots = (): ReturnType<typeof makeSlots> =>
   makeSlots({ most: 3, mostOfGroup: 2, mostWaiting: 3, mostWaitingOfGroup: 2 });

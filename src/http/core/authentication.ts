@@ -1,12 +1,12 @@
 // Who a caller is: the API server tells, asked once with the caller's own token (SelfSubjectReview) and before anything
 // else. Of tokens that nobody knows so few are tried that they can take nothing from those who call with good ones.
 
-import { Forbidden, NotFound, Unauthorized } from '../errors.ts';
-import { SELF_SUBJECT_REVIEWS } from '../kube/api-resources.ts';
-import type { KubeClient, KubeObject } from '../kube/client.ts';
-import { BoundedMap } from './bounded-map.ts';
-import { Refused } from './refused.ts';
-import { makeSlots } from './slots.ts';
+import { Forbidden, NotFound, Unauthorized } from '../../errors.ts';
+import { SELF_SUBJECT_REVIEWS } from '../../kube/api-resources.ts';
+import type { KubeClient, KubeObject } from '../../kube/client.ts';
+import { makeSlots } from './bulkhead.ts';
+import { Refused } from './http-error.ts';
+import { BoundedMap } from './lru-map.ts';
 
 /** Whoever sent the token. `hash` stands for the token wherever something is remembered. */
 export interface Sender {

@@ -8,9 +8,9 @@ import {
   PROVIDER_ID_PATTERN,
   TOKEN_ENDPOINT_AUTH_METHODS,
 } from '../../api/oauth-provider.ts';
+import type { Finding } from '../core/http-error.ts';
+import { type Draft, withRules } from '../core/validation.ts';
 import { id, time } from '../deployments/payloads.ts';
-import type { Finding } from '../refused.ts';
-import { type Draft, withRules } from '../validation.ts';
 
 const { name, clientId, authUrl, tokenUrl, providerType, mcpServerUrl } = OAuthProviderSpec.shape;
 

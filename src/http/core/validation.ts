@@ -9,8 +9,8 @@ import type {
   FastifyTypeProvider,
 } from 'fastify';
 import { z } from 'zod';
-import { NAME_PATTERN } from '../api/app-deployment.ts';
-import { HTTPS_URL_PATTERN, PROVIDER_ID_PATTERN } from '../api/oauth-provider.ts';
+import { NAME_PATTERN } from '../../api/app-deployment.ts';
+import { HTTPS_URL_PATTERN, PROVIDER_ID_PATTERN } from '../../api/oauth-provider.ts';
 import {
   DNS_LABEL_PATTERN,
   DNS_SUBDOMAIN_PATTERN,
@@ -20,8 +20,8 @@ import {
   PRINTABLE_PATTERN,
   UUID_PATTERN,
   VARIABLE_NAME_PATTERN,
-} from '../api/primitives.ts';
-import { type Finding, Refused } from './refused.ts';
+} from '../../api/primitives.ts';
+import { type Finding, Refused } from './http-error.ts';
 
 export interface ZodTypeProvider extends FastifyTypeProvider {
   readonly validator: this['schema'] extends z.ZodType ? z.output<this['schema']> : unknown;
@@ -84,7 +84,7 @@ function isMerged(loc: readonly (string | number)[]): boolean {
 
 /**
  * Takes nulls that say nothing out of a parsed body and keys that would be a prototype, and finds text that cannot be
- * stored. The body's depth is limited where it is parsed (json.ts).
+ * stored. The body's depth is limited where it is parsed (strict-json.ts).
  */
 function clean(value: unknown, loc: readonly (string | number)[], findings: Finding[]): void {
   if (typeof value === 'string') {

@@ -6,9 +6,9 @@ import type { CodeHosts } from '../../codehost/code-hosts.ts';
 import type { Repository } from '../../codehost/repositories.ts';
 import { Unavailable } from '../../errors.ts';
 import type { Store } from '../../runtime/store.ts';
-import type { Tenant } from '../identity.ts';
-import { type OrganizationSecrets, textOf } from '../organization-secrets.ts';
-import { Refused } from '../refused.ts';
+import type { Tenant } from '../core/authorization.ts';
+import { Refused } from '../core/http-error.ts';
+import { type OrganizationSecrets, textOf } from '../core/organization-secrets.ts';
 
 export interface IntegrationsOptions {
   readonly integrations: Store<CodeHostIntegration>;

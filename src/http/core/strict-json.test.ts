@@ -2,8 +2,8 @@
 
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { parseBody } from './json.ts';
-import { Refused } from './refused.ts';
+import { Refused } from './http-error.ts';
+import { parseBody } from './strict-json.ts';
 
 function refusal(text: string | Buffer): string {
   try {

@@ -8,7 +8,7 @@ import type { KubeObject } from '../../kube/client.ts';
 import { imageVersions, shownState } from '../../record/api-view.ts';
 import { makeObjectCache } from '../../runtime/object-cache.ts';
 import type { Change, WatchedStore } from '../../runtime/store.ts';
-import { type Listing, makeListing } from './listing.ts';
+import { type Listing, makeListing } from './list-index.ts';
 import { ListDeployments } from './payloads.ts';
 import { shownRevisionConfig } from './presenter.ts';
 

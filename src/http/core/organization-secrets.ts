@@ -1,10 +1,10 @@
 // Secrets of the organization's namespace, with the facade's own account: the one place where it acts for itself, and
 // only after the caller's right was exercised with the caller's token.
 
-import { FACADE_FIELD_MANAGER } from '../api/meta.ts';
-import { Forbidden, NotFound } from '../errors.ts';
-import { SECRETS } from '../kube/api-resources.ts';
-import type { KubeClient, KubeObject } from '../kube/client.ts';
+import { FACADE_FIELD_MANAGER } from '../../api/meta.ts';
+import { Forbidden, NotFound } from '../../errors.ts';
+import { SECRETS } from '../../kube/api-resources.ts';
+import type { KubeClient, KubeObject } from '../../kube/client.ts';
 
 export interface SecretObject extends KubeObject {
   readonly type?: string;

@@ -2,7 +2,7 @@
 // that no POST would ever be given up; and it costs every request a timer and an AbortController.
 
 import type { FastifyInstance, FastifyReply } from 'fastify';
-import { Refused } from '../refused.ts';
+import { Refused } from '../core/http-error.ts';
 
 /** How much later than its time a request may be given up. */
 const LOOKS_EVERY_MS = 1000;

@@ -3,8 +3,8 @@
 
 import type { AppDeployment } from '../../api/app-deployment.ts';
 import type { AppRevision } from '../../api/app-revision.ts';
-import { BoundedMap } from '../bounded-map.ts';
-import type { Tenant } from '../identity.ts';
+import type { Tenant } from '../core/authorization.ts';
+import { BoundedMap } from '../core/lru-map.ts';
 
 export interface ListedTextsOptions {
   readonly revisionsOf: (record: AppDeployment) => readonly AppRevision[];

@@ -3,7 +3,7 @@
 
 import type { AddressSettings } from '../../api/settings.ts';
 import { claimable, hostOf, mayClaim, type Place } from '../../record/hostnames.ts';
-import type { Finding } from '../refused.ts';
+import type { Finding } from '../core/http-error.ts';
 
 /** `allowed`: the annotation of the tenant's namespace. Nothing is found where no addresses are made. */
 export function hostFindings(

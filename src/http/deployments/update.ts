@@ -8,10 +8,10 @@ import { Conflict, Forbidden, NotFound, Unavailable } from '../../errors.ts';
 import type { KubeObject } from '../../kube/client.ts';
 import type { Logger } from '../../logger.ts';
 import { names } from '../../record/names.ts';
-import type { Caller } from '../identity.ts';
-import { Refused } from '../refused.ts';
+import type { Caller } from '../core/authorization.ts';
+import { Refused } from '../core/http-error.ts';
 import type { Change } from './patch.ts';
-import { makeVariables, removeVariables } from './variables.ts';
+import { makeVariables, removeVariables } from './secret-values.ts';
 
 export interface ChangeOptions {
   readonly remember: (object: KubeObject) => void;

@@ -4,10 +4,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyBaseLogger, FastifyInstance, RawServerDefault } from 'fastify';
 import { z } from 'zod';
+import type { ZodTypeProvider } from '../core/validation.ts';
 import { NoParameters } from '../deployments/payloads.ts';
 import type { Auth } from '../plugins/auth.ts';
 import { failures } from '../plugins/openapi.ts';
-import type { ZodTypeProvider } from '../validation.ts';
 import { IntegrationPath, IntegrationResponse, RepositoryResponse } from './payloads.ts';
 import type { Integrations } from './repository.ts';
 

@@ -3,7 +3,7 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import { CLIENT_SECRET_KEY, type OAuthProvider, type OAuthProviderSpec } from '../../api/oauth-provider.ts';
-import type { Finding } from '../refused.ts';
+import type { Finding } from '../core/http-error.ts';
 import { type CreateProvider, NEEDS_PKCE, type PatchProvider } from './payloads.ts';
 
 /** `secretName`: where the client secret will be, if there is one. The API server fills in what has a default. */

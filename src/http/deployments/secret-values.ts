@@ -6,7 +6,7 @@ import { Forbidden, NotFound } from '../../errors.ts';
 import { SECRETS } from '../../kube/api-resources.ts';
 import type { KubeObject, ObjectRef } from '../../kube/client.ts';
 import type { Logger } from '../../logger.ts';
-import type { Caller } from '../identity.ts';
+import type { Caller } from '../core/authorization.ts';
 
 interface SecretObject extends KubeObject {
   readonly type?: string;

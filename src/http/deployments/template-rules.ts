@@ -3,9 +3,9 @@
 import { type AppDeploymentSpec, SourceConfig, SourceRevisionConfig } from '../../api/app-deployment.ts';
 import type { AppTemplate } from '../../api/app-template.ts';
 import { notOffered, type Offered, offeredIn } from '../../record/template-catalogue.ts';
-import { fromSnake, snake } from '../casing.ts';
-import type { Finding } from '../refused.ts';
-import { asObject, type Rule } from '../validation.ts';
+import { fromSnake, snake } from '../core/casing.ts';
+import type { Finding } from '../core/http-error.ts';
+import { asObject, type Rule } from '../core/validation.ts';
 
 /** So many choices are named. */
 const NAMED = 10;

@@ -3,7 +3,7 @@
 import type { AppDeployment } from '../../api/app-deployment.ts';
 import type { CodeHostIntegration } from '../../api/code-host-integration.ts';
 import { codeHostProblem } from '../../record/code-host.ts';
-import type { Finding } from '../refused.ts';
+import type { Finding } from '../core/http-error.ts';
 
 /** An integration that is not there and another tenant's are told in the same words. */
 export function codeHostFindings(

@@ -2,16 +2,16 @@
 // asked with the caller's own token (SelfSubjectAccessReview) and believed for ten seconds.
 
 import { hash } from 'node:crypto';
-import { APP_DEPLOYMENTS } from '../api/app-deployment.ts';
-import { TENANT_LABEL } from '../api/meta.ts';
-import type { Settings } from '../api/settings.ts';
-import { Unavailable } from '../errors.ts';
-import { SELF_SUBJECT_ACCESS_REVIEWS } from '../kube/api-resources.ts';
-import type { KubeClient, KubeObject, Resource } from '../kube/client.ts';
-import type { Store } from '../runtime/store.ts';
+import { APP_DEPLOYMENTS } from '../../api/app-deployment.ts';
+import { TENANT_LABEL } from '../../api/meta.ts';
+import type { Settings } from '../../api/settings.ts';
+import { Unavailable } from '../../errors.ts';
+import { SELF_SUBJECT_ACCESS_REVIEWS } from '../../kube/api-resources.ts';
+import type { KubeClient, KubeObject, Resource } from '../../kube/client.ts';
+import type { Store } from '../../runtime/store.ts';
 import type { Sender } from './authentication.ts';
-import { BoundedMap } from './bounded-map.ts';
-import { Refused } from './refused.ts';
+import { Refused } from './http-error.ts';
+import { BoundedMap } from './lru-map.ts';
 
 export interface Caller extends Sender {
   /** The API server, as the caller. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { BoundedMap } from './bounded-map.ts';
+import { BoundedMap } from './lru-map.ts';
 
 describe('BoundedMap', () => {
   it.each([1, 4, 5, 6, 9, 10, 11, 15, 99, 100])(

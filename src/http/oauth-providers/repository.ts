@@ -14,11 +14,11 @@ import { AlreadyExists, Conflict, Forbidden, NotFound, Unavailable } from '../..
 import { SECRETS } from '../../kube/api-resources.ts';
 import type { KubeObject } from '../../kube/client.ts';
 import type { Store } from '../../runtime/store.ts';
-import { difference } from '../deployments/change.ts';
-import { unlessRefused } from '../deployments/variables.ts';
-import type { Caller } from '../identity.ts';
-import { type OrganizationSecrets, type SecretObject, textOf } from '../organization-secrets.ts';
-import { Refused } from '../refused.ts';
+import type { Caller } from '../core/authorization.ts';
+import { Refused } from '../core/http-error.ts';
+import { type OrganizationSecrets, type SecretObject, textOf } from '../core/organization-secrets.ts';
+import { unlessRefused } from '../deployments/secret-values.ts';
+import { difference } from '../deployments/update.ts';
 import { patchedSpec, patchFindings, specOf } from './patch.ts';
 import type { CreateProvider, PatchProvider } from './payloads.ts';
 
