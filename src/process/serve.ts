@@ -14,13 +14,13 @@ import type { KubeClient, KubeObject } from '../kube/client.ts';
 import { type ClusterAccess, inClusterAccess, loadKubeConfigFile } from '../kube/config.ts';
 import { makeKubeClient } from '../kube/http-client.ts';
 import { type Logger, makeLogger } from '../logger.ts';
-import { type Asking, serverIsTooOld, watchChart, watchKinds, watchServerVersion } from '../requirements.ts';
 import { makeRequestGate } from '../runtime/fair-limiter.ts';
 import { type Checks, startHealthServer } from '../runtime/health.ts';
 import { slimManagedFields } from '../runtime/managed-fields.ts';
 import { makeMetrics, type RuntimeMetrics } from '../runtime/metrics.ts';
 import { reflectNamespaces } from '../runtime/multi-namespace-reflector.ts';
 import { makeReflector, type Reflector, whyNotListed } from '../runtime/reflector.ts';
+import { type Asking, serverIsTooOld, watchChart, watchKinds, watchServerVersion } from './preflight.ts';
 
 /** One part of Davit that runs: what makes it ready, and when it has ended. */
 interface Part {
@@ -57,7 +57,7 @@ function clientFor({ access, metrics }: Context, userAgent: string, requestTimeo
 
 // Each part is imported only by the process that runs it: the controller needs no HTTP server, the facade no makers.
 async function startController(context: Context): Promise<Part> {
-  const { runController } = await import('../controller/run.ts');
+  const { runController } = await import('./controller.ts');
   const { config, log, metrics, signal } = context;
   return runController({
     client: clientFor(context, 'davit-controller'),

@@ -214,7 +214,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
         to: 'const backoff = 0;',
       },
       // The pacing of a key that keeps arriving would stand in for the pause.
-      { file: 'src/controller/run.ts', from: 'intervalMs: 200, burst: 3', to: 'intervalMs: 0, burst: 3' },
+      { file: 'src/process/controller.ts', from: 'intervalMs: 200, burst: 3', to: 'intervalMs: 0, burst: 3' },
     ],
     shows: { workload: 'create', fault: { kind: 'outage', phase: 'create', status: 500, ms: 4000 } },
   },
@@ -233,12 +233,12 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
         to: 'if (!holds()) return options; if (false) throw',
       },
       {
-        file: 'src/controller/run.ts',
+        file: 'src/process/controller.ts',
         from: 'onStopped: () => controller?.abort(),',
         to: 'onStopped: () => undefined,',
       },
       {
-        file: 'src/controller/run.ts',
+        file: 'src/process/controller.ts',
         from: "leading.addEventListener('abort', sleepAgain, { once: true });",
         to: '',
       },

@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import { customResourceDefinitions } from '../../src/api/crd.ts';
 import type { StructuralSchema } from '../../src/api/structural-schema.ts';
-import { staleFiles } from '../../src/crdgen.ts';
+import { staleFiles } from '../../src/generate/crds.ts';
 
 describe('generated files', () => {
   it('are current; if not: npm run generate', () => {

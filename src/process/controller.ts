@@ -7,6 +7,22 @@ import { CODE_HOST_INTEGRATIONS } from '../api/code-host-integration.ts';
 import { OAUTH_PROVIDERS } from '../api/oauth-provider.ts';
 import type { Settings } from '../api/settings.ts';
 import { TRACING_PROJECTS } from '../api/tracing-project.ts';
+import { makeDigestKey } from '../controller/app-deployment/hmac-key.ts';
+import { type HostClaims, makeHostClaims } from '../controller/app-deployment/host-registry.ts';
+import { makeReconciler } from '../controller/app-deployment/reconciler.ts';
+import { makeSecretContents } from '../controller/app-deployment/secret-fingerprints.ts';
+import { wakeOnChanges } from '../controller/app-deployment/watches.ts';
+import { makeVanished } from '../controller/garbage/bypassed-finalizers.ts';
+import {
+  makeClientSecretCollector,
+  makeSecretCollector,
+  wakeClientSecretCollector,
+  wakeCollector,
+} from '../controller/garbage/secrets.ts';
+import { makeOrganizationReconciler, wakeOrganization } from '../controller/organization/reconciler.ts';
+import { catchUp } from '../controller/shared/cache-barrier.ts';
+import { type Caches, makeCaches } from '../controller/shared/caches.ts';
+import { keyOf } from '../controller/shared/keys.ts';
 import { BUILT_IN_RESOURCES, makeResourceRegistry } from '../kube/api-resources.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { Logger } from '../logger.ts';
@@ -22,22 +38,6 @@ import { runLeaderElection } from '../runtime/leader-election.ts';
 import type { RuntimeMetrics } from '../runtime/metrics.ts';
 import { whyNotListed } from '../runtime/reflector.ts';
 import { groupByNamespace, makeWorkQueue, type WorkQueue } from '../runtime/work-queue.ts';
-import { makeDigestKey } from './app-deployment/hmac-key.ts';
-import { type HostClaims, makeHostClaims } from './app-deployment/host-registry.ts';
-import { makeReconciler } from './app-deployment/reconciler.ts';
-import { makeSecretContents } from './app-deployment/secret-fingerprints.ts';
-import { wakeOnChanges } from './app-deployment/watches.ts';
-import { makeVanished } from './garbage/bypassed-finalizers.ts';
-import {
-  makeClientSecretCollector,
-  makeSecretCollector,
-  wakeClientSecretCollector,
-  wakeCollector,
-} from './garbage/secrets.ts';
-import { makeOrganizationReconciler, wakeOrganization } from './organization/reconciler.ts';
-import { catchUp } from './shared/cache-barrier.ts';
-import { type Caches, makeCaches } from './shared/caches.ts';
-import { keyOf } from './shared/keys.ts';
 
 export interface ControllerOptions {
   readonly client: KubeClient;

@@ -1,13 +1,13 @@
 import { expect, it } from 'vitest';
-import { aRecord, SETTINGS, TENANT } from '../test/builders.ts';
-import { ResourceSpec } from './api/resource-spec.ts';
-import { type StructuralSchema, structuralSchema } from './api/structural-schema.ts';
-import type { KubeObject } from './kube/client.ts';
-import { inForce } from './record/resolve.ts';
-import { wantedRevision } from './record/wanted-revision.ts';
-import { ROWS, type Row } from './resource-spec-table.ts';
-import { makeRevision } from './resources/app-revision.ts';
-import { desiredChildren } from './resources/desired.ts';
+import { aRecord, SETTINGS, TENANT } from '../../test/builders.ts';
+import { ResourceSpec } from '../api/resource-spec.ts';
+import { type StructuralSchema, structuralSchema } from '../api/structural-schema.ts';
+import type { KubeObject } from '../kube/client.ts';
+import { inForce } from '../record/resolve.ts';
+import { wantedRevision } from '../record/wanted-revision.ts';
+import { makeRevision } from '../resources/app-revision.ts';
+import { desiredChildren } from '../resources/desired.ts';
+import { ROWS, type Row } from './resource-spec-doc.ts';
 
 /** Every field that a person can set: what is free-form, a map of a person's own or a plain value has no parts. */
 function leavesOf(schema: StructuralSchema, path = ''): string[] {

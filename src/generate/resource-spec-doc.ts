@@ -1,10 +1,10 @@
 // docs/resource-spec.md: what each field of a ResourceSpec becomes in the children of a record. The rows say what is
 // to be; a test makes the children of each row's record and compares, and finds a field of the schema without a row.
 
-import type { AppDeploymentSpec, DeploymentType } from './api/app-deployment.ts';
-import type { ResourceSpec, VolumeMount } from './api/resource-spec.ts';
-import { defaultSettings } from './api/settings.ts';
-import { inForce, resolve } from './record/resolve.ts';
+import type { AppDeploymentSpec, DeploymentType } from '../api/app-deployment.ts';
+import type { ResourceSpec, VolumeMount } from '../api/resource-spec.ts';
+import { defaultSettings } from '../api/settings.ts';
+import { inForce, resolve } from '../record/resolve.ts';
 
 /** One place in a child. */
 interface Effect {
@@ -267,7 +267,7 @@ export const ROWS: readonly Row[] = [
   ...containerRows('sidecars'),
 ];
 
-const INTRODUCTION = `<!-- Generated from src/resource-spec-table.ts by \`npm run generate\`. Do not edit. -->
+const INTRODUCTION = `<!-- Generated from src/generate/resource-spec-doc.ts by \`npm run generate\`. Do not edit. -->
 # What each field of resource_spec becomes
 
 The names are those of the HTTP API; in an AppDeployment, under \`spec.sourceConfig.resourceSpec\`, the first word of a

@@ -1,12 +1,12 @@
 // What Davit needs of its cluster before it can do its work, as chart and API server have it: the server's version, our
 // kinds, the admission policies, the rights.
 
-import { ownResources } from './api/kinds.ts';
-import type { Config } from './config.ts';
-import type { KubeClient } from './kube/client.ts';
-import { kindsAreServed, kubernetesIsNewEnough, policiesAreThere, rightsAreGranted } from './kube/preflight-checks.ts';
-import type { Logger } from './logger.ts';
-import { type WatchedRequirements, watchRequirements } from './runtime/preflight-poll.ts';
+import { ownResources } from '../api/kinds.ts';
+import type { Config } from '../config.ts';
+import type { KubeClient } from '../kube/client.ts';
+import { kindsAreServed, kubernetesIsNewEnough, policiesAreThere, rightsAreGranted } from '../kube/preflight-checks.ts';
+import type { Logger } from '../logger.ts';
+import { type WatchedRequirements, watchRequirements } from '../runtime/preflight-poll.ts';
 
 export interface Asking {
   readonly client: KubeClient;

@@ -2,7 +2,7 @@
 // default, stands in charts/davit/values.yaml; the platform's own settings are api/settings.ts.
 
 import { z } from 'zod';
-import { Settings } from './api/settings.ts';
+import { Settings } from '../api/settings.ts';
 
 const free = z.record(z.string(), z.unknown());
 const quantities = z.record(z.string(), z.union([z.string(), z.number()]));

@@ -4,7 +4,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { CodeHostIntegrationSpec } from '../api/code-host-integration.ts';
 import { CodeHostFailed } from '../errors.ts';
-import type { Answer, GuardedFetch } from './guarded-fetch.ts';
+import type { Answer, GuardedFetch } from '../outbound/guarded-fetch.ts';
 
 export interface Session {
   /** Aborts when the listing's time is over. */

@@ -2,11 +2,11 @@
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { stringify } from 'yaml';
-import { type CustomResourceDefinition, customResourceDefinitions } from './api/crd.ts';
-import { REFUSED_KEYS } from './api/pod-reach.ts';
+import { type CustomResourceDefinition, customResourceDefinitions } from '../api/crd.ts';
+import { REFUSED_KEYS } from '../api/pod-reach.ts';
 import { valuesSchema } from './chart-values.ts';
-import { withConditionsTable } from './conditions-table.ts';
-import { resourceSpecPage } from './resource-spec-table.ts';
+import { withConditionsTable } from './conditions-doc.ts';
+import { resourceSpecPage } from './resource-spec-doc.ts';
 
 const HEADER = '# Generated from src/api by `npm run generate`. Do not edit.\n';
 
@@ -43,7 +43,7 @@ function yaml(crd: CustomResourceDefinition): string {
 }
 
 function place(path: string): URL {
-  return new URL(`../${path}`, import.meta.url);
+  return new URL(`../../${path}`, import.meta.url);
 }
 
 function current(path: string): string {

@@ -1,7 +1,7 @@
 // The tables of conditions and reasons in docs/operations.md, made from the code that sets them. The prose around them
 // is written by hand.
 
-import { CONDITION_TYPES, REASONS } from './api/app-deployment-conditions.ts';
+import { CONDITION_TYPES, REASONS } from '../api/app-deployment-conditions.ts';
 
 const BEGIN = '<!-- generated from src/api/app-deployment-conditions.ts: begin -->';
 const END = '<!-- generated from src/api/app-deployment-conditions.ts: end -->';

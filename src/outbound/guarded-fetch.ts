@@ -7,7 +7,7 @@ import { lookup as systemLookup } from 'node:dns/promises';
 import { type BlockList, isIP } from 'node:net';
 import { Agent, type Dispatcher } from 'undici';
 import { CodeHostFailed } from '../errors.ts';
-import { blockListOf, isIn, isPublic } from './address.ts';
+import { blockListOf, isIn, isPublic } from './public-addresses.ts';
 
 /** A host that may be connected to. */
 export interface AllowedHost {
