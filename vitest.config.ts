@@ -14,7 +14,7 @@ export default defineConfig({
           name: 'unit',
           include: [
             'src/**/*.test.ts',
-            'test/{bench,codehost,http,plan,reconcile,fake-kube,run,walk}/**/*.test.ts',
+            'test/{bench,codehost,http,plan,reconcile,support,walk}/**/*.test.ts',
             'test/hygiene/*.test.ts',
           ],
           exclude: [PUBLISHED],

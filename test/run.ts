@@ -4,7 +4,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { type Lane, runLanes, signalGroup, sum, type Tally } from './run/lanes.ts';
+import { type Lane, runLanes, signalGroup, sum, type Tally } from './support/parallel-runs.ts';
 
 /**
  * Projects that run side by side, each with clusters of its own: with real pods it is mostly waited, and beside that there

@@ -2,7 +2,16 @@
 
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { anObserved, aPod, aRecord, aRevision, aStore, aWorkload, ownLabels, SETTINGS } from '../../test/builders.ts';
+import {
+  anObserved,
+  aPod,
+  aRecord,
+  aRevision,
+  aStore,
+  aWorkload,
+  ownLabels,
+  SETTINGS,
+} from '../../test/support/builders.ts';
 import { AppDeploymentStatus } from '../api/app-deployment.ts';
 import { AppRevisionStatus } from '../api/app-revision.ts';
 import { conditionOf } from '../api/conditions.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { aPod, aRecord, aRevision } from '../../test/builders.ts';
+import { aPod, aRecord, aRevision } from '../../test/support/builders.ts';
 import type { ContainerStatus, Pod } from './observed.ts';
 import { beginsSince, lookAgainMs } from './pod-startup.ts';
 

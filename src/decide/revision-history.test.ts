@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { anObserved, aPod, aRecord, aRevision, aWorkload } from '../../test/builders.ts';
+import { anObserved, aPod, aRecord, aRevision, aWorkload } from '../../test/support/builders.ts';
 import type { AppRevision, RevisionState } from '../api/app-revision.ts';
 import type { Observed } from './observed.ts';
 import { surplusRevisions } from './revision-history.ts';

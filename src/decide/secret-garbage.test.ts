@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { aRecord, aRevision } from '../../test/builders.ts';
+import { aRecord, aRevision } from '../../test/support/builders.ts';
 import type { KubeObject } from '../kube/client.ts';
 import { orphanhoodOf, valuesNamed } from './secret-garbage.ts';
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { anObserved, aPod, aRecord, aRevision, aStore, aWorkload, SETTINGS } from '../../test/builders.ts';
+import { anObserved, aPod, aRecord, aRevision, aStore, aWorkload, SETTINGS } from '../../test/support/builders.ts';
 import type { AppDeployment } from '../api/app-deployment.ts';
 import type { AppRevision } from '../api/app-revision.ts';
 import { conditionOf } from '../api/conditions.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { aRecord, SETTINGS, TENANT } from '../../test/builders.ts';
+import { aRecord, SETTINGS, TENANT } from '../../test/support/builders.ts';
 import { ResourceSpec } from '../api/resource-spec.ts';
 import { type StructuralSchema, structuralSchema } from '../api/structural-schema.ts';
 import type { KubeObject } from '../kube/client.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { makeFakeKube } from '../../test/fake-kube/fake-kube.ts';
+import { makeFakeKube } from '../../test/support/fake-kube/fake-kube.ts';
 import { Forbidden, Unavailable } from '../errors.ts';
 import { VALIDATING_ADMISSION_POLICIES, VALIDATING_ADMISSION_POLICY_BINDINGS } from './api-resources.ts';
 import type { KubeObject } from './client.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { aRecord, aRevision, UID } from '../../test/builders.ts';
+import { aRecord, aRevision, UID } from '../../test/support/builders.ts';
 import { createdAt, imageVersion, imageVersions, shownRevisionIds, shownState, updatedAt } from './api-view.ts';
 import { generationRevisionId, serialRevisionId } from './revision-id.ts';
 

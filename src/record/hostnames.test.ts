@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { aSpec } from '../../test/builders.ts';
+import { aSpec } from '../../test/support/builders.ts';
 import { NAME_MAX_LENGTH, NAME_PATTERN } from '../api/app-deployment.ts';
 import { DNS_LABEL_PATTERN, HOST_PATTERN } from '../api/primitives.ts';
 import { type AddressSettings, Settings } from '../api/settings.ts';

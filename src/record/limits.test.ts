@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { aSpec } from '../../test/builders.ts';
+import { aSpec } from '../../test/support/builders.ts';
 import type { ResourceSpec } from '../api/resource-spec.ts';
 import { Settings } from '../api/settings.ts';
 import { excessesOf, missingExternal } from './limits.ts';

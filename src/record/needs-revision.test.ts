@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { aRecord, aRevision, aSpec, SETTINGS } from '../../test/builders.ts';
+import { aRecord, aRevision, aSpec, SETTINGS } from '../../test/support/builders.ts';
 import type { AppDeploymentSpec } from '../api/app-deployment.ts';
 import { needsRevision } from './needs-revision.ts';
 import { askingForRevision, rollingBack } from './revision-request.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { aSpec, SETTINGS } from '../../test/builders.ts';
+import { aSpec, SETTINGS } from '../../test/support/builders.ts';
 import { DEPLOYMENT_TYPE_INPUTS, type DeploymentTypeInput } from '../api/app-deployment.ts';
 import { Resolved } from '../api/app-revision.ts';
 import { ORDERED_PAIRS, type ResourceSpec } from '../api/resource-spec.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { aSpec } from '../../test/builders.ts';
+import { aSpec } from '../../test/support/builders.ts';
 import type { AppTemplate, AppTemplateSpec } from '../api/app-template.ts';
 import { notOffered, type Offered, offeredIn } from './template-catalogue.ts';
 

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
-import { aRecord, SETTINGS, TENANT, UID } from '../../test/builders.ts';
+import { aRecord, SETTINGS, TENANT, UID } from '../../test/support/builders.ts';
 import type { AppDeployment, AppDeploymentSpec } from '../api/app-deployment.ts';
 import { ROLES } from '../api/meta.ts';
 import { Settings } from '../api/settings.ts';

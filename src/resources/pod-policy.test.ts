@@ -2,7 +2,7 @@
 // Standards". That a real API server thinks so too is in test/integration/pod-security.test.ts.
 
 import { describe, expect, it } from 'vitest';
-import { aRecord, TENANT } from '../../test/builders.ts';
+import { aRecord, TENANT } from '../../test/support/builders.ts';
 import type { PodPolicy } from '../api/pod-policy.ts';
 import type { ResourceSpec } from '../api/resource-spec.ts';
 import { Settings } from '../api/settings.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { aRecord, aRevision, TENANT, UID } from '../../test/builders.ts';
+import { aRecord, aRevision, TENANT, UID } from '../../test/support/builders.ts';
 import { Settings } from '../api/settings.ts';
 import { makeNetworkPolicies } from './network.ts';
 import { makeAddress } from './routing.ts';

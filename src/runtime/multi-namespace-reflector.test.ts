@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { afterEach, expect, it } from 'vitest';
-import { makeFakeKube } from '../../test/fake-kube/fake-kube.ts';
+import { makeFakeKube } from '../../test/support/fake-kube/fake-kube.ts';
 import { Forbidden } from '../errors.ts';
 import { CONFIG_MAPS } from '../kube/api-resources.ts';
 import type { KubeObject } from '../kube/client.ts';

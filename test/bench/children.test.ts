@@ -5,7 +5,7 @@ import { serialRevisionId } from '../../src/record/revision-id.ts';
 import { wantedRevision } from '../../src/record/wanted-revision.ts';
 import { makeRevision } from '../../src/resources/app-revision.ts';
 import { desiredChildren } from '../../src/resources/desired.ts';
-import { SETTINGS, TENANT, UID } from '../builders.ts';
+import { SETTINGS, TENANT, UID } from '../support/builders.ts';
 import { countsOf, type Filling, filled, renderChildren } from './children.ts';
 import { recordsOf } from './records.ts';
 

@@ -19,7 +19,7 @@ import { makeRevision } from '../../src/resources/app-revision.ts';
 import { desiredChildren } from '../../src/resources/desired.ts';
 import { postgresSecret, redisSecret } from '../../src/resources/secrets.ts';
 import { makeTracingProject } from '../../src/resources/tracing-project.ts';
-import { anObserved } from '../builders.ts';
+import { anObserved } from '../support/builders.ts';
 import { recordIn } from './records.ts';
 
 /** Everything that an operator writes for one new record, in the order in which Davit does. */

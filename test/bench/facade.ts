@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { parse as parseYaml } from 'yaml';
-import { DAVIT_NAMESPACE } from '../platform.ts';
+import { DAVIT_NAMESPACE } from '../support/platform.ts';
 import { startArm } from './arm-process.ts';
 import { entryPoint } from './entry-point.ts';
 import type { Load, Loaded } from './http-load.ts';

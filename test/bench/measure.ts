@@ -2,7 +2,7 @@
 // measure runs arms and returns figures.
 
 import type { Cluster } from '../cluster/cluster.ts';
-import type { Documents } from '../platform.ts';
+import type { Documents } from '../support/platform.ts';
 import type { Rendering } from './children.ts';
 import type { Figure, Goal } from './figures.ts';
 

@@ -2,7 +2,7 @@
 
 import type { AppDeployment } from '../../src/api/app-deployment.ts';
 import { FINALIZER } from '../../src/api/meta.ts';
-import { aSpec } from '../builders.ts';
+import { aSpec } from '../support/builders.ts';
 
 /** As a tenant applies it: nothing that the API server adds. */
 export type BareRecord = Pick<AppDeployment, 'apiVersion' | 'kind' | 'spec'> & {

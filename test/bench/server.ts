@@ -7,7 +7,7 @@ import { TENANT_LABEL } from '../../src/api/meta.ts';
 import { Settings } from '../../src/api/settings.ts';
 import { ApiError, type ApiObject } from '../cluster/api-client.ts';
 import { type Cluster, startCluster } from '../cluster/cluster.ts';
-import { applyChart, DAVIT_NAMESPACE, kubeconfigFor } from '../platform.ts';
+import { applyChart, DAVIT_NAMESPACE, kubeconfigFor } from '../support/platform.ts';
 import { type Rendering, renderChildren } from './children.ts';
 import type { BenchServer, ServerOptions } from './measure.ts';
 

@@ -4,7 +4,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Cluster } from '../cluster/cluster.ts';
-import { DAVIT_NAMESPACE } from '../platform.ts';
+import { DAVIT_NAMESPACE } from '../support/platform.ts';
 
 /** Writes what a kubelet would mount below `directory`; returns the environment that leads there. */
 export async function mountServiceAccount(

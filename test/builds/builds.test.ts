@@ -4,11 +4,11 @@
 import { createHmac } from 'node:crypto';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { eventually } from '../attached.ts';
 import { type Cluster, startCluster } from '../cluster/cluster.ts';
 import { ensureBuildImages, type Image } from '../cluster/images/build.ts';
 import { ensureBuilderImage } from '../cluster/images/builder.ts';
 import { realPods } from '../cluster/machine.ts';
+import { eventually } from '../support/running-davit.ts';
 import { type Build, type BuilderKind, buildJob, kinds, trustObject } from './build-job.ts';
 import { type GitHost, startGitHost } from './git-host.ts';
 import { administrator, type Gitea, startGitea } from './gitea.ts';

@@ -7,11 +7,11 @@ import { request } from 'node:https';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
-import { eventually } from '../attached.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import { freePort } from '../cluster/control-plane.ts';
 import { ensureProgram } from '../cluster/machine.ts';
 import { ensureTools, moduleFolder, type Progress, toolPath } from '../cluster/tools.ts';
+import { eventually } from '../support/running-davit.ts';
 import { authority } from './servers.ts';
 
 const run = promisify(execFile);

@@ -4,10 +4,10 @@ import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { eventually } from '../attached.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import type { Image } from '../cluster/images/build.ts';
 import { ensureTools, toolPath } from '../cluster/tools.ts';
+import { eventually } from '../support/running-davit.ts';
 import { authority } from './servers.ts';
 import { type Action, registryService, startTokenIssuer, tokenIssuer } from './token-issuer.ts';
 

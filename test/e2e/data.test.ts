@@ -2,8 +2,8 @@
 // deployment, and is there for the next of the same name.
 
 import { beforeAll, describe, expect, inject, it } from 'vitest';
-import { type Attached, attach, eventually } from '../attached.ts';
-import type { Tenant } from '../platform.ts';
+import type { Tenant } from '../support/platform.ts';
+import { type Attached, attach, eventually } from '../support/running-davit.ts';
 
 const davit: Attached = attach(inject('davit'));
 // Without a kubelet nothing is stored; `node` says so in the run's first lines.

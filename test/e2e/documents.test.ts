@@ -5,8 +5,8 @@ import { copyFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import { quantity } from '../../src/decide/drift.ts';
-import { type Attached, attach } from '../attached.ts';
-import { fences, openShell, type Shell, scriptsOf, textOf } from '../documents/documented.ts';
+import { fences, openShell, type Shell, scriptsOf, textOf } from '../support/documents/documented.ts';
+import { type Attached, attach } from '../support/running-davit.ts';
 
 const davit: Attached = attach(inject('davit'));
 let shell: Shell;

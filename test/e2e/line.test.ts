@@ -1,8 +1,8 @@
 // The main line with pods that really run: PostgreSQL and Redis answer, the sample server proves the wiring from within.
 
 import { beforeAll, describe, expect, inject, it } from 'vitest';
-import { type Attached, attach, eventually } from '../attached.ts';
-import type { Tenant } from '../platform.ts';
+import type { Tenant } from '../support/platform.ts';
+import { type Attached, attach, eventually } from '../support/running-davit.ts';
 
 const davit: Attached = attach(inject('davit'));
 // Without a kubelet there is nothing that these tests could see; `node` says so in the run's first lines.

@@ -1,8 +1,8 @@
 // A PostgreSQL that really runs, asked for sizes that no node has or has room for, and robbed of its volume.
 
 import { beforeAll, describe, expect, inject, it } from 'vitest';
-import { type Attached, attach, eventually } from '../attached.ts';
-import type { Tenant } from '../platform.ts';
+import type { Tenant } from '../support/platform.ts';
+import { type Attached, attach, eventually } from '../support/running-davit.ts';
 
 const davit: Attached = attach(inject('davit'));
 // Without a kubelet no pod starts or fails; `node` says so in the run's first lines.

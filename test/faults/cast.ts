@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { stringify } from 'yaml';
 import type { Cluster } from '../cluster/cluster.ts';
-import { supervise } from '../platform.ts';
+import { supervise } from '../support/platform.ts';
 import type { Proxy } from './proxy.ts';
 import type { Keys } from './rotations.ts';
 

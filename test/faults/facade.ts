@@ -6,7 +6,7 @@ import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Cluster } from '../cluster/cluster.ts';
-import { DAVIT_NAMESPACE, makeTenant, type Tenant } from '../platform.ts';
+import { DAVIT_NAMESPACE, makeTenant, type Tenant } from '../support/platform.ts';
 import { type Actor, type Cast, startCast } from './cast.ts';
 import type { Census, Seen } from './census.ts';
 import type { Violation } from './judge.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { patient } from '../cluster/api-client.ts';
 import type { Cluster } from '../cluster/cluster.ts';
-import { DAVIT_NAMESPACE, makeTenant } from '../platform.ts';
+import { DAVIT_NAMESPACE, makeTenant } from '../support/platform.ts';
 import { bundledDavit } from './bundle.ts';
 import { type Actor, type Cast, startCast } from './cast.ts';
 import type { Census, Sighting } from './census.ts';

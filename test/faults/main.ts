@@ -16,7 +16,7 @@ import { loadavg } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type Cluster, startCluster } from '../cluster/cluster.ts';
-import { applyChart } from '../platform.ts';
+import { applyChart } from '../support/platform.ts';
 import { type Census, startCensus } from './census.ts';
 import { isExclusive } from './exclusive.ts';
 import { type FacadePlan, facadePlans, learnFacade, runFacadePlan } from './facade.ts';

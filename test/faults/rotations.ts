@@ -4,7 +4,7 @@
 import { writeFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Cluster } from '../cluster/cluster.ts';
-import { DAVIT_NAMESPACE } from '../platform.ts';
+import { DAVIT_NAMESPACE } from '../support/platform.ts';
 import type { Fault } from './plans.ts';
 import type { Proxy } from './proxy.ts';
 

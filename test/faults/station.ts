@@ -4,7 +4,7 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Cluster } from '../cluster/cluster.ts';
-import { DAVIT_NAMESPACE, makeTenant } from '../platform.ts';
+import { DAVIT_NAMESPACE, makeTenant } from '../support/platform.ts';
 import { bundledDavit } from './bundle.ts';
 import { type Cast, startCast } from './cast.ts';
 import type { Census } from './census.ts';

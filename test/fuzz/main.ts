@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { startCluster } from '../cluster/cluster.ts';
 import { ensurePython } from '../cluster/python.ts';
-import { startPlatform } from '../platform.ts';
+import { startPlatform } from '../support/platform.ts';
 
 /** What every answer is held against. Left out: `positive_data_acceptance` (a JSON Schema can't say which source goes with which field). */
 const CHECKS = [

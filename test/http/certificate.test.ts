@@ -9,8 +9,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type CertificateFiles, openCertificate } from '../../src/http/core/tls-certificate.ts';
 import { serve } from '../../src/http/server.ts';
 import { makeLogger } from '../../src/logger.ts';
-import { eventually } from '../attached.ts';
 import { type Certificate, makeAuthority } from '../cluster/certificates.ts';
+import { eventually } from '../support/running-davit.ts';
 import { makeFacade } from './facade.ts';
 
 const authority = makeAuthority('test-authority');

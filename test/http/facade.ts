@@ -19,7 +19,7 @@ import { names } from '../../src/record/names.ts';
 import { wantedRevision } from '../../src/record/wanted-revision.ts';
 import { makeRequestGate } from '../../src/runtime/fair-limiter.ts';
 import type { Change, WatchedStore } from '../../src/runtime/store.ts';
-import { type FakeKube, makeFakeKube, type Write } from '../fake-kube/fake-kube.ts';
+import { type FakeKube, makeFakeKube, type Write } from '../support/fake-kube/fake-kube.ts';
 
 export const TENANT = { id: 'aaaaaaaa-0000-4000-8000-000000000001', namespace: 'team-a' } as const;
 export const OTHER_TENANT = { id: 'bbbbbbbb-0000-4000-8000-000000000002', namespace: 'team-b' } as const;

@@ -9,7 +9,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { ensureTools, toolPath } from '../cluster/tools.ts';
-import { SEEN_RECORDS } from '../seen-records.ts';
+import { SEEN_RECORDS } from '../support/status-samples.ts';
 
 const KEY = 'resource.customizations.health.davit.dev_AppDeployment';
 const operations = readFileSync(join(import.meta.dirname, '../../docs/operations.md'), 'utf8');

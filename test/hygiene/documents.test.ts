@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { REASONS } from '../../src/api/app-deployment-conditions.ts';
 import { makeMetrics } from '../../src/runtime/metrics.ts';
-import { CATALOGUE, firstLine } from '../documents/catalogue.ts';
-import { commandsOf, DOCUMENTS, fences, scriptsOf, textOf } from '../documents/documented.ts';
 import { apiPage } from '../http/api-reference.ts';
+import { CATALOGUE, firstLine } from '../support/documents/catalogue.ts';
+import { commandsOf, DOCUMENTS, fences, scriptsOf, textOf } from '../support/documents/documented.ts';
 
 const root = join(import.meta.dirname, '../..');
 const operations = readFileSync(join(root, 'docs/operations.md'), 'utf8');
@@ -54,7 +54,7 @@ it('docs/security.md names tests that are there', () => {
 describe('the commands of the documents', () => {
   const there = new Set(DOCUMENTS.flatMap((document) => commandsOf(textOf(document)).map(firstLine)));
 
-  it('are run by a test, or are known not to be: test/documents/catalogue.ts', () => {
+  it('are run by a test, or are known not to be: test/support/documents/catalogue.ts', () => {
     expect(there.size).toBeGreaterThan(50);
     expect([...there].toSorted()).toEqual(Object.keys(CATALOGUE).toSorted());
   });

@@ -7,8 +7,8 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ensureProgram } from '../cluster/machine.ts';
 import { ensureTools, toolPath } from '../cluster/tools.ts';
-import { ToRun } from '../documents/catalogue.ts';
-import { commandsOf, DOCUMENTS, openShell, type Shell, textOf } from '../documents/documented.ts';
+import { ToRun } from '../support/documents/catalogue.ts';
+import { commandsOf, DOCUMENTS, openShell, type Shell, textOf } from '../support/documents/documented.ts';
 import {
   type Api,
   connectApi,

@@ -9,8 +9,8 @@ import type { Cluster } from '../cluster/cluster.ts';
 import type { Image } from '../cluster/images/build.ts';
 import { realPods } from '../cluster/machine.ts';
 import { ensureDavitImage } from '../image/davit-image.ts';
-import { type SampleImages, startSampleCluster } from '../sample-cluster.ts';
-import { landedSource } from '../upgrade/landed.ts';
+import { type SampleImages, startSampleCluster } from '../support/sample-cluster.ts';
+import { landedSource } from '../support/upgrade/landed.ts';
 
 export const NAMESPACE = 'davit-system';
 export const chart = join(import.meta.dirname, '../../charts/davit');

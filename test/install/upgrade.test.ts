@@ -3,7 +3,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { lasting, namedByRecords, recordsToUpgrade } from '../upgrade/records.ts';
+import { lasting, namedByRecords, recordsToUpgrade } from '../support/upgrade/records.ts';
 import {
   chart,
   type Ground,

@@ -7,11 +7,11 @@ import { INGRESSES } from '../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../src/kube/client.ts';
 import { loadKubeConfigFile } from '../../src/kube/config.ts';
 import { type HttpKubeClient, makeKubeClient } from '../../src/kube/http-client.ts';
-import { type Attached, callsTo, eventually } from '../attached.ts';
-import { aManifest } from '../builders.ts';
 import { type Cluster, startCluster } from '../cluster/cluster.ts';
 import { gatewayApi } from '../cluster/tools.ts';
-import { type Platform, startPlatform, type Tenant } from '../platform.ts';
+import { aManifest } from '../support/builders.ts';
+import { type Platform, startPlatform, type Tenant } from '../support/platform.ts';
+import { type Attached, callsTo, eventually } from '../support/running-davit.ts';
 
 const HOST = 'wanted.example.com';
 const TENANTS = ['red', 'green', 'blue', 'black', 'white'] as const;

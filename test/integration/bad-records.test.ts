@@ -5,9 +5,9 @@
 import { Agent, fetch } from 'undici';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { snake } from '../../src/http/core/casing.ts';
-import { type Attached, attach, eventually } from '../attached.ts';
-import { aManifest, aPayload } from '../builders.ts';
-import type { Tenant } from '../platform.ts';
+import { aManifest, aPayload } from '../support/builders.ts';
+import type { Tenant } from '../support/platform.ts';
+import { type Attached, attach, eventually } from '../support/running-davit.ts';
 
 const davit: Attached = attach(inject('davit'));
 const dispatcher = new Agent({ connect: { ca: inject('davit').ca } });

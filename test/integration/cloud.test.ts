@@ -1,9 +1,9 @@
 // The four sources of hosting mode cloud at both doors, on a cluster of their own: the mode is one for a whole cluster.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Attached, callsTo, eventually } from '../attached.ts';
 import { type Cluster, startCluster } from '../cluster/cluster.ts';
-import { ORGANIZATION_NAMESPACE, type Platform, startPlatform, type Tenant } from '../platform.ts';
+import { ORGANIZATION_NAMESPACE, type Platform, startPlatform, type Tenant } from '../support/platform.ts';
+import { type Attached, callsTo, eventually } from '../support/running-davit.ts';
 
 let cluster: Cluster;
 let platform: Platform;

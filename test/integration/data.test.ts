@@ -2,9 +2,9 @@
 // asked for, and are taken up by another of the same name on an explicit word alone.
 
 import { beforeAll, describe, expect, inject, it } from 'vitest';
-import { type Attached, attach, eventually } from '../attached.ts';
-import { aManifest } from '../builders.ts';
-import type { Tenant } from '../platform.ts';
+import { aManifest } from '../support/builders.ts';
+import type { Tenant } from '../support/platform.ts';
+import { type Attached, attach, eventually } from '../support/running-davit.ts';
 
 const davit: Attached = attach(inject('davit'));
 let tenant: Tenant;

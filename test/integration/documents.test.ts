@@ -4,10 +4,10 @@ import { chmod, copyFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { rolldown } from 'rolldown';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { type Attached, attach, eventually } from '../attached.ts';
-import { ToRun } from '../documents/catalogue.ts';
-import { commandsOf, DOCUMENTS, fences, openShell, type Shell, textOf } from '../documents/documented.ts';
-import type { Tenant } from '../platform.ts';
+import { ToRun } from '../support/documents/catalogue.ts';
+import { commandsOf, DOCUMENTS, fences, openShell, type Shell, textOf } from '../support/documents/documented.ts';
+import type { Tenant } from '../support/platform.ts';
+import { type Attached, attach, eventually } from '../support/running-davit.ts';
 
 const davit: Attached = attach(inject('davit'));
 const toRun = new ToRun(

@@ -1,9 +1,9 @@
 // Many revisions on a real API server: how many are kept, which always are, and that there is no way back to the others.
 
 import { beforeAll, expect, inject, it } from 'vitest';
-import { type Attached, attach, eventually } from '../attached.ts';
-import { aManifest, aPayload } from '../builders.ts';
-import type { Tenant } from '../platform.ts';
+import { aManifest, aPayload } from '../support/builders.ts';
+import type { Tenant } from '../support/platform.ts';
+import { type Attached, attach, eventually } from '../support/running-davit.ts';
 
 const davit: Attached = attach(inject('davit'));
 let tenant: Tenant;

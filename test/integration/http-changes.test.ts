@@ -1,9 +1,9 @@
 // Changes over HTTP before a real API server and controller: PATCH, revisions, rollback, many at once.
 
 import { beforeAll, describe, expect, inject, it } from 'vitest';
-import { type Answer, type Attached, attach, eventually } from '../attached.ts';
-import { aPayload } from '../builders.ts';
-import type { Tenant } from '../platform.ts';
+import { aPayload } from '../support/builders.ts';
+import type { Tenant } from '../support/platform.ts';
+import { type Answer, type Attached, attach, eventually } from '../support/running-davit.ts';
 
 const davit: Attached = attach(inject('davit'));
 let tenant: Tenant;

@@ -5,9 +5,9 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
-import { type Answer, type Attached, attach, eventually } from '../attached.ts';
-import { aPayload } from '../builders.ts';
-import { DAVIT_NAMESPACE, type Supervised, supervise, type Tenant } from '../platform.ts';
+import { aPayload } from '../support/builders.ts';
+import { DAVIT_NAMESPACE, type Supervised, supervise, type Tenant } from '../support/platform.ts';
+import { type Answer, type Attached, attach, eventually } from '../support/running-davit.ts';
 
 const davit: Attached = attach(inject('davit'));
 let other: Attached;

@@ -1,9 +1,9 @@
 // The facade before a real API server: whose rights count, whose words come through, and what is left behind.
 
 import { beforeAll, describe, expect, inject, it } from 'vitest';
-import { type Attached, attach, eventually } from '../attached.ts';
-import { aPayload } from '../builders.ts';
-import type { Tenant } from '../platform.ts';
+import { aPayload } from '../support/builders.ts';
+import type { Tenant } from '../support/platform.ts';
+import { type Attached, attach, eventually } from '../support/running-davit.ts';
 
 const davit: Attached = attach(inject('davit'));
 let tenant: Tenant;

@@ -24,7 +24,7 @@ import { type HttpKubeClient, makeKubeClient } from '../../src/kube/http-client.
 import { runLeaderElection } from '../../src/runtime/leader-election.ts';
 import { makeReflector } from '../../src/runtime/reflector.ts';
 import { type Cluster, startCluster } from '../cluster/cluster.ts';
-import { describeClientBehaviour } from '../fake-kube/client-behaviour.ts';
+import { describeClientBehaviour } from '../support/fake-kube/client-behaviour.ts';
 
 let cluster: Cluster;
 let client: HttpKubeClient;

@@ -1,7 +1,7 @@
 // What somebody has left behind. The smallest file, so that it comes last, when the minute that the collector waits is over.
 
 import { expect, inject, it } from 'vitest';
-import { attach, eventually } from '../attached.ts';
+import { attach, eventually } from '../support/running-davit.ts';
 import { LEFT } from './left.ts';
 
 it('a Secret of values that no record ever named is collected after a minute', async () => {

@@ -1,9 +1,9 @@
 // The main line on a real API server: a record made at either door becomes children, status and, in the end, nothing.
 
 import { beforeAll, describe, expect, inject, it } from 'vitest';
-import { type Attached, attach, eventually } from '../attached.ts';
-import { aManifest, aPayload } from '../builders.ts';
-import type { Tenant } from '../platform.ts';
+import { aManifest, aPayload } from '../support/builders.ts';
+import type { Tenant } from '../support/platform.ts';
+import { type Attached, attach, eventually } from '../support/running-davit.ts';
 
 const davit: Attached = attach(inject('davit'));
 let tenant: Tenant;

@@ -1,9 +1,9 @@
 // Records that another cluster is to run, before a real API server: the same verdict over HTTP and with kubectl.
 
 import { beforeAll, expect, inject, it } from 'vitest';
-import { type Answer, type Attached, attach, eventually } from '../attached.ts';
-import { aManifest, aPayload } from '../builders.ts';
-import type { Tenant } from '../platform.ts';
+import { aManifest, aPayload } from '../support/builders.ts';
+import type { Tenant } from '../support/platform.ts';
+import { type Answer, type Attached, attach, eventually } from '../support/running-davit.ts';
 
 const davit: Attached = attach(inject('davit'));
 let tenant: Tenant;

@@ -10,9 +10,9 @@ import type { KubeObject } from '../../src/kube/client.ts';
 import { wantedRevision } from '../../src/record/wanted-revision.ts';
 import { makeRevision } from '../../src/resources/app-revision.ts';
 import { desiredChildren } from '../../src/resources/desired.ts';
-import { type Attached, attach, eventually } from '../attached.ts';
-import { aManifest } from '../builders.ts';
-import type { Tenant } from '../platform.ts';
+import { aManifest } from '../support/builders.ts';
+import type { Tenant } from '../support/platform.ts';
+import { type Attached, attach, eventually } from '../support/running-davit.ts';
 
 const davit: Attached = attach(inject('davit'));
 let tenant: Tenant;

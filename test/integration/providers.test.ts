@@ -1,8 +1,8 @@
 // OAuth providers before a real API server: whose rights count, where the client secret is, and two at once.
 
 import { beforeAll, describe, expect, inject, it } from 'vitest';
-import { type Answer, type Attached, attach, eventually } from '../attached.ts';
-import { ORGANIZATION_NAMESPACE, type Tenant } from '../platform.ts';
+import { ORGANIZATION_NAMESPACE, type Tenant } from '../support/platform.ts';
+import { type Answer, type Attached, attach, eventually } from '../support/running-davit.ts';
 
 const PATH = '/v2/auth/providers';
 const CANARY = 'canary-client-5d1e';

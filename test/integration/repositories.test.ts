@@ -2,9 +2,9 @@
 // only the facade reads.
 
 import { beforeAll, describe, expect, inject, it } from 'vitest';
-import { type Answer, type Attached, attach, eventually } from '../attached.ts';
 import { APP, TOKEN } from '../codehost/host.ts';
-import { ORGANIZATION_NAMESPACE, type Tenant } from '../platform.ts';
+import { ORGANIZATION_NAMESPACE, type Tenant } from '../support/platform.ts';
+import { type Answer, type Attached, attach, eventually } from '../support/running-davit.ts';
 
 const PATH = '/v1/integrations/forge/codehost';
 const davit: Attached = attach(inject('davit'));

@@ -1,9 +1,9 @@
 // Secrets that records name change, on a real API server: each content is rolled out once, and its values are nowhere.
 
 import { beforeAll, expect, inject, it } from 'vitest';
-import { type Attached, attach, eventually } from '../attached.ts';
-import { aManifest } from '../builders.ts';
-import type { Tenant } from '../platform.ts';
+import { aManifest } from '../support/builders.ts';
+import type { Tenant } from '../support/platform.ts';
+import { type Attached, attach, eventually } from '../support/running-davit.ts';
 
 const davit: Attached = attach(inject('davit'));
 let tenant: Tenant;

@@ -5,9 +5,9 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { type Attached, attach, eventually } from '../attached.ts';
-import { aManifest } from '../builders.ts';
-import type { Tenant } from '../platform.ts';
+import { aManifest } from '../support/builders.ts';
+import type { Tenant } from '../support/platform.ts';
+import { type Attached, attach, eventually } from '../support/running-davit.ts';
 
 const davit: Attached = attach(inject('davit'));
 let tenant: Tenant;

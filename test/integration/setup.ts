@@ -2,8 +2,8 @@
 
 import type { TestProject } from 'vitest/node';
 import type { Cluster } from '../cluster/cluster.ts';
-import { startForTests } from '../global-setup.ts';
-import type { Platform } from '../platform.ts';
+import { startForTests } from '../support/global-setup.ts';
+import type { Platform } from '../support/platform.ts';
 import { LEFT } from './left.ts';
 
 export default function setup(project: TestProject): Promise<() => Promise<void>> {

@@ -9,8 +9,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
-import { attach, eventually } from '../attached.ts';
-import { ORGANIZATION_NAMESPACE } from '../platform.ts';
+import { ORGANIZATION_NAMESPACE } from '../support/platform.ts';
+import { attach, eventually } from '../support/running-davit.ts';
 
 const davit = attach(inject('davit'));
 const NAMESPACE = 'start-up';

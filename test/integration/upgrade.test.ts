@@ -8,12 +8,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { eventually } from '../attached.ts';
 import type { Cluster } from '../cluster/cluster.ts';
-import { type Platform, type PlatformOptions, startPlatform, type Values } from '../platform.ts';
-import { type SampleImages, startSampleCluster } from '../sample-cluster.ts';
-import { LANDED, landedSource } from '../upgrade/landed.ts';
-import { lasting, namedByRecords, recordsToUpgrade } from '../upgrade/records.ts';
+import { type Platform, type PlatformOptions, startPlatform, type Values } from '../support/platform.ts';
+import { eventually } from '../support/running-davit.ts';
+import { type SampleImages, startSampleCluster } from '../support/sample-cluster.ts';
+import { LANDED, landedSource } from '../support/upgrade/landed.ts';
+import { lasting, namedByRecords, recordsToUpgrade } from '../support/upgrade/records.ts';
 
 const run = promisify(execFile);
 const TEAM = 'upgraded';

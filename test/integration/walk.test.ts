@@ -14,9 +14,9 @@ import { BUILT_IN_RESOURCES, makeResourceRegistry } from '../../src/kube/api-res
 import type { KubeObject } from '../../src/kube/client.ts';
 import { autoscaledRoles } from '../../src/record/scale.ts';
 import { desiredChildren } from '../../src/resources/desired.ts';
-import { type Attached, attach, eventually } from '../attached.ts';
-import { aSpec } from '../builders.ts';
-import type { Tenant } from '../platform.ts';
+import { aSpec } from '../support/builders.ts';
+import type { Tenant } from '../support/platform.ts';
+import { type Attached, attach, eventually } from '../support/running-davit.ts';
 import { aChange, changed, NAMED } from '../walk/changes.ts';
 import { differencesOf } from '../walk/picture.ts';
 

@@ -9,7 +9,7 @@ import { HTTP_ROUTES, INGRESSES, NAMESPACES, SERVICES } from '../../src/kube/api
 import type { KubeObject } from '../../src/kube/client.ts';
 import { makeMetrics } from '../../src/runtime/metrics.ts';
 import { makeWorkQueue } from '../../src/runtime/work-queue.ts';
-import type { FakeKube } from '../fake-kube/fake-kube.ts';
+import type { FakeKube } from '../support/fake-kube/fake-kube.ts';
 import { aController, aServer, converge, crashed, type Harness, KEY, makeReady, putRecord, record } from './harness.ts';
 
 const INGRESS = SettingsSchema.parse({ address: { kind: 'ingress', baseDomain: 'apps.example' } });

@@ -16,7 +16,7 @@ import {
   STATEFUL_SETS,
 } from '../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../src/kube/client.ts';
-import type { FakeKube } from '../fake-kube/fake-kube.ts';
+import type { FakeKube } from '../support/fake-kube/fake-kube.ts';
 import { aController, aServer, converge, crashed, type Harness, putRecord, record } from './harness.ts';
 
 async function converged(spec: Partial<AppDeployment['spec']> = {}): Promise<Harness> {

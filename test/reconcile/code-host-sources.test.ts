@@ -8,7 +8,7 @@ import { defaultSettings } from '../../src/api/settings.ts';
 import { wakeOnChanges } from '../../src/controller/app-deployment/watches.ts';
 import { makeMetrics } from '../../src/runtime/metrics.ts';
 import { makeWorkQueue } from '../../src/runtime/work-queue.ts';
-import type { FakeKube } from '../fake-kube/fake-kube.ts';
+import type { FakeKube } from '../support/fake-kube/fake-kube.ts';
 import { aController, aServer, converge, KEY, putRecord } from './harness.ts';
 
 const UID = '0a6bb1b2-6b0e-4f6e-8d3c-6f5d9a1a7c10';

@@ -10,7 +10,7 @@ import type { PodContracts } from '../../src/resources/contracts/contract.ts';
 import { CONTRACT_V1, PARTS_V1 } from '../../src/resources/contracts/v1.ts';
 import { newestOf, POD_CONTRACTS } from '../../src/resources/contracts.ts';
 import { makeWorkload } from '../../src/resources/workload.ts';
-import type { FakeKube } from '../fake-kube/fake-kube.ts';
+import type { FakeKube } from '../support/fake-kube/fake-kube.ts';
 import { aController, aServer, converge, type Harness, makeReady, putRecord, record } from './harness.ts';
 
 const NEXT = newestOf(POD_CONTRACTS) + 1;

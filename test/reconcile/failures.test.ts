@@ -10,7 +10,7 @@ import { SECRETS } from '../../src/kube/api-resources.ts';
 import { makeFakeClock } from '../../src/runtime/clock.ts';
 import { startController } from '../../src/runtime/controller.ts';
 import { makeWorkQueue } from '../../src/runtime/work-queue.ts';
-import type { FakeKube, FakeRequest } from '../fake-kube/fake-kube.ts';
+import type { FakeKube, FakeRequest } from '../support/fake-kube/fake-kube.ts';
 import { aController, aServer, converge, type Harness, KEY, putRecord, record } from './harness.ts';
 
 const WEBHOOK = 'Internal error occurred: failed calling webhook "guard.example": the server says 500';

@@ -28,8 +28,8 @@ import type { PodContracts } from '../../src/resources/contracts/contract.ts';
 import { POD_CONTRACTS } from '../../src/resources/contracts.ts';
 import type { Reconcile, Result } from '../../src/runtime/controller.ts';
 import { makeMetrics } from '../../src/runtime/metrics.ts';
-import { aSpec } from '../builders.ts';
-import { type FakeKube, makeFakeKube, type Write } from '../fake-kube/fake-kube.ts';
+import { aSpec } from '../support/builders.ts';
+import { type FakeKube, makeFakeKube, type Write } from '../support/fake-kube/fake-kube.ts';
 
 const START = Date.parse('2026-02-02T02:02:02Z');
 export const KEY = keyOf('team', 'shop');

@@ -9,7 +9,7 @@ import { Unavailable } from '../../src/errors.ts';
 import { DEPLOYMENTS, SECRETS } from '../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../src/kube/client.ts';
 import { rollingBack } from '../../src/record/revision-request.ts';
-import type { FakeKube } from '../fake-kube/fake-kube.ts';
+import type { FakeKube } from '../support/fake-kube/fake-kube.ts';
 import { aController, aServer, converge, putRecord, record } from './harness.ts';
 
 async function change(kube: FakeKube, spec: object): Promise<void> {

@@ -7,7 +7,7 @@ import { APP_REVISIONS, type AppRevision } from '../../src/api/app-revision.ts';
 import { conditionOf } from '../../src/api/conditions.ts';
 import { DEPLOYMENTS, PERSISTENT_VOLUME_CLAIMS, SECRETS, STATEFUL_SETS } from '../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../src/kube/client.ts';
-import type { FakeKube } from '../fake-kube/fake-kube.ts';
+import type { FakeKube } from '../support/fake-kube/fake-kube.ts';
 import { aController, aServer, converge, crashed, putRecord, record } from './harness.ts';
 
 const EARLIER = '99999999-9999-4999-8999-999999999999';

@@ -9,7 +9,7 @@ import { wakeOnChanges } from '../../src/controller/app-deployment/watches.ts';
 import { DEPLOYMENTS } from '../../src/kube/api-resources.ts';
 import { makeMetrics } from '../../src/runtime/metrics.ts';
 import { makeWorkQueue } from '../../src/runtime/work-queue.ts';
-import type { FakeKube } from '../fake-kube/fake-kube.ts';
+import type { FakeKube } from '../support/fake-kube/fake-kube.ts';
 import { aController, aServer, converge, KEY, putRecord } from './harness.ts';
 
 const UID = '4f1c1a52-4d52-4b33-9d0c-0b3f7f1f6c11';

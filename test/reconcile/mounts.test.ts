@@ -9,8 +9,8 @@ import type { Pod } from '../../src/decide/observed.ts';
 import { Unavailable } from '../../src/errors.ts';
 import { DEPLOYMENTS, EVENTS, PODS } from '../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../src/kube/client.ts';
-import { CONTROLLER } from '../builders.ts';
-import type { FakeKube } from '../fake-kube/fake-kube.ts';
+import { CONTROLLER } from '../support/builders.ts';
+import type { FakeKube } from '../support/fake-kube/fake-kube.ts';
 import { aController, aServer, converge, type Harness, putRecord } from './harness.ts';
 
 let controller: Harness;

@@ -7,7 +7,7 @@ import { defaultSettings } from '../../src/api/settings.ts';
 import { Forbidden } from '../../src/errors.ts';
 import { NODES, STATEFUL_SETS } from '../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../src/kube/client.ts';
-import type { FakeKube } from '../fake-kube/fake-kube.ts';
+import type { FakeKube } from '../support/fake-kube/fake-kube.ts';
 import { aController, aServer, converge, type Harness, makeReady, putRecord, record } from './harness.ts';
 
 const SHOP = { namespace: 'team', name: 'shop' };

@@ -9,7 +9,7 @@ import { makeOrganizationReconciler, wakeOrganization } from '../../src/controll
 import { BUILT_IN_RESOURCES, makeResourceRegistry, SECRETS } from '../../src/kube/api-resources.ts';
 import { makeMetrics } from '../../src/runtime/metrics.ts';
 import { makeWorkQueue } from '../../src/runtime/work-queue.ts';
-import type { FakeKube } from '../fake-kube/fake-kube.ts';
+import type { FakeKube } from '../support/fake-kube/fake-kube.ts';
 import { aController, aServer } from './harness.ts';
 
 const NAMESPACE = 'davit-org';

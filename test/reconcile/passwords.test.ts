@@ -10,7 +10,7 @@ import { DEPLOYMENTS, PERSISTENT_VOLUME_CLAIMS, SECRETS, STATEFUL_SETS } from '.
 import type { KubeObject } from '../../src/kube/client.ts';
 import { makeMetrics } from '../../src/runtime/metrics.ts';
 import { makeWorkQueue } from '../../src/runtime/work-queue.ts';
-import type { FakeKube } from '../fake-kube/fake-kube.ts';
+import type { FakeKube } from '../support/fake-kube/fake-kube.ts';
 import { aController, aServer, converge, crashed, type Harness, putRecord } from './harness.ts';
 
 const SHOP = { namespace: 'team', name: 'shop' };

@@ -5,7 +5,7 @@ import { APP_DEPLOYMENTS } from '../../src/api/app-deployment.ts';
 import { conditionOf } from '../../src/api/conditions.ts';
 import { Settings } from '../../src/api/settings.ts';
 import { DEPLOYMENTS, NAMESPACES, SERVICES } from '../../src/kube/api-resources.ts';
-import type { FakeKube } from '../fake-kube/fake-kube.ts';
+import type { FakeKube } from '../support/fake-kube/fake-kube.ts';
 import { aController, aServer, converge, type Harness, putRecord, record } from './harness.ts';
 
 const SHOP = { namespace: 'team', name: 'shop' };

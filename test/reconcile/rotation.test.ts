@@ -8,7 +8,7 @@ import { makeDigestKey } from '../../src/controller/app-deployment/hmac-key.ts';
 import type { Workload } from '../../src/decide/observed.ts';
 import { DEPLOYMENTS, SECRETS } from '../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../src/kube/client.ts';
-import type { FakeKube } from '../fake-kube/fake-kube.ts';
+import type { FakeKube } from '../support/fake-kube/fake-kube.ts';
 import { aController, aServer, converge, crashed, type Harness, makeReady, putRecord } from './harness.ts';
 
 function putSecret(kube: FakeKube, data: Record<string, string>, name = 'mine'): void {

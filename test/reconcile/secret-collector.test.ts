@@ -13,7 +13,7 @@ import { BUILT_IN_RESOURCES, makeResourceRegistry, SECRETS } from '../../src/kub
 import type { KubeObject } from '../../src/kube/client.ts';
 import { makeLogger } from '../../src/logger.ts';
 import { makeWorkQueue } from '../../src/runtime/work-queue.ts';
-import type { FakeKube } from '../fake-kube/fake-kube.ts';
+import type { FakeKube } from '../support/fake-kube/fake-kube.ts';
 import { aController, aServer, putRecord } from './harness.ts';
 
 function putSecret(kube: FakeKube, creationTimestamp = '2026-01-01T00:00:00Z'): void {

@@ -7,7 +7,7 @@ import type { Workload } from '../../src/decide/observed.ts';
 import { Conflict } from '../../src/errors.ts';
 import { PODS, STATEFUL_SETS } from '../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../src/kube/client.ts';
-import type { FakeKube } from '../fake-kube/fake-kube.ts';
+import type { FakeKube } from '../support/fake-kube/fake-kube.ts';
 import { aController, aServer, converge, type Harness, putRecord } from './harness.ts';
 
 const SHOP = { namespace: 'team', name: 'shop' };

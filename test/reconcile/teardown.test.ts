@@ -6,7 +6,7 @@ import { conditionOf } from '../../src/api/conditions.ts';
 import { Unavailable } from '../../src/errors.ts';
 import { DEPLOYMENTS, PERSISTENT_VOLUME_CLAIMS, PODS, SECRETS, STATEFUL_SETS } from '../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../src/kube/client.ts';
-import type { FakeKube } from '../fake-kube/fake-kube.ts';
+import type { FakeKube } from '../support/fake-kube/fake-kube.ts';
 import { aController, aServer, converge, type Harness, putRecord, record } from './harness.ts';
 
 const SHOP = { namespace: 'team', name: 'shop' };

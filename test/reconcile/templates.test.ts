@@ -9,7 +9,7 @@ import { wakeOnChanges } from '../../src/controller/app-deployment/watches.ts';
 import { DEPLOYMENTS } from '../../src/kube/api-resources.ts';
 import { makeMetrics } from '../../src/runtime/metrics.ts';
 import { makeWorkQueue } from '../../src/runtime/work-queue.ts';
-import type { FakeKube } from '../fake-kube/fake-kube.ts';
+import type { FakeKube } from '../support/fake-kube/fake-kube.ts';
 import { aController, aServer, converge, KEY, putRecord } from './harness.ts';
 
 function offer(kube: FakeKube, tag: number, namespace = 'davit-org'): void {

@@ -3,7 +3,7 @@
 import { expect, it } from 'vitest';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../src/api/app-deployment.ts';
 import { TRACING_PROJECTS, type TracingProject } from '../../src/api/tracing-project.ts';
-import type { FakeKube } from '../fake-kube/fake-kube.ts';
+import type { FakeKube } from '../support/fake-kube/fake-kube.ts';
 import { aController, aServer, converge, type Harness, putRecord } from './harness.ts';
 
 function projects(kube: FakeKube): TracingProject[] {

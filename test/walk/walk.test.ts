@@ -8,9 +8,9 @@ import { APP_DEPLOYMENTS, type AppDeployment, AppDeploymentSpec } from '../../sr
 import { Settings } from '../../src/api/settings.ts';
 import { NAMESPACES, SECRETS } from '../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../src/kube/client.ts';
-import { aSpec } from '../builders.ts';
-import type { FakeKube } from '../fake-kube/fake-kube.ts';
 import { aController, aServer, converge, type Harness, putRecord } from '../reconcile/harness.ts';
+import { aSpec } from '../support/builders.ts';
+import type { FakeKube } from '../support/fake-kube/fake-kube.ts';
 import { aChange, type Change, changed, FIELDS, NAMED } from './changes.ts';
 import { differencesOf, picture } from './picture.ts';
 

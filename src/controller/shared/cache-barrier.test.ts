@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { expect, it } from 'vitest';
-import { makeFakeKube } from '../../../test/fake-kube/fake-kube.ts';
+import { makeFakeKube } from '../../../test/support/fake-kube/fake-kube.ts';
 import { APP_DEPLOYMENTS } from '../../api/app-deployment.ts';
 import { Unavailable } from '../../errors.ts';
 import { INGRESSES } from '../../kube/api-resources.ts';

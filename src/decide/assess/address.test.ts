@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { anObserved, aRecord, ownLabels } from '../../../test/builders.ts';
+import { anObserved, aRecord, ownLabels } from '../../../test/support/builders.ts';
 import type { AppDeployment } from '../../api/app-deployment.ts';
 import { type AddressSettings, Settings } from '../../api/settings.ts';
 import type { KubeObject } from '../../kube/client.ts';

@@ -1,5 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { anObserved, aRecord, aRevision, aWorkload, ownLabels, type WorkloadDetails } from '../../../test/builders.ts';
+import {
+  anObserved,
+  aRecord,
+  aRevision,
+  aWorkload,
+  ownLabels,
+  type WorkloadDetails,
+} from '../../../test/support/builders.ts';
 import type { AppDeploymentSpec } from '../../api/app-deployment.ts';
 import type { ResourceSpec } from '../../api/resource-spec.ts';
 import type { KubeObject } from '../../kube/client.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { anObserved, aRecord, aRevision, aStore, ownLabels, SETTINGS, UID } from '../../../test/builders.ts';
+import { anObserved, aRecord, aRevision, aStore, ownLabels, SETTINGS, UID } from '../../../test/support/builders.ts';
 import type { AppRevision } from '../../api/app-revision.ts';
 import type { KubeObject } from '../../kube/client.ts';
 import { resolve } from '../../record/resolve.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { aPod, aRecord, aRevision } from '../../../test/builders.ts';
+import { aPod, aRecord, aRevision } from '../../../test/support/builders.ts';
 import type { ContainerState, Pod } from '../observed.ts';
 import { troubleOf } from './pod-failures.ts';
 

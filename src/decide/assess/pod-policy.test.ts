@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { aSpec } from '../../../test/builders.ts';
+import { aSpec } from '../../../test/support/builders.ts';
 import { type PodPolicy, RESTRICTED_RULES } from '../../api/pod-policy.ts';
 import type { ResourceSpec } from '../../api/resource-spec.ts';
 import { breachesOf } from './pod-policy.ts';

@@ -1,7 +1,7 @@
 // What a platform's settings do not allow, as the controller sees it: what is asked for anew, not what runs.
 
 import { expect, it } from 'vitest';
-import { anObserved, aRecord, aRevision } from '../../../test/builders.ts';
+import { anObserved, aRecord, aRevision } from '../../../test/support/builders.ts';
 import { Settings } from '../../api/settings.ts';
 import { checkPolicy } from './workloads.ts';
 

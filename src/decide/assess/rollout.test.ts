@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { anObserved, aPod, aRecord, aRevision, aStore, aWorkload } from '../../../test/builders.ts';
+import { anObserved, aPod, aRecord, aRevision, aStore, aWorkload } from '../../../test/support/builders.ts';
 import type { AppRevision } from '../../api/app-revision.ts';
 import type { Observed, Pod, Refusal, Workload } from '../observed.ts';
 import { latestStatus, overtakenStatus } from '../revision-status.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { anObserved, aRecord, ownLabels, UID } from '../../../test/builders.ts';
+import { anObserved, aRecord, ownLabels, UID } from '../../../test/support/builders.ts';
 import { ADOPT_DATABASE_ANNOTATION, DEPLOYMENT_UID_LABEL, POSTGRES_IMAGE_ANNOTATION } from '../../api/meta.ts';
 import type { KubeObject } from '../../kube/client.ts';
 import { dataThere, keptData } from './adoption.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { anObserved, aRecord, aStore } from '../../../test/builders.ts';
+import { anObserved, aRecord, aStore } from '../../../test/support/builders.ts';
 import type { KubeObject } from '../../kube/client.ts';
 import { type ClusterNode, roomToCheck, withoutRoom } from './node-fit.ts';
 

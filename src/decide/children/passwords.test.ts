@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { anObserved, aRecord, ownLabels, UID } from '../../../test/builders.ts';
+import { anObserved, aRecord, ownLabels, UID } from '../../../test/support/builders.ts';
 import type { KubeObject } from '../../kube/client.ts';
 import { type PasswordState, passwordLost, passwordState, type Store } from './passwords.ts';
 

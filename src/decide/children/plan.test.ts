@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { anObserved, aPod, aRecord, aRevision, ownLabels } from '../../../test/builders.ts';
+import { anObserved, aPod, aRecord, aRevision, ownLabels } from '../../../test/support/builders.ts';
 import { APPLIED_ANNOTATION } from '../../api/meta.ts';
 import type { KubeObject } from '../../kube/client.ts';
 import type { Refusal } from '../observed.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { anObserved, aRecord, aStore, ownLabels } from '../../../test/builders.ts';
+import { anObserved, aRecord, aStore, ownLabels } from '../../../test/support/builders.ts';
 import type { KubeObject } from '../../kube/client.ts';
 import type { Workload } from '../observed.ts';
 import { NOTHING_PRUNED, plan } from './plan.ts';

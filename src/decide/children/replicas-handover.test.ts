@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { anObserved, aRecord, aRevision, aWorkload } from '../../../test/builders.ts';
+import { anObserved, aRecord, aRevision, aWorkload } from '../../../test/support/builders.ts';
 import { AUTOSCALED_ANNOTATION } from '../../api/meta.ts';
 import type { KubeObject } from '../../kube/client.ts';
 import { handedOver, handOverFloor } from './replicas-handover.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { anObserved, aRecord, aRevision, aWorkload } from '../../../test/builders.ts';
+import { anObserved, aRecord, aRevision, aWorkload } from '../../../test/support/builders.ts';
 import { SECRETS_ANNOTATION } from '../../api/meta.ts';
 import type { Observed, SecretsRead, Workload } from '../observed.ts';
 import { rotationOf } from './rotation.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { anObserved, aPod, aRecord, aRevision, aStore } from '../../../test/builders.ts';
+import { anObserved, aPod, aRecord, aRevision, aStore } from '../../../test/support/builders.ts';
 import type { ContainerState, Pod, Workload } from '../observed.ts';
 import { stuckPods } from './stuck-pods.ts';
 

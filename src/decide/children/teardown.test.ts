@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { anObserved, aPod, aRecord, aRevision, aStore, aWorkload, ownLabels } from '../../../test/builders.ts';
+import { anObserved, aPod, aRecord, aRevision, aStore, aWorkload, ownLabels } from '../../../test/support/builders.ts';
 import { VARIABLES_LABEL } from '../../api/meta.ts';
 import type { KubeObject } from '../../kube/client.ts';
 import type { Pod } from '../observed.ts';

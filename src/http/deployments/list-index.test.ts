@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { aRecord, aRevision } from '../../../test/builders.ts';
+import { aRecord, aRevision } from '../../../test/support/builders.ts';
 import { type AppDeployment, STATES } from '../../api/app-deployment.ts';
 import type { AppRevision } from '../../api/app-revision.ts';
 import { DEPLOYMENT_LABEL } from '../../api/meta.ts';

@@ -4,7 +4,7 @@ import { execFile } from 'node:child_process';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { DAVIT_NAMESPACE } from '../../platform.ts';
+import { DAVIT_NAMESPACE } from '../../support/platform.ts';
 import { startArm } from '../arm-process.ts';
 import { entryPoint } from '../entry-point.ts';
 import type { Arm, Bench, BenchServer, Running } from '../measure.ts';

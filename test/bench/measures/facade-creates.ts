@@ -1,7 +1,7 @@
 // P9: how long a POST takes, by its slowest hundredth, against the three writes that it needs made by a plain client: the
 // dry run, the Secret and the record, one after the other.
 
-import { makeTenant, type Tenant } from '../../platform.ts';
+import { makeTenant, type Tenant } from '../../support/platform.ts';
 import { davit } from '../arms/davit.ts';
 import { putUnder, type Serving, startFacade } from '../facade.ts';
 import type { Figure } from '../figures.ts';

@@ -6,7 +6,7 @@ import { resolve } from '../../../src/record/resolve.ts';
 import { serialRevisionId } from '../../../src/record/revision-id.ts';
 import { requestedOf } from '../../../src/record/wanted-revision.ts';
 import { type ApiObject, connectApi } from '../../cluster/api-client.ts';
-import { DAVIT_NAMESPACE, makeTenant, type Tenant } from '../../platform.ts';
+import { DAVIT_NAMESPACE, makeTenant, type Tenant } from '../../support/platform.ts';
 import { davit } from '../arms/davit.ts';
 import { putUnder, type Serving, startBare, startFacade } from '../facade.ts';
 import type { Figure } from '../figures.ts';

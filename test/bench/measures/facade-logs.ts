@@ -2,7 +2,7 @@
 // others' requests take meanwhile, against calm. Pages by turns of the newest lines and of a level that no line has, for
 // which everything is read that a page may cost.
 
-import { makeTenant, type Tenant } from '../../platform.ts';
+import { makeTenant, type Tenant } from '../../support/platform.ts';
 import { davit } from '../arms/davit.ts';
 import { putUnder, type Serving, startFacade } from '../facade.ts';
 import type { Figure } from '../figures.ts';

@@ -3,8 +3,8 @@
 
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { eventually } from '../../attached.ts';
 import { type Cluster, startCluster } from '../../cluster/cluster.ts';
+import { eventually } from '../../support/running-davit.ts';
 import { type Answer, type Door, openDoor } from './door.ts';
 
 const chart = join(import.meta.dirname, '../../../charts/davit');

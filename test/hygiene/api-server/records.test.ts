@@ -5,9 +5,9 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { inForce, resolve } from '../../../src/record/resolve.ts';
-import { eventually } from '../../attached.ts';
-import { aSpec, SETTINGS } from '../../builders.ts';
 import { type Cluster, startCluster } from '../../cluster/cluster.ts';
+import { aSpec, SETTINGS } from '../../support/builders.ts';
+import { eventually } from '../../support/running-davit.ts';
 import { type Answer, type Door, openDoor } from './door.ts';
 
 const root = join(import.meta.dirname, '../../..');

@@ -4,9 +4,9 @@
 import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { eventually } from '../../attached.ts';
 import { type Cluster, startCluster } from '../../cluster/cluster.ts';
-import { ORGANIZATION_NAMESPACE, type Platform, startPlatform, type Tenant } from '../../platform.ts';
+import { ORGANIZATION_NAMESPACE, type Platform, startPlatform, type Tenant } from '../../support/platform.ts';
+import { eventually } from '../../support/running-davit.ts';
 
 let cluster: Cluster;
 let platform: Platform;

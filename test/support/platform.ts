@@ -8,12 +8,12 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseAllDocuments } from 'yaml';
-import type { Cluster } from './cluster/cluster.ts';
+import type { Cluster } from '../cluster/cluster.ts';
 
 export const DAVIT_NAMESPACE = 'davit-system';
 export const ORGANIZATION_NAMESPACE = 'davit-org';
 
-const root = join(import.meta.dirname, '..');
+const root = join(import.meta.dirname, '../..');
 
 /** What the platform needs of a cluster; the embedded one and one's own both have it. */
 export type Target = Pick<Cluster, 'server' | 'caData' | 'runDir' | 'logsDir' | 'kubectl' | 'tokenFor'>;

@@ -3,10 +3,10 @@
 
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Provided } from './attached.ts';
-import type { Cluster } from './cluster/cluster.ts';
-import { aRepository, PRIVATE_KEY, startHost } from './codehost/host.ts';
+import type { Cluster } from '../cluster/cluster.ts';
+import { aRepository, PRIVATE_KEY, startHost } from '../codehost/host.ts';
 import { type Platform, startPlatform } from './platform.ts';
+import type { Provided } from './running-davit.ts';
 import { startSampleCluster } from './sample-cluster.ts';
 
 interface TestProject {

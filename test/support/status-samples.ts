@@ -1,12 +1,12 @@
 // Records in every state that a person or a tool may find them in, as the pure core reports them, and what those who wait
 // for them are to make of each.
 
-import type { AppDeployment, AppDeploymentStatus } from '../src/api/app-deployment.ts';
-import type { AppRevision } from '../src/api/app-revision.ts';
-import { checkPolicy, checkReferences } from '../src/decide/assess/workloads.ts';
-import type { Observed, Refusal } from '../src/decide/observed.ts';
-import { pausedBy } from '../src/decide/pause.ts';
-import { deletingStatus, statusOf } from '../src/decide/status.ts';
+import type { AppDeployment, AppDeploymentStatus } from '../../src/api/app-deployment.ts';
+import type { AppRevision } from '../../src/api/app-revision.ts';
+import { checkPolicy, checkReferences } from '../../src/decide/assess/workloads.ts';
+import type { Observed, Refusal } from '../../src/decide/observed.ts';
+import { pausedBy } from '../../src/decide/pause.ts';
+import { deletingStatus, statusOf } from '../../src/decide/status.ts';
 import { anObserved, aPod, aRecord, aRevision, aStore, aWorkload, SETTINGS } from './builders.ts';
 
 /** `helm --wait`, Flux and kpt: sigs.k8s.io/cli-utils, pkg/kstatus. */

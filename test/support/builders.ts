@@ -1,14 +1,20 @@
 // Records, revisions, workloads and pods for tests, each with only what the test is about: aRecord(withSpec({...})).
 
-import type { AppDeployment, AppDeploymentSpec, AppDeploymentStatus } from '../src/api/app-deployment.ts';
-import type { AppRevision, RevisionState } from '../src/api/app-revision.ts';
-import { COMPONENT_LABEL, DEPLOYMENT_LABEL, DEPLOYMENT_UID_LABEL, REVISION_LABEL, type Role } from '../src/api/meta.ts';
-import { defaultSettings, type Settings } from '../src/api/settings.ts';
-import type { ContainerStatus, Observed, ObservedCondition, Pod, Workload } from '../src/decide/observed.ts';
-import type { KubeObject } from '../src/kube/client.ts';
-import { resolve } from '../src/record/resolve.ts';
-import { serialRevisionId } from '../src/record/revision-id.ts';
-import { requestedOf } from '../src/record/wanted-revision.ts';
+import type { AppDeployment, AppDeploymentSpec, AppDeploymentStatus } from '../../src/api/app-deployment.ts';
+import type { AppRevision, RevisionState } from '../../src/api/app-revision.ts';
+import {
+  COMPONENT_LABEL,
+  DEPLOYMENT_LABEL,
+  DEPLOYMENT_UID_LABEL,
+  REVISION_LABEL,
+  type Role,
+} from '../../src/api/meta.ts';
+import { defaultSettings, type Settings } from '../../src/api/settings.ts';
+import type { ContainerStatus, Observed, ObservedCondition, Pod, Workload } from '../../src/decide/observed.ts';
+import type { KubeObject } from '../../src/kube/client.ts';
+import { resolve } from '../../src/record/resolve.ts';
+import { serialRevisionId } from '../../src/record/revision-id.ts';
+import { requestedOf } from '../../src/record/wanted-revision.ts';
 
 export const UID = '11111111-1111-4111-8111-111111111111';
 export const TENANT = '22222222-2222-4222-8222-222222222222';

@@ -5,7 +5,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Lane, runLanes, signalGroup } from './lanes.ts';
+import { type Lane, runLanes, signalGroup } from './parallel-runs.ts';
 
 let folder: string;
 beforeAll(async () => {

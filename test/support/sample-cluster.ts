@@ -1,9 +1,9 @@
 // The embedded cluster together with the images that the sample deployment needs, as the demo and the tests want it.
 
-import { type Cluster, startCluster } from './cluster/cluster.ts';
-import { ensureImages, type Images } from './cluster/images/build.ts';
-import type { NodeImage } from './cluster/node.ts';
-import { ensureTools, type Progress, toolPath } from './cluster/tools.ts';
+import { type Cluster, startCluster } from '../cluster/cluster.ts';
+import { ensureImages, type Images } from '../cluster/images/build.ts';
+import type { NodeImage } from '../cluster/node.ts';
+import { ensureTools, type Progress, toolPath } from '../cluster/tools.ts';
 
 /** References by digest: people deploy so, and a tag would hide a stale image. */
 export interface SampleImages {

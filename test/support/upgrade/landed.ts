@@ -6,10 +6,10 @@ import { createHash } from 'node:crypto';
 import { mkdir, mkdtemp, readFile, rename, rm, stat, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { cacheRoot } from '../cluster/images/cache.ts';
+import { cacheRoot } from '../../cluster/images/cache.ts';
 
 const run = promisify(execFile);
-const root = join(import.meta.dirname, '../..');
+const root = join(import.meta.dirname, '../../..');
 
 /** What people run before they upgrade to this source. Moved on when a release lands: then upgrades begin there. */
 export const LANDED = 'fb2de9645c1ac0cefb5c267497e7f3dc4e872216';
