@@ -1,5 +1,5 @@
 // The pods of a record against the "restricted" Pod Security Standard, field by field. Source: Kubernetes, "Pod Security
-// Standards". That a real API server thinks so too is in test/integration/pod-security.test.ts.
+// Standards". That a real API server thinks so too is in test/suites/integration/pod-security.test.ts.
 
 import { describe, expect, it } from 'vitest';
 import { aRecord, TENANT } from '../../test/support/builders.ts';

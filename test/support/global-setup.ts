@@ -4,7 +4,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Cluster } from '../cluster/cluster.ts';
-import { aRepository, PRIVATE_KEY, startHost } from '../codehost/host.ts';
+import { aRepository, PRIVATE_KEY, startHost } from '../suites/codehost/host.ts';
 import { type Platform, startPlatform } from './platform.ts';
 import type { Provided } from './running-davit.ts';
 import { startSampleCluster } from './sample-cluster.ts';

@@ -1,6 +1,6 @@
 // A walk through the states of a record over the in-memory API server: after each of thousands of changes the children
 // are those of a record that was made so in the first place, addresses among them. What a real API server adds to it:
-// test/integration/walk.test.ts.
+// test/suites/integration/walk.test.ts.
 
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
@@ -8,7 +8,7 @@ import { APP_DEPLOYMENTS, type AppDeployment, AppDeploymentSpec } from '../../sr
 import { Settings } from '../../src/api/settings.ts';
 import { NAMESPACES, SECRETS } from '../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../src/kube/client.ts';
-import { aController, aServer, converge, type Harness, putRecord } from '../reconcile/harness.ts';
+import { aController, aServer, converge, type Harness, putRecord } from '../suites/reconcile/harness.ts';
 import { aSpec } from '../support/builders.ts';
 import type { FakeKube } from '../support/fake-kube/fake-kube.ts';
 import { aChange, type Change, changed, FIELDS, NAMED } from './changes.ts';

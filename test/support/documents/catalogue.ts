@@ -1,5 +1,5 @@
 // Where each command of the documents is run, and why some are not. A command that is not here fails
-// test/hygiene/documents.test.ts; one that is here and that its test does not run fails that test.
+// test/suites/hygiene/documents.test.ts; one that is here and that its test does not run fails that test.
 
 /** In the tests that share a cluster, on an installation by Helm, or nowhere for a reason. */
 export type Place = 'integration' | 'install' | { readonly notRun: string };
@@ -19,7 +19,7 @@ export const CATALOGUE: Readonly<Record<string, Place>> = {
   'npm run demo -- --json demo.json': 'install',
   'npm run demo -- --context NAME': { notRun: 'it would be a second Davit on a cluster of the tests' },
   'docker build -t REGISTRY/davit:0.1.0 . && docker push REGISTRY/davit:0.1.0': {
-    notRun: 'it needs Docker and a registry; test/install builds the image from the same Dockerfile',
+    notRun: 'it needs Docker and a registry; test/suites/e2e/install builds the image from the same Dockerfile',
   },
   'helm install davit charts/davit -n davit-system --create-namespace --set image.repository=REGISTRY/davit --wait':
     'install',
@@ -38,7 +38,7 @@ export const CATALOGUE: Readonly<Record<string, Place>> = {
   'kubectl explain appd.spec.sourceConfig.resourceSpec': 'integration',
   'kubectl describe appd shop': 'integration',
   'npm run build': {
-    notRun: 'it writes into the working copy; test/integration/cli.test.ts makes the plugin likewise',
+    notRun: 'it writes into the working copy; test/suites/integration/cli.test.ts makes the plugin likewise',
   },
 
   'npm test': THIS_RUN,
@@ -52,7 +52,7 @@ export const CATALOGUE: Readonly<Record<string, Place>> = {
   'npm run fuzz': { notRun: 'minutes, and packages of Python' },
   'npm run check': DEVELOPING,
   'npm run generate': DEVELOPING,
-  'npm run sbom': { notRun: 'test/install/image.test.ts looks at what it has made' },
+  'npm run sbom': { notRun: 'test/suites/e2e/install/image.test.ts looks at what it has made' },
 
   'kubectl wait --for=condition=Ready appd/NAME --timeout=10m': 'integration',
   'kubectl get appd': 'integration',
@@ -94,7 +94,7 @@ export const CATALOGUE: Readonly<Record<string, Place>> = {
   'kubectl annotate appd NAME -n NAMESPACE davit.dev/adopt-database=UID': 'install',
   'kubectl annotate appd NAME davit.dev/adopt-database=UID': { notRun: 'the same without its namespace' },
   'kubectl annotate appd NAME -n NAMESPACE davit.dev/empty-database=UID': {
-    notRun: 'it gives data up; test/reconcile/volumes.test.ts and the fault plans do it',
+    notRun: 'it gives data up; test/suites/reconcile/volumes.test.ts and the fault plans do it',
   },
   'helm upgrade davit charts/davit -n davit-system --reset-then-reuse-values --set image.tag=NEW --wait': 'install',
   'kubectl delete appd --all --all-namespaces': 'install',

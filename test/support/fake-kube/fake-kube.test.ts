@@ -1,4 +1,4 @@
-// The fake is held to the same statements as the real API server: test/integration/kube-client.test.ts runs
+// The fake is held to the same statements as the real API server: test/suites/integration/kube-client.test.ts runs
 // `behaviours` too. What is only the fake's is tested here.
 import { describe, expect, it } from 'vitest';
 import { NotFound, Unavailable } from '../../../src/errors.ts';
