@@ -17,7 +17,7 @@ export default defineConfig({
           include: [
             'src/**/*.test.ts',
             'test/suites/{codehost,http,hygiene,plan,reconcile}/**/*.test.ts',
-            'test/{bench,support,walk}/**/*.test.ts',
+            'test/{support,harness}/**/*.test.ts',
           ],
           exclude: [PUBLISHED],
           testTimeout: 20_000,

@@ -71,7 +71,7 @@ async function runFaults(): Promise<Tally | undefined> {
   say('\nFault plans: what each means is in docs/reliability.md');
   const harness = spawn(
     process.execPath,
-    [join(import.meta.dirname, 'faults/main.ts'), '--quick', '--lanes', FAULT_LANES],
+    [join(import.meta.dirname, 'harness/faults/main.ts'), '--quick', '--lanes', FAULT_LANES],
     {
       detached: true,
       stdio: ['ignore', 'pipe', 'inherit'],

@@ -1,9 +1,9 @@
 // The fault harness makes its plans from what it has learned: what it would leave out without a word is looked at here.
 
 import { expect, it } from 'vitest';
-import type { Sighting } from '../../faults/census.ts';
-import { editsOf } from '../../faults/meddlers.ts';
-import { allPlans, WORKLOADS } from '../../faults/plans.ts';
+import { editsOf } from '../../harness/faults/interference.ts';
+import type { Sighting } from '../../harness/faults/object-history.ts';
+import { allPlans, WORKLOADS } from '../../harness/faults/plans.ts';
 
 function aChild(kind: string): Sighting {
   const annotations = { 'davit.dev/applied': 'd' };

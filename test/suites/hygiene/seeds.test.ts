@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { SEEDS } from '../../faults/seeds.ts';
+import { SEEDS } from '../../harness/faults/mutants.ts';
 
 const root = join(import.meta.dirname, '../../..');
 

@@ -1,4 +1,4 @@
-// The walk of test/walk on a real API server: many records at once, changed step by step. After each step the children
+// The walk of test/harness/walk on a real API server: many records at once, changed step by step. After each step the children
 // are compared with what the API server would make of a fresh record's (by dry runs), its defaults and orders included.
 
 import fc from 'fast-check';
@@ -14,13 +14,13 @@ import { BUILT_IN_RESOURCES, makeResourceRegistry } from '../../../src/kube/api-
 import type { KubeObject } from '../../../src/kube/client.ts';
 import { autoscaledRoles } from '../../../src/record/scale.ts';
 import { desiredChildren } from '../../../src/resources/desired.ts';
+import { aChange, changed, NAMED } from '../../harness/walk/changes.ts';
+import { differencesOf } from '../../harness/walk/picture.ts';
 import { aSpec } from '../../support/builders.ts';
 import type { Tenant } from '../../support/platform.ts';
 import { type Attached, attach, eventually } from '../../support/running-davit.ts';
-import { aChange, changed, NAMED } from '../../walk/changes.ts';
-import { differencesOf } from '../../walk/picture.ts';
 
-/** As in test/walk: more with DAVIT_WALKS=40. */
+/** As in test/harness/walk: more with DAVIT_WALKS=40. */
 const RECORDS = Number(process.env['DAVIT_WALKS'] ?? 6);
 const STEPS = 10;
 const LONGEST_MS = 60_000 + RECORDS * 40_000;
