@@ -12,7 +12,7 @@ import type { CodeHosts } from '../codehost/code-hosts.ts';
 import { Unavailable } from '../errors.ts';
 import type { KubeClient, KubeObject } from '../kube/client.ts';
 import type { Logger } from '../logger.ts';
-import type { RequestGate } from '../runtime/fair-limiter.ts';
+import type { FairLimiter } from '../runtime/fair-limiter.ts';
 import type { Store, WatchedStore } from '../runtime/store.ts';
 import { makeIntegrations } from './code-host-repositories/repository.ts';
 import { registerRepositories } from './code-host-repositories/routes.ts';
@@ -57,7 +57,7 @@ export interface AppDeps {
   readonly forget?: (uid: string) => void;
   readonly codeHosts: Pick<CodeHosts, 'repositories'>;
   /** Whose write is next. */
-  readonly gate: Pick<RequestGate, 'run'>;
+  readonly gate: Pick<FairLimiter, 'run'>;
   readonly settings: Settings;
   readonly log: Logger;
   readonly now: () => Date;

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent } from 'undici';
 import { afterEach, describe, expect, it } from 'vitest';
-import { type Answer, type ExchangeOptions, exchange, TimedOut, Unwanted } from './dispatch-request.ts';
+import { Abandoned, type Answer, dispatchRequest, type ExchangeOptions, TimedOut } from './dispatch-request.ts';
 
 const cleanups: (() => unknown)[] = [];
 afterEach(async () => {
@@ -32,7 +32,7 @@ async function server(
   const origin = `http://127.0.0.1:${(listening.address() as AddressInfo).port}`;
   return {
     asked,
-    ask: (path, options) => exchange(agent, { origin, path, method: 'GET' }, { timeoutMs: 2000, ...options }),
+    ask: (path, options) => dispatchRequest(agent, { origin, path, method: 'GET' }, { timeoutMs: 2000, ...options }),
   };
 }
 
@@ -91,7 +91,7 @@ describe('exchange', () => {
     {
       why: 'it is no longer wanted',
       options: (): Partial<ExchangeOptions> => ({ isStillWanted: () => false }),
-      error: Unwanted,
+      error: Abandoned,
     },
   ])('does not send what waits for a connection while $why', async ({ options, error }) => {
     const { ask, asked } = await server((_path, response) => void setTimeout(() => response.end('first'), 300));

@@ -19,13 +19,13 @@ export interface ExchangeOptions {
 }
 
 /** What was asked for is no longer wanted, and was not sent. */
-export class Unwanted extends Error {}
+export class Abandoned extends Error {}
 
 /** There was no whole answer in time. The request may have been sent. */
 export class TimedOut extends Error {}
 
 /** Rejects with Unwanted, TimedOut, the reason of `signal`, or what has broken the connection. */
-export function exchange(
+export function dispatchRequest(
   dispatcher: Dispatcher,
   request: Dispatcher.DispatchOptions,
   { timeoutMs, signal, isStillWanted }: ExchangeOptions,
@@ -57,7 +57,7 @@ export function exchange(
       {
         onRequestStart(started) {
           if (ended) throw ended;
-          if (isStillWanted?.() === false) throw new Unwanted('no longer wanted, and not sent');
+          if (isStillWanted?.() === false) throw new Abandoned('no longer wanted, and not sent');
           controller = started;
         },
         onResponseStart(_controller, statusCode, given) {

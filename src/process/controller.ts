@@ -8,10 +8,10 @@ import { OAUTH_PROVIDERS } from '../api/oauth-provider.ts';
 import type { Settings } from '../api/settings.ts';
 import { TRACING_PROJECTS } from '../api/tracing-project.ts';
 import { makeDigestKey } from '../controller/app-deployment/hmac-key.ts';
-import { type HostClaims, makeHostClaims } from '../controller/app-deployment/host-registry.ts';
+import { type HostRegistry, makeHostRegistry } from '../controller/app-deployment/host-registry.ts';
 import { makeReconciler } from '../controller/app-deployment/reconciler.ts';
-import { makeSecretContents } from '../controller/app-deployment/secret-fingerprints.ts';
-import { wakeOnChanges } from '../controller/app-deployment/watches.ts';
+import { makeSecretFingerprints } from '../controller/app-deployment/secret-fingerprints.ts';
+import { enqueueOnChange } from '../controller/app-deployment/watches.ts';
 import { makeVanished } from '../controller/garbage/bypassed-finalizers.ts';
 import {
   makeClientSecretCollector,
@@ -20,19 +20,19 @@ import {
   wakeCollector,
 } from '../controller/garbage/secrets.ts';
 import { makeOrganizationReconciler, wakeOrganization } from '../controller/organization/reconciler.ts';
-import { catchUp } from '../controller/shared/cache-barrier.ts';
+import { waitForFreshCaches } from '../controller/shared/cache-barrier.ts';
 import { type Caches, makeCaches } from '../controller/shared/caches.ts';
 import { keyOf } from '../controller/shared/keys.ts';
 import { BUILT_IN_RESOURCES, makeResourceRegistry } from '../kube/api-resources.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { Logger } from '../logger.ts';
 import { POD_CONTRACTS } from '../resources/contracts.ts';
-import { throughGate, whileThere } from '../runtime/clients/fair.ts';
-import { whileLeading } from '../runtime/clients/leader-only.ts';
-import { forwardInTime } from '../runtime/clients/rewind-guarded.ts';
+import { fairClient, whileThere } from '../runtime/clients/fair.ts';
+import { leaderOnly } from '../runtime/clients/leader-only.ts';
+import { rewindGuarded } from '../runtime/clients/rewind-guarded.ts';
 import { type Controller, startController } from '../runtime/controller.ts';
 import { makeEventRecorder } from '../runtime/events.ts';
-import { makeRequestGate } from '../runtime/fair-limiter.ts';
+import { makeFairLimiter } from '../runtime/fair-limiter.ts';
 import type { Checks } from '../runtime/health.ts';
 import { runLeaderElection } from '../runtime/leader-election.ts';
 import type { RuntimeMetrics } from '../runtime/metrics.ts';
@@ -100,7 +100,7 @@ function readiness(caches: Caches): Checks {
 async function lead(options: ControllerOptions, caches: Caches): Promise<void> {
   const { signal, namespace, identity, leaseMs, log } = options;
   // Over all elections: an outage, which ends one, is just when a backup may be restored.
-  const leaseClient = forwardInTime(options.leaseClient, options.onRewound);
+  const leaseClient = rewindGuarded(options.leaseClient, options.onRewound);
   while (!signal.aborted) {
     const electing = new AbortController();
     let controller: Pick<Controller, 'stop' | 'abort'> | undefined;
@@ -136,9 +136,9 @@ function startReconciling(
   holds: () => boolean,
 ): Pick<Controller, 'stop' | 'abort'> {
   const { settings, log, metrics, identity, workers, backoffMs } = options;
-  const gate = makeRequestGate();
+  const gate = makeFairLimiter();
   // Whether a write is still wanted is asked behind the gate, when its turn has come.
-  const client = throughGate(whileLeading(options.client, leading, holds), gate);
+  const client = fairClient(leaderOnly(options.client, leading, holds), gate);
   const instance = `${hostname()}/${identity}`;
   const events = makeEventRecorder({ client, controller: 'davit.dev/controller', instance, log });
   const own = [APP_DEPLOYMENTS, APP_REVISIONS, TRACING_PROJECTS, OAUTH_PROVIDERS, CODE_HOST_INTEGRATIONS];
@@ -153,8 +153,8 @@ function startReconciling(
   const clientSecrets = makeQueue('client-secrets');
   const organization = makeQueue('organization');
   const digestKey = makeDigestKey(client, options.namespace);
-  const contents = makeSecretContents({ client, caches, digestKey, elapsed });
-  const hosts = makeHostClaims(caches, settings.address);
+  const contents = makeSecretFingerprints({ client, caches, digestKey, elapsed });
+  const hosts = makeHostRegistry(caches, settings.address);
   const vanished = makeVanished(shell, elapsed);
   for (const { close } of [hosts, vanished]) leading.addEventListener('abort', close, { once: true });
   const reconcile = makeReconciler({
@@ -212,17 +212,18 @@ const ENOUGH_TO_KEEP_ONE = 4;
 async function beginWhenSynced(
   { client, settings, log }: ControllerOptions,
   caches: Caches,
-  hosts: HostClaims,
+  hosts: HostRegistry,
   queues: Readonly<Record<'records' | 'secrets' | 'clientSecrets' | 'organization', WorkQueue>>,
   leading: AbortSignal,
 ): Promise<void> {
   const synced = await Promise.all(caches.all.map((cache) => cache.waitForSync(leading)));
   if (synced.includes(false)) return;
   // Hosts are the one thing that two records can both want.
-  if (caches.addresses) await catchUp({ client, caches, namespaces: settings.namespaces, log, signal: leading });
+  if (caches.addresses)
+    await waitForFreshCaches({ client, caches, namespaces: settings.namespaces, log, signal: leading });
   if (leading.aborted) return;
   const wakers = [
-    wakeOnChanges(caches, queues.records, hosts),
+    enqueueOnChange(caches, queues.records, hosts),
     wakeOrganization(caches, queues.organization),
     // Paused, the collectors are not even woken: all that they do is delete.
     ...(settings.paused

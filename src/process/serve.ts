@@ -14,7 +14,7 @@ import type { KubeClient, KubeObject } from '../kube/client.ts';
 import { type ClusterAccess, inClusterAccess, loadKubeConfigFile } from '../kube/config.ts';
 import { makeKubeClient } from '../kube/http-client.ts';
 import { type Logger, makeLogger } from '../logger.ts';
-import { makeRequestGate } from '../runtime/fair-limiter.ts';
+import { makeFairLimiter } from '../runtime/fair-limiter.ts';
 import { type Checks, startHealthServer } from '../runtime/health.ts';
 import { slimManagedFields } from '../runtime/managed-fields.ts';
 import { makeMetrics, type RuntimeMetrics } from '../runtime/metrics.ts';
@@ -140,7 +140,7 @@ async function startApi(context: Context): Promise<Part> {
     kube: client,
     caches: { records, revisions, tenants, templates, listeners, providers, integrations },
     codeHosts,
-    gate: makeRequestGate({ most: WRITES_AT_ONCE }),
+    gate: makeFairLimiter({ most: WRITES_AT_ONCE }),
     remember: (object) => caches.find((cache) => cache.resource.kind === object.kind)?.overlay(object),
     // A deletion's answer has no version. What was known of the record stands for it: should the watch still tell of an
     // earlier change, the record is there again until the watch tells of the deletion too.

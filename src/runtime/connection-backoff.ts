@@ -7,7 +7,7 @@ import type { Clock } from './clock.ts';
 const FIRST_BACKOFF_MS = 500;
 const LONGEST_BACKOFF_MS = 30_000;
 
-export interface Contact {
+export interface ConnectionBackoff {
   /** Something came: whatever failed before is over. */
   heard(): void;
   /** Counts a failure. The pause doubles from one to the next, up to 30 s, and is never shorter than the server asked for. */
@@ -19,7 +19,7 @@ export interface Contact {
 }
 
 /** `random` in [0, 1): many that failed together should not try again together. */
-export function makeContact(clock: Clock, random: () => number): Contact {
+export function makeConnectionBackoff(clock: Clock, random: () => number): ConnectionBackoff {
   let failures = 0;
   let failingSince: number | undefined;
   let lastError: string | undefined;

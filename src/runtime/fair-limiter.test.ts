@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { NotFound, Unavailable } from '../errors.ts';
 import { makeFakeClock } from './clock.ts';
-import { makeRequestGate } from './fair-limiter.ts';
+import { makeFairLimiter } from './fair-limiter.ts';
 
 /** Work that ends when it is told to. */
 function held() {
@@ -13,7 +13,7 @@ function held() {
 const turnOfTheLoop = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 it('no more than the most are under way, first come first served', async () => {
-  const gate = makeRequestGate({ most: 2 });
+  const gate = makeFairLimiter({ most: 2 });
   const { work, ends } = held();
   const done: number[] = [];
   const all = [1, 2, 3, 4].map((index) => gate.run('a', work).then(() => done.push(index)));
@@ -30,7 +30,7 @@ it('no more than the most are under way, first come first served', async () => {
 });
 
 it('groups take turns, whatever one of them has asked for', async () => {
-  const gate = makeRequestGate({ most: 2 });
+  const gate = makeFairLimiter({ most: 2 });
   const { work, ends } = held();
   const begun: string[] = [];
   const ask = (group: string, what: string): void =>
@@ -51,7 +51,7 @@ it('groups take turns, whatever one of them has asked for', async () => {
 });
 
 it('beside a group that does little none has more than its share, also while that one asks for nothing', async () => {
-  const gate = makeRequestGate({ most: 6, mostTogether: 6 });
+  const gate = makeFairLimiter({ most: 6, mostTogether: 6 });
   const { work, ends } = held();
   for (let index = 0; index < 3; index += 1) gate.enter('busy');
   for (let index = 0; index < 10; index += 1) void gate.run('busy', work);
@@ -72,7 +72,7 @@ it('beside a group that does little none has more than its share, also while tha
 });
 
 it('groups that do equally much are held back by the most alone', () => {
-  const gate = makeRequestGate({ most: 16, mostTogether: 8 });
+  const gate = makeFairLimiter({ most: 16, mostTogether: 8 });
   const { work } = held();
   for (let group = 0; group < 4; group += 1) gate.enter(String(group));
   for (let index = 0; index < 20; index += 1) void gate.run('0', work);
@@ -84,7 +84,7 @@ it('groups that do equally much are held back by the most alone', () => {
 });
 
 it("no group waits for another's requests that hang", async () => {
-  const gate = makeRequestGate({ most: 4 });
+  const gate = makeFairLimiter({ most: 4 });
   const { work } = held();
   for (let index = 0; index < 20; index += 1) void gate.run('hanging', work);
   expect(gate.underWay).toBe(4);
@@ -92,7 +92,7 @@ it("no group waits for another's requests that hang", async () => {
 });
 
 it('what fails makes room, and is told to whoever asked', async () => {
-  const gate = makeRequestGate({ most: 2 });
+  const gate = makeFairLimiter({ most: 2 });
   const fails = [1, 2].map(() => gate.run('a', () => Promise.reject(new NotFound('gone'))));
   const next = gate.run('a', () => Promise.resolve('there'));
   for (const failing of fails) {
@@ -107,7 +107,7 @@ it('everything that comes in is run once, and never too much at once', async () 
   await fc.assert(
     fc.asyncProperty(asked, async (requests) => {
       const clock = makeFakeClock();
-      const gate = makeRequestGate({ most: 4, mostTogether: 2 });
+      const gate = makeFairLimiter({ most: 4, mostTogether: 2 });
       const runs = requests.map(() => 0);
       let underWay = 0;
       let most = 0;

@@ -3,7 +3,7 @@
 
 import { count } from './counter.ts';
 
-export interface RequestGateOptions {
+export interface FairLimiterOptions {
   /** So many may be under way at once; beyond it only what of its group is one of the first two. */
   readonly most?: number;
   /** So many of groups that are there together and unequal, shared between them, two each at least. */
@@ -21,7 +21,7 @@ export interface RequestGateOptions {
  * - What has come in is always run, also after a failure, unless its signal aborts while it waits: whether it is still
  *   wanted is the work's own question.
  */
-export interface RequestGate {
+export interface FairLimiter {
   /** Runs `work` when it is its turn; rejects with the reason of `signal` if that aborts before. */
   run<T>(group: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T>;
   /** The group does one thing more, of which requests are parts, until the returned function is called. */
@@ -33,7 +33,7 @@ export interface RequestGate {
 /** So that no server is idle where many groups ask for one thing after the other. */
 const SMALLEST_SHARE = 2;
 
-export function makeRequestGate({ most = 32, mostTogether = 8 }: RequestGateOptions = {}): RequestGate {
+export function makeFairLimiter({ most = 32, mostTogether = 8 }: FairLimiterOptions = {}): FairLimiter {
   /** What waits, by group; the group whose turn it is comes first. */
   const queues = new Map<string, (() => void)[]>();
   /** By group: how much it does at once, and how many of its requests are under way. */

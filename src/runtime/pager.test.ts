@@ -3,7 +3,7 @@ import { makeFakeKube } from '../../test/support/fake-kube/fake-kube.ts';
 import { Forbidden, Gone } from '../errors.ts';
 import { CONFIG_MAPS } from '../kube/api-resources.ts';
 import type { KubeClient, KubeObject, ListOptions } from '../kube/client.ts';
-import { wholeList } from './pager.ts';
+import { listAllPages } from './pager.ts';
 
 function aServerOf(names: readonly string[], failsAt?: { readonly page: number; readonly error: Error }) {
   const kube = makeFakeKube();
@@ -22,7 +22,7 @@ function aServerOf(names: readonly string[], failsAt?: { readonly page: number; 
 }
 
 async function namesIn(client: KubeClient, keep = (object: KubeObject): KubeObject => object): Promise<string[]> {
-  const { items } = await wholeList<KubeObject>(client, CONFIG_MAPS, { pageSize: 2, keep });
+  const { items } = await listAllPages<KubeObject>(client, CONFIG_MAPS, { pageSize: 2, keep });
   return items.map(({ metadata }) => metadata.name);
 }
 
@@ -34,7 +34,7 @@ it('is read page by page, as of one version, and kept as told', async () => {
     kind,
     metadata: { name },
   });
-  const list = await wholeList<KubeObject>(client, CONFIG_MAPS, { pageSize: 2, namespace: 't1', keep });
+  const list = await listAllPages<KubeObject>(client, CONFIG_MAPS, { pageSize: 2, namespace: 't1', keep });
   expect(list.items.map(({ metadata }) => metadata)).toEqual([{ name: 'a' }, { name: 'b' }, { name: 'c' }]);
   expect(list.version).toBe(version);
   expect(asked).toEqual([

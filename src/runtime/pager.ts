@@ -19,7 +19,7 @@ export interface WholeList<T> {
  * Everything there is, as of one resourceVersion. When the server has forgotten that version before the last page was
  * read, it is asked for all in one. Rejects with the client's errors.
  */
-export async function wholeList<T extends KubeObject>(
+export async function listAllPages<T extends KubeObject>(
   client: KubeClient,
   resource: Resource,
   { pageSize, keep, ...options }: WholeListOptions<T>,

@@ -11,7 +11,7 @@ import type { Clock } from './clock.ts';
 const REWOUND_AFTER_TIMES = 3;
 const REWOUND_AFTER_MS = 15_000;
 
-export interface Past {
+export interface RewindDetector {
   /** Counts one more look at the past, and throws it as Unavailable: it is asked again. */
   refuse(message: string): never;
   /** The server is back in the present. */
@@ -19,7 +19,7 @@ export interface Past {
 }
 
 /** `onRewound` is told, perhaps more than once, when the past lasts. */
-export function makePast(clock: Clock, onRewound: ((what: string) => void) | undefined): Past {
+export function makeRewindDetector(clock: Clock, onRewound: ((what: string) => void) | undefined): RewindDetector {
   /** Since when, and how often one after the other, it has been shown. */
   let shown: { readonly since: number; readonly times: number } | undefined;
   return {

@@ -14,11 +14,11 @@ import { NotFound, Unavailable } from '../../errors.ts';
 import { DEPLOYMENTS, PERSISTENT_VOLUME_CLAIMS, SECRETS, STATEFUL_SETS } from '../../kube/api-resources.ts';
 import type { Result } from '../../runtime/controller.ts';
 import type { EventRecorder } from '../../runtime/events.ts';
-import { removeAll, type Shell } from '../shared/apply.ts';
-import { type Caches, remember, SECRETS_NAMED } from '../shared/caches.ts';
+import { type Cluster, deleteObjects } from '../shared/apply.ts';
+import { type Caches, overlayWrite, SECRETS_NAMED } from '../shared/caches.ts';
 import { areRaces, causesOf, decisiveOf, failureOf } from '../shared/failures.ts';
 import { reportRecord } from '../shared/report.ts';
-import { allOver } from '../shared/settle-all.ts';
+import { settleAll } from '../shared/settle-all.ts';
 
 export function hasFinalizer(record: AppDeployment): boolean {
   return record.metadata.finalizers?.includes(FINALIZER) === true;
@@ -28,7 +28,10 @@ export function hasFinalizer(record: AppDeployment): boolean {
  * Undefined: the record has gone, and the cache does not know yet. Nothing would collect what was made for it now. A
  * failure comes back as a refusal.
  */
-export async function addFinalizer(record: AppDeployment, shell: Shell): Promise<AppDeployment | Refusal | undefined> {
+export async function addFinalizer(
+  record: AppDeployment,
+  shell: Cluster,
+): Promise<AppDeployment | Refusal | undefined> {
   try {
     return await patchFinalizers(record, [...(record.metadata.finalizers ?? []), FINALIZER], shell);
   } catch (error) {
@@ -37,9 +40,9 @@ export async function addFinalizer(record: AppDeployment, shell: Shell): Promise
 }
 
 export interface Teardown {
-  readonly shell: Shell;
+  readonly shell: Cluster;
   /** The same without the time limit of this pass: that it was exceeded is reported too. */
-  readonly lasting: Shell;
+  readonly lasting: Cluster;
   readonly events: EventRecorder;
   readonly now: Date;
   /** Why nothing may be deleted, as a sentence. */
@@ -105,8 +108,8 @@ interface Taken {
   readonly lookAgainMs?: number;
 }
 
-async function take({ remove, ...step }: TeardownStep, shell: Shell): Promise<Taken> {
-  return { ...step, refusals: await removeAll(remove, shell) };
+async function take({ remove, ...step }: TeardownStep, shell: Cluster): Promise<Taken> {
+  return { ...step, refusals: await deleteObjects(remove, shell) };
 }
 
 /**
@@ -138,14 +141,14 @@ function hindranceOf([refusal]: readonly Refusal[], words: string | undefined): 
 /** What no garbage collector looks after, and what uses it or leads to it. */
 async function lookLive(
   { record }: Observed,
-  { client, caches }: Shell,
+  { client, caches }: Cluster,
 ): Promise<Pick<Observed, 'children' | 'tracingProject'>> {
   const { metadata, spec } = record;
   const { namespace = '', name } = metadata;
   const addresses = caches.addresses?.isInstalled() ? [caches.addresses.resource] : [];
   const resources = [DEPLOYMENTS, STATEFUL_SETS, PERSISTENT_VOLUME_CLAIMS, SECRETS, ...addresses];
   const isAsked = spec.tracingProjectDeletionPolicy === 'Delete';
-  const [projects, ...lists] = await allOver([
+  const [projects, ...lists] = await settleAll([
     isAsked
       ? client.listAll<TracingProject>(TRACING_PROJECTS, { namespace, fieldSelector: `metadata.name=${name}` })
       : { items: [] },
@@ -169,7 +172,7 @@ function withNamedByOthers(observed: Observed, caches: Caches): Observed {
   };
 }
 
-async function release(record: AppDeployment, shell: Shell): Promise<void> {
+async function release(record: AppDeployment, shell: Cluster): Promise<void> {
   const finalizers = record.metadata.finalizers ?? [];
   await patchFinalizers(
     record,
@@ -182,7 +185,7 @@ async function release(record: AppDeployment, shell: Shell): Promise<void> {
 async function patchFinalizers(
   record: AppDeployment,
   finalizers: readonly string[],
-  shell: Shell,
+  shell: Cluster,
 ): Promise<AppDeployment | undefined> {
   const { namespace = '', name, uid, resourceVersion } = record.metadata;
   try {
@@ -193,7 +196,7 @@ async function patchFinalizers(
       { metadata: { uid, resourceVersion, finalizers } },
       { fieldManager: FIELD_MANAGER },
     );
-    if (finalizers.length > 0 || !record.metadata.deletionTimestamp) remember(shell.caches, patched);
+    if (finalizers.length > 0 || !record.metadata.deletionTimestamp) overlayWrite(shell.caches, patched);
     return patched;
   } catch (error) {
     if (error instanceof NotFound) return undefined;

@@ -14,7 +14,7 @@ import type { Change } from '../../runtime/store.ts';
 import type { Caches } from '../shared/caches.ts';
 import { keyOf } from '../shared/keys.ts';
 
-export interface HostClaims {
+export interface HostRegistry {
   /** Whose the host is. If it is this record's, it stays so until `settled`, whatever the caches show meanwhile. */
   take(record: AppDeployment, host: string): HostClaim;
   /** What was made with the host is in the caches by now. */
@@ -31,7 +31,10 @@ interface Grip {
   readonly claim: HostClaim;
 }
 
-export function makeHostClaims(caches: Pick<Caches, 'records' | 'addresses'>, address: AddressSettings): HostClaims {
+export function makeHostRegistry(
+  caches: Pick<Caches, 'records' | 'addresses'>,
+  address: AddressSettings,
+): HostRegistry {
   const grips = new Map<string, Grip>();
   /** host → uids of the records that want, claim or have it */
   const byHost = new Map<string, Set<string>>();

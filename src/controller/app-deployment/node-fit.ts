@@ -6,7 +6,7 @@ import type { Observed, Refusal } from '../../decide/observed.ts';
 import { Forbidden } from '../../errors.ts';
 import { NODES } from '../../kube/api-resources.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { wholeList } from '../../runtime/pager.ts';
+import { listAllPages } from '../../runtime/pager.ts';
 import { failureOf } from '../shared/failures.ts';
 
 const PAGE_SIZE = 100;
@@ -34,7 +34,7 @@ export async function refuseWithoutRoom(
 
 async function listNodes(client: KubeClient): Promise<readonly ClusterNode[] | undefined> {
   try {
-    const { items } = await wholeList<ClusterNode>(client, NODES, { pageSize: PAGE_SIZE, keep: slim });
+    const { items } = await listAllPages<ClusterNode>(client, NODES, { pageSize: PAGE_SIZE, keep: slim });
     return items;
   } catch (error) {
     if (error instanceof Forbidden) return undefined;

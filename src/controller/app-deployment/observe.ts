@@ -10,13 +10,13 @@ import { readAtStart, referencesOf } from '../../record/secret-references.ts';
 import type { SecretVersion } from '../../resources/secret-digest.ts';
 import { type Caches, childrenNamed } from '../shared/caches.ts';
 import { failureOf } from '../shared/failures.ts';
-import type { SecretContents, SeenSecret } from './secret-fingerprints.ts';
+import type { SecretFingerprints, SeenSecret } from './secret-fingerprints.ts';
 
 /** Everything that a decision about this record may look at. A Secret that cannot be read is part of it. */
 export async function observe(
   record: AppDeployment,
   caches: Caches,
-  contents: SecretContents,
+  contents: SecretFingerprints,
   signal?: AbortSignal,
 ): Promise<Observed> {
   const { namespace = '', name } = record.metadata;
@@ -56,7 +56,7 @@ type SeenSecrets = ReadonlyMap<string, SeenSecret | undefined>;
 /** Every Secret whose values stand in the environment of the record's pods, by name. */
 async function readSecrets(
   { metadata, spec }: AppDeployment,
-  contents: SecretContents,
+  contents: SecretFingerprints,
   unread: Refusal[],
   signal: AbortSignal | undefined,
 ): Promise<SeenSecrets> {
@@ -79,7 +79,7 @@ async function readSecrets(
 async function secretsRead(
   { spec }: AppDeployment,
   secrets: SeenSecrets,
-  contents: SecretContents,
+  contents: SecretFingerprints,
   unread: Refusal[],
 ): Promise<SecretsRead> {
   const reads = readAtStart(spec, spec.sourceConfig.resourceSpec);

@@ -18,12 +18,12 @@ import type { Observed, Refusal } from '../../decide/observed.ts';
 import type { KubeObject } from '../../kube/client.ts';
 import type { PodContracts } from '../../resources/contracts/contract.ts';
 import { desiredChildren } from '../../resources/desired.ts';
-import type { Shell } from '../shared/apply.ts';
+import type { Cluster } from '../shared/apply.ts';
 import { refuseWithoutRoom } from './node-fit.ts';
-import { type Answer, tryAhead, tryPods } from './pod-dry-run.ts';
+import { type DryRunResult, dryRunPods, tryAhead } from './pod-dry-run.ts';
 
 export interface PlanningOptions {
-  readonly shell: Shell;
+  readonly shell: Cluster;
   readonly settings: Settings;
   readonly now: () => Date;
   /** The versions of the pod contract that there are makers of. */
@@ -50,11 +50,11 @@ export function childrenOf(
  * Tries the pods of a revision while it is being made: of a change that is one request less after the other. They are
  * tried again if by then they have to be others.
  */
-export async function tryMeanwhile(
+export async function prefetchDryRuns(
   observed: Observed,
   draft: AppRevision,
   options: PlanningOptions,
-): Promise<readonly Answer[]> {
+): Promise<readonly DryRunResult[]> {
   const { shell, now } = options;
   if (checkReferences(observed).status !== 'True') return [];
   const { digests } = rotationOf(observed, draft.spec.id);
@@ -73,7 +73,7 @@ export interface Wanted {
   readonly digests: Rotation['digests'];
   /** The children of a revision. */
   readonly made: (revision: AppRevision, digests: Rotation['digests']) => readonly KubeObject[];
-  readonly answers: readonly Answer[];
+  readonly answers: readonly DryRunResult[];
 }
 
 /**
@@ -98,7 +98,7 @@ export async function planAllowed(wanted: Wanted, { shell, now, contracts, setti
   const planned = plan(desired, observed, isComplete ? prunes : NOTHING_PRUNED);
   if (!mayStartPods(lost)) return planned;
   const [refused, withoutRoom] = await Promise.all([
-    tryPods(podsToTry(planned, desired, observed, now()), shell, answers),
+    dryRunPods(podsToTry(planned, desired, observed, now()), shell, answers),
     settings.checkNodes ? refuseWithoutRoom(planned.actions, observed, shell.client) : [],
   ]);
   const refusals = [...refused, ...withoutRoom];

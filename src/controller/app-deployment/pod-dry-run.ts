@@ -7,12 +7,12 @@ import type { Refusal } from '../../decide/observed.ts';
 import { AlreadyExists, Forbidden, Invalid } from '../../errors.ts';
 import { PODS } from '../../kube/api-resources.ts';
 import type { KubeObject } from '../../kube/client.ts';
-import type { Shell } from '../shared/apply.ts';
+import type { Cluster } from '../shared/apply.ts';
 import { failureOf } from '../shared/failures.ts';
-import { allOver } from '../shared/settle-all.ts';
+import { settleAll } from '../shared/settle-all.ts';
 
 /** What the API server says of a pod: nothing where it would take it, else why not, in its own words. */
-export interface Answer {
+export interface DryRunResult {
   readonly pod: KubeObject;
   readonly words: string | undefined;
 }
@@ -21,12 +21,12 @@ export interface Answer {
  * What the API server refuses of these pods, in its own words, and where it could not be asked. Of a pod that is in
  * `answers` it is not asked once more.
  */
-export async function tryPods(
+export async function dryRunPods(
   pods: readonly PodToTry[],
-  shell: Shell,
-  answers: readonly Answer[] = [],
+  shell: Cluster,
+  answers: readonly DryRunResult[] = [],
 ): Promise<Refusal[]> {
-  const refusals = await allOver(
+  const refusals = await settleAll(
     pods.map(async (tried) => {
       const answer = answers.find((known) => isDeepStrictEqual(known.pod, tried.pod));
       try {
@@ -46,12 +46,12 @@ export async function tryPods(
 }
 
 /** Asks before it is known whether the answers will be needed: where one cannot be had there is none. */
-export async function tryAhead(pods: readonly PodToTry[], shell: Shell): Promise<Answer[]> {
+export async function tryAhead(pods: readonly PodToTry[], shell: Cluster): Promise<DryRunResult[]> {
   const outcomes = await Promise.allSettled(pods.map(async ({ pod }) => ({ pod, words: await ask(pod, shell) })));
   return outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
 }
 
-async function ask(pod: KubeObject, { client }: Shell): Promise<Answer['words']> {
+async function ask(pod: KubeObject, { client }: Cluster): Promise<DryRunResult['words']> {
   try {
     // Strict: a field that is in no schema is dropped from a pod without a word, and makes every apply of it fail.
     await client.create(PODS, pod, { fieldManager: FIELD_MANAGER, dryRun: true, strict: true });

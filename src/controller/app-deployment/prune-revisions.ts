@@ -3,16 +3,16 @@
 import type { Observed } from '../../decide/observed.ts';
 import { surplusRevisions } from '../../decide/revision-history.ts';
 import { NotFound } from '../../errors.ts';
-import type { Shell } from '../shared/apply.ts';
-import { allOver } from '../shared/settle-all.ts';
+import type { Cluster } from '../shared/apply.ts';
+import { settleAll } from '../shared/settle-all.ts';
 
 /**
  * Deletes the revisions that are beyond the newest `kept` and of no use any more: each as it was seen, or not at all.
  * Returns what failed: too long a history makes no record less ready.
  */
-export async function collectRevisions(observed: Observed, kept: number, shell: Shell): Promise<unknown[]> {
+export async function collectRevisions(observed: Observed, kept: number, shell: Cluster): Promise<unknown[]> {
   const errors: unknown[] = [];
-  await allOver(
+  await settleAll(
     surplusRevisions(observed, kept).map(async (revision) => {
       const { namespace = '', name, uid = '', resourceVersion = '' } = revision.metadata;
       try {

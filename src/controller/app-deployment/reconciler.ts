@@ -26,38 +26,38 @@ import { makeRevision } from '../../resources/app-revision.ts';
 import type { PodContracts } from '../../resources/contracts/contract.ts';
 import { newestOf } from '../../resources/contracts.ts';
 import { makeTracingProject } from '../../resources/tracing-project.ts';
-import { underSignal } from '../../runtime/clients/abortable.ts';
+import { abortable } from '../../runtime/clients/abortable.ts';
 import type { Reconcile, Result } from '../../runtime/controller.ts';
 import type { EventRecorder } from '../../runtime/events.ts';
 import type { Vanished } from '../garbage/bypassed-finalizers.ts';
 import {
+  adoptObjects,
+  type Cluster,
+  deleteObjects,
   ensurePassword,
+  executePlan,
   makeOnce,
-  perform,
-  removeAll,
   removePods,
-  type Shell,
-  stamped,
-  takeUp,
   volumeRefusals,
+  withAppliedDigest,
 } from '../shared/apply.ts';
 import { areRaces, causesOf, decisiveOf, failureOf } from '../shared/failures.ts';
 import { refOf } from '../shared/keys.ts';
 import { reportRecord, reportRevision, reportTracingProject } from '../shared/report.ts';
-import { allOver } from '../shared/settle-all.ts';
+import { settleAll } from '../shared/settle-all.ts';
 import { addFinalizer, finalize, hasFinalizer } from './finalize.ts';
-import type { HostClaims } from './host-registry.ts';
+import type { HostRegistry } from './host-registry.ts';
 import { makeMountFailures } from './mount-failures.ts';
 import { observe } from './observe.ts';
-import { childrenOf, planAllowed, tryMeanwhile, type Wanted } from './plan-children.ts';
-import type { Answer } from './pod-dry-run.ts';
+import { childrenOf, planAllowed, prefetchDryRuns, type Wanted } from './plan-children.ts';
+import type { DryRunResult } from './pod-dry-run.ts';
 import { collectRevisions } from './prune-revisions.ts';
-import type { SecretContents } from './secret-fingerprints.ts';
+import type { SecretFingerprints } from './secret-fingerprints.ts';
 
 export interface ReconcilerOptions {
-  readonly shell: Shell;
-  readonly contents: SecretContents;
-  readonly hosts: HostClaims;
+  readonly shell: Cluster;
+  readonly contents: SecretFingerprints;
+  readonly hosts: HostRegistry;
   readonly vanished: Vanished;
   readonly settings: Settings;
   readonly events: EventRecorder;
@@ -67,7 +67,7 @@ export interface ReconcilerOptions {
 }
 
 /** What a pass found out beyond what it observed: the revision in question, and what could not be done. */
-interface Pass {
+interface ReconcileOutcome {
   readonly latest: AppRevision | undefined;
   readonly refusals: readonly Refusal[];
   /** Absent where nothing could be decided. */
@@ -78,7 +78,7 @@ interface Pass {
   readonly housekeeping?: readonly unknown[];
 }
 
-const NOTHING: Pass = { latest: undefined, refusals: [] };
+const NOTHING: ReconcileOutcome = { latest: undefined, refusals: [] };
 
 /** So many races lost in a row are no coincidence any more, and are reported. */
 const RACES_UNSAID = 3;
@@ -103,7 +103,7 @@ export function makeReconciler(options: ReconcilerOptions): Reconcile {
   }
 
   return async function reconcile(key, signal, log) {
-    const shell: Shell = { ...options.shell, client: underSignal(options.shell.client, signal) };
+    const shell: Cluster = { ...options.shell, client: abortable(options.shell.client, signal) };
     const { namespace, name } = refOf(key);
     const swept = await vanished.sweep(key);
     const found = caches.records.get({ namespace, name });
@@ -114,7 +114,7 @@ export function makeReconciler(options: ReconcilerOptions): Reconcile {
     const first = await observe(found, caches, contents, signal);
     if (found.metadata.deletionTimestamp) {
       const teardown = { shell, lasting: options.shell, events, now: now(), paused: pausedBy(found, options.settings) };
-      return soonest(swept.requeueAfterMs, (await finalize(first, teardown, signal)).requeueAfterMs);
+      return earliestRequeue(swept.requeueAfterMs, (await finalize(first, teardown, signal)).requeueAfterMs);
     }
     const pass = await attempt(first, { ...options, shell });
     if (pass === 'gone') return {};
@@ -134,7 +134,7 @@ export function makeReconciler(options: ReconcilerOptions): Reconcile {
     const unreported = await report(first, { ...after, pods }, pass, reporting);
     const failed = [...causes, ...causesOf(after.unread ?? []), ...(pass.housekeeping ?? []), ...unreported];
     if (failed.length > 0) throw decisiveOf(failed);
-    return soonest(
+    return earliestRequeue(
       swept.requeueAfterMs,
       pass.requeueAfterMs,
       retryAfterMs(record, pass.refusals, now()),
@@ -151,22 +151,22 @@ function wasLost(signal: AbortSignal): boolean {
 }
 
 /** As `bring`; what was not foreseen ends it, and is reported like everything else. */
-async function attempt(observed: Observed, options: ReconcilerOptions): Promise<Pass | 'gone'> {
+async function attempt(observed: Observed, options: ReconcilerOptions): Promise<ReconcileOutcome | 'gone'> {
   try {
-    return await bring(observed, options);
+    return await reconcileSpec(observed, options);
   } catch (error) {
     const { kind, metadata } = observed.record;
     return { latest: observed.revisions[0], refusals: [failureOf(error, `${kind} ${metadata.name}`, 'reconcile')] };
   }
 }
 
-function soonest(...waits: readonly (number | undefined)[]): Result {
+function earliestRequeue(...waits: readonly (number | undefined)[]): Result {
   const known = waits.filter((wait) => wait !== undefined);
   return known.length > 0 ? { requeueAfterMs: Math.min(...known) } : {};
 }
 
 /** Brings the cluster to what the record says, as far as it may and can. */
-async function bring(observed: Observed, options: ReconcilerOptions): Promise<Pass | 'gone'> {
+async function reconcileSpec(observed: Observed, options: ReconcilerOptions): Promise<ReconcileOutcome | 'gone'> {
   const { shell, settings } = options;
   const mayChange =
     checkPolicy(observed, settings).status === 'True' && pausedBy(observed.record, settings) === undefined;
@@ -180,40 +180,40 @@ async function bring(observed: Observed, options: ReconcilerOptions): Promise<Pa
   const wanted = wantedRevision(record, observed.revisions, settings, dataThere(observed), newest);
   const draft = 'create' in wanted ? makeRevision(record, wanted.create) : undefined;
   // None of them waits for another: what a pod is told by a dry run does not depend on whether its revision exists.
-  const [project, made, answers] = await allOver([
+  const [project, made, answers] = await settleAll([
     observed.tracingProject ? [] : ensureTracingProject(record, shell),
     draft && makeOnce(draft, record, shell),
-    draft ? tryMeanwhile(observed, draft, options) : [],
+    draft ? prefetchDryRuns(observed, draft, options) : [],
   ]);
   const latest = 'current' in wanted ? wanted.current : made;
   if (!latest) return { ...NOTHING, refusals: project };
   if ('reason' in latest) return { latest: observed.revisions[0], refusals: [...project, latest] };
-  if ('create' in wanted) tellOfRollback(observed, options);
+  if ('create' in wanted) warnIgnoredRollback(observed, options);
   const unknown = contractUnknown(latest, newest);
   if (unknown) return { latest, refusals: [...project, unknown] };
 
   const kept = latest.spec.resolved.postgres ? keptData(observed) : NO_KEPT_DATA;
   if (kept.refusals.length > 0) return { latest, refusals: [...project, ...kept.refusals] };
-  const { taken, refusals: untaken } = await takeUp(kept.takeUp, record, shell);
+  const { taken, refusals: untaken } = await adoptObjects(kept.takeUp, record, shell);
   if (untaken.length > 0) return { latest, refusals: [...project, ...untaken] };
-  const now: Observed = { ...observed, record, children: withThose(observed.children, taken) };
+  const now: Observed = { ...observed, record, children: replaceByUid(observed.children, taken) };
   return bringChildren(now, { latest, refusals: project, answers }, options);
 }
 
 /** What of a pass is done when it comes to the children. */
-interface Begun {
+interface Prepared {
   readonly latest: AppRevision;
   readonly refusals: readonly Refusal[];
   /** Of pods that were tried meanwhile. */
-  readonly answers: readonly Answer[];
+  readonly answers: readonly DryRunResult[];
 }
 
 /** Brings the children to what the revision says. */
 async function bringChildren(
   observed: Observed,
-  { latest, refusals: earlier, answers }: Begun,
+  { latest, refusals: earlier, answers }: Prepared,
   options: ReconcilerOptions,
-): Promise<Pass> {
+): Promise<ReconcileOutcome> {
   const { shell, settings } = options;
   const { record } = observed;
   const rotation = rotationOf(observed, latest.spec.id);
@@ -222,7 +222,7 @@ async function bringChildren(
   const lost = keepsAddress(address) ? [] : await removeAddress(observed, shell);
   const host = address.is === 'held' && !observed.addressKindMissing ? address.host : undefined;
   const made: Wanted['made'] = (revision, digests) =>
-    childrenOf(observed, revision, digests, options, host).map(stamped);
+    childrenOf(observed, revision, digests, options, host).map(withAppliedDigest);
   // Before the volume: by one without a password it is known that the password was lost.
   const passwords = await ensurePasswords(observed, latest, shell);
   const unusable = [...passwords, ...(latest.spec.resolved.postgres ? await volumeRefusals(observed, shell) : [])];
@@ -231,9 +231,9 @@ async function bringChildren(
     options,
   );
   const [data, rest] = dataFirst(planned.actions);
-  const volumes = unusable.length > 0 ? [] : await perform(data, record, shell);
+  const volumes = unusable.length > 0 ? [] : await executePlan(data, record, shell);
   const before = [...earlier, ...lost, ...unusable, ...planned.refusals, ...volumes];
-  const performed = await perform(safely(rest, before), record, shell);
+  const performed = await executePlan(safely(rest, before), record, shell);
   const removed = mayStartPods(before) ? await removePods(stuckPods(observed, planned.actions), shell) : [];
   const housekeeping = await collectRevisions(observed, settings.revisions.kept, shell);
   return {
@@ -245,9 +245,9 @@ async function bringChildren(
   };
 }
 
-async function removeAddress(observed: Observed, shell: Shell): Promise<Refusal[]> {
+async function removeAddress(observed: Observed, shell: Cluster): Promise<Refusal[]> {
   const object = addressOf(observed);
-  return object && object.metadata.deletionTimestamp === undefined ? removeAll([object], shell) : [];
+  return object && object.metadata.deletionTimestamp === undefined ? deleteObjects([object], shell) : [];
 }
 
 /** The address that the record may have. Decided at once, so that of many who ask for a host one gets it. */
@@ -263,7 +263,7 @@ function takeAddress(observed: Observed, latest: AppRevision, { settings, hosts 
 }
 
 /** People who set rollbackTo and not the old values would otherwise wait for what never comes. */
-function tellOfRollback({ record, revisions }: Observed, { events, contracts }: ReconcilerOptions): void {
+function warnIgnoredRollback({ record, revisions }: Observed, { events, contracts }: ReconcilerOptions): void {
   const outcome = rollbackOf(record, revisions, newestOf(contracts));
   if (outcome.is !== 'ignored') return;
   events.record({
@@ -276,14 +276,14 @@ function tellOfRollback({ record, revisions }: Observed, { events, contracts }: 
 }
 
 /** `objects` as they are after some of them, `written`, were changed. */
-function withThose(objects: readonly KubeObject[], written: readonly KubeObject[]): readonly KubeObject[] {
+function replaceByUid(objects: readonly KubeObject[], written: readonly KubeObject[]): readonly KubeObject[] {
   const later = new Map(written.map((object) => [object.metadata.uid, object]));
   return objects.map((object) => later.get(object.metadata.uid) ?? object);
 }
 
-async function ensurePasswords(observed: Observed, latest: AppRevision, shell: Shell): Promise<Refusal[]> {
+async function ensurePasswords(observed: Observed, latest: AppRevision, shell: Cluster): Promise<Refusal[]> {
   const { resolved } = latest.spec;
-  const refusals = await allOver([
+  const refusals = await settleAll([
     resolved.postgres ? ensurePassword('postgres', observed, shell) : undefined,
     resolved.redis ? ensurePassword('redis', observed, shell) : undefined,
   ]);
@@ -291,13 +291,18 @@ async function ensurePasswords(observed: Observed, latest: AppRevision, shell: S
 }
 
 // An existing project of that name is reused, whoever made it.
-async function ensureTracingProject(record: AppDeployment, shell: Shell): Promise<Refusal[]> {
+async function ensureTracingProject(record: AppDeployment, shell: Cluster): Promise<Refusal[]> {
   const made = await makeOnce(makeTracingProject(record), record, shell);
   return 'reason' in made && made.reason !== 'NameConflict' ? [made] : [];
 }
 
 /** Says of revisions, tracing project and record how they are. Returns what could not be said: one does not silence the others. */
-async function report(before: Observed, after: Observed, pass: Pass, options: ReconcilerOptions): Promise<unknown[]> {
+async function report(
+  before: Observed,
+  after: Observed,
+  pass: ReconcileOutcome,
+  options: ReconcilerOptions,
+): Promise<unknown[]> {
   const { shell, settings, events } = options;
   const now = options.now();
   const { record } = after;

@@ -22,7 +22,7 @@ export interface SeenSecret {
 }
 type SeenValues = ReadonlyMap<string, SeenValue>;
 
-export interface SecretContents {
+export interface SecretFingerprints {
   /** Undefined where there is no such Secret. */
   read(namespace: string, name: string, signal?: AbortSignal): Promise<SeenSecret | undefined>;
   digestOf(versions: readonly SecretVersion[]): Promise<string>;
@@ -41,7 +41,7 @@ interface Known {
   readonly secret: SeenSecret;
 }
 
-export interface SecretContentsOptions {
+export interface SecretFingerprintsOptions {
   readonly client: KubeClient;
   readonly caches: Pick<Caches, 'secrets'>;
   readonly digestKey: () => Promise<DigestKey>;
@@ -51,7 +51,12 @@ export interface SecretContentsOptions {
 /** What is gone is forgotten whenever so many more are known. */
 const FORGET_EVERY = 1000;
 
-export function makeSecretContents({ client, caches, digestKey, elapsed }: SecretContentsOptions): SecretContents {
+export function makeSecretFingerprints({
+  client,
+  caches,
+  digestKey,
+  elapsed,
+}: SecretFingerprintsOptions): SecretFingerprints {
   const known = new Map<string, Known>();
   let forgetAt = FORGET_EVERY;
 

@@ -7,10 +7,10 @@ import type { Change } from '../../runtime/store.ts';
 import type { WorkQueue } from '../../runtime/work-queue.ts';
 import { type Caches, LISTENER_NAMED, SECRETS_NAMED } from '../shared/caches.ts';
 import { keyOf } from '../shared/keys.ts';
-import type { HostClaims } from './host-registry.ts';
+import type { HostRegistry } from './host-registry.ts';
 
 /** Adds the keys of records to the queue from now on, until the returned function is called. */
-export function wakeOnChanges(caches: Caches, queue: WorkQueue, hosts: HostClaims): () => void {
+export function enqueueOnChange(caches: Caches, queue: WorkQueue, hosts: HostRegistry): () => void {
   const subscriptions = [
     caches.records.onChange(({ object }) => queue.add(keyOf(object.metadata.namespace, object.metadata.name))),
     caches.tracingProjects.onChange(({ object }) => wakeIfThere(object.metadata.namespace, object.metadata.name)),

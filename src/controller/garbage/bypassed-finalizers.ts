@@ -10,7 +10,7 @@ import type { KubeObject } from '../../kube/client.ts';
 import type { Result } from '../../runtime/controller.ts';
 import type { Change } from '../../runtime/store.ts';
 import { hasFinalizer } from '../app-deployment/finalize.ts';
-import { removeAll, type Shell } from '../shared/apply.ts';
+import { type Cluster, deleteObjects } from '../shared/apply.ts';
 import { type Caches, childrenNamed } from '../shared/caches.ts';
 import { keyOf, refOf } from '../shared/keys.ts';
 
@@ -26,7 +26,7 @@ const LOOKS_FOR_MS = 30_000;
 const LOOKS_EVERY_MS = 2000;
 
 /** `elapsed`: milliseconds on a clock that is never set. */
-export function makeVanished(shell: Shell, elapsed: () => number): Vanished {
+export function makeVanished(shell: Cluster, elapsed: () => number): Vanished {
   const gone = new Map<string, { readonly record: AppDeployment; readonly until: number }>();
   const close = shell.caches.records.onChange((change) => {
     if (!isVanished(change)) return;
@@ -39,7 +39,7 @@ export function makeVanished(shell: Shell, elapsed: () => number): Vanished {
     async sweep(key) {
       const left = gone.get(key);
       if (!left) return {};
-      const failed = await removeAll(leftBehind(left.record, allNamed(key, shell.caches)), shell);
+      const failed = await deleteObjects(leftBehind(left.record, allNamed(key, shell.caches)), shell);
       if (failed.length > 0 || elapsed() < left.until) return { requeueAfterMs: LOOKS_EVERY_MS };
       gone.delete(key);
       return {};

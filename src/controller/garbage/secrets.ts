@@ -17,17 +17,17 @@ import { NotFound } from '../../errors.ts';
 import { SECRETS } from '../../kube/api-resources.ts';
 import type { KubeClient, KubeObject } from '../../kube/client.ts';
 import type { Logger } from '../../logger.ts';
-import { underSignal } from '../../runtime/clients/abortable.ts';
+import { abortable } from '../../runtime/clients/abortable.ts';
 import type { Reconcile } from '../../runtime/controller.ts';
 import type { Reflector } from '../../runtime/reflector.ts';
 import type { WorkQueue } from '../../runtime/work-queue.ts';
-import type { Shell } from '../shared/apply.ts';
+import type { Cluster } from '../shared/apply.ts';
 import { type Caches, SECRETS_NAMED } from '../shared/caches.ts';
 import { keyOf, refOf } from '../shared/keys.ts';
-import { allOver } from '../shared/settle-all.ts';
+import { settleAll } from '../shared/settle-all.ts';
 
 /** Reconciles one Secret of values, by its key. `elapsed` are milliseconds of a clock that never goes back. */
-export function makeSecretCollector({ caches, client }: Shell, elapsed: () => number): Reconcile {
+export function makeSecretCollector({ caches, client }: Cluster, elapsed: () => number): Reconcile {
   return makeCollector(client, elapsed, {
     cache: caches.secrets,
     orphanhood: orphanhoodOf,
@@ -47,7 +47,7 @@ export function makeSecretCollector({ caches, client }: Shell, elapsed: () => nu
 }
 
 /** Reconciles one client secret, by its key. `elapsed` as above. */
-export function makeClientSecretCollector({ caches, client }: Shell, elapsed: () => number): Reconcile {
+export function makeClientSecretCollector({ caches, client }: Cluster, elapsed: () => number): Reconcile {
   return makeCollector(client, elapsed, {
     cache: caches.clientSecrets,
     orphanhood: clientSecretOrphanhood,
@@ -120,11 +120,11 @@ function makeCollector(client: KubeClient, elapsed: () => number, judging: Judgi
     const waitMs = (listedAt.get(namespace) ?? -Infinity) + LIST_EVERY_MS - elapsed();
     if (waitMs > 0) return { requeueAfterMs: waitMs };
     noteList(namespace);
-    const live = underSignal(client, signal);
+    const live = abortable(client, signal);
     const found = candidates(namespace);
     const named = await judging.asListed(namespace, live);
     const orphans = found.filter((one) => judge(one, named).is === 'orphan');
-    await allOver(orphans.map((orphan) => removeOrphan(orphan, cache, live, log)));
+    await settleAll(orphans.map((orphan) => removeOrphan(orphan, cache, live, log)));
     return {};
   };
 }

@@ -7,11 +7,11 @@ import type { Settings } from '../../api/settings.ts';
 import { organizationVerdict } from '../../decide/organization.ts';
 import { NotFound } from '../../errors.ts';
 import type { KubeObject } from '../../kube/client.ts';
-import { underSignal } from '../../runtime/clients/abortable.ts';
+import { abortable } from '../../runtime/clients/abortable.ts';
 import type { Reconcile } from '../../runtime/controller.ts';
 import type { Reflector } from '../../runtime/reflector.ts';
 import type { WorkQueue } from '../../runtime/work-queue.ts';
-import type { Shell } from '../shared/apply.ts';
+import type { Cluster } from '../shared/apply.ts';
 import { type Caches, SECRETS_NAMED } from '../shared/caches.ts';
 import { reportStatus } from '../shared/report.ts';
 
@@ -27,14 +27,14 @@ function keyOf({ kind, metadata }: Pick<Judged, 'kind' | 'metadata'>): string {
 
 /** Reconciles one of them, by kind and name. */
 export function makeOrganizationReconciler(
-  shell: Shell,
+  shell: Cluster,
   { codeHosts }: Pick<Settings, 'codeHosts'>,
   now: () => Date,
 ): Reconcile {
   const { caches } = shell;
   const namespace = caches.organizationNamespace;
   return async function reconcile(key, signal) {
-    const client = underSignal(shell.client, signal);
+    const client = abortable(shell.client, signal);
     const [kind, name = ''] = key.split('/');
     const object = judged(caches)
       .find(({ resource }) => resource.kind === kind)

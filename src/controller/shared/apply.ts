@@ -13,11 +13,11 @@ import { PERSISTENT_VOLUME_CLAIMS, PODS, type ResourceRegistry, SECRETS } from '
 import type { KubeClient, KubeObject, ObjectRef, Resource } from '../../kube/client.ts';
 import { names } from '../../record/names.ts';
 import { postgresSecret, redisSecret } from '../../resources/secrets.ts';
-import { type Caches, remember } from './caches.ts';
+import { type Caches, overlayWrite } from './caches.ts';
 import { failureOf } from './failures.ts';
-import { allOver } from './settle-all.ts';
+import { settleAll } from './settle-all.ts';
 
-export interface Shell {
+export interface Cluster {
   readonly client: KubeClient;
   readonly caches: Caches;
   readonly registry: ResourceRegistry;
@@ -28,7 +28,7 @@ export interface Shell {
  * JSON as it is rendered: the same code makes it in the same order of the same revision, in which the API server has
  * sorted all keys. Where another version renders in another order, everything is applied once more, and no pod notices.
  */
-export function stamped(object: KubeObject): KubeObject {
+export function withAppliedDigest(object: KubeObject): KubeObject {
   const digest = createHash('sha256').update(JSON.stringify(object)).digest('hex').slice(0, 16);
   return {
     ...object,
@@ -40,12 +40,16 @@ export function stamped(object: KubeObject): KubeObject {
  * Applies everything at once, and deletes what is no longer wanted only if every apply went well. What failed comes back
  * as refusals: one child whose requests fail must not keep what is known of the others from being reported.
  */
-export async function perform(actions: readonly Action[], record: AppDeployment, shell: Shell): Promise<Refusal[]> {
+export async function executePlan(
+  actions: readonly Action[],
+  record: AppDeployment,
+  shell: Cluster,
+): Promise<Refusal[]> {
   const applies = actions.filter((action) => action.do === 'apply');
-  const outcomes = await allOver(applies.map((action) => applyOne(action, record, shell)));
+  const outcomes = await settleAll(applies.map((action) => applyOne(action, record, shell)));
   const refusals = outcomes.filter((refusal) => refusal !== undefined);
   if (refusals.length > 0) return refusals;
-  return removeAll(
+  return deleteObjects(
     actions.filter((action) => action.do === 'delete').map((action) => action.object),
     shell,
   );
@@ -54,7 +58,7 @@ export async function perform(actions: readonly Action[], record: AppDeployment,
 async function applyOne(
   { object: wanted, observed, handOverFloor }: Action & { readonly do: 'apply' },
   record: AppDeployment,
-  shell: Shell,
+  shell: Cluster,
 ): Promise<Refusal | undefined> {
   const resource = shell.registry.resourceOf(wanted);
   try {
@@ -63,7 +67,7 @@ async function applyOne(
       ? await applied(wanted, observed, resource, shell)
       : await madeAnew(wanted, resource, record, shell);
     if (!object) return nameConflict(wanted);
-    remember(shell.caches, object);
+    overlayWrite(shell.caches, object);
     return undefined;
   } catch (error) {
     return { ...failureOf(error, described(wanted)), ...(!observed && { absent: true }) };
@@ -76,7 +80,7 @@ async function madeAnew(
   wanted: KubeObject,
   resource: Resource,
   record: AppDeployment,
-  shell: Shell,
+  shell: Cluster,
 ): Promise<KubeObject | undefined> {
   const make = (): Promise<KubeObject> =>
     shell.client.apply(resource, wanted, { fieldManager: FIELD_MANAGER, force: true, onlyCreate: true });
@@ -94,7 +98,7 @@ async function madeAnew(
   return applied({ ...wanted, metadata: { ...wanted.metadata, uid } }, undefined, resource, shell);
 }
 
-async function inTheWay(wanted: KubeObject, resource: Resource, shell: Shell): Promise<KubeObject | undefined> {
+async function inTheWay(wanted: KubeObject, resource: Resource, shell: Cluster): Promise<KubeObject | undefined> {
   try {
     return await shell.client.get(resource, refOf(wanted));
   } catch (error) {
@@ -108,7 +112,7 @@ async function applied(
   object: KubeObject,
   observed: KubeObject | undefined,
   resource: Resource,
-  shell: Shell,
+  shell: Cluster,
 ): Promise<KubeObject> {
   const apply = (): Promise<KubeObject> =>
     shell.client.apply(resource, object, { fieldManager: FIELD_MANAGER, force: true });
@@ -124,7 +128,7 @@ async function applied(
 
 // Looked at live, and applied only to just this version: a number from before would be a dip if an autoscaler has
 // raised it since.
-async function handOver(wanted: KubeObject, floor: number, resource: Resource, shell: Shell): Promise<void> {
+async function handOver(wanted: KubeObject, floor: number, resource: Resource, shell: Cluster): Promise<void> {
   const there = await shell.client.get<Workload>(resource, refOf(wanted));
   const { name, namespace, uid, resourceVersion } = { ...there.metadata, ...wanted.metadata };
   const replicas = Math.max(there.spec?.replicas ?? 1, floor);
@@ -166,7 +170,7 @@ function described({ kind, metadata }: KubeObject): string {
 export async function createOnce<T extends KubeObject>(
   object: T,
   record: AppDeployment,
-  shell: Shell,
+  shell: Cluster,
 ): Promise<T | undefined> {
   const resource = shell.registry.resourceOf(object);
   let made: T;
@@ -178,14 +182,14 @@ export async function createOnce<T extends KubeObject>(
     made = await shell.client.get<T>(resource, refOf(object));
     if (made.metadata.labels?.[DEPLOYMENT_UID_LABEL] !== record.metadata.uid) return undefined;
   }
-  remember(shell.caches, made);
+  overlayWrite(shell.caches, made);
   return made;
 }
 
 const PASSWORD_SECRETS = { postgres: postgresSecret, redis: redisSecret };
 
 /** Makes the password Secret of a store where it was never made. A password once made is never made anew. */
-export async function ensurePassword(store: Store, observed: Observed, shell: Shell): Promise<Refusal | undefined> {
+export async function ensurePassword(store: Store, observed: Observed, shell: Cluster): Promise<Refusal | undefined> {
   const state = passwordState(store, observed);
   if (state === 'there') return undefined;
   const secret = PASSWORD_SECRETS[store](observed.record, randomBytes(24).toString('base64url'));
@@ -200,7 +204,7 @@ async function lookForPassword(
   store: Store,
   ref: ObjectRef,
   observed: Observed,
-  shell: Shell,
+  shell: Cluster,
 ): Promise<Refusal | undefined> {
   try {
     const found = await shell.client.get(SECRETS, ref, { metadataOnly: true });
@@ -212,7 +216,7 @@ async function lookForPassword(
 }
 
 /** Why the volume of the own PostgreSQL cannot be used, or must not be replaced by an empty one. */
-export async function volumeRefusals(observed: Observed, shell: Shell): Promise<Refusal[]> {
+export async function volumeRefusals(observed: Observed, shell: Cluster): Promise<Refusal[]> {
   const trouble = volumeTrouble(observed);
   if (trouble) return [trouble];
   if (!isVolumeMissing(observed)) return [];
@@ -232,10 +236,10 @@ export async function volumeRefusals(observed: Observed, shell: Shell): Promise<
  * Makes objects that an earlier deployment has left this record's, one after the other. Each is changed only as it was
  * seen, by uid and version.
  */
-export async function takeUp(
+export async function adoptObjects(
   objects: readonly KubeObject[],
   record: AppDeployment,
-  shell: Shell,
+  shell: Cluster,
 ): Promise<{ readonly taken: readonly KubeObject[]; readonly refusals: readonly Refusal[] }> {
   const taken: KubeObject[] = [];
   for (const object of objects) {
@@ -246,7 +250,7 @@ export async function takeUp(
       const now = await shell.client.mergePatch(shell.registry.resourceOf(object), refOf(object), patch, {
         fieldManager: FIELD_MANAGER,
       });
-      remember(shell.caches, now);
+      overlayWrite(shell.caches, now);
       taken.push(now);
     } catch (error) {
       return { taken, refusals: [failureOf(error, described(object), 'take up')] };
@@ -259,7 +263,7 @@ export async function takeUp(
 export async function makeOnce<T extends KubeObject>(
   object: T,
   record: AppDeployment,
-  shell: Shell,
+  shell: Cluster,
 ): Promise<T | Refusal> {
   try {
     return (await createOnce(object, record, shell)) ?? nameConflict(object);
@@ -269,13 +273,13 @@ export async function makeOnce<T extends KubeObject>(
 }
 
 /** Deletes these pods, each only as it was seen: one that has started since is left alone, and looked at again. What failed comes back. */
-export async function removePods(pods: readonly KubeObject[], shell: Shell): Promise<Refusal[]> {
-  const outcomes = await allOver(
+export async function removePods(pods: readonly KubeObject[], shell: Cluster): Promise<Refusal[]> {
+  const outcomes = await settleAll(
     pods.map(async (pod): Promise<Refusal | undefined> => {
       const { uid = '', resourceVersion = '' } = pod.metadata;
       try {
         const left = await shell.client.remove(PODS, refOf(pod), { uid, resourceVersion });
-        if (left) remember(shell.caches, left);
+        if (left) overlayWrite(shell.caches, left);
       } catch (error) {
         if (!(error instanceof NotFound)) return failureOf(error, described(pod), 'delete');
       }
@@ -295,8 +299,8 @@ const WITH_DEPENDENTS: ReadonlySet<string> = new Set(['Deployment', 'StatefulSet
  * have none that matter, and their deletion must not wait for the garbage collector: of a new CRD's objects it knows
  * nothing for up to 30 s. What failed comes back.
  */
-export async function removeAll(objects: readonly KubeObject[], shell: Shell): Promise<Refusal[]> {
-  const outcomes = await allOver(
+export async function deleteObjects(objects: readonly KubeObject[], shell: Cluster): Promise<Refusal[]> {
+  const outcomes = await settleAll(
     objects.map(async (object): Promise<Refusal | undefined> => {
       const { uid = '', resourceVersion } = object.metadata;
       try {
@@ -305,7 +309,7 @@ export async function removeAll(objects: readonly KubeObject[], shell: Shell): P
           ...(DELETED_AS_SEEN.has(object.kind) && resourceVersion !== undefined && { resourceVersion }),
           propagationPolicy: WITH_DEPENDENTS.has(object.kind) ? 'Foreground' : 'Background',
         });
-        if (left) remember(shell.caches, left);
+        if (left) overlayWrite(shell.caches, left);
       } catch (error) {
         if (!(error instanceof NotFound)) return failureOf(error, described(object), 'delete');
       }

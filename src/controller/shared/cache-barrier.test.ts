@@ -5,7 +5,7 @@ import { APP_DEPLOYMENTS } from '../../api/app-deployment.ts';
 import { Unavailable } from '../../errors.ts';
 import { INGRESSES } from '../../kube/api-resources.ts';
 import type { KubeObject } from '../../kube/client.ts';
-import { catchUp } from './cache-barrier.ts';
+import { waitForFreshCaches } from './cache-barrier.ts';
 import type { Caches } from './caches.ts';
 
 const log = pino({ level: 'silent' });
@@ -37,7 +37,7 @@ it.each(['a record', 'an address'])('waits until the caches show %s that the las
   kube.failOn(({ verb }) => (verb === 'list' && refusals-- > 0 ? new Unavailable('busy') : undefined));
   const behind = new Set(['late']);
   let isDone = false;
-  const done = catchUp({
+  const done = waitForFreshCaches({
     client: kube,
     caches: caches(behind),
     namespaces: [],
@@ -59,9 +59,9 @@ it('does not wait for an Ingress that is nobody’s here, nor longer than it lea
   kube.seed(INGRESSES, foreign);
   const leading = new AbortController();
   const options = { client: kube, namespaces: ['team'], log, signal: leading.signal };
-  await catchUp({ ...options, caches: caches(new Set(['foreign'])) });
+  await waitForFreshCaches({ ...options, caches: caches(new Set(['foreign'])) });
   kube.seed(APP_DEPLOYMENTS, { ...foreign, kind: 'AppDeployment' });
-  const done = catchUp({ ...options, caches: caches(new Set(['foreign'])) });
+  const done = waitForFreshCaches({ ...options, caches: caches(new Set(['foreign'])) });
   leading.abort();
   await done;
 });

@@ -21,7 +21,7 @@ const LOOK_EVERY_MS = 20;
 const RETRY_MS = 1000;
 
 /** Until the caches show every record and address that a live list shows. Ends early when `signal` aborts. Never rejects. */
-export async function catchUp({ client, caches, namespaces, log, signal }: CatchUpOptions): Promise<void> {
+export async function waitForFreshCaches({ client, caches, namespaces, log, signal }: CatchUpOptions): Promise<void> {
   const { records, addresses } = caches;
   const lists: ListOptions[] = namespaces.length === 0 ? [{}] : namespaces.map((namespace) => ({ namespace }));
   await Promise.all(

@@ -202,7 +202,7 @@ export function childrenNamed({ children }: Caches, namespace: string, name: str
 }
 
 /** Lets the cache of this object's kind show what was just written, so that no decision is made on older news. */
-export function remember(caches: Caches, object: KubeObject): void {
+export function overlayWrite(caches: Caches, object: KubeObject): void {
   const cache = caches.all.find((reflector) => reflector.resource.kind === object.kind);
   cache?.overlay(object);
 }

@@ -8,14 +8,14 @@ import { FIELD_MANAGER } from '../../api/meta.ts';
 import type { TracingProject } from '../../api/tracing-project.ts';
 import type { KubeObject } from '../../kube/client.ts';
 import type { EventRecorder } from '../../runtime/events.ts';
-import type { Shell } from './apply.ts';
-import { remember } from './caches.ts';
+import type { Cluster } from './apply.ts';
+import { overlayWrite } from './caches.ts';
 
 /** Writes `status` unless it is there already. The answer goes into the cache. */
 export async function reportStatus<T extends KubeObject & { readonly status?: object }>(
   object: T,
   status: object,
-  shell: Shell,
+  shell: Cluster,
 ): Promise<boolean> {
   if (isDeepStrictEqual(object.status, status)) return false;
   const { name, namespace, uid } = object.metadata;
@@ -30,14 +30,14 @@ export async function reportStatus<T extends KubeObject & { readonly status?: ob
     force: true,
     subresource: 'status',
   });
-  remember(shell.caches, written);
+  overlayWrite(shell.caches, written);
   return true;
 }
 
 export async function reportRecord(
   record: AppDeployment,
   status: AppDeploymentStatus,
-  shell: Shell,
+  shell: Cluster,
   events: EventRecorder,
 ): Promise<void> {
   const changed = await reportStatus(record, status, shell);
@@ -61,7 +61,7 @@ export async function reportRevision(
   record: AppDeployment,
   revision: AppRevision,
   status: AppRevisionStatus,
-  shell: Shell,
+  shell: Cluster,
   events: EventRecorder,
 ): Promise<void> {
   const changed = await reportStatus(revision, status, shell);
@@ -88,7 +88,7 @@ export async function reportRevision(
 export async function reportTracingProject(
   project: TracingProject,
   record: AppDeployment,
-  shell: Shell,
+  shell: Cluster,
   now: Date,
 ): Promise<void> {
   const uid = record.metadata.uid ?? '';

@@ -24,7 +24,7 @@ import { names } from '../../record/names.ts';
 import { needsRevision } from '../../record/needs-revision.ts';
 import { askingForRevision } from '../../record/revision-request.ts';
 import { lacksImage } from '../../record/wanted-revision.ts';
-import type { RequestGate } from '../../runtime/fair-limiter.ts';
+import type { FairLimiter } from '../../runtime/fair-limiter.ts';
 import type { Store, WatchedStore } from '../../runtime/store.ts';
 import type { Caller, Tenant } from '../core/authorization.ts';
 import { fromSnake } from '../core/casing.ts';
@@ -59,7 +59,7 @@ export interface DeploymentsOptions {
   readonly settings: Settings;
   readonly randomSuffix: () => string;
   /** What is written goes through it, each request of a caller whole. */
-  readonly gate: Pick<RequestGate, 'run'>;
+  readonly gate: Pick<FairLimiter, 'run'>;
   readonly log: Logger;
 }
 

@@ -3,7 +3,7 @@
 import type { KubeClient } from '../../kube/client.ts';
 
 /** The same client; every request but a watch, which has a signal of its own, ends when `signal` aborts. */
-export function underSignal(client: KubeClient, signal: AbortSignal): KubeClient {
+export function abortable(client: KubeClient, signal: AbortSignal): KubeClient {
   return {
     watch: client.watch.bind(client),
     withToken: client.withToken.bind(client),

@@ -2,11 +2,11 @@
 
 import type { KubeClient } from '../../kube/client.ts';
 import type { Reconcile } from '../controller.ts';
-import type { RequestGate } from '../fair-limiter.ts';
+import type { FairLimiter } from '../fair-limiter.ts';
 import { groupByNamespace } from '../work-queue.ts';
 
 /** The same client behind `gate`. Watches and texts, which take as long as they take, do not go through it. */
-export function throughGate(client: KubeClient, gate: RequestGate): KubeClient {
+export function fairClient(client: KubeClient, gate: FairLimiter): KubeClient {
   const gated = <T>(
     { namespace = '' }: { readonly namespace?: string } = {},
     work: () => Promise<T>,
@@ -35,7 +35,7 @@ export function throughGate(client: KubeClient, gate: RequestGate): KubeClient {
 }
 
 /** The same recipe, whose tenant keeps its share of the gate from the first to the last of its requests. */
-export function whileThere(reconcile: Reconcile, gate: RequestGate): Reconcile {
+export function whileThere(reconcile: Reconcile, gate: FairLimiter): Reconcile {
   return async (key, signal, log) => {
     const leave = gate.enter(groupByNamespace(key));
     try {

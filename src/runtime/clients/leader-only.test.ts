@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { SERVICES } from '../../kube/api-resources.ts';
 import { makeKubeClient } from '../../kube/http-client.ts';
-import { whileLeading } from './leader-only.ts';
+import { leaderOnly } from './leader-only.ts';
 
 it('an apply that waits to be tried again is not sent after the lead is lost', async () => {
   let asked = 0;
@@ -20,7 +20,7 @@ it('an apply that waits to be tried again is not sent after the lead is lost', a
   };
   const real = makeKubeClient({ access, userAgent: 'test' });
   const leading = new AbortController();
-  const client = whileLeading(real, leading.signal, () => !leading.signal.aborted);
+  const client = leaderOnly(real, leading.signal, () => !leading.signal.aborted);
   const service = { apiVersion: 'v1', kind: 'Service', metadata: { name: 'shop', namespace: 'team' } };
   const outcome = client.apply(SERVICES, service, { fieldManager: 'test' }).then(
     () => 'applied',
@@ -47,7 +47,7 @@ it('an apply that waits for a connection is not sent when the lease is over by t
   };
   const real = makeKubeClient({ access, userAgent: 'test', maxConnections: 1 });
   let holds = true;
-  const client = whileLeading(real, new AbortController().signal, () => holds);
+  const client = leaderOnly(real, new AbortController().signal, () => holds);
   const service = { apiVersion: 'v1', kind: 'Service', metadata: { name: 'shop', namespace: 'team' } };
   const first = client.apply(SERVICES, service, { fieldManager: 'test' });
   const second = client.apply(SERVICES, service, { fieldManager: 'test' }).catch((error: unknown) => error);

@@ -14,7 +14,7 @@ interface Abandonable {
  * write under way is given up in that moment: one that waits for a connection, or to be tried again, is not sent any
  * more. Reads go on.
  */
-export function whileLeading(client: KubeClient, leading: AbortSignal, holds: () => boolean): KubeClient {
+export function leaderOnly(client: KubeClient, leading: AbortSignal, holds: () => boolean): KubeClient {
   /** One for all the writes of a reconcile, which share a signal. */
   const together = new WeakMap<AbortSignal, AbortSignal>();
 

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { makeFakeKube } from '../../../test/support/fake-kube/fake-kube.ts';
 import { CONFIG_MAPS } from '../../kube/api-resources.ts';
 import type { KubeObject } from '../../kube/client.ts';
-import { forwardInTime } from './rewind-guarded.ts';
+import { rewindGuarded } from './rewind-guarded.ts';
 
 const ref = { namespace: 'team', name: 'a' };
 const object: KubeObject = { apiVersion: 'v1', kind: 'ConfigMap', metadata: ref };
@@ -11,7 +11,7 @@ it('tells of an object that is older than it was, however it comes to be seen', 
   const [before, after] = [makeFakeKube(), makeFakeKube()];
   let kube = before;
   const rewound: string[] = [];
-  const client = forwardInTime(
+  const client = rewindGuarded(
     {
       ...before,
       get: (...all) => kube.get(...all),

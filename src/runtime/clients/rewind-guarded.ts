@@ -9,7 +9,7 @@ import { versionOf } from '../object-cache.ts';
  * The same client, for a single object. `onRewound` is told when the object is read, made or replaced at a
  * resourceVersion below one that it had before; perhaps more than once.
  */
-export function forwardInTime(client: KubeClient, onRewound: (what: string) => void): KubeClient {
+export function rewindGuarded(client: KubeClient, onRewound: (what: string) => void): KubeClient {
   let highest: string | undefined;
 
   function seen<T extends KubeObject>(object: T): T {

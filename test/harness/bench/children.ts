@@ -7,7 +7,7 @@ import type { AppRevision } from '../../../src/api/app-revision.ts';
 import { mergeConditions } from '../../../src/api/conditions.ts';
 import { APPLIED_ANNOTATION, FIELD_MANAGER, FINALIZER } from '../../../src/api/meta.ts';
 import type { Settings } from '../../../src/api/settings.ts';
-import { stamped } from '../../../src/controller/shared/apply.ts';
+import { withAppliedDigest } from '../../../src/controller/shared/apply.ts';
 import { undecided } from '../../../src/decide/assess/address.ts';
 import { checkPolicy, checkReferences, checkWorkloads } from '../../../src/decide/assess/workloads.ts';
 import { rotationOf } from '../../../src/decide/children/rotation.ts';
@@ -83,7 +83,7 @@ export function renderChildren(settings: Settings): Rendering {
     settings,
     secretDigests: digests,
     autoscaled: new Set(),
-  }).map(stamped);
+  }).map(withAppliedDigest);
   const rendering: Rendering = {
     format: 1,
     fieldManager: FIELD_MANAGER,

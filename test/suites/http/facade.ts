@@ -17,7 +17,7 @@ import { NAMESPACES } from '../../../src/kube/api-resources.ts';
 import type { KubeObject, Resource } from '../../../src/kube/client.ts';
 import { names } from '../../../src/record/names.ts';
 import { wantedRevision } from '../../../src/record/wanted-revision.ts';
-import { makeRequestGate } from '../../../src/runtime/fair-limiter.ts';
+import { makeFairLimiter } from '../../../src/runtime/fair-limiter.ts';
 import type { Change, WatchedStore } from '../../../src/runtime/store.ts';
 import { type FakeKube, makeFakeKube, type Write } from '../../support/fake-kube/fake-kube.ts';
 
@@ -156,7 +156,7 @@ export async function makeFacade(settings: Partial<Settings> = {}, timeLimitMs?:
         return facade.repositories(account);
       },
     },
-    gate: makeRequestGate({ most: WRITES_AT_ONCE }),
+    gate: makeFairLimiter({ most: WRITES_AT_ONCE }),
     remember(object) {
       if (object.kind === OAUTH_PROVIDERS.kind) providers.put(object as OAuthProvider);
       else records.put(object as AppDeployment);

@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import { APP_DEPLOYMENTS } from '../../../src/api/app-deployment.ts';
 import { type Settings, Settings as SettingsSchema } from '../../../src/api/settings.ts';
-import { wakeOnChanges } from '../../../src/controller/app-deployment/watches.ts';
+import { enqueueOnChange } from '../../../src/controller/app-deployment/watches.ts';
 import { NotFound, Unavailable } from '../../../src/errors.ts';
 import { HTTP_ROUTES, INGRESSES, NAMESPACES, SERVICES } from '../../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/kube/client.ts';
@@ -357,7 +357,7 @@ it('a changed annotation of its namespace wakes a record, as does a host that is
   const controller = await contended();
   const { kube } = controller;
   const queue = makeWorkQueue({ name: 'test', metrics: makeMetrics() });
-  const sleepAgain = wakeOnChanges(controller.caches, queue, controller.hosts);
+  const sleepAgain = enqueueOnChange(controller.caches, queue, controller.hosts);
   const hosts = { metadata: { annotations: { 'davit.dev/hosts': 'b.example.com' } } };
   await kube.mergePatch(NAMESPACES, { name: 'team' }, hosts, { fieldManager: 'admin' });
   expect(await queue.take()).toBe(KEY);

@@ -5,7 +5,7 @@ import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/api/app-deploy
 import { APP_REVISIONS } from '../../../src/api/app-revision.ts';
 import { CODE_HOST_INTEGRATIONS, type CodeHostIntegration } from '../../../src/api/code-host-integration.ts';
 import { defaultSettings } from '../../../src/api/settings.ts';
-import { wakeOnChanges } from '../../../src/controller/app-deployment/watches.ts';
+import { enqueueOnChange } from '../../../src/controller/app-deployment/watches.ts';
 import { makeMetrics } from '../../../src/runtime/metrics.ts';
 import { makeWorkQueue } from '../../../src/runtime/work-queue.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
@@ -50,7 +50,7 @@ it("is told of an integration that is not there or not the tenant's, is woken by
   expect(said(kube)).toEqual(['UNKNOWN', 'IntegrationNotFound']);
 
   const queue = makeWorkQueue({ name: 'test', metrics: makeMetrics() });
-  const sleepAgain = wakeOnChanges(controller.caches, queue, controller.hosts);
+  const sleepAgain = enqueueOnChange(controller.caches, queue, controller.hosts);
   integrate(kube, ['team']);
   expect(await queue.take()).toBe(KEY);
   sleepAgain();

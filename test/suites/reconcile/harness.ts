@@ -9,9 +9,9 @@ import { APP_REVISIONS } from '../../../src/api/app-revision.ts';
 import { defaultSettings, type Settings } from '../../../src/api/settings.ts';
 import { TRACING_PROJECTS } from '../../../src/api/tracing-project.ts';
 import { makeDigestKey } from '../../../src/controller/app-deployment/hmac-key.ts';
-import { type HostClaims, makeHostClaims } from '../../../src/controller/app-deployment/host-registry.ts';
+import { type HostRegistry, makeHostRegistry } from '../../../src/controller/app-deployment/host-registry.ts';
 import { makeReconciler } from '../../../src/controller/app-deployment/reconciler.ts';
-import { makeSecretContents } from '../../../src/controller/app-deployment/secret-fingerprints.ts';
+import { makeSecretFingerprints } from '../../../src/controller/app-deployment/secret-fingerprints.ts';
 import { makeVanished } from '../../../src/controller/garbage/bypassed-finalizers.ts';
 import { type Caches, makeCaches } from '../../../src/controller/shared/caches.ts';
 import { keyOf } from '../../../src/controller/shared/keys.ts';
@@ -37,7 +37,7 @@ export const KEY = keyOf('team', 'shop');
 export interface Harness {
   readonly kube: FakeKube;
   readonly caches: Caches;
-  readonly hosts: HostClaims;
+  readonly hosts: HostRegistry;
   readonly events: string[];
   readonly clock: { ms: number };
   reconcile(key?: string): Promise<Result>;
@@ -110,14 +110,14 @@ export async function aController(
     flush: () => Promise.resolve(),
   };
   const shell = { client: kube, caches, registry };
-  const hosts = makeHostClaims(caches, settings.address);
+  const hosts = makeHostRegistry(caches, settings.address);
   const freed = new Set<string>();
   hosts.onFreed((key) => freed.add(key));
   const vanished = makeVanished(shell, () => clock.ms);
   const reconcile: Reconcile = makeReconciler({
     shell,
     vanished,
-    contents: makeSecretContents({
+    contents: makeSecretFingerprints({
       client: kube,
       caches,
       digestKey: makeDigestKey(kube, 'davit-system'),

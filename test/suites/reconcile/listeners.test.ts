@@ -5,7 +5,7 @@ import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/api/app-deploy
 import { APP_REVISIONS } from '../../../src/api/app-revision.ts';
 import { LISTENERS, type Listener } from '../../../src/api/listener.ts';
 import { TRACING_PROJECTS } from '../../../src/api/tracing-project.ts';
-import { wakeOnChanges } from '../../../src/controller/app-deployment/watches.ts';
+import { enqueueOnChange } from '../../../src/controller/app-deployment/watches.ts';
 import { DEPLOYMENTS } from '../../../src/kube/api-resources.ts';
 import { makeMetrics } from '../../../src/runtime/metrics.ts';
 import { makeWorkQueue } from '../../../src/runtime/work-queue.ts';
@@ -38,7 +38,7 @@ it("is told of a Listener that is not there, not the tenant's, or does not list 
   kube.erase(LISTENERS, { namespace: 'another-team', name: 'edge' });
 
   const queue = makeWorkQueue({ name: 'test', metrics: makeMetrics() });
-  const sleepAgain = wakeOnChanges(controller.caches, queue, controller.hosts);
+  const sleepAgain = enqueueOnChange(controller.caches, queue, controller.hosts);
   listen(kube, ['tools']);
   expect(await queue.take()).toBe(KEY);
   sleepAgain();

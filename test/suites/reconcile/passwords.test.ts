@@ -4,7 +4,7 @@
 import { describe, expect, it } from 'vitest';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/api/app-deployment.ts';
 import { conditionOf } from '../../../src/api/conditions.ts';
-import { wakeOnChanges } from '../../../src/controller/app-deployment/watches.ts';
+import { enqueueOnChange } from '../../../src/controller/app-deployment/watches.ts';
 import { Forbidden } from '../../../src/errors.ts';
 import { DEPLOYMENTS, PERSISTENT_VOLUME_CLAIMS, SECRETS, STATEFUL_SETS } from '../../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/kube/client.ts';
@@ -73,7 +73,7 @@ describe.each([
     const controller = await converged();
     const { kube, caches, hosts } = controller;
     const queue = makeWorkQueue({ name: 'test', metrics: makeMetrics() });
-    const sleepAgain = wakeOnChanges(caches, queue, hosts);
+    const sleepAgain = enqueueOnChange(caches, queue, hosts);
     await kube.mergePatch(SECRETS, ref, { metadata: { labels: null } });
     await new Promise((resolve) => setImmediate(resolve));
     expect(queue.length).toBe(1);

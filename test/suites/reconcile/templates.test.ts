@@ -5,7 +5,7 @@ import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/api/app-deploy
 import { APP_REVISIONS } from '../../../src/api/app-revision.ts';
 import { APP_TEMPLATES, type AppTemplate } from '../../../src/api/app-template.ts';
 import { defaultSettings } from '../../../src/api/settings.ts';
-import { wakeOnChanges } from '../../../src/controller/app-deployment/watches.ts';
+import { enqueueOnChange } from '../../../src/controller/app-deployment/watches.ts';
 import { DEPLOYMENTS } from '../../../src/kube/api-resources.ts';
 import { makeMetrics } from '../../../src/runtime/metrics.ts';
 import { makeWorkQueue } from '../../../src/runtime/work-queue.ts';
@@ -44,7 +44,7 @@ it('a template that is not there is named, wakes the record when it comes, and i
   expect([...kube.objects(DEPLOYMENTS), ...kube.objects(APP_REVISIONS)]).toEqual([]);
 
   const queue = makeWorkQueue({ name: 'test', metrics: makeMetrics() });
-  const sleepAgain = wakeOnChanges(controller.caches, queue, controller.hosts);
+  const sleepAgain = enqueueOnChange(controller.caches, queue, controller.hosts);
   offer(kube, 1);
   expect(await queue.take()).toBe(KEY);
   sleepAgain();

@@ -4,7 +4,7 @@ import { expect, it, vi } from 'vitest';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/api/app-deployment.ts';
 import { LISTENERS } from '../../../src/api/listener.ts';
 import { OAUTH_PROVIDERS } from '../../../src/api/oauth-provider.ts';
-import { wakeOnChanges } from '../../../src/controller/app-deployment/watches.ts';
+import { enqueueOnChange } from '../../../src/controller/app-deployment/watches.ts';
 import { makeSecretCollector, wakeCollector } from '../../../src/controller/garbage/secrets.ts';
 import { wakeOrganization } from '../../../src/controller/organization/reconciler.ts';
 import { BUILT_IN_RESOURCES, makeResourceRegistry, SECRETS } from '../../../src/kube/api-resources.ts';
@@ -56,7 +56,7 @@ it.each([{ records: 20 }, { records: 200 }])(
     const controller = await withRecords(records);
     const looks = looksAtRecords(controller);
     const woken = new Set<string>();
-    const stop = wakeOnChanges(
+    const stop = enqueueOnChange(
       controller.caches,
       listening((key) => woken.add(key)),
       controller.hosts,
@@ -165,7 +165,7 @@ it('a record that names another Secret is found by that one, and by the old one 
   );
   await controller.reconcile('team/none');
   const woken = new Set<string>();
-  const stop = wakeOnChanges(
+  const stop = enqueueOnChange(
     caches,
     listening((key) => woken.add(key)),
     controller.hosts,

@@ -6,7 +6,7 @@ import { APP_DEPLOYMENTS } from '../../../../../src/api/app-deployment.ts';
 import { APP_REVISIONS } from '../../../../../src/api/app-revision.ts';
 import { APPLIED_ANNOTATION } from '../../../../../src/api/meta.ts';
 import { TRACING_PROJECTS } from '../../../../../src/api/tracing-project.ts';
-import { stamped } from '../../../../../src/controller/shared/apply.ts';
+import { withAppliedDigest } from '../../../../../src/controller/shared/apply.ts';
 import { BUILT_IN_RESOURCES, makeResourceRegistry } from '../../../../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../../../../src/kube/client.ts';
 import { collectionPath, objectPath } from '../../../../../src/kube/urls.ts';
@@ -116,5 +116,5 @@ function withDigest(child: KubeObject): KubeObject {
   const { [APPLIED_ANNOTATION]: _empty, ...others } = child.metadata.annotations ?? {};
   const { annotations: _none, ...metadata } = child.metadata;
   const hasOthers = Object.keys(others).length > 0;
-  return stamped({ ...child, metadata: { ...metadata, ...(hasOthers && { annotations: others }) } });
+  return withAppliedDigest({ ...child, metadata: { ...metadata, ...(hasOthers && { annotations: others }) } });
 }
