@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { differs, quantity } from './drift.ts';
+import { hasDrifted, quantity } from './drift.ts';
 
 describe('differs', () => {
   it.each([
@@ -94,7 +94,7 @@ describe('differs', () => {
     },
     { name: 'a list where an object is', wanted: { a: [1] }, actual: { a: {} }, want: true },
   ])('$name', ({ wanted, actual, want }) => {
-    expect(differs(wanted, actual)).toBe(want);
+    expect(hasDrifted(wanted, actual)).toBe(want);
   });
 });
 

@@ -13,13 +13,13 @@ const QUANTITY_PARENTS: ReadonlySet<string> = new Set(['limits', 'requests', 'di
  * True if some field of `wanted` is missing in `actual` or has another value there. Go's omitted zero values (false,
  * 0, '', [], {}) count as present.
  */
-export function differs(wanted: Json, actual: Json, field = '', parent = ''): boolean {
+export function hasDrifted(wanted: Json, actual: Json, field = '', parent = ''): boolean {
   if (wanted === undefined || wanted === actual) return false;
   if (actual === undefined || actual === null) return !isZero(wanted);
   if (Array.isArray(wanted)) return !Array.isArray(actual) || listDiffers(wanted, actual, field);
   if (isObject(wanted)) {
     if (!isObject(actual)) return true;
-    return Object.entries(wanted).some(([key, value]) => differs(value, actual[key], key, field));
+    return Object.entries(wanted).some(([key, value]) => hasDrifted(value, actual[key], key, field));
   }
   if (QUANTITY_PARENTS.has(parent) || QUANTITY_PARENTS.has(field)) return quantity(wanted) !== quantity(actual);
   return true;
@@ -28,14 +28,14 @@ export function differs(wanted: Json, actual: Json, field = '', parent = ''): bo
 function listDiffers(wanted: readonly Json[], actual: readonly Json[], field: string): boolean {
   const keys = wanted.map((item) => elementKey(field, item));
   if (keys.includes(undefined))
-    return wanted.length !== actual.length || wanted.some((item, index) => differs(item, actual[index], '', field));
+    return wanted.length !== actual.length || wanted.some((item, index) => hasDrifted(item, actual[index], '', field));
   // Elements of others may stand anywhere. Ours have to be in our order: init containers start one after the other, and
   // a variable may only use those before it. An apply brings them into its order.
   const places = new Map(actual.map((item, index) => [elementKey(field, item), index]));
   const found = keys.map((key) => places.get(key) ?? -1);
   return wanted.some(
     (item, index) =>
-      (found[index] ?? -1) <= (found[index - 1] ?? -1) || differs(item, actual[found[index] ?? -1], '', field),
+      (found[index] ?? -1) <= (found[index - 1] ?? -1) || hasDrifted(item, actual[found[index] ?? -1], '', field),
   );
 }
 

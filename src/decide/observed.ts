@@ -40,7 +40,7 @@ export interface Observed {
   /** Of a record that is being deleted: its Secrets of values that other records or their revisions name. */
   readonly namedByOthers?: ReadonlySet<string>;
   /** Of Secrets that are there and could not be read: whether they have the keys is not known. */
-  readonly unread?: readonly Refusal[];
+  readonly unread?: readonly ActionFailure[];
 }
 
 /** What the record's pods read from Secrets when they start. */
@@ -127,7 +127,7 @@ export interface Workload extends KubeObject {
 }
 
 /** What became of one action that was tried, where it did not simply succeed. */
-export interface Refusal {
+export interface ActionFailure {
   readonly reason:
     | 'NameConflict'
     | 'ApplyRefused'

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { aPod, aRecord, aRevision } from '../../test/support/builders.ts';
 import type { ContainerStatus, Pod } from './observed.ts';
-import { beginsSince, lookAgainMs } from './pod-startup.ts';
+import { recheckAfterMs, startingSinceMs } from './pod-startup.ts';
 
 const SCHEDULED = '2026-02-02T02:02:02Z';
 const AT = Date.parse(SCHEDULED);
@@ -34,7 +34,7 @@ it.each([
     want: undefined,
   },
 ])('since when a pod could have begun: $name', ({ given, want }) => {
-  expect(beginsSince(given)).toBe(want);
+  expect(startingSinceMs(given)).toBe(want);
 });
 
 it.each([
@@ -43,9 +43,9 @@ it.each([
   { reason: 'then ever more seldom', afterMs: 20_000, want: 20_000 },
   { reason: 'but at least once a minute', afterMs: 3_600_000, want: 60_000 },
 ])('looks again: $reason', ({ afterMs, want }) => {
-  expect(lookAgainMs([beginning], new Date(AT + afterMs))).toBe(want);
+  expect(recheckAfterMs([beginning], new Date(AT + afterMs))).toBe(want);
 });
 
 it('looks no more once everything has begun', () => {
-  expect(lookAgainMs([pod([], [{ name: 'server', state: { running: {} } }])], new Date(AT))).toBeUndefined();
+  expect(recheckAfterMs([pod([], [{ name: 'server', state: { running: {} } }])], new Date(AT))).toBeUndefined();
 });

@@ -10,7 +10,7 @@ const LONGEST_MS = 60_000;
 const BEFORE: ReadonlySet<string> = new Set(['ContainerCreating', 'PodInitializing']);
 
 /** Since when (milliseconds) the pod could have begun; undefined if it has, or no node has it. */
-export function beginsSince({ metadata, status }: Pod): number | undefined {
+export function startingSinceMs({ metadata, status }: Pod): number | undefined {
   if (metadata.deletionTimestamp !== undefined || status?.phase !== 'Pending') return undefined;
   const containers = [...(status.initContainerStatuses ?? []), ...(status.containerStatuses ?? [])];
   if (containers.length === 0 || containers.some(({ state }) => !BEFORE.has(state?.waiting?.reason ?? '')))
@@ -24,9 +24,9 @@ export function beginsSince({ metadata, status }: Pod): number | undefined {
  * Milliseconds until the pods are looked at again: no watch tells why a volume is not mounted. As long as the longest wait
  * has been by now, so that the pauses double.
  */
-export function lookAgainMs(pods: readonly Pod[], now: Date): number | undefined {
+export function recheckAfterMs(pods: readonly Pod[], now: Date): number | undefined {
   const waits = pods.flatMap((pod) => {
-    const since = beginsSince(pod);
+    const since = startingSinceMs(pod);
     return since === undefined ? [] : [now.getTime() - since];
   });
   if (waits.length === 0) return undefined;

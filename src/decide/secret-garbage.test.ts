@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { aRecord, aRevision } from '../../test/support/builders.ts';
 import type { KubeObject } from '../kube/client.ts';
-import { orphanhoodOf, valuesNamed } from './secret-garbage.ts';
+import { secretUsage, valuesNamed } from './secret-garbage.ts';
 
 const secret: KubeObject = {
   apiVersion: 'v1',
@@ -11,7 +11,7 @@ const secret: KubeObject = {
 const naming = aRecord({ secrets: [{ name: 'A', secretName: 'shop--vars-1', secretKey: 'A' }] });
 const other = aRecord({ secrets: [{ name: 'A', secretName: 'shop--vars-2', secretKey: 'A' }] });
 
-describe('orphanhoodOf', () => {
+describe('secretUsage', () => {
   it.each([
     { name: 'a record names it', records: [naming], revisions: [], knownFor: 600_000, want: { is: 'needed' } },
     {
@@ -36,11 +36,11 @@ describe('orphanhoodOf', () => {
       want: { is: 'orphan' },
     },
   ])('$name', ({ records, revisions, knownFor, want }) => {
-    expect(orphanhoodOf(secret, valuesNamed(records, revisions), knownFor)).toEqual(want);
+    expect(secretUsage(secret, valuesNamed(records, revisions), knownFor)).toEqual(want);
   });
 
   it("a Secret that isn't of values is nobody's business here", () => {
     const theirs = { ...secret, metadata: { ...secret.metadata, labels: {} } };
-    expect(orphanhoodOf(theirs, new Set(), 600_000)).toEqual({ is: 'needed' });
+    expect(secretUsage(theirs, new Set(), 600_000)).toEqual({ is: 'needed' });
   });
 });

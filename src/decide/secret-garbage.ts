@@ -36,7 +36,7 @@ export function clientSecretsNamed(providers: readonly OAuthProvider[]): Readonl
  * `named`: what is named in the Secret's namespace. `nobodysForMs` is for how long we have seen nothing name it, by our own
  * measure: when it was made is told by another machine's clock, and one of the two may be wrong.
  */
-export function orphanhoodOf(secret: KubeObject, named: ReadonlySet<string>, nobodysForMs: number): Orphanhood {
+export function secretUsage(secret: KubeObject, named: ReadonlySet<string>, nobodysForMs: number): Orphanhood {
   return orphanhood(VARIABLES_LABEL, secret, named, nobodysForMs);
 }
 

@@ -2,13 +2,13 @@
 
 import type { AppDeployment } from '../api/app-deployment.ts';
 import { shortened } from '../api/text.ts';
-import type { Refusal } from './observed.ts';
+import type { ActionFailure } from './observed.ts';
 
 /**
  * A failure that differs from the reported one in numbers and ids alone keeps the reported message. Every change of a
  * status wakes the record: each try would call for the next one.
  */
-export function steadied(refusals: readonly Refusal[], { status }: AppDeployment): Refusal[] {
+export function withStableMessages(refusals: readonly ActionFailure[], { status }: AppDeployment): ActionFailure[] {
   const reported = (status?.conditions ?? []).filter(({ reason }) => reason === 'RequestFailed');
   return refusals.map((refusal) => {
     if (refusal.reason !== 'RequestFailed') return refusal;

@@ -3,7 +3,7 @@ import { aRecord, SETTINGS, TENANT } from '../../test/support/builders.ts';
 import { ResourceSpec } from '../api/resource-spec.ts';
 import { type StructuralSchema, structuralSchema } from '../api/structural-schema.ts';
 import type { KubeObject } from '../kube/client.ts';
-import { inForce } from '../record/resolve.ts';
+import { effectiveNumbers } from '../record/resolve.ts';
 import { wantedRevision } from '../record/wanted-revision.ts';
 import { makeRevision } from '../resources/app-revision.ts';
 import { desiredChildren } from '../resources/desired.ts';
@@ -70,7 +70,7 @@ it.each(ROWS.filter(({ example }) => typeof example === 'number'))(
   ({ field, given }) => {
     const wanted = wantedRevision(aRecord({ sourceConfig: { resourceSpec: given } }), [], SETTINGS);
     if (!('create' in wanted)) throw new Error('no revision');
-    expect(inForce(wanted.create.resolved)[field]).toBe((given as Record<string, unknown>)[field]);
+    expect(effectiveNumbers(wanted.create.resolved)[field]).toBe((given as Record<string, unknown>)[field]);
   },
 );
 

@@ -4,7 +4,7 @@
 import type { AppDeploymentSpec, DeploymentType } from '../api/app-deployment.ts';
 import type { ResourceSpec, VolumeMount } from '../api/resource-spec.ts';
 import { defaultSettings } from '../api/settings.ts';
-import { inForce, resolve } from '../record/resolve.ts';
+import { effectiveNumbers, resolve } from '../record/resolve.ts';
 
 /** One place in a child. */
 interface Effect {
@@ -302,7 +302,7 @@ function inForceWith(
     databaseDeletionPolicy: 'Delete',
     tracingProjectDeletionPolicy: 'Retain',
   };
-  return inForce(resolve(spec, defaultSettings()));
+  return effectiveNumbers(resolve(spec, defaultSettings()));
 }
 
 function defaultsTable(): string {

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { aRecord, aRevision, UID } from '../../test/support/builders.ts';
-import { createdAt, imageVersion, imageVersions, shownRevisionIds, shownState, updatedAt } from './api-view.ts';
+import { apiStatus, createdAt, imageVersion, imageVersions, shownRevisionIds, updatedAt } from './api-view.ts';
 import { generationRevisionId, serialRevisionId } from './revision-id.ts';
 
 const listener = { listenerId: UID, listenerConfig: { k8sNamespace: 'team' } };
@@ -31,7 +31,7 @@ it.each([
     want: 'UNUSED',
   },
 ] as const)('shows the state of a record: $name', ({ record, want }) => {
-  expect(shownState(record)).toBe(want);
+  expect(apiStatus(record)).toBe(want);
 });
 
 const record = aRecord();

@@ -10,7 +10,7 @@ import { asksForNothing, stateFrom } from './state.ts';
 import { wantedRevisionId } from './wanted-revision.ts';
 
 /** The status word (design.md 3): the controller's, or that of the same table with nothing observed yet. */
-export function shownState({ metadata, spec, status }: AppDeployment): State {
+export function apiStatus({ metadata, spec, status }: AppDeployment): State {
   const isLeaving = metadata.deletionTimestamp !== undefined;
   if (!isLeaving && status?.state !== undefined) return status.state;
   return stateFrom({

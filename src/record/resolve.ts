@@ -73,7 +73,7 @@ export function resolve(
 }
 
 /** The numbers of resourceSpec in force, by their names in the record (camelCase); only of parts that there are. */
-export function inForce(resolved: Readonly<Resolved>): Record<string, number> {
+export function effectiveNumbers(resolved: Readonly<Resolved>): Record<string, number> {
   const { server, queue, orchestrator, executor, redis, postgres } = resolved;
   return {
     ...numbers('', server),

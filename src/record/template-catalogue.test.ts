@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { aSpec } from '../../test/support/builders.ts';
 import type { AppTemplate, AppTemplateSpec } from '../api/app-template.ts';
-import { notOffered, type Offered, offeredIn } from './template-catalogue.ts';
+import { notOffered, type Offered, templateFields } from './template-catalogue.ts';
 
 const REPOSITORY = 'https://code.example/templates/chat';
 
@@ -51,5 +51,5 @@ it('of a record: what templates offer, and no more', () => {
     sourceConfig: { repoUrl: REPOSITORY, resourceSpec: { cpu: 1 } },
     sourceRevisionConfig: { repoRef: 'main' },
   });
-  expect(offeredIn(spec)).toEqual({ repoUrl: REPOSITORY, repoRef: 'main' });
+  expect(templateFields(spec)).toEqual({ repoUrl: REPOSITORY, repoRef: 'main' });
 });

@@ -6,7 +6,7 @@ import type { AppTemplate, AppTemplateSpec } from '../api/app-template.ts';
 /** What of a record a template can offer. */
 export type Offered = Pick<AppTemplateSpec, 'imageUri' | 'repoUrl' | 'repoRef' | 'workflowConfigPath'>;
 
-export function offeredIn({
+export function templateFields({
   sourceConfig,
   sourceRevisionConfig,
 }: Pick<AppDeploymentSpec, 'sourceConfig' | 'sourceRevisionConfig'>): Offered {

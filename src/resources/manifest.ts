@@ -2,4 +2,4 @@
 
 import type { KubeObject } from '../kube/client.ts';
 
-export type Made<Kind> = Omit<Kind, 'metadata'> & KubeObject;
+export type Manifest<Kind> = Omit<Kind, 'metadata'> & KubeObject;

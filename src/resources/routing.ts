@@ -5,11 +5,11 @@ import type { AppDeployment } from '../api/app-deployment.ts';
 import type { AddressSettings } from '../api/settings.ts';
 import type { KubeObject, ObjectMeta } from '../kube/client.ts';
 import { names } from '../record/names.ts';
-import type { Made } from './manifest.ts';
+import type { Manifest } from './manifest.ts';
 import { ownedMeta } from './owner.ts';
 import { SERVICE_PORT } from './service.ts';
 
-export type Ingress = Made<IIngress>;
+export type Ingress = Manifest<IIngress>;
 
 /** gateway.networking.k8s.io/v1, as far as it is written here. */
 export interface HttpRoute extends KubeObject {

@@ -4,7 +4,7 @@
 import type { AppDeployment, AppDeploymentStatus } from '../../src/api/app-deployment.ts';
 import type { AppRevision } from '../../src/api/app-revision.ts';
 import { checkPolicy, checkReferences } from '../../src/decide/assess/workloads.ts';
-import type { Observed, Refusal } from '../../src/decide/observed.ts';
+import type { ActionFailure, Observed } from '../../src/decide/observed.ts';
 import { pausedBy } from '../../src/decide/pause.ts';
 import { deletingStatus, statusOf } from '../../src/decide/status.ts';
 import { anObserved, aPod, aRecord, aRevision, aStore, aWorkload, SETTINGS } from './builders.ts';
@@ -30,7 +30,7 @@ const zero = aRecord({ sourceConfig: { resourceSpec: { maxScale: 0 } } });
 const overdue = { type: 'Progressing', status: 'False', reason: 'ProgressDeadlineExceeded' };
 const pulling = { name: 'server', image: 'a', state: { waiting: { reason: 'ImagePullBackOff' } } };
 
-function said(observed: Observed, of: AppRevision | undefined, refusals: Refusal[] = []): AppDeployment {
+function said(observed: Observed, of: AppRevision | undefined, refusals: ActionFailure[] = []): AppDeployment {
   const status: AppDeploymentStatus = statusOf(
     {
       observed,

@@ -5,9 +5,9 @@ import { APP_DEPLOYMENTS } from '../../api/app-deployment.ts';
 import { DEPLOYMENT_LABEL, FIELD_MANAGER, FINALIZER, VARIABLES_LABEL } from '../../api/meta.ts';
 import { TRACING_PROJECTS, type TracingProject } from '../../api/tracing-project.ts';
 import { nextStep, type TeardownStep, untilHinderedMs } from '../../decide/children/teardown.ts';
-import type { Observed, Refusal } from '../../decide/observed.ts';
+import type { ActionFailure, Observed } from '../../decide/observed.ts';
 import { retryAfterMs } from '../../decide/retry.ts';
-import { steadied } from '../../decide/stable-messages.ts';
+import { withStableMessages } from '../../decide/stable-messages.ts';
 import { deletingStatus, type Hindrance } from '../../decide/status.ts';
 import { withOverdue } from '../../decide/terminating-pods.ts';
 import { NotFound, Unavailable } from '../../errors.ts';
@@ -31,7 +31,7 @@ export function hasFinalizer(record: AppDeployment): boolean {
 export async function addFinalizer(
   record: AppDeployment,
   shell: Cluster,
-): Promise<AppDeployment | Refusal | undefined> {
+): Promise<AppDeployment | ActionFailure | undefined> {
   try {
     return await patchFinalizers(record, [...(record.metadata.finalizers ?? []), FINALIZER], shell);
   } catch (error) {
@@ -78,7 +78,7 @@ export async function finalize(seen: Observed, teardown: Teardown, signal: Abort
   const unsaid = isFirst ? await failuresOf(() => say(step.waitsFor)) : [];
   const done = step ? await take(step, shell) : await finish(cached, teardown);
   if (!done) return {};
-  const refusals = steadied(done.refusals, record);
+  const refusals = withStableMessages(done.refusals, record);
   const causes = causesOf(refusals);
   if (areRaces(causes) || (signal.aborted && !(signal.reason instanceof Unavailable))) throw decisiveOf(causes);
   const hindrance = hindranceOf(refusals, done.hindrance);
@@ -104,7 +104,7 @@ async function failuresOf(work: () => Promise<void>): Promise<unknown[]> {
 interface Taken {
   readonly waitsFor: string;
   readonly hindrance?: string;
-  readonly refusals: readonly Refusal[];
+  readonly refusals: readonly ActionFailure[];
   readonly lookAgainMs?: number;
 }
 
@@ -133,7 +133,7 @@ async function finish(cached: Observed, { shell, now }: Teardown): Promise<Taken
   }
 }
 
-function hindranceOf([refusal]: readonly Refusal[], words: string | undefined): Hindrance | undefined {
+function hindranceOf([refusal]: readonly ActionFailure[], words: string | undefined): Hindrance | undefined {
   if (refusal) return { message: refusal.message, stalled: refusal.cause === undefined };
   return words === undefined ? undefined : { message: words, stalled: true };
 }

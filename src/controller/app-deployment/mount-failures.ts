@@ -2,7 +2,7 @@
 // are too many of them: they are asked for where a pod takes long to begin.
 
 import type { Pod } from '../../decide/observed.ts';
-import { beginsSince, FIRST_LOOK_MS } from '../../decide/pod-startup.ts';
+import { FIRST_LOOK_MS, startingSinceMs } from '../../decide/pod-startup.ts';
 import { EVENTS } from '../../kube/api-resources.ts';
 import type { KubeClient, KubeObject } from '../../kube/client.ts';
 import type { Logger } from '../../logger.ts';
@@ -61,7 +61,7 @@ export function makeMountFailures(now: () => Date): MountFailures {
   return {
     addTo: async (pods, client, log) => {
       const late = pods
-        .filter((pod) => now().getTime() - (beginsSince(pod) ?? Infinity) >= FIRST_LOOK_MS)
+        .filter((pod) => now().getTime() - (startingSinceMs(pod) ?? Infinity) >= FIRST_LOOK_MS)
         .toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))
         .slice(0, PODS_ASKED);
       if (late.length === 0) return pods;

@@ -2,7 +2,7 @@
 
 import { type ClusterNode, roomToCheck, withoutRoom } from '../../decide/children/node-fit.ts';
 import type { Action } from '../../decide/children/plan.ts';
-import type { Observed, Refusal } from '../../decide/observed.ts';
+import type { ActionFailure, Observed } from '../../decide/observed.ts';
 import { Forbidden } from '../../errors.ts';
 import { NODES } from '../../kube/api-resources.ts';
 import type { KubeClient } from '../../kube/client.ts';
@@ -19,7 +19,7 @@ export async function refuseWithoutRoom(
   actions: readonly Action[],
   observed: Observed,
   client: KubeClient,
-): Promise<Refusal[]> {
+): Promise<ActionFailure[]> {
   const sets = roomToCheck(actions, observed);
   if (sets.length === 0) return [];
   let nodes: readonly ClusterNode[] | undefined;

@@ -3,7 +3,7 @@
 
 import type { AppDeployment } from '../../api/app-deployment.ts';
 import { DEPLOYMENT_LABEL, HOSTS_ANNOTATION, TENANT_LABEL } from '../../api/meta.ts';
-import type { Observed, Refusal, SecretsRead } from '../../decide/observed.ts';
+import type { ActionFailure, Observed, SecretsRead } from '../../decide/observed.ts';
 import { holdsValuesOf } from '../../record/names.ts';
 import { revisionsOf } from '../../record/revisions.ts';
 import { readAtStart, referencesOf } from '../../record/secret-references.ts';
@@ -21,7 +21,7 @@ export async function observe(
 ): Promise<Observed> {
   const { namespace = '', name } = record.metadata;
   const tenant = caches.namespaces.get({ name: namespace });
-  const unread: Refusal[] = [];
+  const unread: ActionFailure[] = [];
   const secrets = await readSecrets(record, contents, unread, signal);
   const read = await secretsRead(record, secrets, contents, unread);
   return {
@@ -57,7 +57,7 @@ type SeenSecrets = ReadonlyMap<string, SeenSecret | undefined>;
 async function readSecrets(
   { metadata, spec }: AppDeployment,
   contents: SecretFingerprints,
-  unread: Refusal[],
+  unread: ActionFailure[],
   signal: AbortSignal | undefined,
 ): Promise<SeenSecrets> {
   const named = new Set(readAtStart(spec, spec.sourceConfig.resourceSpec).map(({ secretName }) => secretName));
@@ -80,7 +80,7 @@ async function secretsRead(
   { spec }: AppDeployment,
   secrets: SeenSecrets,
   contents: SecretFingerprints,
-  unread: Refusal[],
+  unread: ActionFailure[],
 ): Promise<SecretsRead> {
   const reads = readAtStart(spec, spec.sourceConfig.resourceSpec);
   if (reads.length === 0) return { is: 'nothing' };

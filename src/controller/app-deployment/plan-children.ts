@@ -14,7 +14,7 @@ import {
 import { podsToTry, withoutRefused } from '../../decide/children/pod-dry-run.ts';
 import { handedOver } from '../../decide/children/replicas-handover.ts';
 import { digestsThere, type Rotation, rotationOf } from '../../decide/children/rotation.ts';
-import type { Observed, Refusal } from '../../decide/observed.ts';
+import type { ActionFailure, Observed } from '../../decide/observed.ts';
 import type { KubeObject } from '../../kube/client.ts';
 import type { PodContracts } from '../../resources/contracts/contract.ts';
 import { desiredChildren } from '../../resources/desired.ts';
@@ -69,7 +69,7 @@ export interface Wanted {
   readonly observed: Observed;
   readonly latest: AppRevision;
   /** What is wrong with the passwords and the volume. */
-  readonly lost: readonly Refusal[];
+  readonly lost: readonly ActionFailure[];
   readonly digests: Rotation['digests'];
   /** The children of a revision. */
   readonly made: (revision: AppRevision, digests: Rotation['digests']) => readonly KubeObject[];

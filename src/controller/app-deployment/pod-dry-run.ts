@@ -3,7 +3,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { FIELD_MANAGER } from '../../api/meta.ts';
 import { type PodToTry, podRefused } from '../../decide/children/pod-dry-run.ts';
-import type { Refusal } from '../../decide/observed.ts';
+import type { ActionFailure } from '../../decide/observed.ts';
 import { AlreadyExists, Forbidden, Invalid } from '../../errors.ts';
 import { PODS } from '../../kube/api-resources.ts';
 import type { KubeObject } from '../../kube/client.ts';
@@ -25,7 +25,7 @@ export async function dryRunPods(
   pods: readonly PodToTry[],
   shell: Cluster,
   answers: readonly DryRunResult[] = [],
-): Promise<Refusal[]> {
+): Promise<ActionFailure[]> {
   const refusals = await settleAll(
     pods.map(async (tried) => {
       const answer = answers.find((known) => isDeepStrictEqual(known.pod, tried.pod));

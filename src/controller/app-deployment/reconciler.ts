@@ -3,20 +3,26 @@
 import type { AppDeployment } from '../../api/app-deployment.ts';
 import type { AppRevision } from '../../api/app-revision.ts';
 import type { Settings } from '../../api/settings.ts';
-import { type AddressOutcome, addressOf, askedAddress, keepsAddress, undecided } from '../../decide/assess/address.ts';
+import {
+  type AddressOutcome,
+  addressOf,
+  keepsAddress,
+  requestedAddress,
+  undecided,
+} from '../../decide/assess/address.ts';
 import { contractUnknown } from '../../decide/assess/pod-contract.ts';
 import { checkPolicy, checkReferences, checkRollout, hasServed } from '../../decide/assess/workloads.ts';
-import { dataThere, keptData, NO_KEPT_DATA } from '../../decide/children/adoption.ts';
-import { dataFirst, mayStartPods, safely } from '../../decide/children/plan.ts';
+import { dataThere, NO_KEPT_DATA, planAdoption } from '../../decide/children/adoption.ts';
+import { mayStartPods, partitionByData, withoutUnsafe } from '../../decide/children/plan.ts';
 import { untilStuckMs } from '../../decide/children/pod-dry-run.ts';
 import { rotationOf } from '../../decide/children/rotation.ts';
 import { stuckPods } from '../../decide/children/stuck-pods.ts';
-import type { Observed, Refusal } from '../../decide/observed.ts';
+import type { ActionFailure, Observed } from '../../decide/observed.ts';
 import { pausedBy } from '../../decide/pause.ts';
-import { lookAgainMs } from '../../decide/pod-startup.ts';
+import { recheckAfterMs } from '../../decide/pod-startup.ts';
 import { retryAfterMs } from '../../decide/retry.ts';
 import { latestStatus, overtakenStatus } from '../../decide/revision-status.ts';
-import { steadied } from '../../decide/stable-messages.ts';
+import { withStableMessages } from '../../decide/stable-messages.ts';
 import { statusOf } from '../../decide/status.ts';
 import { untilOverdueMs, withOverdue } from '../../decide/terminating-pods.ts';
 import { Conflict, NotFound, Unavailable } from '../../errors.ts';
@@ -69,7 +75,7 @@ export interface ReconcilerOptions {
 /** What a pass found out beyond what it observed: the revision in question, and what could not be done. */
 interface ReconcileOutcome {
   readonly latest: AppRevision | undefined;
-  readonly refusals: readonly Refusal[];
+  readonly refusals: readonly ActionFailure[];
   /** Absent where nothing could be decided. */
   readonly address?: AddressOutcome;
   /** When to look again even if nothing changes. */
@@ -138,7 +144,7 @@ export function makeReconciler(options: ReconcilerOptions): Reconcile {
       swept.requeueAfterMs,
       pass.requeueAfterMs,
       retryAfterMs(record, pass.refusals, now()),
-      lookAgainMs(after.pods, now()),
+      recheckAfterMs(after.pods, now()),
       untilStuckMs(after, now()),
       untilOverdueMs(after.pods, now()),
     );
@@ -192,7 +198,7 @@ async function reconcileSpec(observed: Observed, options: ReconcilerOptions): Pr
   const unknown = contractUnknown(latest, newest);
   if (unknown) return { latest, refusals: [...project, unknown] };
 
-  const kept = latest.spec.resolved.postgres ? keptData(observed) : NO_KEPT_DATA;
+  const kept = latest.spec.resolved.postgres ? planAdoption(observed) : NO_KEPT_DATA;
   if (kept.refusals.length > 0) return { latest, refusals: [...project, ...kept.refusals] };
   const { taken, refusals: untaken } = await adoptObjects(kept.takeUp, record, shell);
   if (untaken.length > 0) return { latest, refusals: [...project, ...untaken] };
@@ -203,7 +209,7 @@ async function reconcileSpec(observed: Observed, options: ReconcilerOptions): Pr
 /** What of a pass is done when it comes to the children. */
 interface Prepared {
   readonly latest: AppRevision;
-  readonly refusals: readonly Refusal[];
+  readonly refusals: readonly ActionFailure[];
   /** Of pods that were tried meanwhile. */
   readonly answers: readonly DryRunResult[];
 }
@@ -230,10 +236,10 @@ async function bringChildren(
     { observed, latest, lost: unusable, digests: rotation.digests, made, answers },
     options,
   );
-  const [data, rest] = dataFirst(planned.actions);
+  const [data, rest] = partitionByData(planned.actions);
   const volumes = unusable.length > 0 ? [] : await executePlan(data, record, shell);
   const before = [...earlier, ...lost, ...unusable, ...planned.refusals, ...volumes];
-  const performed = await executePlan(safely(rest, before), record, shell);
+  const performed = await executePlan(withoutUnsafe(rest, before), record, shell);
   const removed = mayStartPods(before) ? await removePods(stuckPods(observed, planned.actions), shell) : [];
   const housekeeping = await collectRevisions(observed, settings.revisions.kept, shell);
   return {
@@ -245,14 +251,14 @@ async function bringChildren(
   };
 }
 
-async function removeAddress(observed: Observed, shell: Cluster): Promise<Refusal[]> {
+async function removeAddress(observed: Observed, shell: Cluster): Promise<ActionFailure[]> {
   const object = addressOf(observed);
   return object && object.metadata.deletionTimestamp === undefined ? deleteObjects([object], shell) : [];
 }
 
 /** The address that the record may have. Decided at once, so that of many who ask for a host one gets it. */
 function takeAddress(observed: Observed, latest: AppRevision, { settings, hosts }: ReconcilerOptions): AddressOutcome {
-  const asked = askedAddress(observed, settings.address);
+  const asked = requestedAddress(observed, settings.address);
   if (asked.is !== 'allowed') return asked;
   if (latest.spec.resolved.image === undefined) return undecided(observed, settings.address);
   const { host } = asked;
@@ -281,7 +287,7 @@ function replaceByUid(objects: readonly KubeObject[], written: readonly KubeObje
   return objects.map((object) => later.get(object.metadata.uid) ?? object);
 }
 
-async function ensurePasswords(observed: Observed, latest: AppRevision, shell: Cluster): Promise<Refusal[]> {
+async function ensurePasswords(observed: Observed, latest: AppRevision, shell: Cluster): Promise<ActionFailure[]> {
   const { resolved } = latest.spec;
   const refusals = await settleAll([
     resolved.postgres ? ensurePassword('postgres', observed, shell) : undefined,
@@ -291,7 +297,7 @@ async function ensurePasswords(observed: Observed, latest: AppRevision, shell: C
 }
 
 // An existing project of that name is reused, whoever made it.
-async function ensureTracingProject(record: AppDeployment, shell: Cluster): Promise<Refusal[]> {
+async function ensureTracingProject(record: AppDeployment, shell: Cluster): Promise<ActionFailure[]> {
   const made = await makeOnce(makeTracingProject(record), record, shell);
   return 'reason' in made && made.reason !== 'NameConflict' ? [made] : [];
 }
@@ -307,8 +313,8 @@ async function report(
   const now = options.now();
   const { record } = after;
   const { latest } = pass;
-  const refusals = steadied([...pass.refusals, ...(after.unread ?? [])], record);
-  const unsaid: Refusal[] = [];
+  const refusals = withStableMessages([...pass.refusals, ...(after.unread ?? [])], record);
+  const unsaid: ActionFailure[] = [];
   const errors: unknown[] = [];
   const say = async ({ kind, metadata }: KubeObject, saying: () => Promise<void>): Promise<void> => {
     try {
@@ -344,7 +350,7 @@ async function report(
       policy,
       references,
       address,
-      refusals: [...refusals, ...steadied(unsaid, record)],
+      refusals: [...refusals, ...withStableMessages(unsaid, record)],
       paused: pausedBy(record, settings),
     },
     now,

@@ -5,7 +5,7 @@
 
 import type { AppDeployment } from '../../api/app-deployment.ts';
 import { DEPLOYMENT_LABEL } from '../../api/meta.ts';
-import { leftBehind } from '../../decide/children/teardown.ts';
+import { orphanedChildren } from '../../decide/children/teardown.ts';
 import type { KubeObject } from '../../kube/client.ts';
 import type { Result } from '../../runtime/controller.ts';
 import type { Change } from '../../runtime/store.ts';
@@ -39,7 +39,7 @@ export function makeVanished(shell: Cluster, elapsed: () => number): Vanished {
     async sweep(key) {
       const left = gone.get(key);
       if (!left) return {};
-      const failed = await deleteObjects(leftBehind(left.record, allNamed(key, shell.caches)), shell);
+      const failed = await deleteObjects(orphanedChildren(left.record, allNamed(key, shell.caches)), shell);
       if (failed.length > 0 || elapsed() < left.until) return { requeueAfterMs: LOOKS_EVERY_MS };
       gone.delete(key);
       return {};

@@ -10,7 +10,7 @@ import {
   clientSecretOrphanhood,
   clientSecretsNamed,
   type Orphanhood,
-  orphanhoodOf,
+  secretUsage,
   valuesNamed,
 } from '../../decide/secret-garbage.ts';
 import { NotFound } from '../../errors.ts';
@@ -30,7 +30,7 @@ import { settleAll } from '../shared/settle-all.ts';
 export function makeSecretCollector({ caches, client }: Cluster, elapsed: () => number): Reconcile {
   return makeCollector(client, elapsed, {
     cache: caches.secrets,
-    orphanhood: orphanhoodOf,
+    orphanhood: secretUsage,
     asCached: (namespace, name) =>
       valuesNamed(
         caches.records.byIndex(namespace, SECRETS_NAMED, name),

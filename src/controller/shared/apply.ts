@@ -4,10 +4,10 @@ import { createHash, randomBytes } from 'node:crypto';
 import type { AppDeployment } from '../../api/app-deployment.ts';
 import { APPLIED_ANNOTATION, DEPLOYMENT_UID_LABEL, FIELD_MANAGER, HAND_OVER_MANAGER } from '../../api/meta.ts';
 import { isKnownClaim, isVolumeMissing, volumeMissing, volumeTrouble } from '../../decide/assess/database-volume.ts';
-import { putBack } from '../../decide/children/drift-repair.ts';
+import { repairPatch } from '../../decide/children/drift-repair.ts';
 import { passwordLost, passwordState, type Store } from '../../decide/children/passwords.ts';
 import { type Action, nameConflict } from '../../decide/children/plan.ts';
-import { isOurs, type Observed, type Refusal, type Workload } from '../../decide/observed.ts';
+import { type ActionFailure, isOurs, type Observed, type Workload } from '../../decide/observed.ts';
 import { AlreadyExists, Conflict, Invalid, NotFound } from '../../errors.ts';
 import { PERSISTENT_VOLUME_CLAIMS, PODS, type ResourceRegistry, SECRETS } from '../../kube/api-resources.ts';
 import type { KubeClient, KubeObject, ObjectRef, Resource } from '../../kube/client.ts';
@@ -44,7 +44,7 @@ export async function executePlan(
   actions: readonly Action[],
   record: AppDeployment,
   shell: Cluster,
-): Promise<Refusal[]> {
+): Promise<ActionFailure[]> {
   const applies = actions.filter((action) => action.do === 'apply');
   const outcomes = await settleAll(applies.map((action) => applyOne(action, record, shell)));
   const refusals = outcomes.filter((refusal) => refusal !== undefined);
@@ -59,7 +59,7 @@ async function applyOne(
   { object: wanted, observed, handOverFloor }: Action & { readonly do: 'apply' },
   record: AppDeployment,
   shell: Cluster,
-): Promise<Refusal | undefined> {
+): Promise<ActionFailure | undefined> {
   const resource = shell.registry.resourceOf(wanted);
   try {
     if (handOverFloor !== undefined) await handOver(wanted, handOverFloor, resource, shell);
@@ -120,7 +120,7 @@ async function applied(
     return await apply();
   } catch (error) {
     if (!(error instanceof Invalid) || !observed || !hasDigestOf(object, observed)) throw error;
-    const patch = putBack(object, observed);
+    const patch = repairPatch(object, observed);
     await shell.client.mergePatch(resource, refOf(object), patch, { fieldManager: FIELD_MANAGER });
     return apply();
   }
@@ -189,7 +189,11 @@ export async function createOnce<T extends KubeObject>(
 const PASSWORD_SECRETS = { postgres: postgresSecret, redis: redisSecret };
 
 /** Makes the password Secret of a store where it was never made. A password once made is never made anew. */
-export async function ensurePassword(store: Store, observed: Observed, shell: Cluster): Promise<Refusal | undefined> {
+export async function ensurePassword(
+  store: Store,
+  observed: Observed,
+  shell: Cluster,
+): Promise<ActionFailure | undefined> {
   const state = passwordState(store, observed);
   if (state === 'there') return undefined;
   const secret = PASSWORD_SECRETS[store](observed.record, randomBytes(24).toString('base64url'));
@@ -205,7 +209,7 @@ async function lookForPassword(
   ref: ObjectRef,
   observed: Observed,
   shell: Cluster,
-): Promise<Refusal | undefined> {
+): Promise<ActionFailure | undefined> {
   try {
     const found = await shell.client.get(SECRETS, ref, { metadataOnly: true });
     return isOurs(found, observed) ? undefined : passwordLost(store, observed, found);
@@ -216,7 +220,7 @@ async function lookForPassword(
 }
 
 /** Why the volume of the own PostgreSQL cannot be used, or must not be replaced by an empty one. */
-export async function volumeRefusals(observed: Observed, shell: Cluster): Promise<Refusal[]> {
+export async function volumeRefusals(observed: Observed, shell: Cluster): Promise<ActionFailure[]> {
   const trouble = volumeTrouble(observed);
   if (trouble) return [trouble];
   if (!isVolumeMissing(observed)) return [];
@@ -240,7 +244,7 @@ export async function adoptObjects(
   objects: readonly KubeObject[],
   record: AppDeployment,
   shell: Cluster,
-): Promise<{ readonly taken: readonly KubeObject[]; readonly refusals: readonly Refusal[] }> {
+): Promise<{ readonly taken: readonly KubeObject[]; readonly refusals: readonly ActionFailure[] }> {
   const taken: KubeObject[] = [];
   for (const object of objects) {
     const { uid, resourceVersion } = object.metadata;
@@ -264,7 +268,7 @@ export async function makeOnce<T extends KubeObject>(
   object: T,
   record: AppDeployment,
   shell: Cluster,
-): Promise<T | Refusal> {
+): Promise<T | ActionFailure> {
   try {
     return (await createOnce(object, record, shell)) ?? nameConflict(object);
   } catch (error) {
@@ -273,9 +277,9 @@ export async function makeOnce<T extends KubeObject>(
 }
 
 /** Deletes these pods, each only as it was seen: one that has started since is left alone, and looked at again. What failed comes back. */
-export async function removePods(pods: readonly KubeObject[], shell: Cluster): Promise<Refusal[]> {
+export async function removePods(pods: readonly KubeObject[], shell: Cluster): Promise<ActionFailure[]> {
   const outcomes = await settleAll(
-    pods.map(async (pod): Promise<Refusal | undefined> => {
+    pods.map(async (pod): Promise<ActionFailure | undefined> => {
       const { uid = '', resourceVersion = '' } = pod.metadata;
       try {
         const left = await shell.client.remove(PODS, refOf(pod), { uid, resourceVersion });
@@ -299,9 +303,9 @@ const WITH_DEPENDENTS: ReadonlySet<string> = new Set(['Deployment', 'StatefulSet
  * have none that matter, and their deletion must not wait for the garbage collector: of a new CRD's objects it knows
  * nothing for up to 30 s. What failed comes back.
  */
-export async function deleteObjects(objects: readonly KubeObject[], shell: Cluster): Promise<Refusal[]> {
+export async function deleteObjects(objects: readonly KubeObject[], shell: Cluster): Promise<ActionFailure[]> {
   const outcomes = await settleAll(
-    objects.map(async (object): Promise<Refusal | undefined> => {
+    objects.map(async (object): Promise<ActionFailure | undefined> => {
       const { uid = '', resourceVersion } = object.metadata;
       try {
         const left = await shell.client.remove(shell.registry.resourceOf(object), refOf(object), {

@@ -1,14 +1,14 @@
 // What is said of a request that failed, and which of the errors behind it decides when the record comes again.
 
 import { quoted } from '../../api/text.ts';
-import type { Refusal } from '../../decide/observed.ts';
+import type { ActionFailure } from '../../decide/observed.ts';
 import { Conflict, Forbidden, Invalid, ServerError, Terminal, Unavailable } from '../../errors.ts';
 
 /**
  * A failed request as something to report. What the API server refuses for good needs a person; anything else has a
  * `cause`, which is thrown once everything has been reported, so that the record comes again.
  */
-export function failureOf(error: unknown, object: string, verb = 'apply'): Refusal {
+export function failureOf(error: unknown, object: string, verb = 'apply'): ActionFailure {
   if (error instanceof Invalid || error instanceof Forbidden) {
     const what = verb === 'apply' ? object : `to ${verb} ${object}`;
     const words = quoted(error.serverMessage ?? error.message);
@@ -30,7 +30,7 @@ export function areRaces(causes: readonly unknown[]): boolean {
   return causes.length > 0 && causes.every((cause) => cause instanceof Conflict);
 }
 
-export function causesOf(refusals: readonly Refusal[]): unknown[] {
+export function causesOf(refusals: readonly ActionFailure[]): unknown[] {
   return refusals.flatMap(({ cause }) => (cause === undefined ? [] : [cause]));
 }
 

@@ -3,8 +3,8 @@ import { anObserved, aRecord, ownLabels } from '../../../test/support/builders.t
 import type { AppDeployment } from '../../api/app-deployment.ts';
 import { type AddressSettings, Settings } from '../../api/settings.ts';
 import type { KubeObject } from '../../kube/client.ts';
-import type { Observed, Refusal } from '../observed.ts';
-import { type AddressOutcome, askedAddress, checkAddress, reportedAddress, undecided } from './address.ts';
+import type { ActionFailure, Observed } from '../observed.ts';
+import { type AddressOutcome, checkAddress, reportedAddress, requestedAddress, undecided } from './address.ts';
 
 const NOW = new Date('2026-02-02T02:02:02Z');
 const HOST = 'shop.example.com';
@@ -62,7 +62,7 @@ describe('what is asked for', () => {
       want: { is: 'allowed', host: HOST },
     },
   ])('$name', ({ host, address, hosts, want }) => {
-    expect(askedAddress({ ...anObserved(asking(host)), tenantHosts: hosts }, address)).toEqual(want);
+    expect(requestedAddress({ ...anObserved(asking(host)), tenantHosts: hosts }, address)).toEqual(want);
   });
 
   it('of a record that is left alone: what is there stays', () => {
@@ -73,7 +73,7 @@ describe('what is asked for', () => {
 });
 
 describe('the condition', () => {
-  const refusal: Refusal = {
+  const refusal: ActionFailure = {
     reason: 'NameConflict',
     object: 'Ingress shop',
     message: 'Ingress shop is there already.',
@@ -82,7 +82,7 @@ describe('the condition', () => {
     readonly name: string;
     readonly outcome?: AddressOutcome;
     readonly observed?: Observed;
-    readonly refusals?: readonly Refusal[];
+    readonly refusals?: readonly ActionFailure[];
     readonly want: string;
     readonly holdsReadyBack?: boolean;
   }

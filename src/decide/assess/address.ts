@@ -8,7 +8,7 @@ import type { KubeObject } from '../../kube/client.ts';
 import { claimable, mayClaim, type Place, wantedHost } from '../../record/hostnames.ts';
 import { namespaceOf } from '../../record/metadata.ts';
 import { names } from '../../record/names.ts';
-import { isOurs, type Observed, type ObservedCondition, type Refusal } from '../observed.ts';
+import { type ActionFailure, isOurs, type Observed, type ObservedCondition } from '../observed.ts';
 import type { Verdict } from './workloads.ts';
 
 /** Kinds that an address is made of. */
@@ -46,7 +46,7 @@ interface RouteParent {
 }
 
 /** Which host the record asks for, and whether its tenant may claim it. */
-export function askedAddress({ record, tenantHosts }: Observed, address: AddressSettings): AskedAddress {
+export function requestedAddress({ record, tenantHosts }: Observed, address: AddressSettings): AskedAddress {
   const place: Place = { name: record.metadata.name, namespace: namespaceOf(record) };
   const host = wantedHost(record.spec, place, address);
   if (host === undefined) return { is: 'unwanted' };
@@ -58,7 +58,7 @@ export function askedAddress({ record, tenantHosts }: Observed, address: Address
 
 /** The outcome of a look at a record that may not be changed now. */
 export function undecided(observed: Observed, address: AddressSettings): AddressOutcome {
-  const asked = askedAddress(observed, address);
+  const asked = requestedAddress(observed, address);
   if (asked.is !== 'allowed') return asked;
   const { host } = asked;
   return { is: hasAddress(observed, host) ? 'held' : 'undecided', host };
@@ -104,7 +104,7 @@ export function reportedAddress(
 }
 
 /** Is the address routed to the main service? Only what is Stalled holds Ready back. */
-export function checkAddress(observed: Observed, outcome: AddressOutcome, refusals: readonly Refusal[]): Verdict {
+export function checkAddress(observed: Observed, outcome: AddressOutcome, refusals: readonly ActionFailure[]): Verdict {
   switch (outcome.is) {
     case 'unwanted':
       return { status: 'True', reason: 'NotNeeded', message: 'No address is asked for.' };
@@ -127,7 +127,7 @@ export function checkAddress(observed: Observed, outcome: AddressOutcome, refusa
   }
 }
 
-function checkHeld(observed: Observed, host: string, refusals: readonly Refusal[]): Verdict {
+function checkHeld(observed: Observed, host: string, refusals: readonly ActionFailure[]): Verdict {
   const { address } = names(observed.record.metadata.name);
   const refusal = refusals.find(({ object }) => [...ADDRESS_KINDS].some((kind) => object === `${kind} ${address}`));
   if (refusal) return stalled(refusal.reason, refusal.message);

@@ -11,7 +11,7 @@ import {
 import type { KubeObject } from '../../kube/client.ts';
 import { names } from '../../record/names.ts';
 import { quantity } from '../drift.ts';
-import { childOf, isOurs, type Observed, type ObservedCondition, type Refusal } from '../observed.ts';
+import { type ActionFailure, childOf, isOurs, type Observed, type ObservedCondition } from '../observed.ts';
 
 /** core/v1 PersistentVolumeClaim, as far as it is read. */
 interface Claim extends KubeObject {
@@ -56,7 +56,7 @@ function givenUp({ status, metadata }: Observed['record']): string {
 }
 
 /** What to say of a volume that is missing; `found` is a claim of its name that is not known to be it. */
-export function volumeMissing(observed: Observed, found: KubeObject | undefined): Refusal {
+export function volumeMissing(observed: Observed, found: KubeObject | undefined): ActionFailure {
   const { name, namespace, uid } = observed.record.metadata;
   const { postgresClaim } = names(name);
   const object = `PersistentVolumeClaim ${postgresClaim}`;
@@ -74,7 +74,7 @@ export function isKnownClaim(found: KubeObject, observed: Observed): boolean {
 }
 
 /** A volume that is there and does not stay: no pod that uses it may be replaced. */
-export function volumeTrouble(observed: Observed): Refusal | undefined {
+export function volumeTrouble(observed: Observed): ActionFailure | undefined {
   const claim = ownClaim(observed);
   if (!claim) return undefined;
   const { name, namespace, deletionTimestamp } = claim.metadata;

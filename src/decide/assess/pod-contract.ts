@@ -2,10 +2,10 @@
 // rolled back: rendered by other makers its pods would be restarted as something that they never were.
 
 import type { AppRevision } from '../../api/app-revision.ts';
-import type { Refusal } from '../observed.ts';
+import type { ActionFailure } from '../observed.ts';
 
 /** `newest`: the highest version of the pod contract that there are makers of. Undefined where the revision is known. */
-export function contractUnknown({ metadata, spec }: AppRevision, newest: number): Refusal | undefined {
+export function contractUnknown({ metadata, spec }: AppRevision, newest: number): ActionFailure | undefined {
   const { contract } = spec.resolved;
   if (contract <= newest) return undefined;
   return {

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { aPod, aRecord, aRevision } from '../../../test/support/builders.ts';
 import type { ContainerState, Pod } from '../observed.ts';
-import { troubleOf } from './pod-failures.ts';
+import { podFailure } from './pod-failures.ts';
 
 const REVISION = aRevision(aRecord());
 
@@ -75,12 +75,12 @@ it.each([
     says: 'registry.example/shop:1',
   },
 ])('says why a pod does not run: $name', ({ pods, reason, says }) => {
-  expect(troubleOf(pods)).toEqual({ reason, message: expect.stringContaining(says) as string });
+  expect(podFailure(pods)).toEqual({ reason, message: expect.stringContaining(says) as string });
 });
 
 it('has nothing to say of pods that begin, run, or are on their way out', () => {
   const going = { ...unscheduled('no room'), metadata: { ...server({}).metadata, deletionTimestamp: 'now' } };
-  expect(troubleOf([server({ waiting: { reason: 'ContainerCreating' } }), server({ running: {} }), going])).toBe(
+  expect(podFailure([server({ waiting: { reason: 'ContainerCreating' } }), server({ running: {} }), going])).toBe(
     undefined,
   );
 });

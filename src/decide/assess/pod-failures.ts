@@ -44,7 +44,7 @@ export function isReadyPod({ status }: Pod): boolean {
 }
 
 /** The gravest trouble among these pods; of equals, that of the first pod by name. Undefined where there is none. */
-export function troubleOf(pods: readonly Pod[]): Trouble | undefined {
+export function podFailure(pods: readonly Pod[]): Trouble | undefined {
   const living = pods
     .filter((pod) => !pod.metadata.deletionTimestamp)
     .toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { anObserved, aPod, aRecord, aRevision, aStore, aWorkload } from '../../../test/support/builders.ts';
 import type { AppRevision } from '../../api/app-revision.ts';
-import type { Observed, Pod, Refusal, Workload } from '../observed.ts';
+import type { ActionFailure, Observed, Pod, Workload } from '../observed.ts';
 import { latestStatus, overtakenStatus } from '../revision-status.ts';
 import { checkRollout, hasServed } from './workloads.ts';
 
@@ -23,7 +23,7 @@ function seen(database: Workload): Observed {
 }
 
 describe('DEPLOYED asks for the stores too', () => {
-  const refused: Refusal = { reason: 'ApplyRefused', object: 'StatefulSet shop--postgres', message: 'no' };
+  const refused: ActionFailure = { reason: 'ApplyRefused', object: 'StatefulSet shop--postgres', message: 'no' };
   it.each([
     { reason: 'all runs', database: store({}), state: 'DEPLOYED' },
     { reason: 'the database does not answer', database: store({ readyReplicas: 0 }), state: 'DEPLOYING' },

@@ -17,18 +17,18 @@ import type { Settings } from '../../api/settings.ts';
 import { SOURCE_RULES } from '../../api/source-rules.ts';
 import { listed, quoted } from '../../api/text.ts';
 import { buildsAnew, type CodeHostProblem, codeHostProblem } from '../../record/code-host.ts';
-import { excessesOf } from '../../record/limits.ts';
+import { limitViolations } from '../../record/limits.ts';
 import { type ListenerProblem, listenerProblem } from '../../record/listener-assignment.ts';
 import { names } from '../../record/names.ts';
 import { externalReference } from '../../record/resolve.ts';
 import { rolesOf, scaleOf } from '../../record/scale.ts';
 import { referencesOf } from '../../record/secret-references.ts';
-import { notOffered, type Offered, offeredIn } from '../../record/template-catalogue.ts';
+import { notOffered, type Offered, templateFields } from '../../record/template-catalogue.ts';
 import { wantedRevisionId } from '../../record/wanted-revision.ts';
-import { childOf, isOurs, type Observed, type Refusal, type Workload } from '../observed.ts';
+import { type ActionFailure, childOf, isOurs, type Observed, type Workload } from '../observed.ts';
 import { howToRelease } from '../terminating-pods.ts';
 import { volumeTrouble } from './database-volume.ts';
-import { hasPassed, isReadyPod, podsOf, troubleOf } from './pod-failures.ts';
+import { hasPassed, isReadyPod, podFailure, podsOf } from './pod-failures.ts';
 import { breachesOf, reachesOf } from './pod-policy.ts';
 
 export interface Verdict {
@@ -90,7 +90,7 @@ export function checkPolicy(observed: Observed, settings: Settings): Verdict {
   }
   // A setting that was narrowed is for new revisions: what runs goes on.
   const isNew = !wantedRevisionId(record, revisions)?.made;
-  const excesses = excessesOf(record.spec.sourceConfig.resourceSpec ?? {}, settings.limits);
+  const excesses = limitViolations(record.spec.sourceConfig.resourceSpec ?? {}, settings.limits);
   if (excesses.length > 0 && isNew)
     return no(
       'LimitExceeded',
@@ -141,7 +141,7 @@ function integrationMessage(
  */
 function notInCatalogue({ record, revisions, templates }: Observed): string[] {
   if (record.spec.source !== 'internal_template') return [];
-  const wanted = offeredIn(record.spec);
+  const wanted = templateFields(record.spec);
   const taken = (field: keyof Offered): boolean =>
     revisions.some(({ spec }) => field === 'repoUrl' || spec.requested.sourceRevisionConfig[field] === wanted[field]);
   return notOffered(wanted, templates)
@@ -178,7 +178,11 @@ function notFixed(secretName: string, { record }: Observed): string {
   return `Secret ${secretName} has the name of values that editors of this deployment may use without reading them, so it must be of type Opaque and immutable. If it is Opaque and its values are right: kubectl patch secret ${secretName} -n ${namespace} -p '{"immutable":true}'. Otherwise name another Secret, without ${name}--vars-.`;
 }
 
-export function checkDatabase(observed: Observed, revision: AppRevision, refusals: readonly Refusal[] = []): Verdict {
+export function checkDatabase(
+  observed: Observed,
+  revision: AppRevision,
+  refusals: readonly ActionFailure[] = [],
+): Verdict {
   const name = names(observed.record.metadata.name).postgres;
   return checkStore(observed, revision, {
     what: 'PostgreSQL',
@@ -192,7 +196,11 @@ export function checkDatabase(observed: Observed, revision: AppRevision, refusal
   });
 }
 
-export function checkRedis(observed: Observed, revision: AppRevision, refusals: readonly Refusal[] = []): Verdict {
+export function checkRedis(
+  observed: Observed,
+  revision: AppRevision,
+  refusals: readonly ActionFailure[] = [],
+): Verdict {
   const name = names(observed.record.metadata.name).redis;
   return checkStore(observed, revision, {
     what: 'Redis',
@@ -214,7 +222,7 @@ interface StoreQuestion {
   readonly name: string;
   readonly variable: string;
   readonly waits: string;
-  readonly refusals: readonly Refusal[];
+  readonly refusals: readonly ActionFailure[];
 }
 
 function checkStore(observed: Observed, revision: AppRevision, ask: StoreQuestion): Verdict {
@@ -227,7 +235,7 @@ function checkStore(observed: Observed, revision: AppRevision, ask: StoreQuestio
   const refusal = ask.refusals.find(({ object }) => object === `StatefulSet ${ask.name}`);
   if (refusal) return no(refusal.reason, refusal.message);
   if (!set) return no('NotObserved', `${ask.what} has not been made yet.`);
-  const failure = troubleOf(podsOf(observed, ask.component));
+  const failure = podFailure(podsOf(observed, ask.component));
   if (failure) return no(failure.reason, `${ask.what}: ${failure.message}`);
   const overdue = podsOf(observed, ask.component).find((pod) => pod.overdue);
   if (overdue) return no('PodStuckTerminating', `${ask.what}: ${howToRelease(overdue)}`, true);
@@ -239,7 +247,7 @@ function checkStore(observed: Observed, revision: AppRevision, ask: StoreQuestio
   return no('Starting', `${ask.what} was started and has not answered yet.`);
 }
 
-function unusableVolume(observed: Observed, refusals: readonly Refusal[]): Refusal | undefined {
+function unusableVolume(observed: Observed, refusals: readonly ActionFailure[]): ActionFailure | undefined {
   return volumeTrouble(observed) ?? refusals.find(({ reason }) => reason === 'VolumeMissing');
 }
 
@@ -294,7 +302,11 @@ export function isRolled(observed: Observed, revision: AppRevision): boolean {
  * Is this revision rolled out whole: its own PostgreSQL and Redis in their newest template and ready, and every pod of every
  * part? Asked of the latest revision, for stores have the template of that one.
  */
-export function checkRollout(observed: Observed, revision: AppRevision, refusals: readonly Refusal[] = []): Verdict {
+export function checkRollout(
+  observed: Observed,
+  revision: AppRevision,
+  refusals: readonly ActionFailure[] = [],
+): Verdict {
   const workloads = checkWorkloads(observed, revision, refusals);
   if (workloads.status !== 'True') return workloads;
   const { postgres, redis } = revision.spec.resolved;
@@ -338,7 +350,11 @@ function podsServe(observed: Observed, revision: AppRevision): boolean {
 }
 
 /** Does every pod of every part run this revision, and is it ready? `refusals`: what came of the last try. */
-export function checkWorkloads(observed: Observed, revision: AppRevision, refusals: readonly Refusal[] = []): Verdict {
+export function checkWorkloads(
+  observed: Observed,
+  revision: AppRevision,
+  refusals: readonly ActionFailure[] = [],
+): Verdict {
   if (revision.spec.resolved.image === undefined)
     return no('BuilderNotConfigured', 'The source has to be built, and no builder is configured.', true);
   for (const role of rolesOf(revision.spec.resolved)) {
@@ -348,7 +364,7 @@ export function checkWorkloads(observed: Observed, revision: AppRevision, refusa
   return yes('Serving', 'Every pod of every part runs the latest revision and is ready.');
 }
 
-function checkRole(observed: Observed, revision: AppRevision, role: Role, refusals: readonly Refusal[]): Verdict {
+function checkRole(observed: Observed, revision: AppRevision, role: Role, refusals: readonly ActionFailure[]): Verdict {
   const workload = workloadOf(observed, role);
   const id = revision.spec.id;
   if (!workload || workload.spec?.template?.metadata?.labels?.[REVISION_LABEL] !== id) {
@@ -375,7 +391,7 @@ function checkRole(observed: Observed, revision: AppRevision, role: Role, refusa
   const overdue = progress?.status === 'False' && progress.reason === 'ProgressDeadlineExceeded';
   const trouble = refused
     ? { reason: 'PodsRefused' as const, message: `The API server refuses to make pods: ${quoted(refused.message)}.` }
-    : troubleOf(podsOf(observed, role, id));
+    : podFailure(podsOf(observed, role, id));
   if (overdue) {
     const why = trouble?.message ?? waitingFor(observed, revision, role);
     return no(

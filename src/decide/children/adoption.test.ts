@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { anObserved, aRecord, ownLabels, UID } from '../../../test/support/builders.ts';
 import { ADOPT_DATABASE_ANNOTATION, DEPLOYMENT_UID_LABEL, POSTGRES_IMAGE_ANNOTATION } from '../../api/meta.ts';
 import type { KubeObject } from '../../kube/client.ts';
-import { dataThere, keptData } from './adoption.ts';
+import { dataThere, planAdoption } from './adoption.ts';
 
 const EARLIER = '99999999-9999-4999-8999-999999999999';
 
@@ -29,11 +29,11 @@ const claim = (of?: string, more = {}): KubeObject => data('PersistentVolumeClai
 
 function outcome(children: readonly KubeObject[], adopts?: string): string[] {
   const record = aRecord({}, adopts === undefined ? {} : { annotations: { [ADOPT_DATABASE_ANNOTATION]: adopts } });
-  const { takeUp, refusals } = keptData(anObserved(record, { children }));
+  const { takeUp, refusals } = planAdoption(anObserved(record, { children }));
   return [...takeUp.map(({ kind }) => `take up ${kind}`), ...refusals.map(({ message }) => message)];
 }
 
-describe('keptData', () => {
+describe('planAdoption', () => {
   it.each([
     { reason: 'nothing is there', children: [], adopts: undefined, want: [] },
     { reason: 'all is ours', children: [secret(UID), claim(UID)], adopts: undefined, want: [] },

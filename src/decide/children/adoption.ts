@@ -10,20 +10,20 @@ import {
 import type { KubeObject } from '../../kube/client.ts';
 import { names } from '../../record/names.ts';
 import type { DataThere } from '../../record/wanted-revision.ts';
-import { childOf, isOurs, type Observed, type Refusal } from '../observed.ts';
+import { type ActionFailure, childOf, isOurs, type Observed } from '../observed.ts';
 import { storageOf } from './plan.ts';
 
 export interface KeptData {
   /** To be made this record's, in this order: the password before the volume that it opens. */
   readonly takeUp: readonly KubeObject[];
   /** Why nothing of the database may be made yet. */
-  readonly refusals: readonly Refusal[];
+  readonly refusals: readonly ActionFailure[];
 }
 
 export const NO_KEPT_DATA: KeptData = { takeUp: [], refusals: [] };
 
 /** What is to become of kept data, given that the record is to have a PostgreSQL of its own. */
-export function keptData(observed: Observed): KeptData {
+export function planAdoption(observed: Observed): KeptData {
   const { postgresSecret, postgresClaim } = names(observed.record.metadata.name);
   const secret = childOf(observed, 'Secret', postgresSecret);
   const claim = childOf(observed, 'PersistentVolumeClaim', postgresClaim);

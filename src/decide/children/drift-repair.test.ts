@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { KubeObject } from '../../kube/client.ts';
-import { putBack } from './drift-repair.ts';
+import { repairPatch } from './drift-repair.ts';
 
 function object(spec: object, metadata: object = {}): KubeObject {
   return { apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'shop', ...metadata }, spec } as KubeObject;
@@ -88,5 +88,5 @@ it.each([
     want: { ingress: [{ ports: [{ port: 5432 }] }] },
   },
 ])('puts back: $name', ({ wanted, actual, want }) => {
-  expect(putBack(object(wanted), object(actual, SEEN))).toEqual({ metadata: SEEN, spec: want });
+  expect(repairPatch(object(wanted), object(actual, SEEN))).toEqual({ metadata: SEEN, spec: want });
 });

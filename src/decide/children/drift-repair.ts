@@ -20,7 +20,7 @@ const ALTERNATIVES: readonly (readonly string[])[] = [['minAvailable', 'maxUnava
  * A JSON merge patch, for just this version of `actual`, that makes every list element of ours as it is wanted, and
  * leaves those of others. It is sent only where an apply was refused: a patch removes no field that we stop wanting.
  */
-export function putBack(wanted: KubeObject, actual: KubeObject): object {
+export function repairPatch(wanted: KubeObject, actual: KubeObject): object {
   const { uid, resourceVersion } = actual.metadata;
   const spec = (wanted as WithSpec).spec ?? {};
   return { metadata: { uid, resourceVersion }, spec: { ...otherAlternatives(spec), ...inPlace(spec, specOf(actual)) } };

@@ -2,8 +2,8 @@
 // starts the next, so a size that no node has would end a database that works.
 
 import type { KubeObject } from '../../kube/client.ts';
-import { differs, quantity } from '../drift.ts';
-import { childOf, isOurs, type Observed, type Refusal, type Workload } from '../observed.ts';
+import { hasDrifted, quantity } from '../drift.ts';
+import { type ActionFailure, childOf, isOurs, type Observed, type Workload } from '../observed.ts';
 import type { Action } from './plan.ts';
 
 interface Taint {
@@ -43,12 +43,12 @@ export function roomToCheck(actions: readonly Action[], observed: Observed): rea
     if (does !== 'apply' || object.kind !== 'StatefulSet') return [];
     const set = childOf(observed, 'StatefulSet', object.metadata.name) as (Workload & Rendered) | undefined;
     const isRunning = set !== undefined && isOurs(set, observed) && (set.status?.readyReplicas ?? 0) > 0;
-    return isRunning && differs(roomOf(object), roomOf(set)) ? [object] : [];
+    return isRunning && hasDrifted(roomOf(object), roomOf(set)) ? [object] : [];
   });
 }
 
 /** The refusal of each of `sets` whose pod no node of the cluster could take, whatever else runs there. */
-export function withoutRoom(sets: readonly KubeObject[], nodes: readonly ClusterNode[]): Refusal[] {
+export function withoutRoom(sets: readonly KubeObject[], nodes: readonly ClusterNode[]): ActionFailure[] {
   return sets.flatMap((set) => {
     const { requests, nodeSelector, tolerations } = roomOf(set);
     const open = nodes.filter((node) => isOpen(node, nodeSelector, tolerations));

@@ -4,7 +4,7 @@ import { COMPONENT_LABEL, DEPLOYMENT_LABEL, DEPLOYMENT_UID_LABEL } from '../../a
 import type { KubeObject } from '../../kube/client.ts';
 import { names } from '../../record/names.ts';
 import { isVolumeMissing, startEmpty } from '../assess/database-volume.ts';
-import { childOf, isOurs, type Observed, type Refusal } from '../observed.ts';
+import { type ActionFailure, childOf, isOurs, type Observed } from '../observed.ts';
 
 export type Store = 'postgres' | 'redis';
 
@@ -21,7 +21,7 @@ export function passwordState(store: Store, observed: Observed): PasswordState {
 }
 
 /** What to say of a password that is lost; `found` is an object of its name that is not known to be it. */
-export function passwordLost(store: Store, observed: Observed, found: KubeObject | undefined): Refusal {
+export function passwordLost(store: Store, observed: Observed, found: KubeObject | undefined): ActionFailure {
   const { record } = observed;
   const object = `Secret ${secretName(store, observed)}`;
   const labels = [

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { anObserved, aPod, aRecord, aRevision, ownLabels } from '../../../test/support/builders.ts';
 import { APPLIED_ANNOTATION } from '../../api/meta.ts';
 import type { KubeObject } from '../../kube/client.ts';
-import type { Refusal } from '../observed.ts';
-import { type Action, plan, safely } from './plan.ts';
+import type { ActionFailure } from '../observed.ts';
+import { type Action, plan, withoutUnsafe } from './plan.ts';
 
 interface Thing extends KubeObject {
   readonly spec?: object;
@@ -139,7 +139,7 @@ it('what is wanted as it is there is not sent', () => {
 describe('safely', () => {
   const apply = (kind: string): Action => ({ do: 'apply', object: thing(kind, {}), observed: undefined });
   const actions: Action[] = [apply('Service'), apply('StatefulSet'), { do: 'delete', object: thing('Deployment', {}) }];
-  const refusal = (reason: Refusal['reason'], object: string): Refusal => ({ reason, object, message: '' });
+  const refusal = (reason: ActionFailure['reason'], object: string): ActionFailure => ({ reason, object, message: '' });
 
   it.each([
     { name: 'nothing refused', refusals: [], want: ['apply Service', 'apply StatefulSet', 'delete Deployment'] },
@@ -179,7 +179,7 @@ describe('safely', () => {
       want: ['apply Service', 'apply StatefulSet'],
     },
   ])('$name', ({ refusals, want }) => {
-    expect(safely(actions, refusals).map((action) => `${action.do} ${action.object.kind}`)).toEqual(want);
+    expect(withoutUnsafe(actions, refusals).map((action) => `${action.do} ${action.object.kind}`)).toEqual(want);
   });
 });
 

@@ -3,8 +3,8 @@
 
 import { APPLIED_ANNOTATION, COMPONENT_LABEL, REVISION_LABEL } from '../../api/meta.ts';
 import type { KubeObject } from '../../kube/client.ts';
-import { differs, quantity } from '../drift.ts';
-import { childOf, isOurs, type Observed, type Refusal } from '../observed.ts';
+import { hasDrifted, quantity } from '../drift.ts';
+import { type ActionFailure, childOf, isOurs, type Observed } from '../observed.ts';
 import { handOverFloor } from './replicas-handover.ts';
 
 export type Action =
@@ -21,7 +21,7 @@ export type Action =
 
 export interface Plan {
   readonly actions: readonly Action[];
-  readonly refusals: readonly Refusal[];
+  readonly refusals: readonly ActionFailure[];
 }
 
 /** Kinds that are removed when no longer wanted. Volumes and passwords never are: only a teardown removes data. */
@@ -44,7 +44,7 @@ export const NOTHING_PRUNED: ReadonlySet<string> = new Set();
  */
 export function plan(desired: readonly KubeObject[], observed: Observed, prunes = PRUNED_KINDS): Plan {
   const actions: Action[] = [];
-  const refusals: Refusal[] = [];
+  const refusals: ActionFailure[] = [];
   for (const wanted of desired) {
     const actual = childOf(observed, wanted.kind, wanted.metadata.name);
     if (actual && !isOurs(actual, observed)) {
@@ -78,7 +78,9 @@ export function plan(desired: readonly KubeObject[], observed: Observed, prunes 
 }
 
 /** What holds data, and all the rest, which is done after it. */
-export function dataFirst(actions: readonly Action[]): readonly [data: readonly Action[], rest: readonly Action[]] {
+export function partitionByData(
+  actions: readonly Action[],
+): readonly [data: readonly Action[], rest: readonly Action[]] {
   const isData = ({ object }: Action): boolean => object.kind === 'PersistentVolumeClaim';
   return [actions.filter(isData), actions.filter((action) => !isData(action))];
 }
@@ -87,7 +89,7 @@ export function dataFirst(actions: readonly Action[]): readonly [data: readonly 
  * What may still be done after `refusals`. Nothing is deleted while something wanted could not be made, and no pods are
  * started that should not be.
  */
-export function safely(actions: readonly Action[], refusals: readonly Refusal[]): readonly Action[] {
+export function withoutUnsafe(actions: readonly Action[], refusals: readonly ActionFailure[]): readonly Action[] {
   const wasRefused = refusals.some(({ reason }) => reason !== 'StorageCannotShrink');
   const startsPods = mayStartPods(refusals);
   return actions.filter((action) =>
@@ -101,7 +103,7 @@ export function safely(actions: readonly Action[], refusals: readonly Refusal[])
  * what runs would give way to pods that wait for it, and by a store without one it is known that the password was lost.
  * Nor while the volume is missing, refused or about to go: with the pod that uses it the data would go.
  */
-export function mayStartPods(refusals: readonly Refusal[]): boolean {
+export function mayStartPods(refusals: readonly ActionFailure[]): boolean {
   return !refusals.some(
     ({ reason, object, absent }) =>
       object.startsWith('Secret ') ||
@@ -110,11 +112,15 @@ export function mayStartPods(refusals: readonly Refusal[]): boolean {
   );
 }
 
-const VOLUME_UNUSABLE: ReadonlySet<Refusal['reason']> = new Set(['VolumeMissing', 'VolumeTerminating', 'VolumeLost']);
+const VOLUME_UNUSABLE: ReadonlySet<ActionFailure['reason']> = new Set([
+  'VolumeMissing',
+  'VolumeTerminating',
+  'VolumeLost',
+]);
 
 const STARTS_PODS: ReadonlySet<string> = new Set(['Deployment', 'StatefulSet']);
 
-export function nameConflict(wanted: KubeObject): Refusal {
+export function nameConflict(wanted: KubeObject): ActionFailure {
   const object = `${wanted.kind} ${wanted.metadata.name}`;
   return {
     reason: 'NameConflict',
@@ -134,7 +140,7 @@ function isStillUsed({ metadata }: KubeObject, { pods, revisions }: Observed): b
 
 function isApplied(wanted: KubeObject, actual: KubeObject): boolean {
   const digest = actual.metadata.annotations?.[APPLIED_ANNOTATION];
-  return digest === wanted.metadata.annotations?.[APPLIED_ANNOTATION] && !differs(wanted, actual);
+  return digest === wanted.metadata.annotations?.[APPLIED_ANNOTATION] && !hasDrifted(wanted, actual);
 }
 
 // An apply without the uid would merge into a foreign object made in the meantime under the same name.
@@ -147,7 +153,7 @@ function withUid(object: KubeObject, actual: KubeObject): KubeObject {
 function hasOtherSelector(wanted: KubeObject, actual: KubeObject): boolean {
   if (wanted.kind !== 'Deployment' && wanted.kind !== 'StatefulSet') return false;
   const labelsOf = (object: KubeObject): unknown => (object as Selecting).spec?.selector?.matchLabels;
-  return differs(labelsOf(wanted), labelsOf(actual)) || differs(labelsOf(actual), labelsOf(wanted));
+  return hasDrifted(labelsOf(wanted), labelsOf(actual)) || hasDrifted(labelsOf(actual), labelsOf(wanted));
 }
 
 interface Selecting extends KubeObject {
@@ -186,7 +192,7 @@ function shrinks(wanted: KubeObject, actual: KubeObject): boolean {
   return storageOf(wanted) < storageOf(actual);
 }
 
-function cannotShrink(wanted: KubeObject, actual: KubeObject): Refusal {
+function cannotShrink(wanted: KubeObject, actual: KubeObject): ActionFailure {
   const gibibytes = (claim: KubeObject): string => `${Math.round((storageOf(claim) / 2 ** 30) * 100) / 100} Gi`;
   return {
     reason: 'StorageCannotShrink',

@@ -3,8 +3,8 @@
 
 import { quoted } from '../../api/text.ts';
 import type { KubeObject } from '../../kube/client.ts';
-import { differs } from '../drift.ts';
-import { isOurs, type Observed, type Refusal, type Workload } from '../observed.ts';
+import { hasDrifted } from '../drift.ts';
+import { type ActionFailure, isOurs, type Observed, type Workload } from '../observed.ts';
 import type { Action, Plan } from './plan.ts';
 
 /** A pod as the controller of `workload` would make it. */
@@ -52,7 +52,7 @@ function hasNewTemplate(wanted: Rendered, actual: Rendered | undefined): boolean
   if (!WITH_PODS.has(wanted.kind) || wanted.spec?.replicas === 0) return false;
   // Of a new PostgreSQL or Redis the template is ours, and nothing gives way to its pod: that it gets none is seen later.
   if (actual === undefined) return wanted.kind !== 'StatefulSet';
-  return differs(wanted.spec?.template, actual.spec?.template);
+  return hasDrifted(wanted.spec?.template, actual.spec?.template);
 }
 
 function isStuck(wanted: KubeObject, observed: Observed, now: Date): boolean {
@@ -91,7 +91,7 @@ function find({ kind, metadata: { name } }: KubeObject, observed: Observed): Wor
 }
 
 /** The actions that do not make pods which were refused. */
-export function withoutRefused(actions: readonly Action[], refusals: readonly Refusal[]): Action[] {
+export function withoutRefused(actions: readonly Action[], refusals: readonly ActionFailure[]): Action[] {
   return actions.filter(({ object }) => !refusals.some((refusal) => refusal.object === described(object)));
 }
 
@@ -117,7 +117,7 @@ function podOf(workload: Rendered): KubeObject {
 }
 
 /** The refusal of a pod, in the API server's own `words`; undefined if they don't count. */
-export function podRefused({ workload, replaces }: PodToTry, words: string): Refusal | undefined {
+export function podRefused({ workload, replaces }: PodToTry, words: string): ActionFailure | undefined {
   if (replaces && words.includes('exceeded quota')) return undefined;
   const object = described(workload);
   return {

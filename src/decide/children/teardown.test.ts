@@ -4,7 +4,7 @@ import { VARIABLES_LABEL } from '../../api/meta.ts';
 import type { KubeObject } from '../../kube/client.ts';
 import type { Pod } from '../observed.ts';
 import { withOverdue } from '../terminating-pods.ts';
-import { leftBehind, nextStep } from './teardown.ts';
+import { nextStep, orphanedChildren } from './teardown.ts';
 
 const NOW = new Date('2026-02-02T02:02:02Z');
 const record = aRecord({}, { deletionTimestamp: '2026-01-01T00:00:00Z' });
@@ -145,7 +145,7 @@ describe('nextStep', () => {
   });
 });
 
-describe('leftBehind, of a record that went without its teardown', () => {
+describe('orphanedChildren, of a record that went without its teardown', () => {
   const service = child('Service', 'shop', 'server');
   const going = { ...service, metadata: { ...service.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } };
   const others = { ...claim, metadata: { ...claim.metadata, labels: { 'davit.dev/deployment-uid': 'other' } } };
@@ -160,6 +160,6 @@ describe('leftBehind, of a record that went without its teardown', () => {
       want: [service],
     },
   ])('$name', ({ spec, named, want }) => {
-    expect(leftBehind(aRecord(spec), named)).toEqual(want);
+    expect(orphanedChildren(aRecord(spec), named)).toEqual(want);
   });
 });

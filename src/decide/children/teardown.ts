@@ -86,7 +86,7 @@ export function untilHinderedMs(observed: Observed, now: Date): number | undefin
  * What is to be deleted, all at once, of a record that went without its teardown, out of all that bears its name: what was
  * made for it and is not kept. It was moments old, so nothing of it is in use, and nothing comes before anything.
  */
-export function leftBehind(record: AppDeployment, named: readonly KubeObject[]): readonly KubeObject[] {
+export function orphanedChildren(record: AppDeployment, named: readonly KubeObject[]): readonly KubeObject[] {
   const { spec } = record;
   const isData = dataOf(record);
   return named.filter((object) => {

@@ -5,7 +5,7 @@ import { type AppDeployment, STATES } from '../../api/app-deployment.ts';
 import type { AppRevision } from '../../api/app-revision.ts';
 import { DEPLOYMENT_LABEL } from '../../api/meta.ts';
 import type { KubeObject } from '../../kube/client.ts';
-import { imageVersions, shownState } from '../../record/api-view.ts';
+import { apiStatus, imageVersions } from '../../record/api-view.ts';
 import { makeObjectCache } from '../../runtime/object-cache.ts';
 import type { Change, WatchedStore } from '../../runtime/store.ts';
 import { type Listing, makeListing } from './list-index.ts';
@@ -128,7 +128,7 @@ function lookedAt({ records, revisionsOf }: Davit, namespace: string, query: Lis
     return [
       query.name === undefined || name === query.name,
       query.name_contains === undefined || name.includes(query.name_contains),
-      query.status === undefined || shownState(record) === query.status,
+      query.status === undefined || apiStatus(record) === query.status,
       query.remote_reconciled === undefined || (listenerId !== undefined) === query.remote_reconciled,
       query.deployment_type === undefined || deploymentType === query.deployment_type,
       query.image_version === undefined || versions.includes(query.image_version),

@@ -4,7 +4,7 @@
 import { type AppDeployment, deploymentTypeMeant } from '../../api/app-deployment.ts';
 import type { AppRevision } from '../../api/app-revision.ts';
 import { TAG_LABEL_PREFIX } from '../../api/meta.ts';
-import { createdAt, imageVersions, shownState } from '../../record/api-view.ts';
+import { apiStatus, createdAt, imageVersions } from '../../record/api-view.ts';
 import type { WatchedStore } from '../../runtime/store.ts';
 import type { ListDeployments } from './payloads.ts';
 import { shownRevisionConfig } from './presenter.ts';
@@ -239,7 +239,7 @@ function termsOf(record: AppDeployment): string[] {
   const deploymentType = deploymentTypeMeant(record.spec.sourceConfig.deploymentType);
   const labels = Object.keys(record.metadata.labels ?? {}).map((label) => label.toLowerCase());
   return [
-    statusTerm(shownState(record)),
+    statusTerm(apiStatus(record)),
     remoteTerm(listenerId !== undefined),
     ...(deploymentType === undefined ? [] : [typeTerm(deploymentType)]),
     ...labels

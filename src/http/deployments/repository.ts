@@ -23,7 +23,7 @@ import { buildsAnew } from '../../record/code-host.ts';
 import { names } from '../../record/names.ts';
 import { needsRevision } from '../../record/needs-revision.ts';
 import { askingForRevision } from '../../record/revision-request.ts';
-import { lacksImage } from '../../record/wanted-revision.ts';
+import { awaitsSource } from '../../record/wanted-revision.ts';
 import type { FairLimiter } from '../../runtime/fair-limiter.ts';
 import type { Store, WatchedStore } from '../../runtime/store.ts';
 import type { Caller, Tenant } from '../core/authorization.ts';
@@ -261,7 +261,7 @@ export function makeDeployments({
             : []),
         ];
         if (findings.length > 0) throw new Refused(422, findings);
-        if (revision === 'always' && lacksImage(spec)) throw nothingToDeploy();
+        if (revision === 'always' && awaitsSource(spec)) throw nothingToDeploy();
         const asks = revision === 'always' || needsRevision(record.spec, spec);
         return { spec: asks ? askingForRevision(record.spec, spec) : spec, values };
       });
@@ -331,7 +331,7 @@ export function toResource(payload: CreateDeployment, namespace: string, secretN
     }),
   };
   // Without an image there is no revision yet: its first serial comes with the image.
-  const revisionSerial = lacksImage(spec as AppDeploymentSpec) ? 0 : 1;
+  const revisionSerial = awaitsSource(spec as AppDeploymentSpec) ? 0 : 1;
   // The controller's finalizer from the beginning: one write fewer, and no moment in which a deletion would pass it by.
   const isLookedAfterHere = config.listenerId === undefined;
   // The API server fills in what has a default.

@@ -14,7 +14,7 @@ import {
   SOURCES,
   type Source,
 } from '../../api/source-rules.ts';
-import { excessesOf, missingExternal } from '../../record/limits.ts';
+import { limitViolations, missingExternal } from '../../record/limits.ts';
 import { fromSnake, snake } from '../core/casing.ts';
 import type { Finding } from '../core/http-error.ts';
 import { asArray, asObject, type Draft, type Rule } from '../core/validation.ts';
@@ -137,7 +137,7 @@ export function platformRule({ database, limits }: Settings): Rule {
 }
 
 export function* limitFindings(spec: ResourceSpec, limits: Settings['limits']): Generator<Finding> {
-  for (const { field, most } of excessesOf(spec, limits))
+  for (const { field, most } of limitViolations(spec, limits))
     yield wrong(
       ['source_config', 'resource_spec', snake(field)],
       `must be at most ${most} on this platform`,

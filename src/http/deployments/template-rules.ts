@@ -2,7 +2,7 @@
 
 import { type AppDeploymentSpec, SourceConfig, SourceRevisionConfig } from '../../api/app-deployment.ts';
 import type { AppTemplate } from '../../api/app-template.ts';
-import { notOffered, type Offered, offeredIn } from '../../record/template-catalogue.ts';
+import { notOffered, type Offered, templateFields } from '../../record/template-catalogue.ts';
 import { fromSnake, snake } from '../core/casing.ts';
 import type { Finding } from '../core/http-error.ts';
 import { asObject, type Rule } from '../core/validation.ts';
@@ -14,7 +14,7 @@ const NAMED = 10;
 export function templateRule(templates: () => readonly AppTemplate[]): Rule {
   return function* (draft) {
     if (draft['source'] !== 'internal_template') return;
-    const wanted = offeredIn({
+    const wanted = templateFields({
       sourceConfig: fromSnake(SourceConfig.shape, asObject(draft['source_config'])),
       sourceRevisionConfig: fromSnake(SourceRevisionConfig.shape, asObject(draft['source_revision_config'])),
     });
@@ -29,7 +29,7 @@ export function* catalogueFindings(
   templates: () => readonly AppTemplate[],
 ): Generator<Finding> {
   if (after.source !== 'internal_template') return;
-  const [old, wanted] = [offeredIn(before), offeredIn(after)];
+  const [old, wanted] = [templateFields(before), templateFields(after)];
   const changed = (Object.keys(wanted) as (keyof Offered)[]).filter((field) => wanted[field] !== old[field]);
   if (changed.length === 0) return;
   const missing = notOffered(wanted, templates()).filter((field) => changed.includes(field));

@@ -388,7 +388,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   ),
   'a database on a foreign volume': bug(
     'src/controller/app-deployment/reconciler.ts',
-    'executePlan(safely(rest, before), record, shell)',
+    'executePlan(withoutUnsafe(rest, before), record, shell)',
     'perform(rest, record, shell)',
     'create',
     { kind: 'foreign', child: 'PersistentVolumeClaim shop--postgres' },

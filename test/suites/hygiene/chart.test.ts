@@ -12,7 +12,7 @@ import { ResourceSpec } from '../../../src/api/resource-spec.ts';
 import { defaultSettings } from '../../../src/api/settings.ts';
 import { loadConfig } from '../../../src/config.ts';
 import { OLDEST_KUBERNETES } from '../../../src/kube/preflight-checks.ts';
-import { excessesOf } from '../../../src/record/limits.ts';
+import { limitViolations } from '../../../src/record/limits.ts';
 import { ensureTools, toolPath } from '../../cluster/tools.ts';
 
 const run = promisify(execFile);
@@ -174,7 +174,7 @@ describe('with other values', () => {
     const manifests = await render('--set', set.join());
     const { validations } = named(manifests, 'ValidatingAdmissionPolicy', 'davit-limits')['spec'];
     const numbers = Object.keys(ResourceSpec.shape).map((field) => [field, 1e9]);
-    const excesses = excessesOf(Object.fromEntries(numbers) as ResourceSpec, limits);
+    const excesses = limitViolations(Object.fromEntries(numbers) as ResourceSpec, limits);
     expect(validations.map(({ message }: { message: string }) => message).toSorted()).toEqual(
       excesses.map(({ field, most }) => `${field} must be at most ${most} on this platform`).toSorted(),
     );

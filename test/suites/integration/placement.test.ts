@@ -5,7 +5,7 @@ import { beforeAll, expect, inject, it } from 'vitest';
 import type { AppDeployment } from '../../../src/api/app-deployment.ts';
 import { COMPONENTS } from '../../../src/api/meta.ts';
 import { Settings } from '../../../src/api/settings.ts';
-import { differs } from '../../../src/decide/drift.ts';
+import { hasDrifted } from '../../../src/decide/drift.ts';
 import type { KubeObject } from '../../../src/kube/client.ts';
 import { wantedRevision } from '../../../src/record/wanted-revision.ts';
 import { makeRevision } from '../../../src/resources/app-revision.ts';
@@ -50,6 +50,6 @@ it('is kept whole in a revision, and in every workload made of it', async () => 
   const children = desiredChildren({ record, revision, tenantId: tenant.id, settings });
   expect(children.length).toBeGreaterThan(12);
   const taken = await Promise.all(children.map(asTaken));
-  const other = children.filter((child, index) => differs(child, taken[index]));
+  const other = children.filter((child, index) => hasDrifted(child, taken[index]));
   expect(other.map(({ kind, metadata }) => `${kind} ${metadata.name}`)).toEqual([]);
 });

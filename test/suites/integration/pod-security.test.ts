@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, inject, it } from 'vitest';
 import type { AppDeployment } from '../../../src/api/app-deployment.ts';
 import type { AppRevision } from '../../../src/api/app-revision.ts';
 import { Settings } from '../../../src/api/settings.ts';
-import { differs } from '../../../src/decide/drift.ts';
+import { hasDrifted } from '../../../src/decide/drift.ts';
 import type { KubeObject } from '../../../src/kube/client.ts';
 import { wantedRevision } from '../../../src/record/wanted-revision.ts';
 import { makeRevision } from '../../../src/resources/app-revision.ts';
@@ -255,7 +255,7 @@ describe('a record with everything set', () => {
     for (const wanted of desired) {
       // oxlint-disable-next-line no-await-in-loop -- one child after another
       const there = await davit.kubectlJson<KubeObject>(inNamespace('get', wanted.kind, wanted.metadata.name));
-      expect(differs(wanted, there), `${wanted.kind} ${wanted.metadata.name}`).toBe(false);
+      expect(hasDrifted(wanted, there), `${wanted.kind} ${wanted.metadata.name}`).toBe(false);
     }
     const shown = seen.status?.resourceSpec ?? {};
     const numbers = Object.fromEntries(Object.entries(everything).filter(([, value]) => typeof value === 'number'));

@@ -4,7 +4,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { inForce, resolve } from '../../../../src/record/resolve.ts';
+import { effectiveNumbers, resolve } from '../../../../src/record/resolve.ts';
 import { type Cluster, startCluster } from '../../../cluster/cluster.ts';
 import { aSpec, SETTINGS } from '../../../support/builders.ts';
 import { eventually } from '../../../support/running-davit.ts';
@@ -148,7 +148,7 @@ describe('good records', () => {
       spec: { source: 'internal_template', sourceConfig: { repoUrl: 'https://code.example/templates/chat' } },
     },
     { name: 'deployment type dev_zero', spec: docker({ sourceConfig: { deploymentType: 'dev_zero' } }) },
-    { name: 'the sizes in force where none is given', spec: sized(inForce(resolve(aSpec(), SETTINGS))) },
+    { name: 'the sizes in force where none is given', spec: sized(effectiveNumbers(resolve(aSpec(), SETTINGS))) },
     {
       name: 'every part of a pod',
       spec: sized({
