@@ -19,7 +19,7 @@ import { registerRepositories } from './code-host-repositories/routes.ts';
 import { makeAuthentication } from './core/authentication.ts';
 import { makeIdentity } from './core/authorization.ts';
 import { makeFreshList } from './core/coalesced-list.ts';
-import { Refused } from './core/http-error.ts';
+import { HttpError } from './core/http-error.ts';
 import { makeOrganizationSecrets } from './core/organization-secrets.ts';
 import { parseBody } from './core/strict-json.ts';
 import { refuseFindings, serializerCompiler, validatorCompiler, type ZodTypeProvider } from './core/validation.ts';
@@ -178,7 +178,7 @@ function parseJson(app: FastifyInstance): void {
     if (body.length === 0) return undefined;
     // RFC 9110, 8.4. What a small body unpacks to has no limit.
     if ((request.headers['content-encoding'] ?? 'identity') !== 'identity')
-      throw new Refused(415, 'Send the body as it is, without Content-Encoding.');
+      throw new HttpError(415, 'Send the body as it is, without Content-Encoding.');
     return parseBody(body) ?? JSON_NULL;
   });
 }
@@ -189,11 +189,11 @@ function registerProbes(app: FastifyInstance, { kube, caches }: AppDeps): void {
   app.get('/readyz', hidden, async () => {
     const empty = Object.entries(caches).flatMap(([name, cache]) => (cache.hasSynced() ? [] : [name]));
     if (empty.length > 0)
-      throw new Refused(503, `Not ready: not listed yet: ${empty.join(', ')}.`, { 'retry-after': '1' });
+      throw new HttpError(503, `Not ready: not listed yet: ${empty.join(', ')}.`, { 'retry-after': '1' });
     try {
       await kube.text('/readyz', { signal: AbortSignal.timeout(2000) });
     } catch {
-      throw new Refused(503, 'Not ready: the Kubernetes API server does not answer.', { 'retry-after': '1' });
+      throw new HttpError(503, 'Not ready: the Kubernetes API server does not answer.', { 'retry-after': '1' });
     }
     return { status: 'ok' };
   });

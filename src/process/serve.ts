@@ -82,7 +82,7 @@ async function startController(context: Context): Promise<Part> {
 const WRITES_AT_ONCE = 12;
 
 async function startApi(context: Context): Promise<Part> {
-  const [{ buildApp }, { serve: listen }, { openCertificate }, { makeCodeHosts }] = await Promise.all([
+  const [{ buildApp }, { serve: listen }, { watchCertificate }, { makeCodeHosts }] = await Promise.all([
     import('../http/app.ts'),
     import('../http/server.ts'),
     import('../http/core/tls-certificate.ts'),
@@ -160,7 +160,7 @@ async function startApi(context: Context): Promise<Part> {
     host,
     port,
     insecure: config.settings.http.insecure,
-    ...(tls && { tls: await openCertificate(tls, log) }),
+    ...(tls && { tls: await watchCertificate(tls, log) }),
   });
   log.info({ url: server.url }, 'Serving the HTTP API');
   const stopped = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));

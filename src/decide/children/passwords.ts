@@ -17,7 +17,7 @@ export type PasswordState = 'there' | 'foreign' | 'to make' | 'lost';
 export function passwordState(store: Store, observed: Observed): PasswordState {
   const secret = childOf(observed, 'Secret', secretName(store, observed));
   if (secret) return isOurs(secret, observed) ? 'there' : 'foreign';
-  return lockedBy(store, observed) ? 'lost' : 'to make';
+  return dependsOnPassword(store, observed) ? 'lost' : 'to make';
 }
 
 /** What to say of a password that is lost; `found` is an object of its name that is not known to be it. */
@@ -50,7 +50,7 @@ function secretName(store: Store, { record }: Observed): string {
 }
 
 /** Is there, or may there come back, something of ours that only the password once made opens? The data of a Redis goes with its pod. */
-function lockedBy(store: Store, observed: Observed): boolean {
+function dependsOnPassword(store: Store, observed: Observed): boolean {
   const { postgresClaim, redis } = names(observed.record.metadata.name);
   const locked =
     store === 'postgres'

@@ -7,7 +7,7 @@ import type { Repository } from '../../codehost/repositories.ts';
 import { Unavailable } from '../../errors.ts';
 import type { Store } from '../../runtime/store.ts';
 import type { Tenant } from '../core/authorization.ts';
-import { Refused } from '../core/http-error.ts';
+import { HttpError } from '../core/http-error.ts';
 import { type OrganizationSecrets, textOf } from '../core/organization-secrets.ts';
 
 export interface IntegrationsOptions {
@@ -39,7 +39,7 @@ export function makeIntegrations({ integrations, secrets, codeHosts }: Integrati
 
     async repositories(tenant, integrationId) {
       const found = list(tenant).find(({ metadata }) => metadata.uid === integrationId.toLowerCase());
-      if (found === undefined) throw new Refused(404, `Integration ID ${integrationId} not found.`);
+      if (found === undefined) throw new HttpError(404, `Integration ID ${integrationId} not found.`);
       const { metadata, spec } = found;
       const secret = await secrets.read(spec.credentialsRef.name);
       const versions = [metadata.uid, metadata.resourceVersion, secret?.metadata.uid, secret?.metadata.resourceVersion];

@@ -4,28 +4,28 @@
 import { Forbidden, NotFound, Unauthorized } from '../../errors.ts';
 import { SELF_SUBJECT_REVIEWS } from '../../kube/api-resources.ts';
 import type { KubeClient, KubeObject } from '../../kube/client.ts';
-import { makeSlots } from './bulkhead.ts';
-import { Refused } from './http-error.ts';
-import { BoundedMap } from './lru-map.ts';
+import { makeBulkhead } from './bulkhead.ts';
+import { HttpError } from './http-error.ts';
+import { LruMap } from './lru-map.ts';
 
 /** Whoever sent the token. `hash` stands for the token wherever something is remembered. */
-export interface Sender {
+export interface Credentials {
   readonly token: string;
   readonly hash: string;
 }
 
 export interface Authentication {
   /** Whose token it is, of one that was good lately; asks nobody. */
-  known(sender: Sender): string | undefined;
+  known(sender: Credentials): string | undefined;
   /** Whose token it is. Refuses with 401 a token of nobody, with 429 and 503 what would be too many to find out. */
-  authenticate(sender: Sender, address: string): Promise<string>;
+  authenticate(sender: Credentials, address: string): Promise<string>;
   /** The API server has refused the token for something else. */
-  forget(sender: Sender): void;
+  forget(sender: Credentials): void;
 }
 
 export interface AuthenticationOptions {
   /** A client of the API server with the sender's token. */
-  readonly clientOf: (sender: Sender) => KubeClient;
+  readonly clientOf: (sender: Credentials) => KubeClient;
   readonly now: () => Date;
 }
 
@@ -45,18 +45,18 @@ interface SelfSubjectReview extends KubeObject {
 
 export function makeAuthentication({ clientOf, now }: AuthenticationOptions): Authentication {
   // Apart, so that made-up tokens push no good one out.
-  const good = new BoundedMap<string, { readonly username: string; readonly at: number }>(REMEMBERED);
-  const wrong = new BoundedMap<string, number>(REMEMBERED);
-  const tried = new BoundedMap<string, { readonly since: number; count: number }>(REMEMBERED);
+  const good = new LruMap<string, { readonly username: string; readonly at: number }>(REMEMBERED);
+  const wrong = new LruMap<string, number>(REMEMBERED);
+  const tried = new LruMap<string, { readonly since: number; count: number }>(REMEMBERED);
   const underWay = new Map<string, Promise<string>>();
-  const slots = makeSlots(SLOTS);
+  const slots = makeBulkhead(SLOTS);
 
   const isWithin = (ms: number, at: number | undefined): boolean => {
     const time = now().getTime();
     return at !== undefined && time >= at && time - at < ms;
   };
 
-  function known({ hash }: Sender): string | undefined {
+  function known({ hash }: Credentials): string | undefined {
     const before = good.get(hash);
     return isWithin(GOOD_MS, before?.at) ? before?.username : undefined;
   }
@@ -71,19 +71,19 @@ export function makeAuthentication({ clientOf, now }: AuthenticationOptions): Au
     counted.count += 1;
     if (counted.count <= MOST_TRIED) return;
     const seconds = String(Math.max(1, Math.ceil((counted.since + WINDOW_MS - at) / 1000)));
-    throw new Refused(
+    throw new HttpError(
       429,
       `More than ${MOST_TRIED} tokens that were not known came in a minute from this address. Try again in ${seconds} s.`,
       { 'retry-after': seconds },
     );
   }
 
-  function remembered(sender: Sender): void {
+  function remembered(sender: Credentials): void {
     good.delete(sender.hash);
     wrong.set(sender.hash, now().getTime());
   }
 
-  async function review(sender: Sender, address: string): Promise<string> {
+  async function review(sender: Credentials, address: string): Promise<string> {
     const giveBack = await (slots.take(address) ?? tooMany());
     try {
       const username = await usernameOf(clientOf(sender), sender);
@@ -116,7 +116,7 @@ export function makeAuthentication({ clientOf, now }: AuthenticationOptions): Au
   };
 }
 
-async function usernameOf(kube: KubeClient, sender: Sender): Promise<string> {
+async function usernameOf(kube: KubeClient, sender: Credentials): Promise<string> {
   try {
     const review: SelfSubjectReview = await kube.create<SelfSubjectReview>(SELF_SUBJECT_REVIEWS, {
       apiVersion: 'authentication.k8s.io/v1',
@@ -134,12 +134,12 @@ async function usernameOf(kube: KubeClient, sender: Sender): Promise<string> {
   }
 }
 
-function nameless({ hash }: Sender): string {
+function nameless({ hash }: Credentials): string {
   return `token ${hash}`;
 }
 
 function tooMany(): never {
-  throw new Refused(503, 'Too many callers who are not known yet are asked about. Try again in 1 s.', {
+  throw new HttpError(503, 'Too many callers who are not known yet are asked about. Try again in 1 s.', {
     'retry-after': '1',
   });
 }

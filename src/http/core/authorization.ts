@@ -9,11 +9,11 @@ import { Unavailable } from '../../errors.ts';
 import { SELF_SUBJECT_ACCESS_REVIEWS } from '../../kube/api-resources.ts';
 import type { KubeClient, KubeObject, Resource } from '../../kube/client.ts';
 import type { Store } from '../../runtime/store.ts';
-import type { Sender } from './authentication.ts';
-import { Refused } from './http-error.ts';
-import { BoundedMap } from './lru-map.ts';
+import type { Credentials } from './authentication.ts';
+import { HttpError } from './http-error.ts';
+import { LruMap } from './lru-map.ts';
 
-export interface Caller extends Sender {
+export interface Caller extends Credentials {
   /** The API server, as the caller. */
   readonly kube: KubeClient;
 }
@@ -26,7 +26,7 @@ export interface Tenant {
 export type Verb = 'get' | 'list' | 'create' | 'patch' | 'delete';
 
 export interface Identity {
-  callerOf(sender: Sender): Caller;
+  callerOf(sender: Credentials): Caller;
   /** The tenant that a request is about. `wanted` is what X-Tenant-Id says. Refuses with 403 where none can be told. */
   tenantOf(caller: Caller, wanted: string | undefined, verb: Verb): Promise<Tenant>;
   /** Refuses with 403 who may neither do this in the organization's namespace nor, for a write, look. */
@@ -51,7 +51,7 @@ interface Review {
 }
 
 export function makeIdentity({ kube, tenants, settings, now }: IdentityOptions): Identity {
-  const reviews = new BoundedMap<string, Review>(REMEMBERED_REVIEWS);
+  const reviews = new LruMap<string, Review>(REMEMBERED_REVIEWS);
 
   function allowed(caller: Caller, verb: Verb, namespace: string, resource: Resource): Promise<boolean> {
     const key = `${caller.hash} ${verb} ${namespace} ${resource.plural}`;
@@ -100,7 +100,7 @@ export function makeIdentity({ kube, tenants, settings, now }: IdentityOptions):
     async needInOrganization(caller, verb, resource) {
       const namespace = settings.organizationNamespace;
       if (await mayUse(caller, verb, { namespace }, resource)) return;
-      throw new Refused(
+      throw new HttpError(
         403,
         `You may not do this: it takes the right to ${verb} ${resource.plural}.${resource.group} in namespace ${namespace}.`,
       );
@@ -133,13 +133,13 @@ export function makeIdentity({ kube, tenants, settings, now }: IdentityOptions):
   };
 }
 
-export function senderOf(token: string): Sender {
+export function senderOf(token: string): Credentials {
   return { token, hash: hash('sha256', token, 'base64') };
 }
 
 /** One answer for every case: it must not tell which tenants there are. */
-function noTenant(): Refused {
-  return new Refused(
+function noTenant(): HttpError {
+  return new HttpError(
     403,
     "This request requires workspace specification: send the header X-Tenant-Id with the id, or the namespace's name, of a tenant that you may use.",
   );

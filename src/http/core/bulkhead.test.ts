@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
-import { makeSlots } from './bulkhead.ts';
+import { makeBulkhead } from './bulkhead.ts';
 
-const slots = (): ReturnType<typeof makeSlots> =>
-  makeSlots({ most: 3, mostOfGroup: 2, mostWaiting: 3, mostWaitingOfGroup: 2 });
+const slots = (): ReturnType<typeof makeBulkhead> =>
+  makeBulkhead({ most: 3, mostOfGroup: 2, mostWaiting: 3, mostWaitingOfGroup: 2 });
 
 /** Takes a slot for each group in turn, and tells when which began. */
 function taking(groups: string): { readonly began: string[]; readonly give: (() => void)[]; readonly refused: number } {
@@ -48,7 +48,7 @@ it('lets in who waits longest and has room, once for each slot that is given bac
 });
 
 it('who gives up waits no longer', async () => {
-  const all = makeSlots({ most: 1, mostOfGroup: 1, mostWaiting: 1, mostWaitingOfGroup: 1 });
+  const all = makeBulkhead({ most: 1, mostOfGroup: 1, mostWaiting: 1, mostWaitingOfGroup: 1 });
   const give = await all.take('a');
   const leaving = new AbortController();
   const waiting = all.take('b', leaving.signal);

@@ -1,7 +1,7 @@
 // So many at once of something that is dear, shared fairly, with a bounded queue: what is beyond it is refused rather than
 // kept waiting.
 
-export interface SlotsOptions {
+export interface BulkheadOptions {
   /** Under way at once: of all, and of one group. */
   readonly most: number;
   readonly mostOfGroup: number;
@@ -10,7 +10,7 @@ export interface SlotsOptions {
   readonly mostWaitingOfGroup: number;
 }
 
-export interface Slots {
+export interface Bulkhead {
   /** Resolves to what gives the slot back, in turn; rejects with the reason of `signal`. Undefined: too many wait already. */
   take(group: string, signal?: AbortSignal): Promise<() => void> | undefined;
 }
@@ -20,7 +20,7 @@ interface Waiting {
   readonly begin: () => void;
 }
 
-export function makeSlots({ most, mostOfGroup, mostWaiting, mostWaitingOfGroup }: SlotsOptions): Slots {
+export function makeBulkhead({ most, mostOfGroup, mostWaiting, mostWaitingOfGroup }: BulkheadOptions): Bulkhead {
   const taken = new Map<string, number>();
   const queue: Waiting[] = [];
   let underWay = 0;

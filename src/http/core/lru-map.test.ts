@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { BoundedMap } from './lru-map.ts';
+import { LruMap } from './lru-map.ts';
 
-describe('BoundedMap', () => {
+describe('LruMap', () => {
   it.each([1, 4, 5, 6, 9, 10, 11, 15, 99, 100])(
     'of %i has never more than its limit, and the half that came last',
     (count) => {
-      const map = new BoundedMap<number, string>(10);
+      const map = new LruMap<number, string>(10);
       for (let index = 0; index < count; index += 1) {
         map.set(index, `value ${index}`);
         expect(map.size).toBeLessThanOrEqual(10);
@@ -16,7 +16,7 @@ describe('BoundedMap', () => {
   );
 
   it('keeps what is used however much comes and goes', () => {
-    const map = new BoundedMap<string, number>(4);
+    const map = new LruMap<string, number>(4);
     map.set('used', 1);
     for (let index = 0; index < 100; index += 1) {
       map.set(`passing ${index}`, index);
@@ -26,7 +26,7 @@ describe('BoundedMap', () => {
   });
 
   it('has the last value of a key, in whichever generation the one before was', () => {
-    const map = new BoundedMap<string, number>(4);
+    const map = new LruMap<string, number>(4);
     for (const [index, key] of ['a', 'b', 'c', 'a', 'd', 'a'].entries()) map.set(key, index);
     expect(map.get('a')).toBe(5);
     map.set('e', 6);
@@ -35,7 +35,7 @@ describe('BoundedMap', () => {
   });
 
   it('drops an entry only as it was seen', () => {
-    const map = new BoundedMap<string, number>(4);
+    const map = new LruMap<string, number>(4);
     for (const key of ['a', 'b', 'c']) map.set(key, 1);
     map.drop('a', 2);
     expect(map.get('a')).toBe(1);

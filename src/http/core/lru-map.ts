@@ -5,7 +5,7 @@
  * once until that is full, and then the older one is forgotten as a whole. Keeps at least the half of `limit` that was used
  * last, and never more than `limit`.
  */
-export class BoundedMap<K, V> {
+export class LruMap<K, V> {
   #young = new Map<K, V>();
   #old = new Map<K, V>();
   readonly #half: number;

@@ -2,14 +2,14 @@
 
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Refused } from './http-error.ts';
+import { HttpError } from './http-error.ts';
 import { parseBody } from './strict-json.ts';
 
 function refusal(text: string | Buffer): string {
   try {
     parseBody(Buffer.from(text));
   } catch (error) {
-    if (error instanceof Refused && error.status === 400 && typeof error.detail === 'string') return error.detail;
+    if (error instanceof HttpError && error.status === 400 && typeof error.detail === 'string') return error.detail;
     throw error;
   }
   return '';

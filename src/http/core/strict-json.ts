@@ -1,7 +1,7 @@
 // JSON as a request's body may be: what JSON.parse takes, less what means something else to every reader (a key given
 // twice, RFC 8259, 4), and less what is only there to be a burden.
 
-import { Refused } from './http-error.ts';
+import { HttpError } from './http-error.ts';
 
 /** Deeper than anything that is ever meant; a stack is deeper still. */
 const MAX_DEPTH = 64;
@@ -20,7 +20,7 @@ function decoded(body: Buffer): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(body);
   } catch {
-    throw new Refused(400, 'The body is not valid UTF-8.');
+    throw new HttpError(400, 'The body is not valid UTF-8.');
   }
 }
 
@@ -28,7 +28,7 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;
   } catch {
-    throw new Refused(400, 'The body is not valid JSON.');
+    throw new HttpError(400, 'The body is not valid JSON.');
   }
 }
 
@@ -42,7 +42,7 @@ function refuseBurdens(text: string): void {
     const character = text[at];
     if (character === '{' || character === '[') {
       open.push(character === '{' ? new Set() : undefined);
-      if (open.length > MAX_DEPTH) throw new Refused(400, `The body is nested more than ${MAX_DEPTH} deep.`);
+      if (open.length > MAX_DEPTH) throw new HttpError(400, `The body is nested more than ${MAX_DEPTH} deep.`);
       afterColon = false;
     } else if (character === '}' || character === ']') {
       open.pop();
@@ -56,7 +56,7 @@ function refuseBurdens(text: string): void {
       if (seen !== undefined && !afterColon) {
         keys += 1;
         refuseKey(JSON.parse(text.slice(at, end + 1)) as string, seen);
-        if (keys > MAX_KEYS) throw new Refused(400, `The body has more than ${MAX_KEYS} keys.`);
+        if (keys > MAX_KEYS) throw new HttpError(400, `The body has more than ${MAX_KEYS} keys.`);
       }
       at = end;
     }
@@ -71,8 +71,8 @@ function endOfString(text: string, start: number): number {
 
 function refuseKey(key: string, seen: Set<string>): void {
   // Harmless to us; not to the next program that merges such an object into its own.
-  if (key === '__proto__') throw new Refused(400, 'The body has the key "__proto__", which is no field of anything.');
+  if (key === '__proto__') throw new HttpError(400, 'The body has the key "__proto__", which is no field of anything.');
   if (seen.has(key))
-    throw new Refused(400, `The body has the key ${JSON.stringify(key.slice(0, 100))} twice in one object.`);
+    throw new HttpError(400, `The body has the key ${JSON.stringify(key.slice(0, 100))} twice in one object.`);
   seen.add(key);
 }

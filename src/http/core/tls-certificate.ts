@@ -27,7 +27,7 @@ export interface LiveCertificate {
 const LOOK_EVERY_MS = 10_000;
 
 /** Reads the files once. Throws, naming a file, when they cannot be read or don't belong together. */
-export async function openCertificate(
+export async function watchCertificate(
   files: CertificateFiles,
   log: Logger,
   lookEveryMs = LOOK_EVERY_MS,

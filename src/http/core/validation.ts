@@ -21,7 +21,7 @@ import {
   UUID_PATTERN,
   VARIABLE_NAME_PATTERN,
 } from '../../api/primitives.ts';
-import { type Finding, Refused } from './http-error.ts';
+import { type FieldError, HttpError } from './http-error.ts';
 
 export interface ZodTypeProvider extends FastifyTypeProvider {
   readonly validator: this['schema'] extends z.ZodType ? z.output<this['schema']> : unknown;
@@ -42,8 +42,8 @@ export class JsonText<T> {
 
 /** What became of a part of a request that is wrong, until the other parts have been looked at too. */
 class Findings {
-  readonly list: readonly Finding[];
-  constructor(list: readonly Finding[]) {
+  readonly list: readonly FieldError[];
+  constructor(list: readonly FieldError[]) {
     this.list = list;
   }
 }
@@ -52,7 +52,7 @@ class Findings {
 export const validatorCompiler: FastifySchemaCompiler<z.ZodType> = ({ schema, httpPart }) => {
   const part = { params: 'path', querystring: 'query' }[httpPart ?? ''] ?? httpPart ?? 'body';
   return (data: unknown) => {
-    const findings: Finding[] = [];
+    const findings: FieldError[] = [];
     if (part === 'body') clean(data, [part], findings);
     const parsed = schema.safeParse(data ?? undefined, { reportInput: true });
     if (!parsed.success) findings.push(...findingsOfError(parsed.error, [part], schema));
@@ -61,10 +61,10 @@ export const validatorCompiler: FastifySchemaCompiler<z.ZodType> = ({ schema, ht
 };
 
 /** preHandler: one 422 with everything that is wrong with path, query and body. */
-export function refuseFindings(request: FastifyRequest, _reply: FastifyReply, done: (error?: Refused) => void): void {
+export function refuseFindings(request: FastifyRequest, _reply: FastifyReply, done: (error?: HttpError) => void): void {
   const parts: unknown[] = [request.params, request.query, request.body];
   const findings = parts.flatMap((part) => (part instanceof Findings ? part.list : []));
-  done(findings.length > 0 ? new Refused(422, findings.slice(0, MOST_FINDINGS)) : undefined);
+  done(findings.length > 0 ? new HttpError(422, findings.slice(0, MOST_FINDINGS)) : undefined);
 }
 
 /** Answers are typed by their schema; tests check them against it. */
@@ -86,7 +86,7 @@ function isMerged(loc: readonly (string | number)[]): boolean {
  * Takes nulls that say nothing out of a parsed body and keys that would be a prototype, and finds text that cannot be
  * stored. The body's depth is limited where it is parsed (strict-json.ts).
  */
-function clean(value: unknown, loc: readonly (string | number)[], findings: Finding[]): void {
+function clean(value: unknown, loc: readonly (string | number)[], findings: FieldError[]): void {
   if (typeof value === 'string') {
     if (!isText(value))
       findings.push({
@@ -149,28 +149,28 @@ const TYPES: Readonly<Record<string, readonly [msg: string, type: string]>> = {
 };
 
 /** What is wrong with `value`, in the words of the API. `loc` is where it stands in the request. */
-export function findingsIn(schema: z.ZodType, value: unknown, loc: Finding['loc']): Finding[] {
+export function findingsIn(schema: z.ZodType, value: unknown, loc: FieldError['loc']): FieldError[] {
   const parsed = schema.safeParse(value, { reportInput: true });
   return parsed.success ? [] : findingsOfError(parsed.error, loc, schema);
 }
 
-function findingsOfError(error: z.ZodError, loc: Finding['loc'], schema: z.ZodType): Finding[] {
+function findingsOfError(error: z.ZodError, loc: FieldError['loc'], schema: z.ZodType): FieldError[] {
   return error.issues.flatMap((issue) =>
     issue.code === 'unrecognized_keys' ? unknownParameters(issue.keys, schema, loc) : findingsOf(issue, loc),
   );
 }
 
 /** An ignored filter widens a list, and whoever sent it takes what comes for what was asked for. */
-function unknownParameters(keys: readonly string[], schema: z.ZodType, loc: Finding['loc']): Finding[] {
+function unknownParameters(keys: readonly string[], schema: z.ZodType, loc: FieldError['loc']): FieldError[] {
   const known = schema instanceof z.ZodObject ? Object.keys(schema.shape) : [];
   const msg = `is no parameter: this list takes ${known.length > 0 ? known.join(', ') : 'none'}`;
   return keys.map((key) => ({ loc: [...loc, key.slice(0, 100)], msg, type: 'extra_forbidden' }));
 }
 
 /** One zod issue in the words of the API. Nothing of the input is repeated: it may be a secret. */
-function findingsOf(issue: z.core.$ZodIssue, prefix: readonly (string | number)[]): Finding[] {
+function findingsOf(issue: z.core.$ZodIssue, prefix: readonly (string | number)[]): FieldError[] {
   const loc = [...prefix, ...issue.path.map((step) => (typeof step === 'number' ? step : String(step)))];
-  const finding = (msg: string, type: string): Finding[] => [{ loc, msg, type }];
+  const finding = (msg: string, type: string): FieldError[] => [{ loc, msg, type }];
   switch (issue.code) {
     case 'invalid_type': {
       if (issue.input === undefined) return finding('is required', 'missing');
@@ -213,7 +213,7 @@ function findingsOf(issue: z.core.$ZodIssue, prefix: readonly (string | number)[
 }
 
 /** A rule over a whole payload: finds what is wrong with one that may not even have the right types. */
-export type Rule = (draft: Draft) => Iterable<Finding>;
+export type Rule = (draft: Draft) => Iterable<FieldError>;
 export type Draft = Readonly<Record<string, unknown>>;
 
 /** Makes rules part of a schema, so that what they find comes together with what the schema finds. */

@@ -3,13 +3,13 @@
 import type { AppDeployment } from '../../api/app-deployment.ts';
 import type { CodeHostIntegration } from '../../api/code-host-integration.ts';
 import { codeHostProblem } from '../../record/code-host.ts';
-import type { Finding } from '../core/http-error.ts';
+import type { FieldError } from '../core/http-error.ts';
 
 /** An integration that is not there and another tenant's are told in the same words. */
 export function codeHostFindings(
   { metadata, spec }: Pick<AppDeployment, 'metadata' | 'spec'>,
   integrations: readonly CodeHostIntegration[],
-): Finding[] {
+): FieldError[] {
   const problem = codeHostProblem(spec, metadata.namespace ?? '', integrations);
   if (problem === undefined) return [];
   const at = ['body', 'source_config'] as const;

@@ -3,7 +3,7 @@
 
 import type { AddressSettings } from '../../api/settings.ts';
 import { claimable, hostOf, mayClaim, type Place } from '../../record/hostnames.ts';
-import type { Finding } from '../core/http-error.ts';
+import type { FieldError } from '../core/http-error.ts';
 
 /** `allowed`: the annotation of the tenant's namespace. Nothing is found where no addresses are made. */
 export function hostFindings(
@@ -11,7 +11,7 @@ export function hostFindings(
   customUrl: string | undefined,
   allowed: string | undefined,
   address: AddressSettings,
-): Finding[] {
+): FieldError[] {
   if (customUrl === undefined || address.kind === 'none') return [];
   if (mayClaim(hostOf(customUrl), place, allowed, address)) return [];
   return [

@@ -20,7 +20,7 @@ export interface ListingOptions {
   readonly revisionsOf: (record: AppDeployment) => readonly AppRevision[];
 }
 
-interface Row {
+interface Entry {
   record: AppDeployment;
   readonly name: string;
   readonly uid: string;
@@ -32,27 +32,27 @@ interface Row {
 }
 
 /** What is known of one namespace. */
-interface Shelf {
-  readonly all: Row[];
+interface NamespaceIndex {
+  readonly all: Entry[];
   /** Made when a part of a name is looked for, until a record comes or goes. */
   names: NamesInOne | undefined;
   /** Term → its rows, newest first. */
-  readonly byTerm: Map<string, Row[]>;
+  readonly byTerm: Map<string, Entry[]>;
   /** Rows whose version is not known: it takes the revisions, and few ask for it. */
-  readonly withoutVersion: Set<Row>;
+  readonly withoutVersion: Set<Entry>;
 }
 
-const NONE: readonly Row[] = [];
+const NONE: readonly Entry[] = [];
 
 /** Begins to follow the caches. What they have already is taken in. */
 export function makeListing({ records, revisions, revisionsOf }: ListingOptions): Listing {
-  const shelves = new Map<string, Shelf>();
-  const rows = new Map<string, Row>();
+  const shelves = new Map<string, NamespaceIndex>();
+  const rows = new Map<string, Entry>();
 
-  function shelfOf(namespace: string): Shelf {
+  function shelfOf(namespace: string): NamespaceIndex {
     const known = shelves.get(namespace);
     if (known !== undefined) return known;
-    const made: Shelf = { all: [], names: undefined, byTerm: new Map(), withoutVersion: new Set() };
+    const made: NamespaceIndex = { all: [], names: undefined, byTerm: new Map(), withoutVersion: new Set() };
     shelves.set(namespace, made);
     return made;
   }
@@ -63,7 +63,7 @@ export function makeListing({ records, revisions, revisionsOf }: ListingOptions)
     const terms = termsOf(record);
     const known = rows.get(uid);
     if (known === undefined) {
-      const row: Row = { record, name, uid, createdAt: createdAt(record), terms, versions: undefined };
+      const row: Entry = { record, name, uid, createdAt: createdAt(record), terms, versions: undefined };
       rows.set(uid, row);
       insert(shelf.all, row);
       shelf.names = undefined;
@@ -91,13 +91,13 @@ export function makeListing({ records, revisions, revisionsOf }: ListingOptions)
     if (shelf.all.length === 0) shelves.delete(metadata.namespace ?? '');
   }
 
-  function forgetVersion(shelf: Shelf, row: Row): void {
+  function forgetVersion(shelf: NamespaceIndex, row: Entry): void {
     for (const version of row.versions ?? []) removeAt(shelf, version, row);
     row.versions = undefined;
     shelf.withoutVersion.add(row);
   }
 
-  function learnVersions(shelf: Shelf): void {
+  function learnVersions(shelf: NamespaceIndex): void {
     for (const row of shelf.withoutVersion) {
       const { imageUri } = shownRevisionConfig(row.record, revisionsOf(row.record));
       row.versions = imageVersions(imageUri).map(versionTerm);
@@ -115,7 +115,7 @@ export function makeListing({ records, revisions, revisionsOf }: ListingOptions)
   });
 
   /** Those that the query names one by one. */
-  function named({ deployment_ids: ids, name }: ListDeployments, namespace: string): Row[] | undefined {
+  function named({ deployment_ids: ids, name }: ListDeployments, namespace: string): Entry[] | undefined {
     if (ids === undefined && name === undefined) return undefined;
     const uids = new Set(ids ?? [records.get({ namespace, name: name ?? '' })?.metadata.uid ?? '']);
     return [...uids]
@@ -131,7 +131,7 @@ export function makeListing({ records, revisions, revisionsOf }: ListingOptions)
       if (query.image_version !== undefined) learnVersions(shelf);
       const asked = askedTerms(query).map((terms) => ({ terms, found: anyOf(shelf, terms) }));
       // The shortest list has to be looked through, and no other.
-      let shortest: readonly Row[] = named(query, namespace) ?? shelf.all;
+      let shortest: readonly Entry[] = named(query, namespace) ?? shelf.all;
       for (const { found } of asked) if (found.length < shortest.length) shortest = found;
       const others = asked.filter(({ found }) => found !== shortest);
       if (query.name_contains !== undefined && shortest === shelf.all) {
@@ -146,17 +146,17 @@ export function makeListing({ records, revisions, revisionsOf }: ListingOptions)
   };
 }
 
-function recordsOf(found: readonly Row[]): AppDeployment[] {
+function recordsOf(found: readonly Entry[]): AppDeployment[] {
   return found.map(({ record }) => record);
 }
 
 /** Of those that fit, the page: nothing that comes after it is looked at. */
 function pageOf(
-  found: readonly Row[],
+  found: readonly Entry[],
   { offset, limit }: ListDeployments,
-  fits: (row: Row) => boolean,
+  fits: (row: Entry) => boolean,
 ): AppDeployment[] {
-  const page: Row[] = [];
+  const page: Entry[] = [];
   let passedOver = 0;
   for (const row of found) {
     if (!fits(row)) continue;
@@ -175,7 +175,7 @@ interface NamesInOne {
   readonly starts: Uint32Array;
 }
 
-function namesInOne(rows: readonly Row[]): NamesInOne {
+function namesInOne(rows: readonly Entry[]): NamesInOne {
   const starts = new Uint32Array(rows.length);
   let at = 0;
   for (const [index, { name }] of rows.entries()) {
@@ -186,14 +186,19 @@ function namesInOne(rows: readonly Row[]): NamesInOne {
 }
 
 /** The first `most` rows whose name has `part` in it. */
-function containing(rows: readonly Row[], { text, starts }: NamesInOne, part: string, most: number): readonly Row[] {
+function containing(
+  rows: readonly Entry[],
+  { text, starts }: NamesInOne,
+  part: string,
+  most: number,
+): readonly Entry[] {
   if (part === '') return rows;
   if (part.includes('\n')) return NONE;
-  const found: Row[] = [];
+  const found: Entry[] = [];
   let at = text.indexOf(part);
   while (at >= 0 && found.length < most) {
     const index = lastStartUpTo(starts, at);
-    found.push(rows[index] as Row);
+    found.push(rows[index] as Entry);
     at = text.indexOf(part, starts[index + 1] ?? text.length);
   }
   return found;
@@ -213,13 +218,13 @@ function namesAny(query: ListDeployments): boolean {
   return query.name !== undefined || query.name_contains !== undefined || query.deployment_ids !== undefined;
 }
 
-function isNamed({ name, uid }: Row, query: ListDeployments): boolean {
+function isNamed({ name, uid }: Entry, query: ListDeployments): boolean {
   if (query.name !== undefined && name !== query.name) return false;
   if (query.name_contains !== undefined && !name.includes(query.name_contains)) return false;
   return query.deployment_ids === undefined || query.deployment_ids.includes(uid);
 }
 
-function hasAny({ terms, versions = [] }: Row, wanted: readonly string[]): boolean {
+function hasAny({ terms, versions = [] }: Entry, wanted: readonly string[]): boolean {
   return wanted.some((term) => terms.includes(term) || versions.includes(term));
 }
 
@@ -254,46 +259,46 @@ const typeTerm = (type: string): string => `type ${type}`;
 const tagTerm = (tag: string): string => `tag ${tag}`;
 const versionTerm = (version: string): string => `version ${version}`;
 
-function anyOf({ byTerm }: Shelf, terms: readonly string[]): readonly Row[] {
+function anyOf({ byTerm }: NamespaceIndex, terms: readonly string[]): readonly Entry[] {
   const lists = terms.map((term) => byTerm.get(term) ?? NONE);
   if (lists.length === 1) return lists[0] ?? NONE;
   return [...new Set(lists.flat())].toSorted(newestFirst);
 }
 
-function newestFirst(a: Row, b: Row): number {
+function newestFirst(a: Entry, b: Entry): number {
   if (a.createdAt !== b.createdAt) return a.createdAt < b.createdAt ? 1 : -1;
   if (a.uid === b.uid) return 0;
   return a.uid < b.uid ? -1 : 1;
 }
 
-function insertAt({ byTerm }: Shelf, term: string, row: Row): void {
+function insertAt({ byTerm }: NamespaceIndex, term: string, row: Entry): void {
   const list = byTerm.get(term);
   if (list === undefined) byTerm.set(term, [row]);
   else insert(list, row);
 }
 
-function removeAt({ byTerm }: Shelf, term: string, row: Row): void {
+function removeAt({ byTerm }: NamespaceIndex, term: string, row: Entry): void {
   const list = byTerm.get(term);
   if (list === undefined) return;
   remove(list, row);
   if (list.length === 0) byTerm.delete(term);
 }
 
-function insert(list: Row[], row: Row): void {
+function insert(list: Entry[], row: Entry): void {
   list.splice(placeOf(list, row), 0, row);
 }
 
-function remove(list: Row[], row: Row): void {
+function remove(list: Entry[], row: Entry): void {
   const at = placeOf(list, row);
   if (list[at] === row) list.splice(at, 1);
 }
 
 /** Where in the ordered list the row is, or belongs. */
-function placeOf(list: readonly Row[], row: Row): number {
+function placeOf(list: readonly Entry[], row: Entry): number {
   let [low, high] = [0, list.length];
   while (low < high) {
     const middle = (low + high) >>> 1;
-    if (newestFirst(list[middle] as Row, row) < 0) low = middle + 1;
+    if (newestFirst(list[middle] as Entry, row) < 0) low = middle + 1;
     else high = middle;
   }
   return low;

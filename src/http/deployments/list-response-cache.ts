@@ -4,7 +4,7 @@
 import type { AppDeployment } from '../../api/app-deployment.ts';
 import type { AppRevision } from '../../api/app-revision.ts';
 import type { Tenant } from '../core/authorization.ts';
-import { BoundedMap } from '../core/lru-map.ts';
+import { LruMap } from '../core/lru-map.ts';
 
 export interface ListedTextsOptions {
   readonly revisionsOf: (record: AppDeployment) => readonly AppRevision[];
@@ -64,7 +64,7 @@ interface Page {
  * fill it, so those that were asked for last are kept, under `key`, for as long as they show the same.
  */
 export function makePages(): (key: string, texts: readonly Buffer[], offset: number) => Buffer | string {
-  const pages = new BoundedMap<string, Page>(KEPT_PAGES);
+  const pages = new LruMap<string, Page>(KEPT_PAGES);
   return (key, texts, offset) => {
     const kept = pages.get(key);
     if (kept !== undefined && areSame(kept.texts, texts)) return kept.body;

@@ -3,10 +3,10 @@
 import type { SourceConfig } from '../../api/app-deployment.ts';
 import type { Listener } from '../../api/listener.ts';
 import { listenerProblem } from '../../record/listener-assignment.ts';
-import type { Finding } from '../core/http-error.ts';
+import type { FieldError } from '../core/http-error.ts';
 
 /** `listeners` are those of the tenant. */
-export function listenerFindings(config: SourceConfig, listeners: readonly Listener[]): Finding[] {
+export function listenerFindings(config: SourceConfig, listeners: readonly Listener[]): FieldError[] {
   const problem = listenerProblem(config, listeners);
   if (problem === undefined) return [];
   const at = ['body', 'source_config'] as const;

@@ -15,7 +15,7 @@ interface SecretObject extends KubeObject {
 }
 
 /** Makes a Secret of these values. `ref` is where; `deployment` the record's name. */
-export function makeVariables(
+export function createValuesSecret(
   caller: Caller,
   { namespace = '', name }: ObjectRef,
   deployment: string,
@@ -45,7 +45,7 @@ export async function removeVariables(caller: Caller, secret: KubeObject, log: L
 }
 
 /** The values of its `secrets`, by name; those that the caller may not read, or that are not there, are left out. */
-export async function readVariables(
+export async function readSecretValues(
   caller: Caller,
   { metadata, spec }: AppDeployment,
 ): Promise<ReadonlyMap<string, string>> {
@@ -55,7 +55,7 @@ export async function readVariables(
     await Promise.all(
       secretNames.map(
         async (name) =>
-          [name, await unlessRefused(() => caller.kube.get<SecretObject>(SECRETS, { namespace, name }))] as const,
+          [name, await undefinedIfHidden(() => caller.kube.get<SecretObject>(SECRETS, { namespace, name }))] as const,
       ),
     ),
   );
@@ -69,7 +69,7 @@ export async function readVariables(
 }
 
 /** undefined where the caller may not look, or there is nothing. */
-export async function unlessRefused<T>(read: () => Promise<T>): Promise<T | undefined> {
+export async function undefinedIfHidden<T>(read: () => Promise<T>): Promise<T | undefined> {
   try {
     return await read();
   } catch (error) {

@@ -4,7 +4,7 @@ import { type AppDeploymentSpec, SourceConfig, SourceRevisionConfig } from '../.
 import type { AppTemplate } from '../../api/app-template.ts';
 import { notOffered, type Offered, templateFields } from '../../record/template-catalogue.ts';
 import { fromSnake, snake } from '../core/casing.ts';
-import type { Finding } from '../core/http-error.ts';
+import type { FieldError } from '../core/http-error.ts';
 import { asObject, type Rule } from '../core/validation.ts';
 
 /** So many choices are named. */
@@ -27,7 +27,7 @@ export function* catalogueFindings(
   before: AppDeploymentSpec,
   after: AppDeploymentSpec,
   templates: () => readonly AppTemplate[],
-): Generator<Finding> {
+): Generator<FieldError> {
   if (after.source !== 'internal_template') return;
   const [old, wanted] = [templateFields(before), templateFields(after)];
   const changed = (Object.keys(wanted) as (keyof Offered)[]).filter((field) => wanted[field] !== old[field]);
@@ -40,7 +40,7 @@ function* findingsOf(
   wanted: Offered,
   missing: readonly (keyof Offered)[],
   templates: readonly AppTemplate[],
-): Generator<Finding> {
+): Generator<FieldError> {
   for (const field of missing) {
     const where = field === 'repoUrl' ? 'source_config' : 'source_revision_config';
     yield {

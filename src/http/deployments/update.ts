@@ -9,9 +9,9 @@ import type { KubeObject } from '../../kube/client.ts';
 import type { Logger } from '../../logger.ts';
 import { names } from '../../record/names.ts';
 import type { Caller } from '../core/authorization.ts';
-import { Refused } from '../core/http-error.ts';
+import { HttpError } from '../core/http-error.ts';
 import type { Change } from './patch.ts';
-import { makeVariables, removeVariables } from './secret-values.ts';
+import { createValuesSecret, removeVariables } from './secret-values.ts';
 
 export interface ChangeOptions {
   readonly remember: (object: KubeObject) => void;
@@ -76,7 +76,7 @@ export async function changeRecord(
     if (lacksSecret || !('spec' in patch)) await write(true);
     if (!('spec' in patch)) return { record, values };
     if (lacksSecret)
-      kept = { secret: await makeVariables(caller, { namespace, name: secretName }, name, values), values };
+      kept = { secret: await createValuesSecret(caller, { namespace, name: secretName }, name, values), values };
     const written = await write(false);
     kept = undefined;
     remember(written);
@@ -101,7 +101,7 @@ export async function changeRecord(
     if (!(error instanceof Unavailable)) await takeBack();
     if (error instanceof NotFound) {
       options.forget(cached.metadata.uid ?? '');
-      throw new Refused(404, `Deployment ID ${cached.metadata.uid} not found.`);
+      throw new HttpError(404, `Deployment ID ${cached.metadata.uid} not found.`);
     }
     if (error instanceof Conflict) throw meanwhile(name);
     throw error;
@@ -110,11 +110,11 @@ export async function changeRecord(
 
 function refuseLeaving({ metadata }: AppDeployment): void {
   if (metadata.deletionTimestamp === undefined) return;
-  throw new Refused(409, `Deployment "${metadata.name}" is being deleted and can no longer be changed.`);
+  throw new HttpError(409, `Deployment "${metadata.name}" is being deleted and can no longer be changed.`);
 }
 
-function meanwhile(name: string): Refused {
-  return new Refused(409, `Deployment "${name}" was changed by somebody else meanwhile. Read it and try again.`);
+function meanwhile(name: string): HttpError {
+  return new HttpError(409, `Deployment "${name}" was changed by somebody else meanwhile. Read it and try again.`);
 }
 
 async function reread(
@@ -143,7 +143,7 @@ interface RecordPatch {
 /** The JSON Merge Patch from `record` to one with this spec, refused if the record is not what it was. */
 function patchTo({ metadata, spec: before }: AppDeployment, after: AppDeployment['spec']): RecordPatch {
   const { uid, resourceVersion } = metadata;
-  const spec = difference(before, after);
+  const spec = mergePatchBetween(before, after);
   return {
     metadata: { ...(uid !== undefined && { uid }), ...(resourceVersion !== undefined && { resourceVersion }) },
     ...(spec !== undefined && { spec }),
@@ -151,14 +151,14 @@ function patchTo({ metadata, spec: before }: AppDeployment, after: AppDeployment
 }
 
 /** RFC 7386: objects by field, null for what is gone, everything else whole; undefined where nothing differs. */
-export function difference(before: unknown, after: unknown): unknown {
+export function mergePatchBetween(before: unknown, after: unknown): unknown {
   if (isDeepStrictEqual(before, after)) return undefined;
   if (!isObject(before) || !isObject(after)) return after;
   const fields = [...new Set([...Object.keys(before), ...Object.keys(after)])];
   return Object.fromEntries(
     fields
       .filter((field) => !isDeepStrictEqual(before[field], after[field]))
-      .map((field) => [field, after[field] === undefined ? null : difference(before[field], after[field])]),
+      .map((field) => [field, after[field] === undefined ? null : mergePatchBetween(before[field], after[field])]),
   );
 }
 

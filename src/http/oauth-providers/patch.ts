@@ -3,7 +3,7 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import { CLIENT_SECRET_KEY, type OAuthProvider, type OAuthProviderSpec } from '../../api/oauth-provider.ts';
-import type { Finding } from '../core/http-error.ts';
+import type { FieldError } from '../core/http-error.ts';
 import { type CreateProvider, NEEDS_PKCE, type PatchProvider } from './payloads.ts';
 
 /** `secretName`: where the client secret will be, if there is one. The API server fills in what has a default. */
@@ -64,7 +64,7 @@ export function methodInForce({ usesPkce, codeChallengeMethod }: OAuthProviderSp
 }
 
 /** What is wrong with a patch of this very provider. */
-export function patchFindings({ spec }: OAuthProvider, patch: PatchProvider): Finding[] {
+export function patchFindings({ spec }: OAuthProvider, patch: PatchProvider): FieldError[] {
   if (!isGiven(patch.code_challenge_method) || (patch.uses_pkce ?? spec.usesPkce)) return [];
   return [{ loc: ['body', 'code_challenge_method'], msg: NEEDS_PKCE, type: 'value_error' }];
 }

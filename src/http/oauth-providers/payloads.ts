@@ -8,7 +8,7 @@ import {
   PROVIDER_ID_PATTERN,
   TOKEN_ENDPOINT_AUTH_METHODS,
 } from '../../api/oauth-provider.ts';
-import type { Finding } from '../core/http-error.ts';
+import type { FieldError } from '../core/http-error.ts';
 import { type Draft, withRules } from '../core/validation.ts';
 import { id, time } from '../deployments/payloads.ts';
 
@@ -25,7 +25,7 @@ const codeChallengeMethod = z.enum(CODE_CHALLENGE_METHODS).describe('How PKCE de
 export const NEEDS_PKCE = 'code_challenge_method needs uses_pkce';
 
 /** Where the request itself says that PKCE is not used. */
-function* pkceRule(draft: Draft): Generator<Finding> {
+function* pkceRule(draft: Draft): Generator<FieldError> {
   const method = draft['code_challenge_method'];
   if (method !== undefined && method !== null && draft['uses_pkce'] === false)
     yield { loc: ['code_challenge_method'], msg: NEEDS_PKCE, type: 'value_error' };
@@ -69,12 +69,12 @@ const CreateProviderShape = z
   });
 export type CreateProvider = z.output<typeof CreateProviderShape>;
 
-function* idRule(draft: Draft): Generator<Finding> {
+function* idRule(draft: Draft): Generator<FieldError> {
   if (typeof draft['provider_id'] === 'string' && draft['provider_id'].includes('--'))
     yield { loc: ['provider_id'], msg: 'must not contain --', type: 'string_pattern_mismatch' };
 }
 
-function* pkceByDefaultRule(draft: Draft): Generator<Finding> {
+function* pkceByDefaultRule(draft: Draft): Generator<FieldError> {
   yield* pkceRule({ ...draft, uses_pkce: draft['uses_pkce'] ?? false });
 }
 

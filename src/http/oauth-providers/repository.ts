@@ -15,10 +15,10 @@ import { SECRETS } from '../../kube/api-resources.ts';
 import type { KubeObject } from '../../kube/client.ts';
 import type { Store } from '../../runtime/store.ts';
 import type { Caller } from '../core/authorization.ts';
-import { Refused } from '../core/http-error.ts';
+import { HttpError } from '../core/http-error.ts';
 import { type OrganizationSecrets, type SecretObject, textOf } from '../core/organization-secrets.ts';
-import { unlessRefused } from '../deployments/secret-values.ts';
-import { difference } from '../deployments/update.ts';
+import { undefinedIfHidden } from '../deployments/secret-values.ts';
+import { mergePatchBetween } from '../deployments/update.ts';
 import { patchedSpec, patchFindings, specOf } from './patch.ts';
 import type { CreateProvider, PatchProvider } from './payloads.ts';
 
@@ -60,7 +60,9 @@ export function makeProviders({ providers, secrets, remember, forget, randomSuff
     const cached = providers.get({ namespace, name: id });
     if (cached !== undefined) return cached;
     // Another replica of the facade may have made it a moment ago.
-    const found = await unlessRefused(() => caller.kube.get<OAuthProvider>(OAUTH_PROVIDERS, { namespace, name: id }));
+    const found = await undefinedIfHidden(() =>
+      caller.kube.get<OAuthProvider>(OAUTH_PROVIDERS, { namespace, name: id }),
+    );
     if (found === undefined) throw notFound(id);
     remember(found);
     return found;
@@ -76,7 +78,7 @@ export function makeProviders({ providers, secrets, remember, forget, randomSuff
     const reference = spec.clientSecretRef;
     if (!reference?.name.startsWith(`${metadata.name}--client-`)) return undefined;
     const ref = { namespace, name: reference.name };
-    return textOf(await unlessRefused(() => caller.kube.get<SecretObject>(SECRETS, ref)), reference.key);
+    return textOf(await undefinedIfHidden(() => caller.kube.get<SecretObject>(SECRETS, ref)), reference.key);
   }
 
   /**
@@ -89,7 +91,7 @@ export function makeProviders({ providers, secrets, remember, forget, randomSuff
     const { name, key } = reference;
     const kept = await secrets.read(name);
     if (kept?.metadata.labels?.[PROVIDER_LABEL] === metadata.name) return textOf(kept, key);
-    return textOf(await unlessRefused(() => caller.kube.get<SecretObject>(SECRETS, { namespace, name })), key);
+    return textOf(await undefinedIfHidden(() => caller.kube.get<SecretObject>(SECRETS, { namespace, name })), key);
   }
 
   async function attempt(
@@ -100,7 +102,7 @@ export function makeProviders({ providers, secrets, remember, forget, randomSuff
   ): Promise<OAuthProvider> {
     const { name, uid, resourceVersion } = provider.metadata;
     const findings = patchFindings(provider, payload);
-    if (findings.length > 0) throw new Refused(422, findings);
+    if (findings.length > 0) throw new HttpError(422, findings);
     const write = (spec: unknown, dryRun: boolean): Promise<OAuthProvider> =>
       caller.kube.mergePatch<OAuthProvider>(
         OAUTH_PROVIDERS,
@@ -121,11 +123,14 @@ export function makeProviders({ providers, secrets, remember, forget, randomSuff
     const sent = payload.client_secret ?? (moved ? await readAsCaller(caller, provider) : undefined);
     // The caller's own right first: the Secret is looked at with ours.
     const withSecret = patchedSpec(provider.spec, payload, sent === undefined ? undefined : made.secretName);
-    await write(difference(provider.spec, withSecret), true);
+    await write(mergePatchBetween(provider.spec, withSecret), true);
     // To another address it goes in a Secret of its own: whoever sends it knows it, and one that is only kept would have
     // to be the caller's to read.
     const isNew = sent !== undefined && (moved || sent !== (await clientSecretOf(caller, provider)));
-    const change = difference(provider.spec, isNew ? withSecret : patchedSpec(provider.spec, payload, undefined));
+    const change = mergePatchBetween(
+      provider.spec,
+      isNew ? withSecret : patchedSpec(provider.spec, payload, undefined),
+    );
     if (change === undefined) return provider;
     if (isNew && made.keptFor === undefined) {
       await keep(name, made.secretName, sent, withSecret);
@@ -162,7 +167,7 @@ export function makeProviders({ providers, secrets, remember, forget, randomSuff
         return made;
       } catch (error) {
         if (!(error instanceof AlreadyExists)) throw error;
-        throw new Refused(409, `An OAuth provider with the id "${id}" already exists.`);
+        throw new HttpError(409, `An OAuth provider with the id "${id}" already exists.`);
       }
     },
 
@@ -214,10 +219,10 @@ export function makeProviders({ providers, secrets, remember, forget, randomSuff
   }
 }
 
-function notFound(id: string): Refused {
-  return new Refused(404, `OAuth provider "${id}" not found.`);
+function notFound(id: string): HttpError {
+  return new HttpError(404, `OAuth provider "${id}" not found.`);
 }
 
-function meanwhile(id: string): Refused {
-  return new Refused(409, `OAuth provider "${id}" was changed by somebody else meanwhile. Read it and try again.`);
+function meanwhile(id: string): HttpError {
+  return new HttpError(409, `OAuth provider "${id}" was changed by somebody else meanwhile. Read it and try again.`);
 }

@@ -2,7 +2,7 @@
 // that no POST would ever be given up; and it costs every request a timer and an AbortController.
 
 import type { FastifyInstance, FastifyReply } from 'fastify';
-import { Refused } from '../core/http-error.ts';
+import { HttpError } from '../core/http-error.ts';
 
 /** How much later than its time a request may be given up. */
 const LOOKS_EVERY_MS = 1000;
@@ -34,8 +34,8 @@ export function registerTimeLimit(app: FastifyInstance, limitMs: number): void {
   app.addHook('onClose', async () => clearInterval(looking));
 }
 
-function tooLong(limitMs: number): Refused {
-  return new Refused(
+function tooLong(limitMs: number): HttpError {
+  return new HttpError(
     503,
     `This takes longer than ${limitMs / 1000} s, and may be done yet. Look what has become of it before you try again.`,
     { 'retry-after': '1' },

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TLSSocket } from 'node:tls';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type CertificateFiles, openCertificate } from '../../../src/http/core/tls-certificate.ts';
+import { type CertificateFiles, watchCertificate } from '../../../src/http/core/tls-certificate.ts';
 import { serve } from '../../../src/http/server.ts';
 import { makeLogger } from '../../../src/logger.ts';
 import { type Certificate, makeAuthority } from '../../cluster/certificates.ts';
@@ -49,7 +49,11 @@ function askedName(port: number, agent?: Agent): Promise<string> {
 
 async function serveTls(): Promise<number> {
   const { app } = await makeFacade();
-  const serving = await serve(app, { host: '127.0.0.1', port: 0, tls: await openCertificate(files, log, lookEveryMs) });
+  const serving = await serve(app, {
+    host: '127.0.0.1',
+    port: 0,
+    tls: await watchCertificate(files, log, lookEveryMs),
+  });
   closing = serving.close;
   expect(serving.url).toBe(`https://127.0.0.1:${serving.port}`);
   return serving.port;
@@ -93,6 +97,6 @@ describe('at the start', () => {
   ])('says what is wrong: $says', async ({ cert, key, says }) => {
     await writeFile(files.certFile, cert);
     if (key !== undefined) await writeFile(files.keyFile, key);
-    await expect(openCertificate(files, log)).rejects.toThrow(says);
+    await expect(watchCertificate(files, log)).rejects.toThrow(says);
   });
 });
