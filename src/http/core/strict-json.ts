@@ -8,7 +8,7 @@ const MAX_DEPTH = 64;
 /** A record of the largest size has some thousands. */
 const MAX_KEYS = 50_000;
 
-/** Throws Refused (400) with one sentence. One pass over the text, besides JSON.parse's own. */
+/** Throws HttpError (400) with one sentence. One pass over the text, besides JSON.parse's own. */
 export function parseBody(body: Buffer): unknown {
   const text = decoded(body);
   const value = parsed(text);
