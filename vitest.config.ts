@@ -2,9 +2,11 @@
 
 import { defineConfig } from 'vitest/config';
 
-const OWN_CLUSTERS = ['address', 'cloud', 'kube-client', 'upgrade'].map((name) => `test/integration/${name}.test.ts`);
+const OWN_CLUSTERS = ['address', 'cloud', 'kube-client', 'upgrade'].map(
+  (name) => `test/suites/integration/${name}.test.ts`,
+);
 
-const PUBLISHED = 'test/plan/published.test.ts';
+const PUBLISHED = 'test/suites/plan/published.test.ts';
 
 export default defineConfig({
   test: {
@@ -14,8 +16,8 @@ export default defineConfig({
           name: 'unit',
           include: [
             'src/**/*.test.ts',
-            'test/{bench,codehost,http,plan,reconcile,fake-kube,run,walk}/**/*.test.ts',
-            'test/hygiene/*.test.ts',
+            'test/suites/{codehost,http,hygiene,plan,reconcile}/**/*.test.ts',
+            'test/{support,harness}/**/*.test.ts',
           ],
           exclude: [PUBLISHED],
           testTimeout: 20_000,
@@ -31,9 +33,9 @@ export default defineConfig({
       {
         test: {
           name: 'integration',
-          include: ['test/integration/**/*.test.ts'],
+          include: ['test/suites/integration/*.test.ts'],
           exclude: OWN_CLUSTERS,
-          globalSetup: ['test/integration/setup.ts'],
+          globalSetup: ['test/suites/integration/setup.ts'],
           // They share a cluster, and some of them count what is written to it.
           fileParallelism: false,
           testTimeout: 60_000,
@@ -44,7 +46,11 @@ export default defineConfig({
         test: {
           // Beside the others: each file starts a cluster of its own.
           name: 'clusters',
-          include: [...OWN_CLUSTERS, 'test/{cluster,demo}/**/*.test.ts', 'test/hygiene/api-server/*.test.ts'],
+          include: [
+            ...OWN_CLUSTERS,
+            'test/{cluster,demo}/**/*.test.ts',
+            'test/suites/integration/api-server/*.test.ts',
+          ],
           globalSetup: ['test/cluster/setup.ts'],
           fileParallelism: false,
           testTimeout: 60_000,
@@ -54,8 +60,8 @@ export default defineConfig({
       {
         test: {
           name: 'e2e',
-          include: ['test/e2e/**/*.test.ts'],
-          globalSetup: ['test/e2e/setup.ts'],
+          include: ['test/suites/e2e/*.test.ts', 'test/suites/e2e/sample/*.test.ts'],
+          globalSetup: ['test/suites/e2e/setup.ts'],
           fileParallelism: false,
           testTimeout: 180_000,
           hookTimeout: 300_000,
@@ -65,7 +71,7 @@ export default defineConfig({
         test: {
           // Not part of `npm test`: it builds the image, and takes minutes.
           name: 'install',
-          include: ['test/install/**/*.test.ts'],
+          include: ['test/suites/e2e/install/*.test.ts'],
           fileParallelism: false,
           testTimeout: 180_000,
           hookTimeout: 900_000,
@@ -75,7 +81,7 @@ export default defineConfig({
         test: {
           // Not part of `npm test`: BuildKit, a registry and Gitea are compiled for it.
           name: 'builds',
-          include: ['test/builds/**/*.test.ts'],
+          include: ['test/suites/builds/**/*.test.ts'],
           testTimeout: 300_000,
           hookTimeout: 1_200_000,
         },

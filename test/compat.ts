@@ -10,5 +10,5 @@ process.stderr.write(`On Kubernetes ${kubernetesRelease().version}, the oldest t
 // Here and not within the tests, where a build of minutes would count as a set-up that hangs.
 await ensureTools(['kubernetes', 'helm'], (line) => process.stderr.write(`  ${line}\n`));
 process.argv.push('--project', 'integration', '--project', 'clusters', '--project', 'unit');
-process.argv.push('test/integration', 'test/cluster', 'test/hygiene/api-server', 'test/hygiene/chart');
+process.argv.push('test/suites/integration', 'test/cluster', 'test/suites/hygiene/chart');
 await import('./run.ts');

@@ -4,7 +4,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { type Lane, runLanes, signalGroup, sum, type Tally } from './run/lanes.ts';
+import { type Lane, runLanes, signalGroup, sum, type Tally } from './support/parallel-runs.ts';
 
 /**
  * Projects that run side by side, each with clusters of its own: with real pods it is mostly waited, and beside that there
@@ -71,7 +71,7 @@ async function runFaults(): Promise<Tally | undefined> {
   say('\nFault plans: what each means is in docs/reliability.md');
   const harness = spawn(
     process.execPath,
-    [join(import.meta.dirname, 'faults/main.ts'), '--quick', '--lanes', FAULT_LANES],
+    [join(import.meta.dirname, 'harness/faults/main.ts'), '--quick', '--lanes', FAULT_LANES],
     {
       detached: true,
       stdio: ['ignore', 'pipe', 'inherit'],

@@ -1,4 +1,4 @@
-// CustomResourceDefinitions made from the schemas of this folder. Nothing is read or written here; src/crdgen.ts prints
+// CustomResourceDefinitions made from the schemas of this folder. Nothing is read or written here; src/generate/crds.ts prints
 // what this returns.
 
 import { KINDS, type Kind } from './kinds.ts';

@@ -2,9 +2,9 @@
 // a raised serial, under the resourceVersion that was read.
 
 import type { AppRevision } from '../api/app-revision.ts';
-import { rollingBack } from '../record/asking.ts';
 import { names } from '../record/names.ts';
 import { serialRevisionId } from '../record/revision-id.ts';
+import { rollingBack } from '../record/revision-request.ts';
 import { Failure, type Kubectl } from './kubectl.ts';
 import { readRecord, readRevisions } from './records.ts';
 

@@ -4,8 +4,8 @@ import type { AppDeployment } from '../api/app-deployment.ts';
 import type { AppRevision } from '../api/app-revision.ts';
 import { COMPONENT_LABEL, COMPONENTS, REVISION_LABEL } from '../api/meta.ts';
 import type { Condition } from '../api/primitives.ts';
+import { podFailure } from '../decide/assess/pod-failures.ts';
 import type { Pod, Workload } from '../decide/observed.ts';
-import { troubleOf } from '../decide/pods.ts';
 import type { KubeObject } from '../kube/client.ts';
 
 export interface Parts {
@@ -93,7 +93,7 @@ function podOf(pod: Pod): Branch {
   const statuses = pod.status?.containerStatuses ?? [];
   const ready = statuses.length > 0 && statuses.every((container) => container.ready);
   const state = pod.metadata.deletionTimestamp ? 'ending' : ready ? 'ready' : 'not ready';
-  const trouble = troubleOf([pod]);
+  const trouble = podFailure([pod]);
   const revision = pod.metadata.labels?.[REVISION_LABEL]?.slice(0, 8);
   return {
     text: `${pod.metadata.name}  ${state}${revision === undefined ? '' : `  revision ${revision}`}${trouble ? `  !! ${trouble.reason}. ${trouble.message}` : ''}`,

@@ -4,11 +4,11 @@
 import type { CodeHostIntegrationSpec } from '../api/code-host-integration.ts';
 import { PRIVATE_KEY_KEY, TOKEN_KEY } from '../api/code-host-integration.ts';
 import { CodeHostFailed } from '../errors.ts';
+import { type GuardedFetchOptions, makeGuardedFetch } from '../outbound/guarded-fetch.ts';
 import { listGitea } from './gitea.ts';
 import { listGitHub } from './github.ts';
-import { type GuardedFetchOptions, makeGuardedFetch } from './guarded-fetch.ts';
+import { makeSession, type Session, type SessionOptions } from './listing-session.ts';
 import { deployable, type Listed, type Repository } from './repositories.ts';
-import { makeSession, type Session, type SessionOptions } from './session.ts';
 
 export interface Account {
   /** Stands for this integration and these credentials, in this version. */

@@ -1,8 +1,8 @@
 // Gitea and Forgejo. The first page says how many repositories there are; the others are then read a few at a time.
 
 import { CodeHostFailed } from '../errors.ts';
+import { failureOf, type Session } from './listing-session.ts';
 import { type Listed, readPage } from './repositories.ts';
-import { failureOf, type Session } from './session.ts';
 
 export interface GiteaAccount {
   /** https://HOST/api/v1; no slash at the end. */

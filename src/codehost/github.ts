@@ -5,8 +5,8 @@ import { createAppAuth } from '@octokit/auth-app';
 import { Octokit } from '@octokit/core';
 import { paginateRest } from '@octokit/plugin-paginate-rest';
 import { CodeHostFailed } from '../errors.ts';
+import { failureOf, type Session } from './listing-session.ts';
 import { type Listed, readPage } from './repositories.ts';
-import { failureOf, type Session } from './session.ts';
 
 export interface GitHubAccount {
   /** https://api.github.com, or that of an Enterprise Server; no slash at the end. */

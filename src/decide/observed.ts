@@ -1,5 +1,5 @@
 // What was seen of one record and its surroundings, as one plain value. Decisions are functions of it and of nothing
-// else; controller/observe.ts fills it from the watch caches.
+// else; controller/app-deployment/observe.ts fills it from the watch caches.
 
 import type { AppDeployment } from '../api/app-deployment.ts';
 import type { AppRevision } from '../api/app-revision.ts';
@@ -40,7 +40,7 @@ export interface Observed {
   /** Of a record that is being deleted: its Secrets of values that other records or their revisions name. */
   readonly namedByOthers?: ReadonlySet<string>;
   /** Of Secrets that are there and could not be read: whether they have the keys is not known. */
-  readonly unread?: readonly Refusal[];
+  readonly unread?: readonly ActionFailure[];
 }
 
 /** What the record's pods read from Secrets when they start. */
@@ -48,7 +48,7 @@ export type SecretsRead =
   | { readonly is: 'nothing' }
   /** Something that they need is missing. */
   | { readonly is: 'incomplete' }
-  /** `digest` as resources/hash.ts makes it; `quietForMs`: how long ago this process saw the newest change, if any. */
+  /** `digest` as resources/secret-digest.ts makes it; `quietForMs`: how long ago this process saw the newest change, if any. */
   | { readonly is: 'complete'; readonly digest: string; readonly quietForMs?: number };
 
 export interface ContainerState {
@@ -84,7 +84,7 @@ export interface ObservedCondition {
 export interface Pod extends KubeObject {
   /** Not of the Pod itself: what the kubelet says in an event about a volume that it cannot mount. */
   readonly failedMount?: string;
-  /** Nor this: it should have ended a while ago (lingering.ts). */
+  /** Nor this: it should have ended a while ago (terminating-pods.ts). */
   readonly overdue?: boolean;
   readonly spec?: {
     readonly nodeName?: string;
@@ -127,7 +127,7 @@ export interface Workload extends KubeObject {
 }
 
 /** What became of one action that was tried, where it did not simply succeed. */
-export interface Refusal {
+export interface ActionFailure {
   readonly reason:
     | 'NameConflict'
     | 'ApplyRefused'

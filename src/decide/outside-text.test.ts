@@ -2,14 +2,23 @@
 
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { anObserved, aPod, aRecord, aRevision, aStore, aWorkload, ownLabels, SETTINGS } from '../../test/builders.ts';
+import {
+  anObserved,
+  aPod,
+  aRecord,
+  aRevision,
+  aStore,
+  aWorkload,
+  ownLabels,
+  SETTINGS,
+} from '../../test/support/builders.ts';
 import { AppDeploymentStatus } from '../api/app-deployment.ts';
 import { AppRevisionStatus } from '../api/app-revision.ts';
 import { conditionOf } from '../api/conditions.ts';
 import type { KubeObject } from '../kube/client.ts';
-import { addressOf } from './address.ts';
-import { checkPolicy, checkReferences, checkWorkloads } from './health.ts';
-import type { Observed, Refusal } from './observed.ts';
+import { addressOf } from './assess/address.ts';
+import { checkPolicy, checkReferences, checkWorkloads } from './assess/workloads.ts';
+import type { ActionFailure, Observed } from './observed.ts';
 import { latestStatus } from './revision-status.ts';
 import { deletingStatus, statusOf } from './status.ts';
 
@@ -32,9 +41,9 @@ const world = fc
     reason: text,
     names: fc.array(text, { maxLength: 100 }),
     how: fc.constantFrom('waiting', 'terminated', 'pull', 'place', 'volume', 'mount', 'refused', 'refusal', 'route'),
-    refusal: fc.constantFrom<Refusal['reason']>('ApplyRefused', 'PodsRefused', 'PasswordMissing'),
+    refusal: fc.constantFrom<ActionFailure['reason']>('ApplyRefused', 'PodsRefused', 'PasswordMissing'),
   })
-  .map((given): { observed: Observed; refusals: Refusal[] } => {
+  .map((given): { observed: Observed; refusals: ActionFailure[] } => {
     const { words, image, reason, names, how } = given;
     const record = aRecord({
       secrets: names.map((name) => ({ name: 'A', secretName: name, secretKey: 'k' })),

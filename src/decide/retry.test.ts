@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { aRecord } from '../../test/builders.ts';
-import type { Refusal } from './observed.ts';
+import { aRecord } from '../../test/support/builders.ts';
+import type { ActionFailure } from './observed.ts';
 import { retryAfterMs } from './retry.ts';
 
 const NOW = new Date('2026-02-02T02:02:02Z');
@@ -10,7 +10,7 @@ function stalledSince(lastTransitionTime: string, status: 'True' | 'False' = 'Tr
   return aRecord({}, { status: { conditions: [condition] } });
 }
 
-function refused(reason: Refusal['reason']): Refusal[] {
+function refused(reason: ActionFailure['reason']): ActionFailure[] {
   return [{ reason, object: 'Service shop', message: '' }];
 }
 

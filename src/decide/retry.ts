@@ -3,13 +3,13 @@
 
 import type { AppDeployment } from '../api/app-deployment.ts';
 import { conditionOf } from '../api/conditions.ts';
-import type { Refusal } from './observed.ts';
+import type { ActionFailure } from './observed.ts';
 
 const SHORTEST_MS = 1_000;
 const LONGEST_MS = 60_000;
 
 /** What the world may mend without a word. A volume that cannot shrink is not among them: the record must change. */
-const MENDED_ELSEWHERE: ReadonlySet<Refusal['reason']> = new Set([
+const MENDED_ELSEWHERE: ReadonlySet<ActionFailure['reason']> = new Set([
   'ApplyRefused',
   'NameConflict',
   'PodsRefused',
@@ -20,7 +20,7 @@ const MENDED_ELSEWHERE: ReadonlySet<Refusal['reason']> = new Set([
  * Milliseconds until another try: as long as the record has been Stalled by now, between a second and a minute, so that
  * the pauses double. Undefined if nothing was refused that could go by itself.
  */
-export function retryAfterMs(record: AppDeployment, refusals: readonly Refusal[], now: Date): number | undefined {
+export function retryAfterMs(record: AppDeployment, refusals: readonly ActionFailure[], now: Date): number | undefined {
   if (!refusals.some(({ reason }) => MENDED_ELSEWHERE.has(reason))) return undefined;
   const stalled = conditionOf(record.status?.conditions, 'Stalled');
   const since = stalled?.status === 'True' ? Date.parse(stalled.lastTransitionTime) : now.getTime();

@@ -3,7 +3,7 @@
 import type { AppRevision, AppRevisionStatus, RevisionState } from '../api/app-revision.ts';
 import { rfc3339 } from '../api/conditions.ts';
 import { shortened } from '../api/text.ts';
-import type { Verdict } from './health.ts';
+import type { Verdict } from './assess/workloads.ts';
 
 /** States in which a revision that was overtaken stays as it is. */
 const FINAL: ReadonlySet<RevisionState> = new Set([
@@ -15,7 +15,7 @@ const FINAL: ReadonlySet<RevisionState> = new Set([
   'INTERRUPTED',
 ]);
 
-/** The state of the latest revision, given how far its `rollout` is: workloads and stores (health.ts, checkRollout). */
+/** The state of the latest revision, given how far its `rollout` is: workloads and stores (assess/workloads.ts, checkRollout). */
 export function revisionStateOf(revision: AppRevision, rollout: Verdict): RevisionState {
   if (revision.status?.state === 'DEPLOYED') return 'DEPLOYED';
   if (revision.spec.resolved.image === undefined) return 'AWAITING_BUILD';

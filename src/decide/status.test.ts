@@ -1,17 +1,17 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { anObserved, aPod, aRecord, aRevision, aStore, aWorkload, SETTINGS } from '../../test/builders.ts';
+import { anObserved, aPod, aRecord, aRevision, aStore, aWorkload, SETTINGS } from '../../test/support/builders.ts';
 import type { AppDeployment } from '../api/app-deployment.ts';
 import type { AppRevision } from '../api/app-revision.ts';
 import { conditionOf } from '../api/conditions.ts';
-import { shownState } from '../record/shown.ts';
-import { lacksImage } from '../record/wanted-revision.ts';
-import type { AddressOutcome } from './address.ts';
-import { checkPolicy, checkReferences, checkWorkloads } from './health.ts';
-import { withOverdue } from './lingering.ts';
-import type { Observed, Refusal, Workload } from './observed.ts';
+import { apiStatus } from '../record/api-view.ts';
+import { awaitsSource } from '../record/wanted-revision.ts';
+import type { AddressOutcome } from './assess/address.ts';
+import { checkPolicy, checkReferences, checkWorkloads } from './assess/workloads.ts';
+import type { ActionFailure, Observed, Workload } from './observed.ts';
 import { latestStatus, overtakenStatus } from './revision-status.ts';
 import { deletingStatus, type StatusInputs, statusOf } from './status.ts';
+import { withOverdue } from './terminating-pods.ts';
 
 const NOW = new Date('2026-02-02T02:02:02Z');
 const record = aRecord();
@@ -28,12 +28,12 @@ const DEADLINE = { type: 'Progressing', status: 'False', reason: 'ProgressDeadli
 function judge(
   observed: Observed,
   of: AppRevision | null = latest,
-  refusals: Refusal[] = [],
+  refusals: ActionFailure[] = [],
 ): ReturnType<typeof statusOf> {
   return statusOf(inputsOf(observed, of, refusals), NOW);
 }
 
-function inputsOf(observed: Observed, of: AppRevision | null, refusals: Refusal[] = []): StatusInputs {
+function inputsOf(observed: Observed, of: AppRevision | null, refusals: ActionFailure[] = []): StatusInputs {
   return {
     observed,
     latest: of ?? undefined,
@@ -58,7 +58,7 @@ interface Row {
   readonly reason: string;
   readonly observed: Observed;
   readonly latest?: AppRevision | null;
-  readonly refusals?: Refusal[];
+  readonly refusals?: ActionFailure[];
   readonly want: {
     readonly state: string;
     readonly Ready: string;
@@ -603,14 +603,14 @@ it('the first report says the word that the facade has shown until then', () => 
   const accepted = { status: 'True', reason: 'Accepted', message: '' } as const;
   fc.assert(
     fc.property(someRecord, fc.boolean(), (made, hasRevision) => {
-      const runsHere = made.spec.sourceConfig.listenerId === undefined && !lacksImage(made.spec);
+      const runsHere = made.spec.sourceConfig.listenerId === undefined && !awaitsSource(made.spec);
       const of = hasRevision && runsHere ? aRevision(made) : null;
       const inputs = { ...inputsOf(anObserved(made, { revisions: of ? [of] : [] }), of), policy: accepted };
       const status = statusOf(inputs, NOW);
-      expect(status.state).toBe(shownState(made));
-      expect(shownState({ ...made, status })).toBe(status.state);
+      expect(status.state).toBe(apiStatus(made));
+      expect(apiStatus({ ...made, status })).toBe(status.state);
       const leaving = { ...made, metadata: { ...made.metadata, deletionTimestamp: '2026-01-02T00:00:00Z' } };
-      expect(shownState(leaving)).toBe(deletingStatus(anObserved(leaving), 'it', NOW).state);
+      expect(apiStatus(leaving)).toBe(deletingStatus(anObserved(leaving), 'it', NOW).state);
     }),
   );
 });

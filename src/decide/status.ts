@@ -4,9 +4,11 @@ import type { AppDeploymentStatus, State } from '../api/app-deployment.ts';
 import type { ConditionType, Reason } from '../api/app-deployment-conditions.ts';
 import type { AppRevision } from '../api/app-revision.ts';
 import { type ConditionInput, mergeConditions, rfc3339 } from '../api/conditions.ts';
-import { inForce } from '../record/resolve.ts';
+import { effectiveNumbers } from '../record/resolve.ts';
 import { asksForNothing, stateFrom } from '../record/state.ts';
-import { type AddressOutcome, addressOf, checkAddress, reportedAddress } from './address.ts';
+import { type AddressOutcome, addressOf, checkAddress, reportedAddress } from './assess/address.ts';
+import { checkAutoscaling, checkHonored } from './assess/autoscaling.ts';
+import { usedVolume, volumeSizeGi } from './assess/database-volume.ts';
 import {
   checkDatabase,
   checkRedis,
@@ -16,11 +18,9 @@ import {
   replicasOf,
   type Verdict,
   yes,
-} from './health.ts';
-import type { Observed, Refusal } from './observed.ts';
+} from './assess/workloads.ts';
+import type { ActionFailure, Observed } from './observed.ts';
 import { revisionStateOf } from './revision-status.ts';
-import { checkAutoscaling, checkHonored } from './scaling.ts';
-import { usedVolume, volumeSizeGi } from './volume.ts';
 
 export interface StatusInputs {
   readonly observed: Observed;
@@ -29,7 +29,7 @@ export interface StatusInputs {
   readonly policy: Verdict;
   readonly references: Verdict;
   readonly address: AddressOutcome;
-  readonly refusals: readonly Refusal[];
+  readonly refusals: readonly ActionFailure[];
   /** Why the record is left as it is (pause.ts). */
   readonly paused?: string | undefined;
 }
@@ -65,7 +65,7 @@ export function statusOf(inputs: StatusInputs, now: Date): AppDeploymentStatus {
     ...(latest && {
       latestRevisionId: latest.spec.id,
       latestRevision: latest.metadata.name,
-      resourceSpec: effectiveNumbers(observed, latest),
+      resourceSpec: observedNumbers(observed, latest),
     }),
     ...(active && { activeRevisionId: active.spec.id, activeRevision: active.metadata.name }),
     ...(image !== undefined && { image }),
@@ -82,8 +82,8 @@ export function statusOf(inputs: StatusInputs, now: Date): AppDeploymentStatus {
 }
 
 /** The numbers of resourceSpec in force. The volume has the size that it has, whatever is asked for. */
-function effectiveNumbers(observed: Observed, { spec: { resolved } }: AppRevision): Record<string, number> {
-  const numbers = inForce(resolved);
+function observedNumbers(observed: Observed, { spec: { resolved } }: AppRevision): Record<string, number> {
+  const numbers = effectiveNumbers(resolved);
   const dbStorageGi = resolved.postgres && volumeSizeGi(observed);
   return { ...numbers, ...(dbStorageGi !== undefined && { dbStorageGi }) };
 }
@@ -163,7 +163,7 @@ function verdictsOf({ observed, latest, policy, references, address: outcome, re
 function activeRevision(
   observed: Observed,
   latest: AppRevision | undefined,
-  refusals: readonly Refusal[],
+  refusals: readonly ActionFailure[],
 ): AppRevision | undefined {
   const rollout = latest && checkRollout(observed, latest, refusals);
   return observed.revisions.find(

@@ -12,28 +12,28 @@ import type { CodeHosts } from '../codehost/code-hosts.ts';
 import { Unavailable } from '../errors.ts';
 import type { KubeClient, KubeObject } from '../kube/client.ts';
 import type { Logger } from '../logger.ts';
-import type { RequestGate } from '../runtime/request-gate.ts';
+import type { FairLimiter } from '../runtime/fair-limiter.ts';
 import type { Store, WatchedStore } from '../runtime/store.ts';
-import { makeAuthentication } from './authentication.ts';
+import { makeIntegrations } from './code-host-repositories/repository.ts';
+import { registerRepositories } from './code-host-repositories/routes.ts';
+import { makeAuthentication } from './core/authentication.ts';
+import { makeIdentity } from './core/authorization.ts';
+import { makeFreshList } from './core/coalesced-list.ts';
+import { HttpError } from './core/http-error.ts';
+import { makeOrganizationSecrets } from './core/organization-secrets.ts';
+import { parseBody } from './core/strict-json.ts';
+import { refuseFindings, serializerCompiler, validatorCompiler, type ZodTypeProvider } from './core/validation.ts';
 import { makeDeployments } from './deployments/repository.ts';
 import { registerDeployments } from './deployments/routes.ts';
-import { makeFreshList } from './fresh-list.ts';
-import { makeIdentity } from './identity.ts';
-import { parseBody } from './json.ts';
 import { registerLogs } from './logs/routes.ts';
-import { makeOrganizationSecrets } from './organization-secrets.ts';
+import { makeProviders } from './oauth-providers/repository.ts';
+import { registerProviders } from './oauth-providers/routes.ts';
 import { registerAuth } from './plugins/auth.ts';
 import { answerError, registerErrors, registerNotFound } from './plugins/errors.ts';
+import { registerTimeLimit } from './plugins/handler-timeout.ts';
 import { registerDocs, registerOpenApi } from './plugins/openapi.ts';
 import { type RateLimit, registerRateLimit } from './plugins/rate-limit.ts';
 import { registerRequestLog, requestIdOf } from './plugins/request-log.ts';
-import { registerTimeLimit } from './plugins/time-limit.ts';
-import { makeProviders } from './providers/repository.ts';
-import { registerProviders } from './providers/routes.ts';
-import { Refused } from './refused.ts';
-import { makeIntegrations } from './repositories/repository.ts';
-import { registerRepositories } from './repositories/routes.ts';
-import { refuseFindings, serializerCompiler, validatorCompiler, type ZodTypeProvider } from './validation.ts';
 
 export interface AppDeps {
   /** The facade's own credentials: they ask whether the API server is ready, and keep secrets of the organization. */
@@ -57,7 +57,7 @@ export interface AppDeps {
   readonly forget?: (uid: string) => void;
   readonly codeHosts: Pick<CodeHosts, 'repositories'>;
   /** Whose write is next. */
-  readonly gate: Pick<RequestGate, 'run'>;
+  readonly gate: Pick<FairLimiter, 'run'>;
   readonly settings: Settings;
   readonly log: Logger;
   readonly now: () => Date;
@@ -178,7 +178,7 @@ function parseJson(app: FastifyInstance): void {
     if (body.length === 0) return undefined;
     // RFC 9110, 8.4. What a small body unpacks to has no limit.
     if ((request.headers['content-encoding'] ?? 'identity') !== 'identity')
-      throw new Refused(415, 'Send the body as it is, without Content-Encoding.');
+      throw new HttpError(415, 'Send the body as it is, without Content-Encoding.');
     return parseBody(body) ?? JSON_NULL;
   });
 }
@@ -189,11 +189,11 @@ function registerProbes(app: FastifyInstance, { kube, caches }: AppDeps): void {
   app.get('/readyz', hidden, async () => {
     const empty = Object.entries(caches).flatMap(([name, cache]) => (cache.hasSynced() ? [] : [name]));
     if (empty.length > 0)
-      throw new Refused(503, `Not ready: not listed yet: ${empty.join(', ')}.`, { 'retry-after': '1' });
+      throw new HttpError(503, `Not ready: not listed yet: ${empty.join(', ')}.`, { 'retry-after': '1' });
     try {
       await kube.text('/readyz', { signal: AbortSignal.timeout(2000) });
     } catch {
-      throw new Refused(503, 'Not ready: the Kubernetes API server does not answer.', { 'retry-after': '1' });
+      throw new HttpError(503, 'Not ready: the Kubernetes API server does not answer.', { 'retry-after': '1' });
     }
     return { status: 'ok' };
   });

@@ -5,7 +5,7 @@ import { createServer as createHttpServer, type Server } from 'node:http';
 import { createServer as createHttpsServer, type Server as HttpsServer } from 'node:https';
 import { type AddressInfo, isIPv6, type Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
-import type { CertificatePair, LiveCertificate } from './certificate.ts';
+import type { CertificatePair, LiveCertificate } from './core/tls-certificate.ts';
 
 export interface ServeOptions {
   readonly host: string;

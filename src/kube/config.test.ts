@@ -7,9 +7,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { makeAuthority } from '../../test/cluster/certificates.ts';
+import { CONFIG_MAPS } from './api-resources.ts';
 import { inClusterAccess, loadKubeConfigFile } from './config.ts';
 import { makeKubeClient } from './http-client.ts';
-import { CONFIG_MAPS } from './resources.ts';
 
 const cleanups: (() => Promise<void> | void)[] = [];
 afterEach(async () => {

@@ -9,11 +9,11 @@ import { join } from 'node:path';
 import type { TLSSocket } from 'node:tls';
 import { afterEach, describe, expect, it } from 'vitest';
 import { Gone, Unauthorized, Unavailable } from '../errors.ts';
+import { CONFIG_MAPS, NAMESPACES, PODS, SECRETS } from './api-resources.ts';
 import type { WatchEvent } from './client.ts';
 import { type ClusterAccess, inClusterAccess, loadKubeConfigFile } from './config.ts';
 import { type HttpKubeClient, makeKubeClient } from './http-client.ts';
 import type { RequestReport } from './requests.ts';
-import { CONFIG_MAPS, NAMESPACES, PODS, SECRETS } from './resources.ts';
 
 interface Seen {
   readonly method: string;

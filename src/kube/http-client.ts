@@ -2,7 +2,7 @@
 
 import type { Dispatcher } from 'undici';
 import { Silent } from '../errors.ts';
-import { lines, parse, stillThere, typed, watchEvent } from './answers.ts';
+import { type Connections, makeConnections } from './agents.ts';
 import type {
   ApplyOptions,
   DeleteOptions,
@@ -17,7 +17,6 @@ import type {
   WatchOptions,
   WriteOptions,
 } from './client.ts';
-import { type Connections, makeConnections } from './connections.ts';
 import {
   JSON_TYPE,
   type KubeClientOptions,
@@ -26,6 +25,7 @@ import {
   type RequestVerb,
   unavailable,
 } from './requests.ts';
+import { lines, parse, stillThere, typed, watchEvent } from './responses.ts';
 import { collectionPath, named, objectPath, queryOf, requireNamespace, withSubresource, writeQuery } from './urls.ts';
 
 export interface HttpKubeClient extends KubeClient {

@@ -3,10 +3,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Dispatcher } from 'undici';
 import { type ServerError, Unavailable } from '../errors.ts';
+import type { AgentPair, Connections } from './agents.ts';
 import type { ClusterAccess } from './config.ts';
-import type { AgentPair, Connections } from './connections.ts';
+import { Abandoned, dispatchRequest, TimedOut } from './dispatch-request.ts';
 import { errorFromAnswer, retryAfterMs } from './errors.ts';
-import { exchange, TimedOut, Unwanted } from './exchange.ts';
 
 export type RequestVerb = 'get' | 'list' | 'watch' | 'create' | 'update' | 'apply' | 'patch' | 'delete' | 'text';
 
@@ -98,7 +98,7 @@ export function makeRequests(
   async function attempt(out: Outgoing): Promise<Outcome> {
     try {
       const { headers, agents } = await identity();
-      const answer = await exchange(agents.requests, dispatchOptions(out, headers), {
+      const answer = await dispatchRequest(agents.requests, dispatchOptions(out, headers), {
         timeoutMs: requestTimeoutMs,
         signal: out.signal,
         isStillWanted: out.isStillWanted,
@@ -112,7 +112,7 @@ export function makeRequests(
       return { error, code, ...(retry && { retryInMs: wait }) };
     } catch (cause) {
       if (out.signal?.aborted) throw out.signal.reason;
-      if (cause instanceof Unwanted) return { error: unavailable(out.doing, cause) };
+      if (cause instanceof Abandoned) return { error: unavailable(out.doing, cause) };
       if (isDistrust(cause)) access.refresh();
       const error = unavailable(out.doing, cause);
       return { error, ...(!(cause instanceof TimedOut) && { retryInMs: RECONNECT_WAIT_MS }) };

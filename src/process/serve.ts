@@ -9,18 +9,18 @@ import { LISTENERS, type Listener } from '../api/listener.ts';
 import { DEPLOYMENT_LABEL } from '../api/meta.ts';
 import { OAUTH_PROVIDERS, type OAuthProvider } from '../api/oauth-provider.ts';
 import { type Config, loadConfig } from '../config.ts';
+import { NAMESPACES } from '../kube/api-resources.ts';
 import type { KubeClient, KubeObject } from '../kube/client.ts';
 import { type ClusterAccess, inClusterAccess, loadKubeConfigFile } from '../kube/config.ts';
 import { makeKubeClient } from '../kube/http-client.ts';
-import { NAMESPACES } from '../kube/resources.ts';
 import { type Logger, makeLogger } from '../logger.ts';
-import { type Asking, serverIsTooOld, watchChart, watchKinds, watchServerVersion } from '../requirements.ts';
+import { makeFairLimiter } from '../runtime/fair-limiter.ts';
 import { type Checks, startHealthServer } from '../runtime/health.ts';
 import { slimManagedFields } from '../runtime/managed-fields.ts';
 import { makeMetrics, type RuntimeMetrics } from '../runtime/metrics.ts';
-import { reflectNamespaces } from '../runtime/reflect-namespaces.ts';
+import { reflectNamespaces } from '../runtime/multi-namespace-reflector.ts';
 import { makeReflector, type Reflector, whyNotListed } from '../runtime/reflector.ts';
-import { makeRequestGate } from '../runtime/request-gate.ts';
+import { type Asking, serverIsTooOld, watchChart, watchKinds, watchServerVersion } from './preflight.ts';
 
 /** One part of Davit that runs: what makes it ready, and when it has ended. */
 interface Part {
@@ -57,7 +57,7 @@ function clientFor({ access, metrics }: Context, userAgent: string, requestTimeo
 
 // Each part is imported only by the process that runs it: the controller needs no HTTP server, the facade no makers.
 async function startController(context: Context): Promise<Part> {
-  const { runController } = await import('../controller/run.ts');
+  const { runController } = await import('./controller.ts');
   const { config, log, metrics, signal } = context;
   return runController({
     client: clientFor(context, 'davit-controller'),
@@ -82,10 +82,10 @@ async function startController(context: Context): Promise<Part> {
 const WRITES_AT_ONCE = 12;
 
 async function startApi(context: Context): Promise<Part> {
-  const [{ buildApp }, { serve: listen }, { openCertificate }, { makeCodeHosts }] = await Promise.all([
+  const [{ buildApp }, { serve: listen }, { watchCertificate }, { makeCodeHosts }] = await Promise.all([
     import('../http/app.ts'),
     import('../http/server.ts'),
-    import('../http/certificate.ts'),
+    import('../http/core/tls-certificate.ts'),
     import('../codehost/code-hosts.ts'),
   ]);
   const { config, metrics, signal } = context;
@@ -140,7 +140,7 @@ async function startApi(context: Context): Promise<Part> {
     kube: client,
     caches: { records, revisions, tenants, templates, listeners, providers, integrations },
     codeHosts,
-    gate: makeRequestGate({ most: WRITES_AT_ONCE }),
+    gate: makeFairLimiter({ most: WRITES_AT_ONCE }),
     remember: (object) => caches.find((cache) => cache.resource.kind === object.kind)?.overlay(object),
     // A deletion's answer has no version. What was known of the record stands for it: should the watch still tell of an
     // earlier change, the record is there again until the watch tells of the deletion too.
@@ -160,7 +160,7 @@ async function startApi(context: Context): Promise<Part> {
     host,
     port,
     insecure: config.settings.http.insecure,
-    ...(tls && { tls: await openCertificate(tls, log) }),
+    ...(tls && { tls: await watchCertificate(tls, log) }),
   });
   log.info({ url: server.url }, 'Serving the HTTP API');
   const stopped = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { aRecord, aRevision, aSpec, SETTINGS } from '../../test/builders.ts';
+import { aRecord, aRevision, aSpec, SETTINGS } from '../../test/support/builders.ts';
 import { AppDeploymentSpec } from '../api/app-deployment.ts';
 import type { Requested } from '../api/app-revision.ts';
 import { type StructuralSchema, structuralSchema } from '../api/structural-schema.ts';

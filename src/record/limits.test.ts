@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { aSpec } from '../../test/builders.ts';
+import { aSpec } from '../../test/support/builders.ts';
 import type { ResourceSpec } from '../api/resource-spec.ts';
 import { Settings } from '../api/settings.ts';
-import { excessesOf, missingExternal } from './limits.ts';
+import { limitViolations, missingExternal } from './limits.ts';
 import { resolve } from './resolve.ts';
 
 const LIMITS = { cpu: 2, memoryMb: 1024, scale: 4, storageGi: 5 };
 
-describe('excessesOf', () => {
+describe('limitViolations', () => {
   it.each<{ reason: string; spec: ResourceSpec; want: string[] }>([
     { reason: 'nothing asked for', spec: {}, want: [] },
     { reason: 'at the limit', spec: { cpu: 2, memoryMb: 1024, maxScale: 4, dbStorageGi: 5 }, want: [] },
@@ -18,8 +18,8 @@ describe('excessesOf', () => {
     },
     { reason: 'what has no limit', spec: { dbMaxConnections: 9000 }, want: [] },
   ])('$reason', ({ spec, want }) => {
-    expect(excessesOf(spec, LIMITS).map(({ field, most }) => `${field} ${most}`)).toEqual(want);
-    expect(excessesOf(spec, {})).toEqual([]);
+    expect(limitViolations(spec, LIMITS).map(({ field, most }) => `${field} ${most}`)).toEqual(want);
+    expect(limitViolations(spec, {})).toEqual([]);
   });
 });
 

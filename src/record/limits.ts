@@ -11,7 +11,7 @@ export interface Excess {
 }
 
 /** The numbers of `spec` that are above the platform's limits. */
-export function excessesOf(spec: Readonly<ResourceSpec>, limits: Settings['limits']): Excess[] {
+export function limitViolations(spec: Readonly<ResourceSpec>, limits: Settings['limits']): Excess[] {
   return Object.entries(spec).flatMap(([field, value]) => {
     const most = mostOf(field, limits);
     return typeof value === 'number' && most !== undefined && value > most ? [{ field, most }] : [];

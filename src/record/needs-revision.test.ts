@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
-import { aRecord, aRevision, aSpec, SETTINGS } from '../../test/builders.ts';
+import { aRecord, aRevision, aSpec, SETTINGS } from '../../test/support/builders.ts';
 import type { AppDeploymentSpec } from '../api/app-deployment.ts';
-import { askingForRevision, rollingBack } from './asking.ts';
 import { needsRevision } from './needs-revision.ts';
+import { askingForRevision, rollingBack } from './revision-request.ts';
 import { requestedOf, wantedRevision } from './wanted-revision.ts';
 
 const KEY = { name: 'KEY', secretName: 'shop--vars-a', secretKey: 'KEY' };

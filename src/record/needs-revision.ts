@@ -1,12 +1,12 @@
 // Which writes need a new revision (design.md 4).
 
 import type { AppDeploymentSpec } from '../api/app-deployment.ts';
-import { lacksImage, requestedOf, sameRequested } from './wanted-revision.ts';
+import { awaitsSource, requestedOf, sameRequested } from './wanted-revision.ts';
 
 /**
  * Whether a write that turns `before` into `after` needs a new revision. While an image or source is still to be pushed
  * there is nothing to make one of, so it doesn't.
  */
 export function needsRevision(before: Readonly<AppDeploymentSpec>, after: Readonly<AppDeploymentSpec>): boolean {
-  return !lacksImage(after) && !sameRequested(requestedOf(before), requestedOf(after));
+  return !awaitsSource(after) && !sameRequested(requestedOf(before), requestedOf(after));
 }

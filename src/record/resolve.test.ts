@@ -1,15 +1,15 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { aSpec, SETTINGS } from '../../test/builders.ts';
+import { aSpec, SETTINGS } from '../../test/support/builders.ts';
 import { DEPLOYMENT_TYPE_INPUTS, type DeploymentTypeInput } from '../api/app-deployment.ts';
 import { Resolved } from '../api/app-revision.ts';
 import { ORDERED_PAIRS, type ResourceSpec } from '../api/resource-spec.ts';
 import { defaultSettings, Settings } from '../api/settings.ts';
-import { excessesOf } from './limits.ts';
-import { inForce, resolve } from './resolve.ts';
+import { limitViolations } from './limits.ts';
+import { effectiveNumbers, resolve } from './resolve.ts';
 
 function numbers(resourceSpec: ResourceSpec, deploymentType?: DeploymentTypeInput): Record<string, number> {
-  return inForce(
+  return effectiveNumbers(
     resolve(aSpec({ sourceConfig: { resourceSpec, ...(deploymentType && { deploymentType }) } }), SETTINGS),
   );
 }
@@ -202,7 +202,7 @@ it('takes the presets from the settings, whole or in part', () => {
     sizes: { dev: { server: { cpu: 0.5, maxScale: 3 }, redis: { memoryMb: 64 } }, prod: { postgres: { cpu: 2 } } },
   });
   const of = (type?: DeploymentTypeInput): Record<string, number> =>
-    inForce(resolve(aSpec({ sourceConfig: type ? { deploymentType: type } : {} }), settings));
+    effectiveNumbers(resolve(aSpec({ sourceConfig: type ? { deploymentType: type } : {} }), settings));
   expect(of()).toEqual({ ...plain, cpu: 0.5, maxScale: 3, redisMemoryMb: 64 });
   expect(of('dev_zero')).toEqual(of());
   expect(of('dev_free')).toEqual(plain);
@@ -216,8 +216,8 @@ it.each([
   const reference = { name, secretName: 'outside', secretKey: 'uri' };
   const sizes = name.startsWith('REDIS') ? { redisCpu: 4 } : { dbCpu: 4, dbStorageGi: 99 };
   const sourceConfig = { resourceSpec: sizes };
-  expect(inForce(resolve(aSpec({ sourceConfig, secrets: [reference] }), SETTINGS))).toEqual(want);
-  expect(inForce(resolve(aSpec({ sourceConfig, secretReferences: [reference] }), SETTINGS))).toEqual(want);
+  expect(effectiveNumbers(resolve(aSpec({ sourceConfig, secrets: [reference] }), SETTINGS))).toEqual(want);
+  expect(effectiveNumbers(resolve(aSpec({ sourceConfig, secretReferences: [reference] }), SETTINGS))).toEqual(want);
 });
 
 it('is without image while one is to be built', () => {
@@ -286,7 +286,7 @@ it('never turns a pair upside down, and always fits the schema', () => {
         platform,
       );
       expect(Resolved.parse(resolved)).toEqual(resolved);
-      const values = inForce(resolved);
+      const values = effectiveNumbers(resolved);
       for (const [low, high] of ORDERED_PAIRS) {
         if (values[low] !== undefined) expect(values[low]).toBeLessThanOrEqual(values[high] ?? NaN);
       }
@@ -295,8 +295,8 @@ it('never turns a pair upside down, and always fits the schema', () => {
         if (values[field] !== undefined) expect(values[field]).toBe(value);
       }
       // Nothing given: nothing above the platform's limits.
-      const defaults = inForce(resolve(aSpec(type && { sourceConfig: { deploymentType: type } }), platform));
-      expect(excessesOf(defaults, platform.limits)).toEqual([]);
+      const defaults = effectiveNumbers(resolve(aSpec(type && { sourceConfig: { deploymentType: type } }), platform));
+      expect(limitViolations(defaults, platform.limits)).toEqual([]);
     }),
   );
 });

@@ -7,7 +7,7 @@ import { EXTERNAL_POSTGRES_VARIABLE, EXTERNAL_REDIS_VARIABLE } from '../api/meta
 import type { ResourceSpec } from '../api/resource-spec.ts';
 import type { Settings } from '../api/settings.ts';
 import { fromRegistry } from './image.ts';
-import { type NamesSecrets, referencesOf } from './references.ts';
+import { type NamesSecrets, referencesOf } from './secret-references.ts';
 
 /**
  * Version of what pods get from Davit, of new revisions: init containers, variables, probes, security, arguments of
@@ -73,7 +73,7 @@ export function resolve(
 }
 
 /** The numbers of resourceSpec in force, by their names in the record (camelCase); only of parts that there are. */
-export function inForce(resolved: Readonly<Resolved>): Record<string, number> {
+export function effectiveNumbers(resolved: Readonly<Resolved>): Record<string, number> {
   const { server, queue, orchestrator, executor, redis, postgres } = resolved;
   return {
     ...numbers('', server),

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { aRecord } from '../../test/builders.ts';
+import { aRecord } from '../../test/support/builders.ts';
 import type { AppRevision } from '../api/app-revision.ts';
 import { revisionsOf } from './revisions.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { aSpec, SETTINGS } from '../../test/builders.ts';
+import { aSpec, SETTINGS } from '../../test/support/builders.ts';
 import type { ResourceSpec } from '../api/resource-spec.ts';
 import { resolve } from './resolve.ts';
 import { autoscaledRoles, raisedMinimums, scaleOf } from './scale.ts';

@@ -2,7 +2,7 @@
 // before the first report.
 
 import type { AppDeploymentSpec, State } from '../api/app-deployment.ts';
-import { lacksImage } from './wanted-revision.ts';
+import { awaitsSource } from './wanted-revision.ts';
 
 /** What the table asks; each is false where nothing has been observed. */
 export interface Seen {
@@ -29,5 +29,5 @@ export function stateFrom(seen: Seen): State {
 
 /** Of a record without a revision: whether that is what its author wants for now. */
 export function asksForNothing(spec: Readonly<AppDeploymentSpec>): boolean {
-  return spec.sourceConfig.resourceSpec?.maxScale === 0 || lacksImage(spec);
+  return spec.sourceConfig.resourceSpec?.maxScale === 0 || awaitsSource(spec);
 }

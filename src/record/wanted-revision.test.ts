@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { aRecord, aSpec, SETTINGS, UID } from '../../test/builders.ts';
+import { aRecord, aSpec, SETTINGS, UID } from '../../test/support/builders.ts';
 import type { AppDeployment, AppDeploymentSpec } from '../api/app-deployment.ts';
 import { type AppRevision, AppRevisionSpec } from '../api/app-revision.ts';
 import { Settings } from '../api/settings.ts';

@@ -5,8 +5,8 @@ import { type AppDeployment, type AppDeploymentSpec, deploymentTypeMeant } from 
 import type { AppRevision, AppRevisionSpec, Requested, Resolved } from '../api/app-revision.ts';
 import type { Settings } from '../api/settings.ts';
 import { canonical } from './canonical.ts';
-import { uidOf } from './identity.ts';
 import { imageBase, majorVersion } from './image.ts';
+import { uidOf } from './metadata.ts';
 import { POD_CONTRACT, resolve } from './resolve.ts';
 import { generationRevisionId, serialRevisionId } from './revision-id.ts';
 import { revisionsOf } from './revisions.ts';
@@ -37,7 +37,7 @@ export function sameRequested(a: Readonly<Requested>, b: Readonly<Requested>): b
 }
 
 /** An image or a source is still to be pushed, so there is nothing to make a revision of. */
-export function lacksImage(spec: Readonly<AppDeploymentSpec>): boolean {
+export function awaitsSource(spec: Readonly<AppDeploymentSpec>): boolean {
   const { imageUri, sourceTarballPath } = spec.sourceRevisionConfig;
   switch (spec.source) {
     case 'external_docker':
@@ -63,7 +63,7 @@ export function wantedRevisionId(
   const own = revisionsOf(record, revisions);
   const newest = own[0];
   const { revisionSerial: serial } = record.spec;
-  if (lacksImage(record.spec)) return newest && { id: newest.spec.id, made: true };
+  if (awaitsSource(record.spec)) return newest && { id: newest.spec.id, made: true };
   if (serial !== undefined && !own.some((revision) => revision.spec.revisionSerial === serial)) {
     return { id: serialRevisionId(uidOf(record), serial), made: false };
   }

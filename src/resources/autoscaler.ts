@@ -6,10 +6,10 @@ import type { Role } from '../api/meta.ts';
 import { names } from '../record/names.ts';
 import { autoscaledRoles, scaleOf } from '../record/scale.ts';
 import type { Inputs } from './inputs.ts';
-import type { Made } from './made.ts';
+import type { Manifest } from './manifest.ts';
 import { ownedMeta } from './owner.ts';
 
-type Autoscaler = Made<IHorizontalPodAutoscaler>;
+type Autoscaler = Manifest<IHorizontalPodAutoscaler>;
 type Targets = NonNullable<Resolved['autoscaling']>;
 type Metrics = NonNullable<NonNullable<IHorizontalPodAutoscaler['spec']>['metrics']>;
 

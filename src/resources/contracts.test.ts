@@ -3,8 +3,8 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { aRecord, SETTINGS } from '../../test/builders.ts';
 import { frozenFile, heldParts, inputsOf, readFrozen } from '../../test/golden/frozen.ts';
+import { aRecord, SETTINGS } from '../../test/support/builders.ts';
 import type { KubeObject } from '../kube/client.ts';
 import { POD_CONTRACT } from '../record/resolve.ts';
 import { wantedRevision } from '../record/wanted-revision.ts';

@@ -1,7 +1,6 @@
 // The table of contents: every child that a record should have, made from its newest revision.
 
 import type { KubeObject } from '../kube/client.ts';
-import { makeAddress } from './address.ts';
 import { makeAutoscalers } from './autoscaler.ts';
 import type { PodContract, PodContracts } from './contracts/contract.ts';
 import { POD_CONTRACTS } from './contracts.ts';
@@ -11,6 +10,7 @@ import { makeDisruptionBudgets } from './disruption-budget.ts';
 import type { Inputs } from './inputs.ts';
 import { makeNetworkPolicies } from './network.ts';
 import { makeRedisService } from './redis/service.ts';
+import { makeAddress } from './routing.ts';
 import { makeService } from './service.ts';
 
 /**
@@ -18,7 +18,7 @@ import { makeService } from './service.ts';
  * (secrets.ts), nor are what belongs to no revision (AppRevision, TracingProject). Without an image only database and
  * Redis. Scaled to zero, database and Redis stay: their data and the way back are worth more than their pods. None for
  * a record that a listener's cluster looks after. Throws for a revision of a contract that is not among `contracts`:
- * there is nothing that its pods could be made by (decide/contract.ts).
+ * there is nothing that its pods could be made by (decide/assess/pod-contract.ts).
  */
 export function desiredChildren(inputs: Inputs, contracts: PodContracts = POD_CONTRACTS): KubeObject[] {
   if (inputs.record.spec.sourceConfig.listenerId !== undefined) return [];

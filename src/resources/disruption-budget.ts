@@ -5,7 +5,7 @@ import { names } from '../record/names.ts';
 import { scaleOf } from '../record/scale.ts';
 import type { Inputs } from './inputs.ts';
 import { selectorLabels } from './labels.ts';
-import type { Made } from './made.ts';
+import type { Manifest } from './manifest.ts';
 import { ownedMeta } from './owner.ts';
 
 /**
@@ -13,7 +13,7 @@ import { ownedMeta } from './owner.ts';
  * A number of unavailable pods, not of available ones, so that it holds at any scale; and pods that are not ready may
  * be evicted always, or one that crashes would keep its node from ever being drained.
  */
-export function makeDisruptionBudgets({ record, revision }: Inputs): Made<IPodDisruptionBudget>[] {
+export function makeDisruptionBudgets({ record, revision }: Inputs): Manifest<IPodDisruptionBudget>[] {
   const scale = scaleOf(revision.spec.resolved, 'server');
   const fewest = scale.kind === 'range' ? scale.min : scale.replicas;
   if (fewest < 2) return [];

@@ -3,10 +3,10 @@
 import type { IEnvVar } from 'kubernetes-models/v1/EnvVar';
 import type { SecretReference } from '../api/app-deployment.ts';
 import { EXTERNAL_POSTGRES_VARIABLE, EXTERNAL_REDIS_VARIABLE, type Role } from '../api/meta.ts';
-import { namespaceOf, uidOf } from '../record/identity.ts';
+import { namespaceOf, uidOf } from '../record/metadata.ts';
 import { names } from '../record/names.ts';
-import type { NamesSecrets } from '../record/references.ts';
 import { externalReference } from '../record/resolve.ts';
+import type { NamesSecrets } from '../record/secret-references.ts';
 import type { Inputs } from './inputs.ts';
 
 /** Jobs that one pod works on at a time, where it works the queue at all. */

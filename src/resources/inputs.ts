@@ -13,7 +13,7 @@ export interface Inputs {
   /** uid of the tenant's namespace. */
   readonly tenantId: string;
   readonly settings: Settings;
-  /** What the workloads' pods have read from Secrets (hash.ts). */
+  /** What the workloads' pods have read from Secrets (secret-digest.ts). */
   readonly secretDigests?: Readonly<Partial<Record<Role, SecretDigests>>>;
   /** The host that the record has; without it no address is made. */
   readonly host?: string;

@@ -1,7 +1,7 @@
 // Who reaches whom, read from the policies as a network plug-in reads them.
 
 import { describe, expect, it } from 'vitest';
-import { aRecord, TENANT } from '../../test/builders.ts';
+import { aRecord, TENANT } from '../../test/support/builders.ts';
 import { type Component, ROLES } from '../api/meta.ts';
 import { Settings } from '../api/settings.ts';
 import { wantedRevision } from '../record/wanted-revision.ts';

@@ -7,11 +7,11 @@ import { names } from '../record/names.ts';
 import { POSTGRES_PORT } from './database/service.ts';
 import type { Inputs } from './inputs.ts';
 import { selectorLabels } from './labels.ts';
-import type { Made } from './made.ts';
+import type { Manifest } from './manifest.ts';
 import { ownedMeta } from './owner.ts';
 import { REDIS_PORT } from './redis/service.ts';
 
-export type NetworkPolicy = Made<INetworkPolicy>;
+export type NetworkPolicy = Manifest<INetworkPolicy>;
 
 /** One policy for each store that the revision has, and one for the server. Probes run inside the pods, so they need no way in. */
 export function makeNetworkPolicies(inputs: Inputs): NetworkPolicy[] {

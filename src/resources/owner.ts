@@ -3,7 +3,7 @@
 import type { AppDeployment } from '../api/app-deployment.ts';
 import { API_VERSION, type Component } from '../api/meta.ts';
 import type { ObjectMeta, OwnerReference } from '../kube/client.ts';
-import { namespaceOf, uidOf } from '../record/identity.ts';
+import { namespaceOf, uidOf } from '../record/metadata.ts';
 import { commonLabels } from './labels.ts';
 
 /** Without blockOwnerDeletion: setting it takes a right on the owner's finalizers that nothing here needs. */

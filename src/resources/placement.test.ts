@@ -1,6 +1,6 @@
 import type { IPodSpec } from 'kubernetes-models/v1/PodSpec';
 import { expect, it } from 'vitest';
-import { aRecord, TENANT } from '../../test/builders.ts';
+import { aRecord, TENANT } from '../../test/support/builders.ts';
 import type { AppDeploymentSpec } from '../api/app-deployment.ts';
 import { AppRevisionSpec } from '../api/app-revision.ts';
 import { COMPONENTS } from '../api/meta.ts';

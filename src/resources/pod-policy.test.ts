@@ -1,8 +1,8 @@
 // The pods of a record against the "restricted" Pod Security Standard, field by field. Source: Kubernetes, "Pod Security
-// Standards". That a real API server thinks so too is in test/integration/pod-security.test.ts.
+// Standards". That a real API server thinks so too is in test/suites/integration/pod-security.test.ts.
 
 import { describe, expect, it } from 'vitest';
-import { aRecord, TENANT } from '../../test/builders.ts';
+import { aRecord, TENANT } from '../../test/support/builders.ts';
 import type { PodPolicy } from '../api/pod-policy.ts';
 import type { ResourceSpec } from '../api/resource-spec.ts';
 import { Settings } from '../api/settings.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { aRecord, SETTINGS, TENANT } from '../../test/builders.ts';
+import { aRecord, SETTINGS, TENANT } from '../../test/support/builders.ts';
 import { Settings } from '../api/settings.ts';
 import { wantedRevision } from '../record/wanted-revision.ts';
 import { makeRevision } from './app-revision.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { aRecord, UID } from '../../test/builders.ts';
-import { digestKey, fingerprint, secretsDigest } from './hash.ts';
+import { aRecord, UID } from '../../test/support/builders.ts';
+import { digestKey, fingerprint, secretsDigest } from './secret-digest.ts';
 import { postgresSecret, redisSecret } from './secrets.ts';
 
 const labels = (component: string): Record<string, string> => ({

@@ -3,7 +3,7 @@
 
 import type { AppDeployment } from '../api/app-deployment.ts';
 import type { KubeObject } from '../kube/client.ts';
-import { namespaceOf } from '../record/identity.ts';
+import { namespaceOf } from '../record/metadata.ts';
 import { names } from '../record/names.ts';
 import { POSTGRES_PORT } from './database/service.ts';
 import { keptMeta } from './owner.ts';

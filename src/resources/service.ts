@@ -4,13 +4,13 @@ import type { IService } from 'kubernetes-models/v1/Service';
 import { names } from '../record/names.ts';
 import type { Inputs } from './inputs.ts';
 import { selectorLabels } from './labels.ts';
-import type { Made } from './made.ts';
+import type { Manifest } from './manifest.ts';
 import { ownedMeta } from './owner.ts';
 
 /** Port of the Service, whatever the pods listen on. */
 export const SERVICE_PORT = 80;
 
-export type Service = Made<IService>;
+export type Service = Manifest<IService>;
 
 export function makeService({ record }: Inputs): Service {
   const { name } = record.metadata;

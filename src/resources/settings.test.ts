@@ -3,8 +3,8 @@
 
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { aRecord, aRevision, SETTINGS } from '../../test/builders.ts';
 import { heldParts, inputsOf, readFrozen } from '../../test/golden/frozen.ts';
+import { aRecord, aRevision, SETTINGS } from '../../test/support/builders.ts';
 import type { AppRevision } from '../api/app-revision.ts';
 import { Settings } from '../api/settings.ts';
 import { wantedRevision } from '../record/wanted-revision.ts';

@@ -8,7 +8,7 @@ import { scaleOf } from '../record/scale.ts';
 import type { PodParts } from './contracts/contract.ts';
 import type { Inputs } from './inputs.ts';
 import { selectorLabels } from './labels.ts';
-import type { Made } from './made.ts';
+import type { Manifest } from './manifest.ts';
 import { ownedMeta } from './owner.ts';
 import { podTemplateFor } from './pod-template.ts';
 
@@ -19,7 +19,7 @@ export function makeWorkload(
   size: Readonly<Sized> | Readonly<Scaled>,
   image: string,
   parts: PodParts,
-): Made<IDeployment> {
+): Manifest<IDeployment> {
   const { record, revision, autoscaled, secretDigests } = inputs;
   const { name } = record.metadata;
   const isAutoscaled = autoscaled?.has(role) === true;

@@ -1,8 +1,8 @@
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
-import { makeFakeKube } from '../../test/fake-kube/fake-kube.ts';
+import { makeFakeKube } from '../../test/support/fake-kube/fake-kube.ts';
 import { Forbidden } from '../errors.ts';
-import { EVENTS } from '../kube/resources.ts';
+import { EVENTS } from '../kube/api-resources.ts';
 import { makeFakeClock } from './clock.ts';
 import { makeEventRecorder } from './events.ts';
 

@@ -2,8 +2,8 @@
 
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
+import { EVENTS } from '../kube/api-resources.ts';
 import type { KubeClient, KubeObject } from '../kube/client.ts';
-import { EVENTS } from '../kube/resources.ts';
 import { type Clock, systemClock } from './clock.ts';
 
 export interface EventRecorderOptions {

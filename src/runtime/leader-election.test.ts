@@ -1,9 +1,9 @@
 import { pino } from 'pino';
 import { afterEach, describe, expect, it } from 'vitest';
-import { type FakeKube, makeFakeKube } from '../../test/fake-kube/fake-kube.ts';
+import { type FakeKube, makeFakeKube } from '../../test/support/fake-kube/fake-kube.ts';
 import { Unavailable } from '../errors.ts';
+import { LEASES } from '../kube/api-resources.ts';
 import type { KubeObject } from '../kube/client.ts';
-import { LEASES } from '../kube/resources.ts';
 import { type FakeClock, makeFakeClock } from './clock.ts';
 import { type ElectionOutcome, runLeaderElection } from './leader-election.ts';
 

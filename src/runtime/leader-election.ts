@@ -3,8 +3,8 @@
 
 import type { Logger } from 'pino';
 import { AlreadyExists, Conflict, NotFound } from '../errors.ts';
+import { apiVersionOf, LEASES } from '../kube/api-resources.ts';
 import type { KubeClient, KubeObject } from '../kube/client.ts';
-import { apiVersionOf, LEASES } from '../kube/resources.ts';
 import { type Clock, sleep, systemClock } from './clock.ts';
 import type { RuntimeMetrics } from './metrics.ts';
 

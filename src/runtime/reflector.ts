@@ -6,14 +6,14 @@ import type { Logger } from 'pino';
 import { Gone, NotFound, Silent, Unavailable } from '../errors.ts';
 import type { KubeClient, KubeObject, ObjectRef, Resource } from '../kube/client.ts';
 import { type Clock, sleep, systemClock } from './clock.ts';
-import { makeContact } from './contact.ts';
+import { makeConnectionBackoff } from './connection-backoff.ts';
 import { makeLatch } from './latch.ts';
 import { dropManagedFields } from './managed-fields.ts';
 import type { RuntimeMetrics } from './metrics.ts';
 import { type Indexes, makeObjectCache, versionOf } from './object-cache.ts';
-import { makePast } from './past.ts';
+import { listAllPages, type WholeList } from './pager.ts';
+import { makeRewindDetector } from './rewind-detector.ts';
 import type { Change, WatchedStore } from './store.ts';
-import { type WholeList, wholeList } from './whole-list.ts';
 
 export interface ReflectorOptions<T extends KubeObject> {
   readonly client: KubeClient;
@@ -121,9 +121,9 @@ export function makeReflector<T extends KubeObject = KubeObject>(options: Reflec
     ...(options.metadataOnly !== undefined && { metadataOnly: options.metadataOnly }),
   };
   const synced = makeLatch();
-  const past = makePast(clock, options.onRewound);
+  const past = makeRewindDetector(clock, options.onRewound);
   const installedListeners = new Set<() => void>();
-  const contact = makeContact(clock, random);
+  const contact = makeConnectionBackoff(clock, random);
   let installed = true;
   /** Where the next watch begins; undefined when a list has to come first. */
   let position: string | undefined;
@@ -145,7 +145,7 @@ export function makeReflector<T extends KubeObject = KubeObject>(options: Reflec
   }
 
   function listWhole(signal: AbortSignal): Promise<WholeList<T>> {
-    return wholeList(client, resource, { ...selection, pageSize, keep, signal });
+    return listAllPages(client, resource, { ...selection, pageSize, keep, signal });
   }
 
   async function relist(signal: AbortSignal): Promise<string> {

@@ -1,7 +1,7 @@
 // Keys waiting to be reconciled. A key carries no event: whoever takes it looks at the whole state.
 
 import { type Clock, systemClock } from './clock.ts';
-import { count } from './counts.ts';
+import { count } from './counter.ts';
 import type { RuntimeMetrics } from './metrics.ts';
 
 export interface WorkQueueOptions {

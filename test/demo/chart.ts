@@ -1,4 +1,4 @@
-// The chart's objects without Helm, which would take minutes to build: as test/hygiene/chart.test.ts has had Helm render
+// The chart's objects without Helm, which would take minutes to build: as test/suites/hygiene/chart.test.ts has had Helm render
 // them, with the custom resource definitions beside them.
 
 import { readdir, readFile } from 'node:fs/promises';

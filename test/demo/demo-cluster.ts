@@ -1,6 +1,6 @@
 // What the demo needs of a cluster: the embedded one, or one of the caller's own.
 
-import type { Target } from '../platform.ts';
+import type { Target } from '../support/platform.ts';
 
 /** Namespace of the demo's tenant. */
 export const TENANT = 'demo';

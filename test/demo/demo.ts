@@ -5,7 +5,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { type Platform, startRendered, type Tenant } from '../platform.ts';
+import { type Platform, startRendered, type Tenant } from '../support/platform.ts';
 import { renderedChart } from './chart.ts';
 import { connectContext, localContexts } from './context.ts';
 import { type DemoCluster, DemoError, TENANT } from './demo-cluster.ts';

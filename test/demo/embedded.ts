@@ -4,7 +4,7 @@
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Cluster } from '../cluster/cluster.ts';
-import { startSampleCluster } from '../sample-cluster.ts';
+import { startSampleCluster } from '../support/sample-cluster.ts';
 import { type DemoCluster, TENANT } from './demo-cluster.ts';
 
 export async function embeddedDemoCluster(say: (line: string) => void): Promise<DemoCluster> {

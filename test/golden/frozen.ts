@@ -6,7 +6,7 @@ import { parseAllDocuments, stringify } from 'yaml';
 import type { AppRevisionSpec } from '../../src/api/app-revision.ts';
 import type { KubeObject } from '../../src/kube/client.ts';
 import type { Inputs } from '../../src/resources/inputs.ts';
-import { aRecord, SETTINGS } from '../builders.ts';
+import { aRecord, SETTINGS } from '../support/builders.ts';
 
 /** Nothing here is worked out by today's code: a changed default cannot reach it. */
 export interface Given {

@@ -1,4 +1,4 @@
-// What a configuration file becomes, and what none may become. The comparison with the published CLI is in test/plan.
+// What a configuration file becomes, and what none may become. The comparison with the published CLI is in test/suites/plan.
 
 import { describe, expect, it } from 'vitest';
 import { dockerfileOf, isDockerfile, type NotPlanned, type Planned } from './dockerfile.ts';

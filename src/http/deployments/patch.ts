@@ -15,11 +15,11 @@ import { ResourceSpec } from '../../api/resource-spec.ts';
 import type { Settings } from '../../api/settings.ts';
 import { SOURCE_RULES } from '../../api/source-rules.ts';
 import { missingExternal } from '../../record/limits.ts';
-import { referencesOf } from '../../record/references.ts';
+import { referencesOf } from '../../record/secret-references.ts';
 import { requestedOf, sameRequested } from '../../record/wanted-revision.ts';
-import { fromSnake, snake, toSnake } from '../casing.ts';
-import type { Finding } from '../refused.ts';
-import { findingsIn, type Rule } from '../validation.ts';
+import { fromSnake, snake, toSnake } from '../core/casing.ts';
+import type { FieldError } from '../core/http-error.ts';
+import { findingsIn, type Rule } from '../core/validation.ts';
 import { type PatchDeployment, ResourceSpecPayload } from './payloads.ts';
 import {
   externalFindings,
@@ -51,7 +51,7 @@ export interface Change {
 const NO_VALUES: ReadonlyMap<string, string> = new Map();
 
 /** `secretName` is where values that are new will be. */
-export function patched({ spec }: AppDeployment, patch: PatchDeployment, now: InForce, secretName: string): Change {
+export function applyPatch({ spec }: AppDeployment, patch: PatchDeployment, now: InForce, secretName: string): Change {
   const { secrets, values } = patchedSecrets(spec, patch, now.values, secretName);
   const { secretReferences: _before, ...rest } = spec;
   const secretReferences = patchedReferences(spec, patch);
@@ -200,7 +200,7 @@ export function patchFindings(
   patch: PatchDeployment,
   after: AppDeploymentSpec,
   settings: Settings,
-): Finding[] {
+): FieldError[] {
   const findings = [...findPatch(record, patch, after), ...findBeyond(record.spec, after, settings)];
   return findings.map((finding) => ({ ...finding, loc: ['body', ...finding.loc] }));
 }
@@ -209,8 +209,8 @@ function* findPatch(
   { metadata, spec }: AppDeployment,
   patch: PatchDeployment,
   after: AppDeploymentSpec,
-): Generator<Finding> {
-  const fixed = (...loc: Finding['loc']): Finding => ({
+): Generator<FieldError> {
+  const fixed = (...loc: FieldError['loc']): FieldError => ({
     loc,
     msg: 'cannot be changed after creation',
     type: 'frozen_field',
@@ -245,7 +245,7 @@ function* findBeyond(
   before: AppDeploymentSpec,
   after: AppDeploymentSpec,
   { limits, database, pods }: Settings,
-): Generator<Finding> {
+): Generator<FieldError> {
   const changed = changedFields(before, after);
   yield* limitFindings(changed, limits);
   yield* reachFindings(changed, pods, before.sourceConfig.resourceSpec);
@@ -264,8 +264,8 @@ function changedFields(before: AppDeploymentSpec, after: AppDeploymentSpec): Res
 }
 
 /** What a rule over several fields finds in the merged whole, and did not find before. */
-function newFindings(rule: Rule, before: AppDeploymentSpec, after: AppDeploymentSpec): Finding[] {
-  const found = ({ sourceConfig: { resourceSpec = {} } }: AppDeploymentSpec): Finding[] => [
+function newFindings(rule: Rule, before: AppDeploymentSpec, after: AppDeploymentSpec): FieldError[] {
+  const found = ({ sourceConfig: { resourceSpec = {} } }: AppDeploymentSpec): FieldError[] => [
     ...rule({ source_config: { resource_spec: withSnakeKeys(resourceSpec) } }),
   ];
   if (after.sourceConfig.resourceSpec === before.sourceConfig.resourceSpec) return [];
@@ -278,7 +278,7 @@ function withSnakeKeys(spec: ResourceSpec): Readonly<Record<string, unknown>> {
 }
 
 /** A patch that names both is judged before; here one of the lists is the record's. */
-function* inBothLists(patch: PatchDeployment, after: AppDeploymentSpec): Generator<Finding> {
+function* inBothLists(patch: PatchDeployment, after: AppDeploymentSpec): Generator<FieldError> {
   const [secrets, references] = [patch.secrets ?? [], patch.secret_references ?? []];
   if (secrets.length > 0 && references.length > 0) return;
   const taken = new Set(secrets.length > 0 ? after.secretReferences?.map(({ name }) => name) : []);

@@ -16,9 +16,8 @@ import { HOST_URL_OR_EMPTY_PATTERN, Uuid, VariableName } from '../../api/primiti
 import { LEAST_REDIS_CPU, ResourceSpec } from '../../api/resource-spec.ts';
 import type { Settings } from '../../api/settings.ts';
 import { SOURCES } from '../../api/source-rules.ts';
-import { payloadShape, responseShape } from '../casing.ts';
-import { withRules } from '../validation.ts';
-import { templateRule } from './catalogue.ts';
+import { payloadShape, responseShape } from '../core/casing.ts';
+import { withRules } from '../core/validation.ts';
 import {
   hostingRule,
   nameRule,
@@ -30,6 +29,7 @@ import {
   sourceRules,
   variableRules,
 } from './rules.ts';
+import { templateRule } from './template-rules.ts';
 
 const Name = z
   .string()

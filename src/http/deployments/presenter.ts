@@ -10,11 +10,11 @@ import {
 import type { AppRevision } from '../../api/app-revision.ts';
 import { ResourceSpec } from '../../api/resource-spec.ts';
 import type { Settings } from '../../api/settings.ts';
-import { inForce, resolve } from '../../record/resolve.ts';
+import { apiStatus, createdAt, imageVersion, shownRevisionIds, updatedAt } from '../../record/api-view.ts';
+import { effectiveNumbers, resolve } from '../../record/resolve.ts';
 import { revisionsOf } from '../../record/revisions.ts';
-import { createdAt, imageVersion, shownRevisionIds, shownState, updatedAt } from '../../record/shown.ts';
 import { requestedOf, sameRequested } from '../../record/wanted-revision.ts';
-import { toSnake } from '../casing.ts';
+import { toSnake } from '../core/casing.ts';
 import type { Deployment } from './payloads.ts';
 
 /** What a record is shown with. */
@@ -58,7 +58,7 @@ export function presentDeployment(
       })) ?? null,
     created_at: createdAt(record),
     updated_at: updatedAt(record),
-    status: shownState(record),
+    status: apiStatus(record),
     latest_revision_id: ids.latest,
     active_revision_id: ids.active,
     image_version: imageVersion(revision.imageUri),
@@ -84,11 +84,15 @@ export function resourceSpecInForce(
   const newest = revisionsOf(record, revisions)[0];
   const { resourceSpec } = record.spec.sourceConfig;
   if (newest === undefined || !sameRequested(newest.spec.requested, requestedOf(record.spec)))
-    return { ...resourceSpec, ...inForce(resolve(record.spec, settings)) };
+    return { ...resourceSpec, ...effectiveNumbers(resolve(record.spec, settings)) };
   const { resourceSpec: reported, latestRevisionId } = record.status ?? {};
   // A volume has the size that it has, whatever is asked for.
   const dbStorageGi = latestRevisionId === newest.spec.id ? reported?.['dbStorageGi'] : undefined;
-  return { ...resourceSpec, ...inForce(newest.spec.resolved), ...(dbStorageGi !== undefined && { dbStorageGi }) };
+  return {
+    ...resourceSpec,
+    ...effectiveNumbers(newest.spec.resolved),
+    ...(dbStorageGi !== undefined && { dbStorageGi }),
+  };
 }
 
 function presentResourceSpec(

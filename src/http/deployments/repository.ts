@@ -19,28 +19,28 @@ import type { Settings } from '../../api/settings.ts';
 import { AlreadyExists, Conflict, Invalid, NotFound, Unavailable } from '../../errors.ts';
 import type { KubeObject } from '../../kube/client.ts';
 import type { Logger } from '../../logger.ts';
-import { askingForRevision } from '../../record/asking.ts';
 import { buildsAnew } from '../../record/code-host.ts';
 import { names } from '../../record/names.ts';
 import { needsRevision } from '../../record/needs-revision.ts';
-import { lacksImage } from '../../record/wanted-revision.ts';
-import type { RequestGate } from '../../runtime/request-gate.ts';
+import { askingForRevision } from '../../record/revision-request.ts';
+import { awaitsSource } from '../../record/wanted-revision.ts';
+import type { FairLimiter } from '../../runtime/fair-limiter.ts';
 import type { Store, WatchedStore } from '../../runtime/store.ts';
-import { fromSnake } from '../casing.ts';
-import type { FreshList } from '../fresh-list.ts';
-import type { Caller, Tenant } from '../identity.ts';
-import type { Admitted } from '../plugins/auth.ts';
-import { type Finding, Refused } from '../refused.ts';
-import { catalogueFindings } from './catalogue.ts';
-import { type Changed, changeRecord, type Decide } from './change.ts';
-import { codeHostFindings } from './code-host.ts';
-import { hostFindings } from './hosts.ts';
-import { listenerFindings } from './listener.ts';
-import { makeListing } from './listing.ts';
-import { patched, patchFindings, withoutEmpty } from './patch.ts';
+import type { Caller, Tenant } from '../core/authorization.ts';
+import { fromSnake } from '../core/casing.ts';
+import type { FreshList } from '../core/coalesced-list.ts';
+import { type FieldError, HttpError } from '../core/http-error.ts';
+import type { RequestContext } from '../plugins/auth.ts';
+import { codeHostFindings } from './code-host-rules.ts';
+import { hostFindings } from './hostname-rules.ts';
+import { makeListing } from './list-index.ts';
+import { listenerFindings } from './listener-rules.ts';
+import { applyPatch, patchFindings, withoutEmpty } from './patch.ts';
 import type { CreateDeployment, ListDeployments, PatchDeployment } from './payloads.ts';
 import { resourceSpecInForce, shownRevisionConfig, urlOf } from './presenter.ts';
-import { makeVariables, readVariables, removeVariables, unlessRefused } from './variables.ts';
+import { createValuesSecret, readSecretValues, removeVariables, undefinedIfHidden } from './secret-values.ts';
+import { catalogueFindings } from './template-rules.ts';
+import { type Changed, changeRecord, type Decide } from './update.ts';
 
 export interface DeploymentsOptions {
   readonly records: WatchedStore<AppDeployment>;
@@ -59,7 +59,7 @@ export interface DeploymentsOptions {
   readonly settings: Settings;
   readonly randomSuffix: () => string;
   /** What is written goes through it, each request of a caller whole. */
-  readonly gate: Pick<RequestGate, 'run'>;
+  readonly gate: Pick<FairLimiter, 'run'>;
   readonly log: Logger;
 }
 
@@ -67,14 +67,19 @@ export interface Deployments {
   /** The page and its length are the query's; what it matches is counted nowhere. */
   list(tenant: Tenant, query: ListDeployments): AppDeployment[];
   /** Refuses with 404 what is not there and what is another tenant's, in the same words. */
-  find(admitted: Admitted, id: string): Promise<AppDeployment>;
-  create(admitted: Admitted, payload: CreateDeployment): Promise<AppDeployment>;
+  find(admitted: RequestContext, id: string): Promise<AppDeployment>;
+  create(admitted: RequestContext, payload: CreateDeployment): Promise<AppDeployment>;
   /** `revision: 'always'` asks for a new revision also where nothing changes. */
-  patch(admitted: Admitted, id: string, payload: PatchDeployment, revision: 'if needed' | 'always'): Promise<Changed>;
+  patch(
+    admitted: RequestContext,
+    id: string,
+    payload: PatchDeployment,
+    revision: 'if needed' | 'always',
+  ): Promise<Changed>;
   /** Any other change of the record, made by `decide` of how it stands. */
-  change(admitted: Admitted, id: string, decide: Decide): Promise<Changed>;
+  change(admitted: RequestContext, id: string, decide: Decide): Promise<Changed>;
   /** Asks for the deletion, which goes on after the answer. */
-  remove(admitted: Admitted, id: string, withTracingProject: boolean): Promise<void>;
+  remove(admitted: RequestContext, id: string, withTracingProject: boolean): Promise<void>;
   revisionsOf(record: AppDeployment): readonly AppRevision[];
   /** The catalogue that internal_template deploys from. */
   templates(): readonly AppTemplate[];
@@ -113,7 +118,7 @@ export function makeDeployments({
     return listeners.list(namespace);
   }
 
-  function codeHostFindingsOf(record: AppDeployment): Finding[] {
+  function codeHostFindingsOf(record: AppDeployment): FieldError[] {
     if (record.spec.source !== 'codehost') return [];
     if (!integrations.hasSynced())
       throw new Unavailable('read integrations: the cache is not filled yet', { retryAfterMs: 1000 });
@@ -127,7 +132,7 @@ export function makeDeployments({
   }
 
   /** Only a host that is asked for anew is judged. */
-  function hostFindingsOf({ metadata, spec }: AppDeployment, before?: string): Finding[] {
+  function hostFindingsOf({ metadata, spec }: AppDeployment, before?: string): FieldError[] {
     const { namespace = '', name } = metadata;
     const { customUrl } = spec.sourceConfig;
     if (customUrl === before) return [];
@@ -135,13 +140,13 @@ export function makeDeployments({
     return hostFindings({ name, namespace }, customUrl, allowed, settings.address);
   }
 
-  async function find({ caller, tenant }: Admitted, id: string): Promise<AppDeployment> {
+  async function find({ caller, tenant }: RequestContext, id: string): Promise<AppDeployment> {
     needCaches();
     const uid = id.toLowerCase();
     const cached = records.byUid(uid);
     if (cached?.metadata.namespace === tenant.namespace) return cached;
     // Another replica of the facade may have made it a moment ago.
-    const found = await unlessRefused(async () => {
+    const found = await undefinedIfHidden(async () => {
       const { namespace } = tenant;
       const all = await freshList(`${caller.hash} ${namespace}`, () =>
         caller.kube.listAll(APP_DEPLOYMENTS, { namespace, metadataOnly: true }),
@@ -154,11 +159,11 @@ export function makeDeployments({
     return found;
   }
 
-  function inTurn<T>({ tenant }: Admitted, write: () => Promise<T>): Promise<T> {
+  function inTurn<T>({ tenant }: RequestContext, write: () => Promise<T>): Promise<T> {
     return gate.run(tenant.namespace, write);
   }
 
-  async function change(admitted: Admitted, id: string, decide: Decide): Promise<Changed> {
+  async function change(admitted: RequestContext, id: string, decide: Decide): Promise<Changed> {
     const options = { remember, forget, randomSuffix, log };
     const cached = await find(admitted, id);
     return inTurn(admitted, () => changeRecord(admitted.caller, cached, decide, options));
@@ -169,7 +174,7 @@ export function makeDeployments({
     change,
     revisionsOf,
     templates: catalogue,
-    valuesOf: readVariables,
+    valuesOf: readSecretValues,
 
     list(tenant, query) {
       needCaches();
@@ -186,7 +191,7 @@ export function makeDeployments({
         ...listenerFindings(record.spec.sourceConfig, listenersOf(tenant)),
         ...codeHostFindingsOf(record),
       ];
-      if (findings.length > 0) throw new Refused(422, findings);
+      if (findings.length > 0) throw new HttpError(422, findings);
       const values = new Map(payload.secrets.map(({ name, value }) => [name, value]));
       const write = async (dryRun: boolean): Promise<AppDeployment> => {
         try {
@@ -201,7 +206,7 @@ export function makeDeployments({
         if (values.size > 0) {
           // A record that is refused must leave no Secret behind. Where there is none, to make it is trial enough.
           await write(true);
-          kept = await makeVariables(caller, { namespace, name: secretName }, payload.name, values);
+          kept = await createValuesSecret(caller, { namespace, name: secretName }, payload.name, values);
         }
         try {
           const made = await write(false);
@@ -249,9 +254,9 @@ export function makeDeployments({
           resourceSpec: resourceSpecInForce(record, made, settings),
           sourceRevisionConfig: shownRevisionConfig(record, made),
           url: urlOf(record),
-          values: compares ? await readVariables(admitted.caller, record) : new Map<string, string>(),
+          values: compares ? await readSecretValues(admitted.caller, record) : new Map<string, string>(),
         };
-        const { spec, values } = patched(record, payload, inForce, secretName);
+        const { spec, values } = applyPatch(record, payload, inForce, secretName);
         const findings = [
           ...patchFindings(record, payload, spec, settings),
           ...catalogueFindings(record.spec, spec, catalogue),
@@ -260,8 +265,8 @@ export function makeDeployments({
             ? codeHostFindingsOf({ ...record, spec })
             : []),
         ];
-        if (findings.length > 0) throw new Refused(422, findings);
-        if (revision === 'always' && lacksImage(spec)) throw nothingToDeploy();
+        if (findings.length > 0) throw new HttpError(422, findings);
+        if (revision === 'always' && awaitsSource(spec)) throw nothingToDeploy();
         const asks = revision === 'always' || needsRevision(record.spec, spec);
         return { spec: asks ? askingForRevision(record.spec, spec) : spec, values };
       });
@@ -269,12 +274,12 @@ export function makeDeployments({
   };
 }
 
-function nothingToDeploy(): Refused {
-  return new Refused(409, 'There is nothing to make a revision of yet: an image or source is still to be pushed.');
+function nothingToDeploy(): HttpError {
+  return new HttpError(409, 'There is nothing to make a revision of yet: an image or source is still to be pushed.');
 }
 
-function notFound(id: string): Refused {
-  return new Refused(404, `Deployment ID ${id} not found.`);
+function notFound(id: string): HttpError {
+  return new HttpError(404, `Deployment ID ${id} not found.`);
 }
 
 /** The object is gone, or one of the same name has taken its place. */
@@ -287,14 +292,14 @@ function isAnother(error: unknown): boolean {
 async function explained(error: unknown, caller: Caller, { metadata }: AppDeployment): Promise<unknown> {
   if (!(error instanceof AlreadyExists)) return error;
   const { namespace = '', name } = metadata;
-  const taken = await unlessRefused(() =>
+  const taken = await undefinedIfHidden(() =>
     caller.kube.get(APP_DEPLOYMENTS, { namespace, name }, { metadataOnly: true }),
   ).catch(() => undefined);
   const leaving =
     taken?.metadata.deletionTimestamp === undefined
       ? ''
       : ' It is being deleted, and its name is free again when it is gone.';
-  return new Refused(409, `A deployment named "${name}" already exists.${leaving}`);
+  return new HttpError(409, `A deployment named "${name}" already exists.${leaving}`);
 }
 
 /** The record that a request asks for. `secretName` is where the values of its `secrets` will be. */
@@ -331,7 +336,7 @@ export function toResource(payload: CreateDeployment, namespace: string, secretN
     }),
   };
   // Without an image there is no revision yet: its first serial comes with the image.
-  const revisionSerial = lacksImage(spec as AppDeploymentSpec) ? 0 : 1;
+  const revisionSerial = awaitsSource(spec as AppDeploymentSpec) ? 0 : 1;
   // The controller's finalizer from the beginning: one write fewer, and no moment in which a deletion would pass it by.
   const isLookedAfterHere = config.listenerId === undefined;
   // The API server fills in what has a default.

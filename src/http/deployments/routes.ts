@@ -5,13 +5,12 @@ import type { FastifyBaseLogger, FastifyInstance, RawServerDefault } from 'fasti
 import { z } from 'zod';
 import type { AppDeployment } from '../../api/app-deployment.ts';
 import type { Settings } from '../../api/settings.ts';
-import type { Tenant } from '../identity.ts';
-import type { Admitted, Auth } from '../plugins/auth.ts';
+import type { Tenant } from '../core/authorization.ts';
+import { JsonText, type ZodTypeProvider } from '../core/validation.ts';
+import type { Auth, RequestContext } from '../plugins/auth.ts';
 import { failures } from '../plugins/openapi.ts';
 import { registerRevisions } from '../revisions/routes.ts';
-import { JsonText, type ZodTypeProvider } from '../validation.ts';
-import type { Changed } from './change.ts';
-import { makeListedTexts, makePages } from './listed-texts.ts';
+import { makeListedTexts, makePages } from './list-response-cache.ts';
 import {
   createDeployment,
   DeleteDeployment,
@@ -23,6 +22,7 @@ import {
 } from './payloads.ts';
 import { presentDeployment } from './presenter.ts';
 import type { Deployments } from './repository.ts';
+import type { Changed } from './update.ts';
 
 export interface DeploymentRoutesOptions {
   readonly auth: Auth;
@@ -47,7 +47,7 @@ export function registerDeployments(
 
   const pageOf = makePages();
 
-  async function presentChanged({ caller, tenant }: Admitted, { record, values }: Changed): Promise<Deployment> {
+  async function presentChanged({ caller, tenant }: RequestContext, { record, values }: Changed): Promise<Deployment> {
     // What was just sent is shown as it was sent, also to one who may make Secrets and not read them.
     return present(record, tenant, new Map([...(await deployments.valuesOf(caller, record)), ...values]));
   }

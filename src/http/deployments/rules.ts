@@ -14,10 +14,10 @@ import {
   SOURCES,
   type Source,
 } from '../../api/source-rules.ts';
-import { excessesOf, missingExternal } from '../../record/limits.ts';
-import { fromSnake, snake } from '../casing.ts';
-import type { Finding } from '../refused.ts';
-import { asArray, asObject, type Draft, type Rule } from '../validation.ts';
+import { limitViolations, missingExternal } from '../../record/limits.ts';
+import { fromSnake, snake } from '../core/casing.ts';
+import type { FieldError } from '../core/http-error.ts';
+import { asArray, asObject, type Draft, type Rule } from '../core/validation.ts';
 
 export const TAG_IS_NEVER_PUSHED = 'a tag is never pushed to: build_on_push must be false for it';
 export const IN_BOTH_LISTS = 'a name may stand in secrets or in secret_references, not in both';
@@ -25,7 +25,7 @@ export const IN_BOTH_LISTS = 'a name may stand in secrets or in secret_reference
 const LARGEST_VALUE_BYTES = 32 * 1024;
 const LARGEST_VALUES_BYTES = 512 * 1024;
 
-function wrong(loc: Finding['loc'], msg: string, type = 'value_error'): Finding {
+function wrong(loc: FieldError['loc'], msg: string, type = 'value_error'): FieldError {
   return { loc, msg, type };
 }
 
@@ -33,7 +33,7 @@ function isSet(value: unknown): boolean {
   return value !== undefined && value !== null;
 }
 
-export function* nameRule({ name }: Draft): Generator<Finding> {
+export function* nameRule({ name }: Draft): Generator<FieldError> {
   if (typeof name === 'string' && name.includes('--'))
     yield wrong(
       ['name'],
@@ -65,7 +65,7 @@ export function hostingRule(hosting: Settings['hosting']): Rule {
 }
 
 /** Which fields belong to which source. */
-export function* sourceRules(draft: Draft): Generator<Finding> {
+export function* sourceRules(draft: Draft): Generator<FieldError> {
   const source = sourceOf(draft);
   if (source === undefined) return;
   const rule = SOURCE_RULES[source];
@@ -98,7 +98,7 @@ export function* sourceRules(draft: Draft): Generator<Finding> {
 }
 
 /** What a request must not say about a deployment of this source. */
-export function* foreignRules(source: Source, draft: Draft): Generator<Finding> {
+export function* foreignRules(source: Source, draft: Draft): Generator<FieldError> {
   const rule = SOURCE_RULES[source];
   const config = asObject(draft['source_config']);
   const revision = asObject(draft['source_revision_config']);
@@ -119,8 +119,8 @@ export function* foreignRules(source: Source, draft: Draft): Generator<Finding> 
   }
 }
 
-/** Whether it is one of the tenant's is told once the tenant is known (listener.ts). */
-function* listenerRule(config: Readonly<Record<string, unknown>>): Generator<Finding> {
+/** Whether it is one of the tenant's is told once the tenant is known (listener-rules.ts). */
+function* listenerRule(config: Readonly<Record<string, unknown>>): Generator<FieldError> {
   const namespace = asObject(config['listener_config'])['k8s_namespace'];
   if (isSet(config['listener_id']) !== isSet(namespace))
     yield wrong(['source_config', 'listener_config'], 'give listener_id and listener_config together');
@@ -136,8 +136,8 @@ export function platformRule({ database, limits }: Settings): Rule {
   };
 }
 
-export function* limitFindings(spec: ResourceSpec, limits: Settings['limits']): Generator<Finding> {
-  for (const { field, most } of excessesOf(spec, limits))
+export function* limitFindings(spec: ResourceSpec, limits: Settings['limits']): Generator<FieldError> {
+  for (const { field, most } of limitViolations(spec, limits))
     yield wrong(
       ['source_config', 'resource_spec', snake(field)],
       `must be at most ${most} on this platform`,
@@ -146,13 +146,13 @@ export function* limitFindings(spec: ResourceSpec, limits: Settings['limits']): 
 }
 
 /** Where the platform makes no databases. `names` are those of all variables. */
-export function* externalFindings(names: Iterable<unknown>): Generator<Finding> {
+export function* externalFindings(names: Iterable<unknown>): Generator<FieldError> {
   for (const name of missingExternal(names))
     yield wrong(['secrets'], `this platform makes no databases of its own: give ${name}`, 'missing');
 }
 
 /** A limit is never below its request. */
-export function* sizeRule(draft: Draft): Generator<Finding> {
+export function* sizeRule(draft: Draft): Generator<FieldError> {
   const spec = asObject(asObject(draft['source_config'])['resource_spec']);
   for (const [low, high] of ORDERED_PAIRS) {
     const [lowest, highest] = [spec[snake(low)], spec[snake(high)]];
@@ -163,7 +163,7 @@ export function* sizeRule(draft: Draft): Generator<Finding> {
 }
 
 /** Volumes, mounts and containers. */
-export function* podRules(draft: Draft): Generator<Finding> {
+export function* podRules(draft: Draft): Generator<FieldError> {
   const spec = asObject(asObject(draft['source_config'])['resource_spec']);
   const at = ['source_config', 'resource_spec'] as const;
   for (const [index, volume] of asArray(spec['volumes']).map(asObject).entries()) {
@@ -206,7 +206,7 @@ export function* reachFindings(
   spec: Readonly<Record<string, unknown>>,
   rules: ReachRules,
   before: Readonly<Record<string, unknown>> = {},
-): Generator<Finding> {
+): Generator<FieldError> {
   yield* podFindings(reachBreaches(spec, rules, before));
 }
 
@@ -215,14 +215,14 @@ function podPartsOf(draft: Draft): Readonly<Record<string, unknown>> {
   return { ...spec, volumeMounts: spec['volume_mounts'], initContainers: spec['init_containers'] };
 }
 
-function* podFindings(breaches: Iterable<Breach>): Generator<Finding> {
+function* podFindings(breaches: Iterable<Breach>): Generator<FieldError> {
   for (const { at, message } of breaches) {
     const [field, ...rest] = at;
     yield wrong(['source_config', 'resource_spec', snake(field), ...rest], message);
   }
 }
 
-function* mountRules(mounts: unknown, loc: Finding['loc']): Generator<Finding> {
+function* mountRules(mounts: unknown, loc: FieldError['loc']): Generator<FieldError> {
   yield* duplicates(asArray(mounts), loc, 'mountPath');
   for (const [index, mount] of asArray(mounts).map(asObject).entries()) {
     if (typeof mount['mountPath'] === 'string' && mount['mountPath'].includes(':'))
@@ -233,7 +233,7 @@ function* mountRules(mounts: unknown, loc: Finding['loc']): Generator<Finding> {
 }
 
 /** Secrets and references: names that are free, values that fit. */
-export function* variableRules(draft: Draft): Generator<Finding> {
+export function* variableRules(draft: Draft): Generator<FieldError> {
   const secrets = asArray(draft['secrets']);
   const references = asArray(draft['secret_references']);
   yield* duplicates(secrets, ['secrets']);
@@ -256,7 +256,7 @@ export function* variableRules(draft: Draft): Generator<Finding> {
     yield wrong(['secrets'], 'must be at most 512 KiB together', 'too_long');
 }
 
-function* reserved(list: readonly unknown[], loc: Finding['loc']): Generator<Finding> {
+function* reserved(list: readonly unknown[], loc: FieldError['loc']): Generator<FieldError> {
   for (const [index, item] of list.entries()) {
     const { name } = asObject(item);
     if (PLATFORM_VARIABLES.some((variable) => variable === name))
@@ -265,7 +265,7 @@ function* reserved(list: readonly unknown[], loc: Finding['loc']): Generator<Fin
 }
 
 /** `key`: what tells the elements of the list apart. */
-function* duplicates(list: readonly unknown[], loc: Finding['loc'], key = 'name'): Generator<Finding> {
+function* duplicates(list: readonly unknown[], loc: FieldError['loc'], key = 'name'): Generator<FieldError> {
   const seen = new Set<unknown>();
   for (const [index, item] of list.entries()) {
     const value = asObject(item)[key];

@@ -2,7 +2,7 @@
 // process can hold, and whoever asks for one page must not stop the requests of everybody else.
 
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
-import { makeSlots, type Slots } from '../slots.ts';
+import { type Bulkhead, makeBulkhead } from '../core/bulkhead.ts';
 
 const MEBIBYTE = 1024 * 1024;
 
@@ -31,8 +31,8 @@ const BYTES_PER_SECOND = 16 * MEBIBYTE;
 
 /** What all requests for logs share. */
 export interface LogBudget {
-  readonly requests: Slots;
-  readonly streams: Slots;
+  readonly requests: Bulkhead;
+  readonly streams: Bulkhead;
   /** Waits until so many bytes more may be looked at; meanwhile others have their turn. */
   pace(bytes: number, signal: AbortSignal): Promise<void>;
 }
@@ -40,8 +40,8 @@ export interface LogBudget {
 export function makeLogBudget(now: () => number = () => performance.now()): LogBudget {
   let freeAt = 0;
   return {
-    requests: makeSlots(REQUESTS),
-    streams: makeSlots(STREAMS),
+    requests: makeBulkhead(REQUESTS),
+    streams: makeBulkhead(STREAMS),
     async pace(bytes, signal) {
       const at = now();
       freeAt = Math.max(at, freeAt) + (bytes / BYTES_PER_SECOND) * 1000;

@@ -1,6 +1,6 @@
 // From what containers wrote to a page of it, while it is being read: only lines that can still be on the page are kept. Pure.
 
-import { Refused } from '../refused.ts';
+import { HttpError } from '../core/http-error.ts';
 import { LONGEST_LINE, MOST_BYTES_OF_PAGE } from './budget.ts';
 import type { DeployLogs, DeployLogsQuery, Level } from './payloads.ts';
 
@@ -238,7 +238,7 @@ function keyOf(offset: string | null | undefined): string | undefined {
   if (offset === undefined || offset === null || offset === '') return undefined;
   const key = Buffer.from(offset, 'base64url').toString('utf8');
   if (KEY.test(key)) return key;
-  throw new Refused(422, [
+  throw new HttpError(422, [
     { loc: ['body', 'offset'], msg: 'must be a next_offset that was given', type: 'value_error' },
   ]);
 }

@@ -4,9 +4,9 @@
 import type { AppDeployment } from '../../api/app-deployment.ts';
 import { COMPONENT_LABEL, DEPLOYMENT_LABEL, DEPLOYMENT_UID_LABEL, REVISION_LABEL, ROLES } from '../../api/meta.ts';
 import { Invalid, NotFound, Unavailable } from '../../errors.ts';
+import { PODS } from '../../kube/api-resources.ts';
 import type { KubeClient, KubeObject } from '../../kube/client.ts';
-import { PODS } from '../../kube/resources.ts';
-import { tooManyLogs } from '../refused.ts';
+import { tooManyLogs } from '../core/http-error.ts';
 import {
   LAST_LINES,
   LONGEST_MS,

@@ -2,12 +2,12 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, RawServerDefault } from 'fastify';
+import { HttpError, tooManyLogs } from '../core/http-error.ts';
+import type { ZodTypeProvider } from '../core/validation.ts';
 import type { Deployments } from '../deployments/repository.ts';
-import type { Admitted, Auth } from '../plugins/auth.ts';
+import type { Auth, RequestContext } from '../plugins/auth.ts';
 import { failures } from '../plugins/openapi.ts';
-import { Refused, tooManyLogs } from '../refused.ts';
 import { presentRevisions } from '../revisions/presenter.ts';
-import type { ZodTypeProvider } from '../validation.ts';
 import { makeLogBudget } from './budget.ts';
 import { makePage } from './lines.ts';
 import { DeployLogs, DeployLogsQuery, ProjectPath, ProjectRevisionPath } from './payloads.ts';
@@ -28,7 +28,7 @@ export function registerLogs(
   const budget = makeLogBudget();
 
   async function logsOf(
-    admitted: Admitted,
+    admitted: RequestContext,
     id: string,
     revisionId: string | undefined,
     query: DeployLogsQuery,
@@ -40,7 +40,7 @@ export function registerLogs(
     const revision = revisionId?.toLowerCase();
     const known = presentRevisions(record, deployments.revisionsOf(record));
     if (revision !== undefined && !known.some((one) => one.id === revision))
-      throw new Refused(404, `Revision ID ${revisionId} not found.`);
+      throw new HttpError(404, `Revision ID ${revisionId} not found.`);
     const giveBack = await (budget.requests.take(admitted.tenant.namespace, signal) ?? tooManyLogs());
     try {
       return page.done(await readLogs(admitted.caller.kube, record, { revisionId: revision, page, budget, signal }));
@@ -52,7 +52,7 @@ export function registerLogs(
   /** Runs `work` until the caller has gone, or has been answered by somebody else. */
   async function whileWanted<T>(reply: FastifyReply, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const gone = new AbortController();
-    const onClose = (): void => gone.abort(new Refused(503, 'The request was given up.'));
+    const onClose = (): void => gone.abort(new HttpError(503, 'The request was given up.'));
     reply.raw.once('close', onClose);
     try {
       return await work(gone.signal);

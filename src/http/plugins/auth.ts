@@ -5,18 +5,18 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { Unauthorized } from '../../errors.ts';
 import type { Resource } from '../../kube/client.ts';
-import type { Authentication, Sender } from '../authentication.ts';
-import { type Caller, type Identity, senderOf, type Tenant, type Verb } from '../identity.ts';
-import { Refused } from '../refused.ts';
+import type { Authentication, Credentials } from '../core/authentication.ts';
+import { type Caller, type Identity, senderOf, type Tenant, type Verb } from '../core/authorization.ts';
+import { HttpError } from '../core/http-error.ts';
 
-export interface Admitted {
+export interface RequestContext {
   readonly caller: Caller;
   readonly tenant: Tenant;
 }
 
 export interface Auth {
   as(verb: Verb): (request: FastifyRequest) => Promise<void>;
-  admitted(request: FastifyRequest): Admitted;
+  admitted(request: FastifyRequest): RequestContext;
   /** For what belongs to the organization, whichever tenant is chosen. */
   inOrganization(verb: Verb, resource: Resource): (request: FastifyRequest) => Promise<void>;
   callerOf(request: FastifyRequest): Caller;
@@ -30,8 +30,8 @@ const CALLER: unique symbol = Symbol('caller');
 
 declare module 'fastify' {
   interface FastifyRequest {
-    [SENDER]: Sender | undefined;
-    [ADMITTED]: Admitted | undefined;
+    [SENDER]: Credentials | undefined;
+    [ADMITTED]: RequestContext | undefined;
     [CALLER]: Caller | undefined;
   }
 }
@@ -96,7 +96,7 @@ export function registerAuth(app: FastifyInstance, { identity, authentication, c
 const HOW = 'Send a Kubernetes token as "Authorization: Bearer <token>" or "X-Api-Key: <token>".';
 
 /** Undefined where no token was sent. Looked at once for each request. */
-export function sentBy(request: FastifyRequest): Sender | undefined {
+export function sentBy(request: FastifyRequest): Credentials | undefined {
   if (request[SENDER] === undefined) {
     const token = tokenIn(request.headers);
     if (token !== undefined) request[SENDER] = senderOf(token);
@@ -111,7 +111,7 @@ function tokenIn(headers: FastifyRequest['headers']): string | undefined {
   return token === '' ? undefined : token;
 }
 
-function senderIn(request: FastifyRequest): Sender {
+function senderIn(request: FastifyRequest): Credentials {
   const sender = sentBy(request);
   if (sender === undefined) throw unauthenticated(HOW);
   // Node has let through what it would refuse to send on.
@@ -119,8 +119,8 @@ function senderIn(request: FastifyRequest): Sender {
   return sender;
 }
 
-export function unauthenticated(detail: string): Refused {
-  return new Refused(401, detail, { 'www-authenticate': 'Bearer' });
+export function unauthenticated(detail: string): HttpError {
+  return new HttpError(401, detail, { 'www-authenticate': 'Bearer' });
 }
 
 function headerOf(value: string | string[] | undefined): string | undefined {

@@ -15,8 +15,8 @@ import {
   Unauthorized,
   Unavailable,
 } from '../../errors.ts';
-import { requestPath } from '../casing.ts';
-import { type Finding, Refused } from '../refused.ts';
+import { requestPath } from '../core/casing.ts';
+import { type FieldError, HttpError } from '../core/http-error.ts';
 import { unauthenticated } from './auth.ts';
 
 export function registerErrors(app: FastifyInstance): void {
@@ -33,16 +33,16 @@ export function registerNotFound(app: FastifyInstance): void {
   // Before the body, which nobody is going to read.
   app.addHook('onRequest', (request, _reply, done) => done(request.is404 ? nowhere(request) : undefined));
 
-  function nowhere(request: FastifyRequest): Refused {
+  function nowhere(request: FastifyRequest): HttpError {
     const path = pathOf(request);
     const methods = new Set(routes.filter((route) => route.path.test(path)).flatMap((route) => route.methods));
     if (methods.size === 0)
-      return new Refused(
+      return new HttpError(
         404,
         `Not Found: there is no ${request.method} ${path}. What there is stands at /docs and /openapi.json.`,
       );
     const allow = [...methods].toSorted().join(', ');
-    return new Refused(405, `${path} takes ${allow}, not ${request.method}.`, { allow });
+    return new HttpError(405, `${path} takes ${allow}, not ${request.method}.`, { allow });
   }
 }
 
@@ -66,27 +66,27 @@ export function answerError(error: unknown, request: FastifyRequest, reply: Fast
     .send({ detail: refused.detail });
 }
 
-function refusedFor(error: unknown): Refused {
-  if (error instanceof Refused) return error;
+function refusedFor(error: unknown): HttpError {
+  if (error instanceof HttpError) return error;
   if (error instanceof ServerError) return fromServer(error);
   if (error instanceof CodeHostFailed) return fromCodeHost(error);
   return (
     fromFastify(error) ??
-    new Refused(500, 'Something went wrong inside Davit. Its log has more under the x-request-id of this answer.')
+    new HttpError(500, 'Something went wrong inside Davit. Its log has more under the x-request-id of this answer.')
   );
 }
 
-function fromServer(error: ServerError): Refused {
+function fromServer(error: ServerError): HttpError {
   const words = error.serverMessage ?? 'The Kubernetes API server refused, and did not say why.';
   if (error instanceof Unauthorized)
     return unauthenticated('The Kubernetes API server does not know this token, or it has expired. Send another one.');
-  if (error instanceof Forbidden) return new Refused(403, words);
-  if (error instanceof NotFound) return new Refused(404, words);
-  if (error instanceof AlreadyExists || error instanceof Conflict) return new Refused(409, words);
-  if (error instanceof Invalid) return new Refused(422, findingsOf(error, words));
+  if (error instanceof Forbidden) return new HttpError(403, words);
+  if (error instanceof NotFound) return new HttpError(404, words);
+  if (error instanceof AlreadyExists || error instanceof Conflict) return new HttpError(409, words);
+  if (error instanceof Invalid) return new HttpError(422, findingsOf(error, words));
   const waitMs = error instanceof Unavailable ? error.retryAfterMs : error instanceof Gone ? 1000 : undefined;
   const seconds = String(Math.max(1, Math.ceil((waitMs ?? 1000) / 1000)));
-  return new Refused(
+  return new HttpError(
     503,
     `The Kubernetes API server does not answer, or asks to be left alone. Try again in ${seconds} s.`,
     { 'retry-after': seconds },
@@ -103,9 +103,9 @@ const CODE_HOST_STATUS: Readonly<Record<CodeHostFailure, number>> = {
   timeout: 504,
 };
 
-function fromCodeHost({ why, message, retryAfterSeconds }: CodeHostFailed): Refused {
+function fromCodeHost({ why, message, retryAfterSeconds }: CodeHostFailed): HttpError {
   const headers = retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) };
-  return new Refused(CODE_HOST_STATUS[why], message, headers);
+  return new HttpError(CODE_HOST_STATUS[why], message, headers);
 }
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -116,7 +116,7 @@ const TYPES: Readonly<Record<string, string>> = {
   FieldValueTooMany: 'too_long',
 };
 
-function findingsOf(error: Invalid, words: string): Finding[] {
+function findingsOf(error: Invalid, words: string): FieldError[] {
   if (error.causes.length === 0) return [{ loc: ['body'], msg: words, type: 'value_error' }];
   return error.causes.map(({ field, message, reason }) => ({
     loc: ['body', ...requestPath(field === '<nil>' ? '' : field)],
@@ -126,26 +126,26 @@ function findingsOf(error: Invalid, words: string): Finding[] {
 }
 
 /** Fastify's own refusals, by the status it gives them. Its texts name its parts, not what to do. */
-function fromFastify(error: unknown): Refused | undefined {
+function fromFastify(error: unknown): HttpError | undefined {
   const { statusCode, code } = (typeof error === 'object' && error !== null ? error : {}) as Partial<FastifyError>;
   switch (statusCode) {
     case 400:
-      return new Refused(
+      return new HttpError(
         400,
         code === 'FST_ERR_BAD_URL'
           ? 'The path is not a valid URL path.'
           : 'The request could not be read: its length is not what it said, or it ended early.',
       );
     case 408:
-      return new Refused(408, 'The request took too long to arrive.');
+      return new HttpError(408, 'The request took too long to arrive.');
     case 413:
-      return new Refused(413, 'The body is larger than 1 MiB.');
+      return new HttpError(413, 'The body is larger than 1 MiB.');
     case 414:
-      return new Refused(414, 'The path, or a part of it, is too long.');
+      return new HttpError(414, 'The path, or a part of it, is too long.');
     case 415:
-      return new Refused(415, 'Send the body as JSON, with the header Content-Type: application/json.');
+      return new HttpError(415, 'Send the body as JSON, with the header Content-Type: application/json.');
     case 503:
-      return new Refused(503, 'The service is stopping. Try again.', { 'retry-after': '1' });
+      return new HttpError(503, 'The service is stopping. Try again.', { 'retry-after': '1' });
     default:
       return undefined;
   }

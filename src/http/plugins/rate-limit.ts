@@ -3,8 +3,8 @@
 
 import rateLimit from '@fastify/rate-limit';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import type { Authentication } from '../authentication.ts';
-import { Refused } from '../refused.ts';
+import type { Authentication } from '../core/authentication.ts';
+import { HttpError } from '../core/http-error.ts';
 import { sentBy } from './auth.ts';
 
 /** Callers that are counted at once. Whoever has been silent for longest is forgotten first, which only helps him. */
@@ -48,7 +48,7 @@ export async function registerRateLimit(
     const counted = await limited(request);
     if (counted.isAllowed || !counted.isExceeded) return;
     const seconds = String(Math.max(1, counted.ttlInSeconds));
-    throw new Refused(429, `More than ${perMinute} requests in a minute. Try again in ${seconds} s.`, {
+    throw new HttpError(429, `More than ${perMinute} requests in a minute. Try again in ${seconds} s.`, {
       'retry-after': seconds,
     });
   }

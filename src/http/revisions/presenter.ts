@@ -3,11 +3,11 @@
 import { type AppDeployment, SourceRevisionConfig } from '../../api/app-deployment.ts';
 import type { AppRevision } from '../../api/app-revision.ts';
 import { FEWEST_REVISIONS } from '../../api/settings.ts';
+import { createdAt, updatedAt } from '../../record/api-view.ts';
 import { serialRevisionId } from '../../record/revision-id.ts';
 import { revisionsOf } from '../../record/revisions.ts';
-import { createdAt, updatedAt } from '../../record/shown.ts';
 import { wantedRevisionId } from '../../record/wanted-revision.ts';
-import { toSnake } from '../casing.ts';
+import { toSnake } from '../core/casing.ts';
 import type { Revision } from './payloads.ts';
 
 /** A serial may leap, in a record made with kubectl; nobody was ever told of what it leapt over. */

@@ -3,16 +3,16 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyBaseLogger, FastifyInstance, RawServerDefault } from 'fastify';
 import type { AppDeployment } from '../../api/app-deployment.ts';
-import { rollingBack } from '../../record/asking.ts';
 import { serialRevisionId } from '../../record/revision-id.ts';
+import { rollingBack } from '../../record/revision-request.ts';
 import { revisionsOf } from '../../record/revisions.ts';
-import type { Changed } from '../deployments/change.ts';
+import { HttpError } from '../core/http-error.ts';
+import type { ZodTypeProvider } from '../core/validation.ts';
 import { Deployment, DeploymentPath, patchDeployment } from '../deployments/payloads.ts';
 import type { Deployments } from '../deployments/repository.ts';
-import type { Admitted, Auth } from '../plugins/auth.ts';
+import type { Changed } from '../deployments/update.ts';
+import type { Auth, RequestContext } from '../plugins/auth.ts';
 import { failures } from '../plugins/openapi.ts';
-import { Refused } from '../refused.ts';
-import type { ZodTypeProvider } from '../validation.ts';
 import { ListRevisions, Revision, RevisionList, RevisionPath } from './payloads.ts';
 import { presentRevisions } from './presenter.ts';
 
@@ -20,7 +20,7 @@ export interface RevisionRoutesOptions {
   readonly auth: Auth;
   readonly deployments: Deployments;
   /** A changed deployment as its caller may see it. */
-  readonly presentChanged: (admitted: Admitted, changed: Changed) => Promise<Deployment>;
+  readonly presentChanged: (admitted: RequestContext, changed: Changed) => Promise<Deployment>;
 }
 
 export function registerRevisions(
@@ -33,7 +33,7 @@ export function registerRevisions(
 
   function one(record: AppDeployment, id: string): Revision {
     const revision = shown(record).find((each) => each.id === id.toLowerCase());
-    if (revision === undefined) throw new Refused(404, `Revision ID ${id} not found.`);
+    if (revision === undefined) throw new HttpError(404, `Revision ID ${id} not found.`);
     return revision;
   }
 
@@ -107,7 +107,10 @@ export function registerRevisions(
           ({ spec }) => spec.id === id.toLowerCase(),
         );
         if (old === undefined)
-          throw new Refused(409, `Revision ID ${id} is ${status} and was never made: there is nothing to go back to.`);
+          throw new HttpError(
+            409,
+            `Revision ID ${id} is ${status} and was never made: there is nothing to go back to.`,
+          );
         return { spec: rollingBack(record.spec, old.spec), values: new Map() };
       });
       return presentChanged(admitted, changed);

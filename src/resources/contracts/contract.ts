@@ -7,7 +7,7 @@ import type { IEnvVar } from 'kubernetes-models/v1/EnvVar';
 import type { Resolved, Scaled, Sized } from '../../api/app-revision.ts';
 import type { Role } from '../../api/meta.ts';
 import type { Inputs } from '../inputs.ts';
-import type { Made } from '../made.ts';
+import type { Manifest } from '../manifest.ts';
 
 export interface PodContract {
   readonly workload: (
@@ -15,9 +15,9 @@ export interface PodContract {
     role: Role,
     size: Readonly<Sized> | Readonly<Scaled>,
     image: string,
-  ) => Made<IDeployment>;
-  readonly postgres: (inputs: Inputs, postgres: NonNullable<Resolved['postgres']>) => Made<IStatefulSet>;
-  readonly redis: (inputs: Inputs, redis: NonNullable<Resolved['redis']>) => Made<IStatefulSet>;
+  ) => Manifest<IDeployment>;
+  readonly postgres: (inputs: Inputs, postgres: NonNullable<Resolved['postgres']>) => Manifest<IStatefulSet>;
+  readonly redis: (inputs: Inputs, redis: NonNullable<Resolved['redis']>) => Manifest<IStatefulSet>;
 }
 
 /** What a version may exchange in the pods of workloads without a maker of its own. */

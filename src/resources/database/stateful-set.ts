@@ -7,7 +7,7 @@ import { RESTRICTED, RESTRICTED_POD, resourcesFor } from '../containers.ts';
 import { fromSecret } from '../env.ts';
 import type { Inputs } from '../inputs.ts';
 import { commonLabels, selectorLabels } from '../labels.ts';
-import type { Made } from '../made.ts';
+import type { Manifest } from '../manifest.ts';
 import { ownedMeta } from '../owner.ts';
 import { placementFor, pullSecretsFor } from '../placement.ts';
 import { POSTGRES_PORT } from './service.ts';
@@ -22,7 +22,7 @@ const ANSWERS = ['sh', '-c', `${IS_READY} || [ $? -eq 1 ]`];
 export function makePostgresStatefulSet(
   { record, revision }: Inputs,
   postgres: NonNullable<Resolved['postgres']>,
-): Made<IStatefulSet> {
+): Manifest<IStatefulSet> {
   const { postgres: setName, postgresService, postgresSecret, postgresClaim } = names(record.metadata.name);
   return {
     apiVersion: 'apps/v1',

@@ -5,11 +5,11 @@ import type { Resolved } from '../../api/app-revision.ts';
 import { POSTGRES_IMAGE_ANNOTATION } from '../../api/meta.ts';
 import { names } from '../../record/names.ts';
 import type { Inputs } from '../inputs.ts';
-import type { Made } from '../made.ts';
+import type { Manifest } from '../manifest.ts';
 import { keptMeta } from '../owner.ts';
 import { storageQuantity } from '../quantity.ts';
 
-export type VolumeClaim = Made<IPersistentVolumeClaim>;
+export type VolumeClaim = Manifest<IPersistentVolumeClaim>;
 
 /**
  * As the record wants it. The API server refuses a size below the one in force, and a changed storage class: who

@@ -7,7 +7,7 @@ import { RESTRICTED, RESTRICTED_POD, resourcesFor } from '../containers.ts';
 import { fromSecret } from '../env.ts';
 import type { Inputs } from '../inputs.ts';
 import { commonLabels, selectorLabels } from '../labels.ts';
-import type { Made } from '../made.ts';
+import type { Manifest } from '../manifest.ts';
 import { ownedMeta } from '../owner.ts';
 import { placementFor, pullSecretsFor } from '../placement.ts';
 import { REDIS_PORT } from './service.ts';
@@ -22,7 +22,7 @@ const ANSWERS = ['sh', '-c', `redis-cli -h 127.0.0.1 -p ${REDIS_PORT} ping | gre
 export function makeRedisStatefulSet(
   { record, revision }: Inputs,
   redis: NonNullable<Resolved['redis']>,
-): Made<IStatefulSet> {
+): Manifest<IStatefulSet> {
   const { redis: setName, redisService, redisSecret } = names(record.metadata.name);
   const maxMemoryMb = Math.floor(redis.memoryLimitMb * DATA_SHARE_OF_MEMORY);
   return {

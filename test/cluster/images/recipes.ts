@@ -30,7 +30,7 @@ export interface Recipe {
 }
 
 export const repositoryRoot = join(import.meta.dirname, '../../..');
-export const sampleFolder = join(repositoryRoot, 'test/e2e/sample');
+export const sampleFolder = join(repositoryRoot, 'test/suites/e2e/sample');
 const nodePackage = join(repositoryRoot, `node_modules/node-linux-${process.arch}`);
 
 /** One layer that the images share: a shell with its usual tools, and the C and C++ libraries. */

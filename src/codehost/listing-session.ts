@@ -1,0 +1,127 @@
+// One listing at one code host: what is asked of it goes through here, is asked again where that helps, and ends in time
+// and after so many pages, whatever the host says.
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { CodeHostIntegrationSpec } from '../api/code-host-integration.ts';
+import { CodeHostFailed } from '../errors.ts';
+import type { Answer, GuardedFetch } from '../outbound/guarded-fetch.ts';
+
+export interface Session {
+  /** Aborts when the listing's time is over. */
+  readonly signal: AbortSignal;
+  /** An answer of the host, whatever its status. Fails as CodeHostFailed. */
+  ask(url: string, sent?: Asked): Promise<Answer>;
+}
+
+export interface Asked {
+  readonly method?: string | undefined;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  readonly body?: string | undefined;
+}
+
+/** One request to a code host, as seen from outside; for metrics. */
+export interface CodeHostRequest {
+  readonly kind: CodeHostIntegrationSpec['kind'];
+  /** Class of the answer's status, such as `2xx`; without an answer why there is none. */
+  readonly result: string;
+  readonly durationMs: number;
+}
+
+export interface SessionOptions {
+  readonly kind: CodeHostIntegrationSpec['kind'];
+  readonly guarded: GuardedFetch;
+  /** The integration's own: nothing is asked of another host, for it would be asked with the credentials. */
+  readonly origin: string;
+  readonly signal: AbortSignal;
+  /** Milliseconds before the second and the third attempt. */
+  readonly pausesMs?: readonly number[];
+  /** Told of each attempt. */
+  readonly onRequest?: (request: CodeHostRequest) => void;
+}
+
+/** More than any account has, at a hundred to the page. */
+const MOST_PAGES = 300;
+
+export function makeSession(options: SessionOptions): Session {
+  const { guarded, kind, origin, signal, pausesMs = [250, 1000], onRequest } = options;
+  const pages = new Set<string>();
+
+  async function fetchOnce(url: string, asked: Asked): Promise<Answer> {
+    const start = performance.now();
+    let result = 'error';
+    try {
+      const answer = await guarded.fetch(url, { ...asked, signal });
+      result = `${Math.floor(answer.status / 100)}xx`;
+      return answer;
+    } catch (error) {
+      if (error instanceof CodeHostFailed) result = error.why;
+      throw error;
+    } finally {
+      onRequest?.({ kind, result, durationMs: performance.now() - start });
+    }
+  }
+
+  async function attempt(url: string, asked: Asked): Promise<Answer> {
+    const isRead = (asked.method ?? 'GET') === 'GET';
+    for (let attempts = 0; ; attempts += 1) {
+      const pause = isRead ? pausesMs[attempts] : undefined;
+      try {
+        // oxlint-disable-next-line no-await-in-loop -- an attempt is made because the one before it failed
+        const answer = await fetchOnce(url, asked);
+        if (answer.status < 500 || pause === undefined) return answer;
+      } catch (error) {
+        if (pause === undefined || !(error instanceof CodeHostFailed) || error.why !== 'unreachable') throw error;
+      }
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      await sleep(pause, undefined, { signal }).catch(() => undefined);
+    }
+  }
+
+  return {
+    signal,
+    async ask(url, asked = {}) {
+      if (URL.parse(url)?.origin !== origin)
+        throw new CodeHostFailed('malformed', 'The code host names a page of another host.');
+      if (pages.has(url)) throw new CodeHostFailed('malformed', "The code host's pages lead in a circle.");
+      if (pages.size >= MOST_PAGES)
+        throw new CodeHostFailed('malformed', `The code host has more than ${MOST_PAGES} pages of repositories.`);
+      const answer = await attempt(url, asked);
+      if (answer.status === 200) pages.add(url);
+      return answer;
+    },
+  };
+}
+
+/** What an answer that is no success means. `message` is the host's own word, which is looked into and not passed on. */
+export function failureOf(
+  status: number,
+  header: (name: string) => string | null,
+  message: string,
+  now: Date,
+): CodeHostFailed {
+  const wait = waitSeconds(header, now);
+  const isLimit = status === 429 || (status === 403 && (wait !== undefined || /secondary rate limit/i.test(message)));
+  if (isLimit) {
+    const seconds = Math.min(Math.max(1, wait ?? 60), 24 * 3600);
+    return new CodeHostFailed('limited', `The code host asks to be left alone. Try again in ${seconds} s.`, {
+      retryAfterSeconds: seconds,
+    });
+  }
+  if (status === 401 || status === 403)
+    return new CodeHostFailed('refused', "The code host refused the integration's credentials.");
+  if (status >= 500) return new CodeHostFailed('unreachable', `The code host failed: it answered ${status}.`);
+  return new CodeHostFailed(
+    'malformed',
+    `The code host answered ${status}. Is the integration's apiUrl that of its API?`,
+  );
+}
+
+/** Retry-After in seconds or as a date; else, where nothing remains, when GitHub's count begins anew. */
+function waitSeconds(header: (name: string) => string | null, now: Date): number | undefined {
+  const after = header('retry-after');
+  const until = (ms: number): number | undefined =>
+    Number.isFinite(ms) ? Math.ceil((ms - now.getTime()) / 1000) : undefined;
+  if (after !== null) return /^\d+$/.test(after) ? Number(after) : until(Date.parse(after));
+  if (header('x-ratelimit-remaining') !== '0') return undefined;
+  return until(Number(header('x-ratelimit-reset') ?? Number.NaN) * 1000) ?? 60;
+}

@@ -1,0 +1,205 @@
+// The finalizer of a record: put on before the first child is made, taken off when the teardown is finished.
+
+import type { AppDeployment } from '../../api/app-deployment.ts';
+import { APP_DEPLOYMENTS } from '../../api/app-deployment.ts';
+import { DEPLOYMENT_LABEL, FIELD_MANAGER, FINALIZER, VARIABLES_LABEL } from '../../api/meta.ts';
+import { TRACING_PROJECTS, type TracingProject } from '../../api/tracing-project.ts';
+import { nextStep, type TeardownStep, untilHinderedMs } from '../../decide/children/teardown.ts';
+import type { ActionFailure, Observed } from '../../decide/observed.ts';
+import { retryAfterMs } from '../../decide/retry.ts';
+import { withStableMessages } from '../../decide/stable-messages.ts';
+import { deletingStatus, type Hindrance } from '../../decide/status.ts';
+import { withOverdue } from '../../decide/terminating-pods.ts';
+import { NotFound, Unavailable } from '../../errors.ts';
+import { DEPLOYMENTS, PERSISTENT_VOLUME_CLAIMS, SECRETS, STATEFUL_SETS } from '../../kube/api-resources.ts';
+import type { Result } from '../../runtime/controller.ts';
+import type { EventRecorder } from '../../runtime/events.ts';
+import { type Cluster, deleteObjects } from '../shared/apply.ts';
+import { type Caches, overlayWrite, SECRETS_NAMED } from '../shared/caches.ts';
+import { areRaces, causesOf, decisiveOf, failureOf } from '../shared/failures.ts';
+import { reportRecord } from '../shared/report.ts';
+import { settleAll } from '../shared/settle-all.ts';
+
+export function hasFinalizer(record: AppDeployment): boolean {
+  return record.metadata.finalizers?.includes(FINALIZER) === true;
+}
+
+/**
+ * Undefined: the record has gone, and the cache does not know yet. Nothing would collect what was made for it now. A
+ * failure comes back as a refusal.
+ */
+export async function addFinalizer(
+  record: AppDeployment,
+  shell: Cluster,
+): Promise<AppDeployment | ActionFailure | undefined> {
+  try {
+    return await patchFinalizers(record, [...(record.metadata.finalizers ?? []), FINALIZER], shell);
+  } catch (error) {
+    return failureOf(error, `${record.kind} ${record.metadata.name}`, 'put the finalizer on');
+  }
+}
+
+export interface Teardown {
+  readonly shell: Cluster;
+  /** The same without the time limit of this pass: that it was exceeded is reported too. */
+  readonly lasting: Cluster;
+  readonly events: EventRecorder;
+  readonly now: Date;
+  /** Why nothing may be deleted, as a sentence. */
+  readonly paused: string | undefined;
+}
+
+/** A cache that lags wakes nobody when what a live look has found is gone. */
+const LOOK_AGAIN_MS = 1000;
+
+/**
+ * One step of the teardown. The watch wakes the record again when what it waits for is gone. What fails is reported, and
+ * then thrown.
+ */
+export async function finalize(seen: Observed, teardown: Teardown, signal: AbortSignal): Promise<Result> {
+  const { shell, lasting, events, now, paused } = teardown;
+  const { record } = seen;
+  if (!hasFinalizer(record)) return {};
+  // In a dying namespace our rights may be gone any moment, and the namespace takes the children with it anyway.
+  if (seen.namespaceTerminating) {
+    await release(record, shell);
+    return {};
+  }
+  const cached = withNamedByOthers({ ...seen, pods: withOverdue(seen.pods, now) }, shell.caches);
+  const step = nextStep(cached, now);
+  const say = (waitsFor: string, hindrance?: Hindrance, by = shell): Promise<void> =>
+    reportRecord(record, deletingStatus(cached, waitsFor, now, paused, hindrance), by, events);
+  if (paused !== undefined) {
+    await say(step?.waitsFor ?? 'it');
+    return {};
+  }
+  // Nobody is to take it for ready while its parts go.
+  const isFirst = step !== undefined && record.status?.state !== 'AWAITING_DELETE';
+  const unsaid = isFirst ? await failuresOf(() => say(step.waitsFor)) : [];
+  const done = step ? await take(step, shell) : await finish(cached, teardown);
+  if (!done) return {};
+  const refusals = withStableMessages(done.refusals, record);
+  const causes = causesOf(refusals);
+  if (areRaces(causes) || (signal.aborted && !(signal.reason instanceof Unavailable))) throw decisiveOf(causes);
+  const hindrance = hindranceOf(refusals, done.hindrance);
+  if (!isFirst || hindrance)
+    unsaid.push(...(await failuresOf(() => say(done.waitsFor, hindrance, signal.aborted ? lasting : shell))));
+  const failed = [...causes, ...unsaid];
+  if (failed.length > 0) throw decisiveOf(failed);
+  const waits = [untilHinderedMs(cached, now), retryAfterMs(record, refusals, now), done.lookAgainMs];
+  const known = waits.filter((wait) => wait !== undefined);
+  return known.length > 0 ? { requeueAfterMs: Math.min(...known) } : {};
+}
+
+async function failuresOf(work: () => Promise<void>): Promise<unknown[]> {
+  try {
+    await work();
+    return [];
+  } catch (error) {
+    // The record has gone: there is nothing left to say it of.
+    return error instanceof NotFound ? [] : [error];
+  }
+}
+
+interface Taken {
+  readonly waitsFor: string;
+  readonly hindrance?: string;
+  readonly refusals: readonly ActionFailure[];
+  readonly lookAgainMs?: number;
+}
+
+async function take({ remove, ...step }: TeardownStep, shell: Cluster): Promise<Taken> {
+  return { ...step, refusals: await deleteObjects(remove, shell) };
+}
+
+/**
+ * The end of a teardown, as the caches show it: they may lag behind, in a process that has just begun to lead above all, and
+ * what has no owner would then be nobody's. So what is left is looked at live, once for each deletion. Undefined: all is
+ * gone, and so is the finalizer.
+ */
+async function finish(cached: Observed, { shell, now }: Teardown): Promise<Taken | undefined> {
+  const { record } = cached;
+  try {
+    const live = withNamedByOthers({ ...cached, ...(await lookLive(cached, shell)) }, shell.caches);
+    const step = nextStep(live, now);
+    if (step) return { ...(await take(step, shell)), lookAgainMs: LOOK_AGAIN_MS };
+    await release(record, shell);
+    return undefined;
+  } catch (error) {
+    return {
+      waitsFor: 'its finalizer',
+      refusals: [failureOf(error, `${record.kind} ${record.metadata.name}`, 'release')],
+    };
+  }
+}
+
+function hindranceOf([refusal]: readonly ActionFailure[], words: string | undefined): Hindrance | undefined {
+  if (refusal) return { message: refusal.message, stalled: refusal.cause === undefined };
+  return words === undefined ? undefined : { message: words, stalled: true };
+}
+
+/** What no garbage collector looks after, and what uses it or leads to it. */
+async function lookLive(
+  { record }: Observed,
+  { client, caches }: Cluster,
+): Promise<Pick<Observed, 'children' | 'tracingProject'>> {
+  const { metadata, spec } = record;
+  const { namespace = '', name } = metadata;
+  const addresses = caches.addresses?.isInstalled() ? [caches.addresses.resource] : [];
+  const resources = [DEPLOYMENTS, STATEFUL_SETS, PERSISTENT_VOLUME_CLAIMS, SECRETS, ...addresses];
+  const isAsked = spec.tracingProjectDeletionPolicy === 'Delete';
+  const [projects, ...lists] = await settleAll([
+    isAsked
+      ? client.listAll<TracingProject>(TRACING_PROJECTS, { namespace, fieldSelector: `metadata.name=${name}` })
+      : { items: [] },
+    ...resources.map((resource) =>
+      client.listAll(resource, { namespace, labelSelector: `${DEPLOYMENT_LABEL}=${name}`, metadataOnly: true }),
+    ),
+  ]);
+  return { children: lists.flatMap(({ items }) => items), tracingProject: projects.items[0] };
+}
+
+/** Values that another record took over by name are that one's to lose: the last who names them has them collected. */
+function withNamedByOthers(observed: Observed, caches: Caches): Observed {
+  const { namespace = '', name, uid } = observed.record.metadata;
+  const isNamed = (secret: string): boolean =>
+    caches.records.byIndex(namespace, SECRETS_NAMED, secret).some((other) => other.metadata.uid !== uid) ||
+    caches.revisions.byIndex(namespace, SECRETS_NAMED, secret).some(({ spec }) => spec.deploymentName !== name);
+  const values = observed.children.filter(({ metadata: { labels } }) => labels?.[VARIABLES_LABEL] !== undefined);
+  return {
+    ...observed,
+    namedByOthers: new Set(values.map(({ metadata }) => metadata.name).filter(isNamed)),
+  };
+}
+
+async function release(record: AppDeployment, shell: Cluster): Promise<void> {
+  const finalizers = record.metadata.finalizers ?? [];
+  await patchFinalizers(
+    record,
+    finalizers.filter((name) => name !== FINALIZER),
+    shell,
+  );
+}
+
+/** Undefined: the record has gone. */
+async function patchFinalizers(
+  record: AppDeployment,
+  finalizers: readonly string[],
+  shell: Cluster,
+): Promise<AppDeployment | undefined> {
+  const { namespace = '', name, uid, resourceVersion } = record.metadata;
+  try {
+    // The resourceVersion makes it a compare-and-swap: another controller's finalizer is never lost.
+    const patched = await shell.client.mergePatch<AppDeployment>(
+      APP_DEPLOYMENTS,
+      { namespace, name },
+      { metadata: { uid, resourceVersion, finalizers } },
+      { fieldManager: FIELD_MANAGER },
+    );
+    if (finalizers.length > 0 || !record.metadata.deletionTimestamp) overlayWrite(shell.caches, patched);
+    return patched;
+  } catch (error) {
+    if (error instanceof NotFound) return undefined;
+    throw error;
+  }
+}

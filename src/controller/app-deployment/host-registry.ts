@@ -1,0 +1,166 @@
+// Who claims which host, over all tenants: an index of the caches by host, and what is being made just now. Decided here
+// and now, between two looks at the caches nothing else runs; so of many who ask for a free host one gets it.
+
+import type { AppDeployment } from '../../api/app-deployment.ts';
+import { DEPLOYMENT_LABEL, DEPLOYMENT_UID_LABEL } from '../../api/meta.ts';
+import type { AddressSettings } from '../../api/settings.ts';
+import { hostsOf } from '../../decide/assess/address.ts';
+import { type HostClaim, holderOf } from '../../decide/host-ownership.ts';
+import type { KubeObject } from '../../kube/client.ts';
+import { hostOf, wantedHost } from '../../record/hostnames.ts';
+import { namespaceOf, uidOf } from '../../record/metadata.ts';
+import { names } from '../../record/names.ts';
+import type { Change } from '../../runtime/store.ts';
+import type { Caches } from '../shared/caches.ts';
+import { keyOf } from '../shared/keys.ts';
+
+export interface HostRegistry {
+  /** Whose the host is. If it is this record's, it stays so until `settled`, whatever the caches show meanwhile. */
+  take(record: AppDeployment, host: string): HostClaim;
+  /** What was made with the host is in the caches by now. */
+  settled(record: AppDeployment): void;
+  /** Tells the key of each record that may get a host which another has let go. */
+  onFreed(listener: (key: string) => void): () => void;
+  /** Follows the caches no more. */
+  close(): void;
+}
+
+/** What one record has to do with hosts. */
+interface Grip {
+  readonly wanted: string | undefined;
+  readonly claim: HostClaim;
+}
+
+export function makeHostRegistry(
+  caches: Pick<Caches, 'records' | 'addresses'>,
+  address: AddressSettings,
+): HostRegistry {
+  const grips = new Map<string, Grip>();
+  /** host → uids of the records that want, claim or have it */
+  const byHost = new Map<string, Set<string>>();
+  const beingMade = new Map<string, string>();
+  const listeners = new Set<(key: string) => void>();
+
+  function gripOf(record: AppDeployment): Grip {
+    const { uid, name, namespace } = placeOf(record);
+    const { deletionTimestamp, creationTimestamp = '' } = record.metadata;
+    const wanted = deletionTimestamp === undefined ? wantedHost(record.spec, { name, namespace }, address) : undefined;
+    const { url, hostClaim } = record.status ?? {};
+    const holds = new Set([...(url === undefined ? [] : [hostOf(url)]), ...hostsMade(record)]);
+    return {
+      wanted,
+      claim: {
+        uid,
+        namespace,
+        name,
+        createdAt: creationTimestamp,
+        holds,
+        ...(hostClaim && hostClaim.host === wanted && { reported: hostClaim }),
+      },
+    };
+  }
+
+  function hostsMade(record: AppDeployment): string[] {
+    const { uid, name, namespace } = placeOf(record);
+    const object = caches.addresses?.get({ namespace, name: names(name).address });
+    return object?.metadata.labels?.[DEPLOYMENT_UID_LABEL] === uid ? hostsOf(object) : [];
+  }
+
+  /** Looks at a record again, or for the last time, and wakes those who wait for what it has let go. */
+  function follow(uid: string, record: AppDeployment | undefined): void {
+    const before = grips.get(uid);
+    const now = record && gripOf(record);
+    if (before) for (const host of hostsIn(before)) byHost.get(host)?.delete(uid);
+    if (now) {
+      grips.set(uid, now);
+      for (const host of hostsIn(now)) usersOf(host).add(uid);
+    } else {
+      grips.delete(uid);
+      beingMade.delete(uid);
+    }
+    for (const host of before ? letGo(before, now) : []) free(host, uid);
+  }
+
+  function usersOf(host: string): Set<string> {
+    const users = byHost.get(host) ?? new Set();
+    byHost.set(host, users);
+    return users;
+  }
+
+  function free(host: string, by: string): void {
+    const users = byHost.get(host) ?? new Set();
+    if (users.size === 0) byHost.delete(host);
+    for (const uid of users) {
+      const grip = grips.get(uid);
+      if (uid === by || grip?.wanted !== host) continue;
+      for (const listener of listeners) listener(keyOf(grip.claim.namespace, grip.claim.name));
+    }
+  }
+
+  /** A claim as it stands, with what is being made for it. */
+  function standing(uid: string, host: string): HostClaim | undefined {
+    const grip = grips.get(uid);
+    if (!grip) return undefined;
+    return beingMade.get(uid) === host ? { ...grip.claim, holds: new Set([...grip.claim.holds, host]) } : grip.claim;
+  }
+
+  const stops = [
+    caches.records.onChange(({ type, object }) => follow(uidOf(object), type === 'deleted' ? undefined : object)),
+    caches.addresses?.onChange(({ object: { metadata } }: Change<KubeObject>) => {
+      const name = metadata.labels?.[DEPLOYMENT_LABEL];
+      const record = name === undefined ? undefined : caches.records.get({ namespace: metadata.namespace ?? '', name });
+      if (record) follow(uidOf(record), record);
+    }),
+  ];
+  for (const record of caches.records.list()) follow(uidOf(record), record);
+
+  return {
+    take(record, host) {
+      const uid = uidOf(record);
+      const own = standing(uid, host) ?? gripOf(record).claim;
+      const others = [...(byHost.get(host) ?? [])].flatMap((other) =>
+        other === uid ? [] : (standing(other, host) ?? []),
+      );
+      const holder = holderOf(host, own, others);
+      if (holder.uid === uid) beingMade.set(uid, host);
+      return holder;
+    },
+    settled(record) {
+      const uid = uidOf(record);
+      const host = beingMade.get(uid);
+      beingMade.delete(uid);
+      if (host !== undefined && grips.get(uid)?.claim.holds.has(host) !== true) free(host, uid);
+    },
+    onFreed(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    close() {
+      for (const stop of stops) stop?.();
+    },
+  };
+}
+
+function placeOf(record: AppDeployment): { uid: string; name: string; namespace: string } {
+  return { uid: uidOf(record), name: record.metadata.name, namespace: namespaceOf(record) };
+}
+
+function hostsIn({ wanted, claim }: Grip): Set<string> {
+  return new Set([
+    ...(wanted === undefined ? [] : [wanted]),
+    ...claim.holds,
+    ...(claim.reported ? [claim.reported.host] : []),
+  ]);
+}
+
+function letGo(before: Grip, now: Grip | undefined): string[] {
+  return [...hostsIn(before)].filter((host) => {
+    if (!now) return true;
+    const { claim } = now;
+    return (
+      (before.wanted === host && now.wanted !== host) ||
+      (before.claim.holds.has(host) && !claim.holds.has(host)) ||
+      (before.claim.reported?.host === host && claim.reported?.host !== host)
+    );
+  });
+}

@@ -1,0 +1,81 @@
+// Why the volumes of a pod are not mounted is in no status: the kubelet says it in an event. Those are not watched, there
+// are too many of them: they are asked for where a pod takes long to begin.
+
+import type { Pod } from '../../decide/observed.ts';
+import { FIRST_LOOK_MS, startingSinceMs } from '../../decide/pod-startup.ts';
+import { EVENTS } from '../../kube/api-resources.ts';
+import type { KubeClient, KubeObject } from '../../kube/client.ts';
+import type { Logger } from '../../logger.ts';
+
+interface Event extends KubeObject {
+  readonly note?: string;
+}
+
+/** Of pods that cannot begin for the same reason a few are enough. */
+const PODS_ASKED = 3;
+/** A pod is asked about no more often, however often its record is looked at: the kubelet itself tries again more slowly. */
+const ASK_EVERY_MS = 5_000;
+/** Longer than the longest pause between two looks at a pod that does not begin. */
+const FORGET_AFTER_MS = 300_000;
+
+export interface MountFailures {
+  /** These pods, with the kubelet's words where there are any. A failure costs those words, and nothing else. */
+  addTo(pods: readonly Pod[], client: KubeClient, log: Logger): Promise<readonly Pod[]>;
+}
+
+interface Asked {
+  readonly at: number;
+  readonly words: string | undefined;
+}
+
+export function makeMountFailures(now: () => Date): MountFailures {
+  /** By the pod's uid; the oldest first. */
+  const asked = new Map<string, Asked>();
+
+  function forgetOld(): void {
+    for (const [uid, { at }] of asked) if (now().getTime() - at > FORGET_AFTER_MS) asked.delete(uid);
+  }
+
+  async function words({ metadata }: Pod, client: KubeClient, log: Logger): Promise<string | undefined> {
+    const { namespace = '', uid = '' } = metadata;
+    const before = asked.get(uid);
+    if (before && now().getTime() - before.at < ASK_EVERY_MS) return before.words;
+    forgetOld();
+    // Noted first: what fails or hangs is not asked for at every look either.
+    asked.set(uid, { at: now().getTime(), words: before?.words });
+    try {
+      const { items } = await client.list<Event>(EVENTS, {
+        namespace,
+        fieldSelector: `regarding.uid=${uid},reason=FailedMount`,
+        limit: 20,
+      });
+      const said = mostTelling(items.flatMap(({ note }) => note ?? []));
+      asked.set(uid, { at: now().getTime(), words: said });
+      return said;
+    } catch (err) {
+      log.debug({ err, pod: metadata.name }, 'Events of a pod not listed');
+      return before?.words;
+    }
+  }
+
+  return {
+    addTo: async (pods, client, log) => {
+      const late = pods
+        .filter((pod) => now().getTime() - (startingSinceMs(pod) ?? Infinity) >= FIRST_LOOK_MS)
+        .toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))
+        .slice(0, PODS_ASKED);
+      if (late.length === 0) return pods;
+      const said = new Map(await Promise.all(late.map(async (pod) => [pod, await words(pod, client, log)] as const)));
+      return pods.map((pod) => {
+        const failedMount = said.get(pod);
+        return failedMount === undefined ? pod : { ...pod, failedMount };
+      });
+    },
+  };
+}
+
+/** The same one at every look. That volumes were not there in time says less than which one, and why. */
+function mostTelling(notes: readonly string[]): string | undefined {
+  const sorted = notes.toSorted();
+  return sorted.find((note) => !note.startsWith('Unable to attach or mount volumes')) ?? sorted[0];
+}

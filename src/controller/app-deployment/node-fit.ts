@@ -1,0 +1,55 @@
+// The nodes of the cluster, as far as the room for a pod depends on them: listed when a size is about to change, not watched.
+
+import { type ClusterNode, roomToCheck, withoutRoom } from '../../decide/children/node-fit.ts';
+import type { Action } from '../../decide/children/plan.ts';
+import type { ActionFailure, Observed } from '../../decide/observed.ts';
+import { Forbidden } from '../../errors.ts';
+import { NODES } from '../../kube/api-resources.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { listAllPages } from '../../runtime/pager.ts';
+import { failureOf } from '../shared/failures.ts';
+
+const PAGE_SIZE = 100;
+
+/**
+ * The running stores among `actions` whose new pod no node could take. None where the nodes cannot be read: without the
+ * right to list them nothing is known.
+ */
+export async function refuseWithoutRoom(
+  actions: readonly Action[],
+  observed: Observed,
+  client: KubeClient,
+): Promise<ActionFailure[]> {
+  const sets = roomToCheck(actions, observed);
+  if (sets.length === 0) return [];
+  let nodes: readonly ClusterNode[] | undefined;
+  try {
+    nodes = await listNodes(client);
+  } catch (error) {
+    return sets.map(({ metadata }) => failureOf(error, `StatefulSet ${metadata.name}`, 'list the nodes for'));
+  }
+  // A database runs, so that there is a node: an empty list is that of somebody who is shown none.
+  return nodes && nodes.length > 0 ? withoutRoom(sets, nodes) : [];
+}
+
+async function listNodes(client: KubeClient): Promise<readonly ClusterNode[] | undefined> {
+  try {
+    const { items } = await listAllPages<ClusterNode>(client, NODES, { pageSize: PAGE_SIZE, keep: slim });
+    return items;
+  } catch (error) {
+    if (error instanceof Forbidden) return undefined;
+    throw error;
+  }
+}
+
+/** A Node names every image that it has: most of it is that. */
+function slim({ apiVersion, kind, metadata, spec, status }: ClusterNode): ClusterNode {
+  const { name, labels } = metadata;
+  return {
+    apiVersion,
+    kind,
+    metadata: { name, ...(labels && { labels }) },
+    ...(spec && { spec }),
+    ...(status?.allocatable && { status: { allocatable: status.allocatable } }),
+  };
+}

@@ -1,0 +1,108 @@
+// Plans for the children of a revision: what of them may be applied now, and what is learned of their pods before.
+
+import type { AppRevision } from '../../api/app-revision.ts';
+import type { Settings } from '../../api/settings.ts';
+import { checkReferences, isRolled, runningRevision } from '../../decide/assess/workloads.ts';
+import {
+  mayStartPods,
+  NOTHING_PRUNED,
+  type Plan,
+  PRUNED_KINDS,
+  plan,
+  SCALING_KINDS,
+} from '../../decide/children/plan.ts';
+import { podsToTry, withoutRefused } from '../../decide/children/pod-dry-run.ts';
+import { handedOver } from '../../decide/children/replicas-handover.ts';
+import { digestsThere, type Rotation, rotationOf } from '../../decide/children/rotation.ts';
+import type { ActionFailure, Observed } from '../../decide/observed.ts';
+import type { KubeObject } from '../../kube/client.ts';
+import type { PodContracts } from '../../resources/contracts/contract.ts';
+import { desiredChildren } from '../../resources/desired.ts';
+import type { Cluster } from '../shared/apply.ts';
+import { refuseWithoutRoom } from './node-fit.ts';
+import { type DryRunResult, dryRunPods, tryAhead } from './pod-dry-run.ts';
+
+export interface PlanningOptions {
+  readonly shell: Cluster;
+  readonly settings: Settings;
+  readonly now: () => Date;
+  /** The versions of the pod contract that there are makers of. */
+  readonly contracts: PodContracts;
+}
+
+/** All children of `revision`, whatever of them is there. `host` is the one that the record holds. */
+export function childrenOf(
+  observed: Observed,
+  revision: AppRevision,
+  secretDigests: Rotation['digests'],
+  { settings, contracts }: Pick<PlanningOptions, 'settings' | 'contracts'>,
+  host?: string,
+): readonly KubeObject[] {
+  const { record, tenantId = '' } = observed;
+  const autoscaled = handedOver(observed, revision);
+  return desiredChildren(
+    { record, revision, tenantId, settings, secretDigests, autoscaled, ...(host !== undefined && { host }) },
+    contracts,
+  );
+}
+
+/**
+ * Tries the pods of a revision while it is being made: of a change that is one request less after the other. They are
+ * tried again if by then they have to be others.
+ */
+export async function prefetchDryRuns(
+  observed: Observed,
+  draft: AppRevision,
+  options: PlanningOptions,
+): Promise<readonly DryRunResult[]> {
+  const { shell, now } = options;
+  if (checkReferences(observed).status !== 'True') return [];
+  const { digests } = rotationOf(observed, draft.spec.id);
+  const planned = plan(childrenOf(observed, draft, digests, options), observed, NOTHING_PRUNED);
+  return tryAhead(podsToTry(planned, [], observed, now()), shell);
+}
+
+/** The workloads, and what decides how many pods they have and may lose. */
+const WORKLOAD_KINDS: ReadonlySet<string> = new Set(['Deployment', ...SCALING_KINDS]);
+
+export interface Wanted {
+  readonly observed: Observed;
+  readonly latest: AppRevision;
+  /** What is wrong with the passwords and the volume. */
+  readonly lost: readonly ActionFailure[];
+  readonly digests: Rotation['digests'];
+  /** The children of a revision. */
+  readonly made: (revision: AppRevision, digests: Rotation['digests']) => readonly KubeObject[];
+  readonly answers: readonly DryRunResult[];
+}
+
+/**
+ * The plan for the latest revision. While something that its pods name is missing, or the API server refuses its pods,
+ * the children stay those of the revision that runs: pods that cannot start would only take the place of those that do.
+ */
+export async function planAllowed(wanted: Wanted, { shell, now, contracts, settings }: PlanningOptions): Promise<Plan> {
+  const { observed, latest, lost, digests, made, answers } = wanted;
+  const running = runningRevision(observed);
+  // Seldom needed, and to make them is most of what a pass costs.
+  const held = (): readonly KubeObject[] | undefined => {
+    if (!running) return undefined;
+    // What a newer Davit has made is left alone.
+    return contracts.has(running.spec.resolved.contract) ? made(running, digestsThere(observed)) : [];
+  };
+  const isComplete = checkReferences(observed).status === 'True';
+  // Of a first revision the stores may start meanwhile.
+  const desired = isComplete
+    ? made(latest, digests)
+    : (held() ?? made(latest, digests).filter(({ kind }) => !WORKLOAD_KINDS.has(kind)));
+  const prunes = isRolled(observed, latest) ? PRUNED_KINDS : SCALING_KINDS;
+  const planned = plan(desired, observed, isComplete ? prunes : NOTHING_PRUNED);
+  if (!mayStartPods(lost)) return planned;
+  const [refused, withoutRoom] = await Promise.all([
+    dryRunPods(podsToTry(planned, desired, observed, now()), shell, answers),
+    settings.checkNodes ? refuseWithoutRoom(planned.actions, observed, shell.client) : [],
+  ]);
+  const refusals = [...refused, ...withoutRoom];
+  if (refusals.length === 0) return planned;
+  const kept = held();
+  return { actions: kept ? withoutRefused(plan(kept, observed, NOTHING_PRUNED).actions, refusals) : [], refusals };
+}

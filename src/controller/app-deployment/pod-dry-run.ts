@@ -1,0 +1,65 @@
+// Asks the API server about pods before they exist: dry runs, which leave nothing behind.
+
+import { isDeepStrictEqual } from 'node:util';
+import { FIELD_MANAGER } from '../../api/meta.ts';
+import { type PodToTry, podRefused } from '../../decide/children/pod-dry-run.ts';
+import type { ActionFailure } from '../../decide/observed.ts';
+import { AlreadyExists, Forbidden, Invalid } from '../../errors.ts';
+import { PODS } from '../../kube/api-resources.ts';
+import type { KubeObject } from '../../kube/client.ts';
+import type { Cluster } from '../shared/apply.ts';
+import { failureOf } from '../shared/failures.ts';
+import { settleAll } from '../shared/settle-all.ts';
+
+/** What the API server says of a pod: nothing where it would take it, else why not, in its own words. */
+export interface DryRunResult {
+  readonly pod: KubeObject;
+  readonly words: string | undefined;
+}
+
+/**
+ * What the API server refuses of these pods, in its own words, and where it could not be asked. Of a pod that is in
+ * `answers` it is not asked once more.
+ */
+export async function dryRunPods(
+  pods: readonly PodToTry[],
+  shell: Cluster,
+  answers: readonly DryRunResult[] = [],
+): Promise<ActionFailure[]> {
+  const refusals = await settleAll(
+    pods.map(async (tried) => {
+      const answer = answers.find((known) => isDeepStrictEqual(known.pod, tried.pod));
+      try {
+        const words = answer ? answer.words : await ask(tried.pod, shell);
+        return words === undefined ? undefined : podRefused(tried, words);
+      } catch (error) {
+        const { kind, metadata } = tried.workload;
+        // By the workload's name, so that the workload is left as it is.
+        return {
+          ...failureOf(error, `the pods of ${kind} ${metadata.name}`, 'try'),
+          object: `${kind} ${metadata.name}`,
+        };
+      }
+    }),
+  );
+  return refusals.filter((refusal) => refusal !== undefined);
+}
+
+/** Asks before it is known whether the answers will be needed: where one cannot be had there is none. */
+export async function tryAhead(pods: readonly PodToTry[], shell: Cluster): Promise<DryRunResult[]> {
+  const outcomes = await Promise.allSettled(pods.map(async ({ pod }) => ({ pod, words: await ask(pod, shell) })));
+  return outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
+}
+
+async function ask(pod: KubeObject, { client }: Cluster): Promise<DryRunResult['words']> {
+  try {
+    // Strict: a field that is in no schema is dropped from a pod without a word, and makes every apply of it fail.
+    await client.create(PODS, pod, { fieldManager: FIELD_MANAGER, dryRun: true, strict: true });
+    return undefined;
+  } catch (error) {
+    // Names are looked at last: a pod of that name says that everything else was well.
+    if (error instanceof AlreadyExists) return undefined;
+    if (!(error instanceof Invalid) && !(error instanceof Forbidden)) throw error;
+    return error.serverMessage ?? error.message;
+  }
+}

@@ -1,0 +1,366 @@
+// The recipe for one AppDeployment: observe, decide, apply, report.
+
+import type { AppDeployment } from '../../api/app-deployment.ts';
+import type { AppRevision } from '../../api/app-revision.ts';
+import type { Settings } from '../../api/settings.ts';
+import {
+  type AddressOutcome,
+  addressOf,
+  keepsAddress,
+  requestedAddress,
+  undecided,
+} from '../../decide/assess/address.ts';
+import { contractUnknown } from '../../decide/assess/pod-contract.ts';
+import { checkPolicy, checkReferences, checkRollout, hasServed } from '../../decide/assess/workloads.ts';
+import { dataThere, NO_KEPT_DATA, planAdoption } from '../../decide/children/adoption.ts';
+import { mayStartPods, partitionByData, withoutUnsafe } from '../../decide/children/plan.ts';
+import { untilStuckMs } from '../../decide/children/pod-dry-run.ts';
+import { rotationOf } from '../../decide/children/rotation.ts';
+import { stuckPods } from '../../decide/children/stuck-pods.ts';
+import type { ActionFailure, Observed } from '../../decide/observed.ts';
+import { pausedBy } from '../../decide/pause.ts';
+import { recheckAfterMs } from '../../decide/pod-startup.ts';
+import { retryAfterMs } from '../../decide/retry.ts';
+import { latestStatus, overtakenStatus } from '../../decide/revision-status.ts';
+import { withStableMessages } from '../../decide/stable-messages.ts';
+import { statusOf } from '../../decide/status.ts';
+import { untilOverdueMs, withOverdue } from '../../decide/terminating-pods.ts';
+import { Conflict, NotFound, Unavailable } from '../../errors.ts';
+import type { KubeObject } from '../../kube/client.ts';
+import { rollbackOf, wantedRevision } from '../../record/wanted-revision.ts';
+import { makeRevision } from '../../resources/app-revision.ts';
+import type { PodContracts } from '../../resources/contracts/contract.ts';
+import { newestOf } from '../../resources/contracts.ts';
+import { makeTracingProject } from '../../resources/tracing-project.ts';
+import { abortable } from '../../runtime/clients/abortable.ts';
+import type { Reconcile, Result } from '../../runtime/controller.ts';
+import type { EventRecorder } from '../../runtime/events.ts';
+import type { Vanished } from '../garbage/bypassed-finalizers.ts';
+import {
+  adoptObjects,
+  type Cluster,
+  deleteObjects,
+  ensurePassword,
+  executePlan,
+  makeOnce,
+  removePods,
+  volumeRefusals,
+  withAppliedDigest,
+} from '../shared/apply.ts';
+import { areRaces, causesOf, decisiveOf, failureOf } from '../shared/failures.ts';
+import { refOf } from '../shared/keys.ts';
+import { reportRecord, reportRevision, reportTracingProject } from '../shared/report.ts';
+import { settleAll } from '../shared/settle-all.ts';
+import { addFinalizer, finalize, hasFinalizer } from './finalize.ts';
+import type { HostRegistry } from './host-registry.ts';
+import { makeMountFailures } from './mount-failures.ts';
+import { observe } from './observe.ts';
+import { childrenOf, planAllowed, prefetchDryRuns, type Wanted } from './plan-children.ts';
+import type { DryRunResult } from './pod-dry-run.ts';
+import { collectRevisions } from './prune-revisions.ts';
+import type { SecretFingerprints } from './secret-fingerprints.ts';
+
+export interface ReconcilerOptions {
+  readonly shell: Cluster;
+  readonly contents: SecretFingerprints;
+  readonly hosts: HostRegistry;
+  readonly vanished: Vanished;
+  readonly settings: Settings;
+  readonly events: EventRecorder;
+  readonly now: () => Date;
+  /** Those that there are, but in tests. */
+  readonly contracts: PodContracts;
+}
+
+/** What a pass found out beyond what it observed: the revision in question, and what could not be done. */
+interface ReconcileOutcome {
+  readonly latest: AppRevision | undefined;
+  readonly refusals: readonly ActionFailure[];
+  /** Absent where nothing could be decided. */
+  readonly address?: AddressOutcome;
+  /** When to look again even if nothing changes. */
+  readonly requeueAfterMs?: number;
+  /** What failed and matters to nobody who looks at the record: only that it is tried again. */
+  readonly housekeeping?: readonly unknown[];
+}
+
+const NOTHING: ReconcileOutcome = { latest: undefined, refusals: [] };
+
+/** So many races lost in a row are no coincidence any more, and are reported. */
+const RACES_UNSAID = 3;
+
+/**
+ * Makes the reconcile function. Level-based: it looks at the record as it is now, whatever woke it. Whatever fails is
+ * reported before it is thrown: a record that says nothing, or what was true of an earlier generation, helps nobody.
+ */
+export function makeReconciler(options: ReconcilerOptions): Reconcile {
+  const { contents, hosts, vanished, events, now } = options;
+  const { caches } = options.shell;
+  const mountFailures = makeMountFailures(now);
+  /** Key → races lost in a row. */
+  const races = new Map<string, number>();
+
+  /** Whether this is a race of which nothing is to be said yet. */
+  function isUnsaid(key: string, causes: readonly unknown[]): boolean {
+    const inARow = areRaces(causes) ? (races.get(key) ?? 0) + 1 : 0;
+    if (inARow === 0) races.delete(key);
+    else races.set(key, inARow);
+    return inARow > 0 && inARow < RACES_UNSAID;
+  }
+
+  return async function reconcile(key, signal, log) {
+    const shell: Cluster = { ...options.shell, client: abortable(options.shell.client, signal) };
+    const { namespace, name } = refOf(key);
+    const swept = await vanished.sweep(key);
+    const found = caches.records.get({ namespace, name });
+    if (!found) {
+      races.delete(key);
+      return swept;
+    }
+    const first = await observe(found, caches, contents, signal);
+    if (found.metadata.deletionTimestamp) {
+      const teardown = { shell, lasting: options.shell, events, now: now(), paused: pausedBy(found, options.settings) };
+      return earliestRequeue(swept.requeueAfterMs, (await finalize(first, teardown, signal)).requeueAfterMs);
+    }
+    const pass = await attempt(first, { ...options, shell });
+    if (pass === 'gone') return {};
+    const causes = causesOf([...(first.unread ?? []), ...pass.refusals]);
+    if (wasLost(signal) || isUnsaid(key, causes)) throw decisiveOf(causes) ?? signal.reason;
+    // A pass that failed may have made what the caches don't show yet: its host stays taken until one goes well.
+    if (causes.length === 0) hosts.settled(found);
+    const record = caches.records.get({ namespace, name });
+    if (!record || record.metadata.uid !== found.metadata.uid) return {};
+    // What was done was for the generation that was found. A newer one is in the queue by now: nothing is said of it yet.
+    if (record.metadata.generation !== found.metadata.generation) return {};
+    const after = await observe(record, caches, contents);
+    // Asked for live, and only here: no decision needs it but what is said of the pods.
+    const pods = await mountFailures.addTo(withOverdue(after.pods, now()), shell.client, log);
+    // What took too long is given up, and that is said: by requests which have a time limit each.
+    const reporting = { ...options, shell: signal.aborted ? options.shell : shell };
+    const unreported = await report(first, { ...after, pods }, pass, reporting);
+    const failed = [...causes, ...causesOf(after.unread ?? []), ...(pass.housekeeping ?? []), ...unreported];
+    if (failed.length > 0) throw decisiveOf(failed);
+    return earliestRequeue(
+      swept.requeueAfterMs,
+      pass.requeueAfterMs,
+      retryAfterMs(record, pass.refusals, now()),
+      recheckAfterMs(after.pods, now()),
+      untilStuckMs(after, now()),
+      untilOverdueMs(after.pods, now()),
+    );
+  };
+}
+
+/** Whether the leadership was lost, after which nothing may be said either; a time limit's reason is an Unavailable. */
+function wasLost(signal: AbortSignal): boolean {
+  return signal.aborted && !(signal.reason instanceof Unavailable);
+}
+
+/** As `bring`; what was not foreseen ends it, and is reported like everything else. */
+async function attempt(observed: Observed, options: ReconcilerOptions): Promise<ReconcileOutcome | 'gone'> {
+  try {
+    return await reconcileSpec(observed, options);
+  } catch (error) {
+    const { kind, metadata } = observed.record;
+    return { latest: observed.revisions[0], refusals: [failureOf(error, `${kind} ${metadata.name}`, 'reconcile')] };
+  }
+}
+
+function earliestRequeue(...waits: readonly (number | undefined)[]): Result {
+  const known = waits.filter((wait) => wait !== undefined);
+  return known.length > 0 ? { requeueAfterMs: Math.min(...known) } : {};
+}
+
+/** Brings the cluster to what the record says, as far as it may and can. */
+async function reconcileSpec(observed: Observed, options: ReconcilerOptions): Promise<ReconcileOutcome | 'gone'> {
+  const { shell, settings } = options;
+  const mayChange =
+    checkPolicy(observed, settings).status === 'True' && pausedBy(observed.record, settings) === undefined;
+  if (!mayChange || observed.record.spec.sourceConfig.listenerId !== undefined)
+    return { ...NOTHING, latest: observed.revisions[0] };
+
+  const record = hasFinalizer(observed.record) ? observed.record : await addFinalizer(observed.record, shell);
+  if (!record) return 'gone';
+  if ('reason' in record) return { latest: observed.revisions[0], refusals: [record] };
+  const newest = newestOf(options.contracts);
+  const wanted = wantedRevision(record, observed.revisions, settings, dataThere(observed), newest);
+  const draft = 'create' in wanted ? makeRevision(record, wanted.create) : undefined;
+  // None of them waits for another: what a pod is told by a dry run does not depend on whether its revision exists.
+  const [project, made, answers] = await settleAll([
+    observed.tracingProject ? [] : ensureTracingProject(record, shell),
+    draft && makeOnce(draft, record, shell),
+    draft ? prefetchDryRuns(observed, draft, options) : [],
+  ]);
+  const latest = 'current' in wanted ? wanted.current : made;
+  if (!latest) return { ...NOTHING, refusals: project };
+  if ('reason' in latest) return { latest: observed.revisions[0], refusals: [...project, latest] };
+  if ('create' in wanted) warnIgnoredRollback(observed, options);
+  const unknown = contractUnknown(latest, newest);
+  if (unknown) return { latest, refusals: [...project, unknown] };
+
+  const kept = latest.spec.resolved.postgres ? planAdoption(observed) : NO_KEPT_DATA;
+  if (kept.refusals.length > 0) return { latest, refusals: [...project, ...kept.refusals] };
+  const { taken, refusals: untaken } = await adoptObjects(kept.takeUp, record, shell);
+  if (untaken.length > 0) return { latest, refusals: [...project, ...untaken] };
+  const now: Observed = { ...observed, record, children: replaceByUid(observed.children, taken) };
+  return bringChildren(now, { latest, refusals: project, answers }, options);
+}
+
+/** What of a pass is done when it comes to the children. */
+interface Prepared {
+  readonly latest: AppRevision;
+  readonly refusals: readonly ActionFailure[];
+  /** Of pods that were tried meanwhile. */
+  readonly answers: readonly DryRunResult[];
+}
+
+/** Brings the children to what the revision says. */
+async function bringChildren(
+  observed: Observed,
+  { latest, refusals: earlier, answers }: Prepared,
+  options: ReconcilerOptions,
+): Promise<ReconcileOutcome> {
+  const { shell, settings } = options;
+  const { record } = observed;
+  const rotation = rotationOf(observed, latest.spec.id);
+  const address = takeAddress(observed, latest, options);
+  // First, and whatever becomes of the rest: the host may be another's by now.
+  const lost = keepsAddress(address) ? [] : await removeAddress(observed, shell);
+  const host = address.is === 'held' && !observed.addressKindMissing ? address.host : undefined;
+  const made: Wanted['made'] = (revision, digests) =>
+    childrenOf(observed, revision, digests, options, host).map(withAppliedDigest);
+  // Before the volume: by one without a password it is known that the password was lost.
+  const passwords = await ensurePasswords(observed, latest, shell);
+  const unusable = [...passwords, ...(latest.spec.resolved.postgres ? await volumeRefusals(observed, shell) : [])];
+  const planned = await planAllowed(
+    { observed, latest, lost: unusable, digests: rotation.digests, made, answers },
+    options,
+  );
+  const [data, rest] = partitionByData(planned.actions);
+  const volumes = unusable.length > 0 ? [] : await executePlan(data, record, shell);
+  const before = [...earlier, ...lost, ...unusable, ...planned.refusals, ...volumes];
+  const performed = await executePlan(withoutUnsafe(rest, before), record, shell);
+  const removed = mayStartPods(before) ? await removePods(stuckPods(observed, planned.actions), shell) : [];
+  const housekeeping = await collectRevisions(observed, settings.revisions.kept, shell);
+  return {
+    latest,
+    refusals: [...before, ...performed, ...removed],
+    address,
+    housekeeping,
+    ...(rotation.waitMs !== undefined && { requeueAfterMs: rotation.waitMs }),
+  };
+}
+
+async function removeAddress(observed: Observed, shell: Cluster): Promise<ActionFailure[]> {
+  const object = addressOf(observed);
+  return object && object.metadata.deletionTimestamp === undefined ? deleteObjects([object], shell) : [];
+}
+
+/** The address that the record may have. Decided at once, so that of many who ask for a host one gets it. */
+function takeAddress(observed: Observed, latest: AppRevision, { settings, hosts }: ReconcilerOptions): AddressOutcome {
+  const asked = requestedAddress(observed, settings.address);
+  if (asked.is !== 'allowed') return asked;
+  if (latest.spec.resolved.image === undefined) return undecided(observed, settings.address);
+  const { host } = asked;
+  const holder = hosts.take(observed.record, host);
+  if (holder.uid === observed.record.metadata.uid) return { is: 'held', host };
+  const isOwnTenant = holder.namespace === observed.record.metadata.namespace;
+  return { is: 'taken', host, ...(isOwnTenant && { by: holder.name }) };
+}
+
+/** People who set rollbackTo and not the old values would otherwise wait for what never comes. */
+function warnIgnoredRollback({ record, revisions }: Observed, { events, contracts }: ReconcilerOptions): void {
+  const outcome = rollbackOf(record, revisions, newestOf(contracts));
+  if (outcome.is !== 'ignored') return;
+  events.record({
+    regarding: record,
+    type: 'Warning',
+    reason: 'RollbackIgnored',
+    action: 'Deploy',
+    note: outcome.why,
+  });
+}
+
+/** `objects` as they are after some of them, `written`, were changed. */
+function replaceByUid(objects: readonly KubeObject[], written: readonly KubeObject[]): readonly KubeObject[] {
+  const later = new Map(written.map((object) => [object.metadata.uid, object]));
+  return objects.map((object) => later.get(object.metadata.uid) ?? object);
+}
+
+async function ensurePasswords(observed: Observed, latest: AppRevision, shell: Cluster): Promise<ActionFailure[]> {
+  const { resolved } = latest.spec;
+  const refusals = await settleAll([
+    resolved.postgres ? ensurePassword('postgres', observed, shell) : undefined,
+    resolved.redis ? ensurePassword('redis', observed, shell) : undefined,
+  ]);
+  return refusals.filter((refusal) => refusal !== undefined);
+}
+
+// An existing project of that name is reused, whoever made it.
+async function ensureTracingProject(record: AppDeployment, shell: Cluster): Promise<ActionFailure[]> {
+  const made = await makeOnce(makeTracingProject(record), record, shell);
+  return 'reason' in made && made.reason !== 'NameConflict' ? [made] : [];
+}
+
+/** Says of revisions, tracing project and record how they are. Returns what could not be said: one does not silence the others. */
+async function report(
+  before: Observed,
+  after: Observed,
+  pass: ReconcileOutcome,
+  options: ReconcilerOptions,
+): Promise<unknown[]> {
+  const { shell, settings, events } = options;
+  const now = options.now();
+  const { record } = after;
+  const { latest } = pass;
+  const refusals = withStableMessages([...pass.refusals, ...(after.unread ?? [])], record);
+  const unsaid: ActionFailure[] = [];
+  const errors: unknown[] = [];
+  const say = async ({ kind, metadata }: KubeObject, saying: () => Promise<void>): Promise<void> => {
+    try {
+      await saying();
+    } catch (error) {
+      errors.push(error);
+      const isGone = error instanceof NotFound || error instanceof Conflict;
+      if (!isGone) unsaid.push(failureOf(error, `the status of ${kind} ${metadata.name}`, 'write'));
+    }
+  };
+  const revisions = after.revisions.map((revision) => ({
+    ...revision,
+    status:
+      revision.spec.id === latest?.spec.id
+        ? latestStatus(revision, checkRollout(after, revision, refusals), now)
+        : overtakenStatus(revision, hasServed(before, after, revision), now),
+  }));
+  for (const [index, revision] of after.revisions.entries()) {
+    const { status = {} } = revisions[index] ?? {};
+    // oxlint-disable-next-line no-await-in-loop -- newest first, so that a crash in between leaves the older ones to the next pass
+    await say(revision, () => reportRevision(record, revision, status, shell, events));
+  }
+  const observed: Observed = { ...after, revisions };
+  const { tracingProject } = observed;
+  if (tracingProject) await say(tracingProject, () => reportTracingProject(tracingProject, record, shell, now));
+  const policy = checkPolicy(observed, settings);
+  const references = checkReferences(observed);
+  const address = pass.address ?? undecided(observed, settings.address);
+  const status = statusOf(
+    {
+      observed,
+      latest,
+      policy,
+      references,
+      address,
+      refusals: [...refusals, ...withStableMessages(unsaid, record)],
+      paused: pausedBy(record, settings),
+    },
+    now,
+  );
+  try {
+    await reportRecord(record, status, shell, events);
+  } catch (error) {
+    // Deleted for good while it was being looked at.
+    if (error instanceof NotFound) return [];
+    errors.push(error);
+  }
+  return errors;
+}

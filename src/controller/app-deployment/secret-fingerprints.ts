@@ -1,0 +1,116 @@
+// What the controller knows of the contents of Secrets: keyed fingerprints, never a value. The watch cache holds their
+// metadata alone, and a Secret is read live only when the cache says that it has changed.
+
+import { NotFound } from '../../errors.ts';
+import { SECRETS } from '../../kube/api-resources.ts';
+import type { KubeClient, KubeObject } from '../../kube/client.ts';
+import { type DigestKey, fingerprint, type SecretVersion, secretsDigest } from '../../resources/secret-digest.ts';
+import type { Caches } from '../shared/caches.ts';
+import { refOf } from '../shared/keys.ts';
+
+export interface SeenValue {
+  readonly fingerprint: string;
+  /** When this value was first seen in the place of another one, by `elapsed`; undefined for the first that was seen. */
+  readonly changedAt?: number;
+}
+
+export interface SeenSecret {
+  /** By key. */
+  readonly values: SeenValues;
+  /** Opaque and immutable: what is in it is what its author wrote. */
+  readonly isFixed: boolean;
+}
+type SeenValues = ReadonlyMap<string, SeenValue>;
+
+export interface SecretFingerprints {
+  /** Undefined where there is no such Secret. */
+  read(namespace: string, name: string, signal?: AbortSignal): Promise<SeenSecret | undefined>;
+  digestOf(versions: readonly SecretVersion[]): Promise<string>;
+  /** Milliseconds of a clock that never goes back. */
+  elapsed(): number;
+}
+
+interface SecretObject extends KubeObject {
+  readonly type?: string;
+  readonly immutable?: boolean;
+  readonly data?: Readonly<Record<string, string>>;
+}
+
+interface Known {
+  readonly version: string;
+  readonly secret: SeenSecret;
+}
+
+export interface SecretFingerprintsOptions {
+  readonly client: KubeClient;
+  readonly caches: Pick<Caches, 'secrets'>;
+  readonly digestKey: () => Promise<DigestKey>;
+  readonly elapsed: () => number;
+}
+
+/** What is gone is forgotten whenever so many more are known. */
+const FORGET_EVERY = 1000;
+
+export function makeSecretFingerprints({
+  client,
+  caches,
+  digestKey,
+  elapsed,
+}: SecretFingerprintsOptions): SecretFingerprints {
+  const known = new Map<string, Known>();
+  let forgetAt = FORGET_EVERY;
+
+  async function read(namespace: string, name: string, signal?: AbortSignal): Promise<SeenSecret | undefined> {
+    const at = `${namespace}/${name}`;
+    const cached = caches.secrets.get({ namespace, name });
+    if (!cached) {
+      known.delete(at);
+      return undefined;
+    }
+    const before = known.get(at);
+    if (before?.version === versionOf(cached)) return before.secret;
+    const key = await digestKey();
+    try {
+      const secret = await client.get<SecretObject>(SECRETS, { namespace, name }, signal && { signal });
+      const values = seen(secret.data ?? {}, before?.secret.values, (secretKey, value) =>
+        fingerprint(key, { namespace, secretName: name, secretKey }, value),
+      );
+      const read = { values, isFixed: secret.type === 'Opaque' && secret.immutable === true };
+      known.set(at, { version: versionOf(secret), secret: read });
+      forgetWhatIsGone();
+      return read;
+    } catch (error) {
+      if (error instanceof NotFound) return undefined;
+      throw error;
+    }
+  }
+
+  function seen(
+    data: Readonly<Record<string, string>>,
+    before: SeenValues | undefined,
+    fingerprintOf: (key: string, value: string) => string,
+  ): SeenValues {
+    return new Map(
+      Object.entries(data).map(([key, value]) => {
+        const print = fingerprintOf(key, value);
+        const old = before?.get(key);
+        if (old?.fingerprint === print) return [key, old];
+        return [key, { fingerprint: print, ...(before && { changedAt: elapsed() }) }];
+      }),
+    );
+  }
+
+  function forgetWhatIsGone(): void {
+    if (known.size < forgetAt) return;
+    for (const at of known.keys()) {
+      if (!caches.secrets.get(refOf(at))) known.delete(at);
+    }
+    forgetAt = known.size + FORGET_EVERY;
+  }
+
+  return { read, elapsed, digestOf: async (versions) => secretsDigest(await digestKey(), versions) };
+}
+
+function versionOf({ metadata: { uid, resourceVersion } }: KubeObject): string {
+  return `${uid}/${resourceVersion}`;
+}

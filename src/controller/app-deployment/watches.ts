@@ -1,0 +1,64 @@
+// What wakes which record. Only keys are handed on: what happened is looked up again by the reconciler.
+
+import type { AppDeployment } from '../../api/app-deployment.ts';
+import { DEPLOYMENT_LABEL, HOSTS_ANNOTATION } from '../../api/meta.ts';
+import type { KubeObject } from '../../kube/client.ts';
+import type { Change } from '../../runtime/store.ts';
+import type { WorkQueue } from '../../runtime/work-queue.ts';
+import { type Caches, LISTENER_NAMED, SECRETS_NAMED } from '../shared/caches.ts';
+import { keyOf } from '../shared/keys.ts';
+import type { HostRegistry } from './host-registry.ts';
+
+/** Adds the keys of records to the queue from now on, until the returned function is called. */
+export function enqueueOnChange(caches: Caches, queue: WorkQueue, hosts: HostRegistry): () => void {
+  const subscriptions = [
+    caches.records.onChange(({ object }) => queue.add(keyOf(object.metadata.namespace, object.metadata.name))),
+    caches.tracingProjects.onChange(({ object }) => wakeIfThere(object.metadata.namespace, object.metadata.name)),
+    caches.revisions.onChange(wakeOwner),
+    caches.pods.onChange(wakeOwner),
+    ...[...caches.children.values()].map((cache) => cache.onChange(wakeOwner)),
+    caches.secrets.onChange(({ object: { metadata } }) =>
+      wake(caches.records.byIndex(metadata.namespace ?? '', SECRETS_NAMED, metadata.name)),
+    ),
+    caches.templates.onChange(() => wakeThose(undefined, ({ spec }) => spec.source === 'internal_template')),
+    caches.integrations.onChange(() => wakeThose(undefined, ({ spec }) => spec.source === 'codehost')),
+    // A host is free again, or the kind that addresses are made of is there.
+    hosts.onFreed((key) => queue.add(key)),
+    ...(caches.addresses ? [caches.addresses.onInstalled(() => wakeThose(undefined, () => true))] : []),
+    caches.listeners.onChange(({ object: { metadata } }) =>
+      wake(caches.records.byIndex(metadata.namespace ?? '', LISTENER_NAMED, metadata.uid ?? '')),
+    ),
+    // A namespace that becomes a tenant, or begins to go, concerns all of its records.
+    caches.namespaces.onChange((change) => {
+      if (concernsRecords(change)) wakeThose(change.object.metadata.name, () => true);
+    }),
+  ];
+  return () => {
+    for (const unsubscribe of subscriptions) unsubscribe();
+  };
+
+  // Whose it was concerns it as well: of Secrets, which are watched whatever their labels, a person may have taken those off.
+  function wakeOwner({ object, previous }: Change<KubeObject>): void {
+    const owners = [object, previous].map((one) => one?.metadata.labels?.[DEPLOYMENT_LABEL]);
+    for (const owner of new Set(owners)) if (owner !== undefined) wakeIfThere(object.metadata.namespace, owner);
+  }
+  function wakeIfThere(namespace: string | undefined, name: string): void {
+    if (namespace !== undefined && caches.records.get({ namespace, name })) queue.add(keyOf(namespace, name));
+  }
+  function wake(records: readonly AppDeployment[]): void {
+    for (const { metadata } of records) queue.add(keyOf(metadata.namespace, metadata.name));
+  }
+  // For news of which every record, or nearly every one, has to know.
+  function wakeThose(namespace: string | undefined, which: (record: AppDeployment) => boolean): void {
+    wake(caches.records.list(namespace).filter(which));
+  }
+}
+
+function concernsRecords({ object, previous }: Change<KubeObject>): boolean {
+  if (!previous) return true;
+  return (
+    JSON.stringify(object.metadata.labels) !== JSON.stringify(previous.metadata.labels) ||
+    object.metadata.annotations?.[HOSTS_ANNOTATION] !== previous.metadata.annotations?.[HOSTS_ANNOTATION] ||
+    object.metadata.deletionTimestamp !== previous.metadata.deletionTimestamp
+  );
+}

@@ -1,0 +1,192 @@
+// Collects the Secrets of values that no record and no revision names, and in the organization's namespace the client
+// secrets that no OAuth provider names. Decided on the
+// caches, and once more on a live list before anything is deleted: a cache may not know a record that was made a moment ago.
+
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../api/app-deployment.ts';
+import { APP_REVISIONS, type AppRevision } from '../../api/app-revision.ts';
+import { DEPLOYMENT_LABEL, PROVIDER_LABEL, VARIABLES_LABEL } from '../../api/meta.ts';
+import { OAUTH_PROVIDERS, type OAuthProvider } from '../../api/oauth-provider.ts';
+import {
+  clientSecretOrphanhood,
+  clientSecretsNamed,
+  type Orphanhood,
+  secretUsage,
+  valuesNamed,
+} from '../../decide/secret-garbage.ts';
+import { NotFound } from '../../errors.ts';
+import { SECRETS } from '../../kube/api-resources.ts';
+import type { KubeClient, KubeObject } from '../../kube/client.ts';
+import type { Logger } from '../../logger.ts';
+import { abortable } from '../../runtime/clients/abortable.ts';
+import type { Reconcile } from '../../runtime/controller.ts';
+import type { Reflector } from '../../runtime/reflector.ts';
+import type { WorkQueue } from '../../runtime/work-queue.ts';
+import type { Cluster } from '../shared/apply.ts';
+import { type Caches, SECRETS_NAMED } from '../shared/caches.ts';
+import { keyOf, refOf } from '../shared/keys.ts';
+import { settleAll } from '../shared/settle-all.ts';
+
+/** Reconciles one Secret of values, by its key. `elapsed` are milliseconds of a clock that never goes back. */
+export function makeSecretCollector({ caches, client }: Cluster, elapsed: () => number): Reconcile {
+  return makeCollector(client, elapsed, {
+    cache: caches.secrets,
+    orphanhood: secretUsage,
+    asCached: (namespace, name) =>
+      valuesNamed(
+        caches.records.byIndex(namespace, SECRETS_NAMED, name),
+        caches.revisions.byIndex(namespace, SECRETS_NAMED, name),
+      ),
+    async asListed(namespace, live) {
+      const [records, revisions] = await Promise.all([
+        live.listAll<AppDeployment>(APP_DEPLOYMENTS, { namespace }),
+        live.listAll<AppRevision>(APP_REVISIONS, { namespace }),
+      ]);
+      return valuesNamed(records.items, revisions.items);
+    },
+  });
+}
+
+/** Reconciles one client secret, by its key. `elapsed` as above. */
+export function makeClientSecretCollector({ caches, client }: Cluster, elapsed: () => number): Reconcile {
+  return makeCollector(client, elapsed, {
+    cache: caches.clientSecrets,
+    orphanhood: clientSecretOrphanhood,
+    asCached: (namespace, name) => clientSecretsNamed(caches.providers.byIndex(namespace, SECRETS_NAMED, name)),
+    asListed: async (namespace, live) =>
+      clientSecretsNamed((await live.listAll<OAuthProvider>(OAUTH_PROVIDERS, { namespace })).items),
+  });
+}
+
+/** How it is told whether a Secret is needed. */
+interface Judging {
+  readonly cache: Reflector<KubeObject>;
+  readonly orphanhood: (secret: KubeObject, named: ReadonlySet<string>, nobodysForMs: number) => Orphanhood;
+  /** Of those that are named at least this one, if it is. */
+  readonly asCached: (namespace: string, name: string) => ReadonlySet<string>;
+  readonly asListed: (namespace: string, client: KubeClient) => Promise<ReadonlySet<string>>;
+}
+
+/** A namespace is listed no more often, however many Secrets become nobody's one after the other. */
+const LIST_EVERY_MS = 10_000;
+
+function makeCollector(client: KubeClient, elapsed: () => number, judging: Judging): Reconcile {
+  const { cache, orphanhood } = judging;
+  /** Of every Secret that nothing named when it was last looked at, by namespace and name: which one it is, since when. */
+  const nobodys = new Map<string, Map<string, { readonly uid: string; readonly since: number }>>();
+  const listedAt = new Map<string, number>();
+
+  function nobodysFor(namespace: string, name: string, uid: string): number {
+    const there = nobodys.get(namespace) ?? new Map();
+    nobodys.set(namespace, there);
+    const before = there.get(name);
+    if (before?.uid === uid) return elapsed() - before.since;
+    there.set(name, { uid, since: elapsed() });
+    return 0;
+  }
+
+  function forget(namespace: string, name: string): void {
+    const there = nobodys.get(namespace);
+    there?.delete(name);
+    if (there?.size === 0) nobodys.delete(namespace);
+  }
+
+  function noteList(namespace: string): void {
+    for (const [listed, at] of listedAt) if (elapsed() - at >= LIST_EVERY_MS) listedAt.delete(listed);
+    listedAt.set(namespace, elapsed());
+  }
+
+  function judge(secret: KubeObject, named: ReadonlySet<string>): Orphanhood {
+    const { namespace = '', name, uid = '' } = secret.metadata;
+    return orphanhood(secret, named, nobodysFor(namespace, name, uid));
+  }
+
+  /** All that are nobody's as the caches show it: one live look is enough for them. */
+  function candidates(namespace: string): KubeObject[] {
+    return [...(nobodys.get(namespace)?.keys() ?? [])].flatMap((name) => {
+      const secret = cache.get({ namespace, name });
+      return secret && judge(secret, judging.asCached(namespace, name)).is === 'orphan' ? [secret] : [];
+    });
+  }
+
+  return async function collect(key, signal, log) {
+    const { namespace, name } = refOf(key);
+    const secret = cache.get({ namespace, name });
+    const seen = secret && judge(secret, judging.asCached(namespace, name));
+    if (seen?.is === 'young') return { requeueAfterMs: seen.forMs };
+    if (seen?.is !== 'orphan') {
+      forget(namespace, name);
+      return {};
+    }
+    const waitMs = (listedAt.get(namespace) ?? -Infinity) + LIST_EVERY_MS - elapsed();
+    if (waitMs > 0) return { requeueAfterMs: waitMs };
+    noteList(namespace);
+    const live = abortable(client, signal);
+    const found = candidates(namespace);
+    const named = await judging.asListed(namespace, live);
+    const orphans = found.filter((one) => judge(one, named).is === 'orphan');
+    await settleAll(orphans.map((orphan) => removeOrphan(orphan, cache, live, log)));
+    return {};
+  };
+}
+
+async function removeOrphan(
+  { metadata }: KubeObject,
+  cache: Reflector<KubeObject>,
+  client: KubeClient,
+  log: Logger,
+): Promise<void> {
+  const { namespace = '', name, uid = '', resourceVersion = '' } = metadata;
+  try {
+    await client.remove(SECRETS, { namespace, name }, { uid, resourceVersion });
+    log.info({ namespace, secret: name }, 'Collected a Secret that nothing names');
+  } catch (error) {
+    if (!(error instanceof NotFound)) throw error;
+  }
+  // Its own key, which is still to come, finds nothing to list for.
+  cache.overlayDeleted(uid, resourceVersion);
+}
+
+/** Adds the keys of client secrets to the queue when they, or the providers that name them, change. Returns how to stop. */
+export function wakeClientSecretCollector(caches: Caches, queue: WorkQueue): () => void {
+  const wake = ({ metadata }: KubeObject): void => {
+    if (metadata.labels?.[PROVIDER_LABEL] !== undefined) queue.add(keyOf(metadata.namespace, metadata.name));
+  };
+  const wakeThoseOf = ({ metadata }: KubeObject): void => {
+    for (const secret of caches.clientSecrets.byLabel(metadata.namespace ?? '', PROVIDER_LABEL, metadata.name))
+      wake(secret);
+  };
+  const subscriptions = [
+    caches.clientSecrets.onChange(({ object }) => wake(object)),
+    caches.providers.onChange(({ object }) => wakeThoseOf(object)),
+  ];
+  for (const secret of caches.clientSecrets.list(caches.organizationNamespace)) wake(secret);
+  return () => {
+    for (const unsubscribe of subscriptions) unsubscribe();
+  };
+}
+
+/** Adds the keys of Secrets of values to the queue when they, or what names them, change. Returns how to stop. */
+export function wakeCollector(caches: Caches, queue: WorkQueue): () => void {
+  const wake = ({ metadata }: KubeObject): void => {
+    if (metadata.labels?.[VARIABLES_LABEL] !== undefined) queue.add(keyOf(metadata.namespace, metadata.name));
+  };
+  const wakeThoseOf = (namespace: string | undefined, deployment: string | undefined): void => {
+    if (namespace === undefined || deployment === undefined) return;
+    for (const secret of caches.secrets.byLabel(namespace, DEPLOYMENT_LABEL, deployment)) wake(secret);
+  };
+  const subscriptions = [
+    caches.secrets.onChange(({ object }) => wake(object)),
+    // What names a Secret frees it in two ways: it goes, or it names another.
+    caches.records.onChange(({ type, object: { metadata }, previous }) => {
+      const changed = previous !== undefined && previous.metadata.generation !== metadata.generation;
+      if (type === 'deleted' || changed) wakeThoseOf(metadata.namespace, metadata.name);
+    }),
+    caches.revisions.onChange(({ type, object }) => {
+      if (type === 'deleted') wakeThoseOf(object.metadata.namespace, object.spec.deploymentName);
+    }),
+  ];
+  for (const secret of caches.secrets.list()) wake(secret);
+  return () => {
+    for (const unsubscribe of subscriptions) unsubscribe();
+  };
+}

@@ -1,0 +1,77 @@
+// Says of each OAuth provider and code host integration whether what it names is there. Its status is all that is written.
+
+import type { CodeHostIntegration } from '../../api/code-host-integration.ts';
+import { mergeConditions } from '../../api/conditions.ts';
+import type { OAuthProvider } from '../../api/oauth-provider.ts';
+import type { Settings } from '../../api/settings.ts';
+import { organizationVerdict } from '../../decide/organization.ts';
+import { NotFound } from '../../errors.ts';
+import type { KubeObject } from '../../kube/client.ts';
+import { abortable } from '../../runtime/clients/abortable.ts';
+import type { Reconcile } from '../../runtime/controller.ts';
+import type { Reflector } from '../../runtime/reflector.ts';
+import type { WorkQueue } from '../../runtime/work-queue.ts';
+import type { Cluster } from '../shared/apply.ts';
+import { type Caches, SECRETS_NAMED } from '../shared/caches.ts';
+import { reportStatus } from '../shared/report.ts';
+
+type Judged = OAuthProvider | CodeHostIntegration;
+
+function judged({ providers, integrations }: Caches): readonly Reflector<Judged>[] {
+  return [providers, integrations] as unknown as readonly Reflector<Judged>[];
+}
+
+function keyOf({ kind, metadata }: Pick<Judged, 'kind' | 'metadata'>): string {
+  return `${kind}/${metadata.name}`;
+}
+
+/** Reconciles one of them, by kind and name. */
+export function makeOrganizationReconciler(
+  shell: Cluster,
+  { codeHosts }: Pick<Settings, 'codeHosts'>,
+  now: () => Date,
+): Reconcile {
+  const { caches } = shell;
+  const namespace = caches.organizationNamespace;
+  return async function reconcile(key, signal) {
+    const client = abortable(shell.client, signal);
+    const [kind, name = ''] = key.split('/');
+    const object = judged(caches)
+      .find(({ resource }) => resource.kind === kind)
+      ?.get({ namespace, name });
+    if (!object || object.metadata.deletionTimestamp !== undefined) return {};
+    const secret = (named: string): KubeObject | undefined => caches.clientSecrets.get({ namespace, name: named });
+    const ready = organizationVerdict(object, { secret, codeHosts });
+    const generation = object.metadata.generation ?? 1;
+    const conditions = mergeConditions(object.status?.conditions, [ready], generation, now());
+    try {
+      await reportStatus(object, { observedGeneration: generation, conditions }, { ...shell, client });
+    } catch (error) {
+      // Deleted while it was being looked at.
+      if (!(error instanceof NotFound)) throw error;
+    }
+    return {};
+  };
+}
+
+/** Adds keys to the queue when they, or Secrets beside them, change; all of them at once first. Returns how to stop. */
+export function wakeOrganization(caches: Caches, queue: WorkQueue): () => void {
+  const wakeAll = (): void => {
+    for (const cache of judged(caches)) for (const object of cache.list()) queue.add(keyOf(object));
+  };
+  const subscriptions = [
+    ...judged(caches).map((cache) => cache.onChange(({ object }) => queue.add(keyOf(object)))),
+    caches.clientSecrets.onChange(({ type, object, previous }) => {
+      // Of a Secret nothing matters but that it is there.
+      const isNews = type === 'deleted' || previous === undefined;
+      const { namespace, name } = object.metadata;
+      if (!isNews || namespace !== caches.organizationNamespace) return;
+      for (const cache of judged(caches))
+        for (const naming of cache.byIndex(namespace, SECRETS_NAMED, name)) queue.add(keyOf(naming));
+    }),
+  ];
+  wakeAll();
+  return () => {
+    for (const unsubscribe of subscriptions) unsubscribe();
+  };
+}

@@ -1,0 +1,208 @@
+// The watch caches that the controller looks at, and how an object in one of them is made to show a write at once.
+
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../api/app-deployment.ts';
+import { APP_REVISIONS, type AppRevision } from '../../api/app-revision.ts';
+import { APP_TEMPLATES, type AppTemplate } from '../../api/app-template.ts';
+import { CODE_HOST_INTEGRATIONS, type CodeHostIntegration } from '../../api/code-host-integration.ts';
+import { LISTENERS, type Listener } from '../../api/listener.ts';
+import { DEPLOYMENT_LABEL, PROVIDER_LABEL } from '../../api/meta.ts';
+import { OAUTH_PROVIDERS, type OAuthProvider } from '../../api/oauth-provider.ts';
+import type { AddressSettings } from '../../api/settings.ts';
+import { TRACING_PROJECTS, type TracingProject } from '../../api/tracing-project.ts';
+import type { Pod } from '../../decide/observed.ts';
+import {
+  DEPLOYMENTS,
+  HORIZONTAL_POD_AUTOSCALERS,
+  HTTP_ROUTES,
+  INGRESSES,
+  NAMESPACES,
+  NETWORK_POLICIES,
+  PERSISTENT_VOLUME_CLAIMS,
+  POD_DISRUPTION_BUDGETS,
+  PODS,
+  SECRETS,
+  SERVICES,
+  STATEFUL_SETS,
+} from '../../kube/api-resources.ts';
+import type { KubeClient, KubeObject, Resource } from '../../kube/client.ts';
+import type { Logger } from '../../logger.ts';
+import { readAtStart } from '../../record/secret-references.ts';
+import { slimManagedFields } from '../../runtime/managed-fields.ts';
+import type { RuntimeMetrics } from '../../runtime/metrics.ts';
+import { reflectNamespaces } from '../../runtime/multi-namespace-reflector.ts';
+import { makeReflector, type Reflector, type ReflectorOptions } from '../../runtime/reflector.ts';
+
+/** Kinds of which a record has children, other than pods and revisions. */
+const CHILD_RESOURCES = [
+  DEPLOYMENTS,
+  STATEFUL_SETS,
+  SERVICES,
+  PERSISTENT_VOLUME_CLAIMS,
+  NETWORK_POLICIES,
+  HORIZONTAL_POD_AUTOSCALERS,
+  POD_DISRUPTION_BUDGETS,
+] as const;
+
+/** Index of records, revisions, providers and integrations: the Secrets that they name. */
+export const SECRETS_NAMED = 'secrets named';
+/** Index of records: the Listener that they name, in small letters. */
+export const LISTENER_NAMED = 'listener named';
+
+export interface Caches {
+  readonly records: Reflector<AppDeployment>;
+  readonly revisions: Reflector<AppRevision>;
+  readonly tracingProjects: Reflector<TracingProject>;
+  readonly namespaces: Reflector<KubeObject>;
+  readonly pods: Reflector<Pod>;
+  /** Metadata of all Secrets: also those of users, which records name. Values are never kept. */
+  readonly secrets: Reflector<KubeObject>;
+  /** Ingresses or HTTPRoutes; undefined where the platform makes no addresses. Among the children too. */
+  readonly addresses: Reflector<KubeObject> | undefined;
+  /** By kind; Secrets are among them. */
+  readonly children: ReadonlyMap<string, Reflector<KubeObject>>;
+  /** The catalogue of the organization. */
+  readonly templates: Reflector<AppTemplate>;
+  readonly listeners: Reflector<Listener>;
+  readonly organizationNamespace: string;
+  /** OAuth providers of the organization's namespace. */
+  readonly providers: Reflector<OAuthProvider>;
+  readonly integrations: Reflector<CodeHostIntegration>;
+  /** Metadata of the organization's Secrets, client secrets among them. */
+  readonly clientSecrets: Reflector<KubeObject>;
+  readonly all: readonly Reflector<KubeObject>[];
+}
+
+export interface CacheOptions {
+  readonly client: KubeClient;
+  /** Tenant namespaces to look at; empty: the whole cluster. */
+  readonly namespaces: readonly string[];
+  readonly organizationNamespace: string;
+  readonly addressKind: AddressSettings['kind'];
+  readonly log: Logger;
+  readonly metrics: RuntimeMetrics;
+  readonly onRewound?: (what: string) => void;
+}
+
+export function makeCaches(options: CacheOptions): Caches {
+  const records = perNamespace<AppDeployment>(options, APP_DEPLOYMENTS, {
+    transform: slimManagedFields,
+    indexes: { [SECRETS_NAMED]: ({ spec }) => secretsNamed(spec), [LISTENER_NAMED]: listenerNamed },
+  });
+  const revisions = perNamespace<AppRevision>(options, APP_REVISIONS, {
+    indexedLabels: [DEPLOYMENT_LABEL],
+    indexes: { [SECRETS_NAMED]: ({ spec }) => spec.requested.secrets.map(({ secretName }) => secretName) },
+  });
+  const tracingProjects = perNamespace<TracingProject>(options, TRACING_PROJECTS, {});
+  const namespaces = makeReflector<KubeObject>({ ...options, resource: NAMESPACES });
+  const labelled = { labelSelector: DEPLOYMENT_LABEL, indexedLabels: [DEPLOYMENT_LABEL] };
+  const pods = perNamespace<Pod>(options, PODS, labelled);
+  const secrets = perNamespace<KubeObject>(options, SECRETS, {
+    metadataOnly: true,
+    indexedLabels: [DEPLOYMENT_LABEL, PROVIDER_LABEL],
+  });
+  const children = new Map<string, Reflector<KubeObject>>(
+    CHILD_RESOURCES.map((resource) => [resource.kind, perNamespace<KubeObject>(options, resource, labelled)]),
+  );
+  children.set(SECRETS.kind, secrets);
+  const { namespaces: listed, organizationNamespace, ...ofOrganization } = options;
+  const providers = makeReflector<OAuthProvider>({
+    ...ofOrganization,
+    resource: OAUTH_PROVIDERS,
+    namespace: organizationNamespace,
+    indexes: { [SECRETS_NAMED]: ({ spec }) => (spec.clientSecretRef ? [spec.clientSecretRef.name] : []) },
+  });
+  const integrations = makeReflector<CodeHostIntegration>({
+    ...ofOrganization,
+    resource: CODE_HOST_INTEGRATIONS,
+    namespace: organizationNamespace,
+    indexes: { [SECRETS_NAMED]: ({ spec }) => [spec.credentialsRef.name] },
+  });
+  const listeners = perNamespace<Listener>(options, LISTENERS, {});
+  const templates = makeReflector<AppTemplate>({
+    ...ofOrganization,
+    resource: APP_TEMPLATES,
+    namespace: organizationNamespace,
+  });
+  // What looks at every namespace looks at the organization's too.
+  const apart = listed.length > 0 && !listed.includes(organizationNamespace);
+  const clientSecrets = apart
+    ? makeReflector<KubeObject>({
+        ...ofOrganization,
+        resource: SECRETS,
+        namespace: organizationNamespace,
+        metadataOnly: true,
+        indexedLabels: [PROVIDER_LABEL],
+      })
+    : secrets;
+  const addresses = addressesFor(options);
+  if (addresses) children.set(addresses.resource.kind, addresses);
+  const all = [
+    records,
+    revisions,
+    tracingProjects,
+    namespaces,
+    pods,
+    ...children.values(),
+    templates,
+    listeners,
+    providers,
+    integrations,
+    ...(apart ? [clientSecrets] : []),
+  ] as unknown as Reflector<KubeObject>[];
+  return {
+    records,
+    revisions,
+    tracingProjects,
+    namespaces,
+    pods,
+    secrets,
+    addresses,
+    children,
+    templates,
+    listeners,
+    organizationNamespace,
+    providers,
+    integrations,
+    clientSecrets,
+    all,
+  };
+}
+
+/** What stands in the environment of its pods, and its values, which the collector asks for. */
+function secretsNamed(spec: AppDeployment['spec']): string[] {
+  const reads = readAtStart(spec, spec.sourceConfig.resourceSpec);
+  return [...new Set(reads.map(({ secretName }) => secretName))];
+}
+
+function listenerNamed({ spec }: AppDeployment): string[] {
+  const { listenerId } = spec.sourceConfig;
+  return listenerId === undefined ? [] : [listenerId.toLowerCase()];
+}
+
+/** The Gateway API is installed apart from Kubernetes, and maybe later than Davit. */
+function addressesFor(options: CacheOptions): Reflector<KubeObject> | undefined {
+  const details = { labelSelector: DEPLOYMENT_LABEL, indexedLabels: [DEPLOYMENT_LABEL] };
+  if (options.addressKind === 'ingress') return perNamespace<KubeObject>(options, INGRESSES, details);
+  if (options.addressKind === 'gateway')
+    return perNamespace<KubeObject>(options, HTTP_ROUTES, { ...details, optional: true });
+  return undefined;
+}
+
+function perNamespace<T extends KubeObject>(
+  { namespaces, ...options }: CacheOptions,
+  resource: Resource,
+  details: Partial<ReflectorOptions<T>>,
+): Reflector<T> {
+  return reflectNamespaces<T>(namespaces, { ...options, resource, ...details });
+}
+
+/** The children labelled with this record's name, whoever's they are. No pods, no revisions. */
+export function childrenNamed({ children }: Caches, namespace: string, name: string): readonly KubeObject[] {
+  return [...children.values()].flatMap((cache) => cache.byLabel(namespace, DEPLOYMENT_LABEL, name));
+}
+
+/** Lets the cache of this object's kind show what was just written, so that no decision is made on older news. */
+export function overlayWrite(caches: Caches, object: KubeObject): void {
+  const cache = caches.all.find((reflector) => reflector.resource.kind === object.kind);
+  cache?.overlay(object);
+}

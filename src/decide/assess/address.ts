@@ -1,0 +1,186 @@
+// The address of a record: which host it asks for, whether it may have it, and how the address is.
+
+import type { AppDeploymentStatus } from '../../api/app-deployment.ts';
+import { rfc3339 } from '../../api/conditions.ts';
+import type { AddressSettings } from '../../api/settings.ts';
+import { quoted } from '../../api/text.ts';
+import type { KubeObject } from '../../kube/client.ts';
+import { claimable, mayClaim, type Place, wantedHost } from '../../record/hostnames.ts';
+import { namespaceOf } from '../../record/metadata.ts';
+import { names } from '../../record/names.ts';
+import { type ActionFailure, isOurs, type Observed, type ObservedCondition } from '../observed.ts';
+import type { Verdict } from './workloads.ts';
+
+/** Kinds that an address is made of. */
+export const ADDRESS_KINDS: ReadonlySet<string> = new Set(['Ingress', 'HTTPRoute']);
+
+/** What a record asks for, before others are looked at. */
+export type AskedAddress =
+  | { readonly is: 'unwanted' }
+  | { readonly is: 'unconfigured'; readonly host: string }
+  | { readonly is: 'not allowed'; readonly host: string; readonly allowed: string }
+  | { readonly is: 'allowed'; readonly host: string };
+
+/** What became of it. */
+export type AddressOutcome =
+  | Exclude<AskedAddress, { is: 'allowed' }>
+  | { readonly is: 'held'; readonly host: string }
+  /** `by`: the other deployment, where it is one of the same tenant. */
+  | { readonly is: 'taken'; readonly host: string; readonly by?: string }
+  /** Nothing may be changed now; what is there stays. */
+  | { readonly is: 'undecided'; readonly host: string };
+
+interface Ingress extends KubeObject {
+  readonly spec?: { readonly rules?: readonly { readonly host?: string }[] };
+  readonly status?: { readonly loadBalancer?: { readonly ingress?: readonly object[] } };
+}
+
+interface HttpRoute extends KubeObject {
+  readonly spec?: { readonly hostnames?: readonly string[] };
+  readonly status?: { readonly parents?: readonly RouteParent[] };
+}
+
+interface RouteParent {
+  readonly parentRef?: { readonly name?: string; readonly namespace?: string };
+  readonly conditions?: readonly (ObservedCondition & { readonly observedGeneration?: number })[];
+}
+
+/** Which host the record asks for, and whether its tenant may claim it. */
+export function requestedAddress({ record, tenantHosts }: Observed, address: AddressSettings): AskedAddress {
+  const place: Place = { name: record.metadata.name, namespace: namespaceOf(record) };
+  const host = wantedHost(record.spec, place, address);
+  if (host === undefined) return { is: 'unwanted' };
+  if (address.kind === 'none') return { is: 'unconfigured', host };
+  if (!mayClaim(host, place, tenantHosts, address))
+    return { is: 'not allowed', host, allowed: claimable(place, tenantHosts, address) };
+  return { is: 'allowed', host };
+}
+
+/** The outcome of a look at a record that may not be changed now. */
+export function undecided(observed: Observed, address: AddressSettings): AddressOutcome {
+  const asked = requestedAddress(observed, address);
+  if (asked.is !== 'allowed') return asked;
+  const { host } = asked;
+  return { is: hasAddress(observed, host) ? 'held' : 'undecided', host };
+}
+
+/** Whether an address that there is may stay for now. */
+export function keepsAddress({ is }: AddressOutcome): boolean {
+  return is === 'held' || is === 'undecided';
+}
+
+/** The hosts of an Ingress or an HTTPRoute. */
+export function hostsOf(object: KubeObject): string[] {
+  const { rules = [] } = (object as Ingress).spec ?? {};
+  const { hostnames = [] } = (object as HttpRoute).spec ?? {};
+  return [...hostnames, ...rules.flatMap(({ host }) => host ?? [])];
+}
+
+/** Ingress or HTTPRoute of the record; undefined where it has none. */
+export function addressOf(observed: Observed): KubeObject | undefined {
+  const name = names(observed.record.metadata.name).address;
+  return observed.children.find(
+    (child) => ADDRESS_KINDS.has(child.kind) && child.metadata.name === name && isOurs(child, observed),
+  );
+}
+
+function hasAddress(observed: Observed, host: string): boolean {
+  const object = addressOf(observed);
+  return object !== undefined && hostsOf(object).includes(host);
+}
+
+/** What the status says of the address. `since` stays from the first report of this claim. */
+export function reportedAddress(
+  observed: Observed,
+  outcome: AddressOutcome,
+  now: Date,
+): Pick<AppDeploymentStatus, 'url' | 'hostClaim'> {
+  if (outcome.is !== 'held' && outcome.is !== 'taken') return {};
+  const { host } = outcome;
+  const before = observed.record.status?.hostClaim;
+  const since = before?.host === host ? before.since : rfc3339(now);
+  const inForce = outcome.is === 'held' && hasAddress(observed, host);
+  return { ...(inForce && { url: `https://${host}` }), hostClaim: { host, since } };
+}
+
+/** Is the address routed to the main service? Only what is Stalled holds Ready back. */
+export function checkAddress(observed: Observed, outcome: AddressOutcome, refusals: readonly ActionFailure[]): Verdict {
+  switch (outcome.is) {
+    case 'unwanted':
+      return { status: 'True', reason: 'NotNeeded', message: 'No address is asked for.' };
+    case 'unconfigured':
+      return no('NoAddressConfigured', `${outcome.host} is asked for, and this platform makes no addresses.`);
+    case 'not allowed':
+      return stalled(
+        'HostNotAllowed',
+        `This tenant may not claim ${outcome.host}. It may claim: ${outcome.allowed}. Change custom_url, or have the host added to the namespace's annotation.`,
+      );
+    case 'taken':
+      return stalled(
+        'HostTaken',
+        `${outcome.host} belongs to ${outcome.by === undefined ? 'a deployment of another tenant' : `deployment ${outcome.by}`}. Choose another host; if it becomes free, this deployment gets it by itself.`,
+      );
+    case 'undecided':
+      return { status: 'Unknown', reason: 'NotObserved', message: `${outcome.host} has not been made yet.` };
+    case 'held':
+      return checkHeld(observed, outcome.host, refusals);
+  }
+}
+
+function checkHeld(observed: Observed, host: string, refusals: readonly ActionFailure[]): Verdict {
+  const { address } = names(observed.record.metadata.name);
+  const refusal = refusals.find(({ object }) => [...ADDRESS_KINDS].some((kind) => object === `${kind} ${address}`));
+  if (refusal) return stalled(refusal.reason, refusal.message);
+  const object = addressOf(observed);
+  if (!object && observed.addressKindMissing)
+    return stalled(
+      'GatewayApiMissing',
+      `The cluster does not know HTTPRoutes, of which ${host} is to be made: install the Gateway API.`,
+    );
+  if (!object) return { status: 'Unknown', reason: 'NotObserved', message: `${host} has not been made yet.` };
+  return object.kind === 'Ingress' ? checkIngress(object, host) : checkRoute(object, host);
+}
+
+function checkIngress(ingress: Ingress, host: string): Verdict {
+  const taken = (ingress.status?.loadBalancer?.ingress ?? []).length > 0;
+  return taken ? routed(host) : pending(`No ingress controller has reported that it serves ${host}.`);
+}
+
+function checkRoute(route: HttpRoute, host: string): Verdict {
+  const generation = route.metadata.generation ?? 1;
+  const parents = route.status?.parents ?? [];
+  const current = parents.map(({ conditions = [] }) =>
+    conditions.filter(({ observedGeneration }) => (observedGeneration ?? generation) >= generation),
+  );
+  const accepted = current.some((conditions) => isTrue(conditions, 'Accepted') && isTrue(conditions, 'ResolvedRefs'));
+  if (accepted) return routed(host);
+  const refused = current
+    .flat()
+    .find(({ type, status }) => (type === 'Accepted' || type === 'ResolvedRefs') && status === 'False');
+  if (refused)
+    return stalled(
+      'GatewayRefused',
+      `The Gateway does not take ${host}: ${quoted(refused.reason, 128)}: ${quoted(refused.message)}`,
+    );
+  return pending(`No Gateway has taken up the route of ${host}.`);
+}
+
+function isTrue(conditions: readonly ObservedCondition[], type: string): boolean {
+  return conditions.some((condition) => condition.type === type && condition.status === 'True');
+}
+
+function routed(host: string): Verdict {
+  return { status: 'True', reason: 'Routed', message: `${host} leads to the main service.` };
+}
+
+function pending(message: string): Verdict {
+  return { status: 'Unknown', reason: 'AddressPending', message };
+}
+
+function no(reason: Verdict['reason'], message: string): Verdict {
+  return { status: 'False', reason, message };
+}
+
+function stalled(reason: Verdict['reason'], message: string): Verdict {
+  return { ...no(reason, message), stalled: true };
+}

@@ -1,0 +1,94 @@
+import { describe, expect, it } from 'vitest';
+import {
+  anObserved,
+  aRecord,
+  aRevision,
+  aWorkload,
+  ownLabels,
+  type WorkloadDetails,
+} from '../../../test/support/builders.ts';
+import type { AppDeploymentSpec } from '../../api/app-deployment.ts';
+import type { ResourceSpec } from '../../api/resource-spec.ts';
+import type { KubeObject } from '../../kube/client.ts';
+import { checkAutoscaling, checkHonored } from './autoscaling.ts';
+import { checkWorkloads } from './workloads.ts';
+
+function autoscaler(role: 'server' | 'queue', active?: { status: string; reason: string }): KubeObject {
+  return {
+    apiVersion: 'autoscaling/v2',
+    kind: 'HorizontalPodAutoscaler',
+    metadata: { name: role === 'server' ? 'shop' : 'shop--queue', namespace: 'team', labels: ownLabels(role) },
+    status: { conditions: active ? [{ type: 'ScalingActive', message: 'words that change', ...active }] : [] },
+  } as KubeObject;
+}
+
+const FINE = { status: 'True', reason: 'ValidMetricFound' };
+
+describe('checkAutoscaling', () => {
+  it.each([
+    { reason: 'no range', spec: {}, there: [], want: ['True', 'FixedScale'] },
+    { reason: 'not there yet', spec: { maxScale: 3 }, there: [], want: ['False', 'NotObserved'] },
+    { reason: 'silent', spec: { maxScale: 3 }, there: [autoscaler('server')], want: ['False', 'NotObserved'] },
+    { reason: 'it works', spec: { maxScale: 3 }, there: [autoscaler('server', FINE)], want: ['True', 'Autoscaled'] },
+    {
+      reason: 'one of two knows nothing',
+      spec: { maxScale: 3, queueCpu: 1 },
+      there: [
+        autoscaler('server', FINE),
+        autoscaler('queue', { status: 'False', reason: 'FailedGetContainerResourceMetric' }),
+      ],
+      want: ['False', 'MetricsMissing'],
+    },
+  ])('$reason', ({ spec, there, want }) => {
+    const record = aRecord({ sourceConfig: { resourceSpec: spec } });
+    const verdict = checkAutoscaling(anObserved(record, { children: there }), aRevision(record));
+    expect([verdict.status, verdict.reason]).toEqual(want);
+    expect(verdict.message).not.toContain('words that change');
+  });
+});
+
+describe('checkHonored', () => {
+  const external = { name: 'POSTGRES_URI_CUSTOM', secretName: 'outside', secretKey: 'uri' };
+  it.each<{ reason: string; spec: ResourceSpec; more?: Partial<AppDeploymentSpec>; want: string; says: string }>([
+    { reason: 'nothing special', spec: { maxScale: 3, dbCpu: 2 }, want: 'AsAsked', says: 'Every field' },
+    { reason: 'a minimum of 0', spec: { minScale: 0, maxScale: 3 }, want: 'MinimumIsOne', says: '(server)' },
+    { reason: 'zero is zero', spec: { minScale: 0, maxScale: 0 }, want: 'AsAsked', says: 'Every field' },
+    {
+      reason: 'sizes of an external database',
+      spec: { dbCpu: 2, dbStorageGi: 20, redisCpu: 1 },
+      more: { secretReferences: [external] },
+      want: 'StoreIsExternal',
+      says: 'dbCpu, dbStorageGi.',
+    },
+  ])('$reason', ({ spec, more, want, says }) => {
+    const record = aRecord({ sourceConfig: { resourceSpec: spec }, ...more });
+    const verdict = checkHonored(anObserved(record), aRevision(record));
+    expect(verdict).toMatchObject({ reason: want, message: expect.stringContaining(says) as string });
+  });
+});
+
+describe('a role with a range of 2 to 6', () => {
+  const record = aRecord({ sourceConfig: { resourceSpec: { minScale: 2, maxScale: 6 } } });
+  it.each<{ reason: string; first: boolean; seen: WorkloadDetails; want: string }>([
+    { reason: 'all there are run it', first: true, seen: { wanted: 2 }, want: 'True' },
+    { reason: 'the first time all must be ready', first: true, seen: { wanted: 4, total: 4, ready: 2 }, want: 'False' },
+    {
+      reason: 'more pods are started: no rollout',
+      first: false,
+      seen: { wanted: 5, total: 5, ready: 2 },
+      want: 'True',
+    },
+    {
+      reason: 'more are asked for than there are',
+      first: false,
+      seen: { wanted: 6, total: 3, updated: 3, ready: 3 },
+      want: 'True',
+    },
+    { reason: 'fewer than the minimum', first: false, seen: { wanted: 2, ready: 1 }, want: 'False' },
+    { reason: 'old pods still run', first: false, seen: { wanted: 3, total: 4, updated: 3, ready: 4 }, want: 'False' },
+  ])('$reason', ({ first, seen, want }) => {
+    const revision = aRevision(record, first ? 'DEPLOYING' : 'DEPLOYED');
+    const children = [aWorkload('server', revision, seen)];
+    expect(checkWorkloads(anObserved(record, { children }), revision).status).toBe(want);
+  });
+});

@@ -1,0 +1,61 @@
+// What is said of the number of pods, and of fields that are not taken as they stand. None of it makes a record less
+// Ready: an autoscaler that knows nothing leaves the pods as many as they are.
+
+import type { AppRevision } from '../../api/app-revision.ts';
+import { EXTERNAL_POSTGRES_VARIABLE, EXTERNAL_REDIS_VARIABLE } from '../../api/meta.ts';
+import { quoted } from '../../api/text.ts';
+import type { KubeObject } from '../../kube/client.ts';
+import { names } from '../../record/names.ts';
+import { autoscaledRoles, raisedMinimums } from '../../record/scale.ts';
+import { childOf, type Observed, type ObservedCondition } from '../observed.ts';
+import { unfinishedResize } from './database-volume.ts';
+import { no, type Verdict, yes } from './workloads.ts';
+
+/** autoscaling/v2 HorizontalPodAutoscaler, as far as it is read. */
+interface Autoscaler extends KubeObject {
+  readonly status?: { readonly conditions?: readonly ObservedCondition[] };
+}
+
+/** Does every autoscaler know what it has to know? */
+export function checkAutoscaling(observed: Observed, revision: AppRevision): Verdict {
+  const { resolved } = revision.spec;
+  const roles = resolved.image === undefined ? [] : autoscaledRoles(resolved);
+  if (roles.length === 0) return yes('FixedScale', 'The number of pods is fixed.');
+  for (const role of roles) {
+    const name = names(observed.record.metadata.name)[role];
+    const autoscaler = childOf(observed, 'HorizontalPodAutoscaler', name) as Autoscaler | undefined;
+    const active = autoscaler?.status?.conditions?.find(({ type }) => type === 'ScalingActive');
+    if (!active) return no('NotObserved', `The autoscaler of the ${role} has not said anything yet.`);
+    // Not its own words: they change from one look to the next.
+    if (active.status !== 'True')
+      return no(
+        'MetricsMissing',
+        `The autoscaler of the ${role} does not get what it decides by (${quoted(active.reason ?? active.status, 128)}): the number of pods stays as it is. kubectl describe hpa ${name} says more; the cluster needs metrics-server or the like.`,
+      );
+  }
+  return yes('Autoscaled', `Autoscalers decide the number of pods of: ${roles.join(', ')}.`);
+}
+
+/** Is every field of resource_spec taken as it stands? */
+export function checkHonored(observed: Observed, { spec: { requested, resolved } }: AppRevision): Verdict {
+  const { record } = observed;
+  const resize = resolved.postgres && unfinishedResize(observed);
+  if (resize) return no(resize.failed ? 'VolumeResizeFailed' : 'VolumeResizing', resize.message);
+  const raised = raisedMinimums(resolved);
+  if (raised.length > 0)
+    return no(
+      'MinimumIsOne',
+      `A minimum of 0 pods is taken as 1 (${raised.join(', ')}): nothing would start a pod when it is needed. To run none, set max_scale to 0.`,
+    );
+  const fields = Object.keys(requested.resourceSpec ?? {});
+  const ignored = [
+    ...(resolved.postgres ? [] : fields.filter((field) => field.startsWith('db'))),
+    ...(resolved.redis ? [] : fields.filter((field) => field.startsWith('redis'))),
+  ];
+  if (ignored.length > 0)
+    return no(
+      'StoreIsExternal',
+      `${record.metadata.name} brings its own (${EXTERNAL_POSTGRES_VARIABLE}, ${EXTERNAL_REDIS_VARIABLE}), so these are not used: ${ignored.join(', ')}.`,
+    );
+  return yes('AsAsked', 'Every field of resource_spec is taken as it stands.');
+}

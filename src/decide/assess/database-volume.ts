@@ -1,0 +1,154 @@
+// The volume of a record's own PostgreSQL: whether it is there, whether it stays, and how large it is. A volume that was
+// used once is never replaced by an empty one without an explicit word.
+
+import {
+  APPLIED_ANNOTATION,
+  COMPONENT_LABEL,
+  DEPLOYMENT_LABEL,
+  DEPLOYMENT_UID_LABEL,
+  EMPTY_DATABASE_ANNOTATION,
+} from '../../api/meta.ts';
+import type { KubeObject } from '../../kube/client.ts';
+import { names } from '../../record/names.ts';
+import { quantity } from '../drift.ts';
+import { type ActionFailure, childOf, isOurs, type Observed, type ObservedCondition } from '../observed.ts';
+
+/** core/v1 PersistentVolumeClaim, as far as it is read. */
+interface Claim extends KubeObject {
+  readonly spec?: { readonly resources?: { readonly requests?: Readonly<Record<string, string>> } };
+  readonly status?: {
+    readonly phase?: string;
+    readonly capacity?: Readonly<Record<string, string>>;
+    readonly conditions?: readonly ObservedCondition[];
+    readonly allocatedResourceStatuses?: Readonly<Record<string, string>>;
+  };
+}
+
+const GIBIBYTE = 2 ** 30;
+
+/** The claim of the record's own PostgreSQL, undefined where there is none or it is somebody else's. */
+function ownClaim(observed: Observed): Claim | undefined {
+  const claim = childOf(observed, 'PersistentVolumeClaim', names(observed.record.metadata.name).postgresClaim);
+  return claim && isOurs(claim, observed) ? claim : undefined;
+}
+
+/**
+ * Is there no volume, though the database of this record had one? A cache may lag, so that who acts on it looks live first.
+ * A pass that ended early leaves no volume either: of that there is neither a uid in the status nor a deployed revision.
+ */
+export function isVolumeMissing(observed: Observed): boolean {
+  const { record, revisions } = observed;
+  if (childOf(observed, 'PersistentVolumeClaim', names(record.metadata.name).postgresClaim)) return false;
+  const isKnown = record.status?.databaseVolumeUid !== undefined;
+  const wasUsed =
+    isKnown || revisions.some(({ spec, status }) => status?.state === 'DEPLOYED' && spec.resolved.postgres);
+  return wasUsed && record.metadata.annotations?.[EMPTY_DATABASE_ANNOTATION] !== givenUp(record);
+}
+
+/** How a person says that the data is given up. The annotation names one volume: it allows nothing when the next is lost. */
+export function startEmpty({ record }: Observed): string {
+  const { name, namespace } = record.metadata;
+  return `kubectl annotate appd ${name} -n ${namespace} --overwrite ${EMPTY_DATABASE_ANNOTATION}=${givenUp(record)}`;
+}
+
+function givenUp({ status, metadata }: Observed['record']): string {
+  return status?.databaseVolumeUid ?? metadata.uid ?? '';
+}
+
+/** What to say of a volume that is missing; `found` is a claim of its name that is not known to be it. */
+export function volumeMissing(observed: Observed, found: KubeObject | undefined): ActionFailure {
+  const { name, namespace, uid } = observed.record.metadata;
+  const { postgresClaim } = names(name);
+  const object = `PersistentVolumeClaim ${postgresClaim}`;
+  const labels = `${DEPLOYMENT_LABEL}=${name} ${COMPONENT_LABEL}=postgres ${DEPLOYMENT_UID_LABEL}=${uid}`;
+  const restore = found
+    ? `${object} does not carry the labels of this deployment. If it has the data of its PostgreSQL: kubectl label pvc ${postgresClaim} -n ${namespace} --overwrite ${labels}.`
+    : `${object} is missing, and with it the data of PostgreSQL. No empty database takes its place. Restore the volume from a backup, with the labels ${labels}; the deployment then resumes automatically.`;
+  const message = `${restore} To start with an empty database instead: ${startEmpty(observed)}.`;
+  return { reason: 'VolumeMissing', object, message };
+}
+
+/** May an object of the claim's name be taken for it? An apply of it heals its labels then. */
+export function isKnownClaim(found: KubeObject, observed: Observed): boolean {
+  return isOurs(found, observed) || found.metadata.annotations?.[APPLIED_ANNOTATION] !== undefined;
+}
+
+/** A volume that is there and does not stay: no pod that uses it may be replaced. */
+export function volumeTrouble(observed: Observed): ActionFailure | undefined {
+  const claim = ownClaim(observed);
+  if (!claim) return undefined;
+  const { name, namespace, deletionTimestamp } = claim.metadata;
+  const object = `PersistentVolumeClaim ${name}`;
+  if (deletionTimestamp !== undefined)
+    return {
+      reason: 'VolumeTerminating',
+      object,
+      message: `${object} is being deleted, which cannot be undone: it goes with its data when pod ${name}-0 stops. Back the data up now (kubectl exec ${name}-0 -n ${namespace} -- pg_dump -h 127.0.0.1 -U postgres), and do not restart the pod before that.`,
+    };
+  if (claim.status?.phase === 'Lost')
+    return {
+      reason: 'VolumeLost',
+      object,
+      message: `${object} has lost its PersistentVolume. Restore that PersistentVolume, or delete the claim and restore both from a backup.`,
+    };
+  return undefined;
+}
+
+/** uid of the volume that the database uses or used last; undefined before the first. */
+export function usedVolume(observed: Observed, answers: boolean): string | undefined {
+  const claim = ownClaim(observed);
+  const isUsed = claim !== undefined && (answers || claim.status?.phase === 'Bound');
+  return isUsed ? claim.metadata.uid : observed.record.status?.databaseVolumeUid;
+}
+
+/** Size in gibibytes of the volume as it is; undefined where there is none yet. */
+export function volumeSizeGi(observed: Observed): number | undefined {
+  const claim = ownClaim(observed);
+  if (!claim) return undefined;
+  const { asked, there } = sizes(claim);
+  return Math.max(1, Math.ceil(Math.min(asked, there ?? asked) / GIBIBYTE));
+}
+
+export interface Resize {
+  readonly failed: boolean;
+  readonly message: string;
+}
+
+/** The volume is smaller than what is asked of it: it is still being grown, or could not be. */
+export function unfinishedResize(observed: Observed): Resize | undefined {
+  const claim = ownClaim(observed);
+  if (!claim) return undefined;
+  const { asked, there } = sizes(claim);
+  if (there === undefined || there >= asked) return undefined;
+  const sizesSaid = `The PostgreSQL volume has ${said(there)} of ${said(asked)}`;
+  const { conditions = [], allocatedResourceStatuses = {} } = claim.status ?? {};
+  const step = allocatedResourceStatuses['storage'] ?? '';
+  const is = (type: string): boolean => conditions.some((one) => one.type === type && one.status === 'True');
+  const describe = `kubectl describe pvc ${claim.metadata.name} -n ${claim.metadata.namespace} says why`;
+  if (step.endsWith('Infeasible') || is('ControllerResizeError') || is('NodeResizeError'))
+    return {
+      failed: true,
+      message: `${sizesSaid}: it could not be grown. ${describe}; set db_storage_gi to a size that the storage class can give.`,
+    };
+  if (is('FileSystemResizePending') || step.startsWith('NodeResize'))
+    return {
+      failed: false,
+      message: `${sizesSaid}: its file system grows when its node does that, or when its pod starts again.`,
+    };
+  return {
+    failed: false,
+    message: `${sizesSaid}: it is being grown. If that lasts, ${describe}; the storage class needs allowVolumeExpansion.`,
+  };
+}
+
+function sizes({ spec, status }: Claim): { readonly asked: number; readonly there: number | undefined } {
+  const capacity = status?.capacity?.['storage'];
+  return {
+    asked: Number(quantity(spec?.resources?.requests?.['storage'] ?? '0')),
+    there: capacity === undefined ? undefined : Number(quantity(capacity)),
+  };
+}
+
+function said(bytes: number): string {
+  return `${Math.round((bytes / GIBIBYTE) * 100) / 100} Gi`;
+}

@@ -1,0 +1,16 @@
+// Whether this Davit can make the pods of a revision. One that it cannot was made by a newer Davit, before that was
+// rolled back: rendered by other makers its pods would be restarted as something that they never were.
+
+import type { AppRevision } from '../../api/app-revision.ts';
+import type { ActionFailure } from '../observed.ts';
+
+/** `newest`: the highest version of the pod contract that there are makers of. Undefined where the revision is known. */
+export function contractUnknown({ metadata, spec }: AppRevision, newest: number): ActionFailure | undefined {
+  const { contract } = spec.resolved;
+  if (contract <= newest) return undefined;
+  return {
+    reason: 'ContractUnknown',
+    object: `AppRevision ${metadata.name}`,
+    message: `Revision ${spec.id} was made by a newer Davit: its pods are of contract ${contract}, and this one knows contracts up to ${newest}. What runs is left as it is, and nothing of it is put back or changed. Upgrade the controller again; or raise spec.revisionSerial by one for a new revision, which restarts the pods as this Davit makes them.`,
+  };
+}

@@ -1,0 +1,154 @@
+// What is wrong with pods, in words that stay the same from one look to the next: no counters, no times.
+
+import type { Reason } from '../../api/app-deployment-conditions.ts';
+import { COMPONENT_LABEL, REVISION_LABEL } from '../../api/meta.ts';
+import { quoted, shortened } from '../../api/text.ts';
+import type { ContainerStatus, Observed, Pod } from '../observed.ts';
+import { isControlled } from '../terminating-pods.ts';
+
+export interface Trouble {
+  readonly reason: Reason;
+  readonly message: string;
+}
+
+const PULL_REASONS: ReadonlySet<string> = new Set([
+  'ErrImagePull',
+  'ImagePullBackOff',
+  'InvalidImageName',
+  'ErrImageNeverPull',
+  'RegistryUnavailable',
+  'ErrImageInspect',
+]);
+const CONFIG_REASONS: ReadonlySet<string> = new Set([
+  'CreateContainerConfigError',
+  'CreateContainerError',
+  'RunContainerError',
+  'StartError',
+]);
+
+/** Longest quotation of a pod's own words, in characters. */
+const MAX_QUOTE = 512;
+
+/** The pods of a part, without copies that people made of them. */
+export function podsOf(observed: Observed, component: string, revisionId?: string): readonly Pod[] {
+  return observed.pods.filter(
+    (pod) =>
+      isControlled(pod) &&
+      pod.metadata.labels?.[COMPONENT_LABEL] === component &&
+      (revisionId === undefined || pod.metadata.labels[REVISION_LABEL] === revisionId),
+  );
+}
+
+export function isReadyPod({ status }: Pod): boolean {
+  return status?.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True') === true;
+}
+
+/** The gravest trouble among these pods; of equals, that of the first pod by name. Undefined where there is none. */
+export function podFailure(pods: readonly Pod[]): Trouble | undefined {
+  const living = pods
+    .filter((pod) => !pod.metadata.deletionTimestamp)
+    .toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
+  const containers = living.flatMap((pod) => [
+    ...(pod.status?.initContainerStatuses ?? []),
+    ...(pod.status?.containerStatuses ?? []),
+  ]);
+  return (
+    first(containers, pullTrouble) ??
+    first(containers, configTrouble) ??
+    first(containers, crashTrouble) ??
+    first(living, placeTrouble) ??
+    first(living, mountTrouble)
+  );
+}
+
+function first<T>(items: readonly T[], check: (item: T) => Trouble | undefined): Trouble | undefined {
+  for (const item of items) {
+    const trouble = check(item);
+    if (trouble) return trouble;
+  }
+  return undefined;
+}
+
+function pullTrouble(container: ContainerStatus): Trouble | undefined {
+  if (!PULL_REASONS.has(container.state?.waiting?.reason ?? '')) return undefined;
+  return {
+    reason: 'ImagePullFailed',
+    // Not the kubelet's words: they alternate between the error and the back-off.
+    message: `Image ${shortened(container.image ?? '', 512)} of container ${container.name} cannot be pulled. Check its name and tag, and that the cluster may pull it (image_pull_secrets).`,
+  };
+}
+
+function configTrouble(container: ContainerStatus): Trouble | undefined {
+  const waiting = container.state?.waiting;
+  if (!CONFIG_REASONS.has(waiting?.reason ?? '')) return undefined;
+  return {
+    reason: 'ContainerConfigInvalid',
+    message: `Container ${container.name} cannot be created: ${quote(waiting?.message) || waiting?.reason}`,
+  };
+}
+
+function crashTrouble(container: ContainerStatus): Trouble | undefined {
+  const ended =
+    container.state?.terminated ??
+    (container.state?.running && container.ready ? undefined : container.lastState?.terminated);
+  if (!ended || (ended.exitCode === 0 && container.state?.waiting?.reason !== 'CrashLoopBackOff')) return undefined;
+  const words = quote(ended.message);
+  const how = `${ended.reason ?? 'Error'}, exit code ${ended.exitCode}`;
+  return {
+    reason: 'ContainerCrashed',
+    message: `Container ${container.name} ended (${how})${words ? `. Its own last words: ${words}` : ''}. Read its log, and deploy a corrected revision.`,
+  };
+}
+
+function placeTrouble(pod: Pod): Trouble | undefined {
+  const scheduled = pod.status?.conditions?.find((condition) => condition.type === 'PodScheduled');
+  if (scheduled?.status !== 'False' || scheduled.reason !== 'Unschedulable') return undefined;
+  const words = quote(scheduled.message);
+  const lost =
+    /persistentvolumeclaim "([^"]+)" (not found|is being deleted|bound to non-existent persistentvolume)/.exec(words);
+  if (lost) {
+    return {
+      reason: 'VolumeMissing',
+      message: `A volume is not there: ${words}. Make PersistentVolumeClaim ${lost[1]} in namespace ${pod.metadata.namespace}, or take the volume that names it out of resource_spec; the pod then starts automatically.`,
+    };
+  }
+  if (words.includes('bound to non-existent pv')) {
+    return {
+      reason: 'VolumeMissing',
+      message: `A volume is not there: ${words}. Restore the PersistentVolume that the pod's PersistentVolumeClaim is bound to.`,
+    };
+  }
+  if (/persistentvolumeclaim/i.test(words)) {
+    return {
+      reason: 'VolumePending',
+      message: `No volume is bound yet: ${words}. Check the storage class and its provisioner.`,
+    };
+  }
+  return { reason: 'Unschedulable', message: `No node takes the pod: ${words}. Lower the requests, or add capacity.` };
+}
+
+function mountTrouble({ failedMount }: Pod): Trouble | undefined {
+  if (failedMount === undefined) return undefined;
+  return {
+    reason: 'VolumeNotMounted',
+    message: `A volume cannot be mounted: ${quoted(failedMount)}. Make what is missing; the pod goes on by itself.`,
+  };
+}
+
+function quote(words: string | undefined): string {
+  // A program says at the end of what it writes why it ended.
+  const line = (words ?? '')
+    .slice(-MAX_QUOTE * 4)
+    .replaceAll(/\s+/g, ' ')
+    .trim();
+  return line.slice(-MAX_QUOTE).toWellFormed().replace(/\.$/, '');
+}
+
+/** True once an init container of this name has ended well in one of these pods. */
+export function hasPassed(pods: readonly Pod[], initContainer: string): boolean {
+  return pods.some((pod) =>
+    pod.status?.initContainerStatuses?.some(
+      (status) => status.name === initContainer && status.state?.terminated?.exitCode === 0,
+    ),
+  );
+}

@@ -1,0 +1,141 @@
+import { describe, expect, it } from 'vitest';
+import { anObserved, aPod, aRecord, aRevision, aStore, aWorkload } from '../../../test/support/builders.ts';
+import type { AppRevision } from '../../api/app-revision.ts';
+import type { ActionFailure, Observed, Pod, Workload } from '../observed.ts';
+import { latestStatus, overtakenStatus } from '../revision-status.ts';
+import { checkRollout, hasServed } from './workloads.ts';
+
+const NOW = new Date('2026-02-02T02:02:02Z');
+const record = aRecord();
+const revision = aRevision(record);
+const newer = aRevision(record, undefined, 2);
+
+function store(status: object): Workload {
+  const set = aStore('postgres');
+  return { ...set, status: { ...set.status, ...status } };
+}
+
+function seen(database: Workload): Observed {
+  return anObserved(record, {
+    revisions: [revision],
+    children: [database, aStore('redis'), aWorkload('server', revision)],
+  });
+}
+
+describe('DEPLOYED asks for the stores too', () => {
+  const refused: ActionFailure = { reason: 'ApplyRefused', object: 'StatefulSet shop--postgres', message: 'no' };
+  it.each([
+    { reason: 'all runs', database: store({}), state: 'DEPLOYED' },
+    { reason: 'the database does not answer', database: store({ readyReplicas: 0 }), state: 'DEPLOYING' },
+    { reason: 'its new template was not seen', database: store({ observedGeneration: 0 }), state: 'DEPLOYING' },
+    {
+      reason: 'it is of the template before',
+      database: store({ currentRevision: 'a', updateRevision: 'b' }),
+      state: 'DEPLOYING',
+    },
+    {
+      reason: 'its pod is of a template between',
+      database: store({ currentRevision: 'a', updateRevision: 'a', updatedReplicas: 0 }),
+      state: 'DEPLOYING',
+    },
+    {
+      reason: 'its pod is of this one',
+      database: store({ currentRevision: 'a', updateRevision: 'a', updatedReplicas: 1 }),
+      state: 'DEPLOYED',
+    },
+    { reason: 'what answers is of the settings before', database: store({}), refusals: [refused], state: 'DEPLOYING' },
+  ])('$reason: $state', ({ database, refusals, state }) => {
+    expect(latestStatus(revision, checkRollout(seen(database), revision, refusals), NOW).state).toBe(state);
+  });
+
+  it('keeps what was DEPLOYED once, whatever becomes of the database', () => {
+    const deployed = aRevision(record, 'DEPLOYED');
+    const rollout = checkRollout(seen(store({ readyReplicas: 0 })), deployed);
+    expect(latestStatus(deployed, rollout, NOW).state).toBe('DEPLOYED');
+  });
+
+  it('asks for no store of others', () => {
+    const { postgres: _postgres, redis: _redis, ...resolved } = revision.spec.resolved;
+    const external: AppRevision = { ...revision, spec: { ...revision.spec, resolved } };
+    const observed = anObserved(record, { revisions: [external], children: [aWorkload('server', external)] });
+    expect(checkRollout(observed, external).status).toBe('True');
+  });
+});
+
+describe('a revision that was overtaken', () => {
+  const [database, redis] = [aStore('postgres'), aStore('redis')];
+  const aServer = (of: AppRevision, ready: boolean, name = 'a', metadata: object = {}): Pod => {
+    const pod = aPod('server', of, { conditions: [{ type: 'Ready', status: ready ? 'True' : 'False' }] });
+    return { ...pod, metadata: { ...pod.metadata, name, uid: name, ...metadata } };
+  };
+  const with_ = (revisions: readonly AppRevision[], more: Partial<Observed>): Observed => ({
+    ...anObserved(record, { revisions }),
+    ...more,
+  });
+  const NOTHING = with_([newer, revision], {});
+  const two = {
+    ...revision,
+    spec: {
+      ...revision.spec,
+      resolved: { ...revision.spec.resolved, server: { ...revision.spec.resolved.server, minScale: 2, maxScale: 2 } },
+    },
+  };
+  const before = aRevision(record, 'DEPLOYED', 0);
+
+  it.each([
+    { reason: 'nothing of it was seen', before: NOTHING, after: NOTHING, state: 'SKIPPED' },
+    {
+      reason: 'it was rolled out while nobody looked',
+      before: with_([revision], { children: [database, redis, aWorkload('server', revision)] }),
+      after: NOTHING,
+      state: 'DEPLOYED',
+    },
+    {
+      reason: 'its rollout was under way',
+      before: with_([revision], { children: [database, redis, aWorkload('server', revision, { ready: 0 })] }),
+      after: NOTHING,
+      state: 'SKIPPED',
+    },
+    {
+      reason: 'after a crash its pods serve',
+      before: with_([newer, revision], { pods: [aServer(revision, true)] }),
+      state: 'DEPLOYED',
+    },
+    {
+      reason: 'its pods never came up',
+      before: with_([newer, revision], { pods: [aServer(revision, false)] }),
+      state: 'SKIPPED',
+    },
+    {
+      reason: 'only some of its pods came up',
+      before: with_([newer, revision], { pods: [aServer(revision, true), aServer(revision, false, 'b')] }),
+      state: 'SKIPPED',
+    },
+    {
+      reason: 'the one that is left serves, and nothing else was deployed',
+      of: two,
+      before: with_([newer, two], { pods: [aServer(two, true)] }),
+      state: 'DEPLOYED',
+    },
+    {
+      reason: 'half of it came up beside one that was deployed',
+      of: two,
+      before: with_([newer, two, before], { pods: [aServer(two, true)] }),
+      state: 'SKIPPED',
+    },
+    {
+      reason: 'the pod that serves is of the newer one',
+      before: with_([newer, revision], { pods: [aServer(newer, true)] }),
+      state: 'SKIPPED',
+    },
+    {
+      reason: 'its last pod is going',
+      before: with_([newer, revision], {
+        pods: [aServer(revision, true, 'a', { deletionTimestamp: '2026-01-01T00:00:00Z' })],
+      }),
+      state: 'SKIPPED',
+    },
+  ])('$reason: $state', ({ before: seenBefore, after = seenBefore, of = revision, state }) => {
+    expect(overtakenStatus(of, hasServed(seenBefore, after, of), NOW).state).toBe(state);
+  });
+});

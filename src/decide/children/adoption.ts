@@ -1,0 +1,84 @@
+// Data that an earlier deployment of the same name has left (databaseDeletionPolicy: Retain). It is taken up on an
+// explicit word alone: nobody gets another's data by choosing a name, and nobody's data is mounted unasked.
+
+import {
+  ADOPT_DATABASE_ANNOTATION,
+  COMPONENT_LABEL,
+  DEPLOYMENT_UID_LABEL,
+  POSTGRES_IMAGE_ANNOTATION,
+} from '../../api/meta.ts';
+import type { KubeObject } from '../../kube/client.ts';
+import { names } from '../../record/names.ts';
+import type { DataThere } from '../../record/wanted-revision.ts';
+import { type ActionFailure, childOf, isOurs, type Observed } from '../observed.ts';
+import { storageOf } from './plan.ts';
+
+export interface KeptData {
+  /** To be made this record's, in this order: the password before the volume that it opens. */
+  readonly takeUp: readonly KubeObject[];
+  /** Why nothing of the database may be made yet. */
+  readonly refusals: readonly ActionFailure[];
+}
+
+export const NO_KEPT_DATA: KeptData = { takeUp: [], refusals: [] };
+
+/** What is to become of kept data, given that the record is to have a PostgreSQL of its own. */
+export function planAdoption(observed: Observed): KeptData {
+  const { postgresSecret, postgresClaim } = names(observed.record.metadata.name);
+  const secret = childOf(observed, 'Secret', postgresSecret);
+  const claim = childOf(observed, 'PersistentVolumeClaim', postgresClaim);
+  const kept = [secret, claim].filter((object) => object !== undefined && isKept(object, observed));
+  const [first] = kept as KubeObject[];
+  if (!first) return NO_KEPT_DATA;
+  const from = origin(first);
+  if (kept.some((object) => object && origin(object) !== from)) return refused(first, mixed(kept as KubeObject[]));
+  if (claim && isKept(claim, observed) && !secret) return refused(claim, lacksPassword(claim, postgresSecret));
+  if (observed.record.metadata.annotations?.[ADOPT_DATABASE_ANNOTATION] !== from)
+    return refused(first, howToTakeUp(kept as KubeObject[], observed, from));
+  const going = (kept as KubeObject[]).find(({ metadata }) => metadata.deletionTimestamp !== undefined);
+  if (going) return refused(going, `${said(going)} is being deleted: the deployment goes on when it is gone.`);
+  return { takeUp: kept as KubeObject[], refusals: [] };
+}
+
+/** What is known of the volume of this record's name, be it this record's or kept by an earlier one. */
+export function dataThere(observed: Observed): DataThere {
+  const claim = childOf(observed, 'PersistentVolumeClaim', names(observed.record.metadata.name).postgresClaim);
+  if (!claim) return {};
+  const image = claim.metadata.annotations?.[POSTGRES_IMAGE_ANNOTATION];
+  return { ...(image !== undefined && { image }), storageGi: Math.ceil(storageOf(claim) / 2 ** 30) };
+}
+
+/** Made by Davit for another record of this name. */
+function isKept(object: KubeObject, observed: Observed): boolean {
+  return origin(object) !== undefined && componentOf(object) === 'postgres' && !isOurs(object, observed);
+}
+
+function origin({ metadata }: KubeObject): string | undefined {
+  return metadata.labels?.[DEPLOYMENT_UID_LABEL];
+}
+
+function componentOf({ metadata }: KubeObject): string | undefined {
+  return metadata.labels?.[COMPONENT_LABEL];
+}
+
+function said({ kind, metadata }: KubeObject): string {
+  return `${kind} ${metadata.name}`;
+}
+
+function refused(object: KubeObject, message: string): KeptData {
+  return { takeUp: [], refusals: [{ reason: 'DatabaseKept', object: said(object), message }] };
+}
+
+function howToTakeUp(kept: readonly KubeObject[], { record }: Observed, from: string | undefined): string {
+  const { name, namespace } = record.metadata;
+  const what = kept.map(said).join(' and ');
+  return `The database of an earlier deployment of this name was kept: ${what}. To take it up: kubectl annotate appd ${name} -n ${namespace} ${ADOPT_DATABASE_ANNOTATION}=${from}. To begin with an empty one, delete what was kept.`;
+}
+
+function lacksPassword(claim: KubeObject, secretName: string): string {
+  return `${said(claim)} was kept, but not its password: Secret ${secretName} is missing. Restore the Secret from a backup, or delete the volume.`;
+}
+
+function mixed(kept: readonly KubeObject[]): string {
+  return `${kept.map(said).join(' and ')} were kept by different deployments: the password may not open the volume. Restore the one that belongs to the other, or delete both.`;
+}

@@ -1,0 +1,111 @@
+// Whether any node could ever take the pod of a PostgreSQL or Redis that runs. A StatefulSet stops the pod that runs before it
+// starts the next, so a size that no node has would end a database that works.
+
+import type { KubeObject } from '../../kube/client.ts';
+import { hasDrifted, quantity } from '../drift.ts';
+import { type ActionFailure, childOf, isOurs, type Observed, type Workload } from '../observed.ts';
+import type { Action } from './plan.ts';
+
+interface Taint {
+  readonly key: string;
+  readonly value?: string;
+  readonly effect: string;
+}
+interface Toleration {
+  readonly key?: string;
+  readonly operator?: string;
+  readonly value?: string;
+  readonly effect?: string;
+}
+
+/** core/v1 Node, as far as it is read. */
+export interface ClusterNode extends KubeObject {
+  readonly spec?: { readonly unschedulable?: boolean; readonly taints?: readonly Taint[] };
+  readonly status?: { readonly allocatable?: Readonly<Record<string, string>> };
+}
+
+interface PodSpec {
+  readonly containers?: readonly {
+    readonly resources?: { readonly requests?: Readonly<Record<string, string>> };
+  }[];
+  readonly nodeSelector?: Readonly<Record<string, string>>;
+  readonly tolerations?: readonly Toleration[];
+}
+interface Rendered extends KubeObject {
+  readonly spec?: { readonly template?: { readonly spec?: PodSpec } };
+}
+
+const RESOURCES = ['cpu', 'memory'] as const;
+
+/** StatefulSets that would stop a pod that is Ready for one that asks for other room than it did. */
+export function roomToCheck(actions: readonly Action[], observed: Observed): readonly KubeObject[] {
+  return actions.flatMap(({ do: does, object }) => {
+    if (does !== 'apply' || object.kind !== 'StatefulSet') return [];
+    const set = childOf(observed, 'StatefulSet', object.metadata.name) as (Workload & Rendered) | undefined;
+    const isRunning = set !== undefined && isOurs(set, observed) && (set.status?.readyReplicas ?? 0) > 0;
+    return isRunning && hasDrifted(roomOf(object), roomOf(set)) ? [object] : [];
+  });
+}
+
+/** The refusal of each of `sets` whose pod no node of the cluster could take, whatever else runs there. */
+export function withoutRoom(sets: readonly KubeObject[], nodes: readonly ClusterNode[]): ActionFailure[] {
+  return sets.flatMap((set) => {
+    const { requests, nodeSelector, tolerations } = roomOf(set);
+    const open = nodes.filter((node) => isOpen(node, nodeSelector, tolerations));
+    const fits = open.some((node) => RESOURCES.every((resource) => allocatable(node, resource) >= requests[resource]));
+    if (fits) return [];
+    const asked = `${requests.cpu} CPU and ${Math.round(requests.memory / 2 ** 20)} MiB`;
+    const most = RESOURCES.map((resource) => Math.max(0, ...open.map((node) => allocatable(node, resource))));
+    const there =
+      open.length === 0
+        ? 'no schedulable node matches its node selector and tolerations'
+        : `the largest of the nodes that it may run on have ${most[0]} CPU and ${Math.floor((most[1] ?? 0) / 2 ** 20)} MiB`;
+    const object = `StatefulSet ${set.metadata.name}`;
+    return [
+      {
+        reason: 'NoNodeFits',
+        object,
+        message: `No node can take the pod of ${object}: it asks for ${asked}, and ${there}. The pod that runs is kept as it is. Lower the request, or add a larger node; the deployment then resumes automatically.`,
+      },
+    ];
+  });
+}
+
+interface Room {
+  readonly requests: Readonly<Record<(typeof RESOURCES)[number], number>>;
+  readonly nodeSelector: Readonly<Record<string, string>>;
+  readonly tolerations: readonly Toleration[];
+}
+
+function roomOf(set: Rendered): Room {
+  const { containers = [], nodeSelector = {}, tolerations = [] } = set.spec?.template?.spec ?? {};
+  const sum = (resource: string): number =>
+    containers.reduce((all, { resources }) => all + Number(quantity(resources?.requests?.[resource] ?? '0')), 0);
+  return { requests: { cpu: sum('cpu'), memory: sum('memory') }, nodeSelector, tolerations };
+}
+
+function isOpen(
+  { metadata, spec = {} }: ClusterNode,
+  nodeSelector: Room['nodeSelector'],
+  tolerations: Room['tolerations'],
+): boolean {
+  if (spec.unschedulable === true) return false;
+  if (!Object.entries(nodeSelector).every(([label, value]) => metadata.labels?.[label] === value)) return false;
+  return (spec.taints ?? []).every(
+    (taint) =>
+      taint.effect === 'PreferNoSchedule' ||
+      // Pressure, an outage: these pass.
+      taint.key.startsWith('node.kubernetes.io/') ||
+      tolerations.some((toleration) => tolerates(toleration, taint)),
+  );
+}
+
+function tolerates({ key, operator = 'Equal', value = '', effect }: Toleration, taint: Taint): boolean {
+  if (effect !== undefined && effect !== '' && effect !== taint.effect) return false;
+  if (key === undefined || key === '') return operator === 'Exists';
+  return key === taint.key && (operator === 'Exists' || value === (taint.value ?? ''));
+}
+
+function allocatable({ status }: ClusterNode, resource: string): number {
+  return Number(quantity(status?.allocatable?.[resource] ?? '0'));
+}

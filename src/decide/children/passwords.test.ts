@@ -1,0 +1,92 @@
+import { describe, expect, it } from 'vitest';
+import { anObserved, aRecord, ownLabels, UID } from '../../../test/support/builders.ts';
+import type { KubeObject } from '../../kube/client.ts';
+import { type PasswordState, passwordLost, passwordState, type Store } from './passwords.ts';
+
+const FOREIGN = { 'davit.dev/deployment': 'shop' };
+
+function child(kind: string, store: Store, labels: Record<string, string> = ownLabels(store)): KubeObject {
+  return { apiVersion: 'v1', kind, metadata: { name: `shop--${store}`, namespace: 'team', labels } };
+}
+
+interface Row {
+  readonly reason: string;
+  readonly store: Store;
+  readonly children: readonly KubeObject[];
+  readonly want: PasswordState;
+}
+
+const ROWS: readonly Row[] = [
+  { reason: 'the first look', store: 'postgres', children: [], want: 'to make' },
+  { reason: 'made once', store: 'postgres', children: [child('Secret', 'postgres')], want: 'there' },
+  {
+    reason: 'a crash after the password was made',
+    store: 'postgres',
+    children: [child('Secret', 'postgres'), child('StatefulSet', 'redis')],
+    want: 'there',
+  },
+  { reason: 'of another record', store: 'postgres', children: [child('Secret', 'postgres', FOREIGN)], want: 'foreign' },
+  {
+    reason: 'another would not open the volume',
+    store: 'postgres',
+    children: [child('PersistentVolumeClaim', 'postgres')],
+    want: 'lost',
+  },
+  {
+    reason: "a StatefulSet alone holds nothing of PostgreSQL's",
+    store: 'postgres',
+    children: [child('StatefulSet', 'postgres')],
+    want: 'to make',
+  },
+  {
+    reason: 'a volume of another record is none of ours',
+    store: 'postgres',
+    children: [child('PersistentVolumeClaim', 'postgres', FOREIGN)],
+    want: 'to make',
+  },
+  {
+    reason: 'Redis runs with it, and so do the pods',
+    store: 'redis',
+    children: [child('StatefulSet', 'redis')],
+    want: 'lost',
+  },
+  {
+    reason: 'the volume is not what a Redis keeps',
+    store: 'redis',
+    children: [child('PersistentVolumeClaim', 'postgres')],
+    want: 'to make',
+  },
+];
+
+describe('passwordState', () => {
+  it.each(ROWS)('$store, $want: $reason', ({ store, children, want }) => {
+    expect(passwordState(store, anObserved(aRecord(), { children }))).toBe(want);
+  });
+});
+
+describe('passwordLost', () => {
+  const LABELS = (store: Store): string =>
+    `davit.dev/deployment=shop davit.dev/component=${store} davit.dev/deployment-uid=${UID}`;
+
+  it.each([
+    { store: 'postgres', found: false, says: `with the labels ${LABELS('postgres')}` },
+    {
+      store: 'postgres',
+      found: false,
+      says: `delete StatefulSet and PersistentVolumeClaim shop--postgres, kubectl annotate appd shop -n team --overwrite davit.dev/empty-database=${UID}, and deploy`,
+    },
+    { store: 'redis', found: false, says: 'delete StatefulSet shop--redis, and deploy' },
+    {
+      store: 'postgres',
+      found: true,
+      says: `kubectl label secret shop--postgres -n team --overwrite ${LABELS('postgres')}`,
+    },
+  ] as const)('of $store, found: $found', ({ store, found, says }) => {
+    const there = found ? child('Secret', store, {}) : undefined;
+    expect(passwordLost(store, anObserved(aRecord()), there)).toEqual({
+      reason: 'PasswordMissing',
+      object: `Secret shop--${store}`,
+      message: expect.stringContaining(says) as string,
+    });
+  });
+});

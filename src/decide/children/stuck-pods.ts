@@ -1,0 +1,46 @@
+// Pods of a PostgreSQL or Redis that their StatefulSet will never replace. A StatefulSet waits until a pod is Ready before
+// it replaces the pod by one of a newer template, so a pod that cannot start outlives the correction of its template.
+
+import { CONTROLLER_REVISION_LABEL } from '../../api/meta.ts';
+import { isReadyPod } from '../assess/pod-failures.ts';
+import { isOurs, type Observed, type Pod, type Workload } from '../observed.ts';
+import type { Action } from './plan.ts';
+
+/**
+ * Pods to delete, so that the StatefulSet makes them again from its newest template. Only pods of our own StatefulSets, of
+ * an older template, in which nothing runs: a container that runs may be a database in recovery. `actions` are those of this
+ * pass: a StatefulSet that is applied now gets a new template first.
+ */
+export function stuckPods(observed: Observed, actions: readonly Action[]): readonly Pod[] {
+  const sets = observed.children.filter(
+    (child) =>
+      child.kind === 'StatefulSet' &&
+      isOurs(child, observed) &&
+      child.metadata.deletionTimestamp === undefined &&
+      !actions.some(({ object }) => object.kind === child.kind && object.metadata.name === child.metadata.name),
+  );
+  return sets.flatMap((set) => observed.pods.filter((pod) => isStuck(pod, set)));
+}
+
+function isStuck(pod: Pod, { metadata, status = {} }: Workload): boolean {
+  const { observedGeneration, updateRevision } = status;
+  if (updateRevision === undefined || observedGeneration !== metadata.generation) return false;
+  const isItsOwn = pod.metadata.ownerReferences?.some(
+    ({ uid, controller }) => controller === true && uid === metadata.uid,
+  );
+  const template = pod.metadata.labels?.[CONTROLLER_REVISION_LABEL];
+  return (
+    isItsOwn === true &&
+    pod.metadata.deletionTimestamp === undefined &&
+    template !== undefined &&
+    template !== updateRevision &&
+    !runs(pod)
+  );
+}
+
+/** The StatefulSet itself replaces a pod that has ended, and one that is Ready. */
+function runs(pod: Pod): boolean {
+  const { status } = pod;
+  const containers = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
+  return isReadyPod(pod) || containers.some(({ state }) => state?.running !== undefined);
+}

@@ -1,0 +1,76 @@
+// Whether an object in the cluster already is what we want: our own subset is compared, other people's fields are
+// not looked at. Server-side apply would say the same, at the price of a request (and sometimes of a new
+// resourceVersion though nothing changed: kubernetes #95460, #121404).
+
+import { elementKey, isObject } from './list-map-keys.ts';
+
+type Json = unknown;
+
+/** Parents whose string values are quantities: `2048Mi` is stored as `2Gi`. */
+const QUANTITY_PARENTS: ReadonlySet<string> = new Set(['limits', 'requests', 'divisor', 'sizeLimit']);
+
+/**
+ * True if some field of `wanted` is missing in `actual` or has another value there. Go's omitted zero values (false,
+ * 0, '', [], {}) count as present.
+ */
+export function hasDrifted(wanted: Json, actual: Json, field = '', parent = ''): boolean {
+  if (wanted === undefined || wanted === actual) return false;
+  if (actual === undefined || actual === null) return !isZero(wanted);
+  if (Array.isArray(wanted)) return !Array.isArray(actual) || listDiffers(wanted, actual, field);
+  if (isObject(wanted)) {
+    if (!isObject(actual)) return true;
+    return Object.entries(wanted).some(([key, value]) => hasDrifted(value, actual[key], key, field));
+  }
+  if (QUANTITY_PARENTS.has(parent) || QUANTITY_PARENTS.has(field)) return quantity(wanted) !== quantity(actual);
+  return true;
+}
+
+function listDiffers(wanted: readonly Json[], actual: readonly Json[], field: string): boolean {
+  const keys = wanted.map((item) => elementKey(field, item));
+  if (keys.includes(undefined))
+    return wanted.length !== actual.length || wanted.some((item, index) => hasDrifted(item, actual[index], '', field));
+  // Elements of others may stand anywhere. Ours have to be in our order: init containers start one after the other, and
+  // a variable may only use those before it. An apply brings them into its order.
+  const places = new Map(actual.map((item, index) => [elementKey(field, item), index]));
+  const found = keys.map((key) => places.get(key) ?? -1);
+  return wanted.some(
+    (item, index) =>
+      (found[index] ?? -1) <= (found[index - 1] ?? -1) || hasDrifted(item, actual[found[index] ?? -1], '', field),
+  );
+}
+
+function isZero(value: Json): boolean {
+  if (Array.isArray(value)) return value.length === 0;
+  // Every field of a wanted object may itself be a zero value, which Go leaves out together with the object.
+  if (isObject(value)) return Object.values(value).every(isZero);
+  return value === false || value === 0 || value === '' || value === null || value === undefined;
+}
+
+const SUFFIXES: Readonly<Record<string, number>> = {
+  n: 1e-9,
+  u: 1e-6,
+  m: 1e-3,
+  '': 1,
+  k: 1e3,
+  M: 1e6,
+  G: 1e9,
+  T: 1e12,
+  P: 1e15,
+  E: 1e18,
+  Ki: 2 ** 10,
+  Mi: 2 ** 20,
+  Gi: 2 ** 30,
+  Ti: 2 ** 40,
+  Pi: 2 ** 50,
+  Ei: 2 ** 60,
+};
+
+/** A quantity in its base unit. Source: k8s.io/apimachinery/pkg/api/resource. NaN for what is none. */
+export function quantity(value: Json): number | string {
+  const text = String(value);
+  const match = /^([+-]?[0-9.]+)([A-Za-z]{0,2})$/.exec(text);
+  const factor = SUFFIXES[match?.[2] ?? ''];
+  if (!match || factor === undefined) return text;
+  // Rounded to nanos, the finest that Kubernetes knows: 0.1 and 100m must be one number.
+  return Math.round(Number(match[1]) * factor * 1e9) / 1e9;
+}

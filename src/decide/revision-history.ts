@@ -1,0 +1,39 @@
+// Which snapshots of a record are kept, and which are old enough to be collected. Their Secrets of values follow by
+// themselves: nothing names them any more (secret-garbage.ts).
+
+import type { AppRevision } from '../api/app-revision.ts';
+import { REVISION_LABEL } from '../api/meta.ts';
+import type { Observed, Workload } from './observed.ts';
+
+/**
+ * Revisions to be deleted so that the newest `kept` are left, and beside them: the active one (the newest that was
+ * deployed), those that a workload or pod still runs, the one that the record goes back to, and the newest with a
+ * PostgreSQL of its own, by which its major version is known.
+ */
+export function surplusRevisions(observed: Observed, kept: number): AppRevision[] {
+  const { revisions, record } = observed;
+  const running = new Set(
+    [...observed.pods, ...observed.children.flatMap(templateOf)].map(
+      ({ metadata }) => metadata?.labels?.[REVISION_LABEL],
+    ),
+  );
+  const active = revisions.find((revision) => revision.status?.state === 'DEPLOYED');
+  const withDatabase = revisions.find((revision) => revision.spec.resolved.postgres !== undefined);
+  const goesBackTo = record.spec.rollbackTo?.toLowerCase();
+  return revisions
+    .slice(kept)
+    .filter(
+      (revision) =>
+        revision !== active &&
+        revision !== withDatabase &&
+        revision.spec.id !== goesBackTo &&
+        !running.has(revision.spec.id) &&
+        revision.metadata.deletionTimestamp === undefined,
+    );
+}
+
+type Template = NonNullable<NonNullable<Workload['spec']>['template']>;
+
+function templateOf(child: Workload): Template[] {
+  return child.spec?.template ? [child.spec.template] : [];
+}

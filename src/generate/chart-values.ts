@@ -1,0 +1,65 @@
+// The values of charts/davit, as a schema: the source of its values.schema.json. What each value is for, and its
+// default, stands in charts/davit/values.yaml; the platform's own settings are api/settings.ts.
+
+import { z } from 'zod';
+import { Settings } from '../api/settings.ts';
+
+const free = z.record(z.string(), z.unknown());
+const quantities = z.record(z.string(), z.union([z.string(), z.number()]));
+
+const Process = z.strictObject({
+  replicas: z.int().min(0).max(50),
+  resources: z.strictObject({ requests: quantities.optional(), limits: quantities.optional() }),
+  logLevel: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
+  podLabels: z.record(z.string(), z.string()),
+  podAnnotations: z.record(z.string(), z.string()),
+  nodeSelector: z.record(z.string(), z.string()),
+  tolerations: z.array(free),
+  affinity: free,
+  priorityClassName: z.string(),
+});
+
+export const ChartValues = z.strictObject({
+  crds: z.strictObject({ install: z.boolean() }),
+  image: z.strictObject({
+    repository: z.string().min(1),
+    tag: z.string(),
+    digest: z.string().regex(/^(sha256:[0-9a-f]{64})?$/),
+    pullPolicy: z.enum(['Always', 'IfNotPresent', 'Never']),
+    pullSecrets: z.array(z.strictObject({ name: z.string().min(1) })),
+  }),
+  workloads: z.strictObject({ enabled: z.boolean() }),
+  settings: Settings,
+  organizationNamespace: z.strictObject({ create: z.boolean() }),
+  controller: z.strictObject({ ...Process.shape, workers: z.int().min(1).max(100) }),
+  api: z.strictObject({
+    ...Process.shape,
+    service: z.strictObject({
+      type: z.enum(['ClusterIP', 'LoadBalancer']),
+      annotations: z.record(z.string(), z.string()),
+    }),
+    tls: z.strictObject({ secretName: z.string(), selfSigned: z.boolean() }),
+    ingress: z.strictObject({
+      enabled: z.boolean(),
+      className: z.string(),
+      host: z.string().max(253),
+      tlsSecretName: z.string(),
+      annotations: z.record(z.string(), z.string()),
+    }),
+    httpRoute: z.strictObject({ enabled: z.boolean(), parentRefs: z.array(free), hostnames: z.array(z.string()) }),
+  }),
+  networkPolicy: z.strictObject({ enabled: z.boolean(), apiFrom: z.array(free), metricsFrom: z.array(free) }),
+  serviceMonitor: z.strictObject({
+    enabled: z.boolean(),
+    interval: z.string().regex(/^[0-9]+(ms|s|m|h)$/),
+    labels: z.record(z.string(), z.string()),
+  }),
+  rbac: z.strictObject({ aggregate: z.boolean() }),
+  admission: z.strictObject({ enabled: z.boolean(), revisionWriters: z.array(z.string().min(1)).max(20) }),
+  global: free.optional().describe('Helm hands this to every chart; not used.'),
+});
+
+/** The text of charts/davit/values.schema.json. */
+export function valuesSchema(): object {
+  return z.toJSONSchema(ChartValues, { target: 'draft-7', io: 'input' });
+}

@@ -1,0 +1,67 @@
+// Prints what is made from the schemas: `npm run generate` writes the files, `--check` says which are not current.
+
+import { readFileSync, writeFileSync } from 'node:fs';
+import { stringify } from 'yaml';
+import { type CustomResourceDefinition, customResourceDefinitions } from '../api/crd.ts';
+import { REFUSED_KEYS } from '../api/pod-reach.ts';
+import { valuesSchema } from './chart-values.ts';
+import { withConditionsTable } from './conditions-doc.ts';
+import { resourceSpecPage } from './resource-spec-doc.ts';
+
+const HEADER = '# Generated from src/api by `npm run generate`. Do not edit.\n';
+
+/** Path within the repository → what must stand there. */
+export function generatedFiles(): ReadonlyMap<string, string> {
+  const crds = customResourceDefinitions();
+  return new Map([
+    ...crds.map((crd) => [`crds/${fileName(crd)}`, yaml(crd)] as const),
+    ...crds.map((crd) => [`charts/davit/files/crds/${fileName(crd)}`, yaml(kept(crd))] as const),
+    // JSON: Helm has to read it.
+    ['charts/davit/files/pod-reach.json', `${JSON.stringify(REFUSED_KEYS, null, 2)}\n`],
+    ['charts/davit/values.schema.json', `${JSON.stringify(valuesSchema(), null, 2)}\n`],
+    ['docs/operations.md', withConditionsTable(current('docs/operations.md'))],
+    ['docs/resource-spec.md', resourceSpecPage()],
+  ]);
+}
+
+/** Paths of generated files whose contents are not what the schemas say. */
+export function staleFiles(): string[] {
+  return [...generatedFiles()].filter(([path, text]) => current(path) !== text).map(([path]) => path);
+}
+
+// Uninstalling the chart must not take every record of the cluster with it.
+function kept(crd: CustomResourceDefinition): CustomResourceDefinition {
+  return { ...crd, metadata: { ...crd.metadata, annotations: { 'helm.sh/resource-policy': 'keep' } } };
+}
+
+function fileName(crd: CustomResourceDefinition): string {
+  return `${crd.metadata.name.split('.')[0]}.yaml`;
+}
+
+function yaml(crd: CustomResourceDefinition): string {
+  return HEADER + stringify(crd, { version: '1.1', lineWidth: 0, aliasDuplicateObjects: false });
+}
+
+function place(path: string): URL {
+  return new URL(`../../${path}`, import.meta.url);
+}
+
+function current(path: string): string {
+  try {
+    return readFileSync(place(path), 'utf8');
+  } catch {
+    return '';
+  }
+}
+
+if (import.meta.main) {
+  const stale = staleFiles();
+  if (process.argv.includes('--check')) {
+    for (const path of stale) process.stderr.write(`${path} is not current: run npm run generate\n`);
+    process.exitCode = stale.length === 0 ? 0 : 1;
+  } else {
+    const files = generatedFiles();
+    for (const path of stale) writeFileSync(place(path), files.get(path) ?? '');
+    process.stdout.write(stale.length === 0 ? 'Everything is current.\n' : `Written: ${stale.join(', ')}\n`);
+  }
+}

@@ -1,0 +1,49 @@
+// Integrations out of the watch cache, as far as a tenant may use them, and the repositories of one, as its code host
+// lists them now.
+
+import type { CodeHostIntegration } from '../../api/code-host-integration.ts';
+import type { CodeHosts } from '../../codehost/code-hosts.ts';
+import type { Repository } from '../../codehost/repositories.ts';
+import { Unavailable } from '../../errors.ts';
+import type { Store } from '../../runtime/store.ts';
+import type { Tenant } from '../core/authorization.ts';
+import { HttpError } from '../core/http-error.ts';
+import { type OrganizationSecrets, textOf } from '../core/organization-secrets.ts';
+
+export interface IntegrationsOptions {
+  readonly integrations: Store<CodeHostIntegration>;
+  readonly secrets: OrganizationSecrets;
+  readonly codeHosts: Pick<CodeHosts, 'repositories'>;
+}
+
+export interface Integrations {
+  /** Those that the tenant may use, by name. */
+  list(tenant: Tenant): readonly CodeHostIntegration[];
+  /** Refuses with 404 an integration that is not there and one that is not for this tenant, in the same words. */
+  repositories(tenant: Tenant, integrationId: string): Promise<readonly Repository[]>;
+}
+
+export function makeIntegrations({ integrations, secrets, codeHosts }: IntegrationsOptions): Integrations {
+  function list(tenant: Tenant): readonly CodeHostIntegration[] {
+    // An empty answer from a cache that is not filled yet would be a lie.
+    if (!integrations.hasSynced())
+      throw new Unavailable('read integrations: the cache is not filled yet', { retryAfterMs: 1000 });
+    return integrations
+      .list(secrets.namespace)
+      .filter(({ spec }) => spec.tenants.includes(tenant.namespace))
+      .toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
+  }
+
+  return {
+    list,
+
+    async repositories(tenant, integrationId) {
+      const found = list(tenant).find(({ metadata }) => metadata.uid === integrationId.toLowerCase());
+      if (found === undefined) throw new HttpError(404, `Integration ID ${integrationId} not found.`);
+      const { metadata, spec } = found;
+      const secret = await secrets.read(spec.credentialsRef.name);
+      const versions = [metadata.uid, metadata.resourceVersion, secret?.metadata.uid, secret?.metadata.resourceVersion];
+      return codeHosts.repositories({ key: versions.join(' '), spec, credential: (key) => textOf(secret, key) });
+    },
+  };
+}

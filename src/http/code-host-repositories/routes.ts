@@ -1,0 +1,66 @@
+// /v1/integrations/forge/codehost: HTTP in, one call, HTTP out. Whoever may list a tenant's deployments may see which
+// repositories could become some.
+
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { FastifyBaseLogger, FastifyInstance, RawServerDefault } from 'fastify';
+import { z } from 'zod';
+import type { ZodTypeProvider } from '../core/validation.ts';
+import { NoParameters } from '../deployments/payloads.ts';
+import type { Auth } from '../plugins/auth.ts';
+import { failures } from '../plugins/openapi.ts';
+import { IntegrationPath, IntegrationResponse, RepositoryResponse } from './payloads.ts';
+import type { Integrations } from './repository.ts';
+
+export interface RepositoryRoutesOptions {
+  readonly auth: Auth;
+  readonly integrations: Integrations;
+}
+
+export function registerRepositories(
+  app: FastifyInstance<RawServerDefault, IncomingMessage, ServerResponse, FastifyBaseLogger, ZodTypeProvider>,
+  { auth, integrations }: RepositoryRoutesOptions,
+): void {
+  const tags = ['repositories'];
+  const path = '/v1/integrations/forge/codehost';
+
+  app.get(`${path}/install`, {
+    onRequest: auth.as('list'),
+    schema: {
+      tags,
+      operationId: 'listIntegrations',
+      summary: 'List the code host integrations that the tenant may use',
+      querystring: NoParameters,
+      response: { 200: z.array(IntegrationResponse), ...failures(401, 403, 422) },
+    },
+    handler: async (request) =>
+      integrations.list(auth.admitted(request).tenant).map(({ metadata, spec }) => ({
+        id: metadata.uid ?? '',
+        installation_id: spec.app?.installationId ?? null,
+        name: metadata.name,
+      })),
+  });
+
+  app.get(`${path}/:integration_id/repos`, {
+    onRequest: auth.as('list'),
+    schema: {
+      tags,
+      operationId: 'listRepositories',
+      summary: 'List the repositories of an integration that can be deployed',
+      params: IntegrationPath,
+      querystring: NoParameters,
+      response: { 200: z.array(RepositoryResponse), ...failures(401, 403, 404, 422, 424, 502, 504) },
+    },
+    handler: async (request) => {
+      const { integration_id: integrationId } = request.params;
+      const repositories = await integrations.repositories(auth.admitted(request).tenant, integrationId);
+      return repositories.map(({ id, name, owner, url, defaultBranch }) => ({
+        host_integration_id: integrationId.toLowerCase(),
+        id,
+        name,
+        owner,
+        url,
+        default_branch: defaultBranch,
+      }));
+    },
+  });
+}

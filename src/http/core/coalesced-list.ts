@@ -1,0 +1,40 @@
+// A lookup that misses the cache asks the API server before it says 404, but nobody can make it ask more than once a
+// second: later misses wait for the next list together.
+
+import { LruMap } from './lru-map.ts';
+
+export interface FreshListOptions {
+  readonly now: () => Date;
+  readonly sleep: (ms: number) => Promise<void>;
+}
+
+const EVERY_MS = 1000;
+const REMEMBERED = 10_000;
+
+interface Turn {
+  readonly startsAt: number;
+  /** Set until the list begins. One that is under way may be older than what is looked for. */
+  waiting: Promise<unknown> | undefined;
+}
+
+export type FreshList = <T>(key: string, list: () => Promise<T>) => Promise<T>;
+
+/** Runs `list` at most once a second for each key. It begins after the call, so it sees whatever was there before it. */
+export function makeFreshList({ now, sleep }: FreshListOptions): FreshList {
+  const turns = new LruMap<string, Turn>(REMEMBERED);
+  return <T>(key: string, list: () => Promise<T>): Promise<T> => {
+    const at = now().getTime();
+    const before = turns.get(key);
+    if (before?.waiting !== undefined) return before.waiting as Promise<T>;
+    const startsAt = before === undefined ? at : Math.max(at, Math.min(before.startsAt, at) + EVERY_MS);
+    const turn: Turn = { startsAt, waiting: undefined };
+    turns.set(key, turn);
+    if (startsAt === at) return list();
+    const waiting = sleep(startsAt - at).then(() => {
+      turn.waiting = undefined;
+      return list();
+    });
+    turn.waiting = waiting;
+    return waiting;
+  };
+}

@@ -1,0 +1,95 @@
+// The API's certificate and key, from files that somebody renews: cert-manager writes a new Secret, the kubelet swaps the
+// mounted files, and connections from then on get the new certificate. Files are looked at rather than watched: the
+// kubelet swaps a link in a folder above them, which no watch of the file would tell.
+
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import type { Logger } from '../../logger.ts';
+
+export interface CertificateFiles {
+  /** PEM; the certificate first, those that lead to its authority behind it. */
+  readonly certFile: string;
+  /** PEM. */
+  readonly keyFile: string;
+}
+
+export interface CertificatePair {
+  readonly cert: Buffer;
+  readonly key: Buffer;
+}
+
+export interface LiveCertificate {
+  readonly current: CertificatePair;
+  /** Hands over every later pair, until the returned function is called. */
+  follow(use: (pair: CertificatePair) => void): () => void;
+}
+
+const LOOK_EVERY_MS = 10_000;
+
+/** Reads the files once. Throws, naming a file, when they cannot be read or don't belong together. */
+export async function watchCertificate(
+  files: CertificateFiles,
+  log: Logger,
+  lookEveryMs = LOOK_EVERY_MS,
+): Promise<LiveCertificate> {
+  let current = await readPair(files);
+  let complaint: string | undefined;
+
+  async function look(use: (pair: CertificatePair) => void): Promise<void> {
+    try {
+      const found = await readPair(files);
+      complaint = undefined;
+      if (found.cert.equals(current.cert) && found.key.equals(current.key)) return;
+      current = found;
+      use(found);
+      log.info({ validTo: new X509Certificate(found.cert).validToDate.toISOString() }, 'Certificate renewed');
+    } catch (error) {
+      // The one that is being served stays; often the next look finds the other half of what is being written.
+      const said = error instanceof Error ? error.message : String(error);
+      if (said !== complaint) log.warn({ err: error }, 'Certificate cannot be read, the old one is served');
+      complaint = said;
+    }
+  }
+
+  return {
+    get current() {
+      return current;
+    },
+    follow(use) {
+      let looking = false;
+      const timer = setInterval(() => {
+        if (looking) return;
+        looking = true;
+        void look(use).finally(() => {
+          looking = false;
+        });
+      }, lookEveryMs);
+      timer.unref();
+      return () => clearInterval(timer);
+    },
+  };
+}
+
+async function readPair({ certFile, keyFile }: CertificateFiles): Promise<CertificatePair> {
+  const [cert, key] = await Promise.all([readFile(certFile), readFile(keyFile)]);
+  if (!certificateIn(certFile, cert).checkPrivateKey(keyIn(keyFile, key)))
+    throw new Error(`The key in ${keyFile} is not that of the certificate in ${certFile}.`);
+  return { cert, key };
+}
+
+function certificateIn(file: string, pem: Buffer): X509Certificate {
+  try {
+    return new X509Certificate(pem);
+  } catch (cause) {
+    throw new Error(`${file} holds no PEM certificate.`, { cause });
+  }
+}
+
+function keyIn(file: string, pem: Buffer): ReturnType<typeof createPrivateKey> {
+  try {
+    return createPrivateKey(pem);
+  } catch {
+    // Without its cause: an error about a key might quote it.
+    throw new Error(`${file} holds no PEM private key without a passphrase.`);
+  }
+}

@@ -1,0 +1,63 @@
+// What internal_template may deploy: what stands in the catalogue of templates, and nothing else.
+
+import { type AppDeploymentSpec, SourceConfig, SourceRevisionConfig } from '../../api/app-deployment.ts';
+import type { AppTemplate } from '../../api/app-template.ts';
+import { notOffered, type Offered, templateFields } from '../../record/template-catalogue.ts';
+import { fromSnake, snake } from '../core/casing.ts';
+import type { FieldError } from '../core/http-error.ts';
+import { asObject, type Rule } from '../core/validation.ts';
+
+/** So many choices are named. */
+const NAMED = 10;
+
+/** Of a deployment that is to be created. */
+export function templateRule(templates: () => readonly AppTemplate[]): Rule {
+  return function* (draft) {
+    if (draft['source'] !== 'internal_template') return;
+    const wanted = templateFields({
+      sourceConfig: fromSnake(SourceConfig.shape, asObject(draft['source_config'])),
+      sourceRevisionConfig: fromSnake(SourceRevisionConfig.shape, asObject(draft['source_revision_config'])),
+    });
+    yield* findingsOf(wanted, notOffered(wanted, templates()), templates());
+  };
+}
+
+/** Of a change: only what is new is judged, for a template that has left takes nothing away from what was made of it. */
+export function* catalogueFindings(
+  before: AppDeploymentSpec,
+  after: AppDeploymentSpec,
+  templates: () => readonly AppTemplate[],
+): Generator<FieldError> {
+  if (after.source !== 'internal_template') return;
+  const [old, wanted] = [templateFields(before), templateFields(after)];
+  const changed = (Object.keys(wanted) as (keyof Offered)[]).filter((field) => wanted[field] !== old[field]);
+  if (changed.length === 0) return;
+  const missing = notOffered(wanted, templates()).filter((field) => changed.includes(field));
+  for (const finding of findingsOf(wanted, missing, templates())) yield { ...finding, loc: ['body', ...finding.loc] };
+}
+
+function* findingsOf(
+  wanted: Offered,
+  missing: readonly (keyof Offered)[],
+  templates: readonly AppTemplate[],
+): Generator<FieldError> {
+  for (const field of missing) {
+    const where = field === 'repoUrl' ? 'source_config' : 'source_revision_config';
+    yield {
+      loc: [where, snake(field)],
+      msg: `no template offers this: ${choices(field, wanted, templates)}`,
+      type: 'value_error',
+    };
+  }
+}
+
+function choices(field: keyof Offered, { repoUrl }: Offered, templates: readonly AppTemplate[]): string {
+  const ofRepository = field === 'repoRef' || field === 'workflowConfigPath';
+  const offers = templates
+    .filter(({ spec }) => !ofRepository || spec.repoUrl === repoUrl)
+    .flatMap(({ spec }) => spec[field] ?? []);
+  const names = [...new Set(offers)].toSorted();
+  if (names.length === 0) return `the catalogue has no ${snake(field)}; ask the platform's people to add a template`;
+  const more = names.length > NAMED ? `, and ${names.length - NAMED} more` : '';
+  return `choose ${names.slice(0, NAMED).join(', ')}${more}`;
+}

@@ -1,0 +1,74 @@
+// What a POST and a PATCH make of a provider. Pure: the spec as it stands goes in, the new one comes out, the very same
+// where nothing changes.
+
+import { isDeepStrictEqual } from 'node:util';
+import { CLIENT_SECRET_KEY, type OAuthProvider, type OAuthProviderSpec } from '../../api/oauth-provider.ts';
+import type { FieldError } from '../core/http-error.ts';
+import { type CreateProvider, NEEDS_PKCE, type PatchProvider } from './payloads.ts';
+
+/** `secretName`: where the client secret will be, if there is one. The API server fills in what has a default. */
+export function specOf(payload: CreateProvider, secretName: string): OAuthProviderSpec {
+  const usesPkce = payload.uses_pkce ?? false;
+  const { provider_type: providerType, mcp_server_url: mcpServerUrl } = payload;
+  return {
+    name: payload.name,
+    clientId: payload.client_id,
+    ...(isGiven(payload.client_secret) && { clientSecretRef: { name: secretName, key: CLIENT_SECRET_KEY } }),
+    authUrl: payload.auth_url,
+    tokenUrl: payload.token_url,
+    usesPkce,
+    ...(usesPkce && { codeChallengeMethod: payload.code_challenge_method ?? 'S256' }),
+    ...(providerType !== undefined && { providerType }),
+    ...(mcpServerUrl !== undefined && { mcpServerUrl }),
+    tokenEndpointAuthMethod: payload.token_endpoint_auth_method ?? 'client_secret_post',
+    isDynamicClient: false,
+  };
+}
+
+/** `newSecret`: where the client secret that was sent will be; undefined where it is the one that there is, or none was sent. */
+export function patchedSpec(
+  before: OAuthProviderSpec,
+  patch: PatchProvider,
+  newSecret: string | undefined,
+): OAuthProviderSpec {
+  const { codeChallengeMethod: _method, ...rest } = before;
+  const after: OAuthProviderSpec = {
+    ...rest,
+    ...(isGiven(patch.name) && { name: patch.name }),
+    ...(isGiven(patch.client_id) && { clientId: patch.client_id }),
+    ...(newSecret !== undefined && { clientSecretRef: { name: newSecret, key: CLIENT_SECRET_KEY } }),
+    ...(isGiven(patch.auth_url) && { authUrl: patch.auth_url }),
+    ...(isGiven(patch.token_url) && { tokenUrl: patch.token_url }),
+    ...patchedPkce(before, patch),
+  };
+  return isDeepStrictEqual(after, before) ? before : after;
+}
+
+/** A method that is in force already pins nothing: whoever made the provider with kubectl may have left it out. */
+function patchedPkce(
+  before: OAuthProviderSpec,
+  patch: PatchProvider,
+): Pick<OAuthProviderSpec, 'usesPkce' | 'codeChallengeMethod'> {
+  const usesPkce = patch.uses_pkce ?? before.usesPkce;
+  const wanted = patch.code_challenge_method ?? methodInForce(before) ?? 'S256';
+  if (!usesPkce) return { usesPkce };
+  if (before.usesPkce && wanted === methodInForce(before)) {
+    const { codeChallengeMethod } = before;
+    return { usesPkce, ...(codeChallengeMethod !== undefined && { codeChallengeMethod }) };
+  }
+  return { usesPkce, codeChallengeMethod: wanted };
+}
+
+export function methodInForce({ usesPkce, codeChallengeMethod }: OAuthProviderSpec): 'S256' | 'plain' | null {
+  return usesPkce ? (codeChallengeMethod ?? 'S256') : null;
+}
+
+/** What is wrong with a patch of this very provider. */
+export function patchFindings({ spec }: OAuthProvider, patch: PatchProvider): FieldError[] {
+  if (!isGiven(patch.code_challenge_method) || (patch.uses_pkce ?? spec.usesPkce)) return [];
+  return [{ loc: ['body', 'code_challenge_method'], msg: NEEDS_PKCE, type: 'value_error' }];
+}
+
+function isGiven<T>(value: T | null | undefined): value is T {
+  return value !== undefined && value !== null;
+}

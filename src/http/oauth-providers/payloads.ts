@@ -1,0 +1,152 @@
+// What the OAuth providers' endpoints take and give, as zod schemas. Leaves come from the custom resource's schema.
+
+import { z } from 'zod';
+import {
+  CODE_CHALLENGE_METHODS,
+  OAuthProviderSpec,
+  PROVIDER_ID_MAX_LENGTH,
+  PROVIDER_ID_PATTERN,
+  TOKEN_ENDPOINT_AUTH_METHODS,
+} from '../../api/oauth-provider.ts';
+import type { FieldError } from '../core/http-error.ts';
+import { type Draft, withRules } from '../core/validation.ts';
+import { id, time } from '../deployments/payloads.ts';
+
+const { name, clientId, authUrl, tokenUrl, providerType, mcpServerUrl } = OAuthProviderSpec.shape;
+
+const clientSecret = z
+  .string()
+  .min(1)
+  .max(4096)
+  .describe('Client secret. It is kept in a Secret, and no answer shows it.');
+const usesPkce = z.boolean().describe('Whether the flow uses PKCE. Without code_challenge_method that is S256.');
+const codeChallengeMethod = z.enum(CODE_CHALLENGE_METHODS).describe('How PKCE derives its challenge; needs uses_pkce.');
+
+export const NEEDS_PKCE = 'code_challenge_method needs uses_pkce';
+
+/** Where the request itself says that PKCE is not used. */
+function* pkceRule(draft: Draft): Generator<FieldError> {
+  const method = draft['code_challenge_method'];
+  if (method !== undefined && method !== null && draft['uses_pkce'] === false)
+    yield { loc: ['code_challenge_method'], msg: NEEDS_PKCE, type: 'value_error' };
+}
+
+const CreateProviderShape = z
+  .object({
+    provider_id: z
+      .string()
+      .min(1)
+      .max(PROVIDER_ID_MAX_LENGTH)
+      .regex(new RegExp(PROVIDER_ID_PATTERN))
+      .describe('Lower-case letters, digits and single hyphens. Cannot be changed.'),
+    name,
+    client_id: clientId,
+    client_secret: clientSecret.nullish(),
+    auth_url: authUrl,
+    token_url: tokenUrl,
+    uses_pkce: usesPkce.nullish(),
+    code_challenge_method: codeChallengeMethod.nullish(),
+    provider_type: providerType,
+    mcp_server_url: mcpServerUrl,
+    token_endpoint_auth_method: z
+      .enum(TOKEN_ENDPOINT_AUTH_METHODS)
+      .nullish()
+      .describe('How the client shows who it is at the token endpoint; client_secret_post where nothing is said.'),
+  })
+  .meta({
+    id: 'CreateOAuthProvider',
+    examples: [
+      {
+        provider_id: 'issue-tracker',
+        name: 'Issue tracker',
+        client_id: 'a1b2c3',
+        client_secret: 'correct horse battery staple',
+        auth_url: 'https://tracker.example.com/oauth/authorize',
+        token_url: 'https://tracker.example.com/oauth/token',
+        uses_pkce: true,
+      },
+    ],
+  });
+export type CreateProvider = z.output<typeof CreateProviderShape>;
+
+function* idRule(draft: Draft): Generator<FieldError> {
+  if (typeof draft['provider_id'] === 'string' && draft['provider_id'].includes('--'))
+    yield { loc: ['provider_id'], msg: 'must not contain --', type: 'string_pattern_mismatch' };
+}
+
+function* pkceByDefaultRule(draft: Draft): Generator<FieldError> {
+  yield* pkceRule({ ...draft, uses_pkce: draft['uses_pkce'] ?? false });
+}
+
+export const CreateProvider = withRules(CreateProviderShape, [idRule, pkceByDefaultRule]);
+
+const PatchProviderShape = z
+  .object({
+    name: name.nullish(),
+    client_id: clientId.nullish(),
+    client_secret: clientSecret.nullish(),
+    auth_url: authUrl.nullish(),
+    token_url: tokenUrl.nullish(),
+    uses_pkce: usesPkce.nullish().describe('Whether the flow uses PKCE; false also clears code_challenge_method.'),
+    code_challenge_method: codeChallengeMethod.nullish(),
+  })
+  .meta({
+    id: 'PatchOAuthProvider',
+    description:
+      'What is left out or null stays as it is. Whoever changes auth_url or token_url may read the client secret, or sends it again: client_secret.',
+    examples: [{ client_secret: 'battery horse staple' }, { uses_pkce: true, code_challenge_method: 'S256' }],
+  });
+export type PatchProvider = z.output<typeof PatchProviderShape>;
+
+/** The body of PATCH. What depends on the provider is patch.ts's. */
+export const PatchProvider = withRules(PatchProviderShape, [pkceRule]);
+
+/** A path that is no id is one that there is not: 404, as the contract has it. */
+export const ProviderPath = z.object({ provider_id: z.string().describe('The id that was chosen for the provider.') });
+
+export const OAuthProviderResponse = z
+  .object({
+    id,
+    organization_id: id,
+    provider_id: z.string(),
+    name: z.string(),
+    client_id: z.string(),
+    auth_url: z.string(),
+    token_url: z.string(),
+    uses_pkce: z.boolean(),
+    code_challenge_method: z.enum(CODE_CHALLENGE_METHODS).nullable(),
+    created_at: time,
+    updated_at: time,
+    provider_type: z.string().nullable(),
+    mcp_server_url: z.string().nullable(),
+    token_endpoint_auth_method: z.enum(TOKEN_ENDPOINT_AUTH_METHODS),
+    is_dynamic_client: z.boolean(),
+  })
+  .meta({
+    id: 'OAuthProvider',
+    examples: [
+      {
+        id: '0a6bb1b2-6b0e-4f6e-8d3c-6f5d9a1a7c10',
+        organization_id: '7d1f2c34-9a55-4c62-b5b1-2f8e7a90c4d3',
+        provider_id: 'issue-tracker',
+        name: 'Issue tracker',
+        client_id: 'a1b2c3',
+        auth_url: 'https://tracker.example.com/oauth/authorize',
+        token_url: 'https://tracker.example.com/oauth/token',
+        uses_pkce: true,
+        code_challenge_method: 'S256',
+        created_at: '2026-01-01T00:00:00Z',
+        updated_at: '2026-01-02T00:00:00Z',
+        provider_type: null,
+        mcp_server_url: null,
+        token_endpoint_auth_method: 'client_secret_post',
+        is_dynamic_client: false,
+      },
+    ],
+  });
+export type OAuthProviderResponse = z.output<typeof OAuthProviderResponse>;
+
+export const ProviderDeleted = z.object({ message: z.string() }).meta({
+  id: 'Message',
+  examples: [{ message: 'OAuth provider "issue-tracker" was deleted.' }],
+});

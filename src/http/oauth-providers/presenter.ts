@@ -1,0 +1,28 @@
+// A provider as the API shows it. Pure. Nothing here knows the client secret.
+
+import type { OAuthProvider } from '../../api/oauth-provider.ts';
+import { createdAt, writtenAt } from '../../record/api-view.ts';
+import { methodInForce } from './patch.ts';
+import type { OAuthProviderResponse } from './payloads.ts';
+
+export function presentProvider(provider: OAuthProvider, organizationId: string): OAuthProviderResponse {
+  const { metadata, spec } = provider;
+  if (metadata.uid === undefined) throw new TypeError(`OAuthProvider ${metadata.name} has no uid`);
+  return {
+    id: metadata.uid,
+    organization_id: organizationId,
+    provider_id: metadata.name,
+    name: spec.name,
+    client_id: spec.clientId,
+    auth_url: spec.authUrl,
+    token_url: spec.tokenUrl,
+    uses_pkce: spec.usesPkce,
+    code_challenge_method: methodInForce(spec),
+    created_at: createdAt(provider),
+    updated_at: writtenAt(provider),
+    provider_type: spec.providerType ?? null,
+    mcp_server_url: spec.mcpServerUrl ?? null,
+    token_endpoint_auth_method: spec.tokenEndpointAuthMethod,
+    is_dynamic_client: spec.isDynamicClient,
+  };
+}

@@ -1,0 +1,228 @@
+// The only room of the OAuth providers' journey that speaks Kubernetes. Providers are read from the watch cache and
+// written as the caller; the client secret goes into a new Secret, made by the facade's own account once a dry run of the
+// provider has passed with the caller's token. What no provider names any more the controller collects.
+
+import { API_VERSION, FACADE_FIELD_MANAGER, PROVIDER_LABEL, SENT_TO_ANNOTATION } from '../../api/meta.ts';
+import {
+  CLIENT_SECRET_KEY,
+  clientSecretFor,
+  OAUTH_PROVIDERS,
+  type OAuthProvider,
+  PROVIDER_ID_PATTERN,
+} from '../../api/oauth-provider.ts';
+import { AlreadyExists, Conflict, Forbidden, NotFound, Unavailable } from '../../errors.ts';
+import { SECRETS } from '../../kube/api-resources.ts';
+import type { KubeObject } from '../../kube/client.ts';
+import type { Store } from '../../runtime/store.ts';
+import type { Caller } from '../core/authorization.ts';
+import { HttpError } from '../core/http-error.ts';
+import { type OrganizationSecrets, type SecretObject, textOf } from '../core/organization-secrets.ts';
+import { undefinedIfHidden } from '../deployments/secret-values.ts';
+import { mergePatchBetween } from '../deployments/update.ts';
+import { patchedSpec, patchFindings, specOf } from './patch.ts';
+import type { CreateProvider, PatchProvider } from './payloads.ts';
+
+export interface ProvidersOptions {
+  readonly providers: Store<OAuthProvider>;
+  readonly secrets: OrganizationSecrets;
+  readonly remember: (object: KubeObject) => void;
+  readonly forget: (uid: string) => void;
+  readonly randomSuffix: () => string;
+}
+
+export interface Providers {
+  /** All of them, by id. */
+  list(): readonly OAuthProvider[];
+  /** Refuses with 404 what is not there. */
+  find(caller: Caller, id: string): Promise<OAuthProvider>;
+  create(caller: Caller, payload: CreateProvider): Promise<OAuthProvider>;
+  patch(caller: Caller, id: string, payload: PatchProvider): Promise<OAuthProvider>;
+  remove(caller: Caller, id: string): Promise<void>;
+}
+
+/** Enough that of two dozen at once each has its turn. */
+const ATTEMPTS = 24;
+const WRITING = { fieldManager: FACADE_FIELD_MANAGER };
+
+export function makeProviders({ providers, secrets, remember, forget, randomSuffix }: ProvidersOptions): Providers {
+  const { namespace } = secrets;
+  const secretNameFor = (id: string): string => `${id}--client-${randomSuffix()}`;
+
+  function needCache(): void {
+    // An empty answer from a cache that is not filled yet would be a lie.
+    if (!providers.hasSynced())
+      throw new Unavailable('read OAuth providers: the cache is not filled yet', { retryAfterMs: 1000 });
+  }
+
+  async function find(caller: Caller, id: string): Promise<OAuthProvider> {
+    needCache();
+    if (!new RegExp(PROVIDER_ID_PATTERN).test(id)) throw notFound(id);
+    const cached = providers.get({ namespace, name: id });
+    if (cached !== undefined) return cached;
+    // Another replica of the facade may have made it a moment ago.
+    const found = await undefinedIfHidden(() =>
+      caller.kube.get<OAuthProvider>(OAUTH_PROVIDERS, { namespace, name: id }),
+    );
+    if (found === undefined) throw notFound(id);
+    remember(found);
+    return found;
+  }
+
+  function keep(id: string, name: string, value: string, spec: OAuthProvider['spec']): Promise<void> {
+    const annotations = { [SENT_TO_ANNOTATION]: clientSecretFor(spec) };
+    return secrets.make({ name, labels: { [PROVIDER_LABEL]: id }, annotations }, CLIENT_SECRET_KEY, value);
+  }
+
+  /** With it a caller who may read the client secret takes it along to another address. */
+  async function readAsCaller(caller: Caller, { metadata, spec }: OAuthProvider): Promise<string | undefined> {
+    const reference = spec.clientSecretRef;
+    if (!reference?.name.startsWith(`${metadata.name}--client-`)) return undefined;
+    const ref = { namespace, name: reference.name };
+    return textOf(await undefinedIfHidden(() => caller.kube.get<SecretObject>(SECRETS, ref)), reference.key);
+  }
+
+  /**
+   * A Secret that we made for this provider may be compared with for anybody who may write the provider; any other only
+   * for those who may read it themselves, or a reference would be a way to guess at what it says.
+   */
+  async function clientSecretOf(caller: Caller, { metadata, spec }: OAuthProvider): Promise<string | undefined> {
+    const reference = spec.clientSecretRef;
+    if (reference === undefined) return undefined;
+    const { name, key } = reference;
+    const kept = await secrets.read(name);
+    if (kept?.metadata.labels?.[PROVIDER_LABEL] === metadata.name) return textOf(kept, key);
+    return textOf(await undefinedIfHidden(() => caller.kube.get<SecretObject>(SECRETS, { namespace, name })), key);
+  }
+
+  async function attempt(
+    caller: Caller,
+    provider: OAuthProvider,
+    payload: PatchProvider,
+    made: { secretName: string; keptFor?: string },
+  ): Promise<OAuthProvider> {
+    const { name, uid, resourceVersion } = provider.metadata;
+    const findings = patchFindings(provider, payload);
+    if (findings.length > 0) throw new HttpError(422, findings);
+    const write = (spec: unknown, dryRun: boolean): Promise<OAuthProvider> =>
+      caller.kube.mergePatch<OAuthProvider>(
+        OAUTH_PROVIDERS,
+        { namespace, name },
+        {
+          metadata: { ...(uid !== undefined && { uid }), ...(resourceVersion !== undefined && { resourceVersion }) },
+          ...(spec !== undefined && { spec }),
+        },
+        { ...WRITING, ...(dryRun && { dryRun }) },
+      );
+    const sentTo = clientSecretFor(patchedSpec(provider.spec, payload, undefined));
+    if (made.keptFor !== undefined && made.keptFor !== sentTo) {
+      // Somebody else has changed the addresses meanwhile: what was kept is for others.
+      made.secretName = secretNameFor(name);
+      delete made.keptFor;
+    }
+    const moved = sentTo !== clientSecretFor(provider.spec);
+    const sent = payload.client_secret ?? (moved ? await readAsCaller(caller, provider) : undefined);
+    // The caller's own right first: the Secret is looked at with ours.
+    const withSecret = patchedSpec(provider.spec, payload, sent === undefined ? undefined : made.secretName);
+    await write(mergePatchBetween(provider.spec, withSecret), true);
+    // To another address it goes in a Secret of its own: whoever sends it knows it, and one that is only kept would have
+    // to be the caller's to read.
+    const isNew = sent !== undefined && (moved || sent !== (await clientSecretOf(caller, provider)));
+    const change = mergePatchBetween(
+      provider.spec,
+      isNew ? withSecret : patchedSpec(provider.spec, payload, undefined),
+    );
+    if (change === undefined) return provider;
+    if (isNew && made.keptFor === undefined) {
+      await keep(name, made.secretName, sent, withSecret);
+      made.keptFor = sentTo;
+    }
+    const written = await write(change, false);
+    remember(written);
+    return written;
+  }
+
+  return {
+    find,
+
+    list() {
+      needCache();
+      return providers.list(namespace).toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
+    },
+
+    async create(caller, payload) {
+      const id = payload.provider_id;
+      const secretName = secretNameFor(id);
+      const provider: OAuthProvider = {
+        apiVersion: API_VERSION,
+        kind: 'OAuthProvider',
+        metadata: { name: id, namespace },
+        spec: specOf(payload, secretName),
+      };
+      try {
+        await caller.kube.create(OAUTH_PROVIDERS, provider, { ...WRITING, dryRun: true });
+        if (payload.client_secret !== undefined && payload.client_secret !== null)
+          await keep(id, secretName, payload.client_secret, provider.spec);
+        const made = await caller.kube.create(OAUTH_PROVIDERS, provider, WRITING);
+        remember(made);
+        return made;
+      } catch (error) {
+        if (!(error instanceof AlreadyExists)) throw error;
+        throw new HttpError(409, `An OAuth provider with the id "${id}" already exists.`);
+      }
+    },
+
+    async patch(caller, id, payload) {
+      let provider = await find(caller, id);
+      const made = { secretName: secretNameFor(id) };
+      for (let attempts = 1; ; attempts += 1) {
+        try {
+          // oxlint-disable-next-line no-await-in-loop -- each attempt begins with what the one before found
+          return await attempt(caller, provider, payload, made);
+        } catch (error) {
+          if (error instanceof NotFound) {
+            forget(provider.metadata.uid ?? '');
+            throw notFound(id);
+          }
+          if (!(error instanceof Conflict)) throw error;
+          if (attempts === ATTEMPTS) throw meanwhile(id);
+        }
+        // oxlint-disable-next-line no-await-in-loop -- as above
+        provider = await reread(caller, id);
+        remember(provider);
+      }
+    },
+
+    async remove(caller, id) {
+      const { metadata } = await find(caller, id);
+      const { name, uid = '' } = metadata;
+      try {
+        const left = await caller.kube.remove(OAUTH_PROVIDERS, { namespace, name }, { uid });
+        if (left === undefined) forget(uid);
+        else remember(left);
+      } catch (error) {
+        if (!(error instanceof NotFound || error instanceof Conflict)) throw error;
+        forget(uid);
+        throw notFound(id);
+      }
+    },
+  };
+
+  async function reread(caller: Caller, id: string): Promise<OAuthProvider> {
+    try {
+      return await caller.kube.get<OAuthProvider>(OAUTH_PROVIDERS, { namespace, name: id });
+    } catch (error) {
+      // One who may write and not read cannot be told what has changed.
+      if (error instanceof Forbidden) throw meanwhile(id);
+      if (error instanceof NotFound) throw notFound(id);
+      throw error;
+    }
+  }
+}
+
+function notFound(id: string): HttpError {
+  return new HttpError(404, `OAuth provider "${id}" not found.`);
+}
+
+function meanwhile(id: string): HttpError {
+  return new HttpError(409, `OAuth provider "${id}" was changed by somebody else meanwhile. Read it and try again.`);
+}

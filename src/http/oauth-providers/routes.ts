@@ -1,0 +1,95 @@
+// /v2/auth/providers: HTTP in, one call, HTTP out.
+
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { FastifyBaseLogger, FastifyInstance, RawServerDefault } from 'fastify';
+import { z } from 'zod';
+import { OAUTH_PROVIDERS, type OAuthProvider } from '../../api/oauth-provider.ts';
+import type { ZodTypeProvider } from '../core/validation.ts';
+import { NoParameters } from '../deployments/payloads.ts';
+import type { Auth } from '../plugins/auth.ts';
+import { failures } from '../plugins/openapi.ts';
+import { CreateProvider, OAuthProviderResponse, PatchProvider, ProviderDeleted, ProviderPath } from './payloads.ts';
+import { presentProvider } from './presenter.ts';
+import type { Providers } from './repository.ts';
+
+export interface ProviderRoutesOptions {
+  readonly auth: Auth;
+  readonly providers: Providers;
+  /** uid of the organization's namespace. */
+  readonly organizationId: () => string;
+}
+
+export function registerProviders(
+  app: FastifyInstance<RawServerDefault, IncomingMessage, ServerResponse, FastifyBaseLogger, ZodTypeProvider>,
+  { auth, providers, organizationId }: ProviderRoutesOptions,
+): void {
+  const tags = ['providers'];
+  const path = '/v2/auth/providers';
+  const present = (provider: OAuthProvider): OAuthProviderResponse => presentProvider(provider, organizationId());
+
+  app.get(path, {
+    onRequest: auth.inOrganization('list', OAUTH_PROVIDERS),
+    schema: {
+      tags,
+      operationId: 'listOAuthProviders',
+      summary: 'List OAuth providers',
+      querystring: NoParameters,
+      response: { 200: z.array(OAuthProviderResponse), ...failures(401, 403, 422) },
+    },
+    handler: async () => providers.list().map(present),
+  });
+
+  app.post(path, {
+    onRequest: auth.inOrganization('create', OAUTH_PROVIDERS),
+    schema: {
+      tags,
+      operationId: 'createOAuthProvider',
+      summary: 'Create an OAuth provider',
+      body: CreateProvider,
+      response: { 200: OAuthProviderResponse, ...failures(400, 401, 403, 409, 413, 415, 422) },
+    },
+    handler: async (request) => present(await providers.create(auth.callerOf(request), request.body)),
+  });
+
+  app.get(`${path}/:provider_id`, {
+    onRequest: auth.inOrganization('get', OAUTH_PROVIDERS),
+    schema: {
+      tags,
+      operationId: 'getOAuthProvider',
+      summary: 'Get an OAuth provider',
+      params: ProviderPath,
+      response: { 200: OAuthProviderResponse, ...failures(401, 403, 404) },
+    },
+    handler: async (request) => present(await providers.find(auth.callerOf(request), request.params.provider_id)),
+  });
+
+  app.patch(`${path}/:provider_id`, {
+    onRequest: auth.inOrganization('patch', OAUTH_PROVIDERS),
+    schema: {
+      tags,
+      operationId: 'patchOAuthProvider',
+      summary: 'Change an OAuth provider',
+      params: ProviderPath,
+      body: PatchProvider,
+      response: { 200: OAuthProviderResponse, ...failures(400, 401, 403, 404, 409, 413, 415, 422) },
+    },
+    handler: async (request) =>
+      present(await providers.patch(auth.callerOf(request), request.params.provider_id, request.body)),
+  });
+
+  app.delete(`${path}/:provider_id`, {
+    onRequest: auth.inOrganization('delete', OAUTH_PROVIDERS),
+    schema: {
+      tags,
+      operationId: 'deleteOAuthProvider',
+      summary: 'Delete an OAuth provider and its client secret',
+      params: ProviderPath,
+      response: { 200: ProviderDeleted, ...failures(401, 403, 404) },
+    },
+    handler: async (request) => {
+      const { provider_id: id } = request.params;
+      await providers.remove(auth.callerOf(request), id);
+      return { message: `OAuth provider "${id}" was deleted.` };
+    },
+  });
+}

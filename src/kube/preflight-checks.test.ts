@@ -1,0 +1,113 @@
+import { describe, expect, it } from 'vitest';
+import { makeFakeKube } from '../../test/support/fake-kube/fake-kube.ts';
+import { Forbidden, Unavailable } from '../errors.ts';
+import { VALIDATING_ADMISSION_POLICIES, VALIDATING_ADMISSION_POLICY_BINDINGS } from './api-resources.ts';
+import type { KubeObject } from './client.ts';
+import { kindsAreServed, kubernetesIsNewEnough, policiesAreThere, rightsAreGranted } from './preflight-checks.ts';
+
+const { signal } = new AbortController();
+
+describe('the version of the API server', () => {
+  it.each([
+    { gitVersion: 'v1.32.0', enough: true },
+    { gitVersion: 'v1.36.3', enough: true },
+    { gitVersion: 'v1.32.4-eks-2d5f260', enough: true },
+    { gitVersion: 'v2.0.0', enough: true },
+    { gitVersion: 'v1.31.9', enough: false },
+    { gitVersion: 'v1.9.1', enough: false },
+    { gitVersion: 'v0.32.0', enough: false },
+  ])('$gitVersion', async ({ gitVersion, enough }) => {
+    const kube = makeFakeKube();
+    kube.texts.set('/version', JSON.stringify({ gitVersion }));
+    const said = await kubernetesIsNewEnough(kube, signal);
+    expect(said === undefined).toBe(enough);
+    if (!enough) expect(said).toMatch(`Kubernetes ${gitVersion} is too old: Davit needs 1.32 or newer`);
+  });
+
+  it('is not known where the server does not answer', async () => {
+    const kube = makeFakeKube();
+    kube.failOn(() => new Unavailable('down'));
+    await expect(kubernetesIsNewEnough(kube, signal)).rejects.toThrow('down');
+  });
+});
+
+describe('the kinds', () => {
+  const wanted = [
+    { group: 'davit.dev', version: 'v1alpha1', plural: 'appdeployments' },
+    { group: 'davit.dev', version: 'v1alpha1', plural: 'apprevisions' },
+  ];
+  it.each([
+    { reason: 'none of the group', resources: undefined, missing: 'appdeployments.davit.dev, apprevisions.davit.dev' },
+    {
+      reason: 'one of them',
+      resources: ['appdeployments', 'appdeployments/status'],
+      missing: 'apprevisions.davit.dev',
+    },
+    { reason: 'all', resources: ['appdeployments', 'apprevisions'], missing: undefined },
+  ])('served: $reason', async ({ resources, missing }) => {
+    const kube = makeFakeKube();
+    if (resources) {
+      const list = { resources: resources.map((name) => ({ name })) };
+      kube.texts.set('/apis/davit.dev/v1alpha1', JSON.stringify(list));
+    }
+    const said = await kindsAreServed(kube, wanted, signal);
+    expect(said).toEqual(missing && (expect.stringContaining(`not installed: ${missing}. Apply`) as string));
+  });
+});
+
+describe('the admission policies', () => {
+  const names = ['davit-hosting', 'davit-revisions'];
+  function object(kind: string, name: string): KubeObject {
+    return { apiVersion: 'admissionregistration.k8s.io/v1', kind, metadata: { name } };
+  }
+  it('are there with their bindings', async () => {
+    const kube = makeFakeKube();
+    for (const name of names) {
+      await kube.create(VALIDATING_ADMISSION_POLICIES, object('ValidatingAdmissionPolicy', name));
+      await kube.create(VALIDATING_ADMISSION_POLICY_BINDINGS, object('ValidatingAdmissionPolicyBinding', name));
+    }
+    expect(await policiesAreThere(kube, names, signal)).toBeUndefined();
+  });
+  it('count as missing without their binding', async () => {
+    const kube = makeFakeKube();
+    await kube.create(VALIDATING_ADMISSION_POLICIES, object('ValidatingAdmissionPolicy', 'davit-hosting'));
+    expect(await policiesAreThere(kube, names, signal)).toMatch(
+      'not enforced: davit-hosting, davit-revisions. Without',
+    );
+  });
+  it('are not said to be missing by whoever may not look', async () => {
+    const kube = makeFakeKube();
+    kube.failOn(() => new Forbidden('may not get'));
+    await expect(policiesAreThere(kube, names, signal)).rejects.toThrow('may not get');
+  });
+});
+
+describe('the rights', () => {
+  const granted = [
+    { rules: [{ apiGroups: ['davit.dev'], resources: ['appdeployments/status'], verbs: ['patch', 'list', 'watch'] }] },
+    {
+      namespace: 'davit-system',
+      rules: [{ apiGroups: [''], resources: ['secrets'], resourceNames: ['davit-hmac'], verbs: ['get'] }],
+    },
+  ];
+  it('are asked for one by one, lists and watches left to the caches', async () => {
+    const kube = makeFakeKube();
+    const asked: unknown[] = [];
+    kube.allow((right) => {
+      asked.push(right);
+      return true;
+    });
+    expect(await rightsAreGranted(kube, granted, signal)).toBeUndefined();
+    expect(asked).toEqual([
+      { verb: 'patch', group: 'davit.dev', resource: 'appdeployments', subresource: 'status' },
+      { verb: 'get', group: '', resource: 'secrets', name: 'davit-hmac', namespace: 'davit-system' },
+    ]);
+  });
+  it('that are missing are named as a person would', async () => {
+    const kube = makeFakeKube();
+    kube.allow(() => false);
+    expect(await rightsAreGranted(kube, granted, signal)).toMatch(
+      'not granted: patch appdeployments.davit.dev/status, get secrets davit-hmac in davit-system. Upgrade the chart',
+    );
+  });
+});

@@ -1,0 +1,166 @@
+// Questions to an API server about what Davit needs of it. Each resolves to undefined when all is there, else to one
+// sentence that says what to do; each may throw what a request may throw.
+
+import { NotFound } from '../errors.ts';
+import {
+  SELF_SUBJECT_ACCESS_REVIEWS,
+  VALIDATING_ADMISSION_POLICIES,
+  VALIDATING_ADMISSION_POLICY_BINDINGS,
+} from './api-resources.ts';
+import type { KubeClient, Resource } from './client.ts';
+
+/** ValidatingAdmissionPolicy v1 and selectableFields; the chart's kubeVersion says the same. */
+export const OLDEST_KUBERNETES = { major: 1, minor: 32 } as const;
+
+export async function kubernetesIsNewEnough(client: KubeClient, signal: AbortSignal): Promise<string | undefined> {
+  const { gitVersion } = JSON.parse(await client.text('/version', { signal })) as { gitVersion: string };
+  const [, major = '0', minor = '0'] = /^v?(\d+)\.(\d+)/.exec(gitVersion) ?? [];
+  const { major: oldestMajor, minor: oldestMinor } = OLDEST_KUBERNETES;
+  if (Number(major) > oldestMajor || (Number(major) === oldestMajor && Number(minor) >= oldestMinor)) return undefined;
+  return (
+    `Kubernetes ${gitVersion} is too old: Davit needs ${oldestMajor}.${oldestMinor} or newer, for its rules are ` +
+    'ValidatingAdmissionPolicies and its kinds have selectable fields. Nothing is done until the API server is upgraded.'
+  );
+}
+
+/** Anybody may ask which kinds there are, so this needs no right. All are of one group and version. */
+export async function kindsAreServed(
+  client: KubeClient,
+  wanted: readonly Pick<Resource, 'group' | 'version' | 'plural'>[],
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const [first] = wanted;
+  if (!first) return undefined;
+  const served = await servedResources(client, `/apis/${first.group}/${first.version}`, signal);
+  const missing = wanted.filter(({ plural }) => !served.has(plural)).map(({ plural, group }) => `${plural}.${group}`);
+  if (missing.length === 0) return undefined;
+  return (
+    `not installed: ${missing.join(', ')}. Apply their CustomResourceDefinitions: ` +
+    'upgrade the chart with crds.install=true, or kubectl apply --server-side -f crds/ of the same release.'
+  );
+}
+
+async function servedResources(client: KubeClient, path: string, signal: AbortSignal): Promise<ReadonlySet<string>> {
+  try {
+    const list = JSON.parse(await client.text(path, { signal })) as { resources: readonly { name: string }[] };
+    return new Set(list.resources.map(({ name }) => name));
+  } catch (error) {
+    if (error instanceof NotFound) return new Set();
+    throw error;
+  }
+}
+
+/** A policy without its binding is as good as none. */
+export async function policiesAreThere(
+  client: KubeClient,
+  names: readonly string[],
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const found = await Promise.all(
+    names.map(async (name) => {
+      const both = await Promise.all([
+        exists(client, VALIDATING_ADMISSION_POLICIES, name, signal),
+        exists(client, VALIDATING_ADMISSION_POLICY_BINDINGS, name, signal),
+      ]);
+      return both.every(Boolean);
+    }),
+  );
+  const missing = names.filter((_, i) => !found[i]);
+  if (missing.length === 0) return undefined;
+  return (
+    `not enforced: ${missing.join(', ')}. Without them records may refer to what their authors may not read: ` +
+    'upgrade the chart, or set admission.enabled=false if that is meant.'
+  );
+}
+
+async function exists(client: KubeClient, resource: Resource, name: string, signal: AbortSignal): Promise<boolean> {
+  try {
+    await client.get(resource, { name }, { metadataOnly: true, signal });
+    return true;
+  } catch (error) {
+    if (error instanceof NotFound) return false;
+    throw error;
+  }
+}
+
+/** Rules as RBAC has them, and where they count; without a namespace everywhere. */
+export interface GrantedRules {
+  readonly namespace?: string;
+  readonly rules: readonly {
+    readonly apiGroups: readonly string[];
+    readonly resources: readonly string[];
+    readonly resourceNames?: readonly string[];
+    readonly verbs: readonly string[];
+  }[];
+}
+
+interface Right {
+  readonly namespace?: string;
+  readonly group: string;
+  readonly resource: string;
+  readonly subresource?: string;
+  readonly name?: string;
+  readonly verb: string;
+}
+
+/** Lists and watches are left out: a cache that may not list says so itself, and in the API server's words. */
+export async function rightsAreGranted(
+  client: KubeClient,
+  granted: readonly GrantedRules[],
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const missing: string[] = [];
+  for (const right of granted.flatMap(rightsIn)) {
+    // oxlint-disable-next-line no-await-in-loop -- a few dozen at the start; the API server has better to do
+    if (!(await mayDo(client, right, signal))) missing.push(described(right));
+  }
+  if (missing.length === 0) return undefined;
+  return (
+    `not granted: ${missing.join(', ')}. Upgrade the chart, which grants them to this service account, ` +
+    'or give back the role or binding that was taken away.'
+  );
+}
+
+function rightsIn({ namespace, rules }: GrantedRules): Right[] {
+  return rules.flatMap(({ apiGroups, resources, resourceNames = [undefined], verbs }) =>
+    verbs
+      .filter((verb) => verb !== 'list' && verb !== 'watch')
+      .flatMap((verb) =>
+        apiGroups.flatMap((group) =>
+          resources.flatMap((path) =>
+            resourceNames.map((name) => {
+              const [resource = '', subresource] = path.split('/');
+              return {
+                verb,
+                group,
+                resource,
+                ...(namespace !== undefined && { namespace }),
+                ...(subresource !== undefined && { subresource }),
+                ...(name !== undefined && { name }),
+              };
+            }),
+          ),
+        ),
+      ),
+  );
+}
+
+async function mayDo(client: KubeClient, right: Right, signal: AbortSignal): Promise<boolean> {
+  const review = {
+    apiVersion: 'authorization.k8s.io/v1',
+    kind: 'SelfSubjectAccessReview',
+    metadata: { name: '' },
+    spec: { resourceAttributes: right },
+  };
+  const answer: typeof review & { readonly status?: { readonly allowed?: boolean } } = await client.create(
+    SELF_SUBJECT_ACCESS_REVIEWS,
+    review,
+    { signal },
+  );
+  return answer.status?.allowed === true;
+}
+
+function described({ verb, group, resource, subresource, name, namespace }: Right): string {
+  const kind = [[resource, group].filter((part) => part !== '').join('.'), subresource].filter(Boolean).join('/');
+  return [verb, kind, name, namespace === undefined ? undefined : `in ${namespace}`].filter(Boolean).join(' ');
+}

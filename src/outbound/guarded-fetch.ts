@@ -1,0 +1,217 @@
+// The only way out of Davit to other than the API server. It goes to listed hosts alone, over https, and connects only
+// to an address that it has itself looked up and judged in that moment: a name that answers otherwise the second time
+// gains nothing. Redirects are judged anew and never take credentials to another host.
+
+import type { LookupAddress } from 'node:dns';
+import { lookup as systemLookup } from 'node:dns/promises';
+import { type BlockList, isIP } from 'node:net';
+import { Agent, type Dispatcher } from 'undici';
+import { CodeHostFailed } from '../errors.ts';
+import { blockListOf, isIn, isPublic } from './public-addresses.ts';
+
+/** A host that may be connected to. */
+export interface AllowedHost {
+  /** Name or address, with the port if that is not 443. */
+  readonly host: string;
+  /** Addresses and CIDR ranges that it may have though they are not public. */
+  readonly addresses: readonly string[];
+  /** PEM; authorities that are trusted for this host instead of the machine's. */
+  readonly ca?: string | undefined;
+}
+
+export interface GuardedFetchOptions {
+  readonly hosts: readonly AllowedHost[];
+  /** All addresses of a name; the system's resolver by default. */
+  readonly lookup?: (hostname: string) => Promise<readonly LookupAddress[]>;
+  readonly connectTimeoutMs?: number;
+  /** Longest silence of a host that is to answer. */
+  readonly answerTimeoutMs?: number;
+  readonly maxBytes?: number;
+}
+
+export interface Sent {
+  readonly method?: string | undefined;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  readonly body?: string | undefined;
+  readonly signal: AbortSignal;
+}
+
+/** An answer, whole. */
+export interface Answer {
+  readonly status: number;
+  /** Where it came from in the end. */
+  readonly url: string;
+  readonly headers: Headers;
+  readonly body: string;
+}
+
+export interface GuardedFetch {
+  /**
+   * Fails as CodeHostFailed: `forbidden` where the guard says no, `unreachable`, `timeout`, or `malformed` for an answer
+   * that is too large or leads nowhere. `signal` aborting is a `timeout`.
+   */
+  fetch(url: string, sent: Sent): Promise<Answer>;
+  close(): Promise<void>;
+}
+
+const MOST_REDIRECTS = 5;
+const MAX_BYTES = 16 * 1024 * 1024;
+
+interface Gate {
+  readonly name: string;
+  readonly listed: BlockList;
+  readonly agent: Agent;
+}
+
+export function makeGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
+  const { lookup = allAddresses, connectTimeoutMs = 5000, answerTimeoutMs = 10_000, maxBytes = MAX_BYTES } = options;
+  const gates = new Map(options.hosts.map((allowed) => [originOf(allowed.host), gateFor(allowed)]));
+
+  function gateFor({ host, addresses, ca }: AllowedHost): Gate {
+    const listed = blockListOf(addresses);
+    const resolve = async (hostname: string): Promise<readonly LookupAddress[]> => {
+      const found = await lookup(hostname);
+      // One that is not allowed is enough: which of them is taken would be chance, or somebody's choice.
+      if (found.length === 0 || !found.every(({ address }) => isPublic(address) || isIn(listed, address)))
+        throw new CodeHostFailed(
+          'forbidden',
+          `The address of ${hostname} is not a public one. List it with its host in setting codeHosts to allow it.`,
+        );
+      return found;
+    };
+    const agent = new Agent({
+      connections: 8,
+      maxHeaderSize: 64 * 1024,
+      headersTimeout: answerTimeoutMs,
+      bodyTimeout: answerTimeoutMs,
+      connect: {
+        timeout: connectTimeoutMs,
+        ...(ca !== undefined && { ca }),
+        lookup(hostname, { all }, callback) {
+          resolve(hostname).then(
+            (found) => {
+              if (all === true) callback(null, [...found]);
+              else callback(null, found[0]?.address ?? '', found[0]?.family);
+            },
+            (error: Error) => callback(error, ''),
+          );
+        },
+      },
+    });
+    return { name: host, listed, agent };
+  }
+
+  function gateOf(url: URL): Gate {
+    if (url.protocol !== 'https:') throw forbidden(`${url.protocol}// is not allowed: use https.`);
+    if (url.username !== '' || url.password !== '') throw forbidden('A URL with user or password is not allowed.');
+    const gate = gates.get(url.origin);
+    if (gate === undefined)
+      throw forbidden(`Host ${url.host} is not one of the platform's code hosts (setting codeHosts).`);
+    // No name is looked up for an address. That it is listed as a host is all that can be said for it.
+    const address = url.hostname.replace(/^\[|\]$/g, '');
+    if (isIP(address) !== 0 && !isPublic(address) && !isIn(gate.listed, address))
+      throw forbidden(`Address ${url.host} is not a public one. List it in its host's addresses in setting codeHosts.`);
+    return gate;
+  }
+
+  async function send(url: URL, sent: Sent): Promise<Dispatcher.ResponseData> {
+    const { agent } = gateOf(url);
+    return agent.request({
+      origin: url.origin,
+      path: url.pathname + url.search,
+      method: (sent.method ?? 'GET') as Dispatcher.HttpMethod,
+      // Compressed answers could be many times what they seem.
+      headers: { ...sent.headers, 'accept-encoding': 'identity' },
+      signal: sent.signal,
+      ...(sent.body !== undefined && { body: sent.body }),
+    });
+  }
+
+  async function follow(address: string, sent: Sent): Promise<Answer> {
+    let url = urlOf(address);
+    let headers = sent.headers ?? {};
+    for (let redirects = 0; ; redirects += 1) {
+      // oxlint-disable-next-line no-await-in-loop -- a redirect is known only from the answer before
+      const answer = await send(url, { ...sent, headers });
+      const location = answer.headers['location'];
+      if (answer.statusCode < 300 || answer.statusCode > 399 || typeof location !== 'string') {
+        // oxlint-disable-next-line no-await-in-loop -- the last turn
+        return { ...(await whole(answer)), url: url.href };
+      }
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      await answer.body.dump({ limit: 64 * 1024 });
+      if ((sent.method ?? 'GET') !== 'GET' || redirects === MOST_REDIRECTS)
+        throw new CodeHostFailed('malformed', 'The code host sends from one address to the next without end.');
+      const next = urlOf(location, url);
+      if (next.origin !== url.origin) headers = withoutCredentials(headers);
+      url = next;
+    }
+  }
+
+  async function whole(answer: Dispatcher.ResponseData): Promise<Omit<Answer, 'url'>> {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    for await (const chunk of answer.body as AsyncIterable<Buffer>) {
+      size += chunk.length;
+      if (size > maxBytes)
+        throw new CodeHostFailed('malformed', `The code host's answer is larger than ${maxBytes} bytes.`);
+      chunks.push(chunk);
+    }
+    const headers = new Headers();
+    for (const [name, value] of Object.entries(answer.headers)) {
+      for (const one of [value ?? []].flat()) headers.append(name, one);
+    }
+    return { status: answer.statusCode, headers, body: Buffer.concat(chunks).toString('utf8') };
+  }
+
+  return {
+    async fetch(url, sent) {
+      try {
+        return await follow(url, sent);
+      } catch (error) {
+        throw asFailure(error, sent.signal);
+      }
+    },
+    close: async () => {
+      await Promise.all([...gates.values()].map(({ agent }) => agent.destroy()));
+    },
+  };
+}
+
+function allAddresses(hostname: string): Promise<readonly LookupAddress[]> {
+  return systemLookup(hostname, { all: true });
+}
+
+/** As a URL has it: lower case, punycode, no default port. Throws an Error that names the setting. */
+function originOf(host: string): string {
+  const url = URL.parse(`https://${host}`);
+  if (url === null || url.pathname !== '/' || url.search !== '' || url.hash !== '' || url.username !== '')
+    throw new Error(`read setting codeHosts: ${host} is not a host, or a host and a port`);
+  return url.origin;
+}
+
+function urlOf(address: string, from?: URL): URL {
+  const url = URL.parse(address, from?.href);
+  if (url === null) throw forbidden('That is not a URL.');
+  return url;
+}
+
+function withoutCredentials(headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    Object.entries(headers).filter(([name]) => !['authorization', 'cookie'].includes(name.toLowerCase())),
+  );
+}
+
+function forbidden(message: string): CodeHostFailed {
+  return new CodeHostFailed('forbidden', message);
+}
+
+const TIMEOUTS = new Set(['UND_ERR_CONNECT_TIMEOUT', 'UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT']);
+
+function asFailure(error: unknown, signal: AbortSignal): CodeHostFailed {
+  if (error instanceof CodeHostFailed) return error;
+  const { code } = error as { readonly code?: string };
+  if (signal.aborted || (code !== undefined && TIMEOUTS.has(code)))
+    return new CodeHostFailed('timeout', 'The code host did not answer in time.', { cause: error });
+  return new CodeHostFailed('unreachable', 'The code host cannot be reached.', { cause: error });
+}

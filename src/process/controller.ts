@@ -1,0 +1,239 @@
+// The controller as one thing to start and stop: caches, leader election, work queue, workers.
+
+import { hostname } from 'node:os';
+import { APP_DEPLOYMENTS } from '../api/app-deployment.ts';
+import { APP_REVISIONS } from '../api/app-revision.ts';
+import { CODE_HOST_INTEGRATIONS } from '../api/code-host-integration.ts';
+import { OAUTH_PROVIDERS } from '../api/oauth-provider.ts';
+import type { Settings } from '../api/settings.ts';
+import { TRACING_PROJECTS } from '../api/tracing-project.ts';
+import { makeDigestKey } from '../controller/app-deployment/hmac-key.ts';
+import { type HostRegistry, makeHostRegistry } from '../controller/app-deployment/host-registry.ts';
+import { makeReconciler } from '../controller/app-deployment/reconciler.ts';
+import { makeSecretFingerprints } from '../controller/app-deployment/secret-fingerprints.ts';
+import { enqueueOnChange } from '../controller/app-deployment/watches.ts';
+import { makeVanished } from '../controller/garbage/bypassed-finalizers.ts';
+import {
+  makeClientSecretCollector,
+  makeSecretCollector,
+  wakeClientSecretCollector,
+  wakeCollector,
+} from '../controller/garbage/secrets.ts';
+import { makeOrganizationReconciler, wakeOrganization } from '../controller/organization/reconciler.ts';
+import { waitForFreshCaches } from '../controller/shared/cache-barrier.ts';
+import { type Caches, makeCaches } from '../controller/shared/caches.ts';
+import { keyOf } from '../controller/shared/keys.ts';
+import { BUILT_IN_RESOURCES, makeResourceRegistry } from '../kube/api-resources.ts';
+import type { KubeClient } from '../kube/client.ts';
+import type { Logger } from '../logger.ts';
+import { POD_CONTRACTS } from '../resources/contracts.ts';
+import { fairClient, whileThere } from '../runtime/clients/fair.ts';
+import { leaderOnly } from '../runtime/clients/leader-only.ts';
+import { rewindGuarded } from '../runtime/clients/rewind-guarded.ts';
+import { type Controller, startController } from '../runtime/controller.ts';
+import { makeEventRecorder } from '../runtime/events.ts';
+import { makeFairLimiter } from '../runtime/fair-limiter.ts';
+import type { Checks } from '../runtime/health.ts';
+import { runLeaderElection } from '../runtime/leader-election.ts';
+import type { RuntimeMetrics } from '../runtime/metrics.ts';
+import { whyNotListed } from '../runtime/reflector.ts';
+import { groupByNamespace, makeWorkQueue, type WorkQueue } from '../runtime/work-queue.ts';
+
+export interface ControllerOptions {
+  readonly client: KubeClient;
+  /** A client with connections of its own, so that a busy controller never starves its lease. */
+  readonly leaseClient: KubeClient;
+  readonly settings: Settings;
+  /** Davit's own namespace, where the lease and the digest key are. */
+  readonly namespace: string;
+  readonly identity: string;
+  readonly workers: number;
+  readonly leaseMs: number;
+  readonly backoffMs: number;
+  readonly log: Logger;
+  readonly metrics: RuntimeMetrics;
+  readonly signal: AbortSignal;
+  /** Told when the API server has gone back in time: what this process knows is of another world. */
+  readonly onRewound: (what: string) => void;
+}
+
+export interface RunningController {
+  readonly ready: Checks;
+  /** Resolves when everything has stopped after `signal`. Never rejects. */
+  readonly done: Promise<void>;
+}
+
+/** Starts watching at once, and reconciling as soon as this process leads. */
+export function runController(options: ControllerOptions): RunningController {
+  const { client, settings, log, metrics, signal, onRewound } = options;
+  const watching = new AbortController();
+  const caches = makeCaches({
+    client,
+    namespaces: settings.namespaces,
+    organizationNamespace: settings.organizationNamespace,
+    addressKind: settings.address.kind,
+    log,
+    metrics,
+    onRewound,
+  });
+  const watches = caches.all.map((cache) => cache.run(watching.signal));
+  const done = lead(options, caches).finally(async () => {
+    watching.abort();
+    await Promise.all(watches);
+  });
+  signal.addEventListener('abort', () => log.info('Stopping'), { once: true });
+  return { ready: readiness(caches), done };
+}
+
+function readiness(caches: Caches): Checks {
+  // Two caches may be of one resource, in different namespaces.
+  const byResource = Map.groupBy(caches.all, ({ resource }) => resource.plural);
+  return Object.fromEntries(
+    [...byResource].map(([plural, these]) => [
+      plural,
+      () => these.map(whyNotListed).find((reason) => reason !== undefined),
+    ]),
+  );
+}
+
+/** Competes for the lease for as long as the process lives; leadership that is lost is competed for again. */
+async function lead(options: ControllerOptions, caches: Caches): Promise<void> {
+  const { signal, namespace, identity, leaseMs, log } = options;
+  // Over all elections: an outage, which ends one, is just when a backup may be restored.
+  const leaseClient = rewindGuarded(options.leaseClient, options.onRewound);
+  while (!signal.aborted) {
+    const electing = new AbortController();
+    let controller: Pick<Controller, 'stop' | 'abort'> | undefined;
+    // The lease is given back only after the last write: stop the workers first, then the election.
+    const stop = (): void => void (controller?.stop() ?? Promise.resolve()).finally(() => electing.abort());
+    signal.addEventListener('abort', stop, { once: true });
+    // oxlint-disable-next-line no-await-in-loop -- one election at a time
+    const outcome = await runLeaderElection({
+      client: leaseClient,
+      namespace,
+      name: 'davit-controller',
+      identity,
+      log,
+      leaseDurationMs: leaseMs,
+      renewDeadlineMs: Math.round((leaseMs * 2) / 3),
+      retryPeriodMs: Math.round((leaseMs * 2) / 15),
+      signal: electing.signal,
+      onStarted: (leading, holds) => {
+        controller = startReconciling(options, caches, leading, holds);
+      },
+      onStopped: () => controller?.abort(),
+    });
+    signal.removeEventListener('abort', stop);
+    log.info({ outcome }, 'Election over');
+  }
+}
+
+/** Everything that reconciles while this process leads, stopped and aborted as one. */
+function startReconciling(
+  options: ControllerOptions,
+  caches: Caches,
+  leading: AbortSignal,
+  holds: () => boolean,
+): Pick<Controller, 'stop' | 'abort'> {
+  const { settings, log, metrics, identity, workers, backoffMs } = options;
+  const gate = makeFairLimiter();
+  // Whether a write is still wanted is asked behind the gate, when its turn has come.
+  const client = fairClient(leaderOnly(options.client, leading, holds), gate);
+  const instance = `${hostname()}/${identity}`;
+  const events = makeEventRecorder({ client, controller: 'davit.dev/controller', instance, log });
+  const own = [APP_DEPLOYMENTS, APP_REVISIONS, TRACING_PROJECTS, OAUTH_PROVIDERS, CODE_HOST_INTEGRATIONS];
+  const registry = makeResourceRegistry([...BUILT_IN_RESOURCES, ...own]);
+  const shell = { client, caches, registry };
+  const now = (): Date => new Date();
+  const elapsed = (): number => performance.now();
+  const makeQueue = (name: string): WorkQueue =>
+    makeWorkQueue({ name, baseDelayMs: backoffMs, groupOf: groupByNamespace, ...PACE, metrics });
+  const records = makeQueue('appdeployments');
+  const secrets = makeQueue('secrets');
+  const clientSecrets = makeQueue('client-secrets');
+  const organization = makeQueue('organization');
+  const digestKey = makeDigestKey(client, options.namespace);
+  const contents = makeSecretFingerprints({ client, caches, digestKey, elapsed });
+  const hosts = makeHostRegistry(caches, settings.address);
+  const vanished = makeVanished(shell, elapsed);
+  for (const { close } of [hosts, vanished]) leading.addEventListener('abort', close, { once: true });
+  const reconcile = makeReconciler({
+    shell,
+    contents,
+    hosts,
+    vanished,
+    settings,
+    events,
+    now,
+    contracts: POD_CONTRACTS,
+  });
+  const collect = makeSecretCollector(shell, elapsed);
+  const collectClientSecret = makeClientSecretCollector(shell, elapsed);
+  const judge = makeOrganizationReconciler(shell, settings, now);
+  void beginWhenSynced(options, caches, hosts, { records, secrets, clientSecrets, organization }, leading);
+  const controllers = [
+    startController({
+      name: 'appdeployments',
+      queue: records,
+      workers,
+      workersForNewGroups: workers >= ENOUGH_TO_KEEP_ONE ? 1 : 0,
+      log,
+      metrics,
+      reconcile: whileThere(reconcile, gate),
+    }),
+    startController({ name: 'secrets', queue: secrets, workers: 1, log, metrics, reconcile: collect }),
+    startController({
+      name: 'client-secrets',
+      queue: clientSecrets,
+      workers: 1,
+      log,
+      metrics,
+      reconcile: collectClientSecret,
+    }),
+    startController({ name: 'organization', queue: organization, workers: 1, log, metrics, reconcile: judge }),
+  ];
+  return {
+    stop: async () => {
+      await Promise.all(controllers.map((controller) => controller.stop()));
+    },
+    abort: () => {
+      for (const controller of controllers) controller.abort();
+    },
+  };
+}
+
+/** What changes now and then is looked at at once, and what never rests a few times a second. */
+const PACE = { intervalMs: 200, burst: 3 };
+
+/** So that a tenant who has little to do need not wait until one of another's many is done. */
+const ENOUGH_TO_KEEP_ONE = 4;
+
+// Nothing is decided on half a picture: keys are handed out only when every cache has been listed once.
+async function beginWhenSynced(
+  { client, settings, log }: ControllerOptions,
+  caches: Caches,
+  hosts: HostRegistry,
+  queues: Readonly<Record<'records' | 'secrets' | 'clientSecrets' | 'organization', WorkQueue>>,
+  leading: AbortSignal,
+): Promise<void> {
+  const synced = await Promise.all(caches.all.map((cache) => cache.waitForSync(leading)));
+  if (synced.includes(false)) return;
+  // Hosts are the one thing that two records can both want.
+  if (caches.addresses)
+    await waitForFreshCaches({ client, caches, namespaces: settings.namespaces, log, signal: leading });
+  if (leading.aborted) return;
+  const wakers = [
+    enqueueOnChange(caches, queues.records, hosts),
+    wakeOrganization(caches, queues.organization),
+    // Paused, the collectors are not even woken: all that they do is delete.
+    ...(settings.paused
+      ? []
+      : [wakeCollector(caches, queues.secrets), wakeClientSecretCollector(caches, queues.clientSecrets)]),
+  ];
+  for (const sleepAgain of wakers) {
+    leading.addEventListener('abort', sleepAgain, { once: true });
+  }
+  const records = caches.records.list();
+  for (const record of records) queues.records.add(keyOf(record.metadata.namespace, record.metadata.name));
+  log.info({ records: records.length }, 'Caches listed, reconciling');
+}

@@ -1,0 +1,42 @@
+// Whether what a record of source internal_template deploys stands in the catalogue of templates.
+
+import type { AppDeploymentSpec } from '../api/app-deployment.ts';
+import type { AppTemplate, AppTemplateSpec } from '../api/app-template.ts';
+
+/** What of a record a template can offer. */
+export type Offered = Pick<AppTemplateSpec, 'imageUri' | 'repoUrl' | 'repoRef' | 'workflowConfigPath'>;
+
+export function templateFields({
+  sourceConfig,
+  sourceRevisionConfig,
+}: Pick<AppDeploymentSpec, 'sourceConfig' | 'sourceRevisionConfig'>): Offered {
+  const { repoUrl } = sourceConfig;
+  const { imageUri, repoRef, workflowConfigPath } = sourceRevisionConfig;
+  return {
+    ...(imageUri !== undefined && { imageUri }),
+    ...(repoUrl !== undefined && { repoUrl }),
+    ...(repoRef !== undefined && { repoRef }),
+    ...(workflowConfigPath !== undefined && { workflowConfigPath }),
+  };
+}
+
+/**
+ * The fields of `wanted` that no template offers. Of a repository several templates may offer several branches; what a
+ * template leaves open a record may choose.
+ */
+export function notOffered(wanted: Offered, templates: readonly AppTemplate[]): (keyof Offered)[] {
+  const { imageUri, repoUrl } = wanted;
+  const offers = templates.map(({ spec }) => spec);
+  const missing: (keyof Offered)[] = [];
+  if (imageUri !== undefined && !offers.some((offer) => offer.imageUri === imageUri)) missing.push('imageUri');
+  if (repoUrl === undefined) return missing;
+  const ofRepository = offers.filter((offer) => offer.repoUrl === repoUrl);
+  if (ofRepository.length === 0) return [...missing, 'repoUrl'];
+  const unfit = ofRepository.map((offer) =>
+    (['repoRef', 'workflowConfigPath'] as const).filter(
+      (field) => wanted[field] !== undefined && offer[field] !== undefined && wanted[field] !== offer[field],
+    ),
+  );
+  const fewest = unfit.toSorted((a, b) => a.length - b.length)[0] ?? [];
+  return [...missing, ...fewest];
+}

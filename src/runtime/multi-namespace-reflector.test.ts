@@ -1,0 +1,46 @@
+import { pino } from 'pino';
+import { afterEach, expect, it } from 'vitest';
+import { makeFakeKube } from '../../test/support/fake-kube/fake-kube.ts';
+import { Forbidden } from '../errors.ts';
+import { CONFIG_MAPS } from '../kube/api-resources.ts';
+import type { KubeObject } from '../kube/client.ts';
+import { makeFakeClock } from './clock.ts';
+import { combineReflectors, reflectNamespaces } from './multi-namespace-reflector.ts';
+import type { Reflector } from './reflector.ts';
+
+const stopping = new AbortController();
+afterEach(() => stopping.abort());
+
+function aConfigMap(namespace: string): KubeObject {
+  return { apiVersion: 'v1', kind: 'ConfigMap', metadata: { namespace, name: 'a' } };
+}
+
+it('are one store, in which other namespaces have nothing', async () => {
+  const kube = makeFakeKube();
+  const clock = makeFakeClock();
+  const options = { client: kube, resource: CONFIG_MAPS, log: pino({ level: 'silent' }), clock };
+  const both: Reflector = reflectNamespaces(['t1', 't2'], options);
+  const told: string[] = [];
+  both.onChange(({ type, object }) => told.push(`${type} ${object.metadata.namespace}/${object.metadata.name}`));
+  for (const namespace of ['t1', 't2', 't3']) kube.seed(CONFIG_MAPS, aConfigMap(namespace));
+  kube.failOn(({ verb, ref }) => (verb === 'list' && ref?.namespace === 't2' ? new Forbidden('not yet') : undefined));
+  void both.run(stopping.signal);
+  await clock.advance(0);
+  expect(both.hasSynced()).toBe(false);
+  expect(both.status()).toMatchObject({ synced: false, lastError: 'not yet', observedResourceVersion: '0' });
+  kube.failOn(undefined);
+  await clock.advance(1000);
+  expect(both.hasSynced()).toBe(true);
+  expect(told.sort()).toEqual(['added t1/a', 'added t2/a']);
+  expect(both.list()).toHaveLength(2);
+  expect(both.list('t3')).toEqual([]);
+  expect(both.get({ namespace: 't2', name: 'a' })).toBeDefined();
+  expect(both.byUid(both.get({ namespace: 't2', name: 'a' })?.metadata.uid ?? '')?.metadata.namespace).toBe('t2');
+  expect(both.isAtLeast({ namespace: 't1', name: 'a' }, '99999')).toBe(false);
+  // There it will never show anything: nothing to wait for.
+  expect(both.isAtLeast({ namespace: 't3', name: 'a' }, '99999')).toBe(true);
+});
+
+it('are none to be combined where none are named', () => {
+  expect(() => combineReflectors(new Map())).toThrow('there are none');
+});

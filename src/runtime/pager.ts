@@ -1,0 +1,52 @@
+// A list of everything, read page by page.
+
+import { Gone } from '../errors.ts';
+import type { KubeClient, KubeObject, ListOptions, Resource } from '../kube/client.ts';
+
+export interface WholeListOptions<T> extends Omit<ListOptions, 'limit' | 'continueToken'> {
+  readonly pageSize: number;
+  /** What is kept of an object: page by page, so that a long list is never held whole with all its managedFields. */
+  readonly keep: (object: T) => T;
+}
+
+export interface WholeList<T> {
+  readonly items: T[];
+  /** Of the first page, which is that of all. */
+  readonly version: string;
+}
+
+/**
+ * Everything there is, as of one resourceVersion. When the server has forgotten that version before the last page was
+ * read, it is asked for all in one. Rejects with the client's errors.
+ */
+export async function listAllPages<T extends KubeObject>(
+  client: KubeClient,
+  resource: Resource,
+  { pageSize, keep, ...options }: WholeListOptions<T>,
+): Promise<WholeList<T>> {
+  try {
+    return await listPages(client, resource, { ...options, limit: pageSize }, keep);
+  } catch (error) {
+    if (error instanceof Gone) return listPages(client, resource, options, keep);
+    throw error;
+  }
+}
+
+async function listPages<T extends KubeObject>(
+  client: KubeClient,
+  resource: Resource,
+  options: ListOptions,
+  keep: (object: T) => T,
+): Promise<WholeList<T>> {
+  const items: T[] = [];
+  let version: string | undefined;
+  let continueToken: string | undefined;
+  do {
+    // oxlint-disable-next-line no-await-in-loop -- each page names the next
+    const page = await client.list<T>(resource, { ...options, ...(continueToken !== undefined && { continueToken }) });
+    for (const item of page.items) items.push(keep(item));
+    version ??= page.resourceVersion;
+    continueToken = page.continueToken;
+  } while (continueToken !== undefined);
+  return { items, version: version ?? '' };
+}

@@ -1,0 +1,62 @@
+// Davit's own controller as the image has it: compiled, and with the settings that the chart gives it.
+
+import { execFile } from 'node:child_process';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { DAVIT_NAMESPACE } from '../../../support/platform.ts';
+import { startArm } from '../contender-process.ts';
+import { entryPoint } from '../entry-point.ts';
+import type { Arm, Bench, BenchServer, Running } from '../measure.ts';
+import { builtOnce } from '../once.ts';
+import { mountServiceAccount } from '../service-account.ts';
+
+/** Over all arms: two may run on one server. */
+let starts = 0;
+
+const root = join(import.meta.dirname, '../../../..');
+
+const LEADS = '"msg":"Caches listed, reconciling"';
+const STANDS_BY = '"msg":"Started"';
+
+/** The sources run as they are too, but a process that takes types out of them is larger and slower to start. */
+const build = builtOnce(async (say) => {
+  say('Compiling Davit');
+  await promisify(execFile)(join(root, 'node_modules/.bin/tsc'), ['-p', 'tsconfig.build.json', '--noCheck'], {
+    cwd: root,
+  });
+});
+
+export interface DavitOptions extends Pick<Bench, 'workers' | 'profileInto'> {
+  readonly env?: Readonly<Record<string, string>>;
+  /** Ready is then who waits for another to let go of the lease; told when it has begun to act itself. */
+  readonly onLeading?: () => void;
+}
+
+export function davit({ workers, profileInto, env = {}, onLeading }: DavitOptions): Arm {
+  async function start({ cluster, documents }: BenchServer): Promise<Running> {
+    await build(() => undefined);
+    starts += 1;
+    const directory = join(cluster.runDir, `davit-${starts}`);
+    await mkdir(directory);
+    await Promise.all(Object.entries(documents).map(([name, text]) => writeFile(join(directory, name), text)));
+    return startArm({
+      command: process.execPath,
+      args: await entryPoint('controller', profileInto),
+      env: {
+        ...(await mountServiceAccount(cluster, 'davit-controller', directory)),
+        DAVIT_SETTINGS: join(directory, 'settings.yaml'),
+        DAVIT_REQUIREMENTS: join(directory, 'requirements.yaml'),
+        DAVIT_NAMESPACE,
+        DAVIT_WORKERS: String(workers),
+        DAVIT_HEALTH_PORT: '0',
+        ...env,
+      },
+      log: join(cluster.logsDir, `davit-${starts}.log`),
+      isReady: (line) => line.includes(onLeading === undefined ? LEADS : STANDS_BY),
+      onLine: (line) => line.includes(LEADS) && onLeading?.(),
+    });
+  }
+
+  return { name: 'davit', prepare: build, start };
+}

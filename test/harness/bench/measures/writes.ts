@@ -1,0 +1,59 @@
+// P4: how much is written for a record.
+
+import { davit } from '../contenders/davit.ts';
+import type { Figure, Goal } from '../figures.ts';
+import { type Filled, fill } from '../fill.ts';
+import type { Bench, Measure } from '../measure.ts';
+import { overHttp, recordsOf } from '../records.ts';
+import { type Tally, total } from '../server-counts.ts';
+
+const goal: Goal = { atMost: 1.1 };
+/** A count, which is the same for any number. */
+const AS_MANY_BY_KUBECTL = 100;
+const REST_MS = 600_000;
+const QUICK_REST_MS = 5_000;
+
+export const writes: Measure = { key: 'P4', goal, run };
+
+async function run(bench: Bench): Promise<readonly Figure[]> {
+  const records = recordsOf(bench.records);
+  const byKubectl = records.slice(0, Math.min(records.length, AS_MANY_BY_KUBECTL));
+  const restMs = bench.quick ? QUICK_REST_MS : REST_MS;
+  const filled = await fill(bench, davit(bench), records.length, { records: records.map(overHttp), restMs });
+  return [
+    figureOf('P4', filled, records.length),
+    // No finalizer is there yet: one write more.
+    figureOf('P4.kubectl', await fill(bench, davit(bench), byKubectl.length, { records: byKubectl }), byKubectl.length),
+    {
+      key: 'P4.rest',
+      goal: { atMost: 0 },
+      samples: [filled.writesAtRest],
+      absolutes: { records: records.length, seconds: restMs / 1000 },
+    },
+  ];
+}
+
+function figureOf(key: string, { requests, children }: Filled, records: number): Figure {
+  const perRecord = total(requests.writes) / records;
+  return {
+    key,
+    goal,
+    samples: [perRecord / (children + 2)],
+    absolutes: {
+      records,
+      children,
+      writesPerRecord: perRecord,
+      dryRunsPerRecord: total(requests.dryRuns) / records,
+      readsPerRecord: total(requests.reads) / records,
+      throttled: requests.throttled,
+      writes: each(requests.writes, records),
+    },
+  };
+}
+
+function each(tally: Tally, records: number): string {
+  return [...tally]
+    .toSorted(([, a], [, b]) => b - a)
+    .map(([what, count]) => `${what} ${Math.round((count / records) * 100) / 100}`)
+    .join(', ');
+}

@@ -1,0 +1,430 @@
+// `npm run faults`: learns what undisturbed runs look like, disturbs them, judges, and says what was found.
+//
+//   npm run faults -- --quick [--sample N] one plan of every fault, some of the seeded bugs, another choice for every N
+//   npm run faults -- --plan '<json>'      one plan, as a violation prints it, or, given more than once, several
+//   npm run faults -- --match '<regexp>'   the plans whose JSON matches
+//   npm run faults -- --seeds              only the seeded bugs
+//   npm run faults -- --trials             only isolation and churn
+//   npm run faults -- --idle [--minutes 10] [--records 200]   what a controller at rest asks of the API server
+//   --within S                             begins nothing new after S seconds of plans; 150 with --quick
+//   --lanes N                              runs side by side
+//
+// Ended early (Ctrl-C), it judges what is under way and tells what it has found.
+
+import { writeFile } from 'node:fs/promises';
+import { loadavg } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { type Cluster, startCluster } from '../../cluster/cluster.ts';
+import { applyChart } from '../../support/platform.ts';
+import { isExclusive } from './control-plane-faults.ts';
+import { type FacadePlan, facadePlans, learnFacade, runFacadePlan } from './facade.ts';
+import { measureIdle } from './idle.ts';
+import { judge, type Reference, referenceOf, referencesDiffer, type Violation } from './invariants.ts';
+import { trialsOf } from './isolation-and-growth.ts';
+import { SEEDS } from './mutants.ts';
+import { type Census, startCensus } from './object-history.ts';
+import { allPlans, oneOfEach, type Plan, shuffled, WORKLOADS, type WorkloadName } from './plans.ts';
+import { type Run, runPlan } from './run.ts';
+
+const MOST_QUICK_PLANS = 60;
+/** In a sample three are enough: they differ only in where the facade is when it dies. */
+const MOST_QUICK_FACADE_PLANS = 3;
+/** The seeded bugs of a quick run: more would leave less room for the faults. */
+const QUICK_BUGS = 8;
+const PATIENCE_MS = 30_000;
+/** What never ends is waited for in vain; but on a busy machine everything takes long. */
+const LEAST_PATIENCE_WITH_BUG_MS = 8_000;
+/** Faults that need no moment of their own to have happened. */
+const ALWAYS_FIRED: ReadonlySet<string> = new Set(['none', 'slow', 'clock-skew', 'quiet']);
+
+const { values } = parseArgs({
+  options: {
+    quick: { type: 'boolean', default: false },
+    sample: { type: 'string', default: '1' },
+    seeds: { type: 'boolean', default: false },
+    trials: { type: 'boolean', default: false },
+    plan: { type: 'string', multiple: true },
+    match: { type: 'string' },
+    within: { type: 'string' },
+    lanes: { type: 'string', default: String(lanesFor(loadavg()[0] ?? 0)) },
+    idle: { type: 'boolean', default: false },
+    minutes: { type: 'string', default: '10' },
+    records: { type: 'string', default: '200' },
+  },
+});
+
+/** So many runs side by side keep two cores busy; where others do so already, fewer. */
+function lanesFor(load: number): number {
+  return Math.max(2, 6 - Math.floor(load));
+}
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
+
+interface Bench {
+  readonly cluster: Cluster;
+  readonly census: Census;
+  readonly references: Map<WorkloadName, Reference>;
+  /** A cluster of its own for what breaks the control plane, the same references; started when it is first asked for. */
+  apart(): Promise<Bench>;
+}
+
+/** What this run is to do. */
+interface Programme {
+  readonly workloads: readonly WorkloadName[];
+  readonly bugs: readonly AnyPlan[];
+  readonly trials: boolean;
+  choose(every: readonly Plan[]): readonly Plan[];
+  chooseFacade(every: readonly FacadePlan[]): readonly FacadePlan[];
+}
+
+type AnyPlan = Plan | FacadePlan;
+
+function isFacade(plan: AnyPlan): plan is FacadePlan {
+  return plan.workload === 'http';
+}
+
+function workloadsOf(plans: readonly AnyPlan[]): readonly WorkloadName[] {
+  const named = new Set<string>(plans.map(({ workload }) => workload));
+  // The facade's runs have no reference, and one learned workload warms the caches.
+  return WORKLOADS.filter((workload) => workload === 'create' || named.has(workload));
+}
+
+interface Tally {
+  plans: number;
+  violations: number;
+  seeded: number;
+  caught: number;
+  unfired: number;
+  /** Not begun, because the time was over. */
+  leftOut: number;
+  /** Violated beside other runs, and not when run again alone. */
+  once: number;
+}
+
+/** What violated an invariant beside other runs, and is to be run again alone. */
+interface Suspect {
+  readonly replay: string;
+  readonly found: readonly Violation[];
+  again(): Promise<readonly Violation[]>;
+}
+
+function allBugs(): AnyPlan[] {
+  return Object.entries(SEEDS).flatMap(([seed, { shows }]): AnyPlan[] => (shows ? [{ ...shows, seed }] : []));
+}
+
+function programme(): Programme {
+  const { plan, match, sample } = values;
+  const nothing: Programme = { workloads: [], bugs: [], trials: false, choose: () => [], chooseFacade: () => [] };
+  if (plan !== undefined) {
+    const named = plan.map((json) => JSON.parse(json) as AnyPlan);
+    const facade = named.filter(isFacade);
+    const others = named.filter((one): one is Plan => !isFacade(one));
+    return { ...nothing, workloads: workloadsOf(named), choose: () => others, chooseFacade: () => facade };
+  }
+  if (match !== undefined) {
+    const named = WORKLOADS.filter((workload) => match.includes(`"${workload}"`));
+    const isMatch = (one: AnyPlan): boolean => new RegExp(match).test(JSON.stringify(one));
+    return {
+      ...nothing,
+      workloads: match.includes('http') ? ['create'] : named.length > 0 ? named : WORKLOADS,
+      choose: (every) => every.filter(isMatch),
+      chooseFacade: (every) => every.filter(isMatch),
+    };
+  }
+  if (values.trials) return { ...nothing, trials: true };
+  const bugs = allBugs();
+  if (values.seeds) return { ...nothing, workloads: workloadsOf(bugs), bugs };
+  if (!values.quick)
+    return { workloads: WORKLOADS, bugs, trials: true, choose: (every) => every, chooseFacade: (every) => every };
+  say(`sample ${sample}`);
+  const some = shuffled(bugs, sample).slice(0, QUICK_BUGS);
+  const left = MOST_QUICK_PLANS - some.length - trialsOf(true).length - MOST_QUICK_FACADE_PLANS;
+  return {
+    // A namespace that goes is among the faults of that one workload alone.
+    workloads: workloadsOf([...some, { workload: 'doomed', fault: { kind: 'none' } }]),
+    bugs: some,
+    trials: true,
+    choose: (every) => oneOfEach(every.filter(isQuick), sample).slice(0, left),
+    chooseFacade: (every) => shuffled(every, sample).slice(0, MOST_QUICK_FACADE_PLANS),
+  };
+}
+
+/** A minute of quiet, and two seconds on every request, take longer than all the rest. */
+function isQuick({ fault }: Plan): boolean {
+  return fault.kind !== 'quiet' && !(fault.kind === 'slow' && fault.ms === 2000);
+}
+
+const QUICK_SECONDS = 150;
+
+/** Milliseconds after which nothing new is begun. */
+function withinMs(): number {
+  return Number(values.within ?? (values.quick ? QUICK_SECONDS : Infinity)) * 1000;
+}
+
+/** Runs `work` on every item, a few at a time. */
+async function inLanes<T>(
+  items: readonly T[],
+  work: (item: T) => Promise<void>,
+  lanes = Number(values.lanes),
+): Promise<void> {
+  const queue = [...items];
+  const lane = async (): Promise<void> => {
+    for (let item = queue.shift(); item !== undefined; item = queue.shift()) await work(item);
+  };
+  await Promise.all(Array.from({ length: lanes }, lane));
+}
+
+async function learn({ cluster, census, references }: Bench, workloads: readonly WorkloadName[]): Promise<void> {
+  const runs = new Map<WorkloadName, Run[]>();
+  const runOnce = async (workload: WorkloadName): Promise<void> => {
+    const run = await runPlan({ workload, fault: { kind: 'none' } }, cluster, census, PATIENCE_MS);
+    runs.set(workload, [...(runs.get(workload) ?? []), run]);
+  };
+  const [first, ...rest] = workloads.flatMap((workload) => [workload, workload]);
+  if (first === undefined) return;
+  // Alone: it fills Node's compile cache, which all those after it only read.
+  await runOnce(first);
+  await inLanes(rest, runOnce);
+  for (const [workload, [one, second]] of runs) {
+    if (!one || !second) throw new Error(`${workload} was not run twice`);
+    const differ = one.stuck ?? second.stuck ?? referencesDiffer(one, second);
+    if (differ !== undefined) throw new Error(`undisturbed, ${workload} does not end alike: ${differ}`);
+    const reference = referenceOf(one, second);
+    references.set(workload, reference);
+    const wrong = [one, second].flatMap((run) => judge(run, reference));
+    for (const violation of wrong) say(`UNDISTURBED ${workload}: ${violation.invariant}: ${violation.what}`);
+    say(`learned ${workload}: ${reference.labels.length} writes, ${one.seconds.toFixed(1)} s`);
+  }
+}
+
+/** A plan that cannot be played through shows nothing, and must not end all the others. */
+function notPlayed(error: unknown): Violation[] {
+  return [{ invariant: 'not played', what: error instanceof Error ? error.message.slice(0, 300) : String(error) }];
+}
+
+async function executeFacade({ cluster, census }: Bench, plan: FacadePlan, tally: Tally): Promise<Violation[]> {
+  try {
+    const { violations, fired } = await runFacadePlan(plan, cluster, census);
+    if (!fired) tally.unfired += 1;
+    return violations;
+  } catch (error) {
+    return notPlayed(error);
+  }
+}
+
+async function execute(bench: Bench, plan: AnyPlan, tally: Tally): Promise<Violation[]> {
+  if (isFacade(plan)) return executeFacade(bench, plan, tally);
+  const reference = bench.references.get(plan.workload);
+  if (!reference) throw new Error(`${plan.workload} was not learned`);
+  let run: Run;
+  try {
+    run = await runPlan(plan, bench.cluster, bench.census, patienceWith(plan, reference));
+  } catch (error) {
+    return notPlayed(error);
+  }
+  const violations = judge(run, reference);
+  if (values.plan?.length === 1) await sayAll(run, bench.cluster);
+  if (!run.trace.fired && !ALWAYS_FIRED.has(plan.fault.kind)) tally.unfired += 1;
+  return violations;
+}
+
+function patienceWith({ seed, fault }: Plan, reference: Reference): number {
+  const usualMs = reference.seconds * 1000;
+  if (seed !== undefined) return Math.min(PATIENCE_MS, Math.max(LEAST_PATIENCE_WITH_BUG_MS, usualMs));
+  // Every request late by seconds: some twenty one after another.
+  const lateMs = fault.kind === 'slow' ? 60 * (fault.ms ?? 0) : 0;
+  return Math.max(PATIENCE_MS, 4 * usualMs) + lateMs;
+}
+
+async function sayAll(run: Run, { logsDir }: Cluster): Promise<void> {
+  const file = join(logsDir, 'history.json');
+  const objects = run.history.map(({ kind, gone, object }) => ({ kind, gone, object }));
+  await writeFile(file, JSON.stringify(objects));
+  say(`what there was: ${file}; the controller's words: ${run.log}`);
+  for (const { actor, at, label, status } of run.trace.writes) say(`  ${Math.round(at)} ${actor} ${status} ${label}`);
+  for (const { actor, at } of run.trace.holders) say(`  ${Math.round(at)} ${actor} holds the lease`);
+}
+
+/** Says every half minute how far it is. */
+function startProgress(all: number, tally: Tally): { stop: () => void } {
+  const since = performance.now();
+  const timer = setInterval(() => {
+    const done = tally.plans;
+    const perSecond = done / ((performance.now() - since) / 1000);
+    const left = perSecond === 0 ? '?' : Math.ceil((all - done) / perSecond / 60);
+    say(`${done} of ${all} plans, ${Math.round(perSecond * 60)} a minute, ${left} min left`);
+  }, 30_000);
+  return { stop: () => clearInterval(timer) };
+}
+
+function sayViolations(word: string, violations: readonly Violation[], replay: string): void {
+  for (const { invariant, what } of violations) say(`${word} ${invariant}: ${what}`);
+  say(`  npm run faults -- ${replay}`);
+}
+
+/** So many are run again; where there are more, it is not the machine. */
+const MOST_SUSPECTS = 40;
+
+/**
+ * Leases of a second and a half are lost, and patience ends, when many runs share few processors. What is violated only
+ * then is told and counted apart; what is violated again, alone, is a violation.
+ */
+async function tryAgain(suspects: readonly Suspect[], tally: Tally): Promise<void> {
+  for (const [index, { replay, found, again }] of suspects.entries()) {
+    const violations = index < MOST_SUSPECTS ? await again() : found;
+    if (violations.length > 0) {
+      tally.violations += 1;
+      sayViolations('VIOLATION', violations, replay);
+    } else {
+      tally.once += 1;
+      say(`not again, alone: ${replay}`);
+    }
+  }
+}
+
+/** A terminal and npm both pass a Ctrl-C on. */
+const SAME_SIGNAL_MS = 1000;
+
+/** The first asks for an end, one that comes later insists. */
+function endOnSignal(): () => boolean {
+  let askedAt: number | undefined;
+  const end = (signal: NodeJS.Signals): void => {
+    if (askedAt !== undefined && performance.now() - askedAt > SAME_SIGNAL_MS) process.exit(1);
+    if (askedAt === undefined)
+      say(`${signal}: nothing new is begun; what is under way is judged. Again to end at once`);
+    askedAt ??= performance.now();
+  };
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, end);
+  return () => askedAt !== undefined;
+}
+
+async function disturb(bench: Bench, { bugs, trials, choose, chooseFacade }: Programme, tally: Tally): Promise<void> {
+  const every = allPlans(bench.references);
+  const plans = choose(every);
+  // Learning costs a run of the facade: not for those who want none.
+  const learned = trials || values.plan?.some((plan) => plan.includes('http')) || values.match?.includes('http');
+  const throughFacade =
+    learned && !values.trials ? chooseFacade(facadePlans(await learnFacade(bench.cluster, bench.census))) : [];
+  const apart = trials ? trialsOf(values.quick) : [];
+  say(
+    `${every.length} plans are there, ${plans.length} are run, ${throughFacade.length} through the facade, and ${bugs.length} seeded bugs`,
+  );
+  const progress = startProgress(plans.length + throughFacade.length + bugs.length + apart.length, tally);
+  const lastMoment = performance.now() + withinMs();
+  const isAskedToEnd = endOnSignal();
+  const isTimeOver = (): boolean => {
+    const isOver = isAskedToEnd() || performance.now() > lastMoment;
+    if (isOver) tally.leftOut += 1;
+    return isOver;
+  };
+  const suspects: Suspect[] = [];
+  const judged = async (replay: string, again: Suspect['again']): Promise<void> => {
+    const found = await again();
+    tally.plans += 1;
+    if (found.length === 0) return;
+    suspects.push({ replay, found, again });
+    sayViolations('seen', found, replay);
+  };
+  const runAndSay = async (plan: AnyPlan, on = bench): Promise<void> => {
+    if (isTimeOver()) return;
+    await judged(`--plan '${JSON.stringify(plan)}'`, () => execute(on, plan, tally));
+  };
+  const table: string[] = [];
+  const runBug = async (plan: AnyPlan): Promise<void> => {
+    if (isTimeOver()) return;
+    const first = await execute(bench, plan, tally);
+    // Some show only in a moment that does not come every time.
+    const violations = first.length > 0 ? first : await execute(bench, plan, tally);
+    tally.plans += 1;
+    tally.seeded += 1;
+    if (violations.length > 0) tally.caught += 1;
+    const by = [...new Set(violations.map(({ invariant }) => invariant))].join(', ');
+    table.push(`${violations.length > 0 ? 'caught' : 'MISSED'}  ${plan.seed}  ${by}`);
+  };
+  const [alone = [], besides = []] = [true, false].map((is) => plans.filter(({ fault }) => isExclusive(fault) === is));
+  const breakingTheirs = async (): Promise<void> => {
+    if (alone.length === 0) return;
+    const on = besides.length > 0 ? await bench.apart() : bench;
+    await inLanes(alone, (plan) => runAndSay(plan, on), 1);
+  };
+  const faults = (): Promise<void> => inLanes<AnyPlan>([...besides, ...throughFacade], (plan) => runAndSay(plan));
+  const seededBugs = (): Promise<void> => inLanes(bugs, runBug);
+  const allTrials = async (): Promise<void> => {
+    for (const trial of apart) {
+      if (isTimeOver()) continue;
+      await judged('--trials', async () => {
+        const { figures, violations } = await trial.run(bench.cluster, bench.census);
+        say(`${trial.name}: ${figures}`);
+        return violations;
+      });
+    }
+  };
+  // What is left out where the time is over should be more of the same: in a sample the bugs and the trials, of which
+  // another takes others; of all the last of many plans.
+  if (!values.quick) await allTrials();
+  const [first, then] = values.quick ? [faults, seededBugs] : [seededBugs, faults];
+  await Promise.all([first().then(then), breakingTheirs()]);
+  if (values.quick) await allTrials();
+  await tryAgain(suspects, tally);
+  progress.stop();
+  if (table.length > 0) say(`\n${table.toSorted().join('\n')}`);
+  if (tally.leftOut > 0) say(`${tally.leftOut} plans were not begun: it was to end`);
+  if (tally.unfired > 0) say(`${tally.unfired} plans never came to their fault`);
+}
+
+/** Everything that a plan needs, and one that ends it. */
+async function startBench(
+  what: string,
+  references: Bench['references'],
+): Promise<Bench & { end: () => Promise<void> }> {
+  const cluster = await startCluster({
+    pods: 'off',
+    keepLogs: true,
+    progress: (line) => say(what === '' ? line : `${what}: ${line}`),
+  });
+  const ended = new AbortController();
+  let second: ReturnType<typeof startBench> | undefined;
+  const end = async (): Promise<void> => {
+    ended.abort();
+    await cluster.stop();
+    // One that could not be started has ended itself.
+    await second?.then((other) => other.end()).catch(() => undefined);
+  };
+  try {
+    await applyChart(cluster, {});
+    const census = startCensus(cluster.api, ended.signal);
+    const apart = (): Promise<Bench> => (second ??= startBench('to be broken', references));
+    return { cluster, census, references, apart, end };
+  } catch (error) {
+    await end();
+    throw error;
+  }
+}
+
+// Every process of every lane is ended with this one.
+process.setMaxListeners(50);
+const begin = performance.now();
+const tally: Tally = { plans: 0, violations: 0, seeded: 0, caught: 0, unfired: 0, leftOut: 0, once: 0 };
+let idleWrites = 0;
+const bench = await startBench('', new Map());
+try {
+  if (values.idle) {
+    const [minutes, records] = [Number(values.minutes), Number(values.records)];
+    const idle = await measureIdle(bench.cluster, bench.census, { minutes, records, say });
+    idleWrites = idle.writes;
+    say(JSON.stringify(idle));
+  } else {
+    const what = programme();
+    await learn(bench, what.workloads);
+    await disturb(bench, what, tally);
+  }
+} finally {
+  await bench.end();
+}
+const { plans, violations, seeded, caught, once } = tally;
+const seconds = Math.round((performance.now() - begin) / 1000);
+if (!values.idle) say(JSON.stringify({ plans, violations, once, seeded, caught, seconds }));
+process.exit(violations > 0 || caught < seeded || idleWrites > 0 ? 1 : 0);

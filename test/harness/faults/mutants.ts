@@ -1,0 +1,449 @@
+// Known bugs, and what is to catch each: the measure of the harness itself. `from` must be in the file exactly once,
+// after Node has taken the types out (which leaves everything else where it was).
+
+import type { Fault, WorkloadName } from './plans.ts';
+
+interface Replacement {
+  readonly file: string;
+  readonly from: string;
+  readonly to: string;
+}
+
+export interface Seed {
+  readonly replacements: readonly Replacement[];
+  /** Absent for what is no bug but a matter of test time. */
+  readonly shows?: { readonly workload: WorkloadName | 'http'; readonly fault: Fault };
+}
+
+const NONE: Fault = { kind: 'none' };
+/** So that what a write answers is not overtaken by news of its consequences, however slow the machine. */
+const LATE_DEPLOYMENTS: Fault = { kind: 'watch-delay', resource: 'deployments', ms: 400 };
+
+function bug(file: string, from: string, to: string, workload: WorkloadName | 'http', fault: Fault = NONE): Seed {
+  return { replacements: [{ file, from, to }], shows: { workload, fault } };
+}
+
+export const SEEDS: Readonly<Record<string, Seed>> = {
+  SHORT_IDLE: { replacements: [{ file: 'src/runtime/reflector.ts', from: 'idleMs = 90_000', to: 'idleMs = 1_500' }] },
+  SMALL_PAGES: { replacements: [{ file: 'src/runtime/reflector.ts', from: 'pageSize = 500', to: 'pageSize = 2' }] },
+  SHORT_GRACE: {
+    replacements: [{ file: 'src/decide/secret-garbage.ts', from: 'GRACE_MS = 60_000', to: 'GRACE_MS = 2_500' }],
+  },
+  'delete without uid': bug('src/kube/http-client.ts', 'preconditions: { uid, ', 'preconditions: { ', 'delete'),
+  'deployed though it has gone': bug(
+    'src/controller/app-deployment/reconciler.ts',
+    ': await addFinalizer(observed.record, shell);',
+    ': ((await addFinalizer(observed.record, shell)) ?? observed.record);',
+    'undone',
+    { kind: 'watch-delay', resource: 'appdeployments', ms: 300 },
+  ),
+  'ready before the rollout is over': bug(
+    'src/decide/assess/workloads.ts',
+    'if (updatedReplicas === wanted && replicas === wanted && availableReplicas === wanted)',
+    'if (true)',
+    'image',
+  ),
+  'stale observedGeneration of a child believed': bug(
+    'src/decide/assess/workloads.ts',
+    'if ((status.observedGeneration ?? 0) < (workload.metadata.generation ?? 1))',
+    'if (false)',
+    'image',
+    LATE_DEPLOYMENTS,
+  ),
+  'digest of the moment': bug(
+    'src/controller/shared/apply.ts',
+    "createHash('sha256').update(JSON.stringify(object))",
+    "createHash('sha256').update(String(Date.now()))",
+    'create',
+  ),
+  'password made anew': {
+    replacements: [
+      {
+        file: 'src/controller/shared/apply.ts',
+        from: "if (state === 'there') return undefined;",
+        to: '',
+      },
+      {
+        file: 'src/controller/shared/apply.ts',
+        from: 'made = await shell.client.create(resource, object, { fieldManager: FIELD_MANAGER });',
+        to: "made = await (object.kind === 'Secret' ? shell.client.apply(resource, object, { fieldManager: FIELD_MANAGER, force: true }) : shell.client.create(resource, object, { fieldManager: FIELD_MANAGER }));",
+      },
+    ],
+    shows: { workload: 'create', fault: NONE },
+  },
+  'a lost password is made anew': bug(
+    'src/controller/shared/apply.ts',
+    "if (state === 'lost') return",
+    'if (false) return',
+    'create',
+    { kind: 'edit', child: 'Secret shop--postgres', edit: 'delete' },
+  ),
+  'a lost volume is replaced by an empty one': bug(
+    'src/controller/shared/apply.ts',
+    'if (!isVolumeMissing(observed)) return [];',
+    'return [];',
+    'create',
+    { kind: 'edit', child: 'PersistentVolumeClaim shop--postgres', edit: 'delete' },
+  ),
+  'a volume that is being deleted is in order': bug(
+    'src/decide/assess/database-volume.ts',
+    'if (deletionTimestamp !== undefined)',
+    'if (false)',
+    'create',
+    { kind: 'edit', child: 'PersistentVolumeClaim shop--postgres', edit: 'delete' },
+  ),
+  'a stuck pod is kept': bug(
+    'src/decide/children/stuck-pods.ts',
+    'return isReadyPod(pod) || containers.some(',
+    'return true || containers.some(',
+    'impossible',
+  ),
+  'a size that no node has is applied': bug(
+    'src/decide/children/node-fit.ts',
+    'if (fits) return [];',
+    'return [];',
+    'impossible',
+  ),
+  'no finalizer': bug(
+    'src/controller/app-deployment/reconciler.ts',
+    'hasFinalizer(observed.record) ? observed.record : await addFinalizer(observed.record, shell)',
+    'observed.record',
+    'delete',
+  ),
+  'finalizer taken off first': {
+    replacements: [
+      {
+        file: 'src/controller/app-deployment/finalize.ts',
+        from: 'const step = nextStep(cached, now);',
+        to: 'const step = undefined;',
+      },
+      {
+        file: 'src/controller/app-deployment/finalize.ts',
+        from: 'const step = nextStep(live, now);',
+        to: 'const step = undefined;',
+      },
+    ],
+    shows: { workload: 'delete', fault: NONE },
+  },
+  'the caches decide when a teardown is over': bug(
+    'src/controller/app-deployment/finalize.ts',
+    'const step = nextStep(live, now);',
+    'const step = undefined;',
+    'delete',
+    {
+      kind: 'blind-takeover',
+      at: 'delete/apply appdeployments/status shop#1',
+      resources: ['persistentvolumeclaims', 'secrets'],
+      ms: 10_000,
+    },
+  ),
+  'data deleted whatever has become of it': bug(
+    'src/controller/shared/apply.ts',
+    "new Set(['Secret', 'PersistentVolumeClaim'])",
+    'new Set()',
+    'delete',
+  ),
+  'a failure silences the record': bug(
+    'src/controller/app-deployment/reconciler.ts',
+    'if (wasLost(signal) || isUnsaid(key, causes)) throw',
+    'if (causes.length > 0) throw',
+    'create',
+    { kind: 'denied', resource: 'services', status: 500, ms: 4000 },
+  ),
+  'words of any length go into a status': {
+    replacements: [
+      { file: 'src/api/text.ts', from: 'const LONGEST_QUOTE = 1024;', to: 'const LONGEST_QUOTE = 100_000;' },
+      {
+        file: 'src/api/conditions.ts',
+        from: 'message: shortened(condition.message),',
+        to: 'message: condition.message,',
+      },
+    ],
+    shows: { workload: 'create', fault: { kind: 'denied', resource: 'services', status: 500, ms: 4000 } },
+  },
+  'sweep does not ask whose it is': bug(
+    'src/decide/children/plan.ts',
+    '!isOurs(child, observed) || child.metadata.deletionTimestamp) continue;',
+    'child.metadata.deletionTimestamp) continue;',
+    'create',
+  ),
+  'everything is ours': bug(
+    'src/decide/observed.ts',
+    'return child.metadata.labels?.[DEPLOYMENT_UID_LABEL] === observed.record.metadata.uid;',
+    'return true;',
+    'delete',
+  ),
+  'foreign object overwritten': bug(
+    'src/controller/shared/apply.ts',
+    'if (!wasMadeFor(record, there, wanted)) return undefined;\n',
+    '',
+    'taken',
+  ),
+  'latch lost': bug(
+    'src/decide/revision-status.ts',
+    "if (revision.status?.state === 'DEPLOYED') return 'DEPLOYED';",
+    '',
+    'drift',
+    LATE_DEPLOYMENTS,
+  ),
+  'children wake nobody': bug(
+    'src/controller/app-deployment/watches.ts',
+    '...[...caches.children.values()].map((cache) => cache.onChange(wakeOwner)),',
+    '',
+    'drift',
+  ),
+  'done is remembered': bug(
+    'src/controller/app-deployment/reconciler.ts',
+    'const first = await observe(found, caches, contents, signal);',
+    "const first = await observe(found, caches, contents, signal); const done = (globalThis.done ??= new Set()); if (found.status?.state === 'READY' && !found.metadata.deletionTimestamp) { if (done.has(found.metadata.generation)) return {}; done.add(found.metadata.generation); }",
+    'drift',
+  ),
+  'a failure is not tried again': bug(
+    'src/runtime/controller.ts',
+    'const waitMs = Math.round(queue.addBackingOff(key, asked));',
+    'const waitMs = 0;',
+    'drift',
+    // Long: the report of the first failure is a change of the record, which wakes it once more.
+    { kind: 'outage', phase: 'drift', status: 500, ms: 4000 },
+  ),
+  'no pause after a failure': {
+    replacements: [
+      {
+        file: 'src/runtime/work-queue.ts',
+        from: 'const backoff = Math.min(maxDelayMs, baseDelayMs * 2 ** Math.min(times, 30));',
+        to: 'const backoff = 0;',
+      },
+      // The pacing of a key that keeps arriving would stand in for the pause.
+      { file: 'src/process/controller.ts', from: 'intervalMs: 200, burst: 3', to: 'intervalMs: 0, burst: 3' },
+    ],
+    shows: { workload: 'create', fault: { kind: 'outage', phase: 'create', status: 500, ms: 4000 } },
+  },
+  'a lost race is final': bug(
+    'src/runtime/controller.ts',
+    "log.debug({ err: error, waitMs: queue.addBackingOff(key) }, 'Reconcile lost a race, will retry');",
+    '',
+    'create',
+    { kind: 'refused', at: 'create/patch appdeployments shop#1', status: 409 },
+  ),
+  'writes without a lease': {
+    replacements: [
+      {
+        file: 'src/runtime/clients/leader-only.ts',
+        from: 'if (!holds()) throw',
+        to: 'if (!holds()) return options; if (false) throw',
+      },
+      {
+        file: 'src/process/controller.ts',
+        from: 'onStopped: () => controller?.abort(),',
+        to: 'onStopped: () => undefined,',
+      },
+      {
+        file: 'src/process/controller.ts',
+        from: "leading.addEventListener('abort', sleepAgain, { once: true });",
+        to: '',
+      },
+    ],
+    shows: { workload: 'recreate', fault: { kind: 'leases-blocked', phase: 'create', ms: 8000 } },
+  },
+  'a refused event ends the process': bug(
+    'src/runtime/events.ts',
+    "log.warn({ err, reason: event.reason, name, namespace }, 'Event not sent');",
+    'throw err;',
+    'create',
+    { kind: 'events-refused' },
+  ),
+  'compacted history not listed again': bug(
+    'src/runtime/reflector.ts',
+    'if (error instanceof Gone) {\n      position = undefined;',
+    'if (error instanceof Gone) {',
+    'delete',
+    { kind: 'watch-gap', resource: 'deployments', event: 2 },
+  ),
+  'half-open watch never noticed': bug(
+    'src/kube/http-client.ts',
+    'const idle = setTimeout(() => silence.abort(), idleMs);',
+    'const idle = setTimeout(() => undefined, idleMs);',
+    'delete',
+    { kind: 'watch-half-open', resource: 'deployments', event: 2 },
+  ),
+  'revision by chance': bug(
+    'src/record/revision-id.ts',
+    'return revisionId(recordUid, `g${generation}`);',
+    'return crypto.randomUUID();',
+    'create',
+    { kind: 'lost-blind', at: 'create/create apprevisions shop--REV#1' },
+  ),
+  'a newer generation is said to be seen': bug(
+    'src/controller/app-deployment/reconciler.ts',
+    'if (record.metadata.generation !== found.metadata.generation) return {};',
+    '',
+    'hasty',
+    { kind: 'slow', ms: 150 },
+  ),
+  'teardown back to front': bug(
+    'src/decide/children/teardown.ts',
+    'for (const [waitsFor, objects] of stepsOf(observed)) {',
+    'for (const [waitsFor, objects] of stepsOf(observed).toReversed()) {',
+    'delete',
+  ),
+  'status written whether new or not': bug(
+    'src/controller/shared/report.ts',
+    'if (isDeepStrictEqual(object.status, status)) return false;',
+    'status = { ...status, conditions: status.conditions?.map((one) => ({ ...one, message: `${one.message}${Date.now()}` })) };',
+    'create',
+  ),
+  'what nobody names is not collected': bug(
+    'src/controller/garbage/secrets.ts',
+    "found.filter((one) => judge(one, named).is === 'orphan')",
+    '[]',
+    'http',
+    { kind: 'crash-lost', at: 'post/facade create secrets shop--vars-X#1' },
+  ),
+  'values before their Secret': bug(
+    'src/http/deployments/secret-values.ts',
+    'return caller.kube.create(SECRETS, secret, { fieldManager: FACADE_FIELD_MANAGER });',
+    'caller.kube.create(SECRETS, secret, { fieldManager: FACADE_FIELD_MANAGER }).catch(() => undefined); return Promise.resolve(secret);',
+    'http',
+    { kind: 'refused', at: 'patch/facade create secrets shop--vars-X#1', status: 500 },
+  ),
+  'status before children': bug(
+    'src/controller/app-deployment/reconciler.ts',
+    'const pass = await attempt(first, { ...options, shell });',
+    'if (first.revisions[0]) await report(first, { latest: first.revisions[0], refusals: [] }, { ...options, shell }); const pass = await attempt(first, { ...options, shell });',
+    'image',
+  ),
+  'name by chance': bug(
+    'src/resources/app-revision.ts',
+    'names(record.metadata.name).revision(spec.id)',
+    '`${record.metadata.name}--${crypto.randomUUID().slice(0, 8)}`',
+    'create',
+    { kind: 'lost-blind', at: 'create/create apprevisions shop--REV#1' },
+  ),
+  'finalizers written unconditionally': bug(
+    'src/controller/app-deployment/finalize.ts',
+    '{ metadata: { uid, resourceVersion, finalizers } }',
+    '{ metadata: { uid, finalizers } }',
+    'create',
+    { kind: 'raced', at: 'create/patch appdeployments shop#1' },
+  ),
+  "somebody else's field is taken": bug(
+    'src/controller/shared/apply.ts',
+    '...object.metadata.annotations, [APPLIED_ANNOTATION]: digest',
+    "...object.metadata.annotations, 'example.com/theirs': '', [APPLIED_ANNOTATION]: digest",
+    'create',
+    { kind: 'second-manager', does: 'adds' },
+  ),
+  'values of the active revision collected': {
+    replacements: [
+      {
+        file: 'src/decide/secret-garbage.ts',
+        from: '...revisions.flatMap(({ spec }) => spec.requested.secrets.map(({ secretName }) => secretName)),',
+        to: '',
+      },
+      { file: 'src/decide/secret-garbage.ts', from: 'const GRACE_MS = 60_000;', to: 'const GRACE_MS = 500;' },
+    ],
+    shows: { workload: 'rotate', fault: NONE },
+  },
+  'deleted on a stale list': {
+    replacements: [
+      {
+        file: 'src/decide/secret-garbage.ts',
+        from: 'const GRACE_MS = 60_000;',
+        to: 'const GRACE_MS = 200;',
+      },
+      {
+        file: 'src/controller/garbage/secrets.ts',
+        from: 'return valuesNamed(records.items, revisions.items);',
+        to: 'return valuesNamed(caches.records.list(namespace), caches.revisions.list(namespace));',
+      },
+    ],
+    shows: { workload: 'rotate', fault: { kind: 'watch-delay', resource: 'appdeployments', ms: 800 } },
+  },
+  'the moment in a template': bug(
+    'src/resources/pod-template.ts',
+    'const annotations = { ...spec.annotations,',
+    "const annotations = { ...spec.annotations, 'example.com/made': new Date().toISOString(),",
+    'create',
+  ),
+  'a refusal is final': bug(
+    'src/decide/retry.ts',
+    'if (!refusals.some(({ reason }) => MENDED_ELSEWHERE.has(reason))) return undefined;',
+    'return undefined;',
+    'create',
+    { kind: 'denied', resource: 'services', status: 422 },
+  ),
+  'a refusal is tried again at once': {
+    replacements: [
+      { file: 'src/decide/retry.ts', from: 'const SHORTEST_MS = 1_000;', to: 'const SHORTEST_MS = 20;' },
+      { file: 'src/decide/retry.ts', from: 'const LONGEST_MS = 60_000;', to: 'const LONGEST_MS = 20;' },
+    ],
+    shows: { workload: 'create', fault: { kind: 'denied', resource: 'services', status: 403, ms: 6000 } },
+  },
+  'a stripped child counts as foreign': bug(
+    'src/controller/shared/apply.ts',
+    'labels?.[DEPLOYMENT_UID_LABEL] === uid ||',
+    'labels?.[DEPLOYMENT_UID_LABEL] === uid; (',
+    'create',
+    { kind: 'edit', child: 'Service shop', edit: 'labels' },
+  ),
+  'a database on a foreign volume': bug(
+    'src/controller/app-deployment/reconciler.ts',
+    'executePlan(withoutUnsafe(rest, before), record, shell)',
+    'perform(rest, record, shell)',
+    'create',
+    { kind: 'foreign', child: 'PersistentVolumeClaim shop--postgres' },
+  ),
+  'a password in the log': bug(
+    'src/controller/shared/apply.ts',
+    "if (state === 'foreign') return nameConflict(secret);",
+    "process.stdout.write(`${JSON.stringify(secret)}\\n`); if (state === 'foreign') return nameConflict(secret);",
+    'create',
+  ),
+  'a short list is believed': bug(
+    'src/runtime/reflector.ts',
+    'if (cache.missingFrom(items, version) > 0) {',
+    'if (false) {',
+    'create',
+    { kind: 'relist-empty', resource: 'deployments', event: 2 },
+  ),
+  'the autoscaler is fought': bug(
+    'src/resources/workload.ts',
+    '...(!isAutoscaled && { replicas:',
+    '...(true && { replicas:',
+    'autoscaled',
+  ),
+  'a wait script changed in place': bug('src/resources/wait-scripts.ts', 'sleep 2 &', 'sleep 3 &', 'upgraded'),
+  'the contract of a revision ignored': {
+    replacements: [
+      {
+        file: 'src/resources/contracts.ts',
+        from: 'new Map([[1, CONTRACT_V1]])',
+        to: "new Map([[1, CONTRACT_V1], [2, { ...CONTRACT_V1, workload: (...args) => JSON.parse(JSON.stringify(CONTRACT_V1.workload(...args)).replaceAll('PGCONNECT_TIMEOUT=5', 'PGCONNECT_TIMEOUT=6')) }]])",
+      },
+      {
+        file: 'src/resources/desired.ts',
+        from: 'contracts.get(version)',
+        to: 'contracts.get(Math.max(...contracts.keys()))',
+      },
+    ],
+    shows: { workload: 'upgraded', fault: NONE },
+  },
+  'another form taken for another record': bug(
+    'src/record/canonical.ts',
+    'return value.length > 0 ?',
+    'return true ?',
+    'reformed',
+  ),
+  'values that anybody may fill reach pods': bug(
+    'src/decide/assess/workloads.ts',
+    'if (unfixed !== undefined)',
+    'if (false)',
+    'unfixed',
+  ),
+  'new values roll the pods for each write': {
+    replacements: [
+      { file: 'src/decide/children/rotation.ts', from: 'const QUIET_MS = 2000;', to: 'const QUIET_MS = 0;' },
+    ],
+    shows: { workload: 'referenced', fault: NONE },
+  },
+};

@@ -1,0 +1,263 @@
+// What a plan is, and which plans there are: every write of every workload times the crash points, and the rest.
+
+import { exclusivePlans } from './control-plane-faults.ts';
+import { editsOf, type Meddling, REFUSABLE, squattersOf } from './interference.ts';
+import { doomedPlans } from './namespace-deletion.ts';
+import type { Sighting } from './object-history.ts';
+import { chance, type StreamFault } from './watch-faults.ts';
+
+export type Fault =
+  | StreamFault
+  | Meddling
+  /** `quiet`: nothing, but then nothing may be written for `ms`. */
+  | { readonly kind: 'none' | 'quiet'; readonly ms?: number }
+  /** Not sent; committed with its answer lost; answered: then SIGKILL. */
+  | { readonly kind: 'crash-before' | 'crash-lost' | 'crash-after'; readonly at: string; readonly ms?: number }
+  /** The connection breaks after the write was committed; `lost-blind`: and its watch lags behind. */
+  | { readonly kind: 'lost' | 'lost-blind'; readonly at: string; readonly ms?: number }
+  | {
+      readonly kind: 'refused' | 'refused-committed';
+      readonly at: string;
+      readonly status: number;
+      readonly ms?: number;
+    }
+  | { readonly kind: 'throttled'; readonly at: string; readonly ms?: number }
+  /** `ms` on every request. */
+  | { readonly kind: 'slow'; readonly ms?: number }
+  | {
+      readonly kind:
+        | 'watch-delay'
+        | 'watch-410'
+        | 'watch-cut'
+        | 'watch-half-open'
+        | 'watch-gap'
+        | 'connect-410'
+        | 'list-410';
+      readonly resource: string;
+      /** The how-manieth line of the resource's watches. */
+      readonly event?: number;
+      readonly ms?: number;
+    }
+  | { readonly kind: 'leases-blocked'; readonly phase: string; readonly ms?: number }
+  /** The old token, or certificates of the old authority, are no longer good a moment before the new one is there. */
+  | { readonly kind: 'token-rotated' | 'ca-rotated'; readonly phase: string; readonly ms?: number }
+  /** The controller's wall clock is so far ahead. */
+  | { readonly kind: 'clock-skew'; readonly ms: number }
+  /** The namespace's RoleBindings are deleted before it is. */
+  | { readonly kind: 'roles-first'; readonly ms?: number }
+  /** The namespace is deleted at a write, before all is made. */
+  | { readonly kind: 'namespace-deleted'; readonly at: string; readonly ms?: number }
+  /** The API server is killed a moment after the phase has begun, and started again after `ms`. */
+  | { readonly kind: 'api-restart'; readonly phase: string; readonly ms?: number }
+  /** From a write on, lists and watches are answered by a second API server that hears nothing new for `ms`. */
+  | { readonly kind: 'stale-server'; readonly at: string; readonly crash: boolean; readonly ms?: number }
+  /** Before the phase a change is made and seen through; then etcd is put back to where it was before that change. */
+  | { readonly kind: 'etcd-restored'; readonly ms?: number }
+  /** Two controllers; at a write the one that leads is killed, asked to stop, or frozen for longer than the lease. */
+  | { readonly kind: 'leader-killed' | 'leader-stopped' | 'leader-paused'; readonly at: string; readonly ms?: number }
+  /** Two controllers; of the one that leads the lease alone is refused, so that the other takes over. */
+  | { readonly kind: 'leader-cut'; readonly phase: string; readonly ms?: number }
+  /** Every request but those for leases, for `ms` from the beginning of the phase. */
+  | { readonly kind: 'outage'; readonly phase: string; readonly status: number; readonly ms?: number }
+  | { readonly kind: 'events-refused'; readonly ms?: number }
+  | { readonly kind: 'crash-loop'; readonly every: number; readonly times: number; readonly ms?: number };
+
+export const WORKLOADS = [
+  'create',
+  'image',
+  'hasty',
+  'scale',
+  'resize',
+  'impossible',
+  'autoscaled',
+  'rotate',
+  'referenced',
+  'unfixed',
+  'external',
+  'pair',
+  'drift',
+  'taken',
+  'delete',
+  'recreate',
+  'doomed',
+  'undone',
+  'reformed',
+  'upgraded',
+] as const;
+export type WorkloadName = (typeof WORKLOADS)[number];
+
+export interface Plan {
+  readonly workload: WorkloadName;
+  readonly fault: Fault;
+  /** A bug that is put into the controller for this plan (mutants.ts). */
+  readonly seed?: string;
+}
+
+const WATCHED = [
+  'appdeployments',
+  'apprevisions',
+  'tracingprojects',
+  'pods',
+  'secrets',
+  'deployments',
+  'statefulsets',
+  'services',
+  'persistentvolumeclaims',
+  'networkpolicies',
+  'horizontalpodautoscalers',
+  'poddisruptionbudgets',
+] as const;
+
+/** So many lines later there is enough of it for a second page of two. */
+const EVENTS_BEFORE_LIST: Readonly<Record<string, number>> = { services: 3, secrets: 3, pods: 8, statefulsets: 5 };
+
+/**
+ * The writes that a workload adds to those of `create`, which all the others begin with. What `recreate` deletes,
+ * `delete` does.
+ */
+export function ownWrites(workload: WorkloadName, labels: readonly string[]): readonly string[] {
+  if (workload === 'create') return labels;
+  return labels.filter((label) => !label.startsWith('create/') && !label.startsWith('recreate/delete '));
+}
+
+/** As much of a workload's reference as plans are made from. */
+export interface Learned {
+  readonly labels: readonly string[];
+  readonly children: readonly Sighting[];
+}
+
+/** Every plan there is, given each workload's reference. */
+export function allPlans(references: ReadonlyMap<WorkloadName, Learned>): Plan[] {
+  const plans: Plan[] = [];
+  for (const [workload, { labels, children }] of references) {
+    if (workload === 'doomed') {
+      plans.push(...doomedPlans(labels));
+      continue;
+    }
+    for (const [index, at] of ownWrites(workload, labels).entries())
+      plans.push(...faultsAt(at, index).map((fault) => ({ workload, fault })));
+    plans.push(...plansOfWorkload(workload));
+    plans.push(...exclusivePlans(workload, LAST_PHASE[workload] ?? 'create', ownWrites(workload, labels)));
+    if (workload === 'create') plans.push(...plansOfChildren(children));
+  }
+  return plans;
+}
+
+/**
+ * Three crash points at every write. The other faults are alike from one write to the next, so they take turns: each
+ * write has one of them, and every fourth one of those with two controllers.
+ */
+function faultsAt(at: string, index: number): Fault[] {
+  const turn = <T>(items: readonly T[], count: number): T => items[count % items.length] as T;
+  const others: Fault[] = [
+    { kind: 'lost-blind', at },
+    { kind: 'refused-committed', at, status: 500 },
+    { kind: 'lost', at },
+    { kind: 'refused', at, status: 500 },
+    { kind: 'throttled', at },
+    { kind: 'refused', at, status: 409 },
+    { kind: 'refused-committed', at, status: 503 },
+    { kind: 'refused', at, status: 503 },
+    { kind: 'throttled-long', at },
+  ];
+  const leaders = (['leader-killed', 'leader-stopped', 'leader-paused'] as const).map((kind): Fault => ({ kind, at }));
+  return [
+    ...(['crash-before', 'crash-lost', 'crash-after'] as const).map((kind): Fault => ({ kind, at })),
+    turn(others, index),
+    ...(index % 4 === 0 ? [turn(leaders, index / 4)] : []),
+  ];
+}
+
+/** The finalizer. */
+const FIRST_WRITE = 'create/patch appdeployments shop#1';
+
+/** What others may do to each child, and what a cluster may refuse. */
+function plansOfChildren(children: readonly Sighting[]): Plan[] {
+  const faults: Fault[] = [...editsOf(children), ...squattersOf(children)];
+  for (const refused of REFUSABLE) {
+    faults.push({ kind: 'admission', of: refused });
+    faults.push({ kind: 'denied', resource: refused, status: 422 });
+    faults.push({ kind: 'denied', resource: refused, status: 403, ms: 6000 });
+    faults.push({ kind: 'denied', resource: refused, status: 500, ms: 4000 });
+  }
+  for (const full of ['deployments', 'services', 'persistentvolumeclaims', 'secrets', 'pods'] as const)
+    faults.push({ kind: 'quota', of: full });
+  faults.push({ kind: 'second-manager', does: 'takes' }, { kind: 'raced', at: FIRST_WRITE });
+  return faults.map((fault) => ({ workload: 'create', fault }));
+}
+
+function plansOfWorkload(workload: WorkloadName): Plan[] {
+  const phase = LAST_PHASE[workload] ?? 'create';
+  const faults: Fault[] = [
+    { kind: 'slow', ms: 150 },
+    { kind: 'leases-blocked', phase },
+    { kind: 'leader-cut', phase },
+    { kind: 'token-rotated', phase },
+    { kind: 'ca-rotated', phase },
+    { kind: 'clock-skew', ms: 3_600_000 },
+    { kind: 'clock-skew', ms: -3_600_000 },
+    { kind: 'outage', phase, status: 500 },
+    { kind: 'outage', phase, status: 429 },
+    { kind: 'events-refused' },
+    { kind: 'crash-loop', every: 1200, times: 3 },
+    { kind: 'conflict-storm', ms: 2000 },
+    { kind: 'child-storm', ms: 2000 },
+    { kind: 'event-storm', phase },
+    { kind: 'compactions', phase, every: 1000, times: 5 },
+    { kind: 'second-manager', does: 'adds' },
+    { kind: 'monster' },
+  ];
+  for (const seed of [1, 2, 3]) faults.push({ kind: 'shuffled', seed });
+  if (workload === 'create') faults.push({ kind: 'slow', ms: 2000 });
+  if (workload === 'delete')
+    for (const resources of [['persistentvolumeclaims', 'secrets'], ['persistentvolumeclaims'], ['secrets']])
+      faults.push({ kind: 'blind-takeover', at: 'delete/apply appdeployments/status shop#1', resources, ms: 10_000 });
+  faults.push({ kind: 'quiet', ms: 60_000 });
+  const hasAll = workload === 'create' || workload === 'delete';
+  for (const [index, resource] of WATCHED.entries()) {
+    // Each workload has a third of the kinds, the next one another.
+    if (hasAll || index % 3 === WORKLOADS.indexOf(workload) % 3)
+      faults.push({ kind: 'watch-delay', resource, ms: 300 });
+    if (!hasAll) continue;
+    faults.push({ kind: 'watch-gap', resource, event: 2 });
+    faults.push({ kind: 'watch-410', resource, event: 2 }, { kind: 'watch-cut', resource, event: 2 });
+    faults.push({ kind: 'watch-half-open', resource, event: 2 });
+    for (const kind of ['relist-short', 'relist-empty', 'relist-410'] as const)
+      faults.push({ kind, resource, event: EVENTS_BEFORE_LIST[resource] ?? 2 });
+    if (workload === 'create') faults.push({ kind: 'connect-410', resource }, { kind: 'list-410', resource });
+  }
+  return faults.map((fault) => ({ workload, fault }));
+}
+
+const LAST_PHASE: Readonly<Partial<Record<WorkloadName, string>>> = {
+  image: 'image',
+  hasty: 'hasty',
+  scale: 'scale',
+  resize: 'resize',
+  impossible: 'impossible',
+  rotate: 'rotate',
+  pair: 'pair',
+  autoscaled: 'autoscaled',
+  referenced: 'referenced',
+  unfixed: 'unfixed',
+  external: 'external',
+  drift: 'drift',
+  taken: 'create',
+  delete: 'delete',
+  recreate: 'recreate',
+  undone: 'undone',
+  reformed: 'reformed',
+  upgraded: 'upgraded',
+};
+
+/** One plan of every kind of fault, another choice for every `sample`, but always the same for the same. */
+export function oneOfEach(plans: readonly Plan[], sample: string): Plan[] {
+  const byFault = Map.groupBy(plans, ({ fault }) => fault.kind);
+  return [...byFault.values()].flatMap((same) => shuffled(same, sample).slice(0, 1));
+}
+
+/** In an order that depends on `sample` alone. */
+export function shuffled<T>(items: readonly T[], sample: string): T[] {
+  const ranked = items.map((item) => ({ item, rank: chance(`${sample} ${JSON.stringify(item)}`) }));
+  return ranked.toSorted((a, b) => a.rank - b.rank).map(({ item }) => item);
+}

@@ -1,0 +1,80 @@
+// I8: the values of Secrets are in Secrets and nowhere else, in whatever dress.
+
+import { readFile } from 'node:fs/promises';
+import type { ApiClient } from '../../cluster/api-client.ts';
+import type { Run } from './run.ts';
+import type { Cast } from './run-processes.ts';
+
+/** What was said in a place that is no object of the record's. */
+export interface Utterance {
+  readonly where: string;
+  readonly text: string;
+}
+
+/** Shorter ones, such as a user's name, stand in many places by right. */
+const SHORTEST_SECRET = 12;
+
+/** What the controller has said and what Kubernetes was told, before the process ends and the namespace goes. */
+export async function gather(api: ApiClient, namespace: string, cast: Cast): Promise<Utterance[]> {
+  const read = async (where: string, text: Promise<string>): Promise<Utterance> => ({
+    where,
+    text: await text.catch(() => ''),
+  });
+  const metrics = fetch(`http://127.0.0.1:${cast.healthPort()}/metrics`).then((answer) => answer.text());
+  return Promise.all([
+    read('an event', api.read(`/apis/events.k8s.io/v1/namespaces/${namespace}/events`)),
+    read('a ConfigMap', api.read(`/api/v1/namespaces/${namespace}/configmaps`)),
+    read('the metrics', metrics),
+    ...cast.logs.map((file) => read('the log', readFile(file, 'utf8'))),
+  ]);
+}
+
+/** Where a value was found, or nothing. The value itself is not told again. */
+export function leaks(run: Run): string | undefined {
+  const dresses = secretsIn(run).flatMap(({ name, data }) => inEveryDress(data).map((dress) => ({ name, dress })));
+  const said: Utterance[] = [
+    ...run.said,
+    ...run.history
+      .filter(({ kind }) => kind !== 'Secret')
+      .map(({ kind, object }) => ({ where: `${kind} ${object.metadata.name}`, text: JSON.stringify(object) })),
+    ...run.trace.writes
+      .filter(({ resource }) => resource !== 'secrets')
+      .map(({ label, body }) => ({ where: `the body of ${label}`, text: JSON.stringify(body) })),
+  ];
+  for (const { where, text } of said) {
+    const found = dresses.find(({ dress }) => text.includes(dress));
+    if (found) return `a value of ${found.name} stands in ${where}`;
+  }
+  return undefined;
+}
+
+interface Kept {
+  readonly name: string;
+  /** In base64, as the API shows it. */
+  readonly data: string;
+}
+
+function secretsIn({ history }: Run): Kept[] {
+  const values = new Map<string, Kept>();
+  for (const { kind, object } of history) {
+    if (kind !== 'Secret') continue;
+    for (const [key, data] of Object.entries(object.data ?? {})) {
+      const isLong = Buffer.from(data, 'base64').length >= SHORTEST_SECRET;
+      if (isLong) values.set(data, { name: `Secret ${object.metadata.name}, key ${key}`, data });
+    }
+  }
+  return [...values.values()];
+}
+
+function inEveryDress(data: string): string[] {
+  const bytes = Buffer.from(data, 'base64');
+  const value = bytes.toString();
+  const dresses = [data, bytes.toString('base64url'), bytes.toString('hex')];
+  // Bytes that are no text have no other dress.
+  if (value.includes('\uFFFD')) return dresses;
+  const json = JSON.stringify(value);
+  // The last: a JSON text inside a JSON text, as an object in a log line is.
+  return [
+    ...new Set([...dresses, value, encodeURIComponent(value), json.slice(1, -1), JSON.stringify(json).slice(3, -3)]),
+  ];
+}

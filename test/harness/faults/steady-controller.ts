@@ -1,0 +1,115 @@
+// One controller that nobody disturbs behind a proxy that counts, in a namespace of its own: for what is measured over
+// many records and a longer time.
+
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Cluster } from '../../cluster/cluster.ts';
+import { DAVIT_NAMESPACE, makeTenant } from '../../support/platform.ts';
+import { bundledDavit } from './bundle.ts';
+import type { Census } from './object-history.ts';
+import { type Proxy, startProxy } from './proxy.ts';
+import { allowLease } from './run.ts';
+import { type Cast, startCast } from './run-processes.ts';
+import { childIn, hasCondition, type Scene, until } from './workloads.ts';
+
+export interface Station {
+  readonly scene: Scene;
+  readonly proxy: Proxy;
+  readonly cast: Cast;
+  /** Makes records, some at a time, and resolves when all are ready. */
+  make(names: readonly string[]): Promise<void>;
+  /** Resolves when all are gone, and what they had. */
+  remove(names: readonly string[]): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** As in production: on a busy machine a short one would be lost, and everything looked at anew. */
+const LEASE_MS = 15_000;
+const PATIENCE_MS = 300_000;
+const AT_ONCE = 10;
+
+export async function openStation(cluster: Cluster, census: Census, namespace: string): Promise<Station> {
+  await makeTenant(cluster, namespace);
+  await allowLease(cluster, namespace);
+  const { server, ca } = cluster;
+  const proxy = await startProxy({
+    server,
+    ca,
+    fault: { kind: 'none' },
+    leaseMs: LEASE_MS,
+    actors: ['a'],
+    kill: () => undefined,
+    pause: () => undefined,
+    atWrite: () => Promise.resolve(),
+  });
+  const directory = join(cluster.runDir, 'faults', namespace);
+  await mkdir(directory, { recursive: true });
+  const keys = { tokenFile: join(directory, 'token'), caFile: join(directory, 'ca.crt') };
+  await writeFile(keys.tokenFile, await cluster.tokenFor(DAVIT_NAMESPACE, 'davit-controller', { seconds: 24 * 3600 }), {
+    mode: 0o600,
+  });
+  await writeFile(keys.caFile, proxy.ca);
+  const cast = await startCast(['a'], {
+    cluster,
+    proxy,
+    namespace,
+    directory,
+    keys,
+    leaseMs: LEASE_MS,
+    main: await bundledDavit(cluster),
+    imports: [],
+    env: { DAVIT_LOG_LEVEL: 'info' },
+    letItEnd: false,
+  });
+  const scene: Scene = { api: cluster.api, census, namespace, patienceMs: PATIENCE_MS };
+  const records = `/apis/davit.dev/v1alpha1/namespaces/${namespace}/appdeployments`;
+
+  return {
+    scene,
+    proxy,
+    cast,
+    make: (names) =>
+      someAtATime(names, async (name) => {
+        await cluster.api.call('POST', records, {
+          apiVersion: 'davit.dev/v1alpha1',
+          kind: 'AppDeployment',
+          metadata: { name },
+          spec: { source: 'external_docker', sourceRevisionConfig: { imageUri: 'registry.example/one:1' } },
+        });
+        await until(scene, `${name}: ready`, () => hasCondition(scene, 'Ready', 'Serving', 'True', name));
+      }),
+    remove: (names) =>
+      someAtATime(names, async (name) => {
+        await cluster.api.call('DELETE', `${records}/${name}`);
+        await until(scene, `${name}: gone`, () => childIn(scene, 'AppDeployment', name) === undefined);
+      }),
+    async close() {
+      await cast.stop();
+      proxy.close();
+      await rm(directory, { recursive: true, force: true });
+      // No controller is left to take the finalizers off.
+      for (const { kind, object } of census.current(namespace)) {
+        if (kind !== 'AppDeployment') continue;
+        const patch = { metadata: { finalizers: [] } };
+        await cluster.api
+          .call('PATCH', `${records}/${object.metadata.name}`, patch, 'application/merge-patch+json')
+          .catch(() => undefined);
+      }
+      await cluster.api.call('DELETE', `/api/v1/namespaces/${namespace}`).catch(() => undefined);
+      census.forget(namespace);
+    },
+  };
+}
+
+async function someAtATime(names: readonly string[], work: (name: string) => Promise<void>): Promise<void> {
+  const queue = [...names];
+  async function worker(): Promise<void> {
+    for (let name = queue.shift(); name !== undefined; name = queue.shift()) await work(name);
+  }
+  await Promise.all(Array.from({ length: AT_ONCE }, worker));
+}
+
+/** Of so many records, the names. */
+export function namesOf(prefix: string, count: number): string[] {
+  return Array.from({ length: count }, (_, index) => `${prefix}-${index + 1}`);
+}

@@ -1,0 +1,136 @@
+// A walk through the states of a record over the in-memory API server: after each of thousands of changes the children
+// are those of a record that was made so in the first place, addresses among them. What a real API server adds to it:
+// test/suites/integration/walk.test.ts.
+
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { APP_DEPLOYMENTS, type AppDeployment, AppDeploymentSpec } from '../../../src/api/app-deployment.ts';
+import { Settings } from '../../../src/api/settings.ts';
+import { NAMESPACES, SECRETS } from '../../../src/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/kube/client.ts';
+import { aController, aServer, converge, type Harness, putRecord } from '../../suites/reconcile/harness.ts';
+import { aSpec } from '../../support/builders.ts';
+import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
+import { aChange, type Change, changed, FIELDS, NAMED } from './changes.ts';
+import { differencesOf, picture } from './picture.ts';
+
+const STEPS = 50;
+/** More for a night: DAVIT_WALKS=100 DAVIT_WALK_SEED=7. */
+const WALKS = Number(process.env['DAVIT_WALKS'] ?? 6);
+/** A step takes 20 ms of a quiet processor, and many times that of a busy one. */
+const LONGEST_MS = 60_000 + STEPS * 1000;
+
+/** Platforms that the walks go through in turn. */
+const PLATFORMS: readonly Settings[] = [
+  Settings.parse({ address: { kind: 'ingress', baseDomain: 'apps.example' } }),
+  Settings.parse({
+    address: { kind: 'gateway', gateway: { name: 'public', namespace: 'gateways' }, baseDomain: 'apps.example' },
+  }),
+  // Only records that ask for an address have one.
+  Settings.parse({ address: { kind: 'ingress' } }),
+];
+
+function aPlace(): FakeKube {
+  const kube = aServer();
+  kube.seed(NAMESPACES, {
+    apiVersion: 'v1',
+    kind: 'Namespace',
+    metadata: { name: 'team', labels: { 'davit.dev/tenant': 'true' }, annotations: { 'davit.dev/hosts': NAMED.hosts } },
+  });
+  for (const [name, keys] of Object.entries(NAMED.secrets)) {
+    kube.seed(SECRETS, {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name, namespace: 'team' },
+      data: Object.fromEntries(keys.map((key) => [key, 'eA=='])),
+    } as KubeObject);
+  }
+  return kube;
+}
+
+async function put(controller: Harness, spec: AppDeployment['spec']): Promise<void> {
+  const { kube } = controller;
+  const before = kube.objects<AppDeployment>(APP_DEPLOYMENTS)[0];
+  if (before) await kube.replace(APP_DEPLOYMENTS, { ...before, spec }, { fieldManager: 'person' });
+  else putRecord(kube, spec, { uid: '11111111-1111-4111-8111-111111111111' });
+  await converge(controller);
+}
+
+const known = new Map<string, ReadonlyMap<string, unknown>>();
+/** The children that a controller makes of a record that never was another. */
+async function freshPicture(spec: AppDeployment['spec'], platform: Settings): Promise<ReadonlyMap<string, unknown>> {
+  const { revisionSerial: _serial, ...said } = spec;
+  const text = JSON.stringify([platform.address, said]);
+  const seen = known.get(text);
+  if (seen) return seen;
+  const controller = await aController(aPlace(), platform);
+  try {
+    await put(controller, spec);
+    const fresh = picture(childrenIn(controller));
+    known.set(text, fresh);
+    return fresh;
+  } finally {
+    controller.stop();
+  }
+}
+
+function childrenIn({ kube, caches }: Harness): KubeObject[] {
+  return [...caches.children.values()].flatMap((cache) => kube.objects(cache.resource));
+}
+
+it('the walk changes every field of a spec but those that it says it leaves alone', () => {
+  expect(FIELDS.length).toBeGreaterThan(40);
+});
+
+const SEED = Number(process.env['DAVIT_WALK_SEED'] ?? 20_260_202);
+const CHANGES = fc.sample(aChange(), { numRuns: WALKS * STEPS, seed: SEED });
+
+// Each walk is a test of its own: what it has started is let go at its end.
+it.each(Array.from({ length: WALKS }, (_, walk) => walk))(
+  'after every change the children are those of a fresh record: walk %i',
+  async (walk) => {
+    const changes = CHANGES.slice(walk * STEPS, (walk + 1) * STEPS);
+    await walkAlong(changes, platformOf(walk), `seed ${SEED}, walk ${walk}`);
+  },
+  LONGEST_MS,
+);
+
+it('the walks went everywhere', () => {
+  for (const kind of ['Deployment', 'HorizontalPodAutoscaler', 'Ingress', 'HTTPRoute', 'PodDisruptionBudget'])
+    expect([...kinds], 'a walk that never makes such a thing shows nothing of it').toContain(kind);
+  expect(walked).toBe(WALKS * STEPS);
+  process.stdout.write(`  walk: seed ${SEED}, ${walked} steps, ${known.size} states, 0 differences\n`);
+});
+
+function platformOf(walk: number): Settings {
+  const platform = PLATFORMS[walk % PLATFORMS.length];
+  if (!platform) throw new Error('There is no platform to walk on.');
+  return platform;
+}
+
+let walked = 0;
+/** Every kind of child that was compared. */
+const kinds = new Set<string>();
+
+async function walkAlong(changes: readonly Change[], platform: Settings, where: string): Promise<void> {
+  const controller = await aController(aPlace(), platform);
+  try {
+    let spec = aSpec();
+    for (const [step, change] of changes.entries()) {
+      const said = `${where}, step ${step}: ${JSON.stringify(change)}`;
+      spec = changed(spec, change);
+      expect(AppDeploymentSpec.safeParse(spec).error, said).toBeUndefined();
+      // oxlint-disable-next-line no-await-in-loop -- a walk goes step by step
+      await put(controller, spec).catch((error: Error) => {
+        throw new Error(`${said}: ${error.message}`, { cause: error });
+      });
+      // oxlint-disable-next-line no-await-in-loop -- a walk goes step by step
+      const fresh = await freshPicture(spec, platform);
+      for (const name of fresh.keys()) kinds.add(name.split(' ')[0] ?? '');
+      expect(differencesOf(picture(childrenIn(controller)), fresh), said).toEqual([]);
+      walked += 1;
+    }
+  } finally {
+    controller.stop();
+  }
+}

@@ -1,0 +1,32 @@
+// HTTPS servers of a test that pods reach: on the machine's end of the link to the node, by a certificate for that address.
+
+import type { RequestListener } from 'node:http';
+import { createServer } from 'node:https';
+import { makeAuthority } from '../../cluster/certificates.ts';
+import { freePort } from '../../cluster/control-plane.ts';
+
+/** One authority for everything that builds meet, as a company has one. */
+export const authority = makeAuthority('davit-builds');
+
+export interface Server {
+  readonly url: string;
+  close(): Promise<void>;
+}
+
+export async function serve(address: string, answer: RequestListener): Promise<Server> {
+  const { certificate, key } = authority.serving('builds', [address]);
+  const server = createServer({ cert: certificate, key }, answer);
+  const port = await freePort(address);
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, address, resolve);
+  });
+  return {
+    url: `https://${address}:${port}`,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}

@@ -1,0 +1,422 @@
+// The main line with pods that really run: PostgreSQL and Redis answer, the sample server proves the wiring from within.
+
+import { beforeAll, describe, expect, inject, it } from 'vitest';
+import type { Tenant } from '../../support/platform.ts';
+import { type Attached, attach, eventually } from '../../support/running-davit.ts';
+
+const davit: Attached = attach(inject('davit'));
+// Without a kubelet there is nothing that these tests could see; `node` says so in the run's first lines.
+const withPods = describe.skipIf(davit.node !== 'real');
+
+const WORKERS = { queue_cpu: 0.1, queue_memory_mb: 128 };
+const SMALL = {
+  cpu: 0.2,
+  memory_mb: 256,
+  db_cpu: 0.2,
+  db_memory_mb: 256,
+  db_storage_gi: 1,
+  redis_cpu: 0.1,
+  redis_memory_mb: 64,
+};
+let tenant: Tenant;
+beforeAll(async () => {
+  if (davit.node === 'real') tenant = await davit.tenant('pods');
+});
+
+function payload(name: string, more: object = {}, sizes: object = {}): object {
+  return {
+    name,
+    source: 'external_docker',
+    source_config: { resource_spec: { ...SMALL, ...sizes } },
+    source_revision_config: { image_uri: davit.images.sample },
+    secrets: [],
+    ...more,
+  };
+}
+
+async function ready(name: string): Promise<void> {
+  await davit.kubectl(['wait', '--for=condition=Ready', `appd/${name}`, '-n', tenant.namespace, '--timeout=120s']);
+}
+
+async function urlOf(name: string): Promise<string> {
+  return `http://${(await davit.kubectl(['get', 'service', name, '-n', tenant.namespace, '-o', 'jsonpath={.spec.clusterIP}'])).trim()}`;
+}
+
+// oxlint-disable-next-line no-explicit-any -- a test looks wherever it likes into an answer
+async function ask(url: string, body?: object): Promise<any> {
+  const response = await fetch(
+    url,
+    body ? { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) } : {},
+  );
+  return response.json();
+}
+
+function license(key: string): object {
+  const metadata = { name: 'license', namespace: tenant.namespace };
+  return { apiVersion: 'v1', kind: 'Secret', metadata, stringData: { key } };
+}
+
+/** Asks again and again, and keeps what was no 200. */
+function watchService(url: string): { readonly failures: string[]; stop(): Promise<void> } {
+  const failures: string[] = [];
+  let asking = true;
+  async function askAgain(): Promise<void> {
+    while (asking) {
+      // oxlint-disable-next-line no-await-in-loop -- one request at a time
+      const answer = await fetch(url, { headers: { connection: 'close' }, signal: AbortSignal.timeout(5000) }).then(
+        ({ status }) => String(status),
+        (error: unknown) => String(error),
+      );
+      if (answer !== '200') failures.push(answer);
+      // oxlint-disable-next-line no-await-in-loop -- it is a poll
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+  }
+  const asked = askAgain();
+  return {
+    failures,
+    stop: () => {
+      asking = false;
+      return asked;
+    },
+  };
+}
+
+async function condition(name: string, type: string): Promise<{ reason: string; message: string } | undefined> {
+  const { status } = await davit.kubectlJson<{
+    status?: { conditions?: { type: string; reason: string; message: string }[] };
+  }>(['get', 'appd', name, '-n', tenant.namespace]);
+  return status?.conditions?.find((one) => one.type === type);
+}
+
+withPods('the sample with queue workers', () => {
+  let url = '';
+  let id = '';
+  beforeAll(async () => {
+    await davit.kubectl(['apply', '-f', '-'], license('first'));
+    const created = await davit.call(
+      tenant,
+      'POST',
+      '/v2/deployments',
+      payload(
+        'shop',
+        {
+          secrets: [{ name: 'GREETING', value: 'hello' }],
+          secret_references: [{ name: 'LICENSE', secret_name: 'license', secret_key: 'key' }],
+        },
+        WORKERS,
+      ),
+    );
+    expect(created.status).toBe(201);
+    expect(created.body.status).toBe('AWAITING_DATABASE');
+    id = created.body.id;
+    await ready('shop');
+    url = await urlOf('shop');
+  }, 180_000);
+
+  it('stores what it is sent in its PostgreSQL', async () => {
+    const item = await ask(`${url}/items`, { text: 'kept' });
+    expect(await ask(`${url}/items/${item.id}`)).toMatchObject({ text: 'kept' });
+  });
+
+  it('shows what its pods wrote, by revision and page', async () => {
+    const { body } = await davit.call(tenant, 'GET', `/v2/deployments/${id}`);
+    const path = `/v1/projects/${id}`;
+    const whole = await davit.call(tenant, 'POST', `${path}/deploy_logs`, { order: 'asc', limit: 1000 });
+    expect([whole.status, whole.body.detail]).toEqual([200, undefined]);
+    expect(whole.body.logs.length).toBeGreaterThan(1);
+    const ofRevision = `${path}/revisions/${body.active_revision_id}/deploy_logs`;
+    const first = await davit.call(tenant, 'POST', ofRevision, { order: 'asc', limit: 1 });
+    expect(first.body.logs).toEqual(whole.body.logs.slice(0, 1));
+    const second = await davit.call(tenant, 'POST', ofRevision, {
+      order: 'asc',
+      limit: 1,
+      offset: first.body.next_offset,
+    });
+    expect(second.body.logs).toEqual(whole.body.logs.slice(1, 2));
+  });
+
+  it('hands work to a queue worker through Redis, and does none itself', async () => {
+    const job = await ask(`${url}/jobs`, { text: 'olleh' });
+    await eventually(async () =>
+      expect(await ask(`${url}/jobs/${job.id}`)).toMatchObject({ status: 'done', workedBy: { role: 'queue' } }),
+    );
+  });
+
+  it('has the environment of the pod contract, and its secret', async () => {
+    const { body } = await davit.call(tenant, 'GET', `/v2/deployments/${id}`);
+    const shown = await ask(`${url}/env`);
+    const environment = shown.environment ?? shown.env ?? shown;
+    expect(environment).toMatchObject({
+      DAVIT_ROLE: 'server',
+      DAVIT_DEPLOYMENT_NAME: 'shop',
+      DAVIT_DEPLOYMENT_ID: id,
+      DAVIT_REVISION_ID: body.active_revision_id,
+      DAVIT_TENANT_ID: tenant.id,
+      N_JOBS_PER_WORKER: '0',
+      GREETING: 'hello',
+      LICENSE: 'first',
+      OTEL_SERVICE_NAME: 'shop',
+      OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector.observability:4318',
+    });
+    expect(environment.OTEL_RESOURCE_ATTRIBUTES.split(',')).toEqual(
+      expect.arrayContaining([
+        `service.namespace=${tenant.namespace}`,
+        `service.version=${body.active_revision_id}`,
+        'davit.role=server',
+        'davit.tracing_project=shop',
+      ]),
+    );
+  });
+
+  it('a Secret that it refers to is rotated: every pod has the new value, and no request failed', async () => {
+    const { failures, stop } = watchService(`${url}/ok`);
+    await davit.kubectl(['apply', '-f', '-'], license('second'));
+    await eventually(
+      async () => {
+        const pods = await davit.kubectlJson<{ items: { metadata: { name: string } }[] }>([
+          'get',
+          'pods',
+          '-n',
+          tenant.namespace,
+          '-l',
+          'davit.dev/deployment=shop,davit.dev/component in (server,queue)',
+        ]);
+        const values = await Promise.all(
+          pods.items.map(({ metadata: { name } }) =>
+            davit.kubectl(['exec', name, '-n', tenant.namespace, '--', 'printenv', 'LICENSE']),
+          ),
+        );
+        expect(values.map((value) => value.trim())).toEqual(['second', 'second']);
+        // A process in each pod every time: more often, and two cores have no time left to start the new pods.
+      },
+      120_000,
+      2000,
+    );
+    await ready('shop');
+    await stop();
+    expect(failures).toEqual([]);
+    const { body } = await davit.call(tenant, 'GET', `/v2/deployments/${id}/revisions`);
+    expect(body.resources.map((one: { status: string }) => one.status)).toEqual(['DEPLOYED']);
+  });
+
+  it('a revision that crashes: container, exit code and its own last words; the old pods serve on, and it recovers', async () => {
+    const { body: before } = await davit.call(tenant, 'GET', `/v2/deployments/${id}`);
+    const { failures, stop } = watchService(`${url}/ok`);
+    const { body: broken } = await davit.call(tenant, 'PATCH', `/v2/deployments/${id}`, {
+      secrets: [...before.secrets, { name: 'SAMPLE_CRASH', value: 'the config is missing' }],
+    });
+    await eventually(async () => {
+      const { body } = await davit.call(tenant, 'GET', `/v2/deployments/${id}/revisions/${broken.latest_revision_id}`);
+      expect(body).toMatchObject({
+        status: 'DEPLOY_FAILED',
+        status_message: expect.stringMatching(/Container (server|queue) ended .*exit code 3.*the config is missing/),
+      });
+    }, 120_000);
+    expect(await condition('shop', 'Stalled')).toMatchObject({ reason: 'ContainerCrashed' });
+    expect((await davit.call(tenant, 'GET', `/v2/deployments/${id}`)).body).toMatchObject({
+      status: 'READY',
+      active_revision_id: before.active_revision_id,
+      latest_revision_id: broken.latest_revision_id,
+    });
+
+    const { body: mended } = await davit.call(tenant, 'PATCH', `/v2/deployments/${id}`, { secrets: before.secrets });
+    await ready('shop');
+    await stop();
+    expect(failures).toEqual([]);
+    await eventually(async () =>
+      expect((await davit.call(tenant, 'GET', `/v2/deployments/${id}`)).body).toMatchObject({
+        status: 'READY',
+        active_revision_id: mended.latest_revision_id,
+      }),
+    );
+  });
+
+  it('what its pods need is missing, or is more than any node has: in whose words, and the old pods serve on', async () => {
+    const { failures, stop } = watchService(`${url}/ok`);
+    const roll = async (parts: object): Promise<void> => {
+      // Fields are merged: what the roll before asked for is taken back.
+      const before = { volumes: null, volume_mounts: null, init_containers: null, sidecars: null, cpu_limit: null };
+      const body = { source_config: { resource_spec: { ...before, ...SMALL, ...WORKERS, ...parts } } };
+      expect((await davit.call(tenant, 'PATCH', `/v2/deployments/${id}`, body)).status).toBe(200);
+    };
+    const says = (reason: string, words: RegExp): Promise<void> =>
+      eventually(
+        async () =>
+          expect(await condition('shop', 'WorkloadsReady')).toMatchObject({
+            reason,
+            message: expect.stringMatching(words),
+          }),
+        60_000,
+      );
+    const mounted = {
+      volumes: [{ name: 'settings', configMap: { name: 'settings' } }],
+      volume_mounts: [{ name: 'settings', mountPath: '/settings' }],
+    };
+    await roll(mounted);
+    await says('VolumeNotMounted', /MountVolume.SetUp failed .*configmap "settings" not found/);
+    await davit.kubectl(['create', 'configmap', 'settings', '-n', tenant.namespace, '--from-literal=a=b']);
+    await ready('shop');
+
+    const variable = { name: 'MISSING', valueFrom: { configMapKeyRef: { name: 'settings', key: 'c' } } };
+    await roll({ init_containers: [{ name: 'prepare', image: davit.images.sample, env: [variable] }] });
+    await says('ContainerConfigInvalid', /Container prepare cannot be created: .*find key c in ConfigMap/);
+
+    await roll({ cpu: 60 });
+    await says('Unschedulable', /No node takes the pod: .*Insufficient cpu/);
+    expect((await davit.call(tenant, 'GET', `/v2/deployments/${id}`)).body.status).toBe('READY');
+    await roll({});
+    await ready('shop');
+    await stop();
+    expect(failures).toEqual([]);
+  });
+
+  it('its PostgreSQL has the settings it was given, and lets nobody in over its Service without the password', async () => {
+    const ask = (host: string): Promise<string> =>
+      davit.kubectl([
+        'exec',
+        'shop--postgres-0',
+        '-n',
+        tenant.namespace,
+        '--',
+        'psql',
+        '-h',
+        host,
+        '-U',
+        'postgres',
+        '-w',
+        '-Atc',
+        'show max_connections',
+      ]);
+    expect((await ask('127.0.0.1')).trim()).toBe('100');
+    await expect(ask('shop--postgres')).rejects.toThrow(/no password supplied/);
+  });
+
+  it('no password stands on a command line of any container', async () => {
+    const secret = await davit.kubectlJson<{ data: Record<string, string> }>([
+      'get',
+      'secret',
+      'shop--postgres',
+      '-n',
+      tenant.namespace,
+    ]);
+    const password = Buffer.from(secret.data['password'] ?? '', 'base64').toString();
+    expect(password.length).toBeGreaterThan(20);
+    const pods = await davit.kubectl(['get', 'pods', '-n', tenant.namespace, '-o', 'yaml']);
+    expect(pods).not.toContain(password);
+    const commands = await davit.kubectl([
+      'exec',
+      'shop--postgres-0',
+      '-n',
+      tenant.namespace,
+      '--',
+      'sh',
+      '-c',
+      'cat /proc/[0-9]*/cmdline',
+    ]);
+    expect(commands).not.toContain(password);
+  });
+
+  it('keeps what it stored when its database pod is killed, and says AWAITING_DATABASE meanwhile', async () => {
+    const item = await ask(`${url}/items`, { text: 'survives' });
+    const seen = new Set<string>();
+    await davit.kubectl(['delete', 'pod', 'shop--postgres-0', '-n', tenant.namespace, '--wait=false']);
+    await eventually(async () => {
+      seen.add((await davit.call(tenant, 'GET', `/v2/deployments/${id}`)).body.status);
+      expect(seen).toContain('AWAITING_DATABASE');
+    }, 60_000);
+    await eventually(
+      async () => expect((await davit.call(tenant, 'GET', `/v2/deployments/${id}`)).body.status).toBe('READY'),
+      120_000,
+    );
+    await eventually(
+      async () => expect(await ask(`${url}/items/${item.id}`)).toMatchObject({ text: 'survives' }),
+      60_000,
+    );
+  });
+});
+
+withPods('what cannot start says why', () => {
+  it('an image that cannot be pulled', async () => {
+    await davit.call(
+      tenant,
+      'POST',
+      '/v2/deployments',
+      payload('no-image', { source_revision_config: { image_uri: 'registry.invalid/nothing:1' } }),
+    );
+    await eventually(
+      async () =>
+        expect(await condition('no-image', 'WorkloadsReady')).toMatchObject({
+          reason: 'ImagePullFailed',
+          message: expect.stringContaining('registry.invalid/nothing:1'),
+        }),
+      90_000,
+    );
+    await davit.kubectl(['delete', 'appd', 'no-image', '-n', tenant.namespace, '--timeout=90s']);
+  });
+
+  it('a database of its own that never comes up: AWAITING_DATABASE, and why', async () => {
+    const created = await davit.call(tenant, 'POST', '/v2/deployments', payload('too-large', {}, { db_cpu: 60 }));
+    await eventually(
+      async () =>
+        expect(await condition('too-large', 'DatabaseReady')).toMatchObject({
+          reason: 'Unschedulable',
+          message: expect.stringContaining('Insufficient cpu') as string,
+        }),
+      60_000,
+    );
+    const { body } = await davit.call(tenant, 'GET', `/v2/deployments/${created.body.id}`);
+    expect(body.status).toBe('AWAITING_DATABASE');
+    await davit.kubectl(['delete', 'appd', 'too-large', '-n', tenant.namespace, '--timeout=90s']);
+  });
+
+  it('an external database that never answers: AWAITING_DATABASE, nothing of our own made', async () => {
+    await davit.kubectl([
+      'create',
+      'secret',
+      'generic',
+      'elsewhere',
+      '-n',
+      tenant.namespace,
+      '--from-literal=uri=postgresql://u:p@127.0.0.1:1/db',
+    ]);
+    const created = await davit.call(
+      tenant,
+      'POST',
+      '/v2/deployments',
+      payload('external', {
+        secret_references: [{ name: 'POSTGRES_URI_CUSTOM', secret_name: 'elsewhere', secret_key: 'uri' }],
+      }),
+    );
+    expect(created.status).toBe(201);
+    await eventually(
+      async () => expect(await condition('external', 'DatabaseReady')).toMatchObject({ reason: 'NotAnswering' }),
+      90_000,
+    );
+    expect((await davit.call(tenant, 'GET', `/v2/deployments/${created.body.id}`)).body.status).toBe(
+      'AWAITING_DATABASE',
+    );
+    await expect(davit.kubectl(['get', 'statefulset', 'external--postgres', '-n', tenant.namespace])).rejects.toThrow(
+      /not found/,
+    );
+    await davit.kubectl(['delete', 'appd', 'external', '-n', tenant.namespace, '--timeout=90s']);
+  });
+});
+
+withPods('teardown', () => {
+  it('leaves no pod, volume or Secret behind', async () => {
+    await davit.kubectl(['delete', 'appd', 'shop', '-n', tenant.namespace, '--timeout=120s']);
+    const left = await davit.kubectl([
+      'get',
+      'pods,pvc,deployments,statefulsets,replicasets,services,networkpolicies,appr',
+      '-n',
+      tenant.namespace,
+      '-l',
+      'davit.dev/deployment=shop',
+      '-o',
+      'name',
+    ]);
+    expect(left.trim()).toBe('');
+    expect(await davit.kubectl(['get', 'secrets', '-n', tenant.namespace, '-o', 'name'])).not.toContain('shop--');
+  });
+});

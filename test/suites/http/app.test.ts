@@ -1,0 +1,273 @@
+// What is around the endpoints: the document, the page, probes, headers, the base path, listening and closing.
+
+import { connect } from 'node:net';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { defaultSettings } from '../../../src/api/settings.ts';
+import { Unavailable } from '../../../src/errors.ts';
+import { createDeployment, Deployment, patchDeployment } from '../../../src/http/deployments/payloads.ts';
+import { OAuthProviderResponse } from '../../../src/http/oauth-providers/payloads.ts';
+import { Revision } from '../../../src/http/revisions/payloads.ts';
+import { type Serving, serve } from '../../../src/http/server.ts';
+import { type Facade, makeFacade } from './facade.ts';
+
+let facade: Facade;
+beforeEach(async () => {
+  facade = await makeFacade({ http: { ...defaultSettings().http, basePath: '/api-host' } });
+});
+
+const CreateOfSettings = createDeployment(defaultSettings(), () => []);
+
+const Document = z.object({
+  openapi: z.literal('3.1.0'),
+  servers: z.array(z.object({ url: z.string() })),
+  paths: z.record(
+    z.string(),
+    z.record(
+      z.string(),
+      z.object({
+        operationId: z.string(),
+        requestBody: z.object({ required: z.boolean() }).optional(),
+        responses: z.record(z.string(), z.unknown()),
+      }),
+    ),
+  ),
+  components: z.object({
+    schemas: z.record(z.string(), z.looseObject({})),
+    securitySchemes: z.record(z.string(), z.unknown()),
+  }),
+});
+
+it('describes itself as OpenAPI 3.1, every reference resolved and nothing twice', async () => {
+  const answer = await facade.app.inject('/openapi.json');
+  const { servers, paths, components } = Document.parse(answer.json());
+  expect(servers).toEqual([{ url: '/api-host' }]);
+  expect(
+    Object.entries(paths).flatMap(([path, methods]) => Object.keys(methods).map((method) => `${method} ${path}`)),
+  ).toEqual([
+    'get /v2/deployments',
+    'post /v2/deployments',
+    'get /v2/deployments/{deployment_id}',
+    'patch /v2/deployments/{deployment_id}',
+    'delete /v2/deployments/{deployment_id}',
+    'get /v2/deployments/{deployment_id}/revisions',
+    'post /v2/deployments/{deployment_id}/revisions',
+    'get /v2/deployments/{deployment_id}/revisions/{revision_id}',
+    'post /v2/deployments/{deployment_id}/revisions/{revision_id}/redeploy',
+    'post /v1/projects/{project_id}/deploy_logs',
+    'post /v1/projects/{project_id}/revisions/{revision_id}/deploy_logs',
+    'get /v1/integrations/forge/codehost/install',
+    'get /v1/integrations/forge/codehost/{integration_id}/repos',
+    'get /v2/auth/providers',
+    'post /v2/auth/providers',
+    'get /v2/auth/providers/{provider_id}',
+    'patch /v2/auth/providers/{provider_id}',
+    'delete /v2/auth/providers/{provider_id}',
+  ]);
+  expect(Object.keys(paths['/v2/deployments']?.['post']?.responses ?? {})).toEqual([
+    '201',
+    '400',
+    '401',
+    '403',
+    '409',
+    '413',
+    '415',
+    '422',
+    '429',
+    '500',
+    '503',
+  ]);
+  const revisions = paths['/v2/deployments/{deployment_id}/revisions']?.['post'];
+  expect(revisions?.requestBody?.required).toBe(false);
+  expect(paths['/v2/deployments']?.['post']?.requestBody?.required).toBe(true);
+  const references = [...answer.body.matchAll(/"\$ref":"#\/components\/schemas\/([^"]+)"/g)].map(
+    ([, name]) => name ?? '',
+  );
+  expect([...new Set(references)].toSorted()).toEqual(Object.keys(components.schemas).toSorted());
+  expect(answer.body).not.toMatch(/x-kubernetes|\$defs|"\$schema"|"additionalProperties":false/);
+  expect(components.schemas['CreateDeployment']).toMatchObject({
+    required: ['name', 'source', 'source_config', 'source_revision_config', 'secrets'],
+    examples: [{ name: 'shop' }],
+  });
+});
+
+it('shows examples that are what it says', () => {
+  const shapes = [CreateOfSettings, patchDeployment(), Deployment, Revision, OAuthProviderResponse];
+  for (const shape of shapes) {
+    const examples = (shape.meta()?.['examples'] ?? []) as readonly unknown[];
+    expect(examples.length).toBeGreaterThan(0);
+    for (const example of examples) expect(shape.parse(example)).toEqual(example);
+  }
+});
+
+it.each(['/docs', '/api-host/docs'])('serves the page at %s without a network', async (path) => {
+  const page = await facade.app.inject(path);
+  expect(page.statusCode).toBe(200);
+  for (const [, asset = ''] of page.body.matchAll(/(?:src|href)="([^"]+)"/g)) {
+    expect(asset).toMatch(/^\//);
+    expect((await facade.app.inject(asset)).statusCode).toBe(200);
+  }
+});
+
+it.each(['/v2/deployments', '/v2/deployments/', '/api-host/v2/deployments', '/api-host/v2/deployments?limit=1'])(
+  'answers at %s',
+  async (url) => {
+    expect((await facade.call('GET', url)).status).toBe(200);
+  },
+);
+
+describe('headers', () => {
+  it.each([
+    ['a sane id', 'abc-123.x_Y', 'abc-123.x_Y'],
+    ['one that would forge a log line', 'a b\tc', undefined],
+    ['a very long one', 'a'.repeat(65), undefined],
+  ])('x-request-id: %s', async (_name, given, want) => {
+    for (const url of ['/v2/deployments', '/nowhere']) {
+      const { headers } = await facade.call('GET', url, undefined, { 'x-request-id': given });
+      if (want === undefined) expect(headers['x-request-id']).toMatch(/^[0-9a-f]{8}-[0-9a-f-]{27}$/);
+      else expect(headers['x-request-id']).toBe(want);
+    }
+  });
+
+  it('keep answers out of caches, frames and guesses', async () => {
+    const { headers } = await facade.call('GET', '/v2/deployments');
+    expect(headers).toMatchObject({
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
+      'x-frame-options': 'DENY',
+      'content-type': 'application/json; charset=utf-8',
+    });
+  });
+});
+
+describe('the access log', () => {
+  function lines(): Record<string, unknown>[] {
+    const all = facade.log().split('\n').filter(Boolean);
+    return all.map((line) => JSON.parse(line) as Record<string, unknown>).filter(({ msg }) => msg === 'Request');
+  }
+
+  it('has one line for a request: who it was for and how it went, without query, header or body', async () => {
+    await facade.call('GET', '/api-host/v2/deployments?name=canary', undefined, { 'x-request-id': 'mine' });
+    await facade.call('GET', '/no%0Awhere');
+    expect(lines()).toMatchObject([
+      {
+        requestId: 'mine',
+        method: 'GET',
+        path: '/api-host/v2/deployments',
+        route: '/api-host/v2/deployments',
+        status: 200,
+        tenant: 'team-a',
+        durationMs: expect.any(Number) as number,
+      },
+      { path: '/no%0Awhere', status: 404 },
+    ]);
+    expect(facade.log()).not.toContain('canary');
+  });
+
+  it('is silent of probes', async () => {
+    await facade.call('GET', '/livez');
+    expect(lines().map(({ level }) => level)).toEqual([20]);
+  });
+});
+
+describe('probes', () => {
+  it('ready when the caches are filled and the API server answers', async () => {
+    expect(await facade.call('GET', '/readyz')).toMatchObject({ status: 200, body: { status: 'ok' } });
+    facade.revisions.synced = false;
+    expect(await facade.call('GET', '/readyz')).toMatchObject({
+      status: 503,
+      body: { detail: 'Not ready: not listed yet: revisions.' },
+    });
+    facade.revisions.synced = true;
+    facade.kube.failOn(() => new Unavailable('get /readyz: connect ECONNREFUSED'));
+    expect(await facade.call('GET', '/readyz')).toMatchObject({
+      status: 503,
+      body: { detail: 'Not ready: the Kubernetes API server does not answer.' },
+    });
+    expect((await facade.call('GET', '/livez')).status).toBe(200);
+  });
+});
+
+describe('serving', () => {
+  let serving: Serving | undefined;
+  afterEach(async () => {
+    await serving?.close();
+    serving = undefined;
+  });
+
+  it.each(['0.0.0.0', '::', '192.0.2.1', 'example.com'])('refuses plain HTTP on %s', async (host) => {
+    await expect(serve(facade.app, { host, port: 0 })).rejects.toThrow(/cluster tokens/);
+  });
+
+  it('unless told that something else ends TLS', async () => {
+    serving = await serve(facade.app, { host: '0.0.0.0', port: 0, insecure: true });
+    expect((await fetch(`http://127.0.0.1:${serving.port}/livez`)).status).toBe(200);
+  });
+
+  it('gives up a POST that the API server leaves without an answer', async () => {
+    const { app, kube } = await makeFacade({}, 200);
+    kube.failOn(({ verb, kind }) =>
+      verb === 'create' && kind === 'AppDeployment' ? new Promise(() => undefined) : undefined,
+    );
+    serving = await serve(app, { host: '127.0.0.1', port: 0 });
+    const answer = await fetch(`${serving.url}/v2/deployments`, {
+      method: 'POST',
+      headers: { 'x-api-key': 'x', 'x-tenant-id': 'team-a', 'content-type': 'application/json' },
+      body: JSON.stringify({
+        name: 'shop',
+        source: 'external_docker',
+        source_config: {},
+        source_revision_config: { image_uri: 'registry.example/shop:1' },
+        secrets: [],
+      }),
+    });
+    expect([answer.status, await answer.json()]).toEqual([
+      503,
+      { detail: 'This takes longer than 0.2 s, and may be done yet. Look what has become of it before you try again.' },
+    ]);
+    expect(answer.headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/);
+  });
+
+  it('lets requests under way finish, and takes no more', async () => {
+    let answerReview: () => void = () => undefined;
+    const held = new Promise<undefined>((resolve) => (answerReview = () => resolve(undefined)));
+    let arrived: () => void = () => undefined;
+    const reached = new Promise<void>((resolve) => (arrived = resolve));
+    facade.kube.failOn(() => (arrived(), held));
+    const { url, close } = await serve(facade.app, { host: '127.0.0.1', port: 0 });
+    const underWay = fetch(`${url}/v2/deployments`, { headers: { 'x-api-key': 'x', 'x-tenant-id': 'team-a' } });
+    await reached;
+    const closed = close();
+    await expect(fetch(`${url}/livez`)).rejects.toThrow('fetch failed');
+    answerReview();
+    expect((await underWay).status).toBe(200);
+    await closed;
+  });
+
+  it.each([
+    { part: 'headers', sent: 'GET /livez HTTP/1.1\r\nHost: x\r\nX-Slow: ' },
+    {
+      part: 'body',
+      sent: 'POST /v2/deployments HTTP/1.1\r\nHost: x\r\nX-Api-Key: x\r\nX-Tenant-Id: team-a\r\nContent-Type: application/json\r\nContent-Length: 900\r\n\r\n{"name": ',
+    },
+    {
+      part: 'chunked body',
+      sent: 'POST /v2/deployments HTTP/1.1\r\nHost: x\r\nX-Api-Key: x\r\nX-Tenant-Id: team-a\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n9\r\n{"name": \r\n',
+    },
+  ])('cuts off a sender that never ends its $part', async ({ sent }) => {
+    const limits = { requestTimeout: 100, headersTimeout: 100, connectionsCheckingInterval: 20 };
+    serving = await serve(facade.app, { host: '127.0.0.1', port: 0, limits });
+    const socket = connect(serving.port, '127.0.0.1');
+    socket.write(sent);
+    let answer = '';
+    for await (const chunk of socket) answer += String(chunk);
+    expect(answer).toMatch(/^HTTP\/1\.1 408 .*x-request-id: .*\{"detail":"The request took too long to arrive\."\}$/is);
+  });
+
+  it('answers what is no HTTP in the same shape', async () => {
+    serving = await serve(facade.app, { host: '127.0.0.1', port: 0 });
+    const answer = await fetch(`${serving.url}/livez`, { headers: { 'x-long': 'a'.repeat(20_000) } });
+    expect([answer.status, await answer.json()]).toEqual([431, { detail: 'The headers are larger than 16 KiB.' }]);
+    expect(answer.headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/);
+  });
+});

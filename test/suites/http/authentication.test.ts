@@ -1,0 +1,169 @@
+// Who a caller is, is found out first: what a wrong token costs the API server, whom it holds up, and what it tells.
+
+import { beforeEach, describe, expect, it } from 'vitest';
+import { defaultSettings } from '../../../src/api/settings.ts';
+import { Forbidden, Unauthorized } from '../../../src/errors.ts';
+import { NAMESPACES } from '../../../src/kube/api-resources.ts';
+import { type Answer, type Facade, makeFacade, TENANT, TOKEN } from './facade.ts';
+
+const http = { ...defaultSettings().http, requestsPerMinute: 5 };
+const LIST = '/v2/deployments';
+const UNKNOWN_TOKEN = 'The Kubernetes API server does not know this token, or it has expired. Send another one.';
+
+let facade: Facade;
+beforeEach(async () => {
+  facade = await makeFacade({ http });
+  for (let n = 0; n < 18; n += 1) facade.kube.seed(NAMESPACES, aTenant(n));
+  facade.tenants.fill();
+  facade.kube.know((token) => (token.startsWith('made-up') ? undefined : `user-of-${token}`));
+});
+
+function aTenant(n: number): Parameters<Facade['kube']['seed']>[1] {
+  return {
+    apiVersion: 'v1',
+    kind: 'Namespace',
+    metadata: { name: `more-${n}`, uid: `uid-${n}`, labels: { 'davit.dev/tenant': 'true' } },
+  };
+}
+function as(token: string, url = LIST, headers: Record<string, string> = {}): Promise<Answer> {
+  return facade.call('GET', url, undefined, { 'x-api-key': token, ...headers });
+}
+const asked = (kind = ''): number => facade.kube.writes.filter((one) => one.kind.includes(kind)).length;
+const inTurn = async <T>(times: number, work: (n: number) => Promise<T>): Promise<T[]> => {
+  const results: T[] = [];
+  // oxlint-disable-next-line no-await-in-loop -- one after the other
+  for (let n = 0; n < times; n += 1) results.push(await work(n));
+  return results;
+};
+
+describe('made-up tokens', () => {
+  it('are bound by their address: of 200 the API server is asked about as many as the limit says, once each', async () => {
+    const answers = await inTurn(200, (n) => as(`made-up-${n}`, LIST, { 'x-tenant-id': '' }));
+    expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 200 }, (_, n) => (n < 5 ? 401 : 429)));
+    expect(answers[0]?.body).toEqual({ detail: UNKNOWN_TOKEN });
+    expect(Number(answers.at(-1)?.headers['retry-after'])).toBeGreaterThan(0);
+    expect(asked()).toBe(5);
+  });
+
+  it('hold up nobody whose token was good lately', async () => {
+    expect((await as(TOKEN)).status).toBe(200);
+    await inTurn(20, (n) => as(`made-up-${n}`));
+    expect((await as(TOKEN)).status).toBe(200);
+    facade.clock.ms += 30_000;
+    expect((await as(TOKEN)).status).toBe(200);
+  });
+
+  it('are bound also where requests are not, and in other words of a header', async () => {
+    facade = await makeFacade({ http: { ...http, requestsPerMinute: 0 } });
+    facade.kube.know(() => undefined);
+    const answers = await inTurn(400, (n) => as(`made-up-${n}`));
+    expect(asked()).toBe(300);
+    expect(answers.at(-1)?.status).toBe(429);
+    expect(answers.at(-1)?.body.detail).toMatch(/^More than 300 tokens .* from this address\. Try again in \d+ s\.$/);
+  });
+
+  it('are not asked about again for ten seconds', async () => {
+    facade = await makeFacade();
+    facade.kube.know(() => undefined);
+    await inTurn(10, () => as('made-up'));
+    expect(asked()).toBe(1);
+    facade.clock.ms += 10_000;
+    await as('made-up');
+    expect(asked()).toBe(2);
+  });
+
+  it('cannot take more than a few reviews under way, and those that wait have an end', async () => {
+    facade = await makeFacade();
+    let underWay = 0;
+    let most = 0;
+    let answer = (): void => undefined;
+    const answered = new Promise<void>((resolve) => (answer = resolve));
+    facade.kube.failOn(async ({ kind }) => {
+      if (kind !== 'SelfSubjectReview') return undefined;
+      underWay += 1;
+      most = Math.max(most, underWay);
+      await answered;
+      underWay -= 1;
+      return new Unauthorized('review');
+    });
+    const sent = Array.from({ length: 200 }, (_, n) =>
+      facade.app.inject({
+        url: LIST,
+        headers: { 'x-api-key': `made-up-${n}` },
+        remoteAddress: `192.0.2.${n % 50}`,
+      }),
+    );
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    answer();
+    const statuses = (await Promise.all(sent)).map(({ statusCode }) => statusCode);
+    expect(most).toBe(8);
+    expect(new Set(statuses)).toEqual(new Set([401, 503]));
+    expect(statuses.filter((status) => status === 401).length).toBe(8 + 64);
+  });
+});
+
+describe('a good token', () => {
+  it('is reviewed once, also by requests that come together, and then no more for ten minutes', async () => {
+    await Promise.all([as(TOKEN), as(TOKEN), as(TOKEN)]);
+    expect([asked('SelfSubjectReview'), asked('SelfSubjectAccessReview')]).toEqual([1, 1]);
+    facade.clock.ms += 60_000;
+    await as(TOKEN);
+    expect([asked('SelfSubjectReview'), asked('SelfSubjectAccessReview')]).toEqual([1, 2]);
+  });
+
+  it('counts for its user, whatever its text', async () => {
+    facade.kube.know(() => 'one and the same');
+    await inTurn(4, () => as(TOKEN));
+    expect((await as('renewed')).status).toBe(200);
+    expect((await as('renewed')).status).toBe(429);
+    expect((await as(TOKEN)).status).toBe(429);
+  });
+
+  it('that has been revoked since is a wrong one from then on', async () => {
+    facade = await makeFacade();
+    expect((await as(TOKEN)).status).toBe(200);
+    facade.kube.know(() => undefined);
+    facade.clock.ms += 10_000;
+    const before = asked();
+    const answers = await inTurn(5, () => as(TOKEN));
+    expect(answers.map(({ status }) => status)).toEqual([401, 401, 401, 401, 401]);
+    expect(asked() - before).toBe(1);
+  });
+
+  it('of a user who may not ask who he is, is one all the same', async () => {
+    facade.kube.failOn(({ kind }) => (kind === 'SelfSubjectReview' ? new Forbidden('no') : undefined));
+    expect((await as(TOKEN)).status).toBe(200);
+  });
+
+  it('without any right costs few requests, whichever tenant it names', async () => {
+    facade.kube.allow(() => false);
+    const post = (tenant: string): Promise<Answer> =>
+      facade.call('POST', LIST, {}, { 'x-tenant-id': tenant, 'x-api-key': 'right-less' });
+    expect((await post(TENANT.id)).status).toBe(403);
+    expect(asked()).toBe(3);
+    expect((await post('')).status).toBe(403);
+    // Twenty tenants, each asked about once, and one of them before.
+    expect(asked()).toBe(3 + 19);
+    expect((await post('')).status).toBe(403);
+    expect(asked()).toBe(3 + 19);
+  });
+});
+
+describe('the address', () => {
+  const forwarded = { 'x-forwarded-for': '198.51.100.7' };
+  const strangers = async (headers: Record<string, string>): Promise<number[]> =>
+    (await inTurn(6, (n) => as(`made-up-${n}`, LIST, { ...headers }))).map(({ status }) => status);
+
+  it('is that of the connection: what a header says of it is nothing', async () => {
+    expect(await strangers(forwarded)).toEqual([401, 401, 401, 401, 401, 429]);
+    expect((await as('made-up', LIST, { 'x-forwarded-for': '198.51.100.8' })).status).toBe(429);
+  });
+
+  it('is what a proxy says that is trusted', async () => {
+    facade = await makeFacade({ http: { ...http, trustedProxies: ['127.0.0.0/8'] } });
+    facade.kube.know(() => undefined);
+    expect(await strangers(forwarded)).toEqual([401, 401, 401, 401, 401, 429]);
+    expect((await as('made-up', LIST, { 'x-forwarded-for': '198.51.100.8' })).status).toBe(401);
+    expect((await as('made-up', LIST, { 'x-forwarded-for': '198.51.100.8, 198.51.100.7' })).status).toBe(429);
+  });
+});

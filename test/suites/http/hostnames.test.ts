@@ -1,0 +1,79 @@
+// Hosts at the HTTP door: what a tenant may claim, before anything is made.
+
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { Settings } from '../../../src/api/settings.ts';
+import { NAMESPACES } from '../../../src/kube/api-resources.ts';
+import { type Facade, makeFacade, TENANT } from './facade.ts';
+
+const INGRESS = Settings.parse({ address: { kind: 'ingress', baseDomain: 'apps.example' } });
+
+let facade: Facade;
+beforeEach(async () => {
+  facade = await makeFacade(INGRESS);
+  await facade.kube.mergePatch(
+    NAMESPACES,
+    { name: TENANT.namespace },
+    { metadata: { annotations: { 'davit.dev/hosts': '*.shops.example' } } },
+  );
+  facade.tenants.fill();
+  facade.kube.clearWrites();
+});
+afterEach(() => facade.app.close());
+
+function body(custom_url: string | null): object {
+  return {
+    name: 'shop',
+    source: 'external_docker',
+    source_config: { custom_url },
+    source_revision_config: { image_uri: 'registry.example/app:1' },
+    secrets: [],
+  };
+}
+
+const NOT_ALLOWED = [
+  {
+    loc: ['body', 'source_config', 'custom_url'],
+    msg: 'this tenant may not claim this host; it may claim: NAME.apps.example, NAME-team-a.apps.example, *.shops.example',
+    type: 'value_error',
+  },
+];
+
+describe('a host that the tenant may not claim', () => {
+  it.each(['foreign.example', 'https://shop-team-b.apps.example', 'a.b.shops.example'])(
+    '%s: 422, and nothing is written',
+    async (url) => {
+      const { status, body: answer } = await facade.call('POST', '/v2/deployments', body(url));
+      expect([status, answer.detail]).toEqual([422, NOT_ALLOWED]);
+      expect(facade.writes()).toEqual([]);
+    },
+  );
+
+  it('is refused in a PATCH, and what the record has already is not judged again', async () => {
+    const { body: made } = await facade.call('POST', '/v2/deployments', body('a.shops.example'));
+    const at = `/v2/deployments/${made.id}`;
+    const refused = await facade.call('PATCH', at, { source_config: { custom_url: 'foreign.example' } });
+    expect([refused.status, refused.body.detail]).toEqual([422, NOT_ALLOWED]);
+    await facade.kube.mergePatch(NAMESPACES, { name: TENANT.namespace }, { metadata: { annotations: null } } as object);
+    facade.tenants.fill();
+    const same = await facade.call('PATCH', at, { source_config: { custom_url: 'https://a.shops.example' } });
+    expect([same.status, same.body.source_config.custom_url]).toEqual([200, 'https://a.shops.example']);
+  });
+});
+
+describe('a host that it may claim', () => {
+  it.each([null, 'shop.apps.example', 'shop-team-a.apps.example', 'https://a.shops.example'])('%s', async (url) => {
+    expect((await facade.call('POST', '/v2/deployments', body(url))).status).toBe(201);
+  });
+
+  it('the address in force is shown where none was asked for, and sent back it changes nothing', async () => {
+    const made = facade.seed({
+      metadata: { name: 'shop' },
+      status: { state: 'READY', url: 'https://shop-team-a.apps.example' },
+    });
+    const at = `/v2/deployments/${made.metadata.uid}`;
+    const { body: read } = await facade.call('GET', at);
+    expect(read.source_config.custom_url).toBe('https://shop-team-a.apps.example');
+    await facade.call('PATCH', at, { source_config: { custom_url: read.source_config.custom_url } });
+    expect(facade.writes().filter(({ dryRun }) => dryRun !== true)).toEqual([]);
+  });
+});

@@ -1,0 +1,189 @@
+// /v1/projects/{id}/deploy_logs over an in-memory API server.
+
+import { beforeEach, describe, expect, it } from 'vitest';
+import { Forbidden, Invalid, NotFound } from '../../../src/errors.ts';
+import { levelOf } from '../../../src/http/logs/lines.ts';
+import { DeployLogs, type LogLine } from '../../../src/http/logs/payloads.ts';
+import { PODS } from '../../../src/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/kube/client.ts';
+import { serialRevisionId } from '../../../src/record/revision-id.ts';
+import { type Answer, aBody, type Facade, makeFacade, OTHER_TENANT, TENANT, TOKEN } from './facade.ts';
+
+let facade: Facade;
+let id: string;
+const reads: { path: string; token: string | undefined }[] = [];
+
+beforeEach(async () => {
+  facade = await makeFacade();
+  id = (await facade.call('POST', '/v2/deployments', aBody())).body.id;
+  reads.splice(0);
+  facade.kube.failOn(({ verb, ref, token }) => void (verb === 'text' && reads.push({ path: ref.name, token })));
+});
+
+const revision = (n: number): string => serialRevisionId(id, n);
+const call = (body?: unknown, rest = ''): Promise<Answer> =>
+  facade.call('POST', `/v1/projects/${id}${rest}/deploy_logs`, body);
+const messages = ({ body }: Answer): string => body.logs.map(({ message }: LogLine) => message).join(' ');
+
+function pod(
+  name: string,
+  text: string | undefined,
+  more: { uid?: string; component?: string; n?: number; restarts?: number } = {},
+): void {
+  const { uid = id, component = 'server', n = 1, restarts = 0 } = more;
+  facade.kube.seed(PODS, {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      name,
+      namespace: TENANT.namespace,
+      labels: {
+        'davit.dev/deployment': 'shop',
+        'davit.dev/deployment-uid': uid,
+        'davit.dev/component': component,
+        'davit.dev/revision': revision(n),
+      },
+    },
+    status: {
+      initContainerStatuses: [{ name: 'wait-for-database' }],
+      containerStatuses: [{ name: component, restartCount: restarts, ...(text !== undefined && { containerID: 'x' }) }],
+    },
+  } as KubeObject);
+  if (text !== undefined) facade.kube.texts.set(pathOf(name, component), text);
+}
+function pathOf(name: string, container: string, more = ''): string {
+  return `/api/v1/namespaces/team-a/pods/${name}/log?container=${container}${more}`;
+}
+const at = (second: number, message: string, fraction = ''): string =>
+  `2026-01-01T00:00:0${second}${fraction}Z ${message}\n`;
+
+describe('the lines of all pods in one order', () => {
+  beforeEach(() => {
+    pod('shop-a', at(1, 'one') + at(3, 'three ERROR', '.1') + at(3, 'four', '.12'));
+    pod('shop-b', at(2, 'two') + at(5, '{"level":50,"msg":"five"}'), { n: 2, component: 'queue' });
+    pod('shop-db', at(1, 'of the database'), { component: 'postgres' });
+    pod('shop-old', at(1, 'of an earlier record'), { uid: OTHER_TENANT.id });
+    pod('shop-new', undefined);
+  });
+
+  it.each<[string, object | undefined, string]>([
+    ['newest first', undefined, '{"level":50,"msg":"five"} four three ERROR two one'],
+    ['oldest first', { order: 'asc' }, 'one two three ERROR four {"level":50,"msg":"five"}'],
+    ['so many', { order: 'asc', limit: 2 }, 'one two'],
+    ['of a level', { level: 'error' }, '{"level":50,"msg":"five"} three ERROR'],
+    ['with a text', { query: 'THREE' }, 'three ERROR'],
+    [
+      'between two times',
+      { start_time: '2026-01-01T01:00:02+01:00', end_time: '2026-01-01T00:00:03.1Z' },
+      'three ERROR two',
+    ],
+    [
+      'null for what is not asked',
+      { limit: null, order: null, level: null, query: null, offset: null },
+      '{"level":50,"msg":"five"} four three ERROR two one',
+    ],
+  ])('%s', async (_name, body, want) => {
+    const answer = await call(body);
+    expect([answer.status, answer.body.detail]).toEqual([200, undefined]);
+    expect(messages(answer)).toBe(want);
+    expect(DeployLogs.parse(answer.body)).toEqual(answer.body);
+    expect(new Set(reads.map(({ token }) => token))).toEqual(new Set([TOKEN]));
+    expect(facade.writes().filter(({ kind }) => kind === 'Pod')).toEqual([]);
+  });
+
+  it.each(['asc', 'desc'])('page by page, %s', async (order) => {
+    const all = (await call({ order })).body.logs;
+    const pages: LogLine[] = [];
+    let offset: string | null = null;
+    do {
+      // oxlint-disable-next-line no-await-in-loop -- a page says where the next one begins
+      const { body }: Answer = await call({ order, limit: 2, offset });
+      pages.push(...body.logs);
+      offset = body.next_offset;
+    } while (offset !== null);
+    expect(pages).toEqual(all);
+    expect(new Set(all.map((line: LogLine) => line.id)).size).toBe(5);
+  });
+
+  it('of one revision', async () => {
+    facade.snapshot();
+    await facade.call('PATCH', `/v2/deployments/${id}`, { source_revision_config: { image_uri: 'a:2' } });
+    expect(messages(await call({}, `/revisions/${revision(2).toUpperCase()}`))).toBe('{"level":50,"msg":"five"} two');
+    expect((await call({}, `/revisions/${revision(3)}`)).body).toEqual({
+      detail: `Revision ID ${revision(3)} not found.`,
+    });
+  });
+});
+
+it('reads what a container wrote before it was restarted', async () => {
+  pod('shop-a', at(2, 'again'), { restarts: 1 });
+  facade.kube.texts.set(pathOf('shop-a', 'server', '&previous=true'), at(1, 'and died'));
+  expect(messages(await call())).toBe('again and died');
+});
+
+it('a page of nothing is one', async () => {
+  expect((await call()).body).toEqual({ logs: [], next_offset: null, truncated: false });
+});
+
+it.each([
+  ['gone meanwhile', new NotFound('x')],
+  ['not started yet', new Invalid('x')],
+])('a pod that is %s says nothing', async (_name, error) => {
+  pod('shop-a', at(1, 'a'));
+  pod('shop-b', at(2, 'b'));
+  facade.kube.failOn(({ verb, ref }) => (verb === 'text' && ref.name.includes('shop-a') ? error : undefined));
+  expect(messages(await call())).toBe('b');
+});
+
+it.each(['list', 'text'])("one who may not %s is told so in the API server's words", async (what) => {
+  pod('shop-a', at(1, 'a'));
+  facade.kube.failOn(({ verb }) =>
+    verb === what ? new Forbidden('x', { serverMessage: 'User "u" cannot' }) : undefined,
+  );
+  const { status, body } = await call();
+  expect([status, body]).toEqual([403, { detail: 'User "u" cannot' }]);
+});
+
+it.each<[string, unknown, string, string]>([
+  ['a list', [], 'body', 'must be an object'],
+  ['limit 0', { limit: 0 }, 'body.limit', 'must be at least 1'],
+  ['a large limit', { limit: 1001 }, 'body.limit', 'must be at most 1000'],
+  ['an order that is none', { order: 'up' }, 'body.order', 'must be one of asc, desc'],
+  ['a level that is none', { level: 'loud' }, 'body.level', 'must be one of DEBUG, INFO, WARNING, ERROR, CRITICAL'],
+  [
+    'a time that is none',
+    { start_time: 'yesterday' },
+    'body.start_time',
+    'must be a time such as 2026-01-01T00:00:00Z',
+  ],
+  ['an offset that nobody gave', { offset: 'x' }, 'body.offset', 'must be a next_offset that was given'],
+])('refuses %s', async (_name, body, where, msg) => {
+  const answer = await call(body);
+  expect([
+    answer.status,
+    answer.body.detail.map((one: { loc: string[]; msg: string }) => [one.loc.join('.'), one.msg]),
+  ]).toEqual([422, [[where, msg]]]);
+  expect(reads).toEqual([]);
+});
+
+it('of a deployment of another tenant is 404', async () => {
+  const foreign = facade.seed({ metadata: { name: 'foreign', namespace: OTHER_TENANT.namespace } });
+  id = foreign.metadata.uid ?? '';
+  expect((await call()).body).toEqual({ detail: `Deployment ID ${id} not found.` });
+});
+
+it.each([
+  ['plain', 'INFO'],
+  ['2026 WARN slow', 'WARNING'],
+  ['FATAL: password', 'CRITICAL'],
+  ['LOG:  ready', 'INFO'],
+  ['an errand', 'INFO'],
+  ['{"level":"warn"}', 'WARNING'],
+  ['{"severity":"Error"}', 'ERROR'],
+  ['{"level":20}', 'DEBUG'],
+  ['{"level":60}', 'CRITICAL'],
+  ['{"level":{}} ERROR', 'ERROR'],
+  ['{"level":"unheard of"}', 'INFO'],
+])('%s is %s', (message, level) => {
+  expect(levelOf(message)).toBe(level);
+});

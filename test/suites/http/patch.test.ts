@@ -1,0 +1,678 @@
+// PATCH /v2/deployments/{id} over an in-memory API server: what it makes of a record, what it leaves alone, and who wins.
+
+import { beforeEach, describe, expect, it } from 'vitest';
+import { APP_DEPLOYMENTS, type AppDeployment, type AppDeploymentSpec } from '../../../src/api/app-deployment.ts';
+import { defaultSettings, type Settings } from '../../../src/api/settings.ts';
+import { Forbidden, Invalid, Unavailable } from '../../../src/errors.ts';
+import { Deployment } from '../../../src/http/deployments/payloads.ts';
+import { SECRETS } from '../../../src/kube/api-resources.ts';
+import { serialRevisionId } from '../../../src/record/revision-id.ts';
+import { type Answer, aBody, anIntegration, type Facade, makeFacade, TENANT, TOKEN } from './facade.ts';
+
+let facade: Facade;
+beforeEach(async () => {
+  facade = await makeFacade();
+});
+
+const MOUNT = { name: 'gone', mountPath: '/gone' };
+const MISSING = '12345678-1234-4234-8234-123456789012';
+const image = (imageUri: string): object => ({ source_revision_config: { image_uri: imageUri } });
+
+async function made(more: object = {}): Promise<string> {
+  const { status, body } = await facade.call('POST', '/v2/deployments', aBody(more));
+  expect(status).toBe(201);
+  facade.kube.writes.splice(0);
+  return body.id;
+}
+function patch(id: string, body: unknown): Promise<Answer> {
+  return facade.call('PATCH', `/v2/deployments/${id}`, body);
+}
+function stored(): AppDeployment {
+  const [record] = facade.kube.objects<AppDeployment>(APP_DEPLOYMENTS);
+  if (record === undefined) throw new Error('no record');
+  return record;
+}
+/** Writes the record as somebody else would, without the facade's cache learning of it. */
+function meddle(change: (spec: AppDeploymentSpec) => AppDeploymentSpec): void {
+  const { metadata, spec, ...rest } = stored();
+  facade.kube.seed(APP_DEPLOYMENTS, { ...rest, metadata, spec: change(spec) });
+}
+function said(): string[] {
+  return facade.writes().map(({ verb, kind, dryRun }) => `${verb} ${kind}${dryRun === true ? ' dry run' : ''}`);
+}
+
+describe('a change', () => {
+  it('of the image asks for a revision: one write, under a precondition, as the caller', async () => {
+    const id = await made();
+    const { metadata } = stored();
+    const { status, body } = await patch(id, image('registry.example/app:2'));
+    expect([status, body.detail]).toEqual([200, undefined]);
+    expect(Deployment.parse(body)).toEqual(body);
+    expect(body).toMatchObject({
+      latest_revision_id: serialRevisionId(id, 2),
+      image_version: '2',
+      source_revision_config: { image_uri: 'registry.example/app:2' },
+    });
+    expect(said()).toEqual(['patch AppDeployment']);
+    for (const write of facade.writes()) {
+      expect(write).toMatchObject({ token: TOKEN, fieldManager: 'davit-api' });
+      expect(write.body).toEqual({
+        metadata: { uid: metadata.uid, resourceVersion: metadata.resourceVersion },
+        spec: { sourceRevisionConfig: { imageUri: 'registry.example/app:2' }, revisionSerial: 2 },
+      });
+    }
+    expect((await facade.call('GET', '/v2/deployments')).body.resources).toMatchObject([{ image_version: '2' }]);
+  });
+
+  it.each<[string, object, object, number]>([
+    ['a size', { source_config: { resource_spec: { cpu: 2 } } }, { sourceConfig: { resourceSpec: { cpu: 2 } } }, 2],
+    ['the type', { source_config: { deployment_type: 'dev' } }, { sourceConfig: { deploymentType: 'dev' } }, 2],
+    [
+      'the type, by its other name',
+      { source_config: { deployment_type: 'dev_zero' } },
+      { sourceConfig: { deploymentType: 'dev' } },
+      2,
+    ],
+    ['the address', { source_config: { custom_url: 'a.example' } }, { sourceConfig: { customUrl: 'a.example' } }, 1],
+    [
+      'references',
+      { secret_references: [{ name: 'T', secret_name: 'mine', secret_key: 't' }] },
+      { secretReferences: [{ name: 'T', secretName: 'mine', secretKey: 't' }] },
+      2,
+    ],
+  ])('of %s', async (_name, body, spec, serial) => {
+    const id = await made();
+    expect((await patch(id, body)).status).toBe(200);
+    expect(stored().spec).toMatchObject({ ...spec, revisionSerial: serial });
+  });
+
+  it('of build_on_push needs no revision', async () => {
+    facade = await makeFacade({ hosting: 'cloud' });
+    anIntegration(facade, MISSING);
+    const id = await made({
+      source: 'codehost',
+      source_config: { integration_id: MISSING, repo_url: 'https://host.example/a/b' },
+      source_revision_config: { repo_ref: 'main', workflow_config_path: 'w.json' },
+    });
+    const answer = await patch(id, { source_config: { build_on_push: true, integration_id: MISSING } });
+    expect([answer.status, answer.body.latest_revision_id]).toEqual([200, serialRevisionId(id, 1)]);
+    expect(stored().spec).toMatchObject({ sourceConfig: { buildOnPush: true }, revisionSerial: 1 });
+  });
+
+  it('of the image of internal_docker is its first revision', async () => {
+    facade = await makeFacade({ hosting: 'cloud' });
+    const id = await made({ source: 'internal_docker', source_revision_config: {} });
+    expect((await patch(id, { source_config: { resource_spec: { cpu: 2 } } })).body.latest_revision_id).toBeNull();
+    const { body } = await patch(id, image('registry.example/pushed:1'));
+    expect(body.latest_revision_id).toBe(serialRevisionId(id, 1));
+  });
+
+  describe('of resource_spec is merged field by field', () => {
+    const before = { cpu: 2, memory_mb: 512, db_cpu: 0.2, labels: { a: '1' }, volumes: [{ name: 'v', emptyDir: {} }] };
+    const kept = { cpu: 2, memoryMb: 512, dbCpu: 0.2, labels: { a: '1' }, volumes: [{ name: 'v', emptyDir: {} }] };
+
+    it.each<[string, object, object | undefined]>([
+      ['what is not sent stays', { min_scale: 2, max_scale: 2 }, { ...kept, minScale: 2, maxScale: 2 }],
+      ['{} changes nothing', {}, kept],
+      ['null sets one back to its default', { cpu: null, db_cpu: null }, { ...kept, cpu: undefined, dbCpu: undefined }],
+      ['null for what is unset', { redis_cpu: null, sidecars: null }, kept],
+      ['a map is replaced', { labels: { b: '2' } }, { ...kept, labels: { b: '2' } }],
+      [
+        'a list is replaced',
+        { volumes: [{ name: 'w', emptyDir: {} }] },
+        { ...kept, volumes: [{ name: 'w', emptyDir: {} }] },
+      ],
+      ['empty is none', { labels: {}, volumes: [] }, { ...kept, labels: undefined, volumes: undefined }],
+      [
+        'a mount of a volume that there is',
+        { volume_mounts: [{ name: 'v', mountPath: '/v' }] },
+        { ...kept, volumeMounts: [{ name: 'v', mountPath: '/v' }] },
+      ],
+      ['nothing is left', { cpu: null, memory_mb: null, db_cpu: null, labels: null, volumes: null }, undefined],
+    ])('%s', async (_name, resource_spec, after) => {
+      const id = await made({ source_config: { resource_spec: before, custom_url: 'a.example' } });
+      const { status, body } = await patch(id, { source_config: { resource_spec } });
+      expect([status, body.detail]).toEqual([200, undefined]);
+      const want = after && (JSON.parse(JSON.stringify(after)) as object);
+      expect(stored().spec.sourceConfig).toEqual({ customUrl: 'a.example', ...(want && { resourceSpec: want }) });
+      expect(stored().spec.revisionSerial).toBe(after === kept ? 1 : 2);
+    });
+
+    it('also where POST makes a revision of it', async () => {
+      const id = await made({ source_config: { resource_spec: before } });
+      const path = `/v2/deployments/${id}/revisions`;
+      const answer = await facade.call('POST', path, { source_config: { resource_spec: { max_scale: 3, cpu: null } } });
+      expect(answer.status).toBe(201);
+      const { cpu: _setBack, ...rest } = kept;
+      expect(stored().spec.sourceConfig.resourceSpec).toEqual({ ...rest, maxScale: 3 });
+    });
+
+    it('changes the scale and nothing else that is in force', async () => {
+      const sizes = { db_cpu: 0.1, db_memory_mb: 256, db_storage_gi: 1, redis_cpu: 0.1, redis_memory_mb: 64, cpu: 0.2 };
+      const id = await made({ source_config: { resource_spec: sizes } });
+      const read = async (): Promise<object> =>
+        (await facade.call('GET', `/v2/deployments/${id}`)).body.source_config.resource_spec;
+      const inForce = await read();
+      await patch(id, { source_config: { resource_spec: { min_scale: 2, max_scale: 2 } } });
+      expect(await read()).toEqual({ ...inForce, min_scale: 2, max_scale: 2 });
+    });
+
+    it.each<[string, object, string, string]>([
+      ['a request above the limit that there is', { cpu: 3 }, 'cpu_limit', 'cpu_limit must not be below cpu'],
+      ['a limit below the request that there is', { cpu_limit: 1 }, 'cpu_limit', 'cpu_limit must not be below cpu'],
+      [
+        'a volume that is mounted is taken away',
+        { volumes: [] },
+        'volume_mounts.0.name',
+        'a mount needs a volume of its name among the volumes',
+      ],
+    ])('%s', async (_name, resource_spec, where, msg) => {
+      const id = await made({
+        source_config: {
+          resource_spec: {
+            cpu: 2,
+            cpu_limit: 2,
+            volumes: [{ name: 'v', emptyDir: {} }],
+            volume_mounts: [{ name: 'v', mountPath: '/v' }],
+          },
+        },
+      });
+      const { status, body } = await patch(id, { source_config: { resource_spec } });
+      const told = body.detail.map((one: { loc: string[]; msg: string }) => [one.loc.join('.'), one.msg]);
+      expect([status, told]).toEqual([422, [[`body.source_config.resource_spec.${where}`, msg]]]);
+      expect(facade.writes()).toEqual([]);
+    });
+
+    it('what the platform allows no longer is no obstacle to what it does', async () => {
+      const id = await made();
+      meddle((spec) => ({ ...spec, sourceConfig: { resourceSpec: { cpu: 65, volumeMounts: [MOUNT] } } }));
+      facade.records.fill();
+      expect((await patch(id, { source_config: { resource_spec: { max_scale: 3 } } })).status).toBe(200);
+      expect(stored().spec.sourceConfig.resourceSpec).toEqual({ cpu: 65, maxScale: 3, volumeMounts: [MOUNT] });
+    });
+  });
+
+  it.each(['custom_url', 'install_command', 'build_command'])('"" takes %s away', async (field) => {
+    facade = await makeFacade({ hosting: 'cloud' });
+    const value = field === 'custom_url' ? 'https://a.example' : 'make';
+    const id = await made({
+      source: 'internal_source',
+      source_config: { [field]: value },
+      source_revision_config: {},
+    });
+    const before = stored();
+    expect((await patch(id, { source_config: { [field]: null } })).body.source_config[field]).toBe(value);
+    expect(stored()).toEqual(before);
+    const { status, body } = await patch(id, { source_config: { [field]: '' } });
+    expect([status, body.source_config[field]]).toEqual([200, null]);
+    expect(stored().spec.sourceConfig).toEqual({});
+    const after = stored();
+    expect((await patch(id, { source_config: { [field]: '' } })).status).toBe(200);
+    expect(stored()).toEqual(after);
+  });
+
+  it('an empty command is none from the beginning', async () => {
+    facade = await makeFacade({ hosting: 'cloud' });
+    await made({ source: 'internal_source', source_config: { install_command: '' }, source_revision_config: {} });
+    expect(stored().spec.sourceConfig).toEqual({});
+  });
+
+  it('keeps unset what is sent as it is in force, beside what changes', async () => {
+    const id = await made();
+    const { body } = await facade.call('GET', `/v2/deployments/${id}`);
+    const resource_spec = { ...body.source_config.resource_spec, memory_mb: 1024, memory_limit_mb: 1500 };
+    await patch(id, { source_config: { resource_spec } });
+    expect(stored().spec.sourceConfig).toEqual({ resourceSpec: { memoryMb: 1024, memoryLimitMb: 1500 } });
+  });
+
+  it('forgets what a rollback went back to', async () => {
+    const id = await made();
+    meddle((spec) => ({ ...spec, rollbackTo: serialRevisionId(id, 1), revisionSerial: 5 }));
+    await patch(id, image('registry.example/app:2'));
+    expect(stored().spec.rollbackTo).toBeUndefined();
+    expect(stored().spec.revisionSerial).toBe(6);
+  });
+});
+
+describe('no change', () => {
+  const everything = {
+    source_config: {
+      custom_url: 'https://shop.example',
+      resource_spec: {
+        cpu: 64,
+        queue_max_scale: 3,
+        executor_memory_mb: 64,
+        volumes: [
+          { name: 'b', emptyDir: {} },
+          { name: 'a', configMap: { name: 'c' } },
+        ],
+        init_containers: [{ name: 'i', image: 'x', env: [{ name: 'A', value: '' }] }],
+        labels: { a: '1' },
+        image_pull_secrets: [{ name: 'p' }],
+      },
+    },
+    secrets: [
+      { name: 'B', value: 'canary-of-a-value' },
+      { name: 'A', value: '' },
+    ],
+    secret_references: [{ name: 'T', secret_name: 'mine', secret_key: 't' }],
+  };
+
+  it.each<[string, object, Partial<Settings>]>([
+    ['the smallest', {}, {}],
+    ['the largest', everything, {}],
+    ['a preset', { source_config: { deployment_type: 'prod' } }, {}],
+    [
+      'a repository',
+      {
+        source: 'codehost',
+        source_config: { integration_id: MISSING, repo_url: 'https://host.example/a/b', build_on_push: false },
+        source_revision_config: { repo_ref: 'main', workflow_config_path: 'w.json' },
+      },
+      { hosting: 'cloud' },
+    ],
+    ['an image still to be pushed', { source: 'internal_docker', source_revision_config: {} }, { hosting: 'cloud' }],
+  ])('comes of sending back what was read: %s', async (_name, body, settings) => {
+    facade = await makeFacade(settings);
+    anIntegration(facade, MISSING);
+    const id = await made(body);
+    const before = stored();
+    const { body: read } = await facade.call('GET', `/v2/deployments/${id}`);
+    const { status, body: answer } = await patch(id, read);
+    expect([status, answer]).toEqual([200, read]);
+    const [inList] = (await facade.call('GET', '/v2/deployments')).body.resources;
+    expect((await patch(id, inList)).status).toBe(200);
+    expect(stored()).toEqual(before);
+    expect(new Set(said())).toEqual(new Set(['patch AppDeployment dry run']));
+  });
+
+  it.each<[string, unknown]>([
+    ['nothing', {}],
+    ['nulls', { source_config: null, source_revision_config: { image_uri: null }, secrets: null, name: null }],
+    ['no secrets', { secrets: [] }],
+    ['unknown fields', { color: 'red', id: MISSING, source_config: { fog: 1 } }],
+    [
+      'an order that means nothing',
+      {
+        secrets: [
+          { name: 'A', value: '' },
+          { name: 'B', value: 'canary-of-a-value' },
+        ],
+      },
+    ],
+    ['the bare host', { source_config: { custom_url: 'shop.example' } }],
+  ])('comes of %s', async (_name, body) => {
+    const id = await made(everything);
+    const before = stored();
+    expect((await patch(id, body)).status).toBe(200);
+    expect(stored()).toEqual(before);
+    expect(said()).toEqual(['patch AppDeployment dry run']);
+  });
+
+  it('pins what the newest revision has, though the settings have changed since', async () => {
+    const id = await made();
+    facade.snapshot(undefined, { ...defaultSettings(), pods: { ...defaultSettings().pods, port: 9000 } });
+    const before = stored();
+    await patch(id, (await facade.call('GET', `/v2/deployments/${id}`)).body);
+    expect(stored()).toEqual(before);
+  });
+
+  it('leaves empty maps of kubectl as they are', async () => {
+    const id = await made();
+    meddle((spec) => ({ ...spec, sourceConfig: { resourceSpec: { labels: {}, volumes: [] } } }));
+    facade.records.fill();
+    const before = stored();
+    await patch(id, (await facade.call('GET', `/v2/deployments/${id}`)).body);
+    expect(stored()).toEqual(before);
+  });
+
+  it('is none to one who may not change it either', async () => {
+    const id = await made();
+    facade.kube.failOn(({ verb }) =>
+      verb === 'patch' ? new Forbidden('x', { serverMessage: 'User "u" cannot patch' }) : undefined,
+    );
+    const { status, body } = await patch(id, {});
+    expect([status, body]).toEqual([403, { detail: 'User "u" cannot patch' }]);
+  });
+});
+
+describe('secrets', () => {
+  const first = { name: 'KEY', secretName: 'shop--vars-r4nd0m', secretKey: 'KEY' };
+  const other = { name: 'OTHER', secretName: 'shop--vars-r4nd0m', secretKey: 'OTHER' };
+  const anew = (name: string): object => ({ name, secretName: 'shop--vars-r4nd0m1', secretKey: name });
+  const KEY = { name: 'KEY', value: 'one' };
+  const OTHER = { name: 'OTHER', value: 'two' };
+  let id: string;
+  beforeEach(async () => {
+    id = await made({ secrets: [KEY, OTHER] });
+  });
+
+  it.each<[string, object[], object[], Record<string, string>]>([
+    ['one value', [{ ...KEY, value: 'new' }, OTHER], [anew('KEY'), other], { KEY: 'new' }],
+    [
+      'one value, the other kept by ""',
+      [
+        { ...KEY, value: 'new' },
+        { ...OTHER, value: '' },
+      ],
+      [anew('KEY'), other],
+      { KEY: 'new' },
+    ],
+    ['one more', [KEY, OTHER, { name: 'THIRD', value: 'three' }], [first, other, anew('THIRD')], { THIRD: 'three' }],
+    ['one more, empty', [KEY, OTHER, { name: 'THIRD', value: '' }], [first, other, anew('THIRD')], { THIRD: '' }],
+    ['one fewer', [KEY], [first], {}],
+    ['all others', [{ name: 'THIRD', value: 'ü\n' }], [anew('THIRD')], { THIRD: 'ü\n' }],
+  ])('%s', async (_name, secrets, want, values) => {
+    const { status, body } = await patch(id, { secrets });
+    expect([status, stored().spec.secrets, stored().spec.revisionSerial]).toEqual([200, want, 2]);
+    const made = facade.kube
+      .objects<AppDeployment & { data: Record<string, string>; immutable: boolean }>(SECRETS)
+      .find(({ metadata }) => metadata.name === 'shop--vars-r4nd0m1');
+    const data = Object.entries(made?.data ?? {}).map(([name, value]) => [
+      name,
+      Buffer.from(value, 'base64').toString(),
+    ]);
+    expect(Object.fromEntries(data)).toEqual(values);
+    expect(made?.immutable ?? true).toBe(true);
+    expect(body.secrets).toEqual((await facade.call('GET', `/v2/deployments/${id}`)).body.secrets);
+    expect(said()).toEqual([
+      ...(made === undefined ? [] : ['patch AppDeployment dry run', 'create Secret']),
+      'patch AppDeployment',
+    ]);
+  });
+
+  it('a value from one who may not read it counts as changed, "" does not', async () => {
+    facade.kube.failOn(({ verb, kind }) => (kind === 'Secret' && verb === 'get' ? new Forbidden('no') : undefined));
+    expect(
+      (
+        await patch(id, {
+          secrets: [
+            { ...KEY, value: '' },
+            { ...OTHER, value: '' },
+          ],
+        })
+      ).status,
+    ).toBe(200);
+    expect(stored().spec.revisionSerial).toBe(1);
+    const { body } = await patch(id, { secrets: [KEY, { ...OTHER, value: '' }] });
+    expect(stored().spec.secrets).toEqual([
+      { ...anew('KEY'), secretName: expect.stringMatching(/^shop--vars-/) },
+      other,
+    ]);
+    expect(stored().spec.revisionSerial).toBe(2);
+    expect(body.secrets).toEqual([KEY, { name: 'OTHER', value: '' }]);
+  });
+
+  it('[] takes the references away, and leaves the secrets', async () => {
+    await patch(id, { secret_references: [{ name: 'T', secret_name: 'mine', secret_key: 't' }] });
+    const { body } = await patch(id, { secret_references: [], secrets: [] });
+    expect([body.secret_references, stored().spec.secretReferences, stored().spec.secrets]).toEqual([
+      null,
+      undefined,
+      [first, other],
+    ]);
+    expect(stored().spec.revisionSerial).toBe(3);
+  });
+
+  it.each([
+    ['refused', new Forbidden('x', { serverMessage: 'no' }), 403, 1],
+    ['without an answer', new Unavailable('x'), 503, 2],
+  ])('a write %s leaves no Secret that no record can name', async (_name, error, status, secrets) => {
+    facade.kube.failOn(({ verb, dryRun }) => (verb === 'patch' && dryRun !== true ? error : undefined));
+    expect((await patch(id, { secrets: [{ ...KEY, value: 'new' }] })).status).toBe(status);
+    expect(facade.kube.objects(SECRETS).length).toBe(secrets);
+  });
+
+  it("the dry run's refusal comes through in the request's words, and nothing is made", async () => {
+    facade.kube.failOn(({ dryRun }) =>
+      dryRun === true
+        ? new Invalid('x', [{ field: 'spec.sourceConfig.customUrl', message: 'taken', reason: 'FieldValueInvalid' }])
+        : undefined,
+    );
+    const { status, body } = await patch(id, { secrets: [{ ...KEY, value: 'new' }] });
+    expect([status, body.detail]).toEqual([
+      422,
+      [{ loc: ['body', 'source_config', 'custom_url'], msg: 'taken', type: 'value_error' }],
+    ]);
+    expect(facade.kube.objects(SECRETS).length).toBe(1);
+  });
+});
+
+describe('others at work', () => {
+  it('a change made meanwhile stays, and counts', async () => {
+    const id = await made();
+    meddle((spec) => ({ ...spec, sourceConfig: { deploymentType: 'prod' }, revisionSerial: 2 }));
+    const { status, body } = await patch(id, image('registry.example/app:2'));
+    expect([status, body.latest_revision_id, body.source_config.deployment_type]).toEqual([
+      200,
+      serialRevisionId(id, 3),
+      'prod',
+    ]);
+  });
+
+  it('what an old cache calls unchanged is changed all the same', async () => {
+    const id = await made();
+    meddle((spec) => ({ ...spec, sourceRevisionConfig: { imageUri: 'registry.example/app:2' }, revisionSerial: 2 }));
+    await patch(id, image('registry.example/app:1'));
+    expect(stored().spec).toMatchObject({
+      sourceRevisionConfig: { imageUri: 'registry.example/app:1' },
+      revisionSerial: 3,
+    });
+  });
+
+  it('keeps its Secret from one attempt to the next, and takes it back when it is of no use', async () => {
+    const id = await made({ secrets: [{ name: 'KEY', value: 'one' }] });
+    let meddled = 0;
+    facade.kube.failOn(({ verb, dryRun }) => {
+      if (verb === 'patch' && dryRun !== true && meddled++ < 2)
+        meddle((spec) => ({ ...spec, revisionSerial: 7 + meddled }));
+      return undefined;
+    });
+    expect((await patch(id, { secrets: [{ name: 'KEY', value: 'new' }] })).status).toBe(200);
+    expect(said().filter((write) => write === 'create Secret').length).toBe(1);
+    expect(stored().spec).toMatchObject({ revisionSerial: 10, secrets: [{ secretName: 'shop--vars-r4nd0m1' }] });
+  });
+
+  it('twenty at once: none is lost', async () => {
+    const id = await made();
+    const numbers = Array.from({ length: 20 }, (_, n) => n);
+    const answers = await Promise.all(numbers.map((n) => patch(id, image(`registry.example/app:p${n}`))));
+    expect(answers.map(({ status }) => status)).toEqual(numbers.map(() => 200));
+    expect(new Set(answers.map(({ body }) => body.latest_revision_id)).size).toBe(20);
+    expect(stored().spec.revisionSerial).toBe(21);
+  });
+
+  it('who never gets a turn is told so', async () => {
+    const id = await made();
+    facade.kube.failOn(({ verb, dryRun }) => {
+      if (verb === 'patch' && dryRun !== true)
+        meddle((spec) => ({ ...spec, revisionSerial: (spec.revisionSerial ?? 0) + 1 }));
+      return undefined;
+    });
+    const { status, body } = await patch(id, image('registry.example/app:2'));
+    expect([status, body]).toEqual([
+      409,
+      { detail: 'Deployment "shop" was changed by somebody else meanwhile. Read it and try again.' },
+    ]);
+  });
+
+  it.each([
+    [
+      'one that is being deleted',
+      { deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['davit.dev/teardown'] },
+      409,
+    ],
+    ['none', undefined, 404],
+  ])('the record became %s', async (_name, metadata, status) => {
+    const id = await made();
+    const record = stored();
+    if (metadata === undefined) facade.kube.erase(APP_DEPLOYMENTS, { namespace: TENANT.namespace, name: 'shop' });
+    else facade.kube.seed(APP_DEPLOYMENTS, { ...record, metadata: { ...record.metadata, ...metadata } });
+    const answer = await patch(id, image('registry.example/app:2'));
+    expect([answer.status, answer.body]).toEqual([
+      status,
+      {
+        detail:
+          status === 404
+            ? `Deployment ID ${id} not found.`
+            : 'Deployment "shop" is being deleted and can no longer be changed.',
+      },
+    ]);
+  });
+});
+
+describe('refused', () => {
+  const frozen = 'cannot be changed after creation';
+  it.each<[string, unknown, [string, string, string][]]>([
+    ['no body', undefined, [['body', 'is required', 'missing']]],
+    ['a list', [], [['body', 'must be an object', 'dict_type']]],
+    ['another name', { name: 'shop2' }, [['body.name', frozen, 'frozen_field']]],
+    ['another source', { source: 'internal_docker' }, [['body.source', frozen, 'frozen_field']]],
+    [
+      'a source that is none',
+      { source: 'x' },
+      [
+        [
+          'body.source',
+          'must be one of codehost, external_docker, internal_docker, internal_source, internal_template',
+          'enum',
+        ],
+      ],
+    ],
+    [
+      'a listener',
+      { source_config: { listener_id: MISSING, listener_config: { k8s_namespace: 'x' } } },
+      [
+        ['body.source_config.listener_id', frozen, 'frozen_field'],
+        ['body.source_config.listener_config.k8s_namespace', frozen, 'frozen_field'],
+      ],
+    ],
+    [
+      "another source's fields, all at once",
+      {
+        source_config: { repo_url: 'https://a.example/b', build_on_push: true },
+        source_revision_config: { repo_ref: 'main' },
+        name: 'x',
+      },
+      [
+        ['body.name', frozen, 'frozen_field'],
+        ['body.source_config.repo_url', 'repo_url does not apply to source external_docker', 'value_error'],
+        ['body.source_config.build_on_push', 'build_on_push does not apply to source external_docker', 'value_error'],
+        ['body.source_revision_config.repo_ref', 'repo_ref does not apply to source external_docker', 'value_error'],
+      ],
+    ],
+    [
+      'an image that is none',
+      image('no image'),
+      [
+        [
+          'body.source_revision_config.image_uri',
+          'must be an image reference such as registry.example.com/team/app:1.2',
+          'string_pattern_mismatch',
+        ],
+      ],
+    ],
+    [
+      'a limit above the largest',
+      { source_config: { resource_spec: { cpu_limit: 65, memory_limit_mb: 9_000_000 } } },
+      [
+        ['body.source_config.resource_spec.cpu_limit', 'must be at most 64', 'less_than_equal'],
+        ['body.source_config.resource_spec.memory_limit_mb', 'must be at most 4194304', 'less_than_equal'],
+      ],
+    ],
+    [
+      'a limit below its request',
+      { source_config: { resource_spec: { cpu: 2, cpu_limit: 1 } } },
+      [['body.source_config.resource_spec.cpu_limit', 'cpu_limit must not be below cpu', 'value_error']],
+    ],
+    [
+      'a size as text',
+      { source_config: { resource_spec: { cpu_limit: '1', memory_limit_mb: 64.5 } } },
+      [
+        ['body.source_config.resource_spec.cpu_limit', 'must be a number', 'float_type'],
+        ['body.source_config.resource_spec.memory_limit_mb', 'must be an integer', 'int_type'],
+      ],
+    ],
+    ['a secret without a value', { secrets: [{ name: 'A' }] }, [['body.secrets.0.value', 'is required', 'missing']]],
+    [
+      'a name twice',
+      {
+        secrets: [
+          { name: 'A', value: '1' },
+          { name: 'A', value: '2' },
+        ],
+      },
+      [['body.secrets.1.name', 'this name was given before', 'value_error']],
+    ],
+    [
+      'a secret that is a reference already',
+      { secrets: [{ name: 'REFERENCE', value: '1' }] },
+      [['body.secrets.0.name', 'a name may stand in secrets or in secret_references, not in both', 'value_error']],
+    ],
+    [
+      'a reference that is a secret already',
+      { secret_references: [{ name: 'SECRET', secret_name: 'mine', secret_key: 'x' }] },
+      [
+        [
+          'body.secret_references.0.name',
+          'a name may stand in secrets or in secret_references, not in both',
+          'value_error',
+        ],
+      ],
+    ],
+  ])('%s', async (_name, body, findings) => {
+    const id = await made({
+      secrets: [{ name: 'SECRET', value: '1' }],
+      secret_references: [{ name: 'REFERENCE', secret_name: 'mine', secret_key: 'x' }],
+    });
+    const answer = await patch(id, body);
+    const told = answer.body.detail.map(({ loc, msg, type }: { loc: string[]; msg: string; type: string }) => [
+      loc.join('.'),
+      msg,
+      type,
+    ]);
+    expect([answer.status, told]).toEqual([422, findings]);
+    expect(facade.writes()).toEqual([]);
+  });
+
+  it('what a repository is, and a push to a tag', async () => {
+    facade = await makeFacade({ hosting: 'cloud' });
+    anIntegration(facade, MISSING);
+    const id = await made({
+      source: 'codehost',
+      source_config: { integration_id: MISSING, repo_url: 'https://host.example/a/b', build_on_push: true },
+      source_revision_config: { repo_ref: 'main', workflow_config_path: 'w.json' },
+    });
+    const answer = await patch(id, {
+      source_config: { integration_id: MISSING.replace('1', '2'), repo_url: 'https://host.example/a/c' },
+      source_revision_config: { repo_ref: 'refs/tags/v1' },
+      secret_references: [{ name: 'T', secret_name: 'mine', secret_key: 't' }],
+    });
+    expect([
+      answer.status,
+      answer.body.detail.map(({ loc, msg }: { loc: string[]; msg: string }) => `${loc.join('.')}: ${msg}`),
+    ]).toEqual([
+      422,
+      [
+        'body.secret_references: secret_references apply only to source external_docker',
+        `body.source_config.integration_id: ${frozen}`,
+        `body.source_config.repo_url: ${frozen}`,
+        'body.source_config.build_on_push: a tag is never pushed to: build_on_push must be false for it',
+      ],
+    ]);
+  });
+
+  it.each([
+    ['a deployment that is not there', MISSING, 404],
+    ['an id that is none', 'x', 422],
+  ])('%s', async (_name, id, status) => {
+    expect((await patch(id, {})).status).toBe(status);
+  });
+});
+
+it('nothing that it logs holds a value', async () => {
+  const id = await made({ secrets: [{ name: 'KEY', value: 'canary' }] });
+  await patch(id, { secrets: [{ name: 'KEY', value: 'canary-two' }] });
+  expect(facade.log()).toContain('PATCH');
+  expect(facade.log()).not.toMatch(/canary|Y2FuYXJ5/);
+});

@@ -1,0 +1,103 @@
+// What a platform's settings do not allow, over HTTP: 422 with every field, for what is asked for anew.
+
+import { expect, it } from 'vitest';
+import { Settings } from '../../../src/api/settings.ts';
+import { type Answer, makeFacade } from './facade.ts';
+
+function body(more: object = {}): object {
+  return {
+    name: 'shop',
+    source: 'external_docker',
+    source_config: {},
+    source_revision_config: { image_uri: 'registry.example/shop:1' },
+    secrets: [],
+    ...more,
+  };
+}
+
+function findings({ status, body: said }: Answer): string[] {
+  const list = said.detail as { loc: string[]; msg: string }[];
+  return [String(status), ...list.map(({ loc, msg }) => `${loc.join('.')}: ${msg}`)];
+}
+
+it('more than the limits: each field, on POST and on PATCH', async () => {
+  const facade = await makeFacade({ limits: Settings.parse({ limits: { cpu: 2, scale: 3 } }).limits });
+  const sizes = (resource_spec: object): object => ({ source_config: { resource_spec } });
+  const refused = await facade.call(
+    'POST',
+    '/v2/deployments',
+    body(sizes({ cpu: 3, queue_max_scale: 4, memory_mb: 512 })),
+  );
+  expect(findings(refused)).toEqual([
+    '422',
+    'body.source_config.resource_spec.cpu: must be at most 2 on this platform',
+    'body.source_config.resource_spec.queue_max_scale: must be at most 3 on this platform',
+  ]);
+  const made = await facade.call('POST', '/v2/deployments', body(sizes({ cpu: 2 })));
+  expect(made.status).toBe(201);
+  const patched = await facade.call('PATCH', `/v2/deployments/${made.body.id}`, sizes({ cpu: 2, db_cpu: 8 }));
+  expect(findings(patched)).toEqual([
+    '422',
+    'body.source_config.resource_spec.db_cpu: must be at most 2 on this platform',
+  ]);
+});
+
+it('no databases of the platform: a deployment brings both, and keeps both', async () => {
+  const facade = await makeFacade({ database: { own: false } });
+  const external = (...names: string[]): object => ({
+    secret_references: names.map((name) => ({ name, secret_name: 'outside', secret_key: 'uri' })),
+  });
+  const refused = await facade.call('POST', '/v2/deployments', body(external('POSTGRES_URI_CUSTOM')));
+  expect(findings(refused)).toEqual([
+    '422',
+    'body.secrets: this platform makes no databases of its own: give REDIS_URI_CUSTOM',
+  ]);
+  const made = await facade.call('POST', '/v2/deployments', body(external('POSTGRES_URI_CUSTOM', 'REDIS_URI_CUSTOM')));
+  expect(made.status).toBe(201);
+  const patched = await facade.call('PATCH', `/v2/deployments/${made.body.id}`, { secret_references: [] });
+  expect(findings(patched)).toEqual([
+    '422',
+    'body.secrets: this platform makes no databases of its own: give POSTGRES_URI_CUSTOM',
+    'body.secrets: this platform makes no databases of its own: give REDIS_URI_CUSTOM',
+  ]);
+});
+
+it('what reaches beyond the pods: each key, on POST, and on PATCH what is added', async () => {
+  const pods = (resource_spec: object): object => ({ source_config: { resource_spec } });
+  const facade = await makeFacade();
+  const refused = await facade.call(
+    'POST',
+    '/v2/deployments',
+    body(
+      pods({
+        labels: { app: 'shop', team: 'blue' },
+        annotations: { 'sidecar.istio.io/inject': 'true' },
+        volumes: [{ name: 'v', csi: { driver: 'd', volumeAttributes: { secretNamespace: 'other' } } }],
+      }),
+    ),
+  );
+  expect(findings(refused)).toEqual([
+    '422',
+    'body.source_config.resource_spec.labels.app: others than this deployment act on such labels; settings.pods.allowed.labels can let them through',
+    'body.source_config.resource_spec.annotations.sidecar.istio.io/inject: others than this deployment act on such annotations; settings.pods.allowed.annotations can let them through',
+    'body.source_config.resource_spec.volumes.0.csi.volumeAttributes.secretNamespace: an attribute that names a namespace is refused: a record stays in its own',
+  ]);
+  const allowing = await makeFacade({
+    pods: Settings.parse({ pods: { allowed: { labels: ['app'], annotations: ['*.istio.io/'] } } }).pods,
+  });
+  const made = await allowing.call(
+    'POST',
+    '/v2/deployments',
+    body(pods({ labels: { app: 'shop' }, annotations: { 'sidecar.istio.io/inject': 'true' } })),
+  );
+  expect(made.status).toBe(201);
+  const patched = await allowing.call(
+    'PATCH',
+    `/v2/deployments/${made.body.id}`,
+    pods({ labels: { app: 'shop', role: 'db' }, annotations: { 'sidecar.istio.io/inject': 'true' } }),
+  );
+  expect(findings(patched)).toEqual([
+    '422',
+    'body.source_config.resource_spec.labels.role: others than this deployment act on such labels; settings.pods.allowed.labels can let them through',
+  ]);
+});

@@ -1,0 +1,60 @@
+// One caller's loop is told to wait, and nobody else is.
+
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { defaultSettings } from '../../../src/api/settings.ts';
+import { type Facade, makeFacade } from './facade.ts';
+
+let facade: Facade;
+beforeAll(async () => {
+  facade = await makeFacade({ http: { ...defaultSettings().http, requestsPerMinute: 5 } });
+  facade.kube.know((token) => token);
+});
+afterAll(() => facade.app.close());
+
+const list = '/v2/deployments';
+
+it('refuses the sixth request of a minute, and asks the API server nothing for it', async () => {
+  for (let n = 0; n < 5; n += 1) {
+    // oxlint-disable-next-line no-await-in-loop -- one after the other
+    expect((await facade.call('GET', list)).status).toBe(200);
+  }
+  const asked = facade.kube.writes.length;
+  // Another name of the header, the same caller.
+  const refused = await facade.call('GET', list, undefined, {
+    'x-api-key': '',
+    authorization: 'Bearer token-of-somebody-canary',
+  });
+  expect(refused.status).toBe(429);
+  expect(refused.body.detail).toMatch(/^More than 5 requests in a minute\. Try again in \d+ s\.$/);
+  expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
+  expect(Number(refused.headers['retry-after'])).toBeLessThanOrEqual(60);
+  expect(refused.headers['x-request-id']).toBeDefined();
+  expect(facade.kube.writes).toHaveLength(asked);
+});
+
+it('counts another caller for himself, and by address who is not known when a request comes', async () => {
+  expect((await facade.call('GET', list, undefined, { 'x-api-key': 'somebody-else' })).status).toBe(200);
+  const nobody = { 'x-api-key': '' };
+  // Both callers were strangers once.
+  for (let n = 0; n < 3; n += 1) {
+    // oxlint-disable-next-line no-await-in-loop -- one after the other
+    expect((await facade.call('GET', list, undefined, nobody)).status).toBe(401);
+  }
+  expect((await facade.call('GET', '/nowhere', undefined, nobody)).status).toBe(429);
+});
+
+it('never counts probes', async () => {
+  for (let n = 0; n < 20; n += 1) {
+    // oxlint-disable-next-line no-await-in-loop -- one after the other
+    expect((await facade.call('GET', '/livez')).status).toBe(200);
+  }
+});
+
+it('is off where the setting says 0', async () => {
+  const free = await makeFacade({ http: { ...defaultSettings().http, requestsPerMinute: 0 } });
+  for (let n = 0; n < 20; n += 1) {
+    // oxlint-disable-next-line no-await-in-loop -- one after the other
+    expect((await free.call('GET', list)).status).toBe(200);
+  }
+  await free.app.close();
+});

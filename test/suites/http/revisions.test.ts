@@ -1,0 +1,246 @@
+// /v2/deployments/{id}/revisions over an in-memory API server.
+
+import { beforeEach, describe, expect, it } from 'vitest';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/api/app-deployment.ts';
+import { Revision, RevisionList } from '../../../src/http/revisions/payloads.ts';
+import { serialRevisionId } from '../../../src/record/revision-id.ts';
+import { type Answer, aBody, type Facade, makeFacade } from './facade.ts';
+
+let facade: Facade;
+let id: string;
+beforeEach(async () => {
+  facade = await makeFacade();
+  await make();
+});
+
+const MISSING = '12345678-1234-4234-8234-123456789012';
+const image = (tag: string): object => ({ source_revision_config: { image_uri: `registry.example/app:${tag}` } });
+const DEPLOYED = {
+  state: 'DEPLOYED',
+  message: 'Every pod runs this revision.',
+  stateChangedAt: '2026-01-01T00:10:00Z',
+} as const;
+
+async function make(more: object = {}): Promise<void> {
+  const { status, body } = await facade.call('POST', '/v2/deployments', aBody(more));
+  expect(status).toBe(201);
+  id = body.id;
+  facade.kube.writes.splice(0);
+}
+const patch = (body: unknown): Promise<Answer> => facade.call('PATCH', `/v2/deployments/${id}`, body);
+const get = (rest = ''): Promise<Answer> => facade.call('GET', `/v2/deployments/${id}/revisions${rest}`);
+const post = (rest = '', body?: unknown): Promise<Answer> =>
+  facade.call('POST', `/v2/deployments/${id}/revisions${rest}`, body);
+const serial = (n: number): string => serialRevisionId(id, n);
+const stored = (): AppDeployment | undefined => facade.kube.objects<AppDeployment>(APP_DEPLOYMENTS)[0];
+
+async function states(rest = ''): Promise<string> {
+  const { status, body } = await get(rest);
+  expect(status).toBe(200);
+  expect(RevisionList.parse(body)).toEqual(body);
+  const told = body.resources.map((one: Revision) => {
+    const n = Array.from({ length: 200 }, (_, at) => at).find((at) => serial(at) === one.id);
+    return `${n ?? 'edit'} ${one.status}`;
+  });
+  return `${told.join(', ')} | ${body.offset}`;
+}
+
+it('a body of null is none that may be left out: nothing is deployed', async () => {
+  const { status, body } = await post('', 'null');
+  expect([status, body.detail]).toEqual([422, [expect.objectContaining({ loc: ['body'], msg: 'must be an object' })]]);
+  expect(facade.kube.writes.filter(({ kind }) => kind === 'AppDeployment')).toEqual([]);
+});
+
+describe('list and get', () => {
+  it('shows one that is not made yet as the record has it', async () => {
+    const { body } = await get();
+    const config = {
+      repo_ref: null,
+      workflow_config_path: null,
+      image_uri: 'registry.example/app:1',
+      source_tarball_path: null,
+      repo_commit_sha: null,
+    };
+    const waiting = {
+      id: serial(1),
+      created_at: '2026-01-01T00:00:00Z',
+      updated_at: '2026-01-01T00:00:00Z',
+      status: 'CREATING',
+      status_message: 'Davit has yet to take this revision up.',
+      source: 'external_docker',
+      source_revision_config: config,
+    };
+    expect(body).toEqual({ resources: [waiting], offset: 1 });
+    expect((await get(`/${serial(1).toUpperCase()}`)).body).toEqual(waiting);
+    facade.snapshot(DEPLOYED);
+    expect((await get(`/${serial(1)}`)).body).toEqual({
+      ...waiting,
+      updated_at: DEPLOYED.stateChangedAt,
+      status: 'DEPLOYED',
+      status_message: DEPLOYED.message,
+    });
+  });
+
+  it('newest first: waiting, made, and never made; by page and by status', async () => {
+    facade.snapshot(DEPLOYED);
+    await patch(image('2'));
+    facade.snapshot();
+    await patch(image('3'));
+    await patch(image('4'));
+    facade.snapshot({ state: 'DEPLOYING' });
+    await patch(image('5'));
+    expect(await states()).toBe('5 CREATING, 4 DEPLOYING, 3 SKIPPED, 2 CREATING, 1 DEPLOYED | 5');
+    expect(await states('?limit=2')).toBe('5 CREATING, 4 DEPLOYING | 2');
+    expect(await states('?limit=2&offset=3')).toBe('2 CREATING, 1 DEPLOYED | 5');
+    expect(await states('?offset=9')).toBe(' | 9');
+    expect(await states('?status=DEPLOYED,%20SKIPPED')).toBe('3 SKIPPED, 1 DEPLOYED | 2');
+    expect(await states('?status=DEPLOYED&status=SKIPPED&limit=1')).toBe('3 SKIPPED | 1');
+    expect(await states('?status=')).toBe('5 CREATING, 4 DEPLOYING, 3 SKIPPED, 2 CREATING, 1 DEPLOYED | 5');
+    const { body } = await get(`/${serial(3)}`);
+    expect(Revision.parse(body)).toEqual(body);
+    expect(body).toMatchObject({ status: 'SKIPPED', source_revision_config: { image_uri: null } });
+  });
+
+  it('an edit with kubectl is one too', async () => {
+    facade.snapshot(DEPLOYED);
+    const record = stored();
+    if (record === undefined) throw new Error('no record');
+    facade.records.put({
+      ...record,
+      metadata: { ...record.metadata, generation: 7 },
+      spec: { ...record.spec, sourceRevisionConfig: { imageUri: 'registry.example/app:9' } },
+    });
+    expect(await states()).toBe('edit CREATING, 1 DEPLOYED | 2');
+  });
+
+  it('a serial that leapt is no list without end', async () => {
+    facade.snapshot(DEPLOYED);
+    const record = stored();
+    if (record === undefined) throw new Error('no record');
+    facade.records.put({ ...record, spec: { ...record.spec, revisionSerial: Number.MAX_SAFE_INTEGER } });
+    expect((await get('?limit=100')).body.resources.length).toBe(100);
+    expect((await get('?limit=100&offset=100')).body.resources.length).toBe(2);
+  });
+
+  it('is empty while an image is still to be pushed', async () => {
+    facade = await makeFacade({ hosting: 'cloud' });
+    await make({ source: 'internal_docker', source_revision_config: {} });
+    expect(await states()).toBe(' | 0');
+    await patch(image('1'));
+    expect(await states()).toBe('1 CREATING | 1');
+  });
+
+  it.each([
+    [`/${MISSING}`, 404, `Revision ID ${MISSING} not found.`],
+    ['/x', 422, [{ loc: ['path', 'revision_id'], msg: 'must be a UUID', type: 'string_pattern_mismatch' }]],
+    ['?limit=0', 422, [{ loc: ['query', 'limit'], msg: 'must be at least 1', type: 'greater_than_equal' }]],
+    [
+      '?status=DEPLOYED,ready',
+      422,
+      [
+        {
+          loc: ['query', 'status', 1],
+          msg: 'must be one of CREATING, QUEUED, AWAITING_BUILD, BUILDING, AWAITING_DEPLOY, DEPLOYING, DEPLOYED, CREATE_FAILED, BUILD_FAILED, DEPLOY_FAILED, SKIPPED, INTERRUPTED, UNKNOWN',
+          type: 'enum',
+        },
+      ],
+    ],
+  ])('%s', async (rest, status, detail) => {
+    const answer = await get(rest);
+    expect([answer.status, answer.body]).toEqual([status, { detail }]);
+  });
+
+  it('of a deployment that is not there is 404', async () => {
+    id = MISSING;
+    expect((await get()).body).toEqual({ detail: `Deployment ID ${MISSING} not found.` });
+  });
+});
+
+describe('a new revision', () => {
+  it.each<[string, unknown, object]>([
+    ['of the same', {}, {}],
+    ['without a body', undefined, {}],
+    ['of a new image', image('2'), { sourceRevisionConfig: { imageUri: 'registry.example/app:2' } }],
+    ['of a new address', { source_config: { custom_url: 'a.example' } }, { sourceConfig: { customUrl: 'a.example' } }],
+  ])('%s', async (_name, body, spec) => {
+    facade.snapshot(DEPLOYED);
+    const answer = await post('', body);
+    expect([answer.status, answer.body]).toMatchObject([201, { id: serial(2), status: 'CREATING' }]);
+    expect(stored()?.spec).toMatchObject({ ...spec, revisionSerial: 2 });
+    expect(facade.writes().map(({ verb, dryRun }) => [verb, dryRun])).toEqual([['patch', undefined]]);
+    expect(await states()).toBe('2 CREATING, 1 DEPLOYED | 2');
+  });
+
+  it('of nothing is 409', async () => {
+    facade = await makeFacade({ hosting: 'cloud' });
+    await make({ source: 'internal_docker', source_revision_config: {} });
+    const answer = await post('', {});
+    expect([answer.status, answer.body.detail]).toEqual([
+      409,
+      'There is nothing to make a revision of yet: an image or source is still to be pushed.',
+    ]);
+    expect((await post('', image('1'))).body.id).toBe(serial(1));
+  });
+
+  it.each<[string, unknown, string, string]>([
+    ['another name', { name: 'x' }, 'body.name', 'cannot be changed after creation'],
+    ['a list', [], 'body', 'must be an object'],
+    [
+      'an image that is none',
+      image('a b'),
+      'body.source_revision_config.image_uri',
+      'must be an image reference such as registry.example.com/team/app:1.2',
+    ],
+  ])('with %s', async (_name, body, where, msg) => {
+    const answer = await post('', body);
+    expect([
+      answer.status,
+      answer.body.detail.map((one: { loc: string[]; msg: string }) => [one.loc.join('.'), one.msg]),
+    ]).toEqual([422, [[where, msg]]]);
+    expect(facade.writes()).toEqual([]);
+  });
+});
+
+describe('redeploy', () => {
+  it('writes what the old one was made of, where to go back to, and a new serial', async () => {
+    await patch({ secrets: [{ name: 'KEY', value: 'one' }] });
+    const old = facade.snapshot(DEPLOYED);
+    await patch({
+      ...image('2'),
+      secrets: [{ name: 'KEY', value: 'two' }],
+      source_config: { custom_url: 'a.example', resource_spec: { cpu: 2 } },
+    });
+    facade.snapshot(DEPLOYED);
+    const { status, body } = await post(`/${old.spec.id}/redeploy`);
+    expect([status, body.detail]).toEqual([200, undefined]);
+    expect(body).toMatchObject({
+      latest_revision_id: serial(4),
+      image_version: '1',
+      secrets: [{ name: 'KEY', value: 'one' }],
+      source_config: { custom_url: 'https://a.example', resource_spec: { cpu: 0.25 } },
+    });
+    expect(stored()?.spec).toMatchObject({
+      sourceConfig: { customUrl: 'a.example' },
+      rollbackTo: old.spec.id,
+      revisionSerial: 4,
+      secrets: old.spec.requested.secrets,
+    });
+    expect(facade.snapshot().spec.resolved).toEqual(old.spec.resolved);
+  });
+
+  it('of one that was never made is 409', async () => {
+    const waiting = await post(`/${serial(1)}/redeploy`);
+    expect([waiting.status, waiting.body.detail]).toEqual([
+      409,
+      `Revision ID ${serial(1)} is CREATING and was never made: there is nothing to go back to.`,
+    ]);
+  });
+
+  it.each([
+    [`/${MISSING}/redeploy`, 404],
+    ['/x/redeploy', 422],
+  ])('%s', async (rest, status) => {
+    expect((await post(rest)).status).toBe(status);
+    expect(facade.writes()).toEqual([]);
+  });
+});

@@ -1,0 +1,102 @@
+// A certificate that is renewed while the API serves.
+
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { Agent, request } from 'node:https';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TLSSocket } from 'node:tls';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type CertificateFiles, watchCertificate } from '../../../src/http/core/tls-certificate.ts';
+import { serve } from '../../../src/http/server.ts';
+import { makeLogger } from '../../../src/logger.ts';
+import { type Certificate, makeAuthority } from '../../cluster/certificates.ts';
+import { eventually } from '../../support/running-davit.ts';
+import { makeFacade } from './facade.ts';
+
+const authority = makeAuthority('test-authority');
+const log = makeLogger('silent');
+const lookEveryMs = 20;
+let folder: string;
+let files: CertificateFiles;
+let closing: (() => Promise<void>) | undefined;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'davit-certificate-'));
+  files = { certFile: join(folder, 'tls.crt'), keyFile: join(folder, 'tls.key') };
+});
+afterEach(async () => {
+  await closing?.();
+  closing = undefined;
+  await rm(folder, { recursive: true, force: true });
+});
+
+async function write({ certificate, key }: Certificate): Promise<void> {
+  await Promise.all([writeFile(files.certFile, certificate), writeFile(files.keyFile, key)]);
+}
+
+/** Who answers a new connection, or the one that the agent keeps. */
+function askedName(port: number, agent?: Agent): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const options = { host: '127.0.0.1', port, path: '/livez', ca: authority.certificate, agent: agent ?? false };
+    request(options, (response) => {
+      const { CN } = (response.socket as TLSSocket).getPeerCertificate().subject;
+      response.resume().on('end', () => resolve(String(CN)));
+    })
+      .on('error', reject)
+      .end();
+  });
+}
+
+async function serveTls(): Promise<number> {
+  const { app } = await makeFacade();
+  const serving = await serve(app, {
+    host: '127.0.0.1',
+    port: 0,
+    tls: await watchCertificate(files, log, lookEveryMs),
+  });
+  closing = serving.close;
+  expect(serving.url).toBe(`https://127.0.0.1:${serving.port}`);
+  return serving.port;
+}
+
+describe('a certificate that is renewed', () => {
+  it('is served to new connections; one that is open goes on', async () => {
+    await write(authority.serving('old', ['127.0.0.1']));
+    const port = await serveTls();
+    const kept = new Agent({ keepAlive: true, maxSockets: 1 });
+    expect([await askedName(port), await askedName(port, kept)]).toEqual(['old', 'old']);
+    await write(authority.serving('new', ['127.0.0.1']));
+    await eventually(async () => expect(await askedName(port)).toBe('new'));
+    expect(await askedName(port, kept)).toBe('old');
+    kept.destroy();
+  });
+
+  it('half written, gone or no certificate at all: the old one is served, and the next good one again', async () => {
+    await write(authority.serving('old', ['127.0.0.1']));
+    const port = await serveTls();
+    const next = authority.serving('next', ['127.0.0.1']);
+    await writeFile(files.certFile, next.certificate);
+    await new Promise((resolve) => setTimeout(resolve, 5 * lookEveryMs));
+    expect(await askedName(port)).toBe('old');
+    await rm(files.certFile);
+    await writeFile(files.keyFile, 'nonsense');
+    await new Promise((resolve) => setTimeout(resolve, 5 * lookEveryMs));
+    expect(await askedName(port)).toBe('old');
+    await write(next);
+    await eventually(async () => expect(await askedName(port)).toBe('next'));
+  });
+});
+
+describe('at the start', () => {
+  const pair = authority.serving('a', ['127.0.0.1']);
+  it.each([
+    { cert: pair.certificate, key: authority.serving('b', []).key, says: /tls\.key is not that of the certificate/ },
+    { cert: 'nonsense', key: pair.key, says: /tls\.crt holds no PEM certificate/ },
+    { cert: pair.certificate, key: 'nonsense', says: /tls\.key holds no PEM private key/ },
+    { cert: pair.certificate, key: undefined, says: /ENOENT.*tls\.key/ },
+  ])('says what is wrong: $says', async ({ cert, key, says }) => {
+    await writeFile(files.certFile, cert);
+    if (key !== undefined) await writeFile(files.keyFile, key);
+    await expect(watchCertificate(files, log)).rejects.toThrow(says);
+  });
+});

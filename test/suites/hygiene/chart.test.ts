@@ -1,0 +1,414 @@
+// The chart renders as documented, and tells in a sentence what is wrong with a values file.
+
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parse, parseAllDocuments, stringify } from 'yaml';
+import { customResourceDefinitions } from '../../../src/api/crd.ts';
+import { ResourceSpec } from '../../../src/api/resource-spec.ts';
+import { defaultSettings } from '../../../src/api/settings.ts';
+import { loadConfig } from '../../../src/config.ts';
+import { OLDEST_KUBERNETES } from '../../../src/kube/preflight-checks.ts';
+import { limitViolations } from '../../../src/record/limits.ts';
+import { ensureTools, toolPath } from '../../cluster/tools.ts';
+
+const run = promisify(execFile);
+/** Said by their name, as everywhere in Kubernetes. */
+const OBVIOUS =
+  /: (replicas|resources|requests|limits|podLabels|podAnnotations|nodeSelector|tolerations|affinity|priorityClassName|annotations|hostnames|repository|enabled|pullPolicy|interval)\b/;
+const chart = join(import.meta.dirname, '../../../charts/davit');
+
+interface Manifest {
+  readonly kind: string;
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace?: string;
+    readonly annotations?: Readonly<Record<string, string>>;
+  };
+  // oxlint-disable-next-line typescript/no-explicit-any -- a test looks wherever it likes into a manifest
+  readonly [part: string]: any;
+}
+
+let helm: string;
+let home: string;
+beforeAll(async () => {
+  const tools = await ensureTools(['helm'], () => undefined);
+  helm = toolPath(tools, 'helm', 'helm');
+  home = await mkdtemp(join(tmpdir(), 'davit-chart-'));
+}, 900_000);
+afterAll(() => rm(home, { recursive: true, force: true }));
+
+async function render(...args: readonly string[]): Promise<Manifest[]> {
+  const { stdout } = await run(helm, ['template', 'davit', chart, '--namespace', 'davit-system', ...args], {
+    maxBuffer: 64 << 20,
+    env: { ...process.env, HOME: home },
+  });
+  return parseAllDocuments(stdout)
+    .map((document) => document.toJS() as Manifest | null)
+    .filter((manifest) => manifest !== null);
+}
+function named(manifests: readonly Manifest[], kind: string, name: string): Manifest {
+  const found = manifests.find((manifest) => manifest.kind === kind && manifest.metadata.name === name);
+  if (!found) throw new Error(`The chart renders no ${kind} ${name}.`);
+  return found;
+}
+function kinds(manifests: readonly Manifest[]): string[] {
+  return [...new Set(manifests.map(({ kind }) => kind))].toSorted();
+}
+
+describe('with its defaults', () => {
+  it('renders the definitions as they are generated, to be kept on uninstall', async () => {
+    const rendered = (await render()).filter(({ kind }) => kind === 'CustomResourceDefinition');
+    expect(new Map(rendered.map(({ metadata, spec }) => [metadata.name, spec as unknown]))).toEqual(
+      new Map(customResourceDefinitions().map(({ metadata, spec }) => [metadata.name, spec])),
+    );
+    expect(rendered.map(({ metadata }) => metadata.annotations)).toEqual(
+      rendered.map(() => ({ 'helm.sh/resource-policy': 'keep' })),
+    );
+  });
+  it.each(['controller', 'api'])('runs davit %s restricted, on its own account', async (part) => {
+    const { spec } = named(await render(), 'Deployment', `davit-${part}`)['spec'].template;
+    expect(spec).toMatchObject({
+      serviceAccountName: `davit-${part}`,
+      securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
+    });
+    expect(spec.containers).toHaveLength(1);
+    expect(spec.containers[0]).toMatchObject({
+      args: [part],
+      securityContext: {
+        allowPrivilegeEscalation: false,
+        readOnlyRootFilesystem: true,
+        capabilities: { drop: ['ALL'] },
+      },
+      livenessProbe: { httpGet: { path: '/livez' } },
+      readinessProbe: { httpGet: { path: '/readyz' } },
+    });
+  });
+  it('gives both processes an environment and settings that they accept', async () => {
+    const manifests = await render('--set', 'settings.hosting=cloud,settings.namespaces={a,b}');
+    const documents = named(manifests, 'ConfigMap', 'davit-settings')['data'] as Record<string, string>;
+    const files = { DAVIT_SETTINGS: join(home, 'settings.yaml'), DAVIT_REQUIREMENTS: join(home, 'requirements.yaml') };
+    await writeFile(files.DAVIT_SETTINGS, documents['settings.yaml'] ?? '');
+    await writeFile(files.DAVIT_REQUIREMENTS, documents['requirements.yaml'] ?? '');
+    for (const part of ['controller', 'api']) {
+      const { env } = named(manifests, 'Deployment', `davit-${part}`)['spec'].template.spec.containers[0] as {
+        env: { name: string; value?: string }[];
+      };
+      const given = Object.fromEntries(env.map(({ name, value }) => [name, value ?? 'davit']));
+      expect(loadConfig({ ...given, ...files }).settings).toEqual({
+        ...defaultSettings(),
+        hosting: 'cloud',
+        namespaces: ['a', 'b'],
+      });
+    }
+  });
+  it('says in values.yaml the defaults that the code has', async () => {
+    const values = parse(await readFile(join(chart, 'values.yaml'), 'utf8')) as { settings: unknown };
+    expect(values.settings).toEqual(defaultSettings());
+  });
+  it('rolls the pods when the settings change', async () => {
+    const checksum = async (...args: string[]): Promise<unknown> =>
+      named(await render(...args), 'Deployment', 'davit-api')['spec'].template.metadata.annotations[
+        'checksum/settings'
+      ];
+    expect(await checksum()).toBe(await checksum());
+    expect(await checksum('--set', 'settings.pods.port=9000')).not.toBe(await checksum());
+  });
+  it('has the controller ask for the rights that its roles have, and for every policy', async () => {
+    for (const values of ['settings.hosting=cloud', 'settings.namespaces={red,blue}', 'admission.enabled=false']) {
+      const manifests = await render('--set', values);
+      const text = named(manifests, 'ConfigMap', 'davit-settings')['data']['requirements.yaml'] as string;
+      const { admissionPolicies, rights } = parse(text) as {
+        admissionPolicies: string[];
+        rights: { namespace?: string; rules: unknown }[];
+      };
+      const policies = manifests.filter(({ kind }) => kind === 'ValidatingAdmissionPolicy');
+      expect(admissionPolicies.toSorted()).toEqual(policies.map(({ metadata }) => metadata.name).toSorted());
+      const role = (kind: string, name: string): unknown => named(manifests, kind, name)['rules'];
+      expect(rights).toEqual([
+        { rules: role('ClusterRole', 'davit-controller') },
+        { namespace: 'davit-system', rules: role('Role', 'davit-controller-own') },
+        { namespace: 'davit-org', rules: role('Role', 'davit-controller-organization') },
+        ...(values.includes('red') ? [{ namespace: 'red', rules: role('Role', 'davit-controller') }] : []),
+      ]);
+    }
+  });
+  it('lets a drained node take one replica at a time, and only the needed ports be reached', async () => {
+    const manifests = await render();
+    for (const part of ['controller', 'api']) {
+      expect(named(manifests, 'PodDisruptionBudget', `davit-${part}`)['spec']).toMatchObject({ maxUnavailable: 1 });
+    }
+    const ports = (name: string): unknown =>
+      (named(manifests, 'NetworkPolicy', name)['spec'].ingress as { ports: unknown[] }[]).flatMap((rule) => rule.ports);
+    expect(ports('davit-controller')).toEqual([]);
+    expect(ports('davit-api')).toEqual([{ port: 'http' }]);
+    const single = await render('--set', 'controller.replicas=1,api.replicas=1,networkPolicy.enabled=false');
+    expect(kinds(single).filter((kind) => /Disruption|NetworkPolicy/.test(kind))).toEqual([]);
+  });
+  it('asks for no definitions of others', async () => {
+    const own =
+      /^(v1|(apps|rbac\.authorization\.k8s\.io|policy|networking\.k8s\.io|admissionregistration\.k8s\.io|apiextensions\.k8s\.io)\/v1)$/;
+    expect(
+      (await render()).map(({ apiVersion }) => apiVersion as string).filter((version) => !own.test(version)),
+    ).toEqual([]);
+  });
+  it('binds every policy', async () => {
+    const manifests = await render();
+    const names = (kind: string): string[] =>
+      manifests
+        .filter((manifest) => manifest.kind === kind)
+        .map(({ metadata }) => metadata.name)
+        .toSorted();
+    expect(names('ValidatingAdmissionPolicyBinding')).toEqual(names('ValidatingAdmissionPolicy'));
+    expect(names('ValidatingAdmissionPolicy')).toContain('davit-hosting');
+  });
+});
+
+describe('with other values', () => {
+  it('limits just the numbers that the API and the controller limit', async () => {
+    const limits = { cpu: 1, memoryMb: 64, scale: 1, storageGi: 1 };
+    const set = Object.entries(limits).map(([name, most]) => `settings.limits.${name}=${most}`);
+    const manifests = await render('--set', set.join());
+    const { validations } = named(manifests, 'ValidatingAdmissionPolicy', 'davit-limits')['spec'];
+    const numbers = Object.keys(ResourceSpec.shape).map((field) => [field, 1e9]);
+    const excesses = limitViolations(Object.fromEntries(numbers) as ResourceSpec, limits);
+    expect(validations.map(({ message }: { message: string }) => message).toSorted()).toEqual(
+      excesses.map(({ field, most }) => `${field} must be at most ${most} on this platform`).toSorted(),
+    );
+  });
+  it('has rights on children in the listed namespaces alone', async () => {
+    const manifests = await render('--set', 'settings.namespaces={red,blue}');
+    const roles = manifests.filter(({ kind, metadata }) => kind === 'Role' && metadata.name === 'davit-controller');
+    expect(roles.map(({ metadata }) => metadata.namespace)).toEqual(['red', 'blue']);
+    const { rules } = named(manifests, 'ClusterRole', 'davit-controller') as unknown as {
+      rules: { apiGroups: string[]; resources: string[] }[];
+    };
+    expect(rules.flatMap(({ resources }) => resources)).toEqual([
+      'appdeployments',
+      'appdeployments/status',
+      'namespaces',
+      'nodes',
+      'validatingadmissionpolicies',
+      'validatingadmissionpolicybindings',
+    ]);
+    const api = named(manifests, 'ClusterRole', 'davit-api') as unknown as { rules: { resources: string[] }[] };
+    expect(api.rules.flatMap(({ resources }) => resources)).toEqual(['namespaces']);
+  });
+  it('may list nodes only where the setting that needs it is on', async () => {
+    const manifests = await render('--set', 'settings.checkNodes=false');
+    expect(JSON.stringify(named(manifests, 'ClusterRole', 'davit-controller'))).not.toContain('"nodes"');
+  });
+  it.each([
+    { set: 'settings.address.kind=ingress', right: 'networking.k8s.io/ingresses' },
+    {
+      set: 'settings.address.kind=gateway,settings.address.gateway.name=a,settings.address.gateway.namespace=b',
+      right: 'gateway.networking.k8s.io/httproutes',
+    },
+  ])('has a right on $right alone for $set, in both modes', async ({ set, right }) => {
+    for (const namespaces of ['', ',settings.namespaces={red}']) {
+      // oxlint-disable-next-line no-await-in-loop -- helm has the processor to itself
+      const manifests = await render('--set', `${set}${namespaces}`);
+      const { rules } = named(manifests, namespaces === '' ? 'ClusterRole' : 'Role', 'davit-controller') as unknown as {
+        rules: { apiGroups: string[]; resources: string[]; verbs: string[] }[];
+      };
+      const addresses = rules.filter(({ resources }) => /ingresses|httproutes/.test(resources.join()));
+      expect(addresses.map(({ apiGroups, resources }) => `${apiGroups[0]}/${resources[0]}`)).toEqual([right]);
+      expect(addresses[0]?.verbs).toEqual(['get', 'list', 'watch', 'create', 'patch', 'delete']);
+    }
+    expect(JSON.stringify(await render())).not.toMatch(/"ingresses"|"httproutes"/);
+  });
+  it('leaves the two processes out', async () => {
+    const manifests = await render('--set', 'workloads.enabled=false');
+    expect(kinds(manifests)).not.toEqual(expect.arrayContaining(['Deployment']));
+    expect(kinds(manifests)).toEqual(
+      expect.arrayContaining([
+        'ClusterRole',
+        'ConfigMap',
+        'CustomResourceDefinition',
+        'ServiceAccount',
+        'ValidatingAdmissionPolicy',
+      ]),
+    );
+  });
+  it("leaves the definitions, the policies and the organization's namespace out", async () => {
+    const manifests = await render(
+      '--set',
+      'crds.install=false,admission.enabled=false,organizationNamespace.create=false',
+    );
+    expect(kinds(manifests).filter((kind) => /Definition|AdmissionPolicy|^Namespace/.test(kind))).toEqual([]);
+  });
+  it('takes a certificate, or serves plain HTTP behind something that ends TLS', async () => {
+    const own = await render('--set', 'api.tls.secretName=mine');
+    expect(kinds(own)).not.toContain('Secret');
+    expect(JSON.stringify(named(own, 'Deployment', 'davit-api'))).toContain('"secretName":"mine"');
+    const plain = await render('--set', 'settings.http.insecure=true');
+    expect(JSON.stringify(named(plain, 'Deployment', 'davit-api'))).not.toContain('DAVIT_TLS');
+    expect(named(plain, 'Service', 'davit-api')['spec'].ports).toEqual([
+      { name: 'http', port: 80, targetPort: 'http' },
+    ]);
+  });
+});
+
+it('is rendered in test/demo/chart.yaml, which the demo applies where there is no Helm', async () => {
+  const manifests = await render('--set', 'workloads.enabled=false,crds.install=false');
+  // Parsed and written again: Helm 3 and Helm 4 differ in white space.
+  const text = manifests.map((manifest) => stringify(manifest, { lineWidth: 0, aliasDuplicateObjects: false }));
+  await expect(
+    text.join('---\n'),
+    'rewrite it: npx vitest run --project unit test/suites/hygiene/chart.test.ts -u',
+  ).toMatchFileSnapshot('../../demo/chart.yaml');
+});
+
+it('is found well-made by helm lint', async () => {
+  const { stdout } = await run(helm, ['lint', '--strict', chart], { env: { ...process.env, HOME: home } });
+  expect(stdout).toContain('1 chart(s) linted, 0 chart(s) failed');
+});
+
+describe('an address for the API', () => {
+  it('by Ingress', async () => {
+    const manifests = await render(
+      '--set',
+      'api.ingress.enabled=true,api.ingress.host=davit.example,api.ingress.className=nginx,api.ingress.tlsSecretName=crt',
+    );
+    expect(named(manifests, 'Ingress', 'davit-api')['spec']).toEqual({
+      ingressClassName: 'nginx',
+      tls: [{ hosts: ['davit.example'], secretName: 'crt' }],
+      rules: [
+        {
+          host: 'davit.example',
+          http: {
+            paths: [
+              { path: '/', pathType: 'Prefix', backend: { service: { name: 'davit-api', port: { number: 443 } } } },
+            ],
+          },
+        },
+      ],
+    });
+  });
+  it('by HTTPRoute', async () => {
+    const manifests = await render(
+      '--set',
+      'settings.http.insecure=true,api.httpRoute.enabled=true,api.httpRoute.hostnames={davit.example},api.httpRoute.parentRefs[0].name=gw',
+    );
+    expect(named(manifests, 'HTTPRoute', 'davit-api')['spec']).toEqual({
+      parentRefs: [{ name: 'gw' }],
+      hostnames: ['davit.example'],
+      rules: [{ backendRefs: [{ name: 'davit-api', port: 80 }] }],
+    });
+  });
+});
+
+describe('metrics', () => {
+  const prometheus = { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'monitoring' } } };
+  const metricsFrom = ['--set-json', `networkPolicy.metricsFrom=${JSON.stringify([prometheus])}`];
+  it('are for nobody but those who are named', async () => {
+    const rules = (
+      manifests: Awaited<ReturnType<typeof render>>,
+      part: string,
+    ): { from?: unknown; ports: unknown }[] => {
+      const policy = named(manifests, 'NetworkPolicy', `davit-${part}`)['spec'];
+      expect(policy).toMatchObject({
+        policyTypes: ['Ingress'],
+        podSelector: { matchLabels: { 'app.kubernetes.io/component': part } },
+      });
+      return policy.ingress;
+    };
+    const [closed, open] = [await render(), await render(...metricsFrom)];
+    const metrics = { ports: [{ port: 'health' }], from: [prometheus] };
+    expect(rules(closed, 'controller')).toEqual([]);
+    expect(rules(closed, 'api')).toEqual([{ ports: [{ port: 'http' }] }]);
+    expect(rules(open, 'controller')).toEqual([metrics]);
+    expect(rules(open, 'api')).toEqual([{ ports: [{ port: 'http' }] }, metrics]);
+  });
+  it('for the Prometheus operator, of whom it has to be said where it is', async () => {
+    await expect(render('--set', 'serviceMonitor.enabled=true')).rejects.toThrow(
+      'serviceMonitor.enabled needs networkPolicy.metricsFrom',
+    );
+    const unguarded = await render('--set', 'serviceMonitor.enabled=true,networkPolicy.enabled=false');
+    expect(kinds(unguarded)).toContain('ServiceMonitor');
+  });
+  it('of both processes, when asked for', async () => {
+    const manifests = await render(
+      '--set',
+      'serviceMonitor.enabled=true,serviceMonitor.labels.release=prometheus',
+      ...metricsFrom,
+    );
+    const { metadata, spec } = named(manifests, 'ServiceMonitor', 'davit');
+    expect(metadata).toMatchObject({ labels: { release: 'prometheus' } });
+    const service = named(manifests, 'Service', 'davit-metrics');
+    expect(service.metadata).toMatchObject({ labels: spec.selector.matchLabels as object });
+    for (const part of ['controller', 'api']) {
+      const { template } = named(manifests, 'Deployment', `davit-${part}`)['spec'];
+      expect(template.metadata.labels).toMatchObject(service['spec'].selector as object);
+      expect(template.spec.containers[0].ports).toContainEqual({ name: 'health', containerPort: 9090 });
+    }
+  });
+});
+
+describe('an older Kubernetes', () => {
+  it('is refused by its version', async () => {
+    await expect(render('--kube-version', '1.31.9')).rejects.toThrow(
+      'chart requires kubeVersion: >=1.32.0-0 which is incompatible with Kubernetes v1.31.9',
+    );
+    await expect(render('--kube-version', '1.32.2-eks-2d5f260')).resolves.toBeDefined();
+  });
+  it('is the same for the chart and the processes', async () => {
+    const { kubeVersion } = parse(await readFile(join(chart, 'Chart.yaml'), 'utf8')) as { kubeVersion: string };
+    expect(kubeVersion).toBe(`>=${OLDEST_KUBERNETES.major}.${OLDEST_KUBERNETES.minor}.0-0`);
+  });
+});
+
+describe('values.yaml', () => {
+  it('says of every value, the platform settings included, what it is for', async () => {
+    const lines = (await readFile(join(chart, 'values.yaml'), 'utf8')).split('\n');
+    // By a comment above it, one that it shares with the line above, its twin further up, or the comment in it.
+    const explained = new Set<string>();
+    const missing: string[] = [];
+    let shared: number | undefined;
+    for (const [i, line] of lines.entries()) {
+      const [, space = '', key] = /^(\s*)([A-Za-z]+):/.exec(line) ?? [];
+      if (key === undefined) continue;
+      const commented = [lines[i - 1], lines[i + 1]].some((next) => /^\s*#/.test(next ?? ''));
+      if (commented) shared = space.length;
+      if (commented || shared === space.length) explained.add(key);
+      else if (!/:\s*$/.test(line) && !explained.has(key)) missing.push(`${i + 1}: ${line.trim()}`);
+      if (!commented && shared !== space.length) shared = undefined;
+    }
+    expect(missing.filter((line) => !OBVIOUS.test(line))).toEqual([]);
+  });
+});
+
+describe('wrong values', () => {
+  it.each([
+    { values: 'settings: {hostin: cloud}', says: "at '/settings': additional properties 'hostin' not allowed" },
+    {
+      values: 'settings: {hosting: hybrid}',
+      says: "at '/settings/hosting': value must be one of 'self-hosted', 'cloud'",
+    },
+    {
+      values: 'settings: {namespaces: [Team_A]}',
+      says: "at '/settings/namespaces/0': 'Team_A' does not match pattern",
+    },
+    {
+      values: 'settings: {sizes: {plain: {redis: {cpu: 0.01}}}}',
+      says: "at '/settings/sizes/plain/redis/cpu': minimum: got 0.01, want 0.05",
+    },
+    {
+      values: 'settings: {sizes: {plain: {server: {cpu: 2}}}}',
+      says: 'settings.sizes.plain.server.cpuLimit must not be below cpu, which is 2',
+    },
+    { values: 'controller: {replicas: two}', says: "at '/controller/replicas': got string, want integer" },
+    { values: 'image: {digest: "1234"}', says: "at '/image/digest': '1234' does not match pattern" },
+    { values: 'api: {ingress: {enabled: true}}', says: 'api.ingress.enabled needs api.ingress.host' },
+    { values: 'api: {httpRoute: {enabled: true}}', says: 'api.httpRoute.enabled needs api.httpRoute.parentRefs' },
+    { values: 'serviceMonitor: {interval: often}', says: "at '/serviceMonitor/interval': 'often' does not match" },
+    { values: 'api: {tls: {selfSigned: false}}', says: 'The HTTP API needs a certificate: set api.tls.secretName' },
+  ])('$values', async ({ values, says }) => {
+    const file = join(home, 'wrong.yaml');
+    await writeFile(file, values);
+    await expect(render('--values', file)).rejects.toThrow(says);
+  });
+});

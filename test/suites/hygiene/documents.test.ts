@@ -1,0 +1,89 @@
+// What the documents say there is, and what there is: metrics and environment variables are compared by name.
+
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { REASONS } from '../../../src/api/app-deployment-conditions.ts';
+import { makeMetrics } from '../../../src/runtime/metrics.ts';
+import { CATALOGUE, firstLine } from '../../support/documents/catalogue.ts';
+import { commandsOf, DOCUMENTS, fences, scriptsOf, textOf } from '../../support/documents/documented.ts';
+import { apiPage } from '../http/api-reference.ts';
+
+const root = join(import.meta.dirname, '../../..');
+const operations = readFileSync(join(root, 'docs/operations.md'), 'utf8');
+
+it('docs/operations.md names every metric, and no other', async () => {
+  const there = (await makeMetrics().registry.getMetricsAsJSON())
+    .map(({ name }) => name)
+    .filter((name) => name.startsWith('davit_'));
+  const named = [...operations.matchAll(/`(davit_[a-z_]+)`/g)].map((match) => match[1] ?? '');
+  expect(there.length).toBeGreaterThan(5);
+  expect(named.toSorted()).toEqual(there.toSorted());
+});
+
+it('docs/operations.md shows no reason that there is not', () => {
+  const shown = [...operations.matchAll(/^ {4}Reason: +(\w+)$/gm)].map((match) => match[1] ?? '');
+  expect(shown.length).toBeGreaterThan(15);
+  expect(shown.filter((reason) => !(reason in REASONS))).toEqual([]);
+});
+
+it('docs/operations.md names every variable of the environment, and no other', () => {
+  const config = readFileSync(join(root, 'src/config.ts'), 'utf8');
+  const there = new Set([...config.matchAll(/^ {2}(DAVIT_[A-Z_]+):/gm)].map((match) => match[1] ?? ''));
+  const section = operations.slice(
+    operations.indexOf('## Environment of the processes'),
+    operations.indexOf('## Metrics'),
+  );
+  const named = new Set([...section.matchAll(/`(DAVIT_[A-Z_]+)`/g)].map((match) => match[1] ?? ''));
+  expect(there.size).toBeGreaterThan(10);
+  expect([...named].toSorted()).toEqual([...there].toSorted());
+});
+
+it('docs/api.md is what the OpenAPI document says; if not: npm run generate', async () => {
+  expect(await apiPage()).toBe(readFileSync(join(root, 'docs/api.md'), 'utf8'));
+});
+
+it('docs/security.md names tests that are there', () => {
+  const text = readFileSync(join(root, 'docs/security.md'), 'utf8');
+  const rows = [...text.matchAll(/\| `((?:test|src)\/[^`]+)`: "(.+?)" \|/g)];
+  expect(rows.length).toBeGreaterThan(15);
+  const missing = rows.filter(([, file = '', title = '']) => !readFileSync(join(root, file), 'utf8').includes(title));
+  expect(missing.map(([row]) => row)).toEqual([]);
+});
+
+describe('the commands of the documents', () => {
+  const there = new Set(DOCUMENTS.flatMap((document) => commandsOf(textOf(document)).map(firstLine)));
+
+  it('are run by a test, or are known not to be: test/support/documents/catalogue.ts', () => {
+    expect(there.size).toBeGreaterThan(50);
+    expect([...there].toSorted()).toEqual(Object.keys(CATALOGUE).toSorted());
+  });
+
+  it('of docs/api.md are in the section that a test runs', () => {
+    const run = scriptsOf('docs/api.md', '## From nothing to a deployment, and back');
+    expect(fences(textOf('docs/api.md'), 'sh')).toEqual(run);
+  });
+
+  it('are found in fences, consoles and sentences, put together over lines, without comments', () => {
+    const markdown = [
+      'Say `kubectl get appd`, `kubectl get` or `npm test`.',
+      '  ```sh',
+      '  one two # three',
+      "  four -d '{",
+      "  five}' \\",
+      '  six',
+      '  ```',
+      '```console',
+      '$ seven',
+      'eight',
+      '```',
+    ];
+    expect(commandsOf(markdown.join('\n'))).toEqual([
+      'one two',
+      "four -d '{\nfive}' \\\nsix",
+      'seven',
+      'kubectl get appd',
+      'npm test',
+    ]);
+  });
+});

@@ -1,0 +1,241 @@
+// Which room of src may import which: the table of ARCHITECTURE.md, as data. A finding names the file and its import.
+
+import { globSync, readFileSync } from 'node:fs';
+import { dirname, join, normalize } from 'node:path';
+import { describe, expect, it } from 'vitest';
+
+const src = join(import.meta.dirname, '../../../src');
+
+/** Room → rooms of which it may import values, and rooms of which it may import types alone. */
+const MAY_IMPORT: Readonly<Record<string, { readonly values: readonly string[]; readonly types?: readonly string[] }>> =
+  {
+    api: { values: [] },
+    record: { values: ['api'] },
+    resources: { values: ['record', 'api'] },
+    decide: { values: ['record', 'api'], types: ['resources'] },
+    kube: { values: ['errors'] },
+    runtime: { values: ['errors', 'kube'] },
+    controller: { values: ['record', 'resources', 'decide', 'runtime', 'kube', 'api', 'errors'], types: ['logger'] },
+    outbound: { values: ['errors'] },
+    codehost: { values: ['api', 'errors', 'outbound'] },
+    http: { values: ['api', 'record', 'errors', 'kube'], types: ['runtime', 'logger', 'codehost'] },
+    cli: { values: ['api', 'record', 'decide'], types: ['kube'] },
+    build: { values: ['api'] },
+    errors: { values: [] },
+    logger: { values: [] },
+    config: { values: ['api'] },
+    process: {
+      values: [
+        'build',
+        'http',
+        'codehost',
+        'controller',
+        'resources',
+        'runtime',
+        'kube',
+        'api',
+        'config',
+        'errors',
+        'logger',
+      ],
+    },
+    main: { values: ['process'] },
+    // Writes files of the repository; it is not in the image, and nothing imports it.
+    generate: { values: ['api', 'record'] },
+  };
+/**
+ * Folder of a room → folders of the same room of which it may import values, and those of which it may import types alone.
+ * A room that is named with a dot holds the files that stand in no folder.
+ */
+const MAY_IMPORT_WITHIN: Readonly<
+  Record<string, { readonly values: readonly string[]; readonly types?: readonly string[] }>
+> = {
+  'decide/.': { values: ['decide/assess'] },
+  'decide/assess': { values: ['decide/.'] },
+  'decide/children': { values: ['decide/.', 'decide/assess'] },
+  'controller/shared': { values: [] },
+  'controller/app-deployment': { values: ['controller/shared'], types: ['controller/garbage'] },
+  'controller/organization': { values: ['controller/shared'] },
+  'controller/garbage': { values: ['controller/shared', 'controller/app-deployment'] },
+  'runtime/.': { values: [] },
+  'runtime/clients': { values: ['runtime/.'] },
+  'http/core': { values: [] },
+  'http/plugins': { values: ['http/core'] },
+  'http/deployments': { values: ['http/core', 'http/plugins', 'http/revisions'] },
+  'http/revisions': { values: ['http/core', 'http/plugins', 'http/deployments'] },
+  'http/logs': { values: ['http/core', 'http/plugins', 'http/revisions'], types: ['http/deployments'] },
+  'http/oauth-providers': { values: ['http/core', 'http/plugins', 'http/deployments'] },
+  'http/code-host-repositories': { values: ['http/core', 'http/plugins', 'http/deployments'] },
+};
+/** Rooms whose every folder stands in that table. */
+const DIVIDED_ROOMS = ['decide', 'controller', 'runtime', 'http'];
+/** Of these a type may be imported from anywhere: what Kubernetes' objects look like. */
+const TYPES_FOR_ALL = ['kube/client.ts'];
+/** Rooms without input, output, time or chance. */
+const PURE = ['api', 'record', 'resources', 'decide', 'build'];
+const NODE_MODULES_OF_PURE_ROOMS: Readonly<Record<string, string>> = {
+  'resources/secret-digest.ts': 'node:crypto',
+  'record/hostnames.ts': 'node:crypto',
+  'record/revision-id.ts': 'node:crypto',
+};
+const PACKAGES: Readonly<Record<string, readonly string[]>> = {
+  api: ['zod'],
+  record: ['zod'],
+  resources: [],
+  decide: [],
+  build: ['zod'],
+};
+
+interface Import {
+  readonly file: string;
+  readonly from: string;
+  readonly typeOnly: boolean;
+}
+
+const files = globSync('**/*.ts', { cwd: src })
+  .filter((file) => !file.endsWith('.test.ts'))
+  .toSorted();
+const texts = new Map(files.map((file) => [file, readFileSync(join(src, file), 'utf8')]));
+const imports = files.flatMap((file) => importsOf(file, texts.get(file) ?? ''));
+
+function importsOf(file: string, text: string): Import[] {
+  const statements = [
+    ...text.matchAll(/^import\s+(type\s)?(?:([^'";]*?)\s+from\s+)?'([^']+)'/gm),
+    ...text.matchAll(/^export\s+(type\s)?(\{[^}]*\}|\*[^'";=]*?)\s+from\s+'([^']+)'/gm),
+  ];
+  const dynamic = text.matchAll(/\bimport\('([^']+)'\)/g);
+  return [
+    ...statements.map(([, type, names = '', from = '']) => ({
+      file,
+      from,
+      typeOnly: type !== undefined || onlyTypes(names),
+    })),
+    ...[...dynamic].map(([, from = '']) => ({ file, from, typeOnly: false })),
+  ];
+}
+
+/** `{ type A, type B }`. */
+function onlyTypes(names: string): boolean {
+  const listed = /^\{([^}]*)\}\s*$/
+    .exec(names.trim())?.[1]
+    ?.split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '');
+  return listed !== undefined && listed.length > 0 && listed.every((name) => name.startsWith('type '));
+}
+
+function roomOf(path: string): string {
+  return path.split('/')[0]?.replace(/\.ts$/, '') ?? '';
+}
+
+/** `decide/assess`, or `decide/.` for a file that stands in no folder. */
+function folderOf(path: string): string {
+  const parts = path.split('/');
+  return `${parts[0]}/${parts.length > 2 ? parts[1] : '.'}`;
+}
+
+function isRelative({ from }: Import): boolean {
+  return from.startsWith('.');
+}
+
+function told(one: Import): string {
+  return `src/${one.file} imports ${one.typeOnly ? 'a type' : 'a value'} of ${one.from}`;
+}
+
+describe('the rooms of src', () => {
+  it('each stands in the table', () => {
+    expect([...new Set(files.map(roomOf))].filter((room) => !(room in MAY_IMPORT))).toEqual([]);
+  });
+
+  it('import in one direction', () => {
+    const wrong = imports.filter(isRelative).filter((one) => {
+      const target = normalize(join(dirname(one.file), one.from));
+      const [from, to] = [roomOf(one.file), roomOf(target)];
+      if (from === to || (one.typeOnly && TYPES_FOR_ALL.includes(target))) return false;
+      const allowed = MAY_IMPORT[from];
+      return !(allowed?.values.includes(to) || (one.typeOnly && allowed?.types?.includes(to)));
+    });
+    expect(wrong.map(told)).toEqual([]);
+  });
+
+  it('import in one direction within a room', () => {
+    const wrong = imports.filter(isRelative).filter((one) => {
+      const target = normalize(join(dirname(one.file), one.from));
+      const [from, to] = [folderOf(one.file), folderOf(target)];
+      if (from === to || roomOf(one.file) !== roomOf(target) || !DIVIDED_ROOMS.includes(roomOf(one.file))) return false;
+      // It puts the endpoints together.
+      if (from === 'http/.') return false;
+      const allowed = MAY_IMPORT_WITHIN[from];
+      return !(allowed?.values.includes(to) || (one.typeOnly && allowed?.types?.includes(to)));
+    });
+    expect(wrong.map(told)).toEqual([]);
+    const unknown = files.filter(
+      (file) => file.includes('/') && DIVIDED_ROOMS.includes(roomOf(file)) && !(folderOf(file) in MAY_IMPORT_WITHIN),
+    );
+    expect(unknown.filter((file) => folderOf(file) !== 'http/.')).toEqual([]);
+  });
+
+  it('only kube imports a value of @kubernetes/client-node', () => {
+    expect(
+      imports
+        .filter((one) => one.from.startsWith('@kubernetes/client-node') && !one.typeOnly && roomOf(one.file) !== 'kube')
+        .map(told),
+    ).toEqual([]);
+  });
+
+  it('only kube, outbound and codehost ask anything of another host', () => {
+    const clients = /^(undici|node:dns(\/.*)?|@octokit\/.*)$/;
+    const others = (file: string): boolean => !['kube', 'outbound', 'codehost'].includes(roomOf(file));
+    const found = imports.filter((one) => clients.test(one.from) && !one.typeOnly && others(one.file)).map(told);
+    const calls = files.filter((file) => others(file) && /(^|[^.\w])fetch\(/m.test(texts.get(file) ?? ''));
+    expect([...found, ...calls]).toEqual([]);
+  });
+
+  it('those that decide have no input, output, time or chance', () => {
+    const ofPackages = imports.filter((one) => {
+      const room = roomOf(one.file);
+      if (!PURE.includes(room) || isRelative(one) || one.typeOnly) return false;
+      return !(NODE_MODULES_OF_PURE_ROOMS[one.file] === one.from || PACKAGES[room]?.includes(one.from));
+    });
+    const impure = files
+      .filter((file) => PURE.includes(roomOf(file)))
+      .flatMap((file) => {
+        const found = /\b(Date\.now\(|new Date\(\)|Math\.random|process\.|async function|await )/.exec(
+          texts.get(file) ?? '',
+        );
+        return found ? [`src/${file} has ${found[1]}`] : [];
+      });
+    expect([...ofPackages.map(told), ...impure]).toEqual([]);
+  });
+
+  it('the environment is read in one place, and the process ended in one place', () => {
+    const found = files.flatMap((file) => {
+      const text = texts.get(file) ?? '';
+      return [
+        ...(/\bprocess\.env\b/.test(text) && file !== 'config.ts' ? [`src/${file} reads process.env`] : []),
+        ...(/\bprocess\.exit\(/.test(text) && file !== 'main.ts' ? [`src/${file} calls process.exit`] : []),
+      ];
+    });
+    expect(found).toEqual([]);
+  });
+
+  it('`davit plan` loads nothing but what it needs: it starts in every build, and reaches nobody', () => {
+    const loaded = new Set<string>();
+    const reached = ['process/plan.ts'];
+    for (let file = reached.pop(); file !== undefined; file = reached.pop()) {
+      const current = file;
+      for (const one of imports.filter(({ file: importer, typeOnly }) => importer === current && !typeOnly)) {
+        const target = isRelative(one) ? normalize(join(dirname(current), one.from)) : one.from;
+        if (isRelative(one) && !loaded.has(target)) reached.push(target);
+        loaded.add(target);
+      }
+    }
+    const others = [...loaded].filter((one) => !/^(build\/|node:(fs|path|util)$|zod$|api\/primitives\.ts$)/.test(one));
+    expect(loaded.size).toBeGreaterThan(8);
+    expect(others).toEqual([]);
+  });
+
+  it('have no index files', () => {
+    expect(files.filter((file) => /(^|\/)index\.ts$/.test(file))).toEqual([]);
+  });
+});

@@ -1,0 +1,1171 @@
+// The chart's admission policies and roles on a real API server, with people who have different rights. Whatever door a
+// record comes through, the API server is the one that says no.
+
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Cluster, startCluster } from '../../../cluster/cluster.ts';
+import { eventually } from '../../../support/running-davit.ts';
+import { type Answer, type Door, openDoor } from './door.ts';
+
+const chart = join(import.meta.dirname, '../../../../charts/davit');
+const NAMESPACE = 'team';
+const DAVIT = '/apis/davit.dev/v1alpha1/namespaces/team';
+const CONTROLLER = 'system:serviceaccount:davit-system:davit-controller';
+const API = 'system:serviceaccount:davit-system:davit-api';
+/** davit-editor and nothing else; the others have more, as their names say. */
+const EDITOR = 'editor';
+const READS_SECRETS = 'reads-secrets';
+const READS_SOME = 'reads-some';
+const USES_ACCOUNT = 'uses-account';
+const IMPERSONATES_ACCOUNT = 'impersonates-account';
+const VIEWER = 'viewer';
+const KUBERNETES_EDITOR = 'kubernetes-editor';
+const ADMINISTRATOR = 'administrator';
+
+let cluster: Cluster;
+let door: Door;
+
+type Rule = Readonly<Record<string, readonly string[]>>;
+
+async function grant(user: string, rules: readonly Rule[]): Promise<void> {
+  const rbac = `/apis/rbac.authorization.k8s.io/v1/namespaces/${NAMESPACE}`;
+  await door.call('POST', `${rbac}/roles`, { metadata: { name: user }, rules });
+  await bind(user, 'Role', user);
+}
+
+async function bind(user: string, kind: 'Role' | 'ClusterRole', role: string): Promise<void> {
+  const { status, message } = await door.call(
+    'POST',
+    `/apis/rbac.authorization.k8s.io/v1/namespaces/${NAMESPACE}/rolebindings`,
+    {
+      metadata: { name: `${user}-${role}` },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind, name: role },
+      subjects: [{ kind: 'User', apiGroup: 'rbac.authorization.k8s.io', name: user }],
+    },
+  );
+  if (status !== 201) throw new Error(message);
+}
+
+function release(...more: string[]): Promise<string> {
+  return cluster.helm([
+    'upgrade',
+    '--install',
+    'davit',
+    chart,
+    '--namespace',
+    'davit-system',
+    '--create-namespace',
+    '--set',
+    'workloads.enabled=false',
+    ...more,
+  ]);
+}
+
+beforeAll(async () => {
+  cluster = await startCluster({ pods: 'off' });
+  door = openDoor(cluster);
+  await release();
+  await door.call('POST', '/api/v1/namespaces', { metadata: { name: NAMESPACE } });
+  for (const user of [EDITOR, READS_SECRETS, READS_SOME, USES_ACCOUNT, IMPERSONATES_ACCOUNT]) {
+    // oxlint-disable-next-line no-await-in-loop -- five small writes
+    await bind(user, 'ClusterRole', 'davit-editor');
+  }
+  await bind(VIEWER, 'ClusterRole', 'view');
+  await bind(KUBERNETES_EDITOR, 'ClusterRole', 'edit');
+  const [secrets, claims, accounts, configMaps] = [
+    'secrets',
+    'persistentvolumeclaims',
+    'serviceaccounts',
+    'configmaps',
+  ].map((resource) => ({ apiGroups: [''], resources: [resource] })) as [object, object, object, object];
+  await grant(READS_SECRETS, [
+    { ...secrets, verbs: ['get'] },
+    { ...configMaps, verbs: ['get'] },
+    { ...claims, verbs: ['get'] },
+  ]);
+  await grant(READS_SOME, [
+    { ...secrets, verbs: ['get'], resourceNames: secretNames(100) },
+    { ...claims, verbs: ['get'], resourceNames: ['mine'] },
+    { ...configMaps, verbs: ['get'], resourceNames: ['c'] },
+  ]);
+  await grant(USES_ACCOUNT, [{ ...accounts, verbs: ['use'], resourceNames: ['runner'] }]);
+  await grant(IMPERSONATES_ACCOUNT, [{ ...accounts, verbs: ['impersonate'], resourceNames: ['runner', 'default'] }]);
+  // Policies and roles work a moment after they are written.
+  await eventually(async () => {
+    expect((await create(EDITOR, { source: 'internal_docker' })).message).toContain('hosting mode');
+    expect((await create(EDITOR, references(['s0']))).message).toContain('you may not get');
+    expect((await create(EDITOR, withPod({ serviceAccountName: 'runner' }))).message).toContain('service account');
+    expect((await create(EDITOR, claim('mine'))).message).toContain('PersistentVolumeClaim mine');
+    expect((await create(READS_SOME, references(['s0']))).status).toBe(201);
+    expect((await create(IMPERSONATES_ACCOUNT, docker())).status).toBe(201);
+    expect((await door.call('GET', `${DAVIT}/appdeployments`, undefined, VIEWER)).status).toBe(200);
+    expect((await door.call('GET', `${DAVIT}/appdeployments`, undefined, KUBERNETES_EDITOR)).status).toBe(200);
+  });
+}, 900_000);
+afterAll(async () => {
+  await door?.close();
+  await cluster?.stop();
+}, 60_000);
+
+type Spec = Readonly<Record<string, unknown>>;
+
+function docker(more: Spec = {}): Spec {
+  return { source: 'external_docker', sourceRevisionConfig: { imageUri: 'registry.example/shop:1' }, ...more };
+}
+function withPod(resourceSpec: Spec): Spec {
+  return docker({ sourceConfig: { resourceSpec } });
+}
+function claim(claimName: string): Spec {
+  return withPod({ volumes: [{ name: 'data', persistentVolumeClaim: { claimName } }] });
+}
+function secretNames(count: number): string[] {
+  return Array.from({ length: count }, (_, i) => `s${i}`);
+}
+function references(names: readonly string[]): Spec {
+  return docker({ secretReferences: names.map((secretName, i) => ({ name: `V${i}`, secretName, secretKey: 'key' })) });
+}
+function aRecord(spec: Spec, name: string): object {
+  return { apiVersion: 'davit.dev/v1alpha1', kind: 'AppDeployment', metadata: { name }, spec };
+}
+/** A dry run: the verdict alone. */
+function create(as: string | undefined, spec: Spec, name = 'shop'): Promise<Answer> {
+  return door.call('POST', `${DAVIT}/appdeployments?dryRun=All`, aRecord(spec, name), as);
+}
+async function make(spec: Spec, name: string): Promise<void> {
+  const { status, message } = await door.call('POST', `${DAVIT}/appdeployments`, aRecord(spec, name));
+  if (status !== 201) throw new Error(message);
+}
+function patch(as: string | undefined, name: string, body: object, query = '?dryRun=All'): Promise<Answer> {
+  return door.call('PATCH', `${DAVIT}/appdeployments/${name}${query}`, body, as);
+}
+
+describe('secrets that a record refers to', () => {
+  it.each([1, 3, 20])('%i by name, each of which the author may get', async (count) => {
+    expect(await create(READS_SOME, references(secretNames(count)))).toMatchObject({ message: '', status: 201 });
+  });
+  it.each([1, 3, 20])('%i by name, the last of which the author may not get', async (count) => {
+    const { status, message } = await create(READS_SOME, references([...secretNames(count - 1), 'others']));
+    expect(status).toBe(403);
+    expect(message).toMatch(/you may not get Secret others yourself/);
+  });
+  it('more than 20 at once need the right to all', async () => {
+    expect((await create(READS_SOME, references(secretNames(21)))).message).toContain(
+      'at most 20 references to Secrets may be added at once',
+    );
+    expect(await create(READS_SECRETS, references(secretNames(100)))).toMatchObject({ message: '', status: 201 });
+  });
+  it('many keys of one Secret count once', async () => {
+    expect(await create(READS_SOME, references(Array.from({ length: 100 }, () => 's1')))).toMatchObject({
+      message: '',
+      status: 201,
+    });
+  });
+  it('the largest record is within the cost', async () => {
+    const many = (prefix: string): object[] =>
+      Array.from({ length: 100 }, (_, i) => ({ name: `${prefix}${i}`, secretName: `s${i % 20}`, secretKey: 'key' }));
+    const env = Array.from({ length: 50 }, (_, i) => ({
+      name: `E${i}`,
+      valueFrom: { secretKeyRef: { name: `s${i % 20}`, key: 'key' } },
+    }));
+    const spec = docker({
+      secrets: many('A'),
+      secretReferences: many('B'),
+      sourceConfig: {
+        resourceSpec: { sidecars: Array.from({ length: 4 }, (_, i) => ({ name: `c${i}`, image: 'c:1', env })) },
+      },
+    });
+    expect(await create(READS_SOME, spec)).toMatchObject({ message: '', status: 201 });
+    expect((await create(EDITOR, spec)).message).toContain('you may not get Secret');
+  });
+  it('a record of 2,000 references asks for the right to all, at the least', async () => {
+    const env = Array.from({ length: 100 }, (_, i) => ({
+      name: `E${i}`,
+      valueFrom: { secretKeyRef: { name: `s${i}`, key: 'key' } },
+    }));
+    const spec = withPod({ sidecars: Array.from({ length: 20 }, (_, i) => ({ name: `c${i}`, image: 'c:1', env })) });
+    expect(await create(READS_SECRETS, spec)).toMatchObject({ message: '', status: 201 });
+    expect((await create(READS_SOME, spec)).status).not.toBe(201);
+  });
+  it("the record's own values are exempt, those of another record are not", async () => {
+    const own = docker({ secrets: [{ name: 'A', secretName: 'shop--vars-abc', secretKey: 'A' }] });
+    expect(await create(EDITOR, own)).toMatchObject({ message: '', status: 201 });
+    expect((await create(EDITOR, own, 'shop-2')).message).toContain('shop--vars-abc');
+  });
+
+  const places: readonly { readonly place: string; readonly spec: Spec }[] = [
+    { place: 'secrets', spec: docker({ secrets: [{ name: 'A', secretName: 'others', secretKey: 'a' }] }) },
+    { place: 'secretReferences', spec: references(['others']) },
+    { place: 'imagePullSecrets', spec: withPod({ imagePullSecrets: [{ name: 'others' }] }) },
+    { place: 'a secret volume', spec: withPod({ volumes: [{ name: 'v', secret: { secretName: 'others' } }] }) },
+    {
+      place: 'a projected volume',
+      spec: withPod({
+        volumes: [
+          { name: 'v', projected: { sources: [{ configMap: { name: 'c' } }, { secret: { name: 'others' } }] } },
+        ],
+      }),
+    },
+    {
+      place: 'nodePublishSecretRef',
+      spec: withPod({ volumes: [{ name: 'v', csi: { driver: 'd', nodePublishSecretRef: { name: 'others' } } }] }),
+    },
+    {
+      place: 'env of a sidecar',
+      spec: withPod({
+        sidecars: [
+          {
+            name: 'c',
+            image: 'c',
+            env: [
+              { name: 'A', value: 'a' },
+              { name: 'B', valueFrom: { secretKeyRef: { name: 'others', key: 'a' } } },
+            ],
+          },
+        ],
+      }),
+    },
+    {
+      place: 'envFrom of a sidecar',
+      spec: withPod({
+        sidecars: [
+          { name: 'c', image: 'c', envFrom: [{ configMapRef: { name: 'c' } }, { secretRef: { name: 'others' } }] },
+        ],
+      }),
+    },
+    {
+      place: 'env of an init container',
+      spec: withPod({
+        initContainers: [
+          { name: 'c', image: 'c', env: [{ name: 'B', valueFrom: { secretKeyRef: { name: 'others', key: 'a' } } }] },
+        ],
+      }),
+    },
+    {
+      place: 'envFrom of an init container',
+      spec: withPod({ initContainers: [{ name: 'c', image: 'c', envFrom: [{ secretRef: { name: 'others' } }] }] }),
+    },
+  ];
+  it.each(places)('in $place', async ({ spec }) => {
+    const { status, message } = await create(READS_SOME, spec);
+    expect(status).toBe(403);
+    expect(message).toMatch(/Secret others yourself/);
+    expect(await create(READS_SECRETS, spec)).toMatchObject({ message: '', status: 201 });
+  });
+
+  it('only what a write adds is asked', async () => {
+    await make(references(['others', 's0']), 'added');
+    const replicas = { spec: { sourceConfig: { resourceSpec: { maxScale: 2 } } } };
+    expect(await patch(EDITOR, 'added', replicas)).toMatchObject({ message: '', status: 200 });
+    expect(
+      await patch(EDITOR, 'added', {
+        spec: { secretReferences: [{ name: 'X', secretName: 'others', secretKey: 'key' }] },
+      }),
+    ).toMatchObject({ message: '', status: 200 });
+    expect(
+      (
+        await patch(EDITOR, 'added', {
+          spec: { secretReferences: [{ name: 'X', secretName: 's1', secretKey: 'key' }] },
+        })
+      ).message,
+    ).toMatch(/Secret s1 yourself/);
+  });
+  it('what is no name at all is refused, not passed', async () => {
+    expect(
+      (await create(READS_SOME, withPod({ volumes: [{ name: 'v', secret: { secretName: 5 } }] }))).status,
+    ).not.toBe(201);
+    expect(
+      (await create(READS_SOME, withPod({ volumes: [{ name: 'v', csi: { nodePublishSecretRef: ['others'] } }] })))
+        .status,
+    ).not.toBe(201);
+  });
+});
+
+describe('Secrets whose name alone gives a right', () => {
+  const secrets = '/api/v1/namespaces/team/secrets';
+  const tokenOf = (account: string): object => ({
+    type: 'kubernetes.io/service-account-token',
+    metadata: { annotations: { 'kubernetes.io/service-account.name': account } },
+  });
+  const opaque = { type: 'Opaque', immutable: true, data: { TOKEN: 'YQ==' } };
+  const make = (name: string, secret: object, as: string | undefined = EDITOR, query = ''): Promise<Answer> =>
+    door.call(
+      'POST',
+      `${secrets}${query}`,
+      {
+        apiVersion: 'v1',
+        kind: 'Secret',
+        ...secret,
+        metadata: { name, ...(secret as { metadata?: object }).metadata },
+      },
+      as,
+    );
+
+  beforeAll(async () => {
+    await door.call('POST', '/api/v1/namespaces/team/serviceaccounts', { metadata: { name: 'privileged' } });
+  });
+
+  it("an editor cannot have a record of his read any service account's token", async () => {
+    const evil = docker({ secrets: [{ name: 'TOKEN', secretName: 'evil--vars-x', secretKey: 'token' }] });
+    // The record may name it: so there must be no such Secret.
+    expect(await create(EDITOR, evil, 'evil')).toMatchObject({ message: '', status: 201 });
+    for (const query of ['', '?dryRun=All']) {
+      // oxlint-disable-next-line no-await-in-loop -- two small questions
+      const { status, message } = await make('evil--vars-x', tokenOf('privileged'), EDITOR, query);
+      expect(status).toBe(403);
+      expect(message).toContain('Secret evil--vars-x must be of type Opaque');
+    }
+    // Nor by a name that the API server makes up, nor as one whom everything else is allowed to.
+    const generated = await door.call(
+      'POST',
+      secrets,
+      {
+        type: 'kubernetes.io/service-account-token',
+        metadata: { ...(tokenOf('privileged') as { metadata: object }).metadata, generateName: 'evil--vars-' },
+      },
+      EDITOR,
+    );
+    expect(generated.message).toContain('must be of type Opaque');
+    expect((await make('evil--vars-y', tokenOf('privileged'), undefined)).message).toContain('must be of type Opaque');
+    expect((await make('git--client-y', tokenOf('privileged'), undefined)).message).toContain('must be of type Opaque');
+  });
+  it('is Opaque and immutable from the start, so that nobody but its author fills it', async () => {
+    expect((await make('evil--vars-z', { ...opaque, immutable: false })).message).toContain('must be immutable');
+    expect((await make('evil--client-z', { type: 'Opaque' })).message).toContain('must be immutable');
+    expect(await make('evil--vars-z', opaque)).toMatchObject({ message: '', status: 201 });
+    expect((await door.call('PATCH', `${secrets}/evil--vars-z`, { immutable: false })).status).toBe(422);
+    expect(await door.call('PATCH', `${secrets}/evil--vars-z`, { metadata: { labels: { a: 'b' } } })).toMatchObject({
+      status: 200,
+    });
+  });
+  it('any other Secret is left alone', async () => {
+    expect(await make('evil-vars-z', tokenOf('privileged'))).toMatchObject({ message: '', status: 201 });
+    expect(await make('evil--vars', { type: 'Opaque' })).toMatchObject({ message: '', status: 201 });
+  });
+  it('single keys of them may be named, and nothing else of them', async () => {
+    const of = 'shop--vars-x';
+    expect(await create(EDITOR, docker({ secrets: [{ name: 'A', secretName: of, secretKey: 'a' }] }))).toMatchObject({
+      message: '',
+      status: 201,
+    });
+    for (const parts of [
+      { imagePullSecrets: [{ name: of }] },
+      { volumes: [{ name: 'v', secret: { secretName: of } }] },
+      { sidecars: [{ name: 'c', image: 'c', envFrom: [{ secretRef: { name: of } }] }] },
+    ]) {
+      // oxlint-disable-next-line no-await-in-loop -- three small questions
+      expect((await create(EDITOR, withPod(parts))).message).toContain(`Secret ${of} yourself`);
+    }
+  });
+  it('the label by which Davit knows its passwords and volumes is set by it, or by who may get them', async () => {
+    const marked = (name: string): object => ({
+      metadata: { name, labels: { 'davit.dev/deployment': 'shop', 'davit.dev/deployment-uid': 'u' } },
+    });
+    const password = { type: 'Opaque', ...marked('shop--postgres') };
+    expect((await make('shop--postgres', password)).message).toContain('only who may get Secret shop--postgres');
+    expect(await make('shop--postgres', password, CONTROLLER, '?dryRun=All')).toMatchObject({ status: 403 });
+    await door.call('PATCH', '/api/v1/namespaces/team', { metadata: { labels: { 'davit.dev/tenant': 'true' } } });
+    await eventually(async () =>
+      expect(await make('shop--postgres', password, CONTROLLER, '?dryRun=All')).toMatchObject({
+        message: '',
+        status: 201,
+      }),
+    );
+    await grant('restores', [{ apiGroups: [''], resources: ['secrets'], verbs: ['create', 'get', 'patch'] }]);
+    await eventually(async () =>
+      expect(await make('shop--postgres', password, 'restores', '?dryRun=All')).toMatchObject({
+        message: '',
+        status: 201,
+      }),
+    );
+    expect(await make('shop--postgres', { type: 'Opaque' })).toMatchObject({ message: '', status: 201 });
+    await grant('labels', [{ apiGroups: [''], resources: ['secrets'], verbs: ['patch'] }]);
+    await eventually(async () =>
+      expect(
+        await door.call('PATCH', `${secrets}/shop--postgres`, { metadata: { labels: { a: 'b' } } }, 'labels'),
+      ).toMatchObject({ status: 200 }),
+    );
+    expect(
+      (await door.call('PATCH', `${secrets}/shop--postgres`, marked('shop--postgres'), 'labels')).message,
+    ).toContain('only who may get Secret shop--postgres');
+    // What the controller would collect, or delete with a deployment, is labelled by whoever may delete it.
+    for (const label of ['davit.dev/variables', 'davit.dev/oauth-provider', 'davit.dev/deployment-uid']) {
+      const body = { metadata: { labels: { [label]: '' } } };
+      // oxlint-disable-next-line no-await-in-loop -- three small questions
+      const { message } = await door.call('PATCH', `${secrets}/shop--postgres`, body, 'restores');
+      expect(message).toContain('only who may delete Secret shop--postgres');
+    }
+  });
+});
+
+describe('another use of what is named already', () => {
+  const named = references(['others']);
+  const use = (secretKey: string): object => ({
+    spec: { secretReferences: [{ name: 'X', secretName: 'others', secretKey }] },
+  });
+  const pod = (resourceSpec: Spec): object => ({ spec: { sourceConfig: { resourceSpec } } });
+  beforeAll(() =>
+    make(
+      {
+        ...named,
+        sourceConfig: {
+          resourceSpec: {
+            volumes: [
+              { name: 'some', secret: { secretName: 'some', items: [{ key: 'a', path: 'a' }] } },
+              { name: 'config', configMap: { name: 'settings', items: [{ key: 'a', path: 'a' }] } },
+            ],
+          },
+        },
+      },
+      'another',
+    ),
+  );
+  it('is asked about: another key, the whole, all keys in place of one', async () => {
+    expect(await patch(EDITOR, 'another', use('key'))).toMatchObject({ message: '', status: 200 });
+    expect((await patch(EDITOR, 'another', use('other'))).message).toContain('Secret others yourself');
+    const wholes: readonly (readonly [string, Spec])[] = [
+      ['Secret others', { volumes: [{ name: 'v', secret: { secretName: 'others' } }] }],
+      ['Secret others', { volumes: [{ name: 'v', projected: { sources: [{ secret: { name: 'others' } }] } }] }],
+      ['Secret others', { sidecars: [{ name: 'c', image: 'c', envFrom: [{ secretRef: { name: 'others' } }] }] }],
+      ['Secret some', { volumes: [{ name: 'some', secret: { secretName: 'some' } }] }],
+      [
+        'Secret some',
+        { volumes: [{ name: 'some', secret: { secretName: 'some', items: [{ key: 'b', path: 'a' }] } }] },
+      ],
+      ['ConfigMap settings', { volumes: [{ name: 'config', configMap: { name: 'settings' } }] }],
+    ];
+    for (const [what, parts] of wholes) {
+      // oxlint-disable-next-line no-await-in-loop -- six small questions
+      expect((await patch(EDITOR, 'another', pod(parts))).message).toContain(`${what} yourself`);
+    }
+    expect(
+      await patch(
+        EDITOR,
+        'another',
+        pod({ volumes: [{ name: 'renamed', secret: { secretName: 'some', items: [{ key: 'a', path: 'b' }] } }] }),
+      ),
+    ).toMatchObject({ message: '', status: 200 });
+  });
+  it('is asked about where it reached no container before: a pull secret, a Secret of a CSI driver, an audience, a claim to read', async () => {
+    const parts: Spec = {
+      imagePullSecrets: [{ name: 'pulled' }],
+      volumes: [
+        { name: 'a', csi: { driver: 'secrets-store.csi.k8s.io', nodePublishSecretRef: { name: 'published' } } },
+        { name: 'b', projected: { sources: [{ serviceAccountToken: { path: 't', audience: 'vault' } }] } },
+        { name: 'c', persistentVolumeClaim: { claimName: 'shared', readOnly: true } },
+      ],
+    };
+    await make(withPod(parts), 'reach');
+    const wider: readonly (readonly [string, Spec])[] = [
+      [
+        'Secret pulled yourself',
+        { sidecars: [{ name: 's', image: 's', envFrom: [{ secretRef: { name: 'pulled' } }] }] },
+      ],
+      ['Secret published yourself', { volumes: [{ name: 'v', secret: { secretName: 'published' } }] }],
+      ['service account default', { serviceAccountName: 'default' }],
+      [
+        'service account default',
+        {
+          volumes: [{ name: 'b', projected: { sources: [{ serviceAccountToken: { path: 't', audience: 'other' } }] } }],
+        },
+      ],
+      [
+        'PersistentVolumeClaim shared yourself',
+        { volumes: [{ name: 'c', persistentVolumeClaim: { claimName: 'shared' } }] },
+      ],
+    ];
+    for (const [what, more] of wider) {
+      // oxlint-disable-next-line no-await-in-loop -- five small questions
+      expect((await patch(EDITOR, 'reach', pod({ ...parts, ...more }))).message).toContain(what);
+    }
+    expect(await patch(EDITOR, 'reach', pod({ ...parts, cpu: 1 }))).toMatchObject({ message: '', status: 200 });
+  });
+});
+
+describe('config maps that a record refers to', () => {
+  const container = (parts: Spec): Spec => withPod({ sidecars: [{ name: 'c', image: 'c', ...parts }] });
+  const places: readonly { readonly place: string; readonly spec: Spec }[] = [
+    { place: 'a volume', spec: withPod({ volumes: [{ name: 'v', configMap: { name: 'others' } }] }) },
+    {
+      place: 'a projected volume',
+      spec: withPod({ volumes: [{ name: 'v', projected: { sources: [{ configMap: { name: 'others' } }] } }] }),
+    },
+    {
+      place: 'env',
+      spec: container({ env: [{ name: 'B', valueFrom: { configMapKeyRef: { name: 'others', key: 'a' } } }] }),
+    },
+    { place: 'envFrom', spec: container({ envFrom: [{ configMapRef: { name: 'others' } }] }) },
+  ];
+  it.each(places)('need the right to get them: in $place', async ({ spec }) => {
+    expect((await create(EDITOR, spec)).message).toContain('ConfigMap others yourself');
+    expect(await create(READS_SECRETS, spec)).toMatchObject({ message: '', status: 201 });
+  });
+  it("but for the certificate of the API server's authority, which every pod has", async () => {
+    const sources = [{ configMap: { name: 'kube-root-ca.crt' } }];
+    expect(await create(EDITOR, withPod({ volumes: [{ name: 'v', projected: { sources } }] }))).toMatchObject({
+      message: '',
+      status: 201,
+    });
+  });
+});
+
+describe('the database that an earlier deployment has left', () => {
+  const adopting = (uid: string): object => ({ metadata: { annotations: { 'davit.dev/adopt-database': uid } } });
+  beforeAll(() => make(docker(), 'heir'));
+
+  it('is taken up by whoever may get its volume and its password', async () => {
+    expect((await patch(EDITOR, 'heir', adopting('u'))).message).toMatch(
+      /PersistentVolumeClaim heir--postgres|Secret heir--postgres/,
+    );
+    const { message } = await door.call(
+      'POST',
+      `${DAVIT}/appdeployments?dryRun=All`,
+      {
+        ...aRecord(docker(), 'second'),
+        metadata: { name: 'second', ...(adopting('u') as { metadata: object }).metadata },
+      },
+      EDITOR,
+    );
+    expect(message).toContain('second--postgres yourself');
+    expect(await patch(READS_SECRETS, 'heir', adopting('u'))).toMatchObject({ message: '', status: 200 });
+    // One of the two is not enough.
+    await bind('reads-claim', 'ClusterRole', 'davit-editor');
+    await grant('reads-claim', [{ apiGroups: [''], resources: ['persistentvolumeclaims'], verbs: ['get'] }]);
+    await eventually(async () =>
+      expect((await patch('reads-claim', 'heir', adopting('u'))).message).toContain('Secret heir--postgres'),
+    );
+  });
+  it('and somebody else may still edit and label a deployment that took it up', async () => {
+    expect((await patch(undefined, 'heir', adopting('u'), '')).status).toBe(200);
+    expect(await patch(EDITOR, 'heir', { metadata: { labels: { a: 'b' } } })).toMatchObject({
+      message: '',
+      status: 200,
+    });
+    expect(await patch(EDITOR, 'heir', { spec: { databaseDeletionPolicy: 'Retain' } })).toMatchObject({ status: 200 });
+    expect((await patch(EDITOR, 'heir', adopting('v'))).message).toContain('heir--postgres yourself');
+    expect(await patch(EDITOR, 'heir', { metadata: { annotations: null } })).toMatchObject({
+      message: '',
+      status: 200,
+    });
+  });
+});
+
+describe('claims', () => {
+  it('need the right to get them', async () => {
+    expect(await create(READS_SOME, claim('mine'))).toMatchObject({ message: '', status: 201 });
+    expect((await create(READS_SOME, claim('others'))).message).toMatch(/PersistentVolumeClaim others yourself/);
+    expect(await create(READS_SECRETS, claim('others'))).toMatchObject({ message: '', status: 201 });
+  });
+});
+
+describe('service accounts', () => {
+  const token = { volumes: [{ name: 'v', projected: { sources: [{ serviceAccountToken: { path: 'token' } }] } }] };
+  it('need the right to use or to impersonate them', async () => {
+    const runner = withPod({ serviceAccountName: 'runner' });
+    expect(await create(USES_ACCOUNT, runner)).toMatchObject({ message: '', status: 201 });
+    expect(await create(IMPERSONATES_ACCOUNT, runner)).toMatchObject({ message: '', status: 201 });
+    expect((await create(READS_SECRETS, runner)).message).toContain(
+      'neither use nor impersonate service account runner',
+    );
+    expect((await create(USES_ACCOUNT, withPod({ serviceAccountName: 'default' }))).message).toContain(
+      'service account default',
+    );
+  });
+  it('their projected tokens too, that of the default one included', async () => {
+    expect((await create(USES_ACCOUNT, withPod(token))).message).toContain('service account default');
+    expect(await create(USES_ACCOUNT, withPod({ ...token, serviceAccountName: 'runner' }))).toMatchObject({
+      message: '',
+      status: 201,
+    });
+    expect(await create(IMPERSONATES_ACCOUNT, withPod(token))).toMatchObject({ message: '', status: 201 });
+  });
+});
+
+describe('writes that add nothing', () => {
+  beforeAll(() =>
+    make(
+      {
+        ...references(['others']),
+        sourceConfig: {
+          resourceSpec: {
+            serviceAccountName: 'runner',
+            volumes: [{ name: 'data', persistentVolumeClaim: { claimName: 'others' } }],
+          },
+        },
+      },
+      'quiet',
+    ),
+  );
+
+  it('an editor who only labels passes', async () => {
+    expect(await patch(EDITOR, 'quiet', { metadata: { labels: { team: 'shop' } } })).toMatchObject({
+      message: '',
+      status: 200,
+    });
+  });
+  it('the controller puts its finalizer on and off', async () => {
+    expect(await patch(CONTROLLER, 'quiet', { metadata: { finalizers: ['davit.dev/teardown'] } }, '')).toMatchObject({
+      message: '',
+      status: 200,
+    });
+    expect(await patch(CONTROLLER, 'quiet', { metadata: { finalizers: null } }, '')).toMatchObject({
+      message: '',
+      status: 200,
+    });
+  });
+  it('the garbage collector takes owners and finalizers off, and removes', async () => {
+    const collector = 'system:serviceaccount:kube-system:generic-garbage-collector';
+    await patch(undefined, 'quiet', { metadata: { finalizers: ['orphan'] } }, '');
+    expect(
+      await patch(collector, 'quiet', { metadata: { finalizers: null, ownerReferences: null } }, ''),
+    ).toMatchObject({ message: '', status: 200 });
+    expect((await door.call('DELETE', `${DAVIT}/appdeployments/quiet`, undefined, collector)).status).toBe(200);
+  });
+});
+
+describe('revisions', () => {
+  const sizes = { cpu: 1, cpuLimit: 2, memoryMb: 64, memoryLimitMb: 128, minScale: 1, maxScale: 1 };
+  const revision = {
+    apiVersion: 'davit.dev/v1alpha1',
+    kind: 'AppRevision',
+    metadata: { name: 'shop--12345678', labels: { 'davit.dev/deployment': 'shop' } },
+    spec: {
+      id: '4f1c1a52-4d52-4b33-9d0c-0b3f7f1f6c11',
+      deploymentName: 'shop',
+      deploymentUid: 'u',
+      deploymentGeneration: 1,
+      source: 'external_docker',
+      requested: { sourceRevisionConfig: {}, secrets: [], secretReferences: [] },
+      resolved: {
+        contract: 1,
+        pullPolicy: 'IfNotPresent',
+        port: 8000,
+        healthPath: '/ok',
+        progressDeadlineSeconds: 600,
+        server: sizes,
+        waitImages: { postgres: 'a', redis: 'b' },
+      },
+    },
+  };
+  it('are made by the controller alone', async () => {
+    expect((await door.call('POST', `${DAVIT}/apprevisions`, revision)).message).toContain(
+      'made by the davit-controller alone',
+    );
+    expect((await door.call('POST', `${DAVIT}/apprevisions`, revision, EDITOR)).message).toContain(
+      'cannot create resource "apprevisions"',
+    );
+    expect(await door.call('POST', `${DAVIT}/apprevisions`, revision, CONTROLLER)).toMatchObject({
+      message: '',
+      status: 201,
+    });
+  });
+  it('keep their labels', async () => {
+    const { message } = await door.call('PATCH', `${DAVIT}/apprevisions/shop--12345678`, {
+      metadata: { labels: { 'davit.dev/deployment': 'other' } },
+    });
+    expect(message).toContain('made by the davit-controller alone');
+  });
+  it('are reported on and removed by the controller', async () => {
+    expect(
+      await door.call(
+        'PATCH',
+        `${DAVIT}/apprevisions/shop--12345678/status`,
+        { status: { state: 'DEPLOYED' } },
+        CONTROLLER,
+      ),
+    ).toMatchObject({ message: '', status: 200 });
+    expect((await door.call('DELETE', `${DAVIT}/apprevisions/shop--12345678`, undefined, CONTROLLER)).status).toBe(200);
+  });
+});
+
+describe("the organization's secrets", () => {
+  const provider = (clientSecretRef?: object): Spec => ({
+    name: 'A',
+    clientId: 'a',
+    authUrl: 'https://a.example',
+    tokenUrl: 'https://a.example',
+    ...(clientSecretRef && { clientSecretRef }),
+  });
+  const integration = (name: string, more: Spec = {}): Spec => ({
+    kind: 'gitea',
+    apiUrl: 'https://git.example/api/v1',
+    credentialsRef: { name },
+    ...more,
+  });
+  const object = (kind: string, name: string, spec: Spec): object => ({
+    apiVersion: 'davit.dev/v1alpha1',
+    kind,
+    metadata: { name },
+    spec,
+  });
+  const write = (
+    as: string | undefined,
+    kind: string,
+    spec: Spec,
+    name = 'git',
+    query = '?dryRun=All',
+  ): Promise<Answer> => door.call('POST', `${DAVIT}/${kind.toLowerCase()}s${query}`, object(kind, name, spec), as);
+
+  it('are named by whoever may get them, or are those that the HTTP API keeps for this provider', async () => {
+    expect(await write(EDITOR, 'OAuthProvider', provider())).toMatchObject({ message: '', status: 201 });
+    expect((await write(EDITOR, 'OAuthProvider', provider({ name: 's1', key: 'a' }))).message).toContain(
+      'you may not get Secret s1 yourself',
+    );
+    expect(await write(READS_SOME, 'OAuthProvider', provider({ name: 's1', key: 'a' }))).toMatchObject({ status: 201 });
+    const kept = provider({ name: 'git--client-abc', key: 'client-secret' });
+    expect(await write(EDITOR, 'OAuthProvider', kept)).toMatchObject({ message: '', status: 201 });
+    expect((await write(EDITOR, 'OAuthProvider', kept, 'gi')).message).toContain('git--client-abc');
+  });
+  it.each([
+    ['that the HTTP API keeps', 'idp--client-abc'],
+    ["of somebody's own", 's1'],
+  ])('a client secret %s goes to another address by the word of somebody who may get it', async (_, name) => {
+    const id = name.startsWith('idp') ? 'idp' : 'own';
+    const spec = provider({ name, key: 'a' });
+    expect((await write(undefined, 'OAuthProvider', spec, id, '')).message).toBe('');
+    const change = (as: string, more: Spec): Promise<Answer> =>
+      door.call('PATCH', `${DAVIT}/oauthproviders/${id}?dryRun=All`, { spec: more }, as);
+    expect(await change(EDITOR, { name: 'B' })).toMatchObject({ message: '', status: 200 });
+    const refused = `you may not get Secret ${name}`;
+    expect((await change(EDITOR, { tokenUrl: 'https://evil.example' })).message).toContain(refused);
+    expect((await change(EDITOR, { authUrl: 'https://evil.example' })).message).toContain(refused);
+    expect((await change(EDITOR, { clientSecretRef: { key: 'b' } })).message).toContain(refused);
+    // One that was sent again, in a Secret of its own.
+    const again = { tokenUrl: 'https://new.example', clientSecretRef: { name: `${id}--client-new`, key: 'a' } };
+    expect(await change(EDITOR, again)).toMatchObject({ message: '', status: 200 });
+    expect(await change(READS_SECRETS, { tokenUrl: 'https://new.example' })).toMatchObject({
+      message: '',
+      status: 200,
+    });
+  });
+  it('integrations are for administrators who may read their credentials, and so is sending those elsewhere', async () => {
+    await bind(ADMINISTRATOR, 'ClusterRole', 'davit-admin');
+    await bind(READS_SOME, 'ClusterRole', 'davit-admin');
+    await eventually(async () =>
+      expect((await write(READS_SOME, 'CodeHostIntegration', integration('s1'))).status).toBe(201),
+    );
+    expect((await write(ADMINISTRATOR, 'CodeHostIntegration', integration('s1'))).message).toContain(
+      'you may not get Secret s1',
+    );
+    expect((await write(USES_ACCOUNT, 'CodeHostIntegration', integration('s1'))).message).toContain(
+      'cannot create resource "codehostintegrations"',
+    );
+    expect((await write(undefined, 'CodeHostIntegration', integration('s1'), 'git', '')).message).toBe('');
+    const change = (spec: Spec): Promise<Answer> =>
+      door.call('PATCH', `${DAVIT}/codehostintegrations/git?dryRun=All`, { spec }, ADMINISTRATOR);
+    expect(await change({ tenants: ['team'] })).toMatchObject({ message: '', status: 200 });
+    expect((await change({ apiUrl: 'https://elsewhere.example' })).message).toContain('you may not get Secret s1');
+  });
+});
+
+describe('roles', () => {
+  /** What somebody may do, by the authorizer's own word. */
+  async function may(user: string, verb: string, resource: string, namespace = NAMESPACE): Promise<boolean> {
+    const [group = '', plural = '', subresource] = resource.split('/');
+    const groups = user.startsWith('system:serviceaccount:')
+      ? ['system:serviceaccounts', 'system:authenticated']
+      : ['system:authenticated'];
+    const { body } = await door.call('POST', '/apis/authorization.k8s.io/v1/subjectaccessreviews', {
+      spec: {
+        user,
+        groups,
+        resourceAttributes: {
+          verb,
+          group,
+          resource: plural,
+          namespace,
+          ...(subresource !== undefined && { subresource }),
+        },
+      },
+    });
+    return (body['status'] as { allowed: boolean }).allowed;
+  }
+  const cases: readonly {
+    readonly user: string;
+    readonly can: readonly string[];
+    readonly cannot: readonly string[];
+  }[] = [
+    {
+      user: EDITOR,
+      can: [
+        'create davit.dev/appdeployments',
+        'delete davit.dev/tracingprojects',
+        'list davit.dev/apprevisions',
+        'create /secrets',
+        'list davit.dev/apptemplates',
+        'patch davit.dev/oauthproviders',
+        'list davit.dev/codehostintegrations',
+        'list davit.dev/listeners',
+      ],
+      cannot: [
+        'create davit.dev/apptemplates',
+        'update davit.dev/oauthproviders/status',
+        'update davit.dev/appdeployments/status',
+        'create davit.dev/apprevisions',
+        'delete davit.dev/apprevisions',
+        'get /secrets',
+        'delete /secrets',
+      ],
+    },
+    {
+      user: VIEWER,
+      can: ['watch davit.dev/appdeployments', 'get davit.dev/apprevisions', 'list davit.dev/apptemplates'],
+      cannot: ['patch davit.dev/oauthproviders', 'create davit.dev/appdeployments', 'get /secrets'],
+    },
+    {
+      user: KUBERNETES_EDITOR,
+      can: ['create davit.dev/appdeployments', 'get davit.dev/apprevisions', 'create davit.dev/oauthproviders'],
+      cannot: [
+        'create davit.dev/apptemplates',
+        'create davit.dev/codehostintegrations',
+        'create davit.dev/listeners',
+        'update davit.dev/appdeployments/status',
+        'create davit.dev/apprevisions',
+      ],
+    },
+    {
+      user: CONTROLLER,
+      can: [
+        'patch davit.dev/appdeployments',
+        'patch davit.dev/appdeployments/status',
+        'patch apps/deployments',
+        'delete apps/statefulsets',
+        'create /secrets',
+        // The label of a password whose database a new deployment takes up.
+        'patch /secrets',
+        'watch /pods',
+        'create events.k8s.io/events',
+        // For dry runs of them; RBAC has no word for that.
+        'create /pods',
+        'list /namespaces',
+      ],
+      cannot: [
+        'create davit.dev/appdeployments',
+        'delete davit.dev/appdeployments',
+        'patch davit.dev/apprevisions',
+        'update /secrets',
+        'get /configmaps',
+        'create rbac.authorization.k8s.io/roles',
+        'get coordination.k8s.io/leases',
+        'create /namespaces',
+        'get /pods/log',
+        'create /pods/exec',
+      ],
+    },
+    {
+      user: API,
+      can: ['watch davit.dev/appdeployments', 'list davit.dev/apprevisions', 'watch /namespaces'],
+      cannot: [
+        'create davit.dev/appdeployments',
+        'list davit.dev/tracingprojects',
+        'get /secrets',
+        'list /secrets',
+        'create /secrets',
+        'list /pods',
+        'list apps/deployments',
+      ],
+    },
+  ];
+  it.each(cases)('$user', async ({ user, can, cannot }) => {
+    async function granted(wanted: readonly string[]): Promise<string[]> {
+      const answers = await Promise.all(
+        wanted.map(async (right) => ({ right, allowed: await may(user, ...(right.split(' ') as [string, string])) })),
+      );
+      return answers.filter(({ allowed }) => allowed).map(({ right }) => right);
+    }
+    expect(await granted(can)).toEqual(can);
+    expect(await granted(cannot)).toEqual([]);
+  });
+  it.each([
+    [API, ['get', 'create'], ['list', 'watch', 'delete', 'update', 'patch']],
+    [CONTROLLER, ['list', 'watch', 'delete'], ['update']],
+  ])("%s has just these rights on the organization's Secrets", async (user, can, cannot) => {
+    const ask = (verb: string): Promise<boolean> => may(user, verb, '/secrets', 'davit-org');
+    expect(await Promise.all(can.map(ask))).toEqual(can.map(() => true));
+    expect(await Promise.all(cannot.map(ask))).toEqual(cannot.map(() => false));
+  });
+  it('the controller keeps its lease in its own namespace', async () => {
+    const leases = '/apis/coordination.k8s.io/v1/namespaces/davit-system/leases';
+    const lease = {
+      apiVersion: 'coordination.k8s.io/v1',
+      kind: 'Lease',
+      metadata: { name: 'davit-controller' },
+      spec: {},
+    };
+    const made = await door.call('POST', leases, lease, CONTROLLER);
+    expect(made.status).toBe(201);
+    expect((await door.call('PUT', `${leases}/davit-controller`, made.body, CONTROLLER)).status).toBe(200);
+    expect((await door.call('GET', `${leases}/another`, undefined, CONTROLLER)).status).toBe(403);
+  });
+});
+
+describe('the controller', () => {
+  const labels = { 'davit.dev/deployment': 'shop', 'davit.dev/deployment-uid': 'u' };
+  const service = { metadata: { name: 'shop', labels }, spec: { ports: [{ port: 80 }] } };
+  const pod = { metadata: { name: 'shop', labels }, spec: { containers: [{ name: 'server', image: 'a:1' }] } };
+  const at = (namespace: string, path: string): string => `/api/v1/namespaces/${namespace}/${path}`;
+  const TENANTS = 'the davit-controller writes in tenants alone';
+  beforeAll(async () => {
+    await door.call('POST', '/api/v1/namespaces', { metadata: { name: 'no-tenant' } });
+    await door.call('POST', '/api/v1/namespaces', {
+      metadata: { name: 'a-tenant', labels: { 'davit.dev/tenant': 'true' } },
+    });
+    for (const namespace of ['no-tenant', 'a-tenant']) {
+      // oxlint-disable-next-line no-await-in-loop -- two small writes
+      await door.call('POST', at(namespace, 'serviceaccounts'), { metadata: { name: 'default' } });
+    }
+  });
+
+  it('writes in tenants alone', async () => {
+    expect(await door.call('POST', at('a-tenant', 'services'), service, CONTROLLER)).toMatchObject({ message: '' });
+    const { status, message } = await door.call('POST', at('no-tenant', 'services'), service, CONTROLLER);
+    expect(status).toBe(403);
+    expect(message).toContain(`namespace no-tenant has no label davit.dev/tenant=true, and ${TENANTS}`);
+    const rest: readonly (readonly [string, object])[] = [
+      ['/api/v1/namespaces/no-tenant/secrets', { metadata: { name: 'a', labels } }],
+      ['/api/v1/namespaces/davit-system/secrets', { metadata: { name: 'a', labels } }],
+      [
+        '/apis/apps/v1/namespaces/kube-system/deployments',
+        {
+          metadata: { name: 'a', labels },
+          spec: { selector: { matchLabels: labels }, template: { metadata: { labels }, spec: pod.spec } },
+        },
+      ],
+    ];
+    for (const [path, object] of rest) {
+      // oxlint-disable-next-line no-await-in-loop -- three small questions
+      expect((await door.call('POST', path, object, CONTROLLER)).message).toContain(TENANTS);
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      expect((await door.call('POST', `${path}?dryRun=All`, object)).status).toBe(201);
+    }
+    const key = { metadata: { name: 'davit-hmac' } };
+    expect(await door.call('POST', at('davit-system', 'secrets?dryRun=All'), key, CONTROLLER)).toMatchObject({
+      message: '',
+      status: 201,
+    });
+  });
+  it('creates pods as dry runs alone', async () => {
+    expect(await door.call('POST', at('a-tenant', 'pods?dryRun=All'), pod, CONTROLLER)).toMatchObject({
+      message: '',
+      status: 201,
+    });
+    expect((await door.call('POST', at('a-tenant', 'pods'), pod, CONTROLLER)).message).toContain('dry runs alone');
+    expect((await door.call('POST', at('no-tenant', 'pods?dryRun=All'), pod, CONTROLLER)).message).toContain(TENANTS);
+  });
+  it('deletes pods of its own databases alone', async () => {
+    const marked = { 'davit.dev/deployment-uid': 'u', 'davit.dev/component': 'postgres' };
+    // Of a group that the API server does not have: the garbage collector would delete a pod whose owner it can look for
+    // and does not find, and the deletion of what is being deleted is not judged again.
+    const ownerOf = (kind: string): object[] => [
+      { apiVersion: 'example.com/v1', kind, name: 'x', uid: 'x', controller: true },
+    ];
+    const cases = [
+      { name: 'database', labels: marked, ownerReferences: ownerOf('StatefulSet'), status: 200 },
+      { name: 'unowned', labels: marked, status: 403 },
+      { name: 'another-kind', labels: marked, ownerReferences: ownerOf('ReplicaSet'), status: 403 },
+      {
+        name: 'server',
+        labels: { ...marked, 'davit.dev/component': 'server' },
+        ownerReferences: ownerOf('StatefulSet'),
+        status: 403,
+      },
+    ];
+    for (const { status, ...metadata } of cases) {
+      // oxlint-disable-next-line no-await-in-loop -- a few small writes
+      expect(await door.call('POST', at('a-tenant', 'pods'), { ...pod, metadata })).toMatchObject({ status: 201 });
+      const path = at('a-tenant', `pods/${metadata.name}`);
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      const answer = await door.call('DELETE', path, undefined, CONTROLLER);
+      if (status === 403) expect(answer.message).toContain('those of its databases alone');
+      expect([metadata.name, answer.status]).toEqual([metadata.name, status]);
+    }
+  });
+  it('deletes what bears its labels, also where the namespace is a tenant no more', async () => {
+    const remove = (namespace: string, path: string): Promise<Answer> =>
+      door.call('DELETE', at(namespace, path), undefined, CONTROLLER);
+    await door.call('POST', at('no-tenant', 'services'), service);
+    await door.call('POST', at('no-tenant', 'secrets'), {
+      metadata: { name: 'values', labels: { 'davit.dev/variables': '' } },
+    });
+    for (const namespace of ['no-tenant', 'a-tenant']) {
+      // oxlint-disable-next-line no-await-in-loop -- two small writes
+      await door.call('POST', at(namespace, 'secrets'), { metadata: { name: 'theirs' } });
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      expect((await remove(namespace, 'secrets/theirs')).message).toContain('only what bears the labels of Davit');
+    }
+    expect(await remove('no-tenant', 'services/shop')).toMatchObject({ message: '', status: 200 });
+    expect(await remove('no-tenant', 'secrets/values')).toMatchObject({ message: '', status: 200 });
+  });
+  it('reports on a record, and lets go of it, wherever it is', async () => {
+    const records = '/apis/davit.dev/v1alpha1/namespaces/no-tenant/appdeployments';
+    expect((await door.call('POST', records, aRecord(docker(), 'stray'))).message).toBe('');
+    const status = { status: { observedGeneration: 1 } };
+    expect(await door.call('PATCH', `${records}/stray/status`, status, CONTROLLER)).toMatchObject({ status: 200 });
+    for (const finalizers of [['davit.dev/teardown'], null]) {
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      const answer = await door.call('PATCH', `${records}/stray`, { metadata: { finalizers } }, CONTROLLER);
+      expect(answer).toMatchObject({ message: '', status: 200 });
+    }
+  });
+});
+
+describe('what reaches beyond the pods', () => {
+  const reaching: readonly (readonly [words: string, parts: Spec])[] = [
+    ['labels app: others than this deployment act', { labels: { app: 'shop', team: 'blue' } }],
+    ['annotations k8s.v1.cni.cncf.io/networks:', { annotations: { 'k8s.v1.cni.cncf.io/networks': 'x' } }],
+    ['labels azure.workload.identity/use:', { labels: { 'azure.workload.identity/use': 'true' } }],
+    [
+      'names a namespace is refused',
+      { volumes: [{ name: 'v', csi: { driver: 'd', volumeAttributes: { SecretNamespace: 'other' } } }] },
+    ],
+  ];
+  it.each(reaching)('is refused: %s', async (words, parts) => {
+    expect((await create(EDITOR, withPod(parts))).message).toContain(words);
+  });
+  it("the team's own keys are not", async () => {
+    const parts = { labels: { team: 'blue', apple: 'x' }, annotations: { 'example.com/note': 'x', app: 'x' } };
+    expect(await create(EDITOR, withPod(parts))).toMatchObject({ message: '', status: 201 });
+  });
+  it('a Secret by an attribute of a CSI volume is one that the author may get', async () => {
+    const volume = { name: 'v', csi: { driver: 'd', volumeAttributes: { secretName: 'others' } } };
+    expect((await create(EDITOR, withPod({ volumes: [volume] }))).message).toContain('Secret others yourself');
+    expect(await create(READS_SECRETS, withPod({ volumes: [volume] }))).toMatchObject({ message: '', status: 201 });
+  });
+  it("a pod's certificate is its account's", async () => {
+    const sources = [{ podCertificate: { signerName: 'a.example/b', keyType: 'ED25519' } }];
+    const parts = { volumes: [{ name: 'v', projected: { sources } }] };
+    expect((await create(EDITOR, withPod(parts))).message).toContain('service account default');
+    expect(await create(IMPERSONATES_ACCOUNT, withPod(parts))).toMatchObject({ message: '', status: 201 });
+  });
+  it('is let through where the settings name it, and what a record has is judged no more', async () => {
+    const allowed =
+      'settings.pods.allowed={"labels":["app"],"annotations":["*.istio.io/"],"csiDrivers":["files.example"]}';
+    const own = { labels: { app: 'shop' }, annotations: { 'sidecar.istio.io/inject': 'true' } };
+    const csi = { volumes: [{ name: 'v', csi: { driver: 'files.example' } }] };
+    await release('--set-json', allowed);
+    await eventually(async () => expect((await create(EDITOR, withPod(own))).message).toBe(''));
+    expect((await create(EDITOR, withPod({ labels: { role: 'db' } }))).message).toContain('labels role');
+    await make(withPod(own), 'labelled');
+    await release('--set', 'settings.pods.policy=restricted', '--set-json', allowed);
+    await eventually(async () =>
+      expect((await create(EDITOR, withPod({ labels: { team: 'blue' } }))).message).toContain(
+        'labels team: the restricted pod policy lets only those labels through',
+      ),
+    );
+    expect(await create(EDITOR, withPod({ ...own, ...csi }))).toMatchObject({ message: '', status: 201 });
+    const other = { volumes: [{ name: 'v', csi: { driver: 'other.example' } }] };
+    expect((await create(EDITOR, withPod(other))).message).toContain('only those CSI drivers');
+    const sources = [{ podCertificate: { signerName: 'a.example/b' } }];
+    const certificate = withPod({ volumes: [{ name: 'v', projected: { sources } }] });
+    expect((await create(IMPERSONATES_ACCOUNT, certificate)).message).toContain('podCertificate is refused');
+    await release();
+    await eventually(async () => expect((await create(EDITOR, withPod(own))).status).not.toBe(201));
+    const cpu = (labels: object): object => ({ spec: { sourceConfig: { resourceSpec: { cpu: 1, labels } } } });
+    expect(await patch(EDITOR, 'labelled', cpu({}))).toMatchObject({ message: '', status: 200 });
+    expect((await patch(EDITOR, 'labelled', cpu({ app: 'other' }))).message).toContain('labels app');
+    expect((await patch(EDITOR, 'labelled', cpu({ name: 'a' }))).message).toContain('labels name');
+  });
+});
+
+describe('hosting mode', () => {
+  const cloud = ['internal_docker', 'internal_source', 'internal_template', 'codehost'];
+  function least(source: string): Spec {
+    if (source === 'external_docker') return docker();
+    if (source === 'internal_template') return { source, sourceRevisionConfig: { imageUri: 'a:1' } };
+    if (source !== 'codehost') return { source };
+    return {
+      source,
+      sourceConfig: { integrationId: '4f1c1a52-4d52-4b33-9d0c-0b3f7f1f6c11', repoUrl: 'https://code.example/a' },
+      sourceRevisionConfig: { repoRef: 'main', workflowConfigPath: 'a.json' },
+    };
+  }
+  it('self-hosted takes external_docker alone', async () => {
+    expect(await create(EDITOR, least('external_docker'))).toMatchObject({ message: '', status: 201 });
+    for (const source of cloud) {
+      // oxlint-disable-next-line no-await-in-loop -- four small questions
+      expect((await create(EDITOR, least(source))).message).toContain(`source ${source} is for hosting mode cloud`);
+    }
+  });
+  it('cloud takes the four others, and lets be what is there as long as its spec stays', async () => {
+    await make(docker(), 'before');
+    await release('--set', 'settings.hosting=cloud');
+    await eventually(async () =>
+      expect((await create(EDITOR, docker())).message).toContain('is for hosting mode self-hosted'),
+    );
+    for (const source of cloud) {
+      // oxlint-disable-next-line no-await-in-loop -- four small questions
+      expect(await create(EDITOR, least(source))).toMatchObject({ message: '', status: 201 });
+    }
+    expect((await patch(EDITOR, 'before', { metadata: { labels: { a: 'b' } } })).status).toBe(200);
+    expect((await patch(EDITOR, 'before', { spec: { databaseDeletionPolicy: 'Retain' } })).message).toContain(
+      'hosting mode self-hosted',
+    );
+    expect((await door.call('DELETE', `${DAVIT}/appdeployments/before`, undefined, EDITOR)).status).toBe(200);
+  });
+  it('the restricted pod policy refuses what baseline does not, and lets be what it asks for', async () => {
+    const context = (securityContext: Spec): Spec =>
+      withPod({ sidecars: [{ name: 'helper', image: 'helper:1', securityContext }] });
+    const hostile: readonly (readonly [words: string, spec: Spec])[] = [
+      ['privilege escalation is refused', context({ allowPrivilegeEscalation: true })],
+      ['runAsNonRoot: false is refused', context({ runAsNonRoot: false })],
+      ['user 0 is refused', context({ runAsUser: 0 })],
+      ['capabilities other than a drop of ALL', context({ capabilities: { drop: ['CHOWN'] } })],
+      ['nfs is refused', withPod({ volumes: [{ name: 'v', nfs: { server: 'files.example', path: '/' } }] })],
+    ];
+    await release('--set', 'settings.hosting=self-hosted');
+    await eventually(async () => expect((await create(EDITOR, docker())).message).toBe(''));
+    for (const [, spec] of hostile) {
+      // oxlint-disable-next-line no-await-in-loop -- five small questions
+      expect(await create(EDITOR, spec)).toMatchObject({ message: '', status: 201 });
+    }
+    await release('--set', 'settings.hosting=self-hosted', '--set', 'settings.pods.policy=restricted');
+    await eventually(async () => expect((await create(EDITOR, hostile[0]?.[1] ?? {})).status).not.toBe(201));
+    for (const [words, spec] of hostile) {
+      // oxlint-disable-next-line no-await-in-loop -- five small questions
+      expect((await create(EDITOR, spec)).message).toContain(words);
+    }
+    const proper = { allowPrivilegeEscalation: false, runAsNonRoot: true, capabilities: { drop: ['ALL'] } };
+    expect(await create(EDITOR, context(proper))).toMatchObject({ message: '', status: 201 });
+    expect(await create(EDITOR, docker())).toMatchObject({ message: '', status: 201 });
+  });
+  it('limits and own databases: what a write asks for, and not what it finds', async () => {
+    const external = ['POSTGRES_URI_CUSTOM', 'REDIS_URI_CUSTOM'].map((name) => ({
+      name,
+      secretName: 's0',
+      secretKey: 'uri',
+    }));
+    const asking = (resourceSpec: Spec, secretReferences: readonly object[] = external): Spec =>
+      docker({ sourceConfig: { resourceSpec }, secretReferences });
+    await release('--set', 'settings.hosting=self-hosted');
+    await eventually(async () => expect((await create(READS_SECRETS, asking({}))).message).toBe(''));
+    await make(asking({ cpu: 8 }, []), 'large');
+    await release(
+      '--set',
+      'settings.hosting=self-hosted,settings.database.own=false',
+      '--set-json',
+      'settings.limits={"cpu":1.5,"memoryMb":4194304,"scale":5,"storageGi":20}',
+    );
+    await eventually(async () => expect((await create(READS_SECRETS, asking({ cpu: 2 }))).status).not.toBe(201));
+    const tooMuch: readonly (readonly [words: string, spec: Spec])[] = [
+      ['cpu must be at most 1.5 on this platform', asking({ cpu: 2 })],
+      ['queueCpuLimit must be at most 1.5', asking({ queueCpuLimit: 1.6 })],
+      ['orchestratorMaxScale must be at most 5', asking({ orchestratorMaxScale: 6 })],
+      ['dbStorageGi must be at most 20', asking({ dbStorageGi: 21 })],
+      ['no databases of its own: give POSTGRES_URI_CUSTOM', asking({}, external.slice(1))],
+      ['no databases of its own: give REDIS_URI_CUSTOM', asking({}, external.slice(0, 1))],
+    ];
+    for (const [words, spec] of tooMuch) {
+      // oxlint-disable-next-line no-await-in-loop -- six small questions
+      expect((await create(READS_SECRETS, spec)).message).toContain(words);
+    }
+    const most = asking({ cpu: 1.5, memoryMb: 4_194_304, maxScale: 5, dbStorageGi: 20 });
+    expect(await create(READS_SECRETS, most)).toMatchObject({ message: '', status: 201 });
+    const more = (cpu: number): Spec => ({ spec: { sourceConfig: { resourceSpec: { cpu } } } });
+    expect((await patch(READS_SECRETS, 'large', { spec: { databaseDeletionPolicy: 'Retain' } })).message).toBe('');
+    expect((await patch(READS_SECRETS, 'large', more(9))).message).toContain('cpu must be at most 1.5');
+    expect((await patch(READS_SECRETS, 'large', more(1))).message).toBe('');
+  });
+  it('policies that are switched off are gone', async () => {
+    await release('--set', 'admission.enabled=false');
+    await eventually(async () => expect((await create(EDITOR, references(['others']))).status).toBe(201));
+  });
+});

@@ -1,0 +1,61 @@
+// The API server's own answers, as anybody: what a record's author with kubectl would be told.
+
+import { Agent, fetch } from 'undici';
+import type { Cluster } from '../../../cluster/cluster.ts';
+
+export interface Cause {
+  readonly field?: string;
+  readonly message: string;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly message: string;
+  readonly causes: readonly Cause[];
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+export interface Door {
+  /** `as`: a user to impersonate; absent: the cluster's admin. */
+  call(method: string, path: string, body?: object, as?: string): Promise<Answer>;
+  close(): Promise<void>;
+}
+
+interface Status {
+  readonly message?: string;
+  readonly details?: { readonly causes?: readonly Cause[] };
+}
+
+export function openDoor(cluster: Cluster): Door {
+  const dispatcher = new Agent({ connect: { ca: cluster.ca } });
+  return {
+    async call(method, path, body, as) {
+      const groups = as?.startsWith('system:serviceaccount:')
+        ? ['system:serviceaccounts', 'system:authenticated']
+        : ['system:authenticated'];
+      const headers: [string, string][] = [
+        ['authorization', `Bearer ${cluster.adminToken}`],
+        ['content-type', method === 'PATCH' ? 'application/merge-patch+json' : 'application/json'],
+      ];
+      if (as !== undefined)
+        headers.push(
+          ['impersonate-user', as],
+          ...groups.map((group): [string, string] => ['impersonate-group', group]),
+        );
+      const response = await fetch(new URL(path, cluster.server), {
+        method,
+        headers,
+        dispatcher,
+        ...(body && { body: JSON.stringify(body) }),
+      });
+      const answer = (await response.json()) as Readonly<Record<string, unknown>> & Status;
+      return {
+        status: response.status,
+        message: answer.message ?? '',
+        causes: answer.details?.causes ?? [],
+        body: answer,
+      };
+    },
+    close: () => dispatcher.close(),
+  };
+}

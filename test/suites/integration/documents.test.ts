@@ -1,0 +1,156 @@
+// The commands of the documents, as they stand there, where no pod has to run for them.
+
+import { chmod, copyFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { rolldown } from 'rolldown';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { ToRun } from '../../support/documents/catalogue.ts';
+import { commandsOf, DOCUMENTS, fences, openShell, type Shell, textOf } from '../../support/documents/documented.ts';
+import type { Tenant } from '../../support/platform.ts';
+import { type Attached, attach, eventually } from '../../support/running-davit.ts';
+
+const davit: Attached = attach(inject('davit'));
+const toRun = new ToRun(
+  DOCUMENTS.flatMap((document) => commandsOf(textOf(document))),
+  'integration',
+);
+/** Words of the documents, and what they stand for here. */
+const WORDS = { NAMESPACE: 'team', NAME: 'hello', ACCOUNT: 'team' };
+
+let tenant: Tenant;
+let shell: Shell;
+beforeAll(async () => {
+  tenant = await davit.tenant('team');
+  // The plugin as `npm run build` makes it, and a kubeconfig whose namespace is the team's, as the documents take it.
+  shell = await openShell(davit.kubeconfig, { kubectl: davit.kubectlPath });
+  const kubeconfig = join(shell.folder, 'kubeconfig');
+  const plugin = join(shell.folder, 'kubectl-davit');
+  await copyFile(davit.kubeconfig, kubeconfig);
+  const bundle = await rolldown({ input: join(import.meta.dirname, '../../../src/cli/main.ts'), platform: 'node' });
+  const { output } = await bundle.generate({ format: 'esm' });
+  await writeFile(plugin, output[0].code);
+  await chmod(plugin, 0o755);
+  await davit.kubectl(['config', 'set-context', '--current', '--namespace=team', '--kubeconfig', kubeconfig]);
+});
+afterAll(() => shell?.close());
+
+/** Runs commands of the documents in one shell. */
+function type(...lines: readonly string[]): Promise<string> {
+  const commands = lines.map((line) => toRun.take(line, WORDS));
+  return shell.run(['export KUBECONFIG=$PWD/kubeconfig', ...commands], { API: davit.apiUrl, TOKEN: tenant.token });
+}
+
+function inTeam(...args: readonly string[]): Promise<string> {
+  return davit.kubectl(['-n', 'team', ...args]);
+}
+
+function hello(image: string): Promise<string> {
+  return davit.kubectl(['apply', '-f', '-'], {
+    apiVersion: 'davit.dev/v1alpha1',
+    kind: 'AppDeployment',
+    metadata: { name: 'hello', namespace: 'team' },
+    spec: { source: 'external_docker', sourceRevisionConfig: { imageUri: image } },
+  });
+}
+
+describe('README.md', () => {
+  it('a deployment over HTTP', async () => {
+    const post = [...toRun.left].find((line) => line.startsWith('curl -s -X POST')) ?? '';
+    const said = await shell.run([toRun.take(post)], { API: davit.apiUrl, TOKEN: tenant.token });
+    expect(JSON.parse(said)).toMatchObject({ name: 'cart', status: 'AWAITING_DATABASE' });
+    await inTeam('delete', 'appd', 'cart', '--timeout=60s');
+  });
+
+  it('the same with kubectl, from the record that is shown, until it is READY', async () => {
+    const record = fences(textOf('README.md'), 'yaml').find((text) => text.includes('kind: AppDeployment')) ?? '';
+    await writeFile(join(shell.folder, 'shop.yaml'), record);
+    await type(
+      'kubectl config set-context --current --namespace=team',
+      'kubectl create secret generic shop-keys --from-literal=api-key=0123',
+      'kubectl apply -f shop.yaml',
+      'kubectl wait --for=condition=Ready appd/shop --timeout=5m',
+    );
+    expect(await type('kubectl get appd')).toMatch(/shop +READY +True +1\/1 +davit\.local\/sample:1/);
+    expect(await type('kubectl davit status shop')).toMatch(/^team\/shop {2}READY\n {2}ok Ready: Serving/);
+    expect(await type('kubectl describe appd shop')).toMatch(/Reason: +Serving/);
+    expect(await type('kubectl explain appd.spec.sourceConfig.resourceSpec')).toContain('dbStorageGi');
+  });
+});
+
+describe('docs/operations.md', () => {
+  it('waiting, looking and going back', async () => {
+    await hello('registry.example/hello:1');
+    await type('kubectl wait --for=condition=Ready appd/NAME --timeout=10m');
+    expect(await type('kubectl get appd')).toMatch(/hello +READY/);
+    for (const line of ['kubectl get appd -o wide', 'kubectl get appd hello -o wide'])
+      expect(await type(line)).toMatch(/hello +READY .* Serving .* The latest revision is deployed and serving\./);
+    for (const line of ['kubectl describe appd NAME', 'kubectl describe appd hello'])
+      expect(await type(line)).toContain('The latest revision is deployed and serving.');
+    await hello('registry.example/hello:2');
+    await eventually(async () =>
+      expect(await inTeam('get', 'appd', 'hello', '-o', 'jsonpath={.status.image}')).toBe('registry.example/hello:2'),
+    );
+    await type('kubectl davit rollback NAME');
+    await eventually(async () =>
+      expect(await inTeam('get', 'appd', 'hello', '-o', 'jsonpath={.status.image}')).toBe('registry.example/hello:1'),
+    );
+  });
+
+  it('a record that nobody can take down is let go of by hand, with what is left over', async () => {
+    await type('kubectl annotate appd NAME davit.dev/paused=true');
+    await inTeam('wait', '--for=jsonpath={.status.conditions[?(@.type=="Stalled")].reason}=Paused', 'appd/hello');
+    await inTeam('delete', 'appd', 'hello', '--wait=false');
+    await type(`kubectl patch appd NAME -n NAMESPACE --type=merge -p '{"metadata":{"finalizers":null}}'`);
+    expect(await inTeam('get', 'appd', 'hello', '--ignore-not-found')).toBe('');
+    await type('kubectl delete all,pvc,secret,networkpolicy,hpa,pdb -n NAMESPACE -l davit.dev/deployment=NAME');
+    const kinds = 'deployments,statefulsets,services,pods,pvc,secrets,networkpolicies';
+    await eventually(async () =>
+      expect(await inTeam('get', kinds, '-l', 'davit.dev/deployment=hello', '-o', 'name')).toBe(''),
+    );
+  });
+
+  it('hosts of a tenant, addresses of another kind, listeners, who leads, the definitions', async () => {
+    await type("kubectl annotate namespace team davit.dev/hosts='shop.example.com, *.team.example.com'");
+    await type('kubectl delete ingress -A -l davit.dev/deployment');
+    await type('kubectl get listeners -n team -o wide');
+    expect(await type('kubectl get lease -n davit-system davit-controller')).toMatch(/davit-controller +\S/);
+    expect(await type('kubectl apply --server-side -f crds/')).toContain('appdeployments.davit.dev serverside-applied');
+  });
+
+  it('credentials of code hosts', async () => {
+    await Promise.all(['token', 'app.pem'].map((name) => writeFile(join(shell.folder, name), 'secret')));
+    await type(
+      'kubectl create secret generic gitea-credentials -n davit-org --from-file=token=./token',
+      'kubectl create secret generic github-credentials -n davit-org --from-file=private-key=./app.pem',
+    );
+    const names = ['gitea-credentials', 'github-credentials'];
+    const keys = ['get', 'secret', ...names, '-n', 'davit-org', '-o', 'jsonpath={.items[*].data}'];
+    expect(await davit.kubectl(keys)).toMatch(/"token".*"private-key"/);
+    await davit.kubectl(['delete', 'secret', ...names, '-n', 'davit-org']);
+  });
+
+  it('a team that writes OAuth providers', async () => {
+    await type(
+      'kubectl create rolebinding team-providers -n davit-org --clusterrole=davit-editor --serviceaccount=team:ci',
+    );
+    const provider = {
+      provider_id: 'issue-tracker',
+      name: 'Issues',
+      client_id: 'a',
+      auth_url: 'https://tracker.example/authorize',
+      token_url: 'https://tracker.example/token',
+    };
+    expect(await davit.call(tenant, 'POST', '/v2/auth/providers', provider)).toMatchObject({ status: 200 });
+    const patch = [...toRun.left].find((line) => line.startsWith('curl -X PATCH')) ?? '';
+    expect(JSON.parse(await type(patch))).toMatchObject({ provider_id: 'issue-tracker' });
+    expect((await davit.call(tenant, 'DELETE', '/v2/auth/providers/issue-tracker')).status).toBe(200);
+  });
+});
+
+it('docs/security.md: a token of an hour', async () => {
+  expect(await type('kubectl create token ACCOUNT --duration=1h')).toMatch(/^ey/);
+});
+
+it('no command of the documents that could be run here was left out', () => {
+  expect([...toRun.left]).toEqual([]);
+});

@@ -1,0 +1,228 @@
+// The facade before a real API server: whose rights count, whose words come through, and what is left behind.
+
+import { beforeAll, describe, expect, inject, it } from 'vitest';
+import { aPayload } from '../../support/builders.ts';
+import type { Tenant } from '../../support/platform.ts';
+import { type Attached, attach, eventually } from '../../support/running-davit.ts';
+
+const davit: Attached = attach(inject('davit'));
+let tenant: Tenant;
+let other: Tenant;
+beforeAll(async () => {
+  tenant = await davit.tenant('http');
+  other = await davit.tenant('http-other');
+});
+
+/** A service account of the tenant with one role, and its token. */
+async function caller(name: string, role: string): Promise<Tenant> {
+  await davit.kubectl(['create', 'serviceaccount', name, '-n', tenant.namespace]);
+  await davit.kubectl([
+    'create',
+    'rolebinding',
+    name,
+    '-n',
+    tenant.namespace,
+    `--clusterrole=${role}`,
+    `--serviceaccount=${tenant.namespace}:${name}`,
+  ]);
+  const token = (await davit.kubectl(['create', 'token', name, '-n', tenant.namespace])).trim();
+  const made = { ...tenant, token };
+  await eventually(async () => expect((await davit.call(made, 'GET', '/v2/deployments')).status).toBe(200), 20_000);
+  return made;
+}
+
+async function secretNames(): Promise<string[]> {
+  const names = await davit.kubectl([
+    'get',
+    'secrets',
+    '-n',
+    tenant.namespace,
+    '-l',
+    'davit.dev/variables',
+    '-o',
+    'name',
+  ]);
+  return names
+    .trim()
+    .split('\n')
+    .filter((name) => name !== '');
+}
+
+describe('rights', () => {
+  it("a viewer reads, sees no values, and is refused the rest in the API server's words", async () => {
+    const viewer = await caller('viewer', 'davit-viewer');
+    const { body } = await davit.call(
+      tenant,
+      'POST',
+      '/v2/deployments',
+      aPayload('looked-at', { secrets: [{ name: 'KEY', value: 'v' }] }),
+    );
+    await eventually(async () =>
+      expect((await davit.call(viewer, 'GET', `/v2/deployments/${body.id}`)).body).toMatchObject({
+        name: 'looked-at',
+        secrets: [{ name: 'KEY', value: '' }],
+      }),
+    );
+    const made = await davit.call(viewer, 'POST', '/v2/deployments', aPayload('not-by-viewers'));
+    expect([made.status, made.body.detail]).toEqual([
+      403,
+      expect.stringContaining('cannot create resource "appdeployments"'),
+    ]);
+    const deleted = await davit.call(viewer, 'DELETE', `/v2/deployments/${body.id}`);
+    expect([deleted.status, deleted.body.detail]).toEqual([
+      403,
+      expect.stringContaining('cannot delete resource "appdeployments"'),
+    ]);
+  });
+
+  it('an editor creates with secrets, though it may only create Secrets', async () => {
+    const editor = await caller('editor', 'davit-editor');
+    const { status, body } = await davit.call(
+      editor,
+      'POST',
+      '/v2/deployments',
+      aPayload('edited', { secrets: [{ name: 'KEY', value: 'v' }] }),
+    );
+    expect([status, body.secrets]).toEqual([201, [{ name: 'KEY', value: 'v' }]]);
+  });
+
+  it("another tenant is a 403, another tenant's deployment a 404", async () => {
+    const { body } = await davit.call(other, 'POST', '/v2/deployments', aPayload('theirs'));
+    const spying = { ...tenant, id: other.id };
+    expect((await davit.call(spying, 'GET', `/v2/deployments/${body.id}`)).body.detail).toContain(
+      'requires workspace specification',
+    );
+    expect(await davit.call(tenant, 'GET', `/v2/deployments/${body.id}`)).toMatchObject({
+      status: 404,
+      body: { detail: `Deployment ID ${body.id} not found.` },
+    });
+  });
+
+  it('without X-Tenant-Id a service account means its own namespace', async () => {
+    const { status, body } = await davit.call(tenant, 'GET', '/v2/deployments?name=looked-at', undefined, {
+      'x-tenant-id': '',
+    });
+    expect([status, body.resources[0].tenant_id]).toEqual([200, tenant.id]);
+  });
+
+  it('a token that is none is 401', async () => {
+    expect((await davit.call({ ...tenant, token: 'nonsense' }, 'GET', '/v2/deployments')).status).toBe(401);
+  });
+});
+
+describe("the API server's verdict", () => {
+  it('a quota comes through, and leaves no Secret', async () => {
+    const before = await secretNames();
+    await davit.kubectl(['create', 'quota', 'none', '-n', tenant.namespace, '--hard=count/appdeployments.davit.dev=0']);
+    // Before its controller has looked at it a quota refuses nothing.
+    await eventually(async () =>
+      expect(
+        await davit.kubectl(['get', 'quota', 'none', '-n', tenant.namespace, '-o', 'jsonpath={.status.hard}']),
+      ).toContain('appdeployments'),
+    );
+    await eventually(async () => {
+      const { status, body } = await davit.call(
+        tenant,
+        'POST',
+        '/v2/deployments',
+        aPayload('over-quota', { secrets: [{ name: 'KEY', value: 'v' }] }),
+      );
+      expect([status, body.detail]).toEqual([403, expect.stringContaining('quota')]);
+    });
+    await davit.kubectl(['delete', 'quota', 'none', '-n', tenant.namespace]);
+    expect(await secretNames()).toEqual(before);
+  });
+
+  it('what the largest and strangest allowed body makes, the CRD takes', async () => {
+    const resource_spec = {
+      min_scale: 0,
+      max_scale: 100,
+      cpu: 0.1,
+      cpu_limit: 64,
+      memory_mb: 64,
+      queue_max_scale: 0,
+      orchestrator_min_scale: 1,
+      executor_cpu: 1,
+      redis_memory_mb: 64,
+      db_storage_gi: 1,
+      db_max_connections: 10,
+      labels: { 'example.com/team': 'a' },
+      annotations: { 'example.com/note': 'line\nline' },
+      volumes: [{ name: 'scratch', emptyDir: { sizeLimit: '1Gi' } }],
+      volume_mounts: [{ name: 'scratch', mountPath: '/scratch', subPath: 'x' }],
+      sidecars: [
+        {
+          name: 'proxy',
+          image: 'registry.example/proxy:1',
+          args: ['-c', 'a\nb'],
+          env: [
+            { name: 'A', value: 'b' },
+            { name: 'POD', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } },
+          ],
+          resources: { limits: { cpu: '100m', memory: '64Mi' } },
+          securityContext: { runAsNonRoot: true },
+          ports: null,
+        },
+      ],
+    };
+    const { status, body } = await davit.call(
+      tenant,
+      'POST',
+      '/v2/deployments',
+      aPayload('whole', {
+        source_config: { resource_spec, custom_url: 'whole.example.com', deployment_type: 'prod', listener_id: null },
+        secrets: [{ name: 'PEM', value: 'a\nb\t"ü"\n' }],
+        secret_references: [],
+      }),
+    );
+    expect([status, body.detail]).toEqual([201, undefined]);
+    const { ports: _ports, ...sidecar } = resource_spec.sidecars[0] as Record<string, unknown>;
+    expect(body.source_config.resource_spec).toMatchObject({ ...resource_spec, sidecars: [sidecar] });
+    const { body: got } = await davit.call(tenant, 'GET', `/v2/deployments/${body.id}`);
+    expect(got.source_config).toEqual(body.source_config);
+    expect(got.source_revision_config).toEqual(body.source_revision_config);
+  });
+
+  it('times are RFC 3339 and the revision named beforehand is the one that comes', async () => {
+    const { body } = await davit.call(tenant, 'POST', '/v2/deployments', aPayload('named'));
+    expect([body.created_at, body.updated_at]).toEqual([
+      expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/),
+      body.created_at,
+    ]);
+    await eventually(async () => {
+      const ids = await davit.kubectl([
+        'get',
+        'appr',
+        '-n',
+        tenant.namespace,
+        '-l',
+        'davit.dev/deployment=named',
+        '-o',
+        'jsonpath={.items[*].spec.id}',
+      ]);
+      expect(ids).toBe(body.latest_revision_id);
+    });
+    expect((await davit.call(tenant, 'GET', `/v2/deployments/${body.id}`)).body.latest_revision_id).toBe(
+      body.latest_revision_id,
+    );
+  });
+});
+
+describe('deletion', () => {
+  it('takes the tracing project along when asked to', async () => {
+    const { body } = await davit.call(tenant, 'POST', '/v2/deployments', aPayload('untraced'));
+    await eventually(async () => void (await davit.kubectl(['get', 'trp', 'untraced', '-n', tenant.namespace])));
+    expect((await davit.call(tenant, 'DELETE', `/v2/deployments/${body.id}?delete_tracing_project=true`)).status).toBe(
+      204,
+    );
+    await eventually(async () =>
+      expect((await davit.call(tenant, 'GET', `/v2/deployments/${body.id}`)).status).toBe(404),
+    );
+    await expect(davit.kubectl(['get', 'trp', 'untraced', '-n', tenant.namespace])).rejects.toThrow(/not found/);
+  });
+});
+
+it('is ready, and says what it can', async () => {
+  expect((await davit.call(tenant, 'GET', '/readyz')).body).toEqual({ status: 'ok' });
+  expect((await davit.call(tenant, 'GET', '/openapi.json')).body.openapi).toBe('3.1.0');
+});

@@ -1,0 +1,55 @@
+// What a platform says of placement, as a real API server takes it: nothing of it is dropped, neither by the schema of
+// revisions nor by that of workloads. Dry runs: the platform of these tests says nothing of placement.
+
+import { beforeAll, expect, inject, it } from 'vitest';
+import type { AppDeployment } from '../../../src/api/app-deployment.ts';
+import { COMPONENTS } from '../../../src/api/meta.ts';
+import { Settings } from '../../../src/api/settings.ts';
+import { hasDrifted } from '../../../src/decide/drift.ts';
+import type { KubeObject } from '../../../src/kube/client.ts';
+import { wantedRevision } from '../../../src/record/wanted-revision.ts';
+import { makeRevision } from '../../../src/resources/app-revision.ts';
+import { desiredChildren } from '../../../src/resources/desired.ts';
+import { aRecord } from '../../support/builders.ts';
+import type { Tenant } from '../../support/platform.ts';
+import { type Attached, attach } from '../../support/running-davit.ts';
+
+const davit: Attached = attach(inject('davit'));
+let tenant: Tenant;
+beforeAll(async () => {
+  tenant = await davit.tenant('placement');
+});
+
+const placed = {
+  nodeSelector: { pool: 'apps' },
+  tolerations: [{ key: 'dedicated', operator: 'Equal', value: 'apps', effect: 'NoExecute', tolerationSeconds: 60 }],
+  topologySpread: [{ topologyKey: 'topology.kubernetes.io/zone', maxSkew: 2, whenUnsatisfiable: 'DoNotSchedule' }],
+  priorityClassName: 'apps',
+};
+const settings = Settings.parse({
+  images: { registry: 'mirror.example/hub', pullSecrets: ['hub'] },
+  placement: Object.fromEntries(COMPONENTS.map((part) => [part, placed])),
+});
+
+/** As the API server would keep it, made by the controller: nobody else may make revisions. */
+async function asTaken<T extends KubeObject>(object: T): Promise<T> {
+  const { uid: _uid, ...metadata } = object.metadata;
+  const controller = '--as=system:serviceaccount:davit-system:davit-controller';
+  const dryRun = ['create', '--dry-run=server', '-f', '-', '-o', 'json', controller];
+  return JSON.parse(await davit.kubectl(dryRun, { ...object, metadata })) as T;
+}
+
+it('is kept whole in a revision, and in every workload made of it', async () => {
+  const resourceSpec = { maxScale: 3, minScale: 2, queueCpu: 1, orchestratorCpu: 1, executorCpu: 1 };
+  const plain = aRecord({ sourceConfig: { resourceSpec } });
+  const record: AppDeployment = { ...plain, metadata: { ...plain.metadata, namespace: tenant.namespace } };
+  const wanted = wantedRevision(record, [], settings);
+  if (!('create' in wanted)) throw new Error('no revision');
+  const revision = await asTaken(makeRevision(record, wanted.create));
+  expect(revision.spec.resolved).toEqual(wanted.create.resolved);
+  const children = desiredChildren({ record, revision, tenantId: tenant.id, settings });
+  expect(children.length).toBeGreaterThan(12);
+  const taken = await Promise.all(children.map(asTaken));
+  const other = children.filter((child, index) => hasDrifted(child, taken[index]));
+  expect(other.map(({ kind, metadata }) => `${kind} ${metadata.name}`)).toEqual([]);
+});

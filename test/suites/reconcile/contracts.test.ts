@@ -1,0 +1,231 @@
+// Davit is upgraded, and rolled back: what runs is left as it is, whichever Davit made it.
+
+import { describe, expect, it } from 'vitest';
+import { APP_DEPLOYMENTS } from '../../../src/api/app-deployment.ts';
+import { APP_REVISIONS, type AppRevision } from '../../../src/api/app-revision.ts';
+import { defaultSettings, Settings } from '../../../src/api/settings.ts';
+import { DEPLOYMENTS, STATEFUL_SETS } from '../../../src/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/kube/client.ts';
+import type { PodContracts } from '../../../src/resources/contracts/contract.ts';
+import { CONTRACT_V1, PARTS_V1 } from '../../../src/resources/contracts/v1.ts';
+import { newestOf, POD_CONTRACTS } from '../../../src/resources/contracts.ts';
+import { makeWorkload } from '../../../src/resources/workload.ts';
+import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
+import { aController, aServer, converge, type Harness, makeReady, putRecord, record } from './harness.ts';
+
+const NEXT = newestOf(POD_CONTRACTS) + 1;
+const UPGRADED: PodContracts = new Map([
+  ...POD_CONTRACTS,
+  [
+    NEXT,
+    {
+      ...CONTRACT_V1,
+      workload: (inputs, role, size, image) =>
+        makeWorkload(inputs, role, size, image, {
+          ...PARTS_V1,
+          waitScripts: { database: 'exit 0', redis: 'exit 0' },
+        }),
+      postgres: (inputs, postgres) => {
+        const made = CONTRACT_V1.postgres(inputs, postgres);
+        return { ...made, ...(made.spec && { spec: { ...made.spec, minReadySeconds: 3 } }) };
+      },
+    },
+  ],
+]);
+
+/** Sizes that no revision of before has. */
+const OTHER_DEFAULTS = Settings.parse({
+  deploymentType: 'prod',
+  images: { postgres: 'docker.io/library/postgres:17.9', redis: 'docker.io/valkey/valkey:9', pullPolicy: 'Always' },
+  pods: { port: 9000, healthPath: '/healthy', progressDeadlineSeconds: 60 },
+});
+
+function workloads(kube: FakeKube): string {
+  return JSON.stringify([...kube.objects(DEPLOYMENTS), ...kube.objects(STATEFUL_SETS)].map(specOf));
+}
+
+function specOf(object: KubeObject & { spec?: unknown }): unknown {
+  return [object.kind, object.metadata.name, object.metadata.generation, object.spec];
+}
+
+function revisions(kube: FakeKube): readonly AppRevision[] {
+  return kube.objects<AppRevision>(APP_REVISIONS);
+}
+
+function condition(kube: FakeKube, type: string): string {
+  const found = record(kube).status?.conditions?.find((one) => one.type === type);
+  return `${found?.status} ${found?.reason}`;
+}
+
+/** Runs `work` with a controller that has `contracts`, as a process of its own. */
+async function during<T>(
+  kube: FakeKube,
+  contracts: PodContracts,
+  work: (controller: Harness) => Promise<T>,
+  settings = defaultSettings(),
+): Promise<T> {
+  const controller = await aController(kube, settings, contracts);
+  try {
+    return await work(controller);
+  } finally {
+    controller.stop();
+  }
+}
+
+async function edit(kube: FakeKube, spec: object): Promise<void> {
+  const { metadata } = record(kube);
+  const ref = { namespace: 'team', name: metadata.name };
+  await kube.mergePatch(APP_DEPLOYMENTS, ref, { spec }, { fieldManager: 'kubectl' });
+}
+
+async function running(contracts: PodContracts, spec: Parameters<typeof putRecord>[1] = {}): Promise<FakeKube> {
+  const kube = aServer();
+  putRecord(kube, spec);
+  await during(kube, contracts, converge);
+  expect(record(kube).status?.state).toBe('READY');
+  return kube;
+}
+
+describe('an upgrade', () => {
+  it('writes nothing, though pods are made otherwise and every default is another', async () => {
+    const kube = await running(POD_CONTRACTS, { sourceConfig: { resourceSpec: { queueCpu: 1, executorCpu: 1 } } });
+    const before = workloads(kube);
+    const writes = await during(
+      kube,
+      UPGRADED,
+      async (controller) => {
+        await controller.reconcile();
+        return controller.writes();
+      },
+      OTHER_DEFAULTS,
+    );
+    expect(writes).toEqual([]);
+    expect(workloads(kube)).toBe(before);
+  });
+
+  it('writes nothing of a snapshot that was stored in another form', async () => {
+    const kube = await running(POD_CONTRACTS);
+    const [revision] = revisions(kube);
+    if (!revision) throw new Error('no revision');
+    const requested = { ...revision.spec.requested, resourceSpec: { volumes: [], labels: {}, sidecars: [] } };
+    kube.seed(APP_REVISIONS, { ...revision, spec: { ...revision.spec, requested } } as AppRevision);
+    const before = workloads(kube);
+    const writes = await during(kube, POD_CONTRACTS, async (controller) => {
+      await controller.reconcile();
+      return controller.writes();
+    });
+    expect(writes).toEqual([]);
+    expect(revisions(kube)).toHaveLength(1);
+    expect(workloads(kube)).toBe(before);
+  });
+
+  it('gives the next revision the new pods', async () => {
+    const kube = await running(POD_CONTRACTS);
+    await edit(kube, { revisionSerial: 2 });
+    await during(kube, UPGRADED, converge);
+    expect(revisions(kube).map(({ spec }) => spec.resolved.contract)).toEqual([NEXT - 1, NEXT]);
+    expect(workloads(kube)).toContain('exit 0');
+  });
+
+  it('and back to the old pods by a rollback', async () => {
+    const kube = await running(POD_CONTRACTS);
+    const [first] = revisions(kube);
+    const before = kube.objects(STATEFUL_SETS).map(specOf);
+    await edit(kube, { revisionSerial: 2 });
+    await during(kube, UPGRADED, converge);
+    expect(workloads(kube)).toContain('exit 0');
+    await edit(kube, { revisionSerial: 3, rollbackTo: first?.spec.id });
+    await during(kube, UPGRADED, converge);
+    expect(revisions(kube).map(({ spec }) => spec.resolved.contract)).toEqual([NEXT - 1, NEXT, NEXT - 1]);
+    expect(workloads(kube)).not.toContain('exit 0');
+    expect(kube.objects(STATEFUL_SETS)).toHaveLength(before.length);
+  });
+});
+
+describe('rolled back, Davit', () => {
+  async function rolledBack(): Promise<FakeKube> {
+    const kube = await running(POD_CONTRACTS);
+    await edit(kube, { revisionSerial: 2 });
+    await during(kube, UPGRADED, converge);
+    return kube;
+  }
+
+  it('leaves what a newer one has made as it is, says so, and comes to rest', async () => {
+    const kube = await rolledBack();
+    const before = workloads(kube);
+    await during(kube, POD_CONTRACTS, async (controller) => {
+      await controller.reconcile();
+      expect(controller.writes()).toEqual(['apply AppDeployment shop/status']);
+      await controller.reconcile();
+      expect(controller.writes()).toEqual([]);
+    });
+    expect(workloads(kube)).toBe(before);
+    expect([condition(kube, 'Ready'), condition(kube, 'Stalled'), record(kube).status?.state]).toEqual([
+      'False ContractUnknown',
+      'True ContractUnknown',
+      'READY',
+    ]);
+    expect(record(kube).status?.conditions?.find(({ type }) => type === 'Stalled')?.message).toContain(
+      `its pods are of contract ${NEXT}, and this one knows contracts up to ${NEXT - 1}`,
+    );
+  });
+
+  it('goes on when it is upgraded again', async () => {
+    const kube = await rolledBack();
+    const before = workloads(kube);
+    await during(kube, POD_CONTRACTS, (controller) => controller.reconcile());
+    await during(kube, UPGRADED, converge);
+    expect(workloads(kube)).toBe(before);
+    expect(condition(kube, 'Ready')).toBe('True Serving');
+  });
+
+  it('makes pods of its own for a new revision', async () => {
+    const kube = await rolledBack();
+    await edit(kube, { revisionSerial: 3 });
+    await during(kube, POD_CONTRACTS, converge);
+    expect(revisions(kube).map(({ spec }) => spec.resolved.contract)).toEqual([NEXT - 1, NEXT, NEXT - 1]);
+    expect(workloads(kube)).not.toContain('exit 0');
+    expect(condition(kube, 'Ready')).toBe('True Serving');
+  });
+
+  it('touches nothing while what a new revision names is missing', async () => {
+    const kube = await rolledBack();
+    const before = workloads(kube);
+    await edit(kube, { secretReferences: [{ name: 'MAIL', secretName: 'mail', secretKey: 'password' }] });
+    await during(kube, POD_CONTRACTS, async (controller) => {
+      await controller.reconcile();
+      await makeReady(kube);
+      await controller.reconcile();
+    });
+    expect(revisions(kube)).toHaveLength(3);
+    expect(workloads(kube)).toBe(before);
+    expect(record(kube).status?.state).toBe('READY');
+  });
+
+  it('does not go back to a revision of a newer one, and says what it does instead', async () => {
+    const kube = await rolledBack();
+    const newer = revisions(kube).find(({ spec }) => spec.resolved.contract === NEXT);
+    await edit(kube, { revisionSerial: 3, rollbackTo: newer?.spec.id });
+    const events = await during(kube, POD_CONTRACTS, async (controller) => {
+      await converge(controller);
+      return controller.events;
+    });
+    expect(events).toContain('Warning RollbackIgnored');
+    expect(revisions(kube).at(-1)?.spec.resolved.contract).toBe(NEXT - 1);
+    expect(condition(kube, 'Ready')).toBe('True Serving');
+  });
+
+  it('takes a record down that a newer one has made', async () => {
+    const kube = await rolledBack();
+    const ref = { namespace: 'team', name: 'shop' };
+    await kube.remove(APP_DEPLOYMENTS, ref, { uid: record(kube).metadata.uid ?? '' });
+    await during(kube, POD_CONTRACTS, async (controller) => {
+      for (let pass = 0; pass < 12; pass += 1) {
+        // oxlint-disable-next-line no-await-in-loop -- passes follow one another
+        await controller.reconcile();
+      }
+    });
+    expect(kube.objects(APP_DEPLOYMENTS)).toEqual([]);
+    expect(kube.objects(DEPLOYMENTS)).toEqual([]);
+  });
+});

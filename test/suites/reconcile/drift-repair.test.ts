@@ -1,0 +1,83 @@
+// What a person changed in a child of ours: it is put back, also where a merge alone cannot.
+
+import { afterEach, expect, it } from 'vitest';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/api/app-deployment.ts';
+import { Invalid } from '../../../src/errors.ts';
+import { DEPLOYMENTS, SERVICES } from '../../../src/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/kube/client.ts';
+import { aController, aServer, converge, type Harness, putRecord } from './harness.ts';
+
+const REF = { namespace: 'team', name: 'shop' };
+let controller: Harness;
+afterEach(() => controller.stop());
+
+async function converged(spec: Partial<AppDeployment['spec']> = {}): Promise<Harness> {
+  const kube = aServer();
+  putRecord(kube, spec);
+  controller = await aController(kube);
+  await converge(controller);
+  return controller;
+}
+
+interface Child extends KubeObject {
+  readonly spec: {
+    readonly ports: readonly { readonly port: number }[];
+    readonly template: { readonly spec: { readonly initContainers: readonly { readonly name: string }[] } };
+  };
+}
+
+async function initContainers({ kube }: Harness): Promise<Child['spec']['template']['spec']['initContainers']> {
+  return (await kube.get<Child>(DEPLOYMENTS, REF)).spec.template.spec.initContainers;
+}
+
+it('init containers in another order', async () => {
+  const own = ['b', 'a'].map((name) => ({ name, image: 'registry.example/helper:1' }));
+  const { kube, reconcile, writes } = await converged({
+    sourceConfig: { resourceSpec: { initContainers: own, sidecars: [{ name: 's', image: 'registry.example/s:1' }] } },
+  });
+  const before = await initContainers(controller);
+  expect(before.map(({ name }) => name)).toEqual(['wait-for-database', 'wait-for-redis', 's', 'b', 'a']);
+  const theirs = { spec: { template: { spec: { initContainers: before.toReversed() } } } };
+  await kube.mergePatch(DEPLOYMENTS, REF, theirs, { fieldManager: 'person' });
+  writes();
+  await reconcile();
+  expect(await initContainers(controller)).toEqual(before);
+  expect(writes().filter((write) => write.endsWith('Deployment shop'))).toEqual(['apply Deployment shop']);
+  await converge(controller);
+  await reconcile();
+  expect(writes()).toEqual([]);
+});
+
+it('a port with another number: an apply alone would make two of one name', async () => {
+  const { kube, reconcile, writes } = await converged();
+  const ports = async (): Promise<readonly number[]> =>
+    (await kube.get<Child>(SERVICES, REF)).spec.ports.map(({ port }) => port);
+  const theirs = { spec: { ports: [{ name: 'http', port: 81, targetPort: 'http' }] } };
+  await kube.mergePatch(SERVICES, REF, theirs, { fieldManager: 'person' });
+  // As the API server has it, which the in-memory one does not know.
+  kube.failOn(async ({ verb, kind }) =>
+    verb === 'apply' && kind === 'Service' && (await ports()).includes(81)
+      ? new Invalid('apply Service shop', [], { serverMessage: 'spec.ports[1].name: Duplicate value: "http"' })
+      : undefined,
+  );
+  writes();
+  await reconcile();
+  expect(writes()).toEqual(['apply Service shop (Invalid)', 'patch Service shop', 'apply Service shop']);
+  expect(await ports()).toEqual([80]);
+  await reconcile();
+  expect(writes()).toEqual([]);
+});
+
+it('what was never applied as it is, and is refused, is not forced', async () => {
+  const { kube, reconcile, writes } = await converged();
+  const record = kube.objects<AppDeployment>(APP_DEPLOYMENTS)[0];
+  if (!record) throw new Error('The record is gone.');
+  const spec = { ...record.spec, sourceConfig: { resourceSpec: { labels: { team: 'blue' } } } };
+  await kube.replace(APP_DEPLOYMENTS, { ...record, spec }, { fieldManager: 'person' });
+  kube.failOn(({ verb, kind }) =>
+    verb === 'apply' && kind === 'Deployment' ? new Invalid('apply Deployment shop', []) : undefined,
+  );
+  writes();
+  await reconcile();
+  expect(writes().filter((write) => write.includes(' Deployment shop'))).toEqual(['apply Deployment shop (Invalid)']);
+});

@@ -1,0 +1,251 @@
+// A controller's shell over the in-memory API server: caches, reconciler, and the writes of one pass. A new harness on
+// the same server is a restarted controller.
+
+import { isDeepStrictEqual } from 'node:util';
+import { pino } from 'pino';
+import { onTestFinished } from 'vitest';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/api/app-deployment.ts';
+import { APP_REVISIONS } from '../../../src/api/app-revision.ts';
+import { defaultSettings, type Settings } from '../../../src/api/settings.ts';
+import { TRACING_PROJECTS } from '../../../src/api/tracing-project.ts';
+import { makeDigestKey } from '../../../src/controller/app-deployment/hmac-key.ts';
+import { type HostRegistry, makeHostRegistry } from '../../../src/controller/app-deployment/host-registry.ts';
+import { makeReconciler } from '../../../src/controller/app-deployment/reconciler.ts';
+import { makeSecretFingerprints } from '../../../src/controller/app-deployment/secret-fingerprints.ts';
+import { makeVanished } from '../../../src/controller/garbage/bypassed-finalizers.ts';
+import { type Caches, makeCaches } from '../../../src/controller/shared/caches.ts';
+import { keyOf } from '../../../src/controller/shared/keys.ts';
+import { Unavailable } from '../../../src/errors.ts';
+import {
+  BUILT_IN_RESOURCES,
+  DEPLOYMENTS,
+  makeResourceRegistry,
+  NAMESPACES,
+  STATEFUL_SETS,
+} from '../../../src/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/kube/client.ts';
+import type { PodContracts } from '../../../src/resources/contracts/contract.ts';
+import { POD_CONTRACTS } from '../../../src/resources/contracts.ts';
+import type { Reconcile, Result } from '../../../src/runtime/controller.ts';
+import { makeMetrics } from '../../../src/runtime/metrics.ts';
+import { aSpec } from '../../support/builders.ts';
+import { type FakeKube, makeFakeKube, type Write } from '../../support/fake-kube/fake-kube.ts';
+
+const START = Date.parse('2026-02-02T02:02:02Z');
+export const KEY = keyOf('team', 'shop');
+
+export interface Harness {
+  readonly kube: FakeKube;
+  readonly caches: Caches;
+  readonly hosts: HostRegistry;
+  readonly events: string[];
+  readonly clock: { ms: number };
+  reconcile(key?: string): Promise<Result>;
+  /** The same as a controller's workers call it. */
+  readonly reconcileWith: Reconcile;
+  /** Keys that were woken because a host became free, since the last call. */
+  freed(): Promise<string[]>;
+  /** The writes of the passes since the last call, as `apply Service shop` or `apply AppDeployment shop/status`. */
+  writes(): string[];
+  stop(): void;
+}
+
+/** A server with a tenant namespace `team` in it. */
+export function aServer(): FakeKube {
+  const kube = makeFakeKube();
+  kube.seed(NAMESPACES, {
+    apiVersion: 'v1',
+    kind: 'Namespace',
+    metadata: { name: 'team', labels: { 'davit.dev/tenant': 'true' }, finalizers: ['kubernetes'] },
+  });
+  return kube;
+}
+
+export function putRecord(
+  kube: FakeKube,
+  spec: Partial<AppDeployment['spec']> = {},
+  metadata: Partial<KubeObject['metadata']> = {},
+): void {
+  const record: AppDeployment = {
+    apiVersion: 'davit.dev/v1alpha1',
+    kind: 'AppDeployment',
+    metadata: { name: 'shop', namespace: 'team', generation: 1, ...metadata },
+    spec: aSpec(spec),
+  };
+  kube.seed(APP_DEPLOYMENTS, record);
+}
+
+export function record(kube: FakeKube, namespace = 'team', name = 'shop'): AppDeployment {
+  const found = kube
+    .objects<AppDeployment>(APP_DEPLOYMENTS)
+    .find(({ metadata }) => metadata.namespace === namespace && metadata.name === name);
+  if (!found) throw new Error(`${namespace}/${name} is gone.`);
+  return found;
+}
+
+/** Stopped, unless the test does that itself, when the test is over. */
+export async function aController(
+  kube: FakeKube,
+  settings: Settings = defaultSettings(),
+  contracts: PodContracts = POD_CONTRACTS,
+): Promise<Harness> {
+  const stopping = new AbortController();
+  const log = pino({ level: 'silent' });
+  const caches = makeCaches({
+    client: kube,
+    namespaces: [],
+    organizationNamespace: 'davit-org',
+    addressKind: settings.address.kind,
+    log,
+    metrics: makeMetrics(),
+  });
+  for (const cache of caches.all) void cache.run(stopping.signal);
+  await Promise.all(caches.all.map((cache) => cache.waitForSync()));
+  const events: string[] = [];
+  const clock = { ms: START };
+  const now = (): Date => new Date(clock.ms);
+  const registry = makeResourceRegistry([...BUILT_IN_RESOURCES, APP_DEPLOYMENTS, APP_REVISIONS, TRACING_PROJECTS]);
+  const recorder = {
+    record: ({ type, reason }: { type: string; reason: string }) => void events.push(`${type} ${reason}`),
+    flush: () => Promise.resolve(),
+  };
+  const shell = { client: kube, caches, registry };
+  const hosts = makeHostRegistry(caches, settings.address);
+  const freed = new Set<string>();
+  hosts.onFreed((key) => freed.add(key));
+  const vanished = makeVanished(shell, () => clock.ms);
+  const reconcile: Reconcile = makeReconciler({
+    shell,
+    vanished,
+    contents: makeSecretFingerprints({
+      client: kube,
+      caches,
+      digestKey: makeDigestKey(kube, 'davit-system'),
+      elapsed: () => clock.ms,
+    }),
+    hosts,
+    settings,
+    events: recorder,
+    now,
+    contracts,
+  });
+  kube.clearWrites();
+  const stop = (): void => {
+    hosts.close();
+    vanished.close();
+    stopping.abort();
+  };
+  onTestFinished(stop);
+  return {
+    kube,
+    caches,
+    hosts,
+    events,
+    clock,
+    reconcile: async (key = KEY) => {
+      await settle(caches, kube);
+      try {
+        return await reconcile(key, stopping.signal, log);
+      } finally {
+        await settle(caches, kube);
+      }
+    },
+    reconcileWith: reconcile,
+    freed: async () => {
+      await settle(caches, kube);
+      const keys = [...freed];
+      freed.clear();
+      return keys.toSorted();
+    },
+    writes: () => {
+      const said = kube.writes.map(describeWrite);
+      kube.clearWrites();
+      return said;
+    },
+    stop,
+  };
+}
+
+function describeWrite({ verb, kind, ref, subresource, error, dryRun }: Write): string {
+  if (dryRun) return `try ${kind} ${ref.name}${error === undefined ? '' : ` (${error})`}`;
+  return `${verb} ${kind} ${ref.name}${subresource === undefined ? '' : `/${subresource}`}${error === undefined ? '' : ` (${error})`}`;
+}
+
+/** Until the caches have seen what the server has: their watches deliver in turns of the event loop. */
+async function settle(caches: Caches, kube: FakeKube): Promise<void> {
+  kube.bookmark();
+  const version = BigInt(kube.resourceVersion());
+  for (let turn = 0; turn < 1000; turn += 1) {
+    const there = caches.all.filter((cache) => cache.isInstalled());
+    if (there.every((cache) => BigInt(cache.observedResourceVersion()) >= version)) return;
+    // oxlint-disable-next-line no-await-in-loop -- one turn at a time
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+export interface Crash {
+  /** The server is gone before a write is sent, or its answer is lost. */
+  readonly when: 'failOn' | 'failAfter';
+  /** The how-manieth write is the first that fails; none does before. */
+  readonly at: number;
+  /** What is reconciled, one after the other: the record, if not given. */
+  readonly keys?: readonly string[];
+  /** Before each write, or once it was done, as `when` says. */
+  onWrite?(): void;
+}
+
+const READS: ReadonlySet<string> = new Set(['get', 'list', 'watch', 'text']);
+
+/** A pass in which the server goes away and the controller dies of it; the server is back then. Returns how many writes it tried. */
+export async function crashed(dying: Harness, { when, at, keys = [KEY], onWrite }: Crash): Promise<number> {
+  let writes = 0;
+  dying.kube[when](({ verb }) => {
+    if (READS.has(verb)) return undefined;
+    writes += 1;
+    onWrite?.();
+    return writes >= at ? new Unavailable('gone') : undefined;
+  });
+  for (const key of keys) {
+    // oxlint-disable-next-line no-await-in-loop -- one record after the other
+    await dying.reconcile(key).catch(() => undefined);
+  }
+  dying.stop();
+  dying.kube[when](undefined);
+  return writes;
+}
+
+/** Does what kubelet and the built-in controllers would: every workload becomes ready at its generation. */
+export async function makeReady(kube: FakeKube): Promise<void> {
+  for (const resource of [DEPLOYMENTS, STATEFUL_SETS]) {
+    for (const object of kube.objects<KubeObject & { spec?: { replicas?: number }; status?: object }>(resource)) {
+      const replicas = object.spec?.replicas ?? 1;
+      const status = {
+        observedGeneration: object.metadata.generation ?? 1,
+        replicas,
+        updatedReplicas: replicas,
+        readyReplicas: replicas,
+        availableReplicas: replicas,
+      };
+      if (isDeepStrictEqual(object.status, status)) continue;
+      const { namespace = '', name } = object.metadata;
+      const writing = { fieldManager: 'kube-controller-manager', subresource: 'status' } as const;
+      // oxlint-disable-next-line no-await-in-loop -- one object at a time
+      await kube.mergePatch(resource, { namespace, name }, { status }, writing);
+    }
+  }
+}
+
+/** Reconciles, with workloads becoming ready in between, until a pass writes nothing. */
+export async function converge(controller: Harness): Promise<void> {
+  let writes: string[] = [];
+  for (let pass = 0; pass < 20; pass += 1) {
+    // oxlint-disable-next-line no-await-in-loop -- passes follow one another
+    await controller.reconcile();
+    writes = controller.writes();
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    await makeReady(controller.kube);
+    controller.writes();
+    if (writes.length === 0 && pass > 1) return;
+  }
+  throw new Error(`It does not come to rest: ${writes.join(', ')}`);
+}

@@ -1,0 +1,199 @@
+// The history of a record: how much of it is kept, whatever happens in between, and going back within it.
+
+import { describe, expect, it } from 'vitest';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/api/app-deployment.ts';
+import { APP_REVISIONS, type AppRevision } from '../../../src/api/app-revision.ts';
+import { defaultSettings } from '../../../src/api/settings.ts';
+import type { Workload } from '../../../src/decide/observed.ts';
+import { Unavailable } from '../../../src/errors.ts';
+import { DEPLOYMENTS, SECRETS } from '../../../src/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/kube/client.ts';
+import { rollingBack } from '../../../src/record/revision-request.ts';
+import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
+import { aController, aServer, converge, putRecord, record } from './harness.ts';
+
+async function change(kube: FakeKube, spec: object): Promise<void> {
+  await kube.mergePatch(APP_DEPLOYMENTS, { namespace: 'team', name: 'shop' }, { spec });
+}
+const image = (tag: number): object => ({
+  revisionSerial: tag,
+  sourceRevisionConfig: { imageUri: `registry.example/shop:${tag}` },
+});
+function revisions(kube: FakeKube): AppRevision[] {
+  return kube
+    .objects<AppRevision>(APP_REVISIONS)
+    .toSorted((a, b) => a.spec.deploymentGeneration - b.spec.deploymentGeneration);
+}
+function serials(kube: FakeKube): (number | undefined)[] {
+  return revisions(kube).map(({ spec }) => spec.revisionSerial);
+}
+
+describe('of many revisions', () => {
+  it('the newest ten are left, and at rest nothing is written', async () => {
+    const kube = aServer();
+    putRecord(kube);
+    const controller = await aController(kube);
+    await converge(controller);
+    for (let tag = 2; tag <= 25; tag += 1) {
+      // oxlint-disable-next-line no-await-in-loop -- one revision after the other
+      await change(kube, image(tag));
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      await converge(controller);
+      expect(serials(kube).length).toBeLessThanOrEqual(11);
+    }
+    await converge(controller);
+    expect(serials(kube)).toEqual([16, 17, 18, 19, 20, 21, 22, 23, 24, 25]);
+    await controller.reconcile();
+    expect(controller.writes()).toEqual([]);
+  });
+
+  it('the active one stays while newer ones fail, and goes when one of them serves', async () => {
+    const kube = aServer();
+    putRecord(kube);
+    const controller = await aController(kube);
+    await converge(controller);
+    for (let tag = 2; tag <= 14; tag += 1) {
+      // oxlint-disable-next-line no-await-in-loop -- one revision after the other
+      await change(kube, image(tag));
+      // oxlint-disable-next-line no-await-in-loop -- nothing becomes ready
+      await controller.reconcile();
+    }
+    await controller.reconcile();
+    expect(serials(kube)).toEqual([1, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14]);
+    await converge(controller);
+    await controller.reconcile();
+    expect(serials(kube)).toEqual([5, 6, 7, 8, 9, 10, 11, 12, 13, 14]);
+  });
+
+  it('one that somebody else has deleted meanwhile is no failure', async () => {
+    const kube = aServer();
+    putRecord(kube);
+    const controller = await aController(kube);
+    for (let tag = 2; tag <= 12; tag += 1) {
+      // oxlint-disable-next-line no-await-in-loop -- one revision after the other
+      await change(kube, image(tag));
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      await controller.reconcile();
+    }
+    kube.failOn(({ verb, kind, ref }) => {
+      if (verb !== 'delete' || kind !== 'AppRevision') return undefined;
+      kube.erase(APP_REVISIONS, { namespace: 'team', name: ref.name });
+      return undefined;
+    });
+    const before = serials(kube).length;
+    await converge(controller);
+    expect([before, serials(kube).length]).toEqual([11, 10]);
+  });
+
+  it('a crash before or after any deletion leaves the same ten', async () => {
+    for (const when of ['failOn', 'failAfter'] as const) {
+      const kube = aServer();
+      putRecord(kube);
+      // oxlint-disable-next-line no-await-in-loop -- each plan has the event loop to itself
+      const dying = await aController(kube);
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      await converge(dying);
+      let deletions = 0;
+      kube[when](({ verb, kind }) => {
+        if (verb !== 'delete' || kind !== 'AppRevision') return undefined;
+        deletions += 1;
+        return deletions % 2 === 1 ? new Unavailable('gone') : undefined;
+      });
+      for (let tag = 2; tag <= 15; tag += 1) {
+        // oxlint-disable-next-line no-await-in-loop -- as above
+        await change(kube, image(tag));
+        // oxlint-disable-next-line no-await-in-loop -- as above
+        await converge(dying).catch(() => undefined);
+      }
+      expect(deletions).toBeGreaterThan(0);
+      dying.stop();
+      kube[when](undefined);
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      await converge(await aController(kube));
+      expect(serials(kube), when).toEqual([6, 7, 8, 9, 10, 11, 12, 13, 14, 15]);
+    }
+  });
+});
+
+describe('a rollback', () => {
+  it('after the platform has changed: the values of then, and their pods', async () => {
+    const kube = aServer();
+    putRecord(kube);
+    const then = await aController(kube);
+    await converge(then);
+    const [first] = revisions(kube);
+    then.stop();
+    const settings = defaultSettings();
+    const now = await aController(kube, { ...settings, pods: { ...settings.pods, healthPath: '/now' } });
+    await change(kube, image(2));
+    await converge(now);
+    expect(revisions(kube)[1]?.spec.resolved).toMatchObject({ healthPath: '/now' });
+    if (!first) throw new Error('There was no revision.');
+    await change(kube, rollingBack(record(kube).spec, first.spec));
+    now.events.length = 0;
+    await converge(now);
+    expect(revisions(kube)[2]?.spec).toMatchObject({ revisionSerial: 3, resolved: first.spec.resolved });
+    expect(JSON.stringify(kube.objects<Workload>(DEPLOYMENTS)[0]?.spec)).toContain('/ok');
+    expect(record(kube).status).toMatchObject({ state: 'READY', image: 'registry.example/shop:1' });
+    expect(now.events).not.toContain('Warning RollbackIgnored');
+  });
+
+  it("brings back the values given to the API, not what is in Secrets of somebody's own", async () => {
+    const kube = aServer();
+    const secret = (name: string, value: string): void =>
+      void kube.seed(SECRETS, {
+        apiVersion: 'v1',
+        kind: 'Secret',
+        metadata: { name, namespace: 'team' },
+        type: 'Opaque',
+        ...(name.includes('--vars-') && { immutable: true }),
+        data: { K: value },
+      } as KubeObject);
+    secret('shop--vars-1', 'b25l');
+    secret('shop--vars-2', 'dHdv');
+    secret('theirs', 'b2xk');
+    const given = (suffix: number): Partial<AppDeployment['spec']> => ({
+      secrets: [{ name: 'K', secretName: `shop--vars-${suffix}`, secretKey: 'K' }],
+    });
+    putRecord(kube, { ...given(1), secretReferences: [{ name: 'T', secretName: 'theirs', secretKey: 'K' }] });
+    const controller = await aController(kube);
+    await converge(controller);
+    await change(kube, { ...given(2), revisionSerial: 2 });
+    secret('theirs', 'bmV3');
+    await converge(controller);
+    const digest = (): string | undefined =>
+      kube.objects<Workload>(DEPLOYMENTS)[0]?.metadata.annotations?.['davit.dev/secrets'];
+    const [first] = revisions(kube);
+    if (!first) throw new Error('There was no revision.');
+    const withNew = digest();
+    await change(kube, rollingBack(record(kube).spec, first.spec));
+    await converge(controller);
+    const pods = JSON.stringify(kube.objects<Workload>(DEPLOYMENTS)[0]?.spec?.template);
+    expect(pods).toContain('shop--vars-1');
+    expect(pods).not.toContain('shop--vars-2');
+    expect(kube.objects(SECRETS).find(({ metadata }) => metadata.name === 'theirs')).toMatchObject({
+      data: { K: 'bmV3' },
+    });
+    expect(digest()).not.toBe(withNew);
+    controller.writes();
+    await controller.reconcile();
+    expect(controller.writes()).toEqual([]);
+  });
+
+  it.each([
+    { name: 'whose values are not written back', to: 'first' },
+    { name: 'to a revision that is not there', to: '00000000-0000-4000-8000-000000000000' },
+  ])('$name is told, and makes a revision of what the record says', async ({ to }) => {
+    const kube = aServer();
+    putRecord(kube);
+    const controller = await aController(kube);
+    await converge(controller);
+    const [first] = revisions(kube);
+    await change(kube, image(2));
+    await converge(controller);
+    await change(kube, { rollbackTo: to === 'first' ? first?.spec.id : to, revisionSerial: 3 });
+    await converge(controller);
+    expect(controller.events.filter((event) => event === 'Warning RollbackIgnored')).toHaveLength(1);
+    expect(record(kube).status).toMatchObject({ state: 'READY', image: 'registry.example/shop:2' });
+  });
+});

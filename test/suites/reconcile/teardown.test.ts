@@ -1,0 +1,253 @@
+// What a teardown waits for, says, and leaves alone.
+
+import { expect, it, vi } from 'vitest';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/api/app-deployment.ts';
+import { conditionOf } from '../../../src/api/conditions.ts';
+import { Unavailable } from '../../../src/errors.ts';
+import {
+  DEPLOYMENTS,
+  PERSISTENT_VOLUME_CLAIMS,
+  PODS,
+  SECRETS,
+  STATEFUL_SETS,
+} from '../../../src/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/kube/client.ts';
+import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
+import { aController, aServer, converge, type Harness, putRecord, record } from './harness.ts';
+
+const SHOP = { namespace: 'team', name: 'shop' };
+
+async function deleted(spec: Partial<AppDeployment['spec']> = {}): Promise<Harness> {
+  const kube = aServer();
+  putRecord(kube, spec);
+  const controller = await aController(kube);
+  await converge(controller);
+  await kube.remove(APP_DEPLOYMENTS, SHOP, { uid: record(kube).metadata.uid ?? '' });
+  return controller;
+}
+
+async function toTheEnd(controller: Harness, passes = 15): Promise<boolean> {
+  const { kube } = controller;
+  for (let pass = 0; pass < passes && kube.objects(APP_DEPLOYMENTS).length > 0; pass += 1) {
+    // oxlint-disable-next-line no-await-in-loop -- the teardown goes step by step
+    await controller.reconcile();
+    kube.collectGarbage();
+  }
+  return kube.objects(APP_DEPLOYMENTS).length === 0;
+}
+
+function waitsFor(kube: FakeKube): { message: string | undefined; stalled: string | undefined } {
+  const { conditions } = record(kube).status ?? {};
+  return { message: conditionOf(conditions, 'Ready')?.message, stalled: conditionOf(conditions, 'Stalled')?.status };
+}
+
+/** The caches of these kinds show nothing, as those of a process that has just taken over may. */
+function lag({ caches }: Harness, kinds: readonly string[]): void {
+  for (const [kind, cache] of caches.children) if (kinds.includes(kind)) vi.spyOn(cache, 'byLabel').mockReturnValue([]);
+}
+
+function aPod(name: string, metadata: Partial<KubeObject['metadata']>, spec: object = {}): KubeObject {
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      name,
+      namespace: 'team',
+      labels: { 'davit.dev/deployment': 'shop', 'davit.dev/component': 'postgres' },
+      ...metadata,
+    },
+    spec,
+  } as KubeObject;
+}
+
+const OF_POSTGRES = [
+  { apiVersion: 'apps/v1', kind: 'StatefulSet', name: 'shop--postgres', uid: 'set', controller: true },
+];
+
+it.each([
+  { kinds: ['PersistentVolumeClaim', 'Secret'] },
+  { kinds: ['PersistentVolumeClaim'] },
+  { kinds: ['Secret'] },
+  { kinds: ['PersistentVolumeClaim', 'Secret', 'StatefulSet', 'Deployment'] },
+])('the record is not let go while the caches of $kinds lag: nothing is left without an owner', async ({ kinds }) => {
+  const controller = await deleted();
+  const { kube } = controller;
+  lag(controller, kinds);
+  expect(await toTheEnd(controller)).toBe(true);
+  for (const resource of [PERSISTENT_VOLUME_CLAIMS, SECRETS, STATEFUL_SETS, DEPLOYMENTS])
+    expect(kube.objects(resource), resource.kind).toEqual([]);
+});
+
+it('what is kept on request is kept, and what the caches do not show comes again soon', async () => {
+  const controller = await deleted({ databaseDeletionPolicy: 'Retain' });
+  lag(controller, ['Secret']);
+  const waits: unknown[] = [];
+  for (let pass = 0; pass < 15 && controller.kube.objects(APP_DEPLOYMENTS).length > 0; pass += 1) {
+    // oxlint-disable-next-line no-await-in-loop -- the teardown goes step by step
+    waits.push((await controller.reconcile()).requeueAfterMs);
+    controller.kube.collectGarbage();
+  }
+  expect(waits).toContain(1000);
+  expect(controller.kube.objects(PERSISTENT_VOLUME_CLAIMS)).toHaveLength(1);
+  expect(controller.kube.objects(SECRETS).map(({ metadata }) => metadata.name)).toEqual(['shop--postgres']);
+});
+
+it('costs a few live lists at the end, and none before', async () => {
+  const controller = await deleted();
+  const lists = vi.spyOn(controller.kube, 'listAll');
+  expect(await toTheEnd(controller)).toBe(true);
+  expect(lists.mock.calls.length).toBeLessThanOrEqual(5);
+});
+
+it('while they cannot be had the record stays, and says why', async () => {
+  const controller = await deleted();
+  const { kube } = controller;
+  kube.failOn(({ verb, kind }) =>
+    verb === 'list' && kind === 'PersistentVolumeClaim'
+      ? new Unavailable('x', { serverMessage: 'etcd is slow' })
+      : undefined,
+  );
+  await toTheEnd(controller).catch(() => undefined);
+  expect(waitsFor(kube).message).toContain('etcd is slow');
+  kube.failOn(undefined);
+  expect(await toTheEnd(controller)).toBe(true);
+});
+
+it('volume and passwords are deleted only as they were seen', async () => {
+  const controller = await deleted();
+  await toTheEnd(controller);
+  const bodies = controller.kube.writes.filter(
+    ({ verb, kind }) => verb === 'delete' && ['Secret', 'PersistentVolumeClaim'].includes(kind),
+  );
+  expect(bodies.length).toBeGreaterThan(2);
+  for (const { ref, body } of bodies)
+    expect(body, ref.name).toMatchObject({ uid: expect.any(String), resourceVersion: expect.stringMatching(/^\d+$/) });
+});
+
+it('a volume that was changed meanwhile is looked at again before it is deleted', async () => {
+  const controller = await deleted();
+  const { kube } = controller;
+  let changed = false;
+  kube.failOn(({ verb, kind }) => {
+    if (verb !== 'delete' || kind !== 'PersistentVolumeClaim' || changed) return undefined;
+    changed = true;
+    const [claim] = kube.objects(PERSISTENT_VOLUME_CLAIMS);
+    if (claim) kube.seed(PERSISTENT_VOLUME_CLAIMS, { ...claim, metadata: { ...claim.metadata, labels: {} } });
+    return undefined;
+  });
+  await toTheEnd(controller).catch(() => undefined);
+  expect(changed).toBe(true);
+  // Its labels were taken off, so that it is nobody's to delete.
+  expect(kube.objects(PERSISTENT_VOLUME_CLAIMS)).toHaveLength(1);
+  expect(await toTheEnd(controller)).toBe(true);
+  expect(kube.objects(PERSISTENT_VOLUME_CLAIMS)).toHaveLength(1);
+});
+
+it('a copy that kubectl debug made keeps the labels and is not waited for', async () => {
+  const controller = await deleted();
+  controller.kube.seed(PODS, aPod('shop-copy', {}));
+  expect(await toTheEnd(controller)).toBe(true);
+});
+
+it('a copy that uses the volume is named', async () => {
+  const controller = await deleted();
+  const { kube } = controller;
+  const [claim] = kube.objects(PERSISTENT_VOLUME_CLAIMS);
+  if (!claim) throw new Error('no volume');
+  kube.seed(PERSISTENT_VOLUME_CLAIMS, {
+    ...claim,
+    metadata: { ...claim.metadata, finalizers: ['kubernetes.io/pvc-protection'] },
+  });
+  const volumes = [{ name: 'data', persistentVolumeClaim: { claimName: 'shop--postgres' } }];
+  kube.seed(PODS, aPod('shop-copy', {}, { nodeName: 'n1', volumes }));
+  expect(await toTheEnd(controller)).toBe(false);
+  expect(waitsFor(kube)).toEqual({
+    message:
+      'Being deleted: waiting for the PostgreSQL volume and password to go. PersistentVolumeClaim shop--postgres is used by pod shop-copy on node n1: delete that pod.',
+    stalled: 'True',
+  });
+});
+
+it('a volume that somebody else holds is named after a minute', async () => {
+  const controller = await deleted();
+  const { kube } = controller;
+  const [claim] = kube.objects(PERSISTENT_VOLUME_CLAIMS);
+  if (!claim) throw new Error('no volume');
+  kube.seed(PERSISTENT_VOLUME_CLAIMS, {
+    ...claim,
+    metadata: { ...claim.metadata, finalizers: ['kubernetes.io/pvc-protection'] },
+  });
+  await toTheEnd(controller);
+  const going = Date.parse(kube.objects(PERSISTENT_VOLUME_CLAIMS)[0]?.metadata.deletionTimestamp ?? '');
+  controller.clock.ms = going + 1000;
+  expect(await controller.reconcile()).toEqual({ requeueAfterMs: 59_001 });
+  expect(waitsFor(kube).stalled).toBe('False');
+  controller.clock.ms = going + 61_000;
+  await controller.reconcile();
+  expect(waitsFor(kube)).toMatchObject({
+    message: expect.stringContaining('kubectl describe pvc shop--postgres'),
+    stalled: 'True',
+  });
+});
+
+it('the pod and node that are waited for are named, and what to do about a dead one once it is overdue', async () => {
+  const controller = await deleted();
+  const { kube } = controller;
+  const pod = aPod(
+    'shop--postgres-0',
+    { ownerReferences: OF_POSTGRES, finalizers: ['example.com/holds'] },
+    { nodeName: 'n1' },
+  );
+  const { uid = '' } = kube.seed(PODS, pod).metadata;
+  await kube.remove(PODS, { namespace: 'team', name: 'shop--postgres-0' }, { uid });
+  const ends = Date.parse(kube.objects(PODS)[0]?.metadata.deletionTimestamp ?? '');
+  controller.clock.ms = ends;
+  for (let pass = 0; pass < 5; pass += 1) {
+    // oxlint-disable-next-line no-await-in-loop -- until nothing but the pod is waited for
+    await controller.reconcile();
+  }
+  controller.clock.ms = ends + 1000;
+  expect(await controller.reconcile()).toEqual({ requeueAfterMs: 119_000 });
+  expect(waitsFor(kube)).toEqual({
+    message: 'Being deleted: waiting for PostgreSQL (pod shop--postgres-0 on node n1) to go.',
+    stalled: 'False',
+  });
+  controller.clock.ms += 119_000;
+  await controller.reconcile();
+  expect(waitsFor(kube)).toMatchObject({
+    message: expect.stringContaining('and finalizers hold it (example.com/holds)'),
+    stalled: 'True',
+  });
+  controller.writes();
+  controller.clock.ms += 600_000;
+  await controller.reconcile();
+  expect(controller.writes()).toEqual([]);
+});
+
+it.each([
+  { who: 'the other record', values: 'shop--vars-1', stays: true },
+  { who: 'nobody else', values: 'shop--vars-2', stays: false },
+])('values that $who names: kept is $stays', async ({ values, stays }) => {
+  const kube = aServer();
+  kube.seed(SECRETS, {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: {
+      name: 'shop--vars-1',
+      namespace: 'team',
+      labels: { 'davit.dev/deployment': 'shop', 'davit.dev/variables': '' },
+    },
+  });
+  putRecord(kube);
+  putRecord(kube, { secrets: [{ name: 'A', secretName: values, secretKey: 'A' }] }, { name: 'other', labels: {} });
+  const controller = await aController(kube);
+  await controller.reconcile();
+  await kube.remove(APP_DEPLOYMENTS, SHOP, { uid: record(kube).metadata.uid ?? '' });
+  for (let pass = 0; pass < 15; pass += 1) {
+    // oxlint-disable-next-line no-await-in-loop -- the teardown goes step by step
+    await controller.reconcile();
+    kube.collectGarbage();
+  }
+  expect(kube.objects(APP_DEPLOYMENTS).map(({ metadata }) => metadata.name)).toEqual(['other']);
+  expect(kube.objects(SECRETS).some(({ metadata }) => metadata.name === 'shop--vars-1')).toBe(stays);
+});

@@ -1,0 +1,194 @@
+// The PostgreSQL volume that is gone, going or too small, over the in-memory API server: no empty one takes its place
+// unasked, no pod that uses it is replaced, and what is said is what is there.
+
+import { expect, it } from 'vitest';
+import { APP_DEPLOYMENTS } from '../../../src/api/app-deployment.ts';
+import { conditionOf } from '../../../src/api/conditions.ts';
+import { DEPLOYMENTS, PERSISTENT_VOLUME_CLAIMS, SECRETS, STATEFUL_SETS } from '../../../src/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/kube/client.ts';
+import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
+import { aController, aServer, converge, crashed, type Harness, putRecord, record } from './harness.ts';
+
+const SHOP = { namespace: 'team', name: 'shop' };
+const DATABASE = { namespace: 'team', name: 'shop--postgres' };
+
+async function converged(): Promise<Harness> {
+  const kube = aServer();
+  putRecord(kube);
+  const controller = await aController(kube);
+  await converge(controller);
+  return controller;
+}
+
+function says(kube: FakeKube, type: string): string {
+  const condition = conditionOf(record(kube).status?.conditions, type);
+  return `${condition?.status} ${condition?.reason}`;
+}
+
+function claims(kube: FakeKube): readonly KubeObject[] {
+  return kube.objects(PERSISTENT_VOLUME_CLAIMS);
+}
+
+function workloads(kube: FakeKube): string {
+  return JSON.stringify([kube.objects(DEPLOYMENTS), kube.objects(STATEFUL_SETS)]);
+}
+
+async function change(kube: FakeKube): Promise<void> {
+  await kube.mergePatch(APP_DEPLOYMENTS, SHOP, {
+    spec: {
+      sourceRevisionConfig: { imageUri: 'registry.example/shop:2' },
+      sourceConfig: { resourceSpec: { dbMaxConnections: 321 } },
+    },
+  });
+}
+
+async function giveUp(kube: FakeKube): Promise<void> {
+  const message = conditionOf(record(kube).status?.conditions, 'Stalled')?.message ?? '';
+  const [, annotation = '', uid = ''] = /--overwrite (davit\.dev\/empty-database)=([\w-]+)/.exec(message) ?? [];
+  await kube.mergePatch(APP_DEPLOYMENTS, SHOP, { metadata: { annotations: { [annotation]: uid } } });
+}
+
+it('deleted: nothing empty takes its place, nobody is told READY, a Warning says so; at rest nothing is written', async () => {
+  const controller = await converged();
+  const { kube, events } = controller;
+  const before = workloads(kube);
+  kube.erase(PERSISTENT_VOLUME_CLAIMS, DATABASE);
+  await converge(controller);
+  expect(claims(kube)).toEqual([]);
+  expect(['Ready', 'Stalled', 'DatabaseReady'].map((type) => says(kube, type))).toEqual([
+    'False VolumeMissing',
+    'True VolumeMissing',
+    'False VolumeMissing',
+  ]);
+  expect([record(kube).status?.state, events.at(-1)]).toEqual(['AWAITING_DATABASE', 'Warning VolumeMissing']);
+  await change(kube);
+  await converge(controller);
+  expect(workloads(kube)).toBe(before);
+  await controller.reconcile();
+  expect(controller.writes()).toEqual([]);
+});
+
+it('deleted with its StatefulSet and its password: still no empty one, and no password that would not open a restored one', async () => {
+  const controller = await converged();
+  const { kube } = controller;
+  kube.erase(PERSISTENT_VOLUME_CLAIMS, DATABASE);
+  kube.erase(STATEFUL_SETS, DATABASE);
+  kube.erase(SECRETS, DATABASE);
+  await converge(controller);
+  const left = [...claims(kube), ...kube.objects(SECRETS)].map(({ metadata }) => metadata.name);
+  expect(left).not.toContain('shop--postgres');
+  expect(says(kube, 'Stalled')).toMatch(/True (PasswordMissing|VolumeMissing)/);
+});
+
+it('restored with its labels: the deployment resumes', async () => {
+  const controller = await converged();
+  const { kube } = controller;
+  const [claim] = claims(kube) as [KubeObject];
+  kube.erase(PERSISTENT_VOLUME_CLAIMS, DATABASE);
+  await converge(controller);
+  const { name, namespace = '', labels = {} } = claim.metadata;
+  kube.seed(PERSISTENT_VOLUME_CLAIMS, { ...claim, metadata: { name, namespace, labels } } as KubeObject);
+  await converge(controller);
+  expect([says(kube, 'Ready'), record(kube).status?.state]).toEqual(['True Serving', 'READY']);
+});
+
+it('restored without its labels: the message says which', async () => {
+  const controller = await converged();
+  const { kube } = controller;
+  const [claim] = claims(kube) as [KubeObject];
+  kube.erase(PERSISTENT_VOLUME_CLAIMS, DATABASE);
+  const { name, namespace = '' } = claim.metadata;
+  kube.seed(PERSISTENT_VOLUME_CLAIMS, { ...claim, metadata: { name, namespace } } as KubeObject);
+  await converge(controller);
+  const message = conditionOf(record(kube).status?.conditions, 'Stalled')?.message ?? '';
+  expect(message).toContain('kubectl label pvc shop--postgres -n team --overwrite');
+  const labels = [...message.matchAll(/(davit\.dev\/(?:deployment|component|deployment-uid))=([\w-]+)/g)];
+  await kube.mergePatch(PERSISTENT_VOLUME_CLAIMS, DATABASE, {
+    metadata: { labels: Object.fromEntries(labels.map(([, label, value]) => [label, value])) as object },
+  });
+  await converge(controller);
+  expect(says(kube, 'Ready')).toBe('True Serving');
+});
+
+it('given up by an explicit word: an empty one is made, and the word is none when that is lost too', async () => {
+  const controller = await converged();
+  const { kube } = controller;
+  kube.erase(PERSISTENT_VOLUME_CLAIMS, DATABASE);
+  await converge(controller);
+  await giveUp(kube);
+  await converge(controller);
+  expect([says(kube, 'Ready'), claims(kube).length]).toEqual(['True Serving', 1]);
+  kube.erase(PERSISTENT_VOLUME_CLAIMS, DATABASE);
+  await converge(controller);
+  expect([says(kube, 'Stalled'), claims(kube)]).toEqual(['True VolumeMissing', []]);
+});
+
+it('a crash at any write of the pass that makes the empty one still ends with one', async () => {
+  for (let at = 1; at <= 4; at += 1) {
+    // oxlint-disable-next-line no-await-in-loop -- each crash has a server of its own
+    const controller = await converged();
+    const { kube } = controller;
+    kube.erase(PERSISTENT_VOLUME_CLAIMS, DATABASE);
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    await converge(controller);
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    await giveUp(kube);
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    await crashed(controller, { when: 'failAfter', at });
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    await converge(await aController(kube));
+    expect([says(kube, 'Ready'), claims(kube).length], `crash at write ${at}`).toEqual(['True Serving', 1]);
+  }
+});
+
+it('a crash at any write of the first pass is no loss', async () => {
+  for (let at = 1; at <= 14; at += 1) {
+    const kube = aServer();
+    putRecord(kube);
+    // oxlint-disable-next-line no-await-in-loop -- each crash has a server of its own
+    await crashed(await aController(kube), { when: at % 2 === 0 ? 'failAfter' : 'failOn', at });
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    await converge(await aController(kube));
+    expect([says(kube, 'Ready'), claims(kube).length], `crash at write ${at}`).toEqual(['True Serving', 1]);
+  }
+});
+
+it('being deleted: not READY though it answers, and no pod that uses it is replaced', async () => {
+  const controller = await converged();
+  const { kube } = controller;
+  const before = workloads(kube);
+  await kube.mergePatch(PERSISTENT_VOLUME_CLAIMS, DATABASE, {
+    metadata: { finalizers: ['kubernetes.io/pvc-protection'] },
+  });
+  const uid = claims(kube)[0]?.metadata.uid ?? '';
+  await kube.remove(PERSISTENT_VOLUME_CLAIMS, DATABASE, { uid });
+  await change(kube);
+  await converge(controller);
+  expect([record(kube).status?.state, says(kube, 'DatabaseReady'), says(kube, 'Stalled')]).toEqual([
+    'AWAITING_DATABASE',
+    'False VolumeTerminating',
+    'True VolumeTerminating',
+  ]);
+  expect(workloads(kube)).toBe(before);
+});
+
+it('too small: the size in force is the one that is there, until it has grown', async () => {
+  const controller = await converged();
+  const { kube } = controller;
+  const setCapacity = async (storage: string): Promise<void> => {
+    const status = { phase: 'Bound', capacity: { storage } };
+    await kube.mergePatch(PERSISTENT_VOLUME_CLAIMS, DATABASE, { status }, { subresource: 'status' });
+    await converge(controller);
+  };
+  await kube.mergePatch(APP_DEPLOYMENTS, SHOP, { spec: { sourceConfig: { resourceSpec: { dbStorageGi: 20 } } } });
+  await setCapacity('10Gi');
+  expect([record(kube).status?.resourceSpec?.['dbStorageGi'], says(kube, 'ResourceSpecHonored')]).toEqual([
+    10,
+    'False VolumeResizing',
+  ]);
+  await setCapacity('20Gi');
+  expect([record(kube).status?.resourceSpec?.['dbStorageGi'], says(kube, 'ResourceSpecHonored')]).toEqual([
+    20,
+    'True AsAsked',
+  ]);
+});

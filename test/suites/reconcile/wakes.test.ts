@@ -1,0 +1,182 @@
+// What one event costs: not a look at every record there is. Counted, not timed.
+
+import { expect, it, vi } from 'vitest';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/api/app-deployment.ts';
+import { LISTENERS } from '../../../src/api/listener.ts';
+import { OAUTH_PROVIDERS } from '../../../src/api/oauth-provider.ts';
+import { enqueueOnChange } from '../../../src/controller/app-deployment/watches.ts';
+import { makeSecretCollector, wakeCollector } from '../../../src/controller/garbage/secrets.ts';
+import { wakeOrganization } from '../../../src/controller/organization/reconciler.ts';
+import { BUILT_IN_RESOURCES, makeResourceRegistry, SECRETS } from '../../../src/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/kube/client.ts';
+import { makeLogger } from '../../../src/logger.ts';
+import { makeWorkQueue, type WorkQueue } from '../../../src/runtime/work-queue.ts';
+import { aController, aServer, type Harness, putRecord } from './harness.ts';
+
+const LISTENER = '33333333-3333-4333-8333-333333333333';
+
+/** As many records in one namespace, each with a Secret of its own, and one of them with a listener. */
+async function withRecords(count: number): Promise<Harness> {
+  const kube = aServer();
+  for (let index = 0; index < count; index += 1)
+    putRecord(
+      kube,
+      {
+        secrets: [{ name: 'A', secretName: `app${index}--vars-1`, secretKey: 'A' }],
+        sourceConfig: index === 7 ? { listenerId: LISTENER, listenerConfig: { k8sNamespace: 'x' } } : {},
+      },
+      { name: `app${index}` },
+    );
+  return aController(kube);
+}
+
+function listening(add: (key: string) => void): WorkQueue {
+  return { ...makeWorkQueue({ name: 'test' }), add };
+}
+
+/** Counts whatever looks at a record's spec from now on. */
+function looksAtRecords({ caches }: Harness): () => number {
+  let looks = 0;
+  for (const record of caches.records.list()) {
+    const { spec } = record;
+    // The cache keeps plain objects: this one tells.
+    Object.defineProperty(record, 'spec', { get: () => ((looks += 1), spec) });
+  }
+  return () => looks;
+}
+
+function aSecret(name: string, namespace = 'team'): KubeObject {
+  const labels = { 'davit.dev/deployment': name.split('--')[0] ?? '', 'davit.dev/variables': '' };
+  return { apiVersion: 'v1', kind: 'Secret', metadata: { name, namespace, labels } };
+}
+
+it.each([{ records: 20 }, { records: 200 }])(
+  'a Secret wakes those who name it, of $records without a look at the others',
+  async ({ records }) => {
+    const controller = await withRecords(records);
+    const looks = looksAtRecords(controller);
+    const woken = new Set<string>();
+    const stop = enqueueOnChange(
+      controller.caches,
+      listening((key) => woken.add(key)),
+      controller.hosts,
+    );
+    controller.kube.seed(SECRETS, aSecret('app3--vars-1'));
+    await controller.reconcile('team/none');
+    expect([...woken]).toEqual(['team/app3']);
+    woken.clear();
+    controller.kube.seed(LISTENERS, {
+      apiVersion: 'davit.dev/v1alpha1',
+      kind: 'Listener',
+      metadata: { name: 'far', namespace: 'team', uid: LISTENER },
+      spec: { namespaces: [] },
+    } as KubeObject);
+    await controller.reconcile('team/none');
+    stop();
+    expect(looks()).toBe(0);
+  },
+);
+
+it.each([{ orphans: 2 }, { orphans: 100 }])(
+  '$orphans Secrets that nobody names cost one live look',
+  async ({ orphans }) => {
+    const controller = await withRecords(10);
+    const { kube, caches } = controller;
+    for (let index = 0; index < orphans; index += 1) kube.seed(SECRETS, aSecret(`gone--vars-${index}`));
+    await controller.reconcile('team/none');
+    let ms = 0;
+    const shell = { client: kube, caches, registry: makeResourceRegistry(BUILT_IN_RESOURCES) };
+    const collect = makeSecretCollector(shell, () => ms);
+    const keys: string[] = [];
+    wakeCollector(
+      caches,
+      listening((key) => keys.push(key)),
+    )();
+    const all = async (): Promise<void> => {
+      // oxlint-disable-next-line no-await-in-loop -- one worker
+      for (const key of keys) await collect(key, new AbortController().signal, makeLogger('silent'));
+    };
+    await all();
+    ms += 60_000;
+    const lists = vi.spyOn(kube, 'listAll');
+    const looks = looksAtRecords(controller);
+    await all();
+    expect(lists.mock.calls.map(([{ plural }]) => plural).toSorted()).toEqual(['appdeployments', 'apprevisions']);
+    expect(looks()).toBe(0);
+    expect(kube.objects(SECRETS)).toEqual([]);
+  },
+);
+
+it("those that become nobody's one after the other wait for the next look, ten seconds later", async () => {
+  const controller = await withRecords(1);
+  const { kube, caches } = controller;
+  let ms = 0;
+  const shell = { client: kube, caches, registry: makeResourceRegistry(BUILT_IN_RESOURCES) };
+  const collect = makeSecretCollector(shell, () => ms);
+  const look = (index: number): Promise<unknown> =>
+    collect(`team/gone--vars-${index}`, new AbortController().signal, makeLogger('silent'));
+  for (const index of [1, 2]) {
+    kube.seed(SECRETS, aSecret(`gone--vars-${index}`));
+    // oxlint-disable-next-line no-await-in-loop -- one after the other
+    await controller.reconcile('team/none');
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    await look(index);
+    ms += 1000;
+  }
+  ms = 60_000;
+  expect(await look(1)).toEqual({});
+  ms = 61_000;
+  expect(await look(2)).toEqual({ requeueAfterMs: 9000 });
+  ms = 70_000;
+  expect(await look(2)).toEqual({});
+  expect(kube.objects(SECRETS)).toEqual([]);
+});
+
+it('a Secret of the organization wakes the providers that name it alone', async () => {
+  const kube = aServer();
+  for (const name of ['one', 'two'])
+    kube.seed(OAUTH_PROVIDERS, {
+      apiVersion: 'davit.dev/v1alpha1',
+      kind: 'OAuthProvider',
+      metadata: { name, namespace: 'davit-org' },
+      spec: { clientSecretRef: { name: `${name}--client`, key: 'k' } },
+    } as KubeObject);
+  const controller = await aController(kube);
+  const woken: string[] = [];
+  const stop = wakeOrganization(
+    controller.caches,
+    listening((key) => woken.push(key)),
+  );
+  woken.length = 0;
+  kube.seed(SECRETS, { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'two--client', namespace: 'davit-org' } });
+  await controller.reconcile('team/none');
+  stop();
+  expect(woken).toEqual(['OAuthProvider/two']);
+});
+
+it('a record that names another Secret is found by that one, and by the old one no more', async () => {
+  const controller = await withRecords(2);
+  const { kube, caches } = controller;
+  await kube.mergePatch<AppDeployment>(
+    APP_DEPLOYMENTS,
+    { namespace: 'team', name: 'app0' },
+    { spec: { secrets: [{ name: 'A', secretName: 'new--vars-1', secretKey: 'A' }] } },
+    { fieldManager: 'p' },
+  );
+  await controller.reconcile('team/none');
+  const woken = new Set<string>();
+  const stop = enqueueOnChange(
+    caches,
+    listening((key) => woken.add(key)),
+    controller.hosts,
+  );
+  kube.seed(SECRETS, aSecret('app0--vars-1'));
+  await controller.reconcile('team/none');
+  // Its label names app0; its name does not any more.
+  expect([...woken]).toEqual(['team/app0']);
+  woken.clear();
+  kube.seed(SECRETS, { ...aSecret('new--vars-1'), metadata: { name: 'new--vars-1', namespace: 'team' } });
+  await controller.reconcile('team/none');
+  stop();
+  expect([...woken]).toEqual(['team/app0']);
+});

@@ -1,0 +1,130 @@
+// Where each command of the documents is run, and why some are not. A command that is not here fails
+// test/suites/hygiene/documents.test.ts; one that is here and that its test does not run fails that test.
+
+/** In the tests that share a cluster, on an installation by Helm, or nowhere for a reason. */
+export type Place = 'integration' | 'install' | { readonly notRun: string };
+
+const THIS_RUN = { notRun: 'it is what runs the tests' };
+const HOURS = { notRun: 'hours; npm test runs a sample, as docs/reliability.md tells' };
+const DEVELOPING = { notRun: 'it is for who changes Davit, and its failure would be theirs to see' };
+
+const HTTP = `curl -s -X POST "$API/v2/deployments" -H "X-Api-Key: $TOKEN" -H 'Content-Type: application/json' -d '{`;
+const PROVIDER = `curl -X PATCH "$API/v2/auth/providers/issue-tracker" -H "X-Api-Key: $TOKEN" -H 'Content-Type: application/json' \\`;
+const AS_NEW = `AS_NEW='.items |= map(select(.metadata.ownerReferences == null) | del(.status, .metadata["uid", "resourceVersion", "creationTimestamp", "generation"]))'`;
+
+/** By its first line. */
+export const CATALOGUE: Readonly<Record<string, Place>> = {
+  'npm run demo': { notRun: 'as with --json, but until Ctrl-C' },
+  'npm run demo -- --once': 'install',
+  'npm run demo -- --json demo.json': 'install',
+  'npm run demo -- --context NAME': { notRun: 'it would be a second Davit on a cluster of the tests' },
+  'docker build -t REGISTRY/davit:0.1.0 . && docker push REGISTRY/davit:0.1.0': {
+    notRun: 'it needs Docker and a registry; test/suites/e2e/install builds the image from the same Dockerfile',
+  },
+  'helm install davit charts/davit -n davit-system --create-namespace --set image.repository=REGISTRY/davit --wait':
+    'install',
+  'helm install davit charts/davit -n davit-system --create-namespace --wait': {
+    notRun: 'the same without the image, which is in no registry',
+  },
+  'helm test davit -n davit-system --logs': 'install',
+  'kubectl create namespace team && kubectl label namespace team davit.dev/tenant=true': 'install',
+  'kubectl create rolebinding davit-editor -n team --clusterrole=davit-editor --user=SOMEBODY': 'install',
+  'kubectl config set-context --current --namespace=team': 'integration',
+  [HTTP]: 'integration',
+  'kubectl create secret generic shop-keys --from-literal=api-key=0123': 'integration',
+  'kubectl apply -f shop.yaml': 'integration',
+  'kubectl wait --for=condition=Ready appd/shop --timeout=5m': 'integration',
+  'kubectl davit status shop': 'integration',
+  'kubectl explain appd.spec.sourceConfig.resourceSpec': 'integration',
+  'kubectl describe appd shop': 'integration',
+  'npm run build': {
+    notRun: 'it writes into the working copy; test/suites/integration/cli.test.ts makes the plugin likewise',
+  },
+
+  'npm test': THIS_RUN,
+  'npm run e2e': THIS_RUN,
+  'npm run compat': THIS_RUN,
+  'npm run bench': HOURS,
+  'npm run faults': HOURS,
+  'npm run faults -- --quick': THIS_RUN,
+  "npm run faults -- --plan '<json>'": HOURS,
+  'npm run faults -- --idle --minutes 10 --records 200': HOURS,
+  'npm run fuzz': { notRun: 'minutes, and packages of Python' },
+  'npm run check': DEVELOPING,
+  'npm run generate': DEVELOPING,
+  'npm run sbom': { notRun: 'test/suites/e2e/install/image.test.ts looks at what it has made' },
+
+  'kubectl wait --for=condition=Ready appd/NAME --timeout=10m': 'integration',
+  'kubectl get appd': 'integration',
+  'kubectl get appd -o wide': 'integration',
+  'kubectl get appd hello -o wide': 'integration',
+  'kubectl describe appd hello': 'integration',
+  'kubectl describe appd NAME': 'integration',
+  'kubectl davit rollback NAME': 'integration',
+  'kubectl annotate appd NAME davit.dev/paused=true': 'integration',
+  [`kubectl patch appd NAME -n NAMESPACE --type=merge -p '{"metadata":{"finalizers":null}}'`]: 'integration',
+  'kubectl delete all,pvc,secret,networkpolicy,hpa,pdb -n NAMESPACE -l davit.dev/deployment=NAME': 'integration',
+  'kubectl delete ingress -A -l davit.dev/deployment': 'integration',
+  'kubectl get lease -n davit-system davit-controller': 'integration',
+  'kubectl apply --server-side -f crds/': 'integration',
+  "kubectl annotate namespace team davit.dev/hosts='shop.example.com, *.team.example.com'": 'integration',
+  'kubectl get listeners -n team -o wide': 'integration',
+  'kubectl create secret generic gitea-credentials -n davit-org --from-file=token=./token': 'integration',
+  'kubectl create secret generic github-credentials -n davit-org --from-file=private-key=./app.pem': 'integration',
+  'kubectl create rolebinding team-providers -n davit-org --clusterrole=davit-editor --serviceaccount=team:ci':
+    'integration',
+  [PROVIDER]: 'integration',
+  'kubectl create token ACCOUNT --duration=1h': 'integration',
+
+  'kubectl logs -n davit-system deployment/davit-controller': 'install',
+  [AS_NEW]: 'install',
+  'kubectl get appd,trp -n NAMESPACE -o json | jq "$AS_NEW" > records.json': 'install',
+  'kubectl get secrets -n NAMESPACE -o json | jq "$AS_NEW" > secrets.json': 'install',
+  'kubectl get secrets -n davit-system --field-selector=metadata.name=davit-hmac -o json | jq "$AS_NEW" > key.json':
+    'install',
+  'kubectl exec NAME--postgres-0 -n NAMESPACE -- pg_dump -h 127.0.0.1 -U postgres > NAME.sql': 'install',
+  'kubectl exec NAME--postgres-0 -n NAMESPACE -- printenv POSTGRES_PASSWORD': 'install',
+  'kubectl exec NAME--redis-0 -n NAMESPACE -- cat /etc/davit/redis.conf': 'install',
+  'kubectl scale deployment/davit-controller -n davit-system --replicas=0': 'install',
+  'kubectl apply --server-side -f key.json': 'install',
+  'kubectl apply --server-side -f secrets.json': 'install',
+  'kubectl delete secrets -n NAMESPACE -l davit.dev/component=redis': 'install',
+  'kubectl apply --server-side -f records.json': 'install',
+  'kubectl scale deployment/davit-controller -n davit-system --replicas=2': 'install',
+  'kubectl annotate appd NAME -n NAMESPACE davit.dev/adopt-database=UID': 'install',
+  'kubectl annotate appd NAME davit.dev/adopt-database=UID': { notRun: 'the same without its namespace' },
+  'kubectl annotate appd NAME -n NAMESPACE davit.dev/empty-database=UID': {
+    notRun: 'it gives data up; test/suites/reconcile/volumes.test.ts and the fault plans do it',
+  },
+  'helm upgrade davit charts/davit -n davit-system --reset-then-reuse-values --set image.tag=NEW --wait': 'install',
+  'kubectl delete appd --all --all-namespaces': 'install',
+  'helm uninstall davit -n davit-system --wait': 'install',
+  "kubectl get crd -o name | grep '[.]davit[.]dev$' | xargs kubectl delete": 'install',
+  'kubectl delete namespace davit-org davit-system': 'install',
+};
+
+export function firstLine(command: string): string {
+  return command.split('\n')[0] ?? '';
+}
+
+/** The commands of one place that are still to be run: who runs them takes them out, and looks at the end that none is left. */
+export class ToRun {
+  readonly left: Set<string>;
+  readonly #commands: ReadonlyMap<string, string>;
+
+  constructor(commands: readonly string[], place: Place) {
+    this.#commands = new Map(commands.map((command) => [firstLine(command), command]));
+    this.left = new Set([...this.#commands.keys()].filter((line) => CATALOGUE[line] === place));
+  }
+
+  /** The command that begins so, with words of the documents replaced by what they stand for here. Throws if there is none. */
+  take(line: string, words: Readonly<Record<string, string>> = {}): string {
+    const command = this.#commands.get(line);
+    if (command === undefined) throw new Error(`The documents have no command ${line}`);
+    this.left.delete(line);
+    return Object.entries(words).reduce(
+      (text, [word, value]) => text.replaceAll(new RegExp(`\\b${word}\\b`, 'g'), () => value),
+      command,
+    );
+  }
+}

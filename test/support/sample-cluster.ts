@@ -1,0 +1,67 @@
+// The embedded cluster together with the images that the sample deployment needs, as the demo and the tests want it.
+
+import { type Cluster, startCluster } from '../cluster/cluster.ts';
+import { ensureImages, type Images } from '../cluster/images/build.ts';
+import type { NodeImage } from '../cluster/node.ts';
+import { ensureTools, type Progress, toolPath } from '../cluster/tools.ts';
+
+/** References by digest: people deploy so, and a tag would hide a stale image. */
+export interface SampleImages {
+  readonly postgres: string;
+  readonly redis: string;
+  readonly sample: string;
+}
+
+export interface SampleCluster {
+  readonly cluster: Cluster;
+  readonly images: SampleImages;
+  readonly kubectlPath: string;
+}
+
+/** What the stand-in is told to run: it never looks for an image. */
+const NAMES_ALONE: SampleImages = {
+  postgres: 'davit.local/postgres:15',
+  redis: 'davit.local/redis:7',
+  sample: 'davit.local/sample:1',
+};
+
+export interface SampleClusterOptions {
+  readonly pods: 'auto' | 'off';
+  readonly auditLog?: boolean;
+  /** Images besides the sample's; not asked for where no pod runs. */
+  readonly more?: () => Promise<readonly NodeImage[]>;
+  readonly progress: Progress;
+}
+
+export async function startSampleCluster({
+  pods,
+  auditLog = false,
+  more = async () => [],
+  progress,
+}: SampleClusterOptions): Promise<SampleCluster> {
+  const mayRunPods =
+    pods === 'auto' && process.env['DAVIT_PODS'] !== 'off' && process.platform === 'linux' && process.getuid?.() === 0;
+  // Made while Kubernetes starts; a failure is told by whoever needs them.
+  const making = mayRunPods ? ensureImages(progress) : undefined;
+  making?.catch(() => undefined);
+  const cluster = await startCluster({
+    pods,
+    auditLog,
+    progress,
+    ...(making && { images: making.then(async (images) => [...Object.values(images), ...(await more())]) }),
+  });
+  try {
+    const images = cluster.node === 'real' && making ? byDigest(await making) : NAMES_ALONE;
+    const tools = await ensureTools(['kubernetes'], progress);
+    return { cluster, images, kubectlPath: toolPath(tools, 'kubernetes', 'kubectl') };
+  } catch (error) {
+    await cluster.stop();
+    throw error;
+  }
+}
+
+function byDigest({ postgres, redis, sample }: Images): SampleImages {
+  const reference = ({ name, digest }: { name: string; digest: string }): string =>
+    `${name.slice(0, name.lastIndexOf(':'))}@${digest}`;
+  return { postgres: reference(postgres), redis: reference(redis), sample: reference(sample) };
+}
