@@ -34,6 +34,11 @@ const LIMITS = {
   /** Longer than a load balancer keeps idle connections, so that it is never us who closes under its request. */
   keepAliveTimeout: 75_000,
   connectionsCheckingInterval: 5000,
+  /**
+   * A connection on which nothing moves in either direction is closed: answers that nobody reads would fill the memory.
+   * Longer than a request may take.
+   */
+  idleTimeout: 70_000,
 };
 const PATIENCE_MS = 10_000;
 
@@ -60,6 +65,7 @@ export async function serve(
   const unfollow = tls?.follow((pair) => secure?.setSecureContext(secureContext(pair)));
   if (unfollow) server.once('close', unfollow);
   server.on('clientError', answerUnreadable);
+  server.setTimeout(limits.idleTimeout);
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(port, host, resolve);

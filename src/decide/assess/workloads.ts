@@ -158,7 +158,7 @@ export function checkReferences(observed: Observed): Verdict {
   let reason: Reason = 'SecretKeyMissing';
   for (const { secretName, secretKey } of referencesOf(observed.record.spec)) {
     if (unread.some(({ object }) => object === `Secret ${secretName}`)) continue;
-    const keys = observed.secretKeys[secretName];
+    const keys = Object.hasOwn(observed.secretKeys, secretName) ? observed.secretKeys[secretName] : undefined;
     if (keys === null || keys === undefined) {
       reason = 'SecretMissing';
       missing.push(`Secret ${secretName}`);

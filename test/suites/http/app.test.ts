@@ -1,6 +1,7 @@
 // What is around the endpoints: the document, the page, probes, headers, the base path, listening and closing.
 
 import { connect } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { defaultSettings } from '../../../src/api/settings.ts';
@@ -262,6 +263,30 @@ describe('serving', () => {
     let answer = '';
     for await (const chunk of socket) answer += String(chunk);
     expect(answer).toMatch(/^HTTP\/1\.1 408 .*x-request-id: .*\{"detail":"The request took too long to arrive\."\}$/is);
+  });
+
+  it.each([
+    { reader: 'never reads', reads: false, want: 'closed' },
+    { reader: 'reads', reads: true, want: 'open' },
+  ])('a connection whose reader $reader is $want after a while', async ({ reads, want }) => {
+    serving = await serve(facade.app, { host: '127.0.0.1', port: 0, limits: { idleTimeout: 1000 } });
+    const socket = connect(serving.port, '127.0.0.1');
+    if (reads) socket.resume();
+    else socket.pause();
+    const ended = new Promise((resolve) =>
+      socket.once('error', () => resolve('closed')).once('end', () => resolve('closed')),
+    );
+    // More than the buffers of both ends hold.
+    socket.write('GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(300));
+    await sleep(reads ? 200 : 2500);
+    // The first is refused where nobody is left to take it, the second tells.
+    for (const pause of [50, 0]) {
+      socket.write('GET /livez HTTP/1.1\r\nHost: x\r\n\r\n');
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      await sleep(pause);
+    }
+    expect(await Promise.race([ended, sleep(150, 'open')])).toBe(want);
+    socket.destroy();
   });
 
   it('answers what is no HTTP in the same shape', async () => {
