@@ -41,6 +41,9 @@ describe('what reaches beyond the pods', () => {
     },
     ...[
       'k8s.v1.cni.cncf.io/networks',
+      'v1.multus-cni.io/default-network',
+      'secrets-webhook.security.bank-vaults.io/vault-serviceaccount',
+      'cnpg.io/cluster',
       'sidecar.istio.io/inject',
       'linkerd.io/inject',
       'config.linkerd.io/skip-inbound-ports',

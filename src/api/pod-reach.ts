@@ -58,7 +58,9 @@ const SELECTING_LABELS: readonly string[] = [
 /** Keys, of labels or annotations, that something outside of the pod acts on. */
 const ACTED_ON: readonly string[] = [
   // Networks and addresses.
+  'cni.cncf.io/',
   '*.cni.cncf.io/',
+  '*.multus-cni.io/',
   'cni.projectcalico.org/',
   '*.projectcalico.org/',
   'projectcalico.org/',
@@ -91,6 +93,8 @@ const ACTED_ON: readonly string[] = [
   'consul.hashicorp.com/',
   'vault.hashicorp.com/',
   'vault.security.banzaicloud.io/',
+  '*.bank-vaults.io/',
+  'conjur.org/',
   'kuma.io/',
   'openservicemesh.io/',
   'appmesh.k8s.aws/',
@@ -104,6 +108,8 @@ const ACTED_ON: readonly string[] = [
   'io.kubernetes.cri.',
   'io.katacontainers.',
   'dev.gvisor.',
+  'devices.gvisor.io/',
+  'io.containerd.',
   'run.oci.',
   'org.systemd.',
   'org.criu.',
@@ -120,6 +126,7 @@ const ACTED_ON: readonly string[] = [
   'batch.kubernetes.io/',
   'endpointslice.kubernetes.io/',
   'service.kubernetes.io/',
+  'cnpg.io/',
 ];
 
 /** What the chart's admission policy is made of: charts/davit/files/pod-reach.json. */
