@@ -342,7 +342,7 @@ export const CORPUS: readonly Sample[] = [
   {
     name: 'a member of a uv workspace',
     at: 'apps/web/langgraph.json',
-    config: { source: { kind: 'uv', root: '../../..', package: 'web' }, graphs: AGENT, python_version: '3.12' },
+    config: { source: { kind: 'uv', root: '../..', package: 'web' }, graphs: AGENT, python_version: '3.12' },
     files: {
       'apps/web/agent.py': '',
       'apps/web/pyproject.toml': UV_MEMBER,
@@ -412,7 +412,7 @@ export const CORPUS: readonly Sample[] = [
   },
   {
     name: 'a folder above the workspace',
-    config: { dependencies: ['../..'], graphs: AGENT },
+    config: { dependencies: ['./..'], graphs: AGENT },
     files: FLAT,
     differs: { verdict: 'D3' },
   },
