@@ -10,14 +10,15 @@ import { retryAfterMs } from '../../decide/retry.ts';
 import { withStableMessages } from '../../decide/stable-messages.ts';
 import { deletingStatus, type Hindrance } from '../../decide/status.ts';
 import { withOverdue } from '../../decide/terminating-pods.ts';
-import { NotFound, Unavailable } from '../../errors.ts';
+import { NotFound } from '../../errors.ts';
 import { DEPLOYMENTS, PERSISTENT_VOLUME_CLAIMS, SECRETS, STATEFUL_SETS } from '../../kube/api-resources.ts';
 import type { Result } from '../../runtime/controller.ts';
 import type { EventRecorder } from '../../runtime/events.ts';
 import { type Cluster, deleteObjects } from '../shared/apply.ts';
 import { type Caches, overlayWrite, SECRETS_NAMED } from '../shared/caches.ts';
-import { areRaces, causesOf, decisiveOf, failureOf } from '../shared/failures.ts';
+import { areRaces, causesOf, decisiveOf, failureOf, wasLost } from '../shared/failures.ts';
 import { reportRecord } from '../shared/report.ts';
+import { earliestRequeue } from '../shared/requeue.ts';
 import { settleAll } from '../shared/settle-all.ts';
 
 export function hasFinalizer(record: AppDeployment): boolean {
@@ -80,15 +81,13 @@ export async function finalize(seen: Observed, teardown: Teardown, signal: Abort
   if (!done) return {};
   const refusals = withStableMessages(done.refusals, record);
   const causes = causesOf(refusals);
-  if (areRaces(causes) || (signal.aborted && !(signal.reason instanceof Unavailable))) throw decisiveOf(causes);
+  if (areRaces(causes) || wasLost(signal)) throw decisiveOf(causes);
   const hindrance = hindranceOf(refusals, done.hindrance);
   if (!isFirst || hindrance)
     unsaid.push(...(await failuresOf(() => say(done.waitsFor, hindrance, signal.aborted ? lasting : shell))));
   const failed = [...causes, ...unsaid];
   if (failed.length > 0) throw decisiveOf(failed);
-  const waits = [untilHinderedMs(cached, now), retryAfterMs(record, refusals, now), done.lookAgainMs];
-  const known = waits.filter((wait) => wait !== undefined);
-  return known.length > 0 ? { requeueAfterMs: Math.min(...known) } : {};
+  return earliestRequeue(untilHinderedMs(cached, now), retryAfterMs(record, refusals, now), done.lookAgainMs);
 }
 
 async function failuresOf(work: () => Promise<void>): Promise<unknown[]> {

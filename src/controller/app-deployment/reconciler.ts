@@ -25,7 +25,7 @@ import { latestStatus, overtakenStatus } from '../../decide/revision-status.ts';
 import { withStableMessages } from '../../decide/stable-messages.ts';
 import { statusOf } from '../../decide/status.ts';
 import { untilOverdueMs, withOverdue } from '../../decide/terminating-pods.ts';
-import { Conflict, NotFound, Unavailable } from '../../errors.ts';
+import { Conflict, NotFound } from '../../errors.ts';
 import type { KubeObject } from '../../kube/client.ts';
 import { rollbackOf, wantedRevision } from '../../record/wanted-revision.ts';
 import { makeRevision } from '../../resources/app-revision.ts';
@@ -33,7 +33,7 @@ import type { PodContracts } from '../../resources/contracts/contract.ts';
 import { newestOf } from '../../resources/contracts.ts';
 import { makeTracingProject } from '../../resources/tracing-project.ts';
 import { abortable } from '../../runtime/clients/abortable.ts';
-import type { Reconcile, Result } from '../../runtime/controller.ts';
+import type { Reconcile } from '../../runtime/controller.ts';
 import type { EventRecorder } from '../../runtime/events.ts';
 import type { Vanished } from '../garbage/bypassed-finalizers.ts';
 import {
@@ -47,9 +47,10 @@ import {
   volumeRefusals,
   withAppliedDigest,
 } from '../shared/apply.ts';
-import { areRaces, causesOf, decisiveOf, failureOf } from '../shared/failures.ts';
+import { areRaces, causesOf, decisiveOf, failureOf, wasLost } from '../shared/failures.ts';
 import { refOf } from '../shared/keys.ts';
 import { reportRecord, reportRevision, reportTracingProject } from '../shared/report.ts';
+import { earliestRequeue } from '../shared/requeue.ts';
 import { settleAll } from '../shared/settle-all.ts';
 import { addFinalizer, finalize, hasFinalizer } from './finalize.ts';
 import type { HostRegistry } from './host-registry.ts';
@@ -151,11 +152,6 @@ export function makeReconciler(options: ReconcilerOptions): Reconcile {
   };
 }
 
-/** Whether the leadership was lost, after which nothing may be said either; a time limit's reason is an Unavailable. */
-function wasLost(signal: AbortSignal): boolean {
-  return signal.aborted && !(signal.reason instanceof Unavailable);
-}
-
 /** As `bring`; what was not foreseen ends it, and is reported like everything else. */
 async function attempt(observed: Observed, options: ReconcilerOptions): Promise<ReconcileOutcome | 'gone'> {
   try {
@@ -164,11 +160,6 @@ async function attempt(observed: Observed, options: ReconcilerOptions): Promise<
     const { kind, metadata } = observed.record;
     return { latest: observed.revisions[0], refusals: [failureOf(error, `${kind} ${metadata.name}`, 'reconcile')] };
   }
-}
-
-function earliestRequeue(...waits: readonly (number | undefined)[]): Result {
-  const known = waits.filter((wait) => wait !== undefined);
-  return known.length > 0 ? { requeueAfterMs: Math.min(...known) } : {};
 }
 
 /** Brings the cluster to what the record says, as far as it may and can. */

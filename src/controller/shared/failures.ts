@@ -44,3 +44,8 @@ function rankOf(error: unknown): number {
   if (error instanceof Conflict) return -1;
   return error instanceof Unavailable ? (error.retryAfterMs ?? 0) : 0;
 }
+
+/** Whether the leadership was lost, after which nothing may be said either; a time limit's reason is an Unavailable. */
+export function wasLost(signal: AbortSignal): boolean {
+  return signal.aborted && !(signal.reason instanceof Unavailable);
+}
