@@ -230,7 +230,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
       {
         file: 'src/runtime/clients/leader-only.ts',
         from: 'if (!holds()) throw',
-        to: 'if (!holds()) return options; if (false) throw',
+        to: 'if (!holds()) return send(); if (false) throw',
       },
       {
         file: 'src/process/controller.ts',
@@ -389,7 +389,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   'a database on a foreign volume': bug(
     'src/controller/app-deployment/reconciler.ts',
     'executePlan(withoutUnsafe(rest, before), record, shell)',
-    'perform(rest, record, shell)',
+    'executePlan(rest, record, shell)',
     'create',
     { kind: 'foreign', child: 'PersistentVolumeClaim shop--postgres' },
   ),
