@@ -77,7 +77,8 @@ const world = fc
         pods: [how === 'mount' ? { ...pod, failedMount: words } : pod],
         secretKeys: how === 'refusal' ? {} : Object.fromEntries(names.map((name) => [name, ['k']])),
       }),
-      refusals: how === 'refusal' ? [{ reason: given.refusal, object: 'Deployment shop', message: words }] : [],
+      refusals:
+        how === 'refusal' ? [{ reason: given.refusal, ref: { kind: 'Deployment', name: 'shop' }, message: words }] : [],
     };
   });
 

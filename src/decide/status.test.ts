@@ -256,7 +256,13 @@ const rows: Row[] = [
     name: 'a foreign object in the way',
     reason: 'it is a condition, never overwritten',
     observed: anObserved(record, { revisions: [latest], children: stores }),
-    refusals: [{ reason: 'NameConflict', object: 'Deployment shop', message: 'Deployment shop is there already.' }],
+    refusals: [
+      {
+        reason: 'NameConflict',
+        ref: { kind: 'Deployment', name: 'shop' },
+        message: 'Deployment shop is there already.',
+      },
+    ],
     want: {
       state: 'UNKNOWN',
       Ready: 'False NameConflict',

@@ -123,7 +123,9 @@ export const SEEN_RECORDS: readonly SeenRecord[] = [
   },
   {
     name: 'pods that the API server refuses, beside old ones that serve',
-    record: said(healthy, deployed, [{ reason: 'PodsRefused', object: 'Deployment shop', message: 'no' }]),
+    record: said(healthy, deployed, [
+      { reason: 'PodsRefused', ref: { kind: 'Deployment', name: 'shop' }, message: 'no' },
+    ]),
     kstatus: 'Failed',
     argo: 'Degraded',
   },

@@ -3,7 +3,7 @@
 
 import type { AppDeployment } from '../../api/app-deployment.ts';
 import { DEPLOYMENT_LABEL, HOSTS_ANNOTATION, TENANT_LABEL } from '../../api/meta.ts';
-import type { ActionFailure, Observed, SecretsRead } from '../../decide/observed.ts';
+import { type ActionFailure, type Observed, refTo, type SecretsRead } from '../../decide/observed.ts';
 import { holdsValuesOf } from '../../record/names.ts';
 import { revisionsOf } from '../../record/revisions.ts';
 import { readAtStart, referencesOf } from '../../record/secret-references.ts';
@@ -68,7 +68,7 @@ async function readSecrets(
         try {
           return [name, await contents.read(namespace, name, signal)] as const;
         } catch (error) {
-          unread.push(failureOf(error, `Secret ${name}`, 'read'));
+          unread.push(failureOf(error, { kind: 'Secret', name }, 'read'));
           return [name, undefined] as const;
         }
       }),
@@ -77,11 +77,12 @@ async function readSecrets(
 }
 
 async function secretsRead(
-  { spec }: AppDeployment,
+  record: AppDeployment,
   secrets: SeenSecrets,
   contents: SecretFingerprints,
   unread: ActionFailure[],
 ): Promise<SecretsRead> {
+  const { spec } = record;
   const reads = readAtStart(spec, spec.sourceConfig.resourceSpec);
   if (reads.length === 0) return { is: 'nothing' };
   // Of values that are not known nothing can be told, and nothing is rolled by them.
@@ -106,7 +107,7 @@ async function secretsRead(
     const digest = await contents.digestOf(versions);
     return { is: 'complete', digest, ...(quietForMs !== undefined && { quietForMs }) };
   } catch (error) {
-    unread.push(failureOf(error, "the key of Secrets' digests", 'read'));
+    unread.push(failureOf(error, refTo(record), 'read', "the key of Secrets' digests"));
     return { is: 'incomplete' };
   }
 }

@@ -3,7 +3,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { FIELD_MANAGER } from '../../api/meta.ts';
 import { type PodToTry, podRefused } from '../../decide/children/pod-dry-run.ts';
-import type { ActionFailure } from '../../decide/observed.ts';
+import { type ActionFailure, refTo, said } from '../../decide/observed.ts';
 import { AlreadyExists, Forbidden, Invalid } from '../../errors.ts';
 import { PODS } from '../../kube/api-resources.ts';
 import type { KubeObject } from '../../kube/client.ts';
@@ -33,12 +33,9 @@ export async function dryRunPods(
         const words = answer ? answer.words : await ask(tried.pod, shell);
         return words === undefined ? undefined : podRefused(tried, words);
       } catch (error) {
-        const { kind, metadata } = tried.workload;
-        // By the workload's name, so that the workload is left as it is.
-        return {
-          ...failureOf(error, `the pods of ${kind} ${metadata.name}`, 'try'),
-          object: `${kind} ${metadata.name}`,
-        };
+        const workload = refTo(tried.workload);
+        // Of the workload, so that it is left as it is.
+        return failureOf(error, workload, 'try', `the pods of ${said(workload)}`);
       }
     }),
   );

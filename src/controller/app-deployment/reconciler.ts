@@ -17,7 +17,7 @@ import { mayStartPods, partitionByData, withoutUnsafe } from '../../decide/child
 import { untilStuckMs } from '../../decide/children/pod-dry-run.ts';
 import { rotationOf } from '../../decide/children/rotation.ts';
 import { stuckPods } from '../../decide/children/stuck-pods.ts';
-import type { ActionFailure, Observed } from '../../decide/observed.ts';
+import { type ActionFailure, type Observed, refTo, said } from '../../decide/observed.ts';
 import { pausedBy } from '../../decide/pause.ts';
 import { recheckAfterMs } from '../../decide/pod-startup.ts';
 import { retryAfterMs } from '../../decide/retry.ts';
@@ -157,8 +157,7 @@ async function attempt(observed: Observed, options: ReconcilerOptions): Promise<
   try {
     return await reconcileSpec(observed, options);
   } catch (error) {
-    const { kind, metadata } = observed.record;
-    return { latest: observed.revisions[0], refusals: [failureOf(error, `${kind} ${metadata.name}`, 'reconcile')] };
+    return { latest: observed.revisions[0], refusals: [failureOf(error, refTo(observed.record), 'reconcile')] };
   }
 }
 
@@ -307,13 +306,13 @@ async function report(
   const refusals = withStableMessages([...pass.refusals, ...(after.unread ?? [])], record);
   const unsaid: ActionFailure[] = [];
   const errors: unknown[] = [];
-  const say = async ({ kind, metadata }: KubeObject, saying: () => Promise<void>): Promise<void> => {
+  const say = async (object: KubeObject, saying: () => Promise<void>): Promise<void> => {
     try {
       await saying();
     } catch (error) {
       errors.push(error);
       const isGone = error instanceof NotFound || error instanceof Conflict;
-      if (!isGone) unsaid.push(failureOf(error, `the status of ${kind} ${metadata.name}`, 'write'));
+      if (!isGone) unsaid.push(failureOf(error, refTo(object), 'write', `the status of ${said(refTo(object))}`));
     }
   };
   const revisions = after.revisions.map((revision) => ({

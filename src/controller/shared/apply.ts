@@ -7,7 +7,7 @@ import { isKnownClaim, isVolumeMissing, volumeMissing, volumeTrouble } from '../
 import { repairPatch } from '../../decide/children/drift-repair.ts';
 import { passwordLost, passwordState, type Store } from '../../decide/children/passwords.ts';
 import { type Action, nameConflict } from '../../decide/children/plan.ts';
-import { type ActionFailure, isOurs, type Observed, type Workload } from '../../decide/observed.ts';
+import { type ActionFailure, isOurs, type Observed, refTo, type Workload } from '../../decide/observed.ts';
 import { AlreadyExists, Conflict, Invalid, NotFound } from '../../errors.ts';
 import { PERSISTENT_VOLUME_CLAIMS, PODS, type ResourceRegistry, SECRETS } from '../../kube/api-resources.ts';
 import type { KubeClient, KubeObject, ObjectRef, Resource } from '../../kube/client.ts';
@@ -70,7 +70,7 @@ async function applyOne(
     overlayWrite(shell.caches, object);
     return undefined;
   } catch (error) {
-    return { ...failureOf(error, described(wanted)), ...(!observed && { absent: true }) };
+    return { ...failureOf(error, refTo(wanted)), ...(!observed && { absent: true }) };
   }
 }
 
@@ -162,10 +162,6 @@ function refOf({ metadata: { namespace, name } }: KubeObject): ObjectRef {
   return { ...(namespace !== undefined && { namespace }), name };
 }
 
-function described({ kind, metadata }: KubeObject): string {
-  return `${kind} ${metadata.name}`;
-}
-
 /** Makes an object that is never changed afterwards. Undefined if one of that name is there and isn't ours. */
 export async function createOnce<T extends KubeObject>(
   object: T,
@@ -215,7 +211,7 @@ async function lookForPassword(
     return isOurs(found, observed) ? undefined : passwordLost(store, observed, found);
   } catch (error) {
     if (error instanceof NotFound) return passwordLost(store, observed, undefined);
-    return failureOf(error, `Secret ${ref.name}`, 'read');
+    return failureOf(error, { kind: 'Secret', name: ref.name }, 'read');
   }
 }
 
@@ -232,7 +228,7 @@ export async function volumeRefusals(observed: Observed, shell: Cluster): Promis
     return isKnownClaim(found, observed) ? [] : [volumeMissing(observed, found)];
   } catch (error) {
     if (error instanceof NotFound) return [volumeMissing(observed, undefined)];
-    return [{ ...failureOf(error, `PersistentVolumeClaim ${ref.name}`, 'read'), absent: true }];
+    return [{ ...failureOf(error, { kind: 'PersistentVolumeClaim', name: ref.name }, 'read'), absent: true }];
   }
 }
 
@@ -257,7 +253,7 @@ export async function adoptObjects(
       overlayWrite(shell.caches, now);
       taken.push(now);
     } catch (error) {
-      return { taken, refusals: [failureOf(error, described(object), 'take up')] };
+      return { taken, refusals: [failureOf(error, refTo(object), 'take up')] };
     }
   }
   return { taken, refusals: [] };
@@ -272,7 +268,7 @@ export async function makeOnce<T extends KubeObject>(
   try {
     return (await createOnce(object, record, shell)) ?? nameConflict(object);
   } catch (error) {
-    return failureOf(error, described(object), 'create');
+    return failureOf(error, refTo(object), 'create');
   }
 }
 
@@ -285,7 +281,7 @@ export async function removePods(pods: readonly KubeObject[], shell: Cluster): P
         const left = await shell.client.remove(PODS, refOf(pod), { uid, resourceVersion });
         if (left) overlayWrite(shell.caches, left);
       } catch (error) {
-        if (!(error instanceof NotFound)) return failureOf(error, described(pod), 'delete');
+        if (!(error instanceof NotFound)) return failureOf(error, refTo(pod), 'delete');
       }
       return undefined;
     }),
@@ -315,7 +311,7 @@ export async function deleteObjects(objects: readonly KubeObject[], shell: Clust
         });
         if (left) overlayWrite(shell.caches, left);
       } catch (error) {
-        if (!(error instanceof NotFound)) return failureOf(error, described(object), 'delete');
+        if (!(error instanceof NotFound)) return failureOf(error, refTo(object), 'delete');
       }
       return undefined;
     }),

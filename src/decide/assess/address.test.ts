@@ -75,7 +75,7 @@ describe('what is asked for', () => {
 describe('the condition', () => {
   const refusal: ActionFailure = {
     reason: 'NameConflict',
-    object: 'Ingress shop',
+    ref: { kind: 'Ingress', name: 'shop' },
     message: 'Ingress shop is there already.',
   };
   interface Row {
@@ -101,7 +101,7 @@ describe('the condition', () => {
     { name: 'a foreign one in the way', refusals: [refusal], want: 'False NameConflict', holdsReadyBack: true },
     {
       name: 'another child refused',
-      refusals: [{ ...refusal, object: 'Service shop' }],
+      refusals: [{ ...refusal, ref: { kind: 'Service', name: 'shop' } }],
       observed: seen(ingress()),
       want: 'Unknown AddressPending',
     },

@@ -129,7 +129,7 @@ export function checkAddress(observed: Observed, outcome: AddressOutcome, refusa
 
 function checkHeld(observed: Observed, host: string, refusals: readonly ActionFailure[]): Verdict {
   const { address } = names(observed.record.metadata.name);
-  const refusal = refusals.find(({ object }) => [...ADDRESS_KINDS].some((kind) => object === `${kind} ${address}`));
+  const refusal = refusals.find(({ ref }) => ADDRESS_KINDS.has(ref.kind) && ref.name === address);
   if (refusal) return stalled(refusal.reason, refusal.message);
   const object = addressOf(observed);
   if (!object && observed.addressKindMissing)

@@ -23,7 +23,11 @@ function seen(database: Workload): Observed {
 }
 
 describe('DEPLOYED asks for the stores too', () => {
-  const refused: ActionFailure = { reason: 'ApplyRefused', object: 'StatefulSet shop--postgres', message: 'no' };
+  const refused: ActionFailure = {
+    reason: 'ApplyRefused',
+    ref: { kind: 'StatefulSet', name: 'shop--postgres' },
+    message: 'no',
+  };
   it.each([
     { reason: 'all runs', database: store({}), state: 'DEPLOYED' },
     { reason: 'the database does not answer', database: store({ readyReplicas: 0 }), state: 'DEPLOYING' },

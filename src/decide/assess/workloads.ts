@@ -25,7 +25,15 @@ import { rolesOf, scaleOf } from '../../record/scale.ts';
 import { referencesOf } from '../../record/secret-references.ts';
 import { notOffered, type Offered, templateFields } from '../../record/template-catalogue.ts';
 import { wantedRevisionId } from '../../record/wanted-revision.ts';
-import { type ActionFailure, childOf, isOurs, type Observed, type Workload } from '../observed.ts';
+import {
+  type ActionFailure,
+  childOf,
+  failureAt,
+  failureOfKind,
+  isOurs,
+  type Observed,
+  type Workload,
+} from '../observed.ts';
 import { howToRelease } from '../terminating-pods.ts';
 import { volumeTrouble } from './database-volume.ts';
 import { hasPassed, isReadyPod, podFailure, podsOf } from './pod-failures.ts';
@@ -157,7 +165,7 @@ export function checkReferences(observed: Observed): Verdict {
   const { unread = [] } = observed;
   let reason: Reason = 'SecretKeyMissing';
   for (const { secretName, secretKey } of referencesOf(observed.record.spec)) {
-    if (unread.some(({ object }) => object === `Secret ${secretName}`)) continue;
+    if (failureAt({ kind: 'Secret', name: secretName }, unread)) continue;
     const keys = Object.hasOwn(observed.secretKeys, secretName) ? observed.secretKeys[secretName] : undefined;
     if (keys === null || keys === undefined) {
       reason = 'SecretMissing';
@@ -232,7 +240,7 @@ function checkStore(observed: Observed, revision: AppRevision, ask: StoreQuestio
   const set = childOf(observed, 'StatefulSet', ask.name) as Workload | undefined;
   const isReady = (set?.status?.readyReplicas ?? 0) > 0;
   if (set && isReady && !isRolling(set)) return yes('Answering', `${ask.what} answers.`);
-  const refusal = ask.refusals.find(({ object }) => object === `StatefulSet ${ask.name}`);
+  const refusal = failureAt({ kind: 'StatefulSet', name: ask.name }, ask.refusals);
   if (refusal) return no(refusal.reason, refusal.message);
   if (!set) return no('NotObserved', `${ask.what} has not been made yet.`);
   const failure = podFailure(podsOf(observed, ask.component));
@@ -316,7 +324,7 @@ export function checkRollout(
   ])
     if (verdict.status !== 'True') return { ...verdict, stalled: false };
   // What answers is of the settings before.
-  const refused = refusals.find(({ object }) => object.startsWith('StatefulSet '));
+  const refused = failureOfKind('StatefulSet', refusals);
   return refused ? no(refused.reason, refused.message) : workloads;
 }
 
@@ -369,7 +377,7 @@ function checkRole(observed: Observed, revision: AppRevision, role: Role, refusa
   const id = revision.spec.id;
   if (!workload || workload.spec?.template?.metadata?.labels?.[REVISION_LABEL] !== id) {
     const refusal = refusals.find(
-      ({ reason, object }) => reason === 'PodsRefused' || reason === 'NoNodeFits' || object.startsWith('Deployment '),
+      ({ reason, ref }) => reason === 'PodsRefused' || reason === 'NoNodeFits' || ref.kind === 'Deployment',
     );
     if (refusal) return no(refusal.reason, refusal.message, refusal.reason !== 'RequestFailed');
     return no('Progressing', `The ${role} is about to be rolled to revision ${id}.`);

@@ -85,7 +85,7 @@ describe('passwordLost', () => {
     const there = found ? child('Secret', store, {}) : undefined;
     expect(passwordLost(store, anObserved(aRecord()), there)).toEqual({
       reason: 'PasswordMissing',
-      object: `Secret shop--${store}`,
+      ref: { kind: 'Secret', name: `shop--${store}` },
       message: expect.stringContaining(says) as string,
     });
   });

@@ -4,7 +4,7 @@ import { COMPONENT_LABEL, DEPLOYMENT_LABEL, DEPLOYMENT_UID_LABEL } from '../../a
 import type { KubeObject } from '../../kube/client.ts';
 import { names } from '../../record/names.ts';
 import { isVolumeMissing, startEmpty } from '../assess/database-volume.ts';
-import { type ActionFailure, childOf, isOurs, type Observed } from '../observed.ts';
+import { type ActionFailure, childOf, isOurs, type Observed, said } from '../observed.ts';
 
 export type Store = 'postgres' | 'redis';
 
@@ -23,7 +23,7 @@ export function passwordState(store: Store, observed: Observed): PasswordState {
 /** What to say of a password that is lost; `found` is an object of its name that is not known to be it. */
 export function passwordLost(store: Store, observed: Observed, found: KubeObject | undefined): ActionFailure {
   const { record } = observed;
-  const object = `Secret ${secretName(store, observed)}`;
+  const ref = { kind: 'Secret', name: secretName(store, observed) };
   const labels = [
     `${DEPLOYMENT_LABEL}=${record.metadata.name}`,
     `${COMPONENT_LABEL}=${store}`,
@@ -31,9 +31,9 @@ export function passwordLost(store: Store, observed: Observed, found: KubeObject
   ].join(' ');
   const what = WORDS[store];
   const message = found
-    ? `${object} does not carry the labels of this deployment. If it has the password of ${what.locked}: kubectl label secret ${found.metadata.name} -n ${record.metadata.namespace} --overwrite ${labels}. If not, replace it by the one in a backup.`
-    : `${object} is missing: it has the password of ${what.locked}, which a new one would not open. Restore it from a backup, with the labels ${labels}; the deployment goes on by itself. ${what.giveUp} ${names(record.metadata.name)[store]},${store === 'postgres' ? ` ${startEmpty(observed)},` : ''} and deploy a new revision when it is back: the pods have the old password.`;
-  return { reason: 'PasswordMissing', object, message };
+    ? `${said(ref)} does not carry the labels of this deployment. If it has the password of ${what.locked}: kubectl label secret ${found.metadata.name} -n ${record.metadata.namespace} --overwrite ${labels}. If not, replace it by the one in a backup.`
+    : `${said(ref)} is missing: it has the password of ${what.locked}, which a new one would not open. Restore it from a backup, with the labels ${labels}; the deployment goes on by itself. ${what.giveUp} ${names(record.metadata.name)[store]},${store === 'postgres' ? ` ${startEmpty(observed)},` : ''} and deploy a new revision when it is back: the pods have the old password.`;
+  return { reason: 'PasswordMissing', ref, message };
 }
 
 const WORDS: Readonly<Record<Store, { readonly locked: string; readonly giveUp: string }>> = {
