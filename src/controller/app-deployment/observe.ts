@@ -12,6 +12,8 @@ import { type Caches, childrenNamed } from '../shared/caches.ts';
 import { failureOf } from '../shared/failures.ts';
 import type { SecretFingerprints, SeenSecret } from './secret-fingerprints.ts';
 
+type NamedSecrets = Pick<Observed, 'secretKeys' | 'unfixedSecrets' | 'secretsRead' | 'unread'>;
+
 /** Everything that a decision about this record may look at. A Secret that cannot be read is part of it. */
 export async function observe(
   record: AppDeployment,
@@ -19,11 +21,13 @@ export async function observe(
   contents: SecretFingerprints,
   signal?: AbortSignal,
 ): Promise<Observed> {
+  return { ...look(record, caches), ...(await namedSecrets(record, contents, signal)) };
+}
+
+/** What the caches show, which is all but the Secrets that the record names. */
+export function look(record: AppDeployment, caches: Caches): Omit<Observed, keyof NamedSecrets> {
   const { namespace = '', name } = record.metadata;
   const tenant = caches.namespaces.get({ name: namespace });
-  const unread: ActionFailure[] = [];
-  const secrets = await readSecrets(record, contents, unread, signal);
-  const read = await secretsRead(record, secrets, contents, unread);
   return {
     record,
     tenantId: tenant?.metadata.labels?.[TENANT_LABEL] === 'true' ? tenant.metadata.uid : undefined,
@@ -37,6 +41,18 @@ export async function observe(
     listeners: record.spec.sourceConfig.listenerId === undefined ? [] : caches.listeners.list(namespace),
     integrations: record.spec.source === 'codehost' ? caches.integrations.list() : [],
     templates: record.spec.source === 'internal_template' ? caches.templates.list() : [],
+  };
+}
+
+async function namedSecrets(
+  record: AppDeployment,
+  contents: SecretFingerprints,
+  signal: AbortSignal | undefined,
+): Promise<NamedSecrets> {
+  const unread: ActionFailure[] = [];
+  const secrets = await readSecrets(record, contents, unread, signal);
+  const read = await secretsRead(record, secrets, contents, unread);
+  return {
     secretKeys: Object.fromEntries(
       referencesOf(record.spec).map(({ secretName }) => {
         const seen = secrets.get(secretName);
@@ -44,7 +60,7 @@ export async function observe(
       }),
     ),
     unfixedSecrets: [...secrets].flatMap(([secretName, seen]) =>
-      seen && !seen.isFixed && holdsValuesOf(name, secretName) ? [secretName] : [],
+      seen && !seen.isFixed && holdsValuesOf(record.metadata.name, secretName) ? [secretName] : [],
     ),
     secretsRead: read,
     ...(unread.length > 0 && { unread }),

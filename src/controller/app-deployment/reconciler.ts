@@ -3,15 +3,10 @@
 import type { AppDeployment } from '../../api/app-deployment.ts';
 import type { AppRevision } from '../../api/app-revision.ts';
 import type { Settings } from '../../api/settings.ts';
-import {
-  type AddressOutcome,
-  addressOf,
-  keepsAddress,
-  requestedAddress,
-  undecided,
-} from '../../decide/assess/address.ts';
+import { type AddressOutcome, addressOf, keepsAddress, undecided } from '../../decide/assess/address.ts';
+import { assess, assessRecord, type RecordAssessment } from '../../decide/assess/assessment.ts';
 import { contractUnknown } from '../../decide/assess/pod-contract.ts';
-import { checkPolicy, checkReferences, checkRollout, hasServed } from '../../decide/assess/workloads.ts';
+import { hasServed } from '../../decide/assess/rollout.ts';
 import { dataThere, NO_KEPT_DATA, planAdoption } from '../../decide/children/adoption.ts';
 import { mayStartPods, partitionByData, withoutUnsafe } from '../../decide/children/plan.ts';
 import { untilStuckMs } from '../../decide/children/pod-dry-run.ts';
@@ -55,7 +50,7 @@ import { settleAll } from '../shared/settle-all.ts';
 import { addFinalizer, finalize, hasFinalizer } from './finalize.ts';
 import type { HostRegistry } from './host-registry.ts';
 import { makeMountFailures } from './mount-failures.ts';
-import { observe } from './observe.ts';
+import { look, observe } from './observe.ts';
 import { childrenOf, planAllowed, prefetchDryRuns, type Wanted } from './plan-children.ts';
 import type { DryRunResult } from './pod-dry-run.ts';
 import { collectRevisions } from './prune-revisions.ts';
@@ -123,7 +118,8 @@ export function makeReconciler(options: ReconcilerOptions): Reconcile {
       const teardown = { shell, lasting: options.shell, events, now: now(), paused: pausedBy(found, options.settings) };
       return earliestRequeue(swept.requeueAfterMs, (await finalize(first, teardown, signal)).requeueAfterMs);
     }
-    const pass = await attempt(first, { ...options, shell });
+    const assessed = assessRecord(first, options.settings);
+    const pass = await attempt(first, assessed, { ...options, shell });
     if (pass === 'gone') return {};
     const causes = causesOf([...(first.unread ?? []), ...pass.refusals]);
     if (wasLost(signal) || isUnsaid(key, causes)) throw decisiveOf(causes) ?? signal.reason;
@@ -133,13 +129,14 @@ export function makeReconciler(options: ReconcilerOptions): Reconcile {
     if (!record || record.metadata.uid !== found.metadata.uid) return {};
     // What was done was for the generation that was found. A newer one is in the queue by now: nothing is said of it yet.
     if (record.metadata.generation !== found.metadata.generation) return {};
-    const after = await observe(record, caches, contents);
+    // What it names was judged above, and a change of that wakes the record again.
+    const after: Observed = { ...first, ...look(record, caches) };
     // Asked for live, and only here: no decision needs it but what is said of the pods.
     const pods = await mountFailures.addTo(withOverdue(after.pods, now()), shell.client, log);
     // What took too long is given up, and that is said: by requests which have a time limit each.
     const reporting = { ...options, shell: signal.aborted ? options.shell : shell };
-    const unreported = await report(first, { ...after, pods }, pass, reporting);
-    const failed = [...causes, ...causesOf(after.unread ?? []), ...(pass.housekeeping ?? []), ...unreported];
+    const unreported = await report(first, { ...after, pods }, assessed, pass, reporting);
+    const failed = [...causes, ...(pass.housekeeping ?? []), ...unreported];
     if (failed.length > 0) throw decisiveOf(failed);
     return earliestRequeue(
       swept.requeueAfterMs,
@@ -153,19 +150,26 @@ export function makeReconciler(options: ReconcilerOptions): Reconcile {
 }
 
 /** As `bring`; what was not foreseen ends it, and is reported like everything else. */
-async function attempt(observed: Observed, options: ReconcilerOptions): Promise<ReconcileOutcome | 'gone'> {
+async function attempt(
+  observed: Observed,
+  assessed: RecordAssessment,
+  options: ReconcilerOptions,
+): Promise<ReconcileOutcome | 'gone'> {
   try {
-    return await reconcileSpec(observed, options);
+    return await reconcileSpec(observed, assessed, options);
   } catch (error) {
     return { latest: observed.revisions[0], refusals: [failureOf(error, refTo(observed.record), 'reconcile')] };
   }
 }
 
 /** Brings the cluster to what the record says, as far as it may and can. */
-async function reconcileSpec(observed: Observed, options: ReconcilerOptions): Promise<ReconcileOutcome | 'gone'> {
+async function reconcileSpec(
+  observed: Observed,
+  assessed: RecordAssessment,
+  options: ReconcilerOptions,
+): Promise<ReconcileOutcome | 'gone'> {
   const { shell, settings } = options;
-  const mayChange =
-    checkPolicy(observed, settings).status === 'True' && pausedBy(observed.record, settings) === undefined;
+  const mayChange = assessed.policy.is === 'pass' && pausedBy(observed.record, settings) === undefined;
   if (!mayChange || observed.record.spec.sourceConfig.listenerId !== undefined)
     return { ...NOTHING, latest: observed.revisions[0] };
 
@@ -179,7 +183,7 @@ async function reconcileSpec(observed: Observed, options: ReconcilerOptions): Pr
   const [project, made, answers] = await settleAll([
     observed.tracingProject ? [] : ensureTracingProject(record, shell),
     draft && makeOnce(draft, record, shell),
-    draft ? prefetchDryRuns(observed, draft, options) : [],
+    draft && assessed.references.is === 'pass' ? prefetchDryRuns(observed, draft, options) : [],
   ]);
   const latest = 'current' in wanted ? wanted.current : made;
   if (!latest) return { ...NOTHING, refusals: project };
@@ -193,11 +197,12 @@ async function reconcileSpec(observed: Observed, options: ReconcilerOptions): Pr
   const { taken, refusals: untaken } = await adoptObjects(kept.takeUp, record, shell);
   if (untaken.length > 0) return { latest, refusals: [...project, ...untaken] };
   const now: Observed = { ...observed, record, children: replaceByUid(observed.children, taken) };
-  return bringChildren(now, { latest, refusals: project, answers }, options);
+  return bringChildren(now, { assessed, latest, refusals: project, answers }, options);
 }
 
 /** What of a pass is done when it comes to the children. */
 interface Prepared {
+  readonly assessed: RecordAssessment;
   readonly latest: AppRevision;
   readonly refusals: readonly ActionFailure[];
   /** Of pods that were tried meanwhile. */
@@ -207,13 +212,13 @@ interface Prepared {
 /** Brings the children to what the revision says. */
 async function bringChildren(
   observed: Observed,
-  { latest, refusals: earlier, answers }: Prepared,
+  { assessed, latest, refusals: earlier, answers }: Prepared,
   options: ReconcilerOptions,
 ): Promise<ReconcileOutcome> {
   const { shell, settings } = options;
   const { record } = observed;
   const rotation = rotationOf(observed, latest.spec.id);
-  const address = takeAddress(observed, latest, options);
+  const address = takeAddress(observed, assessed.asked, latest, options);
   // First, and whatever becomes of the rest: the host may be another's by now.
   const lost = keepsAddress(address) ? [] : await removeAddress(observed, shell);
   const host = address.is === 'held' && !observed.addressKindMissing ? address.host : undefined;
@@ -223,7 +228,15 @@ async function bringChildren(
   const passwords = await ensurePasswords(observed, latest, shell);
   const unusable = [...passwords, ...(latest.spec.resolved.postgres ? await volumeRefusals(observed, shell) : [])];
   const planned = await planAllowed(
-    { observed, latest, lost: unusable, digests: rotation.digests, made, answers },
+    {
+      observed,
+      latest,
+      isComplete: assessed.references.is === 'pass',
+      lost: unusable,
+      digests: rotation.digests,
+      made,
+      answers,
+    },
     options,
   );
   const [data, rest] = partitionByData(planned.actions);
@@ -247,10 +260,14 @@ async function removeAddress(observed: Observed, shell: Cluster): Promise<Action
 }
 
 /** The address that the record may have. Decided at once, so that of many who ask for a host one gets it. */
-function takeAddress(observed: Observed, latest: AppRevision, { settings, hosts }: ReconcilerOptions): AddressOutcome {
-  const asked = requestedAddress(observed, settings.address);
+function takeAddress(
+  observed: Observed,
+  asked: RecordAssessment['asked'],
+  latest: AppRevision,
+  { hosts }: ReconcilerOptions,
+): AddressOutcome {
   if (asked.is !== 'allowed') return asked;
-  if (latest.spec.resolved.image === undefined) return undecided(observed, settings.address);
+  if (latest.spec.resolved.image === undefined) return undecided(observed, asked);
   const { host } = asked;
   const holder = hosts.take(observed.record, host);
   if (holder.uid === observed.record.metadata.uid) return { is: 'held', host };
@@ -296,6 +313,7 @@ async function ensureTracingProject(record: AppDeployment, shell: Cluster): Prom
 async function report(
   before: Observed,
   after: Observed,
+  assessed: RecordAssessment,
   pass: ReconcileOutcome,
   options: ReconcilerOptions,
 ): Promise<unknown[]> {
@@ -304,6 +322,8 @@ async function report(
   const { record } = after;
   const { latest } = pass;
   const refusals = withStableMessages([...pass.refusals, ...(after.unread ?? [])], record);
+  const address = pass.address ?? undecided(after, assessed.asked);
+  const assessment = assess(after, assessed, { latest, address, failures: refusals });
   const unsaid: ActionFailure[] = [];
   const errors: unknown[] = [];
   const say = async (object: KubeObject, saying: () => Promise<void>): Promise<void> => {
@@ -319,7 +339,7 @@ async function report(
     ...revision,
     status:
       revision.spec.id === latest?.spec.id
-        ? latestStatus(revision, checkRollout(after, revision, refusals), now)
+        ? latestStatus(revision, assessment.rollout, now)
         : overtakenStatus(revision, hasServed(before, after, revision), now),
   }));
   for (const [index, revision] of after.revisions.entries()) {
@@ -330,15 +350,11 @@ async function report(
   const observed: Observed = { ...after, revisions };
   const { tracingProject } = observed;
   if (tracingProject) await say(tracingProject, () => reportTracingProject(tracingProject, record, shell, now));
-  const policy = checkPolicy(observed, settings);
-  const references = checkReferences(observed);
-  const address = pass.address ?? undecided(observed, settings.address);
   const status = statusOf(
     {
       observed,
       latest,
-      policy,
-      references,
+      assessment,
       address,
       refusals: [...refusals, ...withStableMessages(unsaid, record)],
       paused: pausedBy(record, settings),

@@ -2,10 +2,16 @@
 
 import { createHash, randomBytes } from 'node:crypto';
 import type { AppDeployment } from '../../api/app-deployment.ts';
-import { APPLIED_ANNOTATION, DEPLOYMENT_UID_LABEL, FIELD_MANAGER, HAND_OVER_MANAGER } from '../../api/meta.ts';
+import {
+  APPLIED_ANNOTATION,
+  DEPLOYMENT_UID_LABEL,
+  FIELD_MANAGER,
+  HAND_OVER_MANAGER,
+  type StorePart,
+} from '../../api/meta.ts';
 import { isKnownClaim, isVolumeMissing, volumeMissing, volumeTrouble } from '../../decide/assess/database-volume.ts';
 import { repairPatch } from '../../decide/children/drift-repair.ts';
-import { passwordLost, passwordState, type Store } from '../../decide/children/passwords.ts';
+import { passwordLost, passwordState } from '../../decide/children/passwords.ts';
 import { type Action, nameConflict } from '../../decide/children/plan.ts';
 import { type ActionFailure, isOurs, type Observed, refTo, type Workload } from '../../decide/observed.ts';
 import { AlreadyExists, Conflict, Invalid, NotFound } from '../../errors.ts';
@@ -186,7 +192,7 @@ const PASSWORD_SECRETS = { postgres: postgresSecret, redis: redisSecret };
 
 /** Makes the password Secret of a store where it was never made. A password once made is never made anew. */
 export async function ensurePassword(
-  store: Store,
+  store: StorePart,
   observed: Observed,
   shell: Cluster,
 ): Promise<ActionFailure | undefined> {
@@ -201,7 +207,7 @@ export async function ensurePassword(
 
 // The cache of Secrets may lag behind that of what they open, and holds none without labels.
 async function lookForPassword(
-  store: Store,
+  store: StorePart,
   ref: ObjectRef,
   observed: Observed,
   shell: Cluster,

@@ -1,12 +1,10 @@
 // The passwords of a record's own PostgreSQL and Redis: made once, and never anew for what is locked with another.
 
-import { COMPONENT_LABEL, DEPLOYMENT_LABEL, DEPLOYMENT_UID_LABEL } from '../../api/meta.ts';
+import { COMPONENT_LABEL, DEPLOYMENT_LABEL, DEPLOYMENT_UID_LABEL, type StorePart } from '../../api/meta.ts';
 import type { KubeObject } from '../../kube/client.ts';
 import { names } from '../../record/names.ts';
 import { isVolumeMissing, startEmpty } from '../assess/database-volume.ts';
 import { type ActionFailure, childOf, isOurs, type Observed, said } from '../observed.ts';
-
-export type Store = 'postgres' | 'redis';
 
 /**
  * `lost`: the Secret is not there and what it opens is. A cache may lag, so that who acts on it looks live first; as on
@@ -14,14 +12,14 @@ export type Store = 'postgres' | 'redis';
  */
 export type PasswordState = 'there' | 'foreign' | 'to make' | 'lost';
 
-export function passwordState(store: Store, observed: Observed): PasswordState {
+export function passwordState(store: StorePart, observed: Observed): PasswordState {
   const secret = childOf(observed, 'Secret', secretName(store, observed));
   if (secret) return isOurs(secret, observed) ? 'there' : 'foreign';
   return dependsOnPassword(store, observed) ? 'lost' : 'to make';
 }
 
 /** What to say of a password that is lost; `found` is an object of its name that is not known to be it. */
-export function passwordLost(store: Store, observed: Observed, found: KubeObject | undefined): ActionFailure {
+export function passwordLost(store: StorePart, observed: Observed, found: KubeObject | undefined): ActionFailure {
   const { record } = observed;
   const ref = { kind: 'Secret', name: secretName(store, observed) };
   const labels = [
@@ -36,7 +34,7 @@ export function passwordLost(store: Store, observed: Observed, found: KubeObject
   return { reason: 'PasswordMissing', ref, message };
 }
 
-const WORDS: Readonly<Record<Store, { readonly locked: string; readonly giveUp: string }>> = {
+const WORDS: Readonly<Record<StorePart, { readonly locked: string; readonly giveUp: string }>> = {
   postgres: {
     locked: 'the data in the PostgreSQL volume',
     giveUp: 'To begin with an empty database instead, delete StatefulSet and PersistentVolumeClaim',
@@ -44,13 +42,13 @@ const WORDS: Readonly<Record<Store, { readonly locked: string; readonly giveUp: 
   redis: { locked: 'the Redis that runs', giveUp: 'To have a new one made instead, delete StatefulSet' },
 };
 
-function secretName(store: Store, { record }: Observed): string {
+function secretName(store: StorePart, { record }: Observed): string {
   const { postgresSecret, redisSecret } = names(record.metadata.name);
   return store === 'postgres' ? postgresSecret : redisSecret;
 }
 
 /** Is there, or may there come back, something of ours that only the password once made opens? The data of a Redis goes with its pod. */
-function dependsOnPassword(store: Store, observed: Observed): boolean {
+function dependsOnPassword(store: StorePart, observed: Observed): boolean {
   const { postgresClaim, redis } = names(observed.record.metadata.name);
   const locked =
     store === 'postgres'

@@ -1,7 +1,7 @@
 // What to do so that the cluster becomes what is wanted: a list of actions without order, compared with what was
 // observed. Nothing is done here.
 
-import { APPLIED_ANNOTATION, COMPONENT_LABEL, REVISION_LABEL } from '../../api/meta.ts';
+import { APPLIED_ANNOTATION, COMPONENT_LABEL, REVISION_LABEL, STORE_PARTS } from '../../api/meta.ts';
 import type { KubeObject } from '../../kube/client.ts';
 import { hasDrifted, quantity } from '../drift.ts';
 import { type ActionFailure, childOf, isOurs, type Observed, refTo, said } from '../observed.ts';
@@ -132,7 +132,7 @@ export function nameConflict(wanted: KubeObject): ActionFailure {
 // What belongs to a PostgreSQL or Redis goes only with the last pod of a revision that has it: a switch to an external
 // one rolls the pods, and those that still serve need theirs.
 function isStillUsed({ metadata }: KubeObject, { pods, revisions }: Observed): boolean {
-  const store = (['postgres', 'redis'] as const).find((part) => part === metadata.labels?.[COMPONENT_LABEL]);
+  const store = STORE_PARTS.find((part) => part === metadata.labels?.[COMPONENT_LABEL]);
   if (store === undefined) return false;
   const having = new Set(revisions.filter(({ spec }) => spec.resolved[store]).map(({ spec }) => spec.id));
   return pods.some((pod) => having.has(pod.metadata.labels?.[REVISION_LABEL] ?? ''));

@@ -45,8 +45,8 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   ),
   'stale observedGeneration of a child believed': bug(
     'src/decide/assess/workloads.ts',
-    'if ((status.observedGeneration ?? 0) < (workload.metadata.generation ?? 1))',
-    'if (false)',
+    'return workload !== undefined && (workload.status?.observedGeneration ?? 0) >= (workload.metadata.generation ?? 1);',
+    'return true;',
     'image',
     LATE_DEPLOYMENTS,
   ),
@@ -308,8 +308,8 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   ),
   'status before children': bug(
     'src/controller/app-deployment/reconciler.ts',
-    'const pass = await attempt(first, { ...options, shell });',
-    'if (first.revisions[0]) await report(first, { latest: first.revisions[0], refusals: [] }, { ...options, shell }); const pass = await attempt(first, { ...options, shell });',
+    'const pass = await attempt(first, assessed, { ...options, shell });',
+    'if (first.revisions[0]) await report(first, first, assessed, { latest: first.revisions[0], refusals: [] }, { ...options, shell }); const pass = await attempt(first, assessed, { ...options, shell });',
     'image',
   ),
   'name by chance': bug(
@@ -435,7 +435,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     'reformed',
   ),
   'values that anybody may fill reach pods': bug(
-    'src/decide/assess/workloads.ts',
+    'src/decide/assess/references.ts',
     'if (unfixed !== undefined)',
     'if (false)',
     'unfixed',
