@@ -4,6 +4,7 @@ import type { AppDeploymentStatus, State } from '../api/app-deployment.ts';
 import type { ConditionType } from '../api/app-deployment-conditions.ts';
 import type { AppRevision } from '../api/app-revision.ts';
 import { type ConditionInput, mergeConditions, rfc3339 } from '../api/conditions.ts';
+import { runsHere } from '../record/listener-assignment.ts';
 import { effectiveNumbers } from '../record/resolve.ts';
 import { asksForNothing, stateFrom } from '../record/state.ts';
 import { type AddressOutcome, addressOf, reportedAddress } from './assess/address.ts';
@@ -116,7 +117,7 @@ function stateOf({ observed, latest, assessment }: StatusInputs, active: AppRevi
   return stateFrom({
     isLeaving: false,
     runsNothing: latest ? latest.spec.resolved.server.maxScale === 0 : asksForNothing(observed.record.spec),
-    isElsewhere: observed.record.spec.sourceConfig.listenerId !== undefined,
+    isElsewhere: !runsHere(observed.record),
     isRefused: !latest && policy.is !== 'pass',
     storesAnswer: database.is === 'pass' && redis.is === 'pass',
     isServing: active !== undefined && isServing(observed),
@@ -181,7 +182,7 @@ function readyEntry({ observed, latest, assessment, refusals, paused }: StatusIn
     firstProblem([
       policy,
       paused === undefined ? undefined : stalled('Paused', paused),
-      observed.record.spec.sourceConfig.listenerId === undefined ? undefined : ELSEWHERE,
+      runsHere(observed.record) ? undefined : ELSEWHERE,
       failure && entryOf(failure),
       latest ? undefined : stalled('WaitingForImage', WAITING_FOR_IMAGE),
       references,

@@ -4,6 +4,7 @@
 import type { AppDeployment } from '../../api/app-deployment.ts';
 import { DEPLOYMENT_LABEL, HOSTS_ANNOTATION, TENANT_LABEL } from '../../api/meta.ts';
 import { type ActionFailure, type Observed, refTo, type SecretsRead } from '../../decide/observed.ts';
+import { runsHere } from '../../record/listener-assignment.ts';
 import { holdsValuesOf } from '../../record/names.ts';
 import { revisionsOf } from '../../record/revisions.ts';
 import { readAtStart, referencesOf } from '../../record/secret-references.ts';
@@ -38,7 +39,7 @@ export function look(record: AppDeployment, caches: Caches): Omit<Observed, keyo
     children: childrenNamed(caches, namespace, name),
     pods: caches.pods.byLabel(namespace, DEPLOYMENT_LABEL, name),
     tracingProject: caches.tracingProjects.get({ namespace, name }),
-    listeners: record.spec.sourceConfig.listenerId === undefined ? [] : caches.listeners.list(namespace),
+    listeners: runsHere(record) ? [] : caches.listeners.list(namespace),
     integrations: record.spec.source === 'codehost' ? caches.integrations.list() : [],
     templates: record.spec.source === 'internal_template' ? caches.templates.list() : [],
   };

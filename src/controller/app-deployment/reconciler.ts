@@ -22,6 +22,7 @@ import { statusOf } from '../../decide/status.ts';
 import { untilOverdueMs, withOverdue } from '../../decide/terminating-pods.ts';
 import { Conflict, NotFound } from '../../errors.ts';
 import type { KubeObject } from '../../kube/client.ts';
+import { runsHere } from '../../record/listener-assignment.ts';
 import { rollbackOf, wantedRevision } from '../../record/wanted-revision.ts';
 import { makeRevision } from '../../resources/app-revision.ts';
 import type { PodContracts } from '../../resources/contracts/contract.ts';
@@ -169,8 +170,8 @@ async function reconcileSpec(
   options: ReconcilerOptions,
 ): Promise<ReconcileOutcome | 'gone'> {
   const { shell, settings } = options;
-  const mayChange = assessed.policy.is === 'pass' && pausedBy(observed.record, settings) === undefined;
-  if (!mayChange || observed.record.spec.sourceConfig.listenerId !== undefined)
+  const isPaused = pausedBy(observed.record, settings) !== undefined;
+  if (assessed.policy.is !== 'pass' || isPaused || !runsHere(observed.record))
     return { ...NOTHING, latest: observed.revisions[0] };
 
   const record = hasFinalizer(observed.record) ? observed.record : await addFinalizer(observed.record, shell);

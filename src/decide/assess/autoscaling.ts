@@ -2,7 +2,8 @@
 // Ready: an autoscaler that knows nothing leaves the pods as many as they are.
 
 import type { AppRevision } from '../../api/app-revision.ts';
-import { EXTERNAL_POSTGRES_VARIABLE, EXTERNAL_REDIS_VARIABLE } from '../../api/meta.ts';
+import { EXTERNAL_POSTGRES_VARIABLE, EXTERNAL_REDIS_VARIABLE, STORE_PARTS } from '../../api/meta.ts';
+import { numberField } from '../../api/resource-spec.ts';
 import { quoted } from '../../api/text.ts';
 import type { KubeObject } from '../../kube/client.ts';
 import { names } from '../../record/names.ts';
@@ -48,10 +49,8 @@ export function checkHonored(observed: Observed, { spec: { requested, resolved }
       `A minimum of 0 pods is taken as 1 (${raised.join(', ')}): nothing would start a pod when it is needed. To run none, set max_scale to 0.`,
     );
   const fields = Object.keys(requested.resourceSpec ?? {});
-  const ignored = [
-    ...(resolved.postgres ? [] : fields.filter((field) => field.startsWith('db'))),
-    ...(resolved.redis ? [] : fields.filter((field) => field.startsWith('redis'))),
-  ];
+  const external = STORE_PARTS.filter((part) => resolved[part] === undefined);
+  const ignored = external.flatMap((part) => fields.filter((field) => numberField(field)?.part === part));
   if (ignored.length > 0)
     return fail(
       'StoreIsExternal',

@@ -20,6 +20,7 @@ import { AlreadyExists, Conflict, Invalid, NotFound, Unavailable } from '../../e
 import type { KubeObject } from '../../kube/client.ts';
 import type { Logger } from '../../logger.ts';
 import { buildsAnew } from '../../record/code-host.ts';
+import { runsHere } from '../../record/listener-assignment.ts';
 import { names } from '../../record/names.ts';
 import { needsRevision } from '../../record/needs-revision.ts';
 import { askingForRevision } from '../../record/revision-request.ts';
@@ -338,7 +339,7 @@ export function toResource(payload: CreateDeployment, namespace: string, secretN
   // Without an image there is no revision yet: its first serial comes with the image.
   const revisionSerial = awaitsSource(spec as AppDeploymentSpec) ? 0 : 1;
   // The controller's finalizer from the beginning: one write fewer, and no moment in which a deletion would pass it by.
-  const isLookedAfterHere = config.listenerId === undefined;
+  const isLookedAfterHere = runsHere({ spec: spec as AppDeploymentSpec });
   // The API server fills in what has a default.
   return {
     apiVersion: API_VERSION,
