@@ -18,7 +18,7 @@ import type { ActionFailure, Observed } from '../../decide/observed.ts';
 import type { KubeObject } from '../../kube/client.ts';
 import type { PodContracts } from '../../resources/contracts/contract.ts';
 import { desiredChildren } from '../../resources/desired.ts';
-import type { Cluster } from '../shared/apply.ts';
+import type { Cluster } from '../shared/cluster.ts';
 import { refuseWithoutRoom } from './node-fit.ts';
 import { type DryRunResult, dryRunPods, tryAhead } from './pod-dry-run.ts';
 

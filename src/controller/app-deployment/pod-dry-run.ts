@@ -7,9 +7,9 @@ import { type ActionFailure, refTo, said } from '../../decide/observed.ts';
 import { AlreadyExists, Forbidden, Invalid } from '../../errors.ts';
 import { PODS } from '../../kube/api-resources.ts';
 import type { KubeObject } from '../../kube/client.ts';
-import type { Cluster } from '../shared/apply.ts';
+import type { Cluster } from '../shared/cluster.ts';
 import { failureOf } from '../shared/failures.ts';
-import { settleAll } from '../shared/settle-all.ts';
+import { settleFailures } from '../shared/settle-all.ts';
 
 /** What the API server says of a pod: nothing where it would take it, else why not, in its own words. */
 export interface DryRunResult {
@@ -26,7 +26,7 @@ export async function dryRunPods(
   shell: Cluster,
   answers: readonly DryRunResult[] = [],
 ): Promise<ActionFailure[]> {
-  const refusals = await settleAll(
+  return settleFailures(
     pods.map(async (tried) => {
       const answer = answers.find((known) => isDeepStrictEqual(known.pod, tried.pod));
       try {
@@ -39,7 +39,6 @@ export async function dryRunPods(
       }
     }),
   );
-  return refusals.filter((refusal) => refusal !== undefined);
 }
 
 /** Asks before it is known whether the answers will be needed: where one cannot be had there is none. */

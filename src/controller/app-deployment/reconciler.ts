@@ -32,26 +32,20 @@ import { abortable } from '../../runtime/clients/abortable.ts';
 import type { Reconcile } from '../../runtime/controller.ts';
 import type { EventRecorder } from '../../runtime/events.ts';
 import type { Vanished } from '../garbage/bypassed-finalizers.ts';
-import {
-  adoptObjects,
-  type Cluster,
-  deleteObjects,
-  ensurePassword,
-  executePlan,
-  makeOnce,
-  removePods,
-  volumeRefusals,
-  withAppliedDigest,
-} from '../shared/apply.ts';
+import { executePlan, makeOnce, withAppliedDigest } from '../shared/apply.ts';
+import type { Cluster } from '../shared/cluster.ts';
+import { deleteObjects, removePods } from '../shared/delete.ts';
 import { areRaces, causesOf, decisiveOf, failureOf, wasLost } from '../shared/failures.ts';
 import { refOf } from '../shared/keys.ts';
 import { reportRecord, reportRevision, reportTracingProject } from '../shared/report.ts';
 import { earliestRequeue } from '../shared/requeue.ts';
 import { settleAll } from '../shared/settle-all.ts';
+import { adoptObjects, volumeRefusals } from './adopt-database.ts';
 import { addFinalizer, finalize, hasFinalizer } from './finalize.ts';
 import type { HostRegistry } from './host-registry.ts';
 import { makeMountFailures } from './mount-failures.ts';
 import { look, observe } from './observe.ts';
+import { ensurePasswords } from './passwords.ts';
 import { childrenOf, planAllowed, prefetchDryRuns, type Wanted } from './plan-children.ts';
 import type { DryRunResult } from './pod-dry-run.ts';
 import { collectRevisions } from './prune-revisions.ts';
@@ -293,15 +287,6 @@ function warnIgnoredRollback({ record, revisions }: Observed, { events, contract
 function replaceByUid(objects: readonly KubeObject[], written: readonly KubeObject[]): readonly KubeObject[] {
   const later = new Map(written.map((object) => [object.metadata.uid, object]));
   return objects.map((object) => later.get(object.metadata.uid) ?? object);
-}
-
-async function ensurePasswords(observed: Observed, latest: AppRevision, shell: Cluster): Promise<ActionFailure[]> {
-  const { resolved } = latest.spec;
-  const refusals = await settleAll([
-    resolved.postgres ? ensurePassword('postgres', observed, shell) : undefined,
-    resolved.redis ? ensurePassword('redis', observed, shell) : undefined,
-  ]);
-  return refusals.filter((refusal) => refusal !== undefined);
 }
 
 // An existing project of that name is reused, whoever made it.

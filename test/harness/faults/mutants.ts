@@ -59,7 +59,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   'password made anew': {
     replacements: [
       {
-        file: 'src/controller/shared/apply.ts',
+        file: 'src/controller/app-deployment/passwords.ts',
         from: "if (state === 'there') return undefined;",
         to: '',
       },
@@ -72,14 +72,14 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     shows: { workload: 'create', fault: NONE },
   },
   'a lost password is made anew': bug(
-    'src/controller/shared/apply.ts',
+    'src/controller/app-deployment/passwords.ts',
     "if (state === 'lost') return",
     'if (false) return',
     'create',
     { kind: 'edit', child: 'Secret shop--postgres', edit: 'delete' },
   ),
   'a lost volume is replaced by an empty one': bug(
-    'src/controller/shared/apply.ts',
+    'src/controller/app-deployment/adopt-database.ts',
     'if (!isVolumeMissing(observed)) return [];',
     'return [];',
     'create',
@@ -138,7 +138,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     },
   ),
   'data deleted whatever has become of it': bug(
-    'src/controller/shared/apply.ts',
+    'src/controller/shared/delete.ts',
     "new Set(['Secret', 'PersistentVolumeClaim'])",
     'new Set()',
     'delete',
@@ -394,7 +394,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     { kind: 'foreign', child: 'PersistentVolumeClaim shop--postgres' },
   ),
   'a password in the log': bug(
-    'src/controller/shared/apply.ts',
+    'src/controller/app-deployment/passwords.ts',
     "if (state === 'foreign') return nameConflict(secret);",
     "process.stdout.write(`${JSON.stringify(secret)}\\n`); if (state === 'foreign') return nameConflict(secret);",
     'create',
