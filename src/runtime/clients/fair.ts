@@ -1,9 +1,7 @@
 // A client whose requests take turns, tenant by tenant.
 
 import type { KubeClient } from '../../kube/client.ts';
-import type { Reconcile } from '../controller.ts';
 import type { FairLimiter } from '../fair-limiter.ts';
-import { groupByNamespace } from '../work-queue.ts';
 
 /** The same client behind `gate`. Watches and texts, which take as long as they take, do not go through it. */
 export function fairClient(client: KubeClient, gate: FairLimiter): KubeClient {
@@ -31,17 +29,5 @@ export function fairClient(client: KubeClient, gate: FairLimiter): KubeClient {
     jsonPatch: (resource, ref, patch, options) =>
       gated(ref, () => client.jsonPatch(resource, ref, patch, options), options?.signal),
     remove: (resource, ref, options) => gated(ref, () => client.remove(resource, ref, options), options.signal),
-  };
-}
-
-/** The same recipe, whose tenant keeps its share of the gate from the first to the last of its requests. */
-export function whileThere(reconcile: Reconcile, gate: FairLimiter): Reconcile {
-  return async (key, signal, log) => {
-    const leave = gate.enter(groupByNamespace(key));
-    try {
-      return await reconcile(key, signal, log);
-    } finally {
-      leave();
-    }
   };
 }
