@@ -6,12 +6,12 @@ import { LruMap } from 'toad-cache';
 import { APP_DEPLOYMENTS } from '../../api/app-deployment.ts';
 import { TENANT_LABEL } from '../../api/meta.ts';
 import type { Settings } from '../../api/settings.ts';
-import { Unavailable } from '../../errors.ts';
 import { SELF_SUBJECT_ACCESS_REVIEWS } from '../../kube/api-resources.ts';
 import type { KubeClient, KubeObject, Resource } from '../../kube/client.ts';
 import type { Store } from '../../runtime/store.ts';
 import type { Credentials } from './authentication.ts';
 import { HttpError } from './http-error.ts';
+import { synced } from './synced.ts';
 
 export interface Caller extends Credentials {
   /** The API server, as the caller. */
@@ -109,8 +109,7 @@ export function makeIdentity({ kube, tenants, settings, now }: IdentityOptions):
     },
 
     async tenantOf(caller, wanted, verb) {
-      if (!tenants.hasSynced())
-        throw new Unavailable('list tenants: the cache is not filled yet', { retryAfterMs: 1000 });
+      synced(tenants, 'tenants');
       if (wanted !== undefined) {
         const tenant = tenantFrom(tenants.byUid(wanted.toLowerCase()) ?? tenants.get({ name: wanted }));
         if (tenant !== undefined && (await mayUse(caller, verb, tenant))) return tenant;

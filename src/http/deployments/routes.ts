@@ -1,12 +1,10 @@
 // /v2/deployments: HTTP in, one call, HTTP out.
 
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { FastifyBaseLogger, FastifyInstance, RawServerDefault } from 'fastify';
 import { z } from 'zod';
 import type { AppDeployment } from '../../api/app-deployment.ts';
 import type { Settings } from '../../api/settings.ts';
 import type { Tenant } from '../core/authorization.ts';
-import { JsonText, type ZodTypeProvider } from '../core/validation.ts';
+import { type App, JsonText } from '../core/validation.ts';
 import type { Auth, RequestContext } from '../plugins/auth.ts';
 import { failures } from '../plugins/openapi.ts';
 import { registerRevisions } from '../revisions/routes.ts';
@@ -30,10 +28,7 @@ export interface DeploymentRoutesOptions {
   readonly settings: Settings;
 }
 
-export function registerDeployments(
-  app: FastifyInstance<RawServerDefault, IncomingMessage, ServerResponse, FastifyBaseLogger, ZodTypeProvider>,
-  { auth, deployments, settings }: DeploymentRoutesOptions,
-): void {
+export function registerDeployments(app: App, { auth, deployments, settings }: DeploymentRoutesOptions): void {
   const tags = ['deployments'];
   const present = (record: AppDeployment, tenant: Tenant, values?: ReadonlyMap<string, string>): Deployment =>
     presentDeployment(record, {
