@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { makeFakeClock } from '../../test/support/fake-clock.ts';
 import { NotFound, Unavailable } from '../errors.ts';
-import { makeFakeClock } from './clock.ts';
 import { type FairLimiter, makeFairLimiter } from './fair-limiter.ts';
 
 /** Work that ends when it is told to. */
