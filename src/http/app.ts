@@ -104,6 +104,10 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
   const auth = registerAuth(app, {
     identity,
     authentication,
+    recordName(namespace, id) {
+      const record = caches.records.byUid(id.toLowerCase());
+      return record?.metadata.namespace === namespace ? record.metadata.name : undefined;
+    },
     count: async (request, username) => limit?.count(request, username),
   });
   const deployments = makeDeployments({

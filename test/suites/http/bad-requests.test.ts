@@ -507,7 +507,7 @@ describe('POST /v2/deployments', () => {
     const { status, body } = await facade.call(
       'POST',
       '/v2/deployments',
-      spec({ labels: Object.fromEntries(Array.from({ length: 20_000 }, (_, n) => [`l${n}`, n])) }),
+      spec({ labels: Object.fromEntries(Array.from({ length: 19_000 }, (_, n) => [`l${n}`, n])) }),
     );
     expect([status, body.detail.length]).toEqual([422, 100]);
   });
