@@ -139,7 +139,7 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
     void reply.headers(SECURITY_HEADERS);
     done();
   });
-  limit = await registerRateLimit(app, settings.http.requestsPerMinute, authentication.known);
+  limit = await registerRateLimit(app, settings.http.requestsPerMinute, authentication.remembered);
   registerNotFound(app);
   app.addHook('preHandler', refuseFindings);
   await registerOpenApi(app, settings.http.basePath);

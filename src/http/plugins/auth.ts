@@ -52,8 +52,11 @@ export function registerAuth(app: FastifyInstance, { identity, authentication, r
 
   async function authenticated(request: FastifyRequest): Promise<Caller> {
     const sender = senderIn(request);
-    if (authentication.known(sender) === undefined)
-      await count(request, await authentication.authenticate(sender, request.ip));
+    if (authentication.known(sender) === undefined) {
+      const isCounted = authentication.remembered(sender) !== undefined;
+      const username = await authentication.authenticate(sender, request.ip);
+      if (!isCounted) await count(request, username);
+    }
     return identity.callerOf(sender);
   }
 
