@@ -22,6 +22,7 @@ import { makeFreshList } from './core/coalesced-list.ts';
 import { HttpError } from './core/http-error.ts';
 import { makeOrganizationSecrets } from './core/organization-secrets.ts';
 import { parseBody } from './core/strict-json.ts';
+import { UNREAD_LIMITS, type UnreadLimits } from './core/unread-answers.ts';
 import { refuseFindings, serializerCompiler, validatorCompiler, type ZodTypeProvider } from './core/validation.ts';
 import { makeDeployments } from './deployments/repository.ts';
 import { registerDeployments } from './deployments/routes.ts';
@@ -34,6 +35,7 @@ import { registerTimeLimit } from './plugins/handler-timeout.ts';
 import { registerDocs, registerOpenApi } from './plugins/openapi.ts';
 import { type RateLimit, registerRateLimit } from './plugins/rate-limit.ts';
 import { registerRequestLog, requestIdOf } from './plugins/request-log.ts';
+import { registerUnreadLimit } from './plugins/unread-limit.ts';
 
 export interface AppDeps {
   /** The facade's own credentials: they ask whether the API server is ready, and keep secrets of the organization. */
@@ -66,6 +68,8 @@ export interface AppDeps {
   readonly sleep?: (ms: number) => Promise<void>;
   /** Of one request; for tests. */
   readonly timeLimitMs?: number;
+  /** Of answers that wait to be read; for tests. */
+  readonly unreadLimits?: UnreadLimits;
 }
 
 const BODY_LIMIT = 1024 * 1024;
@@ -140,6 +144,7 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
     done();
   });
   limit = await registerRateLimit(app, settings.http.requestsPerMinute, authentication.remembered);
+  registerUnreadLimit(app, deps.unreadLimits ?? UNREAD_LIMITS, authentication.remembered);
   registerNotFound(app);
   app.addHook('preHandler', refuseFindings);
   await registerOpenApi(app, settings.http.basePath);
