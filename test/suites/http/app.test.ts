@@ -110,6 +110,11 @@ it.each(['/docs', '/api-host/docs'])('serves the page at %s without a network', 
   }
 });
 
+it.each(['..%2fx', 'a%5c..%5cb', '%00', 'nothing', '.hidden', ''])('has no file %s beside the page', async (file) => {
+  const answer = await facade.app.inject(`/docs/static/${file}`);
+  expect([answer.statusCode, answer.json()]).toEqual([404, { detail: expect.stringMatching(/^Not Found: /) }]);
+});
+
 it.each(['/v2/deployments', '/v2/deployments/', '/api-host/v2/deployments', '/api-host/v2/deployments?limit=1'])(
   'answers at %s',
   async (url) => {
