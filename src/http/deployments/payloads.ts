@@ -191,7 +191,10 @@ export function patchDeployment(): typeof PatchDeploymentShape {
 }
 
 /** Of two values one would be ignored, and an ignored filter widens the result. */
-const once = <Value extends z.ZodType>(schema: Value, read: (value: unknown) => unknown = (value) => value) =>
+const once = <Value extends z.ZodType>(
+  schema: Value,
+  read: (value: unknown) => unknown = (value) => value,
+): z.ZodType<z.output<Value>> =>
   z.preprocess((value, { addIssue }) => {
     if (!Array.isArray(value)) return read(value);
     addIssue('was given more than once: give it once');
