@@ -262,7 +262,9 @@ export const Settings = z.strictObject({
         .min(0)
         .max(1_000_000)
         .default(1200)
-        .describe('Requests that one caller may make in a minute, at each replica; 0: as many as they like.'),
+        .describe(
+          'Requests that one caller may make in a minute, at each replica; 0: as many as they like. Callers whose token was never good share the count of their address, and 300 wrong tokens of an address in a minute are the end of new ones from there, whatever is set here.',
+        ),
       trustedProxies: z
         .array(z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()]))
         .max(100)
