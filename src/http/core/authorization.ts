@@ -11,7 +11,7 @@ import type { KubeClient, KubeObject, Resource } from '../../kube/client.ts';
 import type { Store } from '../../runtime/store.ts';
 import type { Credentials } from './authentication.ts';
 import { HttpError } from './http-error.ts';
-import { LruMap } from './lru-map.ts';
+import { LruMap } from '../../lru-map.ts';
 
 export interface Caller extends Credentials {
   /** The API server, as the caller. */

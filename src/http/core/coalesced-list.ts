@@ -1,7 +1,7 @@
 // A lookup that misses the cache asks the API server before it says 404, but nobody can make it ask more than once a
 // second: later misses wait for the next list together.
 
-import { LruMap } from './lru-map.ts';
+import { LruMap } from '../../lru-map.ts';
 
 export interface FreshListOptions {
   readonly now: () => Date;
