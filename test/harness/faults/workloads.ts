@@ -18,6 +18,8 @@ export interface Scene {
   readonly namespace: string;
   /** How long a phase may take until it counts as never ending. */
   readonly patienceMs: number;
+  /** How long, within that, nothing may change in the namespace. */
+  readonly quietMs?: number;
 }
 
 export interface Stage extends Scene {
@@ -27,8 +29,16 @@ export interface Stage extends Scene {
   interlude?(): Promise<void>;
   /** Another Davit comes in the place of the one that runs. */
   upgrade?(): Promise<void>;
+  /** The controller is frozen when it next asks for this write, such as `apply deployments shop`, which is sent on. */
+  leaveAt?(write: string): Absence;
   /** What others do before the record is made. */
   prepare(): Promise<void>;
+}
+
+export interface Absence {
+  isAway(): boolean;
+  /** Lets it go on, after its lease has run out. */
+  back(): Promise<void>;
 }
 
 /** A phase that did not come to its end. */
@@ -312,9 +322,18 @@ async function createAgain(create: () => Promise<unknown>): Promise<void> {
 }
 
 export async function until(stage: Scene, what: string, holds: () => boolean): Promise<void> {
-  const end = Date.now() + stage.patienceMs;
+  const { census, namespace, patienceMs, quietMs = patienceMs } = stage;
+  const begin = Date.now();
+  let changedAt = begin;
+  let count = census.count(namespace);
   while (!holds()) {
-    if (Date.now() > end) throw new NotConverged(`${what}, not in ${stage.patienceMs / 1000} s: ${told(stage)}`);
+    const now = Date.now();
+    if (census.count(namespace) !== count) {
+      count = census.count(namespace);
+      changedAt = now;
+    }
+    if (now - begin > patienceMs || now - changedAt > quietMs)
+      throw new NotConverged(`${what}, not in ${((now - begin) / 1000).toFixed(1)} s: ${told(stage)}`);
     // oxlint-disable-next-line no-await-in-loop -- it needs time
     await pause(20);
   }
