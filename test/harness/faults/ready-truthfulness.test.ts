@@ -174,6 +174,19 @@ describe('Ready and DEPLOYED, held against what is there', () => {
     expect(judged(history, { kind: 'none' }, 'drift')).toBeUndefined();
   });
 
+  it.each([
+    { reason: 'it was whole for long', rolledAt: 20, parts: {}, fault: 'none', refused: true },
+    { reason: 'it had just become whole', rolledAt: 4500, parts: {}, fault: 'none', refused: false },
+    { reason: 'its database was not', rolledAt: 20, parts: { readyReplicas: 0 }, fault: 'none', refused: false },
+    { reason: 'a crash was among it', rolledAt: 20, parts: {}, fault: 'crash-loop', refused: false },
+  ])('SKIPPED where $reason: refused is $refused', ({ rolledAt, parts, fault, refused }) => {
+    const rolled = [aServer(1, rolledAt), aDatabase(rolledAt, parts)];
+    const history = [...before, ...rolled, aRevision(2, NEW, 5000), aRevision(1, OLD, 5100, 'SKIPPED')];
+    const wrong = judged(history, { kind: fault } as Fault);
+    if (refused) expect(wrong).toContain('though it was rolled out whole');
+    else expect(wrong).toBeUndefined();
+  });
+
   it('nothing is asked of a revision that was overtaken, nor of what was DEPLOYED before', () => {
     expect(judged([...before, aRevision(2, NEW, 30), aRevision(1, OLD, 40, 'DEPLOYED')])).toBeUndefined();
     const history = [...before, aServer(1, 20), aDatabase(20), aRevision(1, OLD, 30, 'DEPLOYED')];

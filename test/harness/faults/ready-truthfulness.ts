@@ -38,13 +38,14 @@ export function dishonest(run: Judged): string | undefined {
   const images = new Map<string, string>();
   const snapshots = snapshotsIn(run);
   const said = new Map<string, string>();
-  const deployed = new Set<string>();
+  const outcomes = new Set<string>();
   for (const [index, sighting] of run.history.entries()) {
     const { kind, object, gone } = sighting;
     const { uid = '', generation = 0, deletionTimestamp } = object.metadata;
-    if (kind === 'AppRevision' && object.status?.state === 'DEPLOYED' && !deployed.has(uid)) {
-      deployed.add(uid);
-      const wrong = deployedTooEarly(sighting, snapshots, run, index);
+    const judgeOutcome = OUTCOMES[object.status?.state];
+    if (kind === 'AppRevision' && judgeOutcome && !outcomes.has(uid)) {
+      outcomes.add(uid);
+      const wrong = judgeOutcome(sighting, snapshots, run, index);
       if (wrong !== undefined) return wrong;
     }
     if (kind !== 'AppDeployment' || gone) continue;
@@ -179,6 +180,37 @@ function misfit(
   }
   return undefined;
 }
+
+/** What a report may be behind what it reports of, where nothing is disturbed. */
+const BEHIND_MS = 1000;
+
+/** Of what was rolled out whole before the next revision was made, an undisturbed controller knows it whenever it looks again. */
+function skippedThoughItServed(
+  { object, version }: Sighting,
+  snapshots: ReadonlyMap<string, Snapshot>,
+  run: Judged,
+  index: number,
+): string | undefined {
+  if (!WITHOUT_FAILURES.has(run.plan.fault.kind)) return undefined;
+  const { id, deploymentName, deploymentUid, deploymentGeneration } = object.spec;
+  const [next] = newerThan(deploymentGeneration, deploymentUid, run.history.slice(0, index));
+  if (!next) return undefined;
+  const before = run.history.slice(0, run.history.indexOf(next)).filter(({ at }) => at <= next.at - BEHIND_MS);
+  if (misfit(deploymentName, id, snapshots, before, next.at) !== undefined) return undefined;
+  return `${object.metadata.name}: SKIPPED at ${version}, though it was rolled out whole before the next was made`;
+}
+
+type OutcomeJudge = (
+  sighting: Sighting,
+  snapshots: ReadonlyMap<string, Snapshot>,
+  run: Judged,
+  index: number,
+) => string | undefined;
+
+const OUTCOMES: Readonly<Record<string, OutcomeJudge>> = {
+  DEPLOYED: deployedTooEarly,
+  SKIPPED: skippedThoughItServed,
+};
 
 function isMeddledWith({ plan: { workload, fault } }: Judged): boolean {
   return (
