@@ -4,9 +4,9 @@
 import { Forbidden, NotFound, Unauthorized } from '../../errors.ts';
 import { SELF_SUBJECT_REVIEWS } from '../../kube/api-resources.ts';
 import type { KubeClient, KubeObject } from '../../kube/client.ts';
+import { LruMap } from '../../lru-map.ts';
 import { makeBulkhead } from './bulkhead.ts';
 import { HttpError } from './http-error.ts';
-import { LruMap } from '../../lru-map.ts';
 
 /** Whoever sent the token. `hash` stands for the token wherever something is remembered. */
 export interface Credentials {

@@ -8,10 +8,10 @@ import type { Settings } from '../../api/settings.ts';
 import { Unavailable } from '../../errors.ts';
 import { SELF_SUBJECT_ACCESS_REVIEWS } from '../../kube/api-resources.ts';
 import type { KubeClient, KubeObject, Resource } from '../../kube/client.ts';
+import { LruMap } from '../../lru-map.ts';
 import type { Store } from '../../runtime/store.ts';
 import type { Credentials } from './authentication.ts';
 import { HttpError } from './http-error.ts';
-import { LruMap } from '../../lru-map.ts';
 
 export interface Caller extends Credentials {
   /** The API server, as the caller. */

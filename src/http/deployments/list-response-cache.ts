@@ -3,8 +3,8 @@
 
 import type { AppDeployment } from '../../api/app-deployment.ts';
 import type { AppRevision } from '../../api/app-revision.ts';
-import type { Tenant } from '../core/authorization.ts';
 import { LruMap } from '../../lru-map.ts';
+import type { Tenant } from '../core/authorization.ts';
 
 export interface ListedTextsOptions {
   readonly revisionsOf: (record: AppDeployment) => readonly AppRevision[];
