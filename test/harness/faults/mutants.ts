@@ -203,8 +203,8 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     'const waitMs = Math.round(queue.addBackingOff(key, asked));',
     'const waitMs = 0;',
     'drift',
-    // Long: the report of the first failure is a change of the record, which wakes it once more.
-    { kind: 'outage', phase: 'drift', status: 500, ms: 4000 },
+    // Until the surplus pods have come, however long that takes: each of them wakes the record once more.
+    { kind: 'outage', phase: 'drift', status: 500, ms: 4000, quietMs: 2000 },
   ),
   'DEPLOYED does not ask for the database': bug(
     'src/decide/assess/workloads.ts',

@@ -162,6 +162,9 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
   let deniedAt: number | undefined;
   /** Of `watch-gap`: nothing is swallowed any more. */
   let isGapOver = false;
+  let isOutageOver = false;
+  /** When the last line of any watch came. */
+  let toldAt = -Infinity;
   let phase = '';
   let firstToken: string | undefined;
   let isFirstTokenRefused = false;
@@ -208,8 +211,7 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
     }
     if (asked.verb === 'watch') return watch(asked, request, response);
     if (fault.kind === 'slow') await sleep(fault.ms ?? 150);
-    const outAt = fault.kind === 'outage' ? entered.get(fault.phase) : undefined;
-    if (fault.kind === 'outage' && outAt !== undefined && performance.now() - outAt < (fault.ms ?? 1500)) {
+    if (fault.kind === 'outage' && isOut(fault)) {
       trace.fired = true;
       if (asked.isWrite && asked.resource !== 'events')
         trace.refused.push({ what: nameOfWrite(actor, asked, body), at: performance.now() });
@@ -218,6 +220,15 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
     if (asked.isWrite) return write(actor, asked, request, body, response);
     if (asked.verb === 'list') return list(asked, request, response);
     answer(response, await forwardWhole(request, body));
+  }
+
+  /** An outage that is over stays over. */
+  function isOut({ phase: of, ms = 1500, quietMs = 0 }: Extract<Fault, { readonly kind: 'outage' }>): boolean {
+    const outAt = entered.get(of);
+    if (outAt === undefined || isOutageOver) return false;
+    const now = performance.now();
+    isOutageOver = now - outAt >= ms && now - toldAt >= quietMs;
+    return !isOutageOver;
   }
 
   async function list(asked: Asked, request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -467,6 +478,7 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
   function deed(resource: string, line: string): 'pass' | 'silence' | 'gone' | 'cut' | 'delay' | 'swallow' {
     const count = (events.get(resource) ?? 0) + 1;
     events.set(resource, count);
+    toldAt = performance.now();
     if (fault.kind === 'lost-blind') {
       const blind = trace.fired && fault.at.includes(` ${resource.replace('/status', '')} `);
       return blind ? 'delay' : 'pass';
