@@ -84,7 +84,7 @@ export function checkPolicy(observed: Observed, settings: Settings): Verdict {
   if (!settings.database.own && !external) {
     return no(
       'OwnDatabaseForbidden',
-      `This platform makes no databases of its own: give ${EXTERNAL_POSTGRES_VARIABLE} and ${EXTERNAL_REDIS_VARIABLE}.`,
+      `This platform provides no databases: set ${EXTERNAL_POSTGRES_VARIABLE} and ${EXTERNAL_REDIS_VARIABLE}.`,
       true,
     );
   }
@@ -167,7 +167,7 @@ export function checkReferences(observed: Observed): Verdict {
     }
   }
   if (missing.length === 0 && unread[0]) return no(unread[0].reason, unread[0].message);
-  if (missing.length === 0) return yes('AllResolved', 'Every Secret and key that the record names is there.');
+  if (missing.length === 0) return yes('AllResolved', 'Every Secret and key that the record names exists.');
   const list = listed([...new Set(missing)].toSorted());
   return no(reason, `Missing: ${list}. Make it in the deployment's namespace; the deployment goes on by itself.`, true);
 }
@@ -356,7 +356,7 @@ export function checkWorkloads(
   refusals: readonly ActionFailure[] = [],
 ): Verdict {
   if (revision.spec.resolved.image === undefined)
-    return no('BuilderNotConfigured', 'The source has to be built, and no builder is configured.', true);
+    return no('BuilderNotConfigured', 'The source must be built, and no builder is configured.', true);
   for (const role of rolesOf(revision.spec.resolved)) {
     const verdict = checkRole(observed, revision, role, refusals);
     if (verdict.status !== 'True') return verdict;

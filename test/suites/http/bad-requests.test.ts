@@ -27,7 +27,7 @@ const PLATFORM =
 const VOLUME =
   'a volume needs exactly one of configMap, secret, emptyDir, persistentVolumeClaim, nfs, projected, downwardAPI, csi';
 const RESERVED =
-  "keys that begin with these are Davit's or Kubernetes' own: davit.dev/, tag.davit.dev/, app.kubernetes.io/, kubernetes.io/, k8s.io/";
+  'keys with these prefixes are reserved for Davit and Kubernetes: davit.dev/, tag.davit.dev/, app.kubernetes.io/, kubernetes.io/, k8s.io/';
 const RESERVED_ANNOTATIONS = `${RESERVED}, container.apparmor.security.beta.kubernetes.io/, seccomp.security.alpha.kubernetes.io/`;
 const VARIABLE = 'must be the name of an environment variable: letters, digits and _, not beginning with a digit';
 const HOST = 'must be https://host or a bare host in lower case, without path, port or user';
@@ -255,10 +255,10 @@ const rows: Row[] = [
     [
       [
         `${at}.init_containers.0.name`,
-        "container names that are Davit's own: server, queue, orchestrator, executor, wait-for-database, wait-for-redis",
+        'these container names are reserved for Davit: server, queue, orchestrator, executor, wait-for-database, wait-for-redis',
         'value_error',
       ],
-      [`${at}.sidecars.0.name`, 'an init container and a sidecar may not have the same name', 'value_error'],
+      [`${at}.sidecars.0.name`, 'an init container and a sidecar must not have the same name', 'value_error'],
     ],
   ],
   [
@@ -271,10 +271,14 @@ const rows: Row[] = [
     [
       [
         `${at}.volume_mounts.0.mountPropagation`,
-        'Bidirectional is refused by the pod policy: such a mount reaches the node',
+        'Bidirectional is refused by the pod policy: such a mount affects the node',
         'value_error',
       ],
-      [`${at}.sidecars.0.volumeMounts.0.name`, 'a mount needs a volume of its name among the volumes', 'value_error'],
+      [
+        `${at}.sidecars.0.volumeMounts.0.name`,
+        'no volume has the name of this mount: add one to volumes',
+        'value_error',
+      ],
     ],
   ],
   ...['davit.dev/deployment', 'tag.davit.dev/x', 'app.kubernetes.io/name', 'kubernetes.io/os', 'k8s.io/x'].map(
@@ -483,7 +487,13 @@ const cloudRows: Row[] = [
   [
     'an upload that nobody made',
     aBody({ source: 'internal_source', source_revision_config: { source_tarball_path: 'uploads/1.tgz' } }),
-    [['body.source_revision_config.source_tarball_path', 'is not a path that the upload endpoint gave', 'value_error']],
+    [
+      [
+        'body.source_revision_config.source_tarball_path',
+        'is not a path that the upload endpoint returned',
+        'value_error',
+      ],
+    ],
   ],
 ];
 

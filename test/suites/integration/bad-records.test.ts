@@ -29,7 +29,7 @@ const both = (words: string): readonly [string, string] => [words, words];
 const POLICY = both('refused by the pod policy');
 const TWICE: readonly [string, string] = ['Duplicate value', 'was given before'];
 const PATTERN: readonly [string, string] = ['should match', 'must '];
-const OWN = both("Davit's or Kubernetes' own");
+const OWN = both('reserved for Davit and Kubernetes');
 
 const refused: readonly Refused[] = [
   {
@@ -58,12 +58,12 @@ const refused: readonly Refused[] = [
   {
     name: 'a mount of no volume',
     spec: { volumeMounts: [{ name: 'v', mountPath: '/v' }] },
-    says: both('a mount needs a volume'),
+    says: both('no volume has the name of this mount'),
   },
   {
     name: "a sidecar's mount of no volume",
     spec: sidecar({ volumeMounts: [{ name: 'v', mountPath: '/v' }] }),
-    says: both('a mount needs a volume'),
+    says: both('no volume has the name of this mount'),
   },
   {
     name: 'one path mounted twice',
