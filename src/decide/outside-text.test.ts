@@ -133,6 +133,6 @@ it('of a hundred missing keys the first are named, and how many more there are',
     NOW,
   );
   expect(conditionOf(status.conditions, 'ReferencesResolved')?.message).toMatch(
-    /^Missing: key a-key.* in Secret settings, .* … and 80 more\. Make it/,
+    /^Missing: key a-key.* in Secret settings, .* … and 80 more\. Create it/,
   );
 });

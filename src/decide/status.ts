@@ -45,7 +45,7 @@ interface Verdicts {
   readonly address: Verdict;
 }
 
-const WAITING_FOR_IMAGE = 'No image or source has been given yet: push one, or set image_uri.';
+const WAITING_FOR_IMAGE = 'The deployment has no image or source yet. Push one, or set image_uri.';
 
 /** The status of a record that is not being deleted. `now` only dates what changed. */
 export function statusOf(inputs: StatusInputs, now: Date): AppDeploymentStatus {
@@ -105,7 +105,7 @@ export function deletingStatus(
 ): AppDeploymentStatus {
   const { record } = observed;
   const reason = paused === undefined ? 'Deleting' : 'Paused';
-  const waiting = `waiting for ${waitsFor} to go.${hindrance ? ` ${hindrance.message}` : ''}`;
+  const waiting = `waiting for the deletion of ${waitsFor}.${hindrance ? ` ${hindrance.message}` : ''}`;
   const message = `Being deleted: ${paused ?? waiting}`;
   const stalled = paused !== undefined || hindrance?.stalled === true;
   const wanted: ConditionInput[] = [
@@ -219,7 +219,7 @@ function conditionsOf(
       : { type: 'Reconciling', status: 'True', reason: ready.reason, message: ready.message },
     stalled
       ? { type: 'Stalled', status: 'True', reason: ready.reason, message: ready.message }
-      : { type: 'Stalled', status: 'False', reason: 'Settled', message: 'Nothing waits for a person.' },
+      : { type: 'Stalled', status: 'False', reason: 'Settled', message: 'No action by a person is needed.' },
     condition('DatabaseReady', verdicts.database),
     condition('RedisReady', verdicts.redis),
     condition('WorkloadsReady', verdicts.workloads),
@@ -254,7 +254,7 @@ function readyVerdict(inputs: StatusInputs, verdicts: Verdicts): Verdict {
 
 function runningVerdict(latest: AppRevision, verdicts: Verdicts): Verdict {
   if (latest.spec.resolved.server.maxScale === 0)
-    return verdicts.workloads.status === 'True' ? yes('ScaledToZero', 'Scaled to zero, as asked.') : verdicts.workloads;
+    return verdicts.workloads.status === 'True' ? yes('ScaledToZero', 'Scaled to zero.') : verdicts.workloads;
   const problem = firstProblem(verdicts, verdicts.workloads);
   if (verdicts.workloads.stalled) return { ...verdicts.workloads };
   return problem.status === 'True' ? yes('Serving', 'The latest revision is deployed and serving.') : problem;

@@ -36,7 +36,7 @@ export async function addFinalizer(
   try {
     return await patchFinalizers(record, [...(record.metadata.finalizers ?? []), FINALIZER], shell);
   } catch (error) {
-    return failureOf(error, `${record.kind} ${record.metadata.name}`, 'put the finalizer on');
+    return failureOf(error, `${record.kind} ${record.metadata.name}`, 'add the finalizer to');
   }
 }
 

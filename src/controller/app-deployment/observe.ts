@@ -106,7 +106,7 @@ async function secretsRead(
     const digest = await contents.digestOf(versions);
     return { is: 'complete', digest, ...(quietForMs !== undefined && { quietForMs }) };
   } catch (error) {
-    unread.push(failureOf(error, "the key of Secrets' digests", 'read'));
+    unread.push(failureOf(error, 'the digest key', 'read'));
     return { is: 'incomplete' };
   }
 }

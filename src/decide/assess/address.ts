@@ -107,21 +107,28 @@ export function reportedAddress(
 export function checkAddress(observed: Observed, outcome: AddressOutcome, refusals: readonly ActionFailure[]): Verdict {
   switch (outcome.is) {
     case 'unwanted':
-      return { status: 'True', reason: 'NotNeeded', message: 'No address is asked for.' };
+      return { status: 'True', reason: 'NotNeeded', message: 'No address is requested.' };
     case 'unconfigured':
-      return no('NoAddressConfigured', `${outcome.host} is asked for, and this platform makes no addresses.`);
+      return no(
+        'NoAddressConfigured',
+        `${outcome.host} is requested, but this platform provides no addresses. Remove custom_url, or have settings.address configured.`,
+      );
     case 'not allowed':
       return stalled(
         'HostNotAllowed',
-        `This tenant may not claim ${outcome.host}. It may claim: ${outcome.allowed}. Change custom_url, or have the host added to the namespace's annotation.`,
+        `This tenant may not claim ${outcome.host}. It may claim ${outcome.allowed}. Change custom_url, or have the host added to the namespace's annotation.`,
       );
     case 'taken':
       return stalled(
         'HostTaken',
-        `${outcome.host} belongs to ${outcome.by === undefined ? 'a deployment of another tenant' : `deployment ${outcome.by}`}. Choose another host; if it becomes free, this deployment gets it by itself.`,
+        `${outcome.host} belongs to ${outcome.by === undefined ? 'a deployment of another tenant' : `deployment ${outcome.by}`}. Choose another host. If the host is released, this deployment gets it automatically.`,
       );
     case 'undecided':
-      return { status: 'Unknown', reason: 'NotObserved', message: `${outcome.host} has not been made yet.` };
+      return {
+        status: 'Unknown',
+        reason: 'NotObserved',
+        message: `The address object for ${outcome.host} does not exist yet.`,
+      };
     case 'held':
       return checkHeld(observed, outcome.host, refusals);
   }
@@ -133,11 +140,9 @@ function checkHeld(observed: Observed, host: string, refusals: readonly ActionFa
   if (refusal) return stalled(refusal.reason, refusal.message);
   const object = addressOf(observed);
   if (!object && observed.addressKindMissing)
-    return stalled(
-      'GatewayApiMissing',
-      `The cluster does not know HTTPRoutes, of which ${host} is to be made: install the Gateway API.`,
-    );
-  if (!object) return { status: 'Unknown', reason: 'NotObserved', message: `${host} has not been made yet.` };
+    return stalled('GatewayApiMissing', `The cluster has no HTTPRoutes, which ${host} needs. Install the Gateway API.`);
+  if (!object)
+    return { status: 'Unknown', reason: 'NotObserved', message: `The address object for ${host} does not exist yet.` };
   return object.kind === 'Ingress' ? checkIngress(object, host) : checkRoute(object, host);
 }
 
@@ -160,9 +165,9 @@ function checkRoute(route: HttpRoute, host: string): Verdict {
   if (refused)
     return stalled(
       'GatewayRefused',
-      `The Gateway does not take ${host}: ${quoted(refused.reason, 128)}: ${quoted(refused.message)}`,
+      `The Gateway does not accept ${host}: ${quoted(refused.reason, 128)}: ${quoted(refused.message)}`,
     );
-  return pending(`No Gateway has taken up the route of ${host}.`);
+  return pending(`No Gateway has accepted the route of ${host} yet.`);
 }
 
 function isTrue(conditions: readonly ObservedCondition[], type: string): boolean {
@@ -170,7 +175,7 @@ function isTrue(conditions: readonly ObservedCondition[], type: string): boolean
 }
 
 function routed(host: string): Verdict {
-  return { status: 'True', reason: 'Routed', message: `${host} leads to the main service.` };
+  return { status: 'True', reason: 'Routed', message: `${host} is routed to the main service.` };
 }
 
 function pending(message: string): Verdict {

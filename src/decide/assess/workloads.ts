@@ -53,7 +53,7 @@ export function checkPolicy(observed: Observed, settings: Settings): Verdict {
     const { namespace } = record.metadata;
     return no(
       'NotATenant',
-      `Namespace ${namespace} is not a tenant: kubectl label namespace ${namespace} ${TENANT_LABEL}=true makes it one.`,
+      `Namespace ${namespace} is not a tenant. To make it one: kubectl label namespace ${namespace} ${TENANT_LABEL}=true.`,
       true,
     );
   }
@@ -62,7 +62,7 @@ export function checkPolicy(observed: Observed, settings: Settings): Verdict {
   if (hosting !== settings.hosting) {
     return no(
       'SourceNotAllowed',
-      `Source ${source} is for hosting mode ${hosting}; this platform's is ${settings.hosting}.`,
+      `Source ${source} is for hosting mode ${hosting}, and this platform's mode is ${settings.hosting}. Use another source.`,
       true,
     );
   }
@@ -70,7 +70,7 @@ export function checkPolicy(observed: Observed, settings: Settings): Verdict {
   if (missing.length > 0) {
     return no(
       'TemplateNotFound',
-      `No template offers ${listed(missing)}: kubectl get apptemplates -n ${settings.organizationNamespace} shows what there is. Choose one, or have it added; the deployment goes on by itself.`,
+      `No template offers ${listed(missing)}. Choose one of kubectl get apptemplates -n ${settings.organizationNamespace}, or have it added; the deployment then continues automatically.`,
       true,
     );
   }
@@ -94,7 +94,7 @@ export function checkPolicy(observed: Observed, settings: Settings): Verdict {
   if (excesses.length > 0 && isNew)
     return no(
       'LimitExceeded',
-      `This platform allows less: ${listed(excesses.map(({ field, most }) => `${field} at most ${most}`))}.`,
+      `resource_spec exceeds the limits of this platform: ${listed(excesses.map(({ field, most }) => `${field} at most ${most}`))}.`,
       true,
     );
   const reaches = isNew ? reachesOf(record.spec, settings.pods) : [];
@@ -102,17 +102,17 @@ export function checkPolicy(observed: Observed, settings: Settings): Verdict {
   if (breaches.length > 0)
     return no(
       'PodPolicyViolated',
-      `The pod policy does not allow this: ${listed(breaches, '; ')}. Take it out of resource_spec.`,
+      `resource_spec violates the pod policy: ${listed(breaches, '; ')}. Remove these fields.`,
       true,
     );
-  return yes('Accepted', "The record keeps the platform's rules.");
+  return yes('Accepted', "The record complies with the platform's rules.");
 }
 
 function listenerMessage({ metadata, spec }: Observed['record'], problem: ListenerProblem): string {
   const { listenerId, listenerConfig } = spec.sourceConfig;
   if (problem.is === 'unknown')
-    return `${listenerId} is no Listener of namespace ${metadata.namespace}: kubectl get listeners -n ${metadata.namespace} -o wide shows what there is.`;
-  return `The listener does not list namespace ${listenerConfig?.k8sNamespace}: it lists ${listed(problem.listed)}.`;
+    return `${listenerId} is not a Listener in namespace ${metadata.namespace}. kubectl get listeners -n ${metadata.namespace} -o wide lists them.`;
+  return `The listener does not list namespace ${listenerConfig?.k8sNamespace}. It lists ${listed(problem.listed)}.`;
 }
 
 /** What a revision was already made of stays, though the integration has left or lists the tenant no longer. */
@@ -131,8 +131,8 @@ function integrationMessage(
 ): string {
   const { integrationId, repoUrl } = spec.sourceConfig;
   if (problem.is === 'unknown')
-    return `${integrationId} is no code host integration that lists namespace ${metadata.namespace} among its tenants: kubectl get codehostintegrations -n ${organizationNamespace} shows what there is.`;
-  return `${repoUrl} is not a repository of the integration's host, ${problem.host}. Make the deployment anew with one that is.`;
+    return `${integrationId} is not a code host integration with namespace ${metadata.namespace} among its tenants. kubectl get codehostintegrations -n ${organizationNamespace} lists them.`;
+  return `${repoUrl} is not a repository on the integration's host, ${problem.host}. Create another deployment with a repository on that host.`;
 }
 
 /**
@@ -169,13 +169,17 @@ export function checkReferences(observed: Observed): Verdict {
   if (missing.length === 0 && unread[0]) return no(unread[0].reason, unread[0].message);
   if (missing.length === 0) return yes('AllResolved', 'Every Secret and key that the record names exists.');
   const list = listed([...new Set(missing)].toSorted());
-  return no(reason, `Missing: ${list}. Make it in the deployment's namespace; the deployment goes on by itself.`, true);
+  return no(
+    reason,
+    `Missing: ${list}. Create it in the deployment's namespace; the deployment then continues automatically.`,
+    true,
+  );
 }
 
 /** Of such a name it could be anything's, a service account's token among them: no pod gets it. */
 function notFixed(secretName: string, { record }: Observed): string {
   const { name, namespace } = record.metadata;
-  return `Secret ${secretName} has the name of values that editors of this deployment may use without reading them, so it must be of type Opaque and immutable. If it is Opaque and its values are right: kubectl patch secret ${secretName} -n ${namespace} -p '{"immutable":true}'. Otherwise name another Secret, without ${name}--vars-.`;
+  return `Editors may use Secret ${secretName} in this deployment without the right to read it, so it must be of type Opaque and immutable. If it is Opaque and its values are correct: kubectl patch secret ${secretName} -n ${namespace} -p '{"immutable":true}'. Otherwise name a Secret whose name does not begin with ${name}--vars-.`;
 }
 
 export function checkDatabase(
@@ -234,16 +238,15 @@ function checkStore(observed: Observed, revision: AppRevision, ask: StoreQuestio
   if (set && isReady && !isRolling(set)) return yes('Answering', `${ask.what} answers.`);
   const refusal = ask.refusals.find(({ object }) => object === `StatefulSet ${ask.name}`);
   if (refusal) return no(refusal.reason, refusal.message);
-  if (!set) return no('NotObserved', `${ask.what} has not been made yet.`);
+  if (!set) return no('NotObserved', `${ask.what} has not been created yet.`);
   const failure = podFailure(podsOf(observed, ask.component));
   if (failure) return no(failure.reason, `${ask.what}: ${failure.message}`);
   const overdue = podsOf(observed, ask.component).find((pod) => pod.overdue);
   if (overdue) return no('PodStuckTerminating', `${ask.what}: ${howToRelease(overdue)}`, true);
-  if (isReady) return no('Starting', `${ask.what} is being restarted with its new settings.`);
+  if (isReady) return no('Starting', `${ask.what} is restarting with its new settings.`);
   const before = conditionOf(observed.record.status?.conditions, ask.condition);
   const answered = before?.status === 'True' || before?.reason === 'NotAnswering';
-  if (answered)
-    return no('NotAnswering', `${ask.what} answered before and does not answer now. Look at pod ${ask.name}-0.`);
+  if (answered) return no('NotAnswering', `${ask.what} no longer answers. Check pod ${ask.name}-0.`);
   return no('Starting', `${ask.what} was started and has not answered yet.`);
 }
 
@@ -260,8 +263,7 @@ function isRolling({ metadata, status = {} }: Workload): boolean {
 }
 
 function checkExternal(observed: Observed, revision: AppRevision, ask: StoreQuestion): Verdict {
-  if (revision.spec.resolved.server.maxScale === 0)
-    return yes('NotNeeded', `Nothing runs that would need ${ask.what}.`);
+  if (revision.spec.resolved.server.maxScale === 0) return yes('NotNeeded', `No running part needs ${ask.what}.`);
   const pods = ROLES.flatMap((role) => podsOf(observed, role, revision.spec.id));
   const answers = yes('Answering', `The ${ask.what} that ${ask.variable} names answers.${keptVolume(observed, ask)}`);
   if (hasPassed(pods, ask.waits)) return answers;
@@ -269,10 +271,10 @@ function checkExternal(observed: Observed, revision: AppRevision, ask: StoreQues
   const before = conditionOf(observed.record.status?.conditions, ask.condition);
   // Old pods that serve are proof enough while the new revision's pods still start.
   if (before?.status === 'True' && (server?.status?.availableReplicas ?? 0) > 0) return answers;
-  if (pods.length === 0) return no('NotObserved', `No pod has tried the ${ask.what} that ${ask.variable} names yet.`);
+  if (pods.length === 0) return no('NotObserved', `No pod has connected to the ${ask.what} in ${ask.variable} yet.`);
   return no(
     'NotAnswering',
-    `The ${ask.what} that ${ask.variable} names has not answered. Check its address, password and network; the log of init container ${ask.waits} says more.`,
+    `The ${ask.what} in ${ask.variable} does not answer. Check its address, password and network, and the log of init container ${ask.waits}.`,
   );
 }
 
@@ -280,7 +282,7 @@ function checkExternal(observed: Observed, revision: AppRevision, ask: StoreQues
 function keptVolume(observed: Observed, { component, name }: StoreQuestion): string {
   const claim = component === 'postgres' ? childOf(observed, 'PersistentVolumeClaim', name) : undefined;
   if (!claim || !isOurs(claim, observed)) return '';
-  return ` The volume of its own one, ${name}, is kept as it was.`;
+  return ` The volume of the own one, ${name}, is kept.`;
 }
 
 function workloadOf(observed: Observed, role: Role): Workload | undefined {
@@ -372,11 +374,11 @@ function checkRole(observed: Observed, revision: AppRevision, role: Role, refusa
       ({ reason, object }) => reason === 'PodsRefused' || reason === 'NoNodeFits' || object.startsWith('Deployment '),
     );
     if (refusal) return no(refusal.reason, refusal.message, refusal.reason !== 'RequestFailed');
-    return no('Progressing', `The ${role} is about to be rolled to revision ${id}.`);
+    return no('Progressing', `The ${role} is waiting for the rollout of revision ${id}.`);
   }
   const status = workload.status ?? {};
   if ((status.observedGeneration ?? 0) < (workload.metadata.generation ?? 1))
-    return no('Progressing', `The rollout of the ${role} begins.`);
+    return no('Progressing', `The rollout of the ${role} is starting.`);
   const wanted = workload.spec.replicas ?? 1;
   const { replicas = 0, updatedReplicas = 0, availableReplicas = 0 } = status;
   if (updatedReplicas === wanted && replicas === wanted && availableReplicas === wanted)
@@ -390,7 +392,7 @@ function checkRole(observed: Observed, revision: AppRevision, role: Role, refusa
   const progress = status.conditions?.find((condition) => condition.type === 'Progressing');
   const overdue = progress?.status === 'False' && progress.reason === 'ProgressDeadlineExceeded';
   const trouble = refused
-    ? { reason: 'PodsRefused' as const, message: `The API server refuses to make pods: ${quoted(refused.message)}.` }
+    ? { reason: 'PodsRefused' as const, message: `The API server rejects the pods: ${quoted(refused.message)}.` }
     : podFailure(podsOf(observed, role, id));
   if (overdue) {
     const why = trouble?.message ?? waitingFor(observed, revision, role);
@@ -411,7 +413,7 @@ function checkRole(observed: Observed, revision: AppRevision, role: Role, refusa
 function rolloutPaused({ metadata }: Workload, role: Role): Verdict {
   return no(
     'RolloutPaused',
-    `Somebody has paused the rollout of the ${role}: kubectl rollout resume deployment ${metadata.name} -n ${metadata.namespace} lets it go on.`,
+    `A person paused the rollout of the ${role}. To resume it: kubectl rollout resume deployment ${metadata.name} -n ${metadata.namespace}.`,
     true,
   );
 }
@@ -432,7 +434,7 @@ function waitingFor(observed: Observed, revision: AppRevision, role: Role): stri
     if (verdict.status !== 'True') return verdict.message;
   }
   const { port, healthPath } = revision.spec.resolved;
-  return `Its pods have to answer ${healthPath} on port ${port}; the log of container ${role} says more.`;
+  return `Its pods must answer ${healthPath} on port ${port}. See the log of container ${role}.`;
 }
 
 /** Is the main service available now, by whatever revision's pods? */

@@ -31,17 +31,17 @@ export function passwordLost(store: Store, observed: Observed, found: KubeObject
   ].join(' ');
   const what = WORDS[store];
   const message = found
-    ? `${object} does not carry the labels of this deployment. If it has the password of ${what.locked}: kubectl label secret ${found.metadata.name} -n ${record.metadata.namespace} --overwrite ${labels}. If not, replace it by the one in a backup.`
-    : `${object} is missing: it has the password of ${what.locked}, which a new one would not open. Restore it from a backup, with the labels ${labels}; the deployment goes on by itself. ${what.giveUp} ${names(record.metadata.name)[store]},${store === 'postgres' ? ` ${startEmpty(observed)},` : ''} and deploy a new revision when it is back: the pods have the old password.`;
+    ? `${object} does not have the labels of this deployment. If it contains the password of ${what.locked}: kubectl label secret ${found.metadata.name} -n ${record.metadata.namespace} --overwrite ${labels}. Otherwise replace it with the one in a backup.`
+    : `${object} is missing. It holds the password of ${what.locked}. Restore it from a backup, with the labels ${labels}; the deployment then continues automatically. ${what.giveUp} ${names(record.metadata.name)[store]},${store === 'postgres' ? ` ${startEmpty(observed)},` : ''} and deploy a new revision once it exists again, because the pods still use the old password.`;
   return { reason: 'PasswordMissing', object, message };
 }
 
 const WORDS: Readonly<Record<Store, { readonly locked: string; readonly giveUp: string }>> = {
   postgres: {
     locked: 'the data in the PostgreSQL volume',
-    giveUp: 'To begin with an empty database instead, delete StatefulSet and PersistentVolumeClaim',
+    giveUp: 'To start with an empty database instead, delete StatefulSet and PersistentVolumeClaim',
   },
-  redis: { locked: 'the Redis that runs', giveUp: 'To have a new one made instead, delete StatefulSet' },
+  redis: { locked: 'the running Redis', giveUp: 'To get a new Redis instead, delete StatefulSet' },
 };
 
 function secretName(store: Store, { record }: Observed): string {

@@ -125,7 +125,7 @@ export function nameConflict(wanted: KubeObject): ActionFailure {
   return {
     reason: 'NameConflict',
     object,
-    message: `${object} is there already and was not made for this deployment. Remove or rename it, or choose another name for the deployment.`,
+    message: `${object} exists and does not belong to this deployment. Delete or rename it, or create the deployment with another name.`,
   };
 }
 
@@ -197,6 +197,6 @@ function cannotShrink(wanted: KubeObject, actual: KubeObject): ActionFailure {
   return {
     reason: 'StorageCannotShrink',
     object: `PersistentVolumeClaim ${wanted.metadata.name}`,
-    message: `The PostgreSQL volume has ${gibibytes(actual)} and cannot shrink to ${gibibytes(wanted)}. Set db_storage_gi to at least what it has.`,
+    message: `The PostgreSQL volume has ${gibibytes(actual)} and cannot shrink to ${gibibytes(wanted)}. Set db_storage_gi to at least its size.`,
   };
 }

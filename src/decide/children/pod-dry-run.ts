@@ -123,6 +123,6 @@ export function podRefused({ workload, replaces }: PodToTry, words: string): Act
   return {
     reason: 'PodsRefused',
     object,
-    message: `The API server refuses the pods of ${object}: ${quoted(words)}. What runs is left as it is. Correct what these words name; it goes on by itself.`,
+    message: `The API server rejects the pods of ${object}: ${quoted(words)}. Running pods are not changed. Correct the cause; the deployment then continues automatically.`,
   };
 }
