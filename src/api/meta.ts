@@ -58,6 +58,9 @@ export type Component = (typeof COMPONENTS)[number];
 /** The parts that run the record's image. */
 export const ROLES = ['server', 'queue', 'orchestrator', 'executor'] as const;
 export type Role = (typeof ROLES)[number];
+/** The parts that hold data. */
+export const STORE_PARTS = ['postgres', 'redis'] as const;
+export type StorePart = (typeof STORE_PARTS)[number];
 
 /** Davit's init containers. Their state shows whether database and Redis answer. Records must not use their names. */
 export const WAIT_FOR_DATABASE = 'wait-for-database';

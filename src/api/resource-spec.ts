@@ -2,6 +2,7 @@
 // (sizes.ts), and record/resolve.ts applies them.
 
 import { z } from 'zod';
+import type { Component } from './meta.ts';
 import {
   BIDIRECTIONAL_MESSAGE,
   celNoneReserved,
@@ -120,12 +121,8 @@ const SecurityContext = z
       add: z.array(word).max(64).describe('The pod policy rejects this field.').optional(),
     }).optional(),
     procMount: word.describe('The pod policy accepts only Default.').optional(),
-    seccompProfile: known('As in a pod.', {
-      type: word.describe('The pod policy rejects Unconfined.').optional(),
-    }).optional(),
-    appArmorProfile: known('As in a pod.', {
-      type: word.describe('The pod policy rejects Unconfined.').optional(),
-    }).optional(),
+    seccompProfile: known('As in a pod.', { type: word.describe('The pod policy rejects Unconfined.').optional() }).optional(),
+    appArmorProfile: known('As in a pod.', { type: word.describe('The pod policy rejects Unconfined.').optional() }).optional(),
     seLinuxOptions: known('As in a pod.', {
       user: word.describe('The pod policy rejects this field.').optional(),
       role: word.describe('The pod policy rejects this field.').optional(),
@@ -149,11 +146,7 @@ const SecurityContext = z
 
 const EnvironmentVariable = z.object({
   name: z.string().min(1).max(253).describe('Name of the variable.'),
-  value: z
-    .string()
-    .max(32_768)
-    .describe("Value of the variable. Use the record's secrets for secret values.")
-    .optional(),
+  value: z.string().max(32_768).describe("Value of the variable. Use the record's secrets for secret values.").optional(),
   valueFrom: passthrough('Source of the value, as in a pod.').optional(),
 });
 
@@ -163,7 +156,11 @@ export const Container = z.object({
   imagePullPolicy: z.enum(['Always', 'IfNotPresent', 'Never']).describe('When the image is pulled.').optional(),
   command: z.array(z.string().max(8192)).max(100).describe("Replaces the image's entrypoint.").optional(),
   args: z.array(z.string().max(8192)).max(100).describe('Arguments of the entrypoint.').optional(),
-  workingDir: z.string().max(1024).describe("Working directory. If absent, the image's.").optional(),
+  workingDir: z
+    .string()
+    .max(1024)
+    .describe("Working directory. If absent, the image's.")
+    .optional(),
   env: z.array(EnvironmentVariable).max(100).meta(mapBy('name')).describe('Environment variables.').optional(),
   envFrom: z
     .array(passthrough('A ConfigMap or Secret whose keys become variables, as in a pod.'))
@@ -185,12 +182,7 @@ export const Container = z.object({
     })
     .describe('Requests and limits, as in a pod.')
     .optional(),
-  volumeMounts: z
-    .array(VolumeMount)
-    .max(20)
-    .meta(mapBy('mountPath'))
-    .describe('Volume mounts of the container.')
-    .optional(),
+  volumeMounts: z.array(VolumeMount).max(20).meta(mapBy('mountPath')).describe('Volume mounts of the container.').optional(),
   securityContext: SecurityContext.describe('As in a pod, limited by the pod policy.').optional(),
   restartPolicy: z
     .enum(['Always', 'OnFailure', 'Never'])
@@ -199,24 +191,73 @@ export const Container = z.object({
 });
 export type Container = z.infer<typeof Container>;
 
-/** Pairs of [request or minimum, limit or maximum]. If both are given, the first must not exceed the second. */
-export const ORDERED_PAIRS = [
+/** What the numbers of one part are called among themselves, and the platform limit of each; nothing limits connections. */
+const LIMITED_BY = {
+  minScale: 'scale',
+  maxScale: 'scale',
+  cpu: 'cpu',
+  cpuLimit: 'cpu',
+  memoryMb: 'memoryMb',
+  memoryLimitMb: 'memoryMb',
+  storageGi: 'storageGi',
+  maxConnections: undefined,
+} as const;
+export type Measure = keyof typeof LIMITED_BY;
+
+const SCALE = ['minScale', 'maxScale'] as const;
+const SIZE = ['cpu', 'cpuLimit', 'memoryMb', 'memoryLimitMb'] as const;
+/** A request or minimum, and its limit or maximum. */
+const ORDERED_MEASURES: readonly (readonly [Measure, Measure])[] = [
   ['minScale', 'maxScale'],
   ['cpu', 'cpuLimit'],
   ['memoryMb', 'memoryLimitMb'],
-  ['queueMinScale', 'queueMaxScale'],
-  ['queueCpu', 'queueCpuLimit'],
-  ['queueMemoryMb', 'queueMemoryLimitMb'],
-  ['orchestratorMinScale', 'orchestratorMaxScale'],
-  ['orchestratorCpu', 'orchestratorCpuLimit'],
-  ['orchestratorMemoryMb', 'orchestratorMemoryLimitMb'],
-  ['executorCpu', 'executorCpuLimit'],
-  ['executorMemoryMb', 'executorMemoryLimitMb'],
-  ['redisCpu', 'redisCpuLimit'],
-  ['redisMemoryMb', 'redisMemoryLimitMb'],
-  ['dbCpu', 'dbCpuLimit'],
-  ['dbMemoryMb', 'dbMemoryLimitMb'],
+];
+
+type FieldName<Prefix extends string, Of extends string> = Prefix extends '' ? Of : `${Prefix}${Capitalize<Of>}`;
+
+/** What a number of a ResourceSpec means: `queueCpu` is `cpu` of the part `queue`. */
+interface NumberField<Name extends string = string> {
+  readonly field: Name;
+  readonly part: Component;
+  readonly measure: Measure;
+  readonly limitedBy: (typeof LIMITED_BY)[Measure];
+}
+
+function fieldsOf<Prefix extends string, Of extends Measure>(
+  part: Component,
+  prefix: Prefix,
+  measures: readonly Of[],
+): NumberField<FieldName<Prefix, Of>>[] {
+  return measures.map((measure) => {
+    const field = prefix === '' ? measure : `${prefix}${measure.charAt(0).toUpperCase()}${measure.slice(1)}`;
+    return { field: field as FieldName<Prefix, Of>, part, measure, limitedBy: LIMITED_BY[measure] };
+  });
+}
+
+/** Every number of a ResourceSpec. */
+export const NUMBER_FIELDS = [
+  ...fieldsOf('server', '', [...SCALE, ...SIZE]),
+  ...fieldsOf('queue', 'queue', [...SCALE, ...SIZE]),
+  ...fieldsOf('orchestrator', 'orchestrator', [...SCALE, ...SIZE]),
+  ...fieldsOf('executor', 'executor', SIZE),
+  ...fieldsOf('redis', 'redis', SIZE),
+  ...fieldsOf('postgres', 'db', [...SIZE, 'storageGi', 'maxConnections']),
 ] as const;
+
+const BY_NAME: ReadonlyMap<string, NumberField> = new Map(NUMBER_FIELDS.map((number) => [number.field, number]));
+
+/** Undefined for a field that is no number. */
+export function numberField(field: string): NumberField | undefined {
+  return BY_NAME.get(field);
+}
+
+/** Pairs of [request or minimum, limit or maximum]. If both are given, the first must not exceed the second. */
+export const ORDERED_PAIRS = NUMBER_FIELDS.flatMap(({ field: low, part, measure }) =>
+  NUMBER_FIELDS.filter(
+    (high) =>
+      high.part === part && ORDERED_MEASURES.some(([least, most]) => least === measure && most === high.measure),
+  ).map(({ field: high }) => [low, high] as const),
+);
 
 function orderRule([low, high]: readonly [string, string]): CelRule {
   return {

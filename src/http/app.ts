@@ -22,7 +22,13 @@ import { makeFreshList } from './core/coalesced-list.ts';
 import { HttpError } from './core/http-error.ts';
 import { makeOrganizationSecrets } from './core/organization-secrets.ts';
 import { parseBody } from './core/strict-json.ts';
-import { refuseFindings, serializerCompiler, validatorCompiler, type ZodTypeProvider } from './core/validation.ts';
+import {
+  type App,
+  refuseFindings,
+  serializerCompiler,
+  validatorCompiler,
+  type ZodTypeProvider,
+} from './core/validation.ts';
 import { makeDeployments } from './deployments/repository.ts';
 import { registerDeployments } from './deployments/routes.ts';
 import { registerLogs } from './logs/routes.ts';
@@ -149,10 +155,11 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
           scope.addHook('onRoute', (route) => void (route.schema = { ...route.schema, hide: true }));
         registerProbes(scope, deps);
         await registerDocs(scope);
-        registerDeployments(scope.withTypeProvider<ZodTypeProvider>(), { auth, deployments, settings });
-        registerLogs(scope.withTypeProvider<ZodTypeProvider>(), { auth, deployments });
-        registerRepositories(scope.withTypeProvider<ZodTypeProvider>(), { auth, integrations });
-        registerProviders(scope.withTypeProvider<ZodTypeProvider>(), { auth, providers, organizationId });
+        const routes: App = scope.withTypeProvider<ZodTypeProvider>();
+        registerDeployments(routes, { auth, deployments, settings });
+        registerLogs(routes, { auth, deployments });
+        registerRepositories(routes, { auth, integrations });
+        registerProviders(routes, { auth, providers, organizationId });
       },
       { prefix },
     );
