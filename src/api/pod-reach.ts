@@ -129,8 +129,20 @@ const ACTED_ON: readonly string[] = [
   'cnpg.io/',
 ];
 
-/** Source of charts/davit/files/pod-reach.json, which the chart's admission policy reads. */
 export const REFUSED_KEYS = { labels: [...SELECTING_LABELS, ...ACTED_ON], annotations: ACTED_ON } as const;
+
+/**
+ * Attributes of a CSI volume that name a namespace, as expressions that JavaScript and RE2 read alike: a part of the key in
+ * lower case, and `ns` as a word of its own in the key as it stands (`secretNs`, `secret-ns`; `dns` is none).
+ */
+export const NAMESPACE_ATTRIBUTES = {
+  lowerCase: 'name[-_.]?space|(secret|pod|account|claim|pvc|map|ref|object)s?ns$',
+  word: '(^|[^A-Za-z])[nN][sS]([^a-z]|$)|[a-z0-9]N[sS]([^a-z]|$)',
+} as const;
+const [LOWER_CASE, WORD] = [new RegExp(NAMESPACE_ATTRIBUTES.lowerCase), new RegExp(NAMESPACE_ATTRIBUTES.word)];
+
+/** Source of charts/davit/files/pod-reach.json, which the chart's admission policy reads. */
+export const POD_REACH = { ...REFUSED_KEYS, namespaceAttributes: NAMESPACE_ATTRIBUTES } as const;
 type Keyed = keyof typeof REFUSED_KEYS;
 
 export function refusedKeyMessage(field: Keyed, policy: PodPolicy): string {
@@ -179,7 +191,7 @@ function* volumeBreaches(volume: Parts, at: Breach['at'], { policy, allowed }: R
   if (volume['csi'] !== undefined && volume['csi'] !== null) {
     const { driver, volumeAttributes } = partsOf(volume['csi']);
     for (const key of Object.keys(partsOf(volumeAttributes)))
-      if (key.toLowerCase().includes('namespace'))
+      if (LOWER_CASE.test(key.toLowerCase()) || WORD.test(key))
         yield { at: [...at, 'csi', 'volumeAttributes', key], message: NAMESPACE_ATTRIBUTE_MESSAGE };
     if (policy === 'restricted' && !allowed.csiDrivers.some((name) => name === driver))
       yield { at: [...at, 'csi', 'driver'], message: CSI_DRIVER_MESSAGE };

@@ -121,8 +121,12 @@ const SecurityContext = z
       add: z.array(word).max(64).describe('The pod policy rejects this field.').optional(),
     }).optional(),
     procMount: word.describe('The pod policy accepts only Default.').optional(),
-    seccompProfile: known('As in a pod.', { type: word.describe('The pod policy rejects Unconfined.').optional() }).optional(),
-    appArmorProfile: known('As in a pod.', { type: word.describe('The pod policy rejects Unconfined.').optional() }).optional(),
+    seccompProfile: known('As in a pod.', {
+      type: word.describe('The pod policy rejects Unconfined.').optional(),
+    }).optional(),
+    appArmorProfile: known('As in a pod.', {
+      type: word.describe('The pod policy rejects Unconfined.').optional(),
+    }).optional(),
     seLinuxOptions: known('As in a pod.', {
       user: word.describe('The pod policy rejects this field.').optional(),
       role: word.describe('The pod policy rejects this field.').optional(),
@@ -146,7 +150,11 @@ const SecurityContext = z
 
 const EnvironmentVariable = z.object({
   name: z.string().min(1).max(253).describe('Name of the variable.'),
-  value: z.string().max(32_768).describe("Value of the variable. Use the record's secrets for secret values.").optional(),
+  value: z
+    .string()
+    .max(32_768)
+    .describe("Value of the variable. Use the record's secrets for secret values.")
+    .optional(),
   valueFrom: passthrough('Source of the value, as in a pod.').optional(),
 });
 
@@ -156,11 +164,7 @@ export const Container = z.object({
   imagePullPolicy: z.enum(['Always', 'IfNotPresent', 'Never']).describe('When the image is pulled.').optional(),
   command: z.array(z.string().max(8192)).max(100).describe("Replaces the image's entrypoint.").optional(),
   args: z.array(z.string().max(8192)).max(100).describe('Arguments of the entrypoint.').optional(),
-  workingDir: z
-    .string()
-    .max(1024)
-    .describe("Working directory. If absent, the image's.")
-    .optional(),
+  workingDir: z.string().max(1024).describe("Working directory. If absent, the image's.").optional(),
   env: z.array(EnvironmentVariable).max(100).meta(mapBy('name')).describe('Environment variables.').optional(),
   envFrom: z
     .array(passthrough('A ConfigMap or Secret whose keys become variables, as in a pod.'))
@@ -182,7 +186,12 @@ export const Container = z.object({
     })
     .describe('Requests and limits, as in a pod.')
     .optional(),
-  volumeMounts: z.array(VolumeMount).max(20).meta(mapBy('mountPath')).describe('Volume mounts of the container.').optional(),
+  volumeMounts: z
+    .array(VolumeMount)
+    .max(20)
+    .meta(mapBy('mountPath'))
+    .describe('Volume mounts of the container.')
+    .optional(),
   securityContext: SecurityContext.describe('As in a pod, limited by the pod policy.').optional(),
   restartPolicy: z
     .enum(['Always', 'OnFailure', 'Never'])

@@ -260,7 +260,9 @@ export const Settings = z.strictObject({
         .min(0)
         .max(1_000_000)
         .default(1200)
-        .describe('Maximum requests of one caller per minute at each replica. 0: no limit.'),
+        .describe(
+          'Maximum requests of one caller per minute at each replica. 0: no limit. Callers whose token was never valid share the limit of their address. Independently of this setting, after 300 wrong tokens in a minute an address cannot use new tokens.',
+        ),
       trustedProxies: z
         .array(z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()]))
         .max(100)

@@ -28,7 +28,7 @@ const VOLUME =
   'a volume needs exactly one of configMap, secret, emptyDir, persistentVolumeClaim, nfs, projected, downwardAPI, csi';
 const MOUNT = 'no volume has the name of this mount: add one to volumes';
 const OURS =
-  "these container names are reserved for Davit: server, queue, orchestrator, executor, wait-for-database, wait-for-redis";
+  'these container names are reserved for Davit: server, queue, orchestrator, executor, wait-for-database, wait-for-redis';
 const REACHES = 'Bidirectional is refused by the pod policy: such a mount affects the node';
 const DNS = 'must be lower-case letters, digits, - and ., beginning and ending with a letter or digit';
 const A_VOLUME: Refused['says'] = ['exactly one of', [['volumes.0', VOLUME]]];

@@ -108,7 +108,10 @@ export function checkAddress(observed: Observed, outcome: AddressOutcome, refusa
     case 'unwanted':
       return pass('NotNeeded', 'No address is requested.');
     case 'unconfigured':
-      return fail('NoAddressConfigured', `${outcome.host} is requested, but this platform provides no addresses. Remove custom_url, or have settings.address configured.`);
+      return fail(
+        'NoAddressConfigured',
+        `${outcome.host} is requested, but this platform provides no addresses. Remove custom_url, or have settings.address configured.`,
+      );
     case 'not allowed':
       return stalled(
         'HostNotAllowed',
@@ -132,10 +135,7 @@ function checkHeld(observed: Observed, host: string, refusals: readonly ActionFa
   if (refusal) return stalled(refusal.reason, refusal.message);
   const object = addressOf(observed);
   if (!object && observed.addressKindMissing)
-    return stalled(
-      'GatewayApiMissing',
-      `The cluster has no HTTPRoutes, which ${host} needs. Install the Gateway API.`,
-    );
+    return stalled('GatewayApiMissing', `The cluster has no HTTPRoutes, which ${host} needs. Install the Gateway API.`);
   if (!object) return notMade(host);
   return object.kind === 'Ingress' ? checkIngress(object, host) : checkRoute(object, host);
 }

@@ -34,7 +34,9 @@ const CHECKS: readonly ((seen: Seen) => Entry | undefined)[] = [
 
 export function checkPolicy(observed: Observed, settings: Settings): Entry {
   const isNew = !wantedRevisionId(observed.record, observed.revisions)?.made;
-  return firstOf(CHECKS, { observed, settings, isNew }) ?? pass('Accepted', "The record complies with the platform's rules.");
+  return (
+    firstOf(CHECKS, { observed, settings, isNew }) ?? pass('Accepted', "The record complies with the platform's rules.")
+  );
 }
 
 function notATenant({ observed: { tenantId, record } }: Seen): Entry | undefined {

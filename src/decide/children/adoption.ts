@@ -36,7 +36,11 @@ export function planAdoption(observed: Observed): KeptData {
   if (observed.record.metadata.annotations?.[ADOPT_DATABASE_ANNOTATION] !== from)
     return refused(first, howToTakeUp(kept as KubeObject[], observed, from));
   const going = (kept as KubeObject[]).find(({ metadata }) => metadata.deletionTimestamp !== undefined);
-  if (going) return refused(going, `${said(refTo(going))} is being deleted. The deployment continues automatically when it is gone.`);
+  if (going)
+    return refused(
+      going,
+      `${said(refTo(going))} is being deleted. The deployment continues automatically when it is gone.`,
+    );
   return { takeUp: kept as KubeObject[], refusals: [] };
 }
 

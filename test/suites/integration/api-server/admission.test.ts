@@ -1019,6 +1019,10 @@ describe('what reaches beyond the pods', () => {
       'names a namespace is refused',
       { volumes: [{ name: 'v', csi: { driver: 'd', volumeAttributes: { SecretNamespace: 'other' } } }] },
     ],
+    [
+      'an attribute that names a namespace',
+      { volumes: [{ name: 'v', csi: { driver: 'd', volumeAttributes: { secretNs: 'other' } } }] },
+    ],
   ];
   it.each(reaching)('is refused: %s', async (words, parts) => {
     expect((await create(EDITOR, withPod(parts))).message).toContain(words);
