@@ -36,8 +36,9 @@ export function latestStatus(revision: AppRevision, rollout: Entry, now: Date): 
 export function overtakenStatus(revision: AppRevision, served: boolean, now: Date): AppRevisionStatus {
   const state = revision.status?.state;
   if (revision.status && state !== undefined && FINAL.has(state)) return revision.status;
-  if (served) return withState(revision, 'DEPLOYED', 'It was rolled out before a newer revision took its place.', now);
-  return withState(revision, 'SKIPPED', 'Overtaken by a newer revision before it was deployed.', now);
+  if (served)
+    return withState(revision, 'DEPLOYED', 'The revision was rolled out before a newer one replaced it.', now);
+  return withState(revision, 'SKIPPED', 'A newer revision replaced this one before it was deployed.', now);
 }
 
 function withState(revision: AppRevision, state: RevisionState, message: string, now: Date): AppRevisionStatus {

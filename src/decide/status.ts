@@ -78,7 +78,7 @@ export function deletingStatus(
 ): AppDeploymentStatus {
   const { record } = observed;
   const reason = paused === undefined ? 'Deleting' : 'Paused';
-  const waiting = `waiting for ${waitsFor} to go.${hindrance ? ` ${hindrance.message}` : ''}`;
+  const waiting = `waiting for the deletion of ${waitsFor}.${hindrance ? ` ${hindrance.message}` : ''}`;
   const message = `Being deleted: ${paused ?? waiting}`;
   const stalled = paused !== undefined || hindrance?.stalled === true;
   const wanted: ConditionInput[] = [
@@ -153,7 +153,7 @@ function conditionsOf(inputs: StatusInputs, state: State, active: AppRevision | 
       : condition('Reconciling', ready, 'True'),
     waits
       ? condition('Stalled', ready, 'True')
-      : { type: 'Stalled', status: 'False', reason: 'Settled', message: 'Nothing waits for a person.' },
+      : { type: 'Stalled', status: 'False', reason: 'Settled', message: 'No action by a person is needed.' },
     ...ENTRIES.map(([type, entry]) => condition(type, assessment[entry])),
   ];
 }
@@ -191,7 +191,7 @@ function readyEntry({ observed, latest, assessment, refusals, paused }: StatusIn
       onlyStalled(address),
     ]) ??
     (runsNothing
-      ? pass('ScaledToZero', 'Scaled to zero, as asked.')
+      ? pass('ScaledToZero', 'Scaled to zero.')
       : pass('Serving', 'The latest revision is deployed and serving.'))
   );
 }

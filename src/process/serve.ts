@@ -30,7 +30,7 @@ function accessFor({ kube }: Config): Promise<ClusterAccess> {
   if (kube.kubeconfig !== undefined)
     return loadKubeConfigFile({ path: kube.kubeconfig, ...(kube.context !== undefined && { context: kube.context }) });
   if (kube.inCluster) return inClusterAccess(kube.inCluster);
-  throw new Error('No cluster is given: run inside one, or set DAVIT_KUBECONFIG (and DAVIT_CONTEXT).');
+  throw new Error('No cluster is configured: run inside one, or set DAVIT_KUBECONFIG (and DAVIT_CONTEXT).');
 }
 
 function clientFor({ access, metrics }: Context, userAgent: string, requestTimeoutMs = 30_000): KubeClient {
@@ -71,7 +71,7 @@ async function startApi(context: Context): Promise<Part> {
 
 /** Without another word: caches, queues and whatever is under way all speak of a history that is no more. */
 function endRewound(log: Logger, what: string, exit: Exit): never {
-  log.fatal({ what }, 'The API server has gone back in time, as after the restore of a backup: starting anew');
+  log.fatal({ what }, 'The API server has gone back in time, as after a restore from backup: exiting to restart');
   return exit(1);
 }
 

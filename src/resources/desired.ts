@@ -25,7 +25,7 @@ export function desiredChildren(inputs: Inputs, contracts: PodContracts = POD_CO
   if (!runsHere(inputs.record)) return [];
   const version = inputs.revision.spec.resolved.contract;
   const contract = contracts.get(version);
-  if (contract === undefined) throw new Error(`make the children: there are no makers of pod contract ${version}`);
+  if (contract === undefined) throw new Error(`make the children: unknown pod contract ${version}`);
   return [
     ...makeNetworkPolicies(inputs),
     ...databaseChildren(inputs, contract),

@@ -49,7 +49,7 @@ describe('a requirement', () => {
   it('that is not met is said once, and heals by itself', async () => {
     answers = ['none there', 'none there', new Error('down'), undefined];
     const { ready, met } = watch();
-    expect(ready['kinds']?.()).toBe('not looked at yet');
+    expect(ready['kinds']?.()).toBe('not checked yet');
     await settle();
     expect(ready['kinds']?.()).toBe('none there');
     await clock.advance(1000);

@@ -68,7 +68,7 @@ describe('reflector', () => {
     await clock.advance(0);
     for (let times = 0; times < 10; times += 1) {
       await clock.advance(90_000);
-      kube.endWatches(new Silent('watch configmaps: nothing heard for 90000 ms'));
+      kube.endWatches(new Silent('watch configmaps: no data for 90000 ms'));
       await clock.advance(0);
     }
     kube.seed(CONFIG_MAPS, aConfigMap('a'));

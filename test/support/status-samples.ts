@@ -40,7 +40,7 @@ function deleting(): AppDeployment {
 
 export const SEEN_RECORDS: readonly SeenRecord[] = [
   {
-    name: 'not looked at yet',
+    name: 'not observed yet',
     record: { ...record, status: { observedGeneration: 0 } },
     kstatus: 'InProgress',
     argo: 'Progressing',

@@ -37,7 +37,7 @@ export async function addFinalizer(
   try {
     return await patchFinalizers(record, [...(record.metadata.finalizers ?? []), FINALIZER], shell);
   } catch (error) {
-    return failureOf(error, refTo(record), 'put the finalizer on');
+    return failureOf(error, refTo(record), 'add the finalizer to');
   }
 }
 

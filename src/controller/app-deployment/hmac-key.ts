@@ -59,7 +59,7 @@ function keyIn({ metadata, data }: KeySecret): DigestKey {
   const bytes = Buffer.from(data?.[FIELD] ?? '', 'base64');
   if (bytes.length < BYTES)
     throw new Terminal(
-      `read the digest key: Secret ${metadata.name} in ${metadata.namespace} has no ${BYTES} bytes under ${FIELD}. Delete it and restart the controller: a new key restarts no pods.`,
+      `read the digest key: Secret ${metadata.name} in ${metadata.namespace} does not have ${BYTES} bytes under ${FIELD}. Delete the Secret and restart the controller. A new key restarts no pods.`,
     );
   return digestKey(bytes);
 }

@@ -49,7 +49,7 @@ export function makeMountFailures(now: () => Date): MountFailures {
       asked.set(uid, { at: now().getTime(), words: said });
       return said;
     } catch (err) {
-      log.debug({ err, pod: metadata.name }, 'Events of a pod not listed');
+      log.debug({ err, pod: metadata.name }, 'Could not list the events of a pod');
       return before?.words;
     }
   }

@@ -135,6 +135,6 @@ async function secretsRead(
     const digest = await contents.digestOf(versions);
     return { read: { is: 'complete', digest, ...(quietForMs !== undefined && { quietForMs }) } };
   } catch (error) {
-    return { ...INCOMPLETE, failure: failureOf(error, refTo(record), 'read', "the key of Secrets' digests") };
+    return { ...INCOMPLETE, failure: failureOf(error, refTo(record), 'read', 'the digest key') };
   }
 }

@@ -138,7 +138,7 @@ async function removeOrphan(
   const { namespace = '', name, uid = '', resourceVersion = '' } = metadata;
   try {
     await client.remove(SECRETS, { namespace, name }, { uid, resourceVersion });
-    log.info({ namespace, secret: name }, 'Collected a Secret that nothing names');
+    log.info({ namespace, secret: name }, 'Deleted an unused Secret');
   } catch (error) {
     if (!(error instanceof NotFound)) throw error;
   }

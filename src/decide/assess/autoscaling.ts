@@ -26,15 +26,15 @@ export function checkAutoscaling(observed: Observed, revision: AppRevision): Ent
     const name = names(observed.record.metadata.name)[role];
     const autoscaler = childOf(observed, 'HorizontalPodAutoscaler', name) as Autoscaler | undefined;
     const active = autoscaler?.status?.conditions?.find(({ type }) => type === 'ScalingActive');
-    if (!active) return fail('NotObserved', `The autoscaler of the ${role} has not said anything yet.`);
+    if (!active) return fail('NotObserved', `The autoscaler of the ${role} has not reported yet.`);
     // Not its own words: they change from one look to the next.
     if (active.status !== 'True')
       return fail(
         'MetricsMissing',
-        `The autoscaler of the ${role} does not get what it decides by (${quoted(active.reason ?? active.status, 128)}): the number of pods stays as it is. kubectl describe hpa ${name} says more; the cluster needs metrics-server or the like.`,
+        `The autoscaler of the ${role} has no metrics (${quoted(active.reason ?? active.status, 128)}), so the number of pods does not change. Install metrics-server, or run kubectl describe hpa ${name}.`,
       );
   }
-  return pass('Autoscaled', `Autoscalers decide the number of pods of: ${roles.join(', ')}.`);
+  return pass('Autoscaled', `Autoscalers decide the number of pods of ${roles.join(', ')}.`);
 }
 
 /** Is every field of resource_spec taken as it stands? */
@@ -46,7 +46,7 @@ export function checkHonored(observed: Observed, { spec: { requested, resolved }
   if (raised.length > 0)
     return fail(
       'MinimumIsOne',
-      `A minimum of 0 pods is taken as 1 (${raised.join(', ')}): nothing would start a pod when it is needed. To run none, set max_scale to 0.`,
+      `A minimum of 0 pods is treated as 1 (${raised.join(', ')}), because nothing would start a pod on demand. To run no pods, set max_scale to 0.`,
     );
   const fields = Object.keys(requested.resourceSpec ?? {});
   const external = STORE_PARTS.filter((part) => resolved[part] === undefined);
@@ -54,7 +54,7 @@ export function checkHonored(observed: Observed, { spec: { requested, resolved }
   if (ignored.length > 0)
     return fail(
       'StoreIsExternal',
-      `${record.metadata.name} brings its own (${EXTERNAL_POSTGRES_VARIABLE}, ${EXTERNAL_REDIS_VARIABLE}), so these are not used: ${ignored.join(', ')}.`,
+      `${record.metadata.name} uses an external database or Redis (${EXTERNAL_POSTGRES_VARIABLE}, ${EXTERNAL_REDIS_VARIABLE}), so these fields have no effect: ${ignored.join(', ')}.`,
     );
   return pass('AsAsked', 'Every field of resource_spec is taken as it stands.');
 }

@@ -91,7 +91,7 @@ export function volumeTrouble(observed: Observed): ActionFailure | undefined {
     return {
       reason: 'VolumeTerminating',
       ref,
-      message: `${said(ref)} is being deleted, which cannot be undone: it goes with its data when pod ${name}-0 stops. Back the data up now (kubectl exec ${name}-0 -n ${namespace} -- pg_dump -h 127.0.0.1 -U postgres), and do not restart the pod before that.`,
+      message: `${said(ref)} is being deleted, which cannot be undone. Its data is lost when pod ${name}-0 stops. Back up the data now (kubectl exec ${name}-0 -n ${namespace} -- pg_dump -h 127.0.0.1 -U postgres), and do not restart the pod before.`,
     };
   if (claim.status?.phase === 'Lost')
     return {
@@ -132,20 +132,20 @@ export function unfinishedResize(observed: Observed): Resize | undefined {
   const { conditions = [], allocatedResourceStatuses = {} } = claim.status ?? {};
   const step = allocatedResourceStatuses['storage'] ?? '';
   const is = (type: string): boolean => conditions.some((one) => one.type === type && one.status === 'True');
-  const describe = `kubectl describe pvc ${claim.metadata.name} -n ${claim.metadata.namespace} says why`;
+  const describe = `run kubectl describe pvc ${claim.metadata.name} -n ${claim.metadata.namespace} for the cause`;
   if (step.endsWith('Infeasible') || is('ControllerResizeError') || is('NodeResizeError'))
     return {
       failed: true,
-      message: `${sizesSaid}: it could not be grown. ${describe}; set db_storage_gi to a size that the storage class can give.`,
+      message: `${sizesSaid}: it could not be grown. Set db_storage_gi to a size that the storage class supports, or ${describe}.`,
     };
   if (is('FileSystemResizePending') || step.startsWith('NodeResize'))
     return {
       failed: false,
-      message: `${sizesSaid}: its file system grows when its node does that, or when its pod starts again.`,
+      message: `${sizesSaid}: its node has to grow the file system, at the latest when the pod restarts.`,
     };
   return {
     failed: false,
-    message: `${sizesSaid}: it is being grown. If that lasts, ${describe}; the storage class needs allowVolumeExpansion.`,
+    message: `${sizesSaid}: it is being grown. If this persists, ${describe}. The storage class needs allowVolumeExpansion.`,
   };
 }
 

@@ -12,7 +12,7 @@ it('more than the platform allows is said, with every field and its limit', () =
   expect(checkPolicy(anObserved(large), LIMITED)).toMatchObject({
     is: 'stalled',
     reason: 'LimitExceeded',
-    message: 'This platform allows less: cpu at most 2, queueCpuLimit at most 2.',
+    message: 'resource_spec exceeds the limits of this platform: cpu at most 2, queueCpuLimit at most 2.',
   });
 });
 

@@ -194,5 +194,5 @@ function answers(seen: Seen): Entry {
 function keptVolume({ observed, part, name }: Seen): string {
   const claim = part === 'postgres' ? childOf(observed, 'PersistentVolumeClaim', name) : undefined;
   if (!claim || !isOurs(claim, observed)) return '';
-  return ` The volume of its own one, ${name}, is kept as it was.`;
+  return ` The volume of the own one, ${name}, is kept.`;
 }

@@ -65,7 +65,7 @@ function notRolledYet({ workload, revision, role }: Seen): Entry | undefined {
 }
 
 function justBegun({ workload, role }: Seen): Entry | undefined {
-  return isSeen(workload) ? undefined : fail('Progressing', `The rollout of the ${role} begins.`);
+  return isSeen(workload) ? undefined : fail('Progressing', `The rollout of the ${role} is starting.`);
 }
 
 function serves({ observed, revision, role }: Seen): Entry | undefined {
@@ -104,7 +104,7 @@ function troubleOf({ observed, revision, role, workload }: Seen): Trouble | unde
     ({ type, status }) => type === 'ReplicaFailure' && status === 'True',
   );
   return refused
-    ? { reason: 'PodsRefused', message: `The API server refuses to make pods: ${quoted(refused.message)}.` }
+    ? { reason: 'PodsRefused', message: `The API server rejects the pods: ${quoted(refused.message)}.` }
     : podFailure(podsOf(observed, role, revision.spec.id));
 }
 
@@ -112,7 +112,7 @@ function waitingFor({ stores, revision, role }: Seen): string {
   const { port, healthPath } = revision.spec.resolved;
   return (
     firstProblem(stores)?.message ??
-    `Its pods have to answer ${healthPath} on port ${port}; the log of container ${role} says more.`
+    `Its pods must answer ${healthPath} on port ${port}. See the log of container ${role}.`
   );
 }
 

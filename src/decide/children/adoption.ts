@@ -36,7 +36,11 @@ export function planAdoption(observed: Observed): KeptData {
   if (observed.record.metadata.annotations?.[ADOPT_DATABASE_ANNOTATION] !== from)
     return refused(first, howToTakeUp(kept as KubeObject[], observed, from));
   const going = (kept as KubeObject[]).find(({ metadata }) => metadata.deletionTimestamp !== undefined);
-  if (going) return refused(going, `${said(refTo(going))} is being deleted: the deployment goes on when it is gone.`);
+  if (going)
+    return refused(
+      going,
+      `${said(refTo(going))} is being deleted. The deployment continues automatically when it is gone.`,
+    );
   return { takeUp: kept as KubeObject[], refusals: [] };
 }
 
@@ -68,13 +72,13 @@ function refused(object: KubeObject, message: string): KeptData {
 function howToTakeUp(kept: readonly KubeObject[], { record }: Observed, from: string | undefined): string {
   const { name, namespace } = record.metadata;
   const what = kept.map(refTo).map(said).join(' and ');
-  return `The database of an earlier deployment of this name was kept: ${what}. To take it up: kubectl annotate appd ${name} -n ${namespace} ${ADOPT_DATABASE_ANNOTATION}=${from}. To begin with an empty one, delete what was kept.`;
+  return `The database of an earlier deployment of this name was retained: ${what}. To adopt it: kubectl annotate appd ${name} -n ${namespace} ${ADOPT_DATABASE_ANNOTATION}=${from}. To start with an empty database, delete these objects.`;
 }
 
 function lacksPassword(claim: KubeObject, secretName: string): string {
-  return `${said(refTo(claim))} was kept, but not its password: Secret ${secretName} is missing. Restore the Secret from a backup, or delete the volume.`;
+  return `${said(refTo(claim))} was retained, but its password is missing: Secret ${secretName} does not exist. Restore the Secret from a backup, or delete the volume.`;
 }
 
 function mixed(kept: readonly KubeObject[]): string {
-  return `${kept.map(refTo).map(said).join(' and ')} were kept by different deployments: the password may not open the volume. Restore the one that belongs to the other, or delete both.`;
+  return `${kept.map(refTo).map(said).join(' and ')} belong to different deployments, so the password may not open the volume. Restore the matching one, or delete both.`;
 }

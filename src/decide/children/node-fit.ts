@@ -59,7 +59,7 @@ export function withoutRoom(sets: readonly KubeObject[], nodes: readonly Cluster
     const there =
       open.length === 0
         ? 'no schedulable node matches its node selector and tolerations'
-        : `the largest of the nodes that it may run on have ${most[0]} CPU and ${Math.floor((most[1] ?? 0) / 2 ** 20)} MiB`;
+        : `the largest matching nodes have ${most[0]} CPU and ${Math.floor((most[1] ?? 0) / 2 ** 20)} MiB`;
     const ref = refTo(set);
     return [
       {

@@ -29,7 +29,7 @@ export function passwordLost(store: StorePart, observed: Observed, found: KubeOb
   ].join(' ');
   const what = WORDS[store];
   const message = found
-    ? `${said(ref)} does not carry the labels of this deployment. If it has the password of ${what.locked}: kubectl label secret ${found.metadata.name} -n ${record.metadata.namespace} --overwrite ${labels}. If not, replace it by the one in a backup.`
+    ? `${said(ref)} does not carry the labels of this deployment. If it has the password of ${what.locked}: kubectl label secret ${found.metadata.name} -n ${record.metadata.namespace} --overwrite ${labels}. Otherwise replace it with the one in a backup.`
     : `${said(ref)} is missing: it has the password of ${what.locked}, which a new one would not open. Restore it from a backup, with the labels ${labels}; the deployment goes on by itself. ${what.giveUp} ${names(record.metadata.name)[store]},${store === 'postgres' ? ` ${startEmpty(observed)},` : ''} and deploy a new revision when it is back: the pods have the old password.`;
   return { reason: 'PasswordMissing', ref, message };
 }
@@ -37,9 +37,9 @@ export function passwordLost(store: StorePart, observed: Observed, found: KubeOb
 const WORDS: Readonly<Record<StorePart, { readonly locked: string; readonly giveUp: string }>> = {
   postgres: {
     locked: 'the data in the PostgreSQL volume',
-    giveUp: 'To begin with an empty database instead, delete StatefulSet and PersistentVolumeClaim',
+    giveUp: 'To start with an empty database instead, delete StatefulSet and PersistentVolumeClaim',
   },
-  redis: { locked: 'the Redis that runs', giveUp: 'To have a new one made instead, delete StatefulSet' },
+  redis: { locked: 'the running Redis', giveUp: 'To get a new Redis instead, delete StatefulSet' },
 };
 
 function secretName(store: StorePart, { record }: Observed): string {

@@ -197,6 +197,6 @@ function cannotShrink(wanted: KubeObject, actual: KubeObject): ActionFailure {
   return {
     reason: 'StorageCannotShrink',
     ref: refTo(wanted),
-    message: `The PostgreSQL volume has ${gibibytes(actual)} and cannot shrink to ${gibibytes(wanted)}. Set db_storage_gi to at least what it has.`,
+    message: `The PostgreSQL volume has ${gibibytes(actual)} and cannot shrink to ${gibibytes(wanted)}. Set db_storage_gi to at least its size.`,
   };
 }

@@ -3,7 +3,6 @@
 
 import type { AppDeployment } from '../../api/app-deployment.ts';
 import type { AppRevision } from '../../api/app-revision.ts';
-import { LruMap } from '../../lru-map.ts';
 import type { Tenant } from '../core/authorization.ts';
 
 export interface ListedTextsOptions {

@@ -72,7 +72,7 @@ const SourceRevisionConfigPayload = z.object(payloadShape(SourceRevisionConfig.s
 const CreateDeploymentShape = z
   .object({
     name: Name,
-    source: z.enum(SOURCES).describe('Where the image comes from. Cannot be changed.'),
+    source: z.enum(SOURCES).describe('Where the image comes from. Immutable.'),
     source_config: SourceConfigPayload,
     source_revision_config: SourceRevisionConfigPayload,
     secrets: z.array(Secret).max(100).describe('Environment variables: at most 100, 32 KiB each, 512 KiB together.'),

@@ -115,7 +115,7 @@ export function* foreignRules(source: Source, draft: Draft): Generator<FieldErro
   }
   // There are no uploads yet, so nothing that a caller names can be one.
   if (source === 'internal_source' && isSet(revision['source_tarball_path'])) {
-    yield wrong(['source_revision_config', 'source_tarball_path'], 'is not a path that the upload endpoint gave');
+    yield wrong(['source_revision_config', 'source_tarball_path'], 'is not a path that the upload endpoint returned');
   }
 }
 
@@ -148,7 +148,7 @@ export function* limitFindings(spec: ResourceSpec, limits: Settings['limits']): 
 /** Where the platform makes no databases. `names` are those of all variables. */
 export function* externalFindings(names: Iterable<unknown>): Generator<FieldError> {
   for (const name of missingExternal(names))
-    yield wrong(['secrets'], `this platform makes no databases of its own: give ${name}`, 'missing');
+    yield wrong(['secrets'], `this platform provides no databases: set ${name}`, 'missing');
 }
 
 /** A limit is never below its request. */
@@ -228,7 +228,7 @@ function* mountRules(mounts: unknown, loc: FieldError['loc']): Generator<FieldEr
     if (typeof mount['mountPath'] === 'string' && mount['mountPath'].includes(':'))
       yield wrong([...loc, index, 'mountPath'], 'mountPath must not contain a colon');
     if (isSet(mount['subPath']) && isSet(mount['subPathExpr']))
-      yield wrong([...loc, index, 'subPathExpr'], 'give subPath or subPathExpr, not both');
+      yield wrong([...loc, index, 'subPathExpr'], 'set subPath or subPathExpr, not both');
   }
 }
 

@@ -304,7 +304,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   },
   'a refused event ends the process': bug(
     'src/runtime/events.ts',
-    "log.warn({ err, reason: event.reason, name, namespace }, 'Event not sent');",
+    "log.warn({ err, reason: event.reason, name, namespace }, 'Could not send an event');",
     'throw err;',
     'create',
     { kind: 'events-refused' },

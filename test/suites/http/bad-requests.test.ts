@@ -26,7 +26,7 @@ const NAME =
 const PLATFORM =
   'these names are set by the platform: PORT, POSTGRES_URI, DATABASE_URI, REDIS_URI, DAVIT_ROLE, DAVIT_DEPLOYMENT_NAME, DAVIT_DEPLOYMENT_ID, DAVIT_REVISION_ID, DAVIT_TENANT_ID, N_JOBS_PER_WORKER, OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES, OTEL_EXPORTER_OTLP_ENDPOINT';
 const RESERVED =
-  "keys that begin with these are Davit's or Kubernetes' own: davit.dev/, tag.davit.dev/, app.kubernetes.io/, kubernetes.io/, k8s.io/";
+  'keys with these prefixes are reserved for Davit and Kubernetes: davit.dev/, tag.davit.dev/, app.kubernetes.io/, kubernetes.io/, k8s.io/';
 const RESERVED_ANNOTATIONS = `${RESERVED}, container.apparmor.security.beta.kubernetes.io/, seccomp.security.alpha.kubernetes.io/`;
 const VARIABLE = 'must be the name of an environment variable: letters, digits and _, not beginning with a digit';
 const HOST = 'must be https://host or a bare host in lower case, without path, port or user';
@@ -365,7 +365,13 @@ const cloudRows: Row[] = [
   [
     'an upload that nobody made',
     aBody({ source: 'internal_source', source_revision_config: { source_tarball_path: 'uploads/1.tgz' } }),
-    [['body.source_revision_config.source_tarball_path', 'is not a path that the upload endpoint gave', 'value_error']],
+    [
+      [
+        'body.source_revision_config.source_tarball_path',
+        'is not a path that the upload endpoint returned',
+        'value_error',
+      ],
+    ],
   ],
 ];
 

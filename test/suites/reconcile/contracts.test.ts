@@ -161,7 +161,7 @@ describe('rolled back, Davit', () => {
       'READY',
     ]);
     expect(record(kube).status?.conditions?.find(({ type }) => type === 'Stalled')?.message).toContain(
-      `its pods are of contract ${NEXT}, and this one knows contracts up to ${NEXT - 1}`,
+      `it uses pod contract ${NEXT}, and this version supports contracts up to ${NEXT - 1}`,
     );
   });
 
