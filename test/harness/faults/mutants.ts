@@ -207,9 +207,9 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     { kind: 'outage', phase: 'drift', status: 500, ms: 4000, quietMs: 2000 },
   ),
   'DEPLOYED does not ask for the database': bug(
-    'src/decide/assess/workloads.ts',
-    '...(postgres ? [checkDatabase(observed, revision, refusals)] : []),',
-    '',
+    'src/decide/assess/rollout.ts',
+    "isOwn('postgres', revision) ? database : undefined,",
+    'undefined,',
     'impossible',
   ),
   'a revision that served unseen is SKIPPED': bug(
@@ -251,7 +251,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
       },
       {
         file: 'src/controller/app-deployment/mount-failures.ts',
-        from: "log.debug({ err, pod: metadata.name }, 'Events of a pod not listed');",
+        from: "log.debug({ err, pod: metadata.name }, 'Could not list the events of a pod');",
         to: 'throw err;',
       },
     ],
