@@ -10,7 +10,14 @@ import {
 import type { AppRevision } from '../../api/app-revision.ts';
 import { ResourceSpec } from '../../api/resource-spec.ts';
 import type { Settings } from '../../api/settings.ts';
-import { apiStatus, createdAt, imageVersion, shownRevisionIds, updatedAt } from '../../record/api-view.ts';
+import {
+  apiStatus,
+  createdAt,
+  imageVersion,
+  shownRevisionIds,
+  statusMessage,
+  updatedAt,
+} from '../../record/api-view.ts';
 import { effectiveNumbers, resolve } from '../../record/resolve.ts';
 import { revisionsOf } from '../../record/revisions.ts';
 import { requestedOf, sameRequested } from '../../record/wanted-revision.ts';
@@ -59,6 +66,14 @@ export function presentDeployment(
     created_at: createdAt(record),
     updated_at: updatedAt(record),
     status: apiStatus(record),
+    status_message: statusMessage(record),
+    conditions: (record.status?.conditions ?? []).map(({ type, status, reason, message, lastTransitionTime }) => ({
+      type,
+      status,
+      reason,
+      message,
+      last_transition_time: lastTransitionTime,
+    })),
     latest_revision_id: ids.latest,
     active_revision_id: ids.active,
     image_version: imageVersion(revision.imageUri),
