@@ -28,20 +28,24 @@ export function apiStatus(record: AppDeployment): State {
 
 /** Why it is as it is, for people: what the condition Ready says, of the record as it stands. */
 export function statusMessage({ metadata, status }: AppDeployment): string {
-  if (metadata.deletionTimestamp !== undefined && status?.state !== 'AWAITING_DELETE') return 'It is being deleted.';
+  if (metadata.deletionTimestamp !== undefined && status?.state !== 'AWAITING_DELETE') return 'The deployment is being deleted.';
   const ready = conditionOf(status?.conditions, 'Ready');
-  if (ready === undefined) return 'Davit has yet to look at this deployment.';
-  return isOfGeneration(metadata, status) ? ready.message : 'Davit has yet to look at the last change.';
+  if (ready === undefined) return 'Davit has not processed this deployment yet.';
+  return isLookedAt({ metadata, status }) ? ready.message : 'Davit has not processed the last change yet.';
 }
 
 /** The sentence of what only a person can mend; undefined where there is no such thing. */
 export function stalledMessage({ metadata, status }: AppDeployment): string | undefined {
   const stalled = conditionOf(status?.conditions, 'Stalled');
-  return stalled?.status === 'True' && isOfGeneration(metadata, status) ? stalled.message : undefined;
+  return stalled?.status === 'True' && isLookedAt({ metadata, status }) ? stalled.message : undefined;
 }
 
-function isOfGeneration({ generation = 0 }: KubeObject['metadata'], status: AppDeployment['status']): boolean {
-  return (status?.observedGeneration ?? 0) >= generation;
+/** Whether what is reported is of the record as it stands. */
+export function isLookedAt({
+  metadata,
+  status,
+}: Pick<AppDeployment, 'metadata'> & { status?: AppDeployment['status'] | undefined }): boolean {
+  return (status?.observedGeneration ?? 0) >= (metadata.generation ?? 0);
 }
 
 /**

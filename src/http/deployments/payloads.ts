@@ -297,7 +297,12 @@ export const ResourceSpecResponse = z
 export const SourceConfigResponse = z
   .object({
     ...responseShape(SourceConfig.shape),
-    custom_url: z.string().nullable().describe('Address in force, as a URL.'),
+    custom_url: z
+      .string()
+      .nullable()
+      .describe(
+        'Address in force, as a URL; of a change that Davit has yet to look at, the one asked for. null while none is made: conditions says why.',
+      ),
     resource_spec: ResourceSpecResponse,
     listener_config: z.object(responseShape(SourceConfig.shape.listenerConfig.unwrap().shape)).nullable(),
     deployment_type: z.enum(DEPLOYMENT_TYPES).nullable().describe('Preset of sizes and scale.'),

@@ -14,6 +14,7 @@ import {
   apiStatus,
   createdAt,
   imageVersion,
+  isLookedAt,
   shownRevisionIds,
   statusMessage,
   updatedAt,
@@ -98,16 +99,15 @@ export function resourceSpecInForce(
 ): ResourceSpec {
   const newest = revisionsOf(record, revisions)[0];
   const { resourceSpec } = record.spec.sourceConfig;
-  if (newest === undefined || !sameRequested(newest.spec.requested, requestedOf(record.spec)))
-    return { ...resourceSpec, ...effectiveNumbers(resolve(record.spec, settings)) };
+  const isMade = newest !== undefined && sameRequested(newest.spec.requested, requestedOf(record.spec));
+  const numbers = effectiveNumbers(isMade ? newest.spec.resolved : resolve(record.spec, settings));
   const { resourceSpec: reported, latestRevisionId } = record.status ?? {};
-  // A volume has the size that it has, whatever is asked for.
-  const dbStorageGi = latestRevisionId === newest.spec.id ? reported?.['dbStorageGi'] : undefined;
-  return {
-    ...resourceSpec,
-    ...effectiveNumbers(newest.spec.resolved),
-    ...(dbStorageGi !== undefined && { dbStorageGi }),
-  };
+  const there = reported?.['dbStorageGi'];
+  const { dbStorageGi: asked } = numbers;
+  if (there === undefined || asked === undefined) return { ...resourceSpec, ...numbers };
+  // A volume has the size that it has, whatever is asked for, and never becomes smaller.
+  const isReported = isMade && latestRevisionId === newest.spec.id;
+  return { ...resourceSpec, ...numbers, dbStorageGi: isReported ? there : Math.max(asked, there) };
 }
 
 function presentResourceSpec(
@@ -126,9 +126,10 @@ function presentResourceSpec(
   };
 }
 
-export function urlOf({ spec, status }: AppDeployment): string | null {
-  const { customUrl } = spec.sourceConfig;
-  if (customUrl === undefined) return status?.url ?? null;
+/** The address in force; of a change that the controller has yet to look at, the one that is asked for. */
+export function urlOf(record: AppDeployment): string | null {
+  const { customUrl } = record.spec.sourceConfig;
+  if (customUrl === undefined || isLookedAt(record)) return record.status?.url ?? null;
   return customUrl.startsWith('https://') ? customUrl : `https://${customUrl}`;
 }
 

@@ -126,16 +126,16 @@ it('a revision that the watch brought before its record does not contradict it',
 
 describe('what was reported of an earlier time', () => {
   it.each([
-    { name: 'nothing yet', change: undefined, want: 'Davit has yet to look at this deployment.' },
+    { name: 'nothing yet', change: undefined, want: 'Davit has not processed this deployment yet.' },
     {
       name: 'an earlier generation',
       change: { generation: 99 },
-      want: 'Davit has yet to look at the last change.',
+      want: 'Davit has not processed the last change yet.',
     },
     {
       name: 'a deletion that has just begun',
       change: { deletionTimestamp: '2026-02-02T00:00:00Z' },
-      want: 'It is being deleted.',
+      want: 'The deployment is being deleted.',
     },
   ])('$name is not taken for what is', async ({ change, want }) => {
     const { record: said } = await told(inputsOf({}, 'DEPLOYED'));
