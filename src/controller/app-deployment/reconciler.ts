@@ -18,7 +18,7 @@ import { recheckAfterMs } from '../../decide/pod-startup.ts';
 import { retryAfterMs } from '../../decide/retry.ts';
 import { latestStatus, overtakenStatus } from '../../decide/revision-status.ts';
 import { withStableMessages } from '../../decide/stable-messages.ts';
-import { statusOf } from '../../decide/status.ts';
+import { readyEntry, statusOf } from '../../decide/status.ts';
 import { untilOverdueMs, withOverdue } from '../../decide/terminating-pods.ts';
 import { Conflict, NotFound } from '../../errors.ts';
 import type { KubeObject } from '../../kube/client.ts';
@@ -337,11 +337,13 @@ async function report(
       if (!isGone) unsaid.push(failureOf(error, refTo(object), 'write', `the status of ${said(refTo(object))}`));
     }
   };
+  const judged = { latest, assessment, address, paused: pausedBy(record, settings) };
+  const ready = readyEntry({ ...judged, observed: after, refusals });
   const revisions = after.revisions.map((revision) => ({
     ...revision,
     status:
       revision.spec.id === latest?.spec.id
-        ? latestStatus(revision, assessment.rollout, now)
+        ? latestStatus(revision, assessment.rollout, now, ready)
         : overtakenStatus(revision, hasServed(before, revision), now),
   }));
   for (const [index, revision] of after.revisions.entries()) {
@@ -352,17 +354,7 @@ async function report(
   const observed: Observed = { ...after, revisions };
   const { tracingProject } = observed;
   if (tracingProject) await say(tracingProject, () => reportTracingProject(tracingProject, record, shell, now));
-  const status = statusOf(
-    {
-      observed,
-      latest,
-      assessment,
-      address,
-      refusals: [...refusals, ...withStableMessages(unsaid, record)],
-      paused: pausedBy(record, settings),
-    },
-    now,
-  );
+  const status = statusOf({ ...judged, observed, refusals: [...refusals, ...withStableMessages(unsaid, record)] }, now);
   try {
     await reportRecord(record, status, shell, events);
   } catch (error) {

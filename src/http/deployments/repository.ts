@@ -23,6 +23,7 @@ import { buildsAnew } from '../../record/code-host.ts';
 import { runsHere } from '../../record/listener-assignment.ts';
 import { names } from '../../record/names.ts';
 import { needsRevision } from '../../record/needs-revision.ts';
+import { effectiveNumbers, resolve } from '../../record/resolve.ts';
 import { askingForRevision } from '../../record/revision-request.ts';
 import { awaitsSource } from '../../record/wanted-revision.ts';
 import type { FairLimiter } from '../../runtime/fair-limiter.ts';
@@ -243,6 +244,7 @@ export function makeDeployments({
           resourceSpec: resourceSpecInForce(record, made, settings),
           sourceRevisionConfig: shownRevisionConfig(record, made),
           url: urlOf(record),
+          numbersOf: (spec: AppDeploymentSpec) => effectiveNumbers(resolve(spec, settings)),
           values: compares ? await readSecretValues(admitted.caller, record) : new Map<string, string>(),
         };
         const { spec, values } = applyPatch(record, payload, inForce, secretName);
