@@ -10,7 +10,7 @@ import { revisionsOf } from './revisions.ts';
 import { asksForNothing, stateFrom } from './state.ts';
 import { wantedRevisionId } from './wanted-revision.ts';
 
-/** The status word (design.md 3): the controller's, or that of the same table with nothing observed yet. */
+/** The status in the API: the controller's, or before its first report the one of the same table with nothing observed. */
 export function apiStatus(record: AppDeployment): State {
   const { metadata, spec, status } = record;
   const isLeaving = metadata.deletionTimestamp !== undefined;
@@ -59,7 +59,7 @@ export function writtenAt(object: KubeObject): string {
 
 /**
  * RFC 3339: the later of the newest write outside the status subresource and of the last change of the status word,
- * never a heartbeat (design.md 2). Throws as createdAt does.
+ * never a heartbeat. Throws like createdAt.
  */
 export function updatedAt(record: AppDeployment): string {
   return later(writtenAt(record), record.status?.stateChangedAt ?? writtenAt(record));

@@ -22,7 +22,7 @@ export function codeHostProblem(
   return repoUrl === undefined || hostOfRepository(repoUrl) === host ? undefined : { is: 'another host', host };
 }
 
-/** Whether `after` takes anything from the repository that `before` does not: only that is judged anew. */
+/** Whether `after` names something in the repository that `before` does not: only then it is checked again. */
 export function buildsAnew(before: SourceRevisionConfig, after: SourceRevisionConfig): boolean {
   return before.repoRef !== after.repoRef || before.workflowConfigPath !== after.workflowConfigPath;
 }

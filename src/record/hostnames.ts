@@ -34,7 +34,7 @@ export function wantedHost(
   return address.kind === 'none' ? undefined : defaultHost(place, address);
 }
 
-/** The host that a record gets by itself; no two records get the same. Undefined without a base domain. */
+/** The default host of a record; no two records have the same. Undefined without a base domain. */
 export function defaultHost({ name, namespace }: Place, address: AddressSettings): string | undefined {
   const { baseDomain, hostPattern } = address;
   if (baseDomain === undefined) return undefined;
@@ -56,8 +56,8 @@ function isPlain(name: string, namespace: string): boolean {
 }
 
 /**
- * May this record claim the host? `allowed` is the annotation HOSTS_ANNOTATION of its namespace. Of the base domain it
- * may claim what can be no other tenant's default host.
+ * Whether this record may claim the host. `allowed` is the annotation HOSTS_ANNOTATION of its namespace. Under the base domain
+ * it may claim hosts that cannot be another tenant's default host.
  */
 export function mayClaim(host: string, place: Place, allowed: string | undefined, address: AddressSettings): boolean {
   if (host.length > LONGEST_HOST) return false;

@@ -1,5 +1,5 @@
-// Every name that Davit makes from a record's name. Children are `<name>--<part>`: a record's name has no `--`, so no
-// two records can make the same child (design.md 2).
+// All names derived from a record's name. Children are named `<name>--<part>`. A record's name does not contain `--`, so no
+// two records have a child of the same name.
 
 export interface Names {
   /** Deployment of the main service. */

@@ -1,4 +1,4 @@
-// Which writes need a new revision (design.md 4).
+// Which writes need a new revision.
 
 import type { AppDeploymentSpec } from '../api/app-deployment.ts';
 import { awaitsSource, requestedOf, sameRequested } from './wanted-revision.ts';

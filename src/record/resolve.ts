@@ -1,5 +1,5 @@
-// From what a record asks for to every value in force: defaults, presets and platform images (design.md 5). A revision
-// keeps the result, so that a changed default restarts nothing. The presets are the setting `sizes`.
+// Resolves a record's requested values to the values in force: defaults, presets and platform images. A revision stores the
+// result, so that a changed default restarts nothing. The presets are the setting `sizes`.
 
 import { type AppDeploymentSpec, deploymentTypeMeant, type SecretReference } from '../api/app-deployment.ts';
 import type { Resolved, Scaled, Sized } from '../api/app-revision.ts';
@@ -116,7 +116,7 @@ function redisSized(given: Given, defaults: Readonly<Sized>): Sized {
   };
 }
 
-/** The defaults, bent around what is given. Of the queue workers the defaults are the main service's values. */
+/** The defaults, adjusted to the given values. Queue workers default to the main service's values. */
 function bent(given: Given, defaults: Readonly<Scaled>): Scaled {
   return { ...sized(given, defaults), ...scaled(given, defaults) };
 }

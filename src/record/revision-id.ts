@@ -1,5 +1,5 @@
-// The id of a revision, which facade and controller compute alike, so that the facade can name a revision before the
-// controller has made it (design.md 2).
+// The id of a revision. Facade and controller compute it in the same way, so that the facade can return the id before the
+// controller has created the revision.
 
 import { createHash } from 'node:crypto';
 

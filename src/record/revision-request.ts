@@ -1,5 +1,5 @@
-// How a write asks for a revision (design.md 4): by a serial raised by exactly one; for a rollback with what an old
-// revision was made of. Imports nothing at run time: kubectl-davit carries it.
+// How a write requests a revision: it raises the serial by exactly one, and for a rollback restores the values of an old
+// revision. Imports nothing at run time, because kubectl-davit bundles it.
 
 import type { AppDeploymentSpec } from '../api/app-deployment.ts';
 import type { AppRevisionSpec } from '../api/app-revision.ts';

@@ -1,5 +1,5 @@
-// Which revisions are a record's own, and their order. Of the kinds it takes the types alone, so that the kubectl plugin,
-// which is one file and loads no zod, can use it too.
+// The revisions of a record in order. Imports only types of the kinds, so that the kubectl plugin can use it without loading
+// zod.
 
 import type { AppDeployment } from '../api/app-deployment.ts';
 import type { AppRevision } from '../api/app-revision.ts';

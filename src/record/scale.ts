@@ -1,4 +1,4 @@
-// How many pods a role runs: a fixed number, or a range within which an autoscaler decides (design.md 5).
+// How many pods a role runs: a fixed number, or a range within which an autoscaler decides.
 
 import type { Resolved } from '../api/app-revision.ts';
 import { ROLES, type Role } from '../api/meta.ts';

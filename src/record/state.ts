@@ -1,5 +1,4 @@
-// The status word of a record (design.md 3): one table, for what the controller reports and for what the facade says
-// before the first report.
+// The state of a record, as one table for the controller's report and for the facade before the first report.
 
 import type { AppDeploymentSpec, State } from '../api/app-deployment.ts';
 import { awaitsSource } from './wanted-revision.ts';
@@ -27,7 +26,7 @@ export function stateFrom(seen: Seen): State {
   return seen.isServing ? 'READY' : 'UNKNOWN';
 }
 
-/** Of a record without a revision: whether that is what its author wants for now. */
+/** For a record without a revision: whether its author intends that. */
 export function asksForNothing(spec: Readonly<AppDeploymentSpec>): boolean {
   return spec.sourceConfig.resourceSpec?.maxScale === 0 || awaitsSource(spec);
 }

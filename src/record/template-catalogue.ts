@@ -21,8 +21,8 @@ export function templateFields({
 }
 
 /**
- * The fields of `wanted` that no template offers. Of a repository several templates may offer several branches; what a
- * template leaves open a record may choose.
+ * The fields of `wanted` that no template offers. Several templates may offer different branches of one repository. A record
+ * may choose the fields that a template leaves open.
  */
 export function notOffered(wanted: Offered, templates: readonly AppTemplate[]): (keyof Offered)[] {
   const { imageUri, repoUrl } = wanted;

@@ -1,5 +1,5 @@
-// Which revision a record wants: the newest that there is, or a new snapshot (design.md 4). The controller alone makes
-// AppRevisions; the facade asks here only for the id that the next one will have.
+// Which revision a record wants: the newest existing one, or a new snapshot. Only the controller creates AppRevisions; the
+// facade only computes the id of the next one.
 
 import { type AppDeployment, type AppDeploymentSpec, deploymentTypeMeant } from '../api/app-deployment.ts';
 import type { AppRevision, AppRevisionSpec, Requested, Resolved } from '../api/app-revision.ts';
@@ -166,8 +166,8 @@ function keepDatabase(resolved: Resolved, { image }: DataThere, smallestGi: numb
 }
 
 /**
- * A size that is asked for anew stands, so that a person is told that a volume cannot shrink. One that an earlier revision
- * asked for already asks for no less than that revision got: a rollback across a grown volume leaves such a size behind.
+ * A newly requested size is kept, so that the record reports that a volume cannot shrink. A size that an earlier revision
+ * requested already is raised to what that revision got: a rollback across a grown volume leaves such a size behind.
  */
 function smallestSize(requested: Requested, newest: AppRevision | undefined, { storageGi = 0 }: DataThere): number {
   const asked = requested.resourceSpec?.dbStorageGi;

@@ -102,7 +102,7 @@ async function secretsRead(
   const { spec } = record;
   const reads = readAtStart(spec, spec.sourceConfig.resourceSpec);
   if (reads.length === 0) return { is: 'nothing' };
-  // Of values that are not known nothing can be told, and nothing is rolled by them.
+  // Without known values there is no digest, and nothing is rolled.
   if (unread.length > 0) return { is: 'incomplete' };
   const versions: SecretVersion[] = [];
   let changedAt: number | undefined;

@@ -10,7 +10,7 @@ import { isReadyPod, podsOf } from './pod-failures.ts';
 import { isOwn, ownStoreAnswers } from './stores.ts';
 import { isRolled, runningRevision } from './workloads.ts';
 
-/** Of the latest revision, for stores have the template of that one. `database` and `redis` count where they are its own. */
+/** For the latest revision, because stores have its template. `database` and `redis` count only if they are own ones. */
 export function rolloutOf(
   revision: AppRevision,
   { workloads, database, redis }: { readonly workloads: Entry; readonly database: Entry; readonly redis: Entry },
@@ -53,7 +53,7 @@ function podsServe(observed: Observed, revision: AppRevision): boolean {
     const pods = podsOf(observed, role, id).filter(({ metadata }) => metadata.deletionTimestamp === undefined);
     const scale = scaleOf(resolved, role);
     const fewest = scale.kind === 'range' ? scale.min : scale.replicas;
-    // Of one that nothing served before, fewer are proof enough: its surplus may have given way to the newer already.
+    // If no earlier revision served, fewer pods suffice: the newer revision may have replaced some of them already.
     return pods.length >= (isOnly ? Math.min(1, fewest) : fewest) && pods.every(isReadyPod);
   });
 }

@@ -46,7 +46,7 @@ export interface Census {
   history(namespace: string): Sighting[];
   current(namespace: string): Sighting[];
   forget(namespace: string): void;
-  /** Forgets everything and looks anew: what was seen has never happened. Resolves when it has seen what is there. */
+  /** Forgets everything and lists again: what was seen has never happened. Resolves when it has seen what is there. */
   restart(): Promise<void>;
 }
 

@@ -89,7 +89,7 @@ function saysWhatFailed({ status }: Sighting['object']): boolean {
   return conditions.some(({ type, reason }) => type === 'Ready' && FAILURES.has(reason));
 }
 
-/** Do all children fit a Ready? Nothing is rolled back by itself: until the spec changes again, it must be so. */
+/** Do all children fit a Ready? Nothing is rolled back on its own: until the spec changes again, it must be so. */
 function unlike(
   { object, version, at }: Sighting,
   snapshots: ReadonlyMap<string, Snapshot>,
