@@ -1,5 +1,5 @@
-// A record as the HTTP API shows it: status, ids of revisions, times. The facade shows what the controller reported,
-// and says what can be said before its first report.
+// A record in the HTTP API: status, ids of revisions, times. The facade shows the controller's report, or computes the values
+// that are known before the first report.
 
 import type { AppDeployment, State } from '../api/app-deployment.ts';
 import type { AppRevision } from '../api/app-revision.ts';
@@ -26,9 +26,9 @@ export function apiStatus(record: AppDeployment): State {
 }
 
 /**
- * `latest`: the newest revision, or the one that the record asks for before the controller has made it; null while an
- * image or source is still to be pushed. `active`: the newest that reached DEPLOYED; null before. `revisions` in any
- * order; those of other records are passed over.
+ * `latest`: the newest revision, or the requested one before the controller has created it; null until an image or source has
+ * been pushed. `active`: the newest revision that reached DEPLOYED, or null. `revisions` may be in any order and contain those
+ * of other records.
  */
 export function shownRevisionIds(
   record: AppDeployment,
@@ -41,14 +41,14 @@ export function shownRevisionIds(
   };
 }
 
-/** RFC 3339. Throws for an object that no API server has seen. */
+/** RFC 3339. Throws for an object that was not read from an API server. */
 export function createdAt(object: KubeObject): string {
   const { creationTimestamp, name } = object.metadata;
   if (creationTimestamp === undefined) throw new TypeError(`${object.kind} ${name} has no creationTimestamp`);
   return creationTimestamp;
 }
 
-/** RFC 3339: the newest write outside the status subresource. Throws as createdAt does. */
+/** RFC 3339: the newest write outside the status subresource. Throws like createdAt. */
 export function writtenAt(object: KubeObject): string {
   return (object.metadata.managedFields ?? [])
     .filter((entry) => entry.subresource !== 'status')
@@ -74,7 +74,7 @@ export function imageVersion(imageUri: string | null | undefined): string | null
   return imageUri ? (parseImage(imageUri).tag ?? null) : null;
 }
 
-/** What a filter by image version finds the image by: its tag, and its digest where it is pinned. */
+/** The versions by which a filter finds the image: its tag, and its digest if it is pinned. */
 export function imageVersions(imageUri: string | null | undefined): string[] {
   if (!imageUri) return [];
   const { tag, digest } = parseImage(imageUri);

@@ -4,7 +4,7 @@
 import type { AppDeploymentSpec } from '../api/app-deployment.ts';
 import type { AppRevisionSpec } from '../api/app-revision.ts';
 
-/** `after` asking for a revision that `before` has not asked for. What an earlier rollback went back to is over. */
+/** `after` with a serial that requests a new revision. Removes `rollbackTo` of an earlier rollback. */
 export function askingForRevision(
   before: Readonly<AppDeploymentSpec>,
   after: Readonly<AppDeploymentSpec>,
@@ -13,7 +13,7 @@ export function askingForRevision(
   return { ...spec, revisionSerial: (before.revisionSerial ?? 0) + 1 };
 }
 
-/** `before` asking for a revision of what `old` was made of. What needs no revision stays as it is. */
+/** `before` with the values of `old` and a request for a new revision. Fields that need no revision are unchanged. */
 export function rollingBack(
   before: Readonly<AppDeploymentSpec>,
   { id, requested }: Readonly<AppRevisionSpec>,

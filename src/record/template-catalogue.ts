@@ -1,9 +1,9 @@
-// Whether what a record of source internal_template deploys stands in the catalogue of templates.
+// Whether the catalogue of templates contains the image or repository of a record of source internal_template.
 
 import type { AppDeploymentSpec } from '../api/app-deployment.ts';
 import type { AppTemplate, AppTemplateSpec } from '../api/app-template.ts';
 
-/** What of a record a template can offer. */
+/** Fields of a record that a template can offer. */
 export type Offered = Pick<AppTemplateSpec, 'imageUri' | 'repoUrl' | 'repoRef' | 'workflowConfigPath'>;
 
 export function templateFields({
