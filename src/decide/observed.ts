@@ -35,10 +35,10 @@ export interface Observed {
   readonly integrations: readonly CodeHostIntegration[];
   /** The keys of each Secret that the record names, or null where there is no such Secret. */
   readonly secretKeys: Readonly<Record<string, readonly string[] | null>>;
-  /** Of those that it may name by their name alone (record/names.ts) the ones that are not Opaque and immutable. */
+  /** Secrets that editors may name without the right to read them (record/names.ts) and that are not Opaque and immutable. */
   readonly unfixedSecrets: readonly string[];
   readonly secretsRead: SecretsRead;
-  /** Of a record that is being deleted: its Secrets of values that other records or their revisions name. */
+  /** For a record that is being deleted: its Secrets of values that other records or their revisions name. */
   readonly namedByOthers?: ReadonlySet<string>;
   /** Of Secrets that are there and could not be read: whether they have the keys is not known. */
   readonly unread?: readonly ActionFailure[];
@@ -105,7 +105,7 @@ export interface Pod extends KubeObject {
 export interface Workload extends KubeObject {
   readonly spec?: {
     readonly replicas?: number;
-    /** Of a Deployment: no rollout goes on (kubectl rollout pause). */
+    /** Deployments only: the rollout is paused (kubectl rollout pause). */
     readonly paused?: boolean;
     readonly template?: {
       readonly metadata?: {
@@ -120,7 +120,7 @@ export interface Workload extends KubeObject {
     readonly updatedReplicas?: number;
     readonly readyReplicas?: number;
     readonly availableReplicas?: number;
-    /** Of a StatefulSet: the template that its pods had, and the one that they are to have. */
+    /** StatefulSets only: the current and the new template of its pods. */
     readonly currentRevision?: string;
     readonly updateRevision?: string;
     readonly conditions?: readonly ObservedCondition[];

@@ -6,7 +6,7 @@ import { CONDITION_TYPES, REASONS } from '../api/app-deployment-conditions.ts';
 const BEGIN = '<!-- generated from src/api/app-deployment-conditions.ts: begin -->';
 const END = '<!-- generated from src/api/app-deployment-conditions.ts: end -->';
 
-/** `page` with the tables between its two markers made anew. Throws an Error if a marker is missing. */
+/** `page` with the tables between its two markers regenerated. Throws an Error if a marker is missing. */
 export function withConditionsTable(page: string): string {
   const begin = page.indexOf(BEGIN);
   const end = page.indexOf(END);

@@ -55,9 +55,9 @@ export interface AppDeps {
   /** 1 to 16 characters of a-z and 0-9 that nobody can guess. */
   readonly randomSuffix: () => string;
   readonly sleep?: (ms: number) => Promise<void>;
-  /** Of one request; for tests. */
+  /** Time limit of one request; for tests. */
   readonly timeLimitMs?: number;
-  /** Of answers that wait to be read; for tests. */
+  /** Limits for unread answers; for tests. */
   readonly unreadLimits?: UnreadLimits;
 }
 

@@ -1,4 +1,4 @@
-// The password Secrets of a record's own PostgreSQL and Redis: made once, and never made anew.
+// The password Secrets of a record's own PostgreSQL and Redis: created once and never regenerated.
 
 import { randomBytes } from 'node:crypto';
 import type { AppRevision } from '../../api/app-revision.ts';
@@ -23,7 +23,7 @@ export function ensurePasswords(observed: Observed, revision: AppRevision, targe
 
 const PASSWORD_SECRETS = { postgres: postgresSecret, redis: redisSecret };
 
-/** Makes the password Secret of a store where it was never made. A password once made is never made anew. */
+/** Creates the password Secret of a store if it never existed. An existing password is never regenerated. */
 async function ensurePassword(
   store: StorePart,
   observed: Observed,

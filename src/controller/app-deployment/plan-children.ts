@@ -93,7 +93,7 @@ export async function planAllowed(
     // What a newer Davit has made is left alone.
     return contracts.has(running.spec.resolved.contract) ? made(running, digestsThere(observed)) : [];
   };
-  // Of a first revision the stores may start meanwhile.
+  // The stores of a first revision may start meanwhile.
   const desired = isComplete
     ? made(latest, digests)
     : (held() ?? made(latest, digests).filter(({ kind }) => !WORKLOAD_KINDS.has(kind)));

@@ -18,8 +18,8 @@ export interface DryRunResult {
 }
 
 /**
- * What the API server refuses of these pods, in its own words, and where it could not be asked. Of a pod that is in
- * `answers` it is not asked once more.
+ * The rejections of these pods with the API server's message, and the requests that failed. Pods with a result in
+ * `answers` are not sent again.
  */
 export async function dryRunPods(
   pods: readonly PodToTry[],
@@ -34,7 +34,7 @@ export async function dryRunPods(
         return words === undefined ? undefined : podRefused(tried, words);
       } catch (error) {
         const workload = refTo(tried.workload);
-        // Of the workload, so that it is left as it is.
+        // The failure names the workload, so that the workload is not changed.
         return failureOf(error, workload, 'try', `the pods of ${said(workload)}`);
       }
     }),

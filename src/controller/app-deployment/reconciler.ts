@@ -208,7 +208,7 @@ interface Prepared {
   readonly assessed: RecordAssessment;
   readonly latest: AppRevision;
   readonly refusals: readonly ActionFailure[];
-  /** Of pods that were tried meanwhile. */
+  /** Results of pods that were dry-run meanwhile. */
   readonly answers: readonly DryRunResult[];
 }
 

@@ -60,7 +60,7 @@ export function wakeOrganization(caches: Caches, queue: WorkQueue): () => void {
   const subscriptions = [
     ...judged(caches).map((cache) => cache.onChange(({ object }) => queue.add(keyOf(object)))),
     caches.clientSecrets.onChange(({ type, object, previous }) => {
-      // Of a Secret nothing matters but that it is there.
+      // Only the existence of the Secret matters.
       const isNews = type === 'deleted' || previous === undefined;
       const { namespace, name } = object.metadata;
       if (!isNews || namespace !== caches.organizationNamespace) return;

@@ -15,9 +15,9 @@ import { failureOf } from './failures.ts';
 import { settleFailures } from './settle-all.ts';
 
 /**
- * Adds the digest by which a later look knows that exactly this was applied, so that a dropped field is noticed. Of the
- * JSON as it is rendered: the same code makes it in the same order of the same revision, in which the API server has
- * sorted all keys. Where another version renders in another order, everything is applied once more, and no pod notices.
+ * Adds the digest of the applied manifest, which shows a later reconcile that a field was dropped. It is computed from the
+ * JSON as rendered: the same code renders the same revision, whose keys the API server has sorted, in the same order. If
+ * another version renders in another order, everything is applied once more, without an effect on pods.
  */
 export function withAppliedDigest(object: KubeObject): KubeObject {
   const digest = createHash('sha256').update(JSON.stringify(object)).digest('hex').slice(0, 16);
@@ -97,7 +97,8 @@ async function inTheWay(wanted: KubeObject, resource: Resource, cluster: Cluster
   }
 }
 
-// Of what is refused though just this was applied before, it is what others have put in its place that is refused.
+// If the API server rejects a manifest that it accepted before, another field manager's change is the cause: repair it, then
+// apply again.
 async function applied(
   object: KubeObject,
   observed: KubeObject | undefined,

@@ -1,4 +1,4 @@
-// Deletes objects, each by its uid: never one that was made anew under the same name.
+// Deletes objects by uid, so that an object that was recreated under the same name is not deleted.
 
 import { API_VERSION } from '../../api/meta.ts';
 import { type ActionFailure, refTo } from '../../decide/observed.ts';

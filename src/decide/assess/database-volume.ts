@@ -70,8 +70,8 @@ export function volumeMissing(observed: Observed, found: KubeObject | undefined)
   const ref = { kind: 'PersistentVolumeClaim', name: postgresClaim };
   const labels = `${DEPLOYMENT_LABEL}=${name} ${COMPONENT_LABEL}=postgres ${DEPLOYMENT_UID_LABEL}=${uid}`;
   const restore = found
-    ? `${said(ref)} does not carry the labels of this deployment. If it has the data of its PostgreSQL: kubectl label pvc ${postgresClaim} -n ${namespace} --overwrite ${labels}.`
-    : `${said(ref)} is missing, and with it the data of PostgreSQL. No empty database takes its place. Restore the volume from a backup, with the labels ${labels}; the deployment then resumes automatically.`;
+    ? `${said(ref)} does not have the labels of this deployment. If it contains the data of its PostgreSQL: kubectl label pvc ${postgresClaim} -n ${namespace} --overwrite ${labels}.`
+    : `${said(ref)} is missing, and with it the data of PostgreSQL. Davit does not replace it with an empty database. Restore the volume from a backup, with the labels ${labels}; the deployment then continues automatically.`;
   const message = `${restore} To start with an empty database instead: ${startEmpty(observed)}.`;
   return { reason: 'VolumeMissing', ref, message };
 }

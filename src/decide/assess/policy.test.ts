@@ -1,4 +1,4 @@
-// What a platform's settings do not allow, as the controller sees it: what is asked for anew, not what runs.
+// The controller's check of the platform's limits: it applies to new values, not to running revisions.
 
 import { expect, it } from 'vitest';
 import { anObserved, aRecord, aRevision, UID } from '../../../test/support/builders.ts';

@@ -8,7 +8,7 @@ import { type Entry, fail, firstProblem } from './entry.ts';
 import { isOwn, ownStoreAnswers } from './stores.ts';
 import { isRolled, runningRevision } from './workloads.ts';
 
-/** Of the latest revision, for stores have the template of that one. `database` and `redis` count where they are its own. */
+/** For the latest revision, because stores have its template. `database` and `redis` count only if they are own ones. */
 export function rolloutOf(
   revision: AppRevision,
   { workloads, database, redis }: { readonly workloads: Entry; readonly database: Entry; readonly redis: Entry },

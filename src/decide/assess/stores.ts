@@ -50,7 +50,7 @@ const STORES: Readonly<Record<StorePart, StoreKind>> = {
 
 interface Seen extends StoreKind {
   readonly part: StorePart;
-  /** Of the StatefulSet, and of the volume of PostgreSQL. */
+  /** Name of the StatefulSet and of PostgreSQL's volume. */
   readonly name: string;
   readonly observed: Observed;
   readonly revision: AppRevision;
@@ -95,7 +95,7 @@ export function checkStore(
     firstOf(EXTERNAL_CHECKS, seen) ??
     fail(
       'NotAnswering',
-      `The ${what} that ${variable} names has not answered. Check its address, password and network; the log of init container ${waits} says more.`,
+      `The ${what} in ${variable} does not answer. Check its address, password and network, and the log of init container ${waits}.`,
     )
   );
 }
@@ -140,7 +140,7 @@ function setRefused({ name, failures }: Seen): Entry | undefined {
 }
 
 function notMade({ set, what }: Seen): Entry | undefined {
-  return set ? undefined : fail('NotObserved', `${what} has not been made yet.`);
+  return set ? undefined : fail('NotObserved', `${what} has not been created yet.`);
 }
 
 function podsFail({ part, observed, what }: Seen): Entry | undefined {
@@ -154,20 +154,18 @@ function podStuck({ part, observed, what }: Seen): Entry | undefined {
 }
 
 function restarting({ set, what }: Seen): Entry | undefined {
-  return isReady(set) ? fail('Starting', `${what} is being restarted with its new settings.`) : undefined;
+  return isReady(set) ? fail('Starting', `${what} is restarting with its new settings.`) : undefined;
 }
 
 function stoppedAnswering({ observed, condition, what, name }: Seen): Entry | undefined {
   const before = conditionOf(observed.record.status?.conditions, condition);
   const answered = before?.status === 'True' || before?.reason === 'NotAnswering';
-  return answered
-    ? fail('NotAnswering', `${what} answered before and does not answer now. Look at pod ${name}-0.`)
-    : undefined;
+  return answered ? fail('NotAnswering', `${what} no longer answers. Check pod ${name}-0.`) : undefined;
 }
 
 function notNeeded({ revision, what }: Seen): Entry | undefined {
   const runsNothing = revision.spec.resolved.server.maxScale === 0;
-  return runsNothing ? pass('NotNeeded', `Nothing runs that would need ${what}.`) : undefined;
+  return runsNothing ? pass('NotNeeded', `No running part needs ${what}.`) : undefined;
 }
 
 function aPodHasPassed(seen: Seen): Entry | undefined {
@@ -184,7 +182,7 @@ function servesOn(seen: Seen): Entry | undefined {
 
 function notTried(seen: Seen): Entry | undefined {
   if (podsOfRoles(seen).length > 0) return undefined;
-  return fail('NotObserved', `No pod has tried the ${seen.what} that ${seen.variable} names yet.`);
+  return fail('NotObserved', `No pod has connected to the ${seen.what} in ${seen.variable} yet.`);
 }
 
 function podsOfRoles({ observed, revision }: Seen): readonly Pod[] {

@@ -36,7 +36,7 @@ export function checkWorkloads(
   failures: readonly ActionFailure[] = [],
 ): Entry {
   if (revision.spec.resolved.image === undefined)
-    return stalled('BuilderNotConfigured', 'The source has to be built, and no builder is configured.');
+    return stalled('BuilderNotConfigured', 'The source must be built, and no builder is configured.');
   const roles = rolesOf(revision.spec.resolved).map((role) =>
     checkRole({ observed, revision, role, workload: deploymentOf(observed, role), stores, failures }),
   );
@@ -60,7 +60,7 @@ function podsRefused({ workload, revision, failures }: Seen): Entry | undefined 
 
 function notRolledYet({ workload, revision, role }: Seen): Entry | undefined {
   if (hasTemplateOf(workload, revision)) return undefined;
-  return fail('Progressing', `The ${role} is about to be rolled to revision ${revision.spec.id}.`);
+  return fail('Progressing', `The ${role} is waiting for the rollout of revision ${revision.spec.id}.`);
 }
 
 function justBegun({ workload, role }: Seen): Entry | undefined {

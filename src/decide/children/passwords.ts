@@ -1,4 +1,4 @@
-// The passwords of a record's own PostgreSQL and Redis: made once, and never anew for what is locked with another.
+// The passwords of a record's own PostgreSQL and Redis: created once, and never regenerated while existing data depends on them.
 
 import { COMPONENT_LABEL, DEPLOYMENT_LABEL, DEPLOYMENT_UID_LABEL, type StorePart } from '../../api/meta.ts';
 import type { KubeObject } from '../../kube/client.ts';
@@ -29,8 +29,8 @@ export function passwordLost(store: StorePart, observed: Observed, found: KubeOb
   ].join(' ');
   const what = WORDS[store];
   const message = found
-    ? `${said(ref)} does not carry the labels of this deployment. If it has the password of ${what.locked}: kubectl label secret ${found.metadata.name} -n ${record.metadata.namespace} --overwrite ${labels}. Otherwise replace it with the one in a backup.`
-    : `${said(ref)} is missing: it has the password of ${what.locked}, which a new one would not open. Restore it from a backup, with the labels ${labels}; the deployment goes on by itself. ${what.giveUp} ${names(record.metadata.name)[store]},${store === 'postgres' ? ` ${startEmpty(observed)},` : ''} and deploy a new revision when it is back: the pods have the old password.`;
+    ? `${said(ref)} does not have the labels of this deployment. If it contains the password of ${what.locked}: kubectl label secret ${found.metadata.name} -n ${record.metadata.namespace} --overwrite ${labels}. Otherwise replace it with the one in a backup.`
+    : `${said(ref)} is missing. It holds the password of ${what.locked}. Restore it from a backup, with the labels ${labels}; the deployment then continues automatically. ${what.giveUp} ${names(record.metadata.name)[store]},${store === 'postgres' ? ` ${startEmpty(observed)},` : ''} and deploy a new revision once it exists again, because the pods still use the old password.`;
   return { reason: 'PasswordMissing', ref, message };
 }
 

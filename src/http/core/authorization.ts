@@ -105,7 +105,7 @@ export function makeIdentity({ kube, tenants, settings, now }: IdentityOptions):
     return { id: uid, namespace: name };
   }
 
-  /** Of a caller who names none. */
+  /** For a caller who names no tenant. */
   async function onlyTenantOf(caller: Caller, asked: Asked): Promise<Tenant> {
     const hint = namespaceOfToken(caller.token);
     const own = hint === undefined ? undefined : tenantFrom(tenants.get({ name: hint }));

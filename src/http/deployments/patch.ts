@@ -245,7 +245,7 @@ function* findPatch(
   yield* inBothLists(patch, after);
 }
 
-/** What the platform does not allow, as far as it is asked for anew. */
+/** Violations of the platform's limits in the values that the patch adds. */
 function* findBeyond(
   before: AppDeploymentSpec,
   after: AppDeploymentSpec,
@@ -259,7 +259,7 @@ function* findBeyond(
   if (!database.own && missingExternal(namesIn(before)).length === 0) yield* externalFindings(namesIn(after));
 }
 
-/** Only what is asked for anew is judged: what the record has was judged when it came. */
+/** Checks only the values that the patch adds: existing values were checked when they were added. */
 function changedFields(before: AppDeploymentSpec, after: AppDeploymentSpec): ResourceSpec {
   const [old, { resourceSpec = {} }] = [before.sourceConfig.resourceSpec, after.sourceConfig];
   const fields = Object.entries(resourceSpec).filter(

@@ -190,7 +190,7 @@ export function patchDeployment(): typeof PatchDeploymentShape {
   return withRules(PatchDeploymentShape, [sizeRule, podRules, variableRules]);
 }
 
-/** Of two values one would be ignored, and an ignored filter widens the result. */
+/** Rejects a repeated parameter: one of two values would be ignored, and an ignored filter widens the result. */
 const once = <Value extends z.ZodType>(
   schema: Value,
   read: (value: unknown) => unknown = (value) => value,

@@ -110,7 +110,7 @@ export function makeDeployments({
     synced(revisions, 'revisions');
   }
 
-  /** Only a host that is asked for anew is judged. */
+  /** Checks the host only if it changed. */
   function hostFindingsOf({ metadata, spec }: AppDeployment, before?: string): FieldError[] {
     const { namespace = '', name } = metadata;
     const { customUrl } = spec.sourceConfig;

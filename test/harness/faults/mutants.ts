@@ -56,7 +56,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     "createHash('sha256').update(String(Date.now()))",
     'create',
   ),
-  'password made anew': {
+  'password regenerated': {
     replacements: [
       {
         file: 'src/controller/app-deployment/passwords.ts',
@@ -71,7 +71,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     ],
     shows: { workload: 'create', fault: NONE },
   },
-  'a lost password is made anew': bug(
+  'a lost password is regenerated': bug(
     'src/controller/app-deployment/passwords.ts',
     "if (state === 'lost') return",
     'if (false) return',

@@ -369,7 +369,7 @@ describe('no change', () => {
 describe('secrets', () => {
   const first = { name: 'KEY', secretName: 'shop--vars-r4nd0m', secretKey: 'KEY' };
   const other = { name: 'OTHER', secretName: 'shop--vars-r4nd0m', secretKey: 'OTHER' };
-  const anew = (name: string): object => ({ name, secretName: 'shop--vars-r4nd0m1', secretKey: name });
+  const inNewSecret = (name: string): object => ({ name, secretName: 'shop--vars-r4nd0m1', secretKey: name });
   const KEY = { name: 'KEY', value: 'one' };
   const OTHER = { name: 'OTHER', value: 'two' };
   let id: string;
@@ -378,20 +378,30 @@ describe('secrets', () => {
   });
 
   it.each<[string, object[], object[], Record<string, string>]>([
-    ['one value', [{ ...KEY, value: 'new' }, OTHER], [anew('KEY'), other], { KEY: 'new' }],
+    ['one value', [{ ...KEY, value: 'new' }, OTHER], [inNewSecret('KEY'), other], { KEY: 'new' }],
     [
       'one value, the other kept by ""',
       [
         { ...KEY, value: 'new' },
         { ...OTHER, value: '' },
       ],
-      [anew('KEY'), other],
+      [inNewSecret('KEY'), other],
       { KEY: 'new' },
     ],
-    ['one more', [KEY, OTHER, { name: 'THIRD', value: 'three' }], [first, other, anew('THIRD')], { THIRD: 'three' }],
-    ['one more, empty', [KEY, OTHER, { name: 'THIRD', value: '' }], [first, other, anew('THIRD')], { THIRD: '' }],
+    [
+      'one more',
+      [KEY, OTHER, { name: 'THIRD', value: 'three' }],
+      [first, other, inNewSecret('THIRD')],
+      { THIRD: 'three' },
+    ],
+    [
+      'one more, empty',
+      [KEY, OTHER, { name: 'THIRD', value: '' }],
+      [first, other, inNewSecret('THIRD')],
+      { THIRD: '' },
+    ],
     ['one fewer', [KEY], [first], {}],
-    ['all others', [{ name: 'THIRD', value: 'ü\n' }], [anew('THIRD')], { THIRD: 'ü\n' }],
+    ['all others', [{ name: 'THIRD', value: 'ü\n' }], [inNewSecret('THIRD')], { THIRD: 'ü\n' }],
   ])('%s', async (_name, secrets, want, values) => {
     const { status, body } = await patch(id, { secrets });
     expect([status, stored().spec.secrets, stored().spec.revisionSerial]).toEqual([200, want, 2]);
@@ -426,7 +436,7 @@ describe('secrets', () => {
     expect(stored().spec.revisionSerial).toBe(1);
     const { body } = await patch(id, { secrets: [KEY, { ...OTHER, value: '' }] });
     expect(stored().spec.secrets).toEqual([
-      { ...anew('KEY'), secretName: expect.stringMatching(/^shop--vars-/) },
+      { ...inNewSecret('KEY'), secretName: expect.stringMatching(/^shop--vars-/) },
       other,
     ]);
     expect(stored().spec.revisionSerial).toBe(2);

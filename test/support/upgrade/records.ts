@@ -109,8 +109,8 @@ interface Listed {
 }
 
 /**
- * Every workload with its generation and pod template, every pod by its uid with how often its containers were started
- * anew, every revision, every volume: none of it may change when Davit does.
+ * Every workload with its generation and pod template, every pod by its uid with the restart counts of its containers, every
+ * revision and every volume. An upgrade of Davit must change none of them.
  */
 export async function lasting(kubectl: Ask, namespace: string): Promise<readonly string[]> {
   const list = async (kinds: string): Promise<Listed['items']> =>
