@@ -50,7 +50,7 @@ describe('checkWorkloads', () => {
       name: 'its controller has not looked yet',
       server: aWorkload('server', revision, { behind: true }),
       want: 'fail Progressing',
-      says: 'The rollout of the server begins.',
+      says: 'The rollout of the server is starting.',
     },
     { name: 'whole', server: aWorkload('server', revision), want: 'pass Serving' },
     { name: 'whole, and paused', server: paused(aWorkload('server', revision)), want: 'pass Serving' },
