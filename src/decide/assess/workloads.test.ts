@@ -33,8 +33,8 @@ describe('checkWorkloads', () => {
     want: string;
     says?: string;
   }>([
-    { name: 'not made', want: 'fail Progressing', says: 'about to be rolled' },
-    { name: 'of another revision', server: aWorkload('server', older), want: 'fail Progressing', says: 'about to be' },
+    { name: 'not made', want: 'fail Progressing', says: 'is waiting for the rollout' },
+    { name: 'of another revision', server: aWorkload('server', older), want: 'fail Progressing', says: 'is waiting for the rollout' },
     { name: 'its pods refused', failures: [failure('PodsRefused', 'Pod')], want: 'stalled PodsRefused' },
     { name: 'no node fits', failures: [failure('NoNodeFits', 'StatefulSet')], want: 'stalled NoNodeFits' },
     { name: 'its apply refused', failures: [failure('ApplyRefused', 'Deployment')], want: 'stalled ApplyRefused' },
@@ -101,7 +101,7 @@ describe('checkWorkloads', () => {
     const two = aRecord({ sourceConfig: { resourceSpec: { queueCpu: 1 } } });
     const of = aRevision(two);
     const observed = anObserved(two, { children: [aWorkload('server', of)] });
-    expect(checkWorkloads(observed, of, ANSWER).message).toContain('The queue is about to be rolled');
+    expect(checkWorkloads(observed, of, ANSWER).message).toContain('The queue is waiting for the rollout');
     expect(isRolled(observed, of)).toBe(false);
   });
 
