@@ -160,7 +160,11 @@ export const refused: readonly Refused[] = [
     spec: { annotations: { 'container.apparmor.security.beta.kubernetes.io/server': 'unconfined' } },
     says: OWN,
   },
-  { name: 'a label by which foreign Services select', spec: { labels: { app: 'shop' } }, says: both('these labels have an effect') },
+  {
+    name: 'a label by which foreign Services select',
+    spec: { labels: { app: 'shop' } },
+    says: both('these labels have an effect'),
+  },
   {
     name: 'a label that an injector acts on',
     spec: { labels: { 'azure.workload.identity/use': 'true' } },

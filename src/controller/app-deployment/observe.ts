@@ -50,9 +50,10 @@ async function namedSecrets(
   contents: SecretFingerprints,
   signal: AbortSignal | undefined,
 ): Promise<NamedSecrets> {
-  const unread: ActionFailure[] = [];
-  const secrets = await readSecrets(record, contents, unread, signal);
-  const read = await secretsRead(record, secrets, contents, unread);
+  const { secrets, failures } = await readSecrets(record, contents, signal);
+  // Values that are not known say nothing, and nothing is rolled by them.
+  const digested = failures.length > 0 ? INCOMPLETE : await secretsRead(record, secrets, contents);
+  const unread = [...failures, ...(digested.failure ? [digested.failure] : [])];
   return {
     secretKeys: Object.fromEntries(
       referencesOf(record.spec).map(({ secretName }) => {
@@ -63,53 +64,63 @@ async function namedSecrets(
     unfixedSecrets: [...secrets].flatMap(([secretName, seen]) =>
       seen && !seen.isFixed && holdsValuesOf(record.metadata.name, secretName) ? [secretName] : [],
     ),
-    secretsRead: read,
+    secretsRead: digested.read,
     ...(unread.length > 0 && { unread }),
   };
 }
 
 type SeenSecrets = ReadonlyMap<string, SeenSecret | undefined>;
 
-/** Every Secret whose values stand in the environment of the record's pods, by name. */
+interface Read {
+  readonly name: string;
+  readonly secret?: SeenSecret | undefined;
+  readonly failure?: ActionFailure;
+}
+
+/** Every Secret whose values stand in the environment of the record's pods, by name, and those that could not be read. */
 async function readSecrets(
   { metadata, spec }: AppDeployment,
   contents: SecretFingerprints,
-  unread: ActionFailure[],
   signal: AbortSignal | undefined,
-): Promise<SeenSecrets> {
-  const named = new Set(readAtStart(spec, spec.sourceConfig.resourceSpec).map(({ secretName }) => secretName));
+): Promise<{ readonly secrets: SeenSecrets; readonly failures: readonly ActionFailure[] }> {
   const { namespace = '' } = metadata;
-  return new Map(
-    await Promise.all(
-      [...named].map(async (name) => {
-        try {
-          return [name, await contents.read(namespace, name, signal)] as const;
-        } catch (error) {
-          unread.push(failureOf(error, { kind: 'Secret', name }, 'read'));
-          return [name, undefined] as const;
-        }
-      }),
-    ),
+  const named = new Set(readAtStart(spec, spec.sourceConfig.resourceSpec).map(({ secretName }) => secretName));
+  const reads = await Promise.all(
+    [...named].map(async (name): Promise<Read> => {
+      try {
+        return { name, secret: await contents.read(namespace, name, signal) };
+      } catch (error) {
+        return { name, failure: failureOf(error, { kind: 'Secret', name }, 'read') };
+      }
+    }),
   );
+  return {
+    secrets: new Map(reads.map(({ name, secret }) => [name, secret])),
+    failures: reads.flatMap(({ failure }) => failure ?? []),
+  };
 }
+
+interface Digested {
+  readonly read: SecretsRead;
+  readonly failure?: ActionFailure;
+}
+
+const INCOMPLETE: Digested = { read: { is: 'incomplete' } };
 
 async function secretsRead(
   record: AppDeployment,
   secrets: SeenSecrets,
   contents: SecretFingerprints,
-  unread: ActionFailure[],
-): Promise<SecretsRead> {
+): Promise<Digested> {
   const { spec } = record;
   const reads = readAtStart(spec, spec.sourceConfig.resourceSpec);
-  if (reads.length === 0) return { is: 'nothing' };
-  // Without known values there is no digest, and nothing is rolled.
-  if (unread.length > 0) return { is: 'incomplete' };
+  if (reads.length === 0) return { read: { is: 'nothing' } };
   const versions: SecretVersion[] = [];
   let changedAt: number | undefined;
   for (const { secretName, secretKey, optional } of reads) {
     const seen: SeenSecret['values'] = secrets.get(secretName)?.values ?? new Map();
     const keys = secretKey === undefined ? [...seen.keys()] : [secretKey];
-    if (!optional && (!secrets.get(secretName) || keys.some((key) => !seen.has(key)))) return { is: 'incomplete' };
+    if (!optional && (!secrets.get(secretName) || keys.some((key) => !seen.has(key)))) return INCOMPLETE;
     // A whole Secret may be empty, and that is something else than none.
     if (secretKey === undefined)
       versions.push({ secretName, secretKey: '', fingerprint: String(secrets.get(secretName) !== undefined) });
@@ -122,9 +133,8 @@ async function secretsRead(
   const quietForMs = changedAt === undefined ? undefined : contents.elapsed() - changedAt;
   try {
     const digest = await contents.digestOf(versions);
-    return { is: 'complete', digest, ...(quietForMs !== undefined && { quietForMs }) };
+    return { read: { is: 'complete', digest, ...(quietForMs !== undefined && { quietForMs }) } };
   } catch (error) {
-    unread.push(failureOf(error, refTo(record), 'read', 'the digest key'));
-    return { is: 'incomplete' };
+    return { ...INCOMPLETE, failure: failureOf(error, refTo(record), 'read', 'the digest key') };
   }
 }

@@ -187,6 +187,7 @@ async function reconcileSpec(
   const unknown = contractUnknown(latest, newest);
   if (unknown) return { latest, refusals: [...project, unknown] };
 
+  await reportOvertaken(observed, latest, options);
   const kept = latest.spec.resolved.postgres ? planAdoption(observed) : NO_KEPT_DATA;
   if (kept.refusals.length > 0) return { latest, refusals: [...project, ...kept.refusals] };
   const { taken, refusals: untaken } = await adoptObjects(kept.takeUp, record, shell);
@@ -295,6 +296,21 @@ async function ensureTracingProject(record: AppDeployment, shell: Cluster): Prom
   return 'reason' in made && made.reason !== 'NameConflict' ? [made] : [];
 }
 
+/**
+ * Reports what became of the older revisions while it can still be seen: before the newer one touches anything. If this write
+ * fails, the report at the end of the pass repeats it; only a crash in between can lose it.
+ */
+async function reportOvertaken(before: Observed, latest: AppRevision, options: ReconcilerOptions): Promise<void> {
+  const now = options.now();
+  const overtaken = before.revisions.filter(({ spec }) => spec.id !== latest.spec.id);
+  await Promise.allSettled(
+    overtaken.map((revision) => {
+      const status = overtakenStatus(revision, hasServed(before, revision), now);
+      return reportRevision(before.record, revision, status, options.shell, options.events);
+    }),
+  );
+}
+
 /** Says of revisions, tracing project and record how they are. Returns what could not be said: one does not silence the others. */
 async function report(
   before: Observed,
@@ -326,7 +342,7 @@ async function report(
     status:
       revision.spec.id === latest?.spec.id
         ? latestStatus(revision, assessment.rollout, now)
-        : overtakenStatus(revision, hasServed(before, after, revision), now),
+        : overtakenStatus(revision, hasServed(before, revision), now),
   }));
   for (const [index, revision] of after.revisions.entries()) {
     const { status = {} } = revisions[index] ?? {};

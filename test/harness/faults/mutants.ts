@@ -203,8 +203,65 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     'const waitMs = Math.round(queue.addBackingOff(key, asked));',
     'const waitMs = 0;',
     'drift',
-    // Long: the report of the first failure is a change of the record, which wakes it once more.
-    { kind: 'outage', phase: 'drift', status: 500, ms: 4000 },
+    // Until the surplus pods have come, however long that takes: each of them wakes the record once more.
+    { kind: 'outage', phase: 'drift', status: 500, ms: 4000, quietMs: 2000 },
+  ),
+  'DEPLOYED does not ask for the database': bug(
+    'src/decide/assess/rollout.ts',
+    "isOwn('postgres', revision) ? database : undefined,",
+    'undefined,',
+    'impossible',
+  ),
+  'a revision that served unseen is SKIPPED': bug(
+    'src/decide/assess/rollout.ts',
+    'runningRevision(before)?.spec.id === revision.spec.id',
+    'false',
+    'overtaken',
+  ),
+  'a teardown waits for pods by their labels': bug(
+    'src/decide/children/teardown.ts',
+    ' && isControlled(pod)',
+    '',
+    'held',
+  ),
+  'a teardown does not say what it waits for': bug(
+    'src/decide/children/teardown.ts',
+    '${waitsFor}${namesOf(pods)}',
+    '${waitsFor}',
+    'held',
+  ),
+  'values that another record names go with the first': bug(
+    'src/decide/children/teardown.ts',
+    'observed.namedByOthers?.has(child.metadata.name) !== true',
+    'true',
+    'pair',
+  ),
+  'events are listed at every look': bug(
+    'src/controller/app-deployment/mount-failures.ts',
+    'if (before && now().getTime() - before.at < ASK_EVERY_MS) return before.words;',
+    '',
+    'unmounted',
+  ),
+  'events that cannot be listed silence the record': {
+    replacements: [
+      {
+        file: 'src/controller/app-deployment/mount-failures.ts',
+        from: 'if (before && now().getTime() - before.at < ASK_EVERY_MS) return before.words;',
+        to: '',
+      },
+      {
+        file: 'src/controller/app-deployment/mount-failures.ts',
+        from: "log.debug({ err, pod: metadata.name }, 'Could not list the events of a pod');",
+        to: 'throw err;',
+      },
+    ],
+    shows: { workload: 'unmounted', fault: { kind: 'events-refused' } },
+  },
+  'a rollback asks for the size of then': bug(
+    'src/record/wanted-revision.ts',
+    '? (data.storageGi ?? 0) : smallestSize(',
+    '? 0 : smallestSize(',
+    'resize',
   ),
   'no pause after a failure': {
     replacements: [
@@ -216,7 +273,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
       // The pacing of a key that keeps arriving would stand in for the pause.
       { file: 'src/process/controller.ts', from: 'intervalMs: 200, burst: 3', to: 'intervalMs: 0, burst: 3' },
     ],
-    shows: { workload: 'create', fault: { kind: 'outage', phase: 'create', status: 500, ms: 4000 } },
+    shows: { workload: 'create', fault: { kind: 'outage', phase: 'create', status: 500, ms: 6000 } },
   },
   'a lost race is final': bug(
     'src/runtime/controller.ts',

@@ -15,7 +15,10 @@ const MAY_IMPORT: Readonly<Record<string, { readonly values: readonly string[]; 
     decide: { values: ['record', 'api'], types: ['resources'] },
     kube: { values: ['errors'] },
     runtime: { values: ['errors', 'kube'] },
-    controller: { values: ['record', 'resources', 'decide', 'runtime', 'kube', 'api', 'errors'], types: ['logger'] },
+    controller: {
+      values: ['record', 'resources', 'decide', 'runtime', 'kube', 'api', 'errors'],
+      types: ['logger'],
+    },
     outbound: { values: ['errors'] },
     codehost: { values: ['api', 'errors', 'outbound'] },
     http: { values: ['api', 'record', 'errors', 'kube'], types: ['runtime', 'logger', 'codehost'] },
