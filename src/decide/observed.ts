@@ -6,9 +6,10 @@ import type { AppRevision } from '../api/app-revision.ts';
 import type { AppTemplate } from '../api/app-template.ts';
 import type { CodeHostIntegration } from '../api/code-host-integration.ts';
 import type { Listener } from '../api/listener.ts';
-import { DEPLOYMENT_UID_LABEL } from '../api/meta.ts';
+import { DEPLOYMENT_UID_LABEL, type Role, type StorePart } from '../api/meta.ts';
 import type { TracingProject } from '../api/tracing-project.ts';
 import type { KubeObject } from '../kube/client.ts';
+import { names } from '../record/names.ts';
 
 export interface Observed {
   readonly record: AppDeployment;
@@ -177,6 +178,21 @@ export function failureOfKind(kind: string, failures: readonly ActionFailure[]):
 
 export function childOf(observed: Observed, kind: string, name: string): KubeObject | undefined {
   return observed.children.find((child) => child.kind === kind && child.metadata.name === name);
+}
+
+/** The Deployment of a part. */
+export function deploymentOf(observed: Observed, role: Role): Workload | undefined {
+  return childOf(observed, 'Deployment', names(observed.record.metadata.name)[role]) as Workload | undefined;
+}
+
+/** The StatefulSet of the record's own PostgreSQL or Redis. */
+export function statefulSetOf(observed: Observed, part: StorePart): Workload | undefined {
+  return childOf(observed, 'StatefulSet', names(observed.record.metadata.name)[part]) as Workload | undefined;
+}
+
+/** The claim of the record's own PostgreSQL, whosever it is. */
+export function volumeClaimOf(observed: Observed): KubeObject | undefined {
+  return childOf(observed, 'PersistentVolumeClaim', names(observed.record.metadata.name).postgresClaim);
 }
 
 /** Made for this very record, not for an earlier one of its name or by somebody else. */

@@ -3,6 +3,7 @@
 
 import type { AppDeployment, State } from '../api/app-deployment.ts';
 import type { AppRevision } from '../api/app-revision.ts';
+import { conditionOf } from '../api/conditions.ts';
 import type { KubeObject } from '../kube/client.ts';
 import { parseImage } from './image.ts';
 import { runsHere } from './listener-assignment.ts';
@@ -23,6 +24,28 @@ export function apiStatus(record: AppDeployment): State {
     storesAnswer: false,
     isServing: false,
   });
+}
+
+/** Why it is as it is, for people: what the condition Ready says, of the record as it stands. */
+export function statusMessage({ metadata, status }: AppDeployment): string {
+  if (metadata.deletionTimestamp !== undefined && status?.state !== 'AWAITING_DELETE') return 'The deployment is being deleted.';
+  const ready = conditionOf(status?.conditions, 'Ready');
+  if (ready === undefined) return 'Davit has not processed this deployment yet.';
+  return isLookedAt({ metadata, status }) ? ready.message : 'Davit has not processed the last change yet.';
+}
+
+/** The sentence of what only a person can mend; undefined where there is no such thing. */
+export function stalledMessage({ metadata, status }: AppDeployment): string | undefined {
+  const stalled = conditionOf(status?.conditions, 'Stalled');
+  return stalled?.status === 'True' && isLookedAt({ metadata, status }) ? stalled.message : undefined;
+}
+
+/** Whether what is reported is of the record as it stands. */
+export function isLookedAt({
+  metadata,
+  status,
+}: Pick<AppDeployment, 'metadata'> & { status?: AppDeployment['status'] | undefined }): boolean {
+  return (status?.observedGeneration ?? 0) >= (metadata.generation ?? 0);
 }
 
 /**

@@ -163,22 +163,22 @@ export const refused: readonly Refused[] = [
   {
     name: 'a label by which foreign Services select',
     spec: { labels: { app: 'shop' } },
-    says: both('these labels have an effect'),
+    says: both('these labels have an effect beyond'),
   },
   {
     name: 'a label that an injector acts on',
     spec: { labels: { 'azure.workload.identity/use': 'true' } },
-    says: both('these labels have an effect'),
+    says: both('these labels have an effect beyond'),
   },
   {
     name: 'an annotation that attaches a network',
     spec: { annotations: { 'k8s.v1.cni.cncf.io/networks': 'storage' } },
-    says: both('these annotations have an effect'),
+    says: both('these annotations have an effect beyond'),
   },
   {
     name: 'an annotation that takes a role of the cloud',
     spec: { annotations: { 'iam.amazonaws.com/role': 'admin' } },
-    says: both('these annotations have an effect'),
+    says: both('these annotations have an effect beyond'),
   },
   {
     name: 'a CSI volume of another namespace',

@@ -23,7 +23,7 @@ import { refuseWithoutRoom } from './node-fit.ts';
 import { type DryRunResult, dryRunPods, tryAhead } from './pod-dry-run.ts';
 
 export interface PlanningOptions {
-  readonly shell: Cluster;
+  readonly target: Cluster;
   readonly settings: Settings;
   readonly now: () => Date;
   /** The versions of the pod contract that there are makers of. */
@@ -55,10 +55,10 @@ export async function prefetchDryRuns(
   draft: AppRevision,
   options: PlanningOptions,
 ): Promise<readonly DryRunResult[]> {
-  const { shell, now } = options;
+  const { target, now } = options;
   const { digests } = rotationOf(observed, draft.spec.id);
   const planned = plan(childrenOf(observed, draft, digests, options), observed, NOTHING_PRUNED);
-  return tryAhead(podsToTry(planned, [], observed, now()), shell);
+  return tryAhead(podsToTry(planned, [], observed, now()), target);
 }
 
 /** The workloads, and what decides how many pods they have and may lose. */
@@ -81,7 +81,10 @@ export interface Wanted {
  * The plan for the latest revision. While something that its pods name is missing, or the API server refuses its pods,
  * the children stay those of the revision that runs: pods that cannot start would only take the place of those that do.
  */
-export async function planAllowed(wanted: Wanted, { shell, now, contracts, settings }: PlanningOptions): Promise<Plan> {
+export async function planAllowed(
+  wanted: Wanted,
+  { target, now, contracts, settings }: PlanningOptions,
+): Promise<Plan> {
   const { observed, latest, isComplete, lost, digests, made, answers } = wanted;
   const running = runningRevision(observed);
   // Seldom needed, and to make them is most of what a pass costs.
@@ -98,8 +101,8 @@ export async function planAllowed(wanted: Wanted, { shell, now, contracts, setti
   const planned = plan(desired, observed, isComplete ? prunes : NOTHING_PRUNED);
   if (!mayStartPods(lost)) return planned;
   const [refused, withoutRoom] = await Promise.all([
-    dryRunPods(podsToTry(planned, desired, observed, now()), shell, answers),
-    settings.checkNodes ? refuseWithoutRoom(planned.actions, observed, shell.client) : [],
+    dryRunPods(podsToTry(planned, desired, observed, now()), target, answers),
+    settings.checkNodes ? refuseWithoutRoom(planned.actions, observed, target.client) : [],
   ]);
   const refusals = [...refused, ...withoutRoom];
   if (refusals.length === 0) return planned;

@@ -13,12 +13,12 @@ import { names } from '../../record/names.ts';
 import { quantity } from '../drift.ts';
 import {
   type ActionFailure,
-  childOf,
   isOurs,
   type Observed,
   type ObservedCondition,
   refTo,
   said,
+  volumeClaimOf,
 } from '../observed.ts';
 
 /** core/v1 PersistentVolumeClaim, as far as it is read. */
@@ -36,7 +36,7 @@ const GIBIBYTE = 2 ** 30;
 
 /** The claim of the record's own PostgreSQL, undefined where there is none or it is somebody else's. */
 function ownClaim(observed: Observed): Claim | undefined {
-  const claim = childOf(observed, 'PersistentVolumeClaim', names(observed.record.metadata.name).postgresClaim);
+  const claim = volumeClaimOf(observed);
   return claim && isOurs(claim, observed) ? claim : undefined;
 }
 
@@ -46,7 +46,7 @@ function ownClaim(observed: Observed): Claim | undefined {
  */
 export function isVolumeMissing(observed: Observed): boolean {
   const { record, revisions } = observed;
-  if (childOf(observed, 'PersistentVolumeClaim', names(record.metadata.name).postgresClaim)) return false;
+  if (volumeClaimOf(observed)) return false;
   const isKnown = record.status?.databaseVolumeUid !== undefined;
   const wasUsed =
     isKnown || revisions.some(({ spec, status }) => status?.state === 'DEPLOYED' && spec.resolved.postgres);

@@ -13,7 +13,17 @@ import {
   WAIT_FOR_REDIS,
 } from '../../api/meta.ts';
 import { names } from '../../record/names.ts';
-import { type ActionFailure, childOf, failureAt, isOurs, type Observed, type Pod, type Workload } from '../observed.ts';
+import {
+  type ActionFailure,
+  deploymentOf,
+  failureAt,
+  isOurs,
+  type Observed,
+  type Pod,
+  statefulSetOf,
+  volumeClaimOf,
+  type Workload,
+} from '../observed.ts';
 import { howToRelease } from '../terminating-pods.ts';
 import { volumeTrouble } from './database-volume.ts';
 import { type Entry, fail, firstOf, pass, stalled } from './entry.ts';
@@ -75,7 +85,7 @@ export function checkStore(
     name: names(observed.record.metadata.name)[part],
     observed,
     revision,
-    set: setOf(part, observed),
+    set: statefulSetOf(observed, part),
     failures,
   };
   const { what, variable, waits } = seen;
@@ -96,12 +106,8 @@ export function isOwn(part: StorePart, { spec: { resolved } }: AppRevision): boo
 
 /** Whether the record's own store answers, in its newest template. */
 export function ownStoreAnswers(part: StorePart, observed: Observed): boolean {
-  const set = setOf(part, observed);
+  const set = statefulSetOf(observed, part);
   return set !== undefined && isReady(set) && !isRolling(set) && !(part === 'postgres' && volumeTrouble(observed));
-}
-
-function setOf(part: StorePart, observed: Observed): Workload | undefined {
-  return childOf(observed, 'StatefulSet', names(observed.record.metadata.name)[part]) as Workload | undefined;
 }
 
 function isReady(set: Workload | undefined): boolean {
@@ -169,8 +175,7 @@ function aPodHasPassed(seen: Seen): Entry | undefined {
 // Old pods that serve are proof enough while the new revision's pods still start.
 function servesOn(seen: Seen): Entry | undefined {
   const { observed, condition } = seen;
-  const { server } = names(observed.record.metadata.name);
-  const workload = childOf(observed, 'Deployment', server) as Workload | undefined;
+  const workload = deploymentOf(observed, 'server');
   const before = conditionOf(observed.record.status?.conditions, condition);
   return before?.status === 'True' && (workload?.status?.availableReplicas ?? 0) > 0 ? answers(seen) : undefined;
 }
@@ -190,7 +195,7 @@ function answers(seen: Seen): Entry {
 
 // A switch to an external database deletes nothing; who looks should know that there is something to go back to.
 function keptVolume({ observed, part, name }: Seen): string {
-  const claim = part === 'postgres' ? childOf(observed, 'PersistentVolumeClaim', name) : undefined;
+  const claim = part === 'postgres' ? volumeClaimOf(observed) : undefined;
   if (!claim || !isOurs(claim, observed)) return '';
   return ` The volume of the own one, ${name}, is kept.`;
 }

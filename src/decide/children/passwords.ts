@@ -4,7 +4,7 @@ import { COMPONENT_LABEL, DEPLOYMENT_LABEL, DEPLOYMENT_UID_LABEL, type StorePart
 import type { KubeObject } from '../../kube/client.ts';
 import { names } from '../../record/names.ts';
 import { isVolumeMissing, startEmpty } from '../assess/database-volume.ts';
-import { type ActionFailure, childOf, isOurs, type Observed, said } from '../observed.ts';
+import { type ActionFailure, childOf, isOurs, type Observed, said, statefulSetOf, volumeClaimOf } from '../observed.ts';
 
 /**
  * `lost`: the Secret is not there and what it opens is. A cache may lag, so that who acts on it looks live first; as on
@@ -49,11 +49,7 @@ function secretName(store: StorePart, { record }: Observed): string {
 
 /** Is there, or may there come back, something of ours that only the password once made opens? The data of a Redis goes with its pod. */
 function dependsOnPassword(store: StorePart, observed: Observed): boolean {
-  const { postgresClaim, redis } = names(observed.record.metadata.name);
-  const locked =
-    store === 'postgres'
-      ? childOf(observed, 'PersistentVolumeClaim', postgresClaim)
-      : childOf(observed, 'StatefulSet', redis);
+  const locked = store === 'postgres' ? volumeClaimOf(observed) : statefulSetOf(observed, 'redis');
   if (store === 'postgres' && isVolumeMissing(observed)) return true;
   return locked !== undefined && isOurs(locked, observed);
 }

@@ -32,8 +32,8 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   'delete without uid': bug('src/kube/http-client.ts', 'preconditions: { uid, ', 'preconditions: { ', 'delete'),
   'deployed though it has gone': bug(
     'src/controller/app-deployment/reconciler.ts',
-    ': await addFinalizer(observed.record, shell);',
-    ': ((await addFinalizer(observed.record, shell)) ?? observed.record);',
+    ': await addFinalizer(observed.record, home);',
+    ': ((await addFinalizer(observed.record, home)) ?? observed.record);',
     'undone',
     { kind: 'watch-delay', resource: 'appdeployments', ms: 300 },
   ),
@@ -65,8 +65,8 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
       },
       {
         file: 'src/controller/shared/apply.ts',
-        from: 'made = await shell.client.create(resource, object, { fieldManager: FIELD_MANAGER });',
-        to: "made = await (object.kind === 'Secret' ? shell.client.apply(resource, object, { fieldManager: FIELD_MANAGER, force: true }) : shell.client.create(resource, object, { fieldManager: FIELD_MANAGER }));",
+        from: 'made = await cluster.client.create(resource, object, { fieldManager: FIELD_MANAGER });',
+        to: "made = await (object.kind === 'Secret' ? cluster.client.apply(resource, object, { fieldManager: FIELD_MANAGER, force: true }) : cluster.client.create(resource, object, { fieldManager: FIELD_MANAGER }));",
       },
     ],
     shows: { workload: 'create', fault: NONE },
@@ -106,7 +106,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   ),
   'no finalizer': bug(
     'src/controller/app-deployment/reconciler.ts',
-    'hasFinalizer(observed.record) ? observed.record : await addFinalizer(observed.record, shell)',
+    'hasFinalizer(observed.record) ? observed.record : await addFinalizer(observed.record, home)',
     'observed.record',
     'delete',
   ),
@@ -194,8 +194,8 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   ),
   'done is remembered': bug(
     'src/controller/app-deployment/reconciler.ts',
-    'const first = await observe(found, caches, contents, signal);',
-    "const first = await observe(found, caches, contents, signal); const done = (globalThis.done ??= new Set()); if (found.status?.state === 'READY' && !found.metadata.deletionTimestamp) { if (done.has(found.metadata.generation)) return {}; done.add(found.metadata.generation); }",
+    'const first = await observe(found, options, contents, signal);',
+    "const first = await observe(found, options, contents, signal); const done = (globalThis.done ??= new Set()); if (found.status?.state === 'READY' && !found.metadata.deletionTimestamp) { if (done.has(found.metadata.generation)) return {}; done.add(found.metadata.generation); }",
     'drift',
   ),
   'a failure is not tried again': bug(
@@ -365,8 +365,8 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   ),
   'status before children': bug(
     'src/controller/app-deployment/reconciler.ts',
-    'const pass = await attempt(first, assessed, { ...options, shell });',
-    'if (first.revisions[0]) await report(first, first, assessed, { latest: first.revisions[0], refusals: [] }, { ...options, shell }); const pass = await attempt(first, assessed, { ...options, shell });',
+    'const pass = await attempt(first, assessed, within);',
+    'if (first.revisions[0]) await report(first, first, assessed, { latest: first.revisions[0], refusals: [] }, within); const pass = await attempt(first, assessed, within);',
     'image',
   ),
   'name by chance': bug(
@@ -445,8 +445,8 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   ),
   'a database on a foreign volume': bug(
     'src/controller/app-deployment/reconciler.ts',
-    'executePlan(withoutUnsafe(rest, before), record, shell)',
-    'executePlan(rest, record, shell)',
+    'executePlan(withoutUnsafe(rest, before), record, target)',
+    'executePlan(rest, record, target)',
     'create',
     { kind: 'foreign', child: 'PersistentVolumeClaim shop--postgres' },
   ),

@@ -157,6 +157,36 @@ describe('a change', () => {
       expect(await read()).toEqual({ ...inForce, min_scale: 2, max_scale: 2 });
     });
 
+    it('what is named is stored, though it is in force already, where another value would change it', async () => {
+      const read = async (id: string): Promise<Record<string, unknown>> =>
+        (await facade.call('GET', `/v2/deployments/${id}`)).body.source_config.resource_spec;
+      const id = await made();
+      expect(await read(id)).toMatchObject({ memory_mb: 512, memory_limit_mb: 1024 });
+      await patch(id, { source_config: { resource_spec: { memory_mb: 1024, memory_limit_mb: 1024, cpu: 0.25 } } });
+      expect(stored().spec.sourceConfig.resourceSpec).toEqual({ memoryMb: 1024, memoryLimitMb: 1024 });
+      expect(await read(id)).toMatchObject({ memory_mb: 1024, memory_limit_mb: 1024 });
+    });
+
+    it('a volume that is there is never shown as smaller, and sent back that is no wish', async () => {
+      const id = await made({ source_config: { resource_spec: { db_storage_gi: 20 } } });
+      const first = facade.snapshot();
+      const storage = async (): Promise<number> =>
+        (await facade.call('GET', `/v2/deployments/${id}`)).body.source_config.resource_spec.db_storage_gi;
+      const report = (latestRevisionId: string): void => {
+        const record = { ...stored(), status: { latestRevisionId, resourceSpec: { dbStorageGi: 20 } } };
+        facade.records.put(record as never);
+      };
+      report(first.spec.id);
+      const smaller = { source_config: { resource_spec: { db_storage_gi: 5 } } };
+      await patch(id, smaller);
+      report(first.spec.id);
+      expect(await storage()).toBe(20);
+      const second = facade.snapshot();
+      expect(await storage()).toBe(20);
+      report(second.spec.id);
+      expect(await storage()).toBe(20);
+    });
+
     it.each<[string, object, string, string]>([
       ['a request above the limit that there is', { cpu: 3 }, 'cpu_limit', 'cpu_limit must not be below cpu'],
       ['a limit below the request that there is', { cpu_limit: 1 }, 'cpu_limit', 'cpu_limit must not be below cpu'],

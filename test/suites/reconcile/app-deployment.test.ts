@@ -584,7 +584,10 @@ describe('deletion', () => {
     );
     controller.writes();
     await controller.reconcile();
-    expect(controller.writes()).toEqual(['apply AppDeployment shop/status']);
+    expect(controller.writes()).toEqual([
+      expect.stringMatching(/^apply AppRevision shop--\w+\/status$/),
+      'apply AppDeployment shop/status',
+    ]);
   });
 });
 

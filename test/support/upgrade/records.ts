@@ -128,3 +128,17 @@ export async function lasting(kubectl: Ask, namespace: string): Promise<readonly
   );
   return [...described, ...pods, ...kept].toSorted();
 }
+
+type Kubectl = (args: readonly string[]) => Promise<string>;
+
+/** State of every record, and whether it is Ready at its generation: `NAME STATE STATUS`, by name. */
+export async function statesIn(namespace: string, kubectl: Kubectl): Promise<string[]> {
+  const path =
+    '{range .items[*]}{.metadata.name} {.status.state} {.status.conditions[?(@.type=="Ready")].status}{"\\n"}{end}';
+  return (await kubectl(['get', 'appd', '-n', namespace, '-o', `jsonpath=${path}`])).trim().split('\n').toSorted();
+}
+
+/** What it gives once all of them serve. */
+export function allReady(names: readonly string[]): string[] {
+  return names.map((name) => `${name} READY True`).toSorted();
+}
