@@ -34,7 +34,12 @@ describe('checkWorkloads', () => {
     says?: string;
   }>([
     { name: 'not made', want: 'fail Progressing', says: 'is waiting for the rollout' },
-    { name: 'of another revision', server: aWorkload('server', older), want: 'fail Progressing', says: 'is waiting for the rollout' },
+    {
+      name: 'of another revision',
+      server: aWorkload('server', older),
+      want: 'fail Progressing',
+      says: 'is waiting for the rollout',
+    },
     { name: 'its pods refused', failures: [failure('PodsRefused', 'Pod')], want: 'stalled PodsRefused' },
     { name: 'no node fits', failures: [failure('NoNodeFits', 'StatefulSet')], want: 'stalled NoNodeFits' },
     { name: 'its apply refused', failures: [failure('ApplyRefused', 'Deployment')], want: 'stalled ApplyRefused' },
