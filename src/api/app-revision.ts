@@ -4,6 +4,7 @@
 import { z } from 'zod';
 import type { KubeObject, ObjectMeta } from '../kube/client.ts';
 import { DEPLOYMENT_TYPES, SecretReference, SourceConfig, SourceRevisionConfig } from './app-deployment.ts';
+import { BuildStatus } from './build.ts';
 import { Placement, perPart } from './placement.ts';
 import { POD_POLICIES } from './pod-policy.ts';
 import { Conditions, celRules, ObservedStatus, SecretName, Uuid } from './primitives.ts';
@@ -134,6 +135,18 @@ export const AppRevisionSpec = z
       .max(Number.MAX_SAFE_INTEGER)
       .describe('Its revisionSerial when this snapshot was taken.')
       .optional(),
+    pushSerial: z
+      .int()
+      .min(1)
+      .max(Number.MAX_SAFE_INTEGER)
+      .describe('Of revisions that a push made: their number among those of the same generation.')
+      .optional(),
+    commit: z
+      .string()
+      .max(64)
+      .regex(/^[0-9a-f]{40,64}$/)
+      .describe('Commit that was pushed and is built; absent: whichever repoRef means when the build starts.')
+      .optional(),
     source: z.enum(SOURCES).describe('Its source.'),
     requested: Requested,
     resolved: Resolved,
@@ -146,6 +159,7 @@ export const AppRevisionStatus = z.object({
   message: z.string().max(4096).describe('What happened, for people.').optional(),
   observedGeneration: ObservedStatus.shape.observedGeneration,
   stateChangedAt: z.string().max(64).meta({ format: 'date-time' }).describe('When state last changed.').optional(),
+  build: BuildStatus.optional(),
   conditions: Conditions.optional(),
 });
 export type AppRevisionStatus = z.infer<typeof AppRevisionStatus>;

@@ -132,8 +132,11 @@ export const KINDS: readonly Kind[] = [
     columns: [
       column('Deployment', '.spec.deploymentName', 'AppDeployment that it is a snapshot of.'),
       column('Status', '.status.state', 'How far the rollout is.'),
-      column('Image', '.spec.resolved.image', 'Image that it runs.'),
+      column('Build', '.status.build.phase', 'How far the build is, where one is needed.'),
+      column('Image', '.spec.resolved.image', 'Image that it runs, where none was built for it.'),
       AGE,
+      wide('Built', '.status.build.image', 'Image that was built.'),
+      wide('Commit', '.status.build.commit', 'Commit that it is built from.'),
       wide('Id', '.spec.id', 'Its id in the HTTP API.'),
       wide('Message', '.status.message', 'What happened.'),
     ],

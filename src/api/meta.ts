@@ -6,6 +6,8 @@ export const API_VERSION = `${GROUP}/${VERSION}`;
 
 /** Server-side apply field manager of the controller. */
 export const FIELD_MANAGER = 'davit-controller';
+/** Field manager of `status.build` of AppRevisions. */
+export const BUILD_FIELD_MANAGER = 'davit-build';
 /** Holds `replicas` of a Deployment from the moment in which the controller lets go of it until an autoscaler writes it. */
 export const HAND_OVER_MANAGER = 'davit-hand-over';
 /** Field manager of writes that the facade makes with its caller's token. */
@@ -28,6 +30,12 @@ export const CONTROLLER_REVISION_LABEL = 'controller-revision-hash';
 export const REVISION_LABEL = 'davit.dev/revision';
 /** On a Secret of values: it was made by the facade for one record's `secrets`. */
 export const VARIABLES_LABEL = 'davit.dev/variables';
+/** On everything that belongs to one build, in the builds' namespace: id of the revision that is built. */
+export const BUILD_LABEL = 'davit.dev/build';
+/** On the same: namespace of the record. */
+export const BUILD_TENANT_LABEL = 'davit.dev/build-tenant';
+/** On the same: uid of the record. */
+export const BUILD_DEPLOYMENT_LABEL = 'davit.dev/build-deployment';
 /** On a Secret of the organization's namespace: the id of the OAuth provider whose client secret the facade put there. */
 export const PROVIDER_LABEL = 'davit.dev/oauth-provider';
 /** On the same Secret: the addresses that it was given for, as `clientSecretFor` has them. It is of no use for others. */
@@ -45,6 +53,8 @@ export const ADOPT_DATABASE_ANNOTATION = 'davit.dev/adopt-database';
 export const EMPTY_DATABASE_ANNOTATION = 'davit.dev/empty-database';
 /** On a PostgreSQL volume: image that its data was last run by; another major version could not read it. */
 export const POSTGRES_IMAGE_ANNOTATION = 'davit.dev/postgres-image';
+/** On a record: id of the revision whose build is to end. */
+export const INTERRUPT_ANNOTATION = 'davit.dev/interrupt';
 /** On a child: digest of what was last applied, so that a field no longer wanted is removed. */
 export const APPLIED_ANNOTATION = 'davit.dev/applied';
 /** On a Deployment: `"true"` while an autoscaler decides its `replicas`, and the controller never writes them. */

@@ -14,7 +14,7 @@ import {
   WAIT_FOR_REDIS,
 } from '../../api/meta.ts';
 import type { Settings } from '../../api/settings.ts';
-import { SOURCE_RULES } from '../../api/source-rules.ts';
+import { isSourceTaken, SOURCE_RULES } from '../../api/source-rules.ts';
 import { listed, quoted } from '../../api/text.ts';
 import { buildsAnew, type CodeHostProblem, codeHostProblem } from '../../record/code-host.ts';
 import { limitViolations } from '../../record/limits.ts';
@@ -57,12 +57,11 @@ export function checkPolicy(observed: Observed, settings: Settings): Verdict {
       true,
     );
   }
-  const { source } = record.spec;
-  const { hosting } = SOURCE_RULES[source];
-  if (hosting !== settings.hosting) {
+  const { source, sourceConfig } = record.spec;
+  if (!isSourceTaken(source, settings.hosting, sourceConfig.listenerId !== undefined)) {
     return no(
       'SourceNotAllowed',
-      `Source ${source} is for hosting mode ${hosting}; this platform's is ${settings.hosting}.`,
+      `Source ${source} is for hosting mode ${SOURCE_RULES[source].hosting}; this platform's is ${settings.hosting}.`,
       true,
     );
   }

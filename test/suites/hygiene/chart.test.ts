@@ -386,7 +386,7 @@ describe('wrong values', () => {
     { values: 'settings: {hostin: cloud}', says: "at '/settings': additional properties 'hostin' not allowed" },
     {
       values: 'settings: {hosting: hybrid}',
-      says: "at '/settings/hosting': value must be one of 'self-hosted', 'cloud'",
+      says: "at '/settings/hosting': value must be one of 'self-hosted', 'cloud', 'both'",
     },
     {
       values: 'settings: {namespaces: [Team_A]}',

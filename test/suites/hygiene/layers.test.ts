@@ -76,6 +76,7 @@ const PURE = ['api', 'record', 'resources', 'decide', 'build'];
 const NODE_MODULES_OF_PURE_ROOMS: Readonly<Record<string, string>> = {
   'resources/secret-digest.ts': 'node:crypto',
   'record/hostnames.ts': 'node:crypto',
+  'record/registry-grant.ts': 'node:crypto',
   'record/revision-id.ts': 'node:crypto',
 };
 const PACKAGES: Readonly<Record<string, readonly string[]>> = {
