@@ -52,6 +52,7 @@ const MAY_IMPORT_WITHIN: Readonly<
 > = {
   'decide/.': { values: ['decide/assess'] },
   'decide/assess': { values: ['decide/.'] },
+  'decide/build': { values: ['decide/.'] },
   'decide/children': { values: ['decide/.', 'decide/assess'] },
   'controller/shared': { values: [] },
   'controller/app-deployment': { values: ['controller/shared'], types: ['controller/garbage'] },
