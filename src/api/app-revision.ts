@@ -87,7 +87,7 @@ export const Resolved = z
       .optional(),
     pullSecrets: z
       .array(SecretName)
-      .max(10)
+      .max(11)
       .describe('Secrets that the platform adds to those with which images are pulled.')
       .optional(),
     placement: z.object(perPart(Placement)).describe('Where the pods of each part may run.').optional(),

@@ -36,6 +36,10 @@ export const BUILD_LABEL = 'davit.dev/build';
 export const BUILD_TENANT_LABEL = 'davit.dev/build-tenant';
 /** On the same: uid of the record. */
 export const BUILD_DEPLOYMENT_LABEL = 'davit.dev/build-deployment';
+/** On the Secret with which a tenant's pods pull from the platform's registry. */
+export const PULL_SECRET_LABEL = 'davit.dev/pull-secret';
+/** On the same: when its password ends, RFC 3339. */
+export const REGISTRY_EXPIRES_ANNOTATION = 'davit.dev/expires';
 /** On a Secret of the organization's namespace: the id of the OAuth provider whose client secret the facade put there. */
 export const PROVIDER_LABEL = 'davit.dev/oauth-provider';
 /** On the same Secret: the addresses that it was given for, as `clientSecretFor` has them. It is of no use for others. */

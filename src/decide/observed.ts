@@ -37,6 +37,8 @@ export interface Observed {
   /** Of those that it may name by their name alone (record/names.ts) the ones that are not Opaque and immutable. */
   readonly unfixedSecrets: readonly string[];
   readonly secretsRead: SecretsRead;
+  /** Whether sources are built here. */
+  readonly canBuild?: boolean;
   /** Of a record that is being deleted: its Secrets of values that other records or their revisions name. */
   readonly namedByOthers?: ReadonlySet<string>;
   /** Of Secrets that are there and could not be read: whether they have the keys is not known. */

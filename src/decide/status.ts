@@ -5,20 +5,13 @@ import type { ConditionType, Reason } from '../api/app-deployment-conditions.ts'
 import type { AppRevision } from '../api/app-revision.ts';
 import { type ConditionInput, mergeConditions, rfc3339 } from '../api/conditions.ts';
 import { effectiveNumbers } from '../record/resolve.ts';
+import { imageOf } from '../record/revision-image.ts';
 import { asksForNothing, stateFrom } from '../record/state.ts';
 import { type AddressOutcome, addressOf, checkAddress, reportedAddress } from './assess/address.ts';
 import { checkAutoscaling, checkHonored } from './assess/autoscaling.ts';
 import { usedVolume, volumeSizeGi } from './assess/database-volume.ts';
-import {
-  checkDatabase,
-  checkRedis,
-  checkRollout,
-  checkWorkloads,
-  isServing,
-  replicasOf,
-  type Verdict,
-  yes,
-} from './assess/workloads.ts';
+import { type Verdict, yes } from './assess/verdict.ts';
+import { checkDatabase, checkRedis, checkRollout, checkWorkloads, isServing, replicasOf } from './assess/workloads.ts';
 import type { ActionFailure, Observed } from './observed.ts';
 import { revisionStateOf } from './revision-status.ts';
 
@@ -55,7 +48,8 @@ export function statusOf(inputs: StatusInputs, now: Date): AppDeploymentStatus {
   const active = activeRevision(observed, latest, inputs.refusals);
   const state = stateOf(inputs, verdicts, active);
   const generation = record.metadata.generation ?? 0;
-  const image = (active ?? latest)?.spec.resolved.image;
+  const shown = active ?? latest;
+  const image = shown && imageOf(shown);
   const replicas = replicasOf(observed);
   const volume = usedVolume(observed, verdicts.database.status === 'True');
   return {
@@ -247,7 +241,7 @@ function readyVerdict(inputs: StatusInputs, verdicts: Verdicts): Verdict {
   if (refusal) return { ...stalledOn(refusal.reason, refusal.message), stalled: refusal.reason !== 'RequestFailed' };
   if (!latest) return stalledOn('WaitingForImage', WAITING_FOR_IMAGE);
   if (verdicts.references.status !== 'True') return verdicts.references;
-  if (latest.spec.resolved.image === undefined) return verdicts.workloads;
+  if (imageOf(latest) === undefined) return verdicts.workloads;
   const running = runningVerdict(latest, verdicts);
   return running.status === 'True' && verdicts.address.stalled ? verdicts.address : running;
 }

@@ -8,12 +8,14 @@ import { CODE_HOST_INTEGRATIONS, type CodeHostIntegration } from '../api/code-ho
 import { LISTENERS, type Listener } from '../api/listener.ts';
 import { DEPLOYMENT_LABEL } from '../api/meta.ts';
 import { OAUTH_PROVIDERS, type OAuthProvider } from '../api/oauth-provider.ts';
+import type { CodeHosts } from '../codehost/code-hosts.ts';
 import { type Config, loadConfig } from '../config.ts';
 import { NAMESPACES } from '../kube/api-resources.ts';
 import type { KubeClient, KubeObject } from '../kube/client.ts';
 import { type ClusterAccess, inClusterAccess, loadKubeConfigFile } from '../kube/config.ts';
 import { makeKubeClient } from '../kube/http-client.ts';
 import { type Logger, makeLogger } from '../logger.ts';
+import { canBuild } from '../record/build-source.ts';
 import { makeFairLimiter } from '../runtime/fair-limiter.ts';
 import { type Checks, startHealthServer } from '../runtime/health.ts';
 import { slimManagedFields } from '../runtime/managed-fields.ts';
@@ -55,11 +57,21 @@ function clientFor({ access, metrics }: Context, userAgent: string, requestTimeo
   });
 }
 
+async function codeHostsFor({ config, metrics }: Context): Promise<CodeHosts> {
+  const { makeCodeHosts } = await import('../codehost/code-hosts.ts');
+  return makeCodeHosts({
+    hosts: config.settings.codeHosts,
+    onRequest: ({ kind, result, durationMs }) => metrics.codeHostRequested(kind, result, durationMs / 1000),
+  });
+}
+
 // Each part is imported only by the process that runs it: the controller needs no HTTP server, the facade no makers.
 async function startController(context: Context): Promise<Part> {
   const { runController } = await import('./controller.ts');
   const { config, log, metrics, signal } = context;
-  return runController({
+  const codeHosts = canBuild(config.settings) ? await codeHostsFor(context) : undefined;
+  const controller = runController({
+    ...(codeHosts && { codeHosts }),
     client: clientFor(context, 'davit-controller'),
     leaseClient: clientFor(context, 'davit-controller-lease', 5000),
     settings: config.settings,
@@ -73,6 +85,7 @@ async function startController(context: Context): Promise<Part> {
     signal,
     onRewound: context.onRewound,
   });
+  return { ready: controller.ready, done: controller.done.finally(() => codeHosts?.close()) };
 }
 
 /**
@@ -82,11 +95,11 @@ async function startController(context: Context): Promise<Part> {
 const WRITES_AT_ONCE = 12;
 
 async function startApi(context: Context): Promise<Part> {
-  const [{ buildApp }, { serve: listen }, { watchCertificate }, { makeCodeHosts }] = await Promise.all([
+  const [{ buildApp }, { serve: listen }, { watchCertificate }, codeHosts] = await Promise.all([
     import('../http/app.ts'),
     import('../http/server.ts'),
     import('../http/core/tls-certificate.ts'),
-    import('../codehost/code-hosts.ts'),
+    codeHostsFor(context),
   ]);
   const { config, metrics, signal } = context;
   const log = context.log.child({ part: 'api' });
@@ -132,10 +145,6 @@ async function startApi(context: Context): Promise<Part> {
     integrations,
   ] as unknown as Reflector<KubeObject>[];
   const watches = caches.map((cache) => cache.run(signal));
-  const codeHosts = makeCodeHosts({
-    hosts: config.settings.codeHosts,
-    onRequest: ({ kind, result, durationMs }) => metrics.codeHostRequested(kind, result, durationMs / 1000),
-  });
   const app = await buildApp({
     kube: client,
     caches: { records, revisions, tenants, templates, listeners, providers, integrations },

@@ -3,7 +3,9 @@
 
 import type { AppDeployment } from '../../api/app-deployment.ts';
 import { DEPLOYMENT_LABEL, HOSTS_ANNOTATION, TENANT_LABEL } from '../../api/meta.ts';
+import type { Settings } from '../../api/settings.ts';
 import type { ActionFailure, Observed, SecretsRead } from '../../decide/observed.ts';
+import { canBuild } from '../../record/build-source.ts';
 import { holdsValuesOf } from '../../record/names.ts';
 import { revisionsOf } from '../../record/revisions.ts';
 import { readAtStart, referencesOf } from '../../record/secret-references.ts';
@@ -17,6 +19,7 @@ export async function observe(
   record: AppDeployment,
   caches: Caches,
   contents: SecretFingerprints,
+  settings: Settings,
   signal?: AbortSignal,
 ): Promise<Observed> {
   const { namespace = '', name } = record.metadata;
@@ -47,6 +50,7 @@ export async function observe(
       seen && !seen.isFixed && holdsValuesOf(name, secretName) ? [secretName] : [],
     ),
     secretsRead: read,
+    canBuild: canBuild(settings),
     ...(unread.length > 0 && { unread }),
   };
 }

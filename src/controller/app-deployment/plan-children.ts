@@ -16,6 +16,7 @@ import { handedOver } from '../../decide/children/replicas-handover.ts';
 import { digestsThere, type Rotation, rotationOf } from '../../decide/children/rotation.ts';
 import type { ActionFailure, Observed } from '../../decide/observed.ts';
 import type { KubeObject } from '../../kube/client.ts';
+import { imageOf } from '../../record/revision-image.ts';
 import type { PodContracts } from '../../resources/contracts/contract.ts';
 import { desiredChildren } from '../../resources/desired.ts';
 import type { Cluster } from '../shared/apply.ts';
@@ -91,11 +92,14 @@ export async function planAllowed(wanted: Wanted, { shell, now, contracts, setti
   };
   const isComplete = checkReferences(observed).status === 'True';
   // Of a first revision the stores may start meanwhile.
-  const desired = isComplete
+  // What serves goes on serving while the image of the latest revision is being built, and when that has failed.
+  const isWaiting = imageOf(latest) === undefined && running !== undefined;
+  const mayRoll = isComplete && !isWaiting;
+  const desired = mayRoll
     ? made(latest, digests)
     : (held() ?? made(latest, digests).filter(({ kind }) => !WORKLOAD_KINDS.has(kind)));
   const prunes = isRolled(observed, latest) ? PRUNED_KINDS : SCALING_KINDS;
-  const planned = plan(desired, observed, isComplete ? prunes : NOTHING_PRUNED);
+  const planned = plan(desired, observed, mayRoll ? prunes : NOTHING_PRUNED);
   if (!mayStartPods(lost)) return planned;
   const [refused, withoutRoom] = await Promise.all([
     dryRunPods(podsToTry(planned, desired, observed, now()), shell, answers),

@@ -11,7 +11,13 @@ import {
   undecided,
 } from '../../decide/assess/address.ts';
 import { contractUnknown } from '../../decide/assess/pod-contract.ts';
-import { checkPolicy, checkReferences, checkRollout, hasServed } from '../../decide/assess/workloads.ts';
+import {
+  checkPolicy,
+  checkReferences,
+  checkRollout,
+  hasServed,
+  runningRevision,
+} from '../../decide/assess/workloads.ts';
 import { dataThere, NO_KEPT_DATA, planAdoption } from '../../decide/children/adoption.ts';
 import { mayStartPods, partitionByData, withoutUnsafe } from '../../decide/children/plan.ts';
 import { untilStuckMs } from '../../decide/children/pod-dry-run.ts';
@@ -27,6 +33,7 @@ import { statusOf } from '../../decide/status.ts';
 import { untilOverdueMs, withOverdue } from '../../decide/terminating-pods.ts';
 import { Conflict, NotFound } from '../../errors.ts';
 import type { KubeObject } from '../../kube/client.ts';
+import { imageOf } from '../../record/revision-image.ts';
 import { rollbackOf, wantedRevision } from '../../record/wanted-revision.ts';
 import { makeRevision } from '../../resources/app-revision.ts';
 import type { PodContracts } from '../../resources/contracts/contract.ts';
@@ -69,6 +76,8 @@ export interface ReconcilerOptions {
   readonly settings: Settings;
   readonly events: EventRecorder;
   readonly now: () => Date;
+  /** The commit that the record's branch has now, as far as it was asked for. */
+  readonly pushedCommit: (record: AppDeployment) => string | undefined;
   /** Those that there are, but in tests. */
   readonly contracts: PodContracts;
 }
@@ -118,7 +127,7 @@ export function makeReconciler(options: ReconcilerOptions): Reconcile {
       races.delete(key);
       return swept;
     }
-    const first = await observe(found, caches, contents, signal);
+    const first = await observe(found, caches, contents, options.settings, signal);
     if (found.metadata.deletionTimestamp) {
       const teardown = { shell, lasting: options.shell, events, now: now(), paused: pausedBy(found, options.settings) };
       return earliestRequeue(swept.requeueAfterMs, (await finalize(first, teardown, signal)).requeueAfterMs);
@@ -133,7 +142,7 @@ export function makeReconciler(options: ReconcilerOptions): Reconcile {
     if (!record || record.metadata.uid !== found.metadata.uid) return {};
     // What was done was for the generation that was found. A newer one is in the queue by now: nothing is said of it yet.
     if (record.metadata.generation !== found.metadata.generation) return {};
-    const after = await observe(record, caches, contents);
+    const after = await observe(record, caches, contents, options.settings);
     // Asked for live, and only here: no decision needs it but what is said of the pods.
     const pods = await mountFailures.addTo(withOverdue(after.pods, now()), shell.client, log);
     // What took too long is given up, and that is said: by requests which have a time limit each.
@@ -174,7 +183,8 @@ async function reconcileSpec(observed: Observed, options: ReconcilerOptions): Pr
   if (!record) return 'gone';
   if ('reason' in record) return { latest: observed.revisions[0], refusals: [record] };
   const newest = newestOf(options.contracts);
-  const wanted = wantedRevision(record, observed.revisions, settings, dataThere(observed), newest);
+  const pushed = options.pushedCommit(record);
+  const wanted = wantedRevision(record, observed.revisions, settings, dataThere(observed), newest, pushed);
   const draft = 'create' in wanted ? makeRevision(record, wanted.create) : undefined;
   // None of them waits for another: what a pod is told by a dry run does not depend on whether its revision exists.
   const [project, made, answers] = await settleAll([
@@ -251,7 +261,7 @@ async function removeAddress(observed: Observed, shell: Cluster): Promise<Action
 function takeAddress(observed: Observed, latest: AppRevision, { settings, hosts }: ReconcilerOptions): AddressOutcome {
   const asked = requestedAddress(observed, settings.address);
   if (asked.is !== 'allowed') return asked;
-  if (latest.spec.resolved.image === undefined) return undecided(observed, settings.address);
+  if (imageOf(latest) === undefined && !runningRevision(observed)) return undecided(observed, settings.address);
   const { host } = asked;
   const holder = hosts.take(observed.record, host);
   if (holder.uid === observed.record.metadata.uid) return { is: 'held', host };
@@ -316,18 +326,25 @@ async function report(
       if (!isGone) unsaid.push(failureOf(error, `the status of ${kind} ${metadata.name}`, 'write'));
     }
   };
-  const revisions = after.revisions.map((revision) => ({
-    ...revision,
-    status:
-      revision.spec.id === latest?.spec.id
-        ? latestStatus(revision, checkRollout(after, revision, refusals), now)
-        : overtakenStatus(revision, hasServed(before, after, revision), now),
-  }));
+  const statuses = after.revisions.map((revision) =>
+    revision.spec.id === latest?.spec.id
+      ? latestStatus(
+          revision,
+          checkRollout(after, revision, refusals),
+          now,
+          runningRevision(after)?.spec.id === revision.spec.id,
+        )
+      : overtakenStatus(revision, hasServed(before, after, revision), now),
+  );
   for (const [index, revision] of after.revisions.entries()) {
-    const { status = {} } = revisions[index] ?? {};
+    const status = statuses[index] ?? {};
     // oxlint-disable-next-line no-await-in-loop -- newest first, so that a crash in between leaves the older ones to the next pass
     await say(revision, () => reportRevision(record, revision, status, shell, events));
   }
+  const revisions = after.revisions.map((revision, index) => ({
+    ...revision,
+    status: { ...statuses[index], ...(revision.status?.build && { build: revision.status.build }) },
+  }));
   const observed: Observed = { ...after, revisions };
   const { tracingProject } = observed;
   if (tracingProject) await say(tracingProject, () => reportTracingProject(tracingProject, record, shell, now));

@@ -9,7 +9,7 @@ import { claimable, mayClaim, type Place, wantedHost } from '../../record/hostna
 import { namespaceOf } from '../../record/metadata.ts';
 import { names } from '../../record/names.ts';
 import { type ActionFailure, isOurs, type Observed, type ObservedCondition } from '../observed.ts';
-import type { Verdict } from './workloads.ts';
+import type { Verdict } from './verdict.ts';
 
 /** Kinds that an address is made of. */
 export const ADDRESS_KINDS: ReadonlySet<string> = new Set(['Ingress', 'HTTPRoute']);

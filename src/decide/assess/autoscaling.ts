@@ -6,10 +6,11 @@ import { EXTERNAL_POSTGRES_VARIABLE, EXTERNAL_REDIS_VARIABLE } from '../../api/m
 import { quoted } from '../../api/text.ts';
 import type { KubeObject } from '../../kube/client.ts';
 import { names } from '../../record/names.ts';
+import { imageOf } from '../../record/revision-image.ts';
 import { autoscaledRoles, raisedMinimums } from '../../record/scale.ts';
 import { childOf, type Observed, type ObservedCondition } from '../observed.ts';
 import { unfinishedResize } from './database-volume.ts';
-import { no, type Verdict, yes } from './workloads.ts';
+import { no, type Verdict, yes } from './verdict.ts';
 
 /** autoscaling/v2 HorizontalPodAutoscaler, as far as it is read. */
 interface Autoscaler extends KubeObject {
@@ -19,7 +20,7 @@ interface Autoscaler extends KubeObject {
 /** Does every autoscaler know what it has to know? */
 export function checkAutoscaling(observed: Observed, revision: AppRevision): Verdict {
   const { resolved } = revision.spec;
-  const roles = resolved.image === undefined ? [] : autoscaledRoles(resolved);
+  const roles = imageOf(revision) === undefined ? [] : autoscaledRoles(resolved);
   if (roles.length === 0) return yes('FixedScale', 'The number of pods is fixed.');
   for (const role of roles) {
     const name = names(observed.record.metadata.name)[role];

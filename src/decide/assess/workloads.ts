@@ -21,30 +21,18 @@ import { limitViolations } from '../../record/limits.ts';
 import { type ListenerProblem, listenerProblem } from '../../record/listener-assignment.ts';
 import { names } from '../../record/names.ts';
 import { externalReference } from '../../record/resolve.ts';
+import { imageOf } from '../../record/revision-image.ts';
 import { rolesOf, scaleOf } from '../../record/scale.ts';
 import { referencesOf } from '../../record/secret-references.ts';
 import { notOffered, type Offered, templateFields } from '../../record/template-catalogue.ts';
 import { wantedRevisionId } from '../../record/wanted-revision.ts';
 import { type ActionFailure, childOf, isOurs, type Observed, type Workload } from '../observed.ts';
 import { howToRelease } from '../terminating-pods.ts';
+import { checkBuild } from './build.ts';
 import { volumeTrouble } from './database-volume.ts';
 import { hasPassed, isReadyPod, podFailure, podsOf } from './pod-failures.ts';
 import { breachesOf, reachesOf } from './pod-policy.ts';
-
-export interface Verdict {
-  readonly status: 'True' | 'False' | 'Unknown';
-  readonly reason: Reason;
-  readonly message: string;
-  /** Only a person can mend it. */
-  readonly stalled?: boolean;
-}
-
-export function yes(reason: Reason, message: string): Verdict {
-  return { status: 'True', reason, message };
-}
-export function no(reason: Reason, message: string, stalled = false): Verdict {
-  return { status: 'False', reason, message, stalled };
-}
+import { no, type Verdict, yes } from './verdict.ts';
 
 /** Does the record keep the platform's rules? The same as admission says, for clusters where admission is not there. */
 export function checkPolicy(observed: Observed, settings: Settings): Verdict {
@@ -294,7 +282,8 @@ export function runningRevision(observed: Observed): AppRevision | undefined {
 
 /** Has every pod of an earlier revision, and with it the need of what this one no longer wants, gone? */
 export function isRolled(observed: Observed, revision: AppRevision): boolean {
-  return revision.spec.resolved.image === undefined || checkWorkloads(observed, revision).status === 'True';
+  if (imageOf(revision) === undefined) return runningRevision(observed) === undefined;
+  return checkWorkloads(observed, revision).status === 'True';
 }
 
 /**
@@ -324,7 +313,7 @@ export function checkRollout(
  * workloads may still be those of this revision. After a crash its pods tell.
  */
 export function hasServed(before: Observed, after: Observed, revision: AppRevision): boolean {
-  if (revision.spec.resolved.image === undefined) return false;
+  if (imageOf(revision) === undefined) return false;
   if (isLatestThere(before, revision) && checkRollout(before, revision).status === 'True') return true;
   return [before, after].some((observed) => podsServe(observed, revision));
 }
@@ -354,8 +343,7 @@ export function checkWorkloads(
   revision: AppRevision,
   refusals: readonly ActionFailure[] = [],
 ): Verdict {
-  if (revision.spec.resolved.image === undefined)
-    return no('BuilderNotConfigured', 'The source has to be built, and no builder is configured.', true);
+  if (imageOf(revision) === undefined) return checkBuild(observed, revision);
   for (const role of rolesOf(revision.spec.resolved)) {
     const verdict = checkRole(observed, revision, role, refusals);
     if (verdict.status !== 'True') return verdict;

@@ -13,6 +13,7 @@ import { type HostRegistry, makeHostRegistry } from '../../../src/controller/app
 import { makeReconciler } from '../../../src/controller/app-deployment/reconciler.ts';
 import { makeSecretFingerprints } from '../../../src/controller/app-deployment/secret-fingerprints.ts';
 import { makeVanished } from '../../../src/controller/garbage/bypassed-finalizers.ts';
+import type { Cluster } from '../../../src/controller/shared/apply.ts';
 import { type Caches, makeCaches } from '../../../src/controller/shared/caches.ts';
 import { keyOf } from '../../../src/controller/shared/keys.ts';
 import { Unavailable } from '../../../src/errors.ts';
@@ -24,6 +25,7 @@ import {
   STATEFUL_SETS,
 } from '../../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/kube/client.ts';
+import { canBuild } from '../../../src/record/build-source.ts';
 import type { PodContracts } from '../../../src/resources/contracts/contract.ts';
 import { POD_CONTRACTS } from '../../../src/resources/contracts.ts';
 import type { Reconcile, Result } from '../../../src/runtime/controller.ts';
@@ -40,6 +42,9 @@ export interface Harness {
   readonly hosts: HostRegistry;
   readonly events: string[];
   readonly clock: { ms: number };
+  /** What the code host says that the record's branch has. */
+  readonly pushed: { commit: string | undefined };
+  readonly shell: Cluster;
   reconcile(key?: string): Promise<Result>;
   /** The same as a controller's workers call it. */
   readonly reconcileWith: Reconcile;
@@ -96,6 +101,7 @@ export async function aController(
     namespaces: [],
     organizationNamespace: 'davit-org',
     addressKind: settings.address.kind,
+    buildsNamespace: canBuild(settings) ? settings.builds.namespace : undefined,
     log,
     metrics: makeMetrics(),
   });
@@ -112,6 +118,7 @@ export async function aController(
   const shell = { client: kube, caches, registry };
   const hosts = makeHostRegistry(caches, settings.address);
   const freed = new Set<string>();
+  const pushed: Harness['pushed'] = { commit: undefined };
   hosts.onFreed((key) => freed.add(key));
   const vanished = makeVanished(shell, () => clock.ms);
   const reconcile: Reconcile = makeReconciler({
@@ -128,6 +135,7 @@ export async function aController(
     events: recorder,
     now,
     contracts,
+    pushedCommit: () => pushed.commit,
   });
   kube.clearWrites();
   const stop = (): void => {
@@ -142,6 +150,8 @@ export async function aController(
     hosts,
     events,
     clock,
+    pushed,
+    shell,
     reconcile: async (key = KEY) => {
       await settle(caches, kube);
       try {
