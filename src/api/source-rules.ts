@@ -91,8 +91,3 @@ export type Hosting = (typeof HOSTINGS)[number];
 export function isSourceTaken(source: Source, hosting: Hosting, hasListener: boolean): boolean {
   return hosting === 'both' || hasListener || SOURCE_RULES[source].hosting === hosting;
 }
-
-/** Sources whose image is in the platform's registry, because it was built or pushed there. */
-export function usesRegistry(source: Source): boolean {
-  return source !== 'external_docker';
-}

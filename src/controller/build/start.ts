@@ -99,13 +99,14 @@ async function credentialsFor(
   const seconds = settings.builds.timeoutSeconds + LEEWAY_SECONDS;
   const push = await registryAccess.push(repository, seconds);
   if (push === undefined) return missingSecret(registry.pushSecret ?? '', settings);
+  const login = loginIn(push, registry.host);
   if (source?.kind === 'upload') {
     const pull = (await registryAccess.pull(repository, seconds)) ?? push;
-    return { source: { ...loginIn(pull, registry.host) }, sourceCa: registry.ca, push };
+    return { source: { ...loginIn(pull, registry.host) }, sourceCa: registry.ca, push, login };
   }
   const credential = await sources.credential(record);
   if (isSourceFailure(credential)) return credential;
-  return { source: { token: credential.token }, sourceCa: credential.ca, push };
+  return { source: { token: credential.token }, sourceCa: credential.ca, push, login };
 }
 
 function missingSecret(name: string, { builds }: Settings): NotStarted {

@@ -36,7 +36,12 @@ function inputs(more: Partial<BuildInputs> = {}): BuildInputs {
     ...more,
   };
 }
-const credentials = { source: { token: 'source-credential' }, sourceCa: 'CODE HOST CA', push: 'push-credential' };
+const credentials = {
+  source: { token: 'source-credential' },
+  sourceCa: 'CODE HOST CA',
+  push: 'push-credential',
+  login: { username: 'u', password: 'push-credential' },
+};
 const yaml = (object: unknown): string => stringify(object, { lineWidth: 0, aliasDuplicateObjects: false });
 
 describe('what a build is made of', () => {

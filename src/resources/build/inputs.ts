@@ -33,4 +33,6 @@ export interface BuildCredentials {
   readonly sourceCa?: string | undefined;
   /** Docker's configuration file, with the credential that pushes. */
   readonly push: string;
+  /** The same, apart, for what keeps the log. */
+  readonly login: { readonly username: string; readonly password: string };
 }

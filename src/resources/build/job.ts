@@ -8,7 +8,7 @@ import type { ISecurityContext } from 'kubernetes-models/v1/SecurityContext';
 import { BUILD_DEPLOYMENT_LABEL, BUILD_LABEL, BUILD_TENANT_LABEL } from '../../api/meta.ts';
 import type { BuildSettings } from '../../api/settings.ts';
 import { buildName } from '../../record/names.ts';
-import { CACHE_TAG, imageRepository, repositoryOf, revisionTag } from '../../record/registry-names.ts';
+import { CACHE_TAG, imageRepository, logTag, repositoryOf, revisionTag } from '../../record/registry-names.ts';
 import type { Manifest } from '../manifest.ts';
 import { cpuQuantity, memoryQuantity, storageQuantity } from '../quantity.ts';
 import type { Secret } from '../secrets.ts';
@@ -70,10 +70,15 @@ export function makeBuildSecrets(inputs: BuildInputs, credentials: BuildCredenti
     type: 'Opaque',
     stringData,
   });
-  const { source, sourceCa, push } = credentials;
+  const { source, sourceCa, push, login } = credentials;
   return [
     secret('source', { ...source, 'ca.crt': sourceCa ?? '' }),
-    secret('push', { 'config.json': push, 'ca.crt': registry.ca ?? '', 'buildkitd.toml': buildkitConfig(inputs) }),
+    secret('push', {
+      ...login,
+      'config.json': push,
+      'ca.crt': registry.ca ?? '',
+      'buildkitd.toml': buildkitConfig(inputs),
+    }),
   ];
 }
 
@@ -142,11 +147,7 @@ function fetchContainer({ source, images, registry, tenant, deployment, settings
   const from =
     source.kind === 'git'
       ? { URL: source.url, REF: source.ref }
-      : {
-          REGISTRY: `${registry.insecure ? 'http' : 'https'}://${registry.host}`,
-          REPOSITORY: repositoryOf(registry, tenant, deployment.name),
-          TAG: source.tag,
-        };
+      : registryEnvironment({ registry, tenant, deployment }, source.tag);
   return {
     name: 'fetch',
     image: images.builder,
@@ -167,6 +168,18 @@ function fetchContainer({ source, images, registry, tenant, deployment, settings
       { name: 'source', mountPath: '/source', readOnly: true },
       { name: 'fetch-temporary', mountPath: '/tmp' },
     ],
+  };
+}
+
+/** Where in the registry the scripts find something. */
+function registryEnvironment(
+  { registry, tenant, deployment }: Pick<BuildInputs, 'registry' | 'tenant' | 'deployment'>,
+  tag: string,
+): Record<string, string> {
+  return {
+    REGISTRY: `${registry.insecure ? 'http' : 'https'}://${registry.host}`,
+    REPOSITORY: repositoryOf(registry, tenant, deployment.name),
+    TAG: tag,
   };
 }
 
@@ -220,6 +233,7 @@ function buildContainer(inputs: BuildInputs): IContainer {
     image: images.builder,
     command: ['/bin/bash', '-c', BUILD, 'build', ...buildctlArguments(inputs)],
     env: environment({
+      ...registryEnvironment(inputs, logTag(inputs.revisionId)),
       BUILDKITD_FLAGS: flags.join(' '),
       DOCKER_CONFIG: '/push',
       BUILDCTL_CONNECT_RETRIES_MAX: '100',
