@@ -194,8 +194,8 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   ),
   'done is remembered': bug(
     'src/controller/app-deployment/reconciler.ts',
-    'const first = await observe(found, caches, contents, signal);',
-    "const first = await observe(found, caches, contents, signal); const done = (globalThis.done ??= new Set()); if (found.status?.state === 'READY' && !found.metadata.deletionTimestamp) { if (done.has(found.metadata.generation)) return {}; done.add(found.metadata.generation); }",
+    'const first = await observe(found, caches, contents, options.settings, signal);',
+    "const first = await observe(found, caches, contents, options.settings, signal); const done = (globalThis.done ??= new Set()); if (found.status?.state === 'READY' && !found.metadata.deletionTimestamp) { if (done.has(found.metadata.generation)) return {}; done.add(found.metadata.generation); }",
     'drift',
   ),
   'a failure is not tried again': bug(
@@ -288,7 +288,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   ),
   'status written whether new or not': bug(
     'src/controller/shared/report.ts',
-    'if (isDeepStrictEqual(object.status, status)) return false;',
+    'if (isDeepStrictEqual(without(object.status, foreign), status)) return false;',
     'status = { ...status, conditions: status.conditions?.map((one) => ({ ...one, message: `${one.message}${Date.now()}` })) };',
     'create',
   ),
