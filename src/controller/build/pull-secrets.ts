@@ -49,7 +49,8 @@ export function makePullSecretReconciler(options: PullSecretOptions): Reconcile 
     if (settings.paused || (secret && !isOurs)) return {};
     const tenant = caches.namespaces.get({ name: namespace })?.metadata;
     const isTenant = tenant?.labels?.[TENANT_LABEL] === 'true' && tenant.deletionTimestamp === undefined;
-    const isNeeded = isTenant && caches.records.list(namespace).some(({ spec }) => usesRegistry(spec));
+    const isConfigured = registry.tokens || registry.pullSecret !== undefined;
+    const isNeeded = isConfigured && isTenant && caches.records.list(namespace).some(({ spec }) => usesRegistry(spec));
     if (!isNeeded) {
       if (secret && tenant?.deletionTimestamp === undefined && secret.metadata.deletionTimestamp === undefined)
         await client
