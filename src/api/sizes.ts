@@ -1,5 +1,5 @@
-// Setting `sizes`: the sizes and the scale of a record that gives none, for each deployment type. The defaults fit a
-// laptop. The bounds are those of the record's own fields, so that a value that was read can be sent back.
+// Setting `sizes`: sizes and scale of records that set none, for each deployment type. The defaults fit a laptop. The bounds
+// equal those of the record's fields, so that a client can send back a value that it has read.
 
 import { z } from 'zod';
 import { ResourceSpec } from './resource-spec.ts';
@@ -42,7 +42,7 @@ type Numbers<Field extends string> = { readonly [Key in Field]: number };
 type Bounds<Field extends string> = { readonly [Key in Field]: z.ZodOptional<z.ZodNumber> };
 type Part<Field extends string> = z.ZodPrefault<z.ZodType<Numbers<Field>, Partial<Numbers<Field>>>>;
 
-/** One part of a preset. A value that is not given keeps its default; a limit below its request is refused. */
+/** One part of a preset. An absent value has its default. A limit below its request is rejected. */
 function part<Field extends string>(bounds: Bounds<Field>, defaults: Numbers<Field>): Part<Field> {
   const shape = Object.fromEntries(
     (Object.keys(bounds) as Field[]).map((field) => [field, bounds[field].unwrap().default(defaults[field])]),
@@ -80,9 +80,9 @@ type Preset = z.ZodPrefault<
 function preset({ server, postgres, redis }: typeof SMALL, of: string): Preset {
   return z
     .strictObject({
-      server: part(SERVER, server).describe('Main service, and each of queue workers, orchestrator and executor.'),
-      postgres: part(POSTGRES, postgres).describe('PostgreSQL of the record.'),
-      redis: part(REDIS, redis).describe('Redis of the record.'),
+      server: part(SERVER, server).describe('The main service, and likewise queue workers, orchestrator and executor.'),
+      postgres: part(POSTGRES, postgres).describe('The own PostgreSQL.'),
+      redis: part(REDIS, redis).describe('The own Redis.'),
     })
     .prefault({})
     .describe(of);
@@ -96,5 +96,5 @@ export const Sizes = z
     prod: preset(LARGE, 'Deployment type prod.'),
   })
   .prefault({})
-  .describe('Sizes and scale of records that give none, by deployment type. Taken by new revisions.');
+  .describe('Sizes and scale of records that set none, by deployment type. Applies to new revisions.');
 export type Sizes = z.output<typeof Sizes>;

@@ -9,17 +9,17 @@ import { chosen, rollBack } from './rollback.ts';
 import { treeOf } from './tree.ts';
 import { waitUntilReady } from './wait.ts';
 
-const USAGE = `kubectl davit: deployments as a whole
+const USAGE = `kubectl davit: shows and manages deployments
 
-  kubectl davit status [NAME]       one deployment as a tree of its parts, with reasons; without a name all of them
-  kubectl davit logs NAME           logs of its pods [--component server|queue|orchestrator|executor|redis|postgres]
+  kubectl davit status [NAME]       show one deployment as a tree of its parts, or list all deployments
+  kubectl davit logs NAME           print the logs of its pods [--component server|queue|orchestrator|executor|redis|postgres]
                                     [--revision NAME] [--follow] [--previous] [--tail LINES]
-  kubectl davit rollback NAME       back to the last good revision [--to REVISION]
-  kubectl davit wait NAME           until it is ready, or until only a person can help [--timeout SECONDS]
+  kubectl davit rollback NAME       roll back to the previous deployed revision [--to REVISION]
+  kubectl davit wait NAME           wait until it is ready, or Stalled [--timeout SECONDS]
 
-  --namespace, --context, --kubeconfig, --cluster, --user, --as and --request-timeout are kubectl's own.`;
+  --namespace, --context, --kubeconfig, --cluster, --user, --as and --request-timeout are passed to kubectl.`;
 
-/** Handed to kubectl as they are. */
+/** Passed to kubectl unchanged. */
 const CLUSTER_FLAGS = ['namespace', 'context', 'kubeconfig', 'cluster', 'user', 'as', 'request-timeout'] as const;
 
 /** Wrong use: exit code 2. */
@@ -81,7 +81,7 @@ async function run(args: readonly string[]): Promise<number> {
     say(USAGE);
     return command === undefined && !flags['help'] ? 2 : 0;
   }
-  if (more.length > 0) throw new Misuse(`One deployment at a time: "${more.join(' ')}" is too much.`);
+  if (more.length > 0) throw new Misuse(`Name only one deployment. Unexpected: "${more.join(' ')}".`);
   const cluster = CLUSTER_FLAGS.flatMap((flag) => {
     const value = text(flags, flag);
     return value === undefined ? [] : [`--${flag}=${value}`];
@@ -99,7 +99,7 @@ async function run(args: readonly string[]): Promise<number> {
       await waitUntilReady(kubectl, name, { timeoutMs: number(flags, 'timeout', 600) * 1000, say });
       return 0;
     default:
-      throw new Misuse(`There is no command "${command}".`);
+      throw new Misuse(`Unknown command "${command}".`);
   }
 }
 

@@ -37,13 +37,13 @@ const OF_PARTS = [
 /** Lines without line ends. `revisions` newest first. */
 export function treeOf({ record, revisions, workloads, pods }: Parts): string[] {
   const { metadata, status } = record;
-  const state = metadata.deletionTimestamp ? 'AWAITING_DELETE' : (status?.state ?? 'not looked at yet');
+  const state = metadata.deletionTimestamp ? 'AWAITING_DELETE' : (status?.state ?? 'not observed yet');
   const ready = status?.conditions?.find(({ type }) => type === 'Ready');
   const behind = (status?.observedGeneration ?? 0) < (metadata.generation ?? 0);
   return [
     `${metadata.namespace}/${metadata.name}  ${state}`,
     ...(ready ? [`  ${saying(ready)}`] : []),
-    ...(behind ? ['  Its newest change has not been looked at yet.'] : []),
+    ...(behind ? ['  Davit has not observed its latest change yet.'] : []),
     ...(status?.url ? [`  address  ${status.url}`] : []),
     ...drawn([
       ...heading('conditions', conditionsOf(record)),

@@ -107,10 +107,10 @@ function credentialsOf(
   const key = app === undefined ? TOKEN_KEY : PRIVATE_KEY_KEY;
   const value = credential(key)?.trim();
   if (value === undefined || value === '')
-    throw new CodeHostFailed('refused', `The integration's Secret is not there, or has no key ${key}.`);
+    throw new CodeHostFailed('refused', `The integration's Secret does not exist or has no key ${key}.`);
   // What no header can carry is no token.
   if (key === TOKEN_KEY && !/^[\x21-\x7e]+$/.test(value))
-    throw new CodeHostFailed('refused', `Key ${key} of the integration's Secret holds no token.`);
+    throw new CodeHostFailed('refused', `Key ${key} of the integration's Secret contains no token.`);
   return app === undefined
     ? { token: value }
     : { appId: app.id, installationId: app.installationId, privateKey: value };

@@ -102,7 +102,7 @@ function needJson(body: string): void {
   } catch {
     // Said below.
   }
-  throw new CodeHostFailed('malformed', 'The code host answered something that is no JSON.');
+  throw new CodeHostFailed('malformed', "The code host's answer is not JSON.");
 }
 
 function asFailure(error: unknown): CodeHostFailed {
@@ -112,10 +112,14 @@ function asFailure(error: unknown): CodeHostFailed {
   if (status === 401) return failureOf(401, () => null, '', new Date());
   // No answer at all was wrong: the credentials cannot even be used, such as a key that is no key.
   if (status === undefined && isAboutKeys(error))
-    return new CodeHostFailed('refused', "The integration's private key cannot be used: give it as PEM.", {
-      cause: error,
-    });
-  return new CodeHostFailed('malformed', 'The code host answered something that is no list of repositories.', {
+    return new CodeHostFailed(
+      'refused',
+      "The integration's private key is not valid PEM. Store the App's private key as PEM.",
+      {
+        cause: error,
+      },
+    );
+  return new CodeHostFailed('malformed', "The code host's answer is not a list of repositories.", {
     cause: error,
   });
 }

@@ -22,7 +22,14 @@ import { makeFreshList } from './core/coalesced-list.ts';
 import { HttpError } from './core/http-error.ts';
 import { makeOrganizationSecrets } from './core/organization-secrets.ts';
 import { parseBody } from './core/strict-json.ts';
-import { refuseFindings, serializerCompiler, validatorCompiler, type ZodTypeProvider } from './core/validation.ts';
+import { UNREAD_LIMITS, type UnreadLimits } from './core/unread-answers.ts';
+import {
+  type App,
+  refuseFindings,
+  serializerCompiler,
+  validatorCompiler,
+  type ZodTypeProvider,
+} from './core/validation.ts';
 import { makeDeployments } from './deployments/repository.ts';
 import { registerDeployments } from './deployments/routes.ts';
 import { registerLogs } from './logs/routes.ts';
@@ -34,6 +41,7 @@ import { registerTimeLimit } from './plugins/handler-timeout.ts';
 import { registerDocs, registerOpenApi } from './plugins/openapi.ts';
 import { type RateLimit, registerRateLimit } from './plugins/rate-limit.ts';
 import { registerRequestLog, requestIdOf } from './plugins/request-log.ts';
+import { registerUnreadLimit } from './plugins/unread-limit.ts';
 
 export interface AppDeps {
   /** The facade's own credentials: they ask whether the API server is ready, and keep secrets of the organization. */
@@ -66,6 +74,8 @@ export interface AppDeps {
   readonly sleep?: (ms: number) => Promise<void>;
   /** Of one request; for tests. */
   readonly timeLimitMs?: number;
+  /** Of answers that wait to be read; for tests. */
+  readonly unreadLimits?: UnreadLimits;
 }
 
 const BODY_LIMIT = 1024 * 1024;
@@ -104,6 +114,10 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
   const auth = registerAuth(app, {
     identity,
     authentication,
+    recordName(namespace, id) {
+      const record = caches.records.byUid(id.toLowerCase());
+      return record?.metadata.namespace === namespace ? record.metadata.name : undefined;
+    },
     count: async (request, username) => limit?.count(request, username),
   });
   const deployments = makeDeployments({
@@ -135,7 +149,8 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
     void reply.headers(SECURITY_HEADERS);
     done();
   });
-  limit = await registerRateLimit(app, settings.http.requestsPerMinute, authentication.known);
+  limit = await registerRateLimit(app, settings.http.requestsPerMinute, authentication.remembered);
+  registerUnreadLimit(app, deps.unreadLimits ?? UNREAD_LIMITS, authentication.remembered);
   registerNotFound(app);
   app.addHook('preHandler', refuseFindings);
   await registerOpenApi(app, settings.http.basePath);
@@ -149,10 +164,11 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
           scope.addHook('onRoute', (route) => void (route.schema = { ...route.schema, hide: true }));
         registerProbes(scope, deps);
         await registerDocs(scope);
-        registerDeployments(scope.withTypeProvider<ZodTypeProvider>(), { auth, deployments, settings });
-        registerLogs(scope.withTypeProvider<ZodTypeProvider>(), { auth, deployments });
-        registerRepositories(scope.withTypeProvider<ZodTypeProvider>(), { auth, integrations });
-        registerProviders(scope.withTypeProvider<ZodTypeProvider>(), { auth, providers, organizationId });
+        const routes: App = scope.withTypeProvider<ZodTypeProvider>();
+        registerDeployments(routes, { auth, deployments, settings });
+        registerLogs(routes, { auth, deployments });
+        registerRepositories(routes, { auth, integrations });
+        registerProviders(routes, { auth, providers, organizationId });
       },
       { prefix },
     );

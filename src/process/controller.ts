@@ -27,16 +27,16 @@ import {
   wakeCollector,
 } from '../controller/garbage/secrets.ts';
 import { makeOrganizationReconciler, wakeOrganization } from '../controller/organization/reconciler.ts';
-import type { Cluster } from '../controller/shared/apply.ts';
 import { waitForFreshCaches } from '../controller/shared/cache-barrier.ts';
 import { type Caches, makeCaches } from '../controller/shared/caches.ts';
+import type { Cluster } from '../controller/shared/cluster.ts';
 import { keyOf } from '../controller/shared/keys.ts';
 import { BUILT_IN_RESOURCES, makeResourceRegistry } from '../kube/api-resources.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { Logger } from '../logger.ts';
 import { canBuild } from '../record/build-source.ts';
 import { POD_CONTRACTS } from '../resources/contracts.ts';
-import { fairClient, whileThere } from '../runtime/clients/fair.ts';
+import { fairClient } from '../runtime/clients/fair.ts';
 import { leaderOnly } from '../runtime/clients/leader-only.ts';
 import { rewindGuarded } from '../runtime/clients/rewind-guarded.ts';
 import { type Controller, type Reconcile, startController } from '../runtime/controller.ts';
@@ -204,7 +204,7 @@ function startReconciling(
       workersForNewGroups: workers >= ENOUGH_TO_KEEP_ONE ? 1 : 0,
       log,
       metrics,
-      reconcile: whileThere(reconcile, gate),
+      reconcile,
     }),
     startController({ name: 'secrets', queue: secrets, workers: 1, log, metrics, reconcile: collect }),
     startController({

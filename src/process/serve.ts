@@ -1,27 +1,14 @@
 // The processes that serve until they are stopped: configuration, clients, then the controller, the facade, or both.
 
-import { randomBytes } from 'node:crypto';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../api/app-deployment.ts';
-import { APP_REVISIONS, type AppRevision } from '../api/app-revision.ts';
-import { APP_TEMPLATES, type AppTemplate } from '../api/app-template.ts';
-import { CODE_HOST_INTEGRATIONS, type CodeHostIntegration } from '../api/code-host-integration.ts';
-import { LISTENERS, type Listener } from '../api/listener.ts';
-import { DEPLOYMENT_LABEL } from '../api/meta.ts';
-import { OAUTH_PROVIDERS, type OAuthProvider } from '../api/oauth-provider.ts';
 import type { CodeHosts } from '../codehost/code-hosts.ts';
 import { type Config, loadConfig } from '../config.ts';
-import { NAMESPACES } from '../kube/api-resources.ts';
-import type { KubeClient, KubeObject } from '../kube/client.ts';
+import type { KubeClient } from '../kube/client.ts';
 import { type ClusterAccess, inClusterAccess, loadKubeConfigFile } from '../kube/config.ts';
 import { makeKubeClient } from '../kube/http-client.ts';
 import { type Logger, makeLogger } from '../logger.ts';
 import { canBuild } from '../record/build-source.ts';
-import { makeFairLimiter } from '../runtime/fair-limiter.ts';
 import { type Checks, startHealthServer } from '../runtime/health.ts';
-import { slimManagedFields } from '../runtime/managed-fields.ts';
 import { makeMetrics, type RuntimeMetrics } from '../runtime/metrics.ts';
-import { reflectNamespaces } from '../runtime/multi-namespace-reflector.ts';
-import { makeReflector, type Reflector, whyNotListed } from '../runtime/reflector.ts';
 import { type Asking, serverIsTooOld, watchChart, watchKinds, watchServerVersion } from './preflight.ts';
 
 /** One part of Davit that runs: what makes it ready, and when it has ended. */
@@ -45,7 +32,7 @@ function accessFor({ kube }: Config): Promise<ClusterAccess> {
   if (kube.kubeconfig !== undefined)
     return loadKubeConfigFile({ path: kube.kubeconfig, ...(kube.context !== undefined && { context: kube.context }) });
   if (kube.inCluster) return inClusterAccess(kube.inCluster);
-  throw new Error('No cluster is given: run inside one, or set DAVIT_KUBECONFIG (and DAVIT_CONTEXT).');
+  throw new Error('No cluster is configured: run inside one, or set DAVIT_KUBECONFIG (and DAVIT_CONTEXT).');
 }
 
 function clientFor({ access, metrics }: Context, userAgent: string, requestTimeoutMs = 30_000): KubeClient {
@@ -88,102 +75,16 @@ async function startController(context: Context): Promise<Part> {
   return { ready: controller.ready, done: controller.done.finally(() => codeHosts?.close()) };
 }
 
-/**
- * Through the HTTP API, of all tenants together; two of each are let in whatever others do. An API server answers no sooner
- * when it is asked for more at once, and who came first would wait for who came last (docs/adr/0023).
- */
-const WRITES_AT_ONCE = 12;
-
 async function startApi(context: Context): Promise<Part> {
-  const [{ buildApp }, { serve: listen }, { watchCertificate }, codeHosts] = await Promise.all([
-    import('../http/app.ts'),
-    import('../http/server.ts'),
-    import('../http/core/tls-certificate.ts'),
-    codeHostsFor(context),
-  ]);
-  const { config, metrics, signal } = context;
+  const { runApi } = await import('./api.ts');
+  const { config, metrics, signal, onRewound } = context;
   const log = context.log.child({ part: 'api' });
-  const client = clientFor(context, 'davit-api');
-  const { namespaces } = config.settings;
-  const watching = { client, log, metrics, onRewound: context.onRewound };
-  const records = reflectNamespaces<AppDeployment>(namespaces, {
-    ...watching,
-    resource: APP_DEPLOYMENTS,
-    transform: slimManagedFields,
-  });
-  const revisions = reflectNamespaces<AppRevision>(namespaces, {
-    ...watching,
-    resource: APP_REVISIONS,
-    indexedLabels: [DEPLOYMENT_LABEL],
-  });
-  const tenants = makeReflector<KubeObject>({ ...watching, resource: NAMESPACES, metadataOnly: true });
-  const listeners = reflectNamespaces<Listener>(namespaces, { ...watching, resource: LISTENERS });
-  const integrations = makeReflector<CodeHostIntegration>({
-    ...watching,
-    resource: CODE_HOST_INTEGRATIONS,
-    namespace: config.settings.organizationNamespace,
-  });
-  const providers = makeReflector<OAuthProvider>({
-    ...watching,
-    resource: OAUTH_PROVIDERS,
-    namespace: config.settings.organizationNamespace,
-    transform: slimManagedFields,
-  });
-  const templates = makeReflector<AppTemplate>({
-    ...watching,
-    resource: APP_TEMPLATES,
-    namespace: config.settings.organizationNamespace,
-    transform: slimManagedFields,
-  });
-  const caches = [
-    records,
-    revisions,
-    tenants,
-    templates,
-    listeners,
-    providers,
-    integrations,
-  ] as unknown as Reflector<KubeObject>[];
-  const watches = caches.map((cache) => cache.run(signal));
-  const app = await buildApp({
-    kube: client,
-    caches: { records, revisions, tenants, templates, listeners, providers, integrations },
-    codeHosts,
-    gate: makeFairLimiter({ most: WRITES_AT_ONCE }),
-    remember: (object) => caches.find((cache) => cache.resource.kind === object.kind)?.overlay(object),
-    // A deletion's answer has no version. What was known of the record stands for it: should the watch still tell of an
-    // earlier change, the record is there again until the watch tells of the deletion too.
-    forget(uid) {
-      for (const cache of caches) {
-        const version = cache.byUid(uid)?.metadata.resourceVersion;
-        if (version !== undefined) cache.overlayDeleted(uid, version);
-      }
-    },
-    settings: config.settings,
-    log,
-    now: () => new Date(),
-    randomSuffix: () => randomBytes(5).toString('hex'),
-  });
-  const { tls, host, port } = config.http;
-  const server = await listen(app, {
-    host,
-    port,
-    insecure: config.settings.http.insecure,
-    ...(tls && { tls: await watchCertificate(tls, log) }),
-  });
-  log.info({ url: server.url }, 'Serving the HTTP API');
-  const stopped = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
-  const done = stopped
-    .then(() => server.close())
-    .then(() => Promise.all([...watches, codeHosts.close()]))
-    .then(() => undefined);
-  const ready = Object.fromEntries(caches.map((cache) => [`api-${cache.resource.plural}`, () => whyNotListed(cache)]));
-  return { ready, done };
+  return runApi({ client: clientFor(context, 'davit-api'), config, log, metrics, signal, onRewound });
 }
 
 /** Without another word: caches, queues and whatever is under way all speak of a history that is no more. */
 function endRewound(log: Logger, what: string, exit: Exit): never {
-  log.fatal({ what }, 'The API server has gone back in time, as after the restore of a backup: starting anew');
+  log.fatal({ what }, 'The API server has gone back in time, as after a restore from backup: exiting to restart');
   return exit(1);
 }
 

@@ -196,16 +196,15 @@ export function rollbackOf(
   if (rollbackTo === undefined || revisionSerial === undefined) return { is: 'none' };
   if (own.some((revision) => revision.spec.revisionSerial === revisionSerial)) return { is: 'none' };
   const old = own.find((revision) => revision.spec.id.toLowerCase() === rollbackTo.toLowerCase());
-  const instead = 'The new revision has the values that stand in the record, and the defaults of today.';
-  if (old === undefined)
-    return { is: 'ignored', why: `Revision ${rollbackTo} is not there, or not any more. ${instead}` };
+  const instead = 'The new revision has the values of the record and the current defaults.';
+  if (old === undefined) return { is: 'ignored', why: `Revision ${rollbackTo} does not exist. ${instead}` };
   if (!sameRequested(old.spec.requested, requestedOf(record.spec)))
     return {
       is: 'ignored',
-      why: `rollbackTo names revision ${rollbackTo}, but the record asks for other values than that revision: write them back, too. ${instead}`,
+      why: `rollbackTo names revision ${rollbackTo}, but the record has other values than that revision. Restore them too. ${instead}`,
     };
   if (old.spec.resolved.contract > contract)
-    return { is: 'ignored', why: `Revision ${rollbackTo} was made by a newer Davit than this one. ${instead}` };
+    return { is: 'ignored', why: `A newer version of Davit created revision ${rollbackTo}. ${instead}` };
   // What was built then is deployed again, and not built.
   const image = imageOf(old);
   return {

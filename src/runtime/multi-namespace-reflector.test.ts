@@ -1,10 +1,10 @@
 import { pino } from 'pino';
 import { afterEach, expect, it } from 'vitest';
+import { makeFakeClock } from '../../test/support/fake-clock.ts';
 import { makeFakeKube } from '../../test/support/fake-kube/fake-kube.ts';
 import { Forbidden } from '../errors.ts';
 import { CONFIG_MAPS } from '../kube/api-resources.ts';
 import type { KubeObject } from '../kube/client.ts';
-import { makeFakeClock } from './clock.ts';
 import { combineReflectors, reflectNamespaces } from './multi-namespace-reflector.ts';
 import type { Reflector } from './reflector.ts';
 
@@ -42,5 +42,5 @@ it('are one store, in which other namespaces have nothing', async () => {
 });
 
 it('are none to be combined where none are named', () => {
-  expect(() => combineReflectors(new Map())).toThrow('there are none');
+  expect(() => combineReflectors(new Map())).toThrow('none given');
 });

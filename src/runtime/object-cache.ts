@@ -90,7 +90,7 @@ export function makeObjectCache<T extends KubeObject>(options: ObjectCacheOption
 
   function find(namespace: string, at: string, value: string): T[] {
     const index = indexed.get(at);
-    if (index === undefined) throw new Error(`look up by ${at}: not an index of this cache`);
+    if (index === undefined) throw new Error(`look up by ${at}: this cache has no such index`);
     return [...(index.get(labelKey(namespace, value))?.values() ?? [])];
   }
 

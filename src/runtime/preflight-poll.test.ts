@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type FakeClock, makeFakeClock } from './clock.ts';
+import { type FakeClock, makeFakeClock } from '../../test/support/fake-clock.ts';
 import { type WatchedRequirements, watchRequirements } from './preflight-poll.ts';
 
 interface Line {
@@ -49,7 +49,7 @@ describe('a requirement', () => {
   it('that is not met is said once, and heals by itself', async () => {
     answers = ['none there', 'none there', new Error('down'), undefined];
     const { ready, met } = watch();
-    expect(ready['kinds']?.()).toBe('not looked at yet');
+    expect(ready['kinds']?.()).toBe('not checked yet');
     await settle();
     expect(ready['kinds']?.()).toBe('none there');
     await clock.advance(1000);

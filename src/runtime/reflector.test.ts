@@ -1,10 +1,10 @@
 import { pino } from 'pino';
 import { afterEach, describe, expect, it } from 'vitest';
+import { makeFakeClock } from '../../test/support/fake-clock.ts';
 import { makeFakeKube } from '../../test/support/fake-kube/fake-kube.ts';
 import { Forbidden, NotFound, Silent, Unavailable } from '../errors.ts';
 import { CONFIG_MAPS, SECRETS } from '../kube/api-resources.ts';
 import type { KubeClient, KubeObject } from '../kube/client.ts';
-import { makeFakeClock } from './clock.ts';
 import { makeMetrics } from './metrics.ts';
 import { makeReflector, type ReflectorOptions } from './reflector.ts';
 
@@ -68,7 +68,7 @@ describe('reflector', () => {
     await clock.advance(0);
     for (let times = 0; times < 10; times += 1) {
       await clock.advance(90_000);
-      kube.endWatches(new Silent('watch configmaps: nothing heard for 90000 ms'));
+      kube.endWatches(new Silent('watch configmaps: no data for 90000 ms'));
       await clock.advance(0);
     }
     kube.seed(CONFIG_MAPS, aConfigMap('a'));

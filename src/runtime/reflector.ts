@@ -151,12 +151,13 @@ export function makeReflector<T extends KubeObject = KubeObject>(options: Reflec
   async function relist(signal: AbortSignal): Promise<string> {
     let { items, version } = await listWhole(signal);
     if (cache.missingFrom(items, version) > 0) {
-      log.info({ known: cache.size, listed: items.length }, 'List lacks some of what is known, asking again');
+      log.info({ known: cache.size, listed: items.length }, 'List lacks known objects, listing again');
       await sleep(clock, random() * RELIST_JITTER_MS, signal);
       ({ items, version } = await listWhole(signal));
     }
-    if (versionOf(version) < cache.observed) refusePast(`${version} is older than ${cache.observed} that was seen`);
-    if (cache.contradicts(items, version)) refusePast(`at ${version} objects are older than they were seen to be`);
+    if (versionOf(version) < cache.observed)
+      refusePast(`${version} is older than ${cache.observed}, which was seen before`);
+    if (cache.contradicts(items, version)) refusePast(`at ${version} objects are older than seen before`);
     past.over();
     cache.replace(items, version);
     metrics?.relisted(resource.plural);
@@ -190,7 +191,7 @@ export function makeReflector<T extends KubeObject = KubeObject>(options: Reflec
   async function waitForKind(signal: AbortSignal): Promise<void> {
     position = undefined;
     if (installed)
-      log.warn(`The cluster does not know ${resource.plural}.${resource.group}; looking for it until it is installed`);
+      log.warn(`The cluster does not have ${resource.plural}.${resource.group}; checking until it is installed`);
     cache.replace([], String(cache.observed));
     contact.heard();
     markInstalled(false);
@@ -214,14 +215,14 @@ export function makeReflector<T extends KubeObject = KubeObject>(options: Reflec
       events += 1;
       contact.heard();
       const version = event.object.metadata.resourceVersion;
-      if (version === undefined) throw new Unavailable(`watch ${resource.plural}: an event without resourceVersion`);
+      if (version === undefined) throw new Unavailable(`watch ${resource.plural}: event without resourceVersion`);
       if (event.type === 'BOOKMARK') cache.advance(version);
       else if (event.type === 'DELETED') cache.drop(keep(event.object));
       else cache.put(keep(event.object));
       position = version;
     }
     if (events === 0 && clock.elapsed() - start < SHORT_WATCH_MS && !signal.aborted) {
-      throw new Unavailable(`watch ${resource.plural}: ended at once`);
+      throw new Unavailable(`watch ${resource.plural}: ended immediately`);
     }
     contact.heard();
   }
@@ -230,14 +231,14 @@ export function makeReflector<T extends KubeObject = KubeObject>(options: Reflec
     if (error instanceof Silent) {
       // Of a kind that nobody changes the API server has nothing to say, bookmarks neither (they are sent when the version
       // has moved on). No pause: what happens in it would be seen late. A dead server shows when the watch is opened.
-      log.debug({ err: error }, 'Watch was silent, opening it anew');
+      log.debug({ err: error }, 'Watch was silent, reopening it');
       return;
     }
     if (options.optional === true && error instanceof NotFound) return waitForKind(signal);
     metrics?.watchFailed(resource.plural, error instanceof Error ? error.name : 'Error');
     if (error instanceof Gone) {
       position = undefined;
-      log.info({ err: error }, 'Watch position is gone, listing again');
+      log.info({ err: error }, 'Watch position has expired, listing again');
       await sleep(clock, random() * RELIST_JITTER_MS, signal);
       // A server that answers every list with 410 must not be asked without pause.
       if (contact.forgive()) return;

@@ -13,7 +13,7 @@ export function makeDigestKey(client: KubeClient, namespace: string): () => Prom
     field: 'key',
     bytes: 32,
     what: 'the digest key',
-    anew: 'a new key restarts no pods',
+    anew: 'A new key restarts no pods',
   });
   return async () => digestKey(await read());
 }

@@ -2,7 +2,7 @@
 
 import type { AppRevision } from '../../api/app-revision.ts';
 import type { Settings } from '../../api/settings.ts';
-import { checkReferences, isRolled, runningRevision } from '../../decide/assess/workloads.ts';
+import { isRolled, runningRevision } from '../../decide/assess/workloads.ts';
 import {
   mayStartPods,
   NOTHING_PRUNED,
@@ -19,7 +19,7 @@ import type { KubeObject } from '../../kube/client.ts';
 import { imageOf } from '../../record/revision-image.ts';
 import type { PodContracts } from '../../resources/contracts/contract.ts';
 import { desiredChildren } from '../../resources/desired.ts';
-import type { Cluster } from '../shared/apply.ts';
+import type { Cluster } from '../shared/cluster.ts';
 import { refuseWithoutRoom } from './node-fit.ts';
 import { type DryRunResult, dryRunPods, tryAhead } from './pod-dry-run.ts';
 
@@ -57,7 +57,6 @@ export async function prefetchDryRuns(
   options: PlanningOptions,
 ): Promise<readonly DryRunResult[]> {
   const { shell, now } = options;
-  if (checkReferences(observed).status !== 'True') return [];
   const { digests } = rotationOf(observed, draft.spec.id);
   const planned = plan(childrenOf(observed, draft, digests, options), observed, NOTHING_PRUNED);
   return tryAhead(podsToTry(planned, [], observed, now()), shell);
@@ -69,6 +68,8 @@ const WORKLOAD_KINDS: ReadonlySet<string> = new Set(['Deployment', ...SCALING_KI
 export interface Wanted {
   readonly observed: Observed;
   readonly latest: AppRevision;
+  /** Every Secret and key that its pods name is there. */
+  readonly isComplete: boolean;
   /** What is wrong with the passwords and the volume. */
   readonly lost: readonly ActionFailure[];
   readonly digests: Rotation['digests'];
@@ -82,7 +83,7 @@ export interface Wanted {
  * the children stay those of the revision that runs: pods that cannot start would only take the place of those that do.
  */
 export async function planAllowed(wanted: Wanted, { shell, now, contracts, settings }: PlanningOptions): Promise<Plan> {
-  const { observed, latest, lost, digests, made, answers } = wanted;
+  const { observed, latest, isComplete, lost, digests, made, answers } = wanted;
   const running = runningRevision(observed);
   // Seldom needed, and to make them is most of what a pass costs.
   const held = (): readonly KubeObject[] | undefined => {
@@ -90,11 +91,10 @@ export async function planAllowed(wanted: Wanted, { shell, now, contracts, setti
     // What a newer Davit has made is left alone.
     return contracts.has(running.spec.resolved.contract) ? made(running, digestsThere(observed)) : [];
   };
-  const isComplete = checkReferences(observed).status === 'True';
-  // Of a first revision the stores may start meanwhile.
   // What serves goes on serving while the image of the latest revision is being built, and when that has failed.
   const isWaiting = imageOf(latest) === undefined && running !== undefined;
   const mayRoll = isComplete && !isWaiting;
+  // Of a first revision the stores may start meanwhile.
   const desired = mayRoll
     ? made(latest, digests)
     : (held() ?? made(latest, digests).filter(({ kind }) => !WORKLOAD_KINDS.has(kind)));

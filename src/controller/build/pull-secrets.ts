@@ -19,8 +19,9 @@ import { type RegistrySettings, tenantRepositories } from '../../record/registry
 import { abortable } from '../../runtime/clients/abortable.ts';
 import type { Reconcile } from '../../runtime/controller.ts';
 import type { WorkQueue } from '../../runtime/work-queue.ts';
-import { type Cluster, withAppliedDigest } from '../shared/apply.ts';
+import { withAppliedDigest } from '../shared/apply.ts';
 import { type Caches, overlayWrite } from '../shared/caches.ts';
+import type { Cluster } from '../shared/cluster.ts';
 import type { RegistryAccess } from './registry-access.ts';
 
 /** Pods are pulled for at any time, also while no controller runs. */

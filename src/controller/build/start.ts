@@ -14,8 +14,8 @@ import { type RegistrySettings, repositoryOf, uploadTag } from '../../record/reg
 import type { BuildCredentials, BuilderMode, BuildInputs, BuildSource } from '../../resources/build/inputs.ts';
 import { makeBuildJob, makeBuildSecrets } from '../../resources/build/job.ts';
 import { buildNamespaceObjects } from '../../resources/build/namespace.ts';
-import type { Cluster } from '../shared/apply.ts';
 import { overlayWrite } from '../shared/caches.ts';
+import type { Cluster } from '../shared/cluster.ts';
 import { settleAll } from '../shared/settle-all.ts';
 import type { BuildToDo } from './observe.ts';
 import { loginIn, type RegistryAccess } from './registry-access.ts';

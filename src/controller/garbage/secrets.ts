@@ -21,8 +21,8 @@ import { abortable } from '../../runtime/clients/abortable.ts';
 import type { Reconcile } from '../../runtime/controller.ts';
 import type { Reflector } from '../../runtime/reflector.ts';
 import type { WorkQueue } from '../../runtime/work-queue.ts';
-import type { Cluster } from '../shared/apply.ts';
 import { type Caches, SECRETS_NAMED } from '../shared/caches.ts';
+import type { Cluster } from '../shared/cluster.ts';
 import { keyOf, refOf } from '../shared/keys.ts';
 import { settleAll } from '../shared/settle-all.ts';
 
@@ -138,7 +138,7 @@ async function removeOrphan(
   const { namespace = '', name, uid = '', resourceVersion = '' } = metadata;
   try {
     await client.remove(SECRETS, { namespace, name }, { uid, resourceVersion });
-    log.info({ namespace, secret: name }, 'Collected a Secret that nothing names');
+    log.info({ namespace, secret: name }, 'Deleted an unused Secret');
   } catch (error) {
     if (!(error instanceof NotFound)) throw error;
   }

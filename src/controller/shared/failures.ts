@@ -1,28 +1,29 @@
 // What is said of a request that failed, and which of the errors behind it decides when the record comes again.
 
 import { quoted } from '../../api/text.ts';
-import type { ActionFailure } from '../../decide/observed.ts';
+import { type ActionFailure, type ChildRef, said } from '../../decide/observed.ts';
 import { Conflict, Forbidden, Invalid, ServerError, Terminal, Unavailable } from '../../errors.ts';
 
 /**
  * A failed request as something to report. What the API server refuses for good needs a person; anything else has a
- * `cause`, which is thrown once everything has been reported, so that the record comes again.
+ * `cause`, which is thrown once everything has been reported, so that the record comes again. `object` is what people
+ * read, where that is not `ref` itself.
  */
-export function failureOf(error: unknown, object: string, verb = 'apply'): ActionFailure {
+export function failureOf(error: unknown, ref: ChildRef, verb = 'apply', object = said(ref)): ActionFailure {
   if (error instanceof Invalid || error instanceof Forbidden) {
     const what = verb === 'apply' ? object : `to ${verb} ${object}`;
     const words = quoted(error.serverMessage ?? error.message);
-    return { reason: 'ApplyRefused', object, message: `The API server refused ${what}: ${words}` };
+    return { reason: 'ApplyRefused', ref, message: `The API server refused ${what}: ${words}` };
   }
-  return { reason: 'RequestFailed', object, message: messageOf(error, object, verb), cause: error };
+  return { reason: 'RequestFailed', ref, message: messageOf(error, object, verb), cause: error };
 }
 
 function messageOf(error: unknown, object: string, verb: string): string {
   if (error instanceof Terminal) return `Davit cannot ${verb} ${object}: ${quoted(error.message)}.`;
   if (!(error instanceof ServerError))
-    return `Davit failed to ${verb} ${object} and tries again automatically. The log of the controller says why.`;
+    return `Davit failed to ${verb} ${object} and retries automatically. See the log of the controller for the cause.`;
   const words = quoted(error.serverMessage ?? error.message);
-  return `The request to ${verb} ${object} failed: ${words}. Davit tries again automatically. If it lasts, check the API server, and the webhook that the message may name.`;
+  return `The request to ${verb} ${object} failed: ${words}. Davit retries automatically. If the failure persists, check the API server, or the webhook that the message names.`;
 }
 
 /** Nothing but races that were lost: the next look will show who was quicker. */

@@ -66,7 +66,7 @@ function keyIn({ metadata, data }: KeySecret, { field, bytes, what, anew }: KeyS
   const key = Buffer.from(data?.[field] ?? '', 'base64');
   if (key.length < bytes)
     throw new Terminal(
-      `read ${what}: Secret ${metadata.name} in ${metadata.namespace} has no ${bytes} bytes under ${field}. Delete it and restart the controller: ${anew}.`,
+      `read ${what}: Secret ${metadata.name} in ${metadata.namespace} does not have ${bytes} bytes under ${field}. Delete the Secret and restart the controller. ${anew}.`,
     );
   return key;
 }

@@ -8,8 +8,8 @@ import { FIELD_MANAGER } from '../../api/meta.ts';
 import type { TracingProject } from '../../api/tracing-project.ts';
 import type { KubeObject } from '../../kube/client.ts';
 import type { EventRecorder } from '../../runtime/events.ts';
-import type { Cluster } from './apply.ts';
 import { overlayWrite } from './caches.ts';
+import type { Cluster } from './cluster.ts';
 
 /** A field of a status that another field manager writes. */
 type ForeignField = 'build' | 'pushes';

@@ -3,26 +3,26 @@
 import type { AppRevision } from '../../api/app-revision.ts';
 import type { BuildPhase } from '../../api/build.ts';
 import type { Observed } from '../observed.ts';
-import { no, type Verdict } from './verdict.ts';
+import { type Entry, fail, stalled } from './entry.ts';
 
 /** Of a revision that has no image. */
-export function checkBuild({ canBuild }: Pick<Observed, 'canBuild'>, { status }: AppRevision): Verdict {
+export function checkBuild({ canBuild }: Pick<Observed, 'canBuild'>, { status }: AppRevision): Entry {
   const { phase, message = '' } = status?.build ?? {};
   if (phase === undefined && canBuild !== true)
-    return no('BuilderNotConfigured', 'The source has to be built, and no builder is configured.', true);
+    return stalled('BuilderNotConfigured', 'The source has to be built, and no builder is configured.');
   switch (phase) {
     case 'Failed':
-      return no('BuildFailed', message, true);
+      return stalled('BuildFailed', message);
     case 'Interrupted':
-      return no('BuildInterrupted', message, true);
+      return stalled('BuildInterrupted', message);
     case 'AwaitingBuild':
     case 'Building':
-      return no('Building', message);
+      return fail('Building', message);
     case undefined:
     case 'Queued':
     case 'Skipped':
     case 'Built':
-      return no('BuildQueued', message || 'The build is about to be queued.');
+      return fail('BuildQueued', message || 'The build is about to be queued.');
     default:
       return phase satisfies never;
   }

@@ -66,14 +66,14 @@ describe('a node that could take the pod', () => {
     },
   ])('$reason: $fits', ({ nodes, pod, fits }) => {
     const refusals = withoutRoom([aSet('2', '4Gi', pod)], nodes);
-    expect(refusals.map(({ reason, object }) => `${reason} ${object}`)).toEqual(
+    expect(refusals.map(({ reason, ref }) => `${reason} ${ref.kind} ${ref.name}`)).toEqual(
       fits ? [] : ['NoNodeFits StatefulSet shop--postgres'],
     );
   });
 
   it('says what is asked and what there is', () => {
     const [refusal] = withoutRoom([aSet('60', '1Gi')], [aNode('2', '4Gi')]);
-    expect(refusal?.message).toContain('asks for 60 CPU and 1024 MiB');
+    expect(refusal?.message).toContain('requests 60 CPU and 1024 MiB');
     expect(refusal?.message).toContain('have 2 CPU and 4096 MiB');
   });
 });

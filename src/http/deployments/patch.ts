@@ -289,7 +289,7 @@ function* inBothLists(patch: PatchDeployment, after: AppDeploymentSpec): Generat
     if (named.has(name)) yield { loc: ['secret_references', index, 'name'], msg: IN_BOTH_LISTS, type: 'value_error' };
 }
 
-/** Uuids are the same in either case. */
+/** UUIDs are compared without regard to case. */
 function isAnother(sent: unknown, before: unknown): boolean {
   if (sent === undefined || sent === null) return false;
   if (typeof sent === 'string' && typeof before === 'string') {

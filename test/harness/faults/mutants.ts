@@ -45,8 +45,8 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   ),
   'stale observedGeneration of a child believed': bug(
     'src/decide/assess/workloads.ts',
-    'if ((status.observedGeneration ?? 0) < (workload.metadata.generation ?? 1))',
-    'if (false)',
+    'return workload !== undefined && (workload.status?.observedGeneration ?? 0) >= (workload.metadata.generation ?? 1);',
+    'return true;',
     'image',
     LATE_DEPLOYMENTS,
   ),
@@ -59,7 +59,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   'password made anew': {
     replacements: [
       {
-        file: 'src/controller/shared/apply.ts',
+        file: 'src/controller/app-deployment/passwords.ts',
         from: "if (state === 'there') return undefined;",
         to: '',
       },
@@ -72,14 +72,14 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     shows: { workload: 'create', fault: NONE },
   },
   'a lost password is made anew': bug(
-    'src/controller/shared/apply.ts',
+    'src/controller/app-deployment/passwords.ts',
     "if (state === 'lost') return",
     'if (false) return',
     'create',
     { kind: 'edit', child: 'Secret shop--postgres', edit: 'delete' },
   ),
   'a lost volume is replaced by an empty one': bug(
-    'src/controller/shared/apply.ts',
+    'src/controller/app-deployment/adopt-database.ts',
     'if (!isVolumeMissing(observed)) return [];',
     'return [];',
     'create',
@@ -138,7 +138,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     },
   ),
   'data deleted whatever has become of it': bug(
-    'src/controller/shared/apply.ts',
+    'src/controller/shared/delete.ts',
     "new Set(['Secret', 'PersistentVolumeClaim'])",
     'new Set()',
     'delete',
@@ -203,8 +203,65 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     'const waitMs = Math.round(queue.addBackingOff(key, asked));',
     'const waitMs = 0;',
     'drift',
-    // Long: the report of the first failure is a change of the record, which wakes it once more.
-    { kind: 'outage', phase: 'drift', status: 500, ms: 4000 },
+    // Until the surplus pods have come, however long that takes: each of them wakes the record once more.
+    { kind: 'outage', phase: 'drift', status: 500, ms: 4000, quietMs: 2000 },
+  ),
+  'DEPLOYED does not ask for the database': bug(
+    'src/decide/assess/workloads.ts',
+    '...(postgres ? [checkDatabase(observed, revision, refusals)] : []),',
+    '',
+    'impossible',
+  ),
+  'a revision that served unseen is SKIPPED': bug(
+    'src/controller/app-deployment/reconciler.ts',
+    'hasServed(before, after, revision)',
+    'false',
+    'overtaken',
+  ),
+  'a teardown waits for pods by their labels': bug(
+    'src/decide/children/teardown.ts',
+    ' && isControlled(pod)',
+    '',
+    'held',
+  ),
+  'a teardown does not say what it waits for': bug(
+    'src/decide/children/teardown.ts',
+    '${waitsFor}${namesOf(pods)}',
+    '${waitsFor}',
+    'held',
+  ),
+  'values that another record names go with the first': bug(
+    'src/decide/children/teardown.ts',
+    'observed.namedByOthers?.has(child.metadata.name) !== true',
+    'true',
+    'pair',
+  ),
+  'events are listed at every look': bug(
+    'src/controller/app-deployment/mount-failures.ts',
+    'if (before && now().getTime() - before.at < ASK_EVERY_MS) return before.words;',
+    '',
+    'unmounted',
+  ),
+  'events that cannot be listed silence the record': {
+    replacements: [
+      {
+        file: 'src/controller/app-deployment/mount-failures.ts',
+        from: 'if (before && now().getTime() - before.at < ASK_EVERY_MS) return before.words;',
+        to: '',
+      },
+      {
+        file: 'src/controller/app-deployment/mount-failures.ts',
+        from: "log.debug({ err, pod: metadata.name }, 'Events of a pod not listed');",
+        to: 'throw err;',
+      },
+    ],
+    shows: { workload: 'unmounted', fault: { kind: 'events-refused' } },
+  },
+  'a rollback asks for the size of then': bug(
+    'src/record/wanted-revision.ts',
+    '? (data.storageGi ?? 0) : smallestSize(',
+    '? 0 : smallestSize(',
+    'resize',
   ),
   'no pause after a failure': {
     replacements: [
@@ -216,7 +273,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
       // The pacing of a key that keeps arriving would stand in for the pause.
       { file: 'src/process/controller.ts', from: 'intervalMs: 200, burst: 3', to: 'intervalMs: 0, burst: 3' },
     ],
-    shows: { workload: 'create', fault: { kind: 'outage', phase: 'create', status: 500, ms: 4000 } },
+    shows: { workload: 'create', fault: { kind: 'outage', phase: 'create', status: 500, ms: 6000 } },
   },
   'a lost race is final': bug(
     'src/runtime/controller.ts',
@@ -230,7 +287,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
       {
         file: 'src/runtime/clients/leader-only.ts',
         from: 'if (!holds()) throw',
-        to: 'if (!holds()) return options; if (false) throw',
+        to: 'if (!holds()) return send(); if (false) throw',
       },
       {
         file: 'src/process/controller.ts',
@@ -247,7 +304,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   },
   'a refused event ends the process': bug(
     'src/runtime/events.ts',
-    "log.warn({ err, reason: event.reason, name, namespace }, 'Event not sent');",
+    "log.warn({ err, reason: event.reason, name, namespace }, 'Could not send an event');",
     'throw err;',
     'create',
     { kind: 'events-refused' },
@@ -308,8 +365,8 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   ),
   'status before children': bug(
     'src/controller/app-deployment/reconciler.ts',
-    'const pass = await attempt(first, { ...options, shell });',
-    'if (first.revisions[0]) await report(first, { latest: first.revisions[0], refusals: [] }, { ...options, shell }); const pass = await attempt(first, { ...options, shell });',
+    'const pass = await attempt(first, assessed, { ...options, shell });',
+    'if (first.revisions[0]) await report(first, first, assessed, { latest: first.revisions[0], refusals: [] }, { ...options, shell }); const pass = await attempt(first, assessed, { ...options, shell });',
     'image',
   ),
   'name by chance': bug(
@@ -389,12 +446,12 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   'a database on a foreign volume': bug(
     'src/controller/app-deployment/reconciler.ts',
     'executePlan(withoutUnsafe(rest, before), record, shell)',
-    'perform(rest, record, shell)',
+    'executePlan(rest, record, shell)',
     'create',
     { kind: 'foreign', child: 'PersistentVolumeClaim shop--postgres' },
   ),
   'a password in the log': bug(
-    'src/controller/shared/apply.ts',
+    'src/controller/app-deployment/passwords.ts',
     "if (state === 'foreign') return nameConflict(secret);",
     "process.stdout.write(`${JSON.stringify(secret)}\\n`); if (state === 'foreign') return nameConflict(secret);",
     'create',
@@ -435,7 +492,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     'reformed',
   ),
   'values that anybody may fill reach pods': bug(
-    'src/decide/assess/workloads.ts',
+    'src/decide/assess/references.ts',
     'if (unfixed !== undefined)',
     'if (false)',
     'unfixed',

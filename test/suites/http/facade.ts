@@ -12,7 +12,7 @@ import { DEPLOYMENT_LABEL } from '../../../src/api/meta.ts';
 import { OAUTH_PROVIDERS, type OAuthProvider } from '../../../src/api/oauth-provider.ts';
 import { defaultSettings, type Settings } from '../../../src/api/settings.ts';
 import type { Account, CodeHosts } from '../../../src/codehost/code-hosts.ts';
-import { buildApp } from '../../../src/http/app.ts';
+import { type AppDeps, buildApp } from '../../../src/http/app.ts';
 import { NAMESPACES } from '../../../src/kube/api-resources.ts';
 import type { KubeObject, Resource } from '../../../src/kube/client.ts';
 import { names } from '../../../src/record/names.ts';
@@ -113,7 +113,10 @@ export interface Answer {
   readonly headers: Record<string, unknown>;
 }
 
-export async function makeFacade(settings: Partial<Settings> = {}, timeLimitMs?: number): Promise<Facade> {
+export async function makeFacade(
+  settings: Partial<Settings> = {},
+  limits: Pick<AppDeps, 'timeLimitMs' | 'unreadLimits'> = {},
+): Promise<Facade> {
   const clock = { ms: Date.parse('2026-01-01T00:00:00Z') };
   const kube = makeFakeKube({ now: () => clock.ms });
   for (const { id, namespace } of [TENANT, OTHER_TENANT]) {
@@ -166,7 +169,7 @@ export async function makeFacade(settings: Partial<Settings> = {}, timeLimitMs?:
       providers.drop(uid);
     },
     settings: { ...defaultSettings(), ...settings },
-    ...(timeLimitMs !== undefined && { timeLimitMs }),
+    ...limits,
     log: pino({ level: 'debug', base: null }, sink),
     now: () => new Date(clock.ms),
     randomSuffix: () => `r4nd0m${suffixes++ || ''}`,

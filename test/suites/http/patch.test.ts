@@ -164,7 +164,7 @@ describe('a change', () => {
         'a volume that is mounted is taken away',
         { volumes: [] },
         'volume_mounts.0.name',
-        'a mount needs a volume of its name among the volumes',
+        'no volume has the name of this mount: add one to volumes',
       ],
     ])('%s', async (_name, resource_spec, where, msg) => {
       const id = await made({

@@ -249,7 +249,7 @@ it('a wrong token and one without rights are told the same of a tenant that is t
   for (const method of ['GET', 'POST']) {
     // oxlint-disable no-await-in-loop -- one after the other
     expect([...(await told('made-up', method))]).toEqual([expect.stringMatching(/^401 /)]);
-    expect([...(await told(rightLess, method))]).toEqual([expect.stringMatching(/^403 .*requires workspace/)]);
+    expect([...(await told(rightLess, method))]).toEqual([expect.stringMatching(/^403 X-Tenant-Id names no tenant/)]);
     // oxlint-enable no-await-in-loop
   }
 });

@@ -13,9 +13,7 @@ import {
 } from '../../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/kube/client.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
-import { aController, aServer, converge, type Harness, putRecord, record } from './harness.ts';
-
-const SHOP = { namespace: 'team', name: 'shop' };
+import { aController, aServer, converge, type Harness, putRecord, record, SHOP } from './harness.ts';
 
 async function deleted(spec: Partial<AppDeployment['spec']> = {}): Promise<Harness> {
   const kube = aServer();
@@ -163,7 +161,7 @@ it('a copy that uses the volume is named', async () => {
   expect(await toTheEnd(controller)).toBe(false);
   expect(waitsFor(kube)).toEqual({
     message:
-      'Being deleted: waiting for the PostgreSQL volume and password to go. PersistentVolumeClaim shop--postgres is used by pod shop-copy on node n1: delete that pod.',
+      'Being deleted: waiting for the deletion of the PostgreSQL volume and password. PersistentVolumeClaim shop--postgres is used by pod shop-copy on node n1. Delete that pod.',
     stalled: 'True',
   });
 });
@@ -209,7 +207,7 @@ it('the pod and node that are waited for are named, and what to do about a dead 
   controller.clock.ms = ends + 1000;
   expect(await controller.reconcile()).toEqual({ requeueAfterMs: 119_000 });
   expect(waitsFor(kube)).toEqual({
-    message: 'Being deleted: waiting for PostgreSQL (pod shop--postgres-0 on node n1) to go.',
+    message: 'Being deleted: waiting for the deletion of PostgreSQL (pod shop--postgres-0 on node n1).',
     stalled: 'False',
   });
   controller.clock.ms += 119_000;

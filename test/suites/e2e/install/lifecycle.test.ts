@@ -137,7 +137,7 @@ describe.skipIf(noPods !== undefined)('installing', () => {
         /\[-\] definitions: not installed: .*appdeployments\.davit\.dev.*crds\.install=true/,
       ) as string,
     ]);
-    expect(said).toContain('Requirement not met, will look again');
+    expect(said).toContain('Requirement not met, will check again');
     const pods = [...(await davitPods('controller')), ...(await davitPods('api'))];
     expect(pods).toHaveLength(4);
     expect(pods.flatMap(({ status }) => status.containerStatuses ?? []).filter((one) => one.ready)).toEqual([]);

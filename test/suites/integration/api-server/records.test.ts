@@ -246,7 +246,7 @@ const RESOURCES = 'spec.sourceConfig.resourceSpec';
 
 describe('bad records', () => {
   const refused: readonly Bad[] = [
-    badName('a--b', 'no two hyphens in a row'),
+    badName('a--b', 'must not contain --'),
     badName('xn', 'the name xn is not possible'),
     badName('1shop', 'begins with a lowercase letter'),
     badName('shop.web', 'only lowercase letters, digits and hyphens'),
@@ -346,7 +346,7 @@ describe('bad records', () => {
       'a listener without its namespace',
       docker({ sourceConfig: { listenerId: UUID } }),
       'spec.sourceConfig.listenerConfig',
-      'give listenerId and listenerConfig together',
+      'set listenerId and listenerConfig together',
     ),
     bad(
       'an integration that is no uuid',
@@ -714,8 +714,8 @@ describe('what cannot be changed', () => {
     });
   });
   it('revisionSerial cannot be lowered or dropped', async () => {
-    expect((await patch({ revisionSerial: 2 })).message).toContain('revisionSerial may only be raised');
-    expect((await patch({ revisionSerial: null })).message).toContain('revisionSerial may only be raised');
+    expect((await patch({ revisionSerial: 2 })).message).toContain('revisionSerial must not be lowered');
+    expect((await patch({ revisionSerial: null })).message).toContain('revisionSerial must not be lowered');
     expect((await patch({ revisionSerial: 4 })).status).toBe(200);
   });
   it('a field that is not source can be', async () => {
