@@ -216,7 +216,7 @@ export type Measure = keyof typeof LIMITED_BY;
 const SCALE = ['minScale', 'maxScale'] as const;
 const SIZE = ['cpu', 'cpuLimit', 'memoryMb', 'memoryLimitMb'] as const;
 /** A request or minimum, and its limit or maximum. */
-const ORDERED_MEASURES: readonly (readonly [Measure, Measure])[] = [
+export const ORDERED_MEASURES: readonly (readonly [Measure, Measure])[] = [
   ['minScale', 'maxScale'],
   ['cpu', 'cpuLimit'],
   ['memoryMb', 'memoryLimitMb'],

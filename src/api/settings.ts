@@ -20,6 +20,22 @@ export const FEWEST_REVISIONS = 10;
 
 const objectName = z.string().min(1).max(253).regex(new RegExp(DNS_SUBDOMAIN_PATTERN));
 
+/** What one value of an address makes another needed. */
+const NEEDS = [
+  {
+    field: 'kind',
+    is: 'gateway',
+    needs: 'gateway',
+    message: 'kind gateway needs gateway: the name and namespace of a Gateway',
+  },
+  {
+    field: 'tls',
+    is: 'secret',
+    needs: 'tlsSecretName',
+    message: 'tls secret needs tlsSecretName: the name of the Secret',
+  },
+] as const;
+
 const Address = z
   .strictObject({
     kind: z
@@ -68,13 +84,17 @@ const Address = z
         "Labels of the namespace of the ingress controller or Gateway. If set, only that namespace and the record's own can reach servers.",
       ),
   })
-  .refine((address) => address.kind !== 'gateway' || address.gateway !== undefined, {
-    path: ['gateway'],
-    message: 'kind gateway needs the name and namespace of a Gateway',
+  .superRefine((address, { addIssue }) => {
+    for (const { field, is, needs, message } of NEEDS)
+      if (address[field] === is && address[needs] === undefined) addIssue({ code: 'custom', path: [needs], message });
   })
-  .refine((address) => address.tls !== 'secret' || address.tlsSecretName !== undefined, {
-    path: ['tlsSecretName'],
-    message: 'tls secret needs the name of the Secret',
+  // For those who read the schema alone, as Helm does.
+  .meta({
+    allOf: NEEDS.map(({ field, is, needs }) => ({
+      if: { properties: { [field]: { const: is } }, required: [field] },
+      // oxlint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
+      then: { required: [needs] },
+    })),
   });
 export type AddressSettings = z.infer<typeof Address>;
 
@@ -199,6 +219,11 @@ const Builds = z.strictObject({
   placement: PlacementSetting.optional().describe('Where the pods that build may run.'),
 });
 export type BuildSettings = z.infer<typeof Builds>;
+
+const AddressOrRange = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()]);
+/** In words: of a pattern that fits none of four nobody learns what would. The chart says the same. */
+const ADDRESS_OR_RANGE =
+  'must be an IP address such as 10.0.0.7 or a range such as 10.0.0.0/8, not a host name or a wildcard';
 
 export const Settings = z.strictObject({
   hosting: z
@@ -390,7 +415,7 @@ export const Settings = z.strictObject({
           'Maximum requests of one caller per minute at each replica. 0: no limit. Callers whose token was never valid share the limit of their address. Independently of this setting, after 300 wrong tokens in a minute an address cannot use new tokens.',
         ),
       trustedProxies: z
-        .array(z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()]))
+        .array(z.string().refine((text) => AddressOrRange.safeParse(text).success, { error: ADDRESS_OR_RANGE }))
         .max(100)
         .default([])
         .describe(

@@ -1,5 +1,10 @@
 // What kubectl-davit makes of what kubectl answers.
 
+import { spawn } from 'node:child_process';
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
 import type { AppDeployment } from '../api/app-deployment.ts';
 import type { AppRevision } from '../api/app-revision.ts';
@@ -232,5 +237,41 @@ describe('kubectl', () => {
 
   it('says so when it is not there', async () => {
     await expect(makeKubectl([], 'no-such-kubectl')(['get'])).rejects.toThrow(/no-such-kubectl could not be started/);
+  });
+});
+
+describe('the command', () => {
+  /** Runs it with a kubectl that answers whatever it is asked; `reads` false: nobody reads what it says. */
+  async function davit(
+    args: readonly string[],
+    { reads = true, answer = '{}' } = {},
+  ): Promise<[number | null, string]> {
+    const folder = await mkdtemp(join(tmpdir(), 'davit-cli-'));
+    await writeFile(join(folder, 'answer'), answer);
+    await writeFile(join(folder, 'kubectl'), `#!/bin/sh\ncat ${join(folder, 'answer')}\n`);
+    await chmod(join(folder, 'kubectl'), 0o755);
+    const program = spawn(process.execPath, [join(import.meta.dirname, 'main.ts'), ...args], {
+      env: { ...process.env, PATH: `${folder}:${process.env['PATH']}` },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    if (!reads) program.stdout.destroy();
+    const [code, said] = await Promise.all([
+      new Promise<number | null>((resolve) => program.once('close', resolve)),
+      text(program.stderr),
+    ]);
+    await rm(folder, { recursive: true });
+    return [code, said];
+  }
+
+  it('names the components that there are', async () => {
+    const [code, said] = await davit(['logs', 'shop', '--component', 'foo']);
+    expect([code, said.split('\n')[0]]).toEqual([
+      2,
+      '--component must be one of server, queue, orchestrator, executor, redis, postgres, not "foo".',
+    ]);
+  });
+
+  it('ends in silence when nobody reads any more', async () => {
+    expect(await davit(['help'], { reads: false })).toEqual([141, '']);
   });
 });

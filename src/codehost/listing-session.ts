@@ -116,7 +116,7 @@ export function failureOf(
   );
 }
 
-/** Retry-After in seconds or as a date; else, where nothing remains, when GitHub's count begins anew. */
+/** Retry-After in seconds or as a date. Otherwise, if no requests remain, the time when GitHub's rate limit resets. */
 function waitSeconds(header: (name: string) => string | null, now: Date): number | undefined {
   const after = header('retry-after');
   const until = (ms: number): number | undefined =>

@@ -37,12 +37,21 @@ export function revisionStateOf(revision: AppRevision, rollout: Entry, isBegun =
   return build && !isBegun ? 'AWAITING_DEPLOY' : 'DEPLOYING';
 }
 
-/** The status of the latest revision. */
-export function latestStatus(revision: AppRevision, rollout: Entry, now: Date, isBegun = true): OwnStatus {
+/**
+ * The status of the latest revision. What is in the way is said as the record says it, whose `ready` it is; also of one that is
+ * DEPLOYED, where only a person can mend it. A pod that fails later and is replaced changes nothing of the revision's outcome.
+ */
+export function latestStatus(
+  revision: AppRevision,
+  rollout: Entry,
+  now: Date,
+  ready: Entry = rollout,
+  isBegun = true,
+): OwnStatus {
   const state = revisionStateOf(revision, rollout, isBegun);
-  // A pod that fails after the rollout is news of the record, not of the revision's outcome.
-  const message = state === 'DEPLOYED' ? 'Every pod runs this revision.' : rollout.message;
-  return withState(revision, state, message, now);
+  if (ready.is !== 'pass' && (state !== 'DEPLOYED' || ready.is === 'stalled'))
+    return withState(revision, state, ready.message, now);
+  return withState(revision, state, state === 'DEPLOYED' ? 'Every pod runs this revision.' : rollout.message, now);
 }
 
 /** The status of a revision that a newer one has overtaken; `served`: it was rolled out whole, though nobody saw it then. */

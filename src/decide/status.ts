@@ -175,7 +175,7 @@ function inTheWay({ policy, references, database, redis, workloads }: Assessment
 }
 
 /** Ready: the latest revision is deployed and serving at this generation. The first thing in the way is its reason. */
-function readyEntry({ observed, latest, assessment, refusals, paused }: StatusInputs): Entry {
+export function readyEntry({ observed, latest, assessment, refusals, paused }: StatusInputs): Entry {
   const { policy, references, workloads, address } = assessment;
   // What only a person can mend comes before what is tried again.
   const failure = refusals.find(({ reason }) => reason !== 'RequestFailed') ?? refusals[0];

@@ -1,23 +1,18 @@
 // The facade as a value: everything but a port. Tests build it and `inject`; server.ts listens.
 
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyRequest, LogController } from 'fastify';
-import type { AppDeployment } from '../api/app-deployment.ts';
-import type { AppRevision } from '../api/app-revision.ts';
-import type { AppTemplate } from '../api/app-template.ts';
-import type { CodeHostIntegration } from '../api/code-host-integration.ts';
-import type { Listener } from '../api/listener.ts';
-import type { OAuthProvider } from '../api/oauth-provider.ts';
 import type { Settings } from '../api/settings.ts';
 import type { CodeHosts } from '../codehost/code-hosts.ts';
 import { Unavailable } from '../errors.ts';
 import type { KubeClient, KubeObject } from '../kube/client.ts';
 import type { Logger } from '../logger.ts';
 import type { FairLimiter } from '../runtime/fair-limiter.ts';
-import type { Store, WatchedStore } from '../runtime/store.ts';
+import type { Store } from '../runtime/store.ts';
 import { makeIntegrations } from './code-host-repositories/repository.ts';
 import { registerRepositories } from './code-host-repositories/routes.ts';
 import { makeAuthentication } from './core/authentication.ts';
 import { makeIdentity } from './core/authorization.ts';
+import type { FacadeCaches } from './core/caches.ts';
 import { makeFreshList } from './core/coalesced-list.ts';
 import { HttpError } from './core/http-error.ts';
 import { makeOrganizationSecrets } from './core/organization-secrets.ts';
@@ -46,19 +41,7 @@ import { registerUnreadLimit } from './plugins/unread-limit.ts';
 export interface AppDeps {
   /** The facade's own credentials: they ask whether the API server is ready, and keep secrets of the organization. */
   readonly kube: KubeClient;
-  readonly caches: {
-    readonly records: WatchedStore<AppDeployment>;
-    readonly revisions: WatchedStore<AppRevision>;
-    /** AppTemplates of the organization. */
-    readonly templates: Store<AppTemplate>;
-    /** Namespaces; metadata is enough. */
-    readonly tenants: Store;
-    /** OAuth providers of the organization's namespace. */
-    readonly listeners: Store<Listener>;
-    readonly providers: Store<OAuthProvider>;
-    /** Code host integrations of the organization's namespace. */
-    readonly integrations: Store<CodeHostIntegration>;
-  };
+  readonly caches: FacadeCaches;
   /** Puts what was just written into its cache, so that a list after a write through this facade contains it. */
   readonly remember: (object: KubeObject) => void;
   /** Takes what is gone out of its cache; without it the watch will. */
@@ -72,9 +55,9 @@ export interface AppDeps {
   /** 1 to 16 characters of a-z and 0-9 that nobody can guess. */
   readonly randomSuffix: () => string;
   readonly sleep?: (ms: number) => Promise<void>;
-  /** Of one request; for tests. */
+  /** Time limit of one request; for tests. */
   readonly timeLimitMs?: number;
-  /** Of answers that wait to be read; for tests. */
+  /** Limits for unread answers; for tests. */
   readonly unreadLimits?: UnreadLimits;
 }
 

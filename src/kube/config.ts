@@ -199,7 +199,7 @@ async function credentialsOf({ config, tokenFile, exec }: KubeConfigSource): Pro
   };
 }
 
-/** A file that is being written anew may be empty: without a token we would be nobody, and be forbidden everything. */
+/** A file that is being rewritten may be empty. Without a token every request would be anonymous and forbidden. */
 async function bearerIn(tokenFile: string): Promise<string> {
   const token = (await readFile(tokenFile, 'utf8')).trim();
   if (token === '') throw new Error(`read ${tokenFile}: the file contains no token`);

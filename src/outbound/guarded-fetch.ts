@@ -1,6 +1,6 @@
-// The only way out of Davit to other than the API server. It goes to listed hosts alone, over https, and connects only
-// to an address that it has itself looked up and judged in that moment: a name that answers otherwise the second time
-// gains nothing. Redirects are judged anew and never take credentials to another host.
+// The only way to send requests to hosts other than the API server. It allows only listed hosts, over https, and connects only
+// to an address that it has resolved and checked for this connection, so a second DNS answer has no effect. Redirects are
+// checked in the same way and never carry credentials to another host.
 
 import type { LookupAddress } from 'node:dns';
 import { lookup as systemLookup } from 'node:dns/promises';

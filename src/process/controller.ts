@@ -29,7 +29,7 @@ import {
 import { makeOrganizationReconciler, wakeOrganization } from '../controller/organization/reconciler.ts';
 import { waitForFreshCaches } from '../controller/shared/cache-barrier.ts';
 import { type Caches, makeCaches } from '../controller/shared/caches.ts';
-import type { Cluster } from '../controller/shared/cluster.ts';
+import type { Cluster, Clusters } from '../controller/shared/cluster.ts';
 import { keyOf } from '../controller/shared/keys.ts';
 import { BUILT_IN_RESOURCES, makeResourceRegistry } from '../kube/api-resources.ts';
 import type { KubeClient } from '../kube/client.ts';
@@ -155,7 +155,8 @@ function startReconciling(
   const events = makeEventRecorder({ client, controller: 'davit.dev/controller', instance, log });
   const own = [APP_DEPLOYMENTS, APP_REVISIONS, TRACING_PROJECTS, OAUTH_PROVIDERS, CODE_HOST_INTEGRATIONS];
   const registry = makeResourceRegistry([...BUILT_IN_RESOURCES, ...own]);
-  const shell = { client, caches, registry };
+  const home: Cluster = { client, caches, registry };
+  const clusters: Clusters = { home, target: home };
   const now = (): Date => new Date();
   const elapsed = (): number => performance.now();
   const makeQueue = (name: string): WorkQueue =>
@@ -172,11 +173,11 @@ function startReconciling(
   const digestKey = makeDigestKey(client, options.namespace);
   const contents = makeSecretFingerprints({ client, caches, digestKey, elapsed });
   const hosts = makeHostRegistry(caches, settings.address);
-  const vanished = makeVanished(shell, elapsed);
+  const vanished = makeVanished(clusters, elapsed);
   for (const { close } of [hosts, vanished]) leading.addEventListener('abort', close, { once: true });
-  const builds = makeBuilds(options, shell, { events, now, elapsed, onPush: (key) => records.add(key) });
+  const builds = makeBuilds(options, home, { events, now, elapsed, onPush: (key) => records.add(key) });
   const reconcile = makeReconciler({
-    shell,
+    ...clusters,
     contents,
     hosts,
     vanished,
@@ -186,9 +187,9 @@ function startReconciling(
     contracts: POD_CONTRACTS,
     pushedCommit: (record) => builds?.pushes.pushedCommit(record),
   });
-  const collect = makeSecretCollector(shell, elapsed);
-  const collectClientSecret = makeClientSecretCollector(shell, elapsed);
-  const judge = makeOrganizationReconciler(shell, settings, now);
+  const collect = makeSecretCollector(home, elapsed);
+  const collectClientSecret = makeClientSecretCollector(home, elapsed);
+  const judge = makeOrganizationReconciler(home, settings, now);
   void beginWhenSynced(
     options,
     caches,

@@ -22,7 +22,7 @@ export interface ControllerOptions {
   readonly reconcile: Reconcile;
   /** How many keys are reconciled at once. */
   readonly workers: number;
-  /** Of the workers, so many take only keys of groups that no other is busy with. */
+  /** Number of workers that take only keys of groups that no other worker is processing. */
   readonly workersForNewGroups?: number;
   readonly log: Logger;
   readonly metrics?: RuntimeMetrics;

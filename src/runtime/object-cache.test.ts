@@ -33,7 +33,7 @@ describe('object cache', () => {
       want: ['added a/u1@9', 'modified a/u1@10'],
     },
     {
-      name: 'a name made anew',
+      name: 'a name recreated',
       reason: 'the deletion was not seen',
       do: [a1(5), anObject('a', 'u2', 8)],
       want: ['added a/u1@5', 'deleted a/u1@5', 'added a/u2@8'],

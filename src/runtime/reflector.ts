@@ -60,11 +60,11 @@ export interface ReflectorStatus {
 /**
  * A watch cache.
  *
- * - It never stops by itself, whatever the server answers: it tries again, slower and slower up to 30 s, as late as
- *   the server asks, and keeps what it has meanwhile.
- * - It never shows an older state than it has shown: an older list is refused, older news of an object is ignored.
- * - A list that would delete anything that is known is asked for a second time before it is believed: what is deleted
- *   by mistake does not come back before it changes.
+ * - It never stops on its own, whatever the server answers: it retries with growing delays of up to 30 s, or as late as
+ *   the server asks, and keeps its content meanwhile.
+ * - It never shows an older state than before: it rejects an older list and ignores an older event of an object.
+ * - A list that lacks known objects is only believed if a second list confirms it, because a wrongly deleted object would not
+ *   return before it changes.
  * - A kind that is `optional` and that the cluster does not know counts as listed and empty; it is looked for until it
  *   is there.
  * - A listener that throws is logged and harms nobody else.
@@ -229,8 +229,8 @@ export function makeReflector<T extends KubeObject = KubeObject>(options: Reflec
 
   async function recover(error: unknown, signal: AbortSignal): Promise<void> {
     if (error instanceof Silent) {
-      // Of a kind that nobody changes the API server has nothing to say, bookmarks neither (they are sent when the version
-      // has moved on). No pause: what happens in it would be seen late. A dead server shows when the watch is opened.
+      // The API server sends nothing for a kind that nobody changes, not even bookmarks (they need a new version). The watch is
+      // reopened without a delay, during which events would be missed. A dead server is detected when the watch is opened.
       log.debug({ err: error }, 'Watch was silent, reopening it');
       return;
     }

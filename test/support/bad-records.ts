@@ -160,21 +160,25 @@ export const refused: readonly Refused[] = [
     spec: { annotations: { 'container.apparmor.security.beta.kubernetes.io/server': 'unconfined' } },
     says: OWN,
   },
-  { name: 'a label by which foreign Services select', spec: { labels: { app: 'shop' } }, says: both('such labels') },
+  {
+    name: 'a label by which foreign Services select',
+    spec: { labels: { app: 'shop' } },
+    says: both('these labels have an effect beyond'),
+  },
   {
     name: 'a label that an injector acts on',
     spec: { labels: { 'azure.workload.identity/use': 'true' } },
-    says: both('such labels'),
+    says: both('these labels have an effect beyond'),
   },
   {
     name: 'an annotation that attaches a network',
     spec: { annotations: { 'k8s.v1.cni.cncf.io/networks': 'storage' } },
-    says: both('such annotations'),
+    says: both('these annotations have an effect beyond'),
   },
   {
     name: 'an annotation that takes a role of the cloud',
     spec: { annotations: { 'iam.amazonaws.com/role': 'admin' } },
-    says: both('such annotations'),
+    says: both('these annotations have an effect beyond'),
   },
   {
     name: 'a CSI volume of another namespace',

@@ -12,7 +12,7 @@ interface Event extends KubeObject {
   readonly note?: string;
 }
 
-/** Of pods that cannot begin for the same reason a few are enough. */
+/** Maximum number of pods for which events are listed: pods of a record usually fail for the same reason. */
 const PODS_ASKED = 3;
 /** A pod is asked about no more often, however often its record is looked at: the kubelet itself tries again more slowly. */
 const ASK_EVERY_MS = 5_000;

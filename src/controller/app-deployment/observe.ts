@@ -11,7 +11,8 @@ import { holdsValuesOf } from '../../record/names.ts';
 import { revisionsOf } from '../../record/revisions.ts';
 import { readAtStart, referencesOf } from '../../record/secret-references.ts';
 import type { SecretVersion } from '../../resources/secret-digest.ts';
-import { type Caches, childrenNamed } from '../shared/caches.ts';
+import { childrenNamed } from '../shared/caches.ts';
+import type { Clusters } from '../shared/cluster.ts';
 import { failureOf } from '../shared/failures.ts';
 import type { SecretFingerprints, SeenSecret } from './secret-fingerprints.ts';
 
@@ -20,27 +21,34 @@ type NamedSecrets = Pick<Observed, 'secretKeys' | 'unfixedSecrets' | 'secretsRea
 /** Everything that a decision about this record may look at. A Secret that cannot be read is part of it. */
 export async function observe(
   record: AppDeployment,
-  caches: Caches,
+  clusters: Clusters & { readonly settings: Settings },
   contents: SecretFingerprints,
-  settings: Settings,
   signal?: AbortSignal,
 ): Promise<Observed> {
-  return { ...look(record, caches), canBuild: canBuild(settings), ...(await namedSecrets(record, contents, signal)) };
+  return {
+    ...look(record, clusters),
+    canBuild: canBuild(clusters.settings),
+    ...(await namedSecrets(record, contents, signal)),
+  };
 }
 
 /** What the caches show, which is all but the Secrets that the record names. */
-export function look(record: AppDeployment, caches: Caches): Omit<Observed, keyof NamedSecrets | 'canBuild'> {
+export function look(
+  record: AppDeployment,
+  { home, target }: Clusters,
+): Omit<Observed, keyof NamedSecrets | 'canBuild'> {
+  const { caches } = home;
   const { namespace = '', name } = record.metadata;
   const tenant = caches.namespaces.get({ name: namespace });
   return {
     record,
     tenantId: tenant?.metadata.labels?.[TENANT_LABEL] === 'true' ? tenant.metadata.uid : undefined,
     tenantHosts: tenant?.metadata.annotations?.[HOSTS_ANNOTATION],
-    addressKindMissing: caches.addresses?.isInstalled() === false,
+    addressKindMissing: target.caches.addresses?.isInstalled() === false,
     namespaceTerminating: tenant?.metadata.deletionTimestamp !== undefined,
     revisions: revisionsOf(record, caches.revisions.byLabel(namespace, DEPLOYMENT_LABEL, name)),
-    children: childrenNamed(caches, namespace, name),
-    pods: caches.pods.byLabel(namespace, DEPLOYMENT_LABEL, name),
+    children: childrenNamed(target.caches, namespace, name),
+    pods: target.caches.pods.byLabel(namespace, DEPLOYMENT_LABEL, name),
     tracingProject: caches.tracingProjects.get({ namespace, name }),
     listeners: runsHere(record) ? [] : caches.listeners.list(namespace),
     integrations: record.spec.source === 'codehost' ? caches.integrations.list() : [],

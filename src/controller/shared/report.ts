@@ -18,7 +18,7 @@ type ForeignField = 'build' | 'pushes';
 export async function reportStatus<T extends KubeObject & { readonly status?: object }>(
   object: T,
   status: object,
-  shell: Cluster,
+  home: Cluster,
   foreign?: ForeignField,
 ): Promise<boolean> {
   if (isDeepStrictEqual(without(object.status, foreign), status)) return false;
@@ -29,12 +29,12 @@ export async function reportStatus<T extends KubeObject & { readonly status?: ob
     metadata: { name, ...(namespace !== undefined && { namespace }), ...(uid !== undefined && { uid }) },
     status,
   };
-  const written = await shell.client.apply(shell.registry.resourceOf(object), wanted, {
+  const written = await home.client.apply(home.registry.resourceOf(object), wanted, {
     fieldManager: FIELD_MANAGER,
     force: true,
     subresource: 'status',
   });
-  overlayWrite(shell.caches, written);
+  overlayWrite(home.caches, written);
   return true;
 }
 
@@ -47,10 +47,10 @@ function without(status: object | undefined, field: ForeignField | undefined): o
 export async function reportRecord(
   record: AppDeployment,
   status: AppDeploymentStatus,
-  shell: Cluster,
+  home: Cluster,
   events: EventRecorder,
 ): Promise<void> {
-  const changed = await reportStatus(record, status, shell);
+  const changed = await reportStatus(record, status, home);
   if (!changed) return;
   const before = conditionOf(record.status?.conditions, 'Ready');
   const after = conditionOf(status.conditions, 'Ready');
@@ -71,10 +71,10 @@ export async function reportRevision(
   record: AppDeployment,
   revision: AppRevision,
   status: Omit<AppRevisionStatus, 'build'>,
-  shell: Cluster,
+  home: Cluster,
   events: EventRecorder,
 ): Promise<void> {
-  const changed = await reportStatus(revision, status, shell, 'build');
+  const changed = await reportStatus(revision, status, home, 'build');
   if (!changed || revision.status?.state === status.state) return;
   if (status.state === 'DEPLOYED')
     events.record({
@@ -98,7 +98,7 @@ export async function reportRevision(
 export async function reportTracingProject(
   project: TracingProject,
   record: AppDeployment,
-  shell: Cluster,
+  home: Cluster,
   now: Date,
 ): Promise<void> {
   const uid = record.metadata.uid ?? '';
@@ -107,5 +107,5 @@ export async function reportTracingProject(
   const message = `Used by deployment ${record.metadata.name}.`;
   const ready: ConditionInput = { type: 'Ready', status: 'True', reason: 'Linked', message };
   const conditions = mergeConditions(project.status?.conditions, [ready], generation, now);
-  await reportStatus(project, { deploymentUid: uid, observedGeneration: generation, conditions }, shell);
+  await reportStatus(project, { deploymentUid: uid, observedGeneration: generation, conditions }, home);
 }

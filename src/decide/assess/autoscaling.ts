@@ -57,5 +57,5 @@ export function checkHonored(observed: Observed, { spec: { requested, resolved }
       'StoreIsExternal',
       `${record.metadata.name} uses an external database or Redis (${EXTERNAL_POSTGRES_VARIABLE}, ${EXTERNAL_REDIS_VARIABLE}), so these fields have no effect: ${ignored.join(', ')}.`,
     );
-  return pass('AsAsked', 'Every field of resource_spec is taken as it stands.');
+  return pass('AsAsked', 'Every field of resource_spec takes effect as written.');
 }

@@ -9,7 +9,7 @@ import { type Entry, fail, firstOf, pass, stalled } from './entry.ts';
 const CHECKS: readonly ((observed: Observed) => Entry | undefined)[] = [secretNotFixed, somethingMissing, notRead];
 
 export function checkReferences(observed: Observed): Entry {
-  return firstOf(CHECKS, observed) ?? pass('AllResolved', 'Every Secret and key that the record names is there.');
+  return firstOf(CHECKS, observed) ?? pass('AllResolved', 'Every Secret and key that the record names exists.');
 }
 
 function secretNotFixed(observed: Observed): Entry | undefined {
@@ -49,7 +49,7 @@ function notRead({ unread: [first] = [] }: Observed): Entry | undefined {
   return first && fail(first.reason, first.message);
 }
 
-/** Of such a name it could be anything's, a service account's token among them: no pod gets it. */
+/** A Secret with such a name could contain anything, including a service account's token, so no pod gets it. */
 function notFixed(secretName: string, { record }: Observed): string {
   const { name, namespace } = record.metadata;
   return `Editors may use Secret ${secretName} in this deployment without the right to read it, so it must be of type Opaque and immutable. If it is Opaque and its values are correct: kubectl patch secret ${secretName} -n ${namespace} -p '{"immutable":true}'. Otherwise name a Secret whose name does not begin with ${name}--vars-.`;

@@ -10,7 +10,7 @@ import {
 import type { KubeObject } from '../../kube/client.ts';
 import { names } from '../../record/names.ts';
 import type { DataThere } from '../../record/wanted-revision.ts';
-import { type ActionFailure, childOf, isOurs, type Observed, refTo, said } from '../observed.ts';
+import { type ActionFailure, childOf, isOurs, type Observed, refTo, said, volumeClaimOf } from '../observed.ts';
 import { storageOf } from './plan.ts';
 
 export interface KeptData {
@@ -24,9 +24,9 @@ export const NO_KEPT_DATA: KeptData = { takeUp: [], refusals: [] };
 
 /** What is to become of kept data, given that the record is to have a PostgreSQL of its own. */
 export function planAdoption(observed: Observed): KeptData {
-  const { postgresSecret, postgresClaim } = names(observed.record.metadata.name);
+  const { postgresSecret } = names(observed.record.metadata.name);
   const secret = childOf(observed, 'Secret', postgresSecret);
-  const claim = childOf(observed, 'PersistentVolumeClaim', postgresClaim);
+  const claim = volumeClaimOf(observed);
   const kept = [secret, claim].filter((object) => object !== undefined && isKept(object, observed));
   const [first] = kept as KubeObject[];
   if (!first) return NO_KEPT_DATA;
@@ -46,7 +46,7 @@ export function planAdoption(observed: Observed): KeptData {
 
 /** What is known of the volume of this record's name, be it this record's or kept by an earlier one. */
 export function dataThere(observed: Observed): DataThere {
-  const claim = childOf(observed, 'PersistentVolumeClaim', names(observed.record.metadata.name).postgresClaim);
+  const claim = volumeClaimOf(observed);
   if (!claim) return {};
   const image = claim.metadata.annotations?.[POSTGRES_IMAGE_ANNOTATION];
   return { ...(image !== undefined && { image }), storageGi: Math.ceil(storageOf(claim) / 2 ** 30) };

@@ -65,7 +65,7 @@ export function withoutRoom(sets: readonly KubeObject[], nodes: readonly Cluster
       {
         reason: 'NoNodeFits',
         ref,
-        message: `No node can take the pod of ${said(ref)}: it asks for ${asked}, and ${there}. The pod that runs is kept as it is. Lower the request, or add a larger node; the deployment then resumes automatically.`,
+        message: `No node has room for the pod of ${said(ref)}: it requests ${asked}, and ${there}. The running pod is not changed. Lower the request, or add a larger node. The deployment then continues automatically.`,
       },
     ];
   });

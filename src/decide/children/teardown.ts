@@ -14,7 +14,7 @@ export interface TeardownStep {
   readonly waitsFor: string;
   /** To be deleted now: those of the step that are not going already. */
   readonly remove: readonly KubeObject[];
-  /** What a person has to do so that it goes on; absent where it goes on by itself. */
+  /** What a person has to do so that the teardown continues. Absent if it continues automatically. */
   readonly hindrance?: string;
 }
 

@@ -1,5 +1,5 @@
-// Who a caller is: the API server tells, asked once with the caller's own token (SelfSubjectReview) and before anything
-// else. Of tokens that nobody knows so few are tried that they can take nothing from those who call with good ones.
+// Authenticates a caller with one SelfSubjectReview that carries the caller's token, before anything else. The number of
+// unknown tokens that are checked is limited, so that they do not affect callers with valid tokens.
 
 import { LruMap } from 'toad-cache';
 import { Forbidden, NotFound, Unauthorized } from '../../errors.ts';

@@ -11,8 +11,8 @@ import { SELF_SUBJECT_ACCESS_REVIEWS } from '../../kube/api-resources.ts';
 import type { KubeClient, KubeObject, Resource } from '../../kube/client.ts';
 import type { Store } from '../../runtime/store.ts';
 import type { Credentials } from './authentication.ts';
+import { synced } from './caches.ts';
 import { HttpError } from './http-error.ts';
-import { synced } from './synced.ts';
 
 export interface Caller extends Credentials {
   /** The API server, as the caller. */
@@ -105,7 +105,7 @@ export function makeIdentity({ kube, tenants, settings, now }: IdentityOptions):
     return { id: uid, namespace: name };
   }
 
-  /** Of a caller who names none. */
+  /** For a caller who names no tenant. */
   async function onlyTenantOf(caller: Caller, asked: Asked): Promise<Tenant> {
     const hint = namespaceOfToken(caller.token);
     const own = hint === undefined ? undefined : tenantFrom(tenants.get({ name: hint }));

@@ -48,7 +48,7 @@ export function makeUnreadAnswers(
     if (holder.answers.size === 0) holders.delete(caller);
   }
 
-  /** Of whoever holds most. */
+  /** Closes the oldest connection of the caller with the most unread bytes. */
   function closeOldest(): void {
     const [largest] = [...holders].toSorted(([, a], [, b]) => b.bytes - a.bytes);
     if (largest === undefined) return;

@@ -190,7 +190,7 @@ export function patchDeployment(): typeof PatchDeploymentShape {
   return withRules(PatchDeploymentShape, [sizeRule, podRules, variableRules]);
 }
 
-/** Of two values one would be ignored, and an ignored filter widens the result. */
+/** Rejects a repeated parameter: one of two values would be ignored, and an ignored filter widens the result. */
 const once = <Value extends z.ZodType>(
   schema: Value,
   read: (value: unknown) => unknown = (value) => value,
@@ -297,7 +297,12 @@ export const ResourceSpecResponse = z
 export const SourceConfigResponse = z
   .object({
     ...responseShape(SourceConfig.shape),
-    custom_url: z.string().nullable().describe('Address in force, as a URL.'),
+    custom_url: z
+      .string()
+      .nullable()
+      .describe(
+        'Address in force, as a URL; of a change that Davit has yet to look at, the one asked for. null while none is made: conditions says why.',
+      ),
     resource_spec: ResourceSpecResponse,
     listener_config: z.object(responseShape(SourceConfig.shape.listenerConfig.unwrap().shape)).nullable(),
     deployment_type: z.enum(DEPLOYMENT_TYPES).nullable().describe('Preset of sizes and scale.'),
@@ -356,6 +361,16 @@ const EXAMPLE = {
   created_at: '2026-01-01T00:00:00Z',
   updated_at: '2026-01-02T00:00:00Z',
   status: 'READY',
+  status_message: 'The latest revision is deployed and serving.',
+  conditions: [
+    {
+      type: 'Ready',
+      status: 'True',
+      reason: 'Serving',
+      message: 'The latest revision is deployed and serving.',
+      last_transition_time: '2026-01-01T00:00:42Z',
+    },
+  ],
   latest_revision_id: '1c8ac5f4-6f5b-5d0e-9d6c-0d9a0c6a4f21',
   active_revision_id: '1c8ac5f4-6f5b-5d0e-9d6c-0d9a0c6a4f21',
   image_version: '1.4.2',
@@ -365,6 +380,16 @@ const EXAMPLE = {
 function nothingOf<Shape extends object>(shape: Shape): { [Key in keyof Shape]: null } {
   return Object.fromEntries(Object.keys(shape).map((name) => [name, null])) as { [Key in keyof Shape]: null };
 }
+
+const Condition = z
+  .object({
+    type: z.string().describe('Ready, Stalled, DatabaseReady, AddressReady, ...'),
+    status: z.enum(['True', 'False', 'Unknown']),
+    reason: z.string().describe('A word for machines; docs/operations.md has them all.'),
+    message: z.string(),
+    last_transition_time: time.describe('When its status became what it is.'),
+  })
+  .meta({ id: 'Condition' });
 
 export const Deployment = z
   .object({
@@ -383,8 +408,14 @@ export const Deployment = z
     status: z
       .enum(STATES)
       .describe(
-        'READY: PostgreSQL and Redis answer, and the active revision serves. AWAITING_DATABASE: one of the two has not answered yet. UNUSED: scaled to nothing, or nothing to run yet. AWAITING_DELETE: it is being deleted. UNKNOWN: none of these; its conditions say why.',
+        'READY: PostgreSQL and Redis answer, and the active revision serves. AWAITING_DATABASE: one of the two has not answered yet. UNUSED: scaled to nothing, or nothing to run yet. AWAITING_DELETE: it is being deleted. UNKNOWN: none of these; status_message says why.',
       ),
+    status_message: z
+      .string()
+      .describe('What it waits for or what is wrong, and what to do, for people: the message of the condition Ready.'),
+    conditions: z
+      .array(Condition)
+      .describe("The record's conditions as kubectl shows them; none before Davit has looked at it."),
     latest_revision_id: id.nullable().describe('The newest revision; null while there is nothing to run.'),
     active_revision_id: id.nullable().describe('The newest revision that was fully deployed.'),
     image_version: z.string().nullable().describe("Tag of the latest revision's image; null for a bare digest."),

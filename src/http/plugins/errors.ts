@@ -32,7 +32,7 @@ export function registerNotFound(app: FastifyInstance): void {
   });
   // Before the body, which nobody is going to read.
   app.addHook('onRequest', (request, _reply, done) => done(request.is404 ? nowhere(request) : undefined));
-  // Of a file that the page does not have, its route tells.
+  // The page's route answers for files that it does not have.
   app.setNotFoundHandler((request, reply) => answerError(nowhere(request), request, reply));
 
   function nowhere(request: FastifyRequest): HttpError {

@@ -1,4 +1,4 @@
-// Whether a run kept every promise. Each function is one invariant of reliability.md and says what was broken.
+// Whether a run kept every promise. Each function is one promise of docs/reliability.md and reports violations.
 
 import { meddlerOf } from './interference.ts';
 import type { Seen, Sighting } from './object-history.ts';
@@ -29,7 +29,7 @@ export interface Reference {
 const MOST_HANDOVER_MS = 1400;
 const MOST_TAKEOVER_MS = 4000;
 
-/** What Kubernetes and the test put there, or what follows from the children by itself. */
+/** What Kubernetes and the test put there, or what follows from the children on its own. */
 const NOT_OURS: ReadonlySet<string> = new Set(['ReplicaSet', 'Pod']);
 
 export function referenceOf(run: Run, again: Run): Reference {
@@ -73,7 +73,7 @@ export function judge(run: Run, reference: Reference): Violation[] {
   blame('I7 exactly once', rolledTwice(run));
   blame('I9 no storm', storms(run, reference) ?? hammers(run) ?? asksTooOften(run));
   if (!isDoomed) blame('I11 data', lostData(run) ?? lostValues(run) ?? tornDownTooEarly(run));
-  blame('I13 no accident', run.accidents > 0 ? `the process ended by itself, see ${run.log}` : undefined);
+  blame('I13 no accident', run.accidents > 0 ? `the process ended on its own, see ${run.log}` : undefined);
   blame('I13 no accident', run.stopMs > 5000 ? `took ${Math.round(run.stopMs)} ms to stop` : undefined);
   return found;
 }
@@ -202,7 +202,7 @@ function expectedCounts(run: Run, { counts }: Reference): ReadonlyMap<string, nu
   const expected = new Map(counts);
   for (const what of [`create ${remade}`, `delete ${remade}`]) {
     const once = (counts.get(what) ?? 0) + 1;
-    // What a person makes anew, and Davit perhaps before that, is once or twice too much.
+    // What a person recreates, and Davit perhaps before that, is once or twice too much.
     const twice = run.plan.fault.kind === 'edit' && run.plan.fault.edit === 'remade' && actual.get(what) === once + 1;
     expected.set(what, twice ? once + 1 : once);
   }
@@ -423,7 +423,7 @@ function tornDownTooEarly(run: Run): string | undefined {
     const { deletionTimestamp, name, labels } = object.metadata;
     if (deletionTimestamp === undefined || !name.startsWith(`${RECORD}--`)) continue;
     if (kind !== 'PersistentVolumeClaim' && kind !== 'StatefulSet') continue;
-    // One that a person has made anew, with a selector that is not ours, has to go.
+    // One that a person has recreated, with a selector that is not ours, has to go.
     if (meddlerOf(run.plan.fault).remade === `${kind} ${name}`) continue;
     const before = run.history.slice(0, index);
     if (run.plan.workload === 'external' && kind === 'StatefulSet') {

@@ -32,8 +32,8 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   'delete without uid': bug('src/kube/http-client.ts', 'preconditions: { uid, ', 'preconditions: { ', 'delete'),
   'deployed though it has gone': bug(
     'src/controller/app-deployment/reconciler.ts',
-    ': await addFinalizer(observed.record, shell);',
-    ': ((await addFinalizer(observed.record, shell)) ?? observed.record);',
+    ': await addFinalizer(observed.record, home);',
+    ': ((await addFinalizer(observed.record, home)) ?? observed.record);',
     'undone',
     { kind: 'watch-delay', resource: 'appdeployments', ms: 300 },
   ),
@@ -56,7 +56,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     "createHash('sha256').update(String(Date.now()))",
     'create',
   ),
-  'password made anew': {
+  'password regenerated': {
     replacements: [
       {
         file: 'src/controller/app-deployment/passwords.ts',
@@ -65,13 +65,13 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
       },
       {
         file: 'src/controller/shared/apply.ts',
-        from: 'made = await shell.client.create(resource, object, { fieldManager: FIELD_MANAGER });',
-        to: "made = await (object.kind === 'Secret' ? shell.client.apply(resource, object, { fieldManager: FIELD_MANAGER, force: true }) : shell.client.create(resource, object, { fieldManager: FIELD_MANAGER }));",
+        from: 'made = await cluster.client.create(resource, object, { fieldManager: FIELD_MANAGER });',
+        to: "made = await (object.kind === 'Secret' ? cluster.client.apply(resource, object, { fieldManager: FIELD_MANAGER, force: true }) : cluster.client.create(resource, object, { fieldManager: FIELD_MANAGER }));",
       },
     ],
     shows: { workload: 'create', fault: NONE },
   },
-  'a lost password is made anew': bug(
+  'a lost password is regenerated': bug(
     'src/controller/app-deployment/passwords.ts',
     "if (state === 'lost') return",
     'if (false) return',
@@ -106,7 +106,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   ),
   'no finalizer': bug(
     'src/controller/app-deployment/reconciler.ts',
-    'hasFinalizer(observed.record) ? observed.record : await addFinalizer(observed.record, shell)',
+    'hasFinalizer(observed.record) ? observed.record : await addFinalizer(observed.record, home)',
     'observed.record',
     'delete',
   ),
@@ -194,8 +194,8 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   ),
   'done is remembered': bug(
     'src/controller/app-deployment/reconciler.ts',
-    'const first = await observe(found, caches, contents, options.settings, signal);',
-    "const first = await observe(found, caches, contents, options.settings, signal); const done = (globalThis.done ??= new Set()); if (found.status?.state === 'READY' && !found.metadata.deletionTimestamp) { if (done.has(found.metadata.generation)) return {}; done.add(found.metadata.generation); }",
+    'const first = await observe(found, options, contents, signal);',
+    "const first = await observe(found, options, contents, signal); const done = (globalThis.done ??= new Set()); if (found.status?.state === 'READY' && !found.metadata.deletionTimestamp) { if (done.has(found.metadata.generation)) return {}; done.add(found.metadata.generation); }",
     'drift',
   ),
   'a failure is not tried again': bug(
@@ -207,14 +207,14 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     { kind: 'outage', phase: 'drift', status: 500, ms: 4000, quietMs: 2000 },
   ),
   'DEPLOYED does not ask for the database': bug(
-    'src/decide/assess/workloads.ts',
-    '...(postgres ? [checkDatabase(observed, revision, refusals)] : []),',
-    '',
+    'src/decide/assess/rollout.ts',
+    "isOwn('postgres', revision) ? database : undefined,",
+    'undefined,',
     'impossible',
   ),
   'a revision that served unseen is SKIPPED': bug(
-    'src/controller/app-deployment/reconciler.ts',
-    'hasServed(before, after, revision)',
+    'src/decide/assess/rollout.ts',
+    'runningRevision(before)?.spec.id === revision.spec.id',
     'false',
     'overtaken',
   ),
@@ -251,7 +251,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
       },
       {
         file: 'src/controller/app-deployment/mount-failures.ts',
-        from: "log.debug({ err, pod: metadata.name }, 'Events of a pod not listed');",
+        from: "log.debug({ err, pod: metadata.name }, 'Could not list the events of a pod');",
         to: 'throw err;',
       },
     ],
@@ -365,8 +365,8 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   ),
   'status before children': bug(
     'src/controller/app-deployment/reconciler.ts',
-    'const pass = await attempt(first, assessed, { ...options, shell });',
-    'if (first.revisions[0]) await report(first, first, assessed, { latest: first.revisions[0], refusals: [] }, { ...options, shell }); const pass = await attempt(first, assessed, { ...options, shell });',
+    'const pass = await attempt(first, assessed, within);',
+    'if (first.revisions[0]) await report(first, first, assessed, { latest: first.revisions[0], refusals: [] }, within); const pass = await attempt(first, assessed, within);',
     'image',
   ),
   'name by chance': bug(
@@ -445,8 +445,8 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   ),
   'a database on a foreign volume': bug(
     'src/controller/app-deployment/reconciler.ts',
-    'executePlan(withoutUnsafe(rest, before), record, shell)',
-    'executePlan(rest, record, shell)',
+    'executePlan(withoutUnsafe(rest, before), record, target)',
+    'executePlan(rest, record, target)',
     'create',
     { kind: 'foreign', child: 'PersistentVolumeClaim shop--postgres' },
   ),

@@ -48,7 +48,7 @@ export interface Census {
   /** How many sightings there are: a larger number means that something has changed. */
   count(namespace: string): number;
   forget(namespace: string): void;
-  /** Forgets everything and looks anew: what was seen has never happened. Resolves when it has seen what is there. */
+  /** Forgets everything and lists again: what was seen has never happened. Resolves when it has seen what is there. */
   restart(): Promise<void>;
 }
 

@@ -145,7 +145,7 @@ function deployedTooEarly(
   return wrong && `${object.metadata.name}: DEPLOYED at ${version}, but ${wrong}`;
 }
 
-/** Do all children fit a Ready? Nothing is rolled back by itself: until the spec changes again, it must be so. */
+/** Do all children fit a Ready? Nothing is rolled back on its own: until the spec changes again, it must be so. */
 function unlike(
   { object, version, at }: Sighting,
   snapshots: ReadonlyMap<string, Snapshot>,

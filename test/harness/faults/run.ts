@@ -178,7 +178,7 @@ export async function runPlan(plan: Plan, cluster: Cluster, census: Census, pati
     current: census.current(namespace),
     stuck,
     restless,
-    // A history that has been rewound is no accident: who has seen its future starts anew.
+    // A history that has been rewound is no accident: who has seen its future restarts.
     accidents: starts - actors.length - cast.kills() - (fault.kind === 'etcd-restored' ? 1 : 0),
     kills: cast.kills(),
     meddled,
@@ -295,7 +295,7 @@ async function crashLoop(every: number, times: number, cast: Cast, trace: Trace)
   }
 }
 
-/** What others than Davit have work with, in an order that makes nothing anew. */
+/** What others than Davit have work with, in an order that recreates nothing. */
 const WITH_WORK = [
   '/apis/autoscaling/v2/namespaces/NS/horizontalpodautoscalers',
   '/apis/apps/v1/namespaces/NS/deployments',

@@ -555,13 +555,13 @@ describe('delete', () => {
   it('leaves a new record of the same name alone', async () => {
     const old = facade.seed({ metadata: { name: 'shop' } });
     facade.kube.erase(APP_DEPLOYMENTS, { namespace: TENANT.namespace, name: 'shop' });
-    const anew = facade.kube.seed<AppDeployment>(APP_DEPLOYMENTS, {
+    const recreated = facade.kube.seed<AppDeployment>(APP_DEPLOYMENTS, {
       ...old,
       metadata: { name: 'shop', namespace: TENANT.namespace },
     });
     expect((await facade.call('DELETE', `/v2/deployments/${old.metadata.uid}`)).status).toBe(404);
     expect(facade.kube.objects<AppDeployment>(APP_DEPLOYMENTS).map(({ metadata }) => metadata.uid)).toEqual([
-      anew.metadata.uid,
+      recreated.metadata.uid,
     ]);
   });
 

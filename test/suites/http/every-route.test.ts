@@ -1,5 +1,5 @@
 // What every route answers to what no route can use. The routes are those of the OpenAPI document, so that a new one is
-// here by itself.
+// here on its own.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { aBody, makeFacade, OTHER_TENANT, TENANT, TOKEN } from './facade.ts';

@@ -388,7 +388,7 @@ describe('the client secret', () => {
     );
   });
 
-  it('that is gone is made anew', async () => {
+  it('that is gone is recreated', async () => {
     seed({ clientSecretRef: { name: 'tracker--client-gone', key: 'client-secret' } });
     await patch({ client_secret: CANARY });
     expect(realWrites()).toEqual(['create Secret', 'patch OAuthProvider']);

@@ -1,4 +1,4 @@
-// What a platform's settings do not allow, over HTTP: 422 with every field, for what is asked for anew.
+// What a platform's settings do not allow, over HTTP: 422 with every field, for newly requested values.
 
 import { expect, it } from 'vitest';
 import { Settings } from '../../../src/api/settings.ts';

@@ -422,6 +422,18 @@ describe('wrong values', () => {
       values: 'settings: {sizes: {plain: {server: {cpu: 2}}}}',
       says: 'settings.sizes.plain.server.cpuLimit must not be below cpu, which is 2',
     },
+    {
+      values: 'settings: {address: {kind: gateway}}',
+      says: "at '/settings/address': missing property 'gateway'",
+    },
+    {
+      values: 'settings: {address: {kind: ingress, tls: secret}}',
+      says: "at '/settings/address': missing property 'tlsSecretName'",
+    },
+    ...['proxy.example', '10.0.0.*', '10.0.0.0-10.0.0.9'].map((proxy) => ({
+      values: `settings: {http: {trustedProxies: ["::1", 10.0.0.0/8, "${proxy}"]}}`,
+      says: 'settings.http.trustedProxies[2] must be an IP address such as 10.0.0.7 or a range such as 10.0.0.0/8, not a host name or a wildcard',
+    })),
     { values: 'controller: {replicas: two}', says: "at '/controller/replicas': got string, want integer" },
     { values: 'image: {digest: "1234"}', says: "at '/image/digest': '1234' does not match pattern" },
     { values: 'api: {ingress: {enabled: true}}', says: 'api.ingress.enabled needs api.ingress.host' },

@@ -254,7 +254,7 @@ it('a wrong token and one without rights are told the same of a tenant that is t
   }
 });
 
-it('cut off from the API server it says so and when to try again, and comes back by itself', async () => {
+it('cut off from the API server it says so and when to try again, and recovers automatically', async () => {
   const { body: made } = await create(davit, 'cut-off');
   wire.cut();
   const gone = await create(other, 'never');

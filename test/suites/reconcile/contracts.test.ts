@@ -150,7 +150,10 @@ describe('rolled back, Davit', () => {
     const before = workloads(kube);
     await during(kube, POD_CONTRACTS, async (controller) => {
       await controller.reconcile();
-      expect(controller.writes()).toEqual(['apply AppDeployment shop/status']);
+      expect(controller.writes()).toEqual([
+        expect.stringMatching(/^apply AppRevision shop--\w+\/status$/),
+        'apply AppDeployment shop/status',
+      ]);
       await controller.reconcile();
       expect(controller.writes()).toEqual([]);
     });

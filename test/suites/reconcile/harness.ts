@@ -123,14 +123,15 @@ export async function aController(
     record: ({ type, reason }: { type: string; reason: string }) => void events.push(`${type} ${reason}`),
     flush: () => Promise.resolve(),
   };
-  const shell = { client: kube, caches, registry };
+  const home = { client: kube, caches, registry };
+  const clusters = { home, target: home };
   const hosts = makeHostRegistry(caches, settings.address);
   const freed = new Set<string>();
   const pushed: Harness['pushed'] = { commit: undefined };
   hosts.onFreed((key) => freed.add(key));
-  const vanished = makeVanished(shell, () => clock.ms);
+  const vanished = makeVanished(clusters, () => clock.ms);
   const reconcile: Reconcile = makeReconciler({
-    shell,
+    ...clusters,
     vanished,
     contents: makeSecretFingerprints({
       client: kube,
@@ -159,7 +160,7 @@ export async function aController(
     events,
     clock,
     pushed,
-    shell,
+    shell: home,
     reconcile: async (key = KEY) => {
       await settle(caches, kube);
       try {

@@ -254,9 +254,12 @@ describe('a revision that is rolled out while the controller is away, and then o
     expect(active(kube)).toBe(1);
   });
 
-  it('whose PostgreSQL was still being restarted: SKIPPED', async () => {
+  it.each([
+    { reason: 'PostgreSQL was still being restarted', arrange: makeReady },
+    { reason: 'pods were ready, and PostgreSQL was not', arrange: rollOut },
+  ])('whose $reason: SKIPPED', async ({ arrange }) => {
     const kube = await left(2);
-    await makeReady(kube);
+    await arrange(kube);
     await kube.mergePatch(
       STATEFUL_SETS,
       { namespace: 'team', name: 'shop--postgres' },

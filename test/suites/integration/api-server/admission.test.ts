@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Cluster, startCluster } from '../../../cluster/cluster.ts';
 import { eventually } from '../../../support/running-davit.ts';
-import { type Answer, type Door, openDoor } from './door.ts';
+import { type Answer, aRevision, type Door, openDoor } from './door.ts';
 
 const chart = join(import.meta.dirname, '../../../../charts/davit');
 const NAMESPACE = 'team';
@@ -625,29 +625,7 @@ describe('writes that add nothing', () => {
 });
 
 describe('revisions', () => {
-  const sizes = { cpu: 1, cpuLimit: 2, memoryMb: 64, memoryLimitMb: 128, minScale: 1, maxScale: 1 };
-  const revision = {
-    apiVersion: 'davit.dev/v1alpha1',
-    kind: 'AppRevision',
-    metadata: { name: 'shop--12345678', labels: { 'davit.dev/deployment': 'shop' } },
-    spec: {
-      id: '4f1c1a52-4d52-4b33-9d0c-0b3f7f1f6c11',
-      deploymentName: 'shop',
-      deploymentUid: 'u',
-      deploymentGeneration: 1,
-      source: 'external_docker',
-      requested: { sourceRevisionConfig: {}, secrets: [], secretReferences: [] },
-      resolved: {
-        contract: 1,
-        pullPolicy: 'IfNotPresent',
-        port: 8000,
-        healthPath: '/ok',
-        progressDeadlineSeconds: 600,
-        server: sizes,
-        waitImages: { postgres: 'a', redis: 'b' },
-      },
-    },
-  };
+  const revision = aRevision('shop--12345678', 'shop');
   it('are made by the controller alone', async () => {
     expect((await door.call('POST', `${DAVIT}/apprevisions`, revision)).message).toContain(
       'only the davit-controller creates AppRevisions',

@@ -8,7 +8,7 @@ import { effectiveNumbers, resolve } from '../../../../src/record/resolve.ts';
 import { type Cluster, startCluster } from '../../../cluster/cluster.ts';
 import { aSpec, SETTINGS } from '../../../support/builders.ts';
 import { eventually } from '../../../support/running-davit.ts';
-import { type Answer, type Door, openDoor } from './door.ts';
+import { type Answer, aRevision, type Door, openDoor } from './door.ts';
 
 const root = join(import.meta.dirname, '../../../..');
 const PLURALS = [
@@ -728,29 +728,7 @@ describe('what cannot be changed', () => {
   });
   it('an AppRevision', async () => {
     const path = '/apis/davit.dev/v1alpha1/namespaces/default/apprevisions';
-    const sizes = { cpu: 1, cpuLimit: 2, memoryMb: 64, memoryLimitMb: 128, minScale: 1, maxScale: 1 };
-    const made = await door.call('POST', path, {
-      apiVersion: 'davit.dev/v1alpha1',
-      kind: 'AppRevision',
-      metadata: { name: 'fixed--12345678' },
-      spec: {
-        id: UUID,
-        deploymentName: name,
-        deploymentUid: OTHER_UUID,
-        deploymentGeneration: 1,
-        source: 'external_docker',
-        requested: { sourceRevisionConfig: {}, secrets: [], secretReferences: [] },
-        resolved: {
-          contract: 1,
-          pullPolicy: 'IfNotPresent',
-          port: 8000,
-          healthPath: '/ok',
-          progressDeadlineSeconds: 600,
-          server: sizes,
-          waitImages: { postgres: 'a', redis: 'b' },
-        },
-      },
-    });
+    const made = await door.call('POST', path, aRevision('fixed--12345678', name));
     expect(made.message).toBe('');
     const { message } = await door.call('PATCH', `${path}/fixed--12345678`, { spec: { resolved: { port: 9000 } } });
     expect(message).toContain('a revision is a snapshot');
