@@ -3,7 +3,9 @@
 
 import type { AppDeployment } from '../../api/app-deployment.ts';
 import { DEPLOYMENT_LABEL, HOSTS_ANNOTATION, TENANT_LABEL } from '../../api/meta.ts';
+import type { Settings } from '../../api/settings.ts';
 import { type ActionFailure, type Observed, refTo, type SecretsRead } from '../../decide/observed.ts';
+import { canBuild } from '../../record/build-source.ts';
 import { runsHere } from '../../record/listener-assignment.ts';
 import { holdsValuesOf } from '../../record/names.ts';
 import { revisionsOf } from '../../record/revisions.ts';
@@ -19,15 +21,22 @@ type NamedSecrets = Pick<Observed, 'secretKeys' | 'unfixedSecrets' | 'secretsRea
 /** Everything that a decision about this record may look at. A Secret that cannot be read is part of it. */
 export async function observe(
   record: AppDeployment,
-  clusters: Clusters,
+  clusters: Clusters & { readonly settings: Settings },
   contents: SecretFingerprints,
   signal?: AbortSignal,
 ): Promise<Observed> {
-  return { ...look(record, clusters), ...(await namedSecrets(record, contents, signal)) };
+  return {
+    ...look(record, clusters),
+    canBuild: canBuild(clusters.settings),
+    ...(await namedSecrets(record, contents, signal)),
+  };
 }
 
 /** What the caches show, which is all but the Secrets that the record names. */
-export function look(record: AppDeployment, { home, target }: Clusters): Omit<Observed, keyof NamedSecrets> {
+export function look(
+  record: AppDeployment,
+  { home, target }: Clusters,
+): Omit<Observed, keyof NamedSecrets | 'canBuild'> {
   const { caches } = home;
   const { namespace = '', name } = record.metadata;
   const tenant = caches.namespaces.get({ name: namespace });
