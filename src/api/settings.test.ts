@@ -19,10 +19,10 @@ describe('http.trustedProxies', () => {
 
 it('an address is whole or refused', () => {
   expect(findings({ address: { kind: 'gateway' } })).toEqual([
-    'address.gateway: kind gateway needs gateway: the name and namespace of a Gateway',
+    'address.gateway: kind gateway needs the name and namespace of a Gateway',
   ]);
   expect(findings({ address: { kind: 'ingress', tls: 'secret' } })).toEqual([
-    'address.tlsSecretName: tls secret needs tlsSecretName: the name of the Secret',
+    'address.tlsSecretName: tls secret needs the name of the Secret',
   ]);
   expect(findings({ address: { kind: 'gateway', gateway: { name: 'a', namespace: 'b' } } })).toEqual([]);
 });

@@ -26,13 +26,13 @@ const NEEDS = [
     field: 'kind',
     is: 'gateway',
     needs: 'gateway',
-    message: 'kind gateway needs gateway: the name and namespace of a Gateway',
+    message: 'kind gateway needs the name and namespace of a Gateway',
   },
   {
     field: 'tls',
     is: 'secret',
     needs: 'tlsSecretName',
-    message: 'tls secret needs tlsSecretName: the name of the Secret',
+    message: 'tls secret needs the name of the Secret',
   },
 ] as const;
 

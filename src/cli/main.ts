@@ -131,14 +131,18 @@ function parse(args: readonly string[]): { values: Flags; positionals: string[] 
   }
 }
 
-// Whoever reads has had enough, as `head` has: the code is that of a program which SIGPIPE has ended.
+/** Exit code of a program that SIGPIPE has ended: its reader has gone, as `head` does. */
+const NOBODY_READS = 141;
+let isRead = true;
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error;
-  process.exit(141);
+  isRead = false;
+  process.exitCode = NOBODY_READS;
 });
 
 try {
-  process.exitCode = await run(process.argv.slice(2));
+  const code = await run(process.argv.slice(2));
+  process.exitCode = isRead ? code : NOBODY_READS;
 } catch (error) {
   if (!(error instanceof Failure) && !(error instanceof Misuse)) throw error;
   process.stderr.write(`${error.message}\n${error instanceof Misuse ? `\n${USAGE}\n` : ''}`);
