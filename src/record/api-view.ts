@@ -28,7 +28,8 @@ export function apiStatus(record: AppDeployment): State {
 
 /** Why it is as it is, for people: what the condition Ready says, of the record as it stands. */
 export function statusMessage({ metadata, status }: AppDeployment): string {
-  if (metadata.deletionTimestamp !== undefined && status?.state !== 'AWAITING_DELETE') return 'The deployment is being deleted.';
+  if (metadata.deletionTimestamp !== undefined && status?.state !== 'AWAITING_DELETE')
+    return 'The deployment is being deleted.';
   const ready = conditionOf(status?.conditions, 'Ready');
   if (ready === undefined) return 'Davit has not processed this deployment yet.';
   return isLookedAt({ metadata, status }) ? ready.message : 'Davit has not processed the last change yet.';

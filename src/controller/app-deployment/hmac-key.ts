@@ -1,5 +1,5 @@
-// Davit's own key for the digests of Secrets, in a Secret of its own namespace. Made once, by whichever replica needs it
-// first, and never changed or removed: it outlives the chart, and belongs into backups.
+// Davit's key for the digests of Secrets, in a Secret in Davit's namespace. The first replica that needs it creates it. It is
+// never changed or deleted, outlives the chart, and belongs in backups.
 
 import { randomBytes } from 'node:crypto';
 import { AlreadyExists, NotFound, Terminal } from '../../errors.ts';
@@ -17,7 +17,7 @@ interface KeySecret extends KubeObject {
   readonly data?: Readonly<Record<string, string>>;
 }
 
-/** Reads or makes the key in `namespace` when it is first asked for. A failure is thrown, and the next call tries again. */
+/** Reads or creates the key in `namespace` at the first call. A failure is thrown, and the next call retries. */
 export function makeDigestKey(client: KubeClient, namespace: string): () => Promise<DigestKey> {
   let known: Promise<DigestKey> | undefined;
   return () => {
