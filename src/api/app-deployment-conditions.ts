@@ -54,8 +54,24 @@ export const REASONS = {
   },
   WaitingForImage: { meaning: 'The record has no image or source yet.', todo: 'Push an image, or set imageUri.' },
   BuilderNotConfigured: {
-    meaning: 'The source must be built, and no builder is configured.',
-    todo: 'Use an image. Builds are not implemented yet.',
+    meaning: 'The source has to be built, and no builder is configured.',
+    todo: 'Use an image, or have a registry and a builder configured (settings.builds). The deployment then continues automatically.',
+  },
+  BuildQueued: {
+    meaning: 'The build of the latest revision waits for its turn.',
+    todo: 'Wait; what served goes on serving.',
+  },
+  Building: {
+    meaning: 'The latest revision is being built.',
+    todo: 'Wait; kubectl davit logs --build shows how far it is.',
+  },
+  BuildFailed: {
+    meaning: 'The latest revision could not be built. What served goes on serving.',
+    todo: 'Do what the message says; the reason stands in status.build of the revision ("Builds" below).',
+  },
+  BuildInterrupted: {
+    meaning: 'Somebody has interrupted the build of the latest revision. What served goes on serving.',
+    todo: 'Ask for a new revision to build again.',
   },
   ListenerSilent: {
     meaning: "A listener's cluster runs this record and has not reported.",

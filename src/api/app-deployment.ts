@@ -47,6 +47,10 @@ export function deploymentTypeMeant(type: DeploymentTypeInput | undefined): Depl
   return type === 'dev_zero' ? 'dev' : type;
 }
 
+/** What the upload endpoint calls an upload: `uploads/` and a random number. Its tag in the deployment's repository is the same with a hyphen. */
+export const UPLOAD_PATTERN = '^uploads/[0-9a-f]{32}$';
+export const UPLOAD_MESSAGE = 'is not a path that the upload endpoint returned';
+
 export const SecretReference = z.object({
   name: VariableName.describe('Name of the environment variable.'),
   secretName: SecretName.describe('Secret in the same namespace.'),
@@ -113,9 +117,10 @@ export const SourceConfig = z.object({
 });
 export type SourceConfig = z.infer<typeof SourceConfig>;
 
-function staysInside(what: string): CelRule {
-  return { rule: "!self.split('/').exists(part, part == '..')", message: `must stay inside the ${what}: remove ..` };
-}
+const STAYS_INSIDE: CelRule = {
+  rule: "!self.split('/').exists(part, part == '..')",
+  message: 'must stay inside the repository: remove ..',
+};
 
 export const SourceRevisionConfig = z.object({
   repoRef: z
@@ -130,7 +135,7 @@ export const SourceRevisionConfig = z.object({
     .min(1)
     .max(1024)
     .regex(/^[A-Za-z0-9._][A-Za-z0-9._/ @+-]*$/)
-    .meta(celRules([staysInside('repository')]))
+    .meta(celRules([STAYS_INSIDE]))
     .describe('Path of the workflow configuration file in the repository.')
     .optional(),
   imageUri: ImageReference.describe(
@@ -141,8 +146,8 @@ export const SourceRevisionConfig = z.object({
     .min(1)
     .max(1024)
     .regex(/^[A-Za-z0-9._][A-Za-z0-9._/-]*$/)
-    .meta(celRules([staysInside('store')]))
-    .describe('Path of the uploaded source (internal_source).')
+    .meta(celRules([{ rule: `self.matches('${UPLOAD_PATTERN}')`, message: UPLOAD_MESSAGE }]))
+    .describe('Uploaded source, as the upload endpoint names it (internal_source).')
     .optional(),
 });
 export type SourceRevisionConfig = z.infer<typeof SourceRevisionConfig>;
@@ -244,11 +249,6 @@ export const AppDeploymentSpec = z
       {
         rule: "self.source != 'internal_template' || has(self.sourceRevisionConfig.imageUri) || has(self.sourceConfig.repoUrl)",
         message: 'source internal_template needs imageUri or repoUrl of a template',
-      },
-      {
-        rule: "self.source != 'internal_source' || !has(self.sourceRevisionConfig.sourceTarballPath)",
-        message: 'is not a path that the upload endpoint returned',
-        fieldPath: '.sourceRevisionConfig.sourceTarballPath',
       },
       {
         rule: 'has(self.sourceConfig.listenerId) == has(self.sourceConfig.listenerConfig)',

@@ -4,6 +4,7 @@
 import { z } from 'zod';
 import type { KubeObject, ObjectMeta } from '../kube/client.ts';
 import { DEPLOYMENT_TYPES, SecretReference, SourceConfig, SourceRevisionConfig } from './app-deployment.ts';
+import { BuildStatus } from './build.ts';
 import { Placement, perPart } from './placement.ts';
 import { POD_POLICIES } from './pod-policy.ts';
 import { Conditions, celRules, ObservedStatus, SecretName, Uuid } from './primitives.ts';
@@ -137,6 +138,18 @@ export const AppRevisionSpec = z
       .max(Number.MAX_SAFE_INTEGER)
       .describe('revisionSerial of the AppDeployment when this snapshot was taken.')
       .optional(),
+    pushSerial: z
+      .int()
+      .min(1)
+      .max(Number.MAX_SAFE_INTEGER)
+      .describe('Of revisions that a push made: their number among those of the same generation.')
+      .optional(),
+    commit: z
+      .string()
+      .max(64)
+      .regex(/^[0-9a-f]{40,64}$/)
+      .describe('Commit that was pushed and is built; absent: whichever repoRef means when the build starts.')
+      .optional(),
     source: z.enum(SOURCES).describe('source of the AppDeployment.'),
     requested: Requested,
     resolved: Resolved,
@@ -154,6 +167,7 @@ export const AppRevisionStatus = z.object({
     .meta({ format: 'date-time' })
     .describe('Time of the last change of state.')
     .optional(),
+  build: BuildStatus.optional(),
   conditions: Conditions.optional(),
 });
 export type AppRevisionStatus = z.infer<typeof AppRevisionStatus>;

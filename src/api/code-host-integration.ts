@@ -55,7 +55,20 @@ export const CodeHostIntegrationSpec = z
 
 export type CodeHostIntegrationSpec = z.infer<typeof CodeHostIntegrationSpec>;
 
-export const CodeHostIntegrationStatus = ObservedStatus;
+export const CodeHostIntegrationStatus = z.object({
+  ...ObservedStatus.shape,
+  pushes: z
+    .array(
+      z.object({
+        repository: z.string().min(1).max(512).describe('OWNER/NAME, in lower case.'),
+        at: z.string().max(64).meta({ format: 'date-time' }).describe('When the newest webhook came.'),
+      }),
+    )
+    .max(100)
+    .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['repository'] })
+    .describe('Repositories of which a signed webhook said that they were pushed to; the newest 100.')
+    .optional(),
+});
 
 export interface CodeHostIntegration extends KubeObject {
   readonly kind: 'CodeHostIntegration';

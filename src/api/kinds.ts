@@ -132,8 +132,11 @@ export const KINDS: readonly Kind[] = [
     columns: [
       column('Deployment', '.spec.deploymentName', 'AppDeployment to which the snapshot belongs.'),
       column('Status', '.status.state', 'State of the rollout.'),
-      column('Image', '.spec.resolved.image', 'Image of the revision.'),
+      column('Build', '.status.build.phase', 'State of the build, where one is needed.'),
+      column('Image', '.spec.resolved.image', 'Image of the revision, where none was built for it.'),
       AGE,
+      wide('Built', '.status.build.image', 'Image that was built.'),
+      wide('Commit', '.status.build.commit', 'Commit that was built.'),
       wide('Id', '.spec.id', 'Id in the HTTP API.'),
       wide('Message', '.status.message', 'What happened.'),
     ],

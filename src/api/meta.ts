@@ -6,6 +6,8 @@ export const API_VERSION = `${GROUP}/${VERSION}`;
 
 /** Server-side apply field manager of the controller. */
 export const FIELD_MANAGER = 'davit-controller';
+/** Field manager of `status.build` of AppRevisions. */
+export const BUILD_FIELD_MANAGER = 'davit-build';
 /** Field manager that owns `replicas` of a Deployment after the controller has dropped it and before an autoscaler writes it. */
 export const HAND_OVER_MANAGER = 'davit-hand-over';
 /** Field manager of the facade's writes, which carry the caller's token. */
@@ -28,6 +30,16 @@ export const CONTROLLER_REVISION_LABEL = 'controller-revision-hash';
 export const REVISION_LABEL = 'davit.dev/revision';
 /** On a Secret of values: the facade created it for one record's `secrets`. */
 export const VARIABLES_LABEL = 'davit.dev/variables';
+/** On everything that belongs to one build, in the builds' namespace: id of the revision that is built. */
+export const BUILD_LABEL = 'davit.dev/build';
+/** On the same: namespace of the record. */
+export const BUILD_TENANT_LABEL = 'davit.dev/build-tenant';
+/** On the same: uid of the record. */
+export const BUILD_DEPLOYMENT_LABEL = 'davit.dev/build-deployment';
+/** On the Secret with which a tenant's pods pull from the platform's registry. */
+export const PULL_SECRET_LABEL = 'davit.dev/pull-secret';
+/** On the same: when its password ends, RFC 3339. */
+export const REGISTRY_EXPIRES_ANNOTATION = 'davit.dev/expires';
 /** On a Secret of the organization's namespace: the id of the OAuth provider whose client secret the facade stored in it. */
 export const PROVIDER_LABEL = 'davit.dev/oauth-provider';
 /** On the same Secret: the addresses to which the client secret is bound, in the form of `clientSecretFor`. */
@@ -45,6 +57,8 @@ export const ADOPT_DATABASE_ANNOTATION = 'davit.dev/adopt-database';
 export const EMPTY_DATABASE_ANNOTATION = 'davit.dev/empty-database';
 /** On a PostgreSQL volume: image that last ran on its data. Another major version cannot read the data. */
 export const POSTGRES_IMAGE_ANNOTATION = 'davit.dev/postgres-image';
+/** On a record: id of the revision whose build is to end. */
+export const INTERRUPT_ANNOTATION = 'davit.dev/interrupt';
 /** On a child: digest of the last applied manifest, so that fields which Davit no longer sets are removed. */
 export const APPLIED_ANNOTATION = 'davit.dev/applied';
 /** On a Deployment: `"true"` while an autoscaler owns `replicas`. The controller then does not write the field. */

@@ -8,6 +8,7 @@ import { POD_POLICIES } from './pod-policy.ts';
 import { AllowedReach } from './pod-reach.ts';
 import { DNS_LABEL_PATTERN, DNS_SUBDOMAIN_PATTERN, HOST_PATTERN, ImageReference, SecretName } from './primitives.ts';
 import { Sizes } from './sizes.ts';
+import { HOSTINGS } from './source-rules.ts';
 
 /** host[:port][/path], in lower case. */
 const REGISTRY_PATTERN = /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]{1,5})?(\/[a-z0-9]+([._-]+[a-z0-9]+)*)*$/;
@@ -97,6 +98,128 @@ const Address = z
   });
 export type AddressSettings = z.infer<typeof Address>;
 
+const megabytes = z.int().min(64).max(4_194_304);
+
+const Builds = z.strictObject({
+  namespace: namespaceName
+    .default('davit-builds')
+    .describe('Where the Jobs that build run. No tenant has rights there.'),
+  registry: z
+    .strictObject({
+      host: z
+        .string()
+        .max(261)
+        .regex(/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]{1,5})?$/)
+        .describe('host[:port], as pods, nodes and people reach it.'),
+      repository: z
+        .string()
+        .max(100)
+        .regex(/^[a-z0-9]+([._-]+[a-z0-9]+)*(\/[a-z0-9]+([._-]+[a-z0-9]+)*)*$/)
+        .optional()
+        .describe('Path before the names of tenants: davit makes HOST/davit/TENANT/NAME.'),
+      insecure: z.boolean().default(false).describe('Plain HTTP. For trials alone.'),
+      ca: z.string().max(65_536).optional().describe('PEM; authorities that builds trust for it.'),
+      tokens: z
+        .boolean()
+        .default(false)
+        .describe(
+          "true: the registry asks Davit's API for tokens, each for one repository, as the chart's own does. false: the two Secrets below are its credentials.",
+        ),
+      pushSecret: SecretName.optional().describe(
+        "Secret of the builds' namespace, of type kubernetes.io/dockerconfigjson, that may push.",
+      ),
+      pullSecret: SecretName.optional().describe(
+        'The same, that may only pull; copied into the namespace of each tenant that runs a built image.',
+      ),
+    })
+    .refine((registry) => !registry.tokens || (registry.pushSecret ?? registry.pullSecret) === undefined, {
+      path: ['tokens'],
+      message: 'give either tokens or Secrets',
+    })
+    .optional()
+    .describe('Where built images are kept. Absent: nothing is built.'),
+  images: z
+    .strictObject({
+      builder: ImageReference.optional().describe('Image of the builder (docs/builder). Absent: nothing is built.'),
+      davit: ImageReference.optional().describe("Davit's own image, which plans; the chart sets it."),
+    })
+    .prefault({}),
+  baseImages: z
+    .strictObject({
+      python: z
+        .string()
+        .min(1)
+        .max(512)
+        .optional()
+        .describe('Base image for Python; {version} and {distro} are replaced.'),
+      node: z
+        .string()
+        .min(1)
+        .max(512)
+        .optional()
+        .describe('Base image for Node.js; {version} and {distro} are replaced.'),
+    })
+    .prefault({}),
+  user: z
+    .string()
+    .regex(/^[0-9]{1,10}:[0-9]{1,10}$/)
+    .max(21)
+    .default('65532:65532')
+    .describe('uid:gid that images made from a configuration file run as.'),
+  packageIndex: z
+    .strictObject({
+      pip: z.url().max(2048).optional().describe('Index of Python packages, as builds reach it.'),
+      npm: z.url().max(2048).optional().describe('Registry of npm packages, as builds reach it.'),
+    })
+    .prefault({})
+    .describe("Absent: the package managers' own."),
+  mode: z
+    .enum(['auto', 'userns', 'rootless'])
+    .default('auto')
+    .describe(
+      'How the builder gets its rights: by a user namespace of its pod, or rootless. auto: the first where every node says that it has user namespaces.',
+    ),
+  concurrency: z
+    .strictObject({
+      perTenant: z.int().min(1).max(100).default(2).describe('Builds of one tenant at once.'),
+      total: z.int().min(1).max(1000).default(4).describe('Builds at once.'),
+    })
+    .prefault({}),
+  timeoutSeconds: z.int().min(60).max(86_400).default(840).describe('After so long a build has failed.'),
+  resources: z
+    .strictObject({
+      cpu: z.number().min(0.05).max(64).default(0.5).describe('CPU requested, in cores.'),
+      cpuLimit: z.number().min(0.05).max(64).default(2).describe('CPU limit, in cores.'),
+      memoryMb: megabytes.default(512).describe('Memory requested, in megabytes (MiB).'),
+      memoryLimitMb: megabytes.default(2048).describe('Memory limit, in megabytes (MiB).'),
+      storageGi: z.int().min(1).max(1000).default(10).describe('Disk that a build may use, in gibibytes.'),
+    })
+    .prefault({}),
+  workspaceMb: megabytes.default(2048).describe('Most that a source may have once it is unpacked, in megabytes (MiB).'),
+  uploadMaxMb: z.int().min(1).max(5000).default(200).describe('Largest upload, in megabytes (MiB).'),
+  pollSeconds: z
+    .int()
+    .min(0)
+    .max(86_400)
+    .default(60)
+    .describe('How often refs with build_on_push are asked about; 0: only when a webhook comes.'),
+  keepFinishedSeconds: z
+    .int()
+    .min(0)
+    .max(604_800)
+    .default(3600)
+    .describe('So long the Job and the pod of a finished build stay, for people to look at.'),
+  egress: z
+    .array(z.union([z.cidrv4(), z.cidrv6()]))
+    .max(100)
+    .default([])
+    .describe(
+      'Ranges that builds may reach though they are private: of the registry, a mirror, a package index. Those of codeHosts are added.',
+    ),
+  placement: PlacementSetting.optional().describe('Where the pods that build may run.'),
+});
+export type BuildSettings = z.infer<typeof Builds>;
+
 const AddressOrRange = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()]);
 /** In words: of a pattern that fits none of four nobody learns what would. The chart says the same. */
 const ADDRESS_OR_RANGE =
@@ -104,9 +227,11 @@ const ADDRESS_OR_RANGE =
 
 export const Settings = z.strictObject({
   hosting: z
-    .enum(['self-hosted', 'cloud'])
+    .enum(HOSTINGS)
     .default('self-hosted')
-    .describe('self-hosted accepts only external_docker, cloud the other four sources.'),
+    .describe(
+      'self-hosted accepts only external_docker, cloud the other four sources, both all five. A record with a listener_id counts as self-hosted on a cloud platform.',
+    ),
   organizationNamespace: namespaceName
     .default('davit-org')
     .describe('Namespace of the kinds that belong to the whole organization.'),
@@ -248,6 +373,7 @@ export const Settings = z.strictObject({
   tracing: z
     .strictObject({ otlpEndpoint: z.url().max(2048).optional().describe('OTEL_EXPORTER_OTLP_ENDPOINT of every pod.') })
     .prefault({}),
+  builds: Builds.prefault({}).describe('How images are built from sources (docs/builds.md).'),
   codeHosts: z
     .array(
       z.strictObject({

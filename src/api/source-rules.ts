@@ -83,3 +83,11 @@ export const SOURCE_RULES: Readonly<Record<Source, SourceRule>> = {
     hosting: 'cloud',
   },
 };
+
+export const HOSTINGS = ['self-hosted', 'cloud', 'both'] as const;
+export type Hosting = (typeof HOSTINGS)[number];
+
+/** Whether a platform takes such a record. One that a listener's cluster runs is self-hosted wherever the platform is. */
+export function isSourceTaken(source: Source, hosting: Hosting, hasListener: boolean): boolean {
+  return hosting === 'both' || hasListener || SOURCE_RULES[source].hosting === hosting;
+}

@@ -4,6 +4,7 @@
 import type { AppRevision } from '../api/app-revision.ts';
 import { names } from '../record/names.ts';
 import { serialRevisionId } from '../record/revision-id.ts';
+import { imageOf } from '../record/revision-image.ts';
 import { rollingBack } from '../record/revision-request.ts';
 import { Failure, type Kubectl } from './kubectl.ts';
 import { readRecord, readRevisions } from './records.ts';
@@ -31,7 +32,7 @@ async function attempt(kubectl: Kubectl, name: string, to: string | undefined): 
   const changed = { ...record, spec };
   await kubectl(['replace', '--field-manager=kubectl-davit', '-f', '-'], JSON.stringify(changed));
   const made = names(name).revision(serialRevisionId(record.metadata.uid ?? '', spec.revisionSerial ?? 0));
-  return `${name} is being rolled back to ${target.metadata.name} (${target.spec.resolved.image ?? 'no image'}) as ${made}. To follow the rollout: kubectl davit wait ${name}`;
+  return `${name} is being rolled back to ${target.metadata.name} (${imageOf(target) ?? 'no image'}) as ${made}. To follow the rollout: kubectl davit wait ${name}`;
 }
 
 /** Throws Failure with the existing revisions if none or several match. `revisions` newest first. */

@@ -7,6 +7,7 @@ import type { Condition } from '../api/primitives.ts';
 import { podFailure } from '../decide/assess/pod-failures.ts';
 import type { Pod, Workload } from '../decide/observed.ts';
 import type { KubeObject } from '../kube/client.ts';
+import { imageOf } from '../record/revision-image.ts';
 
 export interface Parts {
   readonly record: AppDeployment;
@@ -72,7 +73,7 @@ function revisionsOf({ status }: AppDeployment, revisions: readonly AppRevision[
     const { spec, status: own } = revision;
     const marks = spec.id === status?.activeRevisionId ? ', active' : '';
     const why = own?.state === 'DEPLOYED' || !own?.message ? '' : `. ${own.message}`;
-    const image = spec.resolved.image ?? 'no image yet';
+    const image = imageOf(revision) ?? 'no image yet';
     return { text: `${revision.metadata.name}  ${own?.state ?? 'CREATING'}${marks}  ${image}${why}` };
   });
   const more = revisions.length - shown.length;

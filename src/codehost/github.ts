@@ -39,6 +39,36 @@ export async function listGitHub({ apiUrl, credentials }: GitHubAccount, session
   return listed;
 }
 
+/**
+ * A token that reads: of an App one that is for this repository alone and ends within the hour, else the integration's own.
+ * Fails as CodeHostFailed.
+ */
+export async function gitHubToken(
+  { apiUrl, credentials }: GitHubAccount,
+  repository: string,
+  session: Session,
+): Promise<string> {
+  if ('token' in credentials) return credentials.token;
+  const octokit = new Octokit({
+    baseUrl: apiUrl,
+    userAgent: 'davit',
+    log: silent,
+    request: { fetch: fetchWith(session) },
+    authStrategy: createAppAuth,
+    auth: credentials,
+  });
+  try {
+    const { token } = (await octokit.auth({
+      type: 'installation',
+      repositoryNames: [repository],
+      permissions: { contents: 'read' },
+    })) as { readonly token: string };
+    return token;
+  } catch (error) {
+    throw asFailure(error);
+  }
+}
+
 interface OctokitRequest {
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string>>;

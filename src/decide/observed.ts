@@ -38,6 +38,8 @@ export interface Observed {
   /** Secrets that editors may name without the right to read them (record/names.ts) and that are not Opaque and immutable. */
   readonly unfixedSecrets: readonly string[];
   readonly secretsRead: SecretsRead;
+  /** Whether sources are built here. */
+  readonly canBuild?: boolean;
   /** For a record that is being deleted: its Secrets of values that other records or their revisions name. */
   readonly namedByOthers?: ReadonlySet<string>;
   /** Failures to read existing Secrets, whose keys are therefore unknown. */

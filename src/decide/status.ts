@@ -6,6 +6,7 @@ import type { AppRevision } from '../api/app-revision.ts';
 import { type ConditionInput, mergeConditions, rfc3339 } from '../api/conditions.ts';
 import { runsHere } from '../record/listener-assignment.ts';
 import { effectiveNumbers } from '../record/resolve.ts';
+import { imageOf } from '../record/revision-image.ts';
 import { asksForNothing, stateFrom } from '../record/state.ts';
 import { type AddressOutcome, addressOf, reportedAddress } from './assess/address.ts';
 import { type Assessment, WAITING_FOR_IMAGE } from './assess/assessment.ts';
@@ -33,7 +34,8 @@ export function statusOf(inputs: StatusInputs, now: Date): AppDeploymentStatus {
   const active = activeRevision(inputs);
   const state = stateOf(inputs, active);
   const generation = record.metadata.generation ?? 0;
-  const image = (active ?? latest)?.spec.resolved.image;
+  const shown = active ?? latest;
+  const image = shown && imageOf(shown);
   const replicas = replicasOf(observed);
   const volume = usedVolume(observed, assessment.database.is === 'pass');
   return {

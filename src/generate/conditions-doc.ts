@@ -2,25 +2,37 @@
 // is written by hand.
 
 import { CONDITION_TYPES, REASONS } from '../api/app-deployment-conditions.ts';
+import { BUILD_REASONS } from '../api/build.ts';
 
 const BEGIN = '<!-- generated from src/api/app-deployment-conditions.ts: begin -->';
 const END = '<!-- generated from src/api/app-deployment-conditions.ts: end -->';
 
-/** `page` with the tables between its two markers regenerated. Throws an Error if a marker is missing. */
+const BUILDS_BEGIN = '<!-- generated from src/api/build.ts: begin -->';
+const BUILDS_END = '<!-- generated from src/api/build.ts: end -->';
+
+/** `page` with the tables between its markers regenerated. Throws an Error if a marker is missing. */
 export function withConditionsTable(page: string): string {
-  const begin = page.indexOf(BEGIN);
-  const end = page.indexOf(END);
+  return between(between(page, BEGIN, conditionsTable(), END), BUILDS_BEGIN, reasonsTable(BUILD_REASONS), BUILDS_END);
+}
+
+function between(page: string, from: string, table: string, to: string): string {
+  const begin = page.indexOf(from);
+  const end = page.indexOf(to);
   if (begin < 0 || end < begin)
-    throw new Error(`write the conditions table: docs/operations.md needs the lines "${BEGIN}" and "${END}"`);
-  return `${page.slice(0, begin + BEGIN.length)}\n\n${conditionsTable()}\n${page.slice(end)}`;
+    throw new Error(`write the conditions table: docs/operations.md needs the lines "${from}" and "${to}"`);
+  return `${page.slice(0, begin + from.length)}\n\n${table}\n${page.slice(end)}`;
 }
 
 function conditionsTable(): string {
   const types = Object.entries(CONDITION_TYPES).map(([type, meaning]) => `| ${type} | ${cell(meaning)} |\n`);
-  const reasons = Object.entries(REASONS).map(
+  return `| Condition | True when |\n|---|---|\n${types.join('')}\n${reasonsTable(REASONS)}`;
+}
+
+function reasonsTable(reasons: Readonly<Record<string, { readonly meaning: string; readonly todo: string }>>): string {
+  const rows = Object.entries(reasons).map(
     ([reason, { meaning, todo }]) => `| ${reason} | ${cell(meaning)} | ${cell(todo)} |\n`,
   );
-  return `| Condition | True when |\n|---|---|\n${types.join('')}\n| Reason | What it means | What to do |\n|---|---|---|\n${reasons.join('')}`;
+  return `| Reason | What it means | What to do |\n|---|---|---|\n${rows.join('')}`;
 }
 
 function cell(text: string): string {

@@ -61,3 +61,11 @@ export function names(recordName: string): Names {
 export function holdsValuesOf(recordName: string, secretName: string): boolean {
   return secretName.startsWith(names(recordName).variables(''));
 }
+
+/** Name of the Job that builds a revision, and the beginning of the names of what belongs to it. Ids are unique in the cluster. */
+export function buildName(revisionId: string): string {
+  return `build-${revisionId.toLowerCase()}`;
+}
+
+/** Secret of a tenant's namespace with which its pods pull from the platform's registry. */
+export const PULL_SECRET = 'davit-registry-pull';

@@ -6,7 +6,9 @@ import type { Resolved, Scaled, Sized } from '../api/app-revision.ts';
 import { type Component, EXTERNAL_POSTGRES_VARIABLE, EXTERNAL_REDIS_VARIABLE } from '../api/meta.ts';
 import { type Measure, NUMBER_FIELDS, type ResourceSpec } from '../api/resource-spec.ts';
 import type { Settings } from '../api/settings.ts';
+import { usesRegistry } from './build-source.ts';
 import { fromRegistry } from './image.ts';
+import { PULL_SECRET } from './names.ts';
 import { type NamesSecrets, referencesOf } from './secret-references.ts';
 
 /**
@@ -41,7 +43,7 @@ export function resolve(
   const [database, redis] = [of(given, 'postgres'), of(given, 'redis')];
   const [queue, executor] = [of(given, 'queue'), of(given, 'executor')];
   const images = platformImages(settings);
-  const { pullSecrets } = settings.images;
+  const pullSecrets = [...settings.images.pullSecrets, ...registrySecret(spec, settings)];
 
   return {
     contract,
@@ -70,6 +72,12 @@ export function resolve(
     autoscaling: settings.autoscaling,
     waitImages: images,
   };
+}
+
+/** The Secret that Davit keeps in the namespace of every tenant whose images are in the platform's registry. */
+function registrySecret(spec: Readonly<AppDeploymentSpec>, { builds: { registry } }: Settings): string[] {
+  const isGiven = registry !== undefined && (registry.tokens || registry.pullSecret !== undefined);
+  return isGiven && usesRegistry(spec) ? [PULL_SECRET] : [];
 }
 
 /** The numbers of resourceSpec in force, by their names in the record (camelCase), for existing parts only. */

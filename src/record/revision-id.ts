@@ -4,7 +4,7 @@
 import { createHash } from 'node:crypto';
 
 /** UUID version 5 (RFC 9562, 5.5) of `name` in the namespace `recordUid`, in lower case. Throws if `recordUid` is not a UUID. */
-export function revisionId(recordUid: string, name: `s${number}` | `g${number}`): string {
+export function revisionId(recordUid: string, name: `s${number}` | `g${number}` | `g${number}.p${number}`): string {
   const namespace = Buffer.from(recordUid.replaceAll('-', ''), 'hex');
   if (namespace.length !== 16) throw new TypeError(`A record's uid must be a uuid, not '${recordUid}'`);
   const bytes = createHash('sha1').update(namespace).update(name, 'utf8').digest().subarray(0, 16);
@@ -16,6 +16,11 @@ export function revisionId(recordUid: string, name: `s${number}` | `g${number}`)
 /** Id of the revision that a raised `spec.revisionSerial` requests. */
 export function serialRevisionId(recordUid: string, serial: number): string {
   return revisionId(recordUid, `s${serial}`);
+}
+
+/** Id of the revision that the `push`-th push to a branch asks for, while the record stays as it is. */
+export function pushRevisionId(recordUid: string, generation: number, push: number): string {
+  return revisionId(recordUid, `g${generation}.p${push}`);
 }
 
 /** Id of the revision that an edit without a new serial (kubectl, GitOps) requests. */

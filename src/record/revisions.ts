@@ -8,7 +8,8 @@ import type { AppRevision } from '../api/app-revision.ts';
 function newestFirst(a: AppRevision, b: AppRevision): number {
   return (
     b.spec.deploymentGeneration - a.spec.deploymentGeneration ||
-    (b.spec.revisionSerial ?? -1) - (a.spec.revisionSerial ?? -1)
+    (b.spec.revisionSerial ?? -1) - (a.spec.revisionSerial ?? -1) ||
+    (b.spec.pushSerial ?? 0) - (a.spec.pushSerial ?? 0)
   );
 }
 

@@ -4,11 +4,13 @@
 import { type AppDeployment, type AppDeploymentSpec, deploymentTypeMeant } from '../api/app-deployment.ts';
 import type { AppRevision, AppRevisionSpec, Requested, Resolved } from '../api/app-revision.ts';
 import type { Settings } from '../api/settings.ts';
+import { commitOf, sameBuildRequested } from './build-source.ts';
 import { canonical } from './canonical.ts';
 import { imageBase, majorVersion } from './image.ts';
 import { uidOf } from './metadata.ts';
 import { POD_CONTRACT, resolve } from './resolve.ts';
-import { generationRevisionId, serialRevisionId } from './revision-id.ts';
+import { generationRevisionId, pushRevisionId, serialRevisionId } from './revision-id.ts';
+import { imageOf } from './revision-image.ts';
 import { revisionsOf } from './revisions.ts';
 
 export type WantedRevision =
@@ -77,7 +79,8 @@ export function wantedRevisionId(
  * The revision that the record wants: the newest one, or the spec of one to create, or none before an image or source has been
  * pushed. `revisions` may be in any order and contain those of other records. Throws if the record has no uid (it was not
  * read from an API server). `data`: known facts about the PostgreSQL volume that the record has or may adopt. `contract`: the
- * pod contract version of a new revision.
+ * pod contract version of a new revision. `pushed`: the commit that the record's branch has now, if
+ * the record asks for pushes.
  */
 export function wantedRevision(
   record: AppDeployment,
@@ -85,32 +88,84 @@ export function wantedRevision(
   settings: Settings,
   data: DataThere = {},
   contract = POD_CONTRACT,
+  pushed?: string,
 ): WantedRevision {
   const wanted = wantedRevisionId(record, revisions);
   if (wanted === undefined) return { none: 'WaitingForImage' };
   const own = revisionsOf(record, revisions);
   const newest = own[0];
-  if (wanted.made && newest !== undefined) return { current: newest };
+  const push = pushAfter(record, own, pushed);
+  if (wanted.made && newest !== undefined && push === undefined) return { current: newest };
 
   const requested = requestedOf(record.spec);
   const rollback = rollbackOf(record, own, contract);
   const { revisionSerial } = record.spec;
+  const generation = record.metadata.generation ?? 0;
+  const isPush = wanted.made && push !== undefined;
+  const kept = isPush ? undefined : keptBuild(requested, newest);
+  const resolved = keepDatabase(
+    rollback.is === 'taken' ? rollback.resolved : resolve(record.spec, settings, contract),
+    { ...data, ...imageOfDatabase(own) },
+    rollback.is === 'taken' ? (data.storageGi ?? 0) : smallestSize(requested, newest, data),
+  );
+  const image = resolved.image ?? kept?.image;
+  const commit = isPush ? push.commit : rollback.is === 'taken' ? rollback.commit : kept?.commit;
   return {
     create: {
-      id: wanted.id,
+      id: isPush ? pushRevisionId(uidOf(record), generation, push.serial) : wanted.id,
       deploymentName: record.metadata.name,
       deploymentUid: uidOf(record),
-      deploymentGeneration: record.metadata.generation ?? 0,
+      deploymentGeneration: generation,
       ...(revisionSerial !== undefined && { revisionSerial }),
+      ...(isPush && { pushSerial: push.serial }),
+      ...(commit !== undefined && { commit }),
       source: record.spec.source,
       requested,
-      resolved: keepDatabase(
-        rollback.is === 'taken' ? rollback.resolved : resolve(record.spec, settings, contract),
-        { ...data, ...imageOfDatabase(own) },
-        rollback.is === 'taken' ? (data.storageGi ?? 0) : smallestSize(requested, newest, data),
-      ),
+      resolved: { ...resolved, ...(image !== undefined && { image }) },
     },
   };
+}
+
+/** A commit that nobody has asked for yet, and its number among the pushes of this generation. */
+interface Push {
+  readonly commit: string;
+  readonly serial: number;
+}
+
+/**
+ * Whether `pushed` is news. After a rollback, and wherever else an image was taken over, the branch has a newer commit than what
+ * runs; that is no push as long as the commit was deployed before.
+ */
+function pushAfter(record: AppDeployment, own: readonly AppRevision[], pushed: string | undefined): Push | undefined {
+  const newest = own[0];
+  if (pushed === undefined || newest === undefined || record.spec.sourceConfig.buildOnPush !== true) return undefined;
+  const commit = commitOf(newest);
+  // Not known yet: the build asks for it when it begins.
+  if (commit === undefined || commit === pushed) return undefined;
+  const isTakenOver = newest.spec.resolved.image !== undefined;
+  if (isTakenOver && own.some((revision) => commitOf(revision) === pushed)) return undefined;
+  const generation = record.metadata.generation ?? 0;
+  const serials = own.map(({ spec }) => (spec.deploymentGeneration === generation ? (spec.pushSerial ?? 0) : 0));
+  return { commit: pushed, serial: Math.max(...serials) + 1 };
+}
+
+/**
+ * A change of sizes or secrets alone deploys the image that is there. Somebody who asks for a new revision and changes nothing
+ * wants the newest commit.
+ */
+function keptBuild(
+  requested: Requested,
+  newest: AppRevision | undefined,
+): { readonly image: string; readonly commit: string | undefined } | undefined {
+  const image = newest && imageOf(newest);
+  if (newest === undefined || image === undefined || !isFromSource(requested)) return undefined;
+  if (!sameBuildRequested(requested, newest.spec.requested) || sameRequested(requested, newest.spec.requested))
+    return undefined;
+  return { image, commit: commitOf(newest) };
+}
+
+function isFromSource({ sourceRevisionConfig: { imageUri } }: Requested): boolean {
+  return imageUri === undefined;
 }
 
 /** Known facts about a PostgreSQL volume: the image that last ran on its data, and its size in gibibytes. */
@@ -121,8 +176,8 @@ export interface DataThere {
 
 export type Rollback =
   | { readonly is: 'none' }
-  /** The old resolved values are used. */
-  | { readonly is: 'taken'; readonly resolved: Resolved }
+  /** The old resolved values are used, with the image that was built of them. */
+  | { readonly is: 'taken'; readonly resolved: Resolved; readonly commit: string | undefined }
   /** The requested rollback is not possible; `why` says what happens instead. */
   | { readonly is: 'ignored'; readonly why: string };
 
@@ -150,7 +205,13 @@ export function rollbackOf(
     };
   if (old.spec.resolved.contract > contract)
     return { is: 'ignored', why: `A newer version of Davit created revision ${rollbackTo}. ${instead}` };
-  return { is: 'taken', resolved: old.spec.resolved };
+  // What was built then is deployed again, and not built.
+  const image = imageOf(old);
+  return {
+    is: 'taken',
+    resolved: { ...old.spec.resolved, ...(image !== undefined && { image }) },
+    commit: commitOf(old),
+  };
 }
 
 /**

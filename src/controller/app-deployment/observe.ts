@@ -3,7 +3,9 @@
 
 import type { AppDeployment } from '../../api/app-deployment.ts';
 import { DEPLOYMENT_LABEL, HOSTS_ANNOTATION, TENANT_LABEL } from '../../api/meta.ts';
+import type { Settings } from '../../api/settings.ts';
 import { type ActionFailure, type Observed, refTo, type SecretsRead } from '../../decide/observed.ts';
+import { canBuild } from '../../record/build-source.ts';
 import { runsHere } from '../../record/listener-assignment.ts';
 import { holdsValuesOf } from '../../record/names.ts';
 import { revisionsOf } from '../../record/revisions.ts';
@@ -19,15 +21,22 @@ type NamedSecrets = Pick<Observed, 'secretKeys' | 'unfixedSecrets' | 'secretsRea
 /** All inputs of decisions about this record, including Secrets that cannot be read. */
 export async function observe(
   record: AppDeployment,
-  clusters: Clusters,
+  clusters: Clusters & { readonly settings: Settings },
   contents: SecretFingerprints,
   signal?: AbortSignal,
 ): Promise<Observed> {
-  return { ...look(record, clusters), ...(await namedSecrets(record, contents, signal)) };
+  return {
+    ...look(record, clusters),
+    canBuild: canBuild(clusters.settings),
+    ...(await namedSecrets(record, contents, signal)),
+  };
 }
 
 /** The state in the caches, which is everything except the values of referenced Secrets. */
-export function look(record: AppDeployment, { home, target }: Clusters): Omit<Observed, keyof NamedSecrets> {
+export function look(
+  record: AppDeployment,
+  { home, target }: Clusters,
+): Omit<Observed, keyof NamedSecrets | 'canBuild'> {
   const { caches } = home;
   const { namespace = '', name } = record.metadata;
   const tenant = caches.namespaces.get({ name: namespace });

@@ -16,6 +16,7 @@ import { handedOver } from '../../decide/children/replicas-handover.ts';
 import { digestsThere, type Rotation, rotationOf } from '../../decide/children/rotation.ts';
 import type { ActionFailure, Observed } from '../../decide/observed.ts';
 import type { KubeObject } from '../../kube/client.ts';
+import { imageOf } from '../../record/revision-image.ts';
 import type { PodContracts } from '../../resources/contracts/contract.ts';
 import { desiredChildren } from '../../resources/desired.ts';
 import type { Cluster } from '../shared/cluster.ts';
@@ -93,12 +94,15 @@ export async function planAllowed(
     // Children of a newer version of Davit are not changed.
     return contracts.has(running.spec.resolved.contract) ? made(running, digestsThere(observed)) : [];
   };
+  // What serves goes on serving while the image of the latest revision is being built, and when that has failed.
+  const isWaiting = imageOf(latest) === undefined && running !== undefined;
+  const mayRoll = isComplete && !isWaiting;
   // The stores of a first revision may start meanwhile.
-  const desired = isComplete
+  const desired = mayRoll
     ? made(latest, digests)
     : (held() ?? made(latest, digests).filter(({ kind }) => !WORKLOAD_KINDS.has(kind)));
   const prunes = isRolled(observed, latest) ? PRUNED_KINDS : SCALING_KINDS;
-  const planned = plan(desired, observed, isComplete ? prunes : NOTHING_PRUNED);
+  const planned = plan(desired, observed, mayRoll ? prunes : NOTHING_PRUNED);
   if (!mayStartPods(lost)) return planned;
   const [refused, withoutRoom] = await Promise.all([
     dryRunPods(podsToTry(planned, desired, observed, now()), target, answers),

@@ -7,6 +7,7 @@ import { type AddressOutcome, addressOf, keepsAddress, undecided } from '../../d
 import { assess, assessRecord, type RecordAssessment } from '../../decide/assess/assessment.ts';
 import { contractUnknown } from '../../decide/assess/pod-contract.ts';
 import { hasServed } from '../../decide/assess/rollout.ts';
+import { runningRevision } from '../../decide/assess/workloads.ts';
 import { dataThere, NO_KEPT_DATA, planAdoption } from '../../decide/children/adoption.ts';
 import { mayStartPods, partitionByData, withoutUnsafe } from '../../decide/children/plan.ts';
 import { untilStuckMs } from '../../decide/children/pod-dry-run.ts';
@@ -23,6 +24,7 @@ import { untilOverdueMs, withOverdue } from '../../decide/terminating-pods.ts';
 import { Conflict, NotFound } from '../../errors.ts';
 import type { KubeObject } from '../../kube/client.ts';
 import { runsHere } from '../../record/listener-assignment.ts';
+import { imageOf } from '../../record/revision-image.ts';
 import { rollbackOf, wantedRevision } from '../../record/wanted-revision.ts';
 import { makeRevision } from '../../resources/app-revision.ts';
 import type { PodContracts } from '../../resources/contracts/contract.ts';
@@ -57,6 +59,8 @@ export interface ReconcilerOptions extends Clusters {
   readonly settings: Settings;
   readonly events: EventRecorder;
   readonly now: () => Date;
+  /** The commit that the record's branch has now, as far as it was asked for. */
+  readonly pushedCommit: (record: AppDeployment) => string | undefined;
   /** All known contracts, except in tests. */
   readonly contracts: PodContracts;
 }
@@ -179,7 +183,8 @@ async function reconcileSpec(
   if (!record) return 'gone';
   if ('reason' in record) return { latest: observed.revisions[0], refusals: [record] };
   const newest = newestOf(options.contracts);
-  const wanted = wantedRevision(record, observed.revisions, settings, dataThere(observed), newest);
+  const pushed = options.pushedCommit(record);
+  const wanted = wantedRevision(record, observed.revisions, settings, dataThere(observed), newest, pushed);
   const draft = 'create' in wanted ? makeRevision(record, wanted.create) : undefined;
   // These run concurrently: the result of a pod's dry run does not depend on whether its revision exists.
   const [project, made, answers] = await settleAll([
@@ -270,7 +275,7 @@ function takeAddress(
   { hosts }: ReconcilerOptions,
 ): AddressOutcome {
   if (asked.is !== 'allowed') return asked;
-  if (latest.spec.resolved.image === undefined) return undecided(observed, asked);
+  if (imageOf(latest) === undefined && !runningRevision(observed)) return undecided(observed, asked);
   const { host } = asked;
   const holder = hosts.take(observed.record, host);
   if (holder.uid === observed.record.metadata.uid) return { is: 'held', host };
@@ -346,18 +351,20 @@ async function report(
   };
   const judged = { latest, assessment, address, paused: pausedBy(record, settings) };
   const ready = readyEntry({ ...judged, observed: after, refusals });
-  const revisions = after.revisions.map((revision) => ({
-    ...revision,
-    status:
-      revision.spec.id === latest?.spec.id
-        ? latestStatus(revision, assessment.rollout, now, ready)
-        : overtakenStatus(revision, hasServed(before, revision), now),
-  }));
+  const statuses = after.revisions.map((revision) =>
+    revision.spec.id === latest?.spec.id
+      ? latestStatus(revision, assessment.rollout, now, ready, runningRevision(after)?.spec.id === revision.spec.id)
+      : overtakenStatus(revision, hasServed(before, revision), now),
+  );
   for (const [index, revision] of after.revisions.entries()) {
-    const { status = {} } = revisions[index] ?? {};
+    const status = statuses[index] ?? {};
     // oxlint-disable-next-line no-await-in-loop -- newest first, so that a crash in between leaves the older ones to the next pass
     await say(revision, () => reportRevision(record, revision, status, home, events));
   }
+  const revisions = after.revisions.map((revision, index) => ({
+    ...revision,
+    status: { ...statuses[index], ...(revision.status?.build && { build: revision.status.build }) },
+  }));
   const observed: Observed = { ...after, revisions };
   const { tracingProject } = observed;
   if (tracingProject) await say(tracingProject, () => reportTracingProject(tracingProject, record, home, now));

@@ -43,7 +43,7 @@ export function makeOrganizationReconciler(
     const generation = object.metadata.generation ?? 1;
     const conditions = mergeConditions(object.status?.conditions, [ready], generation, now());
     try {
-      await reportStatus(object, { observedGeneration: generation, conditions }, until(cluster, signal));
+      await reportStatus(object, { observedGeneration: generation, conditions }, until(cluster, signal), 'pushes');
     } catch (error) {
       // Deleted during the reconcile.
       if (!(error instanceof NotFound)) throw error;

@@ -11,13 +11,17 @@ import type { EventRecorder } from '../../runtime/events.ts';
 import { overlayWrite } from './caches.ts';
 import type { Cluster } from './cluster.ts';
 
-/** Writes `status` unless it is there already. The answer goes into the cache. */
+/** A field of a status that another field manager writes. */
+type ForeignField = 'build' | 'pushes';
+
+/** Writes `status` unless it is there already, beside what others write of it. The answer goes into the cache. */
 export async function reportStatus<T extends KubeObject & { readonly status?: object }>(
   object: T,
   status: object,
   home: Cluster,
+  foreign?: ForeignField,
 ): Promise<boolean> {
-  if (isDeepStrictEqual(object.status, status)) return false;
+  if (isDeepStrictEqual(without(object.status, foreign), status)) return false;
   const { name, namespace, uid } = object.metadata;
   const wanted = {
     apiVersion: object.apiVersion,
@@ -32,6 +36,12 @@ export async function reportStatus<T extends KubeObject & { readonly status?: ob
   });
   overlayWrite(home.caches, written);
   return true;
+}
+
+function without(status: object | undefined, field: ForeignField | undefined): object | undefined {
+  if (status === undefined || field === undefined || !(field in status)) return status;
+  const { [field]: _others, ...own } = status as Readonly<Record<string, unknown>>;
+  return Object.keys(own).length === 0 ? undefined : own;
 }
 
 export async function reportRecord(
@@ -60,11 +70,11 @@ export async function reportRecord(
 export async function reportRevision(
   record: AppDeployment,
   revision: AppRevision,
-  status: AppRevisionStatus,
+  status: Omit<AppRevisionStatus, 'build'>,
   home: Cluster,
   events: EventRecorder,
 ): Promise<void> {
-  const changed = await reportStatus(revision, status, home);
+  const changed = await reportStatus(revision, status, home, 'build');
   if (!changed || revision.status?.state === status.state) return;
   if (status.state === 'DEPLOYED')
     events.record({

@@ -7,6 +7,7 @@ import { numberField } from '../../api/resource-spec.ts';
 import { quoted } from '../../api/text.ts';
 import type { KubeObject } from '../../kube/client.ts';
 import { names } from '../../record/names.ts';
+import { imageOf } from '../../record/revision-image.ts';
 import { autoscaledRoles, raisedMinimums } from '../../record/scale.ts';
 import { childOf, type Observed, type ObservedCondition } from '../observed.ts';
 import { unfinishedResize } from './database-volume.ts';
@@ -20,7 +21,7 @@ interface Autoscaler extends KubeObject {
 /** Does every autoscaler know what it has to know? */
 export function checkAutoscaling(observed: Observed, revision: AppRevision): Entry {
   const { resolved } = revision.spec;
-  const roles = resolved.image === undefined ? [] : autoscaledRoles(resolved);
+  const roles = imageOf(revision) === undefined ? [] : autoscaledRoles(resolved);
   if (roles.length === 0) return pass('FixedScale', 'The number of pods is fixed.');
   for (const role of roles) {
     const name = names(observed.record.metadata.name)[role];

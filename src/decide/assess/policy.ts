@@ -2,11 +2,11 @@
 
 import { EXTERNAL_POSTGRES_VARIABLE, EXTERNAL_REDIS_VARIABLE, TENANT_LABEL } from '../../api/meta.ts';
 import type { Settings } from '../../api/settings.ts';
-import { SOURCE_RULES } from '../../api/source-rules.ts';
+import { isSourceTaken, SOURCE_RULES } from '../../api/source-rules.ts';
 import { listed } from '../../api/text.ts';
 import { buildsAnew, type CodeHostProblem, codeHostProblem } from '../../record/code-host.ts';
 import { limitViolations } from '../../record/limits.ts';
-import { type ListenerProblem, listenerProblem } from '../../record/listener-assignment.ts';
+import { type ListenerProblem, listenerProblem, runsHere } from '../../record/listener-assignment.ts';
 import { externalReference } from '../../record/resolve.ts';
 import { notOffered, type Offered, templateFields } from '../../record/template-catalogue.ts';
 import { wantedRevisionId } from '../../record/wanted-revision.ts';
@@ -51,7 +51,7 @@ function notATenant({ observed: { tenantId, record } }: Seen): Entry | undefined
 function sourceNotAllowed({ observed: { record }, settings }: Seen): Entry | undefined {
   const { source } = record.spec;
   const { hosting } = SOURCE_RULES[source];
-  if (hosting === settings.hosting) return undefined;
+  if (isSourceTaken(source, settings.hosting, !runsHere(record))) return undefined;
   return stalled(
     'SourceNotAllowed',
     `Source ${source} is for hosting mode ${hosting}, and this platform's mode is ${settings.hosting}. Use another source.`,

@@ -3,6 +3,7 @@
 
 import type { AppRevision } from '../../api/app-revision.ts';
 import { STORE_PARTS } from '../../api/meta.ts';
+import { imageOf } from '../../record/revision-image.ts';
 import { type ActionFailure, failureOfKind, type Observed } from '../observed.ts';
 import { type Entry, fail, firstProblem } from './entry.ts';
 import { isOwn, ownStoreAnswers } from './stores.ts';
@@ -30,7 +31,7 @@ export function rolloutOf(
  */
 export function hasServed(before: Observed, revision: AppRevision): boolean {
   return (
-    revision.spec.resolved.image !== undefined &&
+    imageOf(revision) !== undefined &&
     runningRevision(before)?.spec.id === revision.spec.id &&
     isRolled(before, revision) &&
     STORE_PARTS.every((part) => !isOwn(part, revision) || ownStoreAnswers(part, before))

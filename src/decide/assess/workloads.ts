@@ -3,8 +3,10 @@
 import type { AppRevision } from '../../api/app-revision.ts';
 import { REVISION_LABEL, type Role } from '../../api/meta.ts';
 import { quoted } from '../../api/text.ts';
+import { imageOf } from '../../record/revision-image.ts';
 import { rolesOf, scaleOf } from '../../record/scale.ts';
 import { type ActionFailure, deploymentOf, type Observed, type Workload } from '../observed.ts';
+import { checkBuild } from './build.ts';
 import { type Entry, entryOf, fail, firstOf, firstProblem, pass, stalled } from './entry.ts';
 import { podFailure, podsOf, type Trouble } from './pod-failures.ts';
 
@@ -35,8 +37,7 @@ export function checkWorkloads(
   stores: readonly Entry[],
   failures: readonly ActionFailure[] = [],
 ): Entry {
-  if (revision.spec.resolved.image === undefined)
-    return stalled('BuilderNotConfigured', 'The source must be built, and no builder is configured.');
+  if (imageOf(revision) === undefined) return checkBuild(observed, revision);
   const roles = rolesOf(revision.spec.resolved).map((role) =>
     checkRole({ observed, revision, role, workload: deploymentOf(observed, role), stores, failures }),
   );
@@ -140,8 +141,8 @@ function isRoleRolled(observed: Observed, revision: AppRevision, role: Role): bo
 
 /** Has every pod of an earlier revision, and with it the need of what this one no longer wants, gone? */
 export function isRolled(observed: Observed, revision: AppRevision): boolean {
-  const { resolved } = revision.spec;
-  return resolved.image === undefined || rolesOf(resolved).every((role) => isRoleRolled(observed, revision, role));
+  if (imageOf(revision) === undefined) return runningRevision(observed) === undefined;
+  return rolesOf(revision.spec.resolved).every((role) => isRoleRolled(observed, revision, role));
 }
 
 /** The revision that the main service was last rolled to, or is being rolled to; undefined before the first. */

@@ -1,13 +1,14 @@
 // What JSON Schema cannot say of a deployment that is to be created: the same rules, in the same words, as the CRD's,
 // so that everything wrong is found at once and both doors give the same verdict.
 
-import { IMPOSSIBLE_NAME } from '../../api/app-deployment.ts';
+import { IMPOSSIBLE_NAME, UPLOAD_MESSAGE, UPLOAD_PATTERN } from '../../api/app-deployment.ts';
 import { PLATFORM_VARIABLES } from '../../api/meta.ts';
 import { type Breach, type PodPolicy, podPolicyBreaches } from '../../api/pod-policy.ts';
 import { type ReachRules, reachBreaches } from '../../api/pod-reach.ts';
 import { ORDERED_PAIRS, ResourceSpec, VOLUME_KINDS } from '../../api/resource-spec.ts';
 import type { Settings } from '../../api/settings.ts';
 import {
+  isSourceTaken,
   SOURCE_CONFIG_FIELDS,
   SOURCE_REVISION_FIELDS,
   SOURCE_RULES,
@@ -28,6 +29,8 @@ const LARGEST_VALUES_BYTES = 512 * 1024;
 function wrong(loc: FieldError['loc'], msg: string, type = 'value_error'): FieldError {
   return { loc, msg, type };
 }
+
+const UPLOAD = new RegExp(UPLOAD_PATTERN);
 
 function isSet(value: unknown): boolean {
   return value !== undefined && value !== null;
@@ -55,8 +58,9 @@ function sourceOf(draft: Readonly<Record<string, unknown>>): Source | undefined 
 export function hostingRule(hosting: Settings['hosting']): Rule {
   return function* (draft) {
     const source = sourceOf(draft);
-    if (source === undefined || SOURCE_RULES[source].hosting === hosting) return;
-    const allowed = SOURCES.filter((other) => SOURCE_RULES[other].hosting === hosting);
+    const hasListener = isSet(asObject(draft['source_config'])['listener_id']);
+    if (source === undefined || isSourceTaken(source, hosting, hasListener)) return;
+    const allowed = SOURCES.filter((other) => isSourceTaken(other, hosting, false));
     yield wrong(
       ['source'],
       `source ${source} is not available here: hosting is ${hosting}, which takes ${allowed.join(', ')}`,
@@ -113,9 +117,9 @@ export function* foreignRules(source: Source, draft: Draft): Generator<FieldErro
   if (!rule.secretReferences && asArray(draft['secret_references']).length > 0) {
     yield wrong(['secret_references'], 'secret_references apply only to source external_docker');
   }
-  // There are no uploads yet, so nothing that a caller names can be one.
-  if (source === 'internal_source' && isSet(revision['source_tarball_path'])) {
-    yield wrong(['source_revision_config', 'source_tarball_path'], 'is not a path that the upload endpoint returned');
+  const upload = revision['source_tarball_path'];
+  if (source === 'internal_source' && isSet(upload) && !(typeof upload === 'string' && UPLOAD.test(upload))) {
+    yield wrong(['source_revision_config', 'source_tarball_path'], UPLOAD_MESSAGE);
   }
 }
 

@@ -103,6 +103,7 @@ const CODE_HOST_STATUS: Readonly<Record<CodeHostFailure, number>> = {
   unreachable: 502,
   malformed: 502,
   timeout: 504,
+  missing: 404,
 };
 
 function fromCodeHost({ why, message, retryAfterSeconds }: CodeHostFailed): HttpError {

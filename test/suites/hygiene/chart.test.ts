@@ -59,6 +59,8 @@ function kinds(manifests: readonly Manifest[]): string[] {
   return [...new Set(manifests.map(({ kind }) => kind))].toSorted();
 }
 
+const BUILDS = 'settings.builds.registry.host=registry.example.com,settings.builds.images.builder=builder:1';
+
 describe('with its defaults', () => {
   it('renders the definitions as they are generated, to be kept on uninstall', async () => {
     const rendered = (await render()).filter(({ kind }) => kind === 'CustomResourceDefinition');
@@ -105,6 +107,20 @@ describe('with its defaults', () => {
       });
     }
   });
+  it('has a namespace for builds, and its own image for their plans, where images are built', async () => {
+    const manifests = await render('--set', BUILDS);
+    expect(named(manifests, 'Namespace', 'davit-builds').metadata).toMatchObject({
+      labels: { 'pod-security.kubernetes.io/enforce': 'privileged' },
+    });
+    const settings = parse(named(manifests, 'ConfigMap', 'davit-settings')['data']['settings.yaml'] as string) as {
+      builds: { images: unknown };
+    };
+    const image = named(manifests, 'Deployment', 'davit-controller')['spec'].template.spec.containers[0]
+      .image as string;
+    expect(settings.builds.images).toEqual({ builder: 'builder:1', davit: image });
+    const names = (await render()).map(({ metadata }) => metadata.name);
+    expect(names.filter((name) => name.includes('builds'))).toEqual([]);
+  });
   it('says in values.yaml the defaults that the code has', async () => {
     const values = parse(await readFile(join(chart, 'values.yaml'), 'utf8')) as { settings: unknown };
     expect(values.settings).toEqual(defaultSettings());
@@ -118,7 +134,12 @@ describe('with its defaults', () => {
     expect(await checksum('--set', 'settings.pods.port=9000')).not.toBe(await checksum());
   });
   it('has the controller ask for the rights that its roles have, and for every policy', async () => {
-    for (const values of ['settings.hosting=cloud', 'settings.namespaces={red,blue}', 'admission.enabled=false']) {
+    for (const values of [
+      'settings.hosting=cloud',
+      'settings.namespaces={red,blue}',
+      'admission.enabled=false',
+      BUILDS,
+    ]) {
       const manifests = await render('--set', values);
       const text = named(manifests, 'ConfigMap', 'davit-settings')['data']['requirements.yaml'] as string;
       const { admissionPolicies, rights } = parse(text) as {
@@ -132,6 +153,7 @@ describe('with its defaults', () => {
         { rules: role('ClusterRole', 'davit-controller') },
         { namespace: 'davit-system', rules: role('Role', 'davit-controller-own') },
         { namespace: 'davit-org', rules: role('Role', 'davit-controller-organization') },
+        ...(values === BUILDS ? [{ namespace: 'davit-builds', rules: role('Role', 'davit-controller-builds') }] : []),
         ...(values.includes('red') ? [{ namespace: 'red', rules: role('Role', 'davit-controller') }] : []),
       ]);
     }
@@ -386,7 +408,7 @@ describe('wrong values', () => {
     { values: 'settings: {hostin: cloud}', says: "at '/settings': additional properties 'hostin' not allowed" },
     {
       values: 'settings: {hosting: hybrid}',
-      says: "at '/settings/hosting': value must be one of 'self-hosted', 'cloud'",
+      says: "at '/settings/hosting': value must be one of 'self-hosted', 'cloud', 'both'",
     },
     {
       values: 'settings: {namespaces: [Team_A]}',

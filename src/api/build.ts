@@ -1,0 +1,172 @@
+// What is said of a build: its phases, why it can fail and what to do then. docs/operations.md is made from this table.
+
+import { z } from 'zod';
+import { Uuid } from './primitives.ts';
+
+/** The life of a build, in its order, then how it can end otherwise. */
+export const BUILD_PHASES = [
+  'Queued',
+  'AwaitingBuild',
+  'Building',
+  'Built',
+  'Failed',
+  'Skipped',
+  'Interrupted',
+] as const;
+export type BuildPhase = (typeof BUILD_PHASES)[number];
+
+interface BuildReasonMeaning {
+  readonly meaning: string;
+  readonly todo: string;
+}
+
+const NEW_REVISION = 'then ask for a new revision';
+
+/** Why a build is where it is. Those of the plan step are in build/plan/failure.ts: they come as the pod says them. */
+export const BUILD_REASONS = {
+  WaitingForTurn: {
+    meaning: 'As many builds run as the platform allows, of this tenant or in all.',
+    todo: 'Wait, or interrupt a build of the same tenant. The setting builds.concurrency says how many may run.',
+  },
+  PodStarting: {
+    meaning: 'The pod that builds is being started.',
+    todo: 'Wait; if it lasts, look at the pod that the message names.',
+  },
+  Fetching: { meaning: 'The source is being fetched.', todo: 'Wait.' },
+  Planning: { meaning: 'The configuration file is being turned into a Dockerfile.', todo: 'Wait.' },
+  Running: {
+    meaning: 'The image is being built and pushed.',
+    todo: 'Wait; kubectl davit logs --build shows how far it is.',
+  },
+  ImageBuilt: { meaning: 'The image was built and pushed.', todo: 'Nothing.' },
+  ImageReused: {
+    meaning: 'The same source was built before with the same commands: that image is used.',
+    todo: 'Nothing.',
+  },
+  Superseded: { meaning: 'A newer revision took its place before the build began.', todo: 'Nothing.' },
+  InterruptedByUser: {
+    meaning: 'Somebody asked for the build to end.',
+    todo: 'Ask for a new revision to build again.',
+  },
+  CodeHostUnreachable: {
+    meaning: 'The code host does not answer, or asks to be left alone; the build tries again.',
+    todo: 'Wait; if it lasts, check the integration, and settings.codeHosts.',
+  },
+  CodeHostRefused: {
+    meaning: "The code host refuses the integration's credentials.",
+    todo: `Renew the credentials in the integration's Secret, ${NEW_REVISION}.`,
+  },
+  IntegrationNotFound: {
+    meaning: 'The integration is not there, does not list the tenant, or the repository is of another host.',
+    todo: `Have the integration list the namespace among its tenants, ${NEW_REVISION}.`,
+  },
+  RepositoryNotFound: {
+    meaning: "The repository is not there, or the integration's account does not see it.",
+    todo: `Check repo_url, and that the integration's account may read it, ${NEW_REVISION}.`,
+  },
+  RefNotFound: {
+    meaning: 'The repository has no such branch, tag or commit, or it is empty.',
+    todo: 'Set repo_ref to one that it has.',
+  },
+  FetchFailed: {
+    meaning: 'The source could not be fetched.',
+    todo: `Read the message; check the repository and that the builder's pods may reach its host, ${NEW_REVISION}.`,
+  },
+  SourceInvalid: {
+    meaning: 'The uploaded source is no gzip-compressed tar archive, is cut off, or holds what no source may hold.',
+    todo: 'Upload it again: tar with gzip, files and folders alone, without links that lead out of it and without ..',
+  },
+  SourceTooLarge: {
+    meaning: 'The source is larger than the platform allows once it is unpacked.',
+    todo: 'Leave out what is generated, or have settings.builds.workspaceMb raised.',
+  },
+  SourceGone: { meaning: 'The uploaded source is not in the registry any more.', todo: 'Upload it again.' },
+  PlanFailed: {
+    meaning: 'The configuration file could not be turned into a Dockerfile.',
+    todo: 'Correct what the message names; docs/builds.md lists the keys and the reasons of the plan step.',
+  },
+  BaseImageNotFound: {
+    meaning: 'A base image of the Dockerfile is not there, or may not be pulled.',
+    todo: 'Correct the image that the message names, or have the platform mirror it.',
+  },
+  StepFailed: {
+    meaning: 'An instruction of the Dockerfile failed.',
+    todo: 'Correct the line that the message names; kubectl davit logs --build shows what it printed.',
+  },
+  DockerfileInvalid: { meaning: 'The Dockerfile cannot be read.', todo: 'Correct the line that the message names.' },
+  PushFailed: {
+    meaning: 'The registry did not take the image: it is down, full, or refuses.',
+    todo: `Check the registry and the push credential of settings.builds.registry, ${NEW_REVISION}.`,
+  },
+  TimedOut: {
+    meaning: 'The build took longer than the platform allows.',
+    todo: 'Make it faster, or have settings.builds.timeoutSeconds raised.',
+  },
+  OutOfMemory: {
+    meaning: 'The build needed more memory than it may have.',
+    todo: 'Need less, or have settings.builds.resources.memoryLimitMb raised.',
+  },
+  OutOfDisk: {
+    meaning: 'The build needed more disk than it may have.',
+    todo: 'Need less, or have settings.builds.resources.storageGi raised.',
+  },
+  PodRefused: {
+    meaning: 'The API server does not make the pod that builds.',
+    todo: `Read its words in the message: quota or Pod Security of the builds' namespace. Mend that, ${NEW_REVISION}.`,
+  },
+  BuilderImagePullFailed: {
+    meaning: "The builder's image, or Davit's own, cannot be pulled.",
+    todo: `Correct settings.builds.images, or give the builds' namespace a pull secret, ${NEW_REVISION}.`,
+  },
+  Unschedulable: {
+    meaning: 'No node took the pod that builds in time.',
+    todo: `Lower settings.builds.resources, or add capacity, ${NEW_REVISION}.`,
+  },
+  BuilderGone: {
+    meaning: 'The Job or the pod that builds was deleted, or its node was lost.',
+    todo: 'Ask for a new revision to build again.',
+  },
+  BuilderFailed: {
+    meaning: 'The builder ended with an error that is none of the above.',
+    todo: `Read the message and the log, ${NEW_REVISION}.`,
+  },
+  CredentialMissing: {
+    meaning: 'A Secret that a build needs is not there: that of the registry, or of the integration.',
+    todo: 'Create the Secret that the message names. The build then continues automatically.',
+  },
+} as const satisfies Record<string, BuildReasonMeaning>;
+export type BuildReason = keyof typeof BUILD_REASONS;
+
+const Time = z.string().max(64).meta({ format: 'date-time' });
+
+export const BuildStatus = z
+  .object({
+    phase: z.enum(BUILD_PHASES).describe('How far it is, or how it ended.'),
+    reason: z.string().max(64).describe('Why, as one CamelCase word: docs/operations.md says what to do.').optional(),
+    message: z.string().max(4096).describe('Why, as a sentence for people that says what to do.').optional(),
+    commit: z
+      .string()
+      .max(64)
+      .regex(/^[0-9a-f]{40,64}$/)
+      .describe('Commit that it is built from.')
+      .optional(),
+    image: z.string().max(512).describe('The image that it made, by digest.').optional(),
+    digest: z
+      .string()
+      .regex(/^sha256:[0-9a-f]{64}$/)
+      .max(71)
+      .describe('Digest of that image.')
+      .optional(),
+    builtBy: Uuid.describe('Revision whose build made the image, where that was another one.').optional(),
+    job: z.string().max(63).describe("Job of the builds' namespace that builds.").optional(),
+    line: z.int().min(1).max(1_000_000).describe('Line of the Dockerfile that failed.').optional(),
+    instruction: z.string().max(1024).describe('What stands there.').optional(),
+    queuedAt: Time.describe('Since when it waits for its turn.').optional(),
+    startedAt: Time.describe('When its Job was made.').optional(),
+    finishedAt: Time.describe('When it ended.').optional(),
+  })
+  .describe('The build that makes the image; absent where none is needed.');
+export type BuildStatus = z.infer<typeof BuildStatus>;
+
+/** Phases that are never left. */
+export const FINAL_PHASES: ReadonlySet<BuildPhase> = new Set(['Built', 'Failed', 'Skipped', 'Interrupted']);

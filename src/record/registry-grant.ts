@@ -1,0 +1,73 @@
+// A registry password of Davit's own: which repository it is for, what may be done there, and until when, signed with a key
+// that both processes read. The API takes it for a token of the registry; nothing is kept of it.
+
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import { z } from 'zod';
+
+export const REGISTRY_ACTIONS = ['pull', 'push'] as const;
+export type RegistryAction = (typeof REGISTRY_ACTIONS)[number];
+
+export interface RegistryGrant {
+  /** As the registry names it; one that ends in `/*` is for every repository below. */
+  readonly repository: string;
+  readonly actions: readonly RegistryAction[];
+  /** Seconds since 1970. */
+  readonly expires: number;
+}
+
+const Payload = z.strictObject({
+  r: z.string().min(1).max(512),
+  a: z.array(z.enum(REGISTRY_ACTIONS)).min(1).max(REGISTRY_ACTIONS.length),
+  e: z.int().min(0),
+});
+
+/** Secret of Davit's own namespace with the key, and its field. Made once by whichever process needs it first. */
+export const REGISTRY_KEY_SECRET = 'davit-registry-key';
+export const REGISTRY_KEY_FIELD = 'key';
+export const REGISTRY_KEY_BYTES = 32;
+/** The user name that goes with every such password. It means nothing. */
+export const REGISTRY_USER = 'davit';
+
+const PREFIX = 'davit-registry-1';
+
+/** The password. It has no character that a shell, a header or a docker configuration would have to quote. */
+export function registryPassword(key: Uint8Array, { repository, actions, expires }: RegistryGrant): string {
+  const payload = Buffer.from(JSON.stringify({ r: repository, a: actions, e: expires })).toString('base64url');
+  return `${PREFIX}.${payload}.${signature(key, payload)}`;
+}
+
+/** What a password grants at `now`; undefined for one that is not signed with `key`, or has expired. */
+export function registryGrant(key: Uint8Array, password: string, now: Date): RegistryGrant | undefined {
+  const [prefix, payload = '', signed = '', ...more] = password.split('.');
+  if (prefix !== PREFIX || more.length > 0) return undefined;
+  const expected = Buffer.from(signature(key, payload));
+  const given = Buffer.from(signed);
+  if (given.length !== expected.length || !timingSafeEqual(given, expected)) return undefined;
+  const read = Payload.safeParse(parsed(payload));
+  if (!read.success || read.data.e * 1000 <= now.getTime()) return undefined;
+  return { repository: read.data.r, actions: read.data.a, expires: read.data.e };
+}
+
+/** Whether a grant is for this repository. */
+export function coversRepository({ repository }: Pick<RegistryGrant, 'repository'>, asked: string): boolean {
+  if (!repository.endsWith('/*')) return asked === repository;
+  return asked.startsWith(repository.slice(0, -1)) && asked.length > repository.length - 1;
+}
+
+/** `.dockerconfigjson` with one registry. */
+export function dockerConfig(host: string, username: string, password: string): string {
+  const auth = Buffer.from(`${username}:${password}`).toString('base64');
+  return JSON.stringify({ auths: { [host]: { username, password, auth } } });
+}
+
+function signature(key: Uint8Array, payload: string): string {
+  return createHmac('sha256', key).update(`${PREFIX}.${payload}`).digest('base64url');
+}
+
+function parsed(payload: string): unknown {
+  try {
+    return JSON.parse(Buffer.from(payload, 'base64url').toString());
+  } catch {
+    return undefined;
+  }
+}

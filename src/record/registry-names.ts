@@ -1,0 +1,47 @@
+// Where in the platform's registry things are: images, uploads, caches and logs of a deployment are all in one repository,
+// so that a token for one repository is a token for one deployment.
+
+import type { BuildSettings } from '../api/settings.ts';
+
+export type RegistrySettings = NonNullable<BuildSettings['registry']>;
+
+/** A tenant, by the name and the uid of its namespace: one of the same name that is made later has another repository. */
+export interface TenantIdentity {
+  readonly namespace: string;
+  readonly tenantId: string;
+}
+
+/** `team-a-1f2e3d4c`, below the registry's own path: every repository of the tenant begins so. */
+export function tenantRepositories(registry: RegistrySettings, { namespace, tenantId }: TenantIdentity): string {
+  const tenant = `${namespace}-${tenantId.slice(0, 8).toLowerCase()}`;
+  return registry.repository === undefined ? tenant : `${registry.repository}/${tenant}`;
+}
+
+/** `davit/team-a-1f2e3d4c/shop`: the repository of one deployment, as the registry names it. */
+export function repositoryOf(registry: RegistrySettings, tenant: TenantIdentity, deployment: string): string {
+  // A hyphen at the end, and two in a row but these, are no part of a record's name.
+  return `${tenantRepositories(registry, tenant)}/${deployment}`;
+}
+
+/** With the registry's host before it: what `docker push` and a pod name. */
+export function imageRepository(registry: RegistrySettings, tenant: TenantIdentity, deployment: string): string {
+  return `${registry.host}/${repositoryOf(registry, tenant, deployment)}`;
+}
+
+/** Tag of the image that the build of a revision pushes. */
+export function revisionTag(revisionId: string): string {
+  return `revision-${revisionId.toLowerCase()}`;
+}
+
+/** Tag of the manifest whose only layer is the upload that sourceTarballPath names: `uploads/ID` has `upload-ID`. */
+export function uploadTag(sourceTarballPath: string): string {
+  return `upload-${sourceTarballPath.slice('uploads/'.length)}`;
+}
+
+/** Tag of BuildKit's cache. */
+export const CACHE_TAG = 'cache';
+
+/** Tag of the manifest whose only layer is the log of a revision's build, gzip of JSON lines. */
+export function logTag(revisionId: string): string {
+  return `log-${revisionId.toLowerCase()}`;
+}
