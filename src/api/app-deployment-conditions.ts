@@ -55,7 +55,7 @@ export const REASONS = {
   WaitingForImage: { meaning: 'The record has no image or source yet.', todo: 'Push an image, or set imageUri.' },
   BuilderNotConfigured: {
     meaning: 'The source has to be built, and no builder is configured.',
-    todo: 'Use an image, or have a registry and a builder configured (settings.builds); the deployment goes on by itself.',
+    todo: 'Use an image, or have a registry and a builder configured (settings.builds). The deployment then continues automatically.',
   },
   BuildQueued: {
     meaning: 'The build of the latest revision waits for its turn.',

@@ -132,7 +132,7 @@ export const BUILD_REASONS = {
   },
   CredentialMissing: {
     meaning: 'A Secret that a build needs is not there: that of the registry, or of the integration.',
-    todo: 'Make the Secret that the message names; the build goes on by itself.',
+    todo: 'Create the Secret that the message names. The build then continues automatically.',
   },
 } as const satisfies Record<string, BuildReasonMeaning>;
 export type BuildReason = keyof typeof BUILD_REASONS;

@@ -1,15 +1,15 @@
-// The one way to the cluster: kubectl itself, with the person's own kubeconfig, plugins and rights. Nothing else is
-// loaded, so that a command starts in the time that kubectl takes.
+// Reaches the cluster only through kubectl, with the user's kubeconfig, plugins and rights. No other client is loaded, so that a
+// command starts as fast as kubectl.
 
 import { spawn } from 'node:child_process';
 
-/** What a command was refused for, in one sentence or in kubectl's own words. */
+/** The cause of a failure, as one sentence or kubectl's message. */
 export class Failure extends Error {}
 
-/** Runs kubectl and returns what it printed. `input` goes to its standard input. Throws Failure with its words. */
+/** Runs kubectl and returns its output. `input` goes to its standard input. Throws Failure with kubectl's message. */
 export type Kubectl = (args: readonly string[], input?: string) => Promise<string>;
 
-/** `flags` are those that say which cluster, and as whom: they go before every command. */
+/** `flags` select cluster and user, and precede every command. */
 export function makeKubectl(flags: readonly string[], program = 'kubectl'): Kubectl {
   return (args, input) =>
     new Promise((resolve, reject) => {
@@ -23,13 +23,13 @@ export function makeKubectl(flags: readonly string[], program = 'kubectl'): Kube
         if (code === 0) resolve(Buffer.concat(out).toString('utf8'));
         else reject(new Failure(Buffer.concat(words).toString('utf8').trim() || `${program} ended with ${code}`));
       });
-      // It may end without having read all.
+      // kubectl may exit before it has read all input.
       child.stdin.on('error', () => undefined);
       child.stdin.end(input ?? '');
     });
 }
 
-/** Runs kubectl on this terminal and returns its exit code; Ctrl-C reaches it as it reaches this process. */
+/** Runs kubectl on this terminal and returns its exit code. Ctrl-C reaches both processes. */
 export function onTerminal(flags: readonly string[], args: readonly string[], program = 'kubectl'): Promise<number> {
   return new Promise((resolve, reject) => {
     const child = spawn(program, [...flags, ...args], { stdio: 'inherit' });

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// kubectl davit: what kubectl alone shows only in pieces. One file once built, and it loads nothing but kubectl.
+// kubectl davit: one view of objects that kubectl shows separately. Built into one file; it uses only kubectl.
 
 import { parseArgs } from 'node:util';
 import { COMPONENT_LABEL, COMPONENTS, DEPLOYMENT_LABEL, REVISION_LABEL, ROLES } from '../api/meta.ts';

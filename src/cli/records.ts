@@ -1,4 +1,4 @@
-// Reads what belongs to one deployment, by kubectl.
+// Reads the objects of one deployment with kubectl.
 
 import type { AppDeployment } from '../api/app-deployment.ts';
 import type { AppRevision } from '../api/app-revision.ts';
@@ -11,7 +11,7 @@ import type { Parts } from './tree.ts';
 
 export const RECORDS = `appdeployments.${GROUP}`;
 
-/** Throws Failure when there is none of that name, in kubectl's words. */
+/** Throws Failure with kubectl's message if there is none of that name. */
 export async function readRecord(kubectl: Kubectl, name: string): Promise<AppDeployment> {
   return parsed<AppDeployment>(await kubectl(['get', RECORDS, name, '-o', 'json']));
 }

@@ -1,5 +1,5 @@
-// Goes back to an earlier revision, as POST /v2/deployments/{id}/revisions/{rid}/redeploy does: its requested values and
-// a raised serial, under the resourceVersion that was read.
+// Rolls back to an earlier revision like POST /v2/deployments/{id}/revisions/{rid}/redeploy: writes its requested values and a
+// raised serial, with the resourceVersion that was read.
 
 import type { AppRevision } from '../api/app-revision.ts';
 import { names } from '../record/names.ts';
@@ -9,14 +9,14 @@ import { rollingBack } from '../record/revision-request.ts';
 import { Failure, type Kubectl } from './kubectl.ts';
 import { readRecord, readRevisions } from './records.ts';
 
-/** Enough that a status written meanwhile, or a colleague's edit, is not the person's trouble. */
+/** Number of attempts after conflicts with a status write or another edit. */
 const ATTEMPTS = 5;
 
-/** Returns what to tell. `to` is a revision's name or the beginning of its id; without it the last good one before the newest. */
+/** Returns the message to print. `to` is a revision's name or the beginning of its id; by default the last deployed one before the newest. */
 export async function rollBack(kubectl: Kubectl, name: string, to: string | undefined): Promise<string> {
   for (let attempts = 1; ; attempts += 1) {
     try {
-      // oxlint-disable-next-line no-await-in-loop -- each attempt begins with what is there by then
+      // oxlint-disable-next-line no-await-in-loop -- each attempt starts from the current record
       return await attempt(kubectl, name, to);
     } catch (error) {
       if (attempts === ATTEMPTS || !(error instanceof Failure) || !error.message.includes('(Conflict)')) throw error;
@@ -35,7 +35,7 @@ async function attempt(kubectl: Kubectl, name: string, to: string | undefined): 
   return `${name} is being rolled back to ${target.metadata.name} (${imageOf(target) ?? 'no image'}) as ${made}. To follow the rollout: kubectl davit wait ${name}`;
 }
 
-/** Throws Failure saying which there are, when none is meant or more than one. `revisions` newest first. */
+/** Throws Failure with the existing revisions if none or several match. `revisions` newest first. */
 export function chosen(revisions: readonly AppRevision[], to: string | undefined): AppRevision {
   const known = revisions.map(({ metadata, status }) => `${metadata.name} ${status?.state ?? 'CREATING'}`).join(', ');
   if (to === undefined) {

@@ -1,4 +1,4 @@
-// The parts of one deployment as a tree, each with how it is and, where something is wrong, why. Pure.
+// The parts of one deployment as a tree, each with its state and, if something is wrong, the reason. Pure.
 
 import type { AppDeployment } from '../api/app-deployment.ts';
 import type { AppRevision } from '../api/app-revision.ts';
@@ -22,9 +22,9 @@ interface Branch {
   readonly under?: readonly Branch[];
 }
 
-/** Most revisions that are listed; the rest is counted. */
+/** Maximum number of listed revisions; the others are counted. */
 const REVISIONS_SHOWN = 5;
-/** The conditions that say something of a part; the others repeat them in sum. */
+/** The conditions about a single part; the others summarize them. */
 const OF_PARTS = [
   'PolicyAccepted',
   'ReferencesResolved',
@@ -53,7 +53,7 @@ export function treeOf({ record, revisions, workloads, pods }: Parts): string[] 
   ];
 }
 
-/** Nothing where there is nothing under it. */
+/** Empty if the branch has no children. */
 function heading(text: string, under: readonly Branch[]): Branch[] {
   return under.length > 0 ? [{ text, under }] : [];
 }

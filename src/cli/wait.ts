@@ -1,4 +1,4 @@
-// Waits until a deployment is ready, or says why it never will be. `kubectl wait` would sit out its time on the latter.
+// Waits until a deployment is ready, or fails with the reason if it is Stalled, for which `kubectl wait` would time out.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { AppDeployment } from '../api/app-deployment.ts';
@@ -9,7 +9,7 @@ import { readRecord } from './records.ts';
 export interface WaitOptions {
   readonly timeoutMs: number;
   readonly say: (line: string) => void;
-  /** Between two looks. */
+  /** Interval of the checks. */
   readonly everyMs?: number;
 }
 
@@ -22,7 +22,7 @@ export async function waitUntilReady(kubectl: Kubectl, name: string, options: Wa
   const end = Date.now() + options.timeoutMs;
   let said = '';
   for (;;) {
-    // oxlint-disable-next-line no-await-in-loop -- one look after the other
+    // oxlint-disable-next-line no-await-in-loop -- one check after the other
     const { is, words } = verdictOn(await readRecord(kubectl, name));
     if (words !== said) options.say(words);
     said = words;
@@ -34,7 +34,7 @@ export async function waitUntilReady(kubectl: Kubectl, name: string, options: Wa
   }
 }
 
-/** Judged at the record's own generation: what was said of an older one says nothing of this. */
+/** Considers only a status of the record's current generation. */
 export function verdictOn({ metadata, status }: AppDeployment): Verdict {
   if (metadata.deletionTimestamp) return { is: 'stalled', words: 'It is being deleted.' };
   if ((status?.observedGeneration ?? 0) < (metadata.generation ?? 0))

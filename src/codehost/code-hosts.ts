@@ -1,5 +1,5 @@
-// The repositories of an integration, whichever kind of code host it is at. Nothing is kept: a list is as new as the
-// answer, but those who ask for the same at the same time are given the same.
+// The repositories of an integration, for all kinds of code hosts. Nothing is cached, but concurrent requests for the same list
+// share one listing.
 
 import type { CodeHostIntegrationSpec } from '../api/code-host-integration.ts';
 import { PRIVATE_KEY_KEY, TOKEN_KEY } from '../api/code-host-integration.ts';
@@ -12,15 +12,15 @@ import { deployable, type Listed, type Repository } from './repositories.ts';
 import { commitAt, type RepositoryName, repositoryName } from './source.ts';
 
 export interface Account {
-  /** Stands for this integration and these credentials, in this version. */
+  /** Identifies this integration and the version of its credentials. */
   readonly key: string;
   readonly spec: CodeHostIntegrationSpec;
-  /** A value of the Secret with the credentials; undefined where there is none. */
+  /** A value of the Secret with the credentials; undefined if it is missing. */
   readonly credential: (key: string) => string | undefined;
 }
 
 export interface CodeHosts {
-  /** Those that can be deployed, by owner and name. Fails as CodeHostFailed. */
+  /** The repositories that can be deployed, by owner and name. Throws CodeHostFailed. */
   repositories(account: Account): Promise<readonly Repository[]>;
   /** The commit that a branch, tag or commit of the repository means now. Fails as CodeHostFailed. */
   commit(account: Account, repoUrl: string, ref: string): Promise<string>;
@@ -30,11 +30,11 @@ export interface CodeHosts {
 }
 
 export interface CodeHostsOptions extends GuardedFetchOptions, Pick<SessionOptions, 'pausesMs' | 'onRequest'> {
-  /** For a whole list, however many pages it has. */
+  /** Time limit of a complete list. */
   readonly deadlineMs?: number;
 }
 
-/** Less than whoever asks is willing to wait. */
+/** Less than clients wait. */
 const DEADLINE_MS = 25_000;
 
 export function makeCodeHosts(options: CodeHostsOptions): CodeHosts {
@@ -108,7 +108,7 @@ function credentialsOf(
   const value = credential(key)?.trim();
   if (value === undefined || value === '')
     throw new CodeHostFailed('refused', `The integration's Secret does not exist or has no key ${key}.`);
-  // What no header can carry is no token.
+  // A token must be a valid header value.
   if (key === TOKEN_KEY && !/^[\x21-\x7e]+$/.test(value))
     throw new CodeHostFailed('refused', `Key ${key} of the integration's Secret contains no token.`);
   return app === undefined

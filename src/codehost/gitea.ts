@@ -10,11 +10,11 @@ export interface GiteaAccount {
   readonly token: string;
 }
 
-/** The most that Gitea gives, unless it is configured otherwise. */
+/** Gitea's default maximum page size. */
 const PAGE_SIZE = 50;
 const AT_ONCE = 4;
 
-/** All repositories that the account sees. Fails as CodeHostFailed. */
+/** All repositories that the account can see. Throws CodeHostFailed. */
 export async function listGitea({ apiUrl, token }: GiteaAccount, session: Session): Promise<Listed> {
   async function page(
     number: number,
@@ -36,7 +36,7 @@ export async function listGitea({ apiUrl, token }: GiteaAccount, session: Sessio
   const listed = [...first.listed];
   if (listed.length === 0) return listed;
   if (first.total === undefined) {
-    // An old one, or something between us and it: page by page for as long as it says that there is one more.
+    // An old version, or a proxy in between: read page by page while there is a next page.
     for (let number = 2, more = first.next; more; number += 1) {
       // oxlint-disable-next-line no-await-in-loop -- whether there is another is known only then
       const { listed: some, next } = await page(number);
@@ -45,7 +45,7 @@ export async function listGitea({ apiUrl, token }: GiteaAccount, session: Sessio
     }
     return listed;
   }
-  // By its own size: the host may be configured to give fewer than were asked for.
+  // The host may be configured for smaller pages than requested.
   const pages = Math.ceil(first.total / first.listed.length);
   for (let number = 2; number <= pages; number += AT_ONCE) {
     const numbers = Array.from({ length: Math.min(AT_ONCE, pages - number + 1) }, (_, index) => number + index);

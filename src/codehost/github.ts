@@ -1,5 +1,5 @@
-// GitHub and GitHub Enterprise Server, with Octokit. Pages are read one after the other: GitHub asks for that, and counts
-// requests that come together against a secondary limit.
+// GitHub and GitHub Enterprise Server, with Octokit. Pages are read sequentially, as GitHub asks: concurrent requests count
+// against a secondary rate limit.
 
 import { createAppAuth } from '@octokit/auth-app';
 import { Octokit } from '@octokit/core';
@@ -20,7 +20,7 @@ export interface GitHubAccount {
 const PaginatingOctokit = Octokit.plugin(paginateRest);
 const silent = { debug: ignore, info: ignore, warn: ignore, error: ignore };
 
-/** All repositories that the account sees. Fails as CodeHostFailed. */
+/** All repositories that the account can see. Throws CodeHostFailed. */
 export async function listGitHub({ apiUrl, credentials }: GitHubAccount, session: Session): Promise<Listed> {
   const octokit = new PaginatingOctokit({
     baseUrl: apiUrl,
@@ -75,13 +75,13 @@ interface OctokitRequest {
   readonly body?: string;
 }
 
-/** As much of the Fetch API as Octokit uses. A failure comes out of it as it is, but for what Octokit wraps around it. */
+/** The part of the Fetch API that Octokit uses. Failures pass through, wrapped by Octokit. */
 function fetchWith(session: Session): (url: string, request: OctokitRequest) => Promise<object> {
   return async (url, { method, headers, body }) => {
     const answer = await session.ask(url, { method, headers, body });
     const isAuthorized = answer.status !== 401;
-    // Octokit itself mends a clock that is off, by the words of a 401. Everything else is judged here, 409 above all, which
-    // its pages would take for an empty list.
+    // Octokit corrects a wrong clock by the message of a 401. All other failures are handled here, in particular 409, which
+    // Octokit's paging treats as an empty list.
     if (answer.status >= 300 && isAuthorized)
       throw failureOf(answer.status, (name) => answer.headers.get(name), answer.body, new Date());
     if (isAuthorized) needJson(answer.body);
@@ -94,7 +94,7 @@ function fetchWith(session: Session): (url: string, request: OctokitRequest) => 
   };
 }
 
-/** Octokit would take an empty answer for an empty list. */
+/** Rejects an empty answer, which Octokit treats as an empty list. */
 function needJson(body: string): void {
   try {
     const value: unknown = JSON.parse(body);
@@ -110,7 +110,7 @@ function asFailure(error: unknown): CodeHostFailed {
   const { cause, status } = error as { readonly cause?: unknown; readonly status?: number };
   if (cause instanceof CodeHostFailed) return cause;
   if (status === 401) return failureOf(401, () => null, '', new Date());
-  // No answer at all was wrong: the credentials cannot even be used, such as a key that is no key.
+  // The failure is not an answer: the credentials cannot be used, such as an invalid key.
   if (status === undefined && isAboutKeys(error))
     return new CodeHostFailed(
       'refused',
@@ -129,5 +129,5 @@ function isAboutKeys(error: unknown): boolean {
 }
 
 function ignore(): void {
-  // Octokit's warnings would name addresses.
+  // Octokit's warnings contain addresses.
 }

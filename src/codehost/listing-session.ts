@@ -1,5 +1,5 @@
-// One listing at one code host: what is asked of it goes through here, is asked again where that helps, and ends in time
-// and after so many pages, whatever the host says.
+// One listing at one code host: sends its requests, retries where that helps, and limits time and number of pages whatever the
+// host answers.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { CodeHostIntegrationSpec } from '../api/code-host-integration.ts';
@@ -7,9 +7,9 @@ import { CodeHostFailed } from '../errors.ts';
 import type { Answer, GuardedFetch } from '../outbound/guarded-fetch.ts';
 
 export interface Session {
-  /** Aborts when the listing's time is over. */
+  /** Aborts at the listing's time limit. */
   readonly signal: AbortSignal;
-  /** An answer of the host, whatever its status. Fails as CodeHostFailed. */
+  /** An answer of the host with any status. Throws CodeHostFailed. */
   ask(url: string, sent?: Asked): Promise<Answer>;
 }
 
@@ -19,10 +19,10 @@ export interface Asked {
   readonly body?: string | undefined;
 }
 
-/** One request to a code host, as seen from outside; for metrics. */
+/** One request to a code host; for metrics. */
 export interface CodeHostRequest {
   readonly kind: CodeHostIntegrationSpec['kind'];
-  /** Class of the answer's status, such as `2xx`; without an answer why there is none. */
+  /** Class of the answer's status, such as `2xx`, or the cause if there is no answer. */
   readonly result: string;
   readonly durationMs: number;
 }
@@ -30,16 +30,16 @@ export interface CodeHostRequest {
 export interface SessionOptions {
   readonly kind: CodeHostIntegrationSpec['kind'];
   readonly guarded: GuardedFetch;
-  /** The integration's own: nothing is asked of another host, for it would be asked with the credentials. */
+  /** The integration's origin. No request goes to another host, because it would carry the credentials. */
   readonly origin: string;
   readonly signal: AbortSignal;
-  /** Milliseconds before the second and the third attempt. */
+  /** Delays in milliseconds before the second and third attempt. */
   readonly pausesMs?: readonly number[];
-  /** Told of each attempt. */
+  /** Called for each attempt. */
   readonly onRequest?: (request: CodeHostRequest) => void;
 }
 
-/** More than any account has, at a hundred to the page. */
+/** Maximum number of pages, at a hundred repositories per page. */
 const MOST_PAGES = 300;
 
 export function makeSession(options: SessionOptions): Session {
@@ -92,7 +92,7 @@ export function makeSession(options: SessionOptions): Session {
   };
 }
 
-/** What an answer that is no success means. `message` is the host's own word, which is looked into and not passed on. */
+/** The failure for an unsuccessful answer. `message` is the host's text, which is evaluated and not passed on. */
 export function failureOf(
   status: number,
   header: (name: string) => string | null,

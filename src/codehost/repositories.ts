@@ -1,4 +1,4 @@
-// What code hosts have in common: a repository as both GitHub and Gitea write it, and which of them can be deployed.
+// Common parts of code hosts: the form of a repository in GitHub and Gitea, and which of them can be deployed.
 
 import { z } from 'zod';
 import { CodeHostFailed } from '../errors.ts';
@@ -24,14 +24,14 @@ const Listed = z.array(
 );
 export type Listed = z.output<typeof Listed>;
 
-/** One page of a list. Fails as CodeHostFailed for what is none. */
+/** One page of a list. Throws CodeHostFailed for anything else. */
 export function readPage(page: unknown): Listed {
   const read = Listed.safeParse(page);
   if (!read.success) throw new CodeHostFailed('malformed', "The code host's answer is not a list of repositories.");
   return read.data;
 }
 
-/** Each once, by owner and name; without those that are archived, disabled or empty. */
+/** Distinct repositories by owner and name, without archived, disabled and empty ones. */
 export function deployable(listed: Listed): Repository[] {
   const byId = new Map(listed.map((repository) => [repository.id, repository]));
   return [...byId.values()]

@@ -1,6 +1,6 @@
-// Whether an object in the cluster already is what we want: our own subset is compared, other people's fields are
-// not looked at. Server-side apply would say the same, at the price of a request (and sometimes of a new
-// resourceVersion though nothing changed: kubernetes #95460, #121404).
+// Whether an object in the cluster has drifted from the wanted state. Compares only Davit's fields and ignores those of others.
+// Server-side apply would give the same result, but costs a request (and sometimes a new resourceVersion although nothing changed:
+// kubernetes/kubernetes#95460, #121404).
 
 import { elementKey, isObject } from './list-map-keys.ts';
 
@@ -10,8 +10,8 @@ type Json = unknown;
 const QUANTITY_PARENTS: ReadonlySet<string> = new Set(['limits', 'requests', 'divisor', 'sizeLimit']);
 
 /**
- * True if some field of `wanted` is missing in `actual` or has another value there. Go's omitted zero values (false,
- * 0, '', [], {}) count as present.
+ * True if a field of `wanted` is missing in `actual` or has another value. Zero values that Go omits (false, 0, '', [], {})
+ * count as present.
  */
 export function hasDrifted(wanted: Json, actual: Json, field = '', parent = ''): boolean {
   if (wanted === undefined || wanted === actual) return false;
@@ -29,8 +29,8 @@ function listDiffers(wanted: readonly Json[], actual: readonly Json[], field: st
   const keys = wanted.map((item) => elementKey(field, item));
   if (keys.includes(undefined))
     return wanted.length !== actual.length || wanted.some((item, index) => hasDrifted(item, actual[index], '', field));
-  // Elements of others may stand anywhere. Ours have to be in our order: init containers start one after the other, and
-  // a variable may only use those before it. An apply brings them into its order.
+  // Elements of others may be anywhere. Davit's must be in order: init containers start one after the other, and a variable can
+  // only use earlier ones. An apply restores the order.
   const places = new Map(actual.map((item, index) => [elementKey(field, item), index]));
   const found = keys.map((key) => places.get(key) ?? -1);
   return wanted.some(
@@ -41,7 +41,7 @@ function listDiffers(wanted: readonly Json[], actual: readonly Json[], field: st
 
 function isZero(value: Json): boolean {
   if (Array.isArray(value)) return value.length === 0;
-  // Every field of a wanted object may itself be a zero value, which Go leaves out together with the object.
+  // All fields of a wanted object may be zero values, and Go then omits the object.
   if (isObject(value)) return Object.values(value).every(isZero);
   return value === false || value === 0 || value === '' || value === null || value === undefined;
 }
@@ -65,12 +65,12 @@ const SUFFIXES: Readonly<Record<string, number>> = {
   Ei: 2 ** 60,
 };
 
-/** A quantity in its base unit. Source: k8s.io/apimachinery/pkg/api/resource. NaN for what is none. */
+/** A quantity in its base unit, or NaN if invalid. Source: k8s.io/apimachinery/pkg/api/resource. */
 export function quantity(value: Json): number | string {
   const text = String(value);
   const match = /^([+-]?[0-9.]+)([A-Za-z]{0,2})$/.exec(text);
   const factor = SUFFIXES[match?.[2] ?? ''];
   if (!match || factor === undefined) return text;
-  // Rounded to nanos, the finest that Kubernetes knows: 0.1 and 100m must be one number.
+  // Rounded to nanos, Kubernetes' finest unit, so that 0.1 and 100m are equal.
   return Math.round(Number(match[1]) * factor * 1e9) / 1e9;
 }

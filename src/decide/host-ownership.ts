@@ -1,20 +1,20 @@
-// One host, one owner: whose a host is, among all who claim it.
+// One host, one owner: which of several claims owns a host.
 
-/** What is known of one record's claims. */
+/** The claims of one record. */
 export interface HostClaim {
   readonly uid: string;
   readonly namespace: string;
   readonly name: string;
   readonly createdAt: string;
-  /** Hosts that it has: by its address object, by the address it reported, or because one is being made just now. */
+  /** Hosts that it owns: by its address object, by its reported address, or because the address is being created. */
   readonly holds: ReadonlySet<string>;
-  /** What it reported to claim. */
+  /** Its reported claim. */
   readonly reported?: { readonly host: string; readonly since: string };
 }
 
 /**
- * Who has it keeps it. A free host goes to whoever reported the claim first; of those who reported together to the one
- * that was created first, then by uid. One who asks and has not reported yet comes after all who wait.
+ * The owner keeps the host. A free host goes to the earliest reported claim, then to the oldest record, then by uid. A record
+ * without a reported claim comes last.
  */
 export function holderOf(host: string, asking: HostClaim, others: readonly HostClaim[]): HostClaim {
   const holding = [asking, ...others].filter(({ holds }) => holds.has(host));
@@ -27,7 +27,7 @@ function first(host: string, claims: readonly HostClaim[]): HostClaim {
 }
 
 function orderOf(host: string, { reported, createdAt, uid }: HostClaim): readonly string[] {
-  // After every time there is.
+  // Sorts after every timestamp.
   const since = reported?.host === host ? reported.since : '~';
   return [since, createdAt, uid];
 }

@@ -1,5 +1,5 @@
-// What was seen of one record and its surroundings, as one plain value. Decisions are functions of it and of nothing
-// else; controller/app-deployment/observe.ts fills it from the watch caches.
+// The observed state of one record and its surroundings, as one plain value. Decisions are functions of it;
+// controller/app-deployment/observe.ts fills it from the watch caches.
 
 import type { AppDeployment } from '../api/app-deployment.ts';
 import type { AppRevision } from '../api/app-revision.ts';
@@ -13,27 +13,27 @@ import { names } from '../record/names.ts';
 
 export interface Observed {
   readonly record: AppDeployment;
-  /** uid of the record's namespace; undefined where that is not labelled as a tenant. */
+  /** uid of the record's namespace; undefined if the namespace is not a tenant. */
   readonly tenantId: string | undefined;
   /** The tenant's annotation with the hosts that it may claim. */
   readonly tenantHosts: string | undefined;
-  /** The cluster does not know the kind that addresses are made of here. */
+  /** The cluster does not have the configured kind of address objects. */
   readonly addressKindMissing: boolean;
-  /** The namespace itself is being deleted. */
+  /** The namespace is being deleted. */
   readonly namespaceTerminating: boolean;
   /** This record's revisions, newest first. */
   readonly revisions: readonly AppRevision[];
-  /** Objects in the namespace labelled with this record's name (Secrets as metadata alone). No pods, no revisions. */
+  /** Objects in the namespace labelled with this record's name (Secrets as metadata only), without pods and revisions. */
   readonly children: readonly KubeObject[];
   readonly pods: readonly Pod[];
   readonly tracingProject: TracingProject | undefined;
-  /** The catalogue, for a record that deploys from it; else none. */
+  /** The catalogue, for a record of source internal_template; otherwise empty. */
   readonly templates: readonly AppTemplate[];
-  /** Those of the record's namespace, for a record that names one. */
+  /** The listeners of the record's namespace, for a record that names one. */
   readonly listeners: readonly Listener[];
-  /** The organization's, for a record of source codehost; else none. */
+  /** The organization's integrations, for a record of source codehost; otherwise empty. */
   readonly integrations: readonly CodeHostIntegration[];
-  /** The keys of each Secret that the record names, or null where there is no such Secret. */
+  /** The keys of each referenced Secret, or null if the Secret does not exist. */
   readonly secretKeys: Readonly<Record<string, readonly string[] | null>>;
   /** Secrets that editors may name without the right to read them (record/names.ts) and that are not Opaque and immutable. */
   readonly unfixedSecrets: readonly string[];
@@ -42,14 +42,14 @@ export interface Observed {
   readonly canBuild?: boolean;
   /** For a record that is being deleted: its Secrets of values that other records or their revisions name. */
   readonly namedByOthers?: ReadonlySet<string>;
-  /** Of Secrets that are there and could not be read: whether they have the keys is not known. */
+  /** Failures to read existing Secrets, whose keys are therefore unknown. */
   readonly unread?: readonly ActionFailure[];
 }
 
-/** What the record's pods read from Secrets when they start. */
+/** The Secret values that the record's pods read when they start. */
 export type SecretsRead =
   | { readonly is: 'nothing' }
-  /** Something that they need is missing. */
+  /** A required value is missing. */
   | { readonly is: 'incomplete' }
   /** `digest` as resources/secret-digest.ts makes it; `quietForMs`: how long ago this process saw the newest change, if any. */
   | { readonly is: 'complete'; readonly digest: string; readonly quietForMs?: number };
@@ -83,11 +83,11 @@ export interface ObservedCondition {
   readonly lastTransitionTime?: string;
 }
 
-/** core/v1 Pod, as far as it is read. */
+/** The used part of core/v1 Pod. */
 export interface Pod extends KubeObject {
-  /** Not of the Pod itself: what the kubelet says in an event about a volume that it cannot mount. */
+  /** Not part of the Pod: the kubelet's event message about a volume that it cannot mount. */
   readonly failedMount?: string;
-  /** Nor this: it should have ended a while ago (terminating-pods.ts). */
+  /** Not part of the Pod: it is past its termination time (terminating-pods.ts). */
   readonly overdue?: boolean;
   readonly spec?: {
     readonly nodeName?: string;
@@ -103,7 +103,7 @@ export interface Pod extends KubeObject {
   };
 }
 
-/** apps/v1 Deployment or StatefulSet, as far as it is read. */
+/** The used part of apps/v1 Deployment or StatefulSet. */
 export interface Workload extends KubeObject {
   readonly spec?: {
     readonly replicas?: number;
@@ -129,13 +129,13 @@ export interface Workload extends KubeObject {
   };
 }
 
-/** Names one object of the record's namespace. */
+/** A reference to an object in the record's namespace. */
 export interface ChildRef {
   readonly kind: string;
   readonly name: string;
 }
 
-/** What became of one action that was tried, where it did not simply succeed. */
+/** The failure of one action. */
 export interface ActionFailure {
   readonly reason:
     | 'NameConflict'
@@ -149,13 +149,13 @@ export interface ActionFailure {
     | 'VolumeMissing'
     | 'VolumeTerminating'
     | 'VolumeLost'
-    /** The request failed, and may go well the next time. */
+    /** The request failed, and a retry may succeed. */
     | 'RequestFailed';
   readonly ref: ChildRef;
   readonly message: string;
-  /** The error behind a request that failed: what to throw once everything is reported. */
+  /** The error of a failed request, to be thrown after the report. */
   readonly cause?: unknown;
-  /** Nothing of that name is known to be there. */
+  /** No object of that name is known to exist. */
   readonly absent?: true;
 }
 
@@ -163,12 +163,12 @@ export function refTo({ kind, metadata: { name } }: KubeObject): ChildRef {
   return { kind, name };
 }
 
-/** As people read it: `Deployment shop`. */
+/** The reference as text: `Deployment shop`. */
 export function said({ kind, name }: ChildRef): string {
   return `${kind} ${name}`;
 }
 
-/** What failed of just this object. */
+/** The failure of this object. */
 export function failureAt({ kind, name }: ChildRef, failures: readonly ActionFailure[]): ActionFailure | undefined {
   return failures.find(({ ref }) => ref.kind === kind && ref.name === name);
 }
@@ -192,12 +192,12 @@ export function statefulSetOf(observed: Observed, part: StorePart): Workload | u
   return childOf(observed, 'StatefulSet', names(observed.record.metadata.name)[part]) as Workload | undefined;
 }
 
-/** The claim of the record's own PostgreSQL, whosever it is. */
+/** The claim with the name of the record's own PostgreSQL, whoever owns it. */
 export function volumeClaimOf(observed: Observed): KubeObject | undefined {
   return childOf(observed, 'PersistentVolumeClaim', names(observed.record.metadata.name).postgresClaim);
 }
 
-/** Made for this very record, not for an earlier one of its name or by somebody else. */
+/** Whether it was created for this record, not for an earlier one of its name or by somebody else. */
 export function isOurs(child: KubeObject, observed: Pick<Observed, 'record'>): boolean {
   return child.metadata.labels?.[DEPLOYMENT_UID_LABEL] === observed.record.metadata.uid;
 }

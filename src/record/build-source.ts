@@ -31,8 +31,8 @@ export function commitOf({ spec, status }: Pick<AppRevision, 'spec' | 'status'>)
 }
 
 /**
- * Whether both are built from the same bytes by the same commands. Of a repository that takes both commits; of an upload
- * its path, which is never used twice.
+ * Whether both are built from the same bytes by the same commands. For a repository this compares the commits, for an upload
+ * the path, which is never reused.
  */
 export function sameBuild(a: AppRevision, b: AppRevision): boolean {
   const [one, other] = [a.spec.requested, b.spec.requested];

@@ -72,7 +72,7 @@ function watchOne(
 
   async function run(): Promise<void> {
     while (!signal.aborted) {
-      // oxlint-disable-next-line no-await-in-loop -- one look after the other
+      // oxlint-disable-next-line no-await-in-loop -- one check after the other
       await look();
       if (missing === undefined) isMet();
       if (missing === undefined && againMs === undefined) break;

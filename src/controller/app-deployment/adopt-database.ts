@@ -1,4 +1,4 @@
-// The volume of a record's own PostgreSQL, and data that an earlier deployment of its name has left.
+// The volume of a record's own PostgreSQL, and the adoption of data of an earlier deployment of its name.
 
 import type { AppDeployment } from '../../api/app-deployment.ts';
 import { DEPLOYMENT_UID_LABEL, FIELD_MANAGER } from '../../api/meta.ts';
@@ -12,7 +12,7 @@ import { overlayWrite } from '../shared/caches.ts';
 import { type Cluster, placeOf } from '../shared/cluster.ts';
 import { failureOf } from '../shared/failures.ts';
 
-/** Why the volume of the own PostgreSQL cannot be used, or must not be replaced by an empty one. */
+/** Failures if the volume of the own PostgreSQL cannot be used, or must not be replaced by an empty one. */
 export async function volumeRefusals(observed: Observed, target: Cluster): Promise<ActionFailure[]> {
   const trouble = volumeTrouble(observed);
   if (trouble) return [trouble];
@@ -20,7 +20,7 @@ export async function volumeRefusals(observed: Observed, target: Cluster): Promi
   const { namespace = '', name } = observed.record.metadata;
   const ref = { namespace, name: names(name).postgresClaim };
   try {
-    // The cache of volumes may lag behind, and holds none without labels.
+    // The cache of volumes may lag, and contains only labelled ones.
     const found = await target.client.get(PERSISTENT_VOLUME_CLAIMS, ref);
     return isKnownClaim(found, observed) ? [] : [volumeMissing(observed, found)];
   } catch (error) {
@@ -30,8 +30,8 @@ export async function volumeRefusals(observed: Observed, target: Cluster): Promi
 }
 
 /**
- * Makes objects that an earlier deployment has left this record's, one after the other. Each is changed only as it was
- * seen, by uid and version.
+ * Adopts objects of an earlier deployment for this record, one after the other, each with the observed uid and
+ * resourceVersion.
  */
 export async function adoptObjects(
   objects: readonly KubeObject[],

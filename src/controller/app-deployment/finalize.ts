@@ -1,4 +1,4 @@
-// The finalizer of a record: put on before the first child is made, taken off when the teardown is finished.
+// The finalizer of a record: added before the first child is created, removed when the teardown is finished.
 
 import type { AppDeployment } from '../../api/app-deployment.ts';
 import { APP_DEPLOYMENTS } from '../../api/app-deployment.ts';
@@ -27,8 +27,8 @@ export function hasFinalizer(record: AppDeployment): boolean {
 }
 
 /**
- * Undefined: the record has gone, and the cache does not know yet. Nothing would collect what was made for it now. A
- * failure comes back as a refusal.
+ * Undefined if the record is gone and the cache does not know it yet: children created now would never be deleted. A
+ * failure is returned as an ActionFailure.
  */
 export async function addFinalizer(
   record: AppDeployment,
@@ -46,22 +46,22 @@ export interface Teardown extends Clusters {
   readonly lasting: Cluster;
   readonly events: EventRecorder;
   readonly now: Date;
-  /** Why nothing may be deleted, as a sentence. */
+  /** Message if nothing may be deleted. */
   readonly paused: string | undefined;
 }
 
-/** A cache that lags wakes nobody when what a live look has found is gone. */
+/** Requeue delay: a lagging cache does not enqueue the record when objects of a live list are gone. */
 const LOOK_AGAIN_MS = 1000;
 
 /**
- * One step of the teardown. The watch wakes the record again when what it waits for is gone. What fails is reported, and
- * then thrown.
+ * One step of the teardown. The watch enqueues the record again when the objects that it waits for are gone. A failure is
+ * reported and then thrown.
  */
 export async function finalize(seen: Observed, teardown: Teardown, signal: AbortSignal): Promise<Result> {
   const { home, lasting, events, now, paused } = teardown;
   const { record } = seen;
   if (!hasFinalizer(record)) return {};
-  // In a dying namespace our rights may be gone any moment, and the namespace takes the children with it anyway.
+  // In a terminating namespace Davit may lose its rights at any time, and the children are deleted with the namespace anyway.
   if (seen.namespaceTerminating) {
     await release(record, home);
     return {};
@@ -74,7 +74,7 @@ export async function finalize(seen: Observed, teardown: Teardown, signal: Abort
     await say(step?.waitsFor ?? 'it');
     return {};
   }
-  // Nobody is to take it for ready while its parts go.
+  // The record must not appear ready while its parts are deleted.
   const isFirst = step !== undefined && record.status?.state !== 'AWAITING_DELETE';
   const unsaid = isFirst ? await failuresOf(() => say(step.waitsFor)) : [];
   const done = step ? await take(step, teardown) : await finish(cached, teardown);
@@ -95,7 +95,7 @@ async function failuresOf(work: () => Promise<void>): Promise<unknown[]> {
     await work();
     return [];
   } catch (error) {
-    // The record has gone: there is nothing left to say it of.
+    // The record is gone, so there is nothing to report on.
     return error instanceof NotFound ? [] : [error];
   }
 }
@@ -112,9 +112,9 @@ async function take({ remove, ...step }: TeardownStep, clusters: Clusters): Prom
 }
 
 /**
- * The end of a teardown, as the caches show it: they may lag behind, in a process that has just begun to lead above all, and
- * what has no owner would then be nobody's. So what is left is looked at live, once for each deletion. Undefined: all is
- * gone, and so is the finalizer.
+ * The end of a teardown according to the caches. They may lag, in particular after a change of leader, and children without an
+ * owner would then remain forever. The remaining objects are therefore listed live, once per deletion. Undefined if all objects
+ * and the finalizer are gone.
  */
 async function finish(cached: Observed, teardown: Teardown): Promise<Taken | undefined> {
   const { home, now } = teardown;
@@ -138,7 +138,7 @@ function hindranceOf([refusal]: readonly ActionFailure[], words: string | undefi
   return words === undefined ? undefined : { message: words, stalled: true };
 }
 
-/** What no garbage collector looks after, and what uses it or leads to it. */
+/** Kinds that the garbage collector does not delete, and kinds that use them or lead to them. */
 async function lookLive(
   { record }: Observed,
   { home, target }: Clusters,
@@ -160,7 +160,7 @@ async function lookLive(
   return { children: lists.flatMap(({ items }) => items), tracingProject: projects.items[0] };
 }
 
-/** Values that another record took over by name are that one's to lose: the last who names them has them collected. */
+/** Keeps values that another record names; they are deleted after the last reference is gone. */
 function withNamedByOthers(observed: Observed, caches: Caches): Observed {
   const { namespace = '', name, uid } = observed.record.metadata;
   const isNamed = (secret: string): boolean =>
@@ -182,7 +182,7 @@ async function release(record: AppDeployment, home: Cluster): Promise<void> {
   );
 }
 
-/** Undefined: the record has gone. */
+/** Undefined if the record is gone. */
 async function patchFinalizers(
   record: AppDeployment,
   finalizers: readonly string[],
@@ -190,7 +190,7 @@ async function patchFinalizers(
 ): Promise<AppDeployment | undefined> {
   const { namespace = '', name, uid, resourceVersion } = record.metadata;
   try {
-    // The resourceVersion makes it a compare-and-swap: another controller's finalizer is never lost.
+    // The resourceVersion makes this a compare-and-swap, so that another controller's finalizer is not lost.
     const patched = await home.client.mergePatch<AppDeployment>(
       APP_DEPLOYMENTS,
       { namespace, name },

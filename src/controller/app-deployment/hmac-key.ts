@@ -4,7 +4,7 @@ import type { KubeClient } from '../../kube/client.ts';
 import { type DigestKey, digestKey } from '../../resources/secret-digest.ts';
 import { makeKeySecret } from '../shared/key-secret.ts';
 
-/** Reads or makes the key in `namespace` when it is first asked for. A failure is thrown, and the next call tries again. */
+/** Reads or creates the key in `namespace` at the first call. A failure is thrown, and the next call retries. */
 export function makeDigestKey(client: KubeClient, namespace: string): () => Promise<DigestKey> {
   const read = makeKeySecret({
     client,
@@ -13,7 +13,7 @@ export function makeDigestKey(client: KubeClient, namespace: string): () => Prom
     field: 'key',
     bytes: 32,
     what: 'the digest key',
-    anew: 'A new key restarts no pods',
+    replaced: 'A new key restarts no pods',
   });
   return async () => digestKey(await read());
 }

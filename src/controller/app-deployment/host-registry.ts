@@ -15,9 +15,9 @@ import type { Caches } from '../shared/caches.ts';
 import { keyOf } from '../shared/keys.ts';
 
 export interface HostRegistry {
-  /** Whose the host is. If it is this record's, it stays so until `settled`, whatever the caches show meanwhile. */
+  /** The owner of the host. If it is this record, it remains the owner until `settled`, whatever the caches show meanwhile. */
   take(record: AppDeployment, host: string): HostClaim;
-  /** What was made with the host is in the caches by now. */
+  /** The caches now contain the address object of the host. */
   settled(record: AppDeployment): void;
   /** Tells the key of each record that may get a host which another has let go. */
   onFreed(listener: (key: string) => void): () => void;
@@ -25,7 +25,7 @@ export interface HostRegistry {
   close(): void;
 }
 
-/** What one record has to do with hosts. */
+/** The hosts of one record. */
 interface Grip {
   readonly wanted: string | undefined;
   readonly claim: HostClaim;
@@ -66,7 +66,7 @@ export function makeHostRegistry(
     return object?.metadata.labels?.[DEPLOYMENT_UID_LABEL] === uid ? hostsOf(object) : [];
   }
 
-  /** Looks at a record again, or for the last time, and wakes those who wait for what it has let go. */
+  /** Updates the hosts of a record, and enqueues records that wait for a host that it released. */
   function follow(uid: string, record: AppDeployment | undefined): void {
     const before = grips.get(uid);
     const now = record && gripOf(record);
@@ -97,7 +97,7 @@ export function makeHostRegistry(
     }
   }
 
-  /** A claim as it stands, with what is being made for it. */
+  /** The current claim, including an address that is being created. */
   function standing(uid: string, host: string): HostClaim | undefined {
     const grip = grips.get(uid);
     if (!grip) return undefined;

@@ -1,5 +1,5 @@
-// Why the volumes of a pod are not mounted is in no status: the kubelet says it in an event. Those are not watched, there
-// are too many of them: they are asked for where a pod takes long to begin.
+// The kubelet reports only in an event why a pod's volumes are not mounted. Events are too many to be watched, so they are listed
+// for pods that take long to start.
 
 import { LruMap } from 'toad-cache';
 import type { Pod } from '../../decide/observed.ts';
@@ -14,13 +14,13 @@ interface Event extends KubeObject {
 
 /** Maximum number of pods for which events are listed: pods of a record usually fail for the same reason. */
 const PODS_ASKED = 3;
-/** A pod is asked about no more often, however often its record is looked at: the kubelet itself tries again more slowly. */
+/** Minimum interval of listing a pod's events, however often its record is reconciled. The kubelet retries more slowly. */
 const ASK_EVERY_MS = 5_000;
-/** More than there are at a time of pods that do not begin. */
+/** Maximum number of remembered pods. */
 const PODS_REMEMBERED = 2_000;
 
 export interface MountFailures {
-  /** These pods, with the kubelet's words where there are any. A failure costs those words, and nothing else. */
+  /** These pods with the kubelet's message, if there is one. After a failure they have no message. */
   addTo(pods: readonly Pod[], client: KubeClient, log: Logger): Promise<readonly Pod[]>;
 }
 
@@ -37,7 +37,7 @@ export function makeMountFailures(now: () => Date): MountFailures {
     const { namespace = '', uid = '' } = metadata;
     const before = asked.get(uid);
     if (before && now().getTime() - before.at < ASK_EVERY_MS) return before.words;
-    // Noted first: what fails or hangs is not asked for at every look either.
+    // Recorded first, so that a failing or hanging request is not repeated in every pass.
     asked.set(uid, { at: now().getTime(), words: before?.words });
     try {
       const { items } = await client.list<Event>(EVENTS, {
@@ -70,7 +70,7 @@ export function makeMountFailures(now: () => Date): MountFailures {
   };
 }
 
-/** The same one at every look. That volumes were not there in time says less than which one, and why. */
+/** Selects the same message in every pass. A message about one volume is preferred to the general timeout message. */
 function mostTelling(notes: readonly string[]): string | undefined {
   const sorted = notes.toSorted();
   return sorted.find((note) => !note.startsWith('Unable to attach or mount volumes')) ?? sorted[0];

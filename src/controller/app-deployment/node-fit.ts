@@ -1,4 +1,4 @@
-// The nodes of the cluster, as far as the room for a pod depends on them: listed when a size is about to change, not watched.
+// The cluster's nodes, to check whether a pod fits: listed when a size is about to change, not watched.
 
 import { type ClusterNode, roomToCheck, withoutRoom } from '../../decide/children/node-fit.ts';
 import type { Action } from '../../decide/children/plan.ts';
@@ -12,8 +12,7 @@ import { failureOf } from '../shared/failures.ts';
 const PAGE_SIZE = 100;
 
 /**
- * The running stores among `actions` whose new pod no node could take. None where the nodes cannot be read: without the
- * right to list them nothing is known.
+ * The running stores among `actions` whose new pod fits on no node. Empty without the right to list nodes.
  */
 export async function refuseWithoutRoom(
   actions: readonly Action[],
@@ -28,7 +27,7 @@ export async function refuseWithoutRoom(
   } catch (error) {
     return sets.map((set) => failureOf(error, refTo(set), 'list the nodes for'));
   }
-  // A database runs, so that there is a node: an empty list is that of somebody who is shown none.
+  // A running database needs a node, so an empty list means that nodes are hidden.
   return nodes && nodes.length > 0 ? withoutRoom(sets, nodes) : [];
 }
 
@@ -42,7 +41,7 @@ async function listNodes(client: KubeClient): Promise<readonly ClusterNode[] | u
   }
 }
 
-/** A Node names every image that it has: most of it is that. */
+/** Drops the list of images, which is most of a Node object. */
 function slim({ apiVersion, kind, metadata, spec, status }: ClusterNode): ClusterNode {
   const { name, labels } = metadata;
   return {

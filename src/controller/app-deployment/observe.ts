@@ -1,5 +1,5 @@
-// Fills decide/observed.ts from the watch caches. The one live read is that of a named Secret, when the cache says that it
-// has changed (secret-fingerprints.ts).
+// Fills decide/observed.ts from the watch caches. The only live read is that of a referenced Secret that has changed
+// (secret-fingerprints.ts).
 
 import type { AppDeployment } from '../../api/app-deployment.ts';
 import { DEPLOYMENT_LABEL, HOSTS_ANNOTATION, TENANT_LABEL } from '../../api/meta.ts';
@@ -18,7 +18,7 @@ import type { SecretFingerprints, SeenSecret } from './secret-fingerprints.ts';
 
 type NamedSecrets = Pick<Observed, 'secretKeys' | 'unfixedSecrets' | 'secretsRead' | 'unread'>;
 
-/** Everything that a decision about this record may look at. A Secret that cannot be read is part of it. */
+/** All inputs of decisions about this record, including Secrets that cannot be read. */
 export async function observe(
   record: AppDeployment,
   clusters: Clusters & { readonly settings: Settings },
@@ -32,7 +32,7 @@ export async function observe(
   };
 }
 
-/** What the caches show, which is all but the Secrets that the record names. */
+/** The state in the caches, which is everything except the values of referenced Secrets. */
 export function look(
   record: AppDeployment,
   { home, target }: Clusters,
@@ -132,7 +132,7 @@ async function secretsRead(
     const seen: SeenSecret['values'] = secrets.get(secretName)?.values ?? new Map();
     const keys = secretKey === undefined ? [...seen.keys()] : [secretKey];
     if (!optional && (!secrets.get(secretName) || keys.some((key) => !seen.has(key)))) return INCOMPLETE;
-    // A whole Secret may be empty, and that is something else than none.
+    // An existing empty Secret differs from a missing one.
     if (secretKey === undefined)
       versions.push({ secretName, secretKey: '', fingerprint: String(secrets.get(secretName) !== undefined) });
     for (const key of keys) {

@@ -15,7 +15,7 @@ import { type Cluster, placeOf } from '../shared/cluster.ts';
 import { failureOf } from '../shared/failures.ts';
 import { settleFailures } from '../shared/settle-all.ts';
 
-/** Makes the passwords of the stores that `revision` has. What failed comes back. */
+/** Creates the passwords of the stores of `revision`, and returns failures. */
 export function ensurePasswords(observed: Observed, revision: AppRevision, target: Cluster): Promise<ActionFailure[]> {
   const own = STORE_PARTS.filter((part) => revision.spec.resolved[part] !== undefined);
   return settleFailures(own.map((part) => ensurePassword(part, observed, target)));
@@ -38,7 +38,7 @@ async function ensurePassword(
   return 'reason' in made ? made : undefined;
 }
 
-// The cache of Secrets may lag behind that of what they open, and holds none without labels.
+// The cache of Secrets may lag behind that of volumes, and contains only labelled ones.
 async function lookForPassword(
   store: StorePart,
   ref: ObjectRef,

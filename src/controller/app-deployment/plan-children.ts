@@ -1,4 +1,4 @@
-// Plans for the children of a revision: what of them may be applied now, and what is learned of their pods before.
+// Plans the children of a revision: which of them may be applied now, after a dry run of their pods.
 
 import type { AppRevision } from '../../api/app-revision.ts';
 import type { Settings } from '../../api/settings.ts';
@@ -27,11 +27,11 @@ export interface PlanningOptions {
   readonly target: Cluster;
   readonly settings: Settings;
   readonly now: () => Date;
-  /** The versions of the pod contract that there are makers of. */
+  /** The known versions of the pod contract. */
   readonly contracts: PodContracts;
 }
 
-/** All children of `revision`, whatever of them is there. `host` is the one that the record holds. */
+/** All children of `revision`, whether they exist or not. `host` is the record's host. */
 export function childrenOf(
   observed: Observed,
   revision: AppRevision,
@@ -48,8 +48,8 @@ export function childrenOf(
 }
 
 /**
- * Tries the pods of a revision while it is being made: of a change that is one request less after the other. They are
- * tried again if by then they have to be others.
+ * Dry-runs the revision's pods while the revision is being created, which saves one sequential request. If the pods differ
+ * when they are needed, they are dry-run again.
  */
 export async function prefetchDryRuns(
   observed: Observed,
@@ -62,15 +62,15 @@ export async function prefetchDryRuns(
   return tryAhead(podsToTry(planned, [], observed, now()), target);
 }
 
-/** The workloads, and what decides how many pods they have and may lose. */
+/** The workloads, and the kinds that determine their number of pods and disruptions. */
 const WORKLOAD_KINDS: ReadonlySet<string> = new Set(['Deployment', ...SCALING_KINDS]);
 
 export interface Wanted {
   readonly observed: Observed;
   readonly latest: AppRevision;
-  /** Every Secret and key that its pods name is there. */
+  /** Whether all Secrets and keys that its pods reference exist. */
   readonly isComplete: boolean;
-  /** What is wrong with the passwords and the volume. */
+  /** Failures of the passwords and the volume. */
   readonly lost: readonly ActionFailure[];
   readonly digests: Rotation['digests'];
   /** The children of a revision. */
@@ -79,8 +79,8 @@ export interface Wanted {
 }
 
 /**
- * The plan for the latest revision. While something that its pods name is missing, or the API server refuses its pods,
- * the children stay those of the revision that runs: pods that cannot start would only take the place of those that do.
+ * The plan for the latest revision. While a referenced object is missing, or the API server rejects its pods, the children stay
+ * those of the running revision: pods that cannot start would replace running ones.
  */
 export async function planAllowed(
   wanted: Wanted,
@@ -88,10 +88,10 @@ export async function planAllowed(
 ): Promise<Plan> {
   const { observed, latest, isComplete, lost, digests, made, answers } = wanted;
   const running = runningRevision(observed);
-  // Seldom needed, and to make them is most of what a pass costs.
+  // Rarely needed, and expensive to render.
   const held = (): readonly KubeObject[] | undefined => {
     if (!running) return undefined;
-    // What a newer Davit has made is left alone.
+    // Children of a newer version of Davit are not changed.
     return contracts.has(running.spec.resolved.contract) ? made(running, digestsThere(observed)) : [];
   };
   // What serves goes on serving while the image of the latest revision is being built, and when that has failed.

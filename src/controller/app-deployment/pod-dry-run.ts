@@ -1,4 +1,4 @@
-// Asks the API server about pods before they exist: dry runs, which leave nothing behind.
+// Dry runs of pods, which leave nothing behind.
 
 import { isDeepStrictEqual } from 'node:util';
 import { FIELD_MANAGER } from '../../api/meta.ts';
@@ -11,7 +11,7 @@ import type { Cluster } from '../shared/cluster.ts';
 import { failureOf } from '../shared/failures.ts';
 import { settleFailures } from '../shared/settle-all.ts';
 
-/** What the API server says of a pod: nothing where it would take it, else why not, in its own words. */
+/** The result of a pod's dry run: the API server's message if it rejects the pod. */
 export interface DryRunResult {
   readonly pod: KubeObject;
   readonly words: string | undefined;
@@ -41,7 +41,7 @@ export async function dryRunPods(
   );
 }
 
-/** Asks before it is known whether the answers will be needed: where one cannot be had there is none. */
+/** Dry-runs pods before it is known whether the results are needed. A failed request gives no result. */
 export async function tryAhead(pods: readonly PodToTry[], target: Cluster): Promise<DryRunResult[]> {
   const outcomes = await Promise.allSettled(pods.map(async ({ pod }) => ({ pod, words: await ask(pod, target) })));
   return outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
@@ -49,11 +49,11 @@ export async function tryAhead(pods: readonly PodToTry[], target: Cluster): Prom
 
 async function ask(pod: KubeObject, { client }: Cluster): Promise<DryRunResult['words']> {
   try {
-    // Strict: a field that is in no schema is dropped from a pod without a word, and makes every apply of it fail.
+    // Strict: the API server silently drops unknown fields from a pod, but they make every apply of the workload fail.
     await client.create(PODS, pod, { fieldManager: FIELD_MANAGER, dryRun: true, strict: true });
     return undefined;
   } catch (error) {
-    // Names are looked at last: a pod of that name says that everything else was well.
+    // Names are checked last, so AlreadyExists means that the pod is otherwise accepted.
     if (error instanceof AlreadyExists) return undefined;
     if (!(error instanceof Invalid) && !(error instanceof Forbidden)) throw error;
     return error.serverMessage ?? error.message;

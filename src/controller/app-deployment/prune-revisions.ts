@@ -1,4 +1,4 @@
-// Keeps the history of a record within bounds.
+// Limits the number of a record's revisions.
 
 import type { Observed } from '../../decide/observed.ts';
 import { surplusRevisions } from '../../decide/revision-history.ts';
@@ -7,8 +7,8 @@ import type { Cluster } from '../shared/cluster.ts';
 import { settleAll } from '../shared/settle-all.ts';
 
 /**
- * Deletes the revisions that are beyond the newest `kept` and of no use any more: each as it was seen, or not at all.
- * Returns what failed: too long a history makes no record less ready.
+ * Deletes unneeded revisions beyond the newest `kept`, each by its observed uid and version. Returns failures, which do not
+ * affect the record's conditions.
  */
 export async function collectRevisions(observed: Observed, kept: number, home: Cluster): Promise<unknown[]> {
   const errors: unknown[] = [];

@@ -1,4 +1,4 @@
-// The recipe for one AppDeployment: observe, decide, apply, report.
+// Reconciles one AppDeployment: observe, decide, apply, report.
 
 import type { AppDeployment } from '../../api/app-deployment.ts';
 import type { AppRevision } from '../../api/app-revision.ts';
@@ -61,39 +61,39 @@ export interface ReconcilerOptions extends Clusters {
   readonly now: () => Date;
   /** The commit that the record's branch has now, as far as it was asked for. */
   readonly pushedCommit: (record: AppDeployment) => string | undefined;
-  /** Those that there are, but in tests. */
+  /** All known contracts, except in tests. */
   readonly contracts: PodContracts;
 }
 
-/** What a pass found out beyond what it observed: the revision in question, and what could not be done. */
+/** The result of a pass: the revision, and failures of actions. */
 interface ReconcileOutcome {
   readonly latest: AppRevision | undefined;
   readonly refusals: readonly ActionFailure[];
-  /** Absent where nothing could be decided. */
+  /** Absent if nothing could be decided. */
   readonly address?: AddressOutcome;
-  /** When to look again even if nothing changes. */
+  /** Delay until the next reconcile if nothing changes. */
   readonly requeueAfterMs?: number;
-  /** What failed and matters to nobody who looks at the record: only that it is tried again. */
+  /** Failures that are retried and not reported in the status. */
   readonly housekeeping?: readonly unknown[];
 }
 
 const NOTHING: ReconcileOutcome = { latest: undefined, refusals: [] };
 
-/** So many races lost in a row are no coincidence any more, and are reported. */
+/** Number of consecutive conflicts after which they are reported. */
 const RACES_UNSAID = 3;
 
 /**
- * Makes the reconcile function. Level-based: it looks at the record as it is now, whatever woke it. Whatever fails is
- * reported before it is thrown: a record that says nothing, or what was true of an earlier generation, helps nobody.
+ * Makes the reconcile function. It is level-triggered: it reads the current state of the record, whatever enqueued it. A
+ * failure is reported in the status before it is thrown.
  */
 export function makeReconciler(options: ReconcilerOptions): Reconcile {
   const { contents, hosts, vanished, events, now } = options;
   const { caches } = options.home;
   const mountFailures = makeMountFailures(now);
-  /** Key → races lost in a row. */
+  /** Key → number of consecutive conflicts. */
   const races = new Map<string, number>();
 
-  /** Whether this is a race of which nothing is to be said yet. */
+  /** Whether this is a conflict that is not reported yet. */
   function isUnsaid(key: string, causes: readonly unknown[]): boolean {
     const inARow = areRaces(causes) ? (races.get(key) ?? 0) + 1 : 0;
     if (inARow === 0) races.delete(key);
@@ -129,17 +129,17 @@ export function makeReconciler(options: ReconcilerOptions): Reconcile {
     if (pass === 'gone') return {};
     const causes = causesOf([...(first.unread ?? []), ...pass.refusals]);
     if (wasLost(signal) || isUnsaid(key, causes)) throw decisiveOf(causes) ?? signal.reason;
-    // A pass that failed may have made what the caches don't show yet: its host stays taken until one goes well.
+    // A failed pass may have created objects that the caches do not show yet, so its host stays claimed until a pass succeeds.
     if (causes.length === 0) hosts.settled(found);
     const record = caches.records.get({ namespace, name });
     if (!record || record.metadata.uid !== found.metadata.uid) return {};
-    // What was done was for the generation that was found. A newer one is in the queue by now: nothing is said of it yet.
+    // This pass was for the generation that it found. A newer generation is in the queue and not reported on yet.
     if (record.metadata.generation !== found.metadata.generation) return {};
     // What it names was judged above, and a change of that wakes the record again.
     const after: Observed = { ...first, ...look(record, options) };
-    // Asked for live, and only here: no decision needs it but what is said of the pods.
+    // Events are listed live, and only for the report on pods; no decision depends on them.
     const pods = await mountFailures.addTo(withOverdue(after.pods, now()), target.client, log);
-    // What took too long is given up, and that is said: by requests which have a time limit each.
+    // A pass that exceeded its time limit is aborted and reported, with requests that have their own time limits.
     const reporting = signal.aborted ? options : within;
     const unreported = await report(first, { ...after, pods }, assessed, pass, reporting);
     const failed = [...causes, ...(pass.housekeeping ?? []), ...unreported];
@@ -155,7 +155,7 @@ export function makeReconciler(options: ReconcilerOptions): Reconcile {
   };
 }
 
-/** As `bring`; what was not foreseen ends it, and is reported like everything else. */
+/** Calls reconcileSpec, and turns an unexpected exception into a failure that is reported. */
 async function attempt(
   observed: Observed,
   assessed: RecordAssessment,
@@ -168,7 +168,7 @@ async function attempt(
   }
 }
 
-/** Brings the cluster to what the record says, as far as it may and can. */
+/** Applies the record to the cluster, as far as it is allowed and possible. */
 async function reconcileSpec(
   observed: Observed,
   assessed: RecordAssessment,
@@ -186,7 +186,7 @@ async function reconcileSpec(
   const pushed = options.pushedCommit(record);
   const wanted = wantedRevision(record, observed.revisions, settings, dataThere(observed), newest, pushed);
   const draft = 'create' in wanted ? makeRevision(record, wanted.create) : undefined;
-  // None of them waits for another: what a pod is told by a dry run does not depend on whether its revision exists.
+  // These run concurrently: the result of a pod's dry run does not depend on whether its revision exists.
   const [project, made, answers] = await settleAll([
     observed.tracingProject ? [] : ensureTracingProject(record, home),
     draft && makeOnce(draft, record, home),
@@ -208,7 +208,7 @@ async function reconcileSpec(
   return bringChildren(now, { assessed, latest, refusals: project, answers }, options);
 }
 
-/** What of a pass is done when it comes to the children. */
+/** Results of a pass before the children are applied. */
 interface Prepared {
   readonly assessed: RecordAssessment;
   readonly latest: AppRevision;
@@ -217,7 +217,7 @@ interface Prepared {
   readonly answers: readonly DryRunResult[];
 }
 
-/** Brings the children to what the revision says. */
+/** Applies the children of the revision. */
 async function bringChildren(
   observed: Observed,
   { assessed, latest, refusals: earlier, answers }: Prepared,
@@ -227,12 +227,12 @@ async function bringChildren(
   const { record } = observed;
   const rotation = rotationOf(observed, latest.spec.id);
   const address = takeAddress(observed, assessed.asked, latest, options);
-  // First, and whatever becomes of the rest: the host may be another's by now.
+  // First and independent of later failures, because the host may belong to another record by now.
   const lost = keepsAddress(address) ? [] : await removeAddress(observed, target);
   const host = address.is === 'held' && !observed.addressKindMissing ? address.host : undefined;
   const made: Wanted['made'] = (revision, digests) =>
     childrenOf(observed, revision, digests, options, host).map(withAppliedDigest);
-  // Before the volume: by one without a password it is known that the password was lost.
+  // Before the volume: a volume without a password means that the password was lost.
   const passwords = await ensurePasswords(observed, latest, target);
   const unusable = [...passwords, ...(latest.spec.resolved.postgres ? await volumeRefusals(observed, target) : [])];
   const planned = await planAllowed(
@@ -267,7 +267,7 @@ async function removeAddress(observed: Observed, target: Cluster): Promise<Actio
   return object && object.metadata.deletionTimestamp === undefined ? deleteObjects([object], target) : [];
 }
 
-/** The address that the record may have. Decided at once, so that of many who ask for a host one gets it. */
+/** The address that the record may have. Decided synchronously, so that exactly one of several concurrent claims succeeds. */
 function takeAddress(
   observed: Observed,
   asked: RecordAssessment['asked'],
@@ -283,7 +283,7 @@ function takeAddress(
   return { is: 'taken', host, ...(isOwnTenant && { by: holder.name }) };
 }
 
-/** People who set rollbackTo and not the old values would otherwise wait for what never comes. */
+/** Tells people who set rollbackTo without the old values that no rollback happens. */
 function warnIgnoredRollback({ record, revisions }: Observed, { events, contracts }: ReconcilerOptions): void {
   const outcome = rollbackOf(record, revisions, newestOf(contracts));
   if (outcome.is !== 'ignored') return;
@@ -296,13 +296,13 @@ function warnIgnoredRollback({ record, revisions }: Observed, { events, contract
   });
 }
 
-/** `objects` as they are after some of them, `written`, were changed. */
+/** `objects` with those in `written` replaced by uid. */
 function replaceByUid(objects: readonly KubeObject[], written: readonly KubeObject[]): readonly KubeObject[] {
   const later = new Map(written.map((object) => [object.metadata.uid, object]));
   return objects.map((object) => later.get(object.metadata.uid) ?? object);
 }
 
-// An existing project of that name is reused, whoever made it.
+// An existing project of that name is reused, whoever created it.
 async function ensureTracingProject(record: AppDeployment, home: Cluster): Promise<ActionFailure[]> {
   const made = await makeOnce(makeTracingProject(record), record, home);
   return 'reason' in made && made.reason !== 'NameConflict' ? [made] : [];
@@ -323,7 +323,7 @@ async function reportOvertaken(before: Observed, latest: AppRevision, options: R
   );
 }
 
-/** Says of revisions, tracing project and record how they are. Returns what could not be said: one does not silence the others. */
+/** Reports the status of revisions, tracing project and record. Returns failures; one failure does not prevent the other reports. */
 async function report(
   before: Observed,
   after: Observed,
@@ -372,7 +372,7 @@ async function report(
   try {
     await reportRecord(record, status, home, events);
   } catch (error) {
-    // Deleted for good while it was being looked at.
+    // Deleted during the pass.
     if (error instanceof NotFound) return [];
     errors.push(error);
   }

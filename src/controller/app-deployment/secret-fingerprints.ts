@@ -1,5 +1,5 @@
-// What the controller knows of the contents of Secrets: keyed fingerprints, never a value. The watch cache holds their
-// metadata alone, and a Secret is read live only when the cache says that it has changed.
+// Keyed fingerprints of the contents of Secrets; values are never stored. The watch cache contains only metadata, and a Secret is
+// read live only after it has changed.
 
 import { NotFound } from '../../errors.ts';
 import { SECRETS } from '../../kube/api-resources.ts';
@@ -10,23 +10,23 @@ import { refOf } from '../shared/keys.ts';
 
 export interface SeenValue {
   readonly fingerprint: string;
-  /** When this value was first seen in the place of another one, by `elapsed`; undefined for the first that was seen. */
+  /** When this value was first seen instead of another one, by `elapsed`; undefined for the first value. */
   readonly changedAt?: number;
 }
 
 export interface SeenSecret {
   /** By key. */
   readonly values: SeenValues;
-  /** Opaque and immutable: what is in it is what its author wrote. */
+  /** Opaque and immutable, so that it contains only what its author wrote. */
   readonly isFixed: boolean;
 }
 type SeenValues = ReadonlyMap<string, SeenValue>;
 
 export interface SecretFingerprints {
-  /** Undefined where there is no such Secret. */
+  /** Undefined if the Secret does not exist. */
   read(namespace: string, name: string, signal?: AbortSignal): Promise<SeenSecret | undefined>;
   digestOf(versions: readonly SecretVersion[]): Promise<string>;
-  /** Milliseconds of a clock that never goes back. */
+  /** Milliseconds of a monotonic clock. */
   elapsed(): number;
 }
 
@@ -48,7 +48,7 @@ export interface SecretFingerprintsOptions {
   readonly elapsed: () => number;
 }
 
-/** What is gone is forgotten whenever so many more are known. */
+/** Entries of deleted Secrets are removed after this many further Secrets. */
 const FORGET_EVERY = 1000;
 
 export function makeSecretFingerprints({

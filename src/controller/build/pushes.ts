@@ -23,7 +23,7 @@ interface Asked {
   readonly what: string;
   readonly commit: string | undefined;
   readonly at: number;
-  /** Of the newest webhook then. */
+  /** Time of the newest webhook. */
   readonly notice: string | undefined;
 }
 

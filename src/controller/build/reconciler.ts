@@ -73,7 +73,7 @@ export function makeBuildReconciler(options: BuildReconcilerOptions): Reconcile 
     }
   }
 
-  /** Of a Job that has ended nobody needs them any more. Looked for once in the life of this process. */
+  /** Deletes the credentials of a Job that has ended. Checked once per process. */
   async function forgetCredentials({ metadata }: ObservedJob, revisionId: string, client: KubeClient): Promise<void> {
     const { namespace = '', uid = '' } = metadata;
     if (forgotten.has(uid)) return;

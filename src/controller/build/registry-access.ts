@@ -47,7 +47,7 @@ export function makeRegistryAccess(options: {
     field: REGISTRY_KEY_FIELD,
     bytes: REGISTRY_KEY_BYTES,
     what: 'the key of registry passwords',
-    anew: 'Passwords that were issued with it are void, and Davit issues its own again',
+    replaced: 'Passwords that were issued with it are void, and Davit issues its own again',
   });
 
   async function password(grant: Omit<RegistryGrant, 'expires'>, seconds: number): Promise<string> {

@@ -112,7 +112,7 @@ async function credentialsFor(
 function missingSecret(name: string, { builds }: Settings): NotStarted {
   return {
     reason: 'CredentialMissing',
-    message: `Secret ${name} of namespace ${builds.namespace} is not there, or has no key .dockerconfigjson. Make it; the build goes on by itself.`,
+    message: `Secret ${name} of namespace ${builds.namespace} does not exist, or has no key .dockerconfigjson. Create it; the build then continues automatically.`,
     retry: true,
   };
 }

@@ -1,7 +1,7 @@
-// Records that went although our finalizer was on them. The API server looks at finalizers before a deletion, and not again
-// where the object has changed by the time it is carried out (kubernetes/kubernetes#77988): a record that is deleted in the
-// moment in which it gets its finalizer is gone at once, and the pass under way goes on making its children. What has an
-// owner is the garbage collector's; the volume and the passwords have none.
+// Cleans up after records that were deleted past their finalizer. The API server evaluates finalizers before a deletion, and not
+// again if the object changes meanwhile (kubernetes/kubernetes#77988): a record that is deleted while it gets its finalizer
+// disappears immediately, and the pass in progress keeps creating its children. The garbage collector deletes children with an
+// owner; the volume and the passwords have none.
 
 import type { AppDeployment } from '../../api/app-deployment.ts';
 import { DEPLOYMENT_LABEL } from '../../api/meta.ts';
@@ -16,17 +16,17 @@ import { deleteEverywhere } from '../shared/delete.ts';
 import { keyOf, refOf } from '../shared/keys.ts';
 
 export interface Vanished {
-  /** Deletes what a record of this key has left that went so a moment ago; does nothing for any other key. */
+  /** Deletes the remaining children of a record of this key that was recently deleted in this way. */
   sweep(key: string): Promise<Result>;
   /** Follows the cache no more. */
   close(): void;
 }
 
-/** What was sent before the record went may arrive later than this process is told so. */
+/** Time in which writes that were sent before the deletion may still arrive. */
 const LOOKS_FOR_MS = 30_000;
 const LOOKS_EVERY_MS = 2000;
 
-/** `elapsed`: milliseconds on a clock that is never set. */
+/** `elapsed`: milliseconds of a monotonic clock. */
 export function makeVanished(clusters: Clusters, elapsed: () => number): Vanished {
   const gone = new Map<string, { readonly record: AppDeployment; readonly until: number }>();
   const close = clusters.home.caches.records.onChange((change) => {
@@ -49,8 +49,8 @@ export function makeVanished(clusters: Clusters, elapsed: () => number): Vanishe
 }
 
 /**
- * Told by the watch, for only that has the last state: a record that is missing from a list may have lost its finalizer by
- * somebody's hand, who wants to keep what it had.
+ * Only for deletions that the watch reported, which contain the last state: if a record is missing from a list, a person may have
+ * removed its finalizer to keep its children.
  */
 function isVanished({ type, object, previous }: Change<AppDeployment>): boolean {
   const wasTold = type === 'deleted' && previous !== undefined;

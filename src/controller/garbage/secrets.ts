@@ -1,6 +1,6 @@
-// Collects the Secrets of values that no record and no revision names, and in the organization's namespace the client
-// secrets that no OAuth provider names. Decided on the
-// caches, and once more on a live list before anything is deleted: a cache may not know a record that was made a moment ago.
+// Deletes Secrets of values that no record or revision names, and in the organization's namespace client secrets that no OAuth
+// provider names. Decided on the caches and confirmed by a live list before a delete, because a cache may not contain a new
+// record yet.
 
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../api/app-deployment.ts';
 import { APP_REVISIONS, type AppRevision } from '../../api/app-revision.ts';
@@ -26,7 +26,7 @@ import type { Cluster } from '../shared/cluster.ts';
 import { keyOf, refOf } from '../shared/keys.ts';
 import { settleAll } from '../shared/settle-all.ts';
 
-/** Reconciles one Secret of values, by its key. `elapsed` are milliseconds of a clock that never goes back. */
+/** Reconciles one Secret of values by its key. `elapsed`: milliseconds of a monotonic clock. */
 export function makeSecretCollector({ caches, client }: Cluster, elapsed: () => number): Reconcile {
   return makeCollector(client, elapsed, {
     cache: caches.secrets,
@@ -46,7 +46,7 @@ export function makeSecretCollector({ caches, client }: Cluster, elapsed: () => 
   });
 }
 
-/** Reconciles one client secret, by its key. `elapsed` as above. */
+/** Reconciles one client secret by its key. `elapsed` as above. */
 export function makeClientSecretCollector({ caches, client }: Cluster, elapsed: () => number): Reconcile {
   return makeCollector(client, elapsed, {
     cache: caches.clientSecrets,
@@ -57,7 +57,7 @@ export function makeClientSecretCollector({ caches, client }: Cluster, elapsed: 
   });
 }
 
-/** How it is told whether a Secret is needed. */
+/** Functions that decide whether a Secret is needed. */
 interface Judging {
   readonly cache: Reflector<KubeObject>;
   readonly orphanhood: (secret: KubeObject, named: ReadonlySet<string>, nobodysForMs: number) => Orphanhood;
@@ -66,7 +66,7 @@ interface Judging {
   readonly asListed: (namespace: string, client: KubeClient) => Promise<ReadonlySet<string>>;
 }
 
-/** A namespace is listed no more often, however many Secrets become nobody's one after the other. */
+/** Minimum interval of live lists of a namespace, however many Secrets become unreferenced. */
 const LIST_EVERY_MS = 10_000;
 
 function makeCollector(client: KubeClient, elapsed: () => number, judging: Judging): Reconcile {
@@ -100,7 +100,7 @@ function makeCollector(client: KubeClient, elapsed: () => number, judging: Judgi
     return orphanhood(secret, named, nobodysFor(namespace, name, uid));
   }
 
-  /** All that are nobody's as the caches show it: one live look is enough for them. */
+  /** All Secrets that are unreferenced according to the caches: one live list covers them. */
   function candidates(namespace: string): KubeObject[] {
     return [...(nobodys.get(namespace)?.keys() ?? [])].flatMap((name) => {
       const secret = cache.get({ namespace, name });
@@ -142,7 +142,7 @@ async function removeOrphan(
   } catch (error) {
     if (!(error instanceof NotFound)) throw error;
   }
-  // Its own key, which is still to come, finds nothing to list for.
+  // The later reconcile of its own key needs no list.
   cache.overlayDeleted(uid, resourceVersion);
 }
 
@@ -176,7 +176,7 @@ export function wakeCollector(caches: Caches, queue: WorkQueue): () => void {
   };
   const subscriptions = [
     caches.secrets.onChange(({ object }) => wake(object)),
-    // What names a Secret frees it in two ways: it goes, or it names another.
+    // A reference ends when its object is deleted or names another Secret.
     caches.records.onChange(({ type, object: { metadata }, previous }) => {
       const changed = previous !== undefined && previous.metadata.generation !== metadata.generation;
       if (type === 'deleted' || changed) wakeThoseOf(metadata.namespace, metadata.name);

@@ -1,4 +1,4 @@
-// Says of each OAuth provider and code host integration whether what it names is there. Its status is all that is written.
+// Reports whether the objects that an OAuth provider or code host integration names exist. Writes only their status.
 
 import type { CodeHostIntegration } from '../../api/code-host-integration.ts';
 import { mergeConditions } from '../../api/conditions.ts';
@@ -45,14 +45,14 @@ export function makeOrganizationReconciler(
     try {
       await reportStatus(object, { observedGeneration: generation, conditions }, until(cluster, signal), 'pushes');
     } catch (error) {
-      // Deleted while it was being looked at.
+      // Deleted during the reconcile.
       if (!(error instanceof NotFound)) throw error;
     }
     return {};
   };
 }
 
-/** Adds keys to the queue when they, or Secrets beside them, change; all of them at once first. Returns how to stop. */
+/** Enqueues all keys first, and then those whose object or Secret changes. Returns a function that stops it. */
 export function wakeOrganization(caches: Caches, queue: WorkQueue): () => void {
   const wakeAll = (): void => {
     for (const cache of judged(caches)) for (const object of cache.list()) queue.add(keyOf(object));

@@ -12,9 +12,9 @@ export interface KeySecretOptions {
   readonly name: string;
   readonly field: string;
   readonly bytes: number;
-  /** What it is, and what comes of it when it is made anew: `the digest key`, `a new key restarts no pods`. */
+  /** What it is, and what comes of it when it is made replaced: `the digest key`, `a new key restarts no pods`. */
   readonly what: string;
-  readonly anew: string;
+  readonly replaced: string;
 }
 
 interface KeySecret extends KubeObject {
@@ -62,11 +62,11 @@ function aKey({ namespace, name, field, bytes }: KeySecretOptions): KeySecret {
   };
 }
 
-function keyIn({ metadata, data }: KeySecret, { field, bytes, what, anew }: KeySecretOptions): Buffer {
+function keyIn({ metadata, data }: KeySecret, { field, bytes, what, replaced }: KeySecretOptions): Buffer {
   const key = Buffer.from(data?.[field] ?? '', 'base64');
   if (key.length < bytes)
     throw new Terminal(
-      `read ${what}: Secret ${metadata.name} in ${metadata.namespace} does not have ${bytes} bytes under ${field}. Delete the Secret and restart the controller. ${anew}.`,
+      `read ${what}: Secret ${metadata.name} in ${metadata.namespace} does not have ${bytes} bytes under ${field}. Delete the Secret and restart the controller. ${replaced}.`,
     );
   return key;
 }

@@ -5,7 +5,7 @@ import type { BuildPhase } from '../../api/build.ts';
 import type { Observed } from '../observed.ts';
 import { type Entry, fail, stalled } from './entry.ts';
 
-/** Of a revision that has no image. */
+/** For a revision without an image. */
 export function checkBuild({ canBuild }: Pick<Observed, 'canBuild'>, { status }: AppRevision): Entry {
   const { phase, message = '' } = status?.build ?? {};
   if (phase === undefined && canBuild !== true)

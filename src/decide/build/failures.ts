@@ -81,7 +81,7 @@ const KINDS: readonly Kind[] = [
   },
 ];
 
-/** Of the container that builds. Its message is the end of its log. */
+/** For the build container, whose message is the end of its log. */
 export function buildFailure({ message = '', exitCode, reason }: Terminated): BuildFailure {
   const told = said(message);
   if (told) return told;

@@ -36,7 +36,7 @@ export interface ObservedBuild {
   /** Every build of the platform that waits for its turn or runs. */
   readonly others: readonly AppRevision[];
   readonly settings: BuildSettings;
-  /** Of the deployment's images, without a tag: HOST/PATH. */
+  /** Repository of the deployment's images, without a tag: HOST/PATH. */
   readonly repository: string;
   /** All of Davit, or the record, is paused: nothing is begun and nothing is ended. */
   readonly isPaused: boolean;

@@ -108,7 +108,7 @@ function evicted(pod: BuildPod | undefined): BuildFailure | undefined {
   };
 }
 
-/** Of a build whose time is up what was in its way from the start is the better reason. */
+/** For a build that exceeded its time limit, an earlier obstacle is the better reason. */
 function overdue({ reason, message, phase }: BuildStatus): BuildFailure {
   const inTheWay = ['Unschedulable', 'PodRefused', 'BuilderImagePullFailed'];
   if (phase === 'AwaitingBuild' && reason !== undefined && inTheWay.includes(reason))

@@ -24,7 +24,7 @@ export interface BuildStep {
   readonly requeueAfterMs?: number;
 }
 
-/** Of a record that is not being deleted. */
+/** For a record that is not being deleted. */
 export function nextStep(observed: ObservedBuild, now: Date): BuildStep {
   const { revision, record, job, isPaused } = observed;
   const build = revision.status?.build;

@@ -1,5 +1,5 @@
-// Data that an earlier deployment of the same name has left (databaseDeletionPolicy: Retain). It is taken up on an
-// explicit word alone: nobody gets another's data by choosing a name, and nobody's data is mounted unasked.
+// Retained data of an earlier deployment of the same name (databaseDeletionPolicy: Retain). It is adopted only on explicit
+// request: nobody gets another's data by choosing a name, and no data is mounted unintentionally.
 
 import {
   ADOPT_DATABASE_ANNOTATION,
@@ -14,15 +14,15 @@ import { type ActionFailure, childOf, isOurs, type Observed, refTo, said, volume
 import { storageOf } from './plan.ts';
 
 export interface KeptData {
-  /** To be made this record's, in this order: the password before the volume that it opens. */
+  /** Objects to adopt in this order: the password before the volume that it opens. */
   readonly takeUp: readonly KubeObject[];
-  /** Why nothing of the database may be made yet. */
+  /** Failures that prevent the creation of the database. */
   readonly refusals: readonly ActionFailure[];
 }
 
 export const NO_KEPT_DATA: KeptData = { takeUp: [], refusals: [] };
 
-/** What is to become of kept data, given that the record is to have a PostgreSQL of its own. */
+/** The plan for retained data if the record has its own PostgreSQL. */
 export function planAdoption(observed: Observed): KeptData {
   const { postgresSecret } = names(observed.record.metadata.name);
   const secret = childOf(observed, 'Secret', postgresSecret);
@@ -44,7 +44,7 @@ export function planAdoption(observed: Observed): KeptData {
   return { takeUp: kept as KubeObject[], refusals: [] };
 }
 
-/** What is known of the volume of this record's name, be it this record's or kept by an earlier one. */
+/** Known facts about the volume with this record's name, whether it is this record's or an earlier one's. */
 export function dataThere(observed: Observed): DataThere {
   const claim = volumeClaimOf(observed);
   if (!claim) return {};
@@ -52,7 +52,7 @@ export function dataThere(observed: Observed): DataThere {
   return { ...(image !== undefined && { image }), storageGi: Math.ceil(storageOf(claim) / 2 ** 30) };
 }
 
-/** Made by Davit for another record of this name. */
+/** Whether Davit created it for another record of this name. */
 function isKept(object: KubeObject, observed: Observed): boolean {
   return origin(object) !== undefined && componentOf(object) === 'postgres' && !isOurs(object, observed);
 }

@@ -1,6 +1,6 @@
-// What a person has put in the place of ours. Server-side apply merges: a port whose number was changed is another port to
-// it, and ours comes back beside it, under the same name; a variable that was given a source keeps that beside our value.
-// The API server refuses both, as often as they are applied. What is here takes theirs out of the way.
+// Repairs list elements that a person has changed. Server-side apply merges lists by key: it treats a port with a changed number
+// as another port and adds Davit's beside it under the same name, and it keeps a changed source of a variable beside Davit's
+// value. The API server rejects both every time. The patch removes the changed elements.
 
 import type { KubeObject } from '../../kube/client.ts';
 import { elementKey, isObject } from '../list-map-keys.ts';
@@ -11,14 +11,14 @@ interface WithSpec extends KubeObject {
   readonly spec?: Fields;
 }
 
-/** Elements that are merged themselves: what others have added to a container of ours stays. */
+/** Lists whose elements are merged: fields that others added to Davit's containers are kept. */
 const MERGED: ReadonlySet<string> = new Set(['containers', 'initContainers']);
 /** Fields of a spec of which only one may be set. */
 const ALTERNATIVES: readonly (readonly string[])[] = [['minAvailable', 'maxUnavailable']];
 
 /**
- * A JSON merge patch, for just this version of `actual`, that makes every list element of ours as it is wanted, and
- * leaves those of others. It is sent only where an apply was refused: a patch removes no field that we stop wanting.
+ * A JSON merge patch for this version of `actual` that sets all of Davit's list elements to the wanted state and keeps those of
+ * others. It is sent only after a rejected apply, because a patch does not remove fields that Davit no longer sets.
  */
 export function repairPatch(wanted: KubeObject, actual: KubeObject): object {
   const { uid, resourceVersion } = actual.metadata;
@@ -35,7 +35,7 @@ function otherAlternatives(spec: Fields): Fields {
   return Object.fromEntries(others.map((field) => [field, null]));
 }
 
-/** A merge patch takes objects field by field and lists as a whole. */
+/** A merge patch merges objects by field and replaces lists. */
 function inPlace(wanted: Fields, actual: Fields): Fields {
   return Object.fromEntries(
     Object.entries(wanted).map(([field, value]) => {
@@ -46,7 +46,7 @@ function inPlace(wanted: Fields, actual: Fields): Fields {
   );
 }
 
-/** Ours, in our order, and then those of others that are not in the way. */
+/** Davit's elements in order, followed by those of others that do not conflict. */
 function listInPlace(wanted: readonly unknown[], actual: readonly unknown[], field: string): readonly unknown[] {
   const own = new Set(wanted.map((element) => elementKey(field, element)));
   if (own.has(undefined)) return wanted;

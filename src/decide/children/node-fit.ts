@@ -1,5 +1,5 @@
-// Whether any node could ever take the pod of a PostgreSQL or Redis that runs. A StatefulSet stops the pod that runs before it
-// starts the next, so a size that no node has would end a database that works.
+// Whether any node is large enough for the changed pod of a running PostgreSQL or Redis. A StatefulSet stops the running pod
+// before it starts the next, so a size that no node has would end a working database.
 
 import type { KubeObject } from '../../kube/client.ts';
 import { hasDrifted, quantity } from '../drift.ts';
@@ -18,7 +18,7 @@ interface Toleration {
   readonly effect?: string;
 }
 
-/** core/v1 Node, as far as it is read. */
+/** The used part of core/v1 Node. */
 export interface ClusterNode extends KubeObject {
   readonly spec?: { readonly unschedulable?: boolean; readonly taints?: readonly Taint[] };
   readonly status?: { readonly allocatable?: Readonly<Record<string, string>> };
@@ -37,7 +37,7 @@ interface Rendered extends KubeObject {
 
 const RESOURCES = ['cpu', 'memory'] as const;
 
-/** StatefulSets that would stop a pod that is Ready for one that asks for other room than it did. */
+/** StatefulSets that would replace a Ready pod by one with other resource requests. */
 export function roomToCheck(actions: readonly Action[], observed: Observed): readonly KubeObject[] {
   return actions.flatMap(({ do: does, object }) => {
     if (does !== 'apply' || object.kind !== 'StatefulSet') return [];
@@ -47,7 +47,7 @@ export function roomToCheck(actions: readonly Action[], observed: Observed): rea
   });
 }
 
-/** The refusal of each of `sets` whose pod no node of the cluster could take, whatever else runs there. */
+/** A failure for each of `sets` whose pod exceeds the capacity of every node. */
 export function withoutRoom(sets: readonly KubeObject[], nodes: readonly ClusterNode[]): ActionFailure[] {
   return sets.flatMap((set) => {
     const { requests, nodeSelector, tolerations } = roomOf(set);
@@ -94,7 +94,7 @@ function isOpen(
   return (spec.taints ?? []).every(
     (taint) =>
       taint.effect === 'PreferNoSchedule' ||
-      // Pressure, an outage: these pass.
+      // Taints for pressure or an outage are temporary.
       taint.key.startsWith('node.kubernetes.io/') ||
       tolerations.some((toleration) => tolerates(toleration, taint)),
   );

@@ -7,8 +7,8 @@ import { isVolumeMissing, startEmpty } from '../assess/database-volume.ts';
 import { type ActionFailure, childOf, isOurs, type Observed, said, statefulSetOf, volumeClaimOf } from '../observed.ts';
 
 /**
- * `lost`: the Secret is not there and what it opens is. A cache may lag, so that who acts on it looks live first; as on
- * `foreign`, it makes none.
+ * `lost`: the Secret is missing, but the data that it opens exists. The cache may lag, so the caller confirms this by a live
+ * read. For `lost` and `foreign` no password is created.
  */
 export type PasswordState = 'there' | 'foreign' | 'to make' | 'lost';
 
@@ -18,7 +18,7 @@ export function passwordState(store: StorePart, observed: Observed): PasswordSta
   return dependsOnPassword(store, observed) ? 'lost' : 'to make';
 }
 
-/** What to say of a password that is lost; `found` is an object of its name that is not known to be it. */
+/** The failure for a lost password; `found` is an object of its name without the right labels. */
 export function passwordLost(store: StorePart, observed: Observed, found: KubeObject | undefined): ActionFailure {
   const { record } = observed;
   const ref = { kind: 'Secret', name: secretName(store, observed) };
@@ -47,7 +47,7 @@ function secretName(store: StorePart, { record }: Observed): string {
   return store === 'postgres' ? postgresSecret : redisSecret;
 }
 
-/** Is there, or may there come back, something of ours that only the password once made opens? The data of a Redis goes with its pod. */
+/** Whether something exists, or may be restored, that only the existing password opens. The data of a Redis is lost with its pod. */
 function dependsOnPassword(store: StorePart, observed: Observed): boolean {
   const locked = store === 'postgres' ? volumeClaimOf(observed) : statefulSetOf(observed, 'redis');
   if (store === 'postgres' && isVolumeMissing(observed)) return true;

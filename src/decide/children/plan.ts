@@ -1,5 +1,4 @@
-// What to do so that the cluster becomes what is wanted: a list of actions without order, compared with what was
-// observed. Nothing is done here.
+// The plan: an unordered list of actions that change the observed state to the wanted one. Pure; it executes nothing.
 
 import { APPLIED_ANNOTATION, COMPONENT_LABEL, REVISION_LABEL, STORE_PARTS } from '../../api/meta.ts';
 import type { KubeObject } from '../../kube/client.ts';
@@ -8,15 +7,15 @@ import { type ActionFailure, childOf, isOurs, type Observed, refTo, said } from 
 import { handOverFloor } from './replicas-handover.ts';
 
 export type Action =
-  /** Server-side apply. `observed` is what is there, undefined where the cache knows of nothing. */
+  /** Server-side apply. `observed` is the cached object, if there is one. */
   | {
       readonly do: 'apply';
       readonly object: KubeObject;
       readonly observed: KubeObject | undefined;
-      /** Before it another manager takes over `replicas`, as they are but at least so many (replicas-handover.ts). */
+      /** Before the apply, another field manager takes over `replicas` with the current number, but at least this one (replicas-handover.ts). */
       readonly handOverFloor?: number;
     }
-  /** Delete exactly this object, by uid. */
+  /** Deletes this object by uid. */
   | { readonly do: 'delete'; readonly object: KubeObject };
 
 export interface Plan {
@@ -24,7 +23,7 @@ export interface Plan {
   readonly refusals: readonly ActionFailure[];
 }
 
-/** Kinds that are removed when no longer wanted. Volumes and passwords never are: only a teardown removes data. */
+/** Kinds that are pruned when they are no longer wanted. Volumes and passwords are not: only a teardown deletes data. */
 export const PRUNED_KINDS: ReadonlySet<string> = new Set([
   'Deployment',
   'StatefulSet',
@@ -38,9 +37,9 @@ export const SCALING_KINDS: ReadonlySet<string> = new Set(['HorizontalPodAutosca
 export const NOTHING_PRUNED: ReadonlySet<string> = new Set();
 
 /**
- * Plans the way from `observed` to `desired` (each carrying its digest in APPLIED_ANNOTATION). Empty once everything
- * is as wanted. Objects of ours that are being deleted are waited for, objects that aren't ours are refusals. What is
- * no longer wanted is removed if its kind is one of `prunes`: pods that still run may need it.
+ * Plans the changes from `observed` to `desired` (with digests in APPLIED_ANNOTATION). Empty in steady state. Waits for Davit's
+ * objects that are being deleted, and reports foreign objects as failures. Unwanted objects are pruned if their kind is in
+ * `prunes`; others may still be needed by running pods.
  */
 export function plan(desired: readonly KubeObject[], observed: Observed, prunes = PRUNED_KINDS): Plan {
   const actions: Action[] = [];
@@ -51,7 +50,7 @@ export function plan(desired: readonly KubeObject[], observed: Observed, prunes 
       refusals.push(nameConflict(wanted));
       continue;
     }
-    // What is there is wanted as it is.
+    // The object is already as wanted.
     if (wanted === actual || actual?.metadata.deletionTimestamp) continue;
     if (actual && hasOtherSelector(wanted, actual)) {
       actions.push({ do: 'delete', object: actual });
@@ -77,7 +76,7 @@ export function plan(desired: readonly KubeObject[], observed: Observed, prunes 
   return { actions, refusals };
 }
 
-/** What holds data, and all the rest, which is done after it. */
+/** Actions on objects with data, and the other actions, which follow. */
 export function partitionByData(
   actions: readonly Action[],
 ): readonly [data: readonly Action[], rest: readonly Action[]] {
@@ -86,8 +85,8 @@ export function partitionByData(
 }
 
 /**
- * What may still be done after `refusals`. Nothing is deleted while something wanted could not be made, and no pods are
- * started that should not be.
+ * The actions that are still safe after `refusals`. Nothing is deleted while a wanted object could not be created, and no pods
+ * are started that must not start.
  */
 export function withoutUnsafe(actions: readonly Action[], refusals: readonly ActionFailure[]): readonly Action[] {
   const wasRefused = refusals.some(({ reason }) => reason !== 'StorageCannotShrink');
@@ -98,10 +97,10 @@ export function withoutUnsafe(actions: readonly Action[], refusals: readonly Act
 }
 
 /**
- * Not if a volume or a password of that name is somebody else's: a database would write into a foreign volume, and pods
- * would be given foreign passwords. Nor while a password is missing, be it that it was lost or that it could not be made:
- * what runs would give way to pods that wait for it, and by a store without one it is known that the password was lost.
- * Nor while the volume is missing, refused or about to go: with the pod that uses it the data would go.
+ * Pods are not started if a volume or password with the right name is foreign: a database would write into a foreign volume, and
+ * pods would get foreign passwords. Pods are not started while a password Secret is missing: a rollout would replace running pods
+ * with pods that cannot start, and a store without a password would later look as if its password had been lost. Pods are not
+ * started while the volume is missing, rejected or being deleted: the data would be lost with the pod that uses it.
  */
 export function mayStartPods(refusals: readonly ActionFailure[]): boolean {
   return !refusals.some(
@@ -129,8 +128,8 @@ export function nameConflict(wanted: KubeObject): ActionFailure {
   };
 }
 
-// What belongs to a PostgreSQL or Redis goes only with the last pod of a revision that has it: a switch to an external
-// one rolls the pods, and those that still serve need theirs.
+// Objects of an own PostgreSQL or Redis are deleted only after the last pod of a revision that uses it has ended: a switch to an
+// external one rolls the pods, and the old pods still need theirs.
 function isStillUsed({ metadata }: KubeObject, { pods, revisions }: Observed): boolean {
   const store = STORE_PARTS.find((part) => part === metadata.labels?.[COMPONENT_LABEL]);
   if (store === undefined) return false;
@@ -143,13 +142,13 @@ function isApplied(wanted: KubeObject, actual: KubeObject): boolean {
   return digest === wanted.metadata.annotations?.[APPLIED_ANNOTATION] && !hasDrifted(wanted, actual);
 }
 
-// An apply without the uid would merge into a foreign object made in the meantime under the same name.
+// An apply without the uid would merge into a foreign object that was created under the same name in the meantime.
 function withUid(object: KubeObject, actual: KubeObject): KubeObject {
   return { ...object, metadata: { ...object.metadata, ...(actual.metadata.uid && { uid: actual.metadata.uid }) } };
 }
 
 // Davit's selectors never change, and the API server does not allow a change: a person has recreated this workload.
-// Every apply would be refused; what depends on it is pods alone.
+// Every apply would be rejected. Deleting the workload affects only pods.
 function hasOtherSelector(wanted: KubeObject, actual: KubeObject): boolean {
   if (wanted.kind !== 'Deployment' && wanted.kind !== 'StatefulSet') return false;
   const labelsOf = (object: KubeObject): unknown => (object as Selecting).spec?.selector?.matchLabels;
@@ -167,12 +166,12 @@ interface Claim extends KubeObject {
   };
 }
 
-/** Storage in bytes that a claim asks for. */
+/** Requested storage of a claim, in bytes. */
 export function storageOf(claim: KubeObject): number {
   return Number(quantity((claim as Claim).spec?.resources?.requests?.['storage'] ?? '0'));
 }
 
-// A claim can neither shrink nor change its class; the API server would refuse the whole apply.
+// A claim can neither shrink nor change its storage class; the API server would reject the whole apply.
 function asItCanBe(wanted: KubeObject, actual: KubeObject): KubeObject {
   const { spec } = wanted as Claim;
   const there = (actual as Claim).spec;

@@ -1,5 +1,5 @@
-// Which pods the API server is asked about before they exist. Only the rendered pod shows what admission, LimitRanges,
-// quota and Pod Security think of a record, and a workload whose pods are refused has taken the old ones' place already.
+// Which pods are dry-run before they are created. Admission, LimitRanges, quota and Pod Security only evaluate the rendered pod,
+// and a workload whose pods are rejected has replaced the old ones already.
 
 import { quoted } from '../../api/text.ts';
 import type { KubeObject } from '../../kube/client.ts';
@@ -7,11 +7,11 @@ import { hasDrifted } from '../drift.ts';
 import { type ActionFailure, failureAt, isOurs, type Observed, refTo, said, type Workload } from '../observed.ts';
 import type { Action, Plan } from './plan.ts';
 
-/** A pod as the controller of `workload` would make it. */
+/** A pod as the controller of `workload` would create it. */
 export interface PodToTry {
   readonly workload: KubeObject;
   readonly pod: KubeObject;
-  /** It takes the place of a pod that runs, whose share of a quota is free by then. */
+  /** It replaces a running pod, whose share of a quota is then free. */
   readonly replaces: boolean;
 }
 
@@ -30,7 +30,7 @@ const WITH_PODS: ReadonlySet<string> = new Set(['Deployment', 'StatefulSet']);
 /** Time that a StatefulSet may take to create its pod. Kubernetes reports the failure only as an event. */
 const SLOWEST_POD_MS = 10_000;
 
-/** One pod of each workload that gets a new template, and of each StatefulSet that has had none for too long. */
+/** One pod of each workload with a new template, and of each StatefulSet that has had no pod for too long. */
 export function podsToTry(
   { actions }: Plan,
   desired: readonly KubeObject[],
@@ -61,7 +61,7 @@ function isStuck(wanted: KubeObject, observed: Observed, now: Date): boolean {
   return sinceMs !== undefined && sinceMs > SLOWEST_POD_MS;
 }
 
-/** Undefined for one that has pods, is not to have any, or has not been looked at by its controller. */
+/** Undefined if it has pods, should have none, or has not been observed by its controller. */
 function withoutPodForMs(set: Workload | undefined, now: Date): number | undefined {
   const { creationTimestamp, deletionTimestamp, generation } = set?.metadata ?? {};
   if (!set || creationTimestamp === undefined || deletionTimestamp !== undefined || set.spec?.replicas === 0)
@@ -70,11 +70,11 @@ function withoutPodForMs(set: Workload | undefined, now: Date): number | undefin
   return isSeen && (set.status?.replicas ?? 0) === 0 ? now.getTime() - Date.parse(creationTimestamp) : undefined;
 }
 
-/** Milliseconds until it is time to ask why a StatefulSet has no pod: no watch tells. Undefined where none is waited for. */
+/** Milliseconds until the dry run for a StatefulSet without a pod, because no watch reports the cause. Undefined if no pod is missing. */
 export function untilStuckMs(observed: Observed, now: Date): number | undefined {
   const waits = observed.children.flatMap((child) => {
     const sinceMs = child.kind === 'StatefulSet' && isOurs(child, observed) ? withoutPodForMs(child, now) : undefined;
-    // Past it, a retry or the pod itself comes.
+    // After that time, a retry or the pod's event enqueues the record.
     return sinceMs === undefined || sinceMs > SLOWEST_POD_MS ? [] : [SLOWEST_POD_MS - sinceMs + 1];
   });
   return waits.length > 0 ? Math.min(...waits) : undefined;
@@ -90,12 +90,12 @@ function find({ kind, metadata: { name } }: KubeObject, observed: Observed): Wor
   );
 }
 
-/** The actions that do not make pods which were refused. */
+/** The actions that create no rejected pods. */
 export function withoutRefused(actions: readonly Action[], refusals: readonly ActionFailure[]): Action[] {
   return actions.filter(({ object }) => failureAt(refTo(object), refusals) === undefined);
 }
 
-/** By the workload's name, which no pod of a workload has. */
+/** Named after the workload, because no pod of a workload has that name. */
 function podOf(workload: Rendered): KubeObject {
   const { namespace, name } = workload.metadata;
   const { metadata, spec } = workload.spec?.template ?? {};
@@ -112,7 +112,7 @@ function podOf(workload: Rendered): KubeObject {
   };
 }
 
-/** The refusal of a pod, in the API server's own `words`; undefined if they don't count. */
+/** The failure for a rejected pod with the API server's message; undefined if the rejection does not matter. */
 export function podRefused({ workload, replaces }: PodToTry, words: string): ActionFailure | undefined {
   if (replaces && words.includes('exceeded quota')) return undefined;
   const ref = refTo(workload);

@@ -1,6 +1,6 @@
-// From a fixed number of pods to an autoscaler's without a dip. A manager that merely stops applying `replicas` gives
-// the field back to its default, 1; so somebody else has to hold it before. The way back needs nothing: a fixed number
-// is applied, and taken over from whoever had it.
+// Hands `replicas` over from a fixed number to an autoscaler without a dip. If a field manager stops applying the field, it
+// returns to its default, 1, so another manager has to own it first. The way back needs nothing: the fixed number is applied with
+// force.
 
 import type { AppRevision } from '../../api/app-revision.ts';
 import { AUTOSCALED_ANNOTATION, type Role } from '../../api/meta.ts';
@@ -13,8 +13,8 @@ interface Autoscaler extends KubeObject {
 }
 
 /**
- * The roles of `revision` whose `replicas` are left to an autoscaler. A Deployment that is still to be made is not among
- * them: it is made with the smallest number, and handed over in the next pass.
+ * The roles of `revision` whose `replicas` an autoscaler owns. New Deployments are not included: they are created with the
+ * minimum and handed over in the next pass.
  */
 export function handedOver(observed: Observed, revision: AppRevision): ReadonlySet<Role> {
   return new Set(
@@ -26,8 +26,8 @@ export function handedOver(observed: Observed, revision: AppRevision): ReadonlyS
 }
 
 /**
- * The smallest number that `wanted` has to be handed over with, or undefined where no hand-over is due: it is one if
- * `actual` still has our number, or none at all, for there an autoscaler rests.
+ * The minimum number with which `wanted` is handed over, or undefined if no hand-over is due. It is due if `actual` still has
+ * Davit's number, or 0, at which an autoscaler does nothing.
  */
 export function handOverFloor(
   wanted: KubeObject,

@@ -1,20 +1,20 @@
-// When a Secret's new values are brought to running pods. Pods carry a digest of what they were started with; their
-// workload carries the digest that this stands for, so that the two need not be the same text.
+// When new values of a Secret roll running pods. Pods have a digest of the values with which they were started. Their workload has
+// the current digest with the same meaning, whose text may differ.
 
 import { REVISION_LABEL, ROLES, type Role, SECRETS_ANNOTATION } from '../../api/meta.ts';
 import type { SecretDigests } from '../../resources/inputs.ts';
 import { deploymentOf, type Observed, type Workload } from '../observed.ts';
 
-/** So long nothing may have changed before pods are rolled: several Secrets are often rotated at once, in ms. */
+/** Quiet time in milliseconds before pods are rolled, because several Secrets are often rotated together. */
 const QUIET_MS = 2000;
 
 export interface Rotation {
   readonly digests: Readonly<Partial<Record<Role, SecretDigests>>>;
-  /** After so long a rotation that is being held back is due; undefined where there is none. */
+  /** Milliseconds until a delayed rotation is due; undefined if there is none. */
   readonly waitMs: number | undefined;
 }
 
-/** The digests that the workloads of `revisionId` get. */
+/** The wanted digests of the workloads of `revisionId`. */
 export function rotationOf(observed: Observed, revisionId: string): Rotation {
   const roles = ROLES.map((role) => [role, digestsOf(deploymentOf(observed, role), observed, revisionId)] as const);
   const waits = roles.flatMap(([, { waitMs }]) => (waitMs === undefined ? [] : [waitMs]));
@@ -24,7 +24,7 @@ export function rotationOf(observed: Observed, revisionId: string): Rotation {
   };
 }
 
-/** The digests that the workloads have: nothing is rolled by them. */
+/** The current digests of the workloads, which roll nothing. */
 export function digestsThere(observed: Observed): Rotation['digests'] {
   return Object.fromEntries(ROLES.map((role) => [role, asTheyAre(deploymentOf(observed, role))]));
 }
@@ -37,15 +37,15 @@ interface RoleRotation {
 function digestsOf(workload: Workload | undefined, { secretsRead }: Observed, revisionId: string): RoleRotation {
   if (secretsRead.is === 'nothing') return { digests: {} };
   const there = asTheyAre(workload);
-  // Pods that run are better than pods that cannot start.
+  // Keep running pods instead of starting pods that cannot start.
   if (secretsRead.is === 'incomplete') return { digests: there };
   const { digest, quietForMs = QUIET_MS } = secretsRead;
   const fresh = { digests: { pods: digest, workload: digest } };
   const rollsAnyway = workload?.spec?.template?.metadata?.labels?.[REVISION_LABEL] !== revisionId;
   if (!workload || rollsAnyway) return fresh;
   if (there.workload === digest) return { digests: there };
-  // Pods of before there were digests, or of a key that was lost: whether they have these values cannot be told. They
-  // are taken to, for the alternative is to restart every pod of the cluster.
+  // For pods without a digest, or with one of a lost key, it is unknown whether they have the current values. They are assumed to,
+  // because the alternative is to restart every pod of the cluster.
   if (there.workload === undefined || !sameKey(there.workload, digest))
     return { digests: { ...there, workload: digest } };
   const waitMs = QUIET_MS - quietForMs;
@@ -58,7 +58,7 @@ function asTheyAre(workload: Workload | undefined): SecretDigests {
   return { ...(pods !== undefined && { pods }), ...(noted !== undefined && { workload: noted }) };
 }
 
-/** A digest is `<key id>.<hex>`; those of two keys say nothing of each other. */
+/** A digest is `<key id>.<hex>`. Digests of different keys cannot be compared. */
 function sameKey(a: string, b: string): boolean {
   return a.split('.')[0] === b.split('.')[0];
 }

@@ -1,5 +1,5 @@
-// Pods of a PostgreSQL or Redis that their StatefulSet will never replace. A StatefulSet waits until a pod is Ready before
-// it replaces the pod by one of a newer template, so a pod that cannot start outlives the correction of its template.
+// Pods of a PostgreSQL or Redis that their StatefulSet never replaces. A StatefulSet waits until a pod is Ready before it replaces
+// it by one of a newer template, so a pod that cannot start stays after its template was corrected.
 
 import { CONTROLLER_REVISION_LABEL } from '../../api/meta.ts';
 import { isReadyPod } from '../assess/pod-failures.ts';
@@ -7,9 +7,9 @@ import { isOurs, type Observed, type Pod, type Workload } from '../observed.ts';
 import type { Action } from './plan.ts';
 
 /**
- * Pods to delete, so that the StatefulSet makes them again from its newest template. Only pods of our own StatefulSets, of
- * an older template, in which nothing runs: a container that runs may be a database in recovery. `actions` are those of this
- * pass: a StatefulSet that is applied now gets a new template first.
+ * Pods to delete, so that the StatefulSet recreates them from its newest template. Only pods of the record's StatefulSets, of
+ * an older template, without a running container, which could be a database in recovery. `actions` are those of this pass: a
+ * StatefulSet that is applied now gets a new template first.
  */
 export function stuckPods(observed: Observed, actions: readonly Action[]): readonly Pod[] {
   const sets = observed.children.filter(
@@ -38,7 +38,7 @@ function isStuck(pod: Pod, { metadata, status = {} }: Workload): boolean {
   );
 }
 
-/** The StatefulSet itself replaces a pod that has ended, and one that is Ready. */
+/** The StatefulSet replaces pods that have ended and pods that are Ready. */
 function runs(pod: Pod): boolean {
   const { status } = pod;
   const containers = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];

@@ -1,5 +1,5 @@
-// The visible end of a record: what is deleted next. Address, workloads, Redis, database, values, revisions, tracing
-// project; each step waits until the one before it is really gone.
+// The teardown of a record in steps: address, workloads, Redis, database, values, revisions, tracing project. Each step waits
+// until the objects of the previous one are gone.
 
 import type { AppDeployment } from '../../api/app-deployment.ts';
 import { COMPONENT_LABEL, ROLES, VARIABLES_LABEL } from '../../api/meta.ts';
@@ -10,18 +10,18 @@ import { isOurs, type Observed, type Pod } from '../observed.ts';
 import { howToRelease, isControlled, said, untilOverdueMs } from '../terminating-pods.ts';
 
 export interface TeardownStep {
-  /** What is being waited for, for people. */
+  /** The objects that the step waits for, as text for people. */
   readonly waitsFor: string;
-  /** To be deleted now: those of the step that are not going already. */
+  /** Objects of the step to delete now, without those that are already being deleted. */
   readonly remove: readonly KubeObject[];
   /** What a person has to do so that the teardown continues. Absent if it continues automatically. */
   readonly hindrance?: string;
 }
 
-/** A claim that nothing uses goes within moments. */
+/** Time in which an unused claim should be deleted. */
 const CLAIM_GOES_WITHIN_MS = 60_000;
 
-/** The first step with something left, or undefined when nothing is left and the finalizer can go. */
+/** The first step with remaining objects, or undefined if none remain and the finalizer can be removed. */
 export function nextStep(observed: Observed, now: Date): TeardownStep | undefined {
   for (const [waitsFor, objects] of stepsOf(observed)) {
     if (objects.length === 0) continue;
@@ -36,7 +36,7 @@ export function nextStep(observed: Observed, now: Date): TeardownStep | undefine
   return undefined;
 }
 
-/** Those that take longest to go first: whoever reads this has been waiting. */
+/** The pods that are deleted longest come first. */
 function namesOf(pods: readonly Pod[]): string {
   const [first, ...others] = pods.toSorted((a, b) => rank(a) - rank(b) || (a.metadata.name < b.metadata.name ? -1 : 1));
   if (!first) return '';
@@ -71,7 +71,7 @@ function hindranceOf(
     : undefined;
 }
 
-/** Milliseconds until it is time to say why a step takes so long: no watch tells. */
+/** Milliseconds until the cause of a slow step is reported, for which there is no watch event. */
 export function untilHinderedMs(observed: Observed, now: Date): number | undefined {
   const claims = observed.children.filter((child) => child.kind === 'PersistentVolumeClaim' && isOurs(child, observed));
   const waits = claims.flatMap(({ metadata: { deletionTimestamp } }) => {
@@ -83,8 +83,8 @@ export function untilHinderedMs(observed: Observed, now: Date): number | undefin
 }
 
 /**
- * What is to be deleted, all at once, of a record that went without its teardown, out of all that bears its name: what was
- * made for it and is not kept. It was moments old, so nothing of it is in use, and nothing comes before anything.
+ * The children to delete for a record that disappeared without a teardown, from all objects with its name label, except those to
+ * be retained. The record was new, so nothing is in use and the order does not matter.
  */
 export function orphanedChildren(record: AppDeployment, named: readonly KubeObject[]): readonly KubeObject[] {
   const { spec } = record;
@@ -113,7 +113,7 @@ function stepsOf(observed: Observed): readonly (readonly [string, readonly KubeO
     ...ours.filter((child) => componentOf(child) === 'postgres' && !isData(child)),
     ...podsWith(observed, 'postgres'),
   ];
-  // Values were put there by the facade before the record had a uid: they are told by name and label alone.
+  // The facade created the values before the record had a uid, so they are identified by name and label.
   const values = observed.children.filter(
     (child) =>
       child.kind === 'Secret' &&

@@ -24,7 +24,7 @@ const SOURCE = `${WORKSPACE}/source`;
 /** A container that does next to nothing. */
 const SMALL = { requests: { cpu: '50m', memory: '64Mi' }, limits: { cpu: '1', memory: '512Mi' } };
 
-/** Of everything that belongs to a build: by these the controller finds it, and whose it is. */
+/** Labels of all objects of a build, by which the controller finds them and their record. */
 export function buildLabels({ revisionId, tenant, deployment }: BuildInputs): Record<string, string> {
   return {
     'app.kubernetes.io/name': 'davit-build',

@@ -473,7 +473,7 @@ it.each([
   expect([states(kube), here.newest().status?.build?.reason, jobs(kube)]).toEqual([['BUILD_FAILED'], reason, []]);
 });
 
-it('waits for a code host that does not answer, and goes on by itself', async () => {
+it('waits for a code host that does not answer, and continues automatically', async () => {
   const kube = aPlatform();
   putRecord(kube, fromRepository());
   const here = await builds(kube);
