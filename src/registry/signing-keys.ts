@@ -1,7 +1,7 @@
 // The keys that registry tokens are signed with. A registry reads its list of public keys when it starts, so a new key is
 // published before it signs, and an old one stays published until nothing that it signed is valid.
 
-import { createHash, generateKeyPairSync, hkdfSync } from 'node:crypto';
+import { createHash, generateKeyPairSync } from 'node:crypto';
 import { z } from 'zod';
 
 const Coordinate = z.string().regex(/^[A-Za-z0-9_-]{43}$/);
@@ -24,8 +24,8 @@ export const KEY_RING_KEY = 'keys.json';
 export const PUBLIC_KEYS_KEY = 'jwks.json';
 
 const HOUR_MS = 3_600_000;
-/** No password is valid for longer (tokens.ts holds it). */
-export const LONGEST_PASSWORD_MS = 30 * 24 * HOUR_MS;
+/** No token is valid for longer. */
+export const LONGEST_TOKEN_MS = HOUR_MS;
 /** A key signs from this age on. The registry must restart within this time, as its garbage collection makes it. */
 export const PUBLISHED_AHEAD_MS = 8 * 24 * HOUR_MS;
 /** A key is followed by a new one at this age. */
@@ -72,17 +72,12 @@ export function rotatedKeyRing(ring: KeyRing | undefined, now: Date, make: () =>
   const kept = ring.keys.filter((_key, index) => {
     const successor = ring.keys[index + 1];
     // What the key signed last was signed when its successor took over.
-    return successor === undefined || ageOf(successor, now) < PUBLISHED_AHEAD_MS + LONGEST_PASSWORD_MS;
+    return successor === undefined || ageOf(successor, now) < PUBLISHED_AHEAD_MS + LONGEST_TOKEN_MS;
   });
   const newest = kept.at(-1);
   const isDue = newest === undefined || ageOf(newest, now) >= ROTATED_AFTER_MS;
   if (!isDue && kept.length === ring.keys.length) return ring;
   return { keys: isDue ? [...kept, make()] : kept };
-}
-
-/** 32 bytes that belong to this key and this use alone. */
-export function derivedKey({ jwk }: SigningKey, use: string): Buffer {
-  return Buffer.from(hkdfSync('sha256', Buffer.from(jwk.d, 'base64url'), '', use, 32));
 }
 
 function ageOf({ createdAt }: SigningKey, now: Date): number {
