@@ -10,8 +10,8 @@ type Header = Readonly<Record<'authorization', string>>;
 
 export interface Authorize {
   /**
-   * The header to send; undefined: none, or none that helps. `challenge` is WWW-Authenticate of the answer to the request
-   * before. Fails as RegistryFailed.
+   * The header to send; undefined where it takes a `challenge` that is not known yet (WWW-Authenticate of an answer), or is
+   * none that can be met. Fails as RegistryFailed.
    */
   header(grant: Grant, challenge: string | undefined, signal: AbortSignal): Promise<Header | undefined>;
 }
@@ -22,8 +22,7 @@ export function authorizeByKeys(
   { now, randomId }: { readonly now: () => Date; readonly randomId: () => string },
 ): Authorize {
   return {
-    async header(grant, challenge) {
-      if (challenge !== undefined) return undefined;
+    async header(grant) {
       const { token } = issueToken(await keys(), [grant], { now: now(), id: randomId() });
       return { authorization: `Bearer ${token}` };
     },
@@ -32,15 +31,17 @@ export function authorizeByKeys(
 
 const LARGEST_TOKEN = 64 * 1024;
 
-/** With a user and a password, by Basic or by Distribution's token protocol, whichever the registry asks for. */
+/** With the user and password that `credential` gives, by Basic or by Distribution's token protocol, whichever the registry asks for. */
 export function authorizeByPassword(
-  { username, password }: { readonly username: string; readonly password: string },
+  credential: () => Promise<{ readonly username: string; readonly password: string } | undefined>,
   transport: RegistryTransport,
 ): Authorize {
-  const basic = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
   return {
     async header({ repository, actions }, challenge, signal) {
       if (challenge === undefined) return undefined;
+      const known = await credential();
+      if (known === undefined) return undefined;
+      const basic = `Basic ${Buffer.from(`${known.username}:${known.password}`).toString('base64')}`;
       if (/^basic\b/i.test(challenge)) return { authorization: basic };
       const { realm, service } = bearerChallenge(challenge);
       const url = realm === undefined ? null : URL.parse(realm);

@@ -74,18 +74,21 @@ interface Asked extends Sent {
 }
 
 export function makeRegistryClient({ origin, transport, authorize }: RegistryClientOptions): RegistryClient {
-  /** Any answer of the registry; with credentials that it asks for, asked once more. */
+  /** What the registry said last of how to be asked: a stream is sent once, so its request must not be the first to learn it. */
+  let challenge: string | undefined;
+
   async function ask(url: URL, { repository, actions, headers, ...sent }: Asked): Promise<Answer> {
-    const grant = { repository, actions };
-    const first = await authorize.header(grant, undefined, sent.signal);
-    const answer = await transport.request(url, { ...sent, headers: { ...headers, ...first } });
-    const challenge = answer.headers['www-authenticate'];
-    if (answer.statusCode !== 401 || typeof challenge !== 'string') return answer;
-    const second = await authorize.header(grant, challenge, sent.signal);
-    // A stream is sent once.
-    if (second === undefined || isStream(sent.body)) return answer;
+    const send = async (): Promise<{ answer: Answer; isAuthorized: boolean }> => {
+      const authorization = await authorize.header({ repository, actions }, challenge, sent.signal);
+      const answer = await transport.request(url, { ...sent, headers: { ...headers, ...authorization } });
+      return { answer, isAuthorized: authorization !== undefined };
+    };
+    const { answer, isAuthorized } = await send();
+    const asked = answer.headers['www-authenticate'];
+    if (answer.statusCode !== 401 || typeof asked !== 'string' || isAuthorized || isStream(sent.body)) return answer;
+    challenge = asked;
     await discard(answer);
-    return transport.request(url, { ...sent, headers: { ...headers, ...second } });
+    return (await send()).answer;
   }
 
   function urlOf(repository: string, path: string): URL {
