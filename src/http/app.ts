@@ -12,6 +12,7 @@ import type { CodeHosts } from '../codehost/code-hosts.ts';
 import { Unavailable } from '../errors.ts';
 import type { KubeClient, KubeObject } from '../kube/client.ts';
 import type { Logger } from '../logger.ts';
+import type { PlatformRegistry } from '../registry/platform-registry.ts';
 import type { FairLimiter } from '../runtime/fair-limiter.ts';
 import type { Store, WatchedStore } from '../runtime/store.ts';
 import { makeIntegrations } from './code-host-repositories/repository.ts';
@@ -34,6 +35,8 @@ import { registerTimeLimit } from './plugins/handler-timeout.ts';
 import { registerDocs, registerOpenApi } from './plugins/openapi.ts';
 import { type RateLimit, registerRateLimit } from './plugins/rate-limit.ts';
 import { registerRequestLog, requestIdOf } from './plugins/request-log.ts';
+import { registerRegistry } from './registry/routes.ts';
+import { registerUploads } from './uploads/routes.ts';
 
 export interface AppDeps {
   /** The facade's own credentials: they ask whether the API server is ready, and keep secrets of the organization. */
@@ -59,10 +62,14 @@ export interface AppDeps {
   /** Whose write is next. */
   readonly gate: Pick<FairLimiter, 'run'>;
   readonly settings: Settings;
+  /** That of the settings; absent where they name none. */
+  readonly registry?: PlatformRegistry | undefined;
   readonly log: Logger;
   readonly now: () => Date;
   /** 1 to 16 characters of a-z and 0-9 that nobody can guess. */
   readonly randomSuffix: () => string;
+  /** 32 hexadecimal digits that nobody can guess. */
+  readonly randomId: () => string;
   readonly sleep?: (ms: number) => Promise<void>;
   /** Of one request; for tests. */
   readonly timeLimitMs?: number;
@@ -112,6 +119,7 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
     forget: deps.forget ?? (() => undefined),
     freshList: makeFreshList({ now, sleep }),
     settings,
+    registry: deps.registry,
     randomSuffix: deps.randomSuffix,
     gate: deps.gate,
     log: deps.log,
@@ -126,7 +134,10 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
     forget: deps.forget ?? (() => undefined),
     randomSuffix: deps.randomSuffix,
   });
+  const platform = { settings, registry: deps.registry };
   const organizationId = (): string => organizationIdOf(caches.tenants, settings);
+
+  const building = { auth, deployments, now, randomId: deps.randomId };
 
   registerErrors(app);
   registerTimeLimit(app, deps.timeLimitMs ?? TIME_LIMIT_MS);
@@ -152,6 +163,8 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
         registerDeployments(scope.withTypeProvider<ZodTypeProvider>(), { auth, deployments, settings });
         registerLogs(scope.withTypeProvider<ZodTypeProvider>(), { auth, deployments });
         registerRepositories(scope.withTypeProvider<ZodTypeProvider>(), { auth, integrations });
+        registerRegistry(scope.withTypeProvider<ZodTypeProvider>(), { ...building, platform });
+        registerUploads(scope.withTypeProvider<ZodTypeProvider>(), { ...building, ...caches, platform, prefix });
         registerProviders(scope.withTypeProvider<ZodTypeProvider>(), { auth, providers, organizationId });
       },
       { prefix },

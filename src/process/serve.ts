@@ -82,11 +82,12 @@ async function startController(context: Context): Promise<Part> {
 const WRITES_AT_ONCE = 12;
 
 async function startApi(context: Context): Promise<Part> {
-  const [{ buildApp }, { serve: listen }, { watchCertificate }, { makeCodeHosts }] = await Promise.all([
+  const [{ buildApp }, { serve: listen }, { watchCertificate }, { makeCodeHosts }, registries] = await Promise.all([
     import('../http/app.ts'),
     import('../http/server.ts'),
     import('../http/core/tls-certificate.ts'),
     import('../codehost/code-hosts.ts'),
+    import('../registry/platform-registry.ts'),
   ]);
   const { config, metrics, signal } = context;
   const log = context.log.child({ part: 'api' });
@@ -136,8 +137,20 @@ async function startApi(context: Context): Promise<Part> {
     hosts: config.settings.codeHosts,
     onRequest: ({ kind, result, durationMs }) => metrics.codeHostRequested(kind, result, durationMs / 1000),
   });
+  const now = (): Date => new Date();
+  const randomId = (): string => randomBytes(16).toString('hex');
+  const { builds } = config.settings;
+  const registry = registries.makePlatformRegistry({
+    kube: client,
+    builds,
+    namespace: config.namespace,
+    now,
+    randomId,
+    log,
+  });
   const app = await buildApp({
     kube: client,
+    registry,
     caches: { records, revisions, tenants, templates, listeners, providers, integrations },
     codeHosts,
     gate: makeFairLimiter({ most: WRITES_AT_ONCE }),
@@ -152,7 +165,8 @@ async function startApi(context: Context): Promise<Part> {
     },
     settings: config.settings,
     log,
-    now: () => new Date(),
+    now,
+    randomId,
     randomSuffix: () => randomBytes(5).toString('hex'),
   });
   const { tls, host, port } = config.http;
@@ -166,7 +180,7 @@ async function startApi(context: Context): Promise<Part> {
   const stopped = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
   const done = stopped
     .then(() => server.close())
-    .then(() => Promise.all([...watches, codeHosts.close()]))
+    .then(() => Promise.all([...watches, codeHosts.close(), registry?.close()]))
     .then(() => undefined);
   const ready = Object.fromEntries(caches.map((cache) => [`api-${cache.resource.plural}`, () => whyNotListed(cache)]));
   return { ready, done };

@@ -217,6 +217,7 @@ function* findPatch(
   });
   if (isAnother(patch.name, metadata.name)) yield fixed('name');
   if (isAnother(patch.source, spec.source)) yield fixed('source');
+  if (isAnother(patch.revision_source, spec.source)) yield fixed('revision_source');
   yield* foreignRules(spec.source, patch);
   for (const field of SOURCE_RULES[spec.source].fixed) {
     const sent = fromSnake(SourceConfig.shape, patch.source_config ?? {})[field];

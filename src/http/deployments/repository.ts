@@ -24,6 +24,7 @@ import { names } from '../../record/names.ts';
 import { needsRevision } from '../../record/needs-revision.ts';
 import { askingForRevision } from '../../record/revision-request.ts';
 import { awaitsSource } from '../../record/wanted-revision.ts';
+import type { PlatformRegistry } from '../../registry/platform-registry.ts';
 import type { FairLimiter } from '../../runtime/fair-limiter.ts';
 import type { Store, WatchedStore } from '../../runtime/store.ts';
 import type { Caller, Tenant } from '../core/authorization.ts';
@@ -38,6 +39,7 @@ import { listenerFindings } from './listener-rules.ts';
 import { applyPatch, patchFindings, withoutEmpty } from './patch.ts';
 import type { CreateDeployment, ListDeployments, PatchDeployment } from './payloads.ts';
 import { resourceSpecInForce, shownRevisionConfig, urlOf } from './presenter.ts';
+import { registryFindings } from './registry-rules.ts';
 import { createValuesSecret, readSecretValues, removeVariables, undefinedIfHidden } from './secret-values.ts';
 import { catalogueFindings } from './template-rules.ts';
 import { type Changed, changeRecord, type Decide } from './update.ts';
@@ -57,6 +59,7 @@ export interface DeploymentsOptions {
   readonly forget: (uid: string) => void;
   readonly freshList: FreshList;
   readonly settings: Settings;
+  readonly registry: PlatformRegistry | undefined;
   readonly randomSuffix: () => string;
   /** What is written goes through it, each request of a caller whole. */
   readonly gate: Pick<FairLimiter, 'run'>;
@@ -98,6 +101,7 @@ export function makeDeployments({
   forget,
   freshList,
   settings,
+  registry,
   randomSuffix,
   gate,
   log,
@@ -190,6 +194,7 @@ export function makeDeployments({
         ...hostFindingsOf(record),
         ...listenerFindings(record.spec.sourceConfig, listenersOf(tenant)),
         ...codeHostFindingsOf(record),
+        ...(await registryFindings(record, tenant.id, { builds: settings.builds, registry })),
       ];
       if (findings.length > 0) throw new HttpError(422, findings);
       const values = new Map(payload.secrets.map(({ name, value }) => [name, value]));
@@ -264,6 +269,12 @@ export function makeDeployments({
           ...(buildsAnew(record.spec.sourceRevisionConfig, spec.sourceRevisionConfig)
             ? codeHostFindingsOf({ ...record, spec })
             : []),
+          ...(await registryFindings(
+            { ...record, spec },
+            admitted.tenant.id,
+            { builds: settings.builds, registry },
+            record.spec,
+          )),
         ];
         if (findings.length > 0) throw new HttpError(422, findings);
         if (revision === 'always' && awaitsSource(spec)) throw nothingToDeploy();

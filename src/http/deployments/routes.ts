@@ -10,6 +10,7 @@ import { JsonText, type ZodTypeProvider } from '../core/validation.ts';
 import type { Auth, RequestContext } from '../plugins/auth.ts';
 import { failures } from '../plugins/openapi.ts';
 import { registerRevisions } from '../revisions/routes.ts';
+import { readAliases } from './aliases.ts';
 import { makeListedTexts, makePages } from './list-response-cache.ts';
 import {
   createDeployment,
@@ -73,6 +74,7 @@ export function registerDeployments(
 
   app.post('/v2/deployments', {
     onRequest: auth.as('create'),
+    preValidation: readAliases,
     schema: {
       tags,
       operationId: 'createDeployment',
@@ -109,6 +111,7 @@ export function registerDeployments(
 
   app.patch('/v2/deployments/:deployment_id', {
     onRequest: auth.as('patch'),
+    preValidation: readAliases,
     schema: {
       tags,
       operationId: 'patchDeployment',

@@ -8,6 +8,7 @@ import { rollingBack } from '../../record/revision-request.ts';
 import { revisionsOf } from '../../record/revisions.ts';
 import { HttpError } from '../core/http-error.ts';
 import type { ZodTypeProvider } from '../core/validation.ts';
+import { readAliases } from '../deployments/aliases.ts';
 import { Deployment, DeploymentPath, patchDeployment } from '../deployments/payloads.ts';
 import type { Deployments } from '../deployments/repository.ts';
 import type { Changed } from '../deployments/update.ts';
@@ -58,6 +59,7 @@ export function registerRevisions(
 
   app.post(path, {
     onRequest: auth.as('patch'),
+    preValidation: readAliases,
     schema: {
       tags,
       operationId: 'createRevision',
