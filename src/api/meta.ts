@@ -68,6 +68,9 @@ export type Component = (typeof COMPONENTS)[number];
 /** The parts that run the record's own image. */
 export const ROLES = ['server', 'queue', 'orchestrator', 'executor'] as const;
 export type Role = (typeof ROLES)[number];
+/** The parts that hold data. */
+export const STORE_PARTS = ['postgres', 'redis'] as const;
+export type StorePart = (typeof STORE_PARTS)[number];
 
 /** Init containers of ours, whose state says whether database and Redis answer. No record may use their names. */
 export const WAIT_FOR_DATABASE = 'wait-for-database';

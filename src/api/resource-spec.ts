@@ -2,6 +2,7 @@
 // the setting `sizes` (sizes.ts), by deployment type; record/resolve.ts applies them.
 
 import { z } from 'zod';
+import type { Component } from './meta.ts';
 import {
   BIDIRECTIONAL_MESSAGE,
   celNoneReserved,
@@ -190,24 +191,73 @@ export const Container = z.object({
 });
 export type Container = z.infer<typeof Container>;
 
-/** [request or minimum, limit or maximum] pairs that must not be upside down when both are given. */
-export const ORDERED_PAIRS = [
+/** What the numbers of one part are called among themselves, and the platform limit of each; nothing limits connections. */
+const LIMITED_BY = {
+  minScale: 'scale',
+  maxScale: 'scale',
+  cpu: 'cpu',
+  cpuLimit: 'cpu',
+  memoryMb: 'memoryMb',
+  memoryLimitMb: 'memoryMb',
+  storageGi: 'storageGi',
+  maxConnections: undefined,
+} as const;
+export type Measure = keyof typeof LIMITED_BY;
+
+const SCALE = ['minScale', 'maxScale'] as const;
+const SIZE = ['cpu', 'cpuLimit', 'memoryMb', 'memoryLimitMb'] as const;
+/** A request or minimum, and its limit or maximum. */
+const ORDERED_MEASURES: readonly (readonly [Measure, Measure])[] = [
   ['minScale', 'maxScale'],
   ['cpu', 'cpuLimit'],
   ['memoryMb', 'memoryLimitMb'],
-  ['queueMinScale', 'queueMaxScale'],
-  ['queueCpu', 'queueCpuLimit'],
-  ['queueMemoryMb', 'queueMemoryLimitMb'],
-  ['orchestratorMinScale', 'orchestratorMaxScale'],
-  ['orchestratorCpu', 'orchestratorCpuLimit'],
-  ['orchestratorMemoryMb', 'orchestratorMemoryLimitMb'],
-  ['executorCpu', 'executorCpuLimit'],
-  ['executorMemoryMb', 'executorMemoryLimitMb'],
-  ['redisCpu', 'redisCpuLimit'],
-  ['redisMemoryMb', 'redisMemoryLimitMb'],
-  ['dbCpu', 'dbCpuLimit'],
-  ['dbMemoryMb', 'dbMemoryLimitMb'],
+];
+
+type FieldName<Prefix extends string, Of extends string> = Prefix extends '' ? Of : `${Prefix}${Capitalize<Of>}`;
+
+/** What a number of a ResourceSpec means: `queueCpu` is `cpu` of the part `queue`. */
+interface NumberField<Name extends string = string> {
+  readonly field: Name;
+  readonly part: Component;
+  readonly measure: Measure;
+  readonly limitedBy: (typeof LIMITED_BY)[Measure];
+}
+
+function fieldsOf<Prefix extends string, Of extends Measure>(
+  part: Component,
+  prefix: Prefix,
+  measures: readonly Of[],
+): NumberField<FieldName<Prefix, Of>>[] {
+  return measures.map((measure) => {
+    const field = prefix === '' ? measure : `${prefix}${measure.charAt(0).toUpperCase()}${measure.slice(1)}`;
+    return { field: field as FieldName<Prefix, Of>, part, measure, limitedBy: LIMITED_BY[measure] };
+  });
+}
+
+/** Every number of a ResourceSpec. */
+export const NUMBER_FIELDS = [
+  ...fieldsOf('server', '', [...SCALE, ...SIZE]),
+  ...fieldsOf('queue', 'queue', [...SCALE, ...SIZE]),
+  ...fieldsOf('orchestrator', 'orchestrator', [...SCALE, ...SIZE]),
+  ...fieldsOf('executor', 'executor', SIZE),
+  ...fieldsOf('redis', 'redis', SIZE),
+  ...fieldsOf('postgres', 'db', [...SIZE, 'storageGi', 'maxConnections']),
 ] as const;
+
+const BY_NAME: ReadonlyMap<string, NumberField> = new Map(NUMBER_FIELDS.map((number) => [number.field, number]));
+
+/** Undefined for a field that is no number. */
+export function numberField(field: string): NumberField | undefined {
+  return BY_NAME.get(field);
+}
+
+/** [request or minimum, limit or maximum] pairs that must not be upside down when both are given. */
+export const ORDERED_PAIRS = NUMBER_FIELDS.flatMap(({ field: low, part, measure }) =>
+  NUMBER_FIELDS.filter(
+    (high) =>
+      high.part === part && ORDERED_MEASURES.some(([least, most]) => least === measure && most === high.measure),
+  ).map(({ field: high }) => [low, high] as const),
+);
 
 function orderRule([low, high]: readonly [string, string]): CelRule {
   return {

@@ -126,6 +126,12 @@ export interface Workload extends KubeObject {
   };
 }
 
+/** Names one object of the record's namespace. */
+export interface ChildRef {
+  readonly kind: string;
+  readonly name: string;
+}
+
 /** What became of one action that was tried, where it did not simply succeed. */
 export interface ActionFailure {
   readonly reason:
@@ -142,13 +148,31 @@ export interface ActionFailure {
     | 'VolumeLost'
     /** The request failed, and may go well the next time. */
     | 'RequestFailed';
-  /** For example `Deployment shop`. */
-  readonly object: string;
+  readonly ref: ChildRef;
   readonly message: string;
   /** The error behind a request that failed: what to throw once everything is reported. */
   readonly cause?: unknown;
   /** Nothing of that name is known to be there. */
   readonly absent?: true;
+}
+
+export function refTo({ kind, metadata: { name } }: KubeObject): ChildRef {
+  return { kind, name };
+}
+
+/** As people read it: `Deployment shop`. */
+export function said({ kind, name }: ChildRef): string {
+  return `${kind} ${name}`;
+}
+
+/** What failed of just this object. */
+export function failureAt({ kind, name }: ChildRef, failures: readonly ActionFailure[]): ActionFailure | undefined {
+  return failures.find(({ ref }) => ref.kind === kind && ref.name === name);
+}
+
+/** The first failure of any object of this kind. */
+export function failureOfKind(kind: string, failures: readonly ActionFailure[]): ActionFailure | undefined {
+  return failures.find(({ ref }) => ref.kind === kind);
 }
 
 export function childOf(observed: Observed, kind: string, name: string): KubeObject | undefined {

@@ -8,16 +8,15 @@ import {
   aRecord,
   aRevision,
   aStore,
+  assessed,
   aWorkload,
   ownLabels,
-  SETTINGS,
 } from '../../test/support/builders.ts';
 import { AppDeploymentStatus } from '../api/app-deployment.ts';
 import { AppRevisionStatus } from '../api/app-revision.ts';
 import { conditionOf } from '../api/conditions.ts';
 import type { KubeObject } from '../kube/client.ts';
-import { addressOf } from './assess/address.ts';
-import { checkPolicy, checkReferences, checkWorkloads } from './assess/workloads.ts';
+import { type AddressOutcome, addressOf } from './assess/address.ts';
 import type { ActionFailure, Observed } from './observed.ts';
 import { latestStatus } from './revision-status.ts';
 import { deletingStatus, statusOf } from './status.ts';
@@ -77,7 +76,8 @@ const world = fc
         pods: [how === 'mount' ? { ...pod, failedMount: words } : pod],
         secretKeys: how === 'refusal' ? {} : Object.fromEntries(names.map((name) => [name, ['k']])),
       }),
-      refusals: how === 'refusal' ? [{ reason: given.refusal, object: 'Deployment shop', message: words }] : [],
+      refusals:
+        how === 'refusal' ? [{ reason: given.refusal, ref: { kind: 'Deployment', name: 'shop' }, message: words }] : [],
     };
   });
 
@@ -91,18 +91,12 @@ it('every status passes its schema, and is stored as it was sent', () => {
     fc.property(world, ({ observed, refusals }) => {
       const latest = observed.revisions[0];
       if (!latest) throw new Error('no revision');
-      const status = statusOf(
-        {
-          observed,
-          latest,
-          policy: checkPolicy(observed, SETTINGS),
-          references: checkReferences(observed),
-          address: addressOf(observed) ? { is: 'held', host: 'shop.example.com' } : { is: 'unwanted' },
-          refusals,
-        },
-        NOW,
-      );
-      const revision = latestStatus(latest, checkWorkloads(observed, latest, refusals), NOW);
+      const address: AddressOutcome = addressOf(observed)
+        ? { is: 'held', host: 'shop.example.com' }
+        : { is: 'unwanted' };
+      const inputs = assessed(observed, latest, { address, refusals });
+      const status = statusOf(inputs, NOW);
+      const revision = latestStatus(latest, inputs.assessment.workloads, NOW);
       const deleting = deletingStatus(observed, 'it', NOW);
       expect(AppDeploymentStatus.safeParse(status).error).toBeUndefined();
       expect(AppRevisionStatus.safeParse(revision).error).toBeUndefined();
@@ -120,18 +114,7 @@ it('of a hundred missing keys the first are named, and how many more there are',
     secretKey: `a-key-with-a-name-as-long-as-they-are-in-real-life-${index}`,
   }));
   const observed = anObserved(aRecord({ secrets }), { secretKeys: { settings: [] } });
-  const verdict = checkReferences(observed);
-  const status = statusOf(
-    {
-      observed,
-      latest: aRevision(observed.record),
-      policy: checkPolicy(observed, SETTINGS),
-      references: verdict,
-      address: { is: 'unwanted' },
-      refusals: [],
-    },
-    NOW,
-  );
+  const status = statusOf(assessed(observed, aRevision(observed.record)), NOW);
   expect(conditionOf(status.conditions, 'ReferencesResolved')?.message).toMatch(
     /^Missing: key a-key.* in Secret settings, .* … and 80 more\. Make it/,
   );

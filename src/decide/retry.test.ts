@@ -11,7 +11,7 @@ function stalledSince(lastTransitionTime: string, status: 'True' | 'False' = 'Tr
 }
 
 function refused(reason: ActionFailure['reason']): ActionFailure[] {
-  return [{ reason, object: 'Service shop', message: '' }];
+  return [{ reason, ref: { kind: 'Service', name: 'shop' }, message: '' }];
 }
 
 describe('retryAfterMs', () => {

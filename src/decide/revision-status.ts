@@ -3,7 +3,7 @@
 import type { AppRevision, AppRevisionStatus, RevisionState } from '../api/app-revision.ts';
 import { rfc3339 } from '../api/conditions.ts';
 import { shortened } from '../api/text.ts';
-import type { Verdict } from './assess/workloads.ts';
+import type { Entry } from './assess/entry.ts';
 
 /** States in which a revision that was overtaken stays as it is. */
 const FINAL: ReadonlySet<RevisionState> = new Set([
@@ -15,17 +15,17 @@ const FINAL: ReadonlySet<RevisionState> = new Set([
   'INTERRUPTED',
 ]);
 
-/** The state of the latest revision, given how far its `rollout` is: workloads and stores (assess/workloads.ts, checkRollout). */
-export function revisionStateOf(revision: AppRevision, rollout: Verdict): RevisionState {
+/** The state of the latest revision, given how far its rollout is (assess/rollout.ts). */
+export function revisionStateOf(revision: AppRevision, rollout: Entry): RevisionState {
   if (revision.status?.state === 'DEPLOYED') return 'DEPLOYED';
   if (revision.spec.resolved.image === undefined) return 'AWAITING_BUILD';
-  if (rollout.status === 'True') return 'DEPLOYED';
+  if (rollout.is === 'pass') return 'DEPLOYED';
   // A rollout that somebody has paused has not failed.
-  return rollout.stalled && rollout.reason !== 'RolloutPaused' ? 'DEPLOY_FAILED' : 'DEPLOYING';
+  return rollout.is === 'stalled' && rollout.reason !== 'RolloutPaused' ? 'DEPLOY_FAILED' : 'DEPLOYING';
 }
 
 /** The status of the latest revision. */
-export function latestStatus(revision: AppRevision, rollout: Verdict, now: Date): AppRevisionStatus {
+export function latestStatus(revision: AppRevision, rollout: Entry, now: Date): AppRevisionStatus {
   const state = revisionStateOf(revision, rollout);
   // A pod that fails after the rollout is news of the record, not of the revision's outcome.
   const message = state === 'DEPLOYED' ? 'Every pod runs this revision.' : rollout.message;

@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { anObserved, aPod, aRecord, aRevision, aStore, aWorkload, SETTINGS } from '../../test/support/builders.ts';
+import { anObserved, aPod, aRecord, aRevision, aStore, assessed, aWorkload } from '../../test/support/builders.ts';
 import type { AppDeployment } from '../api/app-deployment.ts';
 import type { AppRevision } from '../api/app-revision.ts';
 import { conditionOf } from '../api/conditions.ts';
 import { apiStatus } from '../record/api-view.ts';
 import { awaitsSource } from '../record/wanted-revision.ts';
 import type { AddressOutcome } from './assess/address.ts';
-import { checkPolicy, checkReferences, checkWorkloads } from './assess/workloads.ts';
+import { pass } from './assess/entry.ts';
 import type { ActionFailure, Observed, Workload } from './observed.ts';
 import { latestStatus, overtakenStatus } from './revision-status.ts';
 import { deletingStatus, type StatusInputs, statusOf } from './status.ts';
@@ -34,14 +34,7 @@ function judge(
 }
 
 function inputsOf(observed: Observed, of: AppRevision | null, refusals: ActionFailure[] = []): StatusInputs {
-  return {
-    observed,
-    latest: of ?? undefined,
-    policy: checkPolicy(observed, SETTINGS),
-    references: checkReferences(observed),
-    address: { is: 'unwanted' },
-    refusals,
-  };
+  return assessed(observed, of ?? undefined, { refusals });
 }
 
 function summary(status: ReturnType<typeof statusOf>): Record<string, string> {
@@ -256,7 +249,13 @@ const rows: Row[] = [
     name: 'a foreign object in the way',
     reason: 'it is a condition, never overwritten',
     observed: anObserved(record, { revisions: [latest], children: stores }),
-    refusals: [{ reason: 'NameConflict', object: 'Deployment shop', message: 'Deployment shop is there already.' }],
+    refusals: [
+      {
+        reason: 'NameConflict',
+        ref: { kind: 'Deployment', name: 'shop' },
+        message: 'Deployment shop is there already.',
+      },
+    ],
     want: {
       state: 'UNKNOWN',
       Ready: 'False NameConflict',
@@ -382,7 +381,7 @@ describe('statusOf', () => {
       Available: 'True Serving',
       Stalled: 'True ProgressDeadlineExceeded',
     });
-    expect(latestStatus(newer, checkWorkloads(observed, newer), NOW).state).toBe('DEPLOY_FAILED');
+    expect(latestStatus(newer, inputsOf(observed, newer).assessment.rollout, NOW).state).toBe('DEPLOY_FAILED');
   });
 
   it('an address that was refused holds Ready back, not Available; one that is pending holds back neither', () => {
@@ -392,7 +391,7 @@ describe('statusOf', () => {
     });
     const host = 'shop.example.com';
     const said = (address: AddressOutcome): Record<string, string> =>
-      summary(statusOf({ ...inputsOf(observed, deployed), address }, NOW));
+      summary(statusOf(assessed(observed, deployed, { address }), NOW));
     expect(said({ is: 'taken', host })).toEqual({
       Ready: 'False HostTaken',
       Available: 'True Serving',
@@ -422,17 +421,7 @@ describe('statusOf', () => {
     const observed = anObserved(record, { revisions: [latest], children: [...stores, aWorkload('server', latest)] });
     const first = judge(observed);
     const again: AppDeployment = { ...record, status: first };
-    const later = statusOf(
-      {
-        observed: { ...observed, record: again },
-        latest,
-        policy: checkPolicy(observed, SETTINGS),
-        references: checkReferences(observed),
-        address: { is: 'unwanted' },
-        refusals: [],
-      },
-      new Date('2027-01-01T00:00:00Z'),
-    );
+    const later = statusOf(inputsOf({ ...observed, record: again }, latest), new Date('2027-01-01T00:00:00Z'));
     expect(later).toEqual(first);
   });
 
@@ -510,7 +499,7 @@ describe('statusOf', () => {
     expect(conditionOf(status.conditions, 'WorkloadsReady')?.message).toContain(
       'kubectl rollout resume deployment shop -n team',
     );
-    expect(latestStatus(latest, checkWorkloads(observed, latest), NOW).state).toBe('DEPLOYING');
+    expect(latestStatus(latest, inputsOf(observed, latest).assessment.rollout, NOW).state).toBe('DEPLOYING');
     const done = { ...aWorkload('server', latest), spec: server.spec };
     expect(summary(judge(anObserved(record, { revisions: [latest], children: [...stores, done] })))).toMatchObject({
       Ready: 'True Serving',
@@ -536,15 +525,15 @@ describe('messages', () => {
         },
       ],
     });
-    const verdict = checkWorkloads(
+    const { workloads } = inputsOf(
       anObserved(record, {
         revisions: [latest],
         children: [...stores, aWorkload('server', latest, { ready: 0 })],
         pods: [crashed],
       }),
       latest,
-    );
-    expect(verdict.message).toBe(
+    ).assessment;
+    expect(workloads.message).toBe(
       'Container server ended (Error, exit code 3). Its own last words: cannot read config.json. Read its log, and deploy a corrected revision.',
     );
   });
@@ -600,13 +589,13 @@ it('the first report says the word that the facade has shown until then', () => 
         sourceRevisionConfig: imageUri === undefined ? {} : { imageUri },
       }),
     );
-  const accepted = { status: 'True', reason: 'Accepted', message: '' } as const;
+  const policy = pass('Accepted', '');
   fc.assert(
     fc.property(someRecord, fc.boolean(), (made, hasRevision) => {
       const runsHere = made.spec.sourceConfig.listenerId === undefined && !awaitsSource(made.spec);
       const of = hasRevision && runsHere ? aRevision(made) : null;
-      const inputs = { ...inputsOf(anObserved(made, { revisions: of ? [of] : [] }), of), policy: accepted };
-      const status = statusOf(inputs, NOW);
+      const inputs = inputsOf(anObserved(made, { revisions: of ? [of] : [] }), of);
+      const status = statusOf({ ...inputs, assessment: { ...inputs.assessment, policy } }, NOW);
       expect(status.state).toBe(apiStatus(made));
       expect(apiStatus({ ...made, status })).toBe(status.state);
       const leaving = { ...made, metadata: { ...made.metadata, deletionTimestamp: '2026-01-02T00:00:00Z' } };

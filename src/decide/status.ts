@@ -1,24 +1,17 @@
 // What is said of a record: a pure function of what was observed. It never claims what was not seen.
 
 import type { AppDeploymentStatus, State } from '../api/app-deployment.ts';
-import type { ConditionType, Reason } from '../api/app-deployment-conditions.ts';
+import type { ConditionType } from '../api/app-deployment-conditions.ts';
 import type { AppRevision } from '../api/app-revision.ts';
 import { type ConditionInput, mergeConditions, rfc3339 } from '../api/conditions.ts';
+import { runsHere } from '../record/listener-assignment.ts';
 import { effectiveNumbers } from '../record/resolve.ts';
 import { asksForNothing, stateFrom } from '../record/state.ts';
-import { type AddressOutcome, addressOf, checkAddress, reportedAddress } from './assess/address.ts';
-import { checkAutoscaling, checkHonored } from './assess/autoscaling.ts';
+import { type AddressOutcome, addressOf, reportedAddress } from './assess/address.ts';
+import { type Assessment, WAITING_FOR_IMAGE } from './assess/assessment.ts';
 import { usedVolume, volumeSizeGi } from './assess/database-volume.ts';
-import {
-  checkDatabase,
-  checkRedis,
-  checkRollout,
-  checkWorkloads,
-  isServing,
-  replicasOf,
-  type Verdict,
-  yes,
-} from './assess/workloads.ts';
+import { type Entry, entryOf, firstProblem, pass, stalled } from './assess/entry.ts';
+import { isServing, replicasOf } from './assess/workloads.ts';
 import type { ActionFailure, Observed } from './observed.ts';
 import { revisionStateOf } from './revision-status.ts';
 
@@ -26,38 +19,23 @@ export interface StatusInputs {
   readonly observed: Observed;
   /** The newest revision; undefined where the record has none (yet). */
   readonly latest: AppRevision | undefined;
-  readonly policy: Verdict;
-  readonly references: Verdict;
+  readonly assessment: Assessment;
   readonly address: AddressOutcome;
   readonly refusals: readonly ActionFailure[];
   /** Why the record is left as it is (pause.ts). */
   readonly paused?: string | undefined;
 }
 
-interface Verdicts {
-  readonly policy: Verdict;
-  readonly references: Verdict;
-  readonly database: Verdict;
-  readonly redis: Verdict;
-  readonly workloads: Verdict;
-  readonly autoscaling: Verdict;
-  readonly honored: Verdict;
-  readonly address: Verdict;
-}
-
-const WAITING_FOR_IMAGE = 'No image or source has been given yet: push one, or set image_uri.';
-
 /** The status of a record that is not being deleted. `now` only dates what changed. */
 export function statusOf(inputs: StatusInputs, now: Date): AppDeploymentStatus {
-  const { observed, latest } = inputs;
+  const { observed, latest, assessment } = inputs;
   const { record } = observed;
-  const verdicts = verdictsOf(inputs);
-  const active = activeRevision(observed, latest, inputs.refusals);
-  const state = stateOf(inputs, verdicts, active);
+  const active = activeRevision(inputs);
+  const state = stateOf(inputs, active);
   const generation = record.metadata.generation ?? 0;
   const image = (active ?? latest)?.spec.resolved.image;
   const replicas = replicasOf(observed);
-  const volume = usedVolume(observed, verdicts.database.status === 'True');
+  const volume = usedVolume(observed, assessment.database.is === 'pass');
   return {
     state,
     stateChangedAt: stateChangedAt(record.status, state, now),
@@ -72,12 +50,7 @@ export function statusOf(inputs: StatusInputs, now: Date): AppDeploymentStatus {
     ...(replicas !== undefined && { replicas }),
     ...(volume !== undefined && { databaseVolumeUid: volume }),
     ...reportedAddress(observed, inputs.address, now),
-    conditions: mergeConditions(
-      record.status?.conditions,
-      conditionsOf(inputs, verdicts, state, active),
-      generation,
-      now,
-    ),
+    conditions: mergeConditions(record.status?.conditions, conditionsOf(inputs, state, active), generation, now),
   };
 }
 
@@ -130,141 +103,101 @@ function stateChangedAt(before: AppDeploymentStatus | undefined, state: State, n
   return before?.state === state && before.stateChangedAt !== undefined ? before.stateChangedAt : rfc3339(now);
 }
 
-function verdictsOf({ observed, latest, policy, references, address: outcome, refusals }: StatusInputs): Verdicts {
-  const address = checkAddress(observed, outcome, refusals);
-  if (!latest) {
-    const { reason, message } = refusals[0] ?? { reason: 'WaitingForImage' as const, message: WAITING_FOR_IMAGE };
-    const waiting: Verdict = { status: 'False', reason, message };
-    return {
-      policy,
-      references,
-      database: waiting,
-      redis: waiting,
-      workloads: waiting,
-      autoscaling: waiting,
-      honored: waiting,
-      address,
-    };
-  }
-  const workloads = checkWorkloads(observed, latest, refusals);
-  return {
-    policy,
-    references,
-    database: checkDatabase(observed, latest, refusals),
-    redis: checkRedis(observed, latest, refusals),
-    workloads,
-    autoscaling: checkAutoscaling(observed, latest),
-    honored: checkHonored(observed, latest),
-    address,
-  };
-}
-
 /** The newest revision that reached DEPLOYED, the latest one included if it does so in this very look. */
-function activeRevision(
-  observed: Observed,
-  latest: AppRevision | undefined,
-  refusals: readonly ActionFailure[],
-): AppRevision | undefined {
-  const rollout = latest && checkRollout(observed, latest, refusals);
+function activeRevision({ observed, latest, assessment }: StatusInputs): AppRevision | undefined {
   return observed.revisions.find(
     (revision) =>
       revision.status?.state === 'DEPLOYED' ||
-      (rollout && revision.spec.id === latest?.spec.id && revisionStateOf(revision, rollout) === 'DEPLOYED'),
+      (revision.spec.id === latest?.spec.id && revisionStateOf(revision, assessment.rollout) === 'DEPLOYED'),
   );
 }
 
-function stateOf(
-  { observed, latest, policy }: StatusInputs,
-  verdicts: Verdicts,
-  active: AppRevision | undefined,
-): State {
-  const { spec } = observed.record;
+function stateOf({ observed, latest, assessment }: StatusInputs, active: AppRevision | undefined): State {
+  const { policy, database, redis } = assessment;
   return stateFrom({
     isLeaving: false,
-    runsNothing: latest ? latest.spec.resolved.server.maxScale === 0 : asksForNothing(spec),
-    isElsewhere: spec.sourceConfig.listenerId !== undefined,
-    isRefused: !latest && policy.status !== 'True',
-    storesAnswer: verdicts.database.status === 'True' && verdicts.redis.status === 'True',
+    runsNothing: latest ? latest.spec.resolved.server.maxScale === 0 : asksForNothing(observed.record.spec),
+    isElsewhere: !runsHere(observed.record),
+    isRefused: !latest && policy.is !== 'pass',
+    storesAnswer: database.is === 'pass' && redis.is === 'pass',
     isServing: active !== undefined && isServing(observed),
   });
 }
 
-function conditionsOf(
-  inputs: StatusInputs,
-  verdicts: Verdicts,
-  state: State,
-  active: AppRevision | undefined,
-): ConditionInput[] {
-  const ready = readyVerdict(inputs, verdicts);
-  const done = ready.status === 'True';
-  const stalled = !done && ready.stalled === true;
-  const available = state === 'READY';
+/** The conditions that say what one entry of the assessment says. */
+const ENTRIES = [
+  ['DatabaseReady', 'database'],
+  ['RedisReady', 'redis'],
+  ['WorkloadsReady', 'workloads'],
+  ['AutoscalingReady', 'autoscaling'],
+  ['ResourceSpecHonored', 'honored'],
+  ['AddressReady', 'address'],
+  ['ReferencesResolved', 'references'],
+  ['PolicyAccepted', 'policy'],
+] as const satisfies readonly (readonly [ConditionType, keyof Assessment])[];
+
+function conditionsOf(inputs: StatusInputs, state: State, active: AppRevision | undefined): ConditionInput[] {
+  const { assessment } = inputs;
+  const ready = readyEntry(inputs);
+  const done = ready.is === 'pass';
+  const waits = ready.is === 'stalled';
+  const available =
+    state === 'READY'
+      ? pass('Serving', `Revision ${active?.spec.id ?? ''} is serving.`)
+      : (firstProblem(done ? [] : inTheWay(assessment)) ?? ready);
   return [
     condition('Ready', ready),
-    available
-      ? {
-          type: 'Available',
-          status: 'True',
-          reason: 'Serving',
-          message: `Revision ${active?.spec.id ?? ''} is serving.`,
-        }
-      : {
-          type: 'Available',
-          status: 'False',
-          reason: done ? ready.reason : firstProblem(verdicts, ready).reason,
-          message: done ? ready.message : firstProblem(verdicts, ready).message,
-        },
-    done || stalled
+    condition('Available', available, state === 'READY' ? 'True' : 'False'),
+    done || waits
       ? { type: 'Reconciling', status: 'False', reason: 'Settled', message: 'Nothing is left to do.' }
-      : { type: 'Reconciling', status: 'True', reason: ready.reason, message: ready.message },
-    stalled
-      ? { type: 'Stalled', status: 'True', reason: ready.reason, message: ready.message }
+      : condition('Reconciling', ready, 'True'),
+    waits
+      ? condition('Stalled', ready, 'True')
       : { type: 'Stalled', status: 'False', reason: 'Settled', message: 'Nothing waits for a person.' },
-    condition('DatabaseReady', verdicts.database),
-    condition('RedisReady', verdicts.redis),
-    condition('WorkloadsReady', verdicts.workloads),
-    condition('AutoscalingReady', verdicts.autoscaling),
-    condition('ResourceSpecHonored', verdicts.honored),
-    condition('AddressReady', verdicts.address),
-    condition('ReferencesResolved', verdicts.references),
-    condition('PolicyAccepted', verdicts.policy),
+    ...ENTRIES.map(([type, entry]) => condition(type, assessment[entry])),
   ];
 }
 
-function condition(type: ConditionType, verdict: Verdict): ConditionInput {
-  return { type, status: verdict.status, reason: verdict.reason, message: verdict.message };
+const STATUS = { pass: 'True', fail: 'False', stalled: 'False', unknown: 'Unknown' } as const;
+
+function condition(
+  type: ConditionType,
+  { is, reason, message }: Entry,
+  status: ConditionInput['status'] = STATUS[is],
+): ConditionInput {
+  return { type, status, reason, message };
+}
+
+function inTheWay({ policy, references, database, redis, workloads }: Assessment): readonly Entry[] {
+  return [policy, references, database, redis, workloads];
 }
 
 /** Ready: the latest revision is deployed and serving at this generation. The first thing in the way is its reason. */
-function readyVerdict(inputs: StatusInputs, verdicts: Verdicts): Verdict {
-  const { observed, latest, refusals, paused } = inputs;
+function readyEntry({ observed, latest, assessment, refusals, paused }: StatusInputs): Entry {
+  const { policy, references, workloads, address } = assessment;
   // What only a person can mend comes before what is tried again.
-  const refusal = refusals.find(({ reason }) => reason !== 'RequestFailed') ?? refusals[0];
-  if (verdicts.policy.status !== 'True') return verdicts.policy;
-  if (paused !== undefined) return stalledOn('Paused', paused);
-  if (observed.record.spec.sourceConfig.listenerId !== undefined)
-    return stalledOn('ListenerSilent', "A listener's cluster is to run this record; this Davit leaves it alone.");
-  if (refusal) return { ...stalledOn(refusal.reason, refusal.message), stalled: refusal.reason !== 'RequestFailed' };
-  if (!latest) return stalledOn('WaitingForImage', WAITING_FOR_IMAGE);
-  if (verdicts.references.status !== 'True') return verdicts.references;
-  if (latest.spec.resolved.image === undefined) return verdicts.workloads;
-  const running = runningVerdict(latest, verdicts);
-  return running.status === 'True' && verdicts.address.stalled ? verdicts.address : running;
+  const failure = refusals.find(({ reason }) => reason !== 'RequestFailed') ?? refusals[0];
+  const runsNothing = latest?.spec.resolved.server.maxScale === 0;
+  return (
+    firstProblem([
+      policy,
+      paused === undefined ? undefined : stalled('Paused', paused),
+      runsHere(observed.record) ? undefined : ELSEWHERE,
+      failure && entryOf(failure),
+      latest ? undefined : stalled('WaitingForImage', WAITING_FOR_IMAGE),
+      references,
+      onlyStalled(workloads),
+      ...(runsNothing ? [workloads] : inTheWay(assessment)),
+      onlyStalled(address),
+    ]) ??
+    (runsNothing
+      ? pass('ScaledToZero', 'Scaled to zero, as asked.')
+      : pass('Serving', 'The latest revision is deployed and serving.'))
+  );
 }
 
-function runningVerdict(latest: AppRevision, verdicts: Verdicts): Verdict {
-  if (latest.spec.resolved.server.maxScale === 0)
-    return verdicts.workloads.status === 'True' ? yes('ScaledToZero', 'Scaled to zero, as asked.') : verdicts.workloads;
-  const problem = firstProblem(verdicts, verdicts.workloads);
-  if (verdicts.workloads.stalled) return { ...verdicts.workloads };
-  return problem.status === 'True' ? yes('Serving', 'The latest revision is deployed and serving.') : problem;
-}
+const ELSEWHERE = stalled('ListenerSilent', "A listener's cluster is to run this record; this Davit leaves it alone.");
 
-function firstProblem(verdicts: Verdicts, otherwise: Verdict): Verdict {
-  const order = [verdicts.policy, verdicts.references, verdicts.database, verdicts.redis, verdicts.workloads];
-  return order.find((verdict) => verdict.status !== 'True') ?? otherwise;
-}
-
-function stalledOn(reason: Reason, message: string): Verdict {
-  return { status: 'False', reason, message, stalled: true };
+function onlyStalled(entry: Entry): Entry | undefined {
+  return entry.is === 'stalled' ? entry : undefined;
 }

@@ -23,7 +23,13 @@ import { makeFreshList } from './core/coalesced-list.ts';
 import { HttpError } from './core/http-error.ts';
 import { makeOrganizationSecrets } from './core/organization-secrets.ts';
 import { parseBody } from './core/strict-json.ts';
-import { refuseFindings, serializerCompiler, validatorCompiler, type ZodTypeProvider } from './core/validation.ts';
+import {
+  type App,
+  refuseFindings,
+  serializerCompiler,
+  validatorCompiler,
+  type ZodTypeProvider,
+} from './core/validation.ts';
 import { makeDeployments } from './deployments/repository.ts';
 import { registerDeployments } from './deployments/routes.ts';
 import { registerLogs } from './logs/routes.ts';
@@ -160,12 +166,13 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
           scope.addHook('onRoute', (route) => void (route.schema = { ...route.schema, hide: true }));
         registerProbes(scope, deps);
         await registerDocs(scope);
-        registerDeployments(scope.withTypeProvider<ZodTypeProvider>(), { auth, deployments, settings });
-        registerLogs(scope.withTypeProvider<ZodTypeProvider>(), { auth, deployments });
-        registerRepositories(scope.withTypeProvider<ZodTypeProvider>(), { auth, integrations });
-        registerRegistry(scope.withTypeProvider<ZodTypeProvider>(), { ...building, platform });
-        registerUploads(scope.withTypeProvider<ZodTypeProvider>(), { ...building, ...caches, platform, prefix });
-        registerProviders(scope.withTypeProvider<ZodTypeProvider>(), { auth, providers, organizationId });
+        const routes: App = scope.withTypeProvider<ZodTypeProvider>();
+        registerDeployments(routes, { auth, deployments, settings });
+        registerLogs(routes, { auth, deployments });
+        registerRepositories(routes, { auth, integrations });
+        registerRegistry(routes, { ...building, platform });
+        registerUploads(routes, { ...building, ...caches, platform, prefix });
+        registerProviders(routes, { auth, providers, organizationId });
       },
       { prefix },
     );

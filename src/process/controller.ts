@@ -27,7 +27,7 @@ import { BUILT_IN_RESOURCES, makeResourceRegistry } from '../kube/api-resources.
 import type { KubeClient } from '../kube/client.ts';
 import type { Logger } from '../logger.ts';
 import { POD_CONTRACTS } from '../resources/contracts.ts';
-import { fairClient, whileThere } from '../runtime/clients/fair.ts';
+import { fairClient } from '../runtime/clients/fair.ts';
 import { leaderOnly } from '../runtime/clients/leader-only.ts';
 import { rewindGuarded } from '../runtime/clients/rewind-guarded.ts';
 import { type Controller, startController } from '../runtime/controller.ts';
@@ -179,7 +179,7 @@ function startReconciling(
       workersForNewGroups: workers >= ENOUGH_TO_KEEP_ONE ? 1 : 0,
       log,
       metrics,
-      reconcile: whileThere(reconcile, gate),
+      reconcile,
     }),
     startController({ name: 'secrets', queue: secrets, workers: 1, log, metrics, reconcile: collect }),
     startController({

@@ -5,18 +5,20 @@ import type { AppDeployment, State } from '../api/app-deployment.ts';
 import type { AppRevision } from '../api/app-revision.ts';
 import type { KubeObject } from '../kube/client.ts';
 import { parseImage } from './image.ts';
+import { runsHere } from './listener-assignment.ts';
 import { revisionsOf } from './revisions.ts';
 import { asksForNothing, stateFrom } from './state.ts';
 import { wantedRevisionId } from './wanted-revision.ts';
 
 /** The status word (design.md 3): the controller's, or that of the same table with nothing observed yet. */
-export function apiStatus({ metadata, spec, status }: AppDeployment): State {
+export function apiStatus(record: AppDeployment): State {
+  const { metadata, spec, status } = record;
   const isLeaving = metadata.deletionTimestamp !== undefined;
   if (!isLeaving && status?.state !== undefined) return status.state;
   return stateFrom({
     isLeaving,
     runsNothing: asksForNothing(spec),
-    isElsewhere: spec.sourceConfig.listenerId !== undefined,
+    isElsewhere: !runsHere(record),
     isRefused: false,
     storesAnswer: false,
     isServing: false,

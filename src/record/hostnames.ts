@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto';
 import type { AppDeploymentSpec } from '../api/app-deployment.ts';
 import type { AddressSettings } from '../api/settings.ts';
 import { listed } from '../api/text.ts';
+import { runsHere } from './listener-assignment.ts';
 
 export interface Place {
   readonly name: string;
@@ -23,11 +24,12 @@ export function hostOf(url: string): string {
 
 /** The host that a record asks for; undefined where neither it nor the platform names one. */
 export function wantedHost(
-  { sourceConfig: { customUrl, listenerId } }: Pick<AppDeploymentSpec, 'sourceConfig'>,
+  spec: Pick<AppDeploymentSpec, 'sourceConfig'>,
   place: Place,
   address: AddressSettings,
 ): string | undefined {
-  if (listenerId !== undefined) return undefined;
+  if (!runsHere({ spec })) return undefined;
+  const { customUrl } = spec.sourceConfig;
   if (customUrl !== undefined) return hostOf(customUrl);
   return address.kind === 'none' ? undefined : defaultHost(place, address);
 }

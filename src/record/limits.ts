@@ -1,7 +1,7 @@
 // What a platform lets a record ask for, beyond the bounds of the schema.
 
 import { EXTERNAL_POSTGRES_VARIABLE, EXTERNAL_REDIS_VARIABLE } from '../api/meta.ts';
-import type { ResourceSpec } from '../api/resource-spec.ts';
+import { numberField, type ResourceSpec } from '../api/resource-spec.ts';
 import type { Settings } from '../api/settings.ts';
 
 export interface Excess {
@@ -13,16 +13,10 @@ export interface Excess {
 /** The numbers of `spec` that are above the platform's limits. */
 export function limitViolations(spec: Readonly<ResourceSpec>, limits: Settings['limits']): Excess[] {
   return Object.entries(spec).flatMap(([field, value]) => {
-    const most = mostOf(field, limits);
+    const limitedBy = numberField(field)?.limitedBy;
+    const most = limitedBy && limits[limitedBy];
     return typeof value === 'number' && most !== undefined && value > most ? [{ field, most }] : [];
   });
-}
-
-function mostOf(field: string, { cpu, memoryMb, scale, storageGi }: Settings['limits']): number | undefined {
-  if (/cpu(Limit)?$/i.test(field)) return cpu;
-  if (/memory(Limit)?Mb$/i.test(field)) return memoryMb;
-  if (field.endsWith('Scale')) return scale;
-  return field === 'dbStorageGi' ? storageGi : undefined;
 }
 
 /** The variables that a record must bring where the platform makes no databases; `names` are those that it has. */

@@ -1,7 +1,12 @@
-// Whether a record that is to run in another cluster names a Listener of its tenant, and a namespace that this lists.
+// Whether a record is to run in another cluster, and if so whether it names a Listener of its tenant, and a namespace that this lists.
 
-import type { SourceConfig } from '../api/app-deployment.ts';
+import type { AppDeploymentSpec, SourceConfig } from '../api/app-deployment.ts';
 import type { Listener } from '../api/listener.ts';
+
+/** Whether this cluster runs the record: it names no listener, whose cluster would. */
+export function runsHere({ spec }: { readonly spec: Pick<AppDeploymentSpec, 'sourceConfig'> }): boolean {
+  return spec.sourceConfig.listenerId === undefined;
+}
 
 /** What is wrong: there is no such Listener, or it does not list the namespace, and which it lists. */
 export type ListenerProblem =

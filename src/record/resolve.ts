@@ -3,8 +3,8 @@
 
 import { type AppDeploymentSpec, deploymentTypeMeant, type SecretReference } from '../api/app-deployment.ts';
 import type { Resolved, Scaled, Sized } from '../api/app-revision.ts';
-import { EXTERNAL_POSTGRES_VARIABLE, EXTERNAL_REDIS_VARIABLE } from '../api/meta.ts';
-import type { ResourceSpec } from '../api/resource-spec.ts';
+import { type Component, EXTERNAL_POSTGRES_VARIABLE, EXTERNAL_REDIS_VARIABLE } from '../api/meta.ts';
+import { type Measure, NUMBER_FIELDS, type ResourceSpec } from '../api/resource-spec.ts';
 import type { Settings } from '../api/settings.ts';
 import { fromRegistry } from './image.ts';
 import { type NamesSecrets, referencesOf } from './secret-references.ts';
@@ -31,14 +31,14 @@ export function resolve(
   const sizes = settings.sizes[type ?? 'plain'];
   const image = spec.sourceRevisionConfig.imageUri;
   const { limits } = settings;
-  const scaledPart = (prefix: Prefix): Scaled => {
-    const asked = of(given, prefix);
+  const scaledPart = (part: Component): Scaled => {
+    const asked = of(given, part);
     return within(bent(asked, sizes.server), asked, limits);
   };
-  const server = scaledPart('');
+  const server = scaledPart('server');
   const ownPostgres = externalReference(spec, EXTERNAL_POSTGRES_VARIABLE) === undefined;
   const ownRedis = externalReference(spec, EXTERNAL_REDIS_VARIABLE) === undefined;
-  const [database, redis] = [of(given, 'db'), of(given, 'redis')];
+  const [database, redis] = [of(given, 'postgres'), of(given, 'redis')];
   const [queue, executor] = [of(given, 'queue'), of(given, 'executor')];
   const images = platformImages(settings);
   const { pullSecrets } = settings.images;
@@ -74,15 +74,11 @@ export function resolve(
 
 /** The numbers of resourceSpec in force, by their names in the record (camelCase); only of parts that there are. */
 export function effectiveNumbers(resolved: Readonly<Resolved>): Record<string, number> {
-  const { server, queue, orchestrator, executor, redis, postgres } = resolved;
-  return {
-    ...numbers('', server),
-    ...(queue && numbers('queue', queue)),
-    ...(orchestrator && numbers('orchestrator', orchestrator)),
-    ...(executor && numbers('executor', executor)),
-    ...(redis && numbers('redis', redis)),
-    ...(postgres && numbers('db', postgres)),
-  };
+  const entries = NUMBER_FIELDS.map(({ field, part, measure }) => {
+    const values: Given | undefined = resolved[part];
+    return [field, values?.[measure]] as const;
+  });
+  return Object.fromEntries(entries.filter((entry): entry is [(typeof entry)[0], number] => entry[1] !== undefined));
 }
 
 /** Where the record keeps the variable `name`, among `secrets` first, then `secretReferences`. */
@@ -90,36 +86,16 @@ export function externalReference(where: NamesSecrets, name: string): SecretRefe
   return referencesOf(where).find((reference) => reference.name === name);
 }
 
-type Given = { readonly [Field in keyof Scaled | 'storageGi' | 'maxConnections']?: number | undefined };
-type Prefix = '' | 'queue' | 'orchestrator' | 'executor' | 'redis' | 'db';
+type Given = { readonly [Name in Measure]?: number | undefined };
 
-const NUMBER_FIELDS = [
-  'minScale',
-  'maxScale',
-  'cpu',
-  'cpuLimit',
-  'memoryMb',
-  'memoryLimitMb',
-  'storageGi',
-  'maxConnections',
-] as const;
-
-/** `cpu` of the queue is `queueCpu`; of the main service it is `cpu`. */
-function fieldName(prefix: Prefix, field: string): string {
-  return prefix === '' ? field : `${prefix}${field.charAt(0).toUpperCase()}${field.slice(1)}`;
+/** What is given of one part, by measure. */
+function of(spec: Readonly<ResourceSpec>, part: Component): Given {
+  const own = NUMBER_FIELDS.filter((number) => number.part === part && typeof spec[number.field] === 'number');
+  return Object.fromEntries(own.map(({ field, measure }) => [measure, spec[field]]));
 }
 
-/** The fields of one part, without its prefix. */
-function of(spec: Readonly<ResourceSpec>, prefix: Prefix): Given {
-  const values: Readonly<Record<string, unknown>> = spec;
-  const entries = NUMBER_FIELDS.map((field) => [field, values[fieldName(prefix, field)]] as const);
-  return Object.fromEntries(
-    entries.filter((entry): entry is [(typeof NUMBER_FIELDS)[number], number] => typeof entry[1] === 'number'),
-  );
-}
-
-function anySet(spec: Readonly<ResourceSpec>, prefix: Exclude<Prefix, ''>): boolean {
-  return Object.values(of(spec, prefix)).length > 0;
+function anySet(spec: Readonly<ResourceSpec>, part: Component): boolean {
+  return Object.keys(of(spec, part)).length > 0;
 }
 
 /** Limits leave room above: with a request of its own the larger of the default and twice that request. */
@@ -181,9 +157,4 @@ function scaleWithin(part: Scaled, given: Given, most: number | undefined): Pick
 
 function atMost(value: number, limit: number | undefined): number {
   return limit === undefined ? value : Math.min(value, limit);
-}
-
-function numbers(prefix: Prefix, part: Given): Record<string, number> {
-  const entries = NUMBER_FIELDS.map((field) => [fieldName(prefix, field), part[field]] as const);
-  return Object.fromEntries(entries.filter((entry): entry is [string, number] => entry[1] !== undefined));
 }

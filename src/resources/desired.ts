@@ -1,6 +1,7 @@
 // The table of contents: every child that a record should have, made from its newest revision.
 
 import type { KubeObject } from '../kube/client.ts';
+import { runsHere } from '../record/listener-assignment.ts';
 import { makeAutoscalers } from './autoscaler.ts';
 import type { PodContract, PodContracts } from './contracts/contract.ts';
 import { POD_CONTRACTS } from './contracts.ts';
@@ -21,7 +22,7 @@ import { makeService } from './service.ts';
  * there is nothing that its pods could be made by (decide/assess/pod-contract.ts).
  */
 export function desiredChildren(inputs: Inputs, contracts: PodContracts = POD_CONTRACTS): KubeObject[] {
-  if (inputs.record.spec.sourceConfig.listenerId !== undefined) return [];
+  if (!runsHere(inputs.record)) return [];
   const version = inputs.revision.spec.resolved.contract;
   const contract = contracts.get(version);
   if (contract === undefined) throw new Error(`make the children: there are no makers of pod contract ${version}`);

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
+import { makeFakeClock } from '../../test/support/fake-clock.ts';
 import { Unavailable } from '../errors.ts';
-import { makeFakeClock } from './clock.ts';
 import { makeConnectionBackoff } from './connection-backoff.ts';
 
 const broken = new Error('connection reset');

@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
+import { makeFakeClock } from '../../test/support/fake-clock.ts';
 import { AlreadyExists, Conflict, Terminal, Unavailable } from '../errors.ts';
-import { makeFakeClock } from './clock.ts';
 import { type Reconcile, startController } from './controller.ts';
 import { makeMetrics } from './metrics.ts';
 import { groupByNamespace, makeWorkQueue } from './work-queue.ts';

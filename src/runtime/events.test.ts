@@ -1,9 +1,9 @@
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
+import { makeFakeClock } from '../../test/support/fake-clock.ts';
 import { makeFakeKube } from '../../test/support/fake-kube/fake-kube.ts';
 import { Forbidden } from '../errors.ts';
 import { EVENTS } from '../kube/api-resources.ts';
-import { makeFakeClock } from './clock.ts';
 import { makeEventRecorder } from './events.ts';
 
 const regarding = {

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { makeFakeClock } from '../../test/support/fake-clock.ts';
 import { NotFound, Unavailable } from '../errors.ts';
-import { makeFakeClock } from './clock.ts';
-import { makeFairLimiter } from './fair-limiter.ts';
+import { type FairLimiter, makeFairLimiter } from './fair-limiter.ts';
 
 /** Work that ends when it is told to. */
 function held() {
@@ -50,34 +50,11 @@ it('groups take turns, whatever one of them has asked for', async () => {
   expect(begun).toEqual(['busy 0', 'busy 1', 'calm 0', 'calm 1', 'busy 2', 'busy 3', 'calm 2', 'calm 3']);
 });
 
-it('beside a group that does little none has more than its share, also while that one asks for nothing', async () => {
-  const gate = makeFairLimiter({ most: 6, mostTogether: 6 });
-  const { work, ends } = held();
-  for (let index = 0; index < 3; index += 1) gate.enter('busy');
-  for (let index = 0; index < 10; index += 1) void gate.run('busy', work);
-  expect(gate.underWay).toBe(6);
-  const leave = gate.enter('calm');
-  await turnOfTheLoop();
-  for (const end of ends.splice(0)) end();
-  await turnOfTheLoop();
-  expect([gate.underWay, gate.waiting]).toEqual([3, 1]);
-  void gate.run('calm', work);
-  expect([gate.underWay, gate.waiting]).toEqual([4, 1]);
-  await turnOfTheLoop();
-  for (const end of ends.splice(-1)) end();
-  await turnOfTheLoop();
-  expect([gate.underWay, gate.waiting]).toEqual([3, 1]);
-  leave();
-  expect([gate.underWay, gate.waiting]).toEqual([4, 0]);
-});
-
-it('groups that do equally much are held back by the most alone', () => {
-  const gate = makeFairLimiter({ most: 16, mostTogether: 8 });
+it('of each group two are let in whatever is under way', () => {
+  const gate = makeFairLimiter({ most: 16 });
   const { work } = held();
-  for (let group = 0; group < 4; group += 1) gate.enter(String(group));
   for (let index = 0; index < 20; index += 1) void gate.run('0', work);
   expect(gate.underWay).toBe(16);
-  // Two of each are always let in.
   for (let group = 1; group < 4; group += 1)
     for (let index = 0; index < 5; index += 1) void gate.run(String(group), work);
   expect(gate.underWay).toBe(22);
@@ -107,7 +84,7 @@ it('everything that comes in is run once, and never too much at once', async () 
   await fc.assert(
     fc.asyncProperty(asked, async (requests) => {
       const clock = makeFakeClock();
-      const gate = makeFairLimiter({ most: 4, mostTogether: 2 });
+      const gate = makeFairLimiter({ most: 4 });
       const runs = requests.map(() => 0);
       let underWay = 0;
       let most = 0;
@@ -131,4 +108,64 @@ it('everything that comes in is run once, and never too much at once', async () 
       expect(most).toBeLessThanOrEqual(8);
     }),
   );
+});
+
+// With bounds for each group, for what waits, and no slots beside.
+const slots = (): FairLimiter =>
+  makeFairLimiter({ always: 0, most: 3, mostOfGroup: 2, mostWaiting: 3, mostWaitingOfGroup: 2 });
+
+/** Takes a slot for each group in turn, and tells when which began. */
+function taking(groups: string): { readonly began: string[]; readonly give: (() => void)[]; readonly refused: number } {
+  const began: string[] = [];
+  const give: (() => void)[] = [];
+  const all = slots();
+  let refused = 0;
+  for (const group of groups) {
+    const slot = all.take(group);
+    if (slot === undefined) refused += 1;
+    void slot?.then((back) => {
+      began.push(group);
+      give.push(back);
+    });
+  }
+  return { began, give, refused };
+}
+
+it.each([
+  ['abc', 'abc', 0],
+  ['aaab', 'aab', 0],
+  ['aaaaa', 'aa', 1],
+  ['abcdef', 'abc', 0],
+  ['abcdefg', 'abc', 1],
+])('of %s %s begin and %i are refused', async (groups, first, refused) => {
+  const taken = taking(groups);
+  await turnOfTheLoop();
+  expect([taken.began.join(''), taken.refused]).toEqual([first, refused]);
+});
+
+it('lets in who waits longest and has room, once for each slot that is given back', async () => {
+  const { began, give } = taking('aaabc');
+  await turnOfTheLoop();
+  expect(began.join('')).toBe('aab');
+  give[2]?.();
+  give[2]?.();
+  await turnOfTheLoop();
+  expect(began.join('')).toBe('aabc');
+  give[0]?.();
+  await turnOfTheLoop();
+  expect(began.join('')).toBe('aabca');
+});
+
+it('who gives up waits no longer', async () => {
+  const all = makeFairLimiter({ always: 0, most: 1, mostOfGroup: 1, mostWaiting: 1, mostWaitingOfGroup: 1 });
+  const give = await all.take('a');
+  const leaving = new AbortController();
+  const waiting = all.take('b', leaving.signal);
+  expect(all.take('c')).toBeUndefined();
+  leaving.abort(new Error('gone'));
+  await expect(waiting).rejects.toThrow('gone');
+  await expect(all.take('d', leaving.signal)).rejects.toThrow('gone');
+  const next = all.take('c');
+  give?.();
+  expect(await next).toBeTypeOf('function');
 });

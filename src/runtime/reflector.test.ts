@@ -1,10 +1,10 @@
 import { pino } from 'pino';
 import { afterEach, describe, expect, it } from 'vitest';
+import { makeFakeClock } from '../../test/support/fake-clock.ts';
 import { makeFakeKube } from '../../test/support/fake-kube/fake-kube.ts';
 import { Forbidden, NotFound, Silent, Unavailable } from '../errors.ts';
 import { CONFIG_MAPS, SECRETS } from '../kube/api-resources.ts';
 import type { KubeClient, KubeObject } from '../kube/client.ts';
-import { makeFakeClock } from './clock.ts';
 import { makeMetrics } from './metrics.ts';
 import { makeReflector, type ReflectorOptions } from './reflector.ts';
 

@@ -10,7 +10,18 @@ import {
   type Role,
 } from '../../src/api/meta.ts';
 import { defaultSettings, type Settings } from '../../src/api/settings.ts';
-import type { ContainerStatus, Observed, ObservedCondition, Pod, Workload } from '../../src/decide/observed.ts';
+import type { AddressOutcome } from '../../src/decide/assess/address.ts';
+import { assess, assessRecord } from '../../src/decide/assess/assessment.ts';
+import type {
+  ActionFailure,
+  ContainerStatus,
+  Observed,
+  ObservedCondition,
+  Pod,
+  Workload,
+} from '../../src/decide/observed.ts';
+import { pausedBy } from '../../src/decide/pause.ts';
+import type { StatusInputs } from '../../src/decide/status.ts';
 import type { KubeObject } from '../../src/kube/client.ts';
 import { resolve } from '../../src/record/resolve.ts';
 import { serialRevisionId } from '../../src/record/revision-id.ts';
@@ -236,4 +247,19 @@ export function anObserved(
     unfixedSecrets,
     secretsRead,
   };
+}
+
+/** What a pass says of `observed` that came to `latest` with these failures. */
+export function assessed(
+  observed: Observed,
+  latest: AppRevision | undefined,
+  {
+    settings = SETTINGS,
+    address = { is: 'unwanted' },
+    refusals = [],
+  }: { settings?: Settings; address?: AddressOutcome; refusals?: readonly ActionFailure[] } = {},
+): StatusInputs {
+  const record = assessRecord(observed, settings);
+  const assessment = assess(observed, record, { latest, address, failures: refusals });
+  return { observed, latest, assessment, address, refusals, paused: pausedBy(observed.record, settings) };
 }

@@ -3,11 +3,9 @@
 
 import type { AppDeployment, AppDeploymentStatus } from '../../src/api/app-deployment.ts';
 import type { AppRevision } from '../../src/api/app-revision.ts';
-import { checkPolicy, checkReferences } from '../../src/decide/assess/workloads.ts';
 import type { ActionFailure, Observed } from '../../src/decide/observed.ts';
-import { pausedBy } from '../../src/decide/pause.ts';
 import { deletingStatus, statusOf } from '../../src/decide/status.ts';
-import { anObserved, aPod, aRecord, aRevision, aStore, aWorkload, SETTINGS } from './builders.ts';
+import { anObserved, aPod, aRecord, aRevision, aStore, assessed, aWorkload } from './builders.ts';
 
 /** `helm --wait`, Flux and kpt: sigs.k8s.io/cli-utils, pkg/kstatus. */
 export type KStatus = 'Terminating' | 'InProgress' | 'Failed' | 'Current';
@@ -31,18 +29,7 @@ const overdue = { type: 'Progressing', status: 'False', reason: 'ProgressDeadlin
 const pulling = { name: 'server', image: 'a', state: { waiting: { reason: 'ImagePullBackOff' } } };
 
 function said(observed: Observed, of: AppRevision | undefined, refusals: ActionFailure[] = []): AppDeployment {
-  const status: AppDeploymentStatus = statusOf(
-    {
-      observed,
-      latest: of,
-      policy: checkPolicy(observed, SETTINGS),
-      references: checkReferences(observed),
-      address: { is: 'unwanted' },
-      refusals,
-      paused: pausedBy(observed.record, SETTINGS),
-    },
-    NOW,
-  );
+  const status: AppDeploymentStatus = statusOf(assessed(observed, of, { refusals }), NOW);
   return { ...observed.record, status };
 }
 
@@ -123,7 +110,9 @@ export const SEEN_RECORDS: readonly SeenRecord[] = [
   },
   {
     name: 'pods that the API server refuses, beside old ones that serve',
-    record: said(healthy, deployed, [{ reason: 'PodsRefused', object: 'Deployment shop', message: 'no' }]),
+    record: said(healthy, deployed, [
+      { reason: 'PodsRefused', ref: { kind: 'Deployment', name: 'shop' }, message: 'no' },
+    ]),
     kstatus: 'Failed',
     argo: 'Degraded',
   },

@@ -5,7 +5,7 @@ import { APP_DEPLOYMENTS } from '../../api/app-deployment.ts';
 import { DEPLOYMENT_LABEL, FIELD_MANAGER, FINALIZER, VARIABLES_LABEL } from '../../api/meta.ts';
 import { TRACING_PROJECTS, type TracingProject } from '../../api/tracing-project.ts';
 import { nextStep, type TeardownStep, untilHinderedMs } from '../../decide/children/teardown.ts';
-import type { ActionFailure, Observed } from '../../decide/observed.ts';
+import { type ActionFailure, type Observed, refTo } from '../../decide/observed.ts';
 import { retryAfterMs } from '../../decide/retry.ts';
 import { withStableMessages } from '../../decide/stable-messages.ts';
 import { deletingStatus, type Hindrance } from '../../decide/status.ts';
@@ -14,8 +14,9 @@ import { NotFound } from '../../errors.ts';
 import { DEPLOYMENTS, PERSISTENT_VOLUME_CLAIMS, SECRETS, STATEFUL_SETS } from '../../kube/api-resources.ts';
 import type { Result } from '../../runtime/controller.ts';
 import type { EventRecorder } from '../../runtime/events.ts';
-import { type Cluster, deleteObjects } from '../shared/apply.ts';
 import { type Caches, overlayWrite, SECRETS_NAMED } from '../shared/caches.ts';
+import type { Cluster } from '../shared/cluster.ts';
+import { deleteObjects } from '../shared/delete.ts';
 import { areRaces, causesOf, decisiveOf, failureOf, wasLost } from '../shared/failures.ts';
 import { reportRecord } from '../shared/report.ts';
 import { earliestRequeue } from '../shared/requeue.ts';
@@ -36,7 +37,7 @@ export async function addFinalizer(
   try {
     return await patchFinalizers(record, [...(record.metadata.finalizers ?? []), FINALIZER], shell);
   } catch (error) {
-    return failureOf(error, `${record.kind} ${record.metadata.name}`, 'put the finalizer on');
+    return failureOf(error, refTo(record), 'put the finalizer on');
   }
 }
 
@@ -127,7 +128,7 @@ async function finish(cached: Observed, { shell, now }: Teardown): Promise<Taken
   } catch (error) {
     return {
       waitsFor: 'its finalizer',
-      refusals: [failureOf(error, `${record.kind} ${record.metadata.name}`, 'release')],
+      refusals: [failureOf(error, refTo(record), 'release')],
     };
   }
 }

@@ -2,7 +2,7 @@
 
 import { type ClusterNode, roomToCheck, withoutRoom } from '../../decide/children/node-fit.ts';
 import type { Action } from '../../decide/children/plan.ts';
-import type { ActionFailure, Observed } from '../../decide/observed.ts';
+import { type ActionFailure, type Observed, refTo } from '../../decide/observed.ts';
 import { Forbidden } from '../../errors.ts';
 import { NODES } from '../../kube/api-resources.ts';
 import type { KubeClient } from '../../kube/client.ts';
@@ -26,7 +26,7 @@ export async function refuseWithoutRoom(
   try {
     nodes = await listNodes(client);
   } catch (error) {
-    return sets.map(({ metadata }) => failureOf(error, `StatefulSet ${metadata.name}`, 'list the nodes for'));
+    return sets.map((set) => failureOf(error, refTo(set), 'list the nodes for'));
   }
   // A database runs, so that there is a node: an empty list is that of somebody who is shown none.
   return nodes && nodes.length > 0 ? withoutRoom(sets, nodes) : [];

@@ -3,7 +3,8 @@
 
 import type { AppDeployment } from '../../api/app-deployment.ts';
 import { DEPLOYMENT_LABEL, HOSTS_ANNOTATION, TENANT_LABEL } from '../../api/meta.ts';
-import type { ActionFailure, Observed, SecretsRead } from '../../decide/observed.ts';
+import { type ActionFailure, type Observed, refTo, type SecretsRead } from '../../decide/observed.ts';
+import { runsHere } from '../../record/listener-assignment.ts';
 import { holdsValuesOf } from '../../record/names.ts';
 import { revisionsOf } from '../../record/revisions.ts';
 import { readAtStart, referencesOf } from '../../record/secret-references.ts';
@@ -12,6 +13,8 @@ import { type Caches, childrenNamed } from '../shared/caches.ts';
 import { failureOf } from '../shared/failures.ts';
 import type { SecretFingerprints, SeenSecret } from './secret-fingerprints.ts';
 
+type NamedSecrets = Pick<Observed, 'secretKeys' | 'unfixedSecrets' | 'secretsRead' | 'unread'>;
+
 /** Everything that a decision about this record may look at. A Secret that cannot be read is part of it. */
 export async function observe(
   record: AppDeployment,
@@ -19,11 +22,13 @@ export async function observe(
   contents: SecretFingerprints,
   signal?: AbortSignal,
 ): Promise<Observed> {
+  return { ...look(record, caches), ...(await namedSecrets(record, contents, signal)) };
+}
+
+/** What the caches show, which is all but the Secrets that the record names. */
+export function look(record: AppDeployment, caches: Caches): Omit<Observed, keyof NamedSecrets> {
   const { namespace = '', name } = record.metadata;
   const tenant = caches.namespaces.get({ name: namespace });
-  const unread: ActionFailure[] = [];
-  const secrets = await readSecrets(record, contents, unread, signal);
-  const read = await secretsRead(record, secrets, contents, unread);
   return {
     record,
     tenantId: tenant?.metadata.labels?.[TENANT_LABEL] === 'true' ? tenant.metadata.uid : undefined,
@@ -34,9 +39,21 @@ export async function observe(
     children: childrenNamed(caches, namespace, name),
     pods: caches.pods.byLabel(namespace, DEPLOYMENT_LABEL, name),
     tracingProject: caches.tracingProjects.get({ namespace, name }),
-    listeners: record.spec.sourceConfig.listenerId === undefined ? [] : caches.listeners.list(namespace),
+    listeners: runsHere(record) ? [] : caches.listeners.list(namespace),
     integrations: record.spec.source === 'codehost' ? caches.integrations.list() : [],
     templates: record.spec.source === 'internal_template' ? caches.templates.list() : [],
+  };
+}
+
+async function namedSecrets(
+  record: AppDeployment,
+  contents: SecretFingerprints,
+  signal: AbortSignal | undefined,
+): Promise<NamedSecrets> {
+  const unread: ActionFailure[] = [];
+  const secrets = await readSecrets(record, contents, unread, signal);
+  const read = await secretsRead(record, secrets, contents, unread);
+  return {
     secretKeys: Object.fromEntries(
       referencesOf(record.spec).map(({ secretName }) => {
         const seen = secrets.get(secretName);
@@ -44,7 +61,7 @@ export async function observe(
       }),
     ),
     unfixedSecrets: [...secrets].flatMap(([secretName, seen]) =>
-      seen && !seen.isFixed && holdsValuesOf(name, secretName) ? [secretName] : [],
+      seen && !seen.isFixed && holdsValuesOf(record.metadata.name, secretName) ? [secretName] : [],
     ),
     secretsRead: read,
     ...(unread.length > 0 && { unread }),
@@ -68,7 +85,7 @@ async function readSecrets(
         try {
           return [name, await contents.read(namespace, name, signal)] as const;
         } catch (error) {
-          unread.push(failureOf(error, `Secret ${name}`, 'read'));
+          unread.push(failureOf(error, { kind: 'Secret', name }, 'read'));
           return [name, undefined] as const;
         }
       }),
@@ -77,11 +94,12 @@ async function readSecrets(
 }
 
 async function secretsRead(
-  { spec }: AppDeployment,
+  record: AppDeployment,
   secrets: SeenSecrets,
   contents: SecretFingerprints,
   unread: ActionFailure[],
 ): Promise<SecretsRead> {
+  const { spec } = record;
   const reads = readAtStart(spec, spec.sourceConfig.resourceSpec);
   if (reads.length === 0) return { is: 'nothing' };
   // Of values that are not known nothing can be told, and nothing is rolled by them.
@@ -106,7 +124,7 @@ async function secretsRead(
     const digest = await contents.digestOf(versions);
     return { is: 'complete', digest, ...(quietForMs !== undefined && { quietForMs }) };
   } catch (error) {
-    unread.push(failureOf(error, "the key of Secrets' digests", 'read'));
+    unread.push(failureOf(error, refTo(record), 'read', "the key of Secrets' digests"));
     return { is: 'incomplete' };
   }
 }

@@ -2,7 +2,7 @@
 
 import type { AppRevision } from '../../api/app-revision.ts';
 import type { Settings } from '../../api/settings.ts';
-import { checkReferences, isRolled, runningRevision } from '../../decide/assess/workloads.ts';
+import { isRolled, runningRevision } from '../../decide/assess/workloads.ts';
 import {
   mayStartPods,
   NOTHING_PRUNED,
@@ -18,7 +18,7 @@ import type { ActionFailure, Observed } from '../../decide/observed.ts';
 import type { KubeObject } from '../../kube/client.ts';
 import type { PodContracts } from '../../resources/contracts/contract.ts';
 import { desiredChildren } from '../../resources/desired.ts';
-import type { Cluster } from '../shared/apply.ts';
+import type { Cluster } from '../shared/cluster.ts';
 import { refuseWithoutRoom } from './node-fit.ts';
 import { type DryRunResult, dryRunPods, tryAhead } from './pod-dry-run.ts';
 
@@ -56,7 +56,6 @@ export async function prefetchDryRuns(
   options: PlanningOptions,
 ): Promise<readonly DryRunResult[]> {
   const { shell, now } = options;
-  if (checkReferences(observed).status !== 'True') return [];
   const { digests } = rotationOf(observed, draft.spec.id);
   const planned = plan(childrenOf(observed, draft, digests, options), observed, NOTHING_PRUNED);
   return tryAhead(podsToTry(planned, [], observed, now()), shell);
@@ -68,6 +67,8 @@ const WORKLOAD_KINDS: ReadonlySet<string> = new Set(['Deployment', ...SCALING_KI
 export interface Wanted {
   readonly observed: Observed;
   readonly latest: AppRevision;
+  /** Every Secret and key that its pods name is there. */
+  readonly isComplete: boolean;
   /** What is wrong with the passwords and the volume. */
   readonly lost: readonly ActionFailure[];
   readonly digests: Rotation['digests'];
@@ -81,7 +82,7 @@ export interface Wanted {
  * the children stay those of the revision that runs: pods that cannot start would only take the place of those that do.
  */
 export async function planAllowed(wanted: Wanted, { shell, now, contracts, settings }: PlanningOptions): Promise<Plan> {
-  const { observed, latest, lost, digests, made, answers } = wanted;
+  const { observed, latest, isComplete, lost, digests, made, answers } = wanted;
   const running = runningRevision(observed);
   // Seldom needed, and to make them is most of what a pass costs.
   const held = (): readonly KubeObject[] | undefined => {
@@ -89,7 +90,6 @@ export async function planAllowed(wanted: Wanted, { shell, now, contracts, setti
     // What a newer Davit has made is left alone.
     return contracts.has(running.spec.resolved.contract) ? made(running, digestsThere(observed)) : [];
   };
-  const isComplete = checkReferences(observed).status === 'True';
   // Of a first revision the stores may start meanwhile.
   const desired = isComplete
     ? made(latest, digests)

@@ -3,13 +3,13 @@
 import { isDeepStrictEqual } from 'node:util';
 import { FIELD_MANAGER } from '../../api/meta.ts';
 import { type PodToTry, podRefused } from '../../decide/children/pod-dry-run.ts';
-import type { ActionFailure } from '../../decide/observed.ts';
+import { type ActionFailure, refTo, said } from '../../decide/observed.ts';
 import { AlreadyExists, Forbidden, Invalid } from '../../errors.ts';
 import { PODS } from '../../kube/api-resources.ts';
 import type { KubeObject } from '../../kube/client.ts';
-import type { Cluster } from '../shared/apply.ts';
+import type { Cluster } from '../shared/cluster.ts';
 import { failureOf } from '../shared/failures.ts';
-import { settleAll } from '../shared/settle-all.ts';
+import { settleFailures } from '../shared/settle-all.ts';
 
 /** What the API server says of a pod: nothing where it would take it, else why not, in its own words. */
 export interface DryRunResult {
@@ -26,23 +26,19 @@ export async function dryRunPods(
   shell: Cluster,
   answers: readonly DryRunResult[] = [],
 ): Promise<ActionFailure[]> {
-  const refusals = await settleAll(
+  return settleFailures(
     pods.map(async (tried) => {
       const answer = answers.find((known) => isDeepStrictEqual(known.pod, tried.pod));
       try {
         const words = answer ? answer.words : await ask(tried.pod, shell);
         return words === undefined ? undefined : podRefused(tried, words);
       } catch (error) {
-        const { kind, metadata } = tried.workload;
-        // By the workload's name, so that the workload is left as it is.
-        return {
-          ...failureOf(error, `the pods of ${kind} ${metadata.name}`, 'try'),
-          object: `${kind} ${metadata.name}`,
-        };
+        const workload = refTo(tried.workload);
+        // Of the workload, so that it is left as it is.
+        return failureOf(error, workload, 'try', `the pods of ${said(workload)}`);
       }
     }),
   );
-  return refusals.filter((refusal) => refusal !== undefined);
 }
 
 /** Asks before it is known whether the answers will be needed: where one cannot be had there is none. */

@@ -3,7 +3,7 @@
 import type { Observed } from '../../decide/observed.ts';
 import { surplusRevisions } from '../../decide/revision-history.ts';
 import { NotFound } from '../../errors.ts';
-import type { Cluster } from '../shared/apply.ts';
+import type { Cluster } from '../shared/cluster.ts';
 import { settleAll } from '../shared/settle-all.ts';
 
 /**

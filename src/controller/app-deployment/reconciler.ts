@@ -3,21 +3,16 @@
 import type { AppDeployment } from '../../api/app-deployment.ts';
 import type { AppRevision } from '../../api/app-revision.ts';
 import type { Settings } from '../../api/settings.ts';
-import {
-  type AddressOutcome,
-  addressOf,
-  keepsAddress,
-  requestedAddress,
-  undecided,
-} from '../../decide/assess/address.ts';
+import { type AddressOutcome, addressOf, keepsAddress, undecided } from '../../decide/assess/address.ts';
+import { assess, assessRecord, type RecordAssessment } from '../../decide/assess/assessment.ts';
 import { contractUnknown } from '../../decide/assess/pod-contract.ts';
-import { checkPolicy, checkReferences, checkRollout, hasServed } from '../../decide/assess/workloads.ts';
+import { hasServed } from '../../decide/assess/rollout.ts';
 import { dataThere, NO_KEPT_DATA, planAdoption } from '../../decide/children/adoption.ts';
 import { mayStartPods, partitionByData, withoutUnsafe } from '../../decide/children/plan.ts';
 import { untilStuckMs } from '../../decide/children/pod-dry-run.ts';
 import { rotationOf } from '../../decide/children/rotation.ts';
 import { stuckPods } from '../../decide/children/stuck-pods.ts';
-import type { ActionFailure, Observed } from '../../decide/observed.ts';
+import { type ActionFailure, type Observed, refTo, said } from '../../decide/observed.ts';
 import { pausedBy } from '../../decide/pause.ts';
 import { recheckAfterMs } from '../../decide/pod-startup.ts';
 import { retryAfterMs } from '../../decide/retry.ts';
@@ -27,6 +22,7 @@ import { statusOf } from '../../decide/status.ts';
 import { untilOverdueMs, withOverdue } from '../../decide/terminating-pods.ts';
 import { Conflict, NotFound } from '../../errors.ts';
 import type { KubeObject } from '../../kube/client.ts';
+import { runsHere } from '../../record/listener-assignment.ts';
 import { rollbackOf, wantedRevision } from '../../record/wanted-revision.ts';
 import { makeRevision } from '../../resources/app-revision.ts';
 import type { PodContracts } from '../../resources/contracts/contract.ts';
@@ -36,26 +32,20 @@ import { abortable } from '../../runtime/clients/abortable.ts';
 import type { Reconcile } from '../../runtime/controller.ts';
 import type { EventRecorder } from '../../runtime/events.ts';
 import type { Vanished } from '../garbage/bypassed-finalizers.ts';
-import {
-  adoptObjects,
-  type Cluster,
-  deleteObjects,
-  ensurePassword,
-  executePlan,
-  makeOnce,
-  removePods,
-  volumeRefusals,
-  withAppliedDigest,
-} from '../shared/apply.ts';
+import { executePlan, makeOnce, withAppliedDigest } from '../shared/apply.ts';
+import type { Cluster } from '../shared/cluster.ts';
+import { deleteObjects, removePods } from '../shared/delete.ts';
 import { areRaces, causesOf, decisiveOf, failureOf, wasLost } from '../shared/failures.ts';
 import { refOf } from '../shared/keys.ts';
 import { reportRecord, reportRevision, reportTracingProject } from '../shared/report.ts';
 import { earliestRequeue } from '../shared/requeue.ts';
 import { settleAll } from '../shared/settle-all.ts';
+import { adoptObjects, volumeRefusals } from './adopt-database.ts';
 import { addFinalizer, finalize, hasFinalizer } from './finalize.ts';
 import type { HostRegistry } from './host-registry.ts';
 import { makeMountFailures } from './mount-failures.ts';
-import { observe } from './observe.ts';
+import { look, observe } from './observe.ts';
+import { ensurePasswords } from './passwords.ts';
 import { childrenOf, planAllowed, prefetchDryRuns, type Wanted } from './plan-children.ts';
 import type { DryRunResult } from './pod-dry-run.ts';
 import { collectRevisions } from './prune-revisions.ts';
@@ -123,7 +113,8 @@ export function makeReconciler(options: ReconcilerOptions): Reconcile {
       const teardown = { shell, lasting: options.shell, events, now: now(), paused: pausedBy(found, options.settings) };
       return earliestRequeue(swept.requeueAfterMs, (await finalize(first, teardown, signal)).requeueAfterMs);
     }
-    const pass = await attempt(first, { ...options, shell });
+    const assessed = assessRecord(first, options.settings);
+    const pass = await attempt(first, assessed, { ...options, shell });
     if (pass === 'gone') return {};
     const causes = causesOf([...(first.unread ?? []), ...pass.refusals]);
     if (wasLost(signal) || isUnsaid(key, causes)) throw decisiveOf(causes) ?? signal.reason;
@@ -133,13 +124,14 @@ export function makeReconciler(options: ReconcilerOptions): Reconcile {
     if (!record || record.metadata.uid !== found.metadata.uid) return {};
     // What was done was for the generation that was found. A newer one is in the queue by now: nothing is said of it yet.
     if (record.metadata.generation !== found.metadata.generation) return {};
-    const after = await observe(record, caches, contents);
+    // What it names was judged above, and a change of that wakes the record again.
+    const after: Observed = { ...first, ...look(record, caches) };
     // Asked for live, and only here: no decision needs it but what is said of the pods.
     const pods = await mountFailures.addTo(withOverdue(after.pods, now()), shell.client, log);
     // What took too long is given up, and that is said: by requests which have a time limit each.
     const reporting = { ...options, shell: signal.aborted ? options.shell : shell };
-    const unreported = await report(first, { ...after, pods }, pass, reporting);
-    const failed = [...causes, ...causesOf(after.unread ?? []), ...(pass.housekeeping ?? []), ...unreported];
+    const unreported = await report(first, { ...after, pods }, assessed, pass, reporting);
+    const failed = [...causes, ...(pass.housekeeping ?? []), ...unreported];
     if (failed.length > 0) throw decisiveOf(failed);
     return earliestRequeue(
       swept.requeueAfterMs,
@@ -153,21 +145,27 @@ export function makeReconciler(options: ReconcilerOptions): Reconcile {
 }
 
 /** As `bring`; what was not foreseen ends it, and is reported like everything else. */
-async function attempt(observed: Observed, options: ReconcilerOptions): Promise<ReconcileOutcome | 'gone'> {
+async function attempt(
+  observed: Observed,
+  assessed: RecordAssessment,
+  options: ReconcilerOptions,
+): Promise<ReconcileOutcome | 'gone'> {
   try {
-    return await reconcileSpec(observed, options);
+    return await reconcileSpec(observed, assessed, options);
   } catch (error) {
-    const { kind, metadata } = observed.record;
-    return { latest: observed.revisions[0], refusals: [failureOf(error, `${kind} ${metadata.name}`, 'reconcile')] };
+    return { latest: observed.revisions[0], refusals: [failureOf(error, refTo(observed.record), 'reconcile')] };
   }
 }
 
 /** Brings the cluster to what the record says, as far as it may and can. */
-async function reconcileSpec(observed: Observed, options: ReconcilerOptions): Promise<ReconcileOutcome | 'gone'> {
+async function reconcileSpec(
+  observed: Observed,
+  assessed: RecordAssessment,
+  options: ReconcilerOptions,
+): Promise<ReconcileOutcome | 'gone'> {
   const { shell, settings } = options;
-  const mayChange =
-    checkPolicy(observed, settings).status === 'True' && pausedBy(observed.record, settings) === undefined;
-  if (!mayChange || observed.record.spec.sourceConfig.listenerId !== undefined)
+  const isPaused = pausedBy(observed.record, settings) !== undefined;
+  if (assessed.policy.is !== 'pass' || isPaused || !runsHere(observed.record))
     return { ...NOTHING, latest: observed.revisions[0] };
 
   const record = hasFinalizer(observed.record) ? observed.record : await addFinalizer(observed.record, shell);
@@ -180,7 +178,7 @@ async function reconcileSpec(observed: Observed, options: ReconcilerOptions): Pr
   const [project, made, answers] = await settleAll([
     observed.tracingProject ? [] : ensureTracingProject(record, shell),
     draft && makeOnce(draft, record, shell),
-    draft ? prefetchDryRuns(observed, draft, options) : [],
+    draft && assessed.references.is === 'pass' ? prefetchDryRuns(observed, draft, options) : [],
   ]);
   const latest = 'current' in wanted ? wanted.current : made;
   if (!latest) return { ...NOTHING, refusals: project };
@@ -194,11 +192,12 @@ async function reconcileSpec(observed: Observed, options: ReconcilerOptions): Pr
   const { taken, refusals: untaken } = await adoptObjects(kept.takeUp, record, shell);
   if (untaken.length > 0) return { latest, refusals: [...project, ...untaken] };
   const now: Observed = { ...observed, record, children: replaceByUid(observed.children, taken) };
-  return bringChildren(now, { latest, refusals: project, answers }, options);
+  return bringChildren(now, { assessed, latest, refusals: project, answers }, options);
 }
 
 /** What of a pass is done when it comes to the children. */
 interface Prepared {
+  readonly assessed: RecordAssessment;
   readonly latest: AppRevision;
   readonly refusals: readonly ActionFailure[];
   /** Of pods that were tried meanwhile. */
@@ -208,13 +207,13 @@ interface Prepared {
 /** Brings the children to what the revision says. */
 async function bringChildren(
   observed: Observed,
-  { latest, refusals: earlier, answers }: Prepared,
+  { assessed, latest, refusals: earlier, answers }: Prepared,
   options: ReconcilerOptions,
 ): Promise<ReconcileOutcome> {
   const { shell, settings } = options;
   const { record } = observed;
   const rotation = rotationOf(observed, latest.spec.id);
-  const address = takeAddress(observed, latest, options);
+  const address = takeAddress(observed, assessed.asked, latest, options);
   // First, and whatever becomes of the rest: the host may be another's by now.
   const lost = keepsAddress(address) ? [] : await removeAddress(observed, shell);
   const host = address.is === 'held' && !observed.addressKindMissing ? address.host : undefined;
@@ -224,7 +223,15 @@ async function bringChildren(
   const passwords = await ensurePasswords(observed, latest, shell);
   const unusable = [...passwords, ...(latest.spec.resolved.postgres ? await volumeRefusals(observed, shell) : [])];
   const planned = await planAllowed(
-    { observed, latest, lost: unusable, digests: rotation.digests, made, answers },
+    {
+      observed,
+      latest,
+      isComplete: assessed.references.is === 'pass',
+      lost: unusable,
+      digests: rotation.digests,
+      made,
+      answers,
+    },
     options,
   );
   const [data, rest] = partitionByData(planned.actions);
@@ -248,10 +255,14 @@ async function removeAddress(observed: Observed, shell: Cluster): Promise<Action
 }
 
 /** The address that the record may have. Decided at once, so that of many who ask for a host one gets it. */
-function takeAddress(observed: Observed, latest: AppRevision, { settings, hosts }: ReconcilerOptions): AddressOutcome {
-  const asked = requestedAddress(observed, settings.address);
+function takeAddress(
+  observed: Observed,
+  asked: RecordAssessment['asked'],
+  latest: AppRevision,
+  { hosts }: ReconcilerOptions,
+): AddressOutcome {
   if (asked.is !== 'allowed') return asked;
-  if (latest.spec.resolved.image === undefined) return undecided(observed, settings.address);
+  if (latest.spec.resolved.image === undefined) return undecided(observed, asked);
   const { host } = asked;
   const holder = hosts.take(observed.record, host);
   if (holder.uid === observed.record.metadata.uid) return { is: 'held', host };
@@ -278,15 +289,6 @@ function replaceByUid(objects: readonly KubeObject[], written: readonly KubeObje
   return objects.map((object) => later.get(object.metadata.uid) ?? object);
 }
 
-async function ensurePasswords(observed: Observed, latest: AppRevision, shell: Cluster): Promise<ActionFailure[]> {
-  const { resolved } = latest.spec;
-  const refusals = await settleAll([
-    resolved.postgres ? ensurePassword('postgres', observed, shell) : undefined,
-    resolved.redis ? ensurePassword('redis', observed, shell) : undefined,
-  ]);
-  return refusals.filter((refusal) => refusal !== undefined);
-}
-
 // An existing project of that name is reused, whoever made it.
 async function ensureTracingProject(record: AppDeployment, shell: Cluster): Promise<ActionFailure[]> {
   const made = await makeOnce(makeTracingProject(record), record, shell);
@@ -297,6 +299,7 @@ async function ensureTracingProject(record: AppDeployment, shell: Cluster): Prom
 async function report(
   before: Observed,
   after: Observed,
+  assessed: RecordAssessment,
   pass: ReconcileOutcome,
   options: ReconcilerOptions,
 ): Promise<unknown[]> {
@@ -305,22 +308,24 @@ async function report(
   const { record } = after;
   const { latest } = pass;
   const refusals = withStableMessages([...pass.refusals, ...(after.unread ?? [])], record);
+  const address = pass.address ?? undecided(after, assessed.asked);
+  const assessment = assess(after, assessed, { latest, address, failures: refusals });
   const unsaid: ActionFailure[] = [];
   const errors: unknown[] = [];
-  const say = async ({ kind, metadata }: KubeObject, saying: () => Promise<void>): Promise<void> => {
+  const say = async (object: KubeObject, saying: () => Promise<void>): Promise<void> => {
     try {
       await saying();
     } catch (error) {
       errors.push(error);
       const isGone = error instanceof NotFound || error instanceof Conflict;
-      if (!isGone) unsaid.push(failureOf(error, `the status of ${kind} ${metadata.name}`, 'write'));
+      if (!isGone) unsaid.push(failureOf(error, refTo(object), 'write', `the status of ${said(refTo(object))}`));
     }
   };
   const revisions = after.revisions.map((revision) => ({
     ...revision,
     status:
       revision.spec.id === latest?.spec.id
-        ? latestStatus(revision, checkRollout(after, revision, refusals), now)
+        ? latestStatus(revision, assessment.rollout, now)
         : overtakenStatus(revision, hasServed(before, after, revision), now),
   }));
   for (const [index, revision] of after.revisions.entries()) {
@@ -331,15 +336,11 @@ async function report(
   const observed: Observed = { ...after, revisions };
   const { tracingProject } = observed;
   if (tracingProject) await say(tracingProject, () => reportTracingProject(tracingProject, record, shell, now));
-  const policy = checkPolicy(observed, settings);
-  const references = checkReferences(observed);
-  const address = pass.address ?? undecided(observed, settings.address);
   const status = statusOf(
     {
       observed,
       latest,
-      policy,
-      references,
+      assessment,
       address,
       refusals: [...refusals, ...withStableMessages(unsaid, record)],
       paused: pausedBy(record, settings),

@@ -10,8 +10,9 @@ import type { KubeObject } from '../../kube/client.ts';
 import type { Result } from '../../runtime/controller.ts';
 import type { Change } from '../../runtime/store.ts';
 import { hasFinalizer } from '../app-deployment/finalize.ts';
-import { type Cluster, deleteObjects } from '../shared/apply.ts';
 import { type Caches, childrenNamed } from '../shared/caches.ts';
+import type { Cluster } from '../shared/cluster.ts';
+import { deleteObjects } from '../shared/delete.ts';
 import { keyOf, refOf } from '../shared/keys.ts';
 
 export interface Vanished {

@@ -21,8 +21,8 @@ import { abortable } from '../../runtime/clients/abortable.ts';
 import type { Reconcile } from '../../runtime/controller.ts';
 import type { Reflector } from '../../runtime/reflector.ts';
 import type { WorkQueue } from '../../runtime/work-queue.ts';
-import type { Cluster } from '../shared/apply.ts';
 import { type Caches, SECRETS_NAMED } from '../shared/caches.ts';
+import type { Cluster } from '../shared/cluster.ts';
 import { keyOf, refOf } from '../shared/keys.ts';
 import { settleAll } from '../shared/settle-all.ts';
 

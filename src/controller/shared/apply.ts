@@ -1,27 +1,18 @@
 // Performs a plan against the API server. Nothing that isn't ours is ever merged into, overwritten or deleted.
 
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import type { AppDeployment } from '../../api/app-deployment.ts';
 import { APPLIED_ANNOTATION, DEPLOYMENT_UID_LABEL, FIELD_MANAGER, HAND_OVER_MANAGER } from '../../api/meta.ts';
-import { isKnownClaim, isVolumeMissing, volumeMissing, volumeTrouble } from '../../decide/assess/database-volume.ts';
 import { repairPatch } from '../../decide/children/drift-repair.ts';
-import { passwordLost, passwordState, type Store } from '../../decide/children/passwords.ts';
 import { type Action, nameConflict } from '../../decide/children/plan.ts';
-import { type ActionFailure, isOurs, type Observed, type Workload } from '../../decide/observed.ts';
+import { type ActionFailure, refTo, type Workload } from '../../decide/observed.ts';
 import { AlreadyExists, Conflict, Invalid, NotFound } from '../../errors.ts';
-import { PERSISTENT_VOLUME_CLAIMS, PODS, type ResourceRegistry, SECRETS } from '../../kube/api-resources.ts';
-import type { KubeClient, KubeObject, ObjectRef, Resource } from '../../kube/client.ts';
-import { names } from '../../record/names.ts';
-import { postgresSecret, redisSecret } from '../../resources/secrets.ts';
-import { type Caches, overlayWrite } from './caches.ts';
+import type { KubeObject, Resource } from '../../kube/client.ts';
+import { overlayWrite } from './caches.ts';
+import { type Cluster, placeOf } from './cluster.ts';
+import { deleteObjects } from './delete.ts';
 import { failureOf } from './failures.ts';
-import { settleAll } from './settle-all.ts';
-
-export interface Cluster {
-  readonly client: KubeClient;
-  readonly caches: Caches;
-  readonly registry: ResourceRegistry;
-}
+import { settleFailures } from './settle-all.ts';
 
 /**
  * Adds the digest by which a later look knows that exactly this was applied, so that a dropped field is noticed. Of the
@@ -46,8 +37,7 @@ export async function executePlan(
   shell: Cluster,
 ): Promise<ActionFailure[]> {
   const applies = actions.filter((action) => action.do === 'apply');
-  const outcomes = await settleAll(applies.map((action) => applyOne(action, record, shell)));
-  const refusals = outcomes.filter((refusal) => refusal !== undefined);
+  const refusals = await settleFailures(applies.map((action) => applyOne(action, record, shell)));
   if (refusals.length > 0) return refusals;
   return deleteObjects(
     actions.filter((action) => action.do === 'delete').map((action) => action.object),
@@ -70,7 +60,7 @@ async function applyOne(
     overlayWrite(shell.caches, object);
     return undefined;
   } catch (error) {
-    return { ...failureOf(error, described(wanted)), ...(!observed && { absent: true }) };
+    return { ...failureOf(error, refTo(wanted)), ...(!observed && { absent: true }) };
   }
 }
 
@@ -100,7 +90,7 @@ async function madeAnew(
 
 async function inTheWay(wanted: KubeObject, resource: Resource, shell: Cluster): Promise<KubeObject | undefined> {
   try {
-    return await shell.client.get(resource, refOf(wanted));
+    return await shell.client.get(resource, placeOf(wanted));
   } catch (error) {
     if (error instanceof NotFound) return undefined;
     throw error;
@@ -121,7 +111,7 @@ async function applied(
   } catch (error) {
     if (!(error instanceof Invalid) || !observed || !hasDigestOf(object, observed)) throw error;
     const patch = repairPatch(object, observed);
-    await shell.client.mergePatch(resource, refOf(object), patch, { fieldManager: FIELD_MANAGER });
+    await shell.client.mergePatch(resource, placeOf(object), patch, { fieldManager: FIELD_MANAGER });
     return apply();
   }
 }
@@ -129,7 +119,7 @@ async function applied(
 // Looked at live, and applied only to just this version: a number from before would be a dip if an autoscaler has
 // raised it since.
 async function handOver(wanted: KubeObject, floor: number, resource: Resource, shell: Cluster): Promise<void> {
-  const there = await shell.client.get<Workload>(resource, refOf(wanted));
+  const there = await shell.client.get<Workload>(resource, placeOf(wanted));
   const { name, namespace, uid, resourceVersion } = { ...there.metadata, ...wanted.metadata };
   const replicas = Math.max(there.spec?.replicas ?? 1, floor);
   const held = {
@@ -158,14 +148,6 @@ function hasDigestOf(wanted: KubeObject, there: KubeObject): boolean {
   return digest !== undefined && digest === wanted.metadata.annotations?.[APPLIED_ANNOTATION];
 }
 
-function refOf({ metadata: { namespace, name } }: KubeObject): ObjectRef {
-  return { ...(namespace !== undefined && { namespace }), name };
-}
-
-function described({ kind, metadata }: KubeObject): string {
-  return `${kind} ${metadata.name}`;
-}
-
 /** Makes an object that is never changed afterwards. Undefined if one of that name is there and isn't ours. */
 export async function createOnce<T extends KubeObject>(
   object: T,
@@ -179,88 +161,11 @@ export async function createOnce<T extends KubeObject>(
   } catch (error) {
     if (!(error instanceof AlreadyExists)) throw error;
     // Made a moment ago, by ourselves before a crash, or by somebody else.
-    made = await shell.client.get<T>(resource, refOf(object));
+    made = await shell.client.get<T>(resource, placeOf(object));
     if (made.metadata.labels?.[DEPLOYMENT_UID_LABEL] !== record.metadata.uid) return undefined;
   }
   overlayWrite(shell.caches, made);
   return made;
-}
-
-const PASSWORD_SECRETS = { postgres: postgresSecret, redis: redisSecret };
-
-/** Makes the password Secret of a store where it was never made. A password once made is never made anew. */
-export async function ensurePassword(
-  store: Store,
-  observed: Observed,
-  shell: Cluster,
-): Promise<ActionFailure | undefined> {
-  const state = passwordState(store, observed);
-  if (state === 'there') return undefined;
-  const secret = PASSWORD_SECRETS[store](observed.record, randomBytes(24).toString('base64url'));
-  if (state === 'foreign') return nameConflict(secret);
-  if (state === 'lost') return lookForPassword(store, refOf(secret), observed, shell);
-  const made = await makeOnce(secret, observed.record, shell);
-  return 'reason' in made ? made : undefined;
-}
-
-// The cache of Secrets may lag behind that of what they open, and holds none without labels.
-async function lookForPassword(
-  store: Store,
-  ref: ObjectRef,
-  observed: Observed,
-  shell: Cluster,
-): Promise<ActionFailure | undefined> {
-  try {
-    const found = await shell.client.get(SECRETS, ref, { metadataOnly: true });
-    return isOurs(found, observed) ? undefined : passwordLost(store, observed, found);
-  } catch (error) {
-    if (error instanceof NotFound) return passwordLost(store, observed, undefined);
-    return failureOf(error, `Secret ${ref.name}`, 'read');
-  }
-}
-
-/** Why the volume of the own PostgreSQL cannot be used, or must not be replaced by an empty one. */
-export async function volumeRefusals(observed: Observed, shell: Cluster): Promise<ActionFailure[]> {
-  const trouble = volumeTrouble(observed);
-  if (trouble) return [trouble];
-  if (!isVolumeMissing(observed)) return [];
-  const { namespace = '', name } = observed.record.metadata;
-  const ref = { namespace, name: names(name).postgresClaim };
-  try {
-    // The cache of volumes may lag behind, and holds none without labels.
-    const found = await shell.client.get(PERSISTENT_VOLUME_CLAIMS, ref);
-    return isKnownClaim(found, observed) ? [] : [volumeMissing(observed, found)];
-  } catch (error) {
-    if (error instanceof NotFound) return [volumeMissing(observed, undefined)];
-    return [{ ...failureOf(error, `PersistentVolumeClaim ${ref.name}`, 'read'), absent: true }];
-  }
-}
-
-/**
- * Makes objects that an earlier deployment has left this record's, one after the other. Each is changed only as it was
- * seen, by uid and version.
- */
-export async function adoptObjects(
-  objects: readonly KubeObject[],
-  record: AppDeployment,
-  shell: Cluster,
-): Promise<{ readonly taken: readonly KubeObject[]; readonly refusals: readonly ActionFailure[] }> {
-  const taken: KubeObject[] = [];
-  for (const object of objects) {
-    const { uid, resourceVersion } = object.metadata;
-    const patch = { metadata: { uid, resourceVersion, labels: { [DEPLOYMENT_UID_LABEL]: record.metadata.uid } } };
-    try {
-      // oxlint-disable-next-line no-await-in-loop -- the password before the volume that it opens
-      const now = await shell.client.mergePatch(shell.registry.resourceOf(object), refOf(object), patch, {
-        fieldManager: FIELD_MANAGER,
-      });
-      overlayWrite(shell.caches, now);
-      taken.push(now);
-    } catch (error) {
-      return { taken, refusals: [failureOf(error, described(object), 'take up')] };
-    }
-  }
-  return { taken, refusals: [] };
 }
 
 /** As createOnce; a failure, and a foreign object in the way, come back as a refusal. */
@@ -272,53 +177,6 @@ export async function makeOnce<T extends KubeObject>(
   try {
     return (await createOnce(object, record, shell)) ?? nameConflict(object);
   } catch (error) {
-    return failureOf(error, described(object), 'create');
+    return failureOf(error, refTo(object), 'create');
   }
-}
-
-/** Deletes these pods, each only as it was seen: one that has started since is left alone, and looked at again. What failed comes back. */
-export async function removePods(pods: readonly KubeObject[], shell: Cluster): Promise<ActionFailure[]> {
-  const outcomes = await settleAll(
-    pods.map(async (pod): Promise<ActionFailure | undefined> => {
-      const { uid = '', resourceVersion = '' } = pod.metadata;
-      try {
-        const left = await shell.client.remove(PODS, refOf(pod), { uid, resourceVersion });
-        if (left) overlayWrite(shell.caches, left);
-      } catch (error) {
-        if (!(error instanceof NotFound)) return failureOf(error, described(pod), 'delete');
-      }
-      return undefined;
-    }),
-  );
-  return outcomes.filter((refusal) => refusal !== undefined);
-}
-
-/** What a person may have changed or put back since it was seen, and what cannot be had again: deleted only as it was seen. */
-const DELETED_AS_SEEN: ReadonlySet<string> = new Set(['Secret', 'PersistentVolumeClaim']);
-/** Whose dependents are pods: these must be gone before what they use is. */
-const WITH_DEPENDENTS: ReadonlySet<string> = new Set(['Deployment', 'StatefulSet']);
-
-/**
- * Deletes exactly these objects; one that is gone already is fine. Workloads go with their dependents first. The others
- * have none that matter, and their deletion must not wait for the garbage collector: of a new CRD's objects it knows
- * nothing for up to 30 s. What failed comes back.
- */
-export async function deleteObjects(objects: readonly KubeObject[], shell: Cluster): Promise<ActionFailure[]> {
-  const outcomes = await settleAll(
-    objects.map(async (object): Promise<ActionFailure | undefined> => {
-      const { uid = '', resourceVersion } = object.metadata;
-      try {
-        const left = await shell.client.remove(shell.registry.resourceOf(object), refOf(object), {
-          uid,
-          ...(DELETED_AS_SEEN.has(object.kind) && resourceVersion !== undefined && { resourceVersion }),
-          propagationPolicy: WITH_DEPENDENTS.has(object.kind) ? 'Foreground' : 'Background',
-        });
-        if (left) overlayWrite(shell.caches, left);
-      } catch (error) {
-        if (!(error instanceof NotFound)) return failureOf(error, described(object), 'delete');
-      }
-      return undefined;
-    }),
-  );
-  return outcomes.filter((refusal) => refusal !== undefined);
 }

@@ -1,20 +1,21 @@
 // What is said of a request that failed, and which of the errors behind it decides when the record comes again.
 
 import { quoted } from '../../api/text.ts';
-import type { ActionFailure } from '../../decide/observed.ts';
+import { type ActionFailure, type ChildRef, said } from '../../decide/observed.ts';
 import { Conflict, Forbidden, Invalid, ServerError, Terminal, Unavailable } from '../../errors.ts';
 
 /**
  * A failed request as something to report. What the API server refuses for good needs a person; anything else has a
- * `cause`, which is thrown once everything has been reported, so that the record comes again.
+ * `cause`, which is thrown once everything has been reported, so that the record comes again. `object` is what people
+ * read, where that is not `ref` itself.
  */
-export function failureOf(error: unknown, object: string, verb = 'apply'): ActionFailure {
+export function failureOf(error: unknown, ref: ChildRef, verb = 'apply', object = said(ref)): ActionFailure {
   if (error instanceof Invalid || error instanceof Forbidden) {
     const what = verb === 'apply' ? object : `to ${verb} ${object}`;
     const words = quoted(error.serverMessage ?? error.message);
-    return { reason: 'ApplyRefused', object, message: `The API server refused ${what}: ${words}` };
+    return { reason: 'ApplyRefused', ref, message: `The API server refused ${what}: ${words}` };
   }
-  return { reason: 'RequestFailed', object, message: messageOf(error, object, verb), cause: error };
+  return { reason: 'RequestFailed', ref, message: messageOf(error, object, verb), cause: error };
 }
 
 function messageOf(error: unknown, object: string, verb: string): string {

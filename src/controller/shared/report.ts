@@ -8,8 +8,8 @@ import { FIELD_MANAGER } from '../../api/meta.ts';
 import type { TracingProject } from '../../api/tracing-project.ts';
 import type { KubeObject } from '../../kube/client.ts';
 import type { EventRecorder } from '../../runtime/events.ts';
-import type { Cluster } from './apply.ts';
 import { overlayWrite } from './caches.ts';
+import type { Cluster } from './cluster.ts';
 
 /** Writes `status` unless it is there already. The answer goes into the cache. */
 export async function reportStatus<T extends KubeObject & { readonly status?: object }>(

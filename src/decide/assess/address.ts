@@ -9,7 +9,7 @@ import { claimable, mayClaim, type Place, wantedHost } from '../../record/hostna
 import { namespaceOf } from '../../record/metadata.ts';
 import { names } from '../../record/names.ts';
 import { type ActionFailure, isOurs, type Observed, type ObservedCondition } from '../observed.ts';
-import type { Verdict } from './workloads.ts';
+import { type Entry, fail, pass, stalled, unknown } from './entry.ts';
 
 /** Kinds that an address is made of. */
 export const ADDRESS_KINDS: ReadonlySet<string> = new Set(['Ingress', 'HTTPRoute']);
@@ -57,8 +57,7 @@ export function requestedAddress({ record, tenantHosts }: Observed, address: Add
 }
 
 /** The outcome of a look at a record that may not be changed now. */
-export function undecided(observed: Observed, address: AddressSettings): AddressOutcome {
-  const asked = requestedAddress(observed, address);
+export function undecided(observed: Observed, asked: AskedAddress): AddressOutcome {
   if (asked.is !== 'allowed') return asked;
   const { host } = asked;
   return { is: hasAddress(observed, host) ? 'held' : 'undecided', host };
@@ -104,12 +103,12 @@ export function reportedAddress(
 }
 
 /** Is the address routed to the main service? Only what is Stalled holds Ready back. */
-export function checkAddress(observed: Observed, outcome: AddressOutcome, refusals: readonly ActionFailure[]): Verdict {
+export function checkAddress(observed: Observed, outcome: AddressOutcome, refusals: readonly ActionFailure[]): Entry {
   switch (outcome.is) {
     case 'unwanted':
-      return { status: 'True', reason: 'NotNeeded', message: 'No address is asked for.' };
+      return pass('NotNeeded', 'No address is asked for.');
     case 'unconfigured':
-      return no('NoAddressConfigured', `${outcome.host} is asked for, and this platform makes no addresses.`);
+      return fail('NoAddressConfigured', `${outcome.host} is asked for, and this platform makes no addresses.`);
     case 'not allowed':
       return stalled(
         'HostNotAllowed',
@@ -121,15 +120,15 @@ export function checkAddress(observed: Observed, outcome: AddressOutcome, refusa
         `${outcome.host} belongs to ${outcome.by === undefined ? 'a deployment of another tenant' : `deployment ${outcome.by}`}. Choose another host; if it becomes free, this deployment gets it by itself.`,
       );
     case 'undecided':
-      return { status: 'Unknown', reason: 'NotObserved', message: `${outcome.host} has not been made yet.` };
+      return notMade(outcome.host);
     case 'held':
       return checkHeld(observed, outcome.host, refusals);
   }
 }
 
-function checkHeld(observed: Observed, host: string, refusals: readonly ActionFailure[]): Verdict {
+function checkHeld(observed: Observed, host: string, refusals: readonly ActionFailure[]): Entry {
   const { address } = names(observed.record.metadata.name);
-  const refusal = refusals.find(({ object }) => [...ADDRESS_KINDS].some((kind) => object === `${kind} ${address}`));
+  const refusal = refusals.find(({ ref }) => ADDRESS_KINDS.has(ref.kind) && ref.name === address);
   if (refusal) return stalled(refusal.reason, refusal.message);
   const object = addressOf(observed);
   if (!object && observed.addressKindMissing)
@@ -137,16 +136,16 @@ function checkHeld(observed: Observed, host: string, refusals: readonly ActionFa
       'GatewayApiMissing',
       `The cluster does not know HTTPRoutes, of which ${host} is to be made: install the Gateway API.`,
     );
-  if (!object) return { status: 'Unknown', reason: 'NotObserved', message: `${host} has not been made yet.` };
+  if (!object) return notMade(host);
   return object.kind === 'Ingress' ? checkIngress(object, host) : checkRoute(object, host);
 }
 
-function checkIngress(ingress: Ingress, host: string): Verdict {
+function checkIngress(ingress: Ingress, host: string): Entry {
   const taken = (ingress.status?.loadBalancer?.ingress ?? []).length > 0;
   return taken ? routed(host) : pending(`No ingress controller has reported that it serves ${host}.`);
 }
 
-function checkRoute(route: HttpRoute, host: string): Verdict {
+function checkRoute(route: HttpRoute, host: string): Entry {
   const generation = route.metadata.generation ?? 1;
   const parents = route.status?.parents ?? [];
   const current = parents.map(({ conditions = [] }) =>
@@ -169,18 +168,14 @@ function isTrue(conditions: readonly ObservedCondition[], type: string): boolean
   return conditions.some((condition) => condition.type === type && condition.status === 'True');
 }
 
-function routed(host: string): Verdict {
-  return { status: 'True', reason: 'Routed', message: `${host} leads to the main service.` };
+function routed(host: string): Entry {
+  return pass('Routed', `${host} leads to the main service.`);
 }
 
-function pending(message: string): Verdict {
-  return { status: 'Unknown', reason: 'AddressPending', message };
+function pending(message: string): Entry {
+  return unknown('AddressPending', message);
 }
 
-function no(reason: Verdict['reason'], message: string): Verdict {
-  return { status: 'False', reason, message };
-}
-
-function stalled(reason: Verdict['reason'], message: string): Verdict {
-  return { ...no(reason, message), stalled: true };
+function notMade(host: string): Entry {
+  return unknown('NotObserved', `${host} has not been made yet.`);
 }

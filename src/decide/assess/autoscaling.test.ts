@@ -3,6 +3,7 @@ import {
   anObserved,
   aRecord,
   aRevision,
+  assessed,
   aWorkload,
   ownLabels,
   type WorkloadDetails,
@@ -11,7 +12,6 @@ import type { AppDeploymentSpec } from '../../api/app-deployment.ts';
 import type { ResourceSpec } from '../../api/resource-spec.ts';
 import type { KubeObject } from '../../kube/client.ts';
 import { checkAutoscaling, checkHonored } from './autoscaling.ts';
-import { checkWorkloads } from './workloads.ts';
 
 function autoscaler(role: 'server' | 'queue', active?: { status: string; reason: string }): KubeObject {
   return {
@@ -26,10 +26,10 @@ const FINE = { status: 'True', reason: 'ValidMetricFound' };
 
 describe('checkAutoscaling', () => {
   it.each([
-    { reason: 'no range', spec: {}, there: [], want: ['True', 'FixedScale'] },
-    { reason: 'not there yet', spec: { maxScale: 3 }, there: [], want: ['False', 'NotObserved'] },
-    { reason: 'silent', spec: { maxScale: 3 }, there: [autoscaler('server')], want: ['False', 'NotObserved'] },
-    { reason: 'it works', spec: { maxScale: 3 }, there: [autoscaler('server', FINE)], want: ['True', 'Autoscaled'] },
+    { reason: 'no range', spec: {}, there: [], want: ['pass', 'FixedScale'] },
+    { reason: 'not there yet', spec: { maxScale: 3 }, there: [], want: ['fail', 'NotObserved'] },
+    { reason: 'silent', spec: { maxScale: 3 }, there: [autoscaler('server')], want: ['fail', 'NotObserved'] },
+    { reason: 'it works', spec: { maxScale: 3 }, there: [autoscaler('server', FINE)], want: ['pass', 'Autoscaled'] },
     {
       reason: 'one of two knows nothing',
       spec: { maxScale: 3, queueCpu: 1 },
@@ -37,13 +37,13 @@ describe('checkAutoscaling', () => {
         autoscaler('server', FINE),
         autoscaler('queue', { status: 'False', reason: 'FailedGetContainerResourceMetric' }),
       ],
-      want: ['False', 'MetricsMissing'],
+      want: ['fail', 'MetricsMissing'],
     },
   ])('$reason', ({ spec, there, want }) => {
     const record = aRecord({ sourceConfig: { resourceSpec: spec } });
-    const verdict = checkAutoscaling(anObserved(record, { children: there }), aRevision(record));
-    expect([verdict.status, verdict.reason]).toEqual(want);
-    expect(verdict.message).not.toContain('words that change');
+    const entry = checkAutoscaling(anObserved(record, { children: there }), aRevision(record));
+    expect([entry.is, entry.reason]).toEqual(want);
+    expect(entry.message).not.toContain('words that change');
   });
 });
 
@@ -62,33 +62,33 @@ describe('checkHonored', () => {
     },
   ])('$reason', ({ spec, more, want, says }) => {
     const record = aRecord({ sourceConfig: { resourceSpec: spec }, ...more });
-    const verdict = checkHonored(anObserved(record), aRevision(record));
-    expect(verdict).toMatchObject({ reason: want, message: expect.stringContaining(says) as string });
+    const entry = checkHonored(anObserved(record), aRevision(record));
+    expect(entry).toMatchObject({ reason: want, message: expect.stringContaining(says) as string });
   });
 });
 
 describe('a role with a range of 2 to 6', () => {
   const record = aRecord({ sourceConfig: { resourceSpec: { minScale: 2, maxScale: 6 } } });
   it.each<{ reason: string; first: boolean; seen: WorkloadDetails; want: string }>([
-    { reason: 'all there are run it', first: true, seen: { wanted: 2 }, want: 'True' },
-    { reason: 'the first time all must be ready', first: true, seen: { wanted: 4, total: 4, ready: 2 }, want: 'False' },
+    { reason: 'all there are run it', first: true, seen: { wanted: 2 }, want: 'pass' },
+    { reason: 'the first time all must be ready', first: true, seen: { wanted: 4, total: 4, ready: 2 }, want: 'fail' },
     {
       reason: 'more pods are started: no rollout',
       first: false,
       seen: { wanted: 5, total: 5, ready: 2 },
-      want: 'True',
+      want: 'pass',
     },
     {
       reason: 'more are asked for than there are',
       first: false,
       seen: { wanted: 6, total: 3, updated: 3, ready: 3 },
-      want: 'True',
+      want: 'pass',
     },
-    { reason: 'fewer than the minimum', first: false, seen: { wanted: 2, ready: 1 }, want: 'False' },
-    { reason: 'old pods still run', first: false, seen: { wanted: 3, total: 4, updated: 3, ready: 4 }, want: 'False' },
+    { reason: 'fewer than the minimum', first: false, seen: { wanted: 2, ready: 1 }, want: 'fail' },
+    { reason: 'old pods still run', first: false, seen: { wanted: 3, total: 4, updated: 3, ready: 4 }, want: 'fail' },
   ])('$reason', ({ first, seen, want }) => {
     const revision = aRevision(record, first ? 'DEPLOYING' : 'DEPLOYED');
     const children = [aWorkload('server', revision, seen)];
-    expect(checkWorkloads(anObserved(record, { children }), revision).status).toBe(want);
+    expect(assessed(anObserved(record, { children }), revision).assessment.workloads.is).toBe(want);
   });
 });

@@ -2,14 +2,15 @@
 // Ready: an autoscaler that knows nothing leaves the pods as many as they are.
 
 import type { AppRevision } from '../../api/app-revision.ts';
-import { EXTERNAL_POSTGRES_VARIABLE, EXTERNAL_REDIS_VARIABLE } from '../../api/meta.ts';
+import { EXTERNAL_POSTGRES_VARIABLE, EXTERNAL_REDIS_VARIABLE, STORE_PARTS } from '../../api/meta.ts';
+import { numberField } from '../../api/resource-spec.ts';
 import { quoted } from '../../api/text.ts';
 import type { KubeObject } from '../../kube/client.ts';
 import { names } from '../../record/names.ts';
 import { autoscaledRoles, raisedMinimums } from '../../record/scale.ts';
 import { childOf, type Observed, type ObservedCondition } from '../observed.ts';
 import { unfinishedResize } from './database-volume.ts';
-import { no, type Verdict, yes } from './workloads.ts';
+import { type Entry, fail, pass } from './entry.ts';
 
 /** autoscaling/v2 HorizontalPodAutoscaler, as far as it is read. */
 interface Autoscaler extends KubeObject {
@@ -17,45 +18,43 @@ interface Autoscaler extends KubeObject {
 }
 
 /** Does every autoscaler know what it has to know? */
-export function checkAutoscaling(observed: Observed, revision: AppRevision): Verdict {
+export function checkAutoscaling(observed: Observed, revision: AppRevision): Entry {
   const { resolved } = revision.spec;
   const roles = resolved.image === undefined ? [] : autoscaledRoles(resolved);
-  if (roles.length === 0) return yes('FixedScale', 'The number of pods is fixed.');
+  if (roles.length === 0) return pass('FixedScale', 'The number of pods is fixed.');
   for (const role of roles) {
     const name = names(observed.record.metadata.name)[role];
     const autoscaler = childOf(observed, 'HorizontalPodAutoscaler', name) as Autoscaler | undefined;
     const active = autoscaler?.status?.conditions?.find(({ type }) => type === 'ScalingActive');
-    if (!active) return no('NotObserved', `The autoscaler of the ${role} has not said anything yet.`);
+    if (!active) return fail('NotObserved', `The autoscaler of the ${role} has not said anything yet.`);
     // Not its own words: they change from one look to the next.
     if (active.status !== 'True')
-      return no(
+      return fail(
         'MetricsMissing',
         `The autoscaler of the ${role} does not get what it decides by (${quoted(active.reason ?? active.status, 128)}): the number of pods stays as it is. kubectl describe hpa ${name} says more; the cluster needs metrics-server or the like.`,
       );
   }
-  return yes('Autoscaled', `Autoscalers decide the number of pods of: ${roles.join(', ')}.`);
+  return pass('Autoscaled', `Autoscalers decide the number of pods of: ${roles.join(', ')}.`);
 }
 
 /** Is every field of resource_spec taken as it stands? */
-export function checkHonored(observed: Observed, { spec: { requested, resolved } }: AppRevision): Verdict {
+export function checkHonored(observed: Observed, { spec: { requested, resolved } }: AppRevision): Entry {
   const { record } = observed;
   const resize = resolved.postgres && unfinishedResize(observed);
-  if (resize) return no(resize.failed ? 'VolumeResizeFailed' : 'VolumeResizing', resize.message);
+  if (resize) return fail(resize.failed ? 'VolumeResizeFailed' : 'VolumeResizing', resize.message);
   const raised = raisedMinimums(resolved);
   if (raised.length > 0)
-    return no(
+    return fail(
       'MinimumIsOne',
       `A minimum of 0 pods is taken as 1 (${raised.join(', ')}): nothing would start a pod when it is needed. To run none, set max_scale to 0.`,
     );
   const fields = Object.keys(requested.resourceSpec ?? {});
-  const ignored = [
-    ...(resolved.postgres ? [] : fields.filter((field) => field.startsWith('db'))),
-    ...(resolved.redis ? [] : fields.filter((field) => field.startsWith('redis'))),
-  ];
+  const external = STORE_PARTS.filter((part) => resolved[part] === undefined);
+  const ignored = external.flatMap((part) => fields.filter((field) => numberField(field)?.part === part));
   if (ignored.length > 0)
-    return no(
+    return fail(
       'StoreIsExternal',
       `${record.metadata.name} brings its own (${EXTERNAL_POSTGRES_VARIABLE}, ${EXTERNAL_REDIS_VARIABLE}), so these are not used: ${ignored.join(', ')}.`,
     );
-  return yes('AsAsked', 'Every field of resource_spec is taken as it stands.');
+  return pass('AsAsked', 'Every field of resource_spec is taken as it stands.');
 }

@@ -13,7 +13,7 @@ import {
   volumeSizeGi,
   volumeTrouble,
 } from './database-volume.ts';
-import { checkDatabase } from './workloads.ts';
+import { checkStore } from './stores.ts';
 
 const revision = aRevision(aRecord());
 const deployed = aRevision(aRecord(), 'DEPLOYED');
@@ -99,13 +99,13 @@ describe('a volume that does not stay', () => {
     const observed = seen({ children: [claim, aStore('postgres')] });
     expect(volumeTrouble(observed)?.reason).toBe(want);
     // Though it answers.
-    expect(checkDatabase(observed, revision).reason).toBe(want ?? 'Answering');
+    expect(checkStore('postgres', observed, revision).reason).toBe(want ?? 'Answering');
   });
 
   it('a missing one is said though the pod that has it still answers', () => {
     const observed = seen({ children: [aStore('postgres')], known: CLAIM_UID });
-    const verdict = checkDatabase(observed, revision, [volumeMissing(observed, undefined)]);
-    expect(verdict).toMatchObject({ status: 'False', reason: 'VolumeMissing', stalled: true });
+    const entry = checkStore('postgres', observed, revision, [volumeMissing(observed, undefined)]);
+    expect(entry).toMatchObject({ is: 'stalled', reason: 'VolumeMissing' });
   });
 });
 

@@ -11,7 +11,15 @@ import {
 import type { KubeObject } from '../../kube/client.ts';
 import { names } from '../../record/names.ts';
 import { quantity } from '../drift.ts';
-import { type ActionFailure, childOf, isOurs, type Observed, type ObservedCondition } from '../observed.ts';
+import {
+  type ActionFailure,
+  childOf,
+  isOurs,
+  type Observed,
+  type ObservedCondition,
+  refTo,
+  said,
+} from '../observed.ts';
 
 /** core/v1 PersistentVolumeClaim, as far as it is read. */
 interface Claim extends KubeObject {
@@ -59,13 +67,13 @@ function givenUp({ status, metadata }: Observed['record']): string {
 export function volumeMissing(observed: Observed, found: KubeObject | undefined): ActionFailure {
   const { name, namespace, uid } = observed.record.metadata;
   const { postgresClaim } = names(name);
-  const object = `PersistentVolumeClaim ${postgresClaim}`;
+  const ref = { kind: 'PersistentVolumeClaim', name: postgresClaim };
   const labels = `${DEPLOYMENT_LABEL}=${name} ${COMPONENT_LABEL}=postgres ${DEPLOYMENT_UID_LABEL}=${uid}`;
   const restore = found
-    ? `${object} does not carry the labels of this deployment. If it has the data of its PostgreSQL: kubectl label pvc ${postgresClaim} -n ${namespace} --overwrite ${labels}.`
-    : `${object} is missing, and with it the data of PostgreSQL. No empty database takes its place. Restore the volume from a backup, with the labels ${labels}; the deployment then resumes automatically.`;
+    ? `${said(ref)} does not carry the labels of this deployment. If it has the data of its PostgreSQL: kubectl label pvc ${postgresClaim} -n ${namespace} --overwrite ${labels}.`
+    : `${said(ref)} is missing, and with it the data of PostgreSQL. No empty database takes its place. Restore the volume from a backup, with the labels ${labels}; the deployment then resumes automatically.`;
   const message = `${restore} To start with an empty database instead: ${startEmpty(observed)}.`;
-  return { reason: 'VolumeMissing', object, message };
+  return { reason: 'VolumeMissing', ref, message };
 }
 
 /** May an object of the claim's name be taken for it? An apply of it heals its labels then. */
@@ -78,18 +86,18 @@ export function volumeTrouble(observed: Observed): ActionFailure | undefined {
   const claim = ownClaim(observed);
   if (!claim) return undefined;
   const { name, namespace, deletionTimestamp } = claim.metadata;
-  const object = `PersistentVolumeClaim ${name}`;
+  const ref = refTo(claim);
   if (deletionTimestamp !== undefined)
     return {
       reason: 'VolumeTerminating',
-      object,
-      message: `${object} is being deleted, which cannot be undone: it goes with its data when pod ${name}-0 stops. Back the data up now (kubectl exec ${name}-0 -n ${namespace} -- pg_dump -h 127.0.0.1 -U postgres), and do not restart the pod before that.`,
+      ref,
+      message: `${said(ref)} is being deleted, which cannot be undone: it goes with its data when pod ${name}-0 stops. Back the data up now (kubectl exec ${name}-0 -n ${namespace} -- pg_dump -h 127.0.0.1 -U postgres), and do not restart the pod before that.`,
     };
   if (claim.status?.phase === 'Lost')
     return {
       reason: 'VolumeLost',
-      object,
-      message: `${object} has lost its PersistentVolume. Restore that PersistentVolume, or delete the claim and restore both from a backup.`,
+      ref,
+      message: `${said(ref)} has lost its PersistentVolume. Restore that PersistentVolume, or delete the claim and restore both from a backup.`,
     };
   return undefined;
 }
@@ -120,7 +128,7 @@ export function unfinishedResize(observed: Observed): Resize | undefined {
   if (!claim) return undefined;
   const { asked, there } = sizes(claim);
   if (there === undefined || there >= asked) return undefined;
-  const sizesSaid = `The PostgreSQL volume has ${said(there)} of ${said(asked)}`;
+  const sizesSaid = `The PostgreSQL volume has ${gibibytes(there)} of ${gibibytes(asked)}`;
   const { conditions = [], allocatedResourceStatuses = {} } = claim.status ?? {};
   const step = allocatedResourceStatuses['storage'] ?? '';
   const is = (type: string): boolean => conditions.some((one) => one.type === type && one.status === 'True');
@@ -149,6 +157,6 @@ function sizes({ spec, status }: Claim): { readonly asked: number; readonly ther
   };
 }
 
-function said(bytes: number): string {
+function gibibytes(bytes: number): string {
   return `${Math.round((bytes / GIBIBYTE) * 100) / 100} Gi`;
 }

@@ -10,7 +10,7 @@ export function contractUnknown({ metadata, spec }: AppRevision, newest: number)
   if (contract <= newest) return undefined;
   return {
     reason: 'ContractUnknown',
-    object: `AppRevision ${metadata.name}`,
+    ref: { kind: 'AppRevision', name: metadata.name },
     message: `Revision ${spec.id} was made by a newer Davit: its pods are of contract ${contract}, and this one knows contracts up to ${newest}. What runs is left as it is, and nothing of it is put back or changed. Upgrade the controller again; or raise spec.revisionSerial by one for a new revision, which restarts the pods as this Davit makes them.`,
   };
 }

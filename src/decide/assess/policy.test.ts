@@ -3,22 +3,21 @@
 import { expect, it } from 'vitest';
 import { anObserved, aRecord, aRevision } from '../../../test/support/builders.ts';
 import { Settings } from '../../api/settings.ts';
-import { checkPolicy } from './workloads.ts';
+import { checkPolicy } from './policy.ts';
 
 const LIMITED = Settings.parse({ limits: { cpu: 2 } });
 const large = aRecord({ sourceConfig: { resourceSpec: { cpu: 4, queueCpuLimit: 8 } } });
 
 it('more than the platform allows is said, with every field and its limit', () => {
   expect(checkPolicy(anObserved(large), LIMITED)).toMatchObject({
-    status: 'False',
+    is: 'stalled',
     reason: 'LimitExceeded',
     message: 'This platform allows less: cpu at most 2, queueCpuLimit at most 2.',
-    stalled: true,
   });
 });
 
 it('a revision that was made before the limit goes on', () => {
-  expect(checkPolicy(anObserved(large, { revisions: [aRevision(large)] }), LIMITED).status).toBe('True');
+  expect(checkPolicy(anObserved(large, { revisions: [aRevision(large)] }), LIMITED).is).toBe('pass');
 });
 
 it('where the platform makes no databases, a record has to bring both', () => {

@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { anObserved, aPod, aRecord, aRevision, aStore, aWorkload } from '../../../test/support/builders.ts';
+import { anObserved, aPod, aRecord, aRevision, aStore, assessed, aWorkload } from '../../../test/support/builders.ts';
 import type { AppRevision } from '../../api/app-revision.ts';
 import type { ActionFailure, Observed, Pod, Workload } from '../observed.ts';
 import { latestStatus, overtakenStatus } from '../revision-status.ts';
-import { checkRollout, hasServed } from './workloads.ts';
+import type { Entry } from './entry.ts';
+import { hasServed } from './rollout.ts';
 
 const NOW = new Date('2026-02-02T02:02:02Z');
 const record = aRecord();
@@ -22,8 +23,16 @@ function seen(database: Workload): Observed {
   });
 }
 
+function rolloutIn(observed: Observed, of: AppRevision, refusals?: readonly ActionFailure[]): Entry {
+  return assessed(observed, of, refusals && { refusals }).assessment.rollout;
+}
+
 describe('DEPLOYED asks for the stores too', () => {
-  const refused: ActionFailure = { reason: 'ApplyRefused', object: 'StatefulSet shop--postgres', message: 'no' };
+  const refused: ActionFailure = {
+    reason: 'ApplyRefused',
+    ref: { kind: 'StatefulSet', name: 'shop--postgres' },
+    message: 'no',
+  };
   it.each([
     { reason: 'all runs', database: store({}), state: 'DEPLOYED' },
     { reason: 'the database does not answer', database: store({ readyReplicas: 0 }), state: 'DEPLOYING' },
@@ -45,12 +54,12 @@ describe('DEPLOYED asks for the stores too', () => {
     },
     { reason: 'what answers is of the settings before', database: store({}), refusals: [refused], state: 'DEPLOYING' },
   ])('$reason: $state', ({ database, refusals, state }) => {
-    expect(latestStatus(revision, checkRollout(seen(database), revision, refusals), NOW).state).toBe(state);
+    expect(latestStatus(revision, rolloutIn(seen(database), revision, refusals), NOW).state).toBe(state);
   });
 
   it('keeps what was DEPLOYED once, whatever becomes of the database', () => {
     const deployed = aRevision(record, 'DEPLOYED');
-    const rollout = checkRollout(seen(store({ readyReplicas: 0 })), deployed);
+    const rollout = rolloutIn(seen(store({ readyReplicas: 0 })), deployed);
     expect(latestStatus(deployed, rollout, NOW).state).toBe('DEPLOYED');
   });
 
@@ -58,7 +67,7 @@ describe('DEPLOYED asks for the stores too', () => {
     const { postgres: _postgres, redis: _redis, ...resolved } = revision.spec.resolved;
     const external: AppRevision = { ...revision, spec: { ...revision.spec, resolved } };
     const observed = anObserved(record, { revisions: [external], children: [aWorkload('server', external)] });
-    expect(checkRollout(observed, external).status).toBe('True');
+    expect(rolloutIn(observed, external).is).toBe('pass');
   });
 });
 

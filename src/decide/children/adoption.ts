@@ -10,7 +10,7 @@ import {
 import type { KubeObject } from '../../kube/client.ts';
 import { names } from '../../record/names.ts';
 import type { DataThere } from '../../record/wanted-revision.ts';
-import { type ActionFailure, childOf, isOurs, type Observed } from '../observed.ts';
+import { type ActionFailure, childOf, isOurs, type Observed, refTo, said } from '../observed.ts';
 import { storageOf } from './plan.ts';
 
 export interface KeptData {
@@ -36,7 +36,7 @@ export function planAdoption(observed: Observed): KeptData {
   if (observed.record.metadata.annotations?.[ADOPT_DATABASE_ANNOTATION] !== from)
     return refused(first, howToTakeUp(kept as KubeObject[], observed, from));
   const going = (kept as KubeObject[]).find(({ metadata }) => metadata.deletionTimestamp !== undefined);
-  if (going) return refused(going, `${said(going)} is being deleted: the deployment goes on when it is gone.`);
+  if (going) return refused(going, `${said(refTo(going))} is being deleted: the deployment goes on when it is gone.`);
   return { takeUp: kept as KubeObject[], refusals: [] };
 }
 
@@ -61,24 +61,20 @@ function componentOf({ metadata }: KubeObject): string | undefined {
   return metadata.labels?.[COMPONENT_LABEL];
 }
 
-function said({ kind, metadata }: KubeObject): string {
-  return `${kind} ${metadata.name}`;
-}
-
 function refused(object: KubeObject, message: string): KeptData {
-  return { takeUp: [], refusals: [{ reason: 'DatabaseKept', object: said(object), message }] };
+  return { takeUp: [], refusals: [{ reason: 'DatabaseKept', ref: refTo(object), message }] };
 }
 
 function howToTakeUp(kept: readonly KubeObject[], { record }: Observed, from: string | undefined): string {
   const { name, namespace } = record.metadata;
-  const what = kept.map(said).join(' and ');
+  const what = kept.map(refTo).map(said).join(' and ');
   return `The database of an earlier deployment of this name was kept: ${what}. To take it up: kubectl annotate appd ${name} -n ${namespace} ${ADOPT_DATABASE_ANNOTATION}=${from}. To begin with an empty one, delete what was kept.`;
 }
 
 function lacksPassword(claim: KubeObject, secretName: string): string {
-  return `${said(claim)} was kept, but not its password: Secret ${secretName} is missing. Restore the Secret from a backup, or delete the volume.`;
+  return `${said(refTo(claim))} was kept, but not its password: Secret ${secretName} is missing. Restore the Secret from a backup, or delete the volume.`;
 }
 
 function mixed(kept: readonly KubeObject[]): string {
-  return `${kept.map(said).join(' and ')} were kept by different deployments: the password may not open the volume. Restore the one that belongs to the other, or delete both.`;
+  return `${kept.map(refTo).map(said).join(' and ')} were kept by different deployments: the password may not open the volume. Restore the one that belongs to the other, or delete both.`;
 }

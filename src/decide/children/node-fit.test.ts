@@ -66,7 +66,7 @@ describe('a node that could take the pod', () => {
     },
   ])('$reason: $fits', ({ nodes, pod, fits }) => {
     const refusals = withoutRoom([aSet('2', '4Gi', pod)], nodes);
-    expect(refusals.map(({ reason, object }) => `${reason} ${object}`)).toEqual(
+    expect(refusals.map(({ reason, ref }) => `${reason} ${ref.kind} ${ref.name}`)).toEqual(
       fits ? [] : ['NoNodeFits StatefulSet shop--postgres'],
     );
   });

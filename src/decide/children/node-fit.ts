@@ -3,7 +3,7 @@
 
 import type { KubeObject } from '../../kube/client.ts';
 import { hasDrifted, quantity } from '../drift.ts';
-import { type ActionFailure, childOf, isOurs, type Observed, type Workload } from '../observed.ts';
+import { type ActionFailure, childOf, isOurs, type Observed, refTo, said, type Workload } from '../observed.ts';
 import type { Action } from './plan.ts';
 
 interface Taint {
@@ -60,12 +60,12 @@ export function withoutRoom(sets: readonly KubeObject[], nodes: readonly Cluster
       open.length === 0
         ? 'no schedulable node matches its node selector and tolerations'
         : `the largest of the nodes that it may run on have ${most[0]} CPU and ${Math.floor((most[1] ?? 0) / 2 ** 20)} MiB`;
-    const object = `StatefulSet ${set.metadata.name}`;
+    const ref = refTo(set);
     return [
       {
         reason: 'NoNodeFits',
-        object,
-        message: `No node can take the pod of ${object}: it asks for ${asked}, and ${there}. The pod that runs is kept as it is. Lower the request, or add a larger node; the deployment then resumes automatically.`,
+        ref,
+        message: `No node can take the pod of ${said(ref)}: it asks for ${asked}, and ${there}. The pod that runs is kept as it is. Lower the request, or add a larger node; the deployment then resumes automatically.`,
       },
     ];
   });

@@ -1,17 +1,18 @@
 import { describe, expect, it } from 'vitest';
 import { anObserved, aRecord, ownLabels, UID } from '../../../test/support/builders.ts';
+import type { StorePart } from '../../api/meta.ts';
 import type { KubeObject } from '../../kube/client.ts';
-import { type PasswordState, passwordLost, passwordState, type Store } from './passwords.ts';
+import { type PasswordState, passwordLost, passwordState } from './passwords.ts';
 
 const FOREIGN = { 'davit.dev/deployment': 'shop' };
 
-function child(kind: string, store: Store, labels: Record<string, string> = ownLabels(store)): KubeObject {
+function child(kind: string, store: StorePart, labels: Record<string, string> = ownLabels(store)): KubeObject {
   return { apiVersion: 'v1', kind, metadata: { name: `shop--${store}`, namespace: 'team', labels } };
 }
 
 interface Row {
   readonly reason: string;
-  readonly store: Store;
+  readonly store: StorePart;
   readonly children: readonly KubeObject[];
   readonly want: PasswordState;
 }
@@ -65,7 +66,7 @@ describe('passwordState', () => {
 });
 
 describe('passwordLost', () => {
-  const LABELS = (store: Store): string =>
+  const LABELS = (store: StorePart): string =>
     `davit.dev/deployment=shop davit.dev/component=${store} davit.dev/deployment-uid=${UID}`;
 
   it.each([
@@ -85,7 +86,7 @@ describe('passwordLost', () => {
     const there = found ? child('Secret', store, {}) : undefined;
     expect(passwordLost(store, anObserved(aRecord()), there)).toEqual({
       reason: 'PasswordMissing',
-      object: `Secret shop--${store}`,
+      ref: { kind: 'Secret', name: `shop--${store}` },
       message: expect.stringContaining(says) as string,
     });
   });

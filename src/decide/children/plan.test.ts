@@ -139,43 +139,47 @@ it('what is wanted as it is there is not sent', () => {
 describe('safely', () => {
   const apply = (kind: string): Action => ({ do: 'apply', object: thing(kind, {}), observed: undefined });
   const actions: Action[] = [apply('Service'), apply('StatefulSet'), { do: 'delete', object: thing('Deployment', {}) }];
-  const refusal = (reason: ActionFailure['reason'], object: string): ActionFailure => ({ reason, object, message: '' });
+  const refusal = (reason: ActionFailure['reason'], kind: string, name: string): ActionFailure => ({
+    reason,
+    ref: { kind, name },
+    message: '',
+  });
 
   it.each([
     { name: 'nothing refused', refusals: [], want: ['apply Service', 'apply StatefulSet', 'delete Deployment'] },
     {
       name: 'a volume that stays as large as it is',
-      refusals: [refusal('StorageCannotShrink', 'PersistentVolumeClaim shop--postgres')],
+      refusals: [refusal('StorageCannotShrink', 'PersistentVolumeClaim', 'shop--postgres')],
       want: ['apply Service', 'apply StatefulSet', 'delete Deployment'],
     },
     {
       name: 'a volume that could not be made',
-      refusals: [refusal('ApplyRefused', 'PersistentVolumeClaim shop--postgres')],
+      refusals: [refusal('ApplyRefused', 'PersistentVolumeClaim', 'shop--postgres')],
       want: ['apply Service', 'apply StatefulSet'],
     },
     {
       name: "somebody else's volume",
-      refusals: [refusal('NameConflict', 'PersistentVolumeClaim shop--postgres')],
+      refusals: [refusal('NameConflict', 'PersistentVolumeClaim', 'shop--postgres')],
       want: ['apply Service'],
     },
     {
       name: "somebody else's password",
-      refusals: [refusal('NameConflict', 'Secret shop--redis')],
+      refusals: [refusal('NameConflict', 'Secret', 'shop--redis')],
       want: ['apply Service'],
     },
     {
       name: 'a password that could not be made',
-      refusals: [refusal('ApplyRefused', 'Secret shop--redis')],
+      refusals: [refusal('ApplyRefused', 'Secret', 'shop--redis')],
       want: ['apply Service'],
     },
     {
       name: 'a password that was lost',
-      refusals: [refusal('PasswordMissing', 'Secret shop--postgres')],
+      refusals: [refusal('PasswordMissing', 'Secret', 'shop--postgres')],
       want: ['apply Service'],
     },
     {
       name: "somebody else's service",
-      refusals: [refusal('NameConflict', 'Service shop')],
+      refusals: [refusal('NameConflict', 'Service', 'shop')],
       want: ['apply Service', 'apply StatefulSet'],
     },
   ])('$name', ({ refusals, want }) => {

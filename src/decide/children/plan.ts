@@ -1,10 +1,10 @@
 // What to do so that the cluster becomes what is wanted: a list of actions without order, compared with what was
 // observed. Nothing is done here.
 
-import { APPLIED_ANNOTATION, COMPONENT_LABEL, REVISION_LABEL } from '../../api/meta.ts';
+import { APPLIED_ANNOTATION, COMPONENT_LABEL, REVISION_LABEL, STORE_PARTS } from '../../api/meta.ts';
 import type { KubeObject } from '../../kube/client.ts';
 import { hasDrifted, quantity } from '../drift.ts';
-import { type ActionFailure, childOf, isOurs, type Observed } from '../observed.ts';
+import { type ActionFailure, childOf, isOurs, type Observed, refTo, said } from '../observed.ts';
 import { handOverFloor } from './replicas-handover.ts';
 
 export type Action =
@@ -105,10 +105,10 @@ export function withoutUnsafe(actions: readonly Action[], refusals: readonly Act
  */
 export function mayStartPods(refusals: readonly ActionFailure[]): boolean {
   return !refusals.some(
-    ({ reason, object, absent }) =>
-      object.startsWith('Secret ') ||
+    ({ reason, ref, absent }) =>
+      ref.kind === 'Secret' ||
       VOLUME_UNUSABLE.has(reason) ||
-      (object.startsWith('PersistentVolumeClaim ') && (reason === 'NameConflict' || absent === true)),
+      (ref.kind === 'PersistentVolumeClaim' && (reason === 'NameConflict' || absent === true)),
   );
 }
 
@@ -121,18 +121,18 @@ const VOLUME_UNUSABLE: ReadonlySet<ActionFailure['reason']> = new Set([
 const STARTS_PODS: ReadonlySet<string> = new Set(['Deployment', 'StatefulSet']);
 
 export function nameConflict(wanted: KubeObject): ActionFailure {
-  const object = `${wanted.kind} ${wanted.metadata.name}`;
+  const ref = refTo(wanted);
   return {
     reason: 'NameConflict',
-    object,
-    message: `${object} is there already and was not made for this deployment. Remove or rename it, or choose another name for the deployment.`,
+    ref,
+    message: `${said(ref)} is there already and was not made for this deployment. Remove or rename it, or choose another name for the deployment.`,
   };
 }
 
 // What belongs to a PostgreSQL or Redis goes only with the last pod of a revision that has it: a switch to an external
 // one rolls the pods, and those that still serve need theirs.
 function isStillUsed({ metadata }: KubeObject, { pods, revisions }: Observed): boolean {
-  const store = (['postgres', 'redis'] as const).find((part) => part === metadata.labels?.[COMPONENT_LABEL]);
+  const store = STORE_PARTS.find((part) => part === metadata.labels?.[COMPONENT_LABEL]);
   if (store === undefined) return false;
   const having = new Set(revisions.filter(({ spec }) => spec.resolved[store]).map(({ spec }) => spec.id));
   return pods.some((pod) => having.has(pod.metadata.labels?.[REVISION_LABEL] ?? ''));
@@ -196,7 +196,7 @@ function cannotShrink(wanted: KubeObject, actual: KubeObject): ActionFailure {
   const gibibytes = (claim: KubeObject): string => `${Math.round((storageOf(claim) / 2 ** 30) * 100) / 100} Gi`;
   return {
     reason: 'StorageCannotShrink',
-    object: `PersistentVolumeClaim ${wanted.metadata.name}`,
+    ref: refTo(wanted),
     message: `The PostgreSQL volume has ${gibibytes(actual)} and cannot shrink to ${gibibytes(wanted)}. Set db_storage_gi to at least what it has.`,
   };
 }

@@ -106,7 +106,7 @@ describe('podRefused', () => {
   it('quotes the API server', () => {
     expect(podRefused(pod, 'pods "shop--redis" is forbidden:\n  no.')).toEqual({
       reason: 'PodsRefused',
-      object: 'StatefulSet shop--redis',
+      ref: { kind: 'StatefulSet', name: 'shop--redis' },
       message:
         'The API server refuses the pods of StatefulSet shop--redis: pods "shop--redis" is forbidden: no. What runs is left as it is. Correct what these words name; it goes on by itself.',
     });

@@ -4,7 +4,7 @@
 import { quoted } from '../../api/text.ts';
 import type { KubeObject } from '../../kube/client.ts';
 import { hasDrifted } from '../drift.ts';
-import { type ActionFailure, isOurs, type Observed, type Workload } from '../observed.ts';
+import { type ActionFailure, failureAt, isOurs, type Observed, refTo, said, type Workload } from '../observed.ts';
 import type { Action, Plan } from './plan.ts';
 
 /** A pod as the controller of `workload` would make it. */
@@ -92,11 +92,7 @@ function find({ kind, metadata: { name } }: KubeObject, observed: Observed): Wor
 
 /** The actions that do not make pods which were refused. */
 export function withoutRefused(actions: readonly Action[], refusals: readonly ActionFailure[]): Action[] {
-  return actions.filter(({ object }) => !refusals.some((refusal) => refusal.object === described(object)));
-}
-
-function described({ kind, metadata }: KubeObject): string {
-  return `${kind} ${metadata.name}`;
+  return actions.filter(({ object }) => failureAt(refTo(object), refusals) === undefined);
 }
 
 /** By the workload's name, which no pod of a workload has. */
@@ -119,10 +115,10 @@ function podOf(workload: Rendered): KubeObject {
 /** The refusal of a pod, in the API server's own `words`; undefined if they don't count. */
 export function podRefused({ workload, replaces }: PodToTry, words: string): ActionFailure | undefined {
   if (replaces && words.includes('exceeded quota')) return undefined;
-  const object = described(workload);
+  const ref = refTo(workload);
   return {
     reason: 'PodsRefused',
-    object,
-    message: `The API server refuses the pods of ${object}: ${quoted(words)}. What runs is left as it is. Correct what these words name; it goes on by itself.`,
+    ref,
+    message: `The API server refuses the pods of ${said(ref)}: ${quoted(words)}. What runs is left as it is. Correct what these words name; it goes on by itself.`,
   };
 }

@@ -4,11 +4,11 @@
 import type { CodeHostIntegration } from '../../api/code-host-integration.ts';
 import type { CodeHosts } from '../../codehost/code-hosts.ts';
 import type { Repository } from '../../codehost/repositories.ts';
-import { Unavailable } from '../../errors.ts';
 import type { Store } from '../../runtime/store.ts';
 import type { Tenant } from '../core/authorization.ts';
 import { HttpError } from '../core/http-error.ts';
 import { type OrganizationSecrets, textOf } from '../core/organization-secrets.ts';
+import { synced } from '../core/synced.ts';
 
 export interface IntegrationsOptions {
   readonly integrations: Store<CodeHostIntegration>;
@@ -25,10 +25,7 @@ export interface Integrations {
 
 export function makeIntegrations({ integrations, secrets, codeHosts }: IntegrationsOptions): Integrations {
   function list(tenant: Tenant): readonly CodeHostIntegration[] {
-    // An empty answer from a cache that is not filled yet would be a lie.
-    if (!integrations.hasSynced())
-      throw new Unavailable('read integrations: the cache is not filled yet', { retryAfterMs: 1000 });
-    return integrations
+    return synced(integrations, 'integrations')
       .list(secrets.namespace)
       .filter(({ spec }) => spec.tenants.includes(tenant.namespace))
       .toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));

@@ -1,10 +1,8 @@
 // /v1/integrations/forge/codehost: HTTP in, one call, HTTP out. Whoever may list a tenant's deployments may see which
 // repositories could become some.
 
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { FastifyBaseLogger, FastifyInstance, RawServerDefault } from 'fastify';
 import { z } from 'zod';
-import type { ZodTypeProvider } from '../core/validation.ts';
+import type { App } from '../core/validation.ts';
 import { NoParameters } from '../deployments/payloads.ts';
 import type { Auth } from '../plugins/auth.ts';
 import { failures } from '../plugins/openapi.ts';
@@ -16,10 +14,7 @@ export interface RepositoryRoutesOptions {
   readonly integrations: Integrations;
 }
 
-export function registerRepositories(
-  app: FastifyInstance<RawServerDefault, IncomingMessage, ServerResponse, FastifyBaseLogger, ZodTypeProvider>,
-  { auth, integrations }: RepositoryRoutesOptions,
-): void {
+export function registerRepositories(app: App, { auth, integrations }: RepositoryRoutesOptions): void {
   const tags = ['repositories'];
   const path = '/v1/integrations/forge/codehost';
 

@@ -1,12 +1,12 @@
 // Who a caller is: the API server tells, asked once with the caller's own token (SelfSubjectReview) and before anything
 // else. Of tokens that nobody knows so few are tried that they can take nothing from those who call with good ones.
 
+import { LruMap } from 'toad-cache';
 import { Forbidden, NotFound, Unauthorized } from '../../errors.ts';
 import { SELF_SUBJECT_REVIEWS } from '../../kube/api-resources.ts';
 import type { KubeClient, KubeObject } from '../../kube/client.ts';
-import { makeBulkhead } from './bulkhead.ts';
+import { makeFairLimiter } from '../../runtime/fair-limiter.ts';
 import { HttpError } from './http-error.ts';
-import { LruMap } from './lru-map.ts';
 
 /** Whoever sent the token. `hash` stands for the token wherever something is remembered. */
 export interface Credentials {
@@ -37,7 +37,7 @@ const WINDOW_MS = 60_000;
 /** Tokens not seen lately, of one address, in a window. */
 const MOST_TRIED = 300;
 /** A fraction of the connections to the API server, whoever asks. */
-const SLOTS = { most: 8, mostOfGroup: 4, mostWaiting: 64, mostWaitingOfGroup: 16 };
+const SLOTS = { most: 8, mostOfGroup: 4, always: 0, mostWaiting: 64, mostWaitingOfGroup: 16 };
 
 interface SelfSubjectReview extends KubeObject {
   readonly status?: { readonly userInfo?: { readonly username?: string } };
@@ -45,11 +45,11 @@ interface SelfSubjectReview extends KubeObject {
 
 export function makeAuthentication({ clientOf, now }: AuthenticationOptions): Authentication {
   // Apart, so that made-up tokens push no good one out.
-  const good = new LruMap<string, { readonly username: string; readonly at: number }>(REMEMBERED);
-  const wrong = new LruMap<string, number>(REMEMBERED);
-  const tried = new LruMap<string, { readonly since: number; count: number }>(REMEMBERED);
+  const good = new LruMap<{ readonly username: string; readonly at: number }>(REMEMBERED);
+  const wrong = new LruMap<number>(REMEMBERED);
+  const tried = new LruMap<{ readonly since: number; count: number }>(REMEMBERED);
   const underWay = new Map<string, Promise<string>>();
-  const slots = makeBulkhead(SLOTS);
+  const slots = makeFairLimiter(SLOTS);
 
   const isWithin = (ms: number, at: number | undefined): boolean => {
     const time = now().getTime();

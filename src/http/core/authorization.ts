@@ -2,16 +2,16 @@
 // asked with the caller's own token (SelfSubjectAccessReview) and believed for ten seconds.
 
 import { hash } from 'node:crypto';
+import { LruMap } from 'toad-cache';
 import { APP_DEPLOYMENTS } from '../../api/app-deployment.ts';
 import { TENANT_LABEL } from '../../api/meta.ts';
 import type { Settings } from '../../api/settings.ts';
-import { Unavailable } from '../../errors.ts';
 import { SELF_SUBJECT_ACCESS_REVIEWS } from '../../kube/api-resources.ts';
 import type { KubeClient, KubeObject, Resource } from '../../kube/client.ts';
 import type { Store } from '../../runtime/store.ts';
 import type { Credentials } from './authentication.ts';
 import { HttpError } from './http-error.ts';
-import { LruMap } from './lru-map.ts';
+import { synced } from './synced.ts';
 
 export interface Caller extends Credentials {
   /** The API server, as the caller. */
@@ -51,7 +51,7 @@ interface Review {
 }
 
 export function makeIdentity({ kube, tenants, settings, now }: IdentityOptions): Identity {
-  const reviews = new LruMap<string, Review>(REMEMBERED_REVIEWS);
+  const reviews = new LruMap<Review>(REMEMBERED_REVIEWS);
 
   function allowed(caller: Caller, verb: Verb, namespace: string, resource: Resource): Promise<boolean> {
     const key = `${caller.hash} ${verb} ${namespace} ${resource.plural}`;
@@ -61,7 +61,9 @@ export function makeIdentity({ kube, tenants, settings, now }: IdentityOptions):
     const review = { at, allowed: reviewed(caller, verb, namespace, resource) };
     reviews.set(key, review);
     // What failed is not an answer: the next request asks again.
-    review.allowed.catch(() => reviews.drop(key, review));
+    review.allowed.catch(() => {
+      if (reviews.get(key) === review) reviews.delete(key);
+    });
     return review.allowed;
   }
 
@@ -107,8 +109,7 @@ export function makeIdentity({ kube, tenants, settings, now }: IdentityOptions):
     },
 
     async tenantOf(caller, wanted, verb) {
-      if (!tenants.hasSynced())
-        throw new Unavailable('list tenants: the cache is not filled yet', { retryAfterMs: 1000 });
+      synced(tenants, 'tenants');
       if (wanted !== undefined) {
         const tenant = tenantFrom(tenants.byUid(wanted.toLowerCase()) ?? tenants.get({ name: wanted }));
         if (tenant !== undefined && (await mayUse(caller, verb, tenant))) return tenant;

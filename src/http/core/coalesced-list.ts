@@ -1,7 +1,7 @@
 // A lookup that misses the cache asks the API server before it says 404, but nobody can make it ask more than once a
 // second: later misses wait for the next list together.
 
-import { LruMap } from './lru-map.ts';
+import { LruMap } from 'toad-cache';
 
 export interface FreshListOptions {
   readonly now: () => Date;
@@ -21,7 +21,7 @@ export type FreshList = <T>(key: string, list: () => Promise<T>) => Promise<T>;
 
 /** Runs `list` at most once a second for each key. It begins after the call, so it sees whatever was there before it. */
 export function makeFreshList({ now, sleep }: FreshListOptions): FreshList {
-  const turns = new LruMap<string, Turn>(REMEMBERED);
+  const turns = new LruMap<Turn>(REMEMBERED);
   return <T>(key: string, list: () => Promise<T>): Promise<T> => {
     const at = now().getTime();
     const before = turns.get(key);

@@ -1,12 +1,16 @@
 // zod between Fastify and the handlers: requests are parsed by their route's zod schemas, all findings of all parts
 // come back at once as one 422, answers are typed by them and sent as they are.
 
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type {
+  FastifyBaseLogger,
+  FastifyInstance,
   FastifyReply,
   FastifyRequest,
   FastifySchemaCompiler,
   FastifySerializerCompiler,
   FastifyTypeProvider,
+  RawServerDefault,
 } from 'fastify';
 import { z } from 'zod';
 import { NAME_PATTERN } from '../../api/app-deployment.ts';
@@ -27,6 +31,15 @@ export interface ZodTypeProvider extends FastifyTypeProvider {
   readonly validator: this['schema'] extends z.ZodType ? z.output<this['schema']> : unknown;
   readonly serializer: this['schema'] extends z.ZodType ? Sent<z.input<this['schema']>> : unknown;
 }
+
+/** Fastify whose routes are typed by their zod schemas. */
+export type App = FastifyInstance<
+  RawServerDefault,
+  IncomingMessage,
+  ServerResponse,
+  FastifyBaseLogger,
+  ZodTypeProvider
+>;
 
 /** No answer is no text either. */
 type Sent<T> = undefined extends T ? T : T | JsonText<T>;

@@ -1,10 +1,9 @@
-// What lists show of records, as JSON in UTF-8 that is made once for each version of a record and of its revisions: pages
-// are asked for again and again, and to show a hundred records anew costs more than all the rest of an answer.
+// What lists show of records, as JSON in UTF-8 that is made once for each version of a record and of its revisions: to
+// show a hundred records again costs more than all the rest of an answer.
 
 import type { AppDeployment } from '../../api/app-deployment.ts';
 import type { AppRevision } from '../../api/app-revision.ts';
 import type { Tenant } from '../core/authorization.ts';
-import { LruMap } from '../core/lru-map.ts';
 
 export interface ListedTextsOptions {
   readonly revisionsOf: (record: AppDeployment) => readonly AppRevision[];
@@ -48,34 +47,12 @@ function areSame(a: readonly object[], b: readonly object[]): boolean {
 
 const [BEGIN, COMMA] = [Buffer.from('{"resources":['), Buffer.from(',')];
 
-/** Pages that are kept, and the bytes of the largest of them. */
-const KEPT_PAGES = 64;
-const LARGEST_KEPT = 512 * 1024;
 /** Up to so many bytes a string is sent sooner: in one piece with the headers. More would be copied each time. */
 const MOST_AS_STRING = 16 * 1024;
 
-interface Page {
-  readonly texts: readonly Buffer[];
-  readonly body: Buffer | string;
-}
-
-/**
- * Puts the answer to a list together; `offset` is where the next page begins. Memory for a large page costs more than to
- * fill it, so those that were asked for last are kept, under `key`, for as long as they show the same.
- */
-export function makePages(): (key: string, texts: readonly Buffer[], offset: number) => Buffer | string {
-  const pages = new LruMap<string, Page>(KEPT_PAGES);
-  return (key, texts, offset) => {
-    const kept = pages.get(key);
-    if (kept !== undefined && areSame(kept.texts, texts)) return kept.body;
-    const bytes = listOf(texts, offset);
-    const body = bytes.length <= MOST_AS_STRING ? bytes.toString() : bytes;
-    if (bytes.length <= LARGEST_KEPT) pages.set(key, { texts, body });
-    return body;
-  };
-}
-
-function listOf(texts: readonly Buffer[], offset: number): Buffer {
+/** Puts the answer to a list together; `offset` is where the next page begins. */
+export function listOf(texts: readonly Buffer[], offset: number): Buffer | string {
   const parts = texts.flatMap((text, index) => (index === 0 ? [text] : [COMMA, text]));
-  return Buffer.concat([BEGIN, ...parts, Buffer.from(`],"offset":${offset}}`)]);
+  const bytes = Buffer.concat([BEGIN, ...parts, Buffer.from(`],"offset":${offset}}`)]);
+  return bytes.length <= MOST_AS_STRING ? bytes.toString() : bytes;
 }

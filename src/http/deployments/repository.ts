@@ -20,6 +20,7 @@ import { AlreadyExists, Conflict, Invalid, NotFound, Unavailable } from '../../e
 import type { KubeObject } from '../../kube/client.ts';
 import type { Logger } from '../../logger.ts';
 import { buildsAnew } from '../../record/code-host.ts';
+import { runsHere } from '../../record/listener-assignment.ts';
 import { names } from '../../record/names.ts';
 import { needsRevision } from '../../record/needs-revision.ts';
 import { askingForRevision } from '../../record/revision-request.ts';
@@ -31,6 +32,7 @@ import type { Caller, Tenant } from '../core/authorization.ts';
 import { fromSnake } from '../core/casing.ts';
 import type { FreshList } from '../core/coalesced-list.ts';
 import { type FieldError, HttpError } from '../core/http-error.ts';
+import { synced } from '../core/synced.ts';
 import type { RequestContext } from '../plugins/auth.ts';
 import { codeHostFindings } from './code-host-rules.ts';
 import { hostFindings } from './hostname-rules.ts';
@@ -110,29 +112,16 @@ export function makeDeployments({
     revisions.byLabel(record.metadata.namespace ?? '', DEPLOYMENT_LABEL, record.metadata.name);
   const listing = makeListing({ records, revisions, revisionsOf });
 
-  function catalogue(): readonly AppTemplate[] {
-    if (!templates.hasSynced())
-      throw new Unavailable('read templates: the cache is not filled yet', { retryAfterMs: 1000 });
-    return templates.list();
-  }
-
-  function listenersOf({ namespace }: Tenant): readonly Listener[] {
-    if (!listeners.hasSynced())
-      throw new Unavailable('read listeners: the cache is not filled yet', { retryAfterMs: 1000 });
-    return listeners.list(namespace);
-  }
+  const catalogue = (): readonly AppTemplate[] => synced(templates, 'templates').list();
 
   function codeHostFindingsOf(record: AppDeployment): FieldError[] {
     if (record.spec.source !== 'codehost') return [];
-    if (!integrations.hasSynced())
-      throw new Unavailable('read integrations: the cache is not filled yet', { retryAfterMs: 1000 });
-    return codeHostFindings(record, integrations.list(settings.organizationNamespace));
+    return codeHostFindings(record, synced(integrations, 'integrations').list(settings.organizationNamespace));
   }
 
   function needCaches(): void {
-    // An empty answer from a cache that is not filled yet would be a lie.
-    if (!records.hasSynced() || !revisions.hasSynced())
-      throw new Unavailable('read deployments: the caches are not filled yet', { retryAfterMs: 1000 });
+    synced(records, 'deployments');
+    synced(revisions, 'revisions');
   }
 
   /** Only a host that is asked for anew is judged. */
@@ -192,7 +181,7 @@ export function makeDeployments({
       const record = toResource(payload, namespace, secretName);
       const findings = [
         ...hostFindingsOf(record),
-        ...listenerFindings(record.spec.sourceConfig, listenersOf(tenant)),
+        ...listenerFindings(record.spec.sourceConfig, synced(listeners, 'listeners').list(namespace)),
         ...codeHostFindingsOf(record),
         ...(await registryFindings(record, tenant.id, { builds: settings.builds, registry })),
       ];
@@ -349,7 +338,7 @@ export function toResource(payload: CreateDeployment, namespace: string, secretN
   // Without an image there is no revision yet: its first serial comes with the image.
   const revisionSerial = awaitsSource(spec as AppDeploymentSpec) ? 0 : 1;
   // The controller's finalizer from the beginning: one write fewer, and no moment in which a deletion would pass it by.
-  const isLookedAfterHere = config.listenerId === undefined;
+  const isLookedAfterHere = runsHere({ spec: spec as AppDeploymentSpec });
   // The API server fills in what has a default.
   return {
     apiVersion: API_VERSION,

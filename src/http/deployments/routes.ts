@@ -1,17 +1,15 @@
 // /v2/deployments: HTTP in, one call, HTTP out.
 
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { FastifyBaseLogger, FastifyInstance, RawServerDefault } from 'fastify';
 import { z } from 'zod';
 import type { AppDeployment } from '../../api/app-deployment.ts';
 import type { Settings } from '../../api/settings.ts';
 import type { Tenant } from '../core/authorization.ts';
-import { JsonText, type ZodTypeProvider } from '../core/validation.ts';
+import { type App, JsonText } from '../core/validation.ts';
 import type { Auth, RequestContext } from '../plugins/auth.ts';
 import { failures } from '../plugins/openapi.ts';
 import { registerRevisions } from '../revisions/routes.ts';
 import { readAliases } from './aliases.ts';
-import { makeListedTexts, makePages } from './list-response-cache.ts';
+import { listOf, makeListedTexts } from './list-response-cache.ts';
 import {
   createDeployment,
   DeleteDeployment,
@@ -31,10 +29,7 @@ export interface DeploymentRoutesOptions {
   readonly settings: Settings;
 }
 
-export function registerDeployments(
-  app: FastifyInstance<RawServerDefault, IncomingMessage, ServerResponse, FastifyBaseLogger, ZodTypeProvider>,
-  { auth, deployments, settings }: DeploymentRoutesOptions,
-): void {
+export function registerDeployments(app: App, { auth, deployments, settings }: DeploymentRoutesOptions): void {
   const tags = ['deployments'];
   const present = (record: AppDeployment, tenant: Tenant, values?: ReadonlyMap<string, string>): Deployment =>
     presentDeployment(record, {
@@ -44,9 +39,7 @@ export function registerDeployments(
       ...(values && { values }),
     });
 
-  const listedText = makeListedTexts({ revisionsOf: (record) => deployments.revisionsOf(record), present });
-
-  const pageOf = makePages();
+  const listedText = makeListedTexts({ revisionsOf: deployments.revisionsOf, present });
 
   async function presentChanged({ caller, tenant }: RequestContext, { record, values }: Changed): Promise<Deployment> {
     // What was just sent is shown as it was sent, also to one who may make Secrets and not read them.
@@ -64,11 +57,9 @@ export function registerDeployments(
     },
     handler: async (request) => {
       const { tenant } = auth.admitted(request);
-      const page = deployments.list(tenant, request.query);
-      const texts = page.map((record) => listedText(record, tenant));
+      const texts = deployments.list(tenant, request.query).map((record) => listedText(record, tenant));
       const offset = request.query.offset + texts.length;
-      const key = `${tenant.id} ${JSON.stringify(request.query)}`;
-      return new JsonText<DeploymentList>(pageOf(key, texts, offset));
+      return new JsonText<DeploymentList>(listOf(texts, offset));
     },
   });
 

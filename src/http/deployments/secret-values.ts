@@ -7,12 +7,7 @@ import { SECRETS } from '../../kube/api-resources.ts';
 import type { KubeObject, ObjectRef } from '../../kube/client.ts';
 import type { Logger } from '../../logger.ts';
 import type { Caller } from '../core/authorization.ts';
-
-interface SecretObject extends KubeObject {
-  readonly type?: string;
-  readonly immutable?: boolean;
-  readonly data?: Readonly<Record<string, string>>;
-}
+import type { SecretObject } from '../core/organization-secrets.ts';
 
 /** Makes a Secret of these values. `ref` is where; `deployment` the record's name. */
 export function createValuesSecret(

@@ -10,6 +10,7 @@ import type { Logger } from '../../logger.ts';
 import { names } from '../../record/names.ts';
 import type { Caller } from '../core/authorization.ts';
 import { HttpError } from '../core/http-error.ts';
+import { changedMeanwhile, patchTo, retryOnConflict } from '../core/merge-patch.ts';
 import type { Change } from './patch.ts';
 import { createValuesSecret, removeVariables } from './secret-values.ts';
 
@@ -28,9 +29,6 @@ export interface Changed {
   /** The values that the change brought, by name. */
   readonly values: ReadonlyMap<string, string>;
 }
-
-/** Enough that of two dozen at once each has its turn. */
-const ATTEMPTS = 24;
 
 interface Kept {
   readonly secret: KubeObject;
@@ -58,6 +56,7 @@ export async function changeRecord(
   }
 
   async function attempt(record: AppDeployment): Promise<Changed> {
+    refuseLeaving(record);
     let change = await decide(record, secretName);
     if (kept !== undefined && !isDeepStrictEqual(kept.values, change.values)) {
       await takeBack();
@@ -83,19 +82,8 @@ export async function changeRecord(
     return { record: written, values };
   }
 
-  let record = cached;
   try {
-    for (let attempts = 1; ; attempts += 1) {
-      refuseLeaving(record);
-      try {
-        // oxlint-disable-next-line no-await-in-loop -- each attempt begins with what the one before found
-        return await attempt(record);
-      } catch (error) {
-        if (!(error instanceof Conflict) || attempts === ATTEMPTS) throw error;
-      }
-      // oxlint-disable-next-line no-await-in-loop -- as above
-      record = await reread(caller, record, remember);
-    }
+    return await retryOnConflict(cached, attempt, () => reread(caller, cached, remember));
   } catch (error) {
     // Without an answer the record may name its Secret, or will.
     if (!(error instanceof Unavailable)) await takeBack();
@@ -103,7 +91,7 @@ export async function changeRecord(
       options.forget(cached.metadata.uid ?? '');
       throw new HttpError(404, `Deployment ID ${cached.metadata.uid} not found.`);
     }
-    if (error instanceof Conflict) throw meanwhile(name);
+    if (error instanceof Conflict) throw changedMeanwhile(`Deployment "${name}"`);
     throw error;
   }
 }
@@ -111,10 +99,6 @@ export async function changeRecord(
 function refuseLeaving({ metadata }: AppDeployment): void {
   if (metadata.deletionTimestamp === undefined) return;
   throw new HttpError(409, `Deployment "${metadata.name}" is being deleted and can no longer be changed.`);
-}
-
-function meanwhile(name: string): HttpError {
-  return new HttpError(409, `Deployment "${name}" was changed by somebody else meanwhile. Read it and try again.`);
 }
 
 async function reread(
@@ -130,38 +114,7 @@ async function reread(
     return record;
   } catch (error) {
     // One who may write and not read cannot be told what has changed.
-    if (error instanceof Forbidden) throw meanwhile(name);
+    if (error instanceof Forbidden) throw changedMeanwhile(`Deployment "${name}"`);
     throw error;
   }
-}
-
-interface RecordPatch {
-  readonly metadata: { readonly uid?: string; readonly resourceVersion?: string };
-  readonly spec?: unknown;
-}
-
-/** The JSON Merge Patch from `record` to one with this spec, refused if the record is not what it was. */
-function patchTo({ metadata, spec: before }: AppDeployment, after: AppDeployment['spec']): RecordPatch {
-  const { uid, resourceVersion } = metadata;
-  const spec = mergePatchBetween(before, after);
-  return {
-    metadata: { ...(uid !== undefined && { uid }), ...(resourceVersion !== undefined && { resourceVersion }) },
-    ...(spec !== undefined && { spec }),
-  };
-}
-
-/** RFC 7386: objects by field, null for what is gone, everything else whole; undefined where nothing differs. */
-export function mergePatchBetween(before: unknown, after: unknown): unknown {
-  if (isDeepStrictEqual(before, after)) return undefined;
-  if (!isObject(before) || !isObject(after)) return after;
-  const fields = [...new Set([...Object.keys(before), ...Object.keys(after)])];
-  return Object.fromEntries(
-    fields
-      .filter((field) => !isDeepStrictEqual(before[field], after[field]))
-      .map((field) => [field, after[field] === undefined ? null : mergePatchBetween(before[field], after[field])]),
-  );
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -2,7 +2,7 @@
 // process can hold, and whoever asks for one page must not stop the requests of everybody else.
 
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
-import { type Bulkhead, makeBulkhead } from '../core/bulkhead.ts';
+import { type FairLimiter, makeFairLimiter } from '../../runtime/fair-limiter.ts';
 
 const MEBIBYTE = 1024 * 1024;
 
@@ -24,15 +24,15 @@ export const LONGEST_MS = 15_000;
 export const STREAMS_AT_ONCE = 4;
 
 /** Of all requests together. */
-const REQUESTS = { most: 4, mostOfGroup: 2, mostWaiting: 32, mostWaitingOfGroup: 8 };
+const REQUESTS = { most: 4, mostOfGroup: 2, always: 0, mostWaiting: 32, mostWaitingOfGroup: 8 };
 /** As many as there are connections for them. */
-const STREAMS = { most: 8, mostOfGroup: 6, mostWaiting: 1000, mostWaitingOfGroup: 1000 };
+const STREAMS = { most: 8, mostOfGroup: 6, always: 0, mostWaiting: 1000, mostWaitingOfGroup: 1000 };
 const BYTES_PER_SECOND = 16 * MEBIBYTE;
 
 /** What all requests for logs share. */
 export interface LogBudget {
-  readonly requests: Bulkhead;
-  readonly streams: Bulkhead;
+  readonly requests: FairLimiter;
+  readonly streams: FairLimiter;
   /** Waits until so many bytes more may be looked at; meanwhile others have their turn. */
   pace(bytes: number, signal: AbortSignal): Promise<void>;
 }
@@ -40,8 +40,8 @@ export interface LogBudget {
 export function makeLogBudget(now: () => number = () => performance.now()): LogBudget {
   let freeAt = 0;
   return {
-    requests: makeBulkhead(REQUESTS),
-    streams: makeBulkhead(STREAMS),
+    requests: makeFairLimiter(REQUESTS),
+    streams: makeFairLimiter(STREAMS),
     async pace(bytes, signal) {
       const at = now();
       freeAt = Math.max(at, freeAt) + (bytes / BYTES_PER_SECOND) * 1000;

@@ -118,63 +118,43 @@ interface Kept {
   bound(): string | undefined;
   /** Lines were dropped for their size, which the next page has. */
   wasFull(): boolean;
-  inOrder(): Line[];
+  inOrder(): readonly Line[];
 }
 
-/** The first `most` of all lines that are added, or fewer where those are large: a heap with the last one on top. */
+/** The first `most` of all lines that are added, or fewer where those are large. */
 function makeKept(most: number, isBefore: (a: string, b: string) => boolean): Kept {
-  const heap: Line[] = [];
+  const lines: Line[] = [];
   let room = most;
   let bytes = 0;
   let isFull = false;
 
-  const keyAt = (at: number): string => (heap[at] as Line).key;
-  function swap(a: number, b: number): void {
-    [heap[a], heap[b]] = [heap[b] as Line, heap[a] as Line];
-  }
-  function up(start: number): void {
-    for (let at = start; at > 0; ) {
-      const parent = (at - 1) >> 1;
-      if (!isBefore(keyAt(parent), keyAt(at))) return;
-      swap(at, parent);
-      at = parent;
+  function placeOf(key: string): number {
+    let [low, high] = [0, lines.length];
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (isBefore((lines[middle] as Line).key, key)) low = middle + 1;
+      else high = middle;
     }
-  }
-  function down(): void {
-    for (let at = 0; ; ) {
-      let last = at;
-      for (const child of [2 * at + 1, 2 * at + 2])
-        if (child < heap.length && isBefore(keyAt(last), keyAt(child))) last = child;
-      if (last === at) return;
-      swap(at, last);
-      at = last;
-    }
+    return low;
   }
   function dropLast(): void {
-    const [top] = heap;
-    const end = heap.pop();
-    if (top === undefined || end === undefined) return;
-    bytes -= sizeOf(top);
-    if (heap.length === 0) return;
-    heap[0] = end;
-    down();
+    bytes -= sizeOf(lines.pop() as Line);
   }
 
   return {
     add(line) {
-      heap.push(line);
+      lines.splice(placeOf(line.key), 0, line);
       bytes += sizeOf(line);
-      up(heap.length - 1);
-      if (heap.length > room) dropLast();
-      while (bytes > MOST_BYTES_OF_PAGE && heap.length > 1) {
+      if (lines.length > room) dropLast();
+      while (bytes > MOST_BYTES_OF_PAGE && lines.length > 1) {
         dropLast();
-        room = heap.length;
+        room = lines.length;
         isFull = true;
       }
     },
-    bound: () => (heap.length >= room ? heap[0]?.key : undefined),
+    bound: () => (lines.length >= room ? lines.at(-1)?.key : undefined),
     wasFull: () => isFull,
-    inOrder: () => heap.toSorted((a, b) => (isBefore(a.key, b.key) ? -1 : 1)),
+    inOrder: () => lines,
   };
 }
 

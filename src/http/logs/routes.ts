@@ -1,9 +1,8 @@
 // /v1/projects/{id}/deploy_logs: what a deployment's pods wrote.
 
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { FastifyBaseLogger, FastifyInstance, FastifyReply, RawServerDefault } from 'fastify';
+import type { FastifyReply } from 'fastify';
 import { HttpError, tooManyLogs } from '../core/http-error.ts';
-import type { ZodTypeProvider } from '../core/validation.ts';
+import type { App } from '../core/validation.ts';
 import type { Deployments } from '../deployments/repository.ts';
 import type { Auth, RequestContext } from '../plugins/auth.ts';
 import { failures } from '../plugins/openapi.ts';
@@ -18,10 +17,7 @@ export interface LogRoutesOptions {
   readonly deployments: Deployments;
 }
 
-export function registerLogs(
-  app: FastifyInstance<RawServerDefault, IncomingMessage, ServerResponse, FastifyBaseLogger, ZodTypeProvider>,
-  { auth, deployments }: LogRoutesOptions,
-): void {
+export function registerLogs(app: App, { auth, deployments }: LogRoutesOptions): void {
   const body = DeployLogsQuery.prefault({});
   const response = { 200: DeployLogs, ...failures(400, 401, 403, 404, 413, 415, 422) };
 

@@ -10,15 +10,16 @@ import {
   type OAuthProvider,
   PROVIDER_ID_PATTERN,
 } from '../../api/oauth-provider.ts';
-import { AlreadyExists, Conflict, Forbidden, NotFound, Unavailable } from '../../errors.ts';
+import { AlreadyExists, Conflict, Forbidden, NotFound } from '../../errors.ts';
 import { SECRETS } from '../../kube/api-resources.ts';
 import type { KubeObject } from '../../kube/client.ts';
 import type { Store } from '../../runtime/store.ts';
 import type { Caller } from '../core/authorization.ts';
 import { HttpError } from '../core/http-error.ts';
+import { changedMeanwhile, patchTo, retryOnConflict } from '../core/merge-patch.ts';
 import { type OrganizationSecrets, type SecretObject, textOf } from '../core/organization-secrets.ts';
+import { synced } from '../core/synced.ts';
 import { undefinedIfHidden } from '../deployments/secret-values.ts';
-import { mergePatchBetween } from '../deployments/update.ts';
 import { patchedSpec, patchFindings, specOf } from './patch.ts';
 import type { CreateProvider, PatchProvider } from './payloads.ts';
 
@@ -40,22 +41,14 @@ export interface Providers {
   remove(caller: Caller, id: string): Promise<void>;
 }
 
-/** Enough that of two dozen at once each has its turn. */
-const ATTEMPTS = 24;
 const WRITING = { fieldManager: FACADE_FIELD_MANAGER };
 
 export function makeProviders({ providers, secrets, remember, forget, randomSuffix }: ProvidersOptions): Providers {
   const { namespace } = secrets;
   const secretNameFor = (id: string): string => `${id}--client-${randomSuffix()}`;
 
-  function needCache(): void {
-    // An empty answer from a cache that is not filled yet would be a lie.
-    if (!providers.hasSynced())
-      throw new Unavailable('read OAuth providers: the cache is not filled yet', { retryAfterMs: 1000 });
-  }
-
   async function find(caller: Caller, id: string): Promise<OAuthProvider> {
-    needCache();
+    synced(providers, 'OAuth providers');
     if (!new RegExp(PROVIDER_ID_PATTERN).test(id)) throw notFound(id);
     const cached = providers.get({ namespace, name: id });
     if (cached !== undefined) return cached;
@@ -100,19 +93,14 @@ export function makeProviders({ providers, secrets, remember, forget, randomSuff
     payload: PatchProvider,
     made: { secretName: string; keptFor?: string },
   ): Promise<OAuthProvider> {
-    const { name, uid, resourceVersion } = provider.metadata;
+    const { name } = provider.metadata;
     const findings = patchFindings(provider, payload);
     if (findings.length > 0) throw new HttpError(422, findings);
-    const write = (spec: unknown, dryRun: boolean): Promise<OAuthProvider> =>
-      caller.kube.mergePatch<OAuthProvider>(
-        OAUTH_PROVIDERS,
-        { namespace, name },
-        {
-          metadata: { ...(uid !== undefined && { uid }), ...(resourceVersion !== undefined && { resourceVersion }) },
-          ...(spec !== undefined && { spec }),
-        },
-        { ...WRITING, ...(dryRun && { dryRun }) },
-      );
+    const write = (patch: object, dryRun: boolean): Promise<OAuthProvider> =>
+      caller.kube.mergePatch<OAuthProvider>(OAUTH_PROVIDERS, { namespace, name }, patch, {
+        ...WRITING,
+        ...(dryRun && { dryRun }),
+      });
     const sentTo = clientSecretFor(patchedSpec(provider.spec, payload, undefined));
     if (made.keptFor !== undefined && made.keptFor !== sentTo) {
       // Somebody else has changed the addresses meanwhile: what was kept is for others.
@@ -123,15 +111,12 @@ export function makeProviders({ providers, secrets, remember, forget, randomSuff
     const sent = payload.client_secret ?? (moved ? await readAsCaller(caller, provider) : undefined);
     // The caller's own right first: the Secret is looked at with ours.
     const withSecret = patchedSpec(provider.spec, payload, sent === undefined ? undefined : made.secretName);
-    await write(mergePatchBetween(provider.spec, withSecret), true);
+    await write(patchTo(provider, withSecret), true);
     // To another address it goes in a Secret of its own: whoever sends it knows it, and one that is only kept would have
     // to be the caller's to read.
     const isNew = sent !== undefined && (moved || sent !== (await clientSecretOf(caller, provider)));
-    const change = mergePatchBetween(
-      provider.spec,
-      isNew ? withSecret : patchedSpec(provider.spec, payload, undefined),
-    );
-    if (change === undefined) return provider;
+    const change = patchTo(provider, isNew ? withSecret : patchedSpec(provider.spec, payload, undefined));
+    if (change.spec === undefined) return provider;
     if (isNew && made.keptFor === undefined) {
       await keep(name, made.secretName, sent, withSecret);
       made.keptFor = sentTo;
@@ -145,8 +130,8 @@ export function makeProviders({ providers, secrets, remember, forget, randomSuff
     find,
 
     list() {
-      needCache();
-      return providers.list(namespace).toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
+      const all = synced(providers, 'OAuth providers').list(namespace);
+      return all.toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
     },
 
     async create(caller, payload) {
@@ -172,23 +157,19 @@ export function makeProviders({ providers, secrets, remember, forget, randomSuff
     },
 
     async patch(caller, id, payload) {
-      let provider = await find(caller, id);
+      const provider = await find(caller, id);
       const made = { secretName: secretNameFor(id) };
-      for (let attempts = 1; ; attempts += 1) {
-        try {
-          // oxlint-disable-next-line no-await-in-loop -- each attempt begins with what the one before found
-          return await attempt(caller, provider, payload, made);
-        } catch (error) {
-          if (error instanceof NotFound) {
-            forget(provider.metadata.uid ?? '');
-            throw notFound(id);
-          }
-          if (!(error instanceof Conflict)) throw error;
-          if (attempts === ATTEMPTS) throw meanwhile(id);
-        }
-        // oxlint-disable-next-line no-await-in-loop -- as above
-        provider = await reread(caller, id);
-        remember(provider);
+      try {
+        return await retryOnConflict(
+          provider,
+          (current) => attempt(caller, current, payload, made),
+          () => reread(caller, id),
+        );
+      } catch (error) {
+        if (error instanceof Conflict) throw changedMeanwhile(`OAuth provider "${id}"`);
+        if (!(error instanceof NotFound)) throw error;
+        forget(provider.metadata.uid ?? '');
+        throw notFound(id);
       }
     },
 
@@ -209,11 +190,12 @@ export function makeProviders({ providers, secrets, remember, forget, randomSuff
 
   async function reread(caller: Caller, id: string): Promise<OAuthProvider> {
     try {
-      return await caller.kube.get<OAuthProvider>(OAUTH_PROVIDERS, { namespace, name: id });
+      const provider = await caller.kube.get<OAuthProvider>(OAUTH_PROVIDERS, { namespace, name: id });
+      remember(provider);
+      return provider;
     } catch (error) {
       // One who may write and not read cannot be told what has changed.
-      if (error instanceof Forbidden) throw meanwhile(id);
-      if (error instanceof NotFound) throw notFound(id);
+      if (error instanceof Forbidden) throw changedMeanwhile(`OAuth provider "${id}"`);
       throw error;
     }
   }
@@ -221,8 +203,4 @@ export function makeProviders({ providers, secrets, remember, forget, randomSuff
 
 function notFound(id: string): HttpError {
   return new HttpError(404, `OAuth provider "${id}" not found.`);
-}
-
-function meanwhile(id: string): HttpError {
-  return new HttpError(409, `OAuth provider "${id}" was changed by somebody else meanwhile. Read it and try again.`);
 }

@@ -1,10 +1,8 @@
 // /v2/auth/providers: HTTP in, one call, HTTP out.
 
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { FastifyBaseLogger, FastifyInstance, RawServerDefault } from 'fastify';
 import { z } from 'zod';
 import { OAUTH_PROVIDERS, type OAuthProvider } from '../../api/oauth-provider.ts';
-import type { ZodTypeProvider } from '../core/validation.ts';
+import type { App } from '../core/validation.ts';
 import { NoParameters } from '../deployments/payloads.ts';
 import type { Auth } from '../plugins/auth.ts';
 import { failures } from '../plugins/openapi.ts';
@@ -19,10 +17,7 @@ export interface ProviderRoutesOptions {
   readonly organizationId: () => string;
 }
 
-export function registerProviders(
-  app: FastifyInstance<RawServerDefault, IncomingMessage, ServerResponse, FastifyBaseLogger, ZodTypeProvider>,
-  { auth, providers, organizationId }: ProviderRoutesOptions,
-): void {
+export function registerProviders(app: App, { auth, providers, organizationId }: ProviderRoutesOptions): void {
   const tags = ['providers'];
   const path = '/v2/auth/providers';
   const present = (provider: OAuthProvider): OAuthProviderResponse => presentProvider(provider, organizationId());

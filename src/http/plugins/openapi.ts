@@ -105,57 +105,26 @@ type Direction = 'input' | 'output';
 
 /** The JSON Schema of a zod schema. Schemas with an id go to `named` and are referred to. */
 function describe(schema: z.ZodType, io: Direction, named: Map<string, JsonSchema>): JsonSchema {
-  const made = z.toJSONSchema(schema, {
-    io,
-    override: ({ jsonSchema }) => {
-      // Rules for the API server's own validation are no part of this API.
-      for (const key of Object.keys(jsonSchema)) if (key.startsWith('x-kubernetes-')) delete jsonSchema[key];
-      // Answers may gain fields. Beside a $ref there is no type to tell an object by.
-      if (jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
-    },
-  });
-  const { $schema: _dialect, $defs: definitions = {}, ...root } = made;
-  const moved = (value: JsonSchema): JsonSchema =>
-    readable(JSON.parse(JSON.stringify(value).replaceAll('"#/$defs/', '"#/components/schemas/')) as JsonSchema);
-  for (const [id, definition] of Object.entries(definitions)) named.set(id, moved(withoutId(definition as JsonSchema)));
-  return moved(root);
+  const made = z.toJSONSchema(schema, { io, override: ({ jsonSchema }) => simplify(jsonSchema) });
+  const moved = JSON.stringify(made).replaceAll('"#/$defs/', '"#/components/schemas/');
+  const { $schema: _dialect, $defs: definitions = {}, ...root } = JSON.parse(moved) as JsonSchema;
+  for (const [id, definition] of Object.entries(definitions)) named.set(id, definition as JsonSchema);
+  return root;
 }
 
 /** For people: what may be null is of two types, no choice between two schemas; a bound that says only that numbers are exact is none. */
-function readable({
-  properties,
-  items,
-  additionalProperties,
-  anyOf,
-  minimum,
-  maximum,
-  ...rest
-}: JsonSchema): JsonSchema {
-  const inner = (value: JsonSchema | boolean): JsonSchema | boolean =>
-    typeof value === 'boolean' ? value : readable(value);
-  const schema: JsonSchema = {
-    ...rest,
-    ...(minimum !== undefined && minimum !== Number.MIN_SAFE_INTEGER && { minimum }),
-    ...(maximum !== undefined && maximum !== Number.MAX_SAFE_INTEGER && { maximum }),
-    ...(properties && {
-      properties: Object.fromEntries(Object.entries(properties).map(([name, part]) => [name, inner(part)])),
-    }),
-    ...(items !== undefined && !Array.isArray(items) && { items: inner(items) }),
-    ...(additionalProperties !== undefined && { additionalProperties: inner(additionalProperties) }),
-  };
-  if (anyOf === undefined) return schema;
-  const choices = anyOf.map(readable);
-  return orNull(choices, schema) ?? { ...schema, anyOf: choices };
-}
-
-function orNull(choices: readonly JsonSchema[], around: JsonSchema): JsonSchema | undefined {
-  const [one, other] = choices;
-  if (choices.length !== 2 || one?.type === undefined || other?.type !== 'null') return undefined;
-  return { ...one, ...around, type: [one.type, 'null'] as never, ...(one.enum && { enum: [...one.enum, null] }) };
-}
-
-function withoutId({ id: _id, ...rest }: JsonSchema): JsonSchema {
-  return rest;
+function simplify(schema: JsonSchema): void {
+  // Rules for the API server's own validation are no part of this API.
+  for (const key of Object.keys(schema)) if (key.startsWith('x-kubernetes-')) delete schema[key];
+  // Answers may gain fields. Beside a $ref there is no type to tell an object by.
+  if (schema.additionalProperties === false) delete schema.additionalProperties;
+  if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum;
+  if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum;
+  const [one, other, ...more] = schema.anyOf ?? [];
+  if (one?.type === undefined || other?.type !== 'null' || more.length > 0) return;
+  delete schema.anyOf;
+  const type = [one.type, 'null'] as never;
+  Object.assign(schema, { ...one, ...schema, type, ...(one.enum && { enum: [...one.enum, null] }) });
 }
 
 /** What belongs to the organization has no tenant to choose. */

@@ -1,13 +1,12 @@
 // Push tokens, and the token server that the registry sends its clients to (Distribution's token protocol).
 
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest, RawServerDefault } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { coversRepository, REGISTRY_USER, registryGrant, registryPassword } from '../../record/registry-grant.ts';
 import { tenantRepositories } from '../../record/registry-names.ts';
 import { type Action, grantsFor, issueToken, TOKEN_SERVICE, type TokenAnswer } from '../../registry/tokens.ts';
 import { HttpError } from '../core/http-error.ts';
-import type { ZodTypeProvider } from '../core/validation.ts';
+import type { App } from '../core/validation.ts';
 import { DeploymentPath, time } from '../deployments/payloads.ts';
 import type { Deployments } from '../deployments/repository.ts';
 import type { Auth } from '../plugins/auth.ts';
@@ -53,7 +52,7 @@ const PushToken = z
   });
 
 export function registerRegistry(
-  app: FastifyInstance<RawServerDefault, IncomingMessage, ServerResponse, FastifyBaseLogger, ZodTypeProvider>,
+  app: App,
   { auth, deployments, platform, now, randomId }: RegistryRoutesOptions,
 ): void {
   app.post('/v2/deployments/:deployment_id/push-token', {

@@ -1,13 +1,11 @@
 // /v2/deployments/{id}/revisions: what has been deployed, once more or again.
 
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { FastifyBaseLogger, FastifyInstance, RawServerDefault } from 'fastify';
 import type { AppDeployment } from '../../api/app-deployment.ts';
 import { serialRevisionId } from '../../record/revision-id.ts';
 import { rollingBack } from '../../record/revision-request.ts';
 import { revisionsOf } from '../../record/revisions.ts';
 import { HttpError } from '../core/http-error.ts';
-import type { ZodTypeProvider } from '../core/validation.ts';
+import type { App } from '../core/validation.ts';
 import { readAliases } from '../deployments/aliases.ts';
 import { Deployment, DeploymentPath, patchDeployment } from '../deployments/payloads.ts';
 import type { Deployments } from '../deployments/repository.ts';
@@ -24,10 +22,7 @@ export interface RevisionRoutesOptions {
   readonly presentChanged: (admitted: RequestContext, changed: Changed) => Promise<Deployment>;
 }
 
-export function registerRevisions(
-  app: FastifyInstance<RawServerDefault, IncomingMessage, ServerResponse, FastifyBaseLogger, ZodTypeProvider>,
-  { auth, deployments, presentChanged }: RevisionRoutesOptions,
-): void {
+export function registerRevisions(app: App, { auth, deployments, presentChanged }: RevisionRoutesOptions): void {
   const tags = ['revisions'];
   const path = '/v2/deployments/:deployment_id/revisions';
   const shown = (record: AppDeployment): Revision[] => presentRevisions(record, deployments.revisionsOf(record));

@@ -1,14 +1,14 @@
 // Uploads of sources: an address to upload to, and the upload, which passes through to the registry as it comes.
 
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { FastifyBaseLogger, FastifyInstance, FastifyRequest, RawServerDefault } from 'fastify';
+import type { IncomingMessage } from 'node:http';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { AppDeployment } from '../../api/app-deployment.ts';
 import { uploadTag } from '../../record/registry-names.ts';
+import { makeFairLimiter } from '../../runtime/fair-limiter.ts';
 import type { Store } from '../../runtime/store.ts';
-import { makeBulkhead } from '../core/bulkhead.ts';
 import { HttpError } from '../core/http-error.ts';
-import type { ZodTypeProvider } from '../core/validation.ts';
+import type { App } from '../core/validation.ts';
 import { DeploymentPath, time } from '../deployments/payloads.ts';
 import type { Deployments } from '../deployments/repository.ts';
 import type { Auth } from '../plugins/auth.ts';
@@ -37,7 +37,7 @@ const CONTENT_TYPE = 'application/gzip';
 const LAYER_TYPE = 'application/vnd.oci.image.layer.v1.tar+gzip';
 const ARTIFACT_TYPE = 'application/vnd.davit.source.v1';
 /** At once, each with at most a megabyte in memory; the group is the tenant. */
-const SLOTS = { most: 8, mostOfGroup: 3, mostWaiting: 16, mostWaitingOfGroup: 4 };
+const SLOTS = { most: 8, mostOfGroup: 3, always: 0, mostWaiting: 16, mostWaitingOfGroup: 4 };
 
 const UploadUrlRequest = z
   .object({ supports_upload_headers: z.boolean().nullish().describe('Whether upload_headers will be sent.') })
@@ -65,10 +65,7 @@ const UploadUrl = z
     ],
   });
 
-export function registerUploads(
-  app: FastifyInstance<RawServerDefault, IncomingMessage, ServerResponse, FastifyBaseLogger, ZodTypeProvider>,
-  options: UploadRoutesOptions,
-): void {
+export function registerUploads(app: App, options: UploadRoutesOptions): void {
   const { auth, deployments, platform, now, randomId, prefix } = options;
 
   app.post('/v2/deployments/:deployment_id/upload-url', {
@@ -119,7 +116,7 @@ interface Begun {
 }
 
 function registerPut(app: FastifyInstance, { records, tenants, platform, now }: UploadRoutesOptions): void {
-  const slots = makeBulkhead(SLOTS);
+  const slots = makeFairLimiter(SLOTS);
   const underWay = new Set<string>();
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', (_request, payload, done) => done(null, payload));

@@ -2,12 +2,7 @@
 
 import { Unavailable } from '../../errors.ts';
 import type { KubeClient } from '../../kube/client.ts';
-
-/** What every write can be told about being given up. */
-interface Abandonable {
-  readonly signal?: AbortSignal;
-  readonly isStillWanted?: () => boolean;
-}
+import { wrapClient } from './wrap-client.ts';
 
 /**
  * The same client, whose writes are refused as Unavailable once `leading` has aborted or the lease no longer `holds`. A
@@ -26,28 +21,9 @@ export function leaderOnly(client: KubeClient, leading: AbortSignal, holds: () =
     return any;
   }
 
-  function held<O extends Abandonable>(options: O): O & Required<Abandonable> {
+  return wrapClient(client, async ({ writes, signal }, send) => {
+    if (!writes) return send();
     if (!holds()) throw new Unavailable('write: this process no longer leads');
-    const { signal } = options;
-    return {
-      ...options,
-      signal: signal === undefined ? leading : either(signal),
-      isStillWanted: holds,
-    };
-  }
-  return {
-    get: client.get.bind(client),
-    list: client.list.bind(client),
-    listAll: client.listAll.bind(client),
-    watch: client.watch.bind(client),
-    text: client.text.bind(client),
-    stream: client.stream.bind(client),
-    withToken: client.withToken.bind(client),
-    create: async (resource, object, options = {}) => client.create(resource, object, held(options)),
-    replace: async (resource, object, options = {}) => client.replace(resource, object, held(options)),
-    apply: async (resource, object, options) => client.apply(resource, object, held(options)),
-    mergePatch: async (resource, ref, patch, options = {}) => client.mergePatch(resource, ref, patch, held(options)),
-    jsonPatch: async (resource, ref, patch, options = {}) => client.jsonPatch(resource, ref, patch, held(options)),
-    remove: async (resource, ref, options) => client.remove(resource, ref, held(options)),
-  };
+    return send({ signal: signal === undefined ? leading : either(signal), isStillWanted: holds });
+  });
 }

@@ -8,8 +8,7 @@ import { mergeConditions } from '../../../src/api/conditions.ts';
 import { APPLIED_ANNOTATION, FIELD_MANAGER, FINALIZER } from '../../../src/api/meta.ts';
 import type { Settings } from '../../../src/api/settings.ts';
 import { withAppliedDigest } from '../../../src/controller/shared/apply.ts';
-import { undecided } from '../../../src/decide/assess/address.ts';
-import { checkPolicy, checkReferences, checkWorkloads } from '../../../src/decide/assess/workloads.ts';
+import { requestedAddress, undecided } from '../../../src/decide/assess/address.ts';
 import { rotationOf } from '../../../src/decide/children/rotation.ts';
 import { latestStatus } from '../../../src/decide/revision-status.ts';
 import { statusOf } from '../../../src/decide/status.ts';
@@ -19,7 +18,7 @@ import { makeRevision } from '../../../src/resources/app-revision.ts';
 import { desiredChildren } from '../../../src/resources/desired.ts';
 import { postgresSecret, redisSecret } from '../../../src/resources/secrets.ts';
 import { makeTracingProject } from '../../../src/resources/tracing-project.ts';
-import { anObserved } from '../../support/builders.ts';
+import { anObserved, assessed } from '../../support/builders.ts';
 import { recordIn } from './records.ts';
 
 /** Everything that an operator writes for one new record, in the order in which Davit does. */
@@ -123,21 +122,12 @@ function statusesOf(
 ): KubeObject[] {
   const now = new Date(FIXTURE.now);
   const observed = anObserved(record, { revisions: [revision], children, tenantId: FIXTURE.tenantId });
-  const status = statusOf(
-    {
-      observed,
-      latest: revision,
-      policy: checkPolicy(observed, settings),
-      references: checkReferences(observed),
-      address: undecided(observed, settings.address),
-      refusals: [],
-    },
-    now,
-  );
+  const address = undecided(observed, requestedAddress(observed, settings.address));
+  const inputs = assessed(observed, revision, { settings, address });
   return [
-    statusObject(revision, latestStatus(revision, checkWorkloads(observed, revision), now)),
+    statusObject(revision, latestStatus(revision, inputs.assessment.workloads, now)),
     statusObject(makeTracingProject(record), projectStatusOf(record, now)),
-    statusObject(record, status),
+    statusObject(record, statusOf(inputs, now)),
   ];
 }
 

@@ -33,6 +33,20 @@ it('takes each client through its steps, one after the other, and counts whole a
   expect(loaded.maxMs).toBeGreaterThanOrEqual(loaded.p50Ms);
 });
 
+it('takes the next step each time where they alternate, whichever client it is', async () => {
+  const seen: (string | undefined)[] = [];
+  const server = createServer((request, response) => {
+    seen.push(request.url);
+    response.end('x');
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const steps = ['/a', '/b', '/c'].map((path) => ({ path }));
+  const loaded = await run({ url, steps, alternate: true, headers: {}, clients: 1, seconds: 30, turns: 6 });
+  server.close();
+  expect([loaded.turns, seen.slice(0, 6)]).toEqual([6, ['/a', '/b', '/c', '/a', '/b', '/c']]);
+});
+
 it('a server that hangs up is an error, not a result', async () => {
   const server = createServer((request) => request.socket.destroy());
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

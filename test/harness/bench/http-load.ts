@@ -10,6 +10,8 @@ export interface Load {
   readonly url: string;
   /** What a client does in one turn, one after the other; its time is that of all of them. */
   readonly steps: readonly Step[];
+  /** A turn is one of the steps instead, the next one each time, whichever client takes it. */
+  readonly alternate?: boolean;
   readonly headers: Readonly<Record<string, string>>;
   readonly clients: number;
   readonly seconds: number;
@@ -79,7 +81,7 @@ class Incoming {
 }
 
 export function run(load: Load): Promise<Loaded> {
-  const { clients, seconds, warmUpSeconds = 0, steps, headers } = load;
+  const { clients, seconds, warmUpSeconds = 0, steps, alternate = false, headers } = load;
   const url = new URL(load.url);
   const fixed = Object.entries({ host: url.host, connection: 'keep-alive', ...headers })
     .map(([name, value]) => `${name}: ${value}\r\n`)
@@ -118,7 +120,7 @@ export function run(load: Load): Promise<Loaded> {
       const begin = (): void => {
         if (over) return void socket.destroy();
         turn = turns++;
-        step = 0;
+        step = alternate ? turn % steps.length : 0;
         began = performance.now();
         ask();
       };
@@ -130,7 +132,7 @@ export function run(load: Load): Promise<Loaded> {
           bytes += incoming.size;
         }
         step += 1;
-        if (step < steps.length) return ask();
+        if (!alternate && step < steps.length) return ask();
         if (counting) {
           latencies.push(performance.now() - began);
           perClient[client] = (perClient[client] ?? 0) + 1;

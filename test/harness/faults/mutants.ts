@@ -45,8 +45,8 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   ),
   'stale observedGeneration of a child believed': bug(
     'src/decide/assess/workloads.ts',
-    'if ((status.observedGeneration ?? 0) < (workload.metadata.generation ?? 1))',
-    'if (false)',
+    'return workload !== undefined && (workload.status?.observedGeneration ?? 0) >= (workload.metadata.generation ?? 1);',
+    'return true;',
     'image',
     LATE_DEPLOYMENTS,
   ),
@@ -59,7 +59,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   'password made anew': {
     replacements: [
       {
-        file: 'src/controller/shared/apply.ts',
+        file: 'src/controller/app-deployment/passwords.ts',
         from: "if (state === 'there') return undefined;",
         to: '',
       },
@@ -72,14 +72,14 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     shows: { workload: 'create', fault: NONE },
   },
   'a lost password is made anew': bug(
-    'src/controller/shared/apply.ts',
+    'src/controller/app-deployment/passwords.ts',
     "if (state === 'lost') return",
     'if (false) return',
     'create',
     { kind: 'edit', child: 'Secret shop--postgres', edit: 'delete' },
   ),
   'a lost volume is replaced by an empty one': bug(
-    'src/controller/shared/apply.ts',
+    'src/controller/app-deployment/adopt-database.ts',
     'if (!isVolumeMissing(observed)) return [];',
     'return [];',
     'create',
@@ -138,7 +138,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     },
   ),
   'data deleted whatever has become of it': bug(
-    'src/controller/shared/apply.ts',
+    'src/controller/shared/delete.ts',
     "new Set(['Secret', 'PersistentVolumeClaim'])",
     'new Set()',
     'delete',
@@ -230,7 +230,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
       {
         file: 'src/runtime/clients/leader-only.ts',
         from: 'if (!holds()) throw',
-        to: 'if (!holds()) return options; if (false) throw',
+        to: 'if (!holds()) return send(); if (false) throw',
       },
       {
         file: 'src/process/controller.ts',
@@ -308,8 +308,8 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   ),
   'status before children': bug(
     'src/controller/app-deployment/reconciler.ts',
-    'const pass = await attempt(first, { ...options, shell });',
-    'if (first.revisions[0]) await report(first, { latest: first.revisions[0], refusals: [] }, { ...options, shell }); const pass = await attempt(first, { ...options, shell });',
+    'const pass = await attempt(first, assessed, { ...options, shell });',
+    'if (first.revisions[0]) await report(first, first, assessed, { latest: first.revisions[0], refusals: [] }, { ...options, shell }); const pass = await attempt(first, assessed, { ...options, shell });',
     'image',
   ),
   'name by chance': bug(
@@ -389,12 +389,12 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   'a database on a foreign volume': bug(
     'src/controller/app-deployment/reconciler.ts',
     'executePlan(withoutUnsafe(rest, before), record, shell)',
-    'perform(rest, record, shell)',
+    'executePlan(rest, record, shell)',
     'create',
     { kind: 'foreign', child: 'PersistentVolumeClaim shop--postgres' },
   ),
   'a password in the log': bug(
-    'src/controller/shared/apply.ts',
+    'src/controller/app-deployment/passwords.ts',
     "if (state === 'foreign') return nameConflict(secret);",
     "process.stdout.write(`${JSON.stringify(secret)}\\n`); if (state === 'foreign') return nameConflict(secret);",
     'create',
@@ -435,7 +435,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     'reformed',
   ),
   'values that anybody may fill reach pods': bug(
-    'src/decide/assess/workloads.ts',
+    'src/decide/assess/references.ts',
     'if (unfixed !== undefined)',
     'if (false)',
     'unfixed',

@@ -59,6 +59,8 @@ it('describes itself as OpenAPI 3.1, every reference resolved and nothing twice'
     'post /v1/projects/{project_id}/revisions/{revision_id}/deploy_logs',
     'get /v1/integrations/forge/codehost/install',
     'get /v1/integrations/forge/codehost/{integration_id}/repos',
+    'post /v2/deployments/{deployment_id}/push-token',
+    'post /v2/deployments/{deployment_id}/upload-url',
     'get /v2/auth/providers',
     'post /v2/auth/providers',
     'get /v2/auth/providers/{provider_id}',

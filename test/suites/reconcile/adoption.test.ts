@@ -8,10 +8,9 @@ import { conditionOf } from '../../../src/api/conditions.ts';
 import { DEPLOYMENTS, PERSISTENT_VOLUME_CLAIMS, SECRETS, STATEFUL_SETS } from '../../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/kube/client.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
-import { aController, aServer, converge, crashed, putRecord, record } from './harness.ts';
+import { aController, aServer, converge, crashed, putRecord, record, SHOP } from './harness.ts';
 
 const EARLIER = '99999999-9999-4999-8999-999999999999';
-const SHOP = { namespace: 'team', name: 'shop' };
 
 /** A server with what an earlier deployment `shop` has left, and a new record of that name. */
 function aServerWithData(adopts?: string): FakeKube {

@@ -17,15 +17,7 @@ import {
 } from '../../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/kube/client.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
-import { aController, aServer, converge, crashed, type Harness, putRecord, record } from './harness.ts';
-
-async function converged(spec: Partial<AppDeployment['spec']> = {}): Promise<Harness> {
-  const kube = aServer();
-  putRecord(kube, spec);
-  const controller = await aController(kube);
-  await converge(controller);
-  return controller;
-}
+import { aController, aConverged, aServer, converge, crashed, putRecord, record } from './harness.ts';
 
 /** Everything that Davit made, without what is random or a matter of order. */
 function picture(kube: FakeKube): string[] {
@@ -101,7 +93,7 @@ describe('rows that every reconciler has', () => {
   });
 
   it('events tell what changes: not that a new record is not ready yet, but that it is, or cannot be', async () => {
-    const controller = await converged();
+    const controller = await aConverged();
     expect(controller.events).toEqual(['Normal RevisionDeployed', 'Normal Serving']);
     const kube = aServer();
     kube.seed(SERVICES, { apiVersion: 'v1', kind: 'Service', metadata: { name: 'shop', namespace: 'team' } });
@@ -112,7 +104,7 @@ describe('rows that every reconciler has', () => {
   });
 
   it('steady state: a second pass writes nothing, nor does a restarted controller', async () => {
-    const controller = await converged();
+    const controller = await aConverged();
     expect(record(controller.kube).status?.state).toBe('READY');
     await controller.reconcile();
     expect(controller.writes()).toEqual([]);
@@ -122,7 +114,7 @@ describe('rows that every reconciler has', () => {
   });
 
   it('drift is corrected, and what others added stays', async () => {
-    const controller = await converged();
+    const controller = await aConverged();
     const ref = { namespace: 'team', name: 'shop' };
     await controller.kube.mergePatch(
       SERVICES,
@@ -139,14 +131,14 @@ describe('rows that every reconciler has', () => {
   });
 
   it('a child deleted by a person comes back', async () => {
-    const controller = await converged();
+    const controller = await aConverged();
     controller.kube.erase(STATEFUL_SETS, { namespace: 'team', name: 'shop--redis' });
     await controller.reconcile();
     expect(controller.writes()[0]).toBe('apply StatefulSet shop--redis');
   });
 
   it('a password is observed, never made anew', async () => {
-    const controller = await converged();
+    const controller = await aConverged();
     const secret = (): string =>
       JSON.stringify(controller.kube.objects(SECRETS).map((object) => [object.metadata.uid, object]));
     const before = secret();
@@ -336,7 +328,7 @@ describe('rows that every reconciler has', () => {
   ])(
     'a child stripped of its $what by a person gets it back: $resource.plural',
     async ({ stripped, resource, name }) => {
-      const controller = await converged();
+      const controller = await aConverged();
       const before = picture(controller.kube);
       await controller.kube.mergePatch(resource, { namespace: 'team', name }, { metadata: stripped } as object, {
         fieldManager: 'person',
@@ -348,7 +340,7 @@ describe('rows that every reconciler has', () => {
   );
 
   it('a Deployment that a person made anew with another selector is replaced', async () => {
-    const controller = await converged();
+    const controller = await aConverged();
     const { kube } = controller;
     const before = picture(kube);
     const made = kube.objects<KubeObject & { spec: object }>(DEPLOYMENTS)[0];
@@ -367,7 +359,7 @@ describe('rows that every reconciler has', () => {
 
 describe('a crash at any write', () => {
   it('before it is sent, or with its answer lost: the same end', async () => {
-    const reference = picture((await converged({ secrets: [] })).kube);
+    const reference = picture((await aConverged({ secrets: [] })).kube);
     const kube = aServer();
     putRecord(kube);
     const first = await aController(kube);
@@ -403,7 +395,7 @@ describe('a crash at any write', () => {
 
 describe('revisions', () => {
   it('a changed image makes one revision, and the children follow', async () => {
-    const controller = await converged();
+    const controller = await aConverged();
     await controller.kube.mergePatch(
       APP_DEPLOYMENTS,
       { namespace: 'team', name: 'shop' },
@@ -421,7 +413,7 @@ describe('revisions', () => {
   });
 
   it('a change that comes while a pass is under way is not reported as seen by it', async () => {
-    const controller = await converged();
+    const controller = await aConverged();
     const { kube } = controller;
     const change = (imageUri: string): Promise<KubeObject> =>
       kube.mergePatch(
@@ -449,7 +441,7 @@ describe('revisions', () => {
   });
 
   it('a changed default restarts nothing', async () => {
-    const controller = await converged();
+    const controller = await aConverged();
     const before = controller.kube.objects(DEPLOYMENTS);
     await controller.kube.mergePatch(
       APP_DEPLOYMENTS,
@@ -486,7 +478,7 @@ describe('references', () => {
 
 describe('deletion', () => {
   it('nothing is left but the tracing project', async () => {
-    const controller = await converged({ secrets: [] });
+    const controller = await aConverged({ secrets: [] });
     const { kube } = controller;
     kube.seed(SECRETS, {
       apiVersion: 'v1',
@@ -519,7 +511,7 @@ describe('deletion', () => {
   });
 
   it('values that the watch has not brought yet go too', async () => {
-    const controller = await converged();
+    const controller = await aConverged();
     const { kube } = controller;
     await kube.remove(APP_DEPLOYMENTS, { namespace: 'team', name: 'shop' }, { uid: record(kube).metadata.uid ?? '' });
     const list = kube.listAll.bind(kube);
@@ -550,7 +542,7 @@ describe('deletion', () => {
   });
 
   it('only what has pods is deleted with its dependents first: the rest waits for no garbage collector', async () => {
-    const controller = await converged();
+    const controller = await aConverged();
     const { kube } = controller;
     const remove = vi.spyOn(kube, 'remove');
     await kube.remove(APP_DEPLOYMENTS, { namespace: 'team', name: 'shop' }, { uid: record(kube).metadata.uid ?? '' });
@@ -570,7 +562,7 @@ describe('deletion', () => {
   });
 
   it('in a namespace that is being deleted the finalizer is released at once', async () => {
-    const controller = await converged();
+    const controller = await aConverged();
     const { kube } = controller;
     await kube.remove(APP_DEPLOYMENTS, { namespace: 'team', name: 'shop' }, { uid: record(kube).metadata.uid ?? '' });
     await kube.remove(NAMESPACES, { name: 'team' }, { uid: kube.objects(NAMESPACES)[0]?.metadata.uid ?? '' });
@@ -581,7 +573,7 @@ describe('deletion', () => {
   });
 
   it('paused: nothing is changed', async () => {
-    const controller = await converged();
+    const controller = await aConverged();
     await controller.kube.mergePatch(
       APP_DEPLOYMENTS,
       { namespace: 'team', name: 'shop' },
@@ -650,7 +642,7 @@ describe('pods that the API server refuses', () => {
   });
 
   it('of a new revision: what runs is untouched and still mended, and it is said; a corrected record goes on', async () => {
-    const controller = await converged();
+    const controller = await aConverged();
     const { kube } = controller;
     const before = workloads(kube);
     refuse(kube, 'shop');
@@ -679,7 +671,7 @@ describe('pods that the API server refuses', () => {
   });
 
   it('are asked about while the revision is being made, and not once more', async () => {
-    const controller = await converged();
+    const controller = await aConverged();
     const { kube } = controller;
     const tried = Promise.withResolvers<undefined>();
     kube.failOn(({ verb, kind, dryRun }) => {
@@ -694,7 +686,7 @@ describe('pods that the API server refuses', () => {
   });
 
   it('are asked about again where there was no answer', async () => {
-    const controller = await converged();
+    const controller = await aConverged();
     const { kube } = controller;
     let asked = 0;
     kube.failOn(({ kind, dryRun }) =>
@@ -708,7 +700,7 @@ describe('pods that the API server refuses', () => {
   });
 
   it('are asked about once: neither at rest, nor for another scale', async () => {
-    const controller = await converged();
+    const controller = await aConverged();
     await change(controller.kube, { sourceConfig: { resourceSpec: { maxScale: 0 } }, revisionSerial: 2 });
     await converge(controller);
     await controller.reconcile();
@@ -716,7 +708,7 @@ describe('pods that the API server refuses', () => {
   });
 
   it('an own database stays for the pods that use it until those of an external one are ready', async () => {
-    const controller = await converged();
+    const controller = await aConverged();
     const { kube } = controller;
     kube.seed(SECRETS, {
       apiVersion: 'v1',

@@ -7,9 +7,8 @@ import { APP_REVISIONS } from '../../../src/api/app-revision.ts';
 import { TRACING_PROJECTS } from '../../../src/api/tracing-project.ts';
 import { BUILT_IN_RESOURCES, NAMESPACES, PERSISTENT_VOLUME_CLAIMS } from '../../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/kube/client.ts';
-import { aController, aServer, converge, type Harness, KEY, putRecord, record } from './harness.ts';
+import { aController, aServer, converge, type Harness, KEY, putRecord, record, SHOP } from './harness.ts';
 
-const SHOP = { namespace: 'team', name: 'shop' };
 const OF_A_RECORD = [...BUILT_IN_RESOURCES, APP_REVISIONS, TRACING_PROJECTS].filter((one) => one !== NAMESPACES);
 
 /** The first pass over a record that goes, finalizer and all, as soon as the first of its objects has been made. */

@@ -11,7 +11,7 @@ import { CONTRACT_V1, PARTS_V1 } from '../../../src/resources/contracts/v1.ts';
 import { newestOf, POD_CONTRACTS } from '../../../src/resources/contracts.ts';
 import { makeWorkload } from '../../../src/resources/workload.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
-import { aController, aServer, converge, type Harness, makeReady, putRecord, record } from './harness.ts';
+import { aController, aServer, converge, type Harness, makeReady, putRecord, record, says } from './harness.ts';
 
 const NEXT = newestOf(POD_CONTRACTS) + 1;
 const UPGRADED: PodContracts = new Map([
@@ -50,11 +50,6 @@ function specOf(object: KubeObject & { spec?: unknown }): unknown {
 
 function revisions(kube: FakeKube): readonly AppRevision[] {
   return kube.objects<AppRevision>(APP_REVISIONS);
-}
-
-function condition(kube: FakeKube, type: string): string {
-  const found = record(kube).status?.conditions?.find((one) => one.type === type);
-  return `${found?.status} ${found?.reason}`;
 }
 
 /** Runs `work` with a controller that has `contracts`, as a process of its own. */
@@ -160,7 +155,7 @@ describe('rolled back, Davit', () => {
       expect(controller.writes()).toEqual([]);
     });
     expect(workloads(kube)).toBe(before);
-    expect([condition(kube, 'Ready'), condition(kube, 'Stalled'), record(kube).status?.state]).toEqual([
+    expect([says(kube, 'Ready'), says(kube, 'Stalled'), record(kube).status?.state]).toEqual([
       'False ContractUnknown',
       'True ContractUnknown',
       'READY',
@@ -176,7 +171,7 @@ describe('rolled back, Davit', () => {
     await during(kube, POD_CONTRACTS, (controller) => controller.reconcile());
     await during(kube, UPGRADED, converge);
     expect(workloads(kube)).toBe(before);
-    expect(condition(kube, 'Ready')).toBe('True Serving');
+    expect(says(kube, 'Ready')).toBe('True Serving');
   });
 
   it('makes pods of its own for a new revision', async () => {
@@ -185,7 +180,7 @@ describe('rolled back, Davit', () => {
     await during(kube, POD_CONTRACTS, converge);
     expect(revisions(kube).map(({ spec }) => spec.resolved.contract)).toEqual([NEXT - 1, NEXT, NEXT - 1]);
     expect(workloads(kube)).not.toContain('exit 0');
-    expect(condition(kube, 'Ready')).toBe('True Serving');
+    expect(says(kube, 'Ready')).toBe('True Serving');
   });
 
   it('touches nothing while what a new revision names is missing', async () => {
@@ -212,7 +207,7 @@ describe('rolled back, Davit', () => {
     });
     expect(events).toContain('Warning RollbackIgnored');
     expect(revisions(kube).at(-1)?.spec.resolved.contract).toBe(NEXT - 1);
-    expect(condition(kube, 'Ready')).toBe('True Serving');
+    expect(says(kube, 'Ready')).toBe('True Serving');
   });
 
   it('takes a record down that a newer one has made', async () => {

@@ -7,9 +7,9 @@ import { APP_DEPLOYMENTS } from '../../../src/api/app-deployment.ts';
 import { conditionOf } from '../../../src/api/conditions.ts';
 import { Conflict, Forbidden, Terminal, Unavailable } from '../../../src/errors.ts';
 import { SECRETS } from '../../../src/kube/api-resources.ts';
-import { makeFakeClock } from '../../../src/runtime/clock.ts';
 import { startController } from '../../../src/runtime/controller.ts';
 import { makeWorkQueue } from '../../../src/runtime/work-queue.ts';
+import { makeFakeClock } from '../../support/fake-clock.ts';
 import type { FakeKube, FakeRequest } from '../../support/fake-kube/fake-kube.ts';
 import { aController, aServer, converge, type Harness, KEY, putRecord, record } from './harness.ts';
 

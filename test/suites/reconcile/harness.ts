@@ -6,6 +6,7 @@ import { pino } from 'pino';
 import { onTestFinished } from 'vitest';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/api/app-deployment.ts';
 import { APP_REVISIONS } from '../../../src/api/app-revision.ts';
+import { conditionOf } from '../../../src/api/conditions.ts';
 import { defaultSettings, type Settings } from '../../../src/api/settings.ts';
 import { TRACING_PROJECTS } from '../../../src/api/tracing-project.ts';
 import { makeDigestKey } from '../../../src/controller/app-deployment/hmac-key.ts';
@@ -32,6 +33,7 @@ import { aSpec } from '../../support/builders.ts';
 import { type FakeKube, makeFakeKube, type Write } from '../../support/fake-kube/fake-kube.ts';
 
 const START = Date.parse('2026-02-02T02:02:02Z');
+export const SHOP = { namespace: 'team', name: 'shop' } as const;
 export const KEY = keyOf('team', 'shop');
 
 export interface Harness {
@@ -81,6 +83,12 @@ export function record(kube: FakeKube, namespace = 'team', name = 'shop'): AppDe
     .find(({ metadata }) => metadata.namespace === namespace && metadata.name === name);
   if (!found) throw new Error(`${namespace}/${name} is gone.`);
   return found;
+}
+
+/** Of the record's condition of this type: status and reason. */
+export function says(kube: FakeKube, type: string, namespace = 'team', name = 'shop'): string {
+  const condition = conditionOf(record(kube, namespace, name).status?.conditions, type);
+  return `${condition?.status} ${condition?.reason}`;
 }
 
 /** Stopped, unless the test does that itself, when the test is over. */
@@ -248,4 +256,16 @@ export async function converge(controller: Harness): Promise<void> {
     if (writes.length === 0 && pass > 1) return;
   }
   throw new Error(`It does not come to rest: ${writes.join(', ')}`);
+}
+
+/** A controller that has brought a record to rest. */
+export async function aConverged(
+  spec: Partial<AppDeployment['spec']> = {},
+  kube = aServer(),
+  settings = defaultSettings(),
+): Promise<Harness> {
+  putRecord(kube, spec);
+  const controller = await aController(kube, settings);
+  await converge(controller);
+  return controller;
 }

@@ -2,23 +2,17 @@
 
 import { expect, it } from 'vitest';
 import { APP_DEPLOYMENTS } from '../../../src/api/app-deployment.ts';
-import { conditionOf } from '../../../src/api/conditions.ts';
 import { defaultSettings } from '../../../src/api/settings.ts';
 import { Forbidden } from '../../../src/errors.ts';
 import { NODES, STATEFUL_SETS } from '../../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/kube/client.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
-import { aController, aServer, converge, type Harness, makeReady, putRecord, record } from './harness.ts';
-
-const SHOP = { namespace: 'team', name: 'shop' };
+import { aConverged, aServer, converge, type Harness, makeReady, record, SHOP, says } from './harness.ts';
 
 async function converged(settings = defaultSettings()): Promise<Harness> {
   const kube = aServer();
   kube.seed(NODES, aNode('4'));
-  putRecord(kube);
-  const controller = await aController(kube, settings);
-  await converge(controller);
-  return controller;
+  return aConverged({}, kube, settings);
 }
 
 function aNode(cpu: string): KubeObject {
@@ -43,11 +37,6 @@ async function threePasses(controller: Harness): Promise<void> {
 
 const database = (kube: FakeKube): string =>
   JSON.stringify(kube.objects(STATEFUL_SETS).find(({ metadata }) => metadata.name === 'shop--postgres'));
-
-function says(kube: FakeKube, type: string): string {
-  const condition = conditionOf(record(kube).status?.conditions, type);
-  return `${condition?.status} ${condition?.reason}`;
-}
 
 it('is not applied to a database that runs, and is when a node has it; at rest nothing is written', async () => {
   const controller = await converged();

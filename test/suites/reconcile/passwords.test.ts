@@ -2,7 +2,7 @@
 // that would not open the data, what runs goes on, and the password that comes back heals it.
 
 import { describe, expect, it } from 'vitest';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/api/app-deployment.ts';
+import { APP_DEPLOYMENTS } from '../../../src/api/app-deployment.ts';
 import { conditionOf } from '../../../src/api/conditions.ts';
 import { enqueueOnChange } from '../../../src/controller/app-deployment/watches.ts';
 import { Forbidden } from '../../../src/errors.ts';
@@ -11,35 +11,15 @@ import type { KubeObject } from '../../../src/kube/client.ts';
 import { makeMetrics } from '../../../src/runtime/metrics.ts';
 import { makeWorkQueue } from '../../../src/runtime/work-queue.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
-import { aController, aServer, converge, crashed, type Harness, putRecord } from './harness.ts';
+import { aController, aConverged, aServer, converge, crashed, putRecord, record, SHOP, says } from './harness.ts';
 
-const SHOP = { namespace: 'team', name: 'shop' };
 const POSTGRES = { namespace: 'team', name: 'shop--postgres' };
 const REDIS = { namespace: 'team', name: 'shop--redis' };
-
-async function converged(): Promise<Harness> {
-  const kube = aServer();
-  putRecord(kube);
-  const controller = await aController(kube);
-  await converge(controller);
-  return controller;
-}
-
-function record(kube: FakeKube): AppDeployment {
-  const [found] = kube.objects<AppDeployment>(APP_DEPLOYMENTS);
-  if (!found) throw new Error('The record is gone.');
-  return found;
-}
 
 type Secret = KubeObject & { readonly data?: object; readonly stringData?: object };
 
 function secretOf(kube: FakeKube, { name }: { name: string }): Secret | undefined {
   return kube.objects<Secret>(SECRETS).find(({ metadata }) => metadata.name === name);
-}
-
-function says(kube: FakeKube, type: string): string {
-  const condition = conditionOf(record(kube).status?.conditions, type);
-  return `${condition?.status} ${condition?.reason}`;
 }
 
 /** As a person restores it: what it held and its labels; uid and version are new. */
@@ -55,7 +35,7 @@ describe.each([
   { store: 'Redis', ref: REDIS },
 ])('the password of $store', ({ ref }) => {
   it('deleted: said, none is made anew, and what runs goes on; nothing is written at rest', async () => {
-    const controller = await converged();
+    const controller = await aConverged();
     const { kube } = controller;
     kube.erase(SECRETS, ref);
     await converge(controller);
@@ -70,7 +50,7 @@ describe.each([
   });
 
   it('stripped of its labels: its record is woken, though nothing on it says whose it was', async () => {
-    const controller = await converged();
+    const controller = await aConverged();
     const { kube, caches, hosts } = controller;
     const queue = makeWorkQueue({ name: 'test', metrics: makeMetrics() });
     const sleepAgain = enqueueOnChange(caches, queue, hosts);
@@ -81,7 +61,7 @@ describe.each([
   });
 
   it('deleted: no pod is rolled, for it would wait for the Secret', async () => {
-    const controller = await converged();
+    const controller = await aConverged();
     const { kube } = controller;
     kube.erase(SECRETS, ref);
     const before = JSON.stringify([kube.objects(DEPLOYMENTS), kube.objects(STATEFUL_SETS)]);
@@ -97,7 +77,7 @@ describe.each([
   });
 
   it('restored with its labels: the deployment goes on by itself', async () => {
-    const controller = await converged();
+    const controller = await aConverged();
     const { kube } = controller;
     const secret = secretOf(kube, ref);
     kube.erase(SECRETS, ref);
@@ -108,7 +88,7 @@ describe.each([
   });
 
   it('restored without its labels, or stripped of them: the message says which, and they heal it', async () => {
-    const controller = await converged();
+    const controller = await aConverged();
     const { kube } = controller;
     const secret = secretOf(kube, ref);
     kube.erase(SECRETS, ref);
@@ -123,7 +103,7 @@ describe.each([
   });
 
   it('a cache that has not seen it yet is not believed', async () => {
-    const controller = await converged();
+    const controller = await aConverged();
     const { kube } = controller;
     const secret = secretOf(kube, ref);
     kube.erase(SECRETS, ref);
@@ -143,7 +123,7 @@ describe.each([
 });
 
 it('what is given up is made again: volume and StatefulSet deleted and the record annotated, an empty database has a new password', async () => {
-  const controller = await converged();
+  const controller = await aConverged();
   const { kube } = controller;
   const before = secretOf(kube, POSTGRES)?.metadata.uid;
   kube.erase(SECRETS, POSTGRES);
@@ -166,7 +146,7 @@ it('what is given up is made again: volume and StatefulSet deleted and the recor
 });
 
 it('a Redis that is given up is made anew with a new password', async () => {
-  const controller = await converged();
+  const controller = await aConverged();
   const { kube } = controller;
   kube.erase(SECRETS, REDIS);
   await converge(controller);

@@ -6,18 +6,14 @@ import { conditionOf } from '../../../src/api/conditions.ts';
 import { Settings } from '../../../src/api/settings.ts';
 import { DEPLOYMENTS, NAMESPACES, SERVICES } from '../../../src/kube/api-resources.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
-import { aController, aServer, converge, type Harness, putRecord, record } from './harness.ts';
+import { aController, aConverged, aServer, type Harness, putRecord, record, SHOP } from './harness.ts';
 
-const SHOP = { namespace: 'team', name: 'shop' };
 const PAUSED = Settings.parse({ paused: true });
 
 async function converged(): Promise<FakeKube> {
-  const kube = aServer();
-  putRecord(kube);
-  const controller = await aController(kube);
-  await converge(controller);
+  const controller = await aConverged();
   controller.stop();
-  return kube;
+  return controller.kube;
 }
 
 async function pause(kube: FakeKube): Promise<void> {

@@ -9,7 +9,7 @@ import type { Workload } from '../../../src/decide/observed.ts';
 import { DEPLOYMENTS, SECRETS } from '../../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/kube/client.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
-import { aController, aServer, converge, crashed, type Harness, makeReady, putRecord } from './harness.ts';
+import { aController, aConverged, aServer, converge, crashed, type Harness, makeReady, putRecord } from './harness.ts';
 
 function putSecret(kube: FakeKube, data: Record<string, string>, name = 'mine'): void {
   const metadata = { name, namespace: 'team' };
@@ -27,10 +27,7 @@ async function converged(spec: Partial<AppDeployment['spec']> = REFERENCES): Pro
   const kube = aServer();
   putSecret(kube, { token: 'b25l', unused: 'eA==' });
   putSecret(kube, { key: 'MQ==' }, 'other');
-  putRecord(kube, spec);
-  const controller = await aController(kube);
-  await converge(controller);
-  return controller;
+  return aConverged(spec, kube);
 }
 
 function server(kube: FakeKube): Workload {

@@ -9,17 +9,9 @@ import { Conflict } from '../../../src/errors.ts';
 import { DEPLOYMENTS, HORIZONTAL_POD_AUTOSCALERS, POD_DISRUPTION_BUDGETS } from '../../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/kube/client.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
-import { aController, aServer, converge, crashed, type Harness, putRecord, record } from './harness.ts';
+import { aController, aConverged, converge, crashed, type Harness, record, SHOP } from './harness.ts';
 
-const SHOP = { namespace: 'team', name: 'shop' };
-
-async function converged(resourceSpec: ResourceSpec): Promise<Harness> {
-  const kube = aServer();
-  putRecord(kube, { sourceConfig: { resourceSpec } });
-  const controller = await aController(kube);
-  await converge(controller);
-  return controller;
-}
+const scaled = (resourceSpec: ResourceSpec): Promise<Harness> => aConverged({ sourceConfig: { resourceSpec } });
 
 async function scaleTo(kube: FakeKube, resourceSpec: ResourceSpec): Promise<void> {
   await kube.mergePatch(APP_DEPLOYMENTS, SHOP, { spec: { sourceConfig: { resourceSpec } } });
@@ -59,7 +51,7 @@ function watched(kube: FakeKube): number[] {
 
 describe('with a range', () => {
   it('is made with its minimum, and then left to the autoscaler', async () => {
-    const { kube, ...controller } = await converged({ minScale: 2, maxScale: 5 });
+    const { kube, ...controller } = await scaled({ minScale: 2, maxScale: 5 });
     expect(replicas(kube)).toBe(2);
     expect(kube.objects(HORIZONTAL_POD_AUTOSCALERS).map(({ metadata }) => metadata.name)).toEqual(['shop']);
     expect(kube.objects(POD_DISRUPTION_BUDGETS).map(({ metadata }) => metadata.name)).toEqual(['shop']);
@@ -69,7 +61,7 @@ describe('with a range', () => {
   });
 
   it('steady state: nothing is written, whatever number and status there are', async () => {
-    const controller = await converged({ minScale: 2, maxScale: 5 });
+    const controller = await scaled({ minScale: 2, maxScale: 5 });
     const { kube } = controller;
     await writeReplicas(kube, 4);
     for (const status of ['False', 'True', 'True']) {
@@ -95,7 +87,7 @@ describe('with a range', () => {
   });
 
   it('a minimum of 0 keeps one pod, and says so', async () => {
-    const { kube } = await converged({ minScale: 0, maxScale: 3 });
+    const { kube } = await scaled({ minScale: 0, maxScale: 3 });
     expect(replicas(kube)).toBe(1);
     expect(kube.objects<KubeObject & { spec: object }>(HORIZONTAL_POD_AUTOSCALERS)[0]?.spec).toMatchObject({
       minReplicas: 1,
@@ -105,7 +97,7 @@ describe('with a range', () => {
   });
 
   it('scaled to nothing by a person, where an autoscaler rests: it comes back', async () => {
-    const controller = await converged({ minScale: 2, maxScale: 5 });
+    const controller = await scaled({ minScale: 2, maxScale: 5 });
     await writeReplicas(controller.kube, 0, 'kubectl-scale');
     await converge(controller);
     expect(replicas(controller.kube)).toBe(2);
@@ -127,7 +119,7 @@ describe('handed over', () => {
   ])(
     '$name: no dip, and no crash at any write makes one',
     async ({ before, after, end }) => {
-      const reference = await converged(before);
+      const reference = await scaled(before);
       const first = replicas(reference.kube);
       const seen = watched(reference.kube);
       await scaleTo(reference.kube, after);
@@ -139,7 +131,7 @@ describe('handed over', () => {
       for (const when of ['failOn', 'failAfter'] as const) {
         for (let crash = 1; crash <= Math.min(writes, 12); crash += 1) {
           // oxlint-disable-next-line no-await-in-loop -- each plan has the event loop to itself
-          const dying = await converged(before);
+          const dying = await scaled(before);
           const { kube } = dying;
           // oxlint-disable-next-line no-await-in-loop -- as above
           await scaleTo(kube, after);
@@ -168,7 +160,7 @@ describe('handed over', () => {
   );
 
   it('the other way the autoscaler goes, and the fixed number is ours again', async () => {
-    const controller = await converged({ minScale: 2, maxScale: 6 });
+    const controller = await scaled({ minScale: 2, maxScale: 6 });
     const { kube } = controller;
     await writeReplicas(kube, 5);
     await scaleTo(kube, { minScale: 3, maxScale: 3 });
@@ -180,7 +172,7 @@ describe('handed over', () => {
   });
 
   it('an autoscaler that writes between our look and our hand-over wins', async () => {
-    const controller = await converged({ minScale: 2, maxScale: 2 });
+    const controller = await scaled({ minScale: 2, maxScale: 2 });
     const { kube } = controller;
     await scaleTo(kube, { minScale: 2, maxScale: 6 });
     kube.failOn(async ({ fieldManager }) => {
@@ -195,7 +187,7 @@ describe('handed over', () => {
   });
 
   it('to zero: the autoscaler and the budget go, and nothing runs', async () => {
-    const controller = await converged({ minScale: 2, maxScale: 6 });
+    const controller = await scaled({ minScale: 2, maxScale: 6 });
     const { kube } = controller;
     await scaleTo(kube, { minScale: 0, maxScale: 0 });
     await converge(controller);

@@ -8,9 +8,8 @@ import { Conflict } from '../../../src/errors.ts';
 import { PODS, STATEFUL_SETS } from '../../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/kube/client.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
-import { aController, aServer, converge, type Harness, putRecord } from './harness.ts';
+import { aController, aServer, converge, type Harness, putRecord, SHOP } from './harness.ts';
 
-const SHOP = { namespace: 'team', name: 'shop' };
 const DATABASE = { namespace: 'team', name: 'shop--postgres' };
 const POD = 'shop--postgres-0';
 

@@ -13,9 +13,7 @@ import {
 } from '../../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/kube/client.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
-import { aController, aServer, converge, type Harness, putRecord, record } from './harness.ts';
-
-const SHOP = { namespace: 'team', name: 'shop' };
+import { aController, aServer, converge, type Harness, putRecord, record, SHOP } from './harness.ts';
 
 async function deleted(spec: Partial<AppDeployment['spec']> = {}): Promise<Harness> {
   const kube = aServer();

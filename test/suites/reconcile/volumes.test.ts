@@ -7,23 +7,9 @@ import { conditionOf } from '../../../src/api/conditions.ts';
 import { DEPLOYMENTS, PERSISTENT_VOLUME_CLAIMS, SECRETS, STATEFUL_SETS } from '../../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/kube/client.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
-import { aController, aServer, converge, crashed, type Harness, putRecord, record } from './harness.ts';
+import { aController, aConverged, aServer, converge, crashed, putRecord, record, SHOP, says } from './harness.ts';
 
-const SHOP = { namespace: 'team', name: 'shop' };
 const DATABASE = { namespace: 'team', name: 'shop--postgres' };
-
-async function converged(): Promise<Harness> {
-  const kube = aServer();
-  putRecord(kube);
-  const controller = await aController(kube);
-  await converge(controller);
-  return controller;
-}
-
-function says(kube: FakeKube, type: string): string {
-  const condition = conditionOf(record(kube).status?.conditions, type);
-  return `${condition?.status} ${condition?.reason}`;
-}
 
 function claims(kube: FakeKube): readonly KubeObject[] {
   return kube.objects(PERSISTENT_VOLUME_CLAIMS);
@@ -49,7 +35,7 @@ async function giveUp(kube: FakeKube): Promise<void> {
 }
 
 it('deleted: nothing empty takes its place, nobody is told READY, a Warning says so; at rest nothing is written', async () => {
-  const controller = await converged();
+  const controller = await aConverged();
   const { kube, events } = controller;
   const before = workloads(kube);
   kube.erase(PERSISTENT_VOLUME_CLAIMS, DATABASE);
@@ -69,7 +55,7 @@ it('deleted: nothing empty takes its place, nobody is told READY, a Warning says
 });
 
 it('deleted with its StatefulSet and its password: still no empty one, and no password that would not open a restored one', async () => {
-  const controller = await converged();
+  const controller = await aConverged();
   const { kube } = controller;
   kube.erase(PERSISTENT_VOLUME_CLAIMS, DATABASE);
   kube.erase(STATEFUL_SETS, DATABASE);
@@ -81,7 +67,7 @@ it('deleted with its StatefulSet and its password: still no empty one, and no pa
 });
 
 it('restored with its labels: the deployment resumes', async () => {
-  const controller = await converged();
+  const controller = await aConverged();
   const { kube } = controller;
   const [claim] = claims(kube) as [KubeObject];
   kube.erase(PERSISTENT_VOLUME_CLAIMS, DATABASE);
@@ -93,7 +79,7 @@ it('restored with its labels: the deployment resumes', async () => {
 });
 
 it('restored without its labels: the message says which', async () => {
-  const controller = await converged();
+  const controller = await aConverged();
   const { kube } = controller;
   const [claim] = claims(kube) as [KubeObject];
   kube.erase(PERSISTENT_VOLUME_CLAIMS, DATABASE);
@@ -111,7 +97,7 @@ it('restored without its labels: the message says which', async () => {
 });
 
 it('given up by an explicit word: an empty one is made, and the word is none when that is lost too', async () => {
-  const controller = await converged();
+  const controller = await aConverged();
   const { kube } = controller;
   kube.erase(PERSISTENT_VOLUME_CLAIMS, DATABASE);
   await converge(controller);
@@ -126,7 +112,7 @@ it('given up by an explicit word: an empty one is made, and the word is none whe
 it('a crash at any write of the pass that makes the empty one still ends with one', async () => {
   for (let at = 1; at <= 4; at += 1) {
     // oxlint-disable-next-line no-await-in-loop -- each crash has a server of its own
-    const controller = await converged();
+    const controller = await aConverged();
     const { kube } = controller;
     kube.erase(PERSISTENT_VOLUME_CLAIMS, DATABASE);
     // oxlint-disable-next-line no-await-in-loop -- as above
@@ -154,7 +140,7 @@ it('a crash at any write of the first pass is no loss', async () => {
 });
 
 it('being deleted: not READY though it answers, and no pod that uses it is replaced', async () => {
-  const controller = await converged();
+  const controller = await aConverged();
   const { kube } = controller;
   const before = workloads(kube);
   await kube.mergePatch(PERSISTENT_VOLUME_CLAIMS, DATABASE, {
@@ -173,7 +159,7 @@ it('being deleted: not READY though it answers, and no pod that uses it is repla
 });
 
 it('too small: the size in force is the one that is there, until it has grown', async () => {
-  const controller = await converged();
+  const controller = await aConverged();
   const { kube } = controller;
   const setCapacity = async (storage: string): Promise<void> => {
     const status = { phase: 'Bound', capacity: { storage } };

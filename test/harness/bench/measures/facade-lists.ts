@@ -1,5 +1,6 @@
-// P8: a page of the deployments of a tenant with 10,000 records, whole and by each filter, by the rate of requests: against
-// bare Fastify that answers the same bytes, and against the API server's own live list.
+// P8: pages of the deployments of a tenant with 10,000 records, whole and by each filter, by the rate of requests: against
+// bare Fastify that answers the same bytes, and against the API server's own live list. No two requests in a row ask for the
+// same page.
 
 import { defaultSettings } from '../../../../src/api/settings.ts';
 import { resolve } from '../../../../src/record/resolve.ts';
@@ -23,6 +24,8 @@ const TAG = 'dddddddd-1111-4111-8111-111111111111';
 const IN_FLIGHT = 32;
 /** Of each path with each number of clients: nine samples a path. */
 const MOST_REPEATS = 3;
+/** Pages that are asked for in turn. */
+const VARIANTS = 16;
 
 export const facadeLists: Measure = {
   key: 'P8',
@@ -111,23 +114,29 @@ function filteredRecord(index: number): BareRecord {
   return { ...record, metadata: { ...record.metadata, labels }, spec: { ...record.spec, ...type } } as BareRecord;
 }
 
-/** What is asked, by the name of its figure. */
-function pathsOf(count: number, made: readonly ApiObject[]): [string, string][] {
-  const ids = [1, 2, 3].map((index) => made[index]?.metadata.uid ?? '');
-  const page = '/v2/deployments?limit=100';
+/** What is asked, each time the next of these paths, by the name of its figure. */
+function pathsOf(count: number, made: readonly ApiObject[]): [string, string[]][] {
+  const id = (index: number): string => made[index % count]?.metadata.uid ?? '';
+  const varied = (path: (nth: number) => string): string[] => Array.from({ length: VARIANTS }, (_, nth) => path(nth));
+  const pages = (query: string, offset: (nth: number) => number): string[] =>
+    varied((nth) => `/v2/deployments?limit=100${query}&offset=${offset(nth)}`);
+  const filtered = (query: string): string[] => pages(query, (nth) => nth);
   return [
-    ['page', page],
-    ['deep', `${page}&offset=${Math.floor(count / 2)}`],
-    ['status', `${page}&status=READY`],
-    ['deployment_type', `${page}&deployment_type=dev`],
-    ['image_version', `${page}&image_version=3`],
-    ['tag_value_ids', `${page}&tag_value_ids=${TAG}`],
-    ['remote_reconciled', `${page}&remote_reconciled=false`],
-    ['name', `${page}&name=shop-7`],
-    ['name_contains', `${page}&name_contains=shop-1`],
-    ['name_contains_none', `${page}&name_contains=nowhere`],
-    ['deployment_ids', `${page}&deployment_ids=${ids.join(',')}`],
-    ['get', `/v2/deployments/${ids[0]}`],
+    ['page', pages('', (nth) => (nth * 100) % (count / 2))],
+    ['deep', pages('', (nth) => count / 2 + ((nth * 100) % (count / 4)))],
+    ['status', filtered('&status=READY')],
+    ['deployment_type', filtered('&deployment_type=dev')],
+    ['image_version', filtered('&image_version=3')],
+    ['tag_value_ids', filtered(`&tag_value_ids=${TAG}`)],
+    ['remote_reconciled', filtered('&remote_reconciled=false')],
+    ['name', varied((nth) => `/v2/deployments?limit=100&name=shop-${7 + nth}`)],
+    ['name_contains', filtered('&name_contains=shop-1')],
+    ['name_contains_none', varied((nth) => `/v2/deployments?limit=100&name_contains=nowhere-${nth}`)],
+    [
+      'deployment_ids',
+      varied((nth) => `/v2/deployments?limit=100&deployment_ids=${[1, 2, 3].map((k) => id(3 * nth + k)).join(',')}`),
+    ],
+    ['get', varied((nth) => `/v2/deployments/${id(nth)}`)],
   ];
 }
 
@@ -136,20 +145,29 @@ async function compare(
   server: BenchServer,
   tenant: Tenant,
   facade: Serving,
-  paths: readonly [string, string][],
+  paths: readonly [string, string[]][],
 ): Promise<Figure[]> {
   const headers = { authorization: `Bearer ${tenant.token}`, 'x-tenant-id': tenant.id };
-  const bodies = await Promise.all(
-    paths.map(async ([, path]) => [path, await (await fetch(facade.url + path, { headers })).text()] as const),
+  const bodies = new Map(
+    await inParallel(
+      paths.flatMap(([, varied]) => varied),
+      IN_FLIGHT,
+      async (path) => {
+        const answer = await fetch(facade.url + path, { headers });
+        return [path, await answer.text()] as const;
+      },
+    ),
   );
   const bare = await startBare(server, Object.fromEntries(bodies));
   const [seconds, warmUpSeconds] = bench.quick ? [0.5, 0.2] : [1.5, 0.3];
-  const under = (serving: Serving, path: string, clients: number): Promise<Loaded> =>
-    putUnder({ url: serving.url, steps: [{ path }], headers, clients, seconds, warmUpSeconds });
+  const under = (serving: Serving, varied: readonly string[], clients: number): Promise<Loaded> => {
+    const steps = varied.map((path) => ({ path }));
+    return putUnder({ url: serving.url, steps, alternate: true, headers, clients, seconds, warmUpSeconds });
+  };
   const figures: Figure[] = [];
   let live: Figure[] = [];
   try {
-    for (const [name, path] of paths) {
+    for (const [name, varied] of paths) {
       const samples: number[] = [];
       const absolutes: Record<string, number> = {};
       for (const clients of bench.quick ? [10] : [1, 10, 50]) {
@@ -157,8 +175,8 @@ async function compare(
           // oxlint-disable no-await-in-loop -- two at once would measure each other
           const arms = repeat % 2 === 0 ? [facade, bare] : [bare, facade];
           const before = await cpuMs(facade.pid);
-          const first = await under(arms[0] as Serving, path, clients);
-          const second = await under(arms[1] as Serving, path, clients);
+          const first = await under(arms[0] as Serving, varied, clients);
+          const second = await under(arms[1] as Serving, varied, clients);
           const [ours, theirs] = repeat % 2 === 0 ? [first, second] : [second, first];
           const used = (await cpuMs(facade.pid)) - before;
           // oxlint-enable no-await-in-loop
@@ -171,10 +189,10 @@ async function compare(
           absolutes[`cpuUs${clients}`] = Math.round((used * 1000) / ours.turns);
         }
       }
-      const bytes = bodies.find(([known]) => known === path)?.[1].length ?? 0;
+      const bytes = Math.round(varied.reduce((sum, path) => sum + (bodies.get(path)?.length ?? 0), 0) / varied.length);
       figures.push({ key: `P8.${name}`, goal: { atLeast: 0.5 }, samples, absolutes: { bytes, ...absolutes } });
     }
-    live = await againstLive(bench, server, tenant, (clients) => under(facade, paths[0]?.[1] ?? '', clients));
+    live = await againstLive(bench, server, tenant, (clients) => under(facade, paths[0]?.[1] ?? [], clients));
   } finally {
     await bare.stop();
   }

@@ -1,0 +1,85 @@
+// All that is wrong with a record, judged once a pass: what may be done is decided by it, and what is said of the record.
+
+import type { AppRevision } from '../../api/app-revision.ts';
+import type { Settings } from '../../api/settings.ts';
+import type { ActionFailure, Observed } from '../observed.ts';
+import { type AddressOutcome, type AskedAddress, checkAddress, requestedAddress } from './address.ts';
+import { checkAutoscaling, checkHonored } from './autoscaling.ts';
+import { type Entry, fail } from './entry.ts';
+import { checkPolicy } from './policy.ts';
+import { checkReferences } from './references.ts';
+import { rolloutOf } from './rollout.ts';
+import { checkStore } from './stores.ts';
+import { checkWorkloads } from './workloads.ts';
+
+/** What is judged before anything is done. */
+export interface RecordAssessment {
+  readonly policy: Entry;
+  readonly references: Entry;
+  readonly asked: AskedAddress;
+}
+
+export interface Assessment extends RecordAssessment {
+  readonly database: Entry;
+  readonly redis: Entry;
+  readonly workloads: Entry;
+  /** The workloads, and the record's own stores in their newest template. */
+  readonly rollout: Entry;
+  readonly autoscaling: Entry;
+  readonly honored: Entry;
+  readonly address: Entry;
+}
+
+/** The record and what it names, as they are when a pass begins. */
+export function assessRecord(observed: Observed, settings: Settings): RecordAssessment {
+  return {
+    policy: checkPolicy(observed, settings),
+    references: checkReferences(observed),
+    asked: requestedAddress(observed, settings.address),
+  };
+}
+
+/** What a pass has come to. */
+export interface Outcome {
+  /** The newest revision; undefined where the record has none (yet). */
+  readonly latest: AppRevision | undefined;
+  readonly address: AddressOutcome;
+  readonly failures: readonly ActionFailure[];
+}
+
+/** The same, and what of it runs: `observed` is what is there after the pass. */
+export function assess(
+  observed: Observed,
+  record: RecordAssessment,
+  { latest, address: outcome, failures }: Outcome,
+): Assessment {
+  const address = checkAddress(observed, outcome, failures);
+  if (!latest) return { ...record, ...nothingRuns(failures), address };
+  const database = checkStore('postgres', observed, latest, failures);
+  const redis = checkStore('redis', observed, latest, failures);
+  const workloads = checkWorkloads(observed, latest, [database, redis], failures);
+  return {
+    ...record,
+    database,
+    redis,
+    workloads,
+    rollout: rolloutOf(latest, { workloads, database, redis }, failures),
+    autoscaling: checkAutoscaling(observed, latest),
+    honored: checkHonored(observed, latest),
+    address,
+  };
+}
+
+export const WAITING_FOR_IMAGE = 'No image or source has been given yet: push one, or set image_uri.';
+
+function nothingRuns([failure]: readonly ActionFailure[]): Omit<Assessment, keyof RecordAssessment | 'address'> {
+  const waiting = failure ? fail(failure.reason, failure.message) : fail('WaitingForImage', WAITING_FOR_IMAGE);
+  return {
+    database: waiting,
+    redis: waiting,
+    workloads: waiting,
+    rollout: waiting,
+    autoscaling: waiting,
+    honored: waiting,
+  };
+}

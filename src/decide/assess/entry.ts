@@ -1,0 +1,43 @@
+// What a check says: an entry of the Assessment.
+
+import type { Reason } from '../../api/app-deployment-conditions.ts';
+import type { ActionFailure } from '../observed.ts';
+
+export interface Entry {
+  /** `stalled`: only a person can mend it. `unknown`: whoever knows has not said anything yet. */
+  readonly is: 'pass' | 'fail' | 'stalled' | 'unknown';
+  readonly reason: Reason;
+  readonly message: string;
+}
+
+export function pass(reason: Reason, message: string): Entry {
+  return { is: 'pass', reason, message };
+}
+export function fail(reason: Reason, message: string): Entry {
+  return { is: 'fail', reason, message };
+}
+export function stalled(reason: Reason, message: string): Entry {
+  return { is: 'stalled', reason, message };
+}
+export function unknown(reason: Reason, message: string): Entry {
+  return { is: 'unknown', reason, message };
+}
+
+/** A failure as an entry: a request that failed is tried again, anything else waits for a person. */
+export function entryOf({ reason, message }: ActionFailure): Entry {
+  return reason === 'RequestFailed' ? fail(reason, message) : stalled(reason, message);
+}
+
+/** The answer of the first of `checks` that has one: they are in the order in which people should hear of them. */
+export function firstOf<Seen>(checks: readonly ((seen: Seen) => Entry | undefined)[], seen: Seen): Entry | undefined {
+  for (const check of checks) {
+    const entry = check(seen);
+    if (entry) return entry;
+  }
+  return undefined;
+}
+
+/** The first of `entries` that is no pass. */
+export function firstProblem(entries: readonly (Entry | undefined)[]): Entry | undefined {
+  return entries.find((entry) => entry !== undefined && entry.is !== 'pass');
+}

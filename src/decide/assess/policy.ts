@@ -1,0 +1,148 @@
+// Does the record keep the platform's rules? The same as admission says, for clusters where admission is not there.
+
+import { EXTERNAL_POSTGRES_VARIABLE, EXTERNAL_REDIS_VARIABLE, TENANT_LABEL } from '../../api/meta.ts';
+import type { Settings } from '../../api/settings.ts';
+import { isSourceTaken, SOURCE_RULES } from '../../api/source-rules.ts';
+import { listed } from '../../api/text.ts';
+import { buildsAnew, type CodeHostProblem, codeHostProblem } from '../../record/code-host.ts';
+import { limitViolations } from '../../record/limits.ts';
+import { type ListenerProblem, listenerProblem } from '../../record/listener-assignment.ts';
+import { externalReference } from '../../record/resolve.ts';
+import { notOffered, type Offered, templateFields } from '../../record/template-catalogue.ts';
+import { wantedRevisionId } from '../../record/wanted-revision.ts';
+import type { Observed } from '../observed.ts';
+import { type Entry, firstOf, pass, stalled } from './entry.ts';
+import { breachesOf, reachesOf } from './pod-policy.ts';
+
+interface Seen {
+  readonly observed: Observed;
+  readonly settings: Settings;
+  /** The record asks for a revision that is not made: a setting that was narrowed leaves alone what runs. */
+  readonly isNew: boolean;
+}
+
+const CHECKS: readonly ((seen: Seen) => Entry | undefined)[] = [
+  notATenant,
+  sourceNotAllowed,
+  templateNotFound,
+  listenerNotFound,
+  integrationNotFound,
+  ownDatabaseForbidden,
+  limitExceeded,
+  podPolicyViolated,
+];
+
+export function checkPolicy(observed: Observed, settings: Settings): Entry {
+  const isNew = !wantedRevisionId(observed.record, observed.revisions)?.made;
+  return firstOf(CHECKS, { observed, settings, isNew }) ?? pass('Accepted', "The record keeps the platform's rules.");
+}
+
+function notATenant({ observed: { tenantId, record } }: Seen): Entry | undefined {
+  if (tenantId !== undefined) return undefined;
+  const { namespace } = record.metadata;
+  return stalled(
+    'NotATenant',
+    `Namespace ${namespace} is not a tenant: kubectl label namespace ${namespace} ${TENANT_LABEL}=true makes it one.`,
+  );
+}
+
+function sourceNotAllowed({ observed: { record }, settings }: Seen): Entry | undefined {
+  const { source, sourceConfig } = record.spec;
+  if (isSourceTaken(source, settings.hosting, sourceConfig.listenerId !== undefined)) return undefined;
+  return stalled(
+    'SourceNotAllowed',
+    `Source ${source} is for hosting mode ${SOURCE_RULES[source].hosting}; this platform's is ${settings.hosting}.`,
+  );
+}
+
+function templateNotFound({ observed, settings }: Seen): Entry | undefined {
+  const missing = notInCatalogue(observed);
+  if (missing.length === 0) return undefined;
+  return stalled(
+    'TemplateNotFound',
+    `No template offers ${listed(missing)}: kubectl get apptemplates -n ${settings.organizationNamespace} shows what there is. Choose one, or have it added; the deployment goes on by itself.`,
+  );
+}
+
+function listenerNotFound({ observed: { record, listeners } }: Seen): Entry | undefined {
+  const problem = listenerProblem(record.spec.sourceConfig, listeners);
+  return problem && stalled('ListenerNotFound', listenerMessage(record, problem));
+}
+
+function integrationNotFound({ observed, settings }: Seen): Entry | undefined {
+  const problem = codeHostProblemOf(observed);
+  return (
+    problem &&
+    stalled('IntegrationNotFound', integrationMessage(observed.record, problem, settings.organizationNamespace))
+  );
+}
+
+function ownDatabaseForbidden({ observed: { record }, settings }: Seen): Entry | undefined {
+  const isExternal = (variable: string): boolean => externalReference(record.spec, variable) !== undefined;
+  if (settings.database.own || (isExternal(EXTERNAL_POSTGRES_VARIABLE) && isExternal(EXTERNAL_REDIS_VARIABLE)))
+    return undefined;
+  return stalled(
+    'OwnDatabaseForbidden',
+    `This platform makes no databases of its own: give ${EXTERNAL_POSTGRES_VARIABLE} and ${EXTERNAL_REDIS_VARIABLE}.`,
+  );
+}
+
+function limitExceeded({ observed: { record }, settings, isNew }: Seen): Entry | undefined {
+  const excesses = isNew ? limitViolations(record.spec.sourceConfig.resourceSpec ?? {}, settings.limits) : [];
+  if (excesses.length === 0) return undefined;
+  return stalled(
+    'LimitExceeded',
+    `This platform allows less: ${listed(excesses.map(({ field, most }) => `${field} at most ${most}`))}.`,
+  );
+}
+
+function podPolicyViolated({ observed: { record }, settings, isNew }: Seen): Entry | undefined {
+  const reaches = isNew ? reachesOf(record.spec, settings.pods) : [];
+  const breaches = [...breachesOf(record.spec, settings.pods.policy), ...reaches];
+  if (breaches.length === 0) return undefined;
+  return stalled(
+    'PodPolicyViolated',
+    `The pod policy does not allow this: ${listed(breaches, '; ')}. Take it out of resource_spec.`,
+  );
+}
+
+function listenerMessage({ metadata, spec }: Observed['record'], problem: ListenerProblem): string {
+  const { listenerId, listenerConfig } = spec.sourceConfig;
+  if (problem.is === 'unknown')
+    return `${listenerId} is no Listener of namespace ${metadata.namespace}: kubectl get listeners -n ${metadata.namespace} -o wide shows what there is.`;
+  return `The listener does not list namespace ${listenerConfig?.k8sNamespace}: it lists ${listed(problem.listed)}.`;
+}
+
+/** What a revision was already made of stays, though the integration has left or lists the tenant no longer. */
+function codeHostProblemOf({ record, revisions, integrations }: Observed): CodeHostProblem | undefined {
+  const { spec, metadata } = record;
+  const isMade = revisions.some(
+    (made) => !buildsAnew(made.spec.requested.sourceRevisionConfig, spec.sourceRevisionConfig),
+  );
+  return isMade ? undefined : codeHostProblem(spec, metadata.namespace ?? '', integrations);
+}
+
+function integrationMessage(
+  { metadata, spec }: Observed['record'],
+  problem: CodeHostProblem,
+  organizationNamespace: string,
+): string {
+  const { integrationId, repoUrl } = spec.sourceConfig;
+  if (problem.is === 'unknown')
+    return `${integrationId} is no code host integration that lists namespace ${metadata.namespace} among its tenants: kubectl get codehostintegrations -n ${organizationNamespace} shows what there is.`;
+  return `${repoUrl} is not a repository of the integration's host, ${problem.host}. Make the deployment anew with one that is.`;
+}
+
+/**
+ * What the record asks for and no template offers, such as `imageUri templates/chat:2`. A template that has left the
+ * catalogue takes nothing away from what was made of it.
+ */
+function notInCatalogue({ record, revisions, templates }: Observed): string[] {
+  if (record.spec.source !== 'internal_template') return [];
+  const wanted = templateFields(record.spec);
+  const taken = (field: keyof Offered): boolean =>
+    revisions.some(({ spec }) => field === 'repoUrl' || spec.requested.sourceRevisionConfig[field] === wanted[field]);
+  return notOffered(wanted, templates)
+    .filter((field) => !taken(field))
+    .map((field) => `${field} ${wanted[field]}`);
+}

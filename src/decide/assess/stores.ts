@@ -1,0 +1,198 @@
+// Does PostgreSQL answer, and does Redis? The record's own ones are asked of their StatefulSet and its pods; external ones
+// of the init containers that wait for them.
+
+import type { ConditionType } from '../../api/app-deployment-conditions.ts';
+import type { AppRevision } from '../../api/app-revision.ts';
+import { conditionOf } from '../../api/conditions.ts';
+import {
+  EXTERNAL_POSTGRES_VARIABLE,
+  EXTERNAL_REDIS_VARIABLE,
+  ROLES,
+  type StorePart,
+  WAIT_FOR_DATABASE,
+  WAIT_FOR_REDIS,
+} from '../../api/meta.ts';
+import { names } from '../../record/names.ts';
+import { type ActionFailure, childOf, failureAt, isOurs, type Observed, type Pod, type Workload } from '../observed.ts';
+import { howToRelease } from '../terminating-pods.ts';
+import { volumeTrouble } from './database-volume.ts';
+import { type Entry, fail, firstOf, pass, stalled } from './entry.ts';
+import { hasPassed, podFailure, podsOf } from './pod-failures.ts';
+
+interface StoreKind {
+  readonly what: string;
+  readonly condition: ConditionType;
+  /** Names an external one. */
+  readonly variable: string;
+  /** The init container that waits for it. */
+  readonly waits: string;
+}
+
+const STORES: Readonly<Record<StorePart, StoreKind>> = {
+  postgres: {
+    what: 'PostgreSQL',
+    condition: 'DatabaseReady',
+    variable: EXTERNAL_POSTGRES_VARIABLE,
+    waits: WAIT_FOR_DATABASE,
+  },
+  redis: { what: 'Redis', condition: 'RedisReady', variable: EXTERNAL_REDIS_VARIABLE, waits: WAIT_FOR_REDIS },
+};
+
+interface Seen extends StoreKind {
+  readonly part: StorePart;
+  /** Of the StatefulSet, and of the volume of PostgreSQL. */
+  readonly name: string;
+  readonly observed: Observed;
+  readonly revision: AppRevision;
+  readonly set: Workload | undefined;
+  readonly failures: readonly ActionFailure[];
+}
+
+type Check = (seen: Seen) => Entry | undefined;
+
+const OWN_CHECKS: readonly Check[] = [
+  volumeUnusable,
+  ownAnswers,
+  setRefused,
+  notMade,
+  podsFail,
+  podStuck,
+  restarting,
+  stoppedAnswering,
+];
+const EXTERNAL_CHECKS: readonly Check[] = [notNeeded, aPodHasPassed, servesOn, notTried];
+
+/** `failures`: what came of the last try. */
+export function checkStore(
+  part: StorePart,
+  observed: Observed,
+  revision: AppRevision,
+  failures: readonly ActionFailure[] = [],
+): Entry {
+  const seen: Seen = {
+    ...STORES[part],
+    part,
+    name: names(observed.record.metadata.name)[part],
+    observed,
+    revision,
+    set: setOf(part, observed),
+    failures,
+  };
+  const { what, variable, waits } = seen;
+  if (isOwn(part, revision))
+    return firstOf(OWN_CHECKS, seen) ?? fail('Starting', `${what} was started and has not answered yet.`);
+  return (
+    firstOf(EXTERNAL_CHECKS, seen) ??
+    fail(
+      'NotAnswering',
+      `The ${what} that ${variable} names has not answered. Check its address, password and network; the log of init container ${waits} says more.`,
+    )
+  );
+}
+
+export function isOwn(part: StorePart, { spec: { resolved } }: AppRevision): boolean {
+  return resolved[part] !== undefined;
+}
+
+/** Whether the record's own store answers, in its newest template. */
+export function ownStoreAnswers(part: StorePart, observed: Observed): boolean {
+  const set = setOf(part, observed);
+  return set !== undefined && isReady(set) && !isRolling(set) && !(part === 'postgres' && volumeTrouble(observed));
+}
+
+function setOf(part: StorePart, observed: Observed): Workload | undefined {
+  return childOf(observed, 'StatefulSet', names(observed.record.metadata.name)[part]) as Workload | undefined;
+}
+
+function isReady(set: Workload | undefined): boolean {
+  return (set?.status?.readyReplicas ?? 0) > 0;
+}
+
+/** What answers is still, or may be, of older settings. */
+function isRolling({ metadata, status = {} }: Workload): boolean {
+  const { observedGeneration = 0, currentRevision, updateRevision, updatedReplicas = 0 } = status;
+  if (observedGeneration < (metadata.generation ?? 1) || currentRevision !== updateRevision) return true;
+  // A correction makes both the older one again, while the pod is still of the one between.
+  return updateRevision !== undefined && updatedReplicas === 0;
+}
+
+function volumeUnusable({ part, observed, failures }: Seen): Entry | undefined {
+  const trouble =
+    part === 'postgres'
+      ? (volumeTrouble(observed) ?? failures.find(({ reason }) => reason === 'VolumeMissing'))
+      : undefined;
+  return trouble && stalled(trouble.reason, trouble.message);
+}
+
+function ownAnswers({ part, observed, what }: Seen): Entry | undefined {
+  return ownStoreAnswers(part, observed) ? pass('Answering', `${what} answers.`) : undefined;
+}
+
+function setRefused({ name, failures }: Seen): Entry | undefined {
+  const failure = failureAt({ kind: 'StatefulSet', name }, failures);
+  return failure && fail(failure.reason, failure.message);
+}
+
+function notMade({ set, what }: Seen): Entry | undefined {
+  return set ? undefined : fail('NotObserved', `${what} has not been made yet.`);
+}
+
+function podsFail({ part, observed, what }: Seen): Entry | undefined {
+  const failure = podFailure(podsOf(observed, part));
+  return failure && fail(failure.reason, `${what}: ${failure.message}`);
+}
+
+function podStuck({ part, observed, what }: Seen): Entry | undefined {
+  const overdue = podsOf(observed, part).find((pod) => pod.overdue);
+  return overdue && stalled('PodStuckTerminating', `${what}: ${howToRelease(overdue)}`);
+}
+
+function restarting({ set, what }: Seen): Entry | undefined {
+  return isReady(set) ? fail('Starting', `${what} is being restarted with its new settings.`) : undefined;
+}
+
+function stoppedAnswering({ observed, condition, what, name }: Seen): Entry | undefined {
+  const before = conditionOf(observed.record.status?.conditions, condition);
+  const answered = before?.status === 'True' || before?.reason === 'NotAnswering';
+  return answered
+    ? fail('NotAnswering', `${what} answered before and does not answer now. Look at pod ${name}-0.`)
+    : undefined;
+}
+
+function notNeeded({ revision, what }: Seen): Entry | undefined {
+  const runsNothing = revision.spec.resolved.server.maxScale === 0;
+  return runsNothing ? pass('NotNeeded', `Nothing runs that would need ${what}.`) : undefined;
+}
+
+function aPodHasPassed(seen: Seen): Entry | undefined {
+  return hasPassed(podsOfRoles(seen), seen.waits) ? answers(seen) : undefined;
+}
+
+// Old pods that serve are proof enough while the new revision's pods still start.
+function servesOn(seen: Seen): Entry | undefined {
+  const { observed, condition } = seen;
+  const { server } = names(observed.record.metadata.name);
+  const workload = childOf(observed, 'Deployment', server) as Workload | undefined;
+  const before = conditionOf(observed.record.status?.conditions, condition);
+  return before?.status === 'True' && (workload?.status?.availableReplicas ?? 0) > 0 ? answers(seen) : undefined;
+}
+
+function notTried(seen: Seen): Entry | undefined {
+  if (podsOfRoles(seen).length > 0) return undefined;
+  return fail('NotObserved', `No pod has tried the ${seen.what} that ${seen.variable} names yet.`);
+}
+
+function podsOfRoles({ observed, revision }: Seen): readonly Pod[] {
+  return ROLES.flatMap((role) => podsOf(observed, role, revision.spec.id));
+}
+
+function answers(seen: Seen): Entry {
+  return pass('Answering', `The ${seen.what} that ${seen.variable} names answers.${keptVolume(seen)}`);
+}
+
+// A switch to an external database deletes nothing; who looks should know that there is something to go back to.
+function keptVolume({ observed, part, name }: Seen): string {
+  const claim = part === 'postgres' ? childOf(observed, 'PersistentVolumeClaim', name) : undefined;
+  if (!claim || !isOurs(claim, observed)) return '';
+  return ` The volume of its own one, ${name}, is kept as it was.`;
+}

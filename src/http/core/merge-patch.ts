@@ -1,0 +1,67 @@
+// A change of an object as the JSON Merge Patch that makes it, and again when somebody else was faster.
+
+import { isDeepStrictEqual } from 'node:util';
+import { Conflict } from '../../errors.ts';
+import type { KubeObject } from '../../kube/client.ts';
+import { HttpError } from './http-error.ts';
+
+interface SpecPatch {
+  readonly metadata: { readonly uid?: string; readonly resourceVersion?: string };
+  readonly spec?: unknown;
+}
+
+/** The JSON Merge Patch from `object` to one with this spec, refused if the object is not what it was. */
+export function patchTo<T extends KubeObject & { readonly spec: unknown }>(
+  { metadata, spec: before }: T,
+  after: T['spec'],
+): SpecPatch {
+  const { uid, resourceVersion } = metadata;
+  const spec = mergePatchBetween(before, after);
+  return {
+    metadata: { ...(uid !== undefined && { uid }), ...(resourceVersion !== undefined && { resourceVersion }) },
+    ...(spec !== undefined && { spec }),
+  };
+}
+
+/** RFC 7386: objects by field, null for what is gone, everything else whole; undefined where nothing differs. */
+function mergePatchBetween(before: unknown, after: unknown): unknown {
+  if (isDeepStrictEqual(before, after)) return undefined;
+  if (!isObject(before) || !isObject(after)) return after;
+  const fields = [...new Set([...Object.keys(before), ...Object.keys(after)])];
+  return Object.fromEntries(
+    fields
+      .filter((field) => !isDeepStrictEqual(before[field], after[field]))
+      .map((field) => [field, after[field] === undefined ? null : mergePatchBetween(before[field], after[field])]),
+  );
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Enough that of two dozen at once each has its turn. */
+const ATTEMPTS = 24;
+
+/** Tries again with what `reread` gives, so that of two changes at once neither is lost. Rejects with the last Conflict. */
+export async function retryOnConflict<T, R>(
+  first: T,
+  attempt: (current: T) => Promise<R>,
+  reread: () => Promise<T>,
+): Promise<R> {
+  let current = first;
+  for (let attempts = 1; ; attempts += 1) {
+    try {
+      // oxlint-disable-next-line no-await-in-loop -- each attempt begins with what the one before found
+      return await attempt(current);
+    } catch (error) {
+      if (!(error instanceof Conflict) || attempts === ATTEMPTS) throw error;
+    }
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    current = await reread();
+  }
+}
+
+/** `what`: such as `Deployment "shop"`. */
+export function changedMeanwhile(what: string): HttpError {
+  return new HttpError(409, `${what} was changed by somebody else meanwhile. Read it and try again.`);
+}

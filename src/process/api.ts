@@ -1,0 +1,136 @@
+// The facade as one thing to start and stop: watch caches, the HTTP application, its server.
+
+import { randomBytes } from 'node:crypto';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../api/app-deployment.ts';
+import { APP_REVISIONS, type AppRevision } from '../api/app-revision.ts';
+import { APP_TEMPLATES, type AppTemplate } from '../api/app-template.ts';
+import { CODE_HOST_INTEGRATIONS, type CodeHostIntegration } from '../api/code-host-integration.ts';
+import { LISTENERS, type Listener } from '../api/listener.ts';
+import { DEPLOYMENT_LABEL } from '../api/meta.ts';
+import { OAUTH_PROVIDERS, type OAuthProvider } from '../api/oauth-provider.ts';
+import { makeCodeHosts } from '../codehost/code-hosts.ts';
+import type { Config } from '../config.ts';
+import { buildApp } from '../http/app.ts';
+import { watchCertificate } from '../http/core/tls-certificate.ts';
+import { serve } from '../http/server.ts';
+import { NAMESPACES } from '../kube/api-resources.ts';
+import type { KubeClient, KubeObject } from '../kube/client.ts';
+import type { Logger } from '../logger.ts';
+import { makePlatformRegistry } from '../registry/platform-registry.ts';
+import { makeFairLimiter } from '../runtime/fair-limiter.ts';
+import type { Checks } from '../runtime/health.ts';
+import { slimManagedFields } from '../runtime/managed-fields.ts';
+import type { RuntimeMetrics } from '../runtime/metrics.ts';
+import { reflectNamespaces } from '../runtime/multi-namespace-reflector.ts';
+import { makeReflector, type Reflector, whyNotListed } from '../runtime/reflector.ts';
+
+export interface ApiOptions {
+  readonly client: KubeClient;
+  readonly config: Config;
+  readonly log: Logger;
+  readonly metrics: RuntimeMetrics;
+  readonly signal: AbortSignal;
+  /** Told when the API server has gone back in time: what this process knows is of another world. */
+  readonly onRewound: (what: string) => void;
+}
+
+export interface RunningApi {
+  readonly ready: Checks;
+  /** Resolves when everything has stopped after `signal`. */
+  readonly done: Promise<void>;
+}
+
+/**
+ * Through the HTTP API, of all tenants together; two of each are let in whatever others do. An API server answers no sooner
+ * when it is asked for more at once, and who came first would wait for who came last (docs/adr/0023).
+ */
+const WRITES_AT_ONCE = 12;
+
+/** Serves the HTTP API from now on, until `signal` aborts. */
+export async function runApi({ client, config, log, metrics, signal, onRewound }: ApiOptions): Promise<RunningApi> {
+  const { namespaces } = config.settings;
+  const watching = { client, log, metrics, onRewound };
+  const records = reflectNamespaces<AppDeployment>(namespaces, {
+    ...watching,
+    resource: APP_DEPLOYMENTS,
+    transform: slimManagedFields,
+  });
+  const revisions = reflectNamespaces<AppRevision>(namespaces, {
+    ...watching,
+    resource: APP_REVISIONS,
+    indexedLabels: [DEPLOYMENT_LABEL],
+  });
+  const tenants = makeReflector<KubeObject>({ ...watching, resource: NAMESPACES, metadataOnly: true });
+  const listeners = reflectNamespaces<Listener>(namespaces, { ...watching, resource: LISTENERS });
+  const integrations = makeReflector<CodeHostIntegration>({
+    ...watching,
+    resource: CODE_HOST_INTEGRATIONS,
+    namespace: config.settings.organizationNamespace,
+  });
+  const providers = makeReflector<OAuthProvider>({
+    ...watching,
+    resource: OAUTH_PROVIDERS,
+    namespace: config.settings.organizationNamespace,
+    transform: slimManagedFields,
+  });
+  const templates = makeReflector<AppTemplate>({
+    ...watching,
+    resource: APP_TEMPLATES,
+    namespace: config.settings.organizationNamespace,
+    transform: slimManagedFields,
+  });
+  const caches = [
+    records,
+    revisions,
+    tenants,
+    templates,
+    listeners,
+    providers,
+    integrations,
+  ] as unknown as Reflector<KubeObject>[];
+  const watches = caches.map((cache) => cache.run(signal));
+  const codeHosts = makeCodeHosts({
+    hosts: config.settings.codeHosts,
+    onRequest: ({ kind, result, durationMs }) => metrics.codeHostRequested(kind, result, durationMs / 1000),
+  });
+  const now = (): Date => new Date();
+  const randomId = (): string => randomBytes(16).toString('hex');
+  const { builds } = config.settings;
+  const registry = makePlatformRegistry({ kube: client, builds, namespace: config.namespace, now, randomId, log });
+  const app = await buildApp({
+    kube: client,
+    registry,
+    caches: { records, revisions, tenants, templates, listeners, providers, integrations },
+    codeHosts,
+    gate: makeFairLimiter({ most: WRITES_AT_ONCE }),
+    remember: (object) => caches.find((cache) => cache.resource.kind === object.kind)?.overlay(object),
+    // A deletion's answer has no version. What was known of the record stands for it: should the watch still tell of an
+    // earlier change, the record is there again until the watch tells of the deletion too.
+    forget(uid) {
+      for (const cache of caches) {
+        const version = cache.byUid(uid)?.metadata.resourceVersion;
+        if (version !== undefined) cache.overlayDeleted(uid, version);
+      }
+    },
+    settings: config.settings,
+    log,
+    now,
+    randomId,
+    randomSuffix: () => randomBytes(5).toString('hex'),
+  });
+  const { tls, host, port } = config.http;
+  const server = await serve(app, {
+    host,
+    port,
+    insecure: config.settings.http.insecure,
+    ...(tls && { tls: await watchCertificate(tls, log) }),
+  });
+  log.info({ url: server.url }, 'Serving the HTTP API');
+  const stopped = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+  const done = stopped
+    .then(() => server.close())
+    .then(() => Promise.all([...watches, codeHosts.close(), registry?.close()]))
+    .then(() => undefined);
+  const ready = Object.fromEntries(caches.map((cache) => [`api-${cache.resource.plural}`, () => whyNotListed(cache)]));
+  return { ready, done };
+}

@@ -1,0 +1,297 @@
+// Records that are wrong whichever door they come through. The HTTP suite holds them against the facade alone, the integration
+// suite against the API server and the facade of a whole Davit.
+
+import { expect } from 'vitest';
+import { snake } from '../../src/http/core/casing.ts';
+
+export type Parts = Readonly<Record<string, unknown>>;
+
+export interface Refused {
+  readonly name: string;
+  readonly spec: Parts;
+  /** Words of both doors' answers, or all that HTTP finds. */
+  readonly says: readonly [kubectl: string, http: string | readonly Finding[]];
+}
+/** `where` is below resource_spec. */
+type Finding = readonly [where: string, msg: string, type?: string];
+
+export const scratch = { volumes: [{ name: 'v', emptyDir: {} }] };
+export const sidecar = (parts: Parts): Parts => ({ sidecars: [{ name: 'helper', image: 'helper:1', ...parts }] });
+export const context = (securityContext: Parts): Parts => sidecar({ securityContext });
+const both = (words: string): readonly [string, string] => [words, words];
+const POLICY = both('refused by the pod policy');
+const twice = (where: string): Refused['says'] => [
+  'Duplicate value',
+  [[where, `this ${where.split('.').at(-1)} was given before`, 'value_error']],
+];
+const VOLUME =
+  'a volume needs exactly one of configMap, secret, emptyDir, persistentVolumeClaim, nfs, projected, downwardAPI, csi';
+const MOUNT = 'a mount needs a volume of its name among the volumes';
+const OURS =
+  "container names that are Davit's own: server, queue, orchestrator, executor, wait-for-database, wait-for-redis";
+const REACHES = 'Bidirectional is refused by the pod policy: such a mount reaches the node';
+const DNS = 'must be lower-case letters, digits, - and ., beginning and ending with a letter or digit';
+const A_VOLUME: Refused['says'] = ['exactly one of', [['volumes.0', VOLUME]]];
+const PATTERN: readonly [string, string] = ['should match', 'must '];
+const OWN = both("Davit's or Kubernetes' own");
+
+export const refused: readonly Refused[] = [
+  {
+    name: 'a CPU limit below its request',
+    spec: { cpu: 2, cpuLimit: 1 },
+    says: ['must not be below cpu', [['cpu_limit', 'cpu_limit must not be below cpu']]],
+  },
+  {
+    name: "the queue's memory limit below its request",
+    spec: { queueMemoryMb: 512, queueMemoryLimitMb: 256 },
+    says: both('must not be below'),
+  },
+  {
+    name: "the database's memory limit below its request",
+    spec: { dbMemoryMb: 512, dbMemoryLimitMb: 256 },
+    says: both('must not be below'),
+  },
+  { name: 'a maximum below its minimum', spec: { minScale: 3, maxScale: 2 }, says: both('must not be below') },
+  { name: 'a scale of millions', spec: { maxScale: 1_000_000 }, says: ['less than or equal to 100', 'at most 100'] },
+  { name: 'a negative scale', spec: { minScale: -1 }, says: ['greater than or equal to 0', 'at least 0'] },
+  { name: 'half a replica', spec: { minScale: 0.5 }, says: ['type integer', 'must be an integer'] },
+  { name: 'more cores than any node has', spec: { cpu: 65 }, says: ['less than or equal to 64', 'at most 64'] },
+  { name: 'no memory', spec: { memoryMb: 0 }, says: ['greater than or equal to 64', 'at least 64'] },
+  { name: 'no storage', spec: { dbStorageGi: 0 }, says: ['greater than or equal to 1', 'at least 1'] },
+  { name: 'no connections', spec: { dbMaxConnections: 0 }, says: ['greater than or equal to 10', 'at least 10'] },
+  {
+    name: 'a mount of no volume',
+    spec: { volumeMounts: [{ name: 'v', mountPath: '/v' }] },
+    says: ['a mount needs a volume', [['volume_mounts.0.name', MOUNT]]],
+  },
+  {
+    name: "a sidecar's mount of no volume",
+    spec: sidecar({ volumeMounts: [{ name: 'v', mountPath: '/v' }] }),
+    says: ['a mount needs a volume', [['sidecars.0.volumeMounts.0.name', MOUNT]]],
+  },
+  {
+    name: 'one path mounted twice',
+    spec: {
+      ...scratch,
+      volumeMounts: [
+        { name: 'v', mountPath: '/v' },
+        { name: 'v', mountPath: '/v' },
+      ],
+    },
+    says: twice('volume_mounts.1.mountPath'),
+  },
+  {
+    name: 'one path of a sidecar mounted twice',
+    spec: {
+      ...scratch,
+      ...sidecar({
+        volumeMounts: [
+          { name: 'v', mountPath: '/v' },
+          { name: 'v', mountPath: '/v' },
+        ],
+      }),
+    },
+    says: twice('sidecars.0.volumeMounts.1.mountPath'),
+  },
+  {
+    name: 'one variable twice',
+    spec: sidecar({
+      env: [
+        { name: 'A', value: '1' },
+        { name: 'A', value: '2' },
+      ],
+    }),
+    says: twice('sidecars.0.env.1.name'),
+  },
+  {
+    name: 'one pull secret twice',
+    spec: { imagePullSecrets: [{ name: 'a' }, { name: 'a' }] },
+    says: twice('image_pull_secrets.1.name'),
+  },
+  {
+    name: 'one volume twice',
+    spec: {
+      volumes: [
+        { name: 'v', emptyDir: {} },
+        { name: 'v', emptyDir: {} },
+      ],
+    },
+    says: twice('volumes.1.name'),
+  },
+  {
+    name: 'one sidecar twice',
+    spec: {
+      sidecars: [
+        { name: 'a', image: 'a' },
+        { name: 'a', image: 'a' },
+      ],
+    },
+    says: twice('sidecars.1.name'),
+  },
+  {
+    name: 'one name in both lists of containers',
+    spec: { sidecars: [{ name: 'a', image: 'a' }], initContainers: [{ name: 'a', image: 'a' }] },
+    says: [
+      'may not have the same name',
+      [['sidecars.0.name', 'an init container and a sidecar may not have the same name']],
+    ],
+  },
+  {
+    name: 'a sidecar of our name',
+    spec: sidecar({ name: 'server' }),
+    says: ["Davit's own", [['sidecars.0.name', OURS]]],
+  },
+  {
+    name: 'an init container of our name',
+    spec: { initContainers: [{ name: 'wait-for-database', image: 'a' }] },
+    says: ["Davit's own", [['init_containers.0.name', OURS]]],
+  },
+  { name: 'a container name in upper case', spec: sidecar({ name: 'Helper' }), says: PATTERN },
+  {
+    name: 'a sidecar without an image',
+    spec: { sidecars: [{ name: 'helper' }] },
+    says: ['Required value', [['sidecars.0.image', 'is required', 'missing']]],
+  },
+  { name: 'a label by which we select', spec: { labels: { 'davit.dev/component': 'postgres' } }, says: OWN },
+  { name: 'a label of Kubernetes', spec: { labels: { 'app.kubernetes.io/name': 'x' } }, says: OWN },
+  { name: 'an annotation of ours', spec: { annotations: { 'davit.dev/applied': 'x' } }, says: OWN },
+  {
+    name: 'an annotation that switches AppArmor off',
+    spec: { annotations: { 'container.apparmor.security.beta.kubernetes.io/server': 'unconfined' } },
+    says: OWN,
+  },
+  { name: 'a label by which foreign Services select', spec: { labels: { app: 'shop' } }, says: both('such labels') },
+  {
+    name: 'a label that an injector acts on',
+    spec: { labels: { 'azure.workload.identity/use': 'true' } },
+    says: both('such labels'),
+  },
+  {
+    name: 'an annotation that attaches a network',
+    spec: { annotations: { 'k8s.v1.cni.cncf.io/networks': 'storage' } },
+    says: both('such annotations'),
+  },
+  {
+    name: 'an annotation that takes a role of the cloud',
+    spec: { annotations: { 'iam.amazonaws.com/role': 'admin' } },
+    says: both('such annotations'),
+  },
+  {
+    name: 'a CSI volume of another namespace',
+    spec: { volumes: [{ name: 'v', csi: { driver: 'd', volumeAttributes: { secretNamespace: 'other' } } }] },
+    says: both('names a namespace'),
+  },
+  { name: 'a label with a space', spec: { labels: { team: 'a b' } }, says: PATTERN },
+  { name: 'a volume of no kind', spec: { volumes: [{ name: 'v' }] }, says: A_VOLUME },
+  {
+    name: 'a volume of two kinds',
+    spec: { volumes: [{ name: 'v', emptyDir: {}, nfs: { server: 'a', path: '/' } }] },
+    says: A_VOLUME,
+  },
+  {
+    name: "a volume of the node's",
+    spec: { volumes: [{ name: 'v', hostPath: { path: '/' } }] },
+    says: A_VOLUME,
+  },
+  {
+    name: 'a mount with two sub paths',
+    spec: { ...scratch, volumeMounts: [{ name: 'v', mountPath: '/v', subPath: 'a', subPathExpr: 'b' }] },
+    says: both('not both'),
+  },
+  {
+    name: 'a mount at a path with a colon',
+    spec: { ...scratch, volumeMounts: [{ name: 'v', mountPath: '/a:b' }] },
+    says: ['must not contain a colon', [['volume_mounts.0.mountPath', 'mountPath must not contain a colon']]],
+  },
+  {
+    name: 'a mount that reaches the node',
+    spec: { ...scratch, volumeMounts: [{ name: 'v', mountPath: '/v', mountPropagation: 'Bidirectional' }] },
+    says: ['refused by the pod policy', [['volume_mounts.0.mountPropagation', REACHES]]],
+  },
+  { name: 'a privileged sidecar', spec: context({ privileged: true }), says: POLICY },
+  { name: 'an added capability', spec: context({ capabilities: { add: ['SYS_ADMIN'] } }), says: POLICY },
+  { name: 'an unmasked /proc', spec: context({ procMount: 'Unmasked' }), says: POLICY },
+  { name: 'no seccomp', spec: context({ seccompProfile: { type: 'Unconfined' } }), says: POLICY },
+  { name: 'no AppArmor', spec: context({ appArmorProfile: { type: 'Unconfined' } }), says: POLICY },
+  { name: 'an SELinux type of its own', spec: context({ seLinuxOptions: { type: 'spc_t' } }), says: POLICY },
+  { name: 'a host process', spec: context({ windowsOptions: { hostProcess: true } }), says: POLICY },
+  {
+    name: 'a service account of another namespace',
+    spec: { serviceAccountName: 'kube-system/admin' },
+    says: ['should match', [['service_account_name', DNS, 'string_pattern_mismatch']]],
+  },
+  { name: 'a pull secret of another namespace', spec: { imagePullSecrets: [{ name: 'other/pull' }] }, says: PATTERN },
+  {
+    name: 'too many sidecars',
+    spec: { sidecars: Array.from({ length: 21 }, (_, n) => ({ name: `a${n}`, image: 'a' })) },
+    says: ['at most 20', 'at most 20'],
+  },
+];
+
+/** What no pod of a record may be, in every container and mount where it can be asked for. */
+export const hostile: readonly Refused[] = [
+  ...Object.entries<readonly [what: string, ...values: unknown[]]>({
+    privileged: ['privileged is', true],
+    capabilities: ['an added capability is', { add: ['SYS_ADMIN'] }, { add: ['ALL'], drop: ['ALL'] }],
+    procMount: ['a procMount other than Default is', 'Unmasked'],
+    seccompProfile: ['seccomp profile Unconfined is', { type: 'Unconfined' }],
+    appArmorProfile: ['AppArmor profile Unconfined is', { type: 'Unconfined' }],
+    seLinuxOptions: [
+      'an SELinux user, role or type of its own is',
+      { type: 'spc_t' },
+      { user: 'system_u' },
+      { role: 'sysadm_r' },
+    ],
+    windowsOptions: ['a host process is', { hostProcess: true }],
+  }).flatMap(([field, [what, ...values]]) =>
+    values.flatMap((value) =>
+      ['sidecars', 'initContainers'].map((list): Refused => {
+        const where = `${snake(list)}.0.securityContext.${field}`;
+        return {
+          name: `${list} with ${field} ${JSON.stringify(value)}`,
+          spec: { [list]: [{ name: 'helper', image: 'helper:1', securityContext: { [field]: value } }] },
+          says: ['refused by the pod policy', [[where, `${what} refused by the pod policy`]]],
+        };
+      }),
+    ),
+  ),
+  ...['volumeMounts', 'sidecars', 'initContainers'].map((place) => {
+    const mounts = [{ name: 'v', mountPath: '/v', mountPropagation: 'Bidirectional' }];
+    const parts = place === 'volumeMounts' ? mounts : [{ name: 'helper', image: 'helper:1', volumeMounts: mounts }];
+    return { name: `a mount that reaches the node in ${place}`, spec: { ...scratch, [place]: parts }, says: POLICY };
+  }),
+  ...Object.entries({
+    hostPath: { path: '/' },
+    iscsi: { targetPortal: '10.0.0.1', iqn: 'iqn.2001-04.example:disk', lun: 0 },
+    flexVolume: { driver: 'example/disk' },
+    gcePersistentDisk: { pdName: 'disk' },
+    awsElasticBlockStore: { volumeID: 'disk' },
+    rbd: { monitors: ['10.0.0.1'], image: 'disk' },
+    glusterfs: { endpoints: 'gluster', path: '/' },
+    ephemeral: { volumeClaimTemplate: { spec: { accessModes: ['ReadWriteOnce'] } } },
+    image: { reference: 'registry.example/files:1' },
+  }).map(([kind, source]) => ({
+    name: `a volume of kind ${kind}`,
+    spec: { volumes: [{ name: 'v', [kind]: source }] },
+    says: both('exactly one of'),
+  })),
+];
+
+/** The spec as the HTTP API takes it. */
+export function payloadSpec(spec: Parts): Parts {
+  return Object.fromEntries(Object.entries(spec).map(([field, value]) => [snake(field), value]));
+}
+
+/** Holds the answer of the HTTP API, a `detail`, against what the row says. */
+export function expectFindings(detail: unknown, says: Refused['says'][1]): void {
+  if (typeof says === 'string') {
+    expect(JSON.stringify(detail)).toContain(says.replaceAll('"', '\\"'));
+    return;
+  }
+  const at = ['body', 'source_config', 'resource_spec'].join('.');
+  const found = (detail as readonly { loc: unknown[]; msg: string; type: string }[]).map(({ loc, ...rest }) => ({
+    loc: loc.join('.'),
+    ...rest,
+  }));
+  expect(found).toEqual(says.map(([where, msg, type = 'value_error']) => ({ loc: `${at}.${where}`, msg, type })));
+}
