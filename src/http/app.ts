@@ -43,6 +43,7 @@ import { type RateLimit, registerRateLimit } from './plugins/rate-limit.ts';
 import { registerRequestLog, requestIdOf } from './plugins/request-log.ts';
 import { registerRegistry } from './registry/routes.ts';
 import { registerUploads } from './uploads/routes.ts';
+import { registerWebhooks } from './webhooks/routes.ts';
 
 export interface AppDeps {
   /** The facade's own credentials: they ask whether the API server is ready, and keep secrets of the organization. */
@@ -168,10 +169,11 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
         await registerDocs(scope);
         const routes: App = scope.withTypeProvider<ZodTypeProvider>();
         registerDeployments(routes, { auth, deployments, settings });
-        registerLogs(routes, { auth, deployments });
+        registerLogs(routes, { auth, deployments, kube, platform });
         registerRepositories(routes, { auth, integrations });
         registerRegistry(routes, { ...building, platform });
         registerUploads(routes, { ...building, ...caches, platform, prefix });
+        registerWebhooks(scope, { kube, ...caches, secrets, now });
         registerProviders(routes, { auth, providers, organizationId });
       },
       { prefix },

@@ -6,7 +6,7 @@ import { LruMap } from 'toad-cache';
 import { APP_DEPLOYMENTS } from '../../api/app-deployment.ts';
 import { TENANT_LABEL } from '../../api/meta.ts';
 import type { Settings } from '../../api/settings.ts';
-import { SELF_SUBJECT_ACCESS_REVIEWS } from '../../kube/api-resources.ts';
+import { PODS, SELF_SUBJECT_ACCESS_REVIEWS } from '../../kube/api-resources.ts';
 import type { KubeClient, KubeObject, Resource } from '../../kube/client.ts';
 import type { Store } from '../../runtime/store.ts';
 import type { Credentials } from './authentication.ts';
@@ -29,6 +29,8 @@ export interface Identity {
   callerOf(sender: Credentials): Caller;
   /** The tenant that a request is about. `wanted` is what X-Tenant-Id says. Refuses with 403 where none can be told. */
   tenantOf(caller: Caller, wanted: string | undefined, verb: Verb): Promise<Tenant>;
+  /** Refuses with 403 who may not read the logs of the tenant's pods. */
+  needLogs(caller: Caller, tenant: Tenant): Promise<void>;
   /** Refuses with 403 who may neither do this in the organization's namespace nor, for a write, look. */
   needInOrganization(caller: Caller, verb: Verb, resource: Resource): Promise<void>;
 }
@@ -53,12 +55,18 @@ interface Review {
 export function makeIdentity({ kube, tenants, settings, now }: IdentityOptions): Identity {
   const reviews = new LruMap<Review>(REMEMBERED_REVIEWS);
 
-  function allowed(caller: Caller, verb: Verb, namespace: string, resource: Resource): Promise<boolean> {
-    const key = `${caller.hash} ${verb} ${namespace} ${resource.plural}`;
+  function allowed(
+    caller: Caller,
+    verb: Verb,
+    namespace: string,
+    resource: Resource,
+    subresource = '',
+  ): Promise<boolean> {
+    const key = `${caller.hash} ${verb} ${namespace} ${resource.plural} ${subresource}`;
     const at = now().getTime();
     const known = reviews.get(key);
     if (known !== undefined && at >= known.at && at - known.at < REMEMBERED_MS) return known.allowed;
-    const review = { at, allowed: reviewed(caller, verb, namespace, resource) };
+    const review = { at, allowed: reviewed(caller, verb, namespace, resource, subresource) };
     reviews.set(key, review);
     // What failed is not an answer: the next request asks again.
     review.allowed.catch(() => {
@@ -97,6 +105,14 @@ export function makeIdentity({ kube, tenants, settings, now }: IdentityOptions):
           return client;
         },
       };
+    },
+
+    async needLogs(caller, { namespace }) {
+      if (await allowed(caller, 'get', namespace, PODS, 'log')) return;
+      throw new HttpError(
+        403,
+        `You may not read this log: it takes the right to get pods/log in namespace ${namespace}, as for the logs of its pods.`,
+      );
     },
 
     async needInOrganization(caller, verb, resource) {
@@ -146,12 +162,20 @@ function noTenant(): HttpError {
   );
 }
 
-async function reviewed(caller: Caller, verb: Verb, namespace: string, { group, plural }: Resource): Promise<boolean> {
+async function reviewed(
+  caller: Caller,
+  verb: Verb,
+  namespace: string,
+  { group, plural }: Resource,
+  subresource: string,
+): Promise<boolean> {
   const review = {
     apiVersion: 'authorization.k8s.io/v1',
     kind: 'SelfSubjectAccessReview',
     metadata: { name: '' },
-    spec: { resourceAttributes: { group, resource: plural, verb, namespace } },
+    spec: {
+      resourceAttributes: { group, resource: plural, verb, namespace, ...(subresource !== '' && { subresource }) },
+    },
   };
   const answer: typeof review & { readonly status?: { readonly allowed?: boolean } } = await caller.kube.create(
     SELF_SUBJECT_ACCESS_REVIEWS,

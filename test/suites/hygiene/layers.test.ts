@@ -65,9 +65,13 @@ const MAY_IMPORT_WITHIN: Readonly<
   'http/plugins': { values: ['http/core'] },
   'http/deployments': { values: ['http/core', 'http/plugins', 'http/revisions'] },
   'http/revisions': { values: ['http/core', 'http/plugins', 'http/deployments'] },
-  'http/logs': { values: ['http/core', 'http/plugins', 'http/revisions'], types: ['http/deployments'] },
+  'http/logs': {
+    values: ['http/core', 'http/plugins', 'http/registry', 'http/revisions'],
+    types: ['http/deployments'],
+  },
   'http/registry': { values: ['http/core', 'http/plugins', 'http/deployments'] },
   'http/uploads': { values: ['http/core', 'http/plugins', 'http/deployments', 'http/registry'] },
+  'http/webhooks': { values: ['http/core'] },
   'http/oauth-providers': { values: ['http/core', 'http/plugins', 'http/deployments'] },
   'http/code-host-repositories': { values: ['http/core', 'http/plugins', 'http/deployments'] },
 };
