@@ -139,11 +139,9 @@ function registerPost(app: FastifyInstance, { kube, integrations, records, secre
     },
     errorHandler: (error, _request, reply) => {
       if ((error as { readonly statusCode?: number }).statusCode !== 413) throw error;
-      void reply
-        .code(413)
-        .send({
-          detail: 'The webhook is larger than 10 MiB. The repository is asked about when the polling comes to it.',
-        });
+      void reply.code(413).send({
+        detail: 'The webhook is larger than 10 MiB. The repository is asked about when the polling comes to it.',
+      });
     },
   });
 }
