@@ -199,7 +199,7 @@ export async function registerOpenApi(app: FastifyInstance, basePath: string): P
       tags: [
         { name: 'deployments', description: 'What is to run, and how it is.' },
         { name: 'revisions', description: 'What of it has been deployed, and how that went.' },
-        { name: 'builds', description: 'What is uploaded and pushed to be built or run.' },
+        { name: 'builds', description: 'What is uploaded to be built, or pushed to be run.' },
         { name: 'logs', description: 'What its pods wrote.' },
         { name: 'repositories', description: 'What a code host has that could be deployed.' },
         { name: 'providers', description: 'OAuth providers of the organization.' },
