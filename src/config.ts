@@ -84,7 +84,7 @@ export interface Config {
  */
 export function loadConfig(env: NodeJS.ProcessEnv = process.env): Config {
   const parsed = Environment.safeParse(env);
-  if (!parsed.success) throw new Error(`The environment is wrong: ${z.prettifyError(parsed.error)}`);
+  if (!parsed.success) throw new Error(`Invalid environment variables: ${z.prettifyError(parsed.error)}`);
   const e = parsed.data;
   if ((e.DAVIT_TLS_CERT === undefined) !== (e.DAVIT_TLS_KEY === undefined))
     throw new Error('Give DAVIT_TLS_CERT and DAVIT_TLS_KEY together.');

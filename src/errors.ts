@@ -88,7 +88,7 @@ export class Terminal extends Error {
  * Why a code host gave nothing: it refused the credentials, asks to be left alone, cannot be reached or failed, was too
  * slow, answered what makes no sense, or may not be asked at all.
  */
-export type CodeHostFailure = 'refused' | 'limited' | 'unreachable' | 'timeout' | 'malformed' | 'forbidden';
+export type CodeHostFailure = 'refused' | 'limited' | 'unreachable' | 'timeout' | 'malformed' | 'forbidden' | 'missing';
 
 /** A code host that is not the API server; its message is fit for whoever asked. */
 export class CodeHostFailed extends Error {
@@ -96,9 +96,16 @@ export class CodeHostFailed extends Error {
   readonly why: CodeHostFailure;
   /** Seconds that it asked to be left alone for. */
   readonly retryAfterSeconds: number | undefined;
-  constructor(why: CodeHostFailure, message: string, options: ErrorOptions & { retryAfterSeconds?: number } = {}) {
+  /** What is not there, of `missing`. */
+  readonly missing: 'repository' | 'ref' | undefined;
+  constructor(
+    why: CodeHostFailure,
+    message: string,
+    options: ErrorOptions & { retryAfterSeconds?: number; missing?: 'repository' | 'ref' } = {},
+  ) {
     super(message, options);
     this.why = why;
+    this.missing = options.missing;
     this.retryAfterSeconds = options.retryAfterSeconds;
   }
 }

@@ -1,12 +1,12 @@
-// Composition root: dispatches a command. Each is imported only by the process that runs it: `davit plan` starts in a
-// build's pod, and needs neither the client of Kubernetes nor an HTTP server.
+// Composition root: dispatches a command. Each command's modules are imported only when it runs: `davit plan` runs in a
+// build's pod and needs neither the Kubernetes client nor an HTTP server.
 
 const USAGE = `Usage: davit controller | api | all | plan
 
-  controller   turns AppDeployments into what they ask for
+  controller   reconciles AppDeployments
   api          serves the HTTP API
-  all          both in one process, for development
-  plan         makes a Dockerfile of a workflow configuration file; davit plan --help
+  all          runs both in one process, for development
+  plan         creates a Dockerfile from a workflow configuration file; see davit plan --help
 
 Settings and connections come from the environment; docs/operations.md lists them.
 `;

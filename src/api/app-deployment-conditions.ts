@@ -1,21 +1,20 @@
-// Condition types and reasons of an AppDeployment, each with its meaning and what to do. docs/operations.md is made
-// from this table.
+// Condition types and reasons of an AppDeployment, each with its meaning and what to do. The tables in
+// docs/operations.md are generated from this file.
 
 export const CONDITION_TYPES = {
-  Ready: 'The latest revision is deployed and serving at this generation; scaled to zero by intention counts.',
+  Ready: 'The latest revision is deployed and serving at this generation, or the record is scaled to zero.',
   Available: 'Database and Redis answer and the active revision is serving: the API says READY.',
-  Reconciling: 'The controller is bringing the cluster to what the record says.',
-  Stalled: 'Nothing more will happen until a person changes something.',
-  DatabaseReady: 'PostgreSQL, own or external, answers.',
-  RedisReady: 'Redis, own or external, answers.',
+  Reconciling: 'The controller is applying the record to the cluster.',
+  Stalled: 'Nothing changes until a person acts.',
+  DatabaseReady: 'The own or external PostgreSQL answers.',
+  RedisReady: 'The own or external Redis answers.',
   WorkloadsReady: 'Every pod of every part runs the latest revision and is ready.',
-  AutoscalingReady:
-    'Every autoscaler knows what it decides by, or the number of pods is fixed. Ready does not depend on it.',
+  AutoscalingReady: 'Every autoscaler has its metrics, or the number of pods is fixed. Ready does not depend on it.',
   ResourceSpecHonored:
-    'Every field of resource_spec is taken as it stands; if not, the message says which is not, and why. Ready does not depend on it.',
-  AddressReady: 'The address is routed to the main service, or none is asked for.',
-  ReferencesResolved: 'Every Secret and key that the record names is there.',
-  PolicyAccepted: "The record keeps the platform's rules for sources and pods.",
+    'Every field of resource_spec takes effect as written. If not, the message names the field and the cause. Ready does not depend on it.',
+  AddressReady: 'The address is routed to the main service, or none is requested.',
+  ReferencesResolved: 'Every Secret and key that the record names exists.',
+  PolicyAccepted: "The record complies with the platform's rules for sources and pods.",
 } as const;
 export type ConditionType = keyof typeof CONDITION_TYPES;
 
@@ -25,189 +24,214 @@ interface ReasonMeaning {
 }
 
 export const REASONS = {
-  Serving: { meaning: 'It runs, whole.', todo: 'Nothing.' },
-  Progressing: { meaning: 'A rollout is under way.', todo: 'Wait; the message says for what.' },
+  Serving: { meaning: 'All parts run.', todo: 'Nothing.' },
+  Progressing: { meaning: 'A rollout is in progress.', todo: 'Wait. The message says what it waits for.' },
   Settled: { meaning: 'Nothing is left to do.', todo: 'Nothing.' },
-  Deleting: { meaning: 'The record is being deleted, part by part.', todo: 'Wait; the message names the part.' },
-  Paused: {
-    meaning: 'The record carries davit.dev/paused, or all of Davit is paused: nothing is made, changed or deleted.',
-    todo: 'Remove the annotation, or the setting, to go on.',
+  Deleting: {
+    meaning: 'The record is being deleted, one part after another.',
+    todo: 'Wait. The message names the part.',
   },
-  ScaledToZero: { meaning: 'max_scale is 0: nothing runs, as asked.', todo: 'Raise max_scale to run it again.' },
+  Paused: {
+    meaning:
+      'The record has the annotation davit.dev/paused, or Davit is paused: it creates, changes and deletes nothing.',
+    todo: 'Remove the annotation or the setting to continue.',
+  },
+  ScaledToZero: { meaning: 'max_scale is 0, so no pod runs.', todo: 'Raise max_scale to run it again.' },
   FixedScale: { meaning: 'The number of pods is fixed.', todo: 'Nothing.' },
   Autoscaled: { meaning: 'Autoscalers decide the number of pods.', todo: 'Nothing.' },
   MetricsMissing: {
-    meaning: 'An autoscaler does not get the CPU and memory that the pods use.',
-    todo: 'Wait a minute after a start; else install metrics-server, or see what kubectl describe hpa says.',
+    meaning: 'An autoscaler has no CPU and memory metrics of the pods.',
+    todo: 'Wait a minute after a start. Otherwise install metrics-server, or run kubectl describe hpa.',
   },
-  AsAsked: { meaning: 'Every field of resource_spec is taken as it stands.', todo: 'Nothing.' },
+  AsAsked: { meaning: 'Every field of resource_spec takes effect as written.', todo: 'Nothing.' },
   MinimumIsOne: {
-    meaning: 'A minimum of 0 pods is taken as 1.',
-    todo: 'Nothing; or set the minimum to 1. To run nothing, set max_scale to 0.',
+    meaning: 'A minimum of 0 pods is treated as 1.',
+    todo: 'Nothing, or set the minimum to 1. To run no pods, set max_scale to 0.',
   },
   StoreIsExternal: {
-    meaning: 'Sizes of a database or Redis are given, and it is an external one.',
-    todo: 'Take the fields that the message names out of resource_spec.',
+    meaning: 'resource_spec has sizes of a database or Redis that is external.',
+    todo: 'Remove the fields that the message names from resource_spec.',
   },
-  WaitingForImage: { meaning: 'No image or source has been given yet.', todo: 'Push an image, or set imageUri.' },
+  WaitingForImage: { meaning: 'The record has no image or source yet.', todo: 'Push an image, or set imageUri.' },
   BuilderNotConfigured: {
     meaning: 'The source has to be built, and no builder is configured.',
-    todo: 'Use an image, or configure a builder when there is one.',
+    todo: 'Use an image, or have a registry and a builder configured (settings.builds); the deployment goes on by itself.',
+  },
+  BuildQueued: {
+    meaning: 'The build of the latest revision waits for its turn.',
+    todo: 'Wait; what served goes on serving.',
+  },
+  Building: {
+    meaning: 'The latest revision is being built.',
+    todo: 'Wait; kubectl davit logs --build shows how far it is.',
+  },
+  BuildFailed: {
+    meaning: 'The latest revision could not be built. What served goes on serving.',
+    todo: 'Do what the message says; the reason stands in status.build of the revision ("Builds" below).',
+  },
+  BuildInterrupted: {
+    meaning: 'Somebody has interrupted the build of the latest revision. What served goes on serving.',
+    todo: 'Ask for a new revision to build again.',
   },
   ListenerSilent: {
-    meaning: "A listener's cluster looks after this record and has not reported.",
+    meaning: "A listener's cluster runs this record and has not reported.",
     todo: 'Check the listener.',
   },
-  Answering: { meaning: 'It answered.', todo: 'Nothing.' },
+  Answering: { meaning: 'The database or Redis answers.', todo: 'Nothing.' },
   NotObserved: { meaning: 'Nothing has been observed yet.', todo: 'Wait a moment.' },
   NotNeeded: { meaning: 'Not needed while nothing runs.', todo: 'Nothing.' },
-  Starting: { meaning: 'It was started and has not answered yet.', todo: 'Wait; if it lasts, look at its pod.' },
-  NotAnswering: {
-    meaning: 'It answered before and does not now, or an external one does not answer.',
-    todo: 'Look at its pod, or at the address and password you gave.',
+  Starting: {
+    meaning: 'The database or Redis was started and has not answered yet.',
+    todo: 'Wait. If it persists, check its pod.',
   },
-  ImagePullFailed: { meaning: 'An image cannot be pulled.', todo: 'Correct the image, or give a pull secret.' },
+  NotAnswering: {
+    meaning: 'The database or Redis no longer answers, or an external one does not answer.',
+    todo: 'Check its pod, or the address and password of the external one.',
+  },
+  ImagePullFailed: { meaning: 'An image cannot be pulled.', todo: 'Correct the image, or add a pull secret.' },
   ContainerCrashed: {
-    meaning: 'A container ends instead of running.',
-    todo: "Read the message and the pod's log; deploy a corrected revision.",
+    meaning: 'A container exits instead of running.',
+    todo: "Read the message and the pod's log. Deploy a corrected revision.",
   },
   ContainerConfigInvalid: {
     meaning: 'A container cannot be created from its configuration.',
-    todo: 'Correct what the message names.',
+    todo: 'Correct the field that the message names.',
   },
-  Unschedulable: { meaning: 'No node takes the pod.', todo: 'Lower the requests, or add capacity.' },
+  Unschedulable: { meaning: 'The pod fits on no node.', todo: 'Lower the requests, or add capacity.' },
   VolumePending: { meaning: 'The volume is not bound.', todo: 'Check the storage class and its provisioner.' },
   VolumeNotMounted: {
     meaning: 'A volume of a pod cannot be mounted.',
-    todo: "Read the kubelet's words in the message; make the ConfigMap, Secret or share that they name. The pod goes on by itself, the kubelet tries again within two minutes.",
+    todo: "Create the ConfigMap, Secret or share that the kubelet's message names. The pod then starts automatically; the kubelet retries within two minutes.",
   },
   ProgressDeadlineExceeded: {
     meaning: 'The rollout made no progress within its deadline.',
-    todo: 'Read the message; deploy a corrected revision.',
+    todo: 'Read the message. Deploy a corrected revision.',
   },
   RolloutPaused: {
-    meaning: 'Somebody has paused the rollout of a Deployment (kubectl rollout pause): Davit leaves that as it is.',
-    todo: 'kubectl rollout resume, as the message says.',
+    meaning: 'A person paused the rollout of a Deployment (kubectl rollout pause). Davit does not resume it.',
+    todo: 'Run the kubectl rollout resume command in the message.',
   },
   PodStuckTerminating: {
-    meaning: 'A pod should have ended long ago and is still there: its node is gone, or a finalizer holds it.',
-    todo: 'Do what the message says. Force nothing while the node may still run.',
+    meaning: 'A pod is past its termination time and still exists: its node is lost, or a finalizer holds it.',
+    todo: 'Follow the message. Do not force the deletion while the node may still run.',
   },
   PodsRefused: {
-    meaning: 'The API server refuses to make the pods.',
-    todo: 'Read its words: quota, policy or a missing service account.',
+    meaning: 'The API server rejects the pods.',
+    todo: "Correct the cause in the server's message: quota, policy or a missing service account.",
   },
-  AllResolved: { meaning: 'Everything that is named is there.', todo: 'Nothing.' },
+  AllResolved: { meaning: 'All named objects exist.', todo: 'Nothing.' },
   SecretMissing: {
-    meaning: 'A Secret that the record names is not there.',
-    todo: 'Make it; the deployment goes on by itself.',
+    meaning: 'A Secret that the record names does not exist.',
+    todo: 'Create it. The deployment then continues automatically.',
   },
   SecretKeyMissing: {
     meaning: 'A Secret lacks a key that the record names.',
-    todo: 'Add the key; the deployment goes on by itself.',
+    todo: 'Add the key. The deployment then continues automatically.',
   },
   SecretNotFixed: {
     meaning: "A Secret with the name of the record's values is not Opaque and immutable.",
-    todo: 'Make it immutable if it is Opaque, as the message says; or name another Secret.',
+    todo: 'If it is Opaque, make it immutable with the command in the message. Otherwise name another Secret.',
   },
-  Accepted: { meaning: 'The rules are kept.', todo: 'Nothing.' },
-  SourceNotAllowed: { meaning: 'The hosting mode does not allow this source.', todo: 'Use a source that it allows.' },
+  Accepted: { meaning: 'The record complies with the rules.', todo: 'Nothing.' },
+  SourceNotAllowed: { meaning: 'The hosting mode does not allow this source.', todo: 'Use an allowed source.' },
   TemplateNotFound: {
-    meaning: 'No template in the catalogue offers what an internal_template record asks for.',
-    todo: 'Choose an image or repository of an AppTemplate, or have one added; the deployment goes on by itself.',
+    meaning: 'No AppTemplate has the image or repository that an internal_template record names.',
+    todo: 'Choose the image or repository of an AppTemplate, or have one added. The deployment then continues automatically.',
   },
   ListenerNotFound: {
-    meaning: 'The listener that the record names is not one of its tenant, or does not list the namespace.',
-    todo: 'Name a Listener of the same namespace by its uid, and a namespace that it lists.',
+    meaning: "The tenant has no Listener with the record's listener_id, or it does not list the namespace.",
+    todo: 'Set listener_id to the uid of a Listener in the same namespace, and k8s_namespace to a namespace that it lists.',
   },
   IntegrationNotFound: {
     meaning:
-      'The code host integration that the record names is not there or does not list the namespace, or the repository is of another host.',
-    todo: 'Name a CodeHostIntegration by its uid, have the namespace listed among its tenants, and take a repository of its host. What was already made of the repository stays.',
+      'The code host integration that the record names does not exist or does not list the namespace, or the repository is on another host.',
+    todo: 'Set integration_id to the uid of a CodeHostIntegration, have the namespace added to its tenants, and use a repository on its host. Existing revisions continue.',
   },
   NotATenant: {
     meaning: 'The namespace is not a tenant.',
     todo: "Label the namespace davit.dev/tenant=true, or move the record to a tenant's namespace.",
   },
   OwnDatabaseForbidden: {
-    meaning: 'The platform makes no databases of its own.',
-    todo: 'Give POSTGRES_URI_CUSTOM and REDIS_URI_CUSTOM.',
+    meaning: 'The platform provides no databases.',
+    todo: 'Set POSTGRES_URI_CUSTOM and REDIS_URI_CUSTOM.',
   },
   LimitExceeded: {
-    meaning: 'resource_spec asks for more than the platform allows.',
-    todo: 'Lower what the message names.',
+    meaning: 'A value in resource_spec exceeds a limit of the platform.',
+    todo: 'Lower the values that the message names.',
   },
-  PodPolicyViolated: { meaning: 'A pod part breaks the pod policy.', todo: 'Remove what the message names.' },
-  Routed: { meaning: 'The address leads to the main service.', todo: 'Nothing.' },
+  PodPolicyViolated: {
+    meaning: 'A field of resource_spec violates the pod policy.',
+    todo: 'Remove the fields that the message names.',
+  },
+  Routed: { meaning: 'The address is routed to the main service.', todo: 'Nothing.' },
   AddressPending: {
-    meaning: 'The address was made, and no ingress controller or Gateway has taken it up yet.',
-    todo: 'If it lasts, check that the ingress class or Gateway of the settings is there. An ingress controller that reports no status never ends this; Ready does not wait for it.',
+    meaning: 'The address was created, and no ingress controller or Gateway has accepted it yet.',
+    todo: 'If it persists, check that the ingress class or Gateway in the settings exists. If the ingress controller reports no status, this reason stays. It does not prevent Ready.',
   },
   NoAddressConfigured: {
-    meaning: 'The record asks for an address, and this platform makes none.',
+    meaning: 'The record has a customUrl, and this platform provides no addresses.',
     todo: 'Set settings.address.kind to ingress or gateway, or remove customUrl.',
   },
   HostNotAllowed: {
     meaning: 'The tenant may not claim this host.',
-    todo: 'Choose a host that the message names, or have it added to the annotation davit.dev/hosts of the namespace.',
+    todo: 'Choose a host that the message lists, or have yours added to the annotation davit.dev/hosts of the namespace.',
   },
   HostTaken: {
     meaning: 'Another deployment has this host.',
-    todo: 'Choose another host. When it becomes free the deployment gets it by itself.',
+    todo: 'Choose another host. When the host is released, the deployment gets it automatically.',
   },
   GatewayRefused: {
-    meaning: 'The Gateway does not take the route.',
-    todo: "Read its words in the message: the listener's hostname, allowedRoutes or a missing Gateway.",
+    meaning: 'The Gateway does not accept the route.',
+    todo: "Correct the cause in the Gateway's message: the listener's hostname, allowedRoutes or a missing Gateway.",
   },
   GatewayApiMissing: {
-    meaning: 'The platform makes HTTPRoutes, and the cluster does not know that kind.',
-    todo: 'Install the Gateway API; the addresses are then made by themselves.',
+    meaning: 'The platform uses HTTPRoutes, and the cluster does not have that kind.',
+    todo: 'Install the Gateway API. Davit then creates the addresses automatically.',
   },
   NameConflict: {
-    meaning: "An object of a name that Davit needs is there and is not Davit's.",
-    todo: 'Rename or remove that object, or rename the record.',
+    meaning: 'A foreign object has a name that Davit needs.',
+    todo: 'Rename or delete that object, or create the record with another name.',
   },
   DatabaseKept: {
-    meaning: 'The database of an earlier deployment of this name was kept and is in the way.',
-    todo: 'Annotate the record as the message says to take it up, or delete it to begin anew.',
+    meaning: 'The database of an earlier deployment of this name was retained and has not been adopted.',
+    todo: 'Adopt it with the command in the message, or delete it to start empty.',
   },
   PasswordMissing: {
-    meaning: 'The Secret with the password of the own PostgreSQL or Redis was deleted, or has lost its labels.',
-    todo: 'Restore it from a backup, or label it as the message says; the deployment goes on by itself.',
+    meaning: 'The Secret with the password of the own PostgreSQL or Redis was deleted or lost its labels.',
+    todo: 'Restore it from a backup, or restore its labels as the message says. The deployment then continues automatically.',
   },
   ContractUnknown: {
-    meaning: 'The latest revision was made by a newer Davit, which was rolled back since. What runs is left as it is.',
-    todo: 'Upgrade the controller again; or raise spec.revisionSerial by one: the new revision restarts the pods.',
+    meaning: 'A newer version of Davit, since rolled back, created the latest revision. Running pods are not changed.',
+    todo: 'Upgrade the controller again, or raise spec.revisionSerial by one. The new revision restarts the pods.',
   },
   NoNodeFits: {
-    meaning:
-      'No node of the cluster could take the changed pod of the PostgreSQL or Redis that runs; it is kept as it is.',
-    todo: 'Lower the request, or add a larger node; the deployment then resumes automatically.',
+    meaning: 'No node has room for the changed pod of the running PostgreSQL or Redis, so the pod is not changed.',
+    todo: 'Lower the request, or add a larger node. The deployment then continues automatically.',
   },
   VolumeMissing: {
-    meaning: 'A volume that a pod needs is not there: that of the own PostgreSQL, or one that resource_spec names.',
-    todo: 'Restore it from a backup, or do as the message says to start with an empty database.',
+    meaning: 'A volume that a pod needs does not exist: that of the own PostgreSQL, or one that resource_spec names.',
+    todo: 'Restore it from a backup, or follow the message to start with an empty database.',
   },
   VolumeTerminating: {
-    meaning: 'The PostgreSQL volume is being deleted; it goes with its data when the pod stops.',
-    todo: 'Back the data up before anything restarts the pod.',
+    meaning: 'The PostgreSQL volume is being deleted. Its data is lost when the pod stops.',
+    todo: 'Back up the data before the pod restarts.',
   },
   VolumeLost: {
     meaning: 'The PostgreSQL volume has lost its PersistentVolume.',
-    todo: 'Restore the PersistentVolume, or claim and volume from a backup.',
+    todo: 'Restore the PersistentVolume, or restore claim and volume from a backup.',
   },
   VolumeResizing: {
     meaning: 'The PostgreSQL volume is smaller than db_storage_gi and is being grown.',
-    todo: 'Wait; if it lasts, see what kubectl describe pvc says.',
+    todo: 'Wait. If it persists, run kubectl describe pvc.',
   },
   VolumeResizeFailed: {
     meaning: 'The PostgreSQL volume could not be grown to db_storage_gi.',
-    todo: 'Set a size that the storage class can give, or mend what kubectl describe pvc says.',
+    todo: 'Set a size that the storage class supports, or fix the cause that kubectl describe pvc shows.',
   },
-  ApplyRefused: { meaning: 'The API server refused a child.', todo: 'Correct what its words in the message name.' },
+  ApplyRefused: { meaning: 'The API server rejected a child.', todo: "Correct the cause in the server's message." },
   RequestFailed: {
-    meaning: 'A request to the API server failed: the server, or a webhook that it asks, does not answer or fails.',
-    todo: 'Nothing if it passes: Davit tries again automatically. If it lasts, check what the message names.',
+    meaning: 'A request to the API server failed: the server, or a webhook that it calls, fails or does not answer.',
+    todo: 'Nothing at first: Davit retries automatically. If it persists, check the server or webhook that the message names.',
   },
   StorageCannotShrink: {
     meaning: 'db_storage_gi is smaller than the volume.',

@@ -1,4 +1,4 @@
-// AppDeployment: the deployment record of interface.md 2.3, as people write it. Nothing here reads or decides.
+// AppDeployment: the deployment record that people write. This file contains only the schema.
 
 import { z } from 'zod';
 import type { KubeObject, ObjectMeta } from '../kube/client.ts';
@@ -26,10 +26,10 @@ import {
   type Source,
 } from './source-rules.ts';
 
-/** Longest name of a record: a StatefulSet's name made from it must stay ≤ 52, or its pods' labels become too long. */
+/** Maximum length of a record's name. A StatefulSet's name derived from it must be at most 52, or labels of its pods are too long. */
 export const NAME_MAX_LENGTH = 40;
 export const NAME_PATTERN = '^[a-z]([a-z0-9-]*[a-z0-9])?$';
-/** The one name from which no names can be made: what begins with `xn--` is an encoded domain, and this would be none. */
+/** Not allowed as a record's name: its children's names would begin with `xn--`, the prefix of an encoded domain name. */
 export const IMPOSSIBLE_NAME = 'xn';
 
 export const STATES = ['AWAITING_DATABASE', 'READY', 'UNUSED', 'AWAITING_DELETE', 'UNKNOWN'] as const;
@@ -37,7 +37,7 @@ export type State = (typeof STATES)[number];
 
 export const DEPLOYMENT_TYPES = ['dev_free', 'dev', 'prod'] as const;
 export type DeploymentType = (typeof DEPLOYMENT_TYPES)[number];
-/** What a record may say. Published clients send `dev_zero`, which means `dev`. */
+/** Values that a record may have. Published clients send `dev_zero`, which means `dev`. */
 export const DEPLOYMENT_TYPE_INPUTS = [...DEPLOYMENT_TYPES, 'dev_zero'] as const;
 export type DeploymentTypeInput = (typeof DEPLOYMENT_TYPE_INPUTS)[number];
 
@@ -49,17 +49,17 @@ export function deploymentTypeMeant(type: DeploymentTypeInput | undefined): Depl
 
 /** What the upload endpoint calls an upload: `uploads/` and a random number. Its tag in the deployment's repository is the same with a hyphen. */
 export const UPLOAD_PATTERN = '^uploads/[0-9a-f]{32}$';
-export const UPLOAD_MESSAGE = 'is not a path that the upload endpoint gave';
+export const UPLOAD_MESSAGE = 'is not a path that the upload endpoint returned';
 
 export const SecretReference = z.object({
-  name: VariableName.describe('Environment variable that the value becomes.'),
-  secretName: SecretName.describe('Secret of the same namespace.'),
+  name: VariableName.describe('Name of the environment variable.'),
+  secretName: SecretName.describe('Secret in the same namespace.'),
   secretKey: z
     .string()
     .min(1)
     .max(253)
     .regex(/^[-._a-zA-Z0-9]+$/)
-    .describe('Key within it.'),
+    .describe('Key in the Secret.'),
 });
 export type SecretReference = z.infer<typeof SecretReference>;
 
@@ -80,22 +80,25 @@ const SecretReferences = z
   });
 
 export const SourceConfig = z.object({
-  integrationId: Uuid.describe('Code host integration (codehost).').optional(),
+  integrationId: Uuid.describe('uid of the code host integration (codehost).').optional(),
   repoUrl: z
     .string()
     .max(2048)
     .regex(/^https:\/\/[^\s\x00-\x1f\x7f]+$/)
     .describe('Repository URL, https (codehost, internal_template).')
     .optional(),
-  buildOnPush: z.boolean().describe('Build when the branch is pushed to (codehost). Needs no new revision.').optional(),
+  buildOnPush: z
+    .boolean()
+    .describe('Build on every push to the branch (codehost). A change creates no revision.')
+    .optional(),
   customUrl: z
     .string()
     .max(261)
     .regex(new RegExp(HOST_URL_PATTERN))
-    .describe('Address: https://host or a bare host. Needs no new revision.')
+    .describe('Address: https://host or a bare host. A change creates no revision.')
     .optional(),
   resourceSpec: ResourceSpec.describe('Sizes, scale and pod parts.').optional(),
-  listenerId: Uuid.describe('Listener whose cluster runs this record (external_docker).').optional(),
+  listenerId: Uuid.describe('uid of the Listener whose cluster runs this record (external_docker).').optional(),
   listenerConfig: z
     .object({
       k8sNamespace: z
@@ -103,20 +106,20 @@ export const SourceConfig = z.object({
         .min(1)
         .max(63)
         .regex(new RegExp(DNS_LABEL_PATTERN))
-        .describe("Namespace in the listener's cluster; one of those that the Listener lists.")
+        .describe("Namespace in the listener's cluster, one of those that the Listener lists.")
         .optional(),
     })
-    .describe('How the listener runs it.')
+    .describe('Configuration for the listener.')
     .optional(),
-  installCommand: Printable.max(4096).describe('Command that installs what a build needs.').optional(),
-  buildCommand: Printable.max(4096).describe('Command that builds.').optional(),
+  installCommand: Printable.max(4096).describe('Command that installs dependencies during a build.').optional(),
+  buildCommand: Printable.max(4096).describe('Build command.').optional(),
   deploymentType: z.enum(DEPLOYMENT_TYPE_INPUTS).describe('Preset of sizes and scale; dev_zero means dev.').optional(),
 });
 export type SourceConfig = z.infer<typeof SourceConfig>;
 
 const STAYS_INSIDE: CelRule = {
   rule: "!self.split('/').exists(part, part == '..')",
-  message: 'must stay inside the repository: no ..',
+  message: 'must stay inside the repository: remove ..',
 };
 
 export const SourceRevisionConfig = z.object({
@@ -133,7 +136,7 @@ export const SourceRevisionConfig = z.object({
     .max(1024)
     .regex(/^[A-Za-z0-9._][A-Za-z0-9._/ @+-]*$/)
     .meta(celRules([STAYS_INSIDE]))
-    .describe('Path of the workflow configuration file within the repository.')
+    .describe('Path of the workflow configuration file in the repository.')
     .optional(),
   imageUri: ImageReference.describe(
     'Container image (external_docker, internal_docker, internal_template).',
@@ -149,7 +152,7 @@ export const SourceRevisionConfig = z.object({
 });
 export type SourceRevisionConfig = z.infer<typeof SourceRevisionConfig>;
 
-/** The CEL rules of one source: what must be there, and what must not. */
+/** The CEL rules of one source: required and forbidden fields. */
 function sourceRules(source: Source): CelRule[] {
   const allowed = SOURCE_RULES[source];
   const when = `self.source != '${source}'`;
@@ -180,12 +183,12 @@ function sourceRules(source: Source): CelRule[] {
   return [...missing, ...foreign];
 }
 
-/** Uuids are the same in either case. */
+/** UUIDs are compared without regard to case. */
 const FIXED_UUIDS: ReadonlySet<FixedField> = new Set(['integrationId', 'listenerId']);
 
 /**
- * A source cannot be changed, so a field that one of them fixes is fixed wherever it may stand. (`?` and `orValue` would
- * be shorter, and too dear: what they give has no maxLength.)
+ * The source is immutable, so a field that one source fixes is immutable for every source that has it. (`?` and `orValue`
+ * would be shorter, but exceed the cost limit: their results have no maxLength.)
  */
 function fixedRules(): CelRule[] {
   return FIXED_FIELDS.map((field) => {
@@ -204,32 +207,34 @@ export const AppDeploymentSpec = z
     source: z
       .enum(SOURCES)
       .meta(celRules([{ rule: 'self == oldSelf', message: 'source cannot be changed after creation' }]))
-      .describe('Where the image comes from. Cannot be changed.'),
-    sourceConfig: SourceConfig.default({}).describe('What does not, or not always, need a new revision.'),
-    sourceRevisionConfig: SourceRevisionConfig.default({}).describe('What needs a new revision when changed.'),
+      .describe('Where the image comes from. Immutable.'),
+    sourceConfig: SourceConfig.default({}).describe('Configuration that creates a new revision only for some fields.'),
+    sourceRevisionConfig: SourceRevisionConfig.default({}).describe(
+      'Configuration that creates a new revision when it changes.',
+    ),
     secrets: SecretReferences.default([]).describe(
-      'Environment variables whose values are in Secrets; the HTTP API keeps the values it is given here.',
+      'Environment variables with values in Secrets. The HTTP API stores the values that it receives in such Secrets.',
     ),
     secretReferences: SecretReferences.describe(
-      'Environment variables from Secrets that somebody else keeps (external_docker).',
+      'Environment variables from Secrets that you manage yourself (external_docker).',
     ).optional(),
     revisionSerial: z
       .int()
       .min(0)
       .max(Number.MAX_SAFE_INTEGER)
-      .describe('Raised by one to ask for a new revision; the HTTP API does so in each write that needs one.')
+      .describe('Raise it by one to request a new revision. The HTTP API does so in every write that needs one.')
       .optional(),
     rollbackTo: Uuid.describe(
-      'Revision whose resolved values are taken again, together with a raised revisionSerial.',
+      'Id of the revision whose resolved values are used again. Raise revisionSerial in the same write.',
     ).optional(),
     databaseDeletionPolicy: z
       .enum(['Delete', 'Retain'])
       .default('Delete')
-      .describe('What becomes of the PostgreSQL volume and password on deletion.'),
+      .describe('Whether deletion of the record deletes the PostgreSQL volume and password.'),
     tracingProjectDeletionPolicy: z
       .enum(['Delete', 'Retain'])
       .default('Retain')
-      .describe('What becomes of the tracing project on deletion.'),
+      .describe('Whether deletion of the record deletes the tracing project.'),
   })
   .meta(
     celRules([
@@ -247,22 +252,22 @@ export const AppDeploymentSpec = z
       },
       {
         rule: 'has(self.sourceConfig.listenerId) == has(self.sourceConfig.listenerConfig)',
-        message: 'give listenerId and listenerConfig together',
+        message: 'set listenerId and listenerConfig together',
         fieldPath: '.sourceConfig.listenerConfig',
       },
       {
         rule: "!has(self.sourceConfig.buildOnPush) || !self.sourceConfig.buildOnPush || !has(self.sourceRevisionConfig.repoRef) || !self.sourceRevisionConfig.repoRef.startsWith('refs/tags/')",
-        message: 'a tag is never pushed to: buildOnPush must be false for it',
+        message: 'buildOnPush must be false for a tag, which does not change',
         fieldPath: '.sourceConfig.buildOnPush',
       },
       {
         rule: '!has(self.secretReferences) || self.secrets.all(s, !self.secretReferences.exists(r, r.name == s.name))',
-        message: 'a name may stand in secrets or in secretReferences, not in both',
+        message: 'a name may be in secrets or in secretReferences, not in both',
         fieldPath: '.secretReferences',
       },
       {
         rule: '!has(oldSelf.revisionSerial) || (has(self.revisionSerial) && self.revisionSerial >= oldSelf.revisionSerial)',
-        message: 'revisionSerial may only be raised',
+        message: 'revisionSerial must not be lowered',
       },
     ]),
   );
@@ -271,16 +276,16 @@ export type AppDeploymentSpec = z.infer<typeof AppDeploymentSpec>;
 const Time = z.string().max(64).meta({ format: 'date-time' });
 
 export const AppDeploymentStatus = z.object({
-  state: z.enum(STATES).describe('The one word that the HTTP API shows as status.').optional(),
-  stateChangedAt: Time.describe('When state last changed.').optional(),
+  state: z.enum(STATES).describe('Status in the HTTP API.').optional(),
+  stateChangedAt: Time.describe('Time of the last change of state.').optional(),
   observedGeneration: z
     .int()
     .min(0)
     .max(Number.MAX_SAFE_INTEGER)
-    .describe('Generation of the record that this status was computed from.')
+    .describe('Generation of the record from which this status was computed.')
     .optional(),
-  latestRevisionId: Uuid.describe('The newest revision.').optional(),
-  activeRevisionId: Uuid.describe('The newest revision that reached DEPLOYED.').optional(),
+  latestRevisionId: Uuid.describe('Id of the newest revision.').optional(),
+  activeRevisionId: Uuid.describe('Id of the newest revision that reached DEPLOYED.').optional(),
   latestRevision: z.string().max(253).describe('Name of the newest AppRevision.').optional(),
   activeRevision: z.string().max(253).describe('Name of the newest AppRevision that reached DEPLOYED.').optional(),
   image: z
@@ -292,15 +297,15 @@ export const AppDeploymentStatus = z.object({
   hostClaim: z
     .object({
       host: z.string().max(253).describe('Host that the record claims.'),
-      since: Time.describe('Since when it is claimed.'),
+      since: Time.describe('Start of the claim.'),
     })
-    .describe('Of those who claim a host the first has it; the others wait in this order.')
+    .describe('Claim of a host. The first claim owns the host; the others wait in order of their start.')
     .optional(),
   replicas: z.string().max(32).describe('Ready and wanted pods of the main service, such as 2/3.').optional(),
   databaseVolumeUid: z
     .string()
     .max(64)
-    .describe('uid of the PersistentVolumeClaim that its own PostgreSQL uses, or used last.')
+    .describe('uid of the PersistentVolumeClaim that the own PostgreSQL uses, or used last.')
     .optional(),
   resourceSpec: passthroughResourceSpec(),
   conditions: Conditions.optional(),
@@ -311,7 +316,7 @@ function passthroughResourceSpec(): z.ZodOptional<z.ZodRecord<z.ZodString, z.Zod
   return z
     .record(z.string().max(64), z.number())
     .meta({ maxProperties: 64 })
-    .describe('The numbers of resourceSpec in force, defaults filled in.')
+    .describe('The numbers of resourceSpec in force, including defaults.')
     .optional();
 }
 

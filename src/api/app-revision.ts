@@ -1,5 +1,5 @@
-// AppRevision: one immutable snapshot of everything in a record that needs a new revision when changed, with every
-// value resolved. Made by the controller alone.
+// AppRevision: an immutable snapshot of all fields of a record that create a new revision when they change, with every value
+// resolved. Only the controller creates it.
 
 import { z } from 'zod';
 import type { KubeObject, ObjectMeta } from '../kube/client.ts';
@@ -11,7 +11,7 @@ import { Conditions, celRules, ObservedStatus, SecretName, Uuid } from './primit
 import { ResourceSpec } from './resource-spec.ts';
 import { SOURCES } from './source-rules.ts';
 
-/** The life of a revision, in its order, then how it can end otherwise. */
+/** The states of a revision in order, then its other final states. */
 export const REVISION_STATES = [
   'CREATING',
   'QUEUED',
@@ -43,8 +43,8 @@ export type Sized = z.infer<typeof Sized>;
 
 export const Scaled = z.object({
   ...Sized.shape,
-  minScale: replicas.describe('Smallest number of replicas.'),
-  maxScale: replicas.describe('Largest number of replicas.'),
+  minScale: replicas.describe('Minimum number of replicas.'),
+  maxScale: replicas.describe('Maximum number of replicas.'),
 });
 export type Scaled = z.infer<typeof Scaled>;
 
@@ -52,14 +52,14 @@ const image = z.string().max(512);
 
 export const Resolved = z
   .object({
-    contract: z.int().min(1).max(1000).describe('Version of the pod contract that the pods of this revision get.'),
-    image: image.describe('Image of the record; absent while one is still to be built or pushed.').optional(),
-    podPolicy: z.enum(POD_POLICIES).describe('Pod Security Standard that its pods keep; absent: baseline.').optional(),
+    contract: z.int().min(1).max(1000).describe('Version of the pod contract of the pods of this revision.'),
+    image: image.describe('Image of the record. Absent until it has been built or pushed.').optional(),
+    podPolicy: z.enum(POD_POLICIES).describe('Pod Security Standard of its pods. If absent, baseline.').optional(),
     pullPolicy: z.enum(['Always', 'IfNotPresent', 'Never']).describe('Pull policy of all images.'),
     otlpEndpoint: z
       .string()
       .max(2048)
-      .describe('Where the pods send their telemetry; absent where no collector was configured.')
+      .describe('Endpoint for telemetry of the pods. Absent if no collector was configured.')
       .optional(),
     port: z.int().min(1).max(65_535).describe('Port that the image listens on.'),
     healthPath: z.string().max(1024).describe('Path that answers 200 when the server can serve.'),
@@ -67,73 +67,76 @@ export const Resolved = z
       .int()
       .min(1)
       .max(86_400)
-      .describe('After so long without progress the rollout has failed.'),
+      .describe('The rollout has failed after this many seconds without progress.'),
     server: Scaled.describe('The main service.'),
-    queue: Scaled.describe('Queue workers; absent where the main service works the queue itself.').optional(),
-    orchestrator: Scaled.describe('The orchestrator; absent where there is none.').optional(),
-    executor: Sized.describe('The executor; absent where there is none.').optional(),
+    queue: Scaled.describe('Queue workers. Absent if the main service processes the queue.').optional(),
+    orchestrator: Scaled.describe('The orchestrator, if there is one.').optional(),
+    executor: Sized.describe('The executor, if there is one.').optional(),
     postgres: z
       .object({
         ...Sized.shape,
         image: image.describe('Image of PostgreSQL.'),
-        storageGi: z.int().min(1).max(65_536).describe('Size of its volume, in gibibytes.'),
+        storageGi: z.int().min(1).max(65_536).describe('Size of the volume, in gibibytes.'),
         maxConnections: z.int().min(1).max(100_000).describe('max_connections of PostgreSQL.'),
       })
-      .describe('Absent where an external PostgreSQL is used.')
+      .describe('The own PostgreSQL. Absent if an external one is used.')
       .optional(),
     redis: z
       .object({ ...Sized.shape, image: image.describe('Image of Redis or Valkey.') })
-      .describe('Absent where an external Redis is used.')
+      .describe('The own Redis. Absent if an external one is used.')
       .optional(),
-    pullSecrets: z
-      .array(SecretName)
-      .max(10)
-      .describe('Secrets that the platform adds to those with which images are pulled.')
-      .optional(),
+    pullSecrets: z.array(SecretName).max(10).describe('Pull secrets that the platform adds.').optional(),
     placement: z.object(perPart(Placement)).describe('Where the pods of each part may run.').optional(),
     autoscaling: z
       .object({
-        cpuPercent: z.int().min(1).max(1000).describe('CPU aimed at, in percent of the request.'),
-        memoryPercent: z.int().min(1).max(1000).describe('Memory aimed at, in percent of the request.'),
-        scaleDownWindowSeconds: z.int().min(0).max(3600).describe('So long must fewer pods have been enough.'),
+        cpuPercent: z.int().min(1).max(1000).describe('Target CPU utilization, in percent of the request.'),
+        memoryPercent: z.int().min(1).max(1000).describe('Target memory utilization, in percent of the request.'),
+        scaleDownWindowSeconds: z
+          .int()
+          .min(0)
+          .max(3600)
+          .describe('Stabilization window before pods are removed, in seconds.'),
       })
-      .describe('What the autoscalers go by; absent in revisions from before there were any: the settings hold.')
+      .describe('Targets of the autoscalers. Absent in older revisions, for which the settings apply.')
       .optional(),
     waitImages: z
-      .object({ postgres: image.describe('Waits for PostgreSQL.'), redis: image.describe('Waits for Redis.') })
+      .object({
+        postgres: image.describe('Image of the container that waits for PostgreSQL.'),
+        redis: image.describe('Image of the container that waits for Redis.'),
+      })
       .describe('Images of the init containers that wait for the database and Redis.'),
   })
-  .describe('Every value in force: defaults, presets and platform images as they were when the revision was made.');
+  .describe('Every value in force: defaults, presets and platform images at the time when the revision was created.');
 export type Resolved = z.infer<typeof Resolved>;
 
 export const Requested = z
   .object({
-    sourceRevisionConfig: SourceRevisionConfig.describe('Its sourceRevisionConfig.'),
-    resourceSpec: ResourceSpec.describe('Its sourceConfig.resourceSpec.').optional(),
-    secrets: z.array(SecretReference).max(100).describe('Its secrets.'),
-    secretReferences: z.array(SecretReference).max(100).describe('Its secretReferences.'),
+    sourceRevisionConfig: SourceRevisionConfig.describe('sourceRevisionConfig of the record.'),
+    resourceSpec: ResourceSpec.describe('sourceConfig.resourceSpec of the record.').optional(),
+    secrets: z.array(SecretReference).max(100).describe('secrets of the record.'),
+    secretReferences: z.array(SecretReference).max(100).describe('secretReferences of the record.'),
     installCommand: SourceConfig.shape.installCommand,
     buildCommand: SourceConfig.shape.buildCommand,
-    deploymentType: z.enum(DEPLOYMENT_TYPES).describe('Its sourceConfig.deploymentType.').optional(),
+    deploymentType: z.enum(DEPLOYMENT_TYPES).describe('sourceConfig.deploymentType of the record.').optional(),
   })
-  .describe('The values as they stood in the record.');
+  .describe('The values as written in the record.');
 export type Requested = z.infer<typeof Requested>;
 
 export const AppRevisionSpec = z
   .object({
-    id: Uuid.describe('The id that the HTTP API shows.'),
+    id: Uuid.describe('Id of the revision in the HTTP API.'),
     deploymentName: z.string().max(63).describe('Name of the AppDeployment.'),
-    deploymentUid: z.string().max(64).describe('Its uid.'),
+    deploymentUid: z.string().max(64).describe('uid of the AppDeployment.'),
     deploymentGeneration: z
       .int()
       .min(0)
       .max(Number.MAX_SAFE_INTEGER)
-      .describe('Its generation when this snapshot was taken; the order of revisions.'),
+      .describe('Generation of the AppDeployment when this snapshot was taken. It orders the revisions.'),
     revisionSerial: z
       .int()
       .min(0)
       .max(Number.MAX_SAFE_INTEGER)
-      .describe('Its revisionSerial when this snapshot was taken.')
+      .describe('revisionSerial of the AppDeployment when this snapshot was taken.')
       .optional(),
     pushSerial: z
       .int()
@@ -147,18 +150,23 @@ export const AppRevisionSpec = z
       .regex(/^[0-9a-f]{40,64}$/)
       .describe('Commit that was pushed and is built; absent: whichever repoRef means when the build starts.')
       .optional(),
-    source: z.enum(SOURCES).describe('Its source.'),
+    source: z.enum(SOURCES).describe('source of the AppDeployment.'),
     requested: Requested,
     resolved: Resolved,
   })
-  .meta(celRules([{ rule: 'self == oldSelf', message: 'a revision is a snapshot: it cannot be changed' }]));
+  .meta(celRules([{ rule: 'self == oldSelf', message: 'a revision is a snapshot and cannot be changed' }]));
 export type AppRevisionSpec = z.infer<typeof AppRevisionSpec>;
 
 export const AppRevisionStatus = z.object({
-  state: z.enum(REVISION_STATES).describe('How far it is in its life, or how that ended.').optional(),
-  message: z.string().max(4096).describe('What happened, for people.').optional(),
+  state: z.enum(REVISION_STATES).describe('State of the revision.').optional(),
+  message: z.string().max(4096).describe('What happened, as text for people.').optional(),
   observedGeneration: ObservedStatus.shape.observedGeneration,
-  stateChangedAt: z.string().max(64).meta({ format: 'date-time' }).describe('When state last changed.').optional(),
+  stateChangedAt: z
+    .string()
+    .max(64)
+    .meta({ format: 'date-time' })
+    .describe('Time of the last change of state.')
+    .optional(),
   build: BuildStatus.optional(),
   conditions: Conditions.optional(),
 });

@@ -1,5 +1,5 @@
-// AppTemplate: an application that the platform offers ready to be deployed, as an image or as a repository to build. It
-// lives in the organization's namespace; internal_template deploys what stands in this catalogue and nothing else.
+// AppTemplate: an application of the platform's catalogue, as an image or as a repository to build. It is in the organization's
+// namespace. Source internal_template deploys only images and repositories of this catalogue.
 
 import { z } from 'zod';
 import type { KubeObject, ObjectMeta } from '../kube/client.ts';
@@ -8,17 +8,17 @@ import { celRules, ObservedStatus, Printable } from './primitives.ts';
 
 export const AppTemplateSpec = z
   .object({
-    displayName: Printable.min(1).max(253).describe('Name for people.').optional(),
-    description: z.string().max(4096).describe('What it is, for people.').optional(),
-    imageUri: SourceRevisionConfig.shape.imageUri.unwrap().describe('Its container image.').optional(),
-    repoUrl: SourceConfig.shape.repoUrl.unwrap().describe('Its repository, https.').optional(),
+    displayName: Printable.min(1).max(253).describe('Display name.').optional(),
+    description: z.string().max(4096).describe('Description for people.').optional(),
+    imageUri: SourceRevisionConfig.shape.imageUri.unwrap().describe('Container image.').optional(),
+    repoUrl: SourceConfig.shape.repoUrl.unwrap().describe('Repository URL, https.').optional(),
     repoRef: SourceRevisionConfig.shape.repoRef
       .unwrap()
-      .describe('Branch, tag or commit of the repository; absent: whichever a record names.')
+      .describe('Branch, tag or commit of the repository. If absent, records may name any.')
       .optional(),
     workflowConfigPath: SourceRevisionConfig.shape.workflowConfigPath
       .unwrap()
-      .describe('Path of the workflow configuration file within the repository; absent: whichever a record names.')
+      .describe('Path of the workflow configuration file in the repository. If absent, records may name any.')
       .optional(),
   })
   .meta(
@@ -26,7 +26,7 @@ export const AppTemplateSpec = z
       { rule: 'has(self.imageUri) != has(self.repoUrl)', message: 'a template has either imageUri or repoUrl' },
       ...(['repoRef', 'workflowConfigPath'] as const).map((field) => ({
         rule: `!has(self.${field}) || has(self.repoUrl)`,
-        message: `${field} is of a repository: give repoUrl`,
+        message: `${field} belongs to a repository: set repoUrl`,
         fieldPath: `.${field}`,
         reason: 'FieldValueForbidden' as const,
       })),
@@ -34,7 +34,7 @@ export const AppTemplateSpec = z
   );
 export type AppTemplateSpec = z.infer<typeof AppTemplateSpec>;
 
-/** Nothing writes it: a template names nothing that could be missing. It is there as in every kind, for what may come. */
+/** Not written yet: a template names no other objects that could be missing. Every kind has a status for later use. */
 export const AppTemplateStatus = ObservedStatus;
 
 export interface AppTemplate extends KubeObject {

@@ -1,5 +1,5 @@
-// CodeHostIntegration: an account at a code host, and the tenants that may see its repositories. It lives in the
-// organization's namespace, its credentials in a Secret beside it.
+// CodeHostIntegration: an account at a code host, and the tenants that may see its repositories. The object and the Secret with
+// its credentials are in the organization's namespace.
 
 import { z } from 'zod';
 import type { KubeObject, ObjectMeta } from '../kube/client.ts';
@@ -25,26 +25,26 @@ export const CodeHostIntegrationSpec = z
         { rule: VALID_URL, message: 'must be an absolute https URL without user, password and fragment' },
       ]),
     }).describe(
-      'URL of its API: https://api.github.com, https://HOST/api/v3 (GitHub Enterprise Server) or https://HOST/api/v1 (Gitea).',
+      'API URL: https://api.github.com, https://HOST/api/v3 (GitHub Enterprise Server) or https://HOST/api/v1 (Gitea).',
     ),
     app: z
       .object({
         id: appNumber.describe('App id.'),
         installationId: appNumber.describe('Installation whose repositories are listed.'),
       })
-      .describe('GitHub App; without it the Secret holds a token.')
+      .describe('GitHub App. If absent, the Secret holds a token.')
       .optional(),
     credentialsRef: z
-      .object({ name: SecretName.describe('Secret of the same namespace.') })
+      .object({ name: SecretName.describe('Secret in the same namespace.') })
       .describe(
-        `Where the credentials are: key ${TOKEN_KEY}, or ${PRIVATE_KEY_KEY} (PEM) of a GitHub App; and ${WEBHOOK_SECRET_KEY}, with which the host signs webhooks.`,
+        `Secret with the credentials: key ${TOKEN_KEY}, or ${PRIVATE_KEY_KEY} (PEM) for a GitHub App; key ${WEBHOOK_SECRET_KEY} with which the host signs webhooks.`,
       ),
     tenants: z
       .array(z.string().min(1).max(63).regex(new RegExp(DNS_LABEL_PATTERN)))
       .max(500)
       .default([])
       .meta({ 'x-kubernetes-list-type': 'set' })
-      .describe('Names of the namespaces whose people may see the repositories.'),
+      .describe('Names of the tenant namespaces whose users may see the repositories.'),
   })
   .meta(
     celRules([

@@ -11,9 +11,9 @@ export interface ConditionInput {
 }
 
 /**
- * The new list of conditions. lastTransitionTime is kept while the status stays the same, so that a second look
- * changes nothing; the order is that of `wanted`. Messages are cut to what the schemas allow: one that is too long would
- * have the whole status refused, for as long as it stays so.
+ * The new list of conditions, in the order of `wanted`. lastTransitionTime is kept while the status is unchanged, so that a
+ * repeated call changes nothing. Messages are truncated to the schema's maximum, because the API server rejects the whole
+ * status for one message that is too long.
  */
 export function mergeConditions(
   current: readonly Condition[] | undefined,

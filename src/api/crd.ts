@@ -1,5 +1,5 @@
-// CustomResourceDefinitions made from the schemas of this folder. Nothing is read or written here; src/generate/crds.ts prints
-// what this returns.
+// CustomResourceDefinitions built from the schemas in this folder. This file neither reads nor writes files;
+// src/generate/crds.ts prints its result.
 
 import { KINDS, type Kind } from './kinds.ts';
 import { celRules } from './primitives.ts';
@@ -22,7 +22,7 @@ export interface CustomResourceDefinition {
   };
 }
 
-/** Every CustomResourceDefinition of Davit, in the order in which a reader wants to meet them. */
+/** All of Davit's CustomResourceDefinitions, the most important first. */
 export function customResourceDefinitions(): CustomResourceDefinition[] {
   return KINDS.map(customResourceDefinition);
 }
@@ -70,7 +70,7 @@ function rootSchema(kind: Kind): StructuralSchema {
       metadata: { type: 'object', properties: { name: { type: 'string', maxLength: 253 } } },
       spec: { description: 'What is asked for.', ...structuralSchema(kind.spec) },
       status: {
-        description: 'What there is. Written by Davit alone.',
+        description: 'Observed state. Only Davit writes it.',
         ...structuralSchema(kind.status),
         ...(kind.statusDefault && { default: kind.statusDefault }),
       },

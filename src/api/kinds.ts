@@ -1,4 +1,4 @@
-// Every kind of Davit's own, as a table: its schemas, what `kubectl get` shows of it, and the rules of its name.
+// All of Davit's kinds, as a table: schemas, printer columns, and rules for names.
 
 import type { z } from 'zod';
 import {
@@ -44,14 +44,14 @@ export interface Kind {
   readonly spec: z.ZodType;
   readonly specRequired: boolean;
   readonly status: z.ZodType;
-  /** What is read before anything was reported. */
+  /** Default of the status before the first report. */
   readonly statusDefault?: object;
   readonly columns: readonly PrinterColumn[];
   readonly selectableFields?: readonly string[];
   readonly rules?: readonly CelRule[];
 }
 
-const AGE = column('Age', '.metadata.creationTimestamp', 'When it was created.', 'date');
+const AGE = column('Age', '.metadata.creationTimestamp', 'Time of creation.', 'date');
 
 function column(
   name: string,
@@ -71,30 +71,30 @@ function condition(type: string, part: 'status' | 'reason' | 'message' = 'status
   return `.status.conditions[?(@.type=="${type}")].${part}`;
 }
 
-/** Every kind of Davit's own, in the order in which a reader wants to meet them. */
+/** All of Davit's kinds, the most important first. */
 export const KINDS: readonly Kind[] = [
   {
     resource: APP_DEPLOYMENTS,
     shortName: 'appd',
     description:
-      'AppDeployment asks for an application to be run: its image or source, its size and scale, its secrets. Davit makes the pods, the database, Redis and the address that it needs, and says in its status how they are. One that is deleted goes when Davit has taken its parts down, which happens only while Davit is installed.',
+      'AppDeployment describes an application to run: its image or source, size, scale and secrets. Davit creates the pods, database, Redis and address that it needs and reports their state in the status. A deleted AppDeployment disappears after Davit has removed its parts, which requires that Davit is running.',
     spec: AppDeploymentSpec,
     specRequired: true,
     status: AppDeploymentStatus,
-    // Who reads it by the rules of kstatus takes a status that is not there for one that is fulfilled.
+    // Without a default, tools that follow kstatus consider a record without a status as done.
     statusDefault: { observedGeneration: 0 },
     columns: [
-      column('Status', '.status.state', 'The one word that the HTTP API shows.'),
+      column('Status', '.status.state', 'Status in the HTTP API.'),
       column('Ready', condition('Ready'), 'Whether the latest revision is deployed and serving.'),
       column('Replicas', '.status.replicas', 'Ready and wanted pods of the main service.'),
       column('Image', '.status.image', 'Image of the active revision.'),
       column('URL', '.status.url', 'Address in force.'),
       AGE,
-      wide('Reason', condition('Ready', 'reason'), 'Why it is ready, or is not.'),
+      wide('Reason', condition('Ready', 'reason'), 'Reason of condition Ready.'),
       wide('Source', '.spec.source', 'Where the image comes from.'),
       wide('Latest', '.status.latestRevision', 'Newest revision.'),
       wide('Active', '.status.activeRevision', 'Newest revision that was deployed.'),
-      wide('Message', condition('Ready', 'message'), 'What is the matter, and what to do.'),
+      wide('Message', condition('Ready', 'message'), 'Message of condition Ready: the cause and what to do.'),
     ],
     selectableFields: ['.spec.source', '.status.state'],
     rules: [
@@ -111,12 +111,12 @@ export const KINDS: readonly Kind[] = [
       },
       {
         rule: "!self.metadata.name.contains('--')",
-        message: 'a name has no two hyphens in a row: they separate the names of what is made from it',
+        message: "a name must not contain --, which separates the parts of children's names",
         fieldPath: '.metadata.name',
       },
       {
         rule: `self.metadata.name != '${IMPOSSIBLE_NAME}'`,
-        message: `the name ${IMPOSSIBLE_NAME} is not possible: what is made from it would begin with ${IMPOSSIBLE_NAME}--, as encoded domains do`,
+        message: `the name ${IMPOSSIBLE_NAME} is reserved: its children's names would begin with ${IMPOSSIBLE_NAME}--, the prefix of encoded domain names`,
         fieldPath: '.metadata.name',
       },
     ],
@@ -125,19 +125,19 @@ export const KINDS: readonly Kind[] = [
     resource: APP_REVISIONS,
     shortName: 'appr',
     description:
-      'AppRevision is a snapshot of everything in an AppDeployment that needs a new rollout when changed, with every default filled in. Davit makes it, never changes it, and says in its status what became of the rollout.',
+      'AppRevision is a snapshot of all fields of an AppDeployment that need a new rollout when they change, with every default filled in. Davit creates it, never changes it, and reports the rollout in the status.',
     spec: AppRevisionSpec,
     specRequired: true,
     status: AppRevisionStatus,
     columns: [
-      column('Deployment', '.spec.deploymentName', 'AppDeployment that it is a snapshot of.'),
-      column('Status', '.status.state', 'How far the rollout is.'),
-      column('Build', '.status.build.phase', 'How far the build is, where one is needed.'),
-      column('Image', '.spec.resolved.image', 'Image that it runs, where none was built for it.'),
+      column('Deployment', '.spec.deploymentName', 'AppDeployment to which the snapshot belongs.'),
+      column('Status', '.status.state', 'State of the rollout.'),
+      column('Build', '.status.build.phase', 'State of the build, where one is needed.'),
+      column('Image', '.spec.resolved.image', 'Image of the revision, where none was built for it.'),
       AGE,
       wide('Built', '.status.build.image', 'Image that was built.'),
-      wide('Commit', '.status.build.commit', 'Commit that it is built from.'),
-      wide('Id', '.spec.id', 'Its id in the HTTP API.'),
+      wide('Commit', '.status.build.commit', 'Commit that was built.'),
+      wide('Id', '.spec.id', 'Id in the HTTP API.'),
       wide('Message', '.status.message', 'What happened.'),
     ],
     selectableFields: ['.spec.deploymentName', '.status.state'],
@@ -146,7 +146,7 @@ export const KINDS: readonly Kind[] = [
     resource: TRACING_PROJECTS,
     shortName: 'trp',
     description:
-      'TracingProject is where the traces of an AppDeployment belong. One of the same name is made for every AppDeployment.',
+      'TracingProject is the project of the traces of an AppDeployment. Davit creates one of the same name for every AppDeployment.',
     spec: TracingProjectSpec,
     specRequired: false,
     status: TracingProjectStatus,
@@ -165,12 +165,12 @@ export const KINDS: readonly Kind[] = [
     specRequired: true,
     status: AppTemplateStatus,
     columns: [
-      column('Display', '.spec.displayName', 'Name for people.'),
-      column('Image', '.spec.imageUri', 'Its container image.'),
-      column('Repository', '.spec.repoUrl', 'Its repository.'),
-      column('Ref', '.spec.repoRef', 'Branch, tag or commit of it.'),
+      column('Display', '.spec.displayName', 'Display name.'),
+      column('Image', '.spec.imageUri', 'Container image.'),
+      column('Repository', '.spec.repoUrl', 'Repository URL.'),
+      column('Ref', '.spec.repoRef', 'Branch, tag or commit of the repository.'),
       AGE,
-      wide('Description', '.spec.description', 'What it is, for people.'),
+      wide('Description', '.spec.description', 'Description for people.'),
     ],
   },
   {
@@ -182,15 +182,15 @@ export const KINDS: readonly Kind[] = [
     specRequired: true,
     status: OAuthProviderStatus,
     columns: [
-      column('Display', '.spec.name', 'Name for people.'),
-      column('Ready', condition('Ready'), 'Whether what it names is there.'),
+      column('Display', '.spec.name', 'Display name.'),
+      column('Ready', condition('Ready'), 'Whether the objects that it names exist.'),
       column('Client', '.spec.clientId', 'Client id.'),
       column('PKCE', '.spec.usesPkce', 'Whether the flow uses PKCE.', 'boolean'),
       column('Auth', '.spec.authUrl', 'Authorization endpoint.'),
       AGE,
       wide('Token', '.spec.tokenUrl', 'Token endpoint.'),
-      wide('Secret', '.spec.clientSecretRef.name', 'Secret that the client secret is in.'),
-      wide('Message', condition('Ready', 'message'), 'What is the matter, and what to do.'),
+      wide('Secret', '.spec.clientSecretRef.name', 'Secret with the client secret.'),
+      wide('Message', condition('Ready', 'message'), 'Message of condition Ready: the cause and what to do.'),
     ],
     rules: [
       {
@@ -215,28 +215,28 @@ export const KINDS: readonly Kind[] = [
     specRequired: true,
     status: CodeHostIntegrationStatus,
     columns: [
-      column('Kind', '.spec.kind', 'Which kind of code host.'),
-      column('Ready', condition('Ready'), 'Whether its host is allowed, and what it names is there.'),
-      column('API', '.spec.apiUrl', 'URL of its API.'),
+      column('Kind', '.spec.kind', 'Kind of code host.'),
+      column('Ready', condition('Ready'), 'Whether its host is allowed and its Secret exists.'),
+      column('API', '.spec.apiUrl', 'API URL.'),
       column('Tenants', '.spec.tenants', 'Tenants that may use it.'),
       AGE,
-      wide('Secret', '.spec.credentialsRef.name', 'Secret that the credentials are in.'),
-      wide('Message', condition('Ready', 'message'), 'What is the matter, and what to do.'),
+      wide('Secret', '.spec.credentialsRef.name', 'Secret with the credentials.'),
+      wide('Message', condition('Ready', 'message'), 'Message of condition Ready: the cause and what to do.'),
     ],
   },
   {
     resource: LISTENERS,
     shortName: 'lsn',
     description:
-      'Listener is a further cluster, whose own Davit runs the AppDeployments of this namespace that name it. This Davit leaves them alone.',
+      'Listener represents a further cluster whose own Davit runs the AppDeployments of this namespace that name it. This Davit does not reconcile them.',
     spec: ListenerSpec,
     specRequired: true,
     status: ListenerStatus,
     columns: [
-      column('Namespaces', '.spec.namespaces', 'Namespaces of that cluster which records may name.'),
+      column('Namespaces', '.spec.namespaces', 'Namespaces of the cluster that records may name.'),
       AGE,
-      wide('Id', '.metadata.uid', 'Its id in the HTTP API.'),
-      wide('Description', '.spec.description', 'Which cluster this is.'),
+      wide('Id', '.metadata.uid', 'Id in the HTTP API.'),
+      wide('Description', '.spec.description', 'Description of the cluster.'),
     ],
   },
 ];

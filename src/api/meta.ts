@@ -1,4 +1,4 @@
-// Names that the outside world sees and that therefore never change lightly: group, labels, annotations, finalizer.
+// Names that are part of the public API: group, labels, annotations, finalizer. Changing one breaks existing objects.
 
 export const GROUP = 'davit.dev';
 export const VERSION = 'v1alpha1';
@@ -8,27 +8,27 @@ export const API_VERSION = `${GROUP}/${VERSION}`;
 export const FIELD_MANAGER = 'davit-controller';
 /** Field manager of `status.build` of AppRevisions. */
 export const BUILD_FIELD_MANAGER = 'davit-build';
-/** Holds `replicas` of a Deployment from the moment in which the controller lets go of it until an autoscaler writes it. */
+/** Field manager that owns `replicas` of a Deployment after the controller has dropped it and before an autoscaler writes it. */
 export const HAND_OVER_MANAGER = 'davit-hand-over';
-/** Field manager of writes that the facade makes with its caller's token. */
+/** Field manager of the facade's writes, which carry the caller's token. */
 export const FACADE_FIELD_MANAGER = 'davit-api';
 
-/** Held by a record until its visible teardown is finished. */
+/** Kept on a record until its teardown is finished. */
 export const FINALIZER = 'davit.dev/teardown';
 
-/** On a namespace: it is a tenant. */
+/** On a namespace: marks it as a tenant. */
 export const TENANT_LABEL = 'davit.dev/tenant';
-/** On a child: the record's name. Also the index by which a record finds its children. */
+/** On a child: the record's name. The caches index children by this label. */
 export const DEPLOYMENT_LABEL = 'davit.dev/deployment';
-/** On a child: the record's uid, so that a child of an earlier record of the same name is told apart. */
+/** On a child: the record's uid. It distinguishes children of an earlier record of the same name. */
 export const DEPLOYMENT_UID_LABEL = 'davit.dev/deployment-uid';
-/** On a workload, its pods and what belongs to it: server, queue, orchestrator, executor, redis or postgres. */
+/** On a workload, its pods and related objects: server, queue, orchestrator, executor, redis or postgres. */
 export const COMPONENT_LABEL = 'davit.dev/component';
-/** On a pod, by the StatefulSet controller: name of the ControllerRevision whose template it was made from. */
+/** On a pod, set by the StatefulSet controller: name of the ControllerRevision with its template. */
 export const CONTROLLER_REVISION_LABEL = 'controller-revision-hash';
-/** On a pod template: the revision's id, by which the active revision can always be recovered. */
+/** On a pod template: the revision's id, from which the active revision can always be recovered. */
 export const REVISION_LABEL = 'davit.dev/revision';
-/** On a Secret of values: it was made by the facade for one record's `secrets`. */
+/** On a Secret of values: the facade created it for one record's `secrets`. */
 export const VARIABLES_LABEL = 'davit.dev/variables';
 /** On everything that belongs to one build, in the builds' namespace: id of the revision that is built. */
 export const BUILD_LABEL = 'davit.dev/build';
@@ -36,47 +36,51 @@ export const BUILD_LABEL = 'davit.dev/build';
 export const BUILD_TENANT_LABEL = 'davit.dev/build-tenant';
 /** On the same: uid of the record. */
 export const BUILD_DEPLOYMENT_LABEL = 'davit.dev/build-deployment';
-/** On a Secret of the organization's namespace: the id of the OAuth provider whose client secret the facade put there. */
+/** On the Secret with which a tenant's pods pull from the platform's registry. */
+export const PULL_SECRET_LABEL = 'davit.dev/pull-secret';
+/** On the same: when its password ends, RFC 3339. */
+export const REGISTRY_EXPIRES_ANNOTATION = 'davit.dev/expires';
+/** On a Secret of the organization's namespace: the id of the OAuth provider whose client secret the facade stored in it. */
 export const PROVIDER_LABEL = 'davit.dev/oauth-provider';
-/** On the same Secret: the addresses that it was given for, as `clientSecretFor` has them. It is of no use for others. */
+/** On the same Secret: the addresses to which the client secret is bound, in the form of `clientSecretFor`. */
 export const SENT_TO_ANNOTATION = 'davit.dev/sent-to';
 /** Prefix of tag labels on a record: `tag.davit.dev/<uuid>: ""`. */
 export const TAG_LABEL_PREFIX = 'tag.davit.dev/';
 
-/** On a record: nothing is changed, status is still reported. */
+/** On a record: Davit changes nothing and still reports the status. */
 export const PAUSED_ANNOTATION = 'davit.dev/paused';
-/** On a tenant's namespace: the hosts that it may claim, `shop.example.com` or `*.example.com`, separated by commas. */
+/** On a tenant's namespace: the hosts that it may claim (`shop.example.com`, `*.example.com`), separated by commas. */
 export const HOSTS_ANNOTATION = 'davit.dev/hosts';
-/** On a record: uid of the earlier deployment of its name whose kept PostgreSQL volume and password it takes up. */
+/** On a record: uid of the earlier deployment of its name whose retained PostgreSQL volume and password it adopts. */
 export const ADOPT_DATABASE_ANNOTATION = 'davit.dev/adopt-database';
-/** On a record: uid of the lost PostgreSQL volume in whose place an empty one is made. */
+/** On a record: uid of the lost PostgreSQL volume that an empty one may replace. */
 export const EMPTY_DATABASE_ANNOTATION = 'davit.dev/empty-database';
-/** On a PostgreSQL volume: image that its data was last run by; another major version could not read it. */
+/** On a PostgreSQL volume: image that last ran on its data. Another major version cannot read the data. */
 export const POSTGRES_IMAGE_ANNOTATION = 'davit.dev/postgres-image';
 /** On a record: id of the revision whose build is to end. */
 export const INTERRUPT_ANNOTATION = 'davit.dev/interrupt';
-/** On a child: digest of what was last applied, so that a field no longer wanted is removed. */
+/** On a child: digest of the last applied manifest, so that fields which Davit no longer sets are removed. */
 export const APPLIED_ANNOTATION = 'davit.dev/applied';
-/** On a Deployment: `"true"` while an autoscaler decides its `replicas`, and the controller never writes them. */
+/** On a Deployment: `"true"` while an autoscaler owns `replicas`. The controller then does not write the field. */
 export const AUTOSCALED_ANNOTATION = 'davit.dev/autoscaled';
-/** On a pod template and its workload: keyed digest of what its pods read from Secrets; a rotation changes it and rolls them. */
+/** On a pod template and its workload: keyed digest of the Secret values that the pods read. A rotation changes it and rolls the pods. */
 export const SECRETS_ANNOTATION = 'davit.dev/secrets';
 
-/** The parts that a record can be made of, in the order in which they are shown. */
+/** The parts of a deployment, in display order. */
 export const COMPONENTS = ['server', 'queue', 'orchestrator', 'executor', 'redis', 'postgres'] as const;
 export type Component = (typeof COMPONENTS)[number];
-/** The parts that run the record's own image. */
+/** The parts that run the record's image. */
 export const ROLES = ['server', 'queue', 'orchestrator', 'executor'] as const;
 export type Role = (typeof ROLES)[number];
 /** The parts that hold data. */
 export const STORE_PARTS = ['postgres', 'redis'] as const;
 export type StorePart = (typeof STORE_PARTS)[number];
 
-/** Init containers of ours, whose state says whether database and Redis answer. No record may use their names. */
+/** Davit's init containers. Their state shows whether database and Redis answer. Records must not use their names. */
 export const WAIT_FOR_DATABASE = 'wait-for-database';
 export const WAIT_FOR_REDIS = 'wait-for-redis';
 
-/** Environment variables that the platform sets in every pod of a record; a secret may not take their names. */
+/** Environment variables that the platform sets in every pod of a record. A secret must not have one of these names. */
 export const PLATFORM_VARIABLES = [
   'PORT',
   'POSTGRES_URI',
@@ -92,7 +96,7 @@ export const PLATFORM_VARIABLES = [
   'OTEL_RESOURCE_ATTRIBUTES',
   'OTEL_EXPORTER_OTLP_ENDPOINT',
 ] as const;
-/** A secret or reference of this name says: use that database, make none. */
+/** A secret or reference with this name selects an external database. */
 export const EXTERNAL_POSTGRES_VARIABLE = 'POSTGRES_URI_CUSTOM';
-/** A secret or reference of this name says: use that Redis, make none. */
+/** A secret or reference with this name selects an external Redis. */
 export const EXTERNAL_REDIS_VARIABLE = 'REDIS_URI_CUSTOM';

@@ -1,18 +1,18 @@
-// OAuthProvider: a client registration at somebody's OAuth 2.0 server, with the endpoints of its authorization-code
-// flow. It lives in the organization's namespace; its client secret is in a Secret beside it.
+// OAuthProvider: a client registration at an OAuth 2.0 server, with the endpoints of its authorization-code flow. The object
+// and the Secret with its client secret are in the organization's namespace.
 
 import { z } from 'zod';
 import type { KubeObject, ObjectMeta } from '../kube/client.ts';
 import { celRules, ObservedStatus, Printable, SecretName } from './primitives.ts';
 
-/** Its name is the provider's id in the HTTP API, chosen by people, and the value of a label. */
+/** The object's name is the provider's id in the HTTP API, chosen by people, and also a label value. */
 export const PROVIDER_ID_MAX_LENGTH = 63;
 export const PROVIDER_ID_PATTERN = '^[a-z0-9]([a-z0-9-]*[a-z0-9])?$';
 
 /** Absolute, https, without credentials or fragment. */
 export const HTTPS_URL_PATTERN =
   '^https://(\\[[0-9a-fA-F:.]+\\]|[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?)(:[1-9][0-9]{0,4})?([/?][^\\s#\\\\\\x00-\\x1f\\x7f]*)?$';
-/** What the pattern cannot say: escapes that are none, and a port that there cannot be. */
+/** Checks that the pattern cannot express: malformed escapes and ports out of range. */
 export const VALID_URL = "isURL(self) && (url(self).getPort() == '' || int(url(self).getPort()) <= 65535)";
 export const HttpsUrl = z
   .string()
@@ -31,39 +31,39 @@ export const HttpsUrl = z
 export const CODE_CHALLENGE_METHODS = ['S256', 'plain'] as const;
 export const TOKEN_ENDPOINT_AUTH_METHODS = ['none', 'client_secret_basic', 'client_secret_post'] as const;
 
-/** The key under which the HTTP API keeps a client secret. */
+/** The key of the Secret in which the HTTP API stores a client secret. */
 export const CLIENT_SECRET_KEY = 'client-secret';
 
 const ClientSecretRef = z.object({
-  name: SecretName.describe('Secret of the same namespace.'),
+  name: SecretName.describe('Secret in the same namespace.'),
   key: z
     .string()
     .min(1)
     .max(253)
     .regex(/^[-._a-zA-Z0-9]+$/)
-    .describe('Key within it.'),
+    .describe('Key in the Secret.'),
 });
 
 export const OAuthProviderSpec = z
   .object({
-    name: Printable.min(1).max(255).describe('Name for people.'),
+    name: Printable.min(1).max(255).describe('Display name.'),
     clientId: Printable.min(1).max(1024).describe('Client id, as registered with the provider.'),
     clientSecretRef: ClientSecretRef.describe(
-      'Where the client secret is. The HTTP API makes a Secret and names it here; it never shows the value.',
+      'Secret with the client secret. The HTTP API creates a Secret and names it here. It never returns the value.',
     ).optional(),
     authUrl: HttpsUrl.describe('Authorization endpoint.'),
     tokenUrl: HttpsUrl.describe('Token endpoint.'),
     usesPkce: z.boolean().default(false).describe('Whether the flow uses PKCE (RFC 7636).'),
     codeChallengeMethod: z
       .enum(CODE_CHALLENGE_METHODS)
-      .describe('How PKCE derives its challenge; S256 where PKCE is used and nothing is said.')
+      .describe('How PKCE derives its challenge. S256 if PKCE is used and the field is absent.')
       .optional(),
-    providerType: Printable.min(1).max(255).describe('What kind of provider it is.').optional(),
-    mcpServerUrl: HttpsUrl.describe('MCP server that it gives access to.').optional(),
+    providerType: Printable.min(1).max(255).describe('Kind of provider.').optional(),
+    mcpServerUrl: HttpsUrl.describe('MCP server to which the provider gives access.').optional(),
     tokenEndpointAuthMethod: z
       .enum(TOKEN_ENDPOINT_AUTH_METHODS)
       .default('client_secret_post')
-      .describe('How the client shows who it is at the token endpoint.'),
+      .describe('How the client authenticates at the token endpoint.'),
     isDynamicClient: z.boolean().default(false).describe('Whether the client was registered dynamically (RFC 7591).'),
   })
   .meta(
@@ -77,7 +77,7 @@ export const OAuthProviderSpec = z
   );
 export type OAuthProviderSpec = z.infer<typeof OAuthProviderSpec>;
 
-/** What a client secret is bound to when it is given: whoever changes these addresses without being able to read it gets nothing. */
+/** The addresses to which a client secret is bound. A person who changes them without the right to read the secret cannot use it. */
 export function clientSecretFor({ authUrl, tokenUrl }: Pick<OAuthProviderSpec, 'authUrl' | 'tokenUrl'>): string {
   return JSON.stringify([authUrl, tokenUrl]);
 }

@@ -1,4 +1,4 @@
-// Where the pods of a part may run: a platform's choice (settings), kept in each revision as it was then.
+// Where the pods of a part may run. The platform's settings decide it, and each revision stores the decision.
 
 import { z } from 'zod';
 import { COMPONENTS, type Component } from './meta.ts';
@@ -8,28 +8,36 @@ const key = z.string().min(1).max(317);
 const word = z.string().max(63);
 
 const Toleration = z.object({
-  key: key.describe('Key of the taint; absent with operator Exists: all taints.').optional(),
+  key: key.describe('Key of the taint. If absent with operator Exists: all taints.').optional(),
   operator: z.enum(['Exists', 'Equal']).describe('How the value is compared.').optional(),
   value: word.describe('Value of the taint.').optional(),
-  effect: z.enum(['NoSchedule', 'PreferNoSchedule', 'NoExecute']).describe('Effect; absent: all effects.').optional(),
-  tolerationSeconds: z.int().min(0).max(31_536_000).describe('For so long, of NoExecute.').optional(),
+  effect: z
+    .enum(['NoSchedule', 'PreferNoSchedule', 'NoExecute'])
+    .describe('Effect of the taint. If absent: all effects.')
+    .optional(),
+  tolerationSeconds: z
+    .int()
+    .min(0)
+    .max(31_536_000)
+    .describe('How long a NoExecute taint is tolerated, in seconds.')
+    .optional(),
 });
 
 const Spread = z.object({
   topologyKey: key.describe('Label of nodes, such as topology.kubernetes.io/zone.'),
-  maxSkew: z.int().min(1).max(100).describe('By how many pods two domains may differ.'),
+  maxSkew: z.int().min(1).max(100).describe('Maximum difference of the number of pods between two domains.'),
   whenUnsatisfiable: z
     .enum(['DoNotSchedule', 'ScheduleAnyway'])
-    .describe('Whether a pod that would break it waits, or is placed all the same.'),
+    .describe('Whether a pod that would exceed maxSkew waits or is scheduled anyway.'),
 });
 
 export const Placement = z.object({
   nodeSelector: z.record(key, word).meta({ maxProperties: 20 }).describe('Labels that a node must have.').optional(),
-  tolerations: z.array(Toleration).max(20).describe('Taints that do not keep the pods away, as in a pod.').optional(),
+  tolerations: z.array(Toleration).max(20).describe('Tolerated taints, as in a pod.').optional(),
   topologySpread: z
     .array(Spread)
     .max(5)
-    .describe('How the pods of the part are spread; which pods are meant is added.')
+    .describe('How the pods of the part are spread. Davit adds the label selector.')
     .optional(),
   priorityClassName: z
     .string()
@@ -41,7 +49,7 @@ export const Placement = z.object({
 });
 export type Placement = z.infer<typeof Placement>;
 
-/** The same as a person writes it: what is misspelt is refused. */
+/** Placement as written in the settings: unknown fields are rejected. */
 export const PlacementSetting = z.strictObject({
   ...Placement.shape,
   tolerations: z.array(z.strictObject(Toleration.shape)).max(20).describe('As in a pod.').optional(),
@@ -58,7 +66,7 @@ export const PlacementSetting = z.strictObject({
     .optional(),
 });
 
-/** One for each part that is placed otherwise than by the cluster's own rules. */
+/** An optional entry for each part. */
 export function perPart<Part extends z.ZodType>(part: Part): Record<Component, z.ZodOptional<Part>> {
   const each = COMPONENTS.map((name) => [name, part.describe(`Pods of the ${name}.`).optional()] as const);
   return Object.fromEntries(each) as Record<Component, z.ZodOptional<Part>>;

@@ -1,14 +1,14 @@
-// What a record may not ask of its pods, whatever its author may do elsewhere: the "baseline" Pod Security Standard for
-// the parts that a record can name, and no added capability at all; by a setting the "restricted" one. The one list of
-// it: the CRD's rules, the HTTP API and the controller are made of it, so that all give the same verdict. A setting is
-// nothing that a CRD knows: what restricted adds is an admission policy of the chart, which says the same.
+// The pod policy: what records must not request for their pods, whatever rights the author has. It is the "baseline" Pod
+// Security Standard for the fields that a record can set, without any added capability; by a setting, the "restricted" one.
+// This list is the only source: the CRD's rules, the HTTP API and the controller are derived from it. A CRD cannot depend on
+// a setting, so an admission policy of the chart contains the additional rules of "restricted".
 
 import { ROLES, WAIT_FOR_DATABASE, WAIT_FOR_REDIS } from './meta.ts';
 
 export const POD_POLICIES = ['baseline', 'restricted'] as const;
 export type PodPolicy = (typeof POD_POLICIES)[number];
 
-/** Labels of these prefixes are Davit's or Kubernetes' own. Of their subdomains pod-reach.ts knows. */
+/** Prefixes of labels that belong to Davit or Kubernetes. pod-reach.ts covers their subdomains. */
 export const RESERVED_LABEL_PREFIXES: readonly string[] = [
   'davit.dev/',
   'tag.davit.dev/',
@@ -16,13 +16,13 @@ export const RESERVED_LABEL_PREFIXES: readonly string[] = [
   'kubernetes.io/',
   'k8s.io/',
 ];
-/** Annotations besides: those by which AppArmor and seccomp were chosen before a security context could. */
+/** The same for annotations, and the annotations that selected AppArmor and seccomp profiles before security contexts did. */
 export const RESERVED_ANNOTATION_PREFIXES: readonly string[] = [
   ...RESERVED_LABEL_PREFIXES,
   'container.apparmor.security.beta.kubernetes.io/',
   'seccomp.security.alpha.kubernetes.io/',
 ];
-/** Names of containers that are ours. */
+/** Names of Davit's containers. */
 const OWN_CONTAINERS: readonly string[] = [...ROLES, WAIT_FOR_DATABASE, WAIT_FOR_REDIS];
 /** Source: Kubernetes, "Pod Security Standards", baseline. */
 const HARMLESS_SELINUX_TYPES: readonly string[] = [
@@ -33,7 +33,7 @@ const HARMLESS_SELINUX_TYPES: readonly string[] = [
   'container_engine_t',
 ];
 
-/** One thing that a security context may not ask for: in CEL, where `self` is the context, and here. */
+/** One rule for a security context: as CEL, where `self` is the context, and as a function. */
 export interface SecurityRule {
   readonly field: string;
   readonly refused: string;
@@ -90,8 +90,8 @@ export const SECURITY_RULES: readonly SecurityRule[] = [
 ];
 
 /**
- * What the "restricted" standard refuses besides. What a container leaves open is filled in when its pod is made
- * (resources/init-containers.ts). Source: Kubernetes, "Pod Security Standards", restricted.
+ * The additional rules of the "restricted" standard. Fields that a container does not set are filled in when its pod is
+ * rendered (resources/init-containers.ts). Source: Kubernetes, "Pod Security Standards", restricted.
  */
 export const RESTRICTED_RULES: readonly SecurityRule[] = [
   {
@@ -124,12 +124,12 @@ export const RESTRICTED_RULES: readonly SecurityRule[] = [
 ];
 export const NFS_MESSAGE = 'nfs is refused by the restricted pod policy';
 
-export const BIDIRECTIONAL_MESSAGE = 'Bidirectional is refused by the pod policy: such a mount reaches the node';
-export const TAKEN_MESSAGE = `container names that are Davit's own: ${OWN_CONTAINERS.join(', ')}`;
-export const TWICE_MESSAGE = 'an init container and a sidecar may not have the same name';
-export const NO_VOLUME_MESSAGE = 'a mount needs a volume of its name among the volumes';
+export const BIDIRECTIONAL_MESSAGE = 'Bidirectional is refused by the pod policy: such a mount affects the node';
+export const TAKEN_MESSAGE = `these container names are reserved for Davit: ${OWN_CONTAINERS.join(', ')}`;
+export const TWICE_MESSAGE = 'an init container and a sidecar must not have the same name';
+export const NO_VOLUME_MESSAGE = 'no volume has the name of this mount: add one to volumes';
 
-/** CEL: whether no name of the containers in `list` is ours. */
+/** CEL: whether no container in `list` has a reserved name. */
 export function celNoneTaken(list: string): string {
   return `${list}.all(c, !(c.name in ${celList(OWN_CONTAINERS)}))`;
 }
@@ -140,20 +140,20 @@ export function celNoneReserved(prefixes: readonly string[]): string {
 }
 
 export function reservedMessage(prefixes: readonly string[]): string {
-  return `keys that begin with these are Davit's or Kubernetes' own: ${prefixes.join(', ')}`;
+  return `keys with these prefixes are reserved for Davit and Kubernetes: ${prefixes.join(', ')}`;
 }
 
 function celList(values: readonly string[]): string {
   return `[${values.map((value) => `'${value}'`).join(', ')}]`;
 }
 
-/** One breach: the field below `resourceSpec`, and why it is refused. */
+/** One violation: the path of the field below `resourceSpec`, and the message. */
 export interface Breach {
   readonly at: readonly [field: string, ...rest: (string | number)[]];
   readonly message: string;
 }
 
-/** Every breach of a ResourceSpec, which may be older than its schema or not checked against it yet. */
+/** Every violation in a ResourceSpec. The value may be older than the schema, or not validated yet. */
 export function* podPolicyBreaches(spec: Readonly<Record<string, unknown>>, policy: PodPolicy): Generator<Breach> {
   const rules = policy === 'restricted' ? [...SECURITY_RULES, ...RESTRICTED_RULES] : SECURITY_RULES;
   yield* reservedKeys('labels', spec['labels'], RESERVED_LABEL_PREFIXES);

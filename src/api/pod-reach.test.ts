@@ -4,6 +4,7 @@ import {
   AllowedReach,
   CSI_DRIVER_MESSAGE,
   NAMESPACE_ATTRIBUTE_MESSAGE,
+  NAMESPACE_ATTRIBUTES,
   POD_CERTIFICATE_MESSAGE,
   type ReachRules,
   reachBreaches,
@@ -17,6 +18,33 @@ function places(spec: object, given: ReachRules, before: object = {}): string[] 
   return Array.from(reachBreaches({ ...spec }, given, { ...before }), ({ at }) => at.join('.'));
 }
 const csi = (parts: object): object => ({ volumes: [{ name: 'v', csi: parts }] });
+const NAMES_NAMESPACE = [
+  'secretNs',
+  'SecretNS',
+  'secretns',
+  'secret_ns',
+  'secret-ns',
+  'secret.ns',
+  'nsName',
+  'ns',
+  'NS',
+  'podNsOverride',
+  'name_space',
+  'pvcNameSpace',
+  'csi.storage.k8s.io/node-publish-secret-namespace',
+];
+const NAMES_NONE = [
+  'dns',
+  'DNS',
+  'dnsNames',
+  'useDNS',
+  'columns',
+  'instance',
+  'answers',
+  'nsec',
+  'transport',
+  'namespec',
+];
 
 describe('what reaches beyond the pods', () => {
   it.each<{ reason: string; spec: object; baseline: string[]; restricted: string[] }>([
@@ -76,6 +104,17 @@ describe('what reaches beyond the pods', () => {
       restricted: ['volumes.0.csi.volumeAttributes.secretNamespace', 'volumes.0.csi.driver'],
     },
     {
+      reason: 'attributes that name one in fewer letters, and others that only look alike',
+      spec: csi({
+        driver: 'd',
+        volumeAttributes: Object.fromEntries(
+          [...NAMES_NAMESPACE, ...NAMES_NONE].map((key, index) => [key, String(index)]),
+        ),
+      }),
+      baseline: NAMES_NAMESPACE.map((key) => `volumes.0.csi.volumeAttributes.${key}`),
+      restricted: [...NAMES_NAMESPACE.map((key) => `volumes.0.csi.volumeAttributes.${key}`), 'volumes.0.csi.driver'],
+    },
+    {
       reason: 'a certificate of the pod',
       spec: { volumes: [{ name: 'v', projected: { sources: [{ podCertificate: { signerName: 'a/b' } }] } }] },
       baseline: [],
@@ -120,6 +159,7 @@ describe('what reaches beyond the pods', () => {
     const policy = readFileSync(new URL('../../charts/davit/templates/admission-pods.yaml', import.meta.url), 'utf8');
     for (const message of [NAMESPACE_ATTRIBUTE_MESSAGE, CSI_DRIVER_MESSAGE, POD_CERTIFICATE_MESSAGE])
       expect(policy).toContain(message);
+    for (const test of Object.keys(NAMESPACE_ATTRIBUTES)) expect(policy).toContain(`$namespaces.${test}`);
     for (const which of ['baseline', 'restricted'] as const)
       expect(policy).toContain(refusedKeyMessage('labels', which).replaceAll('labels', '%s'));
   });

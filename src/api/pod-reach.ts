@@ -1,15 +1,15 @@
-// What of a record's pods reaches beyond them: labels by which foreign Services and policies select, labels and annotations
-// that other controllers, node agents and runtimes act on, CSI drivers that are told of another namespace. What is refused is
-// known here by name, the platform's settings let more through, and under the restricted policy nothing is let through but
-// what they name. The one list of it: the HTTP API and the controller read it here, the chart's admission policy in a
+// Fields of a record's pods with an effect beyond the pods: labels that foreign Services and policies select, labels and
+// annotations that other controllers, node agents and runtimes act on, CSI drivers that get the name of another namespace. This
+// file lists the rejected keys. The platform's settings can allow more; under the restricted policy only keys in the settings are
+// allowed. The list is the only source: the HTTP API and the controller import it, and the chart's admission policy reads it from a
 // generated file.
 
 import { z } from 'zod';
 import type { Breach, PodPolicy } from './pod-policy.ts';
 
 /**
- * Which keys: `team` is that key, `example.com/` and `io.example.` are all that begin so, `*.example.com/` is every key of
- * a domain below it.
+ * Patterns of keys: `team` is that key, `example.com/` and `io.example.` are all keys with that prefix, `*.example.com/` is
+ * every key of a subdomain.
  */
 const KEY_PATTERN = /^(\*(\.[A-Za-z0-9-]+)+\/|[A-Za-z0-9][-A-Za-z0-9_.]*(\/([A-Za-z0-9][-A-Za-z0-9_.]*)?)?)$/;
 
@@ -19,7 +19,7 @@ const keys = (of: string): z.ZodDefault<z.ZodArray<z.ZodString>> =>
     .max(100)
     .default([])
     .describe(
-      `Keys of ${of} that records may use besides those that the policy lets through: team is that key, example.com/ all that begin so, *.example.com/ those of every domain below it.`,
+      `Keys of ${of} that records may use in addition to those that the policy allows. team is that key, example.com/ all keys with that prefix, *.example.com/ those of every subdomain.`,
     );
 
 export const AllowedReach = z.strictObject({
@@ -29,7 +29,7 @@ export const AllowedReach = z.strictObject({
     .array(z.string().min(1).max(253))
     .max(100)
     .default([])
-    .describe('CSI drivers that records may use in volumes of their own under the restricted policy.'),
+    .describe('CSI drivers that records may use in their volumes under the restricted policy.'),
 });
 export type AllowedReach = z.output<typeof AllowedReach>;
 
@@ -38,7 +38,7 @@ export interface ReachRules {
   readonly allowed: AllowedReach;
 }
 
-/** Labels by which Services, NetworkPolicies and workloads of others commonly select. */
+/** Labels that foreign Services, NetworkPolicies and workloads commonly select. */
 const SELECTING_LABELS: readonly string[] = [
   'app',
   'k8s-app',
@@ -55,7 +55,7 @@ const SELECTING_LABELS: readonly string[] = [
   'controller-revision-hash',
 ];
 
-/** Keys, of labels or annotations, that something outside of the pod acts on. */
+/** Keys of labels or annotations on which software outside of the pod acts. */
 const ACTED_ON: readonly string[] = [
   // Networks and addresses.
   'cni.cncf.io/',
@@ -129,21 +129,34 @@ const ACTED_ON: readonly string[] = [
   'cnpg.io/',
 ];
 
-/** What the chart's admission policy is made of: charts/davit/files/pod-reach.json. */
 export const REFUSED_KEYS = { labels: [...SELECTING_LABELS, ...ACTED_ON], annotations: ACTED_ON } as const;
+
+/**
+ * Attributes of a CSI volume that name a namespace, as expressions that JavaScript and RE2 read alike: a part of the key in
+ * lower case, and `ns` as a word of its own in the key as it stands (`secretNs`, `secret-ns`; `dns` is none).
+ */
+export const NAMESPACE_ATTRIBUTES = {
+  lowerCase: 'name[-_.]?space|(secret|pod|account|claim|pvc|map|ref|object)s?ns$',
+  word: '(^|[^A-Za-z])[nN][sS]([^a-z]|$)|[a-z0-9]N[sS]([^a-z]|$)',
+} as const;
+const [LOWER_CASE, WORD] = [new RegExp(NAMESPACE_ATTRIBUTES.lowerCase), new RegExp(NAMESPACE_ATTRIBUTES.word)];
+
+/** Source of charts/davit/files/pod-reach.json, which the chart's admission policy reads. */
+export const POD_REACH = { ...REFUSED_KEYS, namespaceAttributes: NAMESPACE_ATTRIBUTES } as const;
 type Keyed = keyof typeof REFUSED_KEYS;
 
 export function refusedKeyMessage(field: Keyed, policy: PodPolicy): string {
   return policy === 'restricted'
-    ? `the restricted pod policy lets only those ${field} through that settings.pods.allowed.${field} names`
-    : `others than this deployment act on such ${field}; settings.pods.allowed.${field} can let them through`;
+    ? `the restricted pod policy allows only the ${field} in settings.pods.allowed.${field}`
+    : `these ${field} have an effect beyond this deployment; settings.pods.allowed.${field} can allow them`;
 }
-export const NAMESPACE_ATTRIBUTE_MESSAGE = 'an attribute that names a namespace is refused: a record stays in its own';
+export const NAMESPACE_ATTRIBUTE_MESSAGE =
+  'an attribute that names a namespace is refused: a record may use only its own namespace';
 export const CSI_DRIVER_MESSAGE =
-  'the restricted pod policy lets only those CSI drivers through that settings.pods.allowed.csiDrivers names';
+  'the restricted pod policy allows only the CSI drivers in settings.pods.allowed.csiDrivers';
 export const POD_CERTIFICATE_MESSAGE = 'podCertificate is refused by the restricted pod policy';
 
-/** Whether a key is one of those that `pattern` means. CEL: celMatches in the chart. */
+/** Whether `pattern` matches a key. In CEL: celMatches in the chart. */
 function matches(pattern: string, key: string): boolean {
   if (pattern.startsWith('*')) return key.includes(pattern.slice(1));
   if (pattern.endsWith('/') || pattern.endsWith('.')) return key.startsWith(pattern);
@@ -153,8 +166,8 @@ function matches(pattern: string, key: string): boolean {
 type Parts = Readonly<Record<string, unknown>>;
 
 /**
- * Every breach of a ResourceSpec in what it adds to `before`: what a record has was judged when it came, and a setting that
- * was narrowed keeps nobody from editing the rest.
+ * Every violation in the values that `spec` adds to `before`. Existing values were checked when they were added, and a
+ * narrowed setting must not prevent changes of other fields.
  */
 export function* reachBreaches(spec: Parts, rules: ReachRules, before: Parts = {}): Generator<Breach> {
   yield* keyBreaches('labels', spec, rules, before);
@@ -178,7 +191,7 @@ function* volumeBreaches(volume: Parts, at: Breach['at'], { policy, allowed }: R
   if (volume['csi'] !== undefined && volume['csi'] !== null) {
     const { driver, volumeAttributes } = partsOf(volume['csi']);
     for (const key of Object.keys(partsOf(volumeAttributes)))
-      if (key.toLowerCase().includes('namespace'))
+      if (LOWER_CASE.test(key.toLowerCase()) || WORD.test(key))
         yield { at: [...at, 'csi', 'volumeAttributes', key], message: NAMESPACE_ATTRIBUTE_MESSAGE };
     if (policy === 'restricted' && !allowed.csiDrivers.some((name) => name === driver))
       yield { at: [...at, 'csi', 'driver'], message: CSI_DRIVER_MESSAGE };
@@ -189,7 +202,7 @@ function* volumeBreaches(volume: Parts, at: Breach['at'], { policy, allowed }: R
       yield { at: [...at, 'projected', 'sources', index, 'podCertificate'], message: POD_CERTIFICATE_MESSAGE };
 }
 
-/** The same text for the same value, whatever the order of its keys. */
+/** JSON with sorted keys: equal values give equal text. */
 function canonical(value: unknown): string {
   return JSON.stringify(value, (_key, part: unknown) =>
     typeof part === 'object' && part !== null && !Array.isArray(part)

@@ -1,18 +1,18 @@
-// The leaves that schemas of several kinds are made of. Every string, list and map has a maximum: without one the
-// API server's estimate of what a CEL rule costs refuses the whole CRD.
+// Schemas shared by several kinds. Every string, list and map has a maximum: without one, the API server's cost estimate
+// of a CEL rule exceeds its limit, and the server rejects the whole CRD.
 
 import { z } from 'zod';
 
-/** Free-form part of a pod, kept as it is; the API server checks it when the rendered workload is applied. */
+/** A free-form part of a pod, passed through unchanged. The API server validates it with the rendered workload. */
 export function passthrough(description: string): z.ZodObject<Record<never, never>, z.core.$loose> {
   return z.looseObject({}).describe(description).meta({ 'x-kubernetes-preserve-unknown-fields': true });
 }
 
-/** RFC 1123 label, as names of volumes and containers must be. */
+/** RFC 1123 label: the form of names of volumes and containers. */
 export const DNS_LABEL_PATTERN = '^[a-z0-9]([-a-z0-9]*[a-z0-9])?$';
-/** RFC 1123 subdomain, as names of Secrets, claims and service accounts must be. */
+/** RFC 1123 subdomain: the form of names of Secrets, claims and service accounts. */
 export const DNS_SUBDOMAIN_PATTERN = '^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$';
-/** C identifier; what a shell can name. */
+/** C identifier: the form of variable names that a shell can use. */
 export const VARIABLE_NAME_PATTERN = '^[A-Za-z_][A-Za-z0-9_]*$';
 export const UUID_PATTERN = '^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$';
 /**
@@ -22,11 +22,11 @@ export const UUID_PATTERN = '^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a
 export const IMAGE_PATTERN =
   '^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?(/[a-z0-9]+([._-]+[a-z0-9]+)*)*(:[A-Za-z0-9_][A-Za-z0-9._-]{0,127})?(@sha256:[0-9a-f]{64})?$';
 const HOST = '([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\\.)+[a-z]([-a-z0-9]{0,61}[a-z0-9])?';
-/** A host name of two labels or more; the last begins with a letter, so that no IP address is one. */
+/** A host name of two or more labels. The last begins with a letter, so an IP address does not match. */
 export const HOST_PATTERN = `^${HOST}$`;
 /** A bare host, or https://host: no path, port or userinfo. */
 export const HOST_URL_PATTERN = `^(https://)?${HOST}$`;
-/** The same, or nothing: an address that is taken away. */
+/** The same, or empty: an empty custom_url removes the address. */
 export const HOST_URL_OR_EMPTY_PATTERN = `^((https://)?${HOST})?$`;
 /** Printable: no control characters. */
 export const PRINTABLE_PATTERN = '^[^\\x00-\\x1f\\x7f]*$';
@@ -45,7 +45,7 @@ export interface CelRule {
   readonly rule: string;
   readonly message: string;
   readonly fieldPath?: string;
-  /** Not FieldValueDuplicate: with it the API server leaves the message out. */
+  /** FieldValueDuplicate is left out, because the API server then omits the message. */
   readonly reason?: 'FieldValueInvalid' | 'FieldValueForbidden' | 'FieldValueRequired';
 }
 
@@ -56,16 +56,20 @@ export function celRules(rules: readonly CelRule[]): { 'x-kubernetes-validations
 /** Source: the API conventions' metav1.Condition. */
 export const Condition = z.object({
   type: z.string().max(64).describe('Kind of condition, CamelCase.'),
-  status: z.enum(['True', 'False', 'Unknown']).describe('Whether it holds.'),
+  status: z.enum(['True', 'False', 'Unknown']).describe('Whether the condition holds.'),
   observedGeneration: z
     .int()
     .min(0)
     .max(Number.MAX_SAFE_INTEGER)
-    .describe('Generation of the object that it was judged by.')
+    .describe('Generation of the object from which the condition was computed.')
     .optional(),
-  lastTransitionTime: z.string().max(64).meta({ format: 'date-time' }).describe('When status last changed, RFC 3339.'),
-  reason: z.string().max(128).describe('Why, as one CamelCase word for machines.'),
-  message: z.string().max(4096).describe('Why, as a sentence for people that says what to do.'),
+  lastTransitionTime: z
+    .string()
+    .max(64)
+    .meta({ format: 'date-time' })
+    .describe('Time of the last change of status, RFC 3339.'),
+  reason: z.string().max(128).describe('Cause, as one CamelCase word for programs.'),
+  message: z.string().max(4096).describe('Cause and what to do, as text for people.'),
 });
 export type Condition = z.infer<typeof Condition>;
 
@@ -73,15 +77,15 @@ export const Conditions = z
   .array(Condition)
   .max(32)
   .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['type'] })
-  .describe('How it is, in the way of Kubernetes: kubectl wait --for=condition=TYPE.');
+  .describe('Conditions as in Kubernetes: kubectl wait --for=condition=TYPE.');
 
-/** The least that a status says. */
+/** The fields of every status. */
 export const ObservedStatus = z.object({
   observedGeneration: z
     .int()
     .min(0)
     .max(Number.MAX_SAFE_INTEGER)
-    .describe('Generation that this status was computed from.')
+    .describe('Generation from which this status was computed.')
     .optional(),
   conditions: Conditions.optional(),
 });

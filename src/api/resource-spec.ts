@@ -1,5 +1,5 @@
-// ResourceSpec (interface.md 2.7): sizes, scale and pod parts of one record. Defaults are not here but in
-// the setting `sizes` (sizes.ts), by deployment type; record/resolve.ts applies them.
+// ResourceSpec: sizes, scale and pod parts of one record. The defaults by deployment type are in the setting `sizes`
+// (sizes.ts), and record/resolve.ts applies them.
 
 import { z } from 'zod';
 import type { Component } from './meta.ts';
@@ -17,10 +17,10 @@ import {
 } from './pod-policy.ts';
 import { type CelRule, celRules, DNS_LABEL_PATTERN, passthrough, Quantity, SecretName } from './primitives.ts';
 
-/** Smallest CPU of Redis; of the other parts 0.1. */
+/** Minimum CPU of Redis. The minimum of the other parts is 0.1. */
 export const LEAST_REDIS_CPU = 0.05;
 
-const LIMIT_NOT_GIVEN = 'when not given, the larger of the default and twice the request';
+const LIMIT_NOT_GIVEN = 'if absent, the larger of the default and twice the request';
 
 function cpu(of: string, least = 0.1): z.ZodNumber {
   return z.number().min(least).max(64).describe(`CPU requested by ${of}, in cores (may be fractional).`);
@@ -43,13 +43,13 @@ const MountName = z.string().min(1).max(63).regex(new RegExp(DNS_LABEL_PATTERN))
 export const VolumeMount = z
   .object({
     name: MountName.describe('Name of the volume.'),
-    mountPath: z.string().min(1).max(1024).describe('Where in the container it is mounted; must not contain a colon.'),
-    subPath: z.string().max(1024).describe('Folder within the volume that is mounted instead of its root.').optional(),
+    mountPath: z.string().min(1).max(1024).describe('Path of the mount in the container. Must not contain a colon.'),
+    subPath: z.string().max(1024).describe('Folder of the volume that is mounted instead of its root.').optional(),
     mountPropagation: z
       .enum(['None', 'HostToContainer', 'Bidirectional'])
-      .describe('Bidirectional is refused by the pod policy.')
+      .describe('The pod policy rejects Bidirectional.')
       .optional(),
-    readOnly: z.boolean().describe('Mounted for reading alone.').optional(),
+    readOnly: z.boolean().describe('Mounts the volume read-only.').optional(),
     subPathExpr: z.string().max(1024).describe('Like subPath, with $(VAR) references expanded.').optional(),
   })
   .meta(
@@ -57,7 +57,7 @@ export const VolumeMount = z
       { rule: "!self.mountPath.contains(':')", message: 'mountPath must not contain a colon', fieldPath: '.mountPath' },
       {
         rule: '!has(self.subPath) || !has(self.subPathExpr)',
-        message: 'give subPath or subPathExpr, not both',
+        message: 'set subPath or subPathExpr, not both',
         fieldPath: '.subPathExpr',
       },
       {
@@ -69,12 +69,12 @@ export const VolumeMount = z
   );
 export type VolumeMount = z.infer<typeof VolumeMount>;
 
-/** A list whose elements are told apart by `key`; one that comes twice is refused. */
+/** A list whose elements are identified by `key`. The API server rejects duplicates. */
 function mapBy(key: string): Record<string, unknown> {
   return { 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': [key] };
 }
 
-/** The kinds of volume a record may use; anything else, hostPath above all, is refused. */
+/** The kinds of volume that a record may use. All others are rejected, in particular hostPath. */
 export const VOLUME_KINDS = [
   'configMap',
   'secret',
@@ -88,14 +88,14 @@ export const VOLUME_KINDS = [
 
 export const Volume = z
   .object({
-    name: MountName.describe('Name by which volume mounts refer to it.'),
-    configMap: passthrough('A ConfigMap of the same namespace, as in a pod.').optional(),
-    secret: passthrough('A Secret of the same namespace, as in a pod.').optional(),
+    name: MountName.describe('Name of the volume, used by volume mounts.'),
+    configMap: passthrough('A ConfigMap in the same namespace, as in a pod.').optional(),
+    secret: passthrough('A Secret in the same namespace, as in a pod.').optional(),
     emptyDir: passthrough('Scratch space, as in a pod.').optional(),
-    persistentVolumeClaim: passthrough('A claim of the same namespace, as in a pod.').optional(),
+    persistentVolumeClaim: passthrough('A PersistentVolumeClaim in the same namespace, as in a pod.').optional(),
     nfs: passthrough('An NFS export, as in a pod.').optional(),
     projected: passthrough('Several sources in one folder, as in a pod.').optional(),
-    downwardAPI: passthrough('Facts of the pod as files, as in a pod.').optional(),
+    downwardAPI: passthrough("The pod's metadata as files, as in a pod.").optional(),
     csi: passthrough('An ephemeral CSI volume, as in a pod.').optional(),
   })
   .meta(
@@ -109,27 +109,31 @@ export const Volume = z
 export type Volume = z.infer<typeof Volume>;
 
 const word = z.string().max(128);
-/** A part of a pod of which some fields are judged, and all are kept. */
+/** A part of a pod with some validated fields. All other fields are passed through. */
 function known<Shape extends z.ZodRawShape>(description: string, shape: Shape): z.ZodObject<Shape, z.core.$loose> {
   return z.looseObject(shape).describe(description).meta({ 'x-kubernetes-preserve-unknown-fields': true });
 }
 
 const SecurityContext = z
   .looseObject({
-    privileged: z.boolean().describe('Refused by the pod policy when true.').optional(),
-    capabilities: known('Capabilities that are added or dropped.', {
-      add: z.array(word).max(64).describe('Refused by the pod policy.').optional(),
+    privileged: z.boolean().describe('The pod policy rejects true.').optional(),
+    capabilities: known('Added and dropped capabilities.', {
+      add: z.array(word).max(64).describe('The pod policy rejects this field.').optional(),
     }).optional(),
-    procMount: word.describe('Only Default.').optional(),
-    seccompProfile: known('As in a pod.', { type: word.describe('Not Unconfined.').optional() }).optional(),
-    appArmorProfile: known('As in a pod.', { type: word.describe('Not Unconfined.').optional() }).optional(),
+    procMount: word.describe('The pod policy accepts only Default.').optional(),
+    seccompProfile: known('As in a pod.', {
+      type: word.describe('The pod policy rejects Unconfined.').optional(),
+    }).optional(),
+    appArmorProfile: known('As in a pod.', {
+      type: word.describe('The pod policy rejects Unconfined.').optional(),
+    }).optional(),
     seLinuxOptions: known('As in a pod.', {
-      user: word.describe('Refused by the pod policy.').optional(),
-      role: word.describe('Refused by the pod policy.').optional(),
-      type: word.describe('Within the pod policy.').optional(),
+      user: word.describe('The pod policy rejects this field.').optional(),
+      role: word.describe('The pod policy rejects this field.').optional(),
+      type: word.describe('The pod policy limits the values.').optional(),
     }).optional(),
     windowsOptions: known('As in a pod.', {
-      hostProcess: z.boolean().describe('Refused by the pod policy when true.').optional(),
+      hostProcess: z.boolean().describe('The pod policy rejects true.').optional(),
     }).optional(),
   })
   .meta({
@@ -146,8 +150,12 @@ const SecurityContext = z
 
 const EnvironmentVariable = z.object({
   name: z.string().min(1).max(253).describe('Name of the variable.'),
-  value: z.string().max(32_768).describe("Its value. For secrets use the record's secrets instead.").optional(),
-  valueFrom: passthrough('Where its value comes from, as in a pod.').optional(),
+  value: z
+    .string()
+    .max(32_768)
+    .describe("Value of the variable. Use the record's secrets for secret values.")
+    .optional(),
+  valueFrom: passthrough('Source of the value, as in a pod.').optional(),
 });
 
 export const Container = z.object({
@@ -156,37 +164,38 @@ export const Container = z.object({
   imagePullPolicy: z.enum(['Always', 'IfNotPresent', 'Never']).describe('When the image is pulled.').optional(),
   command: z.array(z.string().max(8192)).max(100).describe("Replaces the image's entrypoint.").optional(),
   args: z.array(z.string().max(8192)).max(100).describe('Arguments of the entrypoint.').optional(),
-  workingDir: z
-    .string()
-    .max(1024)
-    .describe("Folder in which it is started; the image's own when not given.")
-    .optional(),
+  workingDir: z.string().max(1024).describe("Working directory. If absent, the image's.").optional(),
   env: z.array(EnvironmentVariable).max(100).meta(mapBy('name')).describe('Environment variables.').optional(),
   envFrom: z
     .array(passthrough('A ConfigMap or Secret whose keys become variables, as in a pod.'))
     .max(20)
-    .describe('Sources of many variables at once.')
+    .describe('Sources of several variables.')
     .optional(),
   resources: z
     .object({
       limits: z
         .record(z.string().max(253), Quantity)
         .meta({ maxProperties: 20 })
-        .describe('The most that it may use.')
+        .describe('Maximum amounts of resources.')
         .optional(),
       requests: z
         .record(z.string().max(253), Quantity)
         .meta({ maxProperties: 20 })
-        .describe('What is set aside for it.')
+        .describe('Reserved amounts of resources.')
         .optional(),
     })
     .describe('Requests and limits, as in a pod.')
     .optional(),
-  volumeMounts: z.array(VolumeMount).max(20).meta(mapBy('mountPath')).describe('Where it mounts volumes.').optional(),
-  securityContext: SecurityContext.describe('As in a pod, within the pod policy.').optional(),
+  volumeMounts: z
+    .array(VolumeMount)
+    .max(20)
+    .meta(mapBy('mountPath'))
+    .describe('Volume mounts of the container.')
+    .optional(),
+  securityContext: SecurityContext.describe('As in a pod, limited by the pod policy.').optional(),
   restartPolicy: z
     .enum(['Always', 'OnFailure', 'Never'])
-    .describe('Only Always is meaningful: an init container that keeps running.')
+    .describe('Only Always has an effect: the init container keeps running as a sidecar.')
     .optional(),
 });
 export type Container = z.infer<typeof Container>;
@@ -207,7 +216,7 @@ export type Measure = keyof typeof LIMITED_BY;
 const SCALE = ['minScale', 'maxScale'] as const;
 const SIZE = ['cpu', 'cpuLimit', 'memoryMb', 'memoryLimitMb'] as const;
 /** A request or minimum, and its limit or maximum. */
-const ORDERED_MEASURES: readonly (readonly [Measure, Measure])[] = [
+export const ORDERED_MEASURES: readonly (readonly [Measure, Measure])[] = [
   ['minScale', 'maxScale'],
   ['cpu', 'cpuLimit'],
   ['memoryMb', 'memoryLimitMb'],
@@ -251,7 +260,7 @@ export function numberField(field: string): NumberField | undefined {
   return BY_NAME.get(field);
 }
 
-/** [request or minimum, limit or maximum] pairs that must not be upside down when both are given. */
+/** Pairs of [request or minimum, limit or maximum]. If both are given, the first must not exceed the second. */
 export const ORDERED_PAIRS = NUMBER_FIELDS.flatMap(({ field: low, part, measure }) =>
   NUMBER_FIELDS.filter(
     (high) =>
@@ -272,13 +281,13 @@ function keyRules(reserved: readonly string[]): readonly CelRule[] {
   return [
     {
       rule: 'self.all(key, !format.qualifiedName().validate(key).hasValue())',
-      message: 'a key is a name of letters, digits, -, _ and ., with a domain and a slash before it or not',
+      message: 'a key is a name of letters, digits, -, _ and ., optionally after a domain and a slash',
     },
     { rule: celNoneReserved(reserved), message: reservedMessage(reserved) },
   ];
 }
 
-/** Names of containers: neither ours nor another's of the same pod. Each list is a map by name already. */
+/** Container names must differ from Davit's and be unique in the pod. Within each list the list-map key ensures this. */
 const containerRules: readonly CelRule[] = [
   ...['initContainers', 'sidecars'].map((list) => ({
     rule: `!has(self.${list}) || ${celNoneTaken(`self.${list}`)}`,
@@ -292,7 +301,7 @@ const containerRules: readonly CelRule[] = [
   },
 ];
 
-/** Every mount names a volume. */
+/** Every mount must name a volume. */
 const mountRules: readonly CelRule[] = [
   {
     rule: `!has(self.volumeMounts) || ${celKnown('self.volumeMounts')}`,
@@ -312,14 +321,14 @@ function celKnown(mounts: string): string {
 
 export const ResourceSpec = z
   .object({
-    minScale: scale('Smallest', 'the main service').optional(),
-    maxScale: scale('Largest', 'the main service; 0 runs nothing').optional(),
+    minScale: scale('Minimum', 'the main service').optional(),
+    maxScale: scale('Maximum', 'the main service. 0 runs no pods').optional(),
     cpu: cpu('the main service').optional(),
     cpuLimit: cpuLimit('the main service').optional(),
     memoryMb: memory('the main service').optional(),
     memoryLimitMb: memoryLimit('the main service').optional(),
-    queueMinScale: scale('Smallest', 'the queue workers').optional(),
-    queueMaxScale: scale('Largest', 'the queue workers; 0 leaves the queue to the main service').optional(),
+    queueMinScale: scale('Minimum', 'the queue workers').optional(),
+    queueMaxScale: scale('Maximum', 'the queue workers. With 0 the main service processes the queue').optional(),
     queueCpu: cpu('a queue worker').optional(),
     queueCpuLimit: cpuLimit('a queue worker').optional(),
     queueMemoryMb: memory('a queue worker').optional(),
@@ -328,8 +337,8 @@ export const ResourceSpec = z
     orchestratorCpuLimit: cpuLimit('the orchestrator').optional(),
     orchestratorMemoryMb: memory('the orchestrator').optional(),
     orchestratorMemoryLimitMb: memoryLimit('the orchestrator').optional(),
-    orchestratorMinScale: scale('Smallest', 'the orchestrator').optional(),
-    orchestratorMaxScale: scale('Largest', 'the orchestrator').optional(),
+    orchestratorMinScale: scale('Minimum', 'the orchestrator').optional(),
+    orchestratorMaxScale: scale('Maximum', 'the orchestrator').optional(),
     executorCpu: cpu('the executor').optional(),
     executorCpuLimit: cpuLimit('the executor').optional(),
     executorMemoryMb: memory('the executor').optional(),
@@ -341,7 +350,7 @@ export const ResourceSpec = z
       .int()
       .min(64)
       .max(4_194_304)
-      .describe('Memory limit of Redis, in megabytes (MiB); equal to the request when not given.')
+      .describe('Memory limit of Redis, in megabytes (MiB); if absent, equal to the request.')
       .optional(),
     dbCpu: cpu('PostgreSQL').optional(),
     dbCpuLimit: cpuLimit('PostgreSQL').optional(),
@@ -351,7 +360,7 @@ export const ResourceSpec = z
       .int()
       .min(1)
       .max(65_536)
-      .describe('Size of the PostgreSQL volume, in gibibytes. It can grow, never shrink.')
+      .describe('Size of the PostgreSQL volume, in gibibytes. It can grow but not shrink.')
       .optional(),
     dbMaxConnections: z.int().min(10).max(10_000).describe('max_connections of PostgreSQL.').optional(),
     labels: z
@@ -371,20 +380,20 @@ export const ResourceSpec = z
       .describe('Annotations of the pods.')
       .optional(),
     serviceAccountName: SecretName.describe(
-      'Service account that the pods run as; without one they get no token.',
+      'Service account of the pods. If absent, the pods get no token.',
     ).optional(),
     imagePullSecrets: z
-      .array(z.object({ name: SecretName.describe('Name of a Secret of the same namespace.') }))
+      .array(z.object({ name: SecretName.describe('Name of a Secret in the same namespace.') }))
       .max(20)
       .meta(mapBy('name'))
-      .describe('Secrets with which images are pulled.')
+      .describe('Pull secrets for images.')
       .optional(),
     volumes: z.array(Volume).max(50).meta(mapBy('name')).describe('Volumes of the pods.').optional(),
     volumeMounts: z
       .array(VolumeMount)
       .max(50)
       .meta(mapBy('mountPath'))
-      .describe('Where the main container mounts volumes.')
+      .describe('Volume mounts of the main container.')
       .optional(),
     initContainers: z
       .array(Container)

@@ -1,5 +1,5 @@
-// The platform's settings: one document, read by both processes and checked by this schema. The chart writes it into
-// a ConfigMap; every default is here and nowhere else.
+// The platform's settings: one document that both processes read and validate with this schema. The chart writes it into
+// a ConfigMap. All defaults are in this file.
 
 import { z } from 'zod';
 import { DEPLOYMENT_TYPES } from './app-deployment.ts';
@@ -15,44 +15,60 @@ const REGISTRY_PATTERN = /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]{1,5})?(\/[a-z0-
 
 const namespaceName = z.string().min(1).max(63).regex(new RegExp(DNS_LABEL_PATTERN));
 
-/** The fewest revisions of a record that may be kept: of so many newest ones none is ever missing. */
+/** Minimum of the setting `revisions.kept`: that many of the newest revisions always exist. */
 export const FEWEST_REVISIONS = 10;
 
 const objectName = z.string().min(1).max(253).regex(new RegExp(DNS_SUBDOMAIN_PATTERN));
+
+/** What one value of an address makes another needed. */
+const NEEDS = [
+  {
+    field: 'kind',
+    is: 'gateway',
+    needs: 'gateway',
+    message: 'kind gateway needs gateway: the name and namespace of a Gateway',
+  },
+  {
+    field: 'tls',
+    is: 'secret',
+    needs: 'tlsSecretName',
+    message: 'tls secret needs tlsSecretName: the name of the Secret',
+  },
+] as const;
 
 const Address = z
   .strictObject({
     kind: z
       .enum(['none', 'ingress', 'gateway'])
       .default('none')
-      .describe('What addresses are made of: Ingresses, HTTPRoutes of a Gateway, or none are made.'),
+      .describe('Kind of object for addresses: Ingress, HTTPRoute of a Gateway, or none.'),
     baseDomain: z
       .string()
-      // With name, namespace and digest before it a host stays within 253.
+      // Together with name, namespace and digest a host has at most 253 characters.
       .max(148)
       .regex(new RegExp(HOST_PATTERN))
       .optional()
-      .describe('Domain under which every record gets a host of its own; absent: only records with a custom_url do.'),
+      .describe('Domain under which every record gets a host. If absent, only records with a custom_url have one.'),
     hostPattern: z
       .enum(['{name}-{namespace}', '{name}.{namespace}'])
       .default('{name}-{namespace}')
       .describe(
-        'How such a host begins. With a hyphen one wildcard certificate serves all; what would be ambiguous or too long ends in a digest.',
+        'First labels of such a host. With a hyphen, one wildcard certificate covers all hosts, and an ambiguous or too long label ends in a digest.',
       ),
-    ingressClassName: objectName.optional().describe("Ingress class; absent: the cluster's default."),
+    ingressClassName: objectName.optional().describe("Ingress class. If absent, the cluster's default."),
     gateway: z
       .strictObject({
         name: objectName.describe('Name of the Gateway.'),
-        namespace: namespaceName.describe('Its namespace.'),
-        sectionName: objectName.optional().describe('Its listener; absent: all that fit.'),
+        namespace: namespaceName.describe('Namespace of the Gateway.'),
+        sectionName: objectName.optional().describe('Listener of the Gateway. If absent, all that match.'),
       })
       .optional()
-      .describe('The Gateway that routes are attached to (kind gateway).'),
+      .describe('Gateway to which routes are attached (kind gateway).'),
     tls: z
       .enum(['off', 'default', 'secret', 'issued'])
       .default('off')
       .describe(
-        "TLS of Ingresses. off: it ends elsewhere; default: the ingress controller's own certificate; secret: tlsSecretName in each tenant's namespace; issued: a Secret for each record, which an issuer named by an annotation fills.",
+        "TLS of Ingresses. off: TLS is terminated elsewhere; default: the ingress controller's certificate; secret: tlsSecretName in each tenant's namespace; issued: a Secret per record, filled by an issuer that an annotation names.",
       ),
     tlsSecretName: objectName
       .optional()
@@ -65,16 +81,20 @@ const Address = z
       .record(z.string().min(1).max(317), z.string().max(63))
       .optional()
       .describe(
-        "Labels of the namespace of the ingress controller or Gateway. Given: servers are reached from there and from the record's own namespace alone.",
+        "Labels of the namespace of the ingress controller or Gateway. If set, only that namespace and the record's own can reach servers.",
       ),
   })
-  .refine((address) => address.kind !== 'gateway' || address.gateway !== undefined, {
-    path: ['gateway'],
-    message: 'kind gateway needs the name and namespace of a Gateway',
+  .superRefine((address, { addIssue }) => {
+    for (const { field, is, needs, message } of NEEDS)
+      if (address[field] === is && address[needs] === undefined) addIssue({ code: 'custom', path: [needs], message });
   })
-  .refine((address) => address.tls !== 'secret' || address.tlsSecretName !== undefined, {
-    path: ['tlsSecretName'],
-    message: 'tls secret needs the name of the Secret',
+  // For those who read the schema alone, as Helm does.
+  .meta({
+    allOf: NEEDS.map(({ field, is, needs }) => ({
+      if: { properties: { [field]: { const: is } }, required: [field] },
+      // oxlint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
+      then: { required: [needs] },
+    })),
   });
 export type AddressSettings = z.infer<typeof Address>;
 
@@ -200,35 +220,42 @@ const Builds = z.strictObject({
 });
 export type BuildSettings = z.infer<typeof Builds>;
 
+const AddressOrRange = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()]);
+/** In words: of a pattern that fits none of four nobody learns what would. The chart says the same. */
+const ADDRESS_OR_RANGE =
+  'must be an IP address such as 10.0.0.7 or a range such as 10.0.0.0/8, not a host name or a wildcard';
+
 export const Settings = z.strictObject({
   hosting: z
     .enum(HOSTINGS)
     .default('self-hosted')
     .describe(
-      'self-hosted accepts external_docker alone, cloud the other four sources, both all five. A record with a listener_id counts as self-hosted on a cloud platform.',
+      'self-hosted accepts only external_docker, cloud the other four sources, both all five. A record with a listener_id counts as self-hosted on a cloud platform.',
     ),
   organizationNamespace: namespaceName
     .default('davit-org')
-    .describe('Where what belongs to the whole organization lives.'),
+    .describe('Namespace of the kinds that belong to the whole organization.'),
   namespaces: z
     .array(namespaceName)
     .max(500)
     .default([])
-    .describe('Tenant namespaces that are looked after; empty: all that carry the tenant label.'),
+    .describe('Tenant namespaces that Davit serves. If empty, all with the tenant label.'),
   paused: z
     .boolean()
     .default(false)
-    .describe('true: nothing is made, changed or deleted, of any record; statuses are still reported. For incidents.'),
+    .describe(
+      'true: Davit creates, changes and deletes nothing for any record, and still reports statuses. For incidents.',
+    ),
   checkNodes: z
     .boolean()
     .default(true)
     .describe(
-      'Whether a new size of a PostgreSQL or Redis that runs is held back where no node could take its pod, whatever else runs there. Needs the right to list Nodes, which the chart gives with it. false where an autoscaler adds larger nodes than there are.',
+      'Whether a new size of a running PostgreSQL or Redis is held back if no node is large enough for its pod. Requires the right to list Nodes, which the chart grants together with this setting. Set false if an autoscaler adds larger nodes.',
     ),
   deploymentType: z
     .enum(DEPLOYMENT_TYPES)
     .optional()
-    .describe('Preset of sizes and scale for records that name no deployment_type; absent: the preset plain.'),
+    .describe('Preset of sizes and scale for records without a deployment_type. If absent, the preset plain.'),
   sizes: Sizes,
   images: z
     .strictObject({
@@ -238,15 +265,15 @@ export const Settings = z.strictObject({
         .regex(REGISTRY_PATTERN)
         .optional()
         .describe(
-          "Registry, with a path or not, that takes the place of the platform images' own: mirror.example/hub.",
+          "Registry, optionally with a path, that replaces the registry of the platform's images: mirror.example/hub.",
         ),
       pullSecrets: z
         .array(SecretName)
         .max(10)
         .default([])
-        .describe("Secrets of a record's own namespace with which images are pulled, besides those that it names."),
+        .describe("Pull secrets in the record's namespace, in addition to those that the record names."),
       postgres: ImageReference.default('docker.io/library/postgres:17').describe(
-        'Image of PostgreSQL; a new major version is taken by new records alone.',
+        'Image of PostgreSQL. Only new records use a new major version.',
       ),
       redis: ImageReference.default('docker.io/valkey/valkey:8').describe('Image of Redis or Valkey.'),
       pullPolicy: z
@@ -269,13 +296,13 @@ export const Settings = z.strictObject({
         .min(10)
         .max(86_400)
         .default(600)
-        .describe('After so long without progress a rollout has failed.'),
+        .describe('A rollout without progress for this many seconds has failed.'),
       policy: z
         .enum(POD_POLICIES)
         .default('baseline')
-        .describe('Pod Security Standard that the pods of records keep; ours are always restricted.'),
+        .describe("Pod Security Standard of the records' pods. Davit's own pods are always restricted."),
       allowed: AllowedReach.prefault({}).describe(
-        'What records may ask for that reaches beyond their pods. Taken by new revisions.',
+        'Labels, annotations and drivers with an effect beyond the pod that records may use. Applies to new revisions.',
       ),
     })
     .prefault({}),
@@ -284,32 +311,32 @@ export const Settings = z.strictObject({
       own: z
         .boolean()
         .default(true)
-        .describe('false: every record must bring POSTGRES_URI_CUSTOM and REDIS_URI_CUSTOM.'),
+        .describe('false: every record must have POSTGRES_URI_CUSTOM and REDIS_URI_CUSTOM.'),
       storageClassName: z
         .string()
         .max(253)
         .optional()
-        .describe("Storage class of PostgreSQL volumes; absent: the cluster's default."),
+        .describe("Storage class of PostgreSQL volumes. If absent, the cluster's default."),
     })
     .prefault({}),
   limits: z
     .strictObject({
-      cpu: z.number().min(0.1).max(64).optional().describe('Most CPU of one pod, in cores: request and limit.'),
+      cpu: z.number().min(0.1).max(64).optional().describe('Maximum CPU of one pod, in cores, for request and limit.'),
       memoryMb: z
         .int()
         .min(64)
         .max(4_194_304)
         .optional()
-        .describe('Most memory of one pod, in megabytes (MiB): request and limit.'),
-      scale: z.int().min(1).max(100).optional().describe('Most pods of one part.'),
-      storageGi: z.int().min(1).max(65_536).optional().describe('Largest PostgreSQL volume, in gibibytes.'),
+        .describe('Maximum memory of one pod, in megabytes (MiB), for request and limit.'),
+      scale: z.int().min(1).max(100).optional().describe('Maximum number of pods of one part.'),
+      storageGi: z.int().min(1).max(65_536).optional().describe('Maximum size of a PostgreSQL volume, in gibibytes.'),
     })
     .prefault({})
-    .describe('What a record may ask for. Lower limits are for new revisions: what runs goes on.'),
+    .describe('Limits for records. A lowered limit applies to new revisions; existing ones continue.'),
   placement: z
     .strictObject(perPart(PlacementSetting))
     .prefault({})
-    .describe('Where the pods of each part may run. Taken by new revisions.'),
+    .describe('Where the pods of each part may run. Applies to new revisions.'),
   revisions: z
     .strictObject({
       kept: z
@@ -317,7 +344,7 @@ export const Settings = z.strictObject({
         .min(FEWEST_REVISIONS)
         .max(1000)
         .default(FEWEST_REVISIONS)
-        .describe('Revisions of a record that are kept, and always those that run.'),
+        .describe('Number of revisions of a record to keep. Revisions that run are always kept.'),
     })
     .prefault({}),
   autoscaling: z
@@ -327,22 +354,22 @@ export const Settings = z.strictObject({
         .min(1)
         .max(1000)
         .default(75)
-        .describe('Average CPU of the main containers that is aimed at, in percent of what they request.'),
+        .describe('Target average CPU utilization of the main containers, in percent of their request.'),
       memoryPercent: z
         .int()
         .min(1)
         .max(1000)
         .default(75)
-        .describe('Average memory of the main containers that is aimed at, in percent of what they request.'),
+        .describe('Target average memory utilization of the main containers, in percent of their request.'),
       scaleDownWindowSeconds: z
         .int()
         .min(0)
         .max(3600)
         .default(1800)
-        .describe('Pods are taken away only when so few were enough for so long.'),
+        .describe('Stabilization window before pods are removed, in seconds.'),
     })
     .prefault({}),
-  address: Address.prefault({}).describe('How deployments are reached from outside.'),
+  address: Address.prefault({}).describe('External addresses of deployments.'),
   tracing: z
     .strictObject({ otlpEndpoint: z.url().max(2048).optional().describe('OTEL_EXPORTER_OTLP_ENDPOINT of every pod.') })
     .prefault({}),
@@ -355,22 +382,18 @@ export const Settings = z.strictObject({
           .min(1)
           .max(261)
           .regex(/^[^\s/?#@\\]+$/)
-          .describe('Host of an API, or host:port where that is not 443.'),
+          .describe('Host of an API, or host:port if the port is not 443.'),
         addresses: z
           .array(z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()]))
           .max(100)
           .default([])
-          .describe('Addresses and ranges that it may have though they are not public.'),
-        ca: z
-          .string()
-          .max(65_536)
-          .optional()
-          .describe("PEM; authorities that are trusted for it instead of the machine's."),
+          .describe('Private addresses and ranges that the host may have.'),
+        ca: z.string().max(65_536).optional().describe("CA certificates (PEM) for this host, instead of the system's."),
       }),
     )
     .max(100)
     .default([{ host: 'api.github.com', addresses: [] }])
-    .describe('The only hosts that integrations may name, and that Davit goes to.'),
+    .describe('The only hosts that integrations may name and to which Davit sends requests.'),
   http: z
     .strictObject({
       basePath: z
@@ -378,23 +401,25 @@ export const Settings = z.strictObject({
         .regex(/^(\/[a-z0-9-]+)*$/)
         .max(128)
         .default('')
-        .describe('The API is served at / and under this path as well.'),
+        .describe('Path under which the API is served in addition to /.'),
       insecure: z
         .boolean()
         .default(false)
-        .describe('Serve plain HTTP off loopback: only behind something that ends TLS.'),
+        .describe('Serve plain HTTP on other addresses than loopback. Only behind a proxy that terminates TLS.'),
       requestsPerMinute: z
         .int()
         .min(0)
         .max(1_000_000)
         .default(1200)
-        .describe('Requests that one caller may make in a minute, at each replica; 0: as many as they like.'),
+        .describe(
+          'Maximum requests of one caller per minute at each replica. 0: no limit. Callers whose token was never valid share the limit of their address. Independently of this setting, after 300 wrong tokens in a minute an address cannot use new tokens.',
+        ),
       trustedProxies: z
-        .array(z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()]))
+        .array(z.string().refine((text) => AddressOrRange.safeParse(text).success, { error: ADDRESS_OR_RANGE }))
         .max(100)
         .default([])
         .describe(
-          'Addresses and ranges of proxies whose X-Forwarded-For is believed; by the address callers with unknown tokens are counted.',
+          'Addresses and ranges of proxies whose X-Forwarded-For is trusted. Requests with unknown tokens are limited by this address.',
         ),
     })
     .prefault({}),

@@ -1,32 +1,9 @@
-// Setting `sizes`: the sizes and the scale of a record that gives none, for each deployment type. The defaults fit a
-// laptop. The bounds are those of the record's own fields, so that a value that was read can be sent back.
+// Setting `sizes`: sizes and scale of records that set none, for each deployment type. The defaults fit a laptop. The bounds
+// equal those of the record's fields, so that a client can send back a value that it has read.
 
 import { z } from 'zod';
-import { ResourceSpec } from './resource-spec.ts';
-
-const fields = ResourceSpec.shape;
-const SERVER = {
-  cpu: fields.cpu,
-  cpuLimit: fields.cpuLimit,
-  memoryMb: fields.memoryMb,
-  memoryLimitMb: fields.memoryLimitMb,
-  minScale: fields.minScale,
-  maxScale: fields.maxScale,
-};
-const POSTGRES = {
-  cpu: fields.dbCpu,
-  cpuLimit: fields.dbCpuLimit,
-  memoryMb: fields.dbMemoryMb,
-  memoryLimitMb: fields.dbMemoryLimitMb,
-  storageGi: fields.dbStorageGi,
-  maxConnections: fields.dbMaxConnections,
-};
-const REDIS = {
-  cpu: fields.redisCpu,
-  cpuLimit: fields.redisCpuLimit,
-  memoryMb: fields.redisMemoryMb,
-  memoryLimitMb: fields.redisMemoryLimitMb,
-};
+import type { Component } from './meta.ts';
+import { type Measure, NUMBER_FIELDS, ORDERED_MEASURES, ResourceSpec } from './resource-spec.ts';
 
 const SMALL = {
   server: { cpu: 0.25, cpuLimit: 1, memoryMb: 512, memoryLimitMb: 1024, minScale: 1, maxScale: 1 },
@@ -39,18 +16,22 @@ const LARGE = {
   redis: { cpu: 0.5, cpuLimit: 1, memoryMb: 512, memoryLimitMb: 512 },
 };
 type Numbers<Field extends string> = { readonly [Key in Field]: number };
-type Bounds<Field extends string> = { readonly [Key in Field]: z.ZodOptional<z.ZodNumber> };
 type Part<Field extends string> = z.ZodPrefault<z.ZodType<Numbers<Field>, Partial<Numbers<Field>>>>;
 
-/** One part of a preset. A value that is not given keeps its default; a limit below its request is refused. */
-function part<Field extends string>(bounds: Bounds<Field>, defaults: Numbers<Field>): Part<Field> {
+/** One part of a preset. An absent value has its default. A limit below its request is rejected. */
+function part<Field extends Measure>(of: Component, defaults: Numbers<Field>): Part<Field> {
   const shape = Object.fromEntries(
-    (Object.keys(bounds) as Field[]).map((field) => [field, bounds[field].unwrap().default(defaults[field])]),
+    Object.entries<number>(defaults).map(([measure, value]) => {
+      const number = NUMBER_FIELDS.find((one) => one.part === of && one.measure === measure);
+      if (!number) throw new Error(`no field of a ResourceSpec is ${measure} of ${of}`);
+      const bounds = ResourceSpec.shape[number.field] as z.ZodOptional<z.ZodNumber>;
+      return [measure, bounds.unwrap().default(value)];
+    }),
   );
   const schema = z
     .strictObject(shape)
     .superRefine((values, context) => {
-      for (const [low, high] of ORDERED) {
+      for (const [low, high] of ORDERED_MEASURES) {
         const [least, most] = [values[low], values[high]];
         if (least !== undefined && most !== undefined && most < least)
           context.addIssue({ code: 'custom', path: [high], message: `must not be below ${low}, which is ${least}` });
@@ -60,18 +41,12 @@ function part<Field extends string>(bounds: Bounds<Field>, defaults: Numbers<Fie
   return schema as z.ZodPrefault<z.ZodType> as Part<Field>;
 }
 
-const ORDERED = [
-  ['cpu', 'cpuLimit'],
-  ['memoryMb', 'memoryLimitMb'],
-  ['minScale', 'maxScale'],
-] as const;
-
 type Preset = z.ZodPrefault<
   z.ZodObject<
     {
-      server: Part<keyof typeof SERVER>;
-      postgres: Part<keyof typeof POSTGRES>;
-      redis: Part<keyof typeof REDIS>;
+      server: Part<keyof typeof SMALL.server>;
+      postgres: Part<keyof typeof SMALL.postgres>;
+      redis: Part<keyof typeof SMALL.redis>;
     },
     z.core.$strict
   >
@@ -80,9 +55,11 @@ type Preset = z.ZodPrefault<
 function preset({ server, postgres, redis }: typeof SMALL, of: string): Preset {
   return z
     .strictObject({
-      server: part(SERVER, server).describe('Main service, and each of queue workers, orchestrator and executor.'),
-      postgres: part(POSTGRES, postgres).describe('PostgreSQL of the record.'),
-      redis: part(REDIS, redis).describe('Redis of the record.'),
+      server: part('server', server).describe(
+        'The main service, and likewise queue workers, orchestrator and executor.',
+      ),
+      postgres: part('postgres', postgres).describe('The own PostgreSQL.'),
+      redis: part('redis', redis).describe('The own Redis.'),
     })
     .prefault({})
     .describe(of);
@@ -96,5 +73,5 @@ export const Sizes = z
     prod: preset(LARGE, 'Deployment type prod.'),
   })
   .prefault({})
-  .describe('Sizes and scale of records that give none, by deployment type. Taken by new revisions.');
+  .describe('Sizes and scale of records that set none, by deployment type. Applies to new revisions.');
 export type Sizes = z.output<typeof Sizes>;

@@ -1,5 +1,5 @@
-// Which fields belong to which source (the HTTP API's table), as data: the CRD's CEL rules and the HTTP validation
-// are both made from it, so that kubectl and HTTP give the same verdict.
+// Which fields belong to which source, as data. The CRD's CEL rules and the HTTP validation are both derived from this table,
+// so kubectl and HTTP accept the same records.
 
 export const SOURCES = [
   'codehost',
@@ -30,7 +30,7 @@ export interface SourceRule {
   readonly revision: readonly (typeof SOURCE_REVISION_FIELDS)[number][];
   readonly requiredConfig: readonly (typeof SOURCE_CONFIG_FIELDS)[number][];
   readonly requiredRevision: readonly (typeof SOURCE_REVISION_FIELDS)[number][];
-  /** What cannot be changed after creation: it says which thing is deployed, or where. */
+  /** Fields that cannot change after creation, because they say what is deployed, or where. */
   readonly fixed: readonly FixedField[];
   readonly secretReferences: boolean;
   readonly hosting: 'self-hosted' | 'cloud';
@@ -90,9 +90,4 @@ export type Hosting = (typeof HOSTINGS)[number];
 /** Whether a platform takes such a record. One that a listener's cluster runs is self-hosted wherever the platform is. */
 export function isSourceTaken(source: Source, hosting: Hosting, hasListener: boolean): boolean {
   return hosting === 'both' || hasListener || SOURCE_RULES[source].hosting === hosting;
-}
-
-/** Sources whose image is in the platform's registry, because it was built or pushed there. */
-export function usesRegistry(source: Source): boolean {
-  return source !== 'external_docker';
 }

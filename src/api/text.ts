@@ -1,27 +1,27 @@
-// Text for people that is made of text from outside: server messages, container messages, lists of names. Nobody bounds
-// those, and the API server refuses a whole status for one string that is too long.
+// Text for people that contains text from outside: server messages, container messages, lists of names. These have no maximum
+// length, and the API server rejects a whole status for one string that is too long.
 
-/** The longest message of a condition or revision, as the schemas say. The API server counts characters, not UTF-16 units. */
+/** Maximum length of a message of a condition or revision, as in the schemas. The API server counts characters, not UTF-16 units. */
 export const LONGEST_MESSAGE = 4096;
-/** The longest quotation of text from outside within a message. */
+/** Maximum length of a quotation of text from outside in a message. */
 export const LONGEST_QUOTE = 1024;
-/** So many names of a list are enough to act on. */
+/** Maximum number of names of a list in a message. */
 const MOST_LISTED = 20;
 const LONGEST_NAME = 300;
 const ELLIPSIS = '…';
 
 /**
- * Control characters but line break and tab, marks that turn the direction of text, and what is no character. A terminal
- * obeys them, and the API server refuses some of them in the body of an apply.
+ * Control characters except line break and tab, bidirectional marks, and code points that are not characters. Terminals
+ * interpret them, and the API server rejects some of them in the body of an apply.
  */
 const UNPRINTABLE =
-  // oxlint-disable-next-line no-control-regex -- they are what is looked for
+  // oxlint-disable-next-line no-control-regex -- the pattern searches for control characters
   /[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u061C\u200E\u200F\u2028-\u202E\u2066-\u2069\uFEFF\uFFFE\uFFFF]/g;
 
 /**
- * `text` with at most `most` characters, all of which can be shown; others are replaced by U+FFFD. Halves of a character
- * are replaced too: the API server would store something else than was sent, and the status would be written again at
- * every look.
+ * `text` truncated to `most` characters. Characters that cannot be shown are replaced by U+FFFD. Unpaired surrogates
+ * are replaced too: the API server would store other text than was sent, and every reconcile would write the status
+ * again.
  */
 export function shortened(text: string, most = LONGEST_MESSAGE): string {
   if (text.length <= most) return printable(text);
@@ -34,9 +34,9 @@ function printable(text: string): string {
   return text.toWellFormed().replaceAll(UNPRINTABLE, '\uFFFD');
 }
 
-/** Text from outside on one line, cut to what a person reads, without the full stop at its end. */
+/** Text from outside on one line, truncated, without the full stop at its end. */
 export function quoted(words: string | undefined, most = LONGEST_QUOTE): string {
-  // Cut before anything is matched: a message may have megabytes.
+  // Truncated before matching, because a message may have megabytes.
   const line = (words ?? '')
     .slice(0, most * 4)
     .replaceAll(/\s+/g, ' ')
@@ -44,10 +44,10 @@ export function quoted(words: string | undefined, most = LONGEST_QUOTE): string 
   return shortened(line, most).replace(/\.$/, '');
 }
 
-/** `a, b, c`; of a long list its beginning and how many more there are: `a, b … and 87 more`. */
+/** `a, b, c`. For a long list, its beginning and the number of the others: `a, b … and 87 more`. */
 export function listed(items: readonly string[], separator = ', '): string {
   const first = items.slice(0, MOST_LISTED).map((item) => shortened(item, LONGEST_NAME));
-  // So that all of them fit into a message beside what is said of them.
+  // The list must fit into a message together with the text around it.
   while (first.length > 1 && first.join(separator).length > LONGEST_MESSAGE / 2) first.pop();
   const left = items.length - first.length;
   return `${first.join(separator)}${left > 0 ? ` ${ELLIPSIS} and ${left} more` : ''}`;

@@ -1,11 +1,11 @@
-// TracingProject: where the traces of a deployment belong. One of the same name is made for every AppDeployment.
+// TracingProject: the project of a deployment's traces. Davit creates one of the same name for every AppDeployment.
 
 import { z } from 'zod';
 import type { KubeObject, ObjectMeta } from '../kube/client.ts';
 import { ObservedStatus } from './primitives.ts';
 
 export const TracingProjectSpec = z.object({
-  description: z.string().max(4096).describe('What this project is for.').optional(),
+  description: z.string().max(4096).describe('Purpose of the project, for people.').optional(),
 });
 export type TracingProjectSpec = z.infer<typeof TracingProjectSpec>;
 

@@ -1,5 +1,10 @@
 // What kubectl-davit makes of what kubectl answers.
 
+import { spawn } from 'node:child_process';
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
 import type { AppDeployment } from '../api/app-deployment.ts';
 import type { AppRevision } from '../api/app-revision.ts';
@@ -66,7 +71,7 @@ function revision(serial: number, state: 'DEPLOYED' | 'DEPLOY_FAILED', message =
   };
 }
 
-const bad = revision(2, 'DEPLOY_FAILED', 'Container server ended (Error, exit code 3).');
+const bad = revision(2, 'DEPLOY_FAILED', 'Container server exited (Error, exit code 3).');
 const good = revision(1, 'DEPLOYED', 'Every pod runs this revision.');
 
 describe('status', () => {
@@ -123,19 +128,19 @@ describe('status', () => {
 ├─ conditions
 │  └─ ok DatabaseReady: Answering
 ├─ revisions
-│  ├─ shop--22222222  DEPLOY_FAILED  app:2. Container server ended (Error, exit code 3).
+│  ├─ shop--22222222  DEPLOY_FAILED  app:2. Container server exited (Error, exit code 3).
 │  └─ shop--11111111  DEPLOYED, active  app:1
 ├─ server  Deployment shop  1/2 ready
 │  ├─ shop-1  ready  revision 11111111
-│  └─ shop-2  not ready  revision 22222222  !! ContainerCrashed. Container server ended (Error, exit code 3). Its own last words: no licence. Read its log, and deploy a corrected revision.
+│  └─ shop-2  not ready  revision 22222222  !! ContainerCrashed. Container server exited (Error, exit code 3): no licence. Read its log, and deploy a corrected revision.
 └─ postgres  StatefulSet shop--postgres  0/1 ready`);
   });
 
   it('says that nobody has looked yet', () => {
     const { status: _none, ...fresh } = record();
     expect(treeOf({ record: fresh, revisions: [], workloads: [], pods: [] })).toEqual([
-      'team/shop  not looked at yet',
-      '  Its newest change has not been looked at yet.',
+      'team/shop  not observed yet',
+      '  Davit has not observed its latest change yet.',
     ]);
   });
 
@@ -190,10 +195,10 @@ describe('rollback', () => {
   });
 
   it.each([
-    ['none was ever deployed', [bad], undefined, 'No earlier revision was ever deployed'],
-    ['there is none of that name', [bad, good], 'nope', 'No revision is meant by "nope". There is: shop--22222222'],
+    ['none was ever deployed', [bad], undefined, 'No earlier revision has been deployed'],
+    ['there is none of that name', [bad, good], 'nope', 'No revision matches "nope". Revisions: shop--22222222'],
     ['more than one is meant', [good, { ...good }], '1', 'More than one revision'],
-    ['there is none at all', [], undefined, 'There is: none'],
+    ['there is none at all', [], undefined, 'none exists'],
   ])('refuses when %s', (_name, revisions, to, words) => {
     expect(() => chosen(revisions, to)).toThrow(words);
   });
@@ -208,7 +213,9 @@ describe('rollback', () => {
       }
       return JSON.stringify(args[1] === 'appdeployments.davit.dev' ? record() : { items: [good, bad] });
     };
-    expect(await rollBack(kubectl, 'shop', undefined)).toMatch(/^shop goes back to shop--11111111 \(app:1\) as shop--/);
+    expect(await rollBack(kubectl, 'shop', undefined)).toMatch(
+      /^shop is being rolled back to shop--11111111 \(app:1\) as shop--/,
+    );
     expect(sent).toHaveLength(2);
     expect(sent[1]?.object).toMatchObject({
       metadata: { resourceVersion: '7' },
@@ -230,5 +237,41 @@ describe('kubectl', () => {
 
   it('says so when it is not there', async () => {
     await expect(makeKubectl([], 'no-such-kubectl')(['get'])).rejects.toThrow(/no-such-kubectl could not be started/);
+  });
+});
+
+describe('the command', () => {
+  /** Runs it with a kubectl that answers whatever it is asked; `reads` false: nobody reads what it says. */
+  async function davit(
+    args: readonly string[],
+    { reads = true, answer = '{}' } = {},
+  ): Promise<[number | null, string]> {
+    const folder = await mkdtemp(join(tmpdir(), 'davit-cli-'));
+    await writeFile(join(folder, 'answer'), answer);
+    await writeFile(join(folder, 'kubectl'), `#!/bin/sh\ncat ${join(folder, 'answer')}\n`);
+    await chmod(join(folder, 'kubectl'), 0o755);
+    const program = spawn(process.execPath, [join(import.meta.dirname, 'main.ts'), ...args], {
+      env: { ...process.env, PATH: `${folder}:${process.env['PATH']}` },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    if (!reads) program.stdout.destroy();
+    const [code, said] = await Promise.all([
+      new Promise<number | null>((resolve) => program.once('close', resolve)),
+      text(program.stderr),
+    ]);
+    await rm(folder, { recursive: true });
+    return [code, said];
+  }
+
+  it('names the components that there are', async () => {
+    const [code, said] = await davit(['logs', 'shop', '--component', 'foo']);
+    expect([code, said.split('\n')[0]]).toEqual([
+      2,
+      '--component must be one of server, queue, orchestrator, executor, redis, postgres, not "foo".',
+    ]);
+  });
+
+  it('ends in silence when nobody reads any more', async () => {
+    expect(await davit(['help'], { reads: false })).toEqual([141, '']);
   });
 });

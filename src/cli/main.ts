@@ -2,24 +2,26 @@
 // kubectl davit: what kubectl alone shows only in pieces. One file once built, and it loads nothing but kubectl.
 
 import { parseArgs } from 'node:util';
-import { COMPONENT_LABEL, DEPLOYMENT_LABEL, REVISION_LABEL, ROLES } from '../api/meta.ts';
+import { COMPONENT_LABEL, COMPONENTS, DEPLOYMENT_LABEL, REVISION_LABEL, ROLES } from '../api/meta.ts';
 import { Failure, type Kubectl, makeKubectl, onTerminal } from './kubectl.ts';
 import { RECORDS, readParts, readRecord, readRevisions } from './records.ts';
 import { chosen, rollBack } from './rollback.ts';
 import { treeOf } from './tree.ts';
 import { waitUntilReady } from './wait.ts';
 
-const USAGE = `kubectl davit: deployments as a whole
+const KNOWN_COMPONENTS: readonly string[] = COMPONENTS;
 
-  kubectl davit status [NAME]       one deployment as a tree of its parts, with reasons; without a name all of them
-  kubectl davit logs NAME           logs of its pods [--component server|queue|orchestrator|executor|redis|postgres]
+const USAGE = `kubectl davit: shows and manages deployments
+
+  kubectl davit status [NAME]       show one deployment as a tree of its parts, or list all deployments
+  kubectl davit logs NAME           print the logs of its pods [--component ${KNOWN_COMPONENTS.join('|')}]
                                     [--revision NAME] [--follow] [--previous] [--tail LINES]
-  kubectl davit rollback NAME       back to the last good revision [--to REVISION]
-  kubectl davit wait NAME           until it is ready, or until only a person can help [--timeout SECONDS]
+  kubectl davit rollback NAME       roll back to the previous deployed revision [--to REVISION]
+  kubectl davit wait NAME           wait until it is ready, or Stalled [--timeout SECONDS]
 
-  --namespace, --context, --kubeconfig, --cluster, --user, --as and --request-timeout are kubectl's own.`;
+  --namespace, --context, --kubeconfig, --cluster, --user, --as and --request-timeout are passed to kubectl.`;
 
-/** Handed to kubectl as they are. */
+/** Passed to kubectl unchanged. */
 const CLUSTER_FLAGS = ['namespace', 'context', 'kubeconfig', 'cluster', 'user', 'as', 'request-timeout'] as const;
 
 /** Wrong use: exit code 2. */
@@ -52,8 +54,10 @@ async function status(kubectl: Kubectl, name: string | undefined, cluster: reado
 }
 
 async function logs(kubectl: Kubectl, name: string, flags: Flags, cluster: readonly string[]): Promise<number> {
-  const record = await readRecord(kubectl, name);
   const component = text(flags, 'component') ?? 'server';
+  if (!KNOWN_COMPONENTS.includes(component))
+    throw new Misuse(`--component must be one of ${KNOWN_COMPONENTS.join(', ')}, not "${component}".`);
+  const record = await readRecord(kubectl, name);
   const revision = text(flags, 'revision');
   const id = revision === undefined ? undefined : chosen(await readRevisions(kubectl, record), revision).spec.id;
   const selector = [
@@ -81,7 +85,7 @@ async function run(args: readonly string[]): Promise<number> {
     say(USAGE);
     return command === undefined && !flags['help'] ? 2 : 0;
   }
-  if (more.length > 0) throw new Misuse(`One deployment at a time: "${more.join(' ')}" is too much.`);
+  if (more.length > 0) throw new Misuse(`Name only one deployment. Unexpected: "${more.join(' ')}".`);
   const cluster = CLUSTER_FLAGS.flatMap((flag) => {
     const value = text(flags, flag);
     return value === undefined ? [] : [`--${flag}=${value}`];
@@ -99,7 +103,7 @@ async function run(args: readonly string[]): Promise<number> {
       await waitUntilReady(kubectl, name, { timeoutMs: number(flags, 'timeout', 600) * 1000, say });
       return 0;
     default:
-      throw new Misuse(`There is no command "${command}".`);
+      throw new Misuse(`Unknown command "${command}".`);
   }
 }
 
@@ -126,6 +130,12 @@ function parse(args: readonly string[]): { values: Flags; positionals: string[] 
     throw new Misuse(error instanceof Error ? error.message : String(error));
   }
 }
+
+// Whoever reads has had enough, as `head` has: the code is that of a program which SIGPIPE has ended.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error;
+  process.exit(141);
+});
 
 try {
   process.exitCode = await run(process.argv.slice(2));

@@ -42,6 +42,6 @@ function parsed<T>(text: string): T {
   try {
     return JSON.parse(text) as T;
   } catch (error) {
-    throw new Failure(`kubectl answered something that is not JSON: ${String(error)}`);
+    throw new Failure(`kubectl printed invalid JSON: ${String(error)}`);
   }
 }

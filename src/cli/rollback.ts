@@ -4,6 +4,7 @@
 import type { AppRevision } from '../api/app-revision.ts';
 import { names } from '../record/names.ts';
 import { serialRevisionId } from '../record/revision-id.ts';
+import { imageOf } from '../record/revision-image.ts';
 import { rollingBack } from '../record/revision-request.ts';
 import { Failure, type Kubectl } from './kubectl.ts';
 import { readRecord, readRevisions } from './records.ts';
@@ -31,7 +32,7 @@ async function attempt(kubectl: Kubectl, name: string, to: string | undefined): 
   const changed = { ...record, spec };
   await kubectl(['replace', '--field-manager=kubectl-davit', '-f', '-'], JSON.stringify(changed));
   const made = names(name).revision(serialRevisionId(record.metadata.uid ?? '', spec.revisionSerial ?? 0));
-  return `${name} goes back to ${target.metadata.name} (${target.spec.resolved.image ?? 'no image'}) as ${made}. Follow it with: kubectl davit wait ${name}`;
+  return `${name} is being rolled back to ${target.metadata.name} (${imageOf(target) ?? 'no image'}) as ${made}. To follow the rollout: kubectl davit wait ${name}`;
 }
 
 /** Throws Failure saying which there are, when none is meant or more than one. `revisions` newest first. */
@@ -40,10 +41,10 @@ export function chosen(revisions: readonly AppRevision[], to: string | undefined
   if (to === undefined) {
     const good = revisions.slice(1).find(({ status }) => status?.state === 'DEPLOYED');
     if (good) return good;
-    throw new Failure(`No earlier revision was ever deployed. There is: ${known || 'none'}. Name one with --to.`);
+    throw new Failure(`No earlier revision has been deployed. Select a revision with --to: ${known || 'none exists'}.`);
   }
   const meant = revisions.filter(({ metadata, spec }) => metadata.name === to || spec.id.startsWith(to.toLowerCase()));
   const [one, another] = meant;
   if (one && !another) return one;
-  throw new Failure(`${one ? 'More than one' : 'No'} revision is meant by "${to}". There is: ${known || 'none'}.`);
+  throw new Failure(`${one ? 'More than one' : 'No'} revision matches "${to}". Revisions: ${known || 'none'}.`);
 }

@@ -7,6 +7,7 @@ import type { Condition } from '../api/primitives.ts';
 import { podFailure } from '../decide/assess/pod-failures.ts';
 import type { Pod, Workload } from '../decide/observed.ts';
 import type { KubeObject } from '../kube/client.ts';
+import { imageOf } from '../record/revision-image.ts';
 
 export interface Parts {
   readonly record: AppDeployment;
@@ -36,13 +37,13 @@ const OF_PARTS = [
 /** Lines without line ends. `revisions` newest first. */
 export function treeOf({ record, revisions, workloads, pods }: Parts): string[] {
   const { metadata, status } = record;
-  const state = metadata.deletionTimestamp ? 'AWAITING_DELETE' : (status?.state ?? 'not looked at yet');
+  const state = metadata.deletionTimestamp ? 'AWAITING_DELETE' : (status?.state ?? 'not observed yet');
   const ready = status?.conditions?.find(({ type }) => type === 'Ready');
   const behind = (status?.observedGeneration ?? 0) < (metadata.generation ?? 0);
   return [
     `${metadata.namespace}/${metadata.name}  ${state}`,
     ...(ready ? [`  ${saying(ready)}`] : []),
-    ...(behind ? ['  Its newest change has not been looked at yet.'] : []),
+    ...(behind ? ['  Davit has not observed its latest change yet.'] : []),
     ...(status?.url ? [`  address  ${status.url}`] : []),
     ...drawn([
       ...heading('conditions', conditionsOf(record)),
@@ -72,7 +73,7 @@ function revisionsOf({ status }: AppDeployment, revisions: readonly AppRevision[
     const { spec, status: own } = revision;
     const marks = spec.id === status?.activeRevisionId ? ', active' : '';
     const why = own?.state === 'DEPLOYED' || !own?.message ? '' : `. ${own.message}`;
-    const image = spec.resolved.image ?? 'no image yet';
+    const image = imageOf(revision) ?? 'no image yet';
     return { text: `${revision.metadata.name}  ${own?.state ?? 'CREATING'}${marks}  ${image}${why}` };
   });
   const more = revisions.length - shown.length;

@@ -27,7 +27,7 @@ export async function waitUntilReady(kubectl: Kubectl, name: string, options: Wa
     if (words !== said) options.say(words);
     said = words;
     if (is === 'ready') return;
-    if (is === 'stalled') throw new Failure(`${name} needs a person. See it whole with: kubectl davit status ${name}`);
+    if (is === 'stalled') throw new Failure(`${name} needs a change by a person. See: kubectl davit status ${name}`);
     if (Date.now() >= end) throw new Failure(`${name} is not ready after ${options.timeoutMs / 1000} s.`);
     // oxlint-disable-next-line no-await-in-loop -- as above
     await sleep(options.everyMs ?? 1000);
@@ -38,11 +38,11 @@ export async function waitUntilReady(kubectl: Kubectl, name: string, options: Wa
 export function verdictOn({ metadata, status }: AppDeployment): Verdict {
   if (metadata.deletionTimestamp) return { is: 'stalled', words: 'It is being deleted.' };
   if ((status?.observedGeneration ?? 0) < (metadata.generation ?? 0))
-    return { is: 'waiting', words: 'Its newest change has not been looked at yet.' };
+    return { is: 'waiting', words: 'Davit has not observed its latest change yet.' };
   const find = (type: string): Condition | undefined => status?.conditions?.find((each) => each.type === type);
   const ready = find('Ready');
   const stalled = find('Stalled');
   if (ready?.status === 'True') return { is: 'ready', words: `Ready: ${ready.message || ready.reason}` };
   if (stalled?.status === 'True') return { is: 'stalled', words: `Stalled: ${stalled.reason}. ${stalled.message}` };
-  return { is: 'waiting', words: ready ? `${ready.reason}. ${ready.message}` : 'Nothing has been said of it yet.' };
+  return { is: 'waiting', words: ready ? `${ready.reason}. ${ready.message}` : 'Davit has not reported yet.' };
 }

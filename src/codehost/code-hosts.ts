@@ -6,9 +6,10 @@ import { PRIVATE_KEY_KEY, TOKEN_KEY } from '../api/code-host-integration.ts';
 import { CodeHostFailed } from '../errors.ts';
 import { type GuardedFetchOptions, makeGuardedFetch } from '../outbound/guarded-fetch.ts';
 import { listGitea } from './gitea.ts';
-import { listGitHub } from './github.ts';
+import { type GitHubAccount, gitHubToken, listGitHub } from './github.ts';
 import { makeSession, type Session, type SessionOptions } from './listing-session.ts';
 import { deployable, type Listed, type Repository } from './repositories.ts';
+import { commitAt, type RepositoryName, repositoryName } from './source.ts';
 
 export interface Account {
   /** Stands for this integration and these credentials, in this version. */
@@ -21,6 +22,10 @@ export interface Account {
 export interface CodeHosts {
   /** Those that can be deployed, by owner and name. Fails as CodeHostFailed. */
   repositories(account: Account): Promise<readonly Repository[]>;
+  /** The commit that a branch, tag or commit of the repository means now. Fails as CodeHostFailed. */
+  commit(account: Account, repoUrl: string, ref: string): Promise<string>;
+  /** What git fetches the repository with, as a password: the shortest-lived that the host gives. Fails as CodeHostFailed. */
+  token(account: Account, repoUrl: string): Promise<string>;
   close(): Promise<void>;
 }
 
@@ -37,19 +42,26 @@ export function makeCodeHosts(options: CodeHostsOptions): CodeHosts {
   const guarded = makeGuardedFetch(guarding);
   const underWay = new Map<string, Promise<readonly Repository[]>>();
 
-  async function list({ spec, credential }: Account): Promise<readonly Repository[]> {
-    const signal = AbortSignal.timeout(deadlineMs);
-    const apiUrl = spec.apiUrl.replace(/\/+$/, '');
-    const origin = new URL(apiUrl).origin;
-    const session = makeSession({
+  function sessionWith({ kind, apiUrl }: CodeHostIntegrationSpec): Session {
+    return makeSession({
       guarded,
-      kind: spec.kind,
-      origin,
-      signal,
+      kind,
+      origin: new URL(apiUrl).origin,
+      signal: AbortSignal.timeout(deadlineMs),
       ...(pausesMs && { pausesMs }),
       ...(onRequest && { onRequest }),
     });
-    return deployable(await listed(spec, apiUrl, credential, session));
+  }
+
+  async function list({ spec, credential }: Account): Promise<readonly Repository[]> {
+    return deployable(await listed(spec, apiUrlOf(spec), credential, sessionWith(spec)));
+  }
+
+  async function token({ spec, credential }: Account, { name }: RepositoryName, session: Session): Promise<string> {
+    const credentials = credentialsOf(spec, credential);
+    return 'token' in credentials
+      ? credentials.token
+      : gitHubToken({ apiUrl: apiUrlOf(spec), credentials }, name, session);
   }
 
   return {
@@ -60,25 +72,57 @@ export function makeCodeHosts(options: CodeHostsOptions): CodeHosts {
       underWay.set(account.key, listing);
       return listing;
     },
+    async commit(account, repoUrl, ref) {
+      const { spec } = account;
+      const repository = nameIn(repoUrl);
+      const session = sessionWith(spec);
+      const authorization = `token ${await token(account, repository, session)}`;
+      return commitAt(spec.kind, { apiUrl: apiUrlOf(spec), authorization }, repository, ref, session);
+    },
+    async token(account, repoUrl) {
+      return token(account, nameIn(repoUrl), sessionWith(account.spec));
+    },
     close: guarded.close,
   };
 }
 
-function listed(
-  { kind, app }: CodeHostIntegrationSpec,
+/** No slash at the end. */
+function apiUrlOf({ apiUrl }: CodeHostIntegrationSpec): string {
+  return apiUrl.replace(/\/+$/, '');
+}
+
+function nameIn(repoUrl: string): RepositoryName {
+  const name = repositoryName(repoUrl);
+  if (name === undefined)
+    throw new CodeHostFailed('missing', `${repoUrl} names no repository: give HOST/OWNER/NAME.`, {
+      missing: 'repository',
+    });
+  return name;
+}
+
+function credentialsOf(
+  { app }: CodeHostIntegrationSpec,
+  credential: Account['credential'],
+): GitHubAccount['credentials'] {
+  const key = app === undefined ? TOKEN_KEY : PRIVATE_KEY_KEY;
+  const value = credential(key)?.trim();
+  if (value === undefined || value === '')
+    throw new CodeHostFailed('refused', `The integration's Secret does not exist or has no key ${key}.`);
+  // What no header can carry is no token.
+  if (key === TOKEN_KEY && !/^[\x21-\x7e]+$/.test(value))
+    throw new CodeHostFailed('refused', `Key ${key} of the integration's Secret contains no token.`);
+  return app === undefined
+    ? { token: value }
+    : { appId: app.id, installationId: app.installationId, privateKey: value };
+}
+
+async function listed(
+  spec: CodeHostIntegrationSpec,
   apiUrl: string,
   credential: Account['credential'],
   session: Session,
 ): Promise<Listed> {
-  const key = app === undefined ? TOKEN_KEY : PRIVATE_KEY_KEY;
-  const value = credential(key)?.trim();
-  if (value === undefined || value === '')
-    throw new CodeHostFailed('refused', `The integration's Secret is not there, or has no key ${key}.`);
-  // What no header can carry is no token.
-  if (key === TOKEN_KEY && !/^[\x21-\x7e]+$/.test(value))
-    throw new CodeHostFailed('refused', `Key ${key} of the integration's Secret holds no token.`);
-  if (kind === 'gitea') return listGitea({ apiUrl, token: value }, session);
-  const credentials =
-    app === undefined ? { token: value } : { appId: app.id, installationId: app.installationId, privateKey: value };
+  const credentials = credentialsOf(spec, credential);
+  if (spec.kind === 'gitea' && 'token' in credentials) return listGitea({ apiUrl, token: credentials.token }, session);
   return listGitHub({ apiUrl, credentials }, session);
 }

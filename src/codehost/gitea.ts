@@ -60,6 +60,6 @@ function parsed(body: string): unknown {
   try {
     return JSON.parse(body) as unknown;
   } catch {
-    throw new CodeHostFailed('malformed', 'The code host answered something that is no JSON.');
+    throw new CodeHostFailed('malformed', "The code host's answer is not JSON.");
   }
 }

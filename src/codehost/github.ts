@@ -39,6 +39,36 @@ export async function listGitHub({ apiUrl, credentials }: GitHubAccount, session
   return listed;
 }
 
+/**
+ * A token that reads: of an App one that is for this repository alone and ends within the hour, else the integration's own.
+ * Fails as CodeHostFailed.
+ */
+export async function gitHubToken(
+  { apiUrl, credentials }: GitHubAccount,
+  repository: string,
+  session: Session,
+): Promise<string> {
+  if ('token' in credentials) return credentials.token;
+  const octokit = new Octokit({
+    baseUrl: apiUrl,
+    userAgent: 'davit',
+    log: silent,
+    request: { fetch: fetchWith(session) },
+    authStrategy: createAppAuth,
+    auth: credentials,
+  });
+  try {
+    const { token } = (await octokit.auth({
+      type: 'installation',
+      repositoryNames: [repository],
+      permissions: { contents: 'read' },
+    })) as { readonly token: string };
+    return token;
+  } catch (error) {
+    throw asFailure(error);
+  }
+}
+
 interface OctokitRequest {
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string>>;
@@ -72,7 +102,7 @@ function needJson(body: string): void {
   } catch {
     // Said below.
   }
-  throw new CodeHostFailed('malformed', 'The code host answered something that is no JSON.');
+  throw new CodeHostFailed('malformed', "The code host's answer is not JSON.");
 }
 
 function asFailure(error: unknown): CodeHostFailed {
@@ -82,10 +112,14 @@ function asFailure(error: unknown): CodeHostFailed {
   if (status === 401) return failureOf(401, () => null, '', new Date());
   // No answer at all was wrong: the credentials cannot even be used, such as a key that is no key.
   if (status === undefined && isAboutKeys(error))
-    return new CodeHostFailed('refused', "The integration's private key cannot be used: give it as PEM.", {
-      cause: error,
-    });
-  return new CodeHostFailed('malformed', 'The code host answered something that is no list of repositories.', {
+    return new CodeHostFailed(
+      'refused',
+      "The integration's private key is not valid PEM. Store the App's private key as PEM.",
+      {
+        cause: error,
+      },
+    );
+  return new CodeHostFailed('malformed', "The code host's answer is not a list of repositories.", {
     cause: error,
   });
 }

@@ -81,8 +81,8 @@ export function makeSession(options: SessionOptions): Session {
     signal,
     async ask(url, asked = {}) {
       if (URL.parse(url)?.origin !== origin)
-        throw new CodeHostFailed('malformed', 'The code host names a page of another host.');
-      if (pages.has(url)) throw new CodeHostFailed('malformed', "The code host's pages lead in a circle.");
+        throw new CodeHostFailed('malformed', 'The code host links to a page on another host.');
+      if (pages.has(url)) throw new CodeHostFailed('malformed', "The code host's pages form a cycle.");
       if (pages.size >= MOST_PAGES)
         throw new CodeHostFailed('malformed', `The code host has more than ${MOST_PAGES} pages of repositories.`);
       const answer = await attempt(url, asked);
@@ -103,7 +103,7 @@ export function failureOf(
   const isLimit = status === 429 || (status === 403 && (wait !== undefined || /secondary rate limit/i.test(message)));
   if (isLimit) {
     const seconds = Math.min(Math.max(1, wait ?? 60), 24 * 3600);
-    return new CodeHostFailed('limited', `The code host asks to be left alone. Try again in ${seconds} s.`, {
+    return new CodeHostFailed('limited', `The code host's rate limit is exceeded. Try again in ${seconds} s.`, {
       retryAfterSeconds: seconds,
     });
   }
@@ -112,11 +112,11 @@ export function failureOf(
   if (status >= 500) return new CodeHostFailed('unreachable', `The code host failed: it answered ${status}.`);
   return new CodeHostFailed(
     'malformed',
-    `The code host answered ${status}. Is the integration's apiUrl that of its API?`,
+    `The code host answered ${status}. Check that the integration's apiUrl is the URL of its API.`,
   );
 }
 
-/** Retry-After in seconds or as a date; else, where nothing remains, when GitHub's count begins anew. */
+/** Retry-After in seconds or as a date. Otherwise, if no requests remain, the time when GitHub's rate limit resets. */
 function waitSeconds(header: (name: string) => string | null, now: Date): number | undefined {
   const after = header('retry-after');
   const until = (ms: number): number | undefined =>

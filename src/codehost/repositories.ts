@@ -27,8 +27,7 @@ export type Listed = z.output<typeof Listed>;
 /** One page of a list. Fails as CodeHostFailed for what is none. */
 export function readPage(page: unknown): Listed {
   const read = Listed.safeParse(page);
-  if (!read.success)
-    throw new CodeHostFailed('malformed', 'The code host answered something that is no list of repositories.');
+  if (!read.success) throw new CodeHostFailed('malformed', "The code host's answer is not a list of repositories.");
   return read.data;
 }
 

@@ -6,9 +6,10 @@ import type { AppRevision } from '../api/app-revision.ts';
 import type { AppTemplate } from '../api/app-template.ts';
 import type { CodeHostIntegration } from '../api/code-host-integration.ts';
 import type { Listener } from '../api/listener.ts';
-import { DEPLOYMENT_UID_LABEL } from '../api/meta.ts';
+import { DEPLOYMENT_UID_LABEL, type Role, type StorePart } from '../api/meta.ts';
 import type { TracingProject } from '../api/tracing-project.ts';
 import type { KubeObject } from '../kube/client.ts';
+import { names } from '../record/names.ts';
 
 export interface Observed {
   readonly record: AppDeployment;
@@ -34,10 +35,12 @@ export interface Observed {
   readonly integrations: readonly CodeHostIntegration[];
   /** The keys of each Secret that the record names, or null where there is no such Secret. */
   readonly secretKeys: Readonly<Record<string, readonly string[] | null>>;
-  /** Of those that it may name by their name alone (record/names.ts) the ones that are not Opaque and immutable. */
+  /** Secrets that editors may name without the right to read them (record/names.ts) and that are not Opaque and immutable. */
   readonly unfixedSecrets: readonly string[];
   readonly secretsRead: SecretsRead;
-  /** Of a record that is being deleted: its Secrets of values that other records or their revisions name. */
+  /** Whether sources are built here. */
+  readonly canBuild?: boolean;
+  /** For a record that is being deleted: its Secrets of values that other records or their revisions name. */
   readonly namedByOthers?: ReadonlySet<string>;
   /** Of Secrets that are there and could not be read: whether they have the keys is not known. */
   readonly unread?: readonly ActionFailure[];
@@ -104,7 +107,7 @@ export interface Pod extends KubeObject {
 export interface Workload extends KubeObject {
   readonly spec?: {
     readonly replicas?: number;
-    /** Of a Deployment: no rollout goes on (kubectl rollout pause). */
+    /** Deployments only: the rollout is paused (kubectl rollout pause). */
     readonly paused?: boolean;
     readonly template?: {
       readonly metadata?: {
@@ -119,7 +122,7 @@ export interface Workload extends KubeObject {
     readonly updatedReplicas?: number;
     readonly readyReplicas?: number;
     readonly availableReplicas?: number;
-    /** Of a StatefulSet: the template that its pods had, and the one that they are to have. */
+    /** StatefulSets only: the current and the new template of its pods. */
     readonly currentRevision?: string;
     readonly updateRevision?: string;
     readonly conditions?: readonly ObservedCondition[];
@@ -177,6 +180,21 @@ export function failureOfKind(kind: string, failures: readonly ActionFailure[]):
 
 export function childOf(observed: Observed, kind: string, name: string): KubeObject | undefined {
   return observed.children.find((child) => child.kind === kind && child.metadata.name === name);
+}
+
+/** The Deployment of a part. */
+export function deploymentOf(observed: Observed, role: Role): Workload | undefined {
+  return childOf(observed, 'Deployment', names(observed.record.metadata.name)[role]) as Workload | undefined;
+}
+
+/** The StatefulSet of the record's own PostgreSQL or Redis. */
+export function statefulSetOf(observed: Observed, part: StorePart): Workload | undefined {
+  return childOf(observed, 'StatefulSet', names(observed.record.metadata.name)[part]) as Workload | undefined;
+}
+
+/** The claim of the record's own PostgreSQL, whosever it is. */
+export function volumeClaimOf(observed: Observed): KubeObject | undefined {
+  return childOf(observed, 'PersistentVolumeClaim', names(observed.record.metadata.name).postgresClaim);
 }
 
 /** Made for this very record, not for an earlier one of its name or by somebody else. */

@@ -31,26 +31,26 @@ function providerVerdict({ metadata, spec }: OAuthProvider, seen: OrganizationSe
   if (secret && (isExempt || sentTo !== undefined) && sentTo !== clientSecretFor(spec))
     return no(
       'SecretForOtherAddress',
-      `Secret ${secret.metadata.name} was not given for this authUrl and tokenUrl. Give the client secret again, by PATCH with client_secret, or set the addresses back.`,
+      `Secret ${secret.metadata.name} belongs to another authUrl or tokenUrl. Send the client secret again (PATCH with client_secret), or restore the addresses.`,
     );
   if (clientSecretRef) return secretVerdict(clientSecretRef.name, 'clientSecretRef', seen);
-  if (tokenEndpointAuthMethod === 'none') return yes('NoSecretNeeded', 'It needs no client secret.');
+  if (tokenEndpointAuthMethod === 'none') return yes('NoSecretNeeded', 'The provider needs no client secret.');
   return no(
     'SecretNotGiven',
-    `It has no client secret, and its token endpoint asks for one (${tokenEndpointAuthMethod}). Give one, or set tokenEndpointAuthMethod to none.`,
+    `The provider has no client secret, and its token endpoint requires one (${tokenEndpointAuthMethod}). Set one, or set tokenEndpointAuthMethod to none.`,
   );
 }
 
 function integrationVerdict({ spec }: CodeHostIntegration, seen: OrganizationSeen): ConditionInput {
   const { host } = new URL(spec.apiUrl);
   if (!seen.codeHosts.some((allowed) => allowed.host.toLowerCase() === host))
-    return no('HostNotAllowed', `This platform does not go to ${host}. Have it added to settings.codeHosts.`);
+    return no('HostNotAllowed', `This platform sends no requests to ${host}. Have it added to settings.codeHosts.`);
   return secretVerdict(spec.credentialsRef.name, 'credentialsRef', seen);
 }
 
 function secretVerdict(name: string, field: string, { secret }: OrganizationSeen): ConditionInput {
   if (secret(name) !== undefined) return yes('SecretFound', `Secret ${name} is there.`);
-  return no('SecretMissing', `Secret ${name}, which ${field} names, is not there. Make it in the same namespace.`);
+  return no('SecretMissing', `Secret ${name}, which ${field} names, does not exist. Create it in the same namespace.`);
 }
 
 function yes(reason: string, message: string): ConditionInput {

@@ -116,6 +116,6 @@ it('of a hundred missing keys the first are named, and how many more there are',
   const observed = anObserved(aRecord({ secrets }), { secretKeys: { settings: [] } });
   const status = statusOf(assessed(observed, aRevision(observed.record)), NOW);
   expect(conditionOf(status.conditions, 'ReferencesResolved')?.message).toMatch(
-    /^Missing: key a-key.* in Secret settings, .* … and 80 more\. Make it/,
+    /^Missing: key a-key.* in Secret settings, .* … and 80 more\. Create it/,
   );
 });

@@ -7,7 +7,7 @@ it.each([
   { reason: 'nobody', annotations: {}, settings: SETTINGS, want: undefined },
   { reason: 'another value', annotations: { 'davit.dev/paused': 'false' }, settings: SETTINGS, want: undefined },
   { reason: 'the record', annotations: { 'davit.dev/paused': 'true' }, settings: SETTINGS, want: 'davit.dev/paused' },
-  { reason: 'all of Davit', annotations: {}, settings: ALL, want: 'as a whole' },
+  { reason: 'all of Davit', annotations: {}, settings: ALL, want: 'Davit is paused' },
 ])('paused by $reason', ({ annotations, settings, want }) => {
   const said = pausedBy(aRecord({}, { annotations }), settings);
   if (want === undefined) expect(said).toBeUndefined();

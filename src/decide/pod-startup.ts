@@ -1,4 +1,4 @@
-// Pods that are on a node and have not begun: their volumes are being mounted, or their first image is pulled.
+// Pods that are assigned to a node and have not started: their volumes are being mounted, or their first image is being pulled.
 
 import type { Pod } from './observed.ts';
 

@@ -17,8 +17,8 @@ const MENDED_ELSEWHERE: ReadonlySet<ActionFailure['reason']> = new Set([
 ]);
 
 /**
- * Milliseconds until another try: as long as the record has been Stalled by now, between a second and a minute, so that
- * the pauses double. Undefined if nothing was refused that could go by itself.
+ * Milliseconds until the next attempt: the time for which the record has been Stalled, between a second and a minute, so that
+ * the delays double. Undefined if no failure can resolve without a change by a person.
  */
 export function retryAfterMs(record: AppDeployment, refusals: readonly ActionFailure[], now: Date): number | undefined {
   if (!refusals.some(({ reason }) => MENDED_ELSEWHERE.has(reason))) return undefined;

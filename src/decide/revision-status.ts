@@ -3,6 +3,8 @@
 import type { AppRevision, AppRevisionStatus, RevisionState } from '../api/app-revision.ts';
 import { rfc3339 } from '../api/conditions.ts';
 import { shortened } from '../api/text.ts';
+import { imageOf } from '../record/revision-image.ts';
+import { STATES_OF_BUILDS } from './assess/build.ts';
 import type { Entry } from './assess/entry.ts';
 
 /** States in which a revision that was overtaken stays as it is. */
@@ -15,32 +17,53 @@ const FINAL: ReadonlySet<RevisionState> = new Set([
   'INTERRUPTED',
 ]);
 
-/** The state of the latest revision, given how far its rollout is (assess/rollout.ts). */
-export function revisionStateOf(revision: AppRevision, rollout: Entry): RevisionState {
+/** What the deployment's reconciler writes of a status. */
+type OwnStatus = Omit<AppRevisionStatus, 'build'>;
+
+/**
+ * The state of the latest revision, given how far its rollout is (assess/rollout.ts). `isBegun`: the main service is of this
+ * revision, or about to be.
+ */
+export function revisionStateOf(revision: AppRevision, rollout: Entry, isBegun = true): RevisionState {
   if (revision.status?.state === 'DEPLOYED') return 'DEPLOYED';
-  if (revision.spec.resolved.image === undefined) return 'AWAITING_BUILD';
+  const build = revision.status?.build;
+  if (imageOf(revision) === undefined) {
+    if (build) return STATES_OF_BUILDS[build.phase];
+    return rollout.reason === 'BuilderNotConfigured' ? 'AWAITING_BUILD' : 'QUEUED';
+  }
   if (rollout.is === 'pass') return 'DEPLOYED';
   // A rollout that somebody has paused has not failed.
-  return rollout.is === 'stalled' && rollout.reason !== 'RolloutPaused' ? 'DEPLOY_FAILED' : 'DEPLOYING';
+  if (rollout.is === 'stalled' && rollout.reason !== 'RolloutPaused') return 'DEPLOY_FAILED';
+  return build && !isBegun ? 'AWAITING_DEPLOY' : 'DEPLOYING';
 }
 
-/** The status of the latest revision. */
-export function latestStatus(revision: AppRevision, rollout: Entry, now: Date): AppRevisionStatus {
-  const state = revisionStateOf(revision, rollout);
-  // A pod that fails after the rollout is news of the record, not of the revision's outcome.
-  const message = state === 'DEPLOYED' ? 'Every pod runs this revision.' : rollout.message;
-  return withState(revision, state, message, now);
+/**
+ * The status of the latest revision. What is in the way is said as the record says it, whose `ready` it is; also of one that is
+ * DEPLOYED, where only a person can mend it. A pod that fails later and is replaced changes nothing of the revision's outcome.
+ */
+export function latestStatus(
+  revision: AppRevision,
+  rollout: Entry,
+  now: Date,
+  ready: Entry = rollout,
+  isBegun = true,
+): OwnStatus {
+  const state = revisionStateOf(revision, rollout, isBegun);
+  if (ready.is !== 'pass' && (state !== 'DEPLOYED' || ready.is === 'stalled'))
+    return withState(revision, state, ready.message, now);
+  return withState(revision, state, state === 'DEPLOYED' ? 'Every pod runs this revision.' : rollout.message, now);
 }
 
 /** The status of a revision that a newer one has overtaken; `served`: it was rolled out whole, though nobody saw it then. */
-export function overtakenStatus(revision: AppRevision, served: boolean, now: Date): AppRevisionStatus {
-  const state = revision.status?.state;
-  if (revision.status && state !== undefined && FINAL.has(state)) return revision.status;
-  if (served) return withState(revision, 'DEPLOYED', 'It was rolled out before a newer revision took its place.', now);
-  return withState(revision, 'SKIPPED', 'Overtaken by a newer revision before it was deployed.', now);
+export function overtakenStatus(revision: AppRevision, served: boolean, now: Date): OwnStatus {
+  const { build: _others, ...status } = revision.status ?? {};
+  if (status.state !== undefined && FINAL.has(status.state)) return status;
+  if (served)
+    return withState(revision, 'DEPLOYED', 'The revision was rolled out before a newer one replaced it.', now);
+  return withState(revision, 'SKIPPED', 'A newer revision replaced this one before it was deployed.', now);
 }
 
-function withState(revision: AppRevision, state: RevisionState, message: string, now: Date): AppRevisionStatus {
+function withState(revision: AppRevision, state: RevisionState, message: string, now: Date): OwnStatus {
   const before = revision.status;
   const stateChangedAt =
     before?.state === state && before.stateChangedAt !== undefined ? before.stateChangedAt : rfc3339(now);

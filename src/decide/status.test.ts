@@ -451,7 +451,7 @@ describe('statusOf', () => {
   it('deletion shows what it waits for', () => {
     const status = deletingStatus(anObserved(record), 'Redis', NOW);
     expect(status.state).toBe('AWAITING_DELETE');
-    expect(conditionOf(status.conditions, 'Ready')?.message).toBe('Being deleted: waiting for Redis to go.');
+    expect(conditionOf(status.conditions, 'Ready')?.message).toBe('Being deleted: waiting for the deletion of Redis.');
   });
 
   it('a pod of the database that its dead node does not let go is named, and what to do', () => {
@@ -534,7 +534,7 @@ describe('messages', () => {
       latest,
     ).assessment;
     expect(workloads.message).toBe(
-      'Container server ended (Error, exit code 3). Its own last words: cannot read config.json. Read its log, and deploy a corrected revision.',
+      'Container server exited (Error, exit code 3): cannot read config.json. Read its log, and deploy a corrected revision.',
     );
   });
 

@@ -6,6 +6,7 @@ import type { AppRevision } from '../api/app-revision.ts';
 import { type ConditionInput, mergeConditions, rfc3339 } from '../api/conditions.ts';
 import { runsHere } from '../record/listener-assignment.ts';
 import { effectiveNumbers } from '../record/resolve.ts';
+import { imageOf } from '../record/revision-image.ts';
 import { asksForNothing, stateFrom } from '../record/state.ts';
 import { type AddressOutcome, addressOf, reportedAddress } from './assess/address.ts';
 import { type Assessment, WAITING_FOR_IMAGE } from './assess/assessment.ts';
@@ -33,7 +34,8 @@ export function statusOf(inputs: StatusInputs, now: Date): AppDeploymentStatus {
   const active = activeRevision(inputs);
   const state = stateOf(inputs, active);
   const generation = record.metadata.generation ?? 0;
-  const image = (active ?? latest)?.spec.resolved.image;
+  const shown = active ?? latest;
+  const image = shown && imageOf(shown);
   const replicas = replicasOf(observed);
   const volume = usedVolume(observed, assessment.database.is === 'pass');
   return {
@@ -78,7 +80,7 @@ export function deletingStatus(
 ): AppDeploymentStatus {
   const { record } = observed;
   const reason = paused === undefined ? 'Deleting' : 'Paused';
-  const waiting = `waiting for ${waitsFor} to go.${hindrance ? ` ${hindrance.message}` : ''}`;
+  const waiting = `waiting for the deletion of ${waitsFor}.${hindrance ? ` ${hindrance.message}` : ''}`;
   const message = `Being deleted: ${paused ?? waiting}`;
   const stalled = paused !== undefined || hindrance?.stalled === true;
   const wanted: ConditionInput[] = [
@@ -153,7 +155,7 @@ function conditionsOf(inputs: StatusInputs, state: State, active: AppRevision | 
       : condition('Reconciling', ready, 'True'),
     waits
       ? condition('Stalled', ready, 'True')
-      : { type: 'Stalled', status: 'False', reason: 'Settled', message: 'Nothing waits for a person.' },
+      : { type: 'Stalled', status: 'False', reason: 'Settled', message: 'No action by a person is needed.' },
     ...ENTRIES.map(([type, entry]) => condition(type, assessment[entry])),
   ];
 }
@@ -173,7 +175,7 @@ function inTheWay({ policy, references, database, redis, workloads }: Assessment
 }
 
 /** Ready: the latest revision is deployed and serving at this generation. The first thing in the way is its reason. */
-function readyEntry({ observed, latest, assessment, refusals, paused }: StatusInputs): Entry {
+export function readyEntry({ observed, latest, assessment, refusals, paused }: StatusInputs): Entry {
   const { policy, references, workloads, address } = assessment;
   // What only a person can mend comes before what is tried again.
   const failure = refusals.find(({ reason }) => reason !== 'RequestFailed') ?? refusals[0];
@@ -191,7 +193,7 @@ function readyEntry({ observed, latest, assessment, refusals, paused }: StatusIn
       onlyStalled(address),
     ]) ??
     (runsNothing
-      ? pass('ScaledToZero', 'Scaled to zero, as asked.')
+      ? pass('ScaledToZero', 'Scaled to zero.')
       : pass('Serving', 'The latest revision is deployed and serving.'))
   );
 }

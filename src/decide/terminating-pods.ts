@@ -40,11 +40,11 @@ export function said({ metadata, spec }: Pod): string {
 /** What to do about an overdue pod. The same words at every look. */
 export function howToRelease(pod: Pod): string {
   const { name, namespace, deletionTimestamp, finalizers = [] } = pod.metadata;
-  const end = `Pod ${name} should have ended by ${deletionTimestamp}`;
+  const end = `Pod ${name} should have terminated by ${deletionTimestamp}`;
   if (finalizers.length > 0)
     return `${end}, and finalizers hold it (${finalizers.slice(0, 5).join(', ')}): check the controllers that own them.`;
   const node = pod.spec?.nodeName;
   const force = `kubectl delete pod ${name} -n ${namespace} --force --grace-period=0`;
-  if (node === undefined) return `${end} and is still there: ${force} removes it.`;
-  return `${end}, and node ${node} has not confirmed it. If the node is shut down for good, kubectl taint nodes ${node} node.kubernetes.io/out-of-service=nodeshutdown:NoExecute releases its pods and volumes; for this pod alone: ${force}. Never do either while the node may still run: two pods would write to one volume.`;
+  if (node === undefined) return `${end} and still exists. ${force} deletes it.`;
+  return `${end}, and node ${node} has not confirmed it. If the node is shut down permanently, kubectl taint nodes ${node} node.kubernetes.io/out-of-service=nodeshutdown:NoExecute releases its pods and volumes. For this pod only: ${force}. Do neither while the node may still run, because two pods would write to one volume.`;
 }

@@ -30,6 +30,7 @@ export const ChartValues = z.strictObject({
   }),
   workloads: z.strictObject({ enabled: z.boolean() }),
   settings: Settings,
+  buildsNamespace: z.strictObject({ create: z.boolean() }),
   organizationNamespace: z.strictObject({ create: z.boolean() }),
   controller: z.strictObject({ ...Process.shape, workers: z.int().min(1).max(100) }),
   api: z.strictObject({

@@ -10,7 +10,7 @@ const END = '<!-- generated from src/api/app-deployment-conditions.ts: end -->';
 const BUILDS_BEGIN = '<!-- generated from src/api/build.ts: begin -->';
 const BUILDS_END = '<!-- generated from src/api/build.ts: end -->';
 
-/** `page` with the tables between its markers made anew. Throws an Error if a marker is missing. */
+/** `page` with the tables between its markers regenerated. Throws an Error if a marker is missing. */
 export function withConditionsTable(page: string): string {
   return between(between(page, BEGIN, conditionsTable(), END), BUILDS_BEGIN, reasonsTable(BUILD_REASONS), BUILDS_END);
 }

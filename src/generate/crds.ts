@@ -3,7 +3,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { stringify } from 'yaml';
 import { type CustomResourceDefinition, customResourceDefinitions } from '../api/crd.ts';
-import { REFUSED_KEYS } from '../api/pod-reach.ts';
+import { POD_REACH } from '../api/pod-reach.ts';
 import { valuesSchema } from './chart-values.ts';
 import { withConditionsTable } from './conditions-doc.ts';
 import { resourceSpecPage } from './resource-spec-doc.ts';
@@ -17,7 +17,7 @@ export function generatedFiles(): ReadonlyMap<string, string> {
     ...crds.map((crd) => [`crds/${fileName(crd)}`, yaml(crd)] as const),
     ...crds.map((crd) => [`charts/davit/files/crds/${fileName(crd)}`, yaml(kept(crd))] as const),
     // JSON: Helm has to read it.
-    ['charts/davit/files/pod-reach.json', `${JSON.stringify(REFUSED_KEYS, null, 2)}\n`],
+    ['charts/davit/files/pod-reach.json', `${JSON.stringify(POD_REACH, null, 2)}\n`],
     ['charts/davit/values.schema.json', `${JSON.stringify(valuesSchema(), null, 2)}\n`],
     ['docs/operations.md', withConditionsTable(current('docs/operations.md'))],
     ['docs/resource-spec.md', resourceSpecPage()],

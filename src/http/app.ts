@@ -1,12 +1,6 @@
 // The facade as a value: everything but a port. Tests build it and `inject`; server.ts listens.
 
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyRequest, LogController } from 'fastify';
-import type { AppDeployment } from '../api/app-deployment.ts';
-import type { AppRevision } from '../api/app-revision.ts';
-import type { AppTemplate } from '../api/app-template.ts';
-import type { CodeHostIntegration } from '../api/code-host-integration.ts';
-import type { Listener } from '../api/listener.ts';
-import type { OAuthProvider } from '../api/oauth-provider.ts';
 import type { Settings } from '../api/settings.ts';
 import type { CodeHosts } from '../codehost/code-hosts.ts';
 import { Unavailable } from '../errors.ts';
@@ -14,15 +8,17 @@ import type { KubeClient, KubeObject } from '../kube/client.ts';
 import type { Logger } from '../logger.ts';
 import type { PlatformRegistry } from '../registry/platform-registry.ts';
 import type { FairLimiter } from '../runtime/fair-limiter.ts';
-import type { Store, WatchedStore } from '../runtime/store.ts';
+import type { Store } from '../runtime/store.ts';
 import { makeIntegrations } from './code-host-repositories/repository.ts';
 import { registerRepositories } from './code-host-repositories/routes.ts';
 import { makeAuthentication } from './core/authentication.ts';
 import { makeIdentity } from './core/authorization.ts';
+import type { FacadeCaches } from './core/caches.ts';
 import { makeFreshList } from './core/coalesced-list.ts';
 import { HttpError } from './core/http-error.ts';
 import { makeOrganizationSecrets } from './core/organization-secrets.ts';
 import { parseBody } from './core/strict-json.ts';
+import { UNREAD_LIMITS, type UnreadLimits } from './core/unread-answers.ts';
 import {
   type App,
   refuseFindings,
@@ -41,6 +37,7 @@ import { registerTimeLimit } from './plugins/handler-timeout.ts';
 import { registerDocs, registerOpenApi } from './plugins/openapi.ts';
 import { type RateLimit, registerRateLimit } from './plugins/rate-limit.ts';
 import { registerRequestLog, requestIdOf } from './plugins/request-log.ts';
+import { registerUnreadLimit } from './plugins/unread-limit.ts';
 import { registerRegistry } from './registry/routes.ts';
 import { registerUploads } from './uploads/routes.ts';
 import { registerWebhooks } from './webhooks/routes.ts';
@@ -48,19 +45,7 @@ import { registerWebhooks } from './webhooks/routes.ts';
 export interface AppDeps {
   /** The facade's own credentials: they ask whether the API server is ready, and keep secrets of the organization. */
   readonly kube: KubeClient;
-  readonly caches: {
-    readonly records: WatchedStore<AppDeployment>;
-    readonly revisions: WatchedStore<AppRevision>;
-    /** AppTemplates of the organization. */
-    readonly templates: Store<AppTemplate>;
-    /** Namespaces; metadata is enough. */
-    readonly tenants: Store;
-    /** OAuth providers of the organization's namespace. */
-    readonly listeners: Store<Listener>;
-    readonly providers: Store<OAuthProvider>;
-    /** Code host integrations of the organization's namespace. */
-    readonly integrations: Store<CodeHostIntegration>;
-  };
+  readonly caches: FacadeCaches;
   /** Puts what was just written into its cache, so that a list after a write through this facade contains it. */
   readonly remember: (object: KubeObject) => void;
   /** Takes what is gone out of its cache; without it the watch will. */
@@ -78,8 +63,10 @@ export interface AppDeps {
   /** 32 hexadecimal digits that nobody can guess. */
   readonly randomId: () => string;
   readonly sleep?: (ms: number) => Promise<void>;
-  /** Of one request; for tests. */
+  /** Time limit of one request; for tests. */
   readonly timeLimitMs?: number;
+  /** Limits for unread answers; for tests. */
+  readonly unreadLimits?: UnreadLimits;
 }
 
 const BODY_LIMIT = 1024 * 1024;
@@ -118,6 +105,10 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
   const auth = registerAuth(app, {
     identity,
     authentication,
+    recordName(namespace, id) {
+      const record = caches.records.byUid(id.toLowerCase());
+      return record?.metadata.namespace === namespace ? record.metadata.name : undefined;
+    },
     count: async (request, username) => limit?.count(request, username),
   });
   const deployments = makeDeployments({
@@ -153,7 +144,8 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
     void reply.headers(SECURITY_HEADERS);
     done();
   });
-  limit = await registerRateLimit(app, settings.http.requestsPerMinute, authentication.known);
+  limit = await registerRateLimit(app, settings.http.requestsPerMinute, authentication.remembered);
+  registerUnreadLimit(app, deps.unreadLimits ?? UNREAD_LIMITS, authentication.remembered);
   registerNotFound(app);
   app.addHook('preHandler', refuseFindings);
   await registerOpenApi(app, settings.http.basePath);

@@ -15,6 +15,7 @@ export const NAMESPACES = clusterWide('', 'v1', 'Namespace', 'namespaces');
 export const NODES = clusterWide('', 'v1', 'Node', 'nodes');
 export const PODS = namespaced('', 'v1', 'Pod', 'pods');
 export const SECRETS = namespaced('', 'v1', 'Secret', 'secrets');
+export const RESOURCE_QUOTAS = namespaced('', 'v1', 'ResourceQuota', 'resourcequotas');
 export const CONFIG_MAPS = namespaced('', 'v1', 'ConfigMap', 'configmaps');
 export const SERVICES = namespaced('', 'v1', 'Service', 'services');
 export const SERVICE_ACCOUNTS = namespaced('', 'v1', 'ServiceAccount', 'serviceaccounts');
@@ -83,6 +84,7 @@ export const BUILT_IN_RESOURCES: readonly Resource[] = [
   NODES,
   PODS,
   SECRETS,
+  RESOURCE_QUOTAS,
   CONFIG_MAPS,
   SERVICES,
   SERVICE_ACCOUNTS,

@@ -119,7 +119,7 @@ export interface ApplyOptions extends WriteOptions {
 }
 
 export interface DeleteOptions {
-  /** Never delete by name alone: a record of the same name may have been made anew. */
+  /** Always set it: a record of the same name may have been recreated. */
   readonly uid: string;
   readonly resourceVersion?: string;
   readonly propagationPolicy?: 'Background' | 'Foreground' | 'Orphan';

@@ -65,7 +65,7 @@ describe('kubeconfig', () => {
     writeFileSync(join(directory, 'token'), 'new');
     expect((await access.credentials()).headers).toEqual({ authorization: 'Bearer new' });
     writeFileSync(join(directory, 'token'), '\n');
-    await expect(loadKubeConfigFile({ path: join(directory, 'config') })).rejects.toThrow('no token is in it');
+    await expect(loadKubeConfigFile({ path: join(directory, 'config') })).rejects.toThrow('the file contains no token');
   });
 
   it('reads a token that was changed in the kubeconfig itself after a refusal', async () => {
@@ -110,7 +110,7 @@ describe('kubeconfig', () => {
     [
       'a plug-in that wants a terminal',
       kubeconfig({ exec: { command: 'login', interactiveMode: 'Always' } }),
-      /login wants a terminal/,
+      /login requires a terminal/,
     ],
   ])('refuses %s in words', async (_, text, words) => {
     const path = join(aDirectory({ config: text }), 'config');

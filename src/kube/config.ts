@@ -140,15 +140,15 @@ async function openKubeConfig({ path, context }: { path: string; context?: strin
     throw new Error(`load ${path}: ${what}`);
   };
   if (cluster.proxyUrl !== undefined)
-    refuse('proxy-url is not supported; name a server that can be reached without a proxy');
+    refuse('proxy-url is not supported; use a server that can be reached without a proxy');
   const current = config.getContextObject(config.getCurrentContext());
   const user = await rawUser(path, current?.user);
   for (const field of ['as-groups', 'as-uid', 'as-user-extra'] as const) {
     // Acting with the rights of somebody else than asked for would be worse than not acting.
-    if (user[field] !== undefined) refuse(`${field} is not supported, of impersonation only \`as\``);
+    if (user[field] !== undefined) refuse(`${field} is not supported; of impersonation only \`as\` is`);
   }
   if (user.exec?.interactiveMode === 'Always')
-    refuse(`the plug-in ${user.exec.command} wants a terminal (interactiveMode: Always), and there is none`);
+    refuse(`the plug-in ${user.exec.command} requires a terminal (interactiveMode: Always), and Davit has none`);
   const execUser = config.getCurrentUser() as { exec?: ExecPlugin } | null;
   if (user.exec !== undefined && execUser !== null) execUser.exec = withExecInfo(user.exec);
   return {
@@ -199,10 +199,10 @@ async function credentialsOf({ config, tokenFile, exec }: KubeConfigSource): Pro
   };
 }
 
-/** A file that is being written anew may be empty: without a token we would be nobody, and be forbidden everything. */
+/** A file that is being rewritten may be empty. Without a token every request would be anonymous and forbidden. */
 async function bearerIn(tokenFile: string): Promise<string> {
   const token = (await readFile(tokenFile, 'utf8')).trim();
-  if (token === '') throw new Error(`read ${tokenFile}: no token is in it`);
+  if (token === '') throw new Error(`read ${tokenFile}: the file contains no token`);
   return `Bearer ${token}`;
 }
 

@@ -57,7 +57,7 @@ export function dispatchRequest(
       {
         onRequestStart(started) {
           if (ended) throw ended;
-          if (isStillWanted?.() === false) throw new Abandoned('no longer wanted, and not sent');
+          if (isStillWanted?.() === false) throw new Abandoned('cancelled before it was sent');
           controller = started;
         },
         onResponseStart(_controller, statusCode, given) {

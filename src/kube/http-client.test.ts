@@ -136,8 +136,8 @@ describe('requests', () => {
 
   it.each(['', '.', '..', 'a/b', 'a%2fb'])('never sends %j as a name', async (name) => {
     const { client, seen } = await against((response) => json(response, 200, configMap));
-    await expect(client.get(CONFIG_MAPS, { namespace: 't1', name })).rejects.toThrow('cannot be a name');
-    await expect(client.get(CONFIG_MAPS, { namespace: name, name: 'x' })).rejects.toThrow('cannot be a name');
+    await expect(client.get(CONFIG_MAPS, { namespace: 't1', name })).rejects.toThrow('is not a valid name');
+    await expect(client.get(CONFIG_MAPS, { namespace: name, name: 'x' })).rejects.toThrow('is not a valid name');
     await expect(client.get(CONFIG_MAPS, { name: 'x' })).rejects.toThrow('no namespace');
     expect(seen).toEqual([]);
   });
@@ -327,7 +327,7 @@ describe('watch', () => {
       { idleMs: 150 },
     );
     expect(events).toHaveLength(4);
-    expect(error).toMatchObject({ name: 'Silent', message: 'watch pods: nothing heard for 150 ms' });
+    expect(error).toMatchObject({ name: 'Silent', message: 'watch pods: no data for 150 ms' });
   });
 
   it('ends quietly when its signal aborts', async () => {

@@ -120,7 +120,7 @@ function clientAs(token: string | undefined, options: KubeClientOptions, connect
       const failure = isOurs(error)
         ? error
         : silence.signal.aborted
-          ? new Silent(`${doing}: nothing heard for ${idleMs} ms`, { cause: error })
+          ? new Silent(`${doing}: no data for ${idleMs} ms`, { cause: error })
           : unavailable(doing, error);
       result = failure.name;
       throw failure;

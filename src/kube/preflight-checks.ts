@@ -18,8 +18,8 @@ export async function kubernetesIsNewEnough(client: KubeClient, signal: AbortSig
   const { major: oldestMajor, minor: oldestMinor } = OLDEST_KUBERNETES;
   if (Number(major) > oldestMajor || (Number(major) === oldestMajor && Number(minor) >= oldestMinor)) return undefined;
   return (
-    `Kubernetes ${gitVersion} is too old: Davit needs ${oldestMajor}.${oldestMinor} or newer, for its rules are ` +
-    'ValidatingAdmissionPolicies and its kinds have selectable fields. Nothing is done until the API server is upgraded.'
+    `Kubernetes ${gitVersion} is too old: Davit needs ${oldestMajor}.${oldestMinor} or newer, because it uses ` +
+    'ValidatingAdmissionPolicies and selectable fields. Davit does nothing until the API server is upgraded.'
   );
 }
 
@@ -68,8 +68,8 @@ export async function policiesAreThere(
   const missing = names.filter((_, i) => !found[i]);
   if (missing.length === 0) return undefined;
   return (
-    `not enforced: ${missing.join(', ')}. Without them records may refer to what their authors may not read: ` +
-    'upgrade the chart, or set admission.enabled=false if that is meant.'
+    `not enforced: ${missing.join(', ')}. Without them, records may refer to objects that their authors may not read. ` +
+    'Upgrade the chart, or set admission.enabled=false if this is intended.'
   );
 }
 
@@ -117,7 +117,7 @@ export async function rightsAreGranted(
   if (missing.length === 0) return undefined;
   return (
     `not granted: ${missing.join(', ')}. Upgrade the chart, which grants them to this service account, ` +
-    'or give back the role or binding that was taken away.'
+    'or restore the deleted role or binding.'
   );
 }
 

@@ -26,7 +26,8 @@ export async function* lines(
     }
     if (start < text.length) parts.push(text.slice(start));
   }
-  if (parts.join('').trim() !== '') throw new Unavailable(`${doing}: the connection broke in the middle of a line`);
+  if (parts.join('').trim() !== '')
+    throw new Unavailable(`${doing}: the connection was closed in the middle of a line`);
 }
 
 export function watchEvent<T extends KubeObject>(doing: string, resource: Resource, line: string): WatchEvent<T> {
@@ -65,7 +66,7 @@ export function parse(doing: string, text: string): unknown {
   try {
     value = JSON.parse(text);
   } catch (cause) {
-    throw new Unavailable(`${doing}: the answer is not whole JSON`, { cause });
+    throw new Unavailable(`${doing}: the answer is not valid JSON`, { cause });
   }
   if (typeof value !== 'object' || value === null) throw new Unavailable(`${doing}: the answer is not an object`);
   return value;

@@ -24,7 +24,7 @@ export function requireNamespace(doing: string, resource: Resource, namespace: s
 /** One segment of a path. What Kubernetes itself takes for no name at all must not reach a URL, where `..` has a meaning. */
 function segment(doing: string, name: string): string {
   if (name === '' || name === '.' || name === '..' || /[/%]/.test(name)) {
-    throw new Invalid(`${doing}: ${JSON.stringify(name)} cannot be a name`);
+    throw new Invalid(`${doing}: ${JSON.stringify(name)} is not a valid name`);
   }
   return encodeURIComponent(name);
 }

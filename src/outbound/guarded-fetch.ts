@@ -1,6 +1,6 @@
-// The only way out of Davit to other than the API server. It goes to listed hosts alone, over https, and connects only
-// to an address that it has itself looked up and judged in that moment: a name that answers otherwise the second time
-// gains nothing. Redirects are judged anew and never take credentials to another host.
+// The only way to send requests to hosts other than the API server. It allows only listed hosts, over https, and connects only
+// to an address that it has resolved and checked for this connection, so a second DNS answer has no effect. Redirects are
+// checked in the same way and never carry credentials to another host.
 
 import type { LookupAddress } from 'node:dns';
 import { lookup as systemLookup } from 'node:dns/promises';
@@ -75,7 +75,7 @@ export function makeGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
       if (found.length === 0 || !found.every(({ address }) => isPublic(address) || isIn(listed, address)))
         throw new CodeHostFailed(
           'forbidden',
-          `The address of ${hostname} is not a public one. List it with its host in setting codeHosts to allow it.`,
+          `The address of ${hostname} is not public. To allow it, list it with its host in setting codeHosts.`,
         );
       return found;
     };
@@ -110,7 +110,9 @@ export function makeGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
     // No name is looked up for an address. That it is listed as a host is all that can be said for it.
     const address = url.hostname.replace(/^\[|\]$/g, '');
     if (isIP(address) !== 0 && !isPublic(address) && !isIn(gate.listed, address))
-      throw forbidden(`Address ${url.host} is not a public one. List it in its host's addresses in setting codeHosts.`);
+      throw forbidden(
+        `Address ${url.host} is not public. To allow it, list it in its host's addresses in setting codeHosts.`,
+      );
     return gate;
   }
 
@@ -141,7 +143,7 @@ export function makeGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
       // oxlint-disable-next-line no-await-in-loop -- as above
       await answer.body.dump({ limit: 64 * 1024 });
       if ((sent.method ?? 'GET') !== 'GET' || redirects === MOST_REDIRECTS)
-        throw new CodeHostFailed('malformed', 'The code host sends from one address to the next without end.');
+        throw new CodeHostFailed('malformed', 'The code host sent too many redirects.');
       const next = urlOf(location, url);
       if (next.origin !== url.origin) headers = withoutCredentials(headers);
       url = next;
@@ -192,7 +194,7 @@ function originOf(host: string): string {
 
 function urlOf(address: string, from?: URL): URL {
   const url = URL.parse(address, from?.href);
-  if (url === null) throw forbidden('That is not a URL.');
+  if (url === null) throw forbidden('The URL is not valid.');
   return url;
 }
 

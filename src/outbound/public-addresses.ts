@@ -41,7 +41,7 @@ export function blockListOf(ranges: readonly string[]): BlockList {
     const family = familyOf(address);
     const longest = family === 'ipv4' ? 32 : 128;
     if (family === undefined || (prefix !== undefined && !(/^\d{1,3}$/.test(prefix) && Number(prefix) <= longest)))
-      throw new Error(`read the address range ${range}: it is none`);
+      throw new Error(`read the address range ${range}: it is not valid`);
     if (prefix === undefined) list.addAddress(address, family);
     else list.addSubnet(address, Number(prefix), family);
   }

@@ -7,11 +7,18 @@ import { CODE_HOST_INTEGRATIONS } from '../api/code-host-integration.ts';
 import { OAUTH_PROVIDERS } from '../api/oauth-provider.ts';
 import type { Settings } from '../api/settings.ts';
 import { TRACING_PROJECTS } from '../api/tracing-project.ts';
+import type { CodeHosts } from '../codehost/code-hosts.ts';
 import { makeDigestKey } from '../controller/app-deployment/hmac-key.ts';
 import { type HostRegistry, makeHostRegistry } from '../controller/app-deployment/host-registry.ts';
 import { makeReconciler } from '../controller/app-deployment/reconciler.ts';
 import { makeSecretFingerprints } from '../controller/app-deployment/secret-fingerprints.ts';
 import { enqueueOnChange } from '../controller/app-deployment/watches.ts';
+import { makePullSecretReconciler, wakePullSecrets } from '../controller/build/pull-secrets.ts';
+import { makePushWatch, type PushWatch, wakePushes } from '../controller/build/pushes.ts';
+import { makeBuildReconciler } from '../controller/build/reconciler.ts';
+import { makeRegistryAccess } from '../controller/build/registry-access.ts';
+import { makeSourceAccess } from '../controller/build/source-access.ts';
+import { wakeBuilds } from '../controller/build/watches.ts';
 import { makeVanished } from '../controller/garbage/bypassed-finalizers.ts';
 import {
   makeClientSecretCollector,
@@ -22,16 +29,18 @@ import {
 import { makeOrganizationReconciler, wakeOrganization } from '../controller/organization/reconciler.ts';
 import { waitForFreshCaches } from '../controller/shared/cache-barrier.ts';
 import { type Caches, makeCaches } from '../controller/shared/caches.ts';
+import type { Cluster, Clusters } from '../controller/shared/cluster.ts';
 import { keyOf } from '../controller/shared/keys.ts';
 import { BUILT_IN_RESOURCES, makeResourceRegistry } from '../kube/api-resources.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { Logger } from '../logger.ts';
+import { canBuild } from '../record/build-source.ts';
 import { POD_CONTRACTS } from '../resources/contracts.ts';
 import { fairClient } from '../runtime/clients/fair.ts';
 import { leaderOnly } from '../runtime/clients/leader-only.ts';
 import { rewindGuarded } from '../runtime/clients/rewind-guarded.ts';
-import { type Controller, startController } from '../runtime/controller.ts';
-import { makeEventRecorder } from '../runtime/events.ts';
+import { type Controller, type Reconcile, startController } from '../runtime/controller.ts';
+import { type EventRecorder, makeEventRecorder } from '../runtime/events.ts';
 import { makeFairLimiter } from '../runtime/fair-limiter.ts';
 import type { Checks } from '../runtime/health.ts';
 import { runLeaderElection } from '../runtime/leader-election.ts';
@@ -53,6 +62,8 @@ export interface ControllerOptions {
   readonly log: Logger;
   readonly metrics: RuntimeMetrics;
   readonly signal: AbortSignal;
+  /** Asked what builds are made from; absent where nothing is built. */
+  readonly codeHosts?: Pick<CodeHosts, 'commit' | 'token'>;
   /** Told when the API server has gone back in time: what this process knows is of another world. */
   readonly onRewound: (what: string) => void;
 }
@@ -72,6 +83,7 @@ export function runController(options: ControllerOptions): RunningController {
     namespaces: settings.namespaces,
     organizationNamespace: settings.organizationNamespace,
     addressKind: settings.address.kind,
+    buildsNamespace: canBuild(settings) ? settings.builds.namespace : undefined,
     log,
     metrics,
     onRewound,
@@ -143,7 +155,8 @@ function startReconciling(
   const events = makeEventRecorder({ client, controller: 'davit.dev/controller', instance, log });
   const own = [APP_DEPLOYMENTS, APP_REVISIONS, TRACING_PROJECTS, OAUTH_PROVIDERS, CODE_HOST_INTEGRATIONS];
   const registry = makeResourceRegistry([...BUILT_IN_RESOURCES, ...own]);
-  const shell = { client, caches, registry };
+  const home: Cluster = { client, caches, registry };
+  const clusters: Clusters = { home, target: home };
   const now = (): Date => new Date();
   const elapsed = (): number => performance.now();
   const makeQueue = (name: string): WorkQueue =>
@@ -152,13 +165,19 @@ function startReconciling(
   const secrets = makeQueue('secrets');
   const clientSecrets = makeQueue('client-secrets');
   const organization = makeQueue('organization');
+  const buildQueues = {
+    builds: makeQueue('builds'),
+    pullSecrets: makeQueue('pull-secrets'),
+    pushes: makeQueue('pushes'),
+  };
   const digestKey = makeDigestKey(client, options.namespace);
   const contents = makeSecretFingerprints({ client, caches, digestKey, elapsed });
   const hosts = makeHostRegistry(caches, settings.address);
-  const vanished = makeVanished(shell, elapsed);
+  const vanished = makeVanished(clusters, elapsed);
   for (const { close } of [hosts, vanished]) leading.addEventListener('abort', close, { once: true });
+  const builds = makeBuilds(options, home, { events, now, elapsed, onPush: (key) => records.add(key) });
   const reconcile = makeReconciler({
-    shell,
+    ...clusters,
     contents,
     hosts,
     vanished,
@@ -166,11 +185,18 @@ function startReconciling(
     events,
     now,
     contracts: POD_CONTRACTS,
+    pushedCommit: (record) => builds?.pushes.pushedCommit(record),
   });
-  const collect = makeSecretCollector(shell, elapsed);
-  const collectClientSecret = makeClientSecretCollector(shell, elapsed);
-  const judge = makeOrganizationReconciler(shell, settings, now);
-  void beginWhenSynced(options, caches, hosts, { records, secrets, clientSecrets, organization }, leading);
+  const collect = makeSecretCollector(home, elapsed);
+  const collectClientSecret = makeClientSecretCollector(home, elapsed);
+  const judge = makeOrganizationReconciler(home, settings, now);
+  void beginWhenSynced(
+    options,
+    caches,
+    hosts,
+    { records, secrets, clientSecrets, organization, ...buildQueues },
+    leading,
+  );
   const controllers = [
     startController({
       name: 'appdeployments',
@@ -191,6 +217,34 @@ function startReconciling(
       reconcile: collectClientSecret,
     }),
     startController({ name: 'organization', queue: organization, workers: 1, log, metrics, reconcile: judge }),
+    ...(builds
+      ? [
+          startController({
+            name: 'builds',
+            queue: buildQueues.builds,
+            workers: 4,
+            log,
+            metrics,
+            reconcile: builds.build,
+          }),
+          startController({
+            name: 'pull-secrets',
+            queue: buildQueues.pullSecrets,
+            workers: 1,
+            log,
+            metrics,
+            reconcile: builds.pullSecret,
+          }),
+          startController({
+            name: 'pushes',
+            queue: buildQueues.pushes,
+            workers: 4,
+            log,
+            metrics,
+            reconcile: builds.pushes.reconcile,
+          }),
+        ]
+      : []),
   ];
   return {
     stop: async () => {
@@ -199,6 +253,36 @@ function startReconciling(
     abort: () => {
       for (const controller of controllers) controller.abort();
     },
+  };
+}
+
+interface Builds {
+  readonly build: Reconcile;
+  readonly pullSecret: Reconcile;
+  readonly pushes: PushWatch;
+}
+
+/** What builds; undefined where there is no registry or no builder. */
+function makeBuilds(
+  { namespace, settings, codeHosts }: ControllerOptions,
+  shell: Cluster,
+  means: {
+    readonly events: EventRecorder;
+    readonly now: () => Date;
+    readonly elapsed: () => number;
+    readonly onPush: (key: string) => void;
+  },
+): Builds | undefined {
+  const { client, caches } = shell;
+  const { registry } = settings.builds;
+  const { builds } = caches;
+  if (!builds || !codeHosts || registry === undefined) return undefined;
+  const registryAccess = makeRegistryAccess({ client, namespace, registry, builds: settings.builds, now: means.now });
+  const sources = makeSourceAccess({ client, caches, settings, codeHosts });
+  return {
+    build: makeBuildReconciler({ shell, settings, registry, registryAccess, sources, builds, ...means }),
+    pullSecret: makePullSecretReconciler({ shell, settings, registry, registryAccess, now: means.now }),
+    pushes: makePushWatch({ caches, sources, settings, ...means }),
   };
 }
 
@@ -213,7 +297,9 @@ async function beginWhenSynced(
   { client, settings, log }: ControllerOptions,
   caches: Caches,
   hosts: HostRegistry,
-  queues: Readonly<Record<'records' | 'secrets' | 'clientSecrets' | 'organization', WorkQueue>>,
+  queues: Readonly<
+    Record<'records' | 'secrets' | 'clientSecrets' | 'organization' | 'builds' | 'pullSecrets' | 'pushes', WorkQueue>
+  >,
   leading: AbortSignal,
 ): Promise<void> {
   const synced = await Promise.all(caches.all.map((cache) => cache.waitForSync(leading)));
@@ -225,6 +311,13 @@ async function beginWhenSynced(
   const wakers = [
     enqueueOnChange(caches, queues.records, hosts),
     wakeOrganization(caches, queues.organization),
+    ...(caches.builds
+      ? [
+          wakeBuilds(caches, caches.builds, queues.builds),
+          wakePullSecrets(caches, queues.pullSecrets),
+          wakePushes(caches, queues.pushes),
+        ]
+      : []),
     // Paused, the collectors are not even woken: all that they do is delete.
     ...(settings.paused
       ? []

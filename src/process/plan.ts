@@ -22,27 +22,27 @@ import type { EntryKind, Workspace } from '../build/plan/workspace.ts';
 
 const USAGE = `Usage: davit plan --workspace FOLDER --config PATH --output FOLDER [OPTION ...]
 
-Makes a Dockerfile of the workflow configuration file PATH, relative to the workspace: a Dockerfile is taken as it is.
-Writes OUTPUT/Dockerfile, and OUTPUT/Dockerfile.dockerignore where the workspace has no .dockerignore. Prints one line
+Creates a Dockerfile from the workflow configuration file PATH, relative to the workspace. A Dockerfile is used unchanged.
+Writes OUTPUT/Dockerfile, and OUTPUT/Dockerfile.dockerignore if the workspace has no .dockerignore. Prints one line
 of JSON: {dockerfile, context, warnings}, or {reason, message} with exit code 1.
 
-  --name NAME               what the source is called; its root becomes /deps/NAME. Default: the workspace folder's name
+  --name NAME               name of the source; its root becomes /deps/NAME. Default: the workspace folder's name
   --python-base IMAGE       base image for Python; {version} and {distro} are replaced
   --node-base IMAGE         base image for Node.js; {version} and {distro} are replaced
   --install-command LINE    the deployment's install_command
   --build-command LINE      the deployment's build_command
-  --user UID:GID            whom the image runs as; without it the base image's user
-  --termination-log FILE    where a failure's sentence goes. Default: /dev/termination-log, where that is there
+  --user UID:GID            user of the image. Default: the base image's user
+  --termination-log FILE    file for the message of a failure. Default: /dev/termination-log, if it exists
 `;
 
-/** Kubernetes keeps this much of a termination message. */
+/** Kubernetes truncates a termination message to this size. */
 const MAX_TERMINATION_BYTES = 4096;
 const TERMINATION_LOG = '/dev/termination-log';
 const MAX_ENTRIES = 200_000;
 const MAX_TEXTS_BYTES = 16 * 1024 * 1024;
-/** Beside the configuration file; nothing else of the workspace is read. */
+/** Files that are read in addition to the configuration file. No other content of the workspace is read. */
 const READ = ['package.json', 'requirements.txt'];
-/** Large, and never named by a configuration file: listed, not entered. */
+/** Large folders that a configuration file never names: listed, but not traversed. */
 const NOT_ENTERED = ['.git', 'node_modules'];
 
 class Misuse extends Error {}
@@ -106,7 +106,7 @@ function readArguments(args: readonly string[]): Arguments {
   });
   const { workspace, config, output, user } = values;
   if (!workspace || !config || !output) throw new Misuse('--workspace, --config and --output are required.');
-  if (!statSync(workspace).isDirectory()) throw new Misuse(`--workspace ${workspace} is no folder.`);
+  if (!statSync(workspace).isDirectory()) throw new Misuse(`--workspace ${workspace} is not a folder.`);
   if (user && !/^[a-z0-9_][a-z0-9_-]{0,31}(:[a-z0-9_][a-z0-9_-]{0,31})?$/i.test(user))
     throw new Misuse(`--user must be UID:GID, not ${JSON.stringify(user)}.`);
   return {
@@ -150,7 +150,7 @@ function readWorkspace(root: string, config: string, name: string): Workspace {
       if (entries.size > MAX_ENTRIES)
         throw new PlanFailure(
           'WorkspaceTooLarge',
-          `The workspace has more than ${MAX_ENTRIES} files. Leave out what is generated.`,
+          `The workspace has more than ${MAX_ENTRIES} files. Remove generated files from the source.`,
         );
       if (kind === 'folder' && !NOT_ENTERED.includes(entry.name)) folders.push(path);
       const isConfig = path === configPath;
@@ -181,7 +181,7 @@ function readText(root: string, path: string, isConfig: boolean, left: number): 
     return new TextDecoder('utf-8', { fatal: isConfig, ignoreBOM: true }).decode(readFileSync(file));
   } catch (error) {
     if (error instanceof TypeError)
-      throw new PlanFailure('ConfigurationNotJson', `${shownPath(path)} is not text in UTF-8.`);
+      throw new PlanFailure('ConfigurationNotJson', `${shownPath(path)} is not UTF-8 text.`);
     throw error;
   } finally {
     closeSync(file);

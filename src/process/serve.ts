@@ -1,10 +1,12 @@
 // The processes that serve until they are stopped: configuration, clients, then the controller, the facade, or both.
 
+import type { CodeHosts } from '../codehost/code-hosts.ts';
 import { type Config, loadConfig } from '../config.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { type ClusterAccess, inClusterAccess, loadKubeConfigFile } from '../kube/config.ts';
 import { makeKubeClient } from '../kube/http-client.ts';
 import { type Logger, makeLogger } from '../logger.ts';
+import { canBuild } from '../record/build-source.ts';
 import { type Checks, startHealthServer } from '../runtime/health.ts';
 import { makeMetrics, type RuntimeMetrics } from '../runtime/metrics.ts';
 import { type Asking, serverIsTooOld, watchChart, watchKinds, watchServerVersion } from './preflight.ts';
@@ -30,7 +32,7 @@ function accessFor({ kube }: Config): Promise<ClusterAccess> {
   if (kube.kubeconfig !== undefined)
     return loadKubeConfigFile({ path: kube.kubeconfig, ...(kube.context !== undefined && { context: kube.context }) });
   if (kube.inCluster) return inClusterAccess(kube.inCluster);
-  throw new Error('No cluster is given: run inside one, or set DAVIT_KUBECONFIG (and DAVIT_CONTEXT).');
+  throw new Error('No cluster is configured: run inside one, or set DAVIT_KUBECONFIG (and DAVIT_CONTEXT).');
 }
 
 function clientFor({ access, metrics }: Context, userAgent: string, requestTimeoutMs = 30_000): KubeClient {
@@ -42,11 +44,21 @@ function clientFor({ access, metrics }: Context, userAgent: string, requestTimeo
   });
 }
 
+async function codeHostsFor({ config, metrics }: Context): Promise<CodeHosts> {
+  const { makeCodeHosts } = await import('../codehost/code-hosts.ts');
+  return makeCodeHosts({
+    hosts: config.settings.codeHosts,
+    onRequest: ({ kind, result, durationMs }) => metrics.codeHostRequested(kind, result, durationMs / 1000),
+  });
+}
+
 // Each part is imported only by the process that runs it: the controller needs no HTTP server, the facade no makers.
 async function startController(context: Context): Promise<Part> {
   const { runController } = await import('./controller.ts');
   const { config, log, metrics, signal } = context;
-  return runController({
+  const codeHosts = canBuild(config.settings) ? await codeHostsFor(context) : undefined;
+  const controller = runController({
+    ...(codeHosts && { codeHosts }),
     client: clientFor(context, 'davit-controller'),
     leaseClient: clientFor(context, 'davit-controller-lease', 5000),
     settings: config.settings,
@@ -60,6 +72,7 @@ async function startController(context: Context): Promise<Part> {
     signal,
     onRewound: context.onRewound,
   });
+  return { ready: controller.ready, done: controller.done.finally(() => codeHosts?.close()) };
 }
 
 async function startApi(context: Context): Promise<Part> {
@@ -71,7 +84,7 @@ async function startApi(context: Context): Promise<Part> {
 
 /** Without another word: caches, queues and whatever is under way all speak of a history that is no more. */
 function endRewound(log: Logger, what: string, exit: Exit): never {
-  log.fatal({ what }, 'The API server has gone back in time, as after the restore of a backup: starting anew');
+  log.fatal({ what }, 'The API server has gone back in time, as after a restore from backup: exiting to restart');
   return exit(1);
 }
 

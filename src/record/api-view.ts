@@ -1,8 +1,9 @@
-// A record as the HTTP API shows it: status, ids of revisions, times. The facade shows what the controller reported,
-// and says what can be said before its first report.
+// A record in the HTTP API: status, ids of revisions, times. The facade shows the controller's report, or computes the values
+// that are known before the first report.
 
 import type { AppDeployment, State } from '../api/app-deployment.ts';
 import type { AppRevision } from '../api/app-revision.ts';
+import { conditionOf } from '../api/conditions.ts';
 import type { KubeObject } from '../kube/client.ts';
 import { parseImage } from './image.ts';
 import { runsHere } from './listener-assignment.ts';
@@ -10,7 +11,7 @@ import { revisionsOf } from './revisions.ts';
 import { asksForNothing, stateFrom } from './state.ts';
 import { wantedRevisionId } from './wanted-revision.ts';
 
-/** The status word (design.md 3): the controller's, or that of the same table with nothing observed yet. */
+/** The status in the API: the controller's, or before its first report the one of the same table with nothing observed. */
 export function apiStatus(record: AppDeployment): State {
   const { metadata, spec, status } = record;
   const isLeaving = metadata.deletionTimestamp !== undefined;
@@ -25,10 +26,33 @@ export function apiStatus(record: AppDeployment): State {
   });
 }
 
+/** Why it is as it is, for people: what the condition Ready says, of the record as it stands. */
+export function statusMessage({ metadata, status }: AppDeployment): string {
+  if (metadata.deletionTimestamp !== undefined && status?.state !== 'AWAITING_DELETE')
+    return 'The deployment is being deleted.';
+  const ready = conditionOf(status?.conditions, 'Ready');
+  if (ready === undefined) return 'Davit has not processed this deployment yet.';
+  return isLookedAt({ metadata, status }) ? ready.message : 'Davit has not processed the last change yet.';
+}
+
+/** The sentence of what only a person can mend; undefined where there is no such thing. */
+export function stalledMessage({ metadata, status }: AppDeployment): string | undefined {
+  const stalled = conditionOf(status?.conditions, 'Stalled');
+  return stalled?.status === 'True' && isLookedAt({ metadata, status }) ? stalled.message : undefined;
+}
+
+/** Whether what is reported is of the record as it stands. */
+export function isLookedAt({
+  metadata,
+  status,
+}: Pick<AppDeployment, 'metadata'> & { status?: AppDeployment['status'] | undefined }): boolean {
+  return (status?.observedGeneration ?? 0) >= (metadata.generation ?? 0);
+}
+
 /**
- * `latest`: the newest revision, or the one that the record asks for before the controller has made it; null while an
- * image or source is still to be pushed. `active`: the newest that reached DEPLOYED; null before. `revisions` in any
- * order; those of other records are passed over.
+ * `latest`: the newest revision, or the requested one before the controller has created it; null until an image or source has
+ * been pushed. `active`: the newest revision that reached DEPLOYED, or null. `revisions` may be in any order and contain those
+ * of other records.
  */
 export function shownRevisionIds(
   record: AppDeployment,
@@ -41,14 +65,14 @@ export function shownRevisionIds(
   };
 }
 
-/** RFC 3339. Throws for an object that no API server has seen. */
+/** RFC 3339. Throws for an object that was not read from an API server. */
 export function createdAt(object: KubeObject): string {
   const { creationTimestamp, name } = object.metadata;
   if (creationTimestamp === undefined) throw new TypeError(`${object.kind} ${name} has no creationTimestamp`);
   return creationTimestamp;
 }
 
-/** RFC 3339: the newest write outside the status subresource. Throws as createdAt does. */
+/** RFC 3339: the newest write outside the status subresource. Throws like createdAt. */
 export function writtenAt(object: KubeObject): string {
   return (object.metadata.managedFields ?? [])
     .filter((entry) => entry.subresource !== 'status')
@@ -59,7 +83,7 @@ export function writtenAt(object: KubeObject): string {
 
 /**
  * RFC 3339: the later of the newest write outside the status subresource and of the last change of the status word,
- * never a heartbeat (design.md 2). Throws as createdAt does.
+ * never a heartbeat. Throws like createdAt.
  */
 export function updatedAt(record: AppDeployment): string {
   return later(writtenAt(record), record.status?.stateChangedAt ?? writtenAt(record));
@@ -74,7 +98,7 @@ export function imageVersion(imageUri: string | null | undefined): string | null
   return imageUri ? (parseImage(imageUri).tag ?? null) : null;
 }
 
-/** What a filter by image version finds the image by: its tag, and its digest where it is pinned. */
+/** The versions by which a filter finds the image: its tag, and its digest if it is pinned. */
 export function imageVersions(imageUri: string | null | undefined): string[] {
   if (!imageUri) return [];
   const { tag, digest } = parseImage(imageUri);

@@ -1,9 +1,9 @@
-// The one form of what a record asks for. Kubernetes takes many texts for the same pods: a list of nothing for no list, a
-// null for an absent field, maps in any order. Snapshots were stored by every Davit that there was, each in its own form.
+// The canonical form of requested values. Different texts mean the same pods: an empty list or none, null or an absent
+// field, maps in any order. Snapshots were stored by different versions of Davit, each in its own form.
 
 import type { Requested } from '../api/app-revision.ts';
 
-/** Maps in which no entry means the same as no map. Elsewhere an empty object says something: `emptyDir: {}`. */
+/** Maps for which empty means absent. Other empty objects have a meaning: `emptyDir: {}`. */
 const MAPS: ReadonlySet<string> = new Set([
   'resourceSpec',
   'labels',
@@ -14,12 +14,12 @@ const MAPS: ReadonlySet<string> = new Set([
   'volumeAttributes',
 ]);
 
-/** Lists at the top of resourceSpec whose order says nothing; mounts and containers keep theirs. */
+/** Top-level lists of resourceSpec whose order has no meaning. Mounts and containers keep theirs. */
 const UNORDERED: ReadonlySet<string> = new Set(['volumes', 'imagePullSecrets']);
 
 /**
- * Absent is absent: no undefined and no null, no empty list, and no empty map where that is the same. Lists whose order
- * means nothing are sorted by name. Takes whatever a snapshot may hold: it is not checked against today's schema.
+ * Removes undefined, null, empty lists, and empty maps that mean the same as none. Sorts lists without a meaningful order by
+ * name. Accepts any content of a snapshot, which may not match the current schema.
  */
 export function canonical(requested: Readonly<Partial<Requested>>): Requested {
   const { secrets, secretReferences, resourceSpec, ...rest } = requested;
@@ -44,7 +44,7 @@ function byName<T extends Named>(list: readonly T[]): T[] {
   return list.toSorted((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
 }
 
-/** A deep copy. Undefined where nothing is left of it that says anything. */
+/** A deep copy, or undefined if nothing with a meaning is left. */
 function withoutAbsent(value: unknown, field = ''): unknown {
   if (value === null) return undefined;
   if (Array.isArray(value)) return value.length > 0 ? value.map((item: unknown) => withoutAbsent(item)) : undefined;

@@ -66,6 +66,6 @@ it.each([
   [{ repoRef: 'main' }, { repoRef: 'main' }, false],
   [{ repoRef: 'main' }, { repoRef: 'next' }, true],
   [{ workflowConfigPath: 'a' }, { workflowConfigPath: 'b' }, true],
-])('%j to %j builds anew: %s', (before, after, want) => {
+])('%j to %j builds again: %s', (before, after, want) => {
   expect(buildsAnew(before, after)).toBe(want);
 });

@@ -1,15 +1,15 @@
-// Whether a record of source codehost names an integration that its tenant may use, and a repository of that one's host.
-// The facade and the controller say the same.
+// Whether a record of source codehost names an integration that its tenant may use, and a repository on the integration's
+// host. Facade and controller share this check.
 
 import type { AppDeploymentSpec, SourceRevisionConfig } from '../api/app-deployment.ts';
 import type { CodeHostIntegration, CodeHostIntegrationSpec } from '../api/code-host-integration.ts';
 
-/** What is wrong: no such integration for this tenant, whether it is there or not, or a repository of another host. */
+/** The problem: no such integration for this tenant (whether it exists or not), or a repository on another host. */
 export type CodeHostProblem =
   | { readonly is: 'unknown' }
   | { readonly is: 'another host'; readonly host: string | undefined };
 
-/** `integrations` are all of the organization; `namespace` is the record's. Ids are the same in either case. */
+/** `integrations` are all of the organization; `namespace` is the record's. Ids are compared without regard to case. */
 export function codeHostProblem(
   { source, sourceConfig: { integrationId, repoUrl } }: Pick<AppDeploymentSpec, 'source' | 'sourceConfig'>,
   namespace: string,
@@ -22,19 +22,19 @@ export function codeHostProblem(
   return repoUrl === undefined || hostOfRepository(repoUrl) === host ? undefined : { is: 'another host', host };
 }
 
-/** Whether `after` takes anything from the repository that `before` does not: only that is judged anew. */
+/** Whether `after` names something in the repository that `before` does not: only then it is checked again. */
 export function buildsAnew(before: SourceRevisionConfig, after: SourceRevisionConfig): boolean {
   return before.repoRef !== after.repoRef || before.workflowConfigPath !== after.workflowConfigPath;
 }
 
-/** github.com and GitHub's other clouds have their API at a host of its own; every other code host at its own path. */
+/** github.com and GitHub's other clouds serve their API on a separate host; other code hosts serve it under a path. */
 function repositoryHost({ kind, apiUrl }: CodeHostIntegrationSpec): string | undefined {
   const url = URL.parse(apiUrl);
   const isCloud = kind === 'github' && url?.pathname === '/' && url.host.startsWith('api.');
   return isCloud ? url.host.slice('api.'.length) : url?.host;
 }
 
-/** Undefined for a URL that readers could take for one of different hosts. */
+/** Undefined for a URL whose host parsers could interpret differently. */
 function hostOfRepository(repoUrl: string): string | undefined {
   const url = URL.parse(repoUrl);
   if (url === null || url.username !== '' || url.password !== '' || repoUrl.includes('\\')) return undefined;

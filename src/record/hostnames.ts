@@ -1,4 +1,4 @@
-// Hosts: which one a record asks for, and which ones its tenant may claim. The facade and the controller say the same.
+// Hosts: the one that a record requests, and those that its tenant may claim. Facade and controller share these rules.
 
 import { createHash } from 'node:crypto';
 import type { AppDeploymentSpec } from '../api/app-deployment.ts';
@@ -22,7 +22,7 @@ export function hostOf(url: string): string {
   return url.replace(/^https:\/\//, '');
 }
 
-/** The host that a record asks for; undefined where neither it nor the platform names one. */
+/** The host that a record requests; undefined if neither the record nor the platform names one. */
 export function wantedHost(
   spec: Pick<AppDeploymentSpec, 'sourceConfig'>,
   place: Place,
@@ -34,7 +34,7 @@ export function wantedHost(
   return address.kind === 'none' ? undefined : defaultHost(place, address);
 }
 
-/** The host that a record gets by itself; no two records get the same. Undefined without a base domain. */
+/** The default host of a record; no two records have the same. Undefined without a base domain. */
 export function defaultHost({ name, namespace }: Place, address: AddressSettings): string | undefined {
   const { baseDomain, hostPattern } = address;
   if (baseDomain === undefined) return undefined;
@@ -42,8 +42,8 @@ export function defaultHost({ name, namespace }: Place, address: AddressSettings
   return `${hyphenated(name, namespace)}.${baseDomain}`;
 }
 
-// `a-b` in `c` must not become what `a` in `b-c` is. Without a hyphen in the name the first hyphen tells them apart;
-// every other label ends in a digest, and no label of the first sort does.
+// `a-b` in `c` and `a` in `b-c` must have different hosts. If the name has no hyphen, the first hyphen separates name and
+// namespace. Every other label ends in a digest, which no label of the first kind does.
 function hyphenated(name: string, namespace: string): string {
   const label = `${name}-${namespace}`;
   if (isPlain(name, namespace) && label.length <= LONGEST_LABEL) return label;
@@ -56,8 +56,8 @@ function isPlain(name: string, namespace: string): boolean {
 }
 
 /**
- * May this record claim the host? `allowed` is the annotation HOSTS_ANNOTATION of its namespace. Of the base domain it
- * may claim what can be no other tenant's default host.
+ * Whether this record may claim the host. `allowed` is the annotation HOSTS_ANNOTATION of its namespace. Under the base domain
+ * it may claim hosts that cannot be another tenant's default host.
  */
 export function mayClaim(host: string, place: Place, allowed: string | undefined, address: AddressSettings): boolean {
   if (host.length > LONGEST_HOST) return false;
@@ -65,7 +65,7 @@ export function mayClaim(host: string, place: Place, allowed: string | undefined
   return patternsOf(allowed).some((pattern) => covers(pattern, host)) || isFreeUnderBase(host, place, address);
 }
 
-/** What a tenant may claim, in words for whoever asked for something else. */
+/** The hosts that a tenant may claim, as text for an error message. */
 export function claimable(place: Place, allowed: string | undefined, address: AddressSettings): string {
   const { baseDomain, hostPattern } = address;
   const { namespace } = place;
@@ -103,7 +103,7 @@ function labelBefore(suffix: string, host: string): string | undefined {
 function isFreeUnderBase(host: string, { namespace }: Place, { baseDomain, hostPattern }: AddressSettings): boolean {
   const start = baseDomain === undefined ? undefined : labelBefore(`.${baseDomain}`, host);
   if (start === undefined) return false;
-  // A host above or below another tenant's would share its cookies, so that only one's own folder is free.
+  // A host above or below another tenant's would share cookies with it, so only subdomains of the tenant's own label are allowed.
   if (hostPattern === '{name}.{namespace}') return covers(`*.${namespace}`, start);
   if (start.includes('.')) return false;
   const hyphen = start.indexOf('-');

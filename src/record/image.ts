@@ -21,7 +21,7 @@ export function parseImage(reference: string): Image {
   };
 }
 
-/** `reference` from `registry` (with a path or not) in place of its own; without one as it is. */
+/** `reference` with `registry` (optionally with a path) instead of its own; unchanged if `registry` is absent. */
 export function fromRegistry(registry: string | undefined, reference: string): string {
   if (registry === undefined) return reference;
   const slash = reference.indexOf('/');
@@ -30,21 +30,21 @@ export function fromRegistry(registry: string | undefined, reference: string): s
   return `${registry}/${namesRegistry ? reference.slice(slash + 1) : reference}`;
 }
 
-/** Major version by an image's tag (`postgres:17.2-alpine` → 17); undefined where the tag doesn't begin with one. */
+/** Major version in an image's tag (`postgres:17.2-alpine` → 17); undefined if the tag does not begin with one. */
 export function majorVersion(reference: string): number | undefined {
   const major = /^v?(\d{1,4})(?![0-9A-Za-z])/.exec(parseImage(reference).tag ?? '')?.[1];
   return major === undefined ? undefined : Number(major);
 }
 
 /**
- * What an image is built on, as far as its reference tells: the last part of its name, and the tag after the version
+ * The base of an image according to its reference: the last part of its name, and the tag after the version
  * (`postgres:17.2-alpine3.20` → `postgres alpine`, `mirror.example/postgres:17-bookworm` → `postgres bookworm`). Equal for
- * two images of one base; a tag without such a word says nothing but that.
+ * two images with one base. A tag without a base does not reveal it.
  */
 export function imageBase(reference: string): string {
   const { repository, tag = '' } = parseImage(reference);
   const name = repository.slice(repository.lastIndexOf('/') + 1);
   const words = tag.toLowerCase().split('-').slice(1);
-  // Alpine's C library sorts alike from one release to the next; Debian's does not, and each release has its name.
+  // Alpine's C library sorts text in the same way in all releases. Debian's does not, and each release has a name.
   return [name, ...words.map((word) => (word.startsWith('alpine') ? 'alpine' : word))].join(' ');
 }

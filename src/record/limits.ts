@@ -1,4 +1,4 @@
-// What a platform lets a record ask for, beyond the bounds of the schema.
+// The platform's limits for records, in addition to the bounds of the schema.
 
 import { EXTERNAL_POSTGRES_VARIABLE, EXTERNAL_REDIS_VARIABLE } from '../api/meta.ts';
 import { numberField, type ResourceSpec } from '../api/resource-spec.ts';
@@ -10,7 +10,7 @@ export interface Excess {
   readonly most: number;
 }
 
-/** The numbers of `spec` that are above the platform's limits. */
+/** The numbers of `spec` that exceed the platform's limits. */
 export function limitViolations(spec: Readonly<ResourceSpec>, limits: Settings['limits']): Excess[] {
   return Object.entries(spec).flatMap(([field, value]) => {
     const limitedBy = numberField(field)?.limitedBy;
@@ -19,7 +19,7 @@ export function limitViolations(spec: Readonly<ResourceSpec>, limits: Settings['
   });
 }
 
-/** The variables that a record must bring where the platform makes no databases; `names` are those that it has. */
+/** The required variables that a record lacks if the platform provides no databases; `names` are those that it has. */
 export function missingExternal(names: Iterable<unknown>): string[] {
   const there = new Set(names);
   return [EXTERNAL_POSTGRES_VARIABLE, EXTERNAL_REDIS_VARIABLE].filter((name) => !there.has(name));

@@ -1,19 +1,19 @@
-// Whether a record is to run in another cluster, and if so whether it names a Listener of its tenant, and a namespace that this lists.
+// Whether a record runs in another cluster, and whether it names a Listener of its tenant and a namespace that the Listener lists.
 
 import type { AppDeploymentSpec, SourceConfig } from '../api/app-deployment.ts';
 import type { Listener } from '../api/listener.ts';
 
-/** Whether this cluster runs the record: it names no listener, whose cluster would. */
+/** Whether this cluster runs the record: it names no listener. */
 export function runsHere({ spec }: { readonly spec: Pick<AppDeploymentSpec, 'sourceConfig'> }): boolean {
   return spec.sourceConfig.listenerId === undefined;
 }
 
-/** What is wrong: there is no such Listener, or it does not list the namespace, and which it lists. */
+/** The problem: the Listener does not exist, or does not list the namespace. */
 export type ListenerProblem =
   | { readonly is: 'unknown' }
   | { readonly is: 'namespace not listed'; readonly listed: readonly string[] };
 
-/** `listeners` are those of the record's own namespace. Ids are the same in either case. */
+/** `listeners` are those in the record's namespace. Ids are compared without regard to case. */
 export function listenerProblem(
   { listenerId, listenerConfig }: SourceConfig,
   listeners: readonly Listener[],

@@ -1,5 +1,5 @@
-// Every name that Davit makes from a record's name. Children are `<name>--<part>`: a record's name has no `--`, so no
-// two records can make the same child (design.md 2).
+// All names derived from a record's name. Children are named `<name>--<part>`. A record's name does not contain `--`, so no
+// two records have a child of the same name.
 
 export interface Names {
   /** Deployment of the main service. */
@@ -21,7 +21,7 @@ export interface Names {
   readonly networkPolicies: { readonly server: string; readonly postgres: string; readonly redis: string };
   /** Ingress or HTTPRoute. */
   readonly address: string;
-  /** Secret that an issuer of certificates fills. */
+  /** Secret that a certificate issuer fills. */
   readonly certificate: string;
   readonly tracingProject: string;
   /** Name of the AppRevision of this id (a uuid). */
@@ -30,7 +30,7 @@ export interface Names {
   variables(suffix: string): string;
 }
 
-/** The names of everything made for the record `recordName` (1 to 40 characters, no `--`). Each is a DNS label. */
+/** The names of all children of the record `recordName` (1 to 40 characters, no `--`). Each is a DNS label. */
 export function names(recordName: string): Names {
   const redis = `${recordName}--redis`;
   const postgres = `${recordName}--postgres`;
@@ -57,7 +57,15 @@ export function names(recordName: string): Names {
   };
 }
 
-/** Whether a Secret is by its name one of the values of the record `recordName`: its editors may name it and not read it. */
+/** Whether a Secret has the name of values of the record `recordName`, which editors may use without the right to read them. */
 export function holdsValuesOf(recordName: string, secretName: string): boolean {
   return secretName.startsWith(names(recordName).variables(''));
 }
+
+/** Name of the Job that builds a revision, and the beginning of the names of what belongs to it. Ids are unique in the cluster. */
+export function buildName(revisionId: string): string {
+  return `build-${revisionId.toLowerCase()}`;
+}
+
+/** Secret of a tenant's namespace with which its pods pull from the platform's registry. */
+export const PULL_SECRET = 'davit-registry-pull';

@@ -1,25 +1,27 @@
-// From what a record asks for to every value in force: defaults, presets and platform images (design.md 5). A revision
-// keeps the result, so that a changed default restarts nothing. The presets are the setting `sizes`.
+// Resolves a record's requested values to the values in force: defaults, presets and platform images. A revision stores the
+// result, so that a changed default restarts nothing. The presets are the setting `sizes`.
 
 import { type AppDeploymentSpec, deploymentTypeMeant, type SecretReference } from '../api/app-deployment.ts';
 import type { Resolved, Scaled, Sized } from '../api/app-revision.ts';
 import { type Component, EXTERNAL_POSTGRES_VARIABLE, EXTERNAL_REDIS_VARIABLE } from '../api/meta.ts';
 import { type Measure, NUMBER_FIELDS, type ResourceSpec } from '../api/resource-spec.ts';
 import type { Settings } from '../api/settings.ts';
+import { usesRegistry } from './build-source.ts';
 import { fromRegistry } from './image.ts';
+import { PULL_SECRET } from './names.ts';
 import { type NamesSecrets, referencesOf } from './secret-references.ts';
 
 /**
- * Version of what pods get from Davit, of new revisions: init containers, variables, probes, security, arguments of
- * PostgreSQL and Redis. A change of a pod template that would restart the pods of revisions already made needs a new
- * version; the makers of every version are kept (resources/contracts.ts).
+ * Version of the pod contract of new revisions: init containers, variables, probes, security, arguments of PostgreSQL and
+ * Redis. A change that would restart the pods of existing revisions needs a new version. The makers of every version are
+ * kept (resources/contracts.ts).
  */
 export const POD_CONTRACT = 1;
 
 /**
  * Every value in force for `spec` under `settings`. CPU in cores, memory in MiB, storage in GiB, as in the record.
- * An explicit value bends the defaults around it: no request ends above its limit, no minimum above its maximum, as
- * long as the explicit pairs themselves are the right way up (the CRD sees to that).
+ * An explicit value adjusts the related defaults: no request exceeds its limit and no minimum its maximum. The CRD rejects
+ * explicit pairs that violate this.
  */
 export function resolve(
   spec: Readonly<AppDeploymentSpec>,
@@ -41,7 +43,7 @@ export function resolve(
   const [database, redis] = [of(given, 'postgres'), of(given, 'redis')];
   const [queue, executor] = [of(given, 'queue'), of(given, 'executor')];
   const images = platformImages(settings);
-  const { pullSecrets } = settings.images;
+  const pullSecrets = [...settings.images.pullSecrets, ...registrySecret(spec, settings)];
 
   return {
     contract,
@@ -72,7 +74,13 @@ export function resolve(
   };
 }
 
-/** The numbers of resourceSpec in force, by their names in the record (camelCase); only of parts that there are. */
+/** The Secret that Davit keeps in the namespace of every tenant whose images are in the platform's registry. */
+function registrySecret(spec: Readonly<AppDeploymentSpec>, { builds: { registry } }: Settings): string[] {
+  const isGiven = registry !== undefined && (registry.tokens || registry.pullSecret !== undefined);
+  return isGiven && usesRegistry(spec) ? [PULL_SECRET] : [];
+}
+
+/** The numbers of resourceSpec in force, by their names in the record (camelCase), for existing parts only. */
 export function effectiveNumbers(resolved: Readonly<Resolved>): Record<string, number> {
   const entries = NUMBER_FIELDS.map(({ field, part, measure }) => {
     const values: Given | undefined = resolved[part];
@@ -81,14 +89,14 @@ export function effectiveNumbers(resolved: Readonly<Resolved>): Record<string, n
   return Object.fromEntries(entries.filter((entry): entry is [(typeof entry)[0], number] => entry[1] !== undefined));
 }
 
-/** Where the record keeps the variable `name`, among `secrets` first, then `secretReferences`. */
+/** The reference for the variable `name`, from `secrets` first, then from `secretReferences`. */
 export function externalReference(where: NamesSecrets, name: string): SecretReference | undefined {
   return referencesOf(where).find((reference) => reference.name === name);
 }
 
 type Given = { readonly [Name in Measure]?: number | undefined };
 
-/** What is given of one part, by measure. */
+/** The explicit values of one part, by measure. */
 function of(spec: Readonly<ResourceSpec>, part: Component): Given {
   const own = NUMBER_FIELDS.filter((number) => number.part === part && typeof spec[number.field] === 'number');
   return Object.fromEntries(own.map(({ field, measure }) => [measure, spec[field]]));
@@ -98,7 +106,7 @@ function anySet(spec: Readonly<ResourceSpec>, part: Component): boolean {
   return Object.keys(of(spec, part)).length > 0;
 }
 
-/** Limits leave room above: with a request of its own the larger of the default and twice that request. */
+/** Default of a limit: with an explicit request the larger of the default and twice that request. */
 function sized(given: Given, defaults: Readonly<Sized>): Sized {
   return {
     cpu: given.cpu ?? atMost(defaults.cpu, given.cpuLimit),
@@ -108,7 +116,7 @@ function sized(given: Given, defaults: Readonly<Sized>): Sized {
   };
 }
 
-/** Redis keeps all its data in memory, so its limit is what is set aside for it. */
+/** Redis keeps all data in memory, so its limit equals its request. */
 function redisSized(given: Given, defaults: Readonly<Sized>): Sized {
   return {
     ...sized(given, defaults),
@@ -116,7 +124,7 @@ function redisSized(given: Given, defaults: Readonly<Sized>): Sized {
   };
 }
 
-/** The defaults, bent around what is given. Of the queue workers the defaults are the main service's values. */
+/** The defaults, adjusted to the given values. Queue workers default to the main service's values. */
 function bent(given: Given, defaults: Readonly<Scaled>): Scaled {
   return { ...sized(given, defaults), ...scaled(given, defaults) };
 }
@@ -136,7 +144,7 @@ function platformImages({ images }: Settings): Resolved['waitImages'] {
   return { postgres: fromRegistry(registry, postgres), redis: fromRegistry(registry, redis) };
 }
 
-/** Defaults stay within the platform's limits. What was asked for was judged before, and stands. */
+/** Keeps defaults within the platform's limits. Explicit values were checked before and are not changed. */
 function within<Part extends Sized | Scaled>(part: Part, given: Given, limits: Settings['limits']): Part {
   const cpu = given.cpu ?? atMost(part.cpu, limits.cpu);
   const memoryMb = given.memoryMb ?? atMost(part.memoryMb, limits.memoryMb);

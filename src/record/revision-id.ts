@@ -1,10 +1,10 @@
-// The id of a revision, which facade and controller compute alike, so that the facade can name a revision before the
-// controller has made it (design.md 2).
+// The id of a revision. Facade and controller compute it in the same way, so that the facade can return the id before the
+// controller has created the revision.
 
 import { createHash } from 'node:crypto';
 
-/** UUID version 5 (RFC 9562, 5.5) of `name` in the namespace `recordUid`, in lower case. Throws if that is no uuid. */
-export function revisionId(recordUid: string, name: `s${number}` | `g${number}`): string {
+/** UUID version 5 (RFC 9562, 5.5) of `name` in the namespace `recordUid`, in lower case. Throws if `recordUid` is not a UUID. */
+export function revisionId(recordUid: string, name: `s${number}` | `g${number}` | `g${number}.p${number}`): string {
   const namespace = Buffer.from(recordUid.replaceAll('-', ''), 'hex');
   if (namespace.length !== 16) throw new TypeError(`A record's uid must be a uuid, not '${recordUid}'`);
   const bytes = createHash('sha1').update(namespace).update(name, 'utf8').digest().subarray(0, 16);
@@ -13,12 +13,17 @@ export function revisionId(recordUid: string, name: `s${number}` | `g${number}`)
   return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
 }
 
-/** Id of the revision that a raised `spec.revisionSerial` asks for. */
+/** Id of the revision that a raised `spec.revisionSerial` requests. */
 export function serialRevisionId(recordUid: string, serial: number): string {
   return revisionId(recordUid, `s${serial}`);
 }
 
-/** Id of the revision that an edit without a new serial (kubectl, GitOps) asks for. */
+/** Id of the revision that the `push`-th push to a branch asks for, while the record stays as it is. */
+export function pushRevisionId(recordUid: string, generation: number, push: number): string {
+  return revisionId(recordUid, `g${generation}.p${push}`);
+}
+
+/** Id of the revision that an edit without a new serial (kubectl, GitOps) requests. */
 export function generationRevisionId(recordUid: string, generation: number): string {
   return revisionId(recordUid, `g${generation}`);
 }

@@ -1,10 +1,10 @@
-// How a write asks for a revision (design.md 4): by a serial raised by exactly one; for a rollback with what an old
-// revision was made of. Imports nothing at run time: kubectl-davit carries it.
+// How a write requests a revision: it raises the serial by exactly one, and for a rollback restores the values of an old
+// revision. Imports nothing at run time, because kubectl-davit bundles it.
 
 import type { AppDeploymentSpec } from '../api/app-deployment.ts';
 import type { AppRevisionSpec } from '../api/app-revision.ts';
 
-/** `after` asking for a revision that `before` has not asked for. What an earlier rollback went back to is over. */
+/** `after` with a serial that requests a new revision. Removes `rollbackTo` of an earlier rollback. */
 export function askingForRevision(
   before: Readonly<AppDeploymentSpec>,
   after: Readonly<AppDeploymentSpec>,
@@ -13,7 +13,7 @@ export function askingForRevision(
   return { ...spec, revisionSerial: (before.revisionSerial ?? 0) + 1 };
 }
 
-/** `before` asking for a revision of what `old` was made of. What needs no revision stays as it is. */
+/** `before` with the values of `old` and a request for a new revision. Fields that need no revision are unchanged. */
 export function rollingBack(
   before: Readonly<AppDeploymentSpec>,
   { id, requested }: Readonly<AppRevisionSpec>,

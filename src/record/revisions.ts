@@ -1,18 +1,19 @@
-// Which revisions are a record's own, and their order. Of the kinds it takes the types alone, so that the kubectl plugin,
-// which is one file and loads no zod, can use it too.
+// The revisions of a record in order. Imports only types of the kinds, so that the kubectl plugin can use it without loading
+// zod.
 
 import type { AppDeployment } from '../api/app-deployment.ts';
 import type { AppRevision } from '../api/app-revision.ts';
 
-/** Newest first, by the record's generation in the snapshot; creationTimestamps of one second tie. */
+/** Newest first, by the record's generation in the snapshot, because creationTimestamps have a resolution of one second. */
 function newestFirst(a: AppRevision, b: AppRevision): number {
   return (
     b.spec.deploymentGeneration - a.spec.deploymentGeneration ||
-    (b.spec.revisionSerial ?? -1) - (a.spec.revisionSerial ?? -1)
+    (b.spec.revisionSerial ?? -1) - (a.spec.revisionSerial ?? -1) ||
+    (b.spec.pushSerial ?? 0) - (a.spec.pushSerial ?? 0)
   );
 }
 
-/** The revisions of this very record (by uid: an earlier record of the same name had its own), newest first. */
+/** The revisions of this record, newest first. The uid excludes those of an earlier record of the same name. */
 export function revisionsOf(record: AppDeployment, revisions: readonly AppRevision[]): AppRevision[] {
   return revisions.filter((revision) => revision.spec.deploymentUid === record.metadata.uid).toSorted(newestFirst);
 }

@@ -1,4 +1,4 @@
-// How many pods a role runs: a fixed number, or a range within which an autoscaler decides (design.md 5).
+// How many pods a role runs: a fixed number, or a range within which an autoscaler decides.
 
 import type { Resolved } from '../api/app-revision.ts';
 import { ROLES, type Role } from '../api/meta.ts';
@@ -9,8 +9,8 @@ export type Scale =
   | { readonly kind: 'range'; readonly min: number; readonly max: number };
 
 /**
- * Nothing runs once the main service may not. Where any pod is allowed there is at least one: an autoscaler refuses a
- * minimum of 0, and nothing would wake a service that has no pod. The executor has one replica.
+ * No role runs if the main service is scaled to 0. If the maximum is above 0, at least one pod runs: an autoscaler does not
+ * accept a minimum of 0, and nothing would start a pod on demand. The executor has one replica.
  */
 export function scaleOf(resolved: Readonly<Resolved>, role: Role): Scale {
   if (resolved.server.maxScale === 0) return fixed(0);
@@ -24,17 +24,17 @@ function fixed(replicas: number): Scale {
   return { kind: 'fixed', replicas };
 }
 
-/** The workloads that a revision of these values has. */
+/** The workloads of a revision with these values. */
 export function rolesOf(resolved: Readonly<Resolved>): readonly Role[] {
   return ROLES.filter((role) => role === 'server' || resolved[role] !== undefined);
 }
 
-/** The roles whose number of pods an autoscaler decides. */
+/** The roles with an autoscaler. */
 export function autoscaledRoles(resolved: Readonly<Resolved>): readonly Role[] {
   return rolesOf(resolved).filter((role) => scaleOf(resolved, role).kind === 'range');
 }
 
-/** Roles that were asked for no pod at all and yet keep one: their minimum is 0, their maximum is not. */
+/** Roles with a minimum of 0 and a maximum above 0, which nevertheless keep one pod. */
 export function raisedMinimums(resolved: Readonly<Resolved>): readonly Role[] {
   if (resolved.server.maxScale === 0) return [];
   return rolesOf(resolved).filter((role) => {

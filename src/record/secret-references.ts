@@ -1,4 +1,4 @@
-// What a record names in Secrets, wherever it stands in the record.
+// All references of a record to Secrets, in any field.
 
 import type { SecretReference } from '../api/app-deployment.ts';
 import type { Container, ResourceSpec } from '../api/resource-spec.ts';
@@ -14,18 +14,18 @@ export function referencesOf({ secrets, secretReferences = [] }: NamesSecrets): 
   return [...secrets, ...secretReferences];
 }
 
-/** What a container reads from a Secret when it starts, and never again. */
+/** A value that a container reads from a Secret only when it starts. */
 export interface ReadAtStart {
   readonly secretName: string;
   /** Absent: every key. */
   readonly secretKey?: string;
-  /** The container starts without it, too. */
+  /** The container also starts without it. */
   readonly optional: boolean;
 }
 
 /**
- * Everything of Secrets that stands in the environment of some container. Mounted Secrets are not among it (kubelet
- * brings them up to date in running pods), nor are pull secrets (they are read for each pull).
+ * All Secret values in the environment of a container. Mounted Secrets (the kubelet updates them in running pods) and pull
+ * secrets (read for each pull) are not included.
  */
 export function readAtStart(where: NamesSecrets, pods: Readonly<ResourceSpec> = {}): ReadAtStart[] {
   return [
@@ -44,7 +44,7 @@ function environmentSecrets({ env = [], envFrom = [] }: Container): ReadAtStart[
   const keys = env.map(({ valueFrom }) => (valueFrom as { secretKeyRef?: FromSecret } | undefined)?.secretKeyRef);
   const wholes = envFrom.map((source) => (source as { secretRef?: FromSecret }).secretRef);
   return [...keys, ...wholes].flatMap((from) => {
-    // The API server checks the shape when the workload is applied.
+    // The API server validates the type when the workload is applied.
     if (typeof from?.name !== 'string') return [];
     const { name: secretName, key: secretKey, optional } = from;
     return [{ secretName, ...(typeof secretKey === 'string' && { secretKey }), optional: optional === true }];

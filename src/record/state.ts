@@ -1,24 +1,23 @@
-// The status word of a record (design.md 3): one table, for what the controller reports and for what the facade says
-// before the first report.
+// The state of a record, as one table for the controller's report and for the facade before the first report.
 
 import type { AppDeploymentSpec, State } from '../api/app-deployment.ts';
 import { awaitsSource } from './wanted-revision.ts';
 
-/** What the table asks; each is false where nothing has been observed. */
+/** Inputs of the table. Each is false before anything has been observed. */
 export interface Seen {
   readonly isLeaving: boolean;
-  /** By intention: scaled to zero, or an image or source is still to be pushed. */
+  /** Intentionally not running: scaled to zero, or without a pushed image or source. */
   readonly runsNothing: boolean;
-  /** A listener's cluster runs it, or is to. */
+  /** A listener's cluster runs it, or will run it. */
   readonly isElsewhere: boolean;
-  /** The platform's rules refuse it, and it has no revision that could run. */
+  /** It violates the platform's rules, and has no revision that could run. */
   readonly isRefused: boolean;
   readonly storesAnswer: boolean;
   /** A revision has been deployed, and its main service is available now. */
   readonly isServing: boolean;
 }
 
-/** The first row that holds wins. */
+/** The first matching row decides. */
 export function stateFrom(seen: Seen): State {
   if (seen.isLeaving) return 'AWAITING_DELETE';
   if (seen.runsNothing) return 'UNUSED';
@@ -27,7 +26,7 @@ export function stateFrom(seen: Seen): State {
   return seen.isServing ? 'READY' : 'UNKNOWN';
 }
 
-/** Of a record without a revision: whether that is what its author wants for now. */
+/** For a record without a revision: whether its author intends that. */
 export function asksForNothing(spec: Readonly<AppDeploymentSpec>): boolean {
   return spec.sourceConfig.resourceSpec?.maxScale === 0 || awaitsSource(spec);
 }

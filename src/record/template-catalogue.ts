@@ -1,9 +1,9 @@
-// Whether what a record of source internal_template deploys stands in the catalogue of templates.
+// Whether the catalogue of templates contains the image or repository of a record of source internal_template.
 
 import type { AppDeploymentSpec } from '../api/app-deployment.ts';
 import type { AppTemplate, AppTemplateSpec } from '../api/app-template.ts';
 
-/** What of a record a template can offer. */
+/** Fields of a record that a template can offer. */
 export type Offered = Pick<AppTemplateSpec, 'imageUri' | 'repoUrl' | 'repoRef' | 'workflowConfigPath'>;
 
 export function templateFields({
@@ -21,8 +21,8 @@ export function templateFields({
 }
 
 /**
- * The fields of `wanted` that no template offers. Of a repository several templates may offer several branches; what a
- * template leaves open a record may choose.
+ * The fields of `wanted` that no template offers. Several templates may offer different branches of one repository. A record
+ * may choose the fields that a template leaves open.
  */
 export function notOffered(wanted: Offered, templates: readonly AppTemplate[]): (keyof Offered)[] {
   const { imageUri, repoUrl } = wanted;

@@ -277,7 +277,7 @@ it.each([
     name: 'the serial is an old one',
     record: aRecord(withImage('a:7', { rollbackTo: first.spec.id }), { generation: 9 }),
   },
-])('resolves anew where $name', ({ record }) => {
+])('resolves again where $name', ({ record }) => {
   expect(wantedRevision(record, [first, edited], other)).toMatchObject({
     create: { resolved: resolve(record.spec, other) },
   });

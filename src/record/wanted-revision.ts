@@ -1,14 +1,16 @@
-// Which revision a record wants: the newest that there is, or a new snapshot (design.md 4). The controller alone makes
-// AppRevisions; the facade asks here only for the id that the next one will have.
+// Which revision a record wants: the newest existing one, or a new snapshot. Only the controller creates AppRevisions; the
+// facade only computes the id of the next one.
 
 import { type AppDeployment, type AppDeploymentSpec, deploymentTypeMeant } from '../api/app-deployment.ts';
 import type { AppRevision, AppRevisionSpec, Requested, Resolved } from '../api/app-revision.ts';
 import type { Settings } from '../api/settings.ts';
+import { commitOf, sameBuildRequested } from './build-source.ts';
 import { canonical } from './canonical.ts';
 import { imageBase, majorVersion } from './image.ts';
 import { uidOf } from './metadata.ts';
 import { POD_CONTRACT, resolve } from './resolve.ts';
-import { generationRevisionId, serialRevisionId } from './revision-id.ts';
+import { generationRevisionId, pushRevisionId, serialRevisionId } from './revision-id.ts';
+import { imageOf } from './revision-image.ts';
 import { revisionsOf } from './revisions.ts';
 
 export type WantedRevision =
@@ -16,7 +18,7 @@ export type WantedRevision =
   | { readonly current: AppRevision }
   | { readonly none: 'WaitingForImage' };
 
-/** What of `spec` needs a new revision when changed, in its one form (canonical.ts). */
+/** The fields of `spec` that need a new revision when they change, in canonical form (canonical.ts). */
 export function requestedOf(spec: Readonly<AppDeploymentSpec>): Requested {
   const { resourceSpec, installCommand, buildCommand } = spec.sourceConfig;
   const deploymentType = deploymentTypeMeant(spec.sourceConfig.deploymentType);
@@ -31,12 +33,12 @@ export function requestedOf(spec: Readonly<AppDeploymentSpec>): Requested {
   });
 }
 
-/** Whether both mean the same, in whatever form each is: a snapshot may have been stored by an older Davit. */
+/** Whether both have the same meaning, regardless of their form: an older Davit may have stored the snapshot. */
 export function sameRequested(a: Readonly<Requested>, b: Readonly<Requested>): boolean {
   return sameJson(a, b) || sameJson(canonical(a), canonical(b));
 }
 
-/** An image or a source is still to be pushed, so there is nothing to make a revision of. */
+/** Whether no image or source has been pushed yet, so that there is nothing to deploy. */
 export function awaitsSource(spec: Readonly<AppDeploymentSpec>): boolean {
   const { imageUri, sourceTarballPath } = spec.sourceRevisionConfig;
   switch (spec.source) {
@@ -53,8 +55,8 @@ export function awaitsSource(spec: Readonly<AppDeploymentSpec>): boolean {
 }
 
 /**
- * Id of the revision that the record wants, and whether it is already `made`; undefined while an image or source is
- * still to be pushed and there is no revision. `revisions` in any order. A record that lost its image keeps what it has.
+ * Id of the revision that the record wants, and whether it is already `made`. Undefined if no image or source has been pushed
+ * and there is no revision. `revisions` may be in any order. A record that lost its image keeps its revision.
  */
 export function wantedRevisionId(
   record: AppDeployment,
@@ -74,10 +76,11 @@ export function wantedRevisionId(
 }
 
 /**
- * The revision that the record wants: the newest one, or the spec of one to create, or none while an image or source
- * is still to be pushed. `revisions` in any order; those of other records are passed over. Throws when the record has
- * no uid (it was never read from an API server). `data`: what is known of the PostgreSQL volume that the record has, or
- * that it may take up. `contract`: the version of the pod contract that a new revision gets.
+ * The revision that the record wants: the newest one, or the spec of one to create, or none before an image or source has been
+ * pushed. `revisions` may be in any order and contain those of other records. Throws if the record has no uid (it was not
+ * read from an API server). `data`: known facts about the PostgreSQL volume that the record has or may adopt. `contract`: the
+ * pod contract version of a new revision. `pushed`: the commit that the record's branch has now, if
+ * the record asks for pushes.
  */
 export function wantedRevision(
   record: AppDeployment,
@@ -85,35 +88,87 @@ export function wantedRevision(
   settings: Settings,
   data: DataThere = {},
   contract = POD_CONTRACT,
+  pushed?: string,
 ): WantedRevision {
   const wanted = wantedRevisionId(record, revisions);
   if (wanted === undefined) return { none: 'WaitingForImage' };
   const own = revisionsOf(record, revisions);
   const newest = own[0];
-  if (wanted.made && newest !== undefined) return { current: newest };
+  const push = pushAfter(record, own, pushed);
+  if (wanted.made && newest !== undefined && push === undefined) return { current: newest };
 
   const requested = requestedOf(record.spec);
   const rollback = rollbackOf(record, own, contract);
   const { revisionSerial } = record.spec;
+  const generation = record.metadata.generation ?? 0;
+  const isPush = wanted.made && push !== undefined;
+  const kept = isPush ? undefined : keptBuild(requested, newest);
+  const resolved = keepDatabase(
+    rollback.is === 'taken' ? rollback.resolved : resolve(record.spec, settings, contract),
+    { ...data, ...imageOfDatabase(own) },
+    rollback.is === 'taken' ? (data.storageGi ?? 0) : smallestSize(requested, newest, data),
+  );
+  const image = resolved.image ?? kept?.image;
+  const commit = isPush ? push.commit : rollback.is === 'taken' ? rollback.commit : kept?.commit;
   return {
     create: {
-      id: wanted.id,
+      id: isPush ? pushRevisionId(uidOf(record), generation, push.serial) : wanted.id,
       deploymentName: record.metadata.name,
       deploymentUid: uidOf(record),
-      deploymentGeneration: record.metadata.generation ?? 0,
+      deploymentGeneration: generation,
       ...(revisionSerial !== undefined && { revisionSerial }),
+      ...(isPush && { pushSerial: push.serial }),
+      ...(commit !== undefined && { commit }),
       source: record.spec.source,
       requested,
-      resolved: keepDatabase(
-        rollback.is === 'taken' ? rollback.resolved : resolve(record.spec, settings, contract),
-        { ...data, ...imageOfDatabase(own) },
-        rollback.is === 'taken' ? (data.storageGi ?? 0) : smallestSize(requested, newest, data),
-      ),
+      resolved: { ...resolved, ...(image !== undefined && { image }) },
     },
   };
 }
 
-/** What is known of a PostgreSQL volume: the image that its data was last run by, and its size in gibibytes. */
+/** A commit that nobody has asked for yet, and its number among the pushes of this generation. */
+interface Push {
+  readonly commit: string;
+  readonly serial: number;
+}
+
+/**
+ * Whether `pushed` is news. After a rollback, and wherever else an image was taken over, the branch has a newer commit than what
+ * runs; that is no push as long as the commit was deployed before.
+ */
+function pushAfter(record: AppDeployment, own: readonly AppRevision[], pushed: string | undefined): Push | undefined {
+  const newest = own[0];
+  if (pushed === undefined || newest === undefined || record.spec.sourceConfig.buildOnPush !== true) return undefined;
+  const commit = commitOf(newest);
+  // Not known yet: the build asks for it when it begins.
+  if (commit === undefined || commit === pushed) return undefined;
+  const isTakenOver = newest.spec.resolved.image !== undefined;
+  if (isTakenOver && own.some((revision) => commitOf(revision) === pushed)) return undefined;
+  const generation = record.metadata.generation ?? 0;
+  const serials = own.map(({ spec }) => (spec.deploymentGeneration === generation ? (spec.pushSerial ?? 0) : 0));
+  return { commit: pushed, serial: Math.max(...serials) + 1 };
+}
+
+/**
+ * A change of sizes or secrets alone deploys the image that is there. Somebody who asks for a new revision and changes nothing
+ * wants the newest commit.
+ */
+function keptBuild(
+  requested: Requested,
+  newest: AppRevision | undefined,
+): { readonly image: string; readonly commit: string | undefined } | undefined {
+  const image = newest && imageOf(newest);
+  if (newest === undefined || image === undefined || !isFromSource(requested)) return undefined;
+  if (!sameBuildRequested(requested, newest.spec.requested) || sameRequested(requested, newest.spec.requested))
+    return undefined;
+  return { image, commit: commitOf(newest) };
+}
+
+function isFromSource({ sourceRevisionConfig: { imageUri } }: Requested): boolean {
+  return imageUri === undefined;
+}
+
+/** Known facts about a PostgreSQL volume: the image that last ran on its data, and its size in gibibytes. */
 export interface DataThere {
   readonly image?: string;
   readonly storageGi?: number;
@@ -121,14 +176,14 @@ export interface DataThere {
 
 export type Rollback =
   | { readonly is: 'none' }
-  /** The old resolved values are taken. */
-  | { readonly is: 'taken'; readonly resolved: Resolved }
-  /** The record asks for a rollback that cannot be made; `why` says what is done instead. */
+  /** The old resolved values are used, with the image that was built of them. */
+  | { readonly is: 'taken'; readonly resolved: Resolved; readonly commit: string | undefined }
+  /** The requested rollback is not possible; `why` says what happens instead. */
   | { readonly is: 'ignored'; readonly why: string };
 
 /**
- * Whether the revision that the record wants goes back to an old one. `revisions` are those before it is made;
- * `contract` is the newest version of the pod contract that there are makers of.
+ * Whether the revision that the record wants is a rollback. `revisions` are those that exist before it is created;
+ * `contract` is the newest known version of the pod contract.
  */
 export function rollbackOf(
   record: AppDeployment,
@@ -137,27 +192,32 @@ export function rollbackOf(
 ): Rollback {
   const own = revisionsOf(record, revisions);
   const { rollbackTo, revisionSerial } = record.spec;
-  // Without a new serial it is what an earlier rollback left behind.
+  // Without a new serial, rollbackTo remains from an earlier rollback.
   if (rollbackTo === undefined || revisionSerial === undefined) return { is: 'none' };
   if (own.some((revision) => revision.spec.revisionSerial === revisionSerial)) return { is: 'none' };
   const old = own.find((revision) => revision.spec.id.toLowerCase() === rollbackTo.toLowerCase());
-  const instead = 'The new revision has the values that stand in the record, and the defaults of today.';
-  if (old === undefined)
-    return { is: 'ignored', why: `Revision ${rollbackTo} is not there, or not any more. ${instead}` };
+  const instead = 'The new revision has the values of the record and the current defaults.';
+  if (old === undefined) return { is: 'ignored', why: `Revision ${rollbackTo} does not exist. ${instead}` };
   if (!sameRequested(old.spec.requested, requestedOf(record.spec)))
     return {
       is: 'ignored',
-      why: `rollbackTo names revision ${rollbackTo}, but the record asks for other values than that revision: write them back, too. ${instead}`,
+      why: `rollbackTo names revision ${rollbackTo}, but the record has other values than that revision. Restore them too. ${instead}`,
     };
   if (old.spec.resolved.contract > contract)
-    return { is: 'ignored', why: `Revision ${rollbackTo} was made by a newer Davit than this one. ${instead}` };
-  return { is: 'taken', resolved: old.spec.resolved };
+    return { is: 'ignored', why: `A newer version of Davit created revision ${rollbackTo}. ${instead}` };
+  // What was built then is deployed again, and not built.
+  const image = imageOf(old);
+  return {
+    is: 'taken',
+    resolved: { ...old.spec.resolved, ...(image !== undefined && { image }) },
+    commit: commitOf(old),
+  };
 }
 
 /**
- * PostgreSQL's major version is the record's for ever: an image of another major version, or one whose version cannot
- * be told, could not read the data. Nor is an image of another base taken: its C library sorts text in another order, which
- * corrupts indexes. Else the setting's image is taken. A volume cannot shrink below `smallestGi`.
+ * A record keeps its major version of PostgreSQL: an image of another or unknown major version could not read the data. It
+ * also keeps its base: another C library sorts text differently, which corrupts indexes. Otherwise the setting's image
+ * is used. A volume cannot shrink below `smallestGi`.
  */
 function keepDatabase(resolved: Resolved, { image }: DataThere, smallestGi: number): Resolved {
   const { postgres } = resolved;
@@ -167,8 +227,8 @@ function keepDatabase(resolved: Resolved, { image }: DataThere, smallestGi: numb
 }
 
 /**
- * A size that is asked for anew stands, so that a person is told that a volume cannot shrink. One that an earlier revision
- * asked for already asks for no less than that revision got: a rollback across a grown volume leaves such a size behind.
+ * A newly requested size is kept, so that the record reports that a volume cannot shrink. A size that an earlier revision
+ * requested already is raised to what that revision got: a rollback across a grown volume leaves such a size behind.
  */
 function smallestSize(requested: Requested, newest: AppRevision | undefined, { storageGi = 0 }: DataThere): number {
   const asked = requested.resourceSpec?.dbStorageGi;
@@ -189,7 +249,7 @@ function imageOfDatabase(own: readonly AppRevision[]): DataThere {
   return image === undefined ? {} : { image };
 }
 
-/** As JSON says it: the order of keys means nothing, and a field that is undefined is absent. */
+/** Equality as in JSON: the order of keys has no meaning, and an undefined field is absent. */
 function sameJson(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;

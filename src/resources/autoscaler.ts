@@ -40,7 +40,7 @@ function makeAutoscaler({ record, revision, settings }: Inputs, role: Role): Aut
   ];
 }
 
-/** Of the main container alone: what sidecars use says nothing about how busy the image is. */
+/** Only the main container counts: the usage of sidecars does not show the load of the application. */
 function metricsFor(role: Role, { cpuPercent, memoryPercent }: Targets): Metrics {
   const metric = (name: string, averageUtilization: number): Metrics[number] => ({
     type: 'ContainerResource',

@@ -19,15 +19,15 @@ export function resourcesFor({ cpu, cpuLimit, memoryMb, memoryLimitMb }: Readonl
 /** uid and gid of `postgres` and `redis` in the official Debian images. */
 const PLATFORM_ID = 999;
 
-/** Of the record's own container: no privileges, but the image chooses its user and may write to its own files. */
+/** For the record's own container: no privileges, but the image chooses its user and may write to its files. */
 export const APP_SECURITY: SecurityContext = { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } };
 
-/** Of a record's pods: under the restricted policy no image may choose root as its user. */
+/** For a record's pods: under the restricted policy no image may run as root. */
 export function appPodSecurity(policy: PodPolicy | undefined): IPodSecurityContext {
   return { ...(policy === 'restricted' && { runAsNonRoot: true }), seccompProfile: { type: 'RuntimeDefault' } };
 }
 
-/** Of a container of ours: the "restricted" Pod Security Standard, and a read-only root. */
+/** For Davit's containers: the "restricted" Pod Security Standard and a read-only root file system. */
 export const RESTRICTED: SecurityContext = {
   allowPrivilegeEscalation: false,
   capabilities: { drop: ['ALL'] },
@@ -37,7 +37,7 @@ export const RESTRICTED: SecurityContext = {
   runAsGroup: PLATFORM_ID,
 };
 
-/** Of the pods of PostgreSQL and Redis. Files are handed to the group only where they aren't its own already: fast. */
+/** For the pods of PostgreSQL and Redis. Files get a new group only if they have another one, which is fast. */
 export const RESTRICTED_POD: IPodSecurityContext = {
   runAsNonRoot: true,
   runAsUser: PLATFORM_ID,

@@ -102,7 +102,7 @@ describe('a second version', () => {
     expect(waitScriptOf(children, 'wait-for-database')).toBe(PARTS_V1.waitScripts.database);
     expect(wantedRevision(record, [revision], SETTINGS, {}, newestOf(POD_CONTRACTS))).toEqual({ current: revision });
     expect(() => desiredChildren({ record, revision, tenantId: 't', settings: SETTINGS })).toThrow(
-      /no makers of pod contract/,
+      /unknown pod contract/,
     );
   });
 });

@@ -2,6 +2,7 @@
 
 import type { KubeObject } from '../kube/client.ts';
 import { runsHere } from '../record/listener-assignment.ts';
+import { imageOf } from '../record/revision-image.ts';
 import { makeAutoscalers } from './autoscaler.ts';
 import type { PodContract, PodContracts } from './contracts/contract.ts';
 import { POD_CONTRACTS } from './contracts.ts';
@@ -25,7 +26,7 @@ export function desiredChildren(inputs: Inputs, contracts: PodContracts = POD_CO
   if (!runsHere(inputs.record)) return [];
   const version = inputs.revision.spec.resolved.contract;
   const contract = contracts.get(version);
-  if (contract === undefined) throw new Error(`make the children: there are no makers of pod contract ${version}`);
+  if (contract === undefined) throw new Error(`make the children: unknown pod contract ${version}`);
   return [
     ...makeNetworkPolicies(inputs),
     ...databaseChildren(inputs, contract),
@@ -46,7 +47,8 @@ function redisChildren(inputs: Inputs, contract: PodContract): KubeObject[] {
 }
 
 function workloadChildren(inputs: Inputs, { workload }: PodContract): KubeObject[] {
-  const { image, server, queue, orchestrator, executor } = inputs.revision.spec.resolved;
+  const { server, queue, orchestrator, executor } = inputs.revision.spec.resolved;
+  const image = imageOf(inputs.revision);
   if (image === undefined) return [];
   const { record, settings, host } = inputs;
   const address = host === undefined ? undefined : makeAddress(record, host, settings.address);

@@ -4,7 +4,7 @@ import type { AppDeployment } from '../api/app-deployment.ts';
 import { COMPONENT_LABEL, type Component, DEPLOYMENT_LABEL, DEPLOYMENT_UID_LABEL } from '../api/meta.ts';
 import { uidOf } from '../record/metadata.ts';
 
-/** Of every child; `component` where it belongs to one part. Source of app.kubernetes.io/*: "Recommended Labels". */
+/** Labels of every child; `component` if it belongs to one part. Source of app.kubernetes.io/*: "Recommended Labels". */
 export function commonLabels(record: AppDeployment, component?: Component): Record<string, string> {
   const { name } = record.metadata;
   return {

@@ -1,5 +1,5 @@
-// The Secrets with the passwords of a record's own PostgreSQL and Redis. Made once, then only observed: a password
-// made anew would lock the record out of its data.
+// The Secrets with the passwords of a record's own PostgreSQL and Redis. They are created once and then only observed: a
+// regenerated password would not open the existing data.
 
 import type { AppDeployment } from '../api/app-deployment.ts';
 import type { KubeObject } from '../kube/client.ts';

@@ -38,6 +38,7 @@ const TEXTS = [
   '10.0.0.0/8',
   'other.example/prefix',
   'other.example/',
+  '1001:1001',
 ];
 /** Settings that are taken only together with others. */
 const TOGETHER: Readonly<Record<string, object>> = {

@@ -6,7 +6,7 @@ import type { TracingProject } from '../api/tracing-project.ts';
 import { names } from '../record/names.ts';
 import { keptMeta } from './owner.ts';
 
-/** Of the record's name, without ownerReference: it outlives the record unless tracingProjectDeletionPolicy says Delete. */
+/** Has the record's name and no ownerReference: it outlives the record unless tracingProjectDeletionPolicy is Delete. */
 export function makeTracingProject(record: AppDeployment): TracingProject {
   return {
     apiVersion: API_VERSION,

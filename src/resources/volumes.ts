@@ -11,7 +11,7 @@ export function volumesFor({ volumes = [] }: Readonly<ResourceSpec>): IVolume[] 
   return list.length > 0 ? (list as IVolume[]) : undefined;
 }
 
-/** Of the main container. */
+/** Volume mounts of the main container. */
 export function volumeMountsFor({ volumeMounts = [] }: Readonly<ResourceSpec>): IVolumeMount[] | undefined {
   return volumeMounts.length > 0 ? (volumeMounts as IVolumeMount[]) : undefined;
 }

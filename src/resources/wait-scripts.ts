@@ -73,8 +73,8 @@ printf '%s answers\\n' "$what"
 `;
 
 /**
- * Ends when the PostgreSQL at $POSTGRES_URI answers `select 1`. Of the query's parameters only those that decide how
- * to connect are kept: applications put their own there, which psql would refuse.
+ * Ends when the PostgreSQL at $POSTGRES_URI answers `select 1`. Only query parameters that affect the connection are kept,
+ * because psql rejects those that applications add.
  */
 export const WAIT_FOR_DATABASE_SCRIPT = `what=PostgreSQL uri=$POSTGRES_URI
 unset POSTGRES_URI

@@ -5,7 +5,7 @@ import { makeConnectionBackoff } from './connection-backoff.ts';
 
 const broken = new Error('connection reset');
 
-it('waits longer from one failure to the next, up to half a minute, and begins anew after a word', () => {
+it('waits longer from one failure to the next, up to half a minute, and resets after a word', () => {
   const contact = makeConnectionBackoff(makeFakeClock(), () => 1);
   const pauses = Array.from({ length: 9 }, () => contact.failed(broken).waitMs);
   expect(pauses).toEqual([500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000, 30_000]);

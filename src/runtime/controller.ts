@@ -22,7 +22,7 @@ export interface ControllerOptions {
   readonly reconcile: Reconcile;
   /** How many keys are reconciled at once. */
   readonly workers: number;
-  /** Of the workers, so many take only keys of groups that no other is busy with. */
+  /** Number of workers that take only keys of groups that no other worker is processing. */
   readonly workersForNewGroups?: number;
   readonly log: Logger;
   readonly metrics?: RuntimeMetrics;
@@ -81,7 +81,7 @@ export function startController(options: ControllerOptions): Controller {
     underWay.add(abort);
     if (aborted) abort.abort();
     const cancelTimeout = clock.schedule(timeoutMs, () => {
-      log.error({ timeoutMs }, 'Reconcile takes too long, aborting it');
+      log.error({ timeoutMs }, 'Reconcile exceeded its time limit, aborting it');
       abort.abort(new Unavailable(`reconcile ${key}: took more than ${timeoutMs} ms`));
     });
     const start = clock.elapsed();
@@ -106,7 +106,7 @@ export function startController(options: ControllerOptions): Controller {
 
   function settleFailure(key: string, error: unknown, log: Logger): ReconcileResult {
     if (aborted) {
-      log.debug({ err: error }, 'Reconcile ended with the leadership');
+      log.debug({ err: error }, 'Reconcile aborted, because this process no longer leads');
       return 'error';
     }
     if (error instanceof Conflict) {

@@ -1,6 +1,6 @@
-// How many there are of each group: of work that is under way, of keys that are taken.
+// Counts by group, such as requests in flight or keys being processed.
 
-/** Adds `by` to what is counted of the group. What there is none of is not in `counts`. */
+/** Adds `by` to the group's count. A count of 0 is removed from `counts`. */
 export function count(counts: Map<string, number>, group: string, by: number): void {
   const number = (counts.get(group) ?? 0) + by;
   if (number === 0) counts.delete(group);

@@ -93,7 +93,7 @@ export function makeEventRecorder(options: EventRecorderOptions): EventRecorder 
     try {
       await client.create(EVENTS, object);
     } catch (err) {
-      log.warn({ err, reason: event.reason, name, namespace }, 'Event not sent');
+      log.warn({ err, reason: event.reason, name, namespace }, 'Could not send an event');
     }
   }
 

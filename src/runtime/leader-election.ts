@@ -136,7 +136,7 @@ export async function runLeaderElection(options: LeaderElectionOptions): Promise
   }
 
   async function renew(leading: AbortSignal): Promise<'renewed' | 'taken'> {
-    if (seen === undefined) throw new Error('renew a lease that was never read');
+    if (seen === undefined) throw new Error('renew the lease: it was never read');
     const { lease } = seen;
     try {
       const spec = nextSpec(lease.spec ?? {}, false);
@@ -198,7 +198,7 @@ export async function runLeaderElection(options: LeaderElectionOptions): Promise
     try {
       await options.onStopped();
     } catch (err) {
-      log.error({ err }, 'Stopping after the lead failed');
+      log.error({ err }, 'Cleanup after the loss of leadership failed');
     }
   }
 

@@ -35,7 +35,7 @@ export function makeMetrics(prefix = 'davit_'): RuntimeMetrics {
   });
   const reconcileSeconds = new Histogram({
     name: `${prefix}reconcile_duration_seconds`,
-    help: 'Time that one reconcile took',
+    help: 'Duration of a reconcile',
     labelNames: ['controller', 'result'],
     buckets: SECONDS_BUCKETS,
     registers,
@@ -48,13 +48,13 @@ export function makeMetrics(prefix = 'davit_'): RuntimeMetrics {
   });
   const relists = new Counter({
     name: `${prefix}relist_total`,
-    help: 'Full lists of a resource, the first included',
+    help: 'Full lists of a resource, including the first',
     labelNames: ['resource'],
     registers,
   });
   const reconnects = new Counter({
     name: `${prefix}watch_reconnect_total`,
-    help: 'Watches opened again where the last one ended',
+    help: 'Watches resumed after they ended',
     labelNames: ['resource'],
     registers,
   });
@@ -85,7 +85,7 @@ export function makeMetrics(prefix = 'davit_'): RuntimeMetrics {
   });
   const codeHostSeconds = new Histogram({
     name: `${prefix}code_host_request_duration_seconds`,
-    help: 'Requests to code hosts, each attempt of its own',
+    help: 'Requests to code hosts, counting each attempt',
     labelNames: ['kind', 'result'],
     buckets: SECONDS_BUCKETS,
     registers,

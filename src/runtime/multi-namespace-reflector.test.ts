@@ -42,5 +42,5 @@ it('are one store, in which other namespaces have nothing', async () => {
 });
 
 it('are none to be combined where none are named', () => {
-  expect(() => combineReflectors(new Map())).toThrow('there are none');
+  expect(() => combineReflectors(new Map())).toThrow('none given');
 });

@@ -22,7 +22,7 @@ export function reflectNamespaces<T extends KubeObject>(
 export function combineReflectors<T extends KubeObject>(byNamespace: ReadonlyMap<string, Reflector<T>>): Reflector<T> {
   const all = [...byNamespace.values()];
   const first = all[0];
-  if (first === undefined) throw new Error('combine reflectors: there are none');
+  if (first === undefined) throw new Error('combine reflectors: none given');
   const of = (namespace: string | undefined): Reflector<T> | undefined => byNamespace.get(namespace ?? '');
 
   function furthestBehind(): string {

@@ -33,7 +33,7 @@ describe('object cache', () => {
       want: ['added a/u1@9', 'modified a/u1@10'],
     },
     {
-      name: 'a name made anew',
+      name: 'a name recreated',
       reason: 'the deletion was not seen',
       do: [a1(5), anObject('a', 'u2', 8)],
       want: ['added a/u1@5', 'deleted a/u1@5', 'added a/u2@8'],
@@ -56,7 +56,7 @@ describe('object cache', () => {
     expect(cache.list('t2')).toEqual([]);
     expect(names(cache.byLabel('t1', 'app', 'x'))).toEqual(['b']);
     expect(names(cache.byLabel('t1', 'app', 'y'))).toEqual(['a']);
-    expect(() => cache.byLabel('t1', 'other', 'x')).toThrow('not an index');
+    expect(() => cache.byLabel('t1', 'other', 'x')).toThrow('no such index');
     cache.drop(anObject('a', 'u1', 4));
     expect(cache.byLabel('t1', 'app', 'y')).toEqual([]);
     expect(cache.byUid('u1')).toBeUndefined();

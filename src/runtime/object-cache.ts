@@ -14,11 +14,11 @@ export interface ObjectCacheOptions<T extends KubeObject> {
 export type Indexes<T> = Readonly<Record<string, (object: T) => readonly string[]>>;
 
 /**
- * What is known of one resource.
+ * The cached objects of one resource.
  *
- * - An object never goes back to an older resourceVersion, whichever way the older one arrives.
- * - An object is its uid: a name that was deleted and made anew is one `deleted` and one `added`.
- * - `observed` is the version up to which everything has been seen; it never goes back.
+ * - An object never returns to an older resourceVersion, whatever the source of the older one.
+ * - The uid identifies an object: a name that was deleted and recreated gives one `deleted` and one `added`.
+ * - `observed` is the version up to which everything has been seen. It never decreases.
  */
 export interface ObjectCache<T extends KubeObject> extends Omit<Store<T>, 'hasSynced'> {
   readonly size: number;
@@ -90,7 +90,7 @@ export function makeObjectCache<T extends KubeObject>(options: ObjectCacheOption
 
   function find(namespace: string, at: string, value: string): T[] {
     const index = indexed.get(at);
-    if (index === undefined) throw new Error(`look up by ${at}: not an index of this cache`);
+    if (index === undefined) throw new Error(`look up by ${at}: this cache has no such index`);
     return [...(index.get(labelKey(namespace, value))?.values() ?? [])];
   }
 
@@ -173,7 +173,7 @@ export function makeObjectCache<T extends KubeObject>(options: ObjectCacheOption
     replace(items, resourceVersion) {
       const listed = versionOf(resourceVersion);
       for (const object of missing(items, listed)) {
-        // A name made anew since is told by `accept` below, as deleted and added together.
+        // A name that was recreated since is reported by `accept` below, as deleted and added.
         unstore(keyOf(object.metadata), object);
         onChange({ type: 'deleted', object });
       }

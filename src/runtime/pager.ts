@@ -11,7 +11,7 @@ export interface WholeListOptions<T> extends Omit<ListOptions, 'limit' | 'contin
 
 export interface WholeList<T> {
   readonly items: T[];
-  /** Of the first page, which is that of all. */
+  /** Version of the first page, which applies to the whole list. */
   readonly version: string;
 }
 

@@ -46,10 +46,10 @@ function watch(againMs?: number): WatchedRequirements {
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 describe('a requirement', () => {
-  it('that is not met is said once, and heals by itself', async () => {
+  it('that is not met is said once, and recovers automatically', async () => {
     answers = ['none there', 'none there', new Error('down'), undefined];
     const { ready, met } = watch();
-    expect(ready['kinds']?.()).toBe('not looked at yet');
+    expect(ready['kinds']?.()).toBe('not checked yet');
     await settle();
     expect(ready['kinds']?.()).toBe('none there');
     await clock.advance(1000);

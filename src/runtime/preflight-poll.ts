@@ -54,7 +54,7 @@ function watchOne(
   requirement: Requirement,
   { log, signal, retryMs = RETRY_MS, againMs, clock = systemClock }: RequirementsOptions,
 ): Watched {
-  let missing: string | undefined = 'not looked at yet';
+  let missing: string | undefined = 'not checked yet';
   let isMet: () => void = () => undefined;
   const met = new Promise<void>((resolve) => {
     isMet = resolve;
@@ -67,7 +67,7 @@ function watchOne(
     );
     if (signal.aborted || missing === before) return;
     if (missing === undefined) log.info({ requirement: name }, 'Requirement met');
-    else log.error({ requirement: name, missing }, 'Requirement not met, will look again');
+    else log.error({ requirement: name, missing }, 'Requirement not met, will check again');
   }
 
   async function run(): Promise<void> {

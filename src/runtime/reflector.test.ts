@@ -47,7 +47,7 @@ describe('reflector', () => {
     expect(reflector.list()[0]?.metadata.managedFields).toBeUndefined();
   });
 
-  it('sees a name that was deleted and made anew while it was away as two objects', async () => {
+  it('sees a name that was deleted and recreated while it was away as two objects', async () => {
     const { kube, clock, told, start } = aReflector();
     kube.seed(CONFIG_MAPS, aConfigMap('a'));
     void start();
@@ -60,7 +60,7 @@ describe('reflector', () => {
     expect(told).toEqual(['added a', 'deleted a', 'added a']);
   });
 
-  it('opens a watch of a quiet kind anew, however often, without a pause', async () => {
+  it('reopens a watch of a quiet kind, however often, without a pause', async () => {
     const failed: string[] = [];
     const metrics = { ...makeMetrics(), watchFailed: (_: string, error: string) => failed.push(error) };
     const { kube, clock, reflector, told, start } = aReflector({ metrics });
@@ -68,7 +68,7 @@ describe('reflector', () => {
     await clock.advance(0);
     for (let times = 0; times < 10; times += 1) {
       await clock.advance(90_000);
-      kube.endWatches(new Silent('watch configmaps: nothing heard for 90000 ms'));
+      kube.endWatches(new Silent('watch configmaps: no data for 90000 ms'));
       await clock.advance(0);
     }
     kube.seed(CONFIG_MAPS, aConfigMap('a'));
@@ -242,7 +242,7 @@ describe('reflector', () => {
       expect(rewound).toEqual([]);
     });
 
-    it('is listed anew when it has caught up before the next look: no watch tells what happened on its way', async () => {
+    it('is listed again when it has caught up before the next look: no watch tells what happened on its way', async () => {
       const { kube, clock, rewound, lists, goBack } = aRewoundServer('all');
       await clock.advance(0);
       goBack(5);

@@ -60,11 +60,11 @@ export interface ReflectorStatus {
 /**
  * A watch cache.
  *
- * - It never stops by itself, whatever the server answers: it tries again, slower and slower up to 30 s, as late as
- *   the server asks, and keeps what it has meanwhile.
- * - It never shows an older state than it has shown: an older list is refused, older news of an object is ignored.
- * - A list that would delete anything that is known is asked for a second time before it is believed: what is deleted
- *   by mistake does not come back before it changes.
+ * - It never stops on its own, whatever the server answers: it retries with growing delays of up to 30 s, or as late as
+ *   the server asks, and keeps its content meanwhile.
+ * - It never shows an older state than before: it rejects an older list and ignores an older event of an object.
+ * - A list that lacks known objects is only believed if a second list confirms it, because a wrongly deleted object would not
+ *   return before it changes.
  * - A kind that is `optional` and that the cluster does not know counts as listed and empty; it is looked for until it
  *   is there.
  * - A listener that throws is logged and harms nobody else.
@@ -151,12 +151,13 @@ export function makeReflector<T extends KubeObject = KubeObject>(options: Reflec
   async function relist(signal: AbortSignal): Promise<string> {
     let { items, version } = await listWhole(signal);
     if (cache.missingFrom(items, version) > 0) {
-      log.info({ known: cache.size, listed: items.length }, 'List lacks some of what is known, asking again');
+      log.info({ known: cache.size, listed: items.length }, 'List lacks known objects, listing again');
       await sleep(clock, random() * RELIST_JITTER_MS, signal);
       ({ items, version } = await listWhole(signal));
     }
-    if (versionOf(version) < cache.observed) refusePast(`${version} is older than ${cache.observed} that was seen`);
-    if (cache.contradicts(items, version)) refusePast(`at ${version} objects are older than they were seen to be`);
+    if (versionOf(version) < cache.observed)
+      refusePast(`${version} is older than ${cache.observed}, which was seen before`);
+    if (cache.contradicts(items, version)) refusePast(`at ${version} objects are older than seen before`);
     past.over();
     cache.replace(items, version);
     metrics?.relisted(resource.plural);
@@ -190,7 +191,7 @@ export function makeReflector<T extends KubeObject = KubeObject>(options: Reflec
   async function waitForKind(signal: AbortSignal): Promise<void> {
     position = undefined;
     if (installed)
-      log.warn(`The cluster does not know ${resource.plural}.${resource.group}; looking for it until it is installed`);
+      log.warn(`The cluster does not have ${resource.plural}.${resource.group}; checking until it is installed`);
     cache.replace([], String(cache.observed));
     contact.heard();
     markInstalled(false);
@@ -214,30 +215,30 @@ export function makeReflector<T extends KubeObject = KubeObject>(options: Reflec
       events += 1;
       contact.heard();
       const version = event.object.metadata.resourceVersion;
-      if (version === undefined) throw new Unavailable(`watch ${resource.plural}: an event without resourceVersion`);
+      if (version === undefined) throw new Unavailable(`watch ${resource.plural}: event without resourceVersion`);
       if (event.type === 'BOOKMARK') cache.advance(version);
       else if (event.type === 'DELETED') cache.drop(keep(event.object));
       else cache.put(keep(event.object));
       position = version;
     }
     if (events === 0 && clock.elapsed() - start < SHORT_WATCH_MS && !signal.aborted) {
-      throw new Unavailable(`watch ${resource.plural}: ended at once`);
+      throw new Unavailable(`watch ${resource.plural}: ended immediately`);
     }
     contact.heard();
   }
 
   async function recover(error: unknown, signal: AbortSignal): Promise<void> {
     if (error instanceof Silent) {
-      // Of a kind that nobody changes the API server has nothing to say, bookmarks neither (they are sent when the version
-      // has moved on). No pause: what happens in it would be seen late. A dead server shows when the watch is opened.
-      log.debug({ err: error }, 'Watch was silent, opening it anew');
+      // The API server sends nothing for a kind that nobody changes, not even bookmarks (they need a new version). The watch is
+      // reopened without a delay, during which events would be missed. A dead server is detected when the watch is opened.
+      log.debug({ err: error }, 'Watch was silent, reopening it');
       return;
     }
     if (options.optional === true && error instanceof NotFound) return waitForKind(signal);
     metrics?.watchFailed(resource.plural, error instanceof Error ? error.name : 'Error');
     if (error instanceof Gone) {
       position = undefined;
-      log.info({ err: error }, 'Watch position is gone, listing again');
+      log.info({ err: error }, 'Watch position has expired, listing again');
       await sleep(clock, random() * RELIST_JITTER_MS, signal);
       // A server that answers every list with 410 must not be asked without pause.
       if (contact.forgive()) return;

@@ -18,9 +18,9 @@ export interface Store<T extends KubeObject = KubeObject> {
 /** One change of the cache, told after it has been made. */
 export interface Change<T extends KubeObject = KubeObject> {
   readonly type: 'added' | 'modified' | 'deleted';
-  /** Of what is deleted the last state: the server's where the watch told it, else the last that was seen. */
+  /** For a deleted object its last state: from the watch event if there was one, otherwise the last one seen. */
   readonly object: T;
-  /** What was known of it before, of the same uid. Of a deletion only where the watch told it. */
+  /** The previous state of the object with the same uid. For a deletion, only if the watch reported it. */
   readonly previous?: T;
 }
 

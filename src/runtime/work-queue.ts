@@ -1,4 +1,4 @@
-// Keys waiting to be reconciled. A key carries no event: whoever takes it looks at the whole state.
+// Keys waiting to be reconciled. A key carries no event: its worker reads the whole state.
 
 import { type Clock, systemClock } from './clock.ts';
 import { count } from './counter.ts';
@@ -12,31 +12,31 @@ export interface WorkQueueOptions {
   readonly maxDelayMs?: number;
   /** Spreads the delays of keys that failed together; between 0 and 1. */
   readonly random?: () => number;
-  /** Keys of one group take turns with those of others, however many one group has. Without it, first come first served. */
+  /** Groups take turns, however many keys each has. Without it, keys are processed in order of arrival. */
   readonly groupOf?: (key: string) => string;
-  /** A key is handed out `burst` times in a row at once, and then no more often than this. Without it there is no limit. */
+  /** A key is handed out `burst` times without delay, and then at most once per interval. Without it there is no limit. */
   readonly intervalMs?: number;
   readonly burst?: number;
   readonly metrics?: RuntimeMetrics;
 }
 
 /**
- * - A key that waits is there once, however often it was added.
- * - A key that was taken is not handed out again before `done`; an arrival meanwhile makes it wait again after `done`.
- * - A key that keeps arriving is handed out once per interval: whoever takes it sees all that happened meanwhile.
- * - No arrival is lost: after `add` returns, the key will be handed out to a `take` that comes later than it.
+ * - A waiting key is in the queue once, however often it was added.
+ * - A key that is being processed is not handed out before `done`. If it is added meanwhile, it is queued again after `done`.
+ * - A key that is added continuously is handed out once per interval; its worker sees all changes since then.
+ * - No addition is lost: after `add` returns, the key is handed out to a later `take`.
  */
 export interface WorkQueue {
   add(key: string): void;
-  /** Adds the key later. Of several such calls the earliest moment holds. */
+  /** Adds the key after a delay. If called several times, the earliest time applies. */
   addAfter(key: string, delayMs: number): void;
   /**
-   * Adds the key later, the more so the oftener this was called since `forget`. Returns the delay. What fails before the
-   * last delay is over, because something else called for another try, is no further failure: in an outage a burst of
-   * changes would be minutes of waiting after it.
+   * Adds the key after a delay that doubles with each call since `forget`, and returns the delay. A failure before the
+   * last delay has passed, in an attempt that a change triggered, does not count: otherwise a burst of changes during an outage
+   * would lead to minutes of delay after it.
    */
   addBackingOff(key: string, atLeastMs?: number): number;
-  /** The key is well again: its next failure is its first. */
+  /** Resets the backoff of the key. */
   forget(key: string): void;
   failures(key: string): number;
   /**

@@ -174,7 +174,7 @@ export function pause(ms: number): Promise<void> {
 
 const PATIENCE_MS = 30_000;
 
-/** The same client for who does not mind waiting until a server is back. Streams begin anew by themselves. */
+/** The same client for who does not mind waiting until a server is back. Streams are reopened automatically. */
 export function patient(api: ApiClient): ApiClient {
   async function persistently<T>(ask: () => Promise<T>): Promise<T> {
     const end = performance.now() + PATIENCE_MS;

@@ -67,7 +67,7 @@ export function controlProcesses(options: ControlProcessesOptions): ControlProce
       await new Promise((resolve) => setTimeout(resolve, ms));
       await start('kube-apiserver');
       await ready();
-      // Started anew with it: what was refused by a server that did not know its bindings yet they try again after up to 30 s
+      // Restarted with it: they retry requests that a server rejected before it knew its bindings only after up to 30 s
       // only, and the scheduler ends itself when what it lists does not fit what it remembers.
       for (const name of ['kube-controller-manager', 'kube-scheduler'] as const) {
         // oxlint-disable-next-line no-await-in-loop -- one and then the other

@@ -325,7 +325,7 @@ interface KeptImages {
  * containerd knows images and containers by one database, and its snapshotter their layers by another. Copies of both,
  * from a time when there were images and no containers, put in their places at each start, make containerd forget a
  * former cluster's containers. Both must be of one time, and so must the folders of the layers: names and numbers are
- * given out anew, and one that is still there makes the next import fail.
+ * assigned again, and one that is still there makes the next import fail.
  */
 function keptImages(store: string, snapshotter: string): KeptImages {
   const layers = join(store, `io.containerd.snapshotter.v1.${snapshotter}`);

@@ -106,7 +106,7 @@ export function tryKill(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL');
   } catch {
-    // Gone by itself.
+    // It has ended on its own.
   }
 }
 

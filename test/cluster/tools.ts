@@ -64,7 +64,7 @@ function linkerFlags(module: ToolModule): string {
   return ['-s -w', ...settings.flatMap((name) => [`-X ${name}Major=1`, `-X ${name}Minor=37`])].join(' ');
 }
 
-/** Builds what is missing, one module after another: the Go compiler fills the machine's cores by itself. */
+/** Builds what is missing, one module after another: the Go compiler fills the machine's cores on its own. */
 export async function ensureTools(
   modules: readonly ToolModule[],
   progress: Progress,
@@ -122,7 +122,7 @@ async function ensureModule(module: ToolModule, go: string, progress: Progress):
   return ensureBuilt({ name: folderOf(module), source, recipe, needsC: needsC.includes(module) }, go, progress);
 }
 
-/** The folder with the program of a Go module of the project's own, built anew whenever a file of it changes. */
+/** The folder with the program of a Go module of the project's own, rebuilt whenever a file of it changes. */
 export async function ensureProgram(name: string, source: string, progress: Progress): Promise<string> {
   const recipe = ['install', '-ldflags', '-s -w', '.'];
   return ensureBuilt({ name, source, recipe }, await findGo(usualGo), progress);
@@ -135,7 +135,7 @@ interface GoBuild {
   readonly source: string;
   /** Arguments of `go`. */
   readonly recipe: readonly string[];
-  /** Whether a C compiler takes part; without one everything is static by itself. */
+  /** Whether a C compiler takes part; without one everything is static anyway. */
   readonly needsC?: boolean;
 }
 
@@ -224,7 +224,7 @@ async function findGo(besidesPath: string): Promise<string> {
     if (existsSync(besidesPath)) return besidesPath;
     throw new Error(
       `Go is missing. The embedded cluster is built from Go modules and needs Go ${version} or newer ` +
-        `(an older one from 1.21 on fetches it by itself). Get it from your distribution or from go.dev/doc/install, ` +
+        `(an older one from 1.21 on fetches it automatically). Get it from your distribution or from go.dev/doc/install, ` +
         `and put its bin folder on the PATH.`,
       { cause },
     );

@@ -170,7 +170,7 @@ async function sweep(folder: string): Promise<void> {
     const { mtimeMs } = await stat(path);
     // oxlint-disable-next-line no-await-in-loop -- a few entries
     if (Date.now() - mtimeMs < 3 * dayMs) continue;
-    // A build that was killed leaves folders mounted until the machine starts anew: no reason not to build.
+    // A build that was killed leaves folders mounted until the machine restarts: no reason not to build.
     // oxlint-disable-next-line no-await-in-loop -- a few entries
     await rm(path, { recursive: true, force: true }).catch(() => undefined);
   }

@@ -26,14 +26,14 @@ const twice = (where: string): Refused['says'] => [
 ];
 const VOLUME =
   'a volume needs exactly one of configMap, secret, emptyDir, persistentVolumeClaim, nfs, projected, downwardAPI, csi';
-const MOUNT = 'a mount needs a volume of its name among the volumes';
+const MOUNT = 'no volume has the name of this mount: add one to volumes';
 const OURS =
-  "container names that are Davit's own: server, queue, orchestrator, executor, wait-for-database, wait-for-redis";
-const REACHES = 'Bidirectional is refused by the pod policy: such a mount reaches the node';
+  'these container names are reserved for Davit: server, queue, orchestrator, executor, wait-for-database, wait-for-redis';
+const REACHES = 'Bidirectional is refused by the pod policy: such a mount affects the node';
 const DNS = 'must be lower-case letters, digits, - and ., beginning and ending with a letter or digit';
 const A_VOLUME: Refused['says'] = ['exactly one of', [['volumes.0', VOLUME]]];
 const PATTERN: readonly [string, string] = ['should match', 'must '];
-const OWN = both("Davit's or Kubernetes' own");
+const OWN = both('reserved for Davit and Kubernetes');
 
 export const refused: readonly Refused[] = [
   {
@@ -133,7 +133,7 @@ export const refused: readonly Refused[] = [
     spec: { sidecars: [{ name: 'a', image: 'a' }], initContainers: [{ name: 'a', image: 'a' }] },
     says: [
       'may not have the same name',
-      [['sidecars.0.name', 'an init container and a sidecar may not have the same name']],
+      [['sidecars.0.name', 'an init container and a sidecar must not have the same name']],
     ],
   },
   {
@@ -160,21 +160,25 @@ export const refused: readonly Refused[] = [
     spec: { annotations: { 'container.apparmor.security.beta.kubernetes.io/server': 'unconfined' } },
     says: OWN,
   },
-  { name: 'a label by which foreign Services select', spec: { labels: { app: 'shop' } }, says: both('such labels') },
+  {
+    name: 'a label by which foreign Services select',
+    spec: { labels: { app: 'shop' } },
+    says: both('these labels have an effect beyond'),
+  },
   {
     name: 'a label that an injector acts on',
     spec: { labels: { 'azure.workload.identity/use': 'true' } },
-    says: both('such labels'),
+    says: both('these labels have an effect beyond'),
   },
   {
     name: 'an annotation that attaches a network',
     spec: { annotations: { 'k8s.v1.cni.cncf.io/networks': 'storage' } },
-    says: both('such annotations'),
+    says: both('these annotations have an effect beyond'),
   },
   {
     name: 'an annotation that takes a role of the cloud',
     spec: { annotations: { 'iam.amazonaws.com/role': 'admin' } },
-    says: both('such annotations'),
+    says: both('these annotations have an effect beyond'),
   },
   {
     name: 'a CSI volume of another namespace',

@@ -25,7 +25,7 @@ export async function makeFacadeWithRegistry(
     ...defaultSettings().builds,
     registry: { host: registry.host, insecure: true, tokens: true, ...more },
   };
-  const facade = await makeFacade({ hosting: 'both', builds, ...settings }, undefined, { withRegistry: true });
+  const facade = await makeFacade({ hosting: 'both', builds, ...settings }, {}, { withRegistry: true });
   registry.keys = async () => {
     const found = facade.kube
       .objects<Secret>(SECRETS)

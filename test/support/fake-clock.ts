@@ -59,7 +59,7 @@ export function makeFakeClock(start = Date.parse('2026-01-01T00:00:00Z')): FakeC
   };
 }
 
-/** A macrotask: every promise that can settle by itself has done so. */
+/** A macrotask: every promise that can settle on its own has done so. */
 function settle(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

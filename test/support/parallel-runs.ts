@@ -68,7 +68,7 @@ export function signalGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void
   try {
     if (pid !== undefined) process.kill(-pid, signal);
   } catch {
-    // Gone by itself.
+    // It has ended on its own.
   }
 }
 

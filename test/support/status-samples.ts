@@ -14,7 +14,7 @@ export interface SeenRecord {
   readonly name: string;
   readonly record: AppDeployment;
   readonly kstatus: KStatus;
-  /** By the health check of docs/operations.md; without one Argo CD decides by itself. */
+  /** By the health check of docs/operations.md; without one Argo CD decides on its own. */
   readonly argo?: 'Progressing' | 'Degraded' | 'Suspended' | 'Healthy';
 }
 
@@ -40,7 +40,7 @@ function deleting(): AppDeployment {
 
 export const SEEN_RECORDS: readonly SeenRecord[] = [
   {
-    name: 'not looked at yet',
+    name: 'not observed yet',
     record: { ...record, status: { observedGeneration: 0 } },
     kstatus: 'InProgress',
     argo: 'Progressing',

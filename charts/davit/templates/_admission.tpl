@@ -72,7 +72,7 @@ spec:
         {{ include .uses "object" | nindent 8 | trim }}
     - name: fresh
       expression: variables.used.filter(u, !(u in variables.before){{ with .exempt }} && !({{ . }}){{ end }}).map(u, u.split(':')[0])
-    # The names in what this write adds, each once. Kubernetes 1.32 has no distinct() and no flatten().
+    # The distinct names that this write adds. Kubernetes 1.32 has neither distinct() nor flatten().
     - name: added
       expression: >-
         [{{ range $i := until $listed }}{{ if $i }}, {{ end }}{{ $i }}{{ end }}].filter(i, i < variables.fresh.size() && variables.fresh.indexOf(variables.fresh[i]) == i).map(i, variables.fresh[i])
@@ -80,14 +80,14 @@ spec:
       expression: authorizer.group('').resource('{{ .resource }}').namespace(request.namespace).check('get').allowed()
   validations:
     - expression: variables.used.size() == 0 || variables.all || (variables.fresh.size() <= {{ $listed }} && variables.added.size() <= {{ $most }})
-      message: at most {{ $most }} {{ .what }} may be added at once by somebody who may not get all {{ .resource }} of the namespace
+      message: without the right to get all {{ .resource }} of the namespace, you may add at most {{ $most }} {{ .what }} at once
       reason: Forbidden
     {{- range $i := until $most }}
     - expression: >-
         variables.used.size() == 0 || variables.all || variables.fresh.size() > {{ $listed }} || variables.added.size() <= {{ $i }} || variables.added.size() > {{ $most }} ||
         authorizer.group('').resource('{{ $.resource }}').namespace(request.namespace).name(variables.added[{{ $i }}]).check('get').allowed()
-      messageExpression: "'you may not get {{ $.one }} ' + variables.added[{{ $i }}] + ' yourself, so a record of yours may not refer to it'"
-      message: you may not get every {{ $.one }} that this record refers to
+      messageExpression: "'you may not get {{ $.one }} ' + variables.added[{{ $i }}] + ' yourself, so your record must not refer to it'"
+      message: you may not get every {{ $.one }} to which this record refers
       reason: Forbidden
     {{- end }}
 ---

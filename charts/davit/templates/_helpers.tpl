@@ -148,3 +148,17 @@ annotations:
   {{- toYaml . | nindent 2 }}
   {{- end }}
 {{- end }}
+
+{{/* Not empty where images are built: there is a registry for them and a builder. */}}
+{{- define "davit.builds" -}}
+{{- if and .Values.settings.builds.registry .Values.settings.builds.images.builder }}true{{ end }}
+{{- end }}
+
+{{/* The settings as both processes read them, with the image that plans builds. */}}
+{{- define "davit.settings" -}}
+{{- $settings := deepCopy .Values.settings -}}
+{{- if and (include "davit.builds" .) (not $settings.builds.images.davit) -}}
+{{- $_ := set $settings.builds.images "davit" (include "davit.image" .) -}}
+{{- end -}}
+{{- toYaml $settings -}}
+{{- end }}

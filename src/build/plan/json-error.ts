@@ -9,7 +9,7 @@ export interface Position {
   readonly column: number;
 }
 
-/** Of text that JSON.parse refuses, and that is not nested deeper than a stack. */
+/** For text that JSON.parse rejects and whose nesting does not exceed the stack. */
 export function errorPosition(text: string): Position {
   let at = 0;
   function take(pattern: RegExp): boolean {

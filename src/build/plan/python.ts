@@ -261,7 +261,7 @@ function javascriptOf(
   return { body: [workdir('workflow_config_path', home), run(install)], warnings: [] };
 }
 
-/** Tools that only installing needs. Of a distribution's own pip they cannot be removed, and stay. */
+/** Tools that only the installation needs. A distribution's own pip cannot be removed and stays. */
 function removal({ keep_pkg_tools: kept }: Readonly<WorkflowConfig>): string[] {
   const removed = TOOLS.filter((tool) => kept !== true && !(Array.isArray(kept) && kept.includes(tool)));
   return removed.length === 0 ? [] : [run(`python3 -m pip uninstall -y ${removed.join(' ')} || true`)];

@@ -6,7 +6,7 @@ import type { Workspace } from './workspace.ts';
 
 export interface PlanOptions {
   readonly baseImages: BaseImages;
-  /** Of the deployment, not of the configuration file. */
+  /** From the deployment, not from the configuration file. */
   readonly installCommand?: string;
   readonly buildCommand?: string;
   /** Whom the image runs as, `uid:gid`. Without it the base image's own user builds and runs. */

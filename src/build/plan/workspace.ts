@@ -10,7 +10,7 @@ export interface Workspace {
   readonly name: string;
   /** Links are listed as links and never followed. */
   readonly entries: ReadonlyMap<string, EntryKind>;
-  /** Of the configuration file, and of each package.json and requirements.txt. */
+  /** Content of the configuration file and of each package.json and requirements.txt. */
   readonly texts: ReadonlyMap<string, string>;
 }
 

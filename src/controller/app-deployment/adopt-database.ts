@@ -13,7 +13,7 @@ import { type Cluster, placeOf } from '../shared/cluster.ts';
 import { failureOf } from '../shared/failures.ts';
 
 /** Why the volume of the own PostgreSQL cannot be used, or must not be replaced by an empty one. */
-export async function volumeRefusals(observed: Observed, shell: Cluster): Promise<ActionFailure[]> {
+export async function volumeRefusals(observed: Observed, target: Cluster): Promise<ActionFailure[]> {
   const trouble = volumeTrouble(observed);
   if (trouble) return [trouble];
   if (!isVolumeMissing(observed)) return [];
@@ -21,7 +21,7 @@ export async function volumeRefusals(observed: Observed, shell: Cluster): Promis
   const ref = { namespace, name: names(name).postgresClaim };
   try {
     // The cache of volumes may lag behind, and holds none without labels.
-    const found = await shell.client.get(PERSISTENT_VOLUME_CLAIMS, ref);
+    const found = await target.client.get(PERSISTENT_VOLUME_CLAIMS, ref);
     return isKnownClaim(found, observed) ? [] : [volumeMissing(observed, found)];
   } catch (error) {
     if (error instanceof NotFound) return [volumeMissing(observed, undefined)];
@@ -36,7 +36,7 @@ export async function volumeRefusals(observed: Observed, shell: Cluster): Promis
 export async function adoptObjects(
   objects: readonly KubeObject[],
   record: AppDeployment,
-  shell: Cluster,
+  target: Cluster,
 ): Promise<{ readonly taken: readonly KubeObject[]; readonly refusals: readonly ActionFailure[] }> {
   const taken: KubeObject[] = [];
   for (const object of objects) {
@@ -44,10 +44,10 @@ export async function adoptObjects(
     const patch = { metadata: { uid, resourceVersion, labels: { [DEPLOYMENT_UID_LABEL]: record.metadata.uid } } };
     try {
       // oxlint-disable-next-line no-await-in-loop -- the password before the volume that it opens
-      const now = await shell.client.mergePatch(shell.registry.resourceOf(object), placeOf(object), patch, {
+      const now = await target.client.mergePatch(target.registry.resourceOf(object), placeOf(object), patch, {
         fieldManager: FIELD_MANAGER,
       });
-      overlayWrite(shell.caches, now);
+      overlayWrite(target.caches, now);
       taken.push(now);
     } catch (error) {
       return { taken, refusals: [failureOf(error, refTo(object), 'take up')] };

@@ -15,8 +15,8 @@ import { DEPLOYMENTS, PERSISTENT_VOLUME_CLAIMS, SECRETS, STATEFUL_SETS } from '.
 import type { Result } from '../../runtime/controller.ts';
 import type { EventRecorder } from '../../runtime/events.ts';
 import { type Caches, overlayWrite, SECRETS_NAMED } from '../shared/caches.ts';
-import type { Cluster } from '../shared/cluster.ts';
-import { deleteObjects } from '../shared/delete.ts';
+import type { Cluster, Clusters } from '../shared/cluster.ts';
+import { deleteEverywhere } from '../shared/delete.ts';
 import { areRaces, causesOf, decisiveOf, failureOf, wasLost } from '../shared/failures.ts';
 import { reportRecord } from '../shared/report.ts';
 import { earliestRequeue } from '../shared/requeue.ts';
@@ -32,18 +32,17 @@ export function hasFinalizer(record: AppDeployment): boolean {
  */
 export async function addFinalizer(
   record: AppDeployment,
-  shell: Cluster,
+  home: Cluster,
 ): Promise<AppDeployment | ActionFailure | undefined> {
   try {
-    return await patchFinalizers(record, [...(record.metadata.finalizers ?? []), FINALIZER], shell);
+    return await patchFinalizers(record, [...(record.metadata.finalizers ?? []), FINALIZER], home);
   } catch (error) {
-    return failureOf(error, refTo(record), 'put the finalizer on');
+    return failureOf(error, refTo(record), 'add the finalizer to');
   }
 }
 
-export interface Teardown {
-  readonly shell: Cluster;
-  /** The same without the time limit of this pass: that it was exceeded is reported too. */
+export interface Teardown extends Clusters {
+  /** The home without the time limit of this pass: that it was exceeded is reported too. */
   readonly lasting: Cluster;
   readonly events: EventRecorder;
   readonly now: Date;
@@ -59,17 +58,17 @@ const LOOK_AGAIN_MS = 1000;
  * then thrown.
  */
 export async function finalize(seen: Observed, teardown: Teardown, signal: AbortSignal): Promise<Result> {
-  const { shell, lasting, events, now, paused } = teardown;
+  const { home, lasting, events, now, paused } = teardown;
   const { record } = seen;
   if (!hasFinalizer(record)) return {};
   // In a dying namespace our rights may be gone any moment, and the namespace takes the children with it anyway.
   if (seen.namespaceTerminating) {
-    await release(record, shell);
+    await release(record, home);
     return {};
   }
-  const cached = withNamedByOthers({ ...seen, pods: withOverdue(seen.pods, now) }, shell.caches);
+  const cached = withNamedByOthers({ ...seen, pods: withOverdue(seen.pods, now) }, home.caches);
   const step = nextStep(cached, now);
-  const say = (waitsFor: string, hindrance?: Hindrance, by = shell): Promise<void> =>
+  const say = (waitsFor: string, hindrance?: Hindrance, by = home): Promise<void> =>
     reportRecord(record, deletingStatus(cached, waitsFor, now, paused, hindrance), by, events);
   if (paused !== undefined) {
     await say(step?.waitsFor ?? 'it');
@@ -78,14 +77,14 @@ export async function finalize(seen: Observed, teardown: Teardown, signal: Abort
   // Nobody is to take it for ready while its parts go.
   const isFirst = step !== undefined && record.status?.state !== 'AWAITING_DELETE';
   const unsaid = isFirst ? await failuresOf(() => say(step.waitsFor)) : [];
-  const done = step ? await take(step, shell) : await finish(cached, teardown);
+  const done = step ? await take(step, teardown) : await finish(cached, teardown);
   if (!done) return {};
   const refusals = withStableMessages(done.refusals, record);
   const causes = causesOf(refusals);
   if (areRaces(causes) || wasLost(signal)) throw decisiveOf(causes);
   const hindrance = hindranceOf(refusals, done.hindrance);
   if (!isFirst || hindrance)
-    unsaid.push(...(await failuresOf(() => say(done.waitsFor, hindrance, signal.aborted ? lasting : shell))));
+    unsaid.push(...(await failuresOf(() => say(done.waitsFor, hindrance, signal.aborted ? lasting : home))));
   const failed = [...causes, ...unsaid];
   if (failed.length > 0) throw decisiveOf(failed);
   return earliestRequeue(untilHinderedMs(cached, now), retryAfterMs(record, refusals, now), done.lookAgainMs);
@@ -108,8 +107,8 @@ interface Taken {
   readonly lookAgainMs?: number;
 }
 
-async function take({ remove, ...step }: TeardownStep, shell: Cluster): Promise<Taken> {
-  return { ...step, refusals: await deleteObjects(remove, shell) };
+async function take({ remove, ...step }: TeardownStep, clusters: Clusters): Promise<Taken> {
+  return { ...step, refusals: await deleteEverywhere(remove, clusters) };
 }
 
 /**
@@ -117,13 +116,14 @@ async function take({ remove, ...step }: TeardownStep, shell: Cluster): Promise<
  * what has no owner would then be nobody's. So what is left is looked at live, once for each deletion. Undefined: all is
  * gone, and so is the finalizer.
  */
-async function finish(cached: Observed, { shell, now }: Teardown): Promise<Taken | undefined> {
+async function finish(cached: Observed, teardown: Teardown): Promise<Taken | undefined> {
+  const { home, now } = teardown;
   const { record } = cached;
   try {
-    const live = withNamedByOthers({ ...cached, ...(await lookLive(cached, shell)) }, shell.caches);
+    const live = withNamedByOthers({ ...cached, ...(await lookLive(cached, teardown)) }, home.caches);
     const step = nextStep(live, now);
-    if (step) return { ...(await take(step, shell)), lookAgainMs: LOOK_AGAIN_MS };
-    await release(record, shell);
+    if (step) return { ...(await take(step, teardown)), lookAgainMs: LOOK_AGAIN_MS };
+    await release(record, home);
     return undefined;
   } catch (error) {
     return {
@@ -141,19 +141,20 @@ function hindranceOf([refusal]: readonly ActionFailure[], words: string | undefi
 /** What no garbage collector looks after, and what uses it or leads to it. */
 async function lookLive(
   { record }: Observed,
-  { client, caches }: Cluster,
+  { home, target }: Clusters,
 ): Promise<Pick<Observed, 'children' | 'tracingProject'>> {
   const { metadata, spec } = record;
   const { namespace = '', name } = metadata;
-  const addresses = caches.addresses?.isInstalled() ? [caches.addresses.resource] : [];
-  const resources = [DEPLOYMENTS, STATEFUL_SETS, PERSISTENT_VOLUME_CLAIMS, SECRETS, ...addresses];
+  const { addresses } = target.caches;
+  const routes = addresses?.isInstalled() ? [addresses.resource] : [];
+  const resources = [DEPLOYMENTS, STATEFUL_SETS, PERSISTENT_VOLUME_CLAIMS, SECRETS, ...routes];
   const isAsked = spec.tracingProjectDeletionPolicy === 'Delete';
   const [projects, ...lists] = await settleAll([
     isAsked
-      ? client.listAll<TracingProject>(TRACING_PROJECTS, { namespace, fieldSelector: `metadata.name=${name}` })
+      ? home.client.listAll<TracingProject>(TRACING_PROJECTS, { namespace, fieldSelector: `metadata.name=${name}` })
       : { items: [] },
     ...resources.map((resource) =>
-      client.listAll(resource, { namespace, labelSelector: `${DEPLOYMENT_LABEL}=${name}`, metadataOnly: true }),
+      target.client.listAll(resource, { namespace, labelSelector: `${DEPLOYMENT_LABEL}=${name}`, metadataOnly: true }),
     ),
   ]);
   return { children: lists.flatMap(({ items }) => items), tracingProject: projects.items[0] };
@@ -172,12 +173,12 @@ function withNamedByOthers(observed: Observed, caches: Caches): Observed {
   };
 }
 
-async function release(record: AppDeployment, shell: Cluster): Promise<void> {
+async function release(record: AppDeployment, home: Cluster): Promise<void> {
   const finalizers = record.metadata.finalizers ?? [];
   await patchFinalizers(
     record,
     finalizers.filter((name) => name !== FINALIZER),
-    shell,
+    home,
   );
 }
 
@@ -185,18 +186,18 @@ async function release(record: AppDeployment, shell: Cluster): Promise<void> {
 async function patchFinalizers(
   record: AppDeployment,
   finalizers: readonly string[],
-  shell: Cluster,
+  home: Cluster,
 ): Promise<AppDeployment | undefined> {
   const { namespace = '', name, uid, resourceVersion } = record.metadata;
   try {
     // The resourceVersion makes it a compare-and-swap: another controller's finalizer is never lost.
-    const patched = await shell.client.mergePatch<AppDeployment>(
+    const patched = await home.client.mergePatch<AppDeployment>(
       APP_DEPLOYMENTS,
       { namespace, name },
       { metadata: { uid, resourceVersion, finalizers } },
       { fieldManager: FIELD_MANAGER },
     );
-    if (finalizers.length > 0 || !record.metadata.deletionTimestamp) overlayWrite(shell.caches, patched);
+    if (finalizers.length > 0 || !record.metadata.deletionTimestamp) overlayWrite(home.caches, patched);
     return patched;
   } catch (error) {
     if (error instanceof NotFound) return undefined;

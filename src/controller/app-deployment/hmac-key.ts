@@ -1,65 +1,19 @@
-// Davit's own key for the digests of Secrets, in a Secret of its own namespace. Made once, by whichever replica needs it
-// first, and never changed or removed: it outlives the chart, and belongs into backups.
+// Davit's own key for the digests of Secrets.
 
-import { randomBytes } from 'node:crypto';
-import { AlreadyExists, NotFound, Terminal } from '../../errors.ts';
-import { SECRETS } from '../../kube/api-resources.ts';
-import type { KubeClient, KubeObject } from '../../kube/client.ts';
+import type { KubeClient } from '../../kube/client.ts';
 import { type DigestKey, digestKey } from '../../resources/secret-digest.ts';
-
-const NAME = 'davit-hmac';
-const FIELD = 'key';
-const BYTES = 32;
-
-interface KeySecret extends KubeObject {
-  readonly type?: string;
-  readonly immutable?: boolean;
-  readonly data?: Readonly<Record<string, string>>;
-}
+import { makeKeySecret } from '../shared/key-secret.ts';
 
 /** Reads or makes the key in `namespace` when it is first asked for. A failure is thrown, and the next call tries again. */
 export function makeDigestKey(client: KubeClient, namespace: string): () => Promise<DigestKey> {
-  let known: Promise<DigestKey> | undefined;
-  return () => {
-    known ??= readOrMake(client, namespace).catch((error: unknown) => {
-      known = undefined;
-      throw error;
-    });
-    return known;
-  };
-}
-
-async function readOrMake(client: KubeClient, namespace: string): Promise<DigestKey> {
-  const read = (): Promise<KeySecret> => client.get<KeySecret>(SECRETS, { namespace, name: NAME });
-  try {
-    return keyIn(await read());
-  } catch (error) {
-    if (!(error instanceof NotFound)) throw error;
-  }
-  try {
-    return keyIn(await client.create(SECRETS, aKey(namespace)));
-  } catch (error) {
-    if (!(error instanceof AlreadyExists)) throw error;
-    return keyIn(await read());
-  }
-}
-
-function aKey(namespace: string): KeySecret {
-  return {
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { name: NAME, namespace, labels: { 'app.kubernetes.io/part-of': 'davit' } },
-    type: 'Opaque',
-    immutable: true,
-    data: { [FIELD]: randomBytes(BYTES).toString('base64') },
-  };
-}
-
-function keyIn({ metadata, data }: KeySecret): DigestKey {
-  const bytes = Buffer.from(data?.[FIELD] ?? '', 'base64');
-  if (bytes.length < BYTES)
-    throw new Terminal(
-      `read the digest key: Secret ${metadata.name} in ${metadata.namespace} has no ${BYTES} bytes under ${FIELD}. Delete it and restart the controller: a new key restarts no pods.`,
-    );
-  return digestKey(bytes);
+  const read = makeKeySecret({
+    client,
+    namespace,
+    name: 'davit-hmac',
+    field: 'key',
+    bytes: 32,
+    what: 'the digest key',
+    anew: 'A new key restarts no pods',
+  });
+  return async () => digestKey(await read());
 }

@@ -1,5 +1,5 @@
-// Who claims which host, over all tenants: an index of the caches by host, and what is being made just now. Decided here
-// and now, between two looks at the caches nothing else runs; so of many who ask for a free host one gets it.
+// The registry of host claims of all tenants: an index of the caches by host, and the hosts whose addresses are being created. A
+// claim is decided synchronously, so that exactly one of several concurrent claims of a free host succeeds.
 
 import type { AppDeployment } from '../../api/app-deployment.ts';
 import { DEPLOYMENT_LABEL, DEPLOYMENT_UID_LABEL } from '../../api/meta.ts';

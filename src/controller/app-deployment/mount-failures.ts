@@ -1,6 +1,7 @@
 // Why the volumes of a pod are not mounted is in no status: the kubelet says it in an event. Those are not watched, there
 // are too many of them: they are asked for where a pod takes long to begin.
 
+import { LruMap } from 'toad-cache';
 import type { Pod } from '../../decide/observed.ts';
 import { FIRST_LOOK_MS, startingSinceMs } from '../../decide/pod-startup.ts';
 import { EVENTS } from '../../kube/api-resources.ts';
@@ -11,12 +12,12 @@ interface Event extends KubeObject {
   readonly note?: string;
 }
 
-/** Of pods that cannot begin for the same reason a few are enough. */
+/** Maximum number of pods for which events are listed: pods of a record usually fail for the same reason. */
 const PODS_ASKED = 3;
 /** A pod is asked about no more often, however often its record is looked at: the kubelet itself tries again more slowly. */
 const ASK_EVERY_MS = 5_000;
-/** Longer than the longest pause between two looks at a pod that does not begin. */
-const FORGET_AFTER_MS = 300_000;
+/** More than there are at a time of pods that do not begin. */
+const PODS_REMEMBERED = 2_000;
 
 export interface MountFailures {
   /** These pods, with the kubelet's words where there are any. A failure costs those words, and nothing else. */
@@ -29,18 +30,13 @@ interface Asked {
 }
 
 export function makeMountFailures(now: () => Date): MountFailures {
-  /** By the pod's uid; the oldest first. */
-  const asked = new Map<string, Asked>();
-
-  function forgetOld(): void {
-    for (const [uid, { at }] of asked) if (now().getTime() - at > FORGET_AFTER_MS) asked.delete(uid);
-  }
+  /** By the pod's uid. */
+  const asked = new LruMap<Asked>(PODS_REMEMBERED);
 
   async function words({ metadata }: Pod, client: KubeClient, log: Logger): Promise<string | undefined> {
     const { namespace = '', uid = '' } = metadata;
     const before = asked.get(uid);
     if (before && now().getTime() - before.at < ASK_EVERY_MS) return before.words;
-    forgetOld();
     // Noted first: what fails or hangs is not asked for at every look either.
     asked.set(uid, { at: now().getTime(), words: before?.words });
     try {
@@ -53,7 +49,7 @@ export function makeMountFailures(now: () => Date): MountFailures {
       asked.set(uid, { at: now().getTime(), words: said });
       return said;
     } catch (err) {
-      log.debug({ err, pod: metadata.name }, 'Events of a pod not listed');
+      log.debug({ err, pod: metadata.name }, 'Could not list the events of a pod');
       return before?.words;
     }
   }

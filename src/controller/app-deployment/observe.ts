@@ -3,13 +3,16 @@
 
 import type { AppDeployment } from '../../api/app-deployment.ts';
 import { DEPLOYMENT_LABEL, HOSTS_ANNOTATION, TENANT_LABEL } from '../../api/meta.ts';
+import type { Settings } from '../../api/settings.ts';
 import { type ActionFailure, type Observed, refTo, type SecretsRead } from '../../decide/observed.ts';
+import { canBuild } from '../../record/build-source.ts';
 import { runsHere } from '../../record/listener-assignment.ts';
 import { holdsValuesOf } from '../../record/names.ts';
 import { revisionsOf } from '../../record/revisions.ts';
 import { readAtStart, referencesOf } from '../../record/secret-references.ts';
 import type { SecretVersion } from '../../resources/secret-digest.ts';
-import { type Caches, childrenNamed } from '../shared/caches.ts';
+import { childrenNamed } from '../shared/caches.ts';
+import type { Clusters } from '../shared/cluster.ts';
 import { failureOf } from '../shared/failures.ts';
 import type { SecretFingerprints, SeenSecret } from './secret-fingerprints.ts';
 
@@ -18,26 +21,34 @@ type NamedSecrets = Pick<Observed, 'secretKeys' | 'unfixedSecrets' | 'secretsRea
 /** Everything that a decision about this record may look at. A Secret that cannot be read is part of it. */
 export async function observe(
   record: AppDeployment,
-  caches: Caches,
+  clusters: Clusters & { readonly settings: Settings },
   contents: SecretFingerprints,
   signal?: AbortSignal,
 ): Promise<Observed> {
-  return { ...look(record, caches), ...(await namedSecrets(record, contents, signal)) };
+  return {
+    ...look(record, clusters),
+    canBuild: canBuild(clusters.settings),
+    ...(await namedSecrets(record, contents, signal)),
+  };
 }
 
 /** What the caches show, which is all but the Secrets that the record names. */
-export function look(record: AppDeployment, caches: Caches): Omit<Observed, keyof NamedSecrets> {
+export function look(
+  record: AppDeployment,
+  { home, target }: Clusters,
+): Omit<Observed, keyof NamedSecrets | 'canBuild'> {
+  const { caches } = home;
   const { namespace = '', name } = record.metadata;
   const tenant = caches.namespaces.get({ name: namespace });
   return {
     record,
     tenantId: tenant?.metadata.labels?.[TENANT_LABEL] === 'true' ? tenant.metadata.uid : undefined,
     tenantHosts: tenant?.metadata.annotations?.[HOSTS_ANNOTATION],
-    addressKindMissing: caches.addresses?.isInstalled() === false,
+    addressKindMissing: target.caches.addresses?.isInstalled() === false,
     namespaceTerminating: tenant?.metadata.deletionTimestamp !== undefined,
     revisions: revisionsOf(record, caches.revisions.byLabel(namespace, DEPLOYMENT_LABEL, name)),
-    children: childrenNamed(caches, namespace, name),
-    pods: caches.pods.byLabel(namespace, DEPLOYMENT_LABEL, name),
+    children: childrenNamed(target.caches, namespace, name),
+    pods: target.caches.pods.byLabel(namespace, DEPLOYMENT_LABEL, name),
     tracingProject: caches.tracingProjects.get({ namespace, name }),
     listeners: runsHere(record) ? [] : caches.listeners.list(namespace),
     integrations: record.spec.source === 'codehost' ? caches.integrations.list() : [],
@@ -50,9 +61,10 @@ async function namedSecrets(
   contents: SecretFingerprints,
   signal: AbortSignal | undefined,
 ): Promise<NamedSecrets> {
-  const unread: ActionFailure[] = [];
-  const secrets = await readSecrets(record, contents, unread, signal);
-  const read = await secretsRead(record, secrets, contents, unread);
+  const { secrets, failures } = await readSecrets(record, contents, signal);
+  // Values that are not known say nothing, and nothing is rolled by them.
+  const digested = failures.length > 0 ? INCOMPLETE : await secretsRead(record, secrets, contents);
+  const unread = [...failures, ...(digested.failure ? [digested.failure] : [])];
   return {
     secretKeys: Object.fromEntries(
       referencesOf(record.spec).map(({ secretName }) => {
@@ -63,53 +75,63 @@ async function namedSecrets(
     unfixedSecrets: [...secrets].flatMap(([secretName, seen]) =>
       seen && !seen.isFixed && holdsValuesOf(record.metadata.name, secretName) ? [secretName] : [],
     ),
-    secretsRead: read,
+    secretsRead: digested.read,
     ...(unread.length > 0 && { unread }),
   };
 }
 
 type SeenSecrets = ReadonlyMap<string, SeenSecret | undefined>;
 
-/** Every Secret whose values stand in the environment of the record's pods, by name. */
+interface Read {
+  readonly name: string;
+  readonly secret?: SeenSecret | undefined;
+  readonly failure?: ActionFailure;
+}
+
+/** Every Secret whose values stand in the environment of the record's pods, by name, and those that could not be read. */
 async function readSecrets(
   { metadata, spec }: AppDeployment,
   contents: SecretFingerprints,
-  unread: ActionFailure[],
   signal: AbortSignal | undefined,
-): Promise<SeenSecrets> {
-  const named = new Set(readAtStart(spec, spec.sourceConfig.resourceSpec).map(({ secretName }) => secretName));
+): Promise<{ readonly secrets: SeenSecrets; readonly failures: readonly ActionFailure[] }> {
   const { namespace = '' } = metadata;
-  return new Map(
-    await Promise.all(
-      [...named].map(async (name) => {
-        try {
-          return [name, await contents.read(namespace, name, signal)] as const;
-        } catch (error) {
-          unread.push(failureOf(error, { kind: 'Secret', name }, 'read'));
-          return [name, undefined] as const;
-        }
-      }),
-    ),
+  const named = new Set(readAtStart(spec, spec.sourceConfig.resourceSpec).map(({ secretName }) => secretName));
+  const reads = await Promise.all(
+    [...named].map(async (name): Promise<Read> => {
+      try {
+        return { name, secret: await contents.read(namespace, name, signal) };
+      } catch (error) {
+        return { name, failure: failureOf(error, { kind: 'Secret', name }, 'read') };
+      }
+    }),
   );
+  return {
+    secrets: new Map(reads.map(({ name, secret }) => [name, secret])),
+    failures: reads.flatMap(({ failure }) => failure ?? []),
+  };
 }
+
+interface Digested {
+  readonly read: SecretsRead;
+  readonly failure?: ActionFailure;
+}
+
+const INCOMPLETE: Digested = { read: { is: 'incomplete' } };
 
 async function secretsRead(
   record: AppDeployment,
   secrets: SeenSecrets,
   contents: SecretFingerprints,
-  unread: ActionFailure[],
-): Promise<SecretsRead> {
+): Promise<Digested> {
   const { spec } = record;
   const reads = readAtStart(spec, spec.sourceConfig.resourceSpec);
-  if (reads.length === 0) return { is: 'nothing' };
-  // Of values that are not known nothing can be told, and nothing is rolled by them.
-  if (unread.length > 0) return { is: 'incomplete' };
+  if (reads.length === 0) return { read: { is: 'nothing' } };
   const versions: SecretVersion[] = [];
   let changedAt: number | undefined;
   for (const { secretName, secretKey, optional } of reads) {
     const seen: SeenSecret['values'] = secrets.get(secretName)?.values ?? new Map();
     const keys = secretKey === undefined ? [...seen.keys()] : [secretKey];
-    if (!optional && (!secrets.get(secretName) || keys.some((key) => !seen.has(key)))) return { is: 'incomplete' };
+    if (!optional && (!secrets.get(secretName) || keys.some((key) => !seen.has(key)))) return INCOMPLETE;
     // A whole Secret may be empty, and that is something else than none.
     if (secretKey === undefined)
       versions.push({ secretName, secretKey: '', fingerprint: String(secrets.get(secretName) !== undefined) });
@@ -122,9 +144,8 @@ async function secretsRead(
   const quietForMs = changedAt === undefined ? undefined : contents.elapsed() - changedAt;
   try {
     const digest = await contents.digestOf(versions);
-    return { is: 'complete', digest, ...(quietForMs !== undefined && { quietForMs }) };
+    return { read: { is: 'complete', digest, ...(quietForMs !== undefined && { quietForMs }) } };
   } catch (error) {
-    unread.push(failureOf(error, refTo(record), 'read', "the key of Secrets' digests"));
-    return { is: 'incomplete' };
+    return { ...INCOMPLETE, failure: failureOf(error, refTo(record), 'read', 'the digest key') };
   }
 }

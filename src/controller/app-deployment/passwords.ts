@@ -1,4 +1,4 @@
-// The password Secrets of a record's own PostgreSQL and Redis: made once, and never made anew.
+// The password Secrets of a record's own PostgreSQL and Redis: created once and never regenerated.
 
 import { randomBytes } from 'node:crypto';
 import type { AppRevision } from '../../api/app-revision.ts';
@@ -16,25 +16,25 @@ import { failureOf } from '../shared/failures.ts';
 import { settleFailures } from '../shared/settle-all.ts';
 
 /** Makes the passwords of the stores that `revision` has. What failed comes back. */
-export function ensurePasswords(observed: Observed, revision: AppRevision, shell: Cluster): Promise<ActionFailure[]> {
+export function ensurePasswords(observed: Observed, revision: AppRevision, target: Cluster): Promise<ActionFailure[]> {
   const own = STORE_PARTS.filter((part) => revision.spec.resolved[part] !== undefined);
-  return settleFailures(own.map((part) => ensurePassword(part, observed, shell)));
+  return settleFailures(own.map((part) => ensurePassword(part, observed, target)));
 }
 
 const PASSWORD_SECRETS = { postgres: postgresSecret, redis: redisSecret };
 
-/** Makes the password Secret of a store where it was never made. A password once made is never made anew. */
+/** Creates the password Secret of a store if it never existed. An existing password is never regenerated. */
 async function ensurePassword(
   store: StorePart,
   observed: Observed,
-  shell: Cluster,
+  target: Cluster,
 ): Promise<ActionFailure | undefined> {
   const state = passwordState(store, observed);
   if (state === 'there') return undefined;
   const secret = PASSWORD_SECRETS[store](observed.record, randomBytes(24).toString('base64url'));
   if (state === 'foreign') return nameConflict(secret);
-  if (state === 'lost') return lookForPassword(store, placeOf(secret), observed, shell);
-  const made = await makeOnce(secret, observed.record, shell);
+  if (state === 'lost') return lookForPassword(store, placeOf(secret), observed, target);
+  const made = await makeOnce(secret, observed.record, target);
   return 'reason' in made ? made : undefined;
 }
 
@@ -43,10 +43,10 @@ async function lookForPassword(
   store: StorePart,
   ref: ObjectRef,
   observed: Observed,
-  shell: Cluster,
+  target: Cluster,
 ): Promise<ActionFailure | undefined> {
   try {
-    const found = await shell.client.get(SECRETS, ref, { metadataOnly: true });
+    const found = await target.client.get(SECRETS, ref, { metadataOnly: true });
     return isOurs(found, observed) ? undefined : passwordLost(store, observed, found);
   } catch (error) {
     if (error instanceof NotFound) return passwordLost(store, observed, undefined);

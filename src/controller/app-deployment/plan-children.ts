@@ -16,6 +16,7 @@ import { handedOver } from '../../decide/children/replicas-handover.ts';
 import { digestsThere, type Rotation, rotationOf } from '../../decide/children/rotation.ts';
 import type { ActionFailure, Observed } from '../../decide/observed.ts';
 import type { KubeObject } from '../../kube/client.ts';
+import { imageOf } from '../../record/revision-image.ts';
 import type { PodContracts } from '../../resources/contracts/contract.ts';
 import { desiredChildren } from '../../resources/desired.ts';
 import type { Cluster } from '../shared/cluster.ts';
@@ -23,7 +24,7 @@ import { refuseWithoutRoom } from './node-fit.ts';
 import { type DryRunResult, dryRunPods, tryAhead } from './pod-dry-run.ts';
 
 export interface PlanningOptions {
-  readonly shell: Cluster;
+  readonly target: Cluster;
   readonly settings: Settings;
   readonly now: () => Date;
   /** The versions of the pod contract that there are makers of. */
@@ -55,10 +56,10 @@ export async function prefetchDryRuns(
   draft: AppRevision,
   options: PlanningOptions,
 ): Promise<readonly DryRunResult[]> {
-  const { shell, now } = options;
+  const { target, now } = options;
   const { digests } = rotationOf(observed, draft.spec.id);
   const planned = plan(childrenOf(observed, draft, digests, options), observed, NOTHING_PRUNED);
-  return tryAhead(podsToTry(planned, [], observed, now()), shell);
+  return tryAhead(podsToTry(planned, [], observed, now()), target);
 }
 
 /** The workloads, and what decides how many pods they have and may lose. */
@@ -81,7 +82,10 @@ export interface Wanted {
  * The plan for the latest revision. While something that its pods name is missing, or the API server refuses its pods,
  * the children stay those of the revision that runs: pods that cannot start would only take the place of those that do.
  */
-export async function planAllowed(wanted: Wanted, { shell, now, contracts, settings }: PlanningOptions): Promise<Plan> {
+export async function planAllowed(
+  wanted: Wanted,
+  { target, now, contracts, settings }: PlanningOptions,
+): Promise<Plan> {
   const { observed, latest, isComplete, lost, digests, made, answers } = wanted;
   const running = runningRevision(observed);
   // Seldom needed, and to make them is most of what a pass costs.
@@ -90,16 +94,19 @@ export async function planAllowed(wanted: Wanted, { shell, now, contracts, setti
     // What a newer Davit has made is left alone.
     return contracts.has(running.spec.resolved.contract) ? made(running, digestsThere(observed)) : [];
   };
-  // Of a first revision the stores may start meanwhile.
-  const desired = isComplete
+  // What serves goes on serving while the image of the latest revision is being built, and when that has failed.
+  const isWaiting = imageOf(latest) === undefined && running !== undefined;
+  const mayRoll = isComplete && !isWaiting;
+  // The stores of a first revision may start meanwhile.
+  const desired = mayRoll
     ? made(latest, digests)
     : (held() ?? made(latest, digests).filter(({ kind }) => !WORKLOAD_KINDS.has(kind)));
   const prunes = isRolled(observed, latest) ? PRUNED_KINDS : SCALING_KINDS;
-  const planned = plan(desired, observed, isComplete ? prunes : NOTHING_PRUNED);
+  const planned = plan(desired, observed, mayRoll ? prunes : NOTHING_PRUNED);
   if (!mayStartPods(lost)) return planned;
   const [refused, withoutRoom] = await Promise.all([
-    dryRunPods(podsToTry(planned, desired, observed, now()), shell, answers),
-    settings.checkNodes ? refuseWithoutRoom(planned.actions, observed, shell.client) : [],
+    dryRunPods(podsToTry(planned, desired, observed, now()), target, answers),
+    settings.checkNodes ? refuseWithoutRoom(planned.actions, observed, target.client) : [],
   ]);
   const refusals = [...refused, ...withoutRoom];
   if (refusals.length === 0) return planned;

@@ -18,23 +18,23 @@ export interface DryRunResult {
 }
 
 /**
- * What the API server refuses of these pods, in its own words, and where it could not be asked. Of a pod that is in
- * `answers` it is not asked once more.
+ * The rejections of these pods with the API server's message, and the requests that failed. Pods with a result in
+ * `answers` are not sent again.
  */
 export async function dryRunPods(
   pods: readonly PodToTry[],
-  shell: Cluster,
+  target: Cluster,
   answers: readonly DryRunResult[] = [],
 ): Promise<ActionFailure[]> {
   return settleFailures(
     pods.map(async (tried) => {
       const answer = answers.find((known) => isDeepStrictEqual(known.pod, tried.pod));
       try {
-        const words = answer ? answer.words : await ask(tried.pod, shell);
+        const words = answer ? answer.words : await ask(tried.pod, target);
         return words === undefined ? undefined : podRefused(tried, words);
       } catch (error) {
         const workload = refTo(tried.workload);
-        // Of the workload, so that it is left as it is.
+        // The failure names the workload, so that the workload is not changed.
         return failureOf(error, workload, 'try', `the pods of ${said(workload)}`);
       }
     }),
@@ -42,8 +42,8 @@ export async function dryRunPods(
 }
 
 /** Asks before it is known whether the answers will be needed: where one cannot be had there is none. */
-export async function tryAhead(pods: readonly PodToTry[], shell: Cluster): Promise<DryRunResult[]> {
-  const outcomes = await Promise.allSettled(pods.map(async ({ pod }) => ({ pod, words: await ask(pod, shell) })));
+export async function tryAhead(pods: readonly PodToTry[], target: Cluster): Promise<DryRunResult[]> {
+  const outcomes = await Promise.allSettled(pods.map(async ({ pod }) => ({ pod, words: await ask(pod, target) })));
   return outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
 }
 

@@ -10,21 +10,21 @@ import { settleAll } from '../shared/settle-all.ts';
  * Deletes the revisions that are beyond the newest `kept` and of no use any more: each as it was seen, or not at all.
  * Returns what failed: too long a history makes no record less ready.
  */
-export async function collectRevisions(observed: Observed, kept: number, shell: Cluster): Promise<unknown[]> {
+export async function collectRevisions(observed: Observed, kept: number, home: Cluster): Promise<unknown[]> {
   const errors: unknown[] = [];
   await settleAll(
     surplusRevisions(observed, kept).map(async (revision) => {
       const { namespace = '', name, uid = '', resourceVersion = '' } = revision.metadata;
       try {
-        const resource = shell.registry.resourceOf(revision);
-        await shell.client.remove(resource, { namespace, name }, { uid, resourceVersion });
+        const resource = home.registry.resourceOf(revision);
+        await home.client.remove(resource, { namespace, name }, { uid, resourceVersion });
       } catch (error) {
         if (!(error instanceof NotFound)) {
           errors.push(error);
           return;
         }
       }
-      shell.caches.revisions.overlayDeleted(uid, resourceVersion);
+      home.caches.revisions.overlayDeleted(uid, resourceVersion);
     }),
   );
   return errors;

@@ -7,6 +7,7 @@ import { type AddressOutcome, addressOf, keepsAddress, undecided } from '../../d
 import { assess, assessRecord, type RecordAssessment } from '../../decide/assess/assessment.ts';
 import { contractUnknown } from '../../decide/assess/pod-contract.ts';
 import { hasServed } from '../../decide/assess/rollout.ts';
+import { runningRevision } from '../../decide/assess/workloads.ts';
 import { dataThere, NO_KEPT_DATA, planAdoption } from '../../decide/children/adoption.ts';
 import { mayStartPods, partitionByData, withoutUnsafe } from '../../decide/children/plan.ts';
 import { untilStuckMs } from '../../decide/children/pod-dry-run.ts';
@@ -18,22 +19,22 @@ import { recheckAfterMs } from '../../decide/pod-startup.ts';
 import { retryAfterMs } from '../../decide/retry.ts';
 import { latestStatus, overtakenStatus } from '../../decide/revision-status.ts';
 import { withStableMessages } from '../../decide/stable-messages.ts';
-import { statusOf } from '../../decide/status.ts';
+import { readyEntry, statusOf } from '../../decide/status.ts';
 import { untilOverdueMs, withOverdue } from '../../decide/terminating-pods.ts';
 import { Conflict, NotFound } from '../../errors.ts';
 import type { KubeObject } from '../../kube/client.ts';
 import { runsHere } from '../../record/listener-assignment.ts';
+import { imageOf } from '../../record/revision-image.ts';
 import { rollbackOf, wantedRevision } from '../../record/wanted-revision.ts';
 import { makeRevision } from '../../resources/app-revision.ts';
 import type { PodContracts } from '../../resources/contracts/contract.ts';
 import { newestOf } from '../../resources/contracts.ts';
 import { makeTracingProject } from '../../resources/tracing-project.ts';
-import { abortable } from '../../runtime/clients/abortable.ts';
 import type { Reconcile } from '../../runtime/controller.ts';
 import type { EventRecorder } from '../../runtime/events.ts';
 import type { Vanished } from '../garbage/bypassed-finalizers.ts';
 import { executePlan, makeOnce, withAppliedDigest } from '../shared/apply.ts';
-import type { Cluster } from '../shared/cluster.ts';
+import { type Cluster, type Clusters, until } from '../shared/cluster.ts';
 import { deleteObjects, removePods } from '../shared/delete.ts';
 import { areRaces, causesOf, decisiveOf, failureOf, wasLost } from '../shared/failures.ts';
 import { refOf } from '../shared/keys.ts';
@@ -51,14 +52,15 @@ import type { DryRunResult } from './pod-dry-run.ts';
 import { collectRevisions } from './prune-revisions.ts';
 import type { SecretFingerprints } from './secret-fingerprints.ts';
 
-export interface ReconcilerOptions {
-  readonly shell: Cluster;
+export interface ReconcilerOptions extends Clusters {
   readonly contents: SecretFingerprints;
   readonly hosts: HostRegistry;
   readonly vanished: Vanished;
   readonly settings: Settings;
   readonly events: EventRecorder;
   readonly now: () => Date;
+  /** The commit that the record's branch has now, as far as it was asked for. */
+  readonly pushedCommit: (record: AppDeployment) => string | undefined;
   /** Those that there are, but in tests. */
   readonly contracts: PodContracts;
 }
@@ -86,7 +88,7 @@ const RACES_UNSAID = 3;
  */
 export function makeReconciler(options: ReconcilerOptions): Reconcile {
   const { contents, hosts, vanished, events, now } = options;
-  const { caches } = options.shell;
+  const { caches } = options.home;
   const mountFailures = makeMountFailures(now);
   /** Key → races lost in a row. */
   const races = new Map<string, number>();
@@ -100,7 +102,9 @@ export function makeReconciler(options: ReconcilerOptions): Reconcile {
   }
 
   return async function reconcile(key, signal, log) {
-    const shell: Cluster = { ...options.shell, client: abortable(options.shell.client, signal) };
+    const home = until(options.home, signal);
+    const target = until(options.target, signal);
+    const within = { ...options, home, target };
     const { namespace, name } = refOf(key);
     const swept = await vanished.sweep(key);
     const found = caches.records.get({ namespace, name });
@@ -108,13 +112,20 @@ export function makeReconciler(options: ReconcilerOptions): Reconcile {
       races.delete(key);
       return swept;
     }
-    const first = await observe(found, caches, contents, signal);
+    const first = await observe(found, options, contents, signal);
     if (found.metadata.deletionTimestamp) {
-      const teardown = { shell, lasting: options.shell, events, now: now(), paused: pausedBy(found, options.settings) };
+      const teardown = {
+        home,
+        target,
+        lasting: options.home,
+        events,
+        now: now(),
+        paused: pausedBy(found, options.settings),
+      };
       return earliestRequeue(swept.requeueAfterMs, (await finalize(first, teardown, signal)).requeueAfterMs);
     }
     const assessed = assessRecord(first, options.settings);
-    const pass = await attempt(first, assessed, { ...options, shell });
+    const pass = await attempt(first, assessed, within);
     if (pass === 'gone') return {};
     const causes = causesOf([...(first.unread ?? []), ...pass.refusals]);
     if (wasLost(signal) || isUnsaid(key, causes)) throw decisiveOf(causes) ?? signal.reason;
@@ -125,11 +136,11 @@ export function makeReconciler(options: ReconcilerOptions): Reconcile {
     // What was done was for the generation that was found. A newer one is in the queue by now: nothing is said of it yet.
     if (record.metadata.generation !== found.metadata.generation) return {};
     // What it names was judged above, and a change of that wakes the record again.
-    const after: Observed = { ...first, ...look(record, caches) };
+    const after: Observed = { ...first, ...look(record, options) };
     // Asked for live, and only here: no decision needs it but what is said of the pods.
-    const pods = await mountFailures.addTo(withOverdue(after.pods, now()), shell.client, log);
+    const pods = await mountFailures.addTo(withOverdue(after.pods, now()), target.client, log);
     // What took too long is given up, and that is said: by requests which have a time limit each.
-    const reporting = { ...options, shell: signal.aborted ? options.shell : shell };
+    const reporting = signal.aborted ? options : within;
     const unreported = await report(first, { ...after, pods }, assessed, pass, reporting);
     const failed = [...causes, ...(pass.housekeeping ?? []), ...unreported];
     if (failed.length > 0) throw decisiveOf(failed);
@@ -163,21 +174,22 @@ async function reconcileSpec(
   assessed: RecordAssessment,
   options: ReconcilerOptions,
 ): Promise<ReconcileOutcome | 'gone'> {
-  const { shell, settings } = options;
+  const { home, target, settings } = options;
   const isPaused = pausedBy(observed.record, settings) !== undefined;
   if (assessed.policy.is !== 'pass' || isPaused || !runsHere(observed.record))
     return { ...NOTHING, latest: observed.revisions[0] };
 
-  const record = hasFinalizer(observed.record) ? observed.record : await addFinalizer(observed.record, shell);
+  const record = hasFinalizer(observed.record) ? observed.record : await addFinalizer(observed.record, home);
   if (!record) return 'gone';
   if ('reason' in record) return { latest: observed.revisions[0], refusals: [record] };
   const newest = newestOf(options.contracts);
-  const wanted = wantedRevision(record, observed.revisions, settings, dataThere(observed), newest);
+  const pushed = options.pushedCommit(record);
+  const wanted = wantedRevision(record, observed.revisions, settings, dataThere(observed), newest, pushed);
   const draft = 'create' in wanted ? makeRevision(record, wanted.create) : undefined;
   // None of them waits for another: what a pod is told by a dry run does not depend on whether its revision exists.
   const [project, made, answers] = await settleAll([
-    observed.tracingProject ? [] : ensureTracingProject(record, shell),
-    draft && makeOnce(draft, record, shell),
+    observed.tracingProject ? [] : ensureTracingProject(record, home),
+    draft && makeOnce(draft, record, home),
     draft && assessed.references.is === 'pass' ? prefetchDryRuns(observed, draft, options) : [],
   ]);
   const latest = 'current' in wanted ? wanted.current : made;
@@ -187,9 +199,10 @@ async function reconcileSpec(
   const unknown = contractUnknown(latest, newest);
   if (unknown) return { latest, refusals: [...project, unknown] };
 
+  await reportOvertaken(observed, latest, options);
   const kept = latest.spec.resolved.postgres ? planAdoption(observed) : NO_KEPT_DATA;
   if (kept.refusals.length > 0) return { latest, refusals: [...project, ...kept.refusals] };
-  const { taken, refusals: untaken } = await adoptObjects(kept.takeUp, record, shell);
+  const { taken, refusals: untaken } = await adoptObjects(kept.takeUp, record, target);
   if (untaken.length > 0) return { latest, refusals: [...project, ...untaken] };
   const now: Observed = { ...observed, record, children: replaceByUid(observed.children, taken) };
   return bringChildren(now, { assessed, latest, refusals: project, answers }, options);
@@ -200,7 +213,7 @@ interface Prepared {
   readonly assessed: RecordAssessment;
   readonly latest: AppRevision;
   readonly refusals: readonly ActionFailure[];
-  /** Of pods that were tried meanwhile. */
+  /** Results of pods that were dry-run meanwhile. */
   readonly answers: readonly DryRunResult[];
 }
 
@@ -210,18 +223,18 @@ async function bringChildren(
   { assessed, latest, refusals: earlier, answers }: Prepared,
   options: ReconcilerOptions,
 ): Promise<ReconcileOutcome> {
-  const { shell, settings } = options;
+  const { home, target, settings } = options;
   const { record } = observed;
   const rotation = rotationOf(observed, latest.spec.id);
   const address = takeAddress(observed, assessed.asked, latest, options);
   // First, and whatever becomes of the rest: the host may be another's by now.
-  const lost = keepsAddress(address) ? [] : await removeAddress(observed, shell);
+  const lost = keepsAddress(address) ? [] : await removeAddress(observed, target);
   const host = address.is === 'held' && !observed.addressKindMissing ? address.host : undefined;
   const made: Wanted['made'] = (revision, digests) =>
     childrenOf(observed, revision, digests, options, host).map(withAppliedDigest);
   // Before the volume: by one without a password it is known that the password was lost.
-  const passwords = await ensurePasswords(observed, latest, shell);
-  const unusable = [...passwords, ...(latest.spec.resolved.postgres ? await volumeRefusals(observed, shell) : [])];
+  const passwords = await ensurePasswords(observed, latest, target);
+  const unusable = [...passwords, ...(latest.spec.resolved.postgres ? await volumeRefusals(observed, target) : [])];
   const planned = await planAllowed(
     {
       observed,
@@ -235,11 +248,11 @@ async function bringChildren(
     options,
   );
   const [data, rest] = partitionByData(planned.actions);
-  const volumes = unusable.length > 0 ? [] : await executePlan(data, record, shell);
+  const volumes = unusable.length > 0 ? [] : await executePlan(data, record, target);
   const before = [...earlier, ...lost, ...unusable, ...planned.refusals, ...volumes];
-  const performed = await executePlan(withoutUnsafe(rest, before), record, shell);
-  const removed = mayStartPods(before) ? await removePods(stuckPods(observed, planned.actions), shell) : [];
-  const housekeeping = await collectRevisions(observed, settings.revisions.kept, shell);
+  const performed = await executePlan(withoutUnsafe(rest, before), record, target);
+  const removed = mayStartPods(before) ? await removePods(stuckPods(observed, planned.actions), target) : [];
+  const housekeeping = await collectRevisions(observed, settings.revisions.kept, home);
   return {
     latest,
     refusals: [...before, ...performed, ...removed],
@@ -249,9 +262,9 @@ async function bringChildren(
   };
 }
 
-async function removeAddress(observed: Observed, shell: Cluster): Promise<ActionFailure[]> {
+async function removeAddress(observed: Observed, target: Cluster): Promise<ActionFailure[]> {
   const object = addressOf(observed);
-  return object && object.metadata.deletionTimestamp === undefined ? deleteObjects([object], shell) : [];
+  return object && object.metadata.deletionTimestamp === undefined ? deleteObjects([object], target) : [];
 }
 
 /** The address that the record may have. Decided at once, so that of many who ask for a host one gets it. */
@@ -262,7 +275,7 @@ function takeAddress(
   { hosts }: ReconcilerOptions,
 ): AddressOutcome {
   if (asked.is !== 'allowed') return asked;
-  if (latest.spec.resolved.image === undefined) return undecided(observed, asked);
+  if (imageOf(latest) === undefined && !runningRevision(observed)) return undecided(observed, asked);
   const { host } = asked;
   const holder = hosts.take(observed.record, host);
   if (holder.uid === observed.record.metadata.uid) return { is: 'held', host };
@@ -290,9 +303,24 @@ function replaceByUid(objects: readonly KubeObject[], written: readonly KubeObje
 }
 
 // An existing project of that name is reused, whoever made it.
-async function ensureTracingProject(record: AppDeployment, shell: Cluster): Promise<ActionFailure[]> {
-  const made = await makeOnce(makeTracingProject(record), record, shell);
+async function ensureTracingProject(record: AppDeployment, home: Cluster): Promise<ActionFailure[]> {
+  const made = await makeOnce(makeTracingProject(record), record, home);
   return 'reason' in made && made.reason !== 'NameConflict' ? [made] : [];
+}
+
+/**
+ * Reports what became of the older revisions while it can still be seen: before the newer one touches anything. If this write
+ * fails, the report at the end of the pass repeats it; only a crash in between can lose it.
+ */
+async function reportOvertaken(before: Observed, latest: AppRevision, options: ReconcilerOptions): Promise<void> {
+  const now = options.now();
+  const overtaken = before.revisions.filter(({ spec }) => spec.id !== latest.spec.id);
+  await Promise.allSettled(
+    overtaken.map((revision) => {
+      const status = overtakenStatus(revision, hasServed(before, revision), now);
+      return reportRevision(before.record, revision, status, options.home, options.events);
+    }),
+  );
 }
 
 /** Says of revisions, tracing project and record how they are. Returns what could not be said: one does not silence the others. */
@@ -303,7 +331,7 @@ async function report(
   pass: ReconcileOutcome,
   options: ReconcilerOptions,
 ): Promise<unknown[]> {
-  const { shell, settings, events } = options;
+  const { home, events, settings } = options;
   const now = options.now();
   const { record } = after;
   const { latest } = pass;
@@ -321,34 +349,28 @@ async function report(
       if (!isGone) unsaid.push(failureOf(error, refTo(object), 'write', `the status of ${said(refTo(object))}`));
     }
   };
-  const revisions = after.revisions.map((revision) => ({
-    ...revision,
-    status:
-      revision.spec.id === latest?.spec.id
-        ? latestStatus(revision, assessment.rollout, now)
-        : overtakenStatus(revision, hasServed(before, after, revision), now),
-  }));
+  const judged = { latest, assessment, address, paused: pausedBy(record, settings) };
+  const ready = readyEntry({ ...judged, observed: after, refusals });
+  const statuses = after.revisions.map((revision) =>
+    revision.spec.id === latest?.spec.id
+      ? latestStatus(revision, assessment.rollout, now, ready, runningRevision(after)?.spec.id === revision.spec.id)
+      : overtakenStatus(revision, hasServed(before, revision), now),
+  );
   for (const [index, revision] of after.revisions.entries()) {
-    const { status = {} } = revisions[index] ?? {};
+    const status = statuses[index] ?? {};
     // oxlint-disable-next-line no-await-in-loop -- newest first, so that a crash in between leaves the older ones to the next pass
-    await say(revision, () => reportRevision(record, revision, status, shell, events));
+    await say(revision, () => reportRevision(record, revision, status, home, events));
   }
+  const revisions = after.revisions.map((revision, index) => ({
+    ...revision,
+    status: { ...statuses[index], ...(revision.status?.build && { build: revision.status.build }) },
+  }));
   const observed: Observed = { ...after, revisions };
   const { tracingProject } = observed;
-  if (tracingProject) await say(tracingProject, () => reportTracingProject(tracingProject, record, shell, now));
-  const status = statusOf(
-    {
-      observed,
-      latest,
-      assessment,
-      address,
-      refusals: [...refusals, ...withStableMessages(unsaid, record)],
-      paused: pausedBy(record, settings),
-    },
-    now,
-  );
+  if (tracingProject) await say(tracingProject, () => reportTracingProject(tracingProject, record, home, now));
+  const status = statusOf({ ...judged, observed, refusals: [...refusals, ...withStableMessages(unsaid, record)] }, now);
   try {
-    await reportRecord(record, status, shell, events);
+    await reportRecord(record, status, home, events);
   } catch (error) {
     // Deleted for good while it was being looked at.
     if (error instanceof NotFound) return [];

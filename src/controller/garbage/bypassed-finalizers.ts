@@ -10,9 +10,9 @@ import type { KubeObject } from '../../kube/client.ts';
 import type { Result } from '../../runtime/controller.ts';
 import type { Change } from '../../runtime/store.ts';
 import { hasFinalizer } from '../app-deployment/finalize.ts';
-import { type Caches, childrenNamed } from '../shared/caches.ts';
-import type { Cluster } from '../shared/cluster.ts';
-import { deleteObjects } from '../shared/delete.ts';
+import { childrenNamed } from '../shared/caches.ts';
+import type { Clusters } from '../shared/cluster.ts';
+import { deleteEverywhere } from '../shared/delete.ts';
 import { keyOf, refOf } from '../shared/keys.ts';
 
 export interface Vanished {
@@ -27,9 +27,9 @@ const LOOKS_FOR_MS = 30_000;
 const LOOKS_EVERY_MS = 2000;
 
 /** `elapsed`: milliseconds on a clock that is never set. */
-export function makeVanished(shell: Cluster, elapsed: () => number): Vanished {
+export function makeVanished(clusters: Clusters, elapsed: () => number): Vanished {
   const gone = new Map<string, { readonly record: AppDeployment; readonly until: number }>();
-  const close = shell.caches.records.onChange((change) => {
+  const close = clusters.home.caches.records.onChange((change) => {
     if (!isVanished(change)) return;
     const { namespace, name } = change.object.metadata;
     gone.set(keyOf(namespace, name), { record: change.object, until: elapsed() + LOOKS_FOR_MS });
@@ -40,7 +40,7 @@ export function makeVanished(shell: Cluster, elapsed: () => number): Vanished {
     async sweep(key) {
       const left = gone.get(key);
       if (!left) return {};
-      const failed = await deleteObjects(orphanedChildren(left.record, allNamed(key, shell.caches)), shell);
+      const failed = await deleteEverywhere(orphanedChildren(left.record, allNamed(key, clusters)), clusters);
       if (failed.length > 0 || elapsed() < left.until) return { requeueAfterMs: LOOKS_EVERY_MS };
       gone.delete(key);
       return {};
@@ -57,9 +57,9 @@ function isVanished({ type, object, previous }: Change<AppDeployment>): boolean 
   return wasTold && hasFinalizer(object) && object.metadata.deletionTimestamp === undefined;
 }
 
-function allNamed(key: string, caches: Caches): readonly KubeObject[] {
+function allNamed(key: string, { home: { caches }, target }: Clusters): readonly KubeObject[] {
   const { namespace, name } = refOf(key);
   const project = caches.tracingProjects.get({ namespace, name });
   const revisions = caches.revisions.byLabel(namespace, DEPLOYMENT_LABEL, name);
-  return [...childrenNamed(caches, namespace, name), ...revisions, ...(project ? [project] : [])];
+  return [...childrenNamed(target.caches, namespace, name), ...revisions, ...(project ? [project] : [])];
 }

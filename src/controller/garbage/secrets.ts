@@ -61,7 +61,7 @@ export function makeClientSecretCollector({ caches, client }: Cluster, elapsed: 
 interface Judging {
   readonly cache: Reflector<KubeObject>;
   readonly orphanhood: (secret: KubeObject, named: ReadonlySet<string>, nobodysForMs: number) => Orphanhood;
-  /** Of those that are named at least this one, if it is. */
+  /** Includes this Secret if it is referenced; other references may be missing. */
   readonly asCached: (namespace: string, name: string) => ReadonlySet<string>;
   readonly asListed: (namespace: string, client: KubeClient) => Promise<ReadonlySet<string>>;
 }
@@ -71,7 +71,7 @@ const LIST_EVERY_MS = 10_000;
 
 function makeCollector(client: KubeClient, elapsed: () => number, judging: Judging): Reconcile {
   const { cache, orphanhood } = judging;
-  /** Of every Secret that nothing named when it was last looked at, by namespace and name: which one it is, since when. */
+  /** By namespace and name, for every Secret that was unreferenced at the last check: its uid and since when. */
   const nobodys = new Map<string, Map<string, { readonly uid: string; readonly since: number }>>();
   const listedAt = new Map<string, number>();
 
@@ -138,7 +138,7 @@ async function removeOrphan(
   const { namespace = '', name, uid = '', resourceVersion = '' } = metadata;
   try {
     await client.remove(SECRETS, { namespace, name }, { uid, resourceVersion });
-    log.info({ namespace, secret: name }, 'Collected a Secret that nothing names');
+    log.info({ namespace, secret: name }, 'Deleted an unused Secret');
   } catch (error) {
     if (!(error instanceof NotFound)) throw error;
   }

@@ -7,12 +7,11 @@ import type { Settings } from '../../api/settings.ts';
 import { organizationVerdict } from '../../decide/organization.ts';
 import { NotFound } from '../../errors.ts';
 import type { KubeObject } from '../../kube/client.ts';
-import { abortable } from '../../runtime/clients/abortable.ts';
 import type { Reconcile } from '../../runtime/controller.ts';
 import type { Reflector } from '../../runtime/reflector.ts';
 import type { WorkQueue } from '../../runtime/work-queue.ts';
 import { type Caches, SECRETS_NAMED } from '../shared/caches.ts';
-import type { Cluster } from '../shared/cluster.ts';
+import { type Cluster, until } from '../shared/cluster.ts';
 import { reportStatus } from '../shared/report.ts';
 
 type Judged = OAuthProvider | CodeHostIntegration;
@@ -27,14 +26,13 @@ function keyOf({ kind, metadata }: Pick<Judged, 'kind' | 'metadata'>): string {
 
 /** Reconciles one of them, by kind and name. */
 export function makeOrganizationReconciler(
-  shell: Cluster,
+  cluster: Cluster,
   { codeHosts }: Pick<Settings, 'codeHosts'>,
   now: () => Date,
 ): Reconcile {
-  const { caches } = shell;
+  const { caches } = cluster;
   const namespace = caches.organizationNamespace;
   return async function reconcile(key, signal) {
-    const client = abortable(shell.client, signal);
     const [kind, name = ''] = key.split('/');
     const object = judged(caches)
       .find(({ resource }) => resource.kind === kind)
@@ -45,7 +43,7 @@ export function makeOrganizationReconciler(
     const generation = object.metadata.generation ?? 1;
     const conditions = mergeConditions(object.status?.conditions, [ready], generation, now());
     try {
-      await reportStatus(object, { observedGeneration: generation, conditions }, { ...shell, client });
+      await reportStatus(object, { observedGeneration: generation, conditions }, until(cluster, signal), 'pushes');
     } catch (error) {
       // Deleted while it was being looked at.
       if (!(error instanceof NotFound)) throw error;
@@ -62,7 +60,7 @@ export function wakeOrganization(caches: Caches, queue: WorkQueue): () => void {
   const subscriptions = [
     ...judged(caches).map((cache) => cache.onChange(({ object }) => queue.add(keyOf(object)))),
     caches.clientSecrets.onChange(({ type, object, previous }) => {
-      // Of a Secret nothing matters but that it is there.
+      // Only the existence of the Secret matters.
       const isNews = type === 'deleted' || previous === undefined;
       const { namespace, name } = object.metadata;
       if (!isNews || namespace !== caches.organizationNamespace) return;

@@ -15,9 +15,9 @@ import { failureOf } from './failures.ts';
 import { settleFailures } from './settle-all.ts';
 
 /**
- * Adds the digest by which a later look knows that exactly this was applied, so that a dropped field is noticed. Of the
- * JSON as it is rendered: the same code makes it in the same order of the same revision, in which the API server has
- * sorted all keys. Where another version renders in another order, everything is applied once more, and no pod notices.
+ * Adds the digest of the applied manifest, which shows a later reconcile that a field was dropped. It is computed from the
+ * JSON as rendered: the same code renders the same revision, whose keys the API server has sorted, in the same order. If
+ * another version renders in another order, everything is applied once more, without an effect on pods.
  */
 export function withAppliedDigest(object: KubeObject): KubeObject {
   const digest = createHash('sha256').update(JSON.stringify(object)).digest('hex').slice(0, 16);
@@ -34,30 +34,30 @@ export function withAppliedDigest(object: KubeObject): KubeObject {
 export async function executePlan(
   actions: readonly Action[],
   record: AppDeployment,
-  shell: Cluster,
+  cluster: Cluster,
 ): Promise<ActionFailure[]> {
   const applies = actions.filter((action) => action.do === 'apply');
-  const refusals = await settleFailures(applies.map((action) => applyOne(action, record, shell)));
+  const refusals = await settleFailures(applies.map((action) => applyOne(action, record, cluster)));
   if (refusals.length > 0) return refusals;
   return deleteObjects(
     actions.filter((action) => action.do === 'delete').map((action) => action.object),
-    shell,
+    cluster,
   );
 }
 
 async function applyOne(
   { object: wanted, observed, handOverFloor }: Action & { readonly do: 'apply' },
   record: AppDeployment,
-  shell: Cluster,
+  cluster: Cluster,
 ): Promise<ActionFailure | undefined> {
-  const resource = shell.registry.resourceOf(wanted);
+  const resource = cluster.registry.resourceOf(wanted);
   try {
-    if (handOverFloor !== undefined) await handOver(wanted, handOverFloor, resource, shell);
+    if (handOverFloor !== undefined) await handOver(wanted, handOverFloor, resource, cluster);
     const object = observed
-      ? await applied(wanted, observed, resource, shell)
-      : await madeAnew(wanted, resource, record, shell);
+      ? await applied(wanted, observed, resource, cluster)
+      : await madeAnew(wanted, resource, record, cluster);
     if (!object) return nameConflict(wanted);
-    overlayWrite(shell.caches, object);
+    overlayWrite(cluster.caches, object);
     return undefined;
   } catch (error) {
     return { ...failureOf(error, refTo(wanted)), ...(!observed && { absent: true }) };
@@ -70,10 +70,10 @@ async function madeAnew(
   wanted: KubeObject,
   resource: Resource,
   record: AppDeployment,
-  shell: Cluster,
+  cluster: Cluster,
 ): Promise<KubeObject | undefined> {
   const make = (): Promise<KubeObject> =>
-    shell.client.apply(resource, wanted, { fieldManager: FIELD_MANAGER, force: true, onlyCreate: true });
+    cluster.client.apply(resource, wanted, { fieldManager: FIELD_MANAGER, force: true, onlyCreate: true });
   if (!record.status?.conditions?.some(({ reason }) => reason === 'NameConflict')) {
     try {
       return await make();
@@ -81,45 +81,46 @@ async function madeAnew(
       if (!(error instanceof Conflict)) throw error;
     }
   }
-  const there = await inTheWay(wanted, resource, shell);
+  const there = await inTheWay(wanted, resource, cluster);
   if (!there) return make();
   if (!wasMadeFor(record, there, wanted)) return undefined;
   const { uid = '' } = there.metadata;
-  return applied({ ...wanted, metadata: { ...wanted.metadata, uid } }, undefined, resource, shell);
+  return applied({ ...wanted, metadata: { ...wanted.metadata, uid } }, undefined, resource, cluster);
 }
 
-async function inTheWay(wanted: KubeObject, resource: Resource, shell: Cluster): Promise<KubeObject | undefined> {
+async function inTheWay(wanted: KubeObject, resource: Resource, cluster: Cluster): Promise<KubeObject | undefined> {
   try {
-    return await shell.client.get(resource, placeOf(wanted));
+    return await cluster.client.get(resource, placeOf(wanted));
   } catch (error) {
     if (error instanceof NotFound) return undefined;
     throw error;
   }
 }
 
-// Of what is refused though just this was applied before, it is what others have put in its place that is refused.
+// If the API server rejects a manifest that it accepted before, another field manager's change is the cause: repair it, then
+// apply again.
 async function applied(
   object: KubeObject,
   observed: KubeObject | undefined,
   resource: Resource,
-  shell: Cluster,
+  cluster: Cluster,
 ): Promise<KubeObject> {
   const apply = (): Promise<KubeObject> =>
-    shell.client.apply(resource, object, { fieldManager: FIELD_MANAGER, force: true });
+    cluster.client.apply(resource, object, { fieldManager: FIELD_MANAGER, force: true });
   try {
     return await apply();
   } catch (error) {
     if (!(error instanceof Invalid) || !observed || !hasDigestOf(object, observed)) throw error;
     const patch = repairPatch(object, observed);
-    await shell.client.mergePatch(resource, placeOf(object), patch, { fieldManager: FIELD_MANAGER });
+    await cluster.client.mergePatch(resource, placeOf(object), patch, { fieldManager: FIELD_MANAGER });
     return apply();
   }
 }
 
 // Looked at live, and applied only to just this version: a number from before would be a dip if an autoscaler has
 // raised it since.
-async function handOver(wanted: KubeObject, floor: number, resource: Resource, shell: Cluster): Promise<void> {
-  const there = await shell.client.get<Workload>(resource, placeOf(wanted));
+async function handOver(wanted: KubeObject, floor: number, resource: Resource, cluster: Cluster): Promise<void> {
+  const there = await cluster.client.get<Workload>(resource, placeOf(wanted));
   const { name, namespace, uid, resourceVersion } = { ...there.metadata, ...wanted.metadata };
   const replicas = Math.max(there.spec?.replicas ?? 1, floor);
   const held = {
@@ -128,7 +129,7 @@ async function handOver(wanted: KubeObject, floor: number, resource: Resource, s
     metadata: { name, namespace, uid, resourceVersion },
     spec: { replicas },
   } as KubeObject;
-  await shell.client.apply(resource, held, { fieldManager: HAND_OVER_MANAGER, force: true });
+  await cluster.client.apply(resource, held, { fieldManager: HAND_OVER_MANAGER, force: true });
 }
 
 // A person may have taken its labels off, so that the cache has lost it. Its owner tells, or the digest of just what is
@@ -152,19 +153,19 @@ function hasDigestOf(wanted: KubeObject, there: KubeObject): boolean {
 export async function createOnce<T extends KubeObject>(
   object: T,
   record: AppDeployment,
-  shell: Cluster,
+  cluster: Cluster,
 ): Promise<T | undefined> {
-  const resource = shell.registry.resourceOf(object);
+  const resource = cluster.registry.resourceOf(object);
   let made: T;
   try {
-    made = await shell.client.create(resource, object, { fieldManager: FIELD_MANAGER });
+    made = await cluster.client.create(resource, object, { fieldManager: FIELD_MANAGER });
   } catch (error) {
     if (!(error instanceof AlreadyExists)) throw error;
     // Made a moment ago, by ourselves before a crash, or by somebody else.
-    made = await shell.client.get<T>(resource, placeOf(object));
+    made = await cluster.client.get<T>(resource, placeOf(object));
     if (made.metadata.labels?.[DEPLOYMENT_UID_LABEL] !== record.metadata.uid) return undefined;
   }
-  overlayWrite(shell.caches, made);
+  overlayWrite(cluster.caches, made);
   return made;
 }
 
@@ -172,10 +173,10 @@ export async function createOnce<T extends KubeObject>(
 export async function makeOnce<T extends KubeObject>(
   object: T,
   record: AppDeployment,
-  shell: Cluster,
+  cluster: Cluster,
 ): Promise<T | ActionFailure> {
   try {
-    return (await createOnce(object, record, shell)) ?? nameConflict(object);
+    return (await createOnce(object, record, cluster)) ?? nameConflict(object);
   } catch (error) {
     return failureOf(error, refTo(object), 'create');
   }

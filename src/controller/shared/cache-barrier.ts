@@ -42,7 +42,7 @@ export async function waitForFreshCaches({ client, caches, namespaces, log, sign
         return;
       } catch (err) {
         if (signal.aborted) return;
-        log.info({ err, resource: cache.resource.plural }, 'Could not list what the last leader wrote, will retry');
+        log.info({ err, resource: cache.resource.plural }, "Could not list the previous leader's writes, will retry");
         // oxlint-disable-next-line no-await-in-loop -- a pause before the next try
         await sleep(RETRY_MS);
       }

@@ -5,16 +5,18 @@ import { APP_REVISIONS, type AppRevision } from '../../api/app-revision.ts';
 import { APP_TEMPLATES, type AppTemplate } from '../../api/app-template.ts';
 import { CODE_HOST_INTEGRATIONS, type CodeHostIntegration } from '../../api/code-host-integration.ts';
 import { LISTENERS, type Listener } from '../../api/listener.ts';
-import { DEPLOYMENT_LABEL, PROVIDER_LABEL } from '../../api/meta.ts';
+import { BUILD_LABEL, DEPLOYMENT_LABEL, PROVIDER_LABEL } from '../../api/meta.ts';
 import { OAUTH_PROVIDERS, type OAuthProvider } from '../../api/oauth-provider.ts';
 import type { AddressSettings } from '../../api/settings.ts';
 import { TRACING_PROJECTS, type TracingProject } from '../../api/tracing-project.ts';
+import type { BuildPod, ObservedJob } from '../../decide/build/observed.ts';
 import type { Pod } from '../../decide/observed.ts';
 import {
   DEPLOYMENTS,
   HORIZONTAL_POD_AUTOSCALERS,
   HTTP_ROUTES,
   INGRESSES,
+  JOBS,
   NAMESPACES,
   NETWORK_POLICIES,
   PERSISTENT_VOLUME_CLAIMS,
@@ -45,6 +47,8 @@ const CHILD_RESOURCES = [
 
 /** Index of records, revisions, providers and integrations: the Secrets that they name. */
 export const SECRETS_NAMED = 'secrets named';
+/** Index of revisions: their id, in small letters. */
+export const REVISION_ID = 'revision id';
 /** Index of records: the Listener that they name, in small letters. */
 export const LISTENER_NAMED = 'listener named';
 
@@ -69,7 +73,15 @@ export interface Caches {
   readonly integrations: Reflector<CodeHostIntegration>;
   /** Metadata of the organization's Secrets, client secrets among them. */
   readonly clientSecrets: Reflector<KubeObject>;
+  /** Undefined where nothing is built. */
+  readonly builds: BuildCaches | undefined;
   readonly all: readonly Reflector<KubeObject>[];
+}
+
+/** What is in the builds' namespace. */
+export interface BuildCaches {
+  readonly jobs: Reflector<ObservedJob>;
+  readonly pods: Reflector<BuildPod>;
 }
 
 export interface CacheOptions {
@@ -78,6 +90,8 @@ export interface CacheOptions {
   readonly namespaces: readonly string[];
   readonly organizationNamespace: string;
   readonly addressKind: AddressSettings['kind'];
+  /** Absent: nothing is built. */
+  readonly buildsNamespace?: string | undefined;
   readonly log: Logger;
   readonly metrics: RuntimeMetrics;
   readonly onRewound?: (what: string) => void;
@@ -90,7 +104,10 @@ export function makeCaches(options: CacheOptions): Caches {
   });
   const revisions = perNamespace<AppRevision>(options, APP_REVISIONS, {
     indexedLabels: [DEPLOYMENT_LABEL],
-    indexes: { [SECRETS_NAMED]: ({ spec }) => spec.requested.secrets.map(({ secretName }) => secretName) },
+    indexes: {
+      [SECRETS_NAMED]: ({ spec }) => spec.requested.secrets.map(({ secretName }) => secretName),
+      [REVISION_ID]: ({ spec }) => [spec.id.toLowerCase()],
+    },
   });
   const tracingProjects = perNamespace<TracingProject>(options, TRACING_PROJECTS, {});
   const namespaces = makeReflector<KubeObject>({ ...options, resource: NAMESPACES });
@@ -105,6 +122,7 @@ export function makeCaches(options: CacheOptions): Caches {
   );
   children.set(SECRETS.kind, secrets);
   const { namespaces: listed, organizationNamespace, ...ofOrganization } = options;
+  const builds = buildCaches(options);
   const providers = makeReflector<OAuthProvider>({
     ...ofOrganization,
     resource: OAUTH_PROVIDERS,
@@ -148,6 +166,7 @@ export function makeCaches(options: CacheOptions): Caches {
     providers,
     integrations,
     ...(apart ? [clientSecrets] : []),
+    ...(builds ? [builds.jobs, builds.pods] : []),
   ] as unknown as Reflector<KubeObject>[];
   return {
     records,
@@ -164,7 +183,17 @@ export function makeCaches(options: CacheOptions): Caches {
     providers,
     integrations,
     clientSecrets,
+    builds,
     all,
+  };
+}
+
+function buildCaches({ buildsNamespace, namespaces: _all, ...options }: CacheOptions): BuildCaches | undefined {
+  if (buildsNamespace === undefined) return undefined;
+  const details = { ...options, namespace: buildsNamespace, labelSelector: BUILD_LABEL, indexedLabels: [BUILD_LABEL] };
+  return {
+    jobs: makeReflector<ObservedJob>({ ...details, resource: JOBS }),
+    pods: makeReflector<BuildPod>({ ...details, resource: PODS }),
   };
 }
 

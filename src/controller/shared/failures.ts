@@ -21,9 +21,9 @@ export function failureOf(error: unknown, ref: ChildRef, verb = 'apply', object 
 function messageOf(error: unknown, object: string, verb: string): string {
   if (error instanceof Terminal) return `Davit cannot ${verb} ${object}: ${quoted(error.message)}.`;
   if (!(error instanceof ServerError))
-    return `Davit failed to ${verb} ${object} and tries again automatically. The log of the controller says why.`;
+    return `Davit failed to ${verb} ${object} and retries automatically. See the log of the controller for the cause.`;
   const words = quoted(error.serverMessage ?? error.message);
-  return `The request to ${verb} ${object} failed: ${words}. Davit tries again automatically. If it lasts, check the API server, and the webhook that the message may name.`;
+  return `The request to ${verb} ${object} failed: ${words}. Davit retries automatically. If the failure persists, check the API server, or the webhook that the message names.`;
 }
 
 /** Nothing but races that were lost: the next look will show who was quicker. */

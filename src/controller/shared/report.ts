@@ -11,13 +11,17 @@ import type { EventRecorder } from '../../runtime/events.ts';
 import { overlayWrite } from './caches.ts';
 import type { Cluster } from './cluster.ts';
 
-/** Writes `status` unless it is there already. The answer goes into the cache. */
+/** A field of a status that another field manager writes. */
+type ForeignField = 'build' | 'pushes';
+
+/** Writes `status` unless it is there already, beside what others write of it. The answer goes into the cache. */
 export async function reportStatus<T extends KubeObject & { readonly status?: object }>(
   object: T,
   status: object,
-  shell: Cluster,
+  home: Cluster,
+  foreign?: ForeignField,
 ): Promise<boolean> {
-  if (isDeepStrictEqual(object.status, status)) return false;
+  if (isDeepStrictEqual(without(object.status, foreign), status)) return false;
   const { name, namespace, uid } = object.metadata;
   const wanted = {
     apiVersion: object.apiVersion,
@@ -25,22 +29,28 @@ export async function reportStatus<T extends KubeObject & { readonly status?: ob
     metadata: { name, ...(namespace !== undefined && { namespace }), ...(uid !== undefined && { uid }) },
     status,
   };
-  const written = await shell.client.apply(shell.registry.resourceOf(object), wanted, {
+  const written = await home.client.apply(home.registry.resourceOf(object), wanted, {
     fieldManager: FIELD_MANAGER,
     force: true,
     subresource: 'status',
   });
-  overlayWrite(shell.caches, written);
+  overlayWrite(home.caches, written);
   return true;
+}
+
+function without(status: object | undefined, field: ForeignField | undefined): object | undefined {
+  if (status === undefined || field === undefined || !(field in status)) return status;
+  const { [field]: _others, ...own } = status as Readonly<Record<string, unknown>>;
+  return Object.keys(own).length === 0 ? undefined : own;
 }
 
 export async function reportRecord(
   record: AppDeployment,
   status: AppDeploymentStatus,
-  shell: Cluster,
+  home: Cluster,
   events: EventRecorder,
 ): Promise<void> {
-  const changed = await reportStatus(record, status, shell);
+  const changed = await reportStatus(record, status, home);
   if (!changed) return;
   const before = conditionOf(record.status?.conditions, 'Ready');
   const after = conditionOf(status.conditions, 'Ready');
@@ -60,11 +70,11 @@ export async function reportRecord(
 export async function reportRevision(
   record: AppDeployment,
   revision: AppRevision,
-  status: AppRevisionStatus,
-  shell: Cluster,
+  status: Omit<AppRevisionStatus, 'build'>,
+  home: Cluster,
   events: EventRecorder,
 ): Promise<void> {
-  const changed = await reportStatus(revision, status, shell);
+  const changed = await reportStatus(revision, status, home, 'build');
   if (!changed || revision.status?.state === status.state) return;
   if (status.state === 'DEPLOYED')
     events.record({
@@ -88,7 +98,7 @@ export async function reportRevision(
 export async function reportTracingProject(
   project: TracingProject,
   record: AppDeployment,
-  shell: Cluster,
+  home: Cluster,
   now: Date,
 ): Promise<void> {
   const uid = record.metadata.uid ?? '';
@@ -97,5 +107,5 @@ export async function reportTracingProject(
   const message = `Used by deployment ${record.metadata.name}.`;
   const ready: ConditionInput = { type: 'Ready', status: 'True', reason: 'Linked', message };
   const conditions = mergeConditions(project.status?.conditions, [ready], generation, now);
-  await reportStatus(project, { deploymentUid: uid, observedGeneration: generation, conditions }, shell);
+  await reportStatus(project, { deploymentUid: uid, observedGeneration: generation, conditions }, home);
 }

@@ -106,18 +106,21 @@ export function reportedAddress(
 export function checkAddress(observed: Observed, outcome: AddressOutcome, refusals: readonly ActionFailure[]): Entry {
   switch (outcome.is) {
     case 'unwanted':
-      return pass('NotNeeded', 'No address is asked for.');
+      return pass('NotNeeded', 'No address is requested.');
     case 'unconfigured':
-      return fail('NoAddressConfigured', `${outcome.host} is asked for, and this platform makes no addresses.`);
+      return fail(
+        'NoAddressConfigured',
+        `${outcome.host} is requested, but this platform provides no addresses. Remove custom_url, or have settings.address configured.`,
+      );
     case 'not allowed':
       return stalled(
         'HostNotAllowed',
-        `This tenant may not claim ${outcome.host}. It may claim: ${outcome.allowed}. Change custom_url, or have the host added to the namespace's annotation.`,
+        `This tenant may not claim ${outcome.host}. It may claim ${outcome.allowed}. Change custom_url, or have the host added to the namespace's annotation.`,
       );
     case 'taken':
       return stalled(
         'HostTaken',
-        `${outcome.host} belongs to ${outcome.by === undefined ? 'a deployment of another tenant' : `deployment ${outcome.by}`}. Choose another host; if it becomes free, this deployment gets it by itself.`,
+        `${outcome.host} belongs to ${outcome.by === undefined ? 'a deployment of another tenant' : `deployment ${outcome.by}`}. Choose another host. If the host is released, this deployment gets it automatically.`,
       );
     case 'undecided':
       return notMade(outcome.host);
@@ -132,10 +135,7 @@ function checkHeld(observed: Observed, host: string, refusals: readonly ActionFa
   if (refusal) return stalled(refusal.reason, refusal.message);
   const object = addressOf(observed);
   if (!object && observed.addressKindMissing)
-    return stalled(
-      'GatewayApiMissing',
-      `The cluster does not know HTTPRoutes, of which ${host} is to be made: install the Gateway API.`,
-    );
+    return stalled('GatewayApiMissing', `The cluster has no HTTPRoutes, which ${host} needs. Install the Gateway API.`);
   if (!object) return notMade(host);
   return object.kind === 'Ingress' ? checkIngress(object, host) : checkRoute(object, host);
 }
@@ -159,9 +159,9 @@ function checkRoute(route: HttpRoute, host: string): Entry {
   if (refused)
     return stalled(
       'GatewayRefused',
-      `The Gateway does not take ${host}: ${quoted(refused.reason, 128)}: ${quoted(refused.message)}`,
+      `The Gateway does not accept ${host}: ${quoted(refused.reason, 128)}: ${quoted(refused.message)}`,
     );
-  return pending(`No Gateway has taken up the route of ${host}.`);
+  return pending(`No Gateway has accepted the route of ${host} yet.`);
 }
 
 function isTrue(conditions: readonly ObservedCondition[], type: string): boolean {
@@ -169,7 +169,7 @@ function isTrue(conditions: readonly ObservedCondition[], type: string): boolean
 }
 
 function routed(host: string): Entry {
-  return pass('Routed', `${host} leads to the main service.`);
+  return pass('Routed', `${host} is routed to the main service.`);
 }
 
 function pending(message: string): Entry {
@@ -177,5 +177,5 @@ function pending(message: string): Entry {
 }
 
 function notMade(host: string): Entry {
-  return unknown('NotObserved', `${host} has not been made yet.`);
+  return unknown('NotObserved', `The address object for ${host} does not exist yet.`);
 }

@@ -70,7 +70,7 @@ export function assess(
   };
 }
 
-export const WAITING_FOR_IMAGE = 'No image or source has been given yet: push one, or set image_uri.';
+export const WAITING_FOR_IMAGE = 'The deployment has no image or source yet. Push one, or set image_uri.';
 
 function nothingRuns([failure]: readonly ActionFailure[]): Omit<Assessment, keyof RecordAssessment | 'address'> {
   const waiting = failure ? fail(failure.reason, failure.message) : fail('WaitingForImage', WAITING_FOR_IMAGE);

@@ -7,6 +7,7 @@ import { numberField } from '../../api/resource-spec.ts';
 import { quoted } from '../../api/text.ts';
 import type { KubeObject } from '../../kube/client.ts';
 import { names } from '../../record/names.ts';
+import { imageOf } from '../../record/revision-image.ts';
 import { autoscaledRoles, raisedMinimums } from '../../record/scale.ts';
 import { childOf, type Observed, type ObservedCondition } from '../observed.ts';
 import { unfinishedResize } from './database-volume.ts';
@@ -20,21 +21,21 @@ interface Autoscaler extends KubeObject {
 /** Does every autoscaler know what it has to know? */
 export function checkAutoscaling(observed: Observed, revision: AppRevision): Entry {
   const { resolved } = revision.spec;
-  const roles = resolved.image === undefined ? [] : autoscaledRoles(resolved);
+  const roles = imageOf(revision) === undefined ? [] : autoscaledRoles(resolved);
   if (roles.length === 0) return pass('FixedScale', 'The number of pods is fixed.');
   for (const role of roles) {
     const name = names(observed.record.metadata.name)[role];
     const autoscaler = childOf(observed, 'HorizontalPodAutoscaler', name) as Autoscaler | undefined;
     const active = autoscaler?.status?.conditions?.find(({ type }) => type === 'ScalingActive');
-    if (!active) return fail('NotObserved', `The autoscaler of the ${role} has not said anything yet.`);
+    if (!active) return fail('NotObserved', `The autoscaler of the ${role} has not reported yet.`);
     // Not its own words: they change from one look to the next.
     if (active.status !== 'True')
       return fail(
         'MetricsMissing',
-        `The autoscaler of the ${role} does not get what it decides by (${quoted(active.reason ?? active.status, 128)}): the number of pods stays as it is. kubectl describe hpa ${name} says more; the cluster needs metrics-server or the like.`,
+        `The autoscaler of the ${role} has no metrics (${quoted(active.reason ?? active.status, 128)}), so the number of pods does not change. Install metrics-server, or run kubectl describe hpa ${name}.`,
       );
   }
-  return pass('Autoscaled', `Autoscalers decide the number of pods of: ${roles.join(', ')}.`);
+  return pass('Autoscaled', `Autoscalers decide the number of pods of ${roles.join(', ')}.`);
 }
 
 /** Is every field of resource_spec taken as it stands? */
@@ -46,7 +47,7 @@ export function checkHonored(observed: Observed, { spec: { requested, resolved }
   if (raised.length > 0)
     return fail(
       'MinimumIsOne',
-      `A minimum of 0 pods is taken as 1 (${raised.join(', ')}): nothing would start a pod when it is needed. To run none, set max_scale to 0.`,
+      `A minimum of 0 pods is treated as 1 (${raised.join(', ')}), because nothing would start a pod on demand. To run no pods, set max_scale to 0.`,
     );
   const fields = Object.keys(requested.resourceSpec ?? {});
   const external = STORE_PARTS.filter((part) => resolved[part] === undefined);
@@ -54,7 +55,7 @@ export function checkHonored(observed: Observed, { spec: { requested, resolved }
   if (ignored.length > 0)
     return fail(
       'StoreIsExternal',
-      `${record.metadata.name} brings its own (${EXTERNAL_POSTGRES_VARIABLE}, ${EXTERNAL_REDIS_VARIABLE}), so these are not used: ${ignored.join(', ')}.`,
+      `${record.metadata.name} uses an external database or Redis (${EXTERNAL_POSTGRES_VARIABLE}, ${EXTERNAL_REDIS_VARIABLE}), so these fields have no effect: ${ignored.join(', ')}.`,
     );
-  return pass('AsAsked', 'Every field of resource_spec is taken as it stands.');
+  return pass('AsAsked', 'Every field of resource_spec takes effect as written.');
 }

@@ -13,12 +13,12 @@ import { names } from '../../record/names.ts';
 import { quantity } from '../drift.ts';
 import {
   type ActionFailure,
-  childOf,
   isOurs,
   type Observed,
   type ObservedCondition,
   refTo,
   said,
+  volumeClaimOf,
 } from '../observed.ts';
 
 /** core/v1 PersistentVolumeClaim, as far as it is read. */
@@ -36,7 +36,7 @@ const GIBIBYTE = 2 ** 30;
 
 /** The claim of the record's own PostgreSQL, undefined where there is none or it is somebody else's. */
 function ownClaim(observed: Observed): Claim | undefined {
-  const claim = childOf(observed, 'PersistentVolumeClaim', names(observed.record.metadata.name).postgresClaim);
+  const claim = volumeClaimOf(observed);
   return claim && isOurs(claim, observed) ? claim : undefined;
 }
 
@@ -46,7 +46,7 @@ function ownClaim(observed: Observed): Claim | undefined {
  */
 export function isVolumeMissing(observed: Observed): boolean {
   const { record, revisions } = observed;
-  if (childOf(observed, 'PersistentVolumeClaim', names(record.metadata.name).postgresClaim)) return false;
+  if (volumeClaimOf(observed)) return false;
   const isKnown = record.status?.databaseVolumeUid !== undefined;
   const wasUsed =
     isKnown || revisions.some(({ spec, status }) => status?.state === 'DEPLOYED' && spec.resolved.postgres);
@@ -70,8 +70,8 @@ export function volumeMissing(observed: Observed, found: KubeObject | undefined)
   const ref = { kind: 'PersistentVolumeClaim', name: postgresClaim };
   const labels = `${DEPLOYMENT_LABEL}=${name} ${COMPONENT_LABEL}=postgres ${DEPLOYMENT_UID_LABEL}=${uid}`;
   const restore = found
-    ? `${said(ref)} does not carry the labels of this deployment. If it has the data of its PostgreSQL: kubectl label pvc ${postgresClaim} -n ${namespace} --overwrite ${labels}.`
-    : `${said(ref)} is missing, and with it the data of PostgreSQL. No empty database takes its place. Restore the volume from a backup, with the labels ${labels}; the deployment then resumes automatically.`;
+    ? `${said(ref)} does not have the labels of this deployment. If it contains the data of its PostgreSQL: kubectl label pvc ${postgresClaim} -n ${namespace} --overwrite ${labels}.`
+    : `${said(ref)} is missing, and with it the data of PostgreSQL. Davit does not replace it with an empty database. Restore the volume from a backup, with the labels ${labels}; the deployment then continues automatically.`;
   const message = `${restore} To start with an empty database instead: ${startEmpty(observed)}.`;
   return { reason: 'VolumeMissing', ref, message };
 }
@@ -91,7 +91,7 @@ export function volumeTrouble(observed: Observed): ActionFailure | undefined {
     return {
       reason: 'VolumeTerminating',
       ref,
-      message: `${said(ref)} is being deleted, which cannot be undone: it goes with its data when pod ${name}-0 stops. Back the data up now (kubectl exec ${name}-0 -n ${namespace} -- pg_dump -h 127.0.0.1 -U postgres), and do not restart the pod before that.`,
+      message: `${said(ref)} is being deleted, which cannot be undone. Its data is lost when pod ${name}-0 stops. Back up the data now (kubectl exec ${name}-0 -n ${namespace} -- pg_dump -h 127.0.0.1 -U postgres), and do not restart the pod before.`,
     };
   if (claim.status?.phase === 'Lost')
     return {
@@ -132,20 +132,20 @@ export function unfinishedResize(observed: Observed): Resize | undefined {
   const { conditions = [], allocatedResourceStatuses = {} } = claim.status ?? {};
   const step = allocatedResourceStatuses['storage'] ?? '';
   const is = (type: string): boolean => conditions.some((one) => one.type === type && one.status === 'True');
-  const describe = `kubectl describe pvc ${claim.metadata.name} -n ${claim.metadata.namespace} says why`;
+  const describe = `run kubectl describe pvc ${claim.metadata.name} -n ${claim.metadata.namespace} for the cause`;
   if (step.endsWith('Infeasible') || is('ControllerResizeError') || is('NodeResizeError'))
     return {
       failed: true,
-      message: `${sizesSaid}: it could not be grown. ${describe}; set db_storage_gi to a size that the storage class can give.`,
+      message: `${sizesSaid}: it could not be grown. Set db_storage_gi to a size that the storage class supports, or ${describe}.`,
     };
   if (is('FileSystemResizePending') || step.startsWith('NodeResize'))
     return {
       failed: false,
-      message: `${sizesSaid}: its file system grows when its node does that, or when its pod starts again.`,
+      message: `${sizesSaid}: its node has to grow the file system, at the latest when the pod restarts.`,
     };
   return {
     failed: false,
-    message: `${sizesSaid}: it is being grown. If that lasts, ${describe}; the storage class needs allowVolumeExpansion.`,
+    message: `${sizesSaid}: it is being grown. If this persists, ${describe}. The storage class needs allowVolumeExpansion.`,
   };
 }
 

@@ -11,6 +11,6 @@ export function contractUnknown({ metadata, spec }: AppRevision, newest: number)
   return {
     reason: 'ContractUnknown',
     ref: { kind: 'AppRevision', name: metadata.name },
-    message: `Revision ${spec.id} was made by a newer Davit: its pods are of contract ${contract}, and this one knows contracts up to ${newest}. What runs is left as it is, and nothing of it is put back or changed. Upgrade the controller again; or raise spec.revisionSerial by one for a new revision, which restarts the pods as this Davit makes them.`,
+    message: `A newer version of Davit created revision ${spec.id}: it uses pod contract ${contract}, and this version supports contracts up to ${newest}. Running pods are neither changed nor repaired. Upgrade the controller again, or raise spec.revisionSerial by one for a new revision, which restarts the pods.`,
   };
 }

@@ -26,13 +26,13 @@ it.each([
     name: 'a ConfigMap of a volume is not there',
     pods: [{ ...server({}), failedMount: 'MountVolume.SetUp failed for volume "v" : configmap "settings" not found' }],
     reason: 'VolumeNotMounted',
-    says: 'configmap "settings" not found. Make what is missing',
+    says: 'configmap "settings" not found. Create the missing object',
   },
   {
     name: 'more than any node has',
     pods: [unscheduled('0/3 nodes are available: 3 Insufficient cpu.')],
     reason: 'Unschedulable',
-    says: 'No node takes the pod: 0/3 nodes are available: 3 Insufficient cpu. Lower the requests',
+    says: 'The pod fits on no node: 0/3 nodes are available: 3 Insufficient cpu. Lower the requests',
   },
   {
     name: 'a claim that is not bound',
@@ -44,7 +44,7 @@ it.each([
     name: 'a claim that resource_spec names and that is not there',
     pods: [unscheduled('0/3 nodes are available: persistentvolumeclaim "models" not found. not found')],
     reason: 'VolumeMissing',
-    says: 'Make PersistentVolumeClaim models in namespace team',
+    says: 'Create PersistentVolumeClaim models in namespace team',
   },
   {
     name: 'a claim whose volume has gone',

@@ -74,7 +74,7 @@ function pullTrouble(container: ContainerStatus): Trouble | undefined {
   return {
     reason: 'ImagePullFailed',
     // Not the kubelet's words: they alternate between the error and the back-off.
-    message: `Image ${shortened(container.image ?? '', 512)} of container ${container.name} cannot be pulled. Check its name and tag, and that the cluster may pull it (image_pull_secrets).`,
+    message: `Image ${shortened(container.image ?? '', 512)} of container ${container.name} cannot be pulled. Check its name and tag, and the pull secrets (image_pull_secrets).`,
   };
 }
 
@@ -96,7 +96,7 @@ function crashTrouble(container: ContainerStatus): Trouble | undefined {
   const how = `${ended.reason ?? 'Error'}, exit code ${ended.exitCode}`;
   return {
     reason: 'ContainerCrashed',
-    message: `Container ${container.name} ended (${how})${words ? `. Its own last words: ${words}` : ''}. Read its log, and deploy a corrected revision.`,
+    message: `Container ${container.name} exited (${how})${words ? `: ${words}` : ''}. Read its log, and deploy a corrected revision.`,
   };
 }
 
@@ -109,29 +109,32 @@ function placeTrouble(pod: Pod): Trouble | undefined {
   if (lost) {
     return {
       reason: 'VolumeMissing',
-      message: `A volume is not there: ${words}. Make PersistentVolumeClaim ${lost[1]} in namespace ${pod.metadata.namespace}, or take the volume that names it out of resource_spec; the pod then starts automatically.`,
+      message: `A volume is missing: ${words}. Create PersistentVolumeClaim ${lost[1]} in namespace ${pod.metadata.namespace}, or remove the volume that names it from resource_spec. The pod then starts automatically.`,
     };
   }
   if (words.includes('bound to non-existent pv')) {
     return {
       reason: 'VolumeMissing',
-      message: `A volume is not there: ${words}. Restore the PersistentVolume that the pod's PersistentVolumeClaim is bound to.`,
+      message: `A volume is missing: ${words}. Restore the PersistentVolume to which the pod's PersistentVolumeClaim is bound.`,
     };
   }
   if (/persistentvolumeclaim/i.test(words)) {
     return {
       reason: 'VolumePending',
-      message: `No volume is bound yet: ${words}. Check the storage class and its provisioner.`,
+      message: `A volume is not bound yet: ${words}. Check the storage class and its provisioner.`,
     };
   }
-  return { reason: 'Unschedulable', message: `No node takes the pod: ${words}. Lower the requests, or add capacity.` };
+  return {
+    reason: 'Unschedulable',
+    message: `The pod fits on no node: ${words}. Lower the requests, or add capacity.`,
+  };
 }
 
 function mountTrouble({ failedMount }: Pod): Trouble | undefined {
   if (failedMount === undefined) return undefined;
   return {
     reason: 'VolumeNotMounted',
-    message: `A volume cannot be mounted: ${quoted(failedMount)}. Make what is missing; the pod goes on by itself.`,
+    message: `A volume cannot be mounted: ${quoted(failedMount)}. Create the missing object; the pod then starts automatically.`,
   };
 }
 

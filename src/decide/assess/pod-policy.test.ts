@@ -79,13 +79,13 @@ describe('breachesOf', () => {
         volumeMounts: [{ name: 'v', mountPath: '/v', mountPropagation: 'Bidirectional' }],
       },
       want: [
-        'volumeMounts.0.mountPropagation: Bidirectional is refused by the pod policy: such a mount reaches the node',
+        'volumeMounts.0.mountPropagation: Bidirectional is refused by the pod policy: such a mount affects the node',
       ],
     },
     {
       name: 'a mount of no volume',
       given: { volumeMounts: [{ name: 'v', mountPath: '/v' }] },
-      want: ['volumeMounts.0.name: a mount needs a volume of its name among the volumes'],
+      want: ['volumeMounts.0.name: no volume has the name of this mount: add one to volumes'],
     },
     {
       name: 'reserved metadata',
@@ -94,22 +94,22 @@ describe('breachesOf', () => {
         annotations: { 'container.apparmor.security.beta.kubernetes.io/server': 'unconfined' },
       },
       want: [
-        "labels.davit.dev/deployment: keys that begin with these are Davit's or Kubernetes' own: davit.dev/, tag.davit.dev/, app.kubernetes.io/, kubernetes.io/, k8s.io/",
-        "labels.k8s.io/x: keys that begin with these are Davit's or Kubernetes' own: davit.dev/, tag.davit.dev/, app.kubernetes.io/, kubernetes.io/, k8s.io/",
-        "annotations.container.apparmor.security.beta.kubernetes.io/server: keys that begin with these are Davit's or Kubernetes' own: davit.dev/, tag.davit.dev/, app.kubernetes.io/, kubernetes.io/, k8s.io/, container.apparmor.security.beta.kubernetes.io/, seccomp.security.alpha.kubernetes.io/",
+        'labels.davit.dev/deployment: keys with these prefixes are reserved for Davit and Kubernetes: davit.dev/, tag.davit.dev/, app.kubernetes.io/, kubernetes.io/, k8s.io/',
+        'labels.k8s.io/x: keys with these prefixes are reserved for Davit and Kubernetes: davit.dev/, tag.davit.dev/, app.kubernetes.io/, kubernetes.io/, k8s.io/',
+        'annotations.container.apparmor.security.beta.kubernetes.io/server: keys with these prefixes are reserved for Davit and Kubernetes: davit.dev/, tag.davit.dev/, app.kubernetes.io/, kubernetes.io/, k8s.io/, container.apparmor.security.beta.kubernetes.io/, seccomp.security.alpha.kubernetes.io/',
       ],
     },
     {
       name: 'a name of ours',
       given: { sidecars: [{ name: 'server', image: 'p:1' }] },
       want: [
-        "sidecars.0.name: container names that are Davit's own: server, queue, orchestrator, executor, wait-for-database, wait-for-redis",
+        'sidecars.0.name: these container names are reserved for Davit: server, queue, orchestrator, executor, wait-for-database, wait-for-redis',
       ],
     },
     {
       name: 'one name twice',
       given: { initContainers: [{ name: 'a', image: 'p:1' }], sidecars: [{ name: 'a', image: 'p:1' }] },
-      want: ['sidecars.0.name: an init container and a sidecar may not have the same name'],
+      want: ['sidecars.0.name: an init container and a sidecar must not have the same name'],
     },
   ])('$name', ({ given, want }) => {
     expect(breaches(given)).toEqual(want);

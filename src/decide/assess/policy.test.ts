@@ -1,7 +1,8 @@
-// What a platform's settings do not allow, as the controller sees it: what is asked for anew, not what runs.
+// The controller's check of the platform's limits: it applies to new values, not to running revisions.
 
 import { expect, it } from 'vitest';
-import { anObserved, aRecord, aRevision } from '../../../test/support/builders.ts';
+import { anObserved, aRecord, aRevision, UID } from '../../../test/support/builders.ts';
+import type { AppDeploymentSpec } from '../../api/app-deployment.ts';
 import { Settings } from '../../api/settings.ts';
 import { checkPolicy } from './policy.ts';
 
@@ -12,7 +13,7 @@ it('more than the platform allows is said, with every field and its limit', () =
   expect(checkPolicy(anObserved(large), LIMITED)).toMatchObject({
     is: 'stalled',
     reason: 'LimitExceeded',
-    message: 'This platform allows less: cpu at most 2, queueCpuLimit at most 2.',
+    message: 'resource_spec exceeds the limits of this platform: cpu at most 2, queueCpuLimit at most 2.',
   });
 });
 
@@ -29,4 +30,53 @@ it('where the platform makes no databases, a record has to bring both', () => {
     ).reason;
   expect([reasonOf(), reasonOf('POSTGRES_URI_CUSTOM')]).toEqual(['OwnDatabaseForbidden', 'OwnDatabaseForbidden']);
   expect(reasonOf('POSTGRES_URI_CUSTOM', 'REDIS_URI_CUSTOM')).toBe('Accepted');
+});
+
+it.each<{ name: string; spec?: Partial<AppDeploymentSpec>; tenantId?: null; settings?: object; want: string }>([
+  { name: 'all well', want: 'pass Accepted' },
+  { name: 'no tenant', tenantId: null, want: 'stalled NotATenant' },
+  { name: 'a source of the other hosting', spec: { source: 'internal_docker' }, want: 'stalled SourceNotAllowed' },
+  {
+    name: 'a template that nobody offers',
+    spec: { source: 'internal_template' },
+    settings: { hosting: 'cloud' },
+    want: 'stalled TemplateNotFound',
+  },
+  {
+    name: 'a listener that is not there',
+    spec: { sourceConfig: { listenerId: UID, listenerConfig: { k8sNamespace: 'team' } } },
+    want: 'stalled ListenerNotFound',
+  },
+  {
+    name: 'an integration that is not there',
+    spec: { source: 'codehost', sourceConfig: { integrationId: UID, repoUrl: 'https://github.com/a/b' } },
+    settings: { hosting: 'cloud' },
+    want: 'stalled IntegrationNotFound',
+  },
+  { name: 'no databases here', settings: { database: { own: false } }, want: 'stalled OwnDatabaseForbidden' },
+  {
+    name: 'above a limit',
+    spec: { sourceConfig: { resourceSpec: { cpu: 4 } } },
+    settings: { limits: { cpu: 2 } },
+    want: 'stalled LimitExceeded',
+  },
+  {
+    name: 'a privileged sidecar',
+    spec: {
+      sourceConfig: {
+        resourceSpec: { sidecars: [{ name: 'a', image: 'a', securityContext: { privileged: true } }] },
+      },
+    },
+    want: 'stalled PodPolicyViolated',
+  },
+  {
+    name: 'two at once: the first is told',
+    tenantId: null,
+    spec: { source: 'internal_docker' },
+    want: 'stalled NotATenant',
+  },
+])('$name: $want', ({ spec = {}, tenantId, settings = {}, want }) => {
+  const observed = anObserved(aRecord(spec), tenantId === null ? { tenantId } : {});
+  const { is, reason } = checkPolicy(observed, Settings.parse(settings));
+  expect(`${is} ${reason}`).toBe(want);
 });

@@ -6,7 +6,7 @@ import { isSourceTaken, SOURCE_RULES } from '../../api/source-rules.ts';
 import { listed } from '../../api/text.ts';
 import { buildsAnew, type CodeHostProblem, codeHostProblem } from '../../record/code-host.ts';
 import { limitViolations } from '../../record/limits.ts';
-import { type ListenerProblem, listenerProblem } from '../../record/listener-assignment.ts';
+import { type ListenerProblem, listenerProblem, runsHere } from '../../record/listener-assignment.ts';
 import { externalReference } from '../../record/resolve.ts';
 import { notOffered, type Offered, templateFields } from '../../record/template-catalogue.ts';
 import { wantedRevisionId } from '../../record/wanted-revision.ts';
@@ -34,7 +34,9 @@ const CHECKS: readonly ((seen: Seen) => Entry | undefined)[] = [
 
 export function checkPolicy(observed: Observed, settings: Settings): Entry {
   const isNew = !wantedRevisionId(observed.record, observed.revisions)?.made;
-  return firstOf(CHECKS, { observed, settings, isNew }) ?? pass('Accepted', "The record keeps the platform's rules.");
+  return (
+    firstOf(CHECKS, { observed, settings, isNew }) ?? pass('Accepted', "The record complies with the platform's rules.")
+  );
 }
 
 function notATenant({ observed: { tenantId, record } }: Seen): Entry | undefined {
@@ -42,16 +44,17 @@ function notATenant({ observed: { tenantId, record } }: Seen): Entry | undefined
   const { namespace } = record.metadata;
   return stalled(
     'NotATenant',
-    `Namespace ${namespace} is not a tenant: kubectl label namespace ${namespace} ${TENANT_LABEL}=true makes it one.`,
+    `Namespace ${namespace} is not a tenant. To make it one: kubectl label namespace ${namespace} ${TENANT_LABEL}=true.`,
   );
 }
 
 function sourceNotAllowed({ observed: { record }, settings }: Seen): Entry | undefined {
-  const { source, sourceConfig } = record.spec;
-  if (isSourceTaken(source, settings.hosting, sourceConfig.listenerId !== undefined)) return undefined;
+  const { source } = record.spec;
+  const { hosting } = SOURCE_RULES[source];
+  if (isSourceTaken(source, settings.hosting, !runsHere(record))) return undefined;
   return stalled(
     'SourceNotAllowed',
-    `Source ${source} is for hosting mode ${SOURCE_RULES[source].hosting}; this platform's is ${settings.hosting}.`,
+    `Source ${source} is for hosting mode ${hosting}, and this platform's mode is ${settings.hosting}. Use another source.`,
   );
 }
 
@@ -60,7 +63,7 @@ function templateNotFound({ observed, settings }: Seen): Entry | undefined {
   if (missing.length === 0) return undefined;
   return stalled(
     'TemplateNotFound',
-    `No template offers ${listed(missing)}: kubectl get apptemplates -n ${settings.organizationNamespace} shows what there is. Choose one, or have it added; the deployment goes on by itself.`,
+    `No template offers ${listed(missing)}. Choose one of kubectl get apptemplates -n ${settings.organizationNamespace}, or have it added; the deployment then continues automatically.`,
   );
 }
 
@@ -83,7 +86,7 @@ function ownDatabaseForbidden({ observed: { record }, settings }: Seen): Entry |
     return undefined;
   return stalled(
     'OwnDatabaseForbidden',
-    `This platform makes no databases of its own: give ${EXTERNAL_POSTGRES_VARIABLE} and ${EXTERNAL_REDIS_VARIABLE}.`,
+    `This platform provides no databases: set ${EXTERNAL_POSTGRES_VARIABLE} and ${EXTERNAL_REDIS_VARIABLE}.`,
   );
 }
 
@@ -92,7 +95,7 @@ function limitExceeded({ observed: { record }, settings, isNew }: Seen): Entry |
   if (excesses.length === 0) return undefined;
   return stalled(
     'LimitExceeded',
-    `This platform allows less: ${listed(excesses.map(({ field, most }) => `${field} at most ${most}`))}.`,
+    `resource_spec exceeds the limits of this platform: ${listed(excesses.map(({ field, most }) => `${field} at most ${most}`))}.`,
   );
 }
 
@@ -102,15 +105,15 @@ function podPolicyViolated({ observed: { record }, settings, isNew }: Seen): Ent
   if (breaches.length === 0) return undefined;
   return stalled(
     'PodPolicyViolated',
-    `The pod policy does not allow this: ${listed(breaches, '; ')}. Take it out of resource_spec.`,
+    `resource_spec violates the pod policy: ${listed(breaches, '; ')}. Remove these fields.`,
   );
 }
 
 function listenerMessage({ metadata, spec }: Observed['record'], problem: ListenerProblem): string {
   const { listenerId, listenerConfig } = spec.sourceConfig;
   if (problem.is === 'unknown')
-    return `${listenerId} is no Listener of namespace ${metadata.namespace}: kubectl get listeners -n ${metadata.namespace} -o wide shows what there is.`;
-  return `The listener does not list namespace ${listenerConfig?.k8sNamespace}: it lists ${listed(problem.listed)}.`;
+    return `${listenerId} is not a Listener in namespace ${metadata.namespace}. kubectl get listeners -n ${metadata.namespace} -o wide lists them.`;
+  return `The listener does not list namespace ${listenerConfig?.k8sNamespace}. It lists ${listed(problem.listed)}.`;
 }
 
 /** What a revision was already made of stays, though the integration has left or lists the tenant no longer. */
@@ -129,8 +132,8 @@ function integrationMessage(
 ): string {
   const { integrationId, repoUrl } = spec.sourceConfig;
   if (problem.is === 'unknown')
-    return `${integrationId} is no code host integration that lists namespace ${metadata.namespace} among its tenants: kubectl get codehostintegrations -n ${organizationNamespace} shows what there is.`;
-  return `${repoUrl} is not a repository of the integration's host, ${problem.host}. Make the deployment anew with one that is.`;
+    return `${integrationId} is not a code host integration with namespace ${metadata.namespace} among its tenants. kubectl get codehostintegrations -n ${organizationNamespace} lists them.`;
+  return `${repoUrl} is not a repository on the integration's host, ${problem.host}. Create another deployment with a repository on that host.`;
 }
 
 /**

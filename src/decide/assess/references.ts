@@ -9,7 +9,7 @@ import { type Entry, fail, firstOf, pass, stalled } from './entry.ts';
 const CHECKS: readonly ((observed: Observed) => Entry | undefined)[] = [secretNotFixed, somethingMissing, notRead];
 
 export function checkReferences(observed: Observed): Entry {
-  return firstOf(CHECKS, observed) ?? pass('AllResolved', 'Every Secret and key that the record names is there.');
+  return firstOf(CHECKS, observed) ?? pass('AllResolved', 'Every Secret and key that the record names exists.');
 }
 
 function secretNotFixed(observed: Observed): Entry | undefined {
@@ -24,7 +24,7 @@ function somethingMissing(observed: Observed): Entry | undefined {
   const list = listed([...new Set(missing.map(({ what }) => what))].toSorted());
   return stalled(
     missing.some(({ isSecret }) => isSecret) ? 'SecretMissing' : 'SecretKeyMissing',
-    `Missing: ${list}. Make it in the deployment's namespace; the deployment goes on by itself.`,
+    `Missing: ${list}. Create it in the deployment's namespace; the deployment then continues automatically.`,
   );
 }
 
@@ -49,8 +49,8 @@ function notRead({ unread: [first] = [] }: Observed): Entry | undefined {
   return first && fail(first.reason, first.message);
 }
 
-/** Of such a name it could be anything's, a service account's token among them: no pod gets it. */
+/** A Secret with such a name could contain anything, including a service account's token, so no pod gets it. */
 function notFixed(secretName: string, { record }: Observed): string {
   const { name, namespace } = record.metadata;
-  return `Secret ${secretName} has the name of values that editors of this deployment may use without reading them, so it must be of type Opaque and immutable. If it is Opaque and its values are right: kubectl patch secret ${secretName} -n ${namespace} -p '{"immutable":true}'. Otherwise name another Secret, without ${name}--vars-.`;
+  return `Editors may use Secret ${secretName} in this deployment without the right to read it, so it must be of type Opaque and immutable. If it is Opaque and its values are correct: kubectl patch secret ${secretName} -n ${namespace} -p '{"immutable":true}'. Otherwise name a Secret whose name does not begin with ${name}--vars-.`;
 }

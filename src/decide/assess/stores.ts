@@ -13,7 +13,17 @@ import {
   WAIT_FOR_REDIS,
 } from '../../api/meta.ts';
 import { names } from '../../record/names.ts';
-import { type ActionFailure, childOf, failureAt, isOurs, type Observed, type Pod, type Workload } from '../observed.ts';
+import {
+  type ActionFailure,
+  deploymentOf,
+  failureAt,
+  isOurs,
+  type Observed,
+  type Pod,
+  statefulSetOf,
+  volumeClaimOf,
+  type Workload,
+} from '../observed.ts';
 import { howToRelease } from '../terminating-pods.ts';
 import { volumeTrouble } from './database-volume.ts';
 import { type Entry, fail, firstOf, pass, stalled } from './entry.ts';
@@ -40,7 +50,7 @@ const STORES: Readonly<Record<StorePart, StoreKind>> = {
 
 interface Seen extends StoreKind {
   readonly part: StorePart;
-  /** Of the StatefulSet, and of the volume of PostgreSQL. */
+  /** Name of the StatefulSet and of PostgreSQL's volume. */
   readonly name: string;
   readonly observed: Observed;
   readonly revision: AppRevision;
@@ -75,7 +85,7 @@ export function checkStore(
     name: names(observed.record.metadata.name)[part],
     observed,
     revision,
-    set: setOf(part, observed),
+    set: statefulSetOf(observed, part),
     failures,
   };
   const { what, variable, waits } = seen;
@@ -85,7 +95,7 @@ export function checkStore(
     firstOf(EXTERNAL_CHECKS, seen) ??
     fail(
       'NotAnswering',
-      `The ${what} that ${variable} names has not answered. Check its address, password and network; the log of init container ${waits} says more.`,
+      `The ${what} in ${variable} does not answer. Check its address, password and network, and the log of init container ${waits}.`,
     )
   );
 }
@@ -96,12 +106,8 @@ export function isOwn(part: StorePart, { spec: { resolved } }: AppRevision): boo
 
 /** Whether the record's own store answers, in its newest template. */
 export function ownStoreAnswers(part: StorePart, observed: Observed): boolean {
-  const set = setOf(part, observed);
+  const set = statefulSetOf(observed, part);
   return set !== undefined && isReady(set) && !isRolling(set) && !(part === 'postgres' && volumeTrouble(observed));
-}
-
-function setOf(part: StorePart, observed: Observed): Workload | undefined {
-  return childOf(observed, 'StatefulSet', names(observed.record.metadata.name)[part]) as Workload | undefined;
 }
 
 function isReady(set: Workload | undefined): boolean {
@@ -134,7 +140,7 @@ function setRefused({ name, failures }: Seen): Entry | undefined {
 }
 
 function notMade({ set, what }: Seen): Entry | undefined {
-  return set ? undefined : fail('NotObserved', `${what} has not been made yet.`);
+  return set ? undefined : fail('NotObserved', `${what} has not been created yet.`);
 }
 
 function podsFail({ part, observed, what }: Seen): Entry | undefined {
@@ -148,20 +154,18 @@ function podStuck({ part, observed, what }: Seen): Entry | undefined {
 }
 
 function restarting({ set, what }: Seen): Entry | undefined {
-  return isReady(set) ? fail('Starting', `${what} is being restarted with its new settings.`) : undefined;
+  return isReady(set) ? fail('Starting', `${what} is restarting with its new settings.`) : undefined;
 }
 
 function stoppedAnswering({ observed, condition, what, name }: Seen): Entry | undefined {
   const before = conditionOf(observed.record.status?.conditions, condition);
   const answered = before?.status === 'True' || before?.reason === 'NotAnswering';
-  return answered
-    ? fail('NotAnswering', `${what} answered before and does not answer now. Look at pod ${name}-0.`)
-    : undefined;
+  return answered ? fail('NotAnswering', `${what} no longer answers. Check pod ${name}-0.`) : undefined;
 }
 
 function notNeeded({ revision, what }: Seen): Entry | undefined {
   const runsNothing = revision.spec.resolved.server.maxScale === 0;
-  return runsNothing ? pass('NotNeeded', `Nothing runs that would need ${what}.`) : undefined;
+  return runsNothing ? pass('NotNeeded', `No running part needs ${what}.`) : undefined;
 }
 
 function aPodHasPassed(seen: Seen): Entry | undefined {
@@ -171,15 +175,14 @@ function aPodHasPassed(seen: Seen): Entry | undefined {
 // Old pods that serve are proof enough while the new revision's pods still start.
 function servesOn(seen: Seen): Entry | undefined {
   const { observed, condition } = seen;
-  const { server } = names(observed.record.metadata.name);
-  const workload = childOf(observed, 'Deployment', server) as Workload | undefined;
+  const workload = deploymentOf(observed, 'server');
   const before = conditionOf(observed.record.status?.conditions, condition);
   return before?.status === 'True' && (workload?.status?.availableReplicas ?? 0) > 0 ? answers(seen) : undefined;
 }
 
 function notTried(seen: Seen): Entry | undefined {
   if (podsOfRoles(seen).length > 0) return undefined;
-  return fail('NotObserved', `No pod has tried the ${seen.what} that ${seen.variable} names yet.`);
+  return fail('NotObserved', `No pod has connected to the ${seen.what} in ${seen.variable} yet.`);
 }
 
 function podsOfRoles({ observed, revision }: Seen): readonly Pod[] {
@@ -192,7 +195,7 @@ function answers(seen: Seen): Entry {
 
 // A switch to an external database deletes nothing; who looks should know that there is something to go back to.
 function keptVolume({ observed, part, name }: Seen): string {
-  const claim = part === 'postgres' ? childOf(observed, 'PersistentVolumeClaim', name) : undefined;
+  const claim = part === 'postgres' ? volumeClaimOf(observed) : undefined;
   if (!claim || !isOurs(claim, observed)) return '';
-  return ` The volume of its own one, ${name}, is kept as it was.`;
+  return ` The volume of the own one, ${name}, is kept.`;
 }

@@ -3,9 +3,10 @@
 import type { AppRevision } from '../../api/app-revision.ts';
 import { REVISION_LABEL, type Role } from '../../api/meta.ts';
 import { quoted } from '../../api/text.ts';
-import { names } from '../../record/names.ts';
+import { imageOf } from '../../record/revision-image.ts';
 import { rolesOf, scaleOf } from '../../record/scale.ts';
-import { type ActionFailure, childOf, type Observed, type Workload } from '../observed.ts';
+import { type ActionFailure, deploymentOf, type Observed, type Workload } from '../observed.ts';
+import { checkBuild } from './build.ts';
 import { type Entry, entryOf, fail, firstOf, firstProblem, pass, stalled } from './entry.ts';
 import { podFailure, podsOf, type Trouble } from './pod-failures.ts';
 
@@ -36,10 +37,9 @@ export function checkWorkloads(
   stores: readonly Entry[],
   failures: readonly ActionFailure[] = [],
 ): Entry {
-  if (revision.spec.resolved.image === undefined)
-    return stalled('BuilderNotConfigured', 'The source has to be built, and no builder is configured.');
+  if (imageOf(revision) === undefined) return checkBuild(observed, revision);
   const roles = rolesOf(revision.spec.resolved).map((role) =>
-    checkRole({ observed, revision, role, workload: workloadOf(observed, role), stores, failures }),
+    checkRole({ observed, revision, role, workload: deploymentOf(observed, role), stores, failures }),
   );
   return firstProblem(roles) ?? pass('Serving', 'Every pod of every part runs the latest revision and is ready.');
 }
@@ -61,11 +61,11 @@ function podsRefused({ workload, revision, failures }: Seen): Entry | undefined 
 
 function notRolledYet({ workload, revision, role }: Seen): Entry | undefined {
   if (hasTemplateOf(workload, revision)) return undefined;
-  return fail('Progressing', `The ${role} is about to be rolled to revision ${revision.spec.id}.`);
+  return fail('Progressing', `The ${role} is waiting for the rollout of revision ${revision.spec.id}.`);
 }
 
 function justBegun({ workload, role }: Seen): Entry | undefined {
-  return isSeen(workload) ? undefined : fail('Progressing', `The rollout of the ${role} begins.`);
+  return isSeen(workload) ? undefined : fail('Progressing', `The rollout of the ${role} is starting.`);
 }
 
 function serves({ observed, revision, role }: Seen): Entry | undefined {
@@ -104,7 +104,7 @@ function troubleOf({ observed, revision, role, workload }: Seen): Trouble | unde
     ({ type, status }) => type === 'ReplicaFailure' && status === 'True',
   );
   return refused
-    ? { reason: 'PodsRefused', message: `The API server refuses to make pods: ${quoted(refused.message)}.` }
+    ? { reason: 'PodsRefused', message: `The API server rejects the pods: ${quoted(refused.message)}.` }
     : podFailure(podsOf(observed, role, revision.spec.id));
 }
 
@@ -112,12 +112,8 @@ function waitingFor({ stores, revision, role }: Seen): string {
   const { port, healthPath } = revision.spec.resolved;
   return (
     firstProblem(stores)?.message ??
-    `Its pods have to answer ${healthPath} on port ${port}; the log of container ${role} says more.`
+    `Its pods must answer ${healthPath} on port ${port}. See the log of container ${role}.`
   );
-}
-
-function workloadOf(observed: Observed, role: Role): Workload | undefined {
-  return childOf(observed, 'Deployment', names(observed.record.metadata.name)[role]) as Workload | undefined;
 }
 
 function hasTemplateOf(workload: Workload | undefined, revision: AppRevision): boolean {
@@ -130,7 +126,7 @@ function isSeen(workload: Workload | undefined): boolean {
 }
 
 function isRoleRolled(observed: Observed, revision: AppRevision, role: Role): boolean {
-  const workload = workloadOf(observed, role);
+  const workload = deploymentOf(observed, role);
   if (!workload || !hasTemplateOf(workload, revision) || !isSeen(workload)) return false;
   const wanted = workload.spec?.replicas ?? 1;
   const { replicas = 0, updatedReplicas = 0, availableReplicas = 0 } = workload.status ?? {};
@@ -145,24 +141,24 @@ function isRoleRolled(observed: Observed, revision: AppRevision, role: Role): bo
 
 /** Has every pod of an earlier revision, and with it the need of what this one no longer wants, gone? */
 export function isRolled(observed: Observed, revision: AppRevision): boolean {
-  const { resolved } = revision.spec;
-  return resolved.image === undefined || rolesOf(resolved).every((role) => isRoleRolled(observed, revision, role));
+  if (imageOf(revision) === undefined) return runningRevision(observed) === undefined;
+  return rolesOf(revision.spec.resolved).every((role) => isRoleRolled(observed, revision, role));
 }
 
 /** The revision that the main service was last rolled to, or is being rolled to; undefined before the first. */
 export function runningRevision(observed: Observed): AppRevision | undefined {
-  const workload = workloadOf(observed, 'server');
+  const workload = deploymentOf(observed, 'server');
   return workload && observed.revisions.find((revision) => hasTemplateOf(workload, revision));
 }
 
 /** Is the main service available now, by whatever revision's pods? */
 export function isServing(observed: Observed): boolean {
-  return (workloadOf(observed, 'server')?.status?.availableReplicas ?? 0) > 0;
+  return (deploymentOf(observed, 'server')?.status?.availableReplicas ?? 0) > 0;
 }
 
 /** Ready and wanted pods of the main service, such as `1/2`; undefined before it is made. */
 export function replicasOf(observed: Observed): string | undefined {
-  const workload = workloadOf(observed, 'server');
+  const workload = deploymentOf(observed, 'server');
   if (!workload) return undefined;
   return `${workload.status?.readyReplicas ?? 0}/${workload.spec?.replicas ?? 1}`;
 }

@@ -72,7 +72,7 @@ describe('planAdoption', () => {
       reason: 'the password is gone',
       children: [claim(EARLIER)],
       adopts: EARLIER,
-      says: 'Secret shop--postgres is missing',
+      says: 'Secret shop--postgres does not exist',
     },
     {
       reason: 'password and volume of two',

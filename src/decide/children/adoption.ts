@@ -10,7 +10,7 @@ import {
 import type { KubeObject } from '../../kube/client.ts';
 import { names } from '../../record/names.ts';
 import type { DataThere } from '../../record/wanted-revision.ts';
-import { type ActionFailure, childOf, isOurs, type Observed, refTo, said } from '../observed.ts';
+import { type ActionFailure, childOf, isOurs, type Observed, refTo, said, volumeClaimOf } from '../observed.ts';
 import { storageOf } from './plan.ts';
 
 export interface KeptData {
@@ -24,9 +24,9 @@ export const NO_KEPT_DATA: KeptData = { takeUp: [], refusals: [] };
 
 /** What is to become of kept data, given that the record is to have a PostgreSQL of its own. */
 export function planAdoption(observed: Observed): KeptData {
-  const { postgresSecret, postgresClaim } = names(observed.record.metadata.name);
+  const { postgresSecret } = names(observed.record.metadata.name);
   const secret = childOf(observed, 'Secret', postgresSecret);
-  const claim = childOf(observed, 'PersistentVolumeClaim', postgresClaim);
+  const claim = volumeClaimOf(observed);
   const kept = [secret, claim].filter((object) => object !== undefined && isKept(object, observed));
   const [first] = kept as KubeObject[];
   if (!first) return NO_KEPT_DATA;
@@ -36,13 +36,17 @@ export function planAdoption(observed: Observed): KeptData {
   if (observed.record.metadata.annotations?.[ADOPT_DATABASE_ANNOTATION] !== from)
     return refused(first, howToTakeUp(kept as KubeObject[], observed, from));
   const going = (kept as KubeObject[]).find(({ metadata }) => metadata.deletionTimestamp !== undefined);
-  if (going) return refused(going, `${said(refTo(going))} is being deleted: the deployment goes on when it is gone.`);
+  if (going)
+    return refused(
+      going,
+      `${said(refTo(going))} is being deleted. The deployment continues automatically when it is gone.`,
+    );
   return { takeUp: kept as KubeObject[], refusals: [] };
 }
 
 /** What is known of the volume of this record's name, be it this record's or kept by an earlier one. */
 export function dataThere(observed: Observed): DataThere {
-  const claim = childOf(observed, 'PersistentVolumeClaim', names(observed.record.metadata.name).postgresClaim);
+  const claim = volumeClaimOf(observed);
   if (!claim) return {};
   const image = claim.metadata.annotations?.[POSTGRES_IMAGE_ANNOTATION];
   return { ...(image !== undefined && { image }), storageGi: Math.ceil(storageOf(claim) / 2 ** 30) };
@@ -68,13 +72,13 @@ function refused(object: KubeObject, message: string): KeptData {
 function howToTakeUp(kept: readonly KubeObject[], { record }: Observed, from: string | undefined): string {
   const { name, namespace } = record.metadata;
   const what = kept.map(refTo).map(said).join(' and ');
-  return `The database of an earlier deployment of this name was kept: ${what}. To take it up: kubectl annotate appd ${name} -n ${namespace} ${ADOPT_DATABASE_ANNOTATION}=${from}. To begin with an empty one, delete what was kept.`;
+  return `The database of an earlier deployment of this name was retained: ${what}. To adopt it: kubectl annotate appd ${name} -n ${namespace} ${ADOPT_DATABASE_ANNOTATION}=${from}. To start with an empty database, delete these objects.`;
 }
 
 function lacksPassword(claim: KubeObject, secretName: string): string {
-  return `${said(refTo(claim))} was kept, but not its password: Secret ${secretName} is missing. Restore the Secret from a backup, or delete the volume.`;
+  return `${said(refTo(claim))} was retained, but its password is missing: Secret ${secretName} does not exist. Restore the Secret from a backup, or delete the volume.`;
 }
 
 function mixed(kept: readonly KubeObject[]): string {
-  return `${kept.map(refTo).map(said).join(' and ')} were kept by different deployments: the password may not open the volume. Restore the one that belongs to the other, or delete both.`;
+  return `${kept.map(refTo).map(said).join(' and ')} belong to different deployments, so the password may not open the volume. Restore the matching one, or delete both.`;
 }

@@ -13,7 +13,7 @@ interface WithSpec extends KubeObject {
 
 /** Elements that are merged themselves: what others have added to a container of ours stays. */
 const MERGED: ReadonlySet<string> = new Set(['containers', 'initContainers']);
-/** Of these fields of a spec there can be one. */
+/** Fields of a spec of which only one may be set. */
 const ALTERNATIVES: readonly (readonly string[])[] = [['minAvailable', 'maxUnavailable']];
 
 /**

@@ -73,7 +73,7 @@ describe('a node that could take the pod', () => {
 
   it('says what is asked and what there is', () => {
     const [refusal] = withoutRoom([aSet('60', '1Gi')], [aNode('2', '4Gi')]);
-    expect(refusal?.message).toContain('asks for 60 CPU and 1024 MiB');
+    expect(refusal?.message).toContain('requests 60 CPU and 1024 MiB');
     expect(refusal?.message).toContain('have 2 CPU and 4096 MiB');
   });
 });

@@ -59,13 +59,13 @@ export function withoutRoom(sets: readonly KubeObject[], nodes: readonly Cluster
     const there =
       open.length === 0
         ? 'no schedulable node matches its node selector and tolerations'
-        : `the largest of the nodes that it may run on have ${most[0]} CPU and ${Math.floor((most[1] ?? 0) / 2 ** 20)} MiB`;
+        : `the largest matching nodes have ${most[0]} CPU and ${Math.floor((most[1] ?? 0) / 2 ** 20)} MiB`;
     const ref = refTo(set);
     return [
       {
         reason: 'NoNodeFits',
         ref,
-        message: `No node can take the pod of ${said(ref)}: it asks for ${asked}, and ${there}. The pod that runs is kept as it is. Lower the request, or add a larger node; the deployment then resumes automatically.`,
+        message: `No node has room for the pod of ${said(ref)}: it requests ${asked}, and ${there}. The running pod is not changed. Lower the request, or add a larger node. The deployment then continues automatically.`,
       },
     ];
   });

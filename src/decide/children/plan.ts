@@ -33,7 +33,7 @@ export const PRUNED_KINDS: ReadonlySet<string> = new Set([
   'HorizontalPodAutoscaler',
   'PodDisruptionBudget',
 ]);
-/** Of these what decides how many pods there are: no pod needs it to run. */
+/** The kinds among these that determine the number of pods. No pod needs them to run. */
 export const SCALING_KINDS: ReadonlySet<string> = new Set(['HorizontalPodAutoscaler', 'PodDisruptionBudget']);
 export const NOTHING_PRUNED: ReadonlySet<string> = new Set();
 
@@ -125,7 +125,7 @@ export function nameConflict(wanted: KubeObject): ActionFailure {
   return {
     reason: 'NameConflict',
     ref,
-    message: `${said(ref)} is there already and was not made for this deployment. Remove or rename it, or choose another name for the deployment.`,
+    message: `${said(ref)} exists and does not belong to this deployment. Delete or rename it, or create the deployment with another name.`,
   };
 }
 
@@ -148,7 +148,7 @@ function withUid(object: KubeObject, actual: KubeObject): KubeObject {
   return { ...object, metadata: { ...object.metadata, ...(actual.metadata.uid && { uid: actual.metadata.uid }) } };
 }
 
-// A selector of ours never changes, and the API server lets nobody change one: a person has made this workload anew.
+// Davit's selectors never change, and the API server does not allow a change: a person has recreated this workload.
 // Every apply would be refused; what depends on it is pods alone.
 function hasOtherSelector(wanted: KubeObject, actual: KubeObject): boolean {
   if (wanted.kind !== 'Deployment' && wanted.kind !== 'StatefulSet') return false;
@@ -197,6 +197,6 @@ function cannotShrink(wanted: KubeObject, actual: KubeObject): ActionFailure {
   return {
     reason: 'StorageCannotShrink',
     ref: refTo(wanted),
-    message: `The PostgreSQL volume has ${gibibytes(actual)} and cannot shrink to ${gibibytes(wanted)}. Set db_storage_gi to at least what it has.`,
+    message: `The PostgreSQL volume has ${gibibytes(actual)} and cannot shrink to ${gibibytes(wanted)}. Set db_storage_gi to at least its size.`,
   };
 }

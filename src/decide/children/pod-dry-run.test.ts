@@ -108,7 +108,7 @@ describe('podRefused', () => {
       reason: 'PodsRefused',
       ref: { kind: 'StatefulSet', name: 'shop--redis' },
       message:
-        'The API server refuses the pods of StatefulSet shop--redis: pods "shop--redis" is forbidden: no. What runs is left as it is. Correct what these words name; it goes on by itself.',
+        'The API server rejects the pods of StatefulSet shop--redis: pods "shop--redis" is forbidden: no. Running pods are not changed. Correct the cause; the deployment then continues automatically.',
     });
   });
   it('minds no quota that the pod to be replaced still holds', () => {

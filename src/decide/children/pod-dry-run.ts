@@ -27,7 +27,7 @@ interface Rendered extends KubeObject {
 }
 
 const WITH_PODS: ReadonlySet<string> = new Set(['Deployment', 'StatefulSet']);
-/** So long a StatefulSet may take to make its pod. Of its failure there are only events. */
+/** Time that a StatefulSet may take to create its pod. Kubernetes reports the failure only as an event. */
 const SLOWEST_POD_MS = 10_000;
 
 /** One pod of each workload that gets a new template, and of each StatefulSet that has had none for too long. */
@@ -50,7 +50,7 @@ export function podsToTry(
 
 function hasNewTemplate(wanted: Rendered, actual: Rendered | undefined): boolean {
   if (!WITH_PODS.has(wanted.kind) || wanted.spec?.replicas === 0) return false;
-  // Of a new PostgreSQL or Redis the template is ours, and nothing gives way to its pod: that it gets none is seen later.
+  // Davit writes the template of a new PostgreSQL or Redis, and its pod replaces none: a missing pod is detected later.
   if (actual === undefined) return wanted.kind !== 'StatefulSet';
   return hasDrifted(wanted.spec?.template, actual.spec?.template);
 }
@@ -119,6 +119,6 @@ export function podRefused({ workload, replaces }: PodToTry, words: string): Act
   return {
     reason: 'PodsRefused',
     ref,
-    message: `The API server refuses the pods of ${said(ref)}: ${quoted(words)}. What runs is left as it is. Correct what these words name; it goes on by itself.`,
+    message: `The API server rejects the pods of ${said(ref)}: ${quoted(words)}. Running pods are not changed. Correct the cause; the deployment then continues automatically.`,
   };
 }

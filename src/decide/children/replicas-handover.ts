@@ -5,9 +5,8 @@
 import type { AppRevision } from '../../api/app-revision.ts';
 import { AUTOSCALED_ANNOTATION, type Role } from '../../api/meta.ts';
 import type { KubeObject } from '../../kube/client.ts';
-import { names } from '../../record/names.ts';
 import { autoscaledRoles } from '../../record/scale.ts';
-import { childOf, isOurs, type Observed, type Workload } from '../observed.ts';
+import { deploymentOf, isOurs, type Observed, type Workload } from '../observed.ts';
 
 interface Autoscaler extends KubeObject {
   readonly spec?: { readonly minReplicas?: number };
@@ -18,10 +17,9 @@ interface Autoscaler extends KubeObject {
  * them: it is made with the smallest number, and handed over in the next pass.
  */
 export function handedOver(observed: Observed, revision: AppRevision): ReadonlySet<Role> {
-  const { name } = observed.record.metadata;
   return new Set(
     autoscaledRoles(revision.spec.resolved).filter((role) => {
-      const workload = childOf(observed, 'Deployment', names(name)[role]);
+      const workload = deploymentOf(observed, role);
       return workload !== undefined && isOurs(workload, observed);
     }),
   );

@@ -2,9 +2,8 @@
 // workload carries the digest that this stands for, so that the two need not be the same text.
 
 import { REVISION_LABEL, ROLES, type Role, SECRETS_ANNOTATION } from '../../api/meta.ts';
-import { names } from '../../record/names.ts';
 import type { SecretDigests } from '../../resources/inputs.ts';
-import { childOf, type Observed, type Workload } from '../observed.ts';
+import { deploymentOf, type Observed, type Workload } from '../observed.ts';
 
 /** So long nothing may have changed before pods are rolled: several Secrets are often rotated at once, in ms. */
 const QUIET_MS = 2000;
@@ -17,11 +16,7 @@ export interface Rotation {
 
 /** The digests that the workloads of `revisionId` get. */
 export function rotationOf(observed: Observed, revisionId: string): Rotation {
-  const recordNames = names(observed.record.metadata.name);
-  const roles = ROLES.map((role) => {
-    const workload = childOf(observed, 'Deployment', recordNames[role]) as Workload | undefined;
-    return [role, digestsOf(workload, observed, revisionId)] as const;
-  });
+  const roles = ROLES.map((role) => [role, digestsOf(deploymentOf(observed, role), observed, revisionId)] as const);
   const waits = roles.flatMap(([, { waitMs }]) => (waitMs === undefined ? [] : [waitMs]));
   return {
     digests: Object.fromEntries(roles.map(([role, { digests }]) => [role, digests])),
@@ -31,8 +26,7 @@ export function rotationOf(observed: Observed, revisionId: string): Rotation {
 
 /** The digests that the workloads have: nothing is rolled by them. */
 export function digestsThere(observed: Observed): Rotation['digests'] {
-  const recordNames = names(observed.record.metadata.name);
-  return Object.fromEntries(ROLES.map((role) => [role, asTheyAre(childOf(observed, 'Deployment', recordNames[role]))]));
+  return Object.fromEntries(ROLES.map((role) => [role, asTheyAre(deploymentOf(observed, role))]));
 }
 
 interface RoleRotation {

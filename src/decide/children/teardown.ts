@@ -14,7 +14,7 @@ export interface TeardownStep {
   readonly waitsFor: string;
   /** To be deleted now: those of the step that are not going already. */
   readonly remove: readonly KubeObject[];
-  /** What a person has to do so that it goes on; absent where it goes on by itself. */
+  /** What a person has to do so that the teardown continues. Absent if it continues automatically. */
   readonly hindrance?: string;
 }
 
@@ -64,10 +64,10 @@ function hindranceOf(
   if (user)
     return user.overdue
       ? howToRelease(user)
-      : `PersistentVolumeClaim ${name} is used by ${said(user)}: delete that pod.`;
+      : `PersistentVolumeClaim ${name} is used by ${said(user)}. Delete that pod.`;
   const isLate = now.getTime() - Date.parse(deletionTimestamp) > CLAIM_GOES_WITHIN_MS;
   return isLate
-    ? `PersistentVolumeClaim ${name} is held by its finalizers: kubectl describe pvc ${name} -n ${namespace} names the pods that use it.`
+    ? `PersistentVolumeClaim ${name} is held by its finalizers. kubectl describe pvc ${name} -n ${namespace} shows the pods that use it.`
     : undefined;
 }
 
@@ -129,7 +129,7 @@ function stepsOf(observed: Observed): readonly (readonly [string, readonly KubeO
     ['Redis', [...ours.filter((child) => componentOf(child) === 'redis'), ...podsWith(observed, 'redis')]],
     ['PostgreSQL', database],
     ['the PostgreSQL volume and password', keepsDatabase ? [] : ours.filter(isData)],
-    ['what is left of it', ours.filter((child) => !isData(child))],
+    ['its remaining objects', ours.filter((child) => !isData(child))],
     ['its secret values', values],
     ['its revisions', observed.revisions],
     ['its tracing project', dropsTracing && observed.tracingProject ? [observed.tracingProject] : []],

@@ -6,9 +6,9 @@ import type { CodeHosts } from '../../codehost/code-hosts.ts';
 import type { Repository } from '../../codehost/repositories.ts';
 import type { Store } from '../../runtime/store.ts';
 import type { Tenant } from '../core/authorization.ts';
+import { synced } from '../core/caches.ts';
 import { HttpError } from '../core/http-error.ts';
 import { type OrganizationSecrets, textOf } from '../core/organization-secrets.ts';
-import { synced } from '../core/synced.ts';
 
 export interface IntegrationsOptions {
   readonly integrations: Store<CodeHostIntegration>;

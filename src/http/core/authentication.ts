@@ -1,5 +1,5 @@
-// Who a caller is: the API server tells, asked once with the caller's own token (SelfSubjectReview) and before anything
-// else. Of tokens that nobody knows so few are tried that they can take nothing from those who call with good ones.
+// Authenticates a caller with one SelfSubjectReview that carries the caller's token, before anything else. The number of
+// unknown tokens that are checked is limited, so that they do not affect callers with valid tokens.
 
 import { LruMap } from 'toad-cache';
 import { Forbidden, NotFound, Unauthorized } from '../../errors.ts';
@@ -17,6 +17,8 @@ export interface Credentials {
 export interface Authentication {
   /** Whose token it is, of one that was good lately; asks nobody. */
   known(sender: Credentials): string | undefined;
+  /** Whose token it was when it was last good, however long ago that is; asks nobody. */
+  remembered(sender: Credentials): string | undefined;
   /** Whose token it is. Refuses with 401 a token of nobody, with 429 and 503 what would be too many to find out. */
   authenticate(sender: Credentials, address: string): Promise<string>;
   /** The API server has refused the token for something else. */
@@ -34,9 +36,9 @@ const GOOD_MS = 600_000;
 const WRONG_MS = 10_000;
 const REMEMBERED = 10_000;
 const WINDOW_MS = 60_000;
-/** Tokens not seen lately, of one address, in a window. */
+/** Tokens of one address in a window that were never good. */
 const MOST_TRIED = 300;
-/** A fraction of the connections to the API server, whoever asks. */
+/** A fraction of the connections to the API server: for tokens that nobody knows, and as many for those that were good once. */
 const SLOTS = { most: 8, mostOfGroup: 4, always: 0, mostWaiting: 64, mostWaitingOfGroup: 16 };
 
 interface SelfSubjectReview extends KubeObject {
@@ -49,7 +51,7 @@ export function makeAuthentication({ clientOf, now }: AuthenticationOptions): Au
   const wrong = new LruMap<number>(REMEMBERED);
   const tried = new LruMap<{ readonly since: number; count: number }>(REMEMBERED);
   const underWay = new Map<string, Promise<string>>();
-  const slots = makeFairLimiter(SLOTS);
+  const slots = { strangers: makeFairLimiter(SLOTS), acquaintances: makeFairLimiter(SLOTS) };
 
   const isWithin = (ms: number, at: number | undefined): boolean => {
     const time = now().getTime();
@@ -61,36 +63,43 @@ export function makeAuthentication({ clientOf, now }: AuthenticationOptions): Au
     return isWithin(GOOD_MS, before?.at) ? before?.username : undefined;
   }
 
-  function countTry(address: string): void {
+  /** Returns what takes the count back: a token that turns out good is no try. */
+  function countTry(address: string): () => void {
     const at = now().getTime();
     let counted = tried.get(address);
     if (counted === undefined || !isWithin(WINDOW_MS, counted.since)) {
       counted = { since: at, count: 0 };
       tried.set(address, counted);
     }
-    counted.count += 1;
-    if (counted.count <= MOST_TRIED) return;
+    const counting = counted;
+    counting.count += 1;
+    if (counting.count <= MOST_TRIED) return () => void (counting.count -= 1);
     const seconds = String(Math.max(1, Math.ceil((counted.since + WINDOW_MS - at) / 1000)));
     throw new HttpError(
       429,
-      `More than ${MOST_TRIED} tokens that were not known came in a minute from this address. Try again in ${seconds} s.`,
+      `More than ${MOST_TRIED} tokens that nobody knows came from this address in a minute. A token that was good before is still taken. Try again in ${seconds} s.`,
       { 'retry-after': seconds },
     );
   }
 
-  function remembered(sender: Credentials): void {
+  function forget(sender: Credentials): void {
     good.delete(sender.hash);
     wrong.set(sender.hash, now().getTime());
   }
 
   async function review(sender: Credentials, address: string): Promise<string> {
-    const giveBack = await (slots.take(address) ?? tooMany());
+    // One that was good once is no stranger's, and does not wait behind strangers.
+    const before = good.get(sender.hash)?.username;
+    const uncount = before === undefined ? countTry(address) : undefined;
+    const slot = before === undefined ? slots.strangers.take(address) : slots.acquaintances.take(before);
+    const giveBack = await (slot ?? tooMany());
     try {
       const username = await usernameOf(clientOf(sender), sender);
+      uncount?.();
       good.set(sender.hash, { username, at: now().getTime() });
       return username;
     } catch (error) {
-      if (error instanceof Unauthorized) remembered(sender);
+      if (error instanceof Unauthorized) forget(sender);
       throw error;
     } finally {
       giveBack();
@@ -99,7 +108,8 @@ export function makeAuthentication({ clientOf, now }: AuthenticationOptions): Au
 
   return {
     known,
-    forget: remembered,
+    remembered: ({ hash }) => good.get(hash)?.username,
+    forget,
     async authenticate(sender, address) {
       const username = known(sender);
       if (username !== undefined) return username;
@@ -107,8 +117,6 @@ export function makeAuthentication({ clientOf, now }: AuthenticationOptions): Au
         throw new Unauthorized('review a token: it was wrong a moment ago');
       const before = underWay.get(sender.hash);
       if (before !== undefined) return before;
-      // One that was good once is no stranger's.
-      if (good.get(sender.hash) === undefined) countTry(address);
       const reviewing = review(sender, address).finally(() => underWay.delete(sender.hash));
       underWay.set(sender.hash, reviewing);
       return reviewing;

@@ -34,8 +34,14 @@ describe('a body', () => {
     ['a megabyte of brackets', '['.repeat(500_000) + ']'.repeat(500_000), 'The body is nested more than 64 deep.'],
     [
       'too many keys',
-      `{${Array.from({ length: 50_001 }, (_, n) => `"${n}":0`).join(',')}}`,
-      'The body has more than 50000 keys.',
+      `{${Array.from({ length: 20_001 }, (_, n) => `"${n}":0`).join(',')}}`,
+      'The body has more than 20000 keys.',
+    ],
+    ['too many items', `[${'1,'.repeat(10_000)}1]`, 'The body has more than 10000 items in its lists.'],
+    [
+      'too many items in many lists',
+      `{"a":[${'[1,2],'.repeat(5000)}[1]]}`,
+      'The body has more than 10000 items in its lists.',
     ],
   ])('with %s is refused', (_name, text, words) => {
     expect(refusal(text)).toBe(words);

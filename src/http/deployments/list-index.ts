@@ -89,14 +89,18 @@ export function makeListing({ records, revisions, revisionsOf }: ListingOptions)
 
   return {
     page(namespace, query) {
-      const passes = [...filtersOf(query)].reduce(both, () => true);
+      const { offset, limit } = query;
+      const rows = candidates(namespace, query);
+      const filters = [...filtersOf(query)];
+      if (filters.length === 0) return rows.slice(offset, offset + limit).map(({ record }) => record);
+      const passes = filters.reduce(both);
       const page: AppDeployment[] = [];
       let passedOver = 0;
-      for (const row of candidates(namespace, query)) {
+      for (const row of rows) {
         if (!passes(row)) continue;
-        if (passedOver < query.offset) passedOver += 1;
+        if (passedOver < offset) passedOver += 1;
         else page.push(row.record);
-        if (page.length === query.limit) break;
+        if (page.length === limit) break;
       }
       return page;
     },

@@ -37,6 +37,8 @@ export interface InForce {
   readonly resourceSpec: ResourceSpec;
   readonly sourceRevisionConfig: SourceRevisionConfig;
   readonly url: string | null;
+  /** The numbers that a spec gets, defaults filled in. */
+  readonly numbersOf: (spec: AppDeploymentSpec) => Readonly<Record<string, number>>;
   /** Values of `secrets` by name; those that the caller may not read are not among them. */
   readonly values: ReadonlyMap<string, string>;
 }
@@ -83,11 +85,11 @@ function patchedConfig(spec: AppDeploymentSpec, patch: PatchDeployment, now: InF
     SourceConfig.shape,
     patch.source_config ?? {},
   );
-  const resourceSpec = patchedResourceSpec(spec, patch, now.resourceSpec);
+  const resourceSpec = patchedResourceSpec(spec, patch, now);
   const after: SourceConfig = {
     ...kept,
     ...(buildOnPush !== undefined && { buildOnPush }),
-    ...(customUrl !== undefined && hostOf(customUrl) !== hostOf(now.url ?? '') && { customUrl }),
+    ...(customUrl !== undefined && hostOf(customUrl) !== hostOf(before.customUrl ?? now.url ?? '') && { customUrl }),
     ...(installCommand !== undefined && { installCommand }),
     ...(buildCommand !== undefined && { buildCommand }),
     ...(deploymentType !== undefined && { deploymentType: deploymentTypeMeant(deploymentType) }),
@@ -108,25 +110,28 @@ function hostOf(url: string): string {
  * Merged field by field: null sets a field back to its default, a list or map takes the place of the one before, and an
  * empty one takes it away.
  */
-function patchedResourceSpec(
-  { sourceConfig }: AppDeploymentSpec,
-  patch: PatchDeployment,
-  now: ResourceSpec,
-): ResourceSpec | undefined {
-  const before = sourceConfig.resourceSpec;
+function patchedResourceSpec(spec: AppDeploymentSpec, patch: PatchDeployment, now: InForce): ResourceSpec | undefined {
+  const before = spec.sourceConfig.resourceSpec;
   const sent = patch.source_config?.resource_spec;
   if (sent === undefined || sent === null) return before;
   const given: Readonly<Record<string, unknown>> = sent;
   const setBack = new Set(Object.keys(ResourceSpec.shape).filter((field) => given[snake(field)] === null));
   const kept = Object.fromEntries(Object.entries(before ?? {}).filter(([field]) => !setBack.has(field)));
-  const set = newFields(fromSnake(ResourceSpec.shape, sent), before ?? {}, now);
+  const named = fromSnake(ResourceSpec.shape, sent);
+  const set = newFields(named, before ?? {}, now.resourceSpec);
   const after: ResourceSpec = withoutEmpty({ ...kept, ...set });
   const same = sameRequested(
     requestedOf({ ...ASKS_NOTHING, sourceConfig: { resourceSpec: withoutEmpty(before ?? {}) } }),
     requestedOf({ ...ASKS_NOTHING, sourceConfig: { resourceSpec: after } }),
   );
   if (same) return before;
-  return Object.keys(after).length > 0 ? after : undefined;
+  // A value in force may be a default that another value of this very patch would change.
+  const becomes = now.numbersOf({ ...spec, sourceConfig: { ...spec.sourceConfig, resourceSpec: after } });
+  const lost = Object.entries(named).filter(
+    ([field, value]) => typeof value === 'number' && becomes[field] !== undefined && becomes[field] !== value,
+  );
+  const whole = { ...after, ...Object.fromEntries(lost) };
+  return Object.keys(whole).length > 0 ? whole : undefined;
 }
 
 const ASKS_NOTHING: AppDeploymentSpec = {
@@ -243,7 +248,7 @@ function* findPatch(
   yield* inBothLists(patch, after);
 }
 
-/** What the platform does not allow, as far as it is asked for anew. */
+/** Violations of the platform's limits in the values that the patch adds. */
 function* findBeyond(
   before: AppDeploymentSpec,
   after: AppDeploymentSpec,
@@ -257,7 +262,7 @@ function* findBeyond(
   if (!database.own && missingExternal(namesIn(before)).length === 0) yield* externalFindings(namesIn(after));
 }
 
-/** Only what is asked for anew is judged: what the record has was judged when it came. */
+/** Checks only the values that the patch adds: existing values were checked when they were added. */
 function changedFields(before: AppDeploymentSpec, after: AppDeploymentSpec): ResourceSpec {
   const [old, { resourceSpec = {} }] = [before.sourceConfig.resourceSpec, after.sourceConfig];
   const fields = Object.entries(resourceSpec).filter(
@@ -292,7 +297,7 @@ function* inBothLists(patch: PatchDeployment, after: AppDeploymentSpec): Generat
     if (named.has(name)) yield { loc: ['secret_references', index, 'name'], msg: IN_BOTH_LISTS, type: 'value_error' };
 }
 
-/** Uuids are the same in either case. */
+/** UUIDs are compared without regard to case. */
 function isAnother(sent: unknown, before: unknown): boolean {
   if (sent === undefined || sent === null) return false;
   if (typeof sent === 'string' && typeof before === 'string') {

@@ -72,7 +72,7 @@ const SourceRevisionConfigPayload = z.object(payloadShape(SourceRevisionConfig.s
 const CreateDeploymentShape = z
   .object({
     name: Name,
-    source: z.enum(SOURCES).describe('Where the image comes from. Cannot be changed.'),
+    source: z.enum(SOURCES).describe('Where the image comes from. Immutable.'),
     source_config: SourceConfigPayload,
     source_revision_config: SourceRevisionConfigPayload,
     secrets: z.array(Secret).max(100).describe('Environment variables: at most 100, 32 KiB each, 512 KiB together.'),
@@ -191,33 +191,38 @@ export function patchDeployment(): typeof PatchDeploymentShape {
   return withRules(PatchDeploymentShape, [sizeRule, podRules, variableRules]);
 }
 
-/** Of a parameter that is given more than once the last one counts. */
-export const last = (value: unknown): unknown => (Array.isArray(value) ? value.at(-1) : value);
-const number = (value: unknown): unknown => {
-  const text = last(value);
-  return typeof text === 'string' && /^-?\d+$/.test(text) ? Number(text) : text;
-};
-const flag = (value: unknown): unknown => {
-  const text = last(value);
-  return typeof text === 'string'
-    ? ({ true: true, '1': true, false: false, '0': false }[text.toLowerCase()] ?? text)
-    : text;
-};
-/** An empty text filter is none. */
-const text = (value: unknown): unknown => last(value) || undefined;
+/** Rejects a repeated parameter: one of two values would be ignored, and an ignored filter widens the result. */
+const once = <Value extends z.ZodType>(
+  schema: Value,
+  read: (value: unknown) => unknown = (value) => value,
+): z.ZodType<z.output<Value>> =>
+  z.preprocess((value, { addIssue }) => {
+    if (!Array.isArray(value)) return read(value);
+    addIssue('was given more than once: give it once');
+    return z.NEVER;
+  }, schema);
+const number = (value: unknown): unknown =>
+  typeof value === 'string' && /^-?\d+$/.test(value) ? Number(value) : value;
+const flag = (value: unknown): unknown =>
+  typeof value === 'string'
+    ? ({ true: true, '1': true, false: false, '0': false }[value.toLowerCase()] ?? value)
+    : value;
 /** A list: separated by commas, given more than once, or both. */
-const list = (value: unknown): unknown => (Array.isArray(value) ? value.join(',') : value) || undefined;
+const list = (value: unknown): unknown => (Array.isArray(value) ? value.join(',') : value);
 
 const textFilter = (description: string): z.ZodType<string | undefined> =>
-  z.preprocess(text, z.string().optional()).describe(description);
-/** A list of what `one` takes. */
+  once(z.string().min(1).optional()).describe(description);
+/** A list of what `one` takes. An empty one is a variable that was never set more often than a wish for everything. */
 export function listOf<One extends z.ZodType<string, string>>(one: One): z.ZodType<z.output<One>[] | undefined> {
-  const items = z.string().transform((value) =>
-    value
-      .split(',')
-      .map((item) => item.trim())
-      .filter((item) => item !== ''),
-  );
+  const items = z
+    .string()
+    .transform((value) =>
+      value
+        .split(',')
+        .map((item) => item.trim())
+        .filter((item) => item !== ''),
+    )
+    .refine((parts) => parts.length > 0, { error: 'must not be empty', params: { type: 'too_short' } });
   return z.preprocess(list, items.pipe(z.array(one)).optional());
 }
 const uuidList = (description: string): z.ZodType<string[] | undefined> =>
@@ -225,12 +230,10 @@ const uuidList = (description: string): z.ZodType<string[] | undefined> =>
 
 /** Which page of a list. */
 export const paging = {
-  limit: z
-    .preprocess(number, z.int().min(1).max(100))
+  limit: once(z.int().min(1).max(100), number)
     .default(20)
     .meta({ default: 20, description: 'How many to return at most; 20 when not given.' }),
-  offset: z
-    .preprocess(number, z.int().min(0))
+  offset: once(z.int().min(0), number)
     .default(0)
     .meta({ default: 0, description: 'How many to pass over: none when not given; the offset of the page before.' }),
 };
@@ -241,17 +244,15 @@ export const NoParameters = z.strictObject({});
 /** Strict, as the query of every list is: an unknown filter would be an ignored one. */
 export const ListDeployments = z.strictObject({
   ...paging,
-  name_contains: textFilter('Part of the name.'),
+  name_contains: once(z.string().optional()).describe('Part of the name; an empty one is in every name.'),
   name: textFilter('The whole name.'),
-  status: z.preprocess(last, z.enum(STATES)).optional().describe('Status.'),
-  remote_reconciled: z
-    .preprocess(flag, z.boolean())
+  status: once(z.enum(STATES)).optional().describe('Status.'),
+  remote_reconciled: once(z.boolean(), flag)
     .optional()
     .describe('true: those that a listener looks after; false: the others.'),
   tag_value_ids: uuidList('Ids separated by commas; those that have any of these tags.'),
   image_version: textFilter("Tag of the latest revision's image, or its digest with sha256: before it."),
-  deployment_type: z
-    .preprocess((value) => (last(value) === 'dev_zero' ? 'dev' : last(value)), z.enum(DEPLOYMENT_TYPES))
+  deployment_type: once(z.enum(DEPLOYMENT_TYPES), (value) => (value === 'dev_zero' ? 'dev' : value))
     .optional()
     .describe('Deployment type; one that is unset is not matched. dev_zero means dev.'),
   deployment_ids: uuidList('Ids separated by commas.'),
@@ -261,8 +262,7 @@ export type ListDeployments = z.output<typeof ListDeployments>;
 export const DeploymentPath = z.object({ deployment_id: Uuid.describe('Id of the deployment.') });
 
 export const DeleteDeployment = z.object({
-  delete_tracing_project: z
-    .preprocess(flag, z.boolean())
+  delete_tracing_project: once(z.boolean(), flag)
     .default(false)
     .meta({ default: false, description: 'Whether its tracing project goes with it; false when not given.' }),
 });
@@ -298,7 +298,12 @@ export const ResourceSpecResponse = z
 export const SourceConfigResponse = z
   .object({
     ...responseShape(SourceConfig.shape),
-    custom_url: z.string().nullable().describe('Address in force, as a URL.'),
+    custom_url: z
+      .string()
+      .nullable()
+      .describe(
+        'Address in force, as a URL; of a change that Davit has yet to look at, the one asked for. null while none is made: conditions says why.',
+      ),
     resource_spec: ResourceSpecResponse,
     listener_config: z.object(responseShape(SourceConfig.shape.listenerConfig.unwrap().shape)).nullable(),
     deployment_type: z.enum(DEPLOYMENT_TYPES).nullable().describe('Preset of sizes and scale.'),
@@ -357,6 +362,16 @@ const EXAMPLE = {
   created_at: '2026-01-01T00:00:00Z',
   updated_at: '2026-01-02T00:00:00Z',
   status: 'READY',
+  status_message: 'The latest revision is deployed and serving.',
+  conditions: [
+    {
+      type: 'Ready',
+      status: 'True',
+      reason: 'Serving',
+      message: 'The latest revision is deployed and serving.',
+      last_transition_time: '2026-01-01T00:00:42Z',
+    },
+  ],
   latest_revision_id: '1c8ac5f4-6f5b-5d0e-9d6c-0d9a0c6a4f21',
   active_revision_id: '1c8ac5f4-6f5b-5d0e-9d6c-0d9a0c6a4f21',
   image_version: '1.4.2',
@@ -366,6 +381,16 @@ const EXAMPLE = {
 function nothingOf<Shape extends object>(shape: Shape): { [Key in keyof Shape]: null } {
   return Object.fromEntries(Object.keys(shape).map((name) => [name, null])) as { [Key in keyof Shape]: null };
 }
+
+const Condition = z
+  .object({
+    type: z.string().describe('Ready, Stalled, DatabaseReady, AddressReady, ...'),
+    status: z.enum(['True', 'False', 'Unknown']),
+    reason: z.string().describe('A word for machines; docs/operations.md has them all.'),
+    message: z.string(),
+    last_transition_time: time.describe('When its status became what it is.'),
+  })
+  .meta({ id: 'Condition' });
 
 export const Deployment = z
   .object({
@@ -384,8 +409,14 @@ export const Deployment = z
     status: z
       .enum(STATES)
       .describe(
-        'READY: PostgreSQL and Redis answer, and the active revision serves. AWAITING_DATABASE: one of the two has not answered yet. UNUSED: scaled to nothing, or nothing to run yet. AWAITING_DELETE: it is being deleted. UNKNOWN: none of these; its conditions say why.',
+        'READY: PostgreSQL and Redis answer, and the active revision serves. AWAITING_DATABASE: one of the two has not answered yet. UNUSED: scaled to nothing, or nothing to run yet. AWAITING_DELETE: it is being deleted. UNKNOWN: none of these; status_message says why.',
       ),
+    status_message: z
+      .string()
+      .describe('What it waits for or what is wrong, and what to do, for people: the message of the condition Ready.'),
+    conditions: z
+      .array(Condition)
+      .describe("The record's conditions as kubectl shows them; none before Davit has looked at it."),
     latest_revision_id: id.nullable().describe('The newest revision; null while there is nothing to run.'),
     active_revision_id: id.nullable().describe('The newest revision that was fully deployed.'),
     image_version: z.string().nullable().describe("Tag of the latest revision's image; null for a bare digest."),

@@ -10,7 +10,15 @@ import {
 import type { AppRevision } from '../../api/app-revision.ts';
 import { ResourceSpec } from '../../api/resource-spec.ts';
 import type { Settings } from '../../api/settings.ts';
-import { apiStatus, createdAt, imageVersion, shownRevisionIds, updatedAt } from '../../record/api-view.ts';
+import {
+  apiStatus,
+  createdAt,
+  imageVersion,
+  isLookedAt,
+  shownRevisionIds,
+  statusMessage,
+  updatedAt,
+} from '../../record/api-view.ts';
 import { effectiveNumbers, resolve } from '../../record/resolve.ts';
 import { revisionsOf } from '../../record/revisions.ts';
 import { requestedOf, sameRequested } from '../../record/wanted-revision.ts';
@@ -63,6 +71,14 @@ export function presentDeployment(
     created_at: createdAt(record),
     updated_at: updatedAt(record),
     status: apiStatus(record),
+    status_message: statusMessage(record),
+    conditions: (record.status?.conditions ?? []).map(({ type, status, reason, message, lastTransitionTime }) => ({
+      type,
+      status,
+      reason,
+      message,
+      last_transition_time: lastTransitionTime,
+    })),
     latest_revision_id: ids.latest,
     active_revision_id: ids.active,
     image_version: imageVersion(revision.imageUri),
@@ -91,16 +107,15 @@ export function resourceSpecInForce(
 ): ResourceSpec {
   const newest = revisionsOf(record, revisions)[0];
   const { resourceSpec } = record.spec.sourceConfig;
-  if (newest === undefined || !sameRequested(newest.spec.requested, requestedOf(record.spec)))
-    return { ...resourceSpec, ...effectiveNumbers(resolve(record.spec, settings)) };
+  const isMade = newest !== undefined && sameRequested(newest.spec.requested, requestedOf(record.spec));
+  const numbers = effectiveNumbers(isMade ? newest.spec.resolved : resolve(record.spec, settings));
   const { resourceSpec: reported, latestRevisionId } = record.status ?? {};
-  // A volume has the size that it has, whatever is asked for.
-  const dbStorageGi = latestRevisionId === newest.spec.id ? reported?.['dbStorageGi'] : undefined;
-  return {
-    ...resourceSpec,
-    ...effectiveNumbers(newest.spec.resolved),
-    ...(dbStorageGi !== undefined && { dbStorageGi }),
-  };
+  const there = reported?.['dbStorageGi'];
+  const { dbStorageGi: asked } = numbers;
+  if (there === undefined || asked === undefined) return { ...resourceSpec, ...numbers };
+  // A volume has the size that it has, whatever is asked for, and never becomes smaller.
+  const isReported = isMade && latestRevisionId === newest.spec.id;
+  return { ...resourceSpec, ...numbers, dbStorageGi: isReported ? there : Math.max(asked, there) };
 }
 
 function presentResourceSpec(
@@ -119,9 +134,10 @@ function presentResourceSpec(
   };
 }
 
-export function urlOf({ spec, status }: AppDeployment): string | null {
-  const { customUrl } = spec.sourceConfig;
-  if (customUrl === undefined) return status?.url ?? null;
+/** The address in force; of a change that the controller has yet to look at, the one that is asked for. */
+export function urlOf(record: AppDeployment): string | null {
+  const { customUrl } = record.spec.sourceConfig;
+  if (customUrl === undefined || isLookedAt(record)) return record.status?.url ?? null;
   return customUrl.startsWith('https://') ? customUrl : `https://${customUrl}`;
 }
 

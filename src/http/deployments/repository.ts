@@ -11,8 +11,6 @@ import {
 } from '../../api/app-deployment.ts';
 import type { AppRevision } from '../../api/app-revision.ts';
 import type { AppTemplate } from '../../api/app-template.ts';
-import type { CodeHostIntegration } from '../../api/code-host-integration.ts';
-import type { Listener } from '../../api/listener.ts';
 import { API_VERSION, DEPLOYMENT_LABEL, FACADE_FIELD_MANAGER, FINALIZER, HOSTS_ANNOTATION } from '../../api/meta.ts';
 import { ResourceSpec } from '../../api/resource-spec.ts';
 import type { Settings } from '../../api/settings.ts';
@@ -23,16 +21,16 @@ import { buildsAnew } from '../../record/code-host.ts';
 import { runsHere } from '../../record/listener-assignment.ts';
 import { names } from '../../record/names.ts';
 import { needsRevision } from '../../record/needs-revision.ts';
+import { effectiveNumbers, resolve } from '../../record/resolve.ts';
 import { askingForRevision } from '../../record/revision-request.ts';
 import { awaitsSource } from '../../record/wanted-revision.ts';
 import type { PlatformRegistry } from '../../registry/platform-registry.ts';
 import type { FairLimiter } from '../../runtime/fair-limiter.ts';
-import type { Store, WatchedStore } from '../../runtime/store.ts';
 import type { Caller, Tenant } from '../core/authorization.ts';
+import { type FacadeCaches, synced } from '../core/caches.ts';
 import { fromSnake } from '../core/casing.ts';
 import type { FreshList } from '../core/coalesced-list.ts';
 import { type FieldError, HttpError } from '../core/http-error.ts';
-import { synced } from '../core/synced.ts';
 import type { RequestContext } from '../plugins/auth.ts';
 import { codeHostFindings } from './code-host-rules.ts';
 import { hostFindings } from './hostname-rules.ts';
@@ -46,15 +44,7 @@ import { createValuesSecret, readSecretValues, removeVariables, undefinedIfHidde
 import { catalogueFindings } from './template-rules.ts';
 import { type Changed, changeRecord, type Decide } from './update.ts';
 
-export interface DeploymentsOptions {
-  readonly records: WatchedStore<AppDeployment>;
-  readonly revisions: WatchedStore<AppRevision>;
-  /** The organization's. */
-  readonly templates: Store<AppTemplate>;
-  readonly tenants: Store;
-  readonly listeners: Store<Listener>;
-  /** The organization's. */
-  readonly integrations: Store<CodeHostIntegration>;
+export interface DeploymentsOptions extends Omit<FacadeCaches, 'providers'> {
   /** Shows a write to the caches before the watch does. */
   readonly remember: (object: KubeObject) => void;
   /** Takes what is gone out of the caches before the watch does. */
@@ -124,7 +114,7 @@ export function makeDeployments({
     synced(revisions, 'revisions');
   }
 
-  /** Only a host that is asked for anew is judged. */
+  /** Checks the host only if it changed. */
   function hostFindingsOf({ metadata, spec }: AppDeployment, before?: string): FieldError[] {
     const { namespace = '', name } = metadata;
     const { customUrl } = spec.sourceConfig;
@@ -248,6 +238,7 @@ export function makeDeployments({
           resourceSpec: resourceSpecInForce(record, made, settings),
           sourceRevisionConfig: shownRevisionConfig(record, made),
           url: urlOf(record),
+          numbersOf: (spec: AppDeploymentSpec) => effectiveNumbers(resolve(spec, settings)),
           values: compares ? await readSecretValues(admitted.caller, record) : new Map<string, string>(),
         };
         const { spec, values } = applyPatch(record, payload, inForce, secretName);

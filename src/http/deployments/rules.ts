@@ -152,7 +152,7 @@ export function* limitFindings(spec: ResourceSpec, limits: Settings['limits']): 
 /** Where the platform makes no databases. `names` are those of all variables. */
 export function* externalFindings(names: Iterable<unknown>): Generator<FieldError> {
   for (const name of missingExternal(names))
-    yield wrong(['secrets'], `this platform makes no databases of its own: give ${name}`, 'missing');
+    yield wrong(['secrets'], `this platform provides no databases: set ${name}`, 'missing');
 }
 
 /** A limit is never below its request. */
@@ -232,7 +232,7 @@ function* mountRules(mounts: unknown, loc: FieldError['loc']): Generator<FieldEr
     if (typeof mount['mountPath'] === 'string' && mount['mountPath'].includes(':'))
       yield wrong([...loc, index, 'mountPath'], 'mountPath must not contain a colon');
     if (isSet(mount['subPath']) && isSet(mount['subPathExpr']))
-      yield wrong([...loc, index, 'subPathExpr'], 'give subPath or subPathExpr, not both');
+      yield wrong([...loc, index, 'subPathExpr'], 'set subPath or subPathExpr, not both');
   }
 }
 

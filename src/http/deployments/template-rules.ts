@@ -10,7 +10,7 @@ import { asObject, type Rule } from '../core/validation.ts';
 /** So many choices are named. */
 const NAMED = 10;
 
-/** Of a deployment that is to be created. */
+/** For a deployment to be created. */
 export function templateRule(templates: () => readonly AppTemplate[]): Rule {
   return function* (draft) {
     if (draft['source'] !== 'internal_template') return;
@@ -22,7 +22,7 @@ export function templateRule(templates: () => readonly AppTemplate[]): Rule {
   };
 }
 
-/** Of a change: only what is new is judged, for a template that has left takes nothing away from what was made of it. */
+/** For a change: checks only new values, because removing a template must not affect deployments that were made from it. */
 export function* catalogueFindings(
   before: AppDeploymentSpec,
   after: AppDeploymentSpec,

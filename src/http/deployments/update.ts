@@ -1,5 +1,5 @@
-// Changes a record under a precondition, with the caller's token: where there are new values a dry run and their Secret,
-// then the record. When somebody else was faster the change is made anew of what is there now, so that of two at once neither is lost.
+// Changes a record under a precondition, with the caller's token: for new values first a dry run and their Secret, then the
+// record. After a conflict the change is recomputed from the current record, so that no concurrent change is lost.
 
 import { isDeepStrictEqual } from 'node:util';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../api/app-deployment.ts';
@@ -72,8 +72,8 @@ export async function changeRecord(
         ...(dryRun && { dryRun }),
       });
     const lacksSecret = values.size > 0 && kept === undefined;
-    // Of what is refused no Secret may be left behind. And of no change at all it says whether the record is still as it
-    // was, and whether the caller may change it.
+    // A rejected change must leave no Secret behind. If nothing changes, the dry run confirms that the record is current and
+    // that the caller may change it.
     if (lacksSecret || !changes) await write(true);
     if (!changes) return { record, values };
     if (lacksSecret)

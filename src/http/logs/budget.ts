@@ -6,16 +6,16 @@ import { type FairLimiter, makeFairLimiter } from '../../runtime/fair-limiter.ts
 
 const MEBIBYTE = 1024 * 1024;
 
-/** Of one request. */
+/** Limits for one request. */
 export const MOST_PODS = 20;
 export const MOST_STREAMS = 200;
 export const MOST_BYTES = 16 * MEBIBYTE;
-/** Of one container. */
+/** Limits for one container. */
 export const MOST_BYTES_OF_STREAM = 4 * MEBIBYTE;
 export const LAST_LINES = 1000;
-/** Of one line; what is beyond is cut off. */
+/** Maximum length of a line; longer lines are truncated. */
 export const LONGEST_LINE = 64 * 1024;
-/** Of the lines that a page is made of. */
+/** Limit for the lines of a page. */
 export const MOST_BYTES_OF_PAGE = 4 * MEBIBYTE;
 /** So long a request reads; a node that does not answer must not make it wait for as long as the API server would. */
 export const LONGEST_MS = 15_000;
@@ -23,7 +23,7 @@ export const LONGEST_MS = 15_000;
 /** Streams of one request that are open at once. */
 export const STREAMS_AT_ONCE = 4;
 
-/** Of all requests together. */
+/** Limits for all requests together. */
 const REQUESTS = { most: 4, mostOfGroup: 2, always: 0, mostWaiting: 32, mostWaitingOfGroup: 8 };
 /** As many as there are connections for them. */
 const STREAMS = { most: 8, mostOfGroup: 6, always: 0, mostWaiting: 1000, mostWaitingOfGroup: 1000 };

@@ -74,8 +74,8 @@ export function makePage(query: DeployLogsQuery): Page {
         ? limit + 1
         : undefined,
     since() {
-      // Of the oldest first, what comes before the offset was shown; of the newest first, what is older than all that is kept
-      // of a full page is not going to be.
+      // Ascending: lines before the offset were shown already. Descending: lines older than all lines of a full page will not be
+      // shown.
       const bound = descending ? kept.bound() : after;
       const times = [bound?.slice(0, TIME_LENGTH), query.start_time ?? undefined];
       const latest = Math.max(...times.map((time) => (time === undefined ? -Infinity : Date.parse(time))));

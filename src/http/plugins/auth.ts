@@ -1,4 +1,4 @@
-// Who calls, and then for which tenant or for the organization: settled before the body is read. A route says which right it
+// Who calls, and then for which tenant or for the organization, and with which right: settled before the body is read. A route says which right it
 // needs with `onRequest: auth.as(verb)` or `auth.inOrganization(verb, resource)`, its handler asks `auth.admitted(request)`
 // or `auth.callerOf(request)`.
 
@@ -41,19 +41,24 @@ declare module 'fastify' {
 export interface AuthOptions {
   readonly identity: Identity;
   readonly authentication: Authentication;
+  /** The record of this id in the namespace, by name, as far as it is known. */
+  readonly recordName: (namespace: string, id: string) => string | undefined;
   /** Counts a request for a caller who was not known when it came. */
   readonly count: (request: FastifyRequest, username: string) => Promise<void>;
 }
 
-export function registerAuth(app: FastifyInstance, { identity, authentication, count }: AuthOptions): Auth {
+export function registerAuth(app: FastifyInstance, { identity, authentication, recordName, count }: AuthOptions): Auth {
   app.decorateRequest(SENDER, undefined);
   app.decorateRequest(ADMITTED, undefined);
   app.decorateRequest(CALLER, undefined);
 
   async function authenticated(request: FastifyRequest): Promise<Caller> {
     const sender = senderIn(request);
-    if (authentication.known(sender) === undefined)
-      await count(request, await authentication.authenticate(sender, request.ip));
+    if (authentication.known(sender) === undefined) {
+      const isCounted = authentication.remembered(sender) !== undefined;
+      const username = await authentication.authenticate(sender, request.ip);
+      if (!isCounted) await count(request, username);
+    }
     return identity.callerOf(sender);
   }
 
@@ -71,12 +76,16 @@ export function registerAuth(app: FastifyInstance, { identity, authentication, c
     as: (verb) => async (request) => {
       const caller = await authenticated(request);
       const wanted = headerOf(request.headers['x-tenant-id']);
-      const tenant = await stillKnown(caller, () => identity.tenantOf(caller, wanted, verb));
+      const { deployment_id: id = '' } = request.params as { readonly deployment_id?: string };
+      const nameIn = (namespace: string): string | undefined => recordName(namespace, id);
+      const tenant = await stillKnown(caller, () => identity.tenantOf(caller, wanted, { verb, nameIn }));
       request[ADMITTED] = { caller, tenant };
     },
     inOrganization: (verb, resource) => async (request) => {
       const caller = await authenticated(request);
-      await stillKnown(caller, () => identity.needInOrganization(caller, verb, resource));
+      const { provider_id: name } = request.params as { readonly provider_id?: string };
+      const nameIn = (): string | undefined => name;
+      await stillKnown(caller, () => identity.needInOrganization(caller, { verb, nameIn }, resource));
       request[CALLER] = caller;
     },
     callerOf(request) {

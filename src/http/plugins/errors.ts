@@ -34,11 +34,13 @@ export function registerNotFound(app: FastifyInstance): void {
   });
   // Before the body, which nobody is going to read.
   app.addHook('onRequest', (request, _reply, done) => done(request.is404 ? nowhere(request) : undefined));
+  // The page's route answers for files that it does not have.
+  app.setNotFoundHandler((request, reply) => answerError(nowhere(request), request, reply));
 
   function nowhere(request: FastifyRequest): HttpError {
     const path = pathOf(request);
     const methods = new Set(routes.filter((route) => route.path.test(path)).flatMap((route) => route.methods));
-    if (methods.size === 0)
+    if (methods.size === 0 || methods.has(request.method))
       return new HttpError(
         404,
         `Not Found: there is no ${request.method} ${path}. What there is stands at /docs and /openapi.json.`,
@@ -104,6 +106,7 @@ const CODE_HOST_STATUS: Readonly<Record<CodeHostFailure, number>> = {
   unreachable: 502,
   malformed: 502,
   timeout: 504,
+  missing: 404,
 };
 
 function fromCodeHost({ why, message, retryAfterSeconds }: CodeHostFailed): HttpError {
@@ -142,6 +145,9 @@ function findingsOf(error: Invalid, words: string): FieldError[] {
 function fromFastify(error: unknown): HttpError | undefined {
   const { statusCode, code } = (typeof error === 'object' && error !== null ? error : {}) as Partial<FastifyError>;
   switch (statusCode) {
+    // A file of the page that leads out of its folder.
+    case 403:
+      return new HttpError(404, 'Not Found: that is no path. What there is stands at /docs and /openapi.json.');
     case 400:
       return new HttpError(
         400,

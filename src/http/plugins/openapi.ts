@@ -98,7 +98,8 @@ what its owner may do, and nothing else. Press *Authorize* and give it as \`bear
 Every answer carries an \`x-request-id\`, by which Davit's log can be searched; one that you send is kept.
 
 Unknown keys of a body are ignored, and so are unknown query parameters, but for those of a list: they are refused with 422,
-for an ignored filter would widen the list. A parameter given twice counts as given last; lists are joined.`;
+for an ignored filter would widen the list. So would one of two values, or an empty one: a parameter given twice is refused, but
+for lists, which are joined, and an empty filter is, but for \`name_contains\`.`;
 
 type JsonSchema = z.core.JSONSchema.BaseSchema;
 type Direction = 'input' | 'output';

@@ -25,14 +25,14 @@ declare module 'fastify' {
 }
 
 /**
- * A caller is the user whose token was good lately; everybody else is counted by address, so that made-up tokens are all
- * the same caller's. Probes are never counted. `perMinute` 0 counts nothing. Refuses with 429 and `Retry-After` in seconds
+ * A caller is the user whose token was good once; everybody else is counted by address, so that made-up tokens are all
+ * the same caller's. Pages that take no token are counted apart from those, probes never. `perMinute` 0 counts nothing. Refuses with 429 and `Retry-After` in seconds
  * (RFC 6585, 4).
  */
 export async function registerRateLimit(
   app: FastifyInstance,
   perMinute: number,
-  known: Authentication['known'],
+  userOf: Authentication['remembered'],
 ): Promise<RateLimit> {
   if (perMinute === 0) return { count: async () => undefined };
   app.decorateRequest(COUNTED_AS, '');
@@ -43,12 +43,12 @@ export async function registerRateLimit(
     keyGenerator: (request) => request[COUNTED_AS],
   });
 
-  async function countAs(request: FastifyRequest, caller: string): Promise<void> {
+  async function countAs(request: FastifyRequest, caller: string, whose = ''): Promise<void> {
     request[COUNTED_AS] = caller;
     const counted = await limited(request);
     if (counted.isAllowed || !counted.isExceeded) return;
     const seconds = String(Math.max(1, counted.ttlInSeconds));
-    throw new HttpError(429, `More than ${perMinute} requests in a minute. Try again in ${seconds} s.`, {
+    throw new HttpError(429, `More than ${perMinute} requests in a minute${whose}. Try again in ${seconds} s.`, {
       'retry-after': seconds,
     });
   }
@@ -56,10 +56,19 @@ export async function registerRateLimit(
   app.addHook('onRequest', async (request) => {
     if (isProbe(request)) return;
     const sender = sentBy(request);
-    const username = sender && known(sender);
-    await countAs(request, username === undefined ? `address ${request.ip}` : `user ${username}`);
+    const username = sender && userOf(sender);
+    if (username !== undefined) await countAs(request, `user ${username}`);
+    else if (isPage(request)) await countAs(request, `page ${request.ip}`, ' for pages came from this address');
+    else await countAs(request, `address ${request.ip}`, FROM_ADDRESS);
   });
   return { count: (request, username) => countAs(request, `user ${username}`) };
+}
+
+const FROM_ADDRESS = ' came from this address with tokens that are not known yet, or none';
+
+/** What everybody may see: the document and the page to try it at. */
+function isPage(request: FastifyRequest): boolean {
+  return /\/(docs(\/.*)?|openapi\.json)$/.test(request.routeOptions.url ?? '');
 }
 
 export function isProbe(request: FastifyRequest): boolean {

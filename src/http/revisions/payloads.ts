@@ -19,7 +19,7 @@ export const Revision = z
     created_at: time,
     updated_at: time,
     status: z.enum(REVISION_STATES),
-    status_message: z.string().nullable().describe('What happened, for people.'),
+    status_message: z.string().nullable().describe('What happened, as text for people.'),
     source: z.enum(SOURCES),
     source_revision_config: SourceRevisionConfigResponse,
   })

@@ -3,7 +3,7 @@
 import { type AppDeployment, SourceRevisionConfig } from '../../api/app-deployment.ts';
 import type { AppRevision } from '../../api/app-revision.ts';
 import { FEWEST_REVISIONS } from '../../api/settings.ts';
-import { createdAt, updatedAt } from '../../record/api-view.ts';
+import { createdAt, stalledMessage, updatedAt } from '../../record/api-view.ts';
 import { serialRevisionId } from '../../record/revision-id.ts';
 import { revisionsOf } from '../../record/revisions.ts';
 import { wantedRevisionId } from '../../record/wanted-revision.ts';
@@ -18,23 +18,28 @@ export function presentRevisions(record: AppDeployment, revisions: readonly AppR
   const own = revisionsOf(record, revisions);
   const wanted = wantedRevisionId(record, revisions);
   const waiting = wanted !== undefined && !wanted.made ? [notYetMade(record, wanted.id)] : [];
-  const made = own.map((revision) => ({ serial: revision.spec.revisionSerial ?? 0, shown: presentRevision(revision) }));
+  const made = own.map((revision) => ({
+    serial: revision.spec.revisionSerial ?? 0,
+    shown: presentRevision(record, revision),
+  }));
   const skipped = serialsNeverMade(record, own).map((serial) => ({ serial, shown: neverMade(record, own, serial) }));
   // Revisions of one serial are in order already, and sorting keeps them so.
   const older = [...made, ...skipped].toSorted((a, b) => b.serial - a.serial);
   return [...waiting, ...older.map(({ shown }) => shown)];
 }
 
-function presentRevision(revision: AppRevision): Revision {
+function presentRevision(record: AppDeployment, revision: AppRevision): Revision {
   const { spec, status } = revision;
   const created = createdAt(revision);
   const changed = status?.stateChangedAt ?? created;
+  // Record and revision reach the caches one after the other.
+  const stalled = record.status?.latestRevisionId === spec.id ? stalledMessage(record) : undefined;
   return {
     id: spec.id,
     created_at: created,
     updated_at: Date.parse(changed) > Date.parse(created) ? changed : created,
     status: status?.state ?? 'CREATING',
-    status_message: status?.message ?? null,
+    status_message: stalled ?? status?.message ?? null,
     source: spec.source,
     source_revision_config: {
       ...toSnake(SourceRevisionConfig.shape, spec.requested.sourceRevisionConfig),
@@ -51,7 +56,7 @@ function notYetMade(record: AppDeployment, id: string): Revision {
     created_at: time,
     updated_at: time,
     status: 'CREATING',
-    status_message: 'Davit has yet to take this revision up.',
+    status_message: stalledMessage(record) ?? 'Davit has yet to take this revision up.',
     source: record.spec.source,
     source_revision_config: {
       ...toSnake(SourceRevisionConfig.shape, record.spec.sourceRevisionConfig),

@@ -22,7 +22,7 @@ export interface PodContract {
 
 /** What a version may exchange in the pods of workloads without a maker of its own. */
 export interface PodParts {
-  /** Of the init containers. */
+  /** Scripts of the init containers. */
   readonly waitScripts: { readonly database: string; readonly redis: string };
   readonly env: (inputs: Inputs, role: Role) => IEnvVar[];
   readonly probes: (

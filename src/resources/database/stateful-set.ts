@@ -18,7 +18,7 @@ const ACCEPTS = ['sh', '-c', IS_READY];
 /** 1 = it answers and refuses, as during recovery: alive. To kill it then would make the recovery begin again. */
 const ANSWERS = ['sh', '-c', `${IS_READY} || [ $? -eq 1 ]`];
 
-/** Of the revision only `postgres`, placement and pull secrets: a new one that has the same leaves the pod alone. */
+/** Depends only on `postgres`, placement and pull secrets of the revision, so that a new revision with the same values restarts no pod. */
 export function makePostgresStatefulSet(
   { record, revision }: Inputs,
   postgres: NonNullable<Resolved['postgres']>,

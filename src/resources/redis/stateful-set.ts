@@ -18,7 +18,7 @@ const DATA_SHARE_OF_MEMORY = 0.75;
 /** PONG, or the probe fails: redis-cli ends with 0 after an error too. Valkey's images have both names of the tool. */
 const ANSWERS = ['sh', '-c', `redis-cli -h 127.0.0.1 -p ${REDIS_PORT} ping | grep -qx PONG`];
 
-/** Of the revision only `redis`, placement and pull secrets: a new one that has the same leaves the pod alone. */
+/** Depends only on `redis`, placement and pull secrets of the revision, so that a new revision with the same values restarts no pod. */
 export function makeRedisStatefulSet(
   { record, revision }: Inputs,
   redis: NonNullable<Resolved['redis']>,

@@ -6,5 +6,5 @@ import { wrapClient } from './wrap-client.ts';
 
 /** The same client, each of whose requests waits for its turn at `gate`. */
 export function fairClient(client: KubeClient, gate: FairLimiter): KubeClient {
-  return wrapClient(client, ({ namespace = '', signal }, send) => gate.run(namespace, send, signal));
+  return wrapClient(client, ({ namespace, signal }, send) => gate.run(namespace, send, signal));
 }

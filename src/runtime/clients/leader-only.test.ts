@@ -56,7 +56,7 @@ it('an apply that waits for a connection is not sent when the lease is over by t
   holds = false;
   waiting[0]?.end(JSON.stringify(service));
   await first;
-  expect(await second).toMatchObject({ name: 'Unavailable', message: expect.stringContaining('not sent') });
+  expect(await second).toMatchObject({ name: 'Unavailable', message: expect.stringContaining('before it was sent') });
   expect(waiting).toHaveLength(1);
   await expect(client.apply(SERVICES, service, { fieldManager: 'test' })).rejects.toThrow('no longer leads');
   // The connection is as good as before for what is wanted.

@@ -1,13 +1,13 @@
-// A client that writes only while this process leads: what leadership was lost under must not reach the server.
+// A client that writes only while this process leads: writes that were in flight when leadership was lost must not reach the
+// server.
 
 import { Unavailable } from '../../errors.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { wrapClient } from './wrap-client.ts';
 
 /**
- * The same client, whose writes are refused as Unavailable once `leading` has aborted or the lease no longer `holds`. A
- * write under way is given up in that moment: one that waits for a connection, or to be tried again, is not sent any
- * more. Reads go on.
+ * The same client, whose writes throw Unavailable once `leading` has aborted or the lease no longer `holds`. Writes in
+ * flight are aborted at that moment: a write that waits for a connection or for a retry is not sent. Reads continue.
  */
 export function leaderOnly(client: KubeClient, leading: AbortSignal, holds: () => boolean): KubeClient {
   /** One for all the writes of a reconcile, which share a signal. */

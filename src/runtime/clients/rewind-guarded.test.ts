@@ -30,5 +30,5 @@ it('tells of an object that is older than it was, however it comes to be seen', 
   await client.get(CONFIG_MAPS, ref);
   await client.replace(CONFIG_MAPS, { ...again, metadata: { ...again.metadata, labels: { a: 'b' } } });
   expect(rewound).toHaveLength(3);
-  expect(rewound[0]).toMatch(/^ConfigMap a: resourceVersion \d+ is older than \d+ that was seen$/);
+  expect(rewound[0]).toMatch(/^ConfigMap a: resourceVersion \d+ is older than \d+, which was seen before$/);
 });

@@ -15,7 +15,9 @@ export function rewindGuarded(client: KubeClient, onRewound: (what: string) => v
   function seen<T extends KubeObject>(object: T): T {
     const { name, resourceVersion } = object.metadata;
     if (versionOf(resourceVersion) < versionOf(highest))
-      onRewound(`${object.kind} ${name}: resourceVersion ${resourceVersion} is older than ${highest} that was seen`);
+      onRewound(
+        `${object.kind} ${name}: resourceVersion ${resourceVersion} is older than ${highest}, which was seen before`,
+      );
     else highest = resourceVersion;
     return object;
   }

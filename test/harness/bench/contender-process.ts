@@ -23,7 +23,7 @@ const STOPPED_WITHIN_MS = 30_000;
 /** Of the log in the message of a start that failed. */
 const LAST_LINES = 5;
 
-/** Never started again: an arm that dies has not won. `stop` throws if it had ended by itself. */
+/** Never started again: an arm that dies has not won. `stop` throws if it ended on its own. */
 export async function startArm({ command, args, env, log, isReady, onLine }: ArmProcess): Promise<Running> {
   const begin = performance.now();
   // It writes there itself. Through a pipe, whoever measures would have a share of the processors to read each line.

@@ -45,7 +45,7 @@ export interface ServerOptions {
   readonly controllers?: boolean;
   /**
    * For some ten thousand Services: their addresses come from a bitmap, as they did up to Kubernetes 1.32. Since then the
-   * API server counts all addresses anew whenever it gives one away (`Used` in pkg/registry/core/service/ipallocator): the
+   * API server recounts all addresses whenever it gives one away (`Used` in pkg/registry/core/service/ipallocator): the
    * 30,000 of 10,000 records take more than half an hour, whoever makes them.
    */
   readonly manyServices?: boolean;

@@ -272,7 +272,7 @@ function judgeFacade(run: FacadeRun): Violation[] {
   blame('I7 exactly once', madeTwice(run));
   blame('I8 no secret outside Secrets', canaryOutside(run));
   blame('I11 data', run.stuck === undefined ? lostValue(run) : undefined);
-  blame('I13 no accident', run.accidents > 0 ? 'a process ended by itself' : undefined);
+  blame('I13 no accident', run.accidents > 0 ? 'a process ended on its own' : undefined);
   return found;
 }
 

@@ -16,7 +16,7 @@ export interface Idle {
   readonly writes: number;
   readonly reads: number;
   readonly lists: number;
-  /** Watches that were opened anew: the API server ends each after five to ten minutes. */
+  /** Watches that were reopened: the API server ends each after five to ten minutes. */
   readonly watches: number;
   readonly leaseRequests: number;
   readonly what: readonly string[];

@@ -151,7 +151,7 @@ async function losePassword(scene: Scene, before: Seen, edit: Edit): Promise<voi
   await sleep(COMPLAINING_MS);
   if (edit === 'delete') {
     if (childIn(scene, 'Secret', name))
-      throw new Meddled('I11 data', `Secret ${name} was made anew, and opens nothing`);
+      throw new Meddled('I11 data', `Secret ${name} was recreated, and opens nothing`);
     await scene.api.call('POST', pathOf(scene, 'Secret'), { metadata: { name, labels }, data: before.data });
   } else {
     await scene.api.call('PATCH', pathOf(scene, 'Secret', name), { metadata: { labels } }, MERGE);

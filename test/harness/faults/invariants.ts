@@ -1,4 +1,4 @@
-// Whether a run kept every promise. Each function is one invariant of reliability.md and says what was broken.
+// Whether a run kept every promise. Each function is one promise of docs/reliability.md and reports violations.
 
 import { meddlerOf } from './interference.ts';
 import type { Seen, Sighting } from './object-history.ts';
@@ -29,7 +29,7 @@ export interface Reference {
 const MOST_HANDOVER_MS = 1400;
 const MOST_TAKEOVER_MS = 4000;
 
-/** What Kubernetes and the test put there, or what follows from the children by itself. */
+/** What Kubernetes and the test put there, or what follows from the children on its own. */
 const NOT_OURS: ReadonlySet<string> = new Set(['ReplicaSet', 'Pod']);
 
 export function referenceOf(run: Run, again: Run): Reference {
@@ -71,9 +71,9 @@ export function judge(run: Run, reference: Reference): Violation[] {
   blame('I7 exactly once', twoRevisions(run));
   blame('I8 no secret elsewhere', leaks(run));
   blame('I7 exactly once', rolledTwice(run));
-  blame('I9 no storm', storms(run, reference) ?? hammers(run));
-  if (!isDoomed) blame('I11 data', lostData(run) ?? tornDownTooEarly(run));
-  blame('I13 no accident', run.accidents > 0 ? `the process ended by itself, see ${run.log}` : undefined);
+  blame('I9 no storm', storms(run, reference) ?? hammers(run) ?? asksTooOften(run));
+  if (!isDoomed) blame('I11 data', lostData(run) ?? lostValues(run) ?? tornDownTooEarly(run));
+  blame('I13 no accident', run.accidents > 0 ? `the process ended on its own, see ${run.log}` : undefined);
   blame('I13 no accident', run.stopMs > 5000 ? `took ${Math.round(run.stopMs)} ms to stop` : undefined);
   return found;
 }
@@ -104,12 +104,27 @@ function endState(run: Run): string[] {
   const pods = run.current.filter(({ kind, object }) => kind === 'Pod' && object.metadata.name.startsWith(RECORD));
   const running = Map.groupBy(pods, ({ object }) => object.metadata.labels?.['davit.dev/component'] ?? '');
   return [
-    ...children.map((sighting) => masked(sighting, run.namespace)),
+    ...children.map((sighting) => masked({ ...sighting, object: pastState(run, sighting) }, run.namespace)),
     ...[...running].map(([component, group]) => `Pod ${component} × ${group.length}`),
   ].toSorted();
 }
 
-function masked({ kind, object }: Sighting, namespace: string): string {
+/** After a crash nobody may know any more whether a revision that was overtaken has served: both are right. */
+function pastState(run: Run, { kind, object }: Sighting): Seen {
+  const { deploymentUid, deploymentGeneration } = object.spec ?? {};
+  const isOvertaken = run.current.some(
+    ({ kind: other, object: { spec } }) =>
+      other === 'AppRevision' &&
+      spec.deploymentUid === deploymentUid &&
+      spec.deploymentGeneration > deploymentGeneration,
+  );
+  const isPast = ['DEPLOYED', 'SKIPPED'].includes(object.status?.state);
+  return kind === 'AppRevision' && isOvertaken && isPast
+    ? { ...object, status: { ...object.status, state: 'PAST' } }
+    : object;
+}
+
+function masked({ kind, object }: Pick<Sighting, 'kind' | 'object'>, namespace: string): string {
   const { metadata, spec, data, status } = object;
   const conditions = (status?.conditions ?? []) as { type: string; status: string; reason: string }[];
   const annotations = Object.keys(metadata.annotations ?? {}).filter((name) => name.startsWith('davit.dev/'));
@@ -187,7 +202,7 @@ function expectedCounts(run: Run, { counts }: Reference): ReadonlyMap<string, nu
   const expected = new Map(counts);
   for (const what of [`create ${remade}`, `delete ${remade}`]) {
     const once = (counts.get(what) ?? 0) + 1;
-    // What a person makes anew, and Davit perhaps before that, is once or twice too much.
+    // What a person recreates, and Davit perhaps before that, is once or twice too much.
     const twice = run.plan.fault.kind === 'edit' && run.plan.fault.edit === 'remade' && actual.get(what) === once + 1;
     expected.set(what, twice ? once + 1 : once);
   }
@@ -298,13 +313,28 @@ const IMPATIENT_MS = 3000;
 
 /** What is refused again and again is tried less and less often. */
 function hammers({ trace }: Run): string | undefined {
-  const refused = trace.writes.filter(({ status }) => status === 403 || status === 422 || status >= 500);
-  for (const [what, tries] of Map.groupBy(refused, ({ label }) => label.split('#')[0])) {
+  const refused = trace.writes
+    .filter(({ status }) => status === 403 || status === 422 || status >= 500)
+    .map(({ label, at }) => ({ what: label.split('#')[0], at }));
+  for (const [what, tries] of Map.groupBy([...refused, ...trace.refused], (one) => one.what)) {
     const first = tries[0]?.at ?? 0;
     const late = tries.filter(({ at }) => at > first + IMPATIENT_MS);
     const seconds = Math.max(0, (late.at(-1)?.at ?? first) - first - IMPATIENT_MS) / 1000;
     // One more for what a change of another object may call for.
     if (late.length > seconds + 2) return `${what} was tried ${late.length} times in ${seconds.toFixed(1)} s`;
+  }
+  return undefined;
+}
+
+/** Somewhat less than Davit leaves between two lists of one pod's events. */
+const EVENTS_APART_MS = 4000;
+
+/** Events are listed live: seldom, however often their record is looked at. Whoever starts anew asks anew. */
+function asksTooOften({ trace, kills }: Run): string | undefined {
+  for (const [of, lists] of Map.groupBy(trace.eventLists, (one) => one.of)) {
+    const soon = lists.filter(({ at }, index) => at - (lists[index - 1]?.at ?? -Infinity) < EVENTS_APART_MS);
+    if (soon.length > kills + trace.holders.length)
+      return `events of ${of} were listed ${lists.length} times, ${soon.length} of them within ${EVENTS_APART_MS / 1000} s`;
   }
   return undefined;
 }
@@ -356,6 +386,22 @@ function lostData(run: Run): string | undefined {
   return undefined;
 }
 
+/** The values that a record names stay, whichever record they were made for. */
+function lostValues({ history }: Run): string | undefined {
+  const naming = new Map<string, { readonly name: string; readonly secrets: ReadonlySet<string> }>();
+  for (const { kind, object, gone } of history) {
+    const { uid = '', name, deletionTimestamp } = object.metadata;
+    if (kind === 'AppDeployment') {
+      const secrets = (object.spec.secrets ?? []) as readonly { readonly secretName: string }[];
+      if (gone || deletionTimestamp) naming.delete(uid);
+      else naming.set(uid, { name, secrets: new Set(secrets.map(({ secretName }) => secretName)) });
+    }
+    const user = kind === 'Secret' && gone && [...naming.values()].find(({ secrets }) => secrets.has(name));
+    if (user) return `Secret ${name} was deleted while ${user.name} names it`;
+  }
+  return undefined;
+}
+
 /** A pod of a revision that has this store of its own. */
 function userOf(before: readonly Sighting[], store: string): Seen | undefined {
   const part = store.endsWith('--redis') ? 'redis' : 'postgres';
@@ -377,7 +423,7 @@ function tornDownTooEarly(run: Run): string | undefined {
     const { deletionTimestamp, name, labels } = object.metadata;
     if (deletionTimestamp === undefined || !name.startsWith(`${RECORD}--`)) continue;
     if (kind !== 'PersistentVolumeClaim' && kind !== 'StatefulSet') continue;
-    // One that a person has made anew, with a selector that is not ours, has to go.
+    // One that a person has recreated, with a selector that is not ours, has to go.
     if (meddlerOf(run.plan.fault).remade === `${kind} ${name}`) continue;
     const before = run.history.slice(0, index);
     if (run.plan.workload === 'external' && kind === 'StatefulSet') {

@@ -45,8 +45,10 @@ export interface Census {
   /** In the order of resourceVersions. */
   history(namespace: string): Sighting[];
   current(namespace: string): Sighting[];
+  /** How many sightings there are: a larger number means that something has changed. */
+  count(namespace: string): number;
   forget(namespace: string): void;
-  /** Forgets everything and looks anew: what was seen has never happened. Resolves when it has seen what is there. */
+  /** Forgets everything and lists again: what was seen has never happened. Resolves when it has seen what is there. */
   restart(): Promise<void>;
 }
 
@@ -79,6 +81,7 @@ export function startCensus(api: ApiClient, signal: AbortSignal): Census {
 
   return {
     history: (namespace) => (seats.get(namespace)?.sightings ?? []).toSorted((a, b) => Number(a.version - b.version)),
+    count: (namespace) => seats.get(namespace)?.sightings.length ?? 0,
     current: (namespace) => [...(seats.get(namespace)?.present.values() ?? [])],
     forget: (namespace) => void seats.delete(namespace),
     restart() {

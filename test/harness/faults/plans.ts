@@ -57,8 +57,15 @@ export type Fault =
   | { readonly kind: 'leader-killed' | 'leader-stopped' | 'leader-paused'; readonly at: string; readonly ms?: number }
   /** Two controllers; of the one that leads the lease alone is refused, so that the other takes over. */
   | { readonly kind: 'leader-cut'; readonly phase: string; readonly ms?: number }
-  /** Every request but those for leases, for `ms` from the beginning of the phase. */
-  | { readonly kind: 'outage'; readonly phase: string; readonly status: number; readonly ms?: number }
+  /** Every request but those for leases, for `ms` from the beginning of the phase, and until no watch has told anything for `quietMs`. */
+  | {
+      readonly kind: 'outage';
+      readonly phase: string;
+      readonly status: number;
+      readonly ms?: number;
+      readonly quietMs?: number;
+    }
+  /** Neither told nor listed. */
   | { readonly kind: 'events-refused'; readonly ms?: number }
   | { readonly kind: 'crash-loop'; readonly every: number; readonly times: number; readonly ms?: number };
 
@@ -83,6 +90,9 @@ export const WORKLOADS = [
   'undone',
   'reformed',
   'upgraded',
+  'overtaken',
+  'unmounted',
+  'held',
 ] as const;
 export type WorkloadName = (typeof WORKLOADS)[number];
 
@@ -248,6 +258,9 @@ const LAST_PHASE: Readonly<Partial<Record<WorkloadName, string>>> = {
   undone: 'undone',
   reformed: 'reformed',
   upgraded: 'upgraded',
+  overtaken: 'overtaken',
+  unmounted: 'unmounted',
+  held: 'held',
 };
 
 /** One plan of every kind of fault, another choice for every `sample`, but always the same for the same. */

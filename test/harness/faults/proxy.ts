@@ -26,6 +26,10 @@ export interface TracedWrite {
 
 export interface Trace {
   readonly writes: TracedWrite[];
+  /** Writes that an outage has refused, as `create/apply deployments shop`; not among `writes`. */
+  readonly refused: { readonly what: string; readonly at: number }[];
+  /** Answered lists of events, by what they were asked for. */
+  readonly eventLists: { readonly of: string; readonly at: number }[];
   /** Everything but leases, lists and watches. */
   requests: number;
   lists: number;
@@ -79,6 +83,8 @@ export interface ProxyOptions {
   readonly pause: (actor: Actor, ms: number) => void;
   /** What else is to happen before the write that the fault names is sent on. */
   readonly atWrite: (actor: Actor) => Promise<void>;
+  /** Told of every write, by its label, before it is sent on. */
+  readonly onWrite?: (label: string, actor: Actor) => void;
 }
 
 /** Longer than the lease by as much as the other needs to take it and to get to work. */
@@ -95,6 +101,7 @@ interface Asked {
   readonly continues: boolean;
   /** A list of what bears one record's name. */
   readonly ofOne: boolean;
+  readonly fieldSelector: string;
 }
 
 /** A watch that is open now. */
@@ -128,6 +135,8 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
   const agent = new Agent({ keepAlive: true, ca: options.ca, maxSockets: 256 });
   const trace: Trace = {
     writes: [],
+    refused: [],
+    eventLists: [],
     requests: 0,
     lists: 0,
     watches: 0,
@@ -153,6 +162,9 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
   let deniedAt: number | undefined;
   /** Of `watch-gap`: nothing is swallowed any more. */
   let isGapOver = false;
+  let isOutageOver = false;
+  /** When the last line of any watch came. */
+  let toldAt = -Infinity;
   let phase = '';
   let firstToken: string | undefined;
   let isFirstTokenRefused = false;
@@ -199,14 +211,24 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
     }
     if (asked.verb === 'watch') return watch(asked, request, response);
     if (fault.kind === 'slow') await sleep(fault.ms ?? 150);
-    const outAt = fault.kind === 'outage' ? entered.get(fault.phase) : undefined;
-    if (fault.kind === 'outage' && outAt !== undefined && performance.now() - outAt < (fault.ms ?? 1500)) {
+    if (fault.kind === 'outage' && isOut(fault)) {
       trace.fired = true;
+      if (asked.isWrite && asked.resource !== 'events')
+        trace.refused.push({ what: nameOfWrite(actor, asked, body), at: performance.now() });
       return refuse(response, fault.status, 'InternalError');
     }
     if (asked.isWrite) return write(actor, asked, request, body, response);
     if (asked.verb === 'list') return list(asked, request, response);
     answer(response, await forwardWhole(request, body));
+  }
+
+  /** An outage that is over stays over. */
+  function isOut({ phase: of, ms = 1500, quietMs = 0 }: Extract<Fault, { readonly kind: 'outage' }>): boolean {
+    const outAt = entered.get(of);
+    if (outAt === undefined || isOutageOver) return false;
+    const now = performance.now();
+    isOutageOver = now - outAt >= ms && now - toldAt >= quietMs;
+    return !isOutageOver;
   }
 
   async function list(asked: Asked, request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -215,6 +237,13 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
     if (isMeant && isGone) {
       trace.fired = true;
       return refuse(response, 410, 'Expired');
+    }
+    if (asked.resource === 'events') {
+      trace.eventLists.push({ of: asked.fieldSelector, at: performance.now() });
+      if (fault.kind === 'events-refused') {
+        trace.fired = true;
+        return refuse(response, 500, 'InternalError');
+      }
     }
     const answered = await forwardWhole(request, Buffer.alloc(0));
     if (isUnseen(asked) && answered.status === 200)
@@ -257,6 +286,13 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
     return fault.kind === 'leases-blocked' || actor === 'a';
   }
 
+  function nameOfWrite(actor: Actor, asked: Asked, body: Buffer): string {
+    const who = actor === 'facade' ? 'facade ' : '';
+    return `${phase}/${who}${asked.verb} ${asked.resource} ${asked.name || nameIn(body)}`
+      .replaceAll(/--[0-9a-f]{8}\b/g, '--REV')
+      .replaceAll(/--vars-[0-9a-z]+/g, '--vars-X');
+  }
+
   async function write(
     actor: Actor,
     asked: Asked,
@@ -273,10 +309,7 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
       }
       return answer(response, await forwardWhole(request, body));
     }
-    const who = actor === 'facade' ? 'facade ' : '';
-    const what = `${phase}/${who}${asked.verb} ${asked.resource} ${asked.name || nameIn(body)}`
-      .replaceAll(/--[0-9a-f]{8}\b/g, '--REV')
-      .replaceAll(/--vars-[0-9a-z]+/g, '--vars-X');
+    const what = nameOfWrite(actor, asked, body);
     const count = (seen.get(what) ?? 0) + 1;
     seen.set(what, count);
     const traced: TracedWrite = {
@@ -289,6 +322,7 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
       status: 0,
     };
     trace.writes.push(traced);
+    options.onWrite?.(traced.label, actor);
     // After so long another could hold it.
     const mayWrite = actor === 'facade' || trace.holders.at(-1)?.actor === actor;
     const silentMs = trace.lastWriteAt - trace.renewedAt - longestStall();
@@ -444,6 +478,7 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
   function deed(resource: string, line: string): 'pass' | 'silence' | 'gone' | 'cut' | 'delay' | 'swallow' {
     const count = (events.get(resource) ?? 0) + 1;
     events.set(resource, count);
+    toldAt = performance.now();
     if (fault.kind === 'lost-blind') {
       const blind = trace.fired && fault.at.includes(` ${resource.replace('/status', '')} `);
       return blind ? 'delay' : 'pass';
@@ -584,6 +619,7 @@ function classify(request: IncomingMessage): Asked {
     name,
     namespace: isInNamespace ? (rest[1] ?? '') : '',
     continues: url.searchParams.get('continue') !== null,
+    fieldSelector: url.searchParams.get('fieldSelector') ?? '',
     ofOne: url.searchParams.get('labelSelector')?.includes('=') === true,
     verb: isDryRun ? 'try' : (verbs[method] ?? (watching ? 'watch' : name === '' ? 'list' : 'get')),
     // A review asks a question and writes nothing.

@@ -1,7 +1,11 @@
-// I6: every Ready that was ever said is held against the spec and the children of that very moment.
+// I6: every Ready, and every revision's DEPLOYED, that was ever said is held against the spec and the children of that
+// very moment.
 
 import type { Seen, Sighting } from './object-history.ts';
 import type { Run } from './run.ts';
+
+/** What the judge looks at of a run. */
+export type Judged = Pick<Run, 'plan' | 'history'>;
 
 /** A person who edits a child is quicker than any report: then it is enough that it was true a moment ago. */
 const MOMENT_MS = 3000;
@@ -9,6 +13,7 @@ const MOMENT_MS = 3000;
 /** What a record's revision has beside its main service, as the snapshot says. */
 interface Snapshot {
   readonly image: string;
+  readonly generation: number;
   readonly parts: readonly Part[];
 }
 
@@ -29,26 +34,33 @@ const PARTS: Readonly<Record<string, Part>> = {
 };
 
 /** What was untrue, or nothing. */
-export function dishonest(run: Run): string | undefined {
+export function dishonest(run: Judged): string | undefined {
   const images = new Map<string, string>();
   const snapshots = snapshotsIn(run);
   const said = new Map<string, string>();
+  const outcomes = new Set<string>();
   for (const [index, sighting] of run.history.entries()) {
     const { kind, object, gone } = sighting;
-    if (kind !== 'AppDeployment' || gone) continue;
     const { uid = '', generation = 0, deletionTimestamp } = object.metadata;
+    const judgeOutcome = OUTCOMES[object.status?.state];
+    if (kind === 'AppRevision' && judgeOutcome && !outcomes.has(uid)) {
+      outcomes.add(uid);
+      const wrong = judgeOutcome(sighting, snapshots, run, index);
+      if (wrong !== undefined) return wrong;
+    }
+    if (kind !== 'AppDeployment' || gone) continue;
     images.set(`${uid}/${generation}`, object.spec.sourceRevisionConfig?.imageUri);
     const status = JSON.stringify(object.status ?? {});
     // Others' writes carry along what was said before.
     if (deletionTimestamp !== undefined || said.get(uid) === status) continue;
     said.set(uid, status);
-    const wrong = untrue(sighting, images, snapshots) ?? unlike(sighting, snapshots, run, index);
+    const wrong = untrue(sighting, images, snapshots, run, index) ?? unlike(sighting, snapshots, run, index);
     if (wrong !== undefined) return wrong;
   }
   return undefined;
 }
 
-function snapshotsIn(run: Run): Map<string, Snapshot> {
+function snapshotsIn(run: Judged): Map<string, Snapshot> {
   const snapshots = new Map<string, Snapshot>();
   for (const { kind, object } of run.history) {
     if (kind !== 'AppRevision') continue;
@@ -59,60 +71,148 @@ function snapshotsIn(run: Run): Map<string, Snapshot> {
       if (resolved[part] === undefined) return [];
       return [{ ...made, ...(isRange && { fewest: Math.max(1, minScale) }) }];
     });
-    snapshots.set(object.spec.id, { image: requested.sourceRevisionConfig.imageUri, parts });
+    snapshots.set(object.spec.id, {
+      image: requested.sourceRevisionConfig.imageUri,
+      generation: object.spec.deploymentGeneration,
+      parts,
+    });
   }
   return snapshots;
 }
 
 /** Does the status fit the generation that it claims to have seen? */
 function untrue(
-  { object, version }: Sighting,
+  { object, version, at }: Sighting,
   images: ReadonlyMap<string, string>,
   snapshots: ReadonlyMap<string, Snapshot>,
+  run: Judged,
+  index: number,
 ): string | undefined {
   const { uid = '', name } = object.metadata;
   const observed = object.status?.observedGeneration as number | undefined;
   const asked = images.get(`${uid}/${observed}`);
-  const latest = snapshots.get(object.status?.latestRevisionId)?.image;
-  // Where the new revision cannot be made, that is what the record says.
-  if (latest !== undefined && latest !== asked && !saysWhatFailed(object))
-    return `${name}: generation ${observed} is said to be seen at ${version}, with a revision of ${latest}, not ${asked}`;
+  const latest = snapshots.get(object.status?.latestRevisionId);
+  if (latest !== undefined && latest.image !== asked) {
+    const wrong = `${name}: generation ${observed} is said to be seen at ${version}, with a revision of ${latest.image}, not ${asked}`;
+    // Where the new revision cannot be made, that is what the record says.
+    if (!saysThatNoneIsMade(object, run)) return wrong;
+    const before = run.history.slice(0, index);
+    if (newerThan(latest.generation, uid, before).some((newer) => newer.at <= at - leewayOf(run)))
+      return `${wrong}, though a newer one is there`;
+  }
   if (isReady(object) && object.status.image !== asked)
     return `${name}: Ready at ${version} (observed ${observed}) with image ${object.status.image}, not ${asked}`;
   return undefined;
 }
 
-const FAILURES: ReadonlySet<string> = new Set(['RequestFailed', 'ApplyRefused', 'NameConflict']);
+const FAILURES: ReadonlySet<string> = new Set(['RequestFailed', 'ApplyRefused']);
+/** Nothing is refused in these, and no answer is lost. */
+const WITHOUT_FAILURES: ReadonlySet<string> = new Set(['none', 'quiet']);
+/** The revision, or what comes before it: the finalizer of the record, and a pass as a whole. */
+const MAKING = /\b(?:AppRevision|AppDeployment) /;
 
-function saysWhatFailed({ status }: Sighting['object']): boolean {
-  const conditions = (status?.conditions ?? []) as readonly { readonly type: string; readonly reason: string }[];
-  return conditions.some(({ type, reason }) => type === 'Ready' && FAILURES.has(reason));
+/** Does Ready say that the revision could not be made? */
+function saysThatNoneIsMade({ status }: Seen, { plan }: Judged): boolean {
+  if (WITHOUT_FAILURES.has(plan.fault.kind)) return false;
+  const ready = readyOf(status);
+  return ready?.status === 'False' && FAILURES.has(ready.reason) && MAKING.test(ready.message);
 }
 
-/** Do all children fit a Ready? Nothing is rolled back by itself: until the spec changes again, it must be so. */
+/** The first sights of the record's revisions of later generations. Of one made a moment ago the answer may be lost. */
+function newerThan(generation: number, uid: string, before: readonly Sighting[]): readonly Sighting[] {
+  return before.filter(
+    ({ kind, object: { spec } }) =>
+      kind === 'AppRevision' && spec.deploymentUid === uid && spec.deploymentGeneration > generation,
+  );
+}
+
+/** What is said may be as old as this: what was done in between was not seen yet. */
+function leewayOf({ plan: { fault } }: Judged): number {
+  return MOMENT_MS + (fault.ms ?? 0);
+}
+
+/** Is every part, stores included, of a revision that is DEPLOYED for the first time? One that was overtaken may have gone again. */
+function deployedTooEarly(
+  { object, version, at }: Sighting,
+  snapshots: ReadonlyMap<string, Snapshot>,
+  run: Judged,
+  index: number,
+): string | undefined {
+  const { id, deploymentName, deploymentUid, deploymentGeneration } = object.spec;
+  const before = run.history.slice(0, index);
+  const isOvertaken = newerThan(deploymentGeneration, deploymentUid, before).length > 0;
+  const wrong = isOvertaken ? undefined : misfit(deploymentName, id, snapshots, before, sinceWhen(run, at));
+  return wrong && `${object.metadata.name}: DEPLOYED at ${version}, but ${wrong}`;
+}
+
+/** Do all children fit a Ready? Nothing is rolled back on its own: until the spec changes again, it must be so. */
 function unlike(
   { object, version, at }: Sighting,
   snapshots: ReadonlyMap<string, Snapshot>,
-  run: Run,
+  run: Judged,
   index: number,
 ): string | undefined {
   const { name, generation } = object.metadata;
   if (!isReady(object) || object.status.observedGeneration !== generation) return undefined;
-  const revision = object.status.latestRevisionId as string;
-  const sinceMs = isMeddledWith(run) ? at - MOMENT_MS - (run.plan.fault.ms ?? 0) : at;
   const before = run.history.slice(0, index);
+  const wrong = misfit(name, object.status.latestRevisionId, snapshots, before, sinceWhen(run, at));
+  return wrong && `${name}: Ready at ${version} (generation ${generation}), but ${wrong}`;
+}
+
+/** From when on it is enough that something was so for once. */
+function sinceWhen(run: Judged, at: number): number {
+  return isMeddledWith(run) ? at - leewayOf(run) : at;
+}
+
+/** A part of the revision that is not rolled out. */
+function misfit(
+  name: string,
+  revision: string,
+  snapshots: ReadonlyMap<string, Snapshot>,
+  before: readonly Sighting[],
+  sinceMs: number,
+): string | undefined {
   for (const part of snapshots.get(revision)?.parts ?? []) {
     const { kind, suffix } = part;
     const childName = `${name}${suffix}`;
-    const states = statesOf(before, kind, childName, sinceMs);
-    const problems = states.map((state) => problemOf(part, state, revision));
-    if (!problems.includes(undefined))
-      return `${name}: Ready at ${version} (generation ${generation}), but ${kind} ${childName} ${problems.at(-1)}`;
+    const problems = statesOf(before, kind, childName, sinceMs).map((state) => problemOf(part, state, revision));
+    if (!problems.includes(undefined)) return `${kind} ${childName} ${problems.at(-1)}`;
   }
   return undefined;
 }
 
-function isMeddledWith({ plan: { workload, fault } }: Run): boolean {
+/** What a report may be behind what it reports of, where nothing is disturbed. */
+const BEHIND_MS = 1000;
+
+/** Of what was rolled out whole before the next revision was made, an undisturbed controller knows it whenever it looks again. */
+function skippedThoughItServed(
+  { object, version }: Sighting,
+  snapshots: ReadonlyMap<string, Snapshot>,
+  run: Judged,
+  index: number,
+): string | undefined {
+  if (!WITHOUT_FAILURES.has(run.plan.fault.kind)) return undefined;
+  const { id, deploymentName, deploymentUid, deploymentGeneration } = object.spec;
+  const [next] = newerThan(deploymentGeneration, deploymentUid, run.history.slice(0, index));
+  if (!next) return undefined;
+  const before = run.history.slice(0, run.history.indexOf(next)).filter(({ at }) => at <= next.at - BEHIND_MS);
+  if (misfit(deploymentName, id, snapshots, before, next.at) !== undefined) return undefined;
+  return `${object.metadata.name}: SKIPPED at ${version}, though it was rolled out whole before the next was made`;
+}
+
+type OutcomeJudge = (
+  sighting: Sighting,
+  snapshots: ReadonlyMap<string, Snapshot>,
+  run: Judged,
+  index: number,
+) => string | undefined;
+
+const OUTCOMES: Readonly<Record<string, OutcomeJudge>> = {
+  DEPLOYED: deployedTooEarly,
+  SKIPPED: skippedThoughItServed,
+};
+
+function isMeddledWith({ plan: { workload, fault } }: Judged): boolean {
   return (
     // An autoscaler is no other than a person who scales.
     workload === 'drift' ||
@@ -121,9 +221,20 @@ function isMeddledWith({ plan: { workload, fault } }: Run): boolean {
   );
 }
 
-function isReady(object: Seen): boolean {
-  const conditions = (object.status?.conditions ?? []) as { type: string; status: string }[];
-  return conditions.some(({ type, status }) => type === 'Ready' && status === 'True');
+interface Condition {
+  readonly type: string;
+  readonly status: string;
+  readonly reason: string;
+  readonly message: string;
+}
+
+function readyOf(status: Seen['status']): Condition | undefined {
+  const conditions = (status?.conditions ?? []) as readonly Condition[];
+  return conditions.find(({ type }) => type === 'Ready');
+}
+
+function isReady({ status }: Seen): boolean {
+  return readyOf(status)?.status === 'True';
 }
 
 /** The last state, and all that there were since. */

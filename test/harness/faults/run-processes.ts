@@ -51,6 +51,8 @@ export interface Cast {
   kill(actor: Actor, signal: 'SIGKILL' | 'SIGTERM'): void;
   /** Freezes the process for so long. */
   pause(actor: Actor, ms: number): void;
+  /** Ends that at once. */
+  wake(actor: Actor): void;
   /** The milliseconds that the slowest took to say that it has stopped. */
   stop(): Promise<number>;
   /** Where the facade serves, also after it was started again. */
@@ -138,6 +140,7 @@ export async function startCast(actors: readonly Actor[], options: CastOptions):
       };
       frozen.set(actor, wake);
     },
+    wake: (actor) => frozen.get(actor)?.(),
     async stop() {
       // One that is frozen would never hear of its end.
       for (const wake of frozen.values()) wake();

@@ -52,7 +52,13 @@ const TEST_TIMES: Readonly<Record<string, string>> = {
 
 let serial = 0;
 
-export async function runPlan(plan: Plan, cluster: Cluster, census: Census, patienceMs: number): Promise<Run> {
+/** How long is waited for what never comes (workloads.ts, `Scene`). */
+export type Patience = Pick<Scene, 'patienceMs' | 'quietMs'>;
+
+/** Longer than the lease, so that it has to be taken anew. */
+const SHORTEST_AWAY_MS = 2 * LEASE_MS;
+
+export async function runPlan(plan: Plan, cluster: Cluster, census: Census, patience: Patience): Promise<Run> {
   const begin = performance.now();
   const isFirst = serial === 0;
   serial += 1;
@@ -76,6 +82,7 @@ export async function runPlan(plan: Plan, cluster: Cluster, census: Census, pati
     pause: (actor, ms) => cast.pause(actor, ms),
     race: () => race(scene),
     atWrite: (actor) => broken.atWrite(actor),
+    onWrite: (label, actor) => leave.at(label, actor),
   });
   const directory = join(cluster.runDir, 'faults', namespace);
   await mkdir(directory, { recursive: true });
@@ -115,7 +122,8 @@ export async function runPlan(plan: Plan, cluster: Cluster, census: Census, pati
     census,
     change: () => changeAndWait(stage),
   });
-  const scene: Scene = { api, census, namespace, patienceMs };
+  const scene: Scene = { api, census, namespace, ...patience };
+  const leave = leaver(() => cast);
   const meddler = meddlerOf(fault);
   const stage: Stage = {
     ...scene,
@@ -127,6 +135,7 @@ export async function runPlan(plan: Plan, cluster: Cluster, census: Census, pati
     },
     interlude: () => broken.interlude(),
     upgrade: () => upgrade(cast),
+    leaveAt: leave.leaveAt,
   };
   let stuck: string | undefined;
   let restless = false;
@@ -169,7 +178,7 @@ export async function runPlan(plan: Plan, cluster: Cluster, census: Census, pati
     current: census.current(namespace),
     stuck,
     restless,
-    // A history that has been rewound is no accident: who has seen its future starts anew.
+    // A history that has been rewound is no accident: who has seen its future restarts.
     accidents: starts - actors.length - cast.kills() - (fault.kind === 'etcd-restored' ? 1 : 0),
     kills: cast.kills(),
     meddled,
@@ -230,6 +239,40 @@ async function upgrade(cast: Cast): Promise<void> {
   while (!cast.isReconciling() && performance.now() < end) await sleep(50);
 }
 
+interface Leaver {
+  readonly leaveAt: NonNullable<Stage['leaveAt']>;
+  /** A write has arrived. */
+  at(label: string, actor: Actor): void;
+}
+
+/** Freezes whoever asks for a write, until it is to come back. */
+function leaver(cast: () => Cast): Leaver {
+  let awaited: string | undefined;
+  let gone: { readonly actor: Actor; readonly since: number } | undefined;
+  return {
+    leaveAt(write) {
+      awaited = write;
+      return {
+        isAway: () => gone !== undefined,
+        async back() {
+          if (!gone) return;
+          await sleep(Math.max(0, gone.since + SHORTEST_AWAY_MS - performance.now()));
+          cast().wake(gone.actor);
+        },
+      };
+    },
+    at(label, actor) {
+      if (awaited === undefined || !label.includes(`/${awaited}#`)) return;
+      awaited = undefined;
+      gone = { actor, since: performance.now() };
+      cast().pause(actor, LONGEST_ABSENCE_MS);
+    },
+  };
+}
+
+/** Whatever becomes of the run. */
+const LONGEST_ABSENCE_MS = 60_000;
+
 const LONGEST_HANDOVER_MS = 8000;
 
 /** After the last write nobody is missed: the run would be over before another holds the lease. */
@@ -252,7 +295,7 @@ async function crashLoop(every: number, times: number, cast: Cast, trace: Trace)
   }
 }
 
-/** What others than Davit have work with, in an order that makes nothing anew. */
+/** What others than Davit have work with, in an order that recreates nothing. */
 const WITH_WORK = [
   '/apis/autoscaling/v2/namespaces/NS/horizontalpodautoscalers',
   '/apis/apps/v1/namespaces/NS/deployments',

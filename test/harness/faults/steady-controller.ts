@@ -23,7 +23,7 @@ export interface Station {
   close(): Promise<void>;
 }
 
-/** As in production: on a busy machine a short one would be lost, and everything looked at anew. */
+/** As in production: on a busy machine a short one would be lost, and everything would be read again. */
 const LEASE_MS = 15_000;
 const PATIENCE_MS = 300_000;
 const AT_ONCE = 10;

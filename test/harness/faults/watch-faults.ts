@@ -22,7 +22,7 @@ export type StreamFault =
       readonly times: number;
       readonly ms?: number;
     }
-  /** 429 with a Retry-After beyond what the client waits for by itself. */
+  /** 429 with a Retry-After beyond what the client waits for on its own. */
   | { readonly kind: 'throttled-long'; readonly at: string; readonly ms?: number }
   /** Admission refuses to let one kind be made or changed, or a webhook fails (500), for `ms` from the first time on. */
   | { readonly kind: 'denied'; readonly resource: string; readonly status: 403 | 422 | 500; readonly ms?: number }

@@ -2,6 +2,7 @@
 
 import type { ApiClient } from '../../cluster/api-client.ts';
 import { ApiError, pause } from '../../cluster/api-client.ts';
+import { standInNode } from '../../cluster/stand-in.ts';
 import { isNamespaceGone, removeNamespace } from './namespace-deletion.ts';
 import type { Census, Seen } from './object-history.ts';
 import type { WorkloadName } from './plans.ts';
@@ -18,6 +19,8 @@ export interface Scene {
   readonly namespace: string;
   /** How long a phase may take until it counts as never ending. */
   readonly patienceMs: number;
+  /** How long, within that, nothing may change in the namespace. */
+  readonly quietMs?: number;
 }
 
 export interface Stage extends Scene {
@@ -27,8 +30,16 @@ export interface Stage extends Scene {
   interlude?(): Promise<void>;
   /** Another Davit comes in the place of the one that runs. */
   upgrade?(): Promise<void>;
+  /** The controller is frozen when it next asks for this write, such as `apply deployments shop`, which is sent on. */
+  leaveAt?(write: string): Absence;
   /** What others do before the record is made. */
   prepare(): Promise<void>;
+}
+
+export interface Absence {
+  isAway(): boolean;
+  /** Lets it go on, after its lease has run out. */
+  back(): Promise<void>;
 }
 
 /** A phase that did not come to its end. */
@@ -48,10 +59,12 @@ export async function perform(workload: WorkloadName, stage: Stage): Promise<voi
   const services = `/api/v1/namespaces/${namespace}/services`;
   const secrets = `/api/v1/namespaces/${namespace}/secrets`;
   const deployments = `/apis/apps/v1/namespaces/${namespace}/deployments`;
+  const pods = `/api/v1/namespaces/${namespace}/pods`;
   /** What was answered last: the census may still be behind it. */
   let asked: Seen | undefined;
   const create = async (): Promise<void> => {
     if (workload === 'rotate') await api.call('POST', secrets, secretOfValues(1));
+    if (workload === 'pair') await api.call('POST', secrets, secretOfValues(1, SHARED, SECOND));
     if (workload === 'referenced') await api.call('POST', secrets, OWN_SECRET);
     if (workload === 'external') await api.call('POST', secrets, OUTSIDE);
     asked = await api.call<Seen>('POST', records, record(namespace, SPECS[workload] ?? {}));
@@ -141,6 +154,13 @@ export async function perform(workload: WorkloadName, stage: Stage): Promise<voi
         () => hasCondition(stage, 'Stalled', 'StorageCannotShrink') && isRolledOut(stage, asked),
       );
       await change({ sourceConfig: { resourceSpec: { dbStorageGi: 30 } } });
+      await untilReady('resize: larger');
+      // Back to where the volume was smaller: it stays as large as it is.
+      await change({
+        sourceConfig: { resourceSpec: null },
+        rollbackTo: revisionsIn(stage)[0]?.spec.id,
+        revisionSerial: 1,
+      });
       break;
     case 'impossible': {
       const resize = (dbMemoryMb: number, redisMemoryMb: number): Promise<void> =>
@@ -152,8 +172,11 @@ export async function perform(workload: WorkloadName, stage: Stage): Promise<voi
       await resize(256, LARGE_REDIS_MB);
       await untilReady('impossible: a large Redis');
       await resize(LARGE_DATABASE_MB, LARGE_REDIS_MB);
-      await until(stage, 'impossible: Unschedulable', () =>
-        hasCondition(stage, 'DatabaseReady', 'Unschedulable', 'False'),
+      // The service is rolled out, and the revision is not for that: its database has no pod.
+      await until(
+        stage,
+        'impossible: Unschedulable',
+        () => hasCondition(stage, 'DatabaseReady', 'Unschedulable', 'False') && isRolledOut(stage, asked),
       );
       await resize(256, LARGE_REDIS_MB);
       await untilReady('impossible: corrected');
@@ -215,7 +238,7 @@ export async function perform(workload: WorkloadName, stage: Stage): Promise<voi
       await api.call('PATCH', `${secrets}/${UNFIXED}`, { immutable: true }, MERGE);
       break;
     case 'pair':
-      await api.call('POST', records, record(namespace, {}, SECOND));
+      await api.call('POST', records, record(namespace, SPECS.pair, SECOND));
       await until(stage, 'pair: the second is Ready', () => hasCondition(stage, 'Ready', 'Serving', 'True', SECOND));
       await change({ sourceRevisionConfig: { imageUri: IMAGES[1] } });
       await api.call('DELETE', `${records}/${SECOND}`);
@@ -250,6 +273,49 @@ export async function perform(workload: WorkloadName, stage: Stage): Promise<voi
         return uids.size === 2 && childIn(stage, 'Service', `${RECORD}--redis`) !== undefined;
       });
       break;
+    case 'overtaken': {
+      const away = stage.leaveAt?.(`apply deployments ${RECORD}`);
+      await change({ sourceRevisionConfig: { imageUri: IMAGES[1] } });
+      await until(stage, 'overtaken: the controller is away', () => away?.isAway() === true);
+      await until(stage, 'overtaken: rolled out while it is away', () => servesNewest(stage));
+      await change({ sourceRevisionConfig: { imageUri: IMAGES[2] } });
+      await away?.back();
+      break;
+    }
+    case 'unmounted': {
+      await change({ sourceRevisionConfig: { imageUri: 'registry.example/unmounted:1' } });
+      await until(stage, 'unmounted: a pod that does not begin', () => waitingPod(stage) !== undefined);
+      await pause(EVENTS_ASKED_AFTER_MS);
+      // However often the record is looked at, and whatever comes of the events, what is new is said.
+      for (let touch = 0; touch < 10; touch += 1) {
+        const annotations = { 'example.com/touch': String(touch) };
+        // oxlint-disable-next-line no-await-in-loop -- one look after the other
+        await api.call('PATCH', `${records}/${RECORD}`, { metadata: { annotations } }, MERGE);
+        // oxlint-disable-next-line no-await-in-loop -- as above
+        await pause(200);
+      }
+      await change({ databaseDeletionPolicy: 'Retain' });
+      await until(
+        stage,
+        'unmounted: the change is seen',
+        () => recordIn(stage)?.status?.observedGeneration === asked?.metadata.generation,
+      );
+      await change({ databaseDeletionPolicy: 'Delete', sourceRevisionConfig: { imageUri: IMAGES[1] } });
+      break;
+    }
+    case 'held': {
+      // As `kubectl debug --copy-to` makes one, and a pod that somebody's finalizer holds.
+      await api.call('POST', pods, copyOfPod(stage));
+      const held = `${RECORD}--redis-0`;
+      await api.call('PATCH', `${pods}/${held}`, { metadata: { finalizers: ['example.com/holds'] } }, MERGE);
+      await api.call('DELETE', `${records}/${RECORD}`);
+      await until(stage, 'held: the pod that is waited for is named', () =>
+        told(stage).includes(`(pod ${held} on node ${standInNode})`),
+      );
+      await api.call('PATCH', `${pods}/${held}`, { metadata: { finalizers: null } }, MERGE);
+      await until(stage, 'held: gone', () => recordIn(stage) === undefined);
+      return;
+    }
     case 'reformed':
     case 'upgraded': {
       const before = whatRuns(stage);
@@ -312,9 +378,18 @@ async function createAgain(create: () => Promise<unknown>): Promise<void> {
 }
 
 export async function until(stage: Scene, what: string, holds: () => boolean): Promise<void> {
-  const end = Date.now() + stage.patienceMs;
+  const { census, namespace, patienceMs, quietMs = patienceMs } = stage;
+  const begin = Date.now();
+  let changedAt = begin;
+  let count = census.count(namespace);
   while (!holds()) {
-    if (Date.now() > end) throw new NotConverged(`${what}, not in ${stage.patienceMs / 1000} s: ${told(stage)}`);
+    const now = Date.now();
+    if (census.count(namespace) !== count) {
+      count = census.count(namespace);
+      changedAt = now;
+    }
+    if (now - begin > patienceMs || now - changedAt > quietMs)
+      throw new NotConverged(`${what}, not in ${((now - begin) / 1000).toFixed(1)} s: ${told(stage)}`);
     // oxlint-disable-next-line no-await-in-loop -- it needs time
     await pause(20);
   }
@@ -368,6 +443,8 @@ function record(namespace: string, spec: object = {}, name = RECORD): object {
 const CANARY = 'canary "6b1f" & co/';
 
 const UNFIXED = `${RECORD}--vars-unfixed`;
+/** Values of the second record, which the first names too. */
+const SHARED = `${SECOND}--values`;
 
 /** What the policy `davit-secrets` refuses, let through for as long as it takes. */
 async function createPastPolicy(api: ApiClient, path: string, secret: object): Promise<void> {
@@ -395,8 +472,8 @@ async function createPastPolicy(api: ApiClient, path: string, secret: object): P
   }
 }
 
-function secretOfValues(serial: number, name = valuesName(serial)): object {
-  const labels = { 'davit.dev/deployment': RECORD, 'davit.dev/variables': '' };
+function secretOfValues(serial: number, name = valuesName(serial), deployment: string = RECORD): object {
+  const labels = { 'davit.dev/deployment': deployment, 'davit.dev/variables': '' };
   return { metadata: { name, labels }, stringData: { TOKEN: `${CANARY}${serial}` } };
 }
 
@@ -424,6 +501,7 @@ const TO_OUTSIDE = [
 /** What the records of some workloads have from the beginning. */
 const SPECS: Readonly<Partial<Record<WorkloadName, object>>> = {
   rotate: { secrets: referencesTo(1), revisionSerial: 1 },
+  pair: { secrets: referencesTo(1, SHARED) },
   referenced: { secretReferences: [{ name: 'TOKEN', secretName: 'mine', secretKey: 'token' }] },
   autoscaled: { sourceConfig: { resourceSpec: { minScale: 1, maxScale: 3 } } },
 };
@@ -433,6 +511,45 @@ const REFORMED = {
   sourceConfig: { resourceSpec: { volumes: [], volumeMounts: [], sidecars: [], initContainers: [], labels: {} } },
   secretReferences: [],
 };
+
+/** The record's, the oldest first. */
+function revisionsIn({ census, namespace }: Scene): readonly Seen[] {
+  const revisions = census.current(namespace).filter(({ kind }) => kind === 'AppRevision');
+  return revisions
+    .map(({ object }) => object)
+    .toSorted((a, b) => a.spec.deploymentGeneration - b.spec.deploymentGeneration);
+}
+
+/** The main service runs the newest revision, and that alone. */
+function servesNewest(scene: Scene): boolean {
+  const { spec, status, metadata } = childIn(scene, 'Deployment', RECORD) ?? {};
+  return (
+    spec?.template.metadata.labels['davit.dev/revision'] === revisionsIn(scene).at(-1)?.spec.id &&
+    status?.observedGeneration === metadata?.generation &&
+    [status?.replicas, status?.updatedReplicas, status?.availableReplicas].every((count) => count === 1)
+  );
+}
+
+/** The controller asks for the events of a pod that takes longer than 2 s to begin. */
+const EVENTS_ASKED_AFTER_MS = 2500;
+
+/** A pod on a node whose volumes are not mounted. */
+function waitingPod({ census, namespace }: Scene): Seen | undefined {
+  const found = census.current(namespace).find(({ kind, object: { spec, status } }) => {
+    const isOnNode = kind === 'Pod' && spec.nodeName !== undefined;
+    return isOnNode && spec.containers[0].image.includes('unmounted') && status?.containerStatuses !== undefined;
+  });
+  return found?.object;
+}
+
+/** The labels of the service's pod without that by which its ReplicaSet would take the copy for one of its own. */
+function copyOfPod({ census, namespace }: Scene): object {
+  const original = census
+    .current(namespace)
+    .find(({ kind, object }) => kind === 'Pod' && object.metadata.labels?.['davit.dev/component'] === 'server');
+  const { 'pod-template-hash': _, ...labels } = original?.object.metadata.labels ?? {};
+  return { metadata: { name: `${RECORD}-copy`, labels }, spec: { containers: [{ name: 'server', image: IMAGES[0] }] } };
+}
 
 /** The revisions, and what pods are made of. */
 function whatRuns({ census, namespace }: Scene): string {

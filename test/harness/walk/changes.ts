@@ -34,7 +34,7 @@ const NEVER_TAKEN_AWAY: ReadonlySet<string> = new Set([
   'databaseDeletionPolicy',
   'tracingProjectDeletionPolicy',
 ]);
-/** Below these every field is changed by itself. */
+/** Below these every field is changed on its own. */
 const OPENED: ReadonlySet<string> = new Set(['sourceConfig', 'sourceRevisionConfig', 'sourceConfig.resourceSpec']);
 
 /** Objects of the namespace that records of the walk may name; whoever walks on a real API server makes them first. */

@@ -37,9 +37,13 @@ beforeAll(async () => {
   host = `localhost:${await freePort('127.0.0.1')}`;
   const { builds } = defaultSettings();
   const settings = { host, insecure: false, tokens: true, ca: authority.certificate };
-  facade = await makeFacade({ hosting: 'both', builds: { ...builds, registry: settings } }, undefined, {
-    withRegistry: true,
-  });
+  facade = await makeFacade(
+    { hosting: 'both', builds: { ...builds, registry: settings } },
+    {},
+    {
+      withRegistry: true,
+    },
+  );
   // The registry has a clock of its own.
   facade.clock.ms = Date.now();
   const { certificate, key } = authority.serving('localhost', ['localhost', '127.0.0.1']);

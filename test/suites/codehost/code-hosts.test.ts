@@ -171,7 +171,7 @@ describe.each(KINDS)('%s', (kind) => {
     30_000,
   );
 
-  it("the primary limit: until the host's count begins anew", async () => {
+  it("the primary limit: until the host's count resets", async () => {
     const reset = String(Math.ceil(Date.now() / 1000) + 120);
     host.fault = (_request, response) =>
       json(
@@ -314,7 +314,7 @@ it('without a token, or with one that no header takes, nothing is asked', async 
   expect(host.seen).toEqual([]);
 });
 
-it('who asks for the same at the same time is given the same, and who asks later is given anew', async () => {
+it('who asks for the same at the same time is given the same, and who asks later gets a new one', async () => {
   many(1);
   const spec: CodeHostIntegrationSpec = {
     kind: 'gitea',

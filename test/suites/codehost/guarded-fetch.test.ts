@@ -294,6 +294,6 @@ it.each(['a/b', 'user@host', 'host?x', 'ho st', ''])('"%s" is no host that can b
 it.each(['10.0.0', 'localhost', '10.0.0.0/', '10.0.0.0/x', '10.0.0.0/33', ''])(
   '"%s" is no address that can be listed',
   (address) => {
-    expect(() => makeGuardedFetch({ hosts: [{ host: 'a.example', addresses: [address] }] })).toThrow('it is none');
+    expect(() => makeGuardedFetch({ hosts: [{ host: 'a.example', addresses: [address] }] })).toThrow('it is not valid');
   },
 );

@@ -59,7 +59,40 @@ describe('made-up tokens', () => {
     const answers = await inTurn(400, (n) => as(`made-up-${n}`));
     expect(asked()).toBe(300);
     expect(answers.at(-1)?.status).toBe(429);
-    expect(answers.at(-1)?.body.detail).toMatch(/^More than 300 tokens .* from this address\. Try again in \d+ s\.$/);
+    expect(answers.at(-1)?.body.detail).toMatch(
+      /^More than 300 tokens that nobody knows came from this address in a minute\. .* Try again in \d+ s\.$/,
+    );
+  });
+
+  it('are named by the limit that they have reached, and take the pages without a token from nobody', async () => {
+    await inTurn(20, (n) => as(`made-up-${n}`));
+    expect((await as('new-and-good')).body.detail).toMatch(
+      /^More than 5 requests in a minute came from this address with tokens that are not known yet, or none\. Try again in \d+ s\.$/,
+    );
+    // oxlint-disable-next-line no-await-in-loop -- one after the other
+    for (const page of ['/docs', '/docs/static/swagger-ui.css', '/openapi.json', '/livez'])
+      expect((await facade.app.inject(page)).statusCode).toBe(200);
+  });
+
+  it('are not those that turn out good, however many come from one address', async () => {
+    facade = await makeFacade();
+    const answers = await inTurn(400, (n) => as(`good-${n}`));
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+  });
+
+  it('hold up nobody whose token was good an hour ago, also while their reviews are under way', async () => {
+    facade.kube.know((token) => token);
+    expect((await as(TOKEN)).status).toBe(200);
+    facade.clock.ms += 3_600_000;
+    const answered = new Promise<undefined>((resolve) => setTimeout(() => resolve(undefined), 200));
+    facade.kube.failOn(({ kind, token }) =>
+      kind === 'SelfSubjectReview' && token?.startsWith('made-up') ? answered : undefined,
+    );
+    const flood = Array.from({ length: 40 }, (_, n) => as(`made-up-${n}`));
+    const before = performance.now();
+    expect((await as(TOKEN)).status).toBe(200);
+    expect(performance.now() - before).toBeLessThan(150);
+    await Promise.all(flood);
   });
 
   it('are not asked about again for ten seconds', async () => {

@@ -27,6 +27,8 @@ function reviews(): string[] {
 
 const NO_TENANT =
   "This request requires workspace specification: send the header X-Tenant-Id with the id, or the namespace's name, of a tenant that you may use.";
+const NOT_THAT_TENANT =
+  "X-Tenant-Id names no tenant that you may use: correct it to the id, or the namespace's name, of one that you may, or ask for a role in its namespace.";
 const own = serviceAccountToken('team-b');
 
 describe('the tenant', () => {
@@ -74,7 +76,8 @@ describe('the tenant', () => {
       url: '/v2/deployments',
       headers: { authorization: `Bearer ${token}`, ...(header !== undefined && { 'x-tenant-id': header }) },
     });
-    if (want === undefined) expect([answer.statusCode, answer.json()]).toEqual([403, { detail: NO_TENANT }]);
+    const refusal = header === undefined ? NO_TENANT : NOT_THAT_TENANT;
+    if (want === undefined) expect([answer.statusCode, answer.json()]).toEqual([403, { detail: refusal }]);
     else
       expect(answer.json<{ resources: { name: string }[] }>().resources.map(({ name }) => name)).toEqual([
         `in-${want}`,
@@ -108,13 +111,29 @@ describe('the tenant', () => {
 });
 
 describe('the right', () => {
-  it("to write is enough to write, and a reader who writes gets the API server's own words", async () => {
+  const remove = (id = 'not-a-uuid'): ReturnType<Facade['call']> => facade.call('DELETE', `/v2/deployments/${id}`);
+
+  it('to write is enough to write, and who may only look is told which right it takes', async () => {
     facade.kube.allow(({ verb }) => verb === 'delete');
-    expect((await facade.call('DELETE', '/v2/deployments/not-a-uuid')).status).toBe(422);
+    expect((await remove()).status).toBe(422);
     facade.clock.ms += 60_000;
     facade.kube.allow(({ verb }) => verb === 'list');
-    expect((await facade.call('DELETE', '/v2/deployments/not-a-uuid')).status).toBe(422);
+    expect(await remove()).toMatchObject({
+      status: 403,
+      body: {
+        detail:
+          'You cannot delete resource "appdeployments" in API group "davit.dev" in the namespace "team-a". Ask for a role that allows it.',
+      },
+    });
     expect((await facade.call('GET', '/v2/deployments/not-a-uuid')).status).toBe(403);
+  });
+
+  it('may be for one record alone', async () => {
+    const [one, other] = ['one', 'other'].map((name) => facade.seed({ metadata: { name } }).metadata.uid ?? '');
+    facade.kube.allow(({ verb, name }) => verb === 'list' || name === 'one');
+    expect((await remove(one)).status).toBe(204);
+    expect((await remove(other)).status).toBe(403);
+    expect((await remove()).status).toBe(403);
   });
 
   it('is asked for once, together, and believed for ten seconds', async () => {

@@ -84,7 +84,7 @@ describe('the repositories of an integration', () => {
     ).toEqual([['https://git.example/api/v1', CANARY, undefined]]);
   });
 
-  it('are asked for anew with new credentials, or another integration', async () => {
+  it('are requested again with new credentials, or another integration', async () => {
     const id = seed('git');
     seedSecret();
     await repos(id);

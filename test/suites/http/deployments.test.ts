@@ -397,7 +397,6 @@ describe('list', () => {
     ['offset=6', '', 6],
     ['offset=1000', '', 1000],
     ['offset=9007199254740991', '', Number.MAX_SAFE_INTEGER],
-    ['limit=5&limit=1', 'newest', 1],
     ['name=oldest', 'oldest', 1],
     ['name=old', '', 0],
     ['name_contains=st', 'newest oldest', 2],
@@ -416,7 +415,6 @@ describe('list', () => {
     ['deployment_type=dev_zero', 'tie-b', 1],
     [`deployment_ids=${uid(10)}, ${uid(16)},`, 'newest oldest', 2],
     [`deployment_ids=${uid(10)}&deployment_ids=${uid(16)}`, 'newest oldest', 2],
-    ['deployment_ids=', 'newest remote leaving tie-a tie-b oldest', 6],
     ['name_contains=tie&deployment_type=prod', 'tie-a', 1],
   ])('?%s', async (query, names, offset) => {
     const { status, body } = await facade.call('GET', `/v2/deployments?${query}`);
@@ -557,13 +555,13 @@ describe('delete', () => {
   it('leaves a new record of the same name alone', async () => {
     const old = facade.seed({ metadata: { name: 'shop' } });
     facade.kube.erase(APP_DEPLOYMENTS, { namespace: TENANT.namespace, name: 'shop' });
-    const anew = facade.kube.seed<AppDeployment>(APP_DEPLOYMENTS, {
+    const recreated = facade.kube.seed<AppDeployment>(APP_DEPLOYMENTS, {
       ...old,
       metadata: { name: 'shop', namespace: TENANT.namespace },
     });
     expect((await facade.call('DELETE', `/v2/deployments/${old.metadata.uid}`)).status).toBe(404);
     expect(facade.kube.objects<AppDeployment>(APP_DEPLOYMENTS).map(({ metadata }) => metadata.uid)).toEqual([
-      anew.metadata.uid,
+      recreated.metadata.uid,
     ]);
   });
 

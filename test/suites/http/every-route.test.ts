@@ -1,5 +1,5 @@
 // What every route answers to what no route can use. The routes are those of the OpenAPI document, so that a new one is
-// here by itself.
+// here on its own.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { aBody, makeFacade, OTHER_TENANT, TENANT, TOKEN } from './facade.ts';
@@ -59,6 +59,8 @@ const ofDeployments = routes.filter(({ path }) => /^\/v2\/deployments|^\/v1\/pro
 const ofTenants = routes.filter(({ path }) => !path.startsWith('/v2/auth/'));
 const NO_TENANT =
   "This request requires workspace specification: send the header X-Tenant-Id with the id, or the namespace's name, of a tenant that you may use.";
+const NOT_THAT_TENANT =
+  "X-Tenant-Id names no tenant that you may use: correct it to the id, or the namespace's name, of one that you may, or ask for a role in its namespace.";
 const ofOne = ofDeployments.filter(({ path }) => path.includes('{'));
 
 let foreign: string;
@@ -224,7 +226,7 @@ describe.each(ofDeployments)('$name', (route) => {
     ['that is a namespace, but no tenant', 'no-tenant'],
     ['that is a path', '../team-b'],
   ])('a tenant %s', async (_name, tenant) => {
-    expect(await send(route, { headers: { 'x-tenant-id': tenant }, payload: '{}' })).toEqual([403, NO_TENANT]);
+    expect(await send(route, { headers: { 'x-tenant-id': tenant }, payload: '{}' })).toEqual([403, NOT_THAT_TENANT]);
     expect(exampleOf(route, 403)).toEqual({ detail: NO_TENANT });
   });
 });
@@ -232,11 +234,10 @@ describe.each(ofDeployments)('$name', (route) => {
 describe.each(ofTenants)('$name', (route) => {
   const wrong = { 'x-api-key': 'made-up' };
   const rightLess = { 'x-api-key': 'right-less' };
+  const tenants = [TENANT.id, TENANT.namespace, MISSING, 'no-tenant', 'nowhere'];
   const answers = async (token: Record<string, string>): Promise<Set<string>> => {
     const told = await Promise.all(
-      [TENANT.id, TENANT.namespace, MISSING, 'no-tenant', 'nowhere', ''].map((tenant) =>
-        send(route, { headers: { ...token, 'x-tenant-id': tenant }, payload: '{}' }),
-      ),
+      tenants.map((tenant) => send(route, { headers: { ...token, 'x-tenant-id': tenant }, payload: '{}' })),
     );
     return new Set(told.map((one) => JSON.stringify(one)));
   };
@@ -246,9 +247,45 @@ describe.each(ofTenants)('$name', (route) => {
     facade.kube.allow((_attributes, token) => token !== 'right-less');
     const unknown = 'The Kubernetes API server does not know this token, or it has expired. Send another one.';
     expect(await answers(wrong)).toEqual(new Set([JSON.stringify([401, unknown])]));
-    expect(await answers(rightLess)).toEqual(new Set([JSON.stringify([403, NO_TENANT])]));
+    expect(await answers(rightLess)).toEqual(new Set([JSON.stringify([403, NOT_THAT_TENANT])]));
+    expect(await send(route, { headers: { ...rightLess, 'x-tenant-id': '' }, payload: '{}' })).toEqual([
+      403,
+      NO_TENANT,
+    ]);
+  });
+
+  it('asks the API server the same of a tenant that is there and of one that is not', async () => {
+    facade.kube.know((token) => token);
+    facade.kube.allow(() => false);
+    for (const [n, tenant] of tenants.entries()) {
+      const asked = facade.kube.writes.length;
+      const headers = { 'x-api-key': `${route.name} ${n}`.replaceAll(/\W/g, '-'), 'x-tenant-id': tenant };
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      await send(route, { headers, payload: '{}' });
+      const kinds = facade.kube.writes.slice(asked).map(({ kind }) => kind);
+      const right = ['SelfSubjectAccessReview'];
+      const isRead = route.operation.responses['200'] !== undefined && route.method === 'GET';
+      expect(kinds.slice(1)).toEqual(isRead || route.path.includes('_logs') ? right : [...right, ...right]);
+    }
+    facade.kube.allow(() => true);
   });
 });
+
+describe.each(withBody.filter((route) => ofTenants.includes(route) && !route.path.includes('_logs')))(
+  'the body of $name',
+  (route) => {
+    it('is not looked at for one who may only look', async () => {
+      facade.kube.know((token) => token);
+      facade.kube.allow(({ verb }, token) => token !== 'viewer' || verb === 'list' || verb === 'get');
+      const headers = { 'x-api-key': 'viewer' };
+      const verb = route.path === '/v2/deployments' ? 'create' : 'patch';
+      const words = `You cannot ${verb} resource "appdeployments" in API group "davit.dev" in the namespace "team-a". Ask for a role that allows it.`;
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      for (const payload of ['{"a":', '[]', '{}'])
+        expect(await send(route, { headers, payload })).toEqual([403, words]);
+    });
+  },
+);
 
 describe.each(ofOne)('the id of $name', (route) => {
   const payload = route.operation.requestBody && { payload: '{}' };

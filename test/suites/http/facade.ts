@@ -12,7 +12,7 @@ import { DEPLOYMENT_LABEL } from '../../../src/api/meta.ts';
 import { OAUTH_PROVIDERS, type OAuthProvider } from '../../../src/api/oauth-provider.ts';
 import { defaultSettings, type Settings } from '../../../src/api/settings.ts';
 import type { Account, CodeHosts } from '../../../src/codehost/code-hosts.ts';
-import { buildApp } from '../../../src/http/app.ts';
+import { type AppDeps, buildApp } from '../../../src/http/app.ts';
 import { NAMESPACES } from '../../../src/kube/api-resources.ts';
 import type { KubeObject, Resource } from '../../../src/kube/client.ts';
 import { names } from '../../../src/record/names.ts';
@@ -117,7 +117,7 @@ export interface Answer {
 
 export async function makeFacade(
   settings: Partial<Settings> = {},
-  timeLimitMs?: number,
+  limits: Pick<AppDeps, 'timeLimitMs' | 'unreadLimits'> = {},
   { withRegistry }: FacadeOptions = {},
 ): Promise<Facade> {
   const clock = { ms: Date.parse('2026-01-01T00:00:00Z') };
@@ -182,7 +182,7 @@ export async function makeFacade(
       providers.drop(uid);
     },
     settings: whole,
-    ...(timeLimitMs !== undefined && { timeLimitMs }),
+    ...limits,
     log,
     now,
     randomSuffix: () => `r4nd0m${suffixes++ || ''}`,

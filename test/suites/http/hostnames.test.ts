@@ -65,6 +65,22 @@ describe('a host that it may claim', () => {
     expect((await facade.call('POST', '/v2/deployments', body(url))).status).toBe(201);
   });
 
+  it('is shown when it is asked for, and no longer when it turns out that it is not made', async () => {
+    const customUrl = 'a.shops.example';
+    const spec = { sourceConfig: { customUrl } } as never;
+    const shown = async (name: string, status?: object): Promise<unknown> => {
+      const { metadata } = facade.seed({ metadata: { name, generation: 2 } as never, spec, status: status as never });
+      return (await facade.call('GET', `/v2/deployments/${metadata.uid}`)).body.source_config.custom_url;
+    };
+    const url = `https://${customUrl}`;
+    expect([
+      await shown('new'),
+      await shown('changed', { observedGeneration: 1, url: 'https://old.shops.example' }),
+      await shown('made', { observedGeneration: 2, url }),
+      await shown('refused', { observedGeneration: 2 }),
+    ]).toEqual([url, url, url, null]);
+  });
+
   it('the address in force is shown where none was asked for, and sent back it changes nothing', async () => {
     const made = facade.seed({
       metadata: { name: 'shop' },

@@ -157,6 +157,36 @@ describe('a change', () => {
       expect(await read()).toEqual({ ...inForce, min_scale: 2, max_scale: 2 });
     });
 
+    it('what is named is stored, though it is in force already, where another value would change it', async () => {
+      const read = async (id: string): Promise<Record<string, unknown>> =>
+        (await facade.call('GET', `/v2/deployments/${id}`)).body.source_config.resource_spec;
+      const id = await made();
+      expect(await read(id)).toMatchObject({ memory_mb: 512, memory_limit_mb: 1024 });
+      await patch(id, { source_config: { resource_spec: { memory_mb: 1024, memory_limit_mb: 1024, cpu: 0.25 } } });
+      expect(stored().spec.sourceConfig.resourceSpec).toEqual({ memoryMb: 1024, memoryLimitMb: 1024 });
+      expect(await read(id)).toMatchObject({ memory_mb: 1024, memory_limit_mb: 1024 });
+    });
+
+    it('a volume that is there is never shown as smaller, and sent back that is no wish', async () => {
+      const id = await made({ source_config: { resource_spec: { db_storage_gi: 20 } } });
+      const first = facade.snapshot();
+      const storage = async (): Promise<number> =>
+        (await facade.call('GET', `/v2/deployments/${id}`)).body.source_config.resource_spec.db_storage_gi;
+      const report = (latestRevisionId: string): void => {
+        const record = { ...stored(), status: { latestRevisionId, resourceSpec: { dbStorageGi: 20 } } };
+        facade.records.put(record as never);
+      };
+      report(first.spec.id);
+      const smaller = { source_config: { resource_spec: { db_storage_gi: 5 } } };
+      await patch(id, smaller);
+      report(first.spec.id);
+      expect(await storage()).toBe(20);
+      const second = facade.snapshot();
+      expect(await storage()).toBe(20);
+      report(second.spec.id);
+      expect(await storage()).toBe(20);
+    });
+
     it.each<[string, object, string, string]>([
       ['a request above the limit that there is', { cpu: 3 }, 'cpu_limit', 'cpu_limit must not be below cpu'],
       ['a limit below the request that there is', { cpu_limit: 1 }, 'cpu_limit', 'cpu_limit must not be below cpu'],
@@ -164,7 +194,7 @@ describe('a change', () => {
         'a volume that is mounted is taken away',
         { volumes: [] },
         'volume_mounts.0.name',
-        'a mount needs a volume of its name among the volumes',
+        'no volume has the name of this mount: add one to volumes',
       ],
     ])('%s', async (_name, resource_spec, where, msg) => {
       const id = await made({
@@ -339,7 +369,7 @@ describe('no change', () => {
 describe('secrets', () => {
   const first = { name: 'KEY', secretName: 'shop--vars-r4nd0m', secretKey: 'KEY' };
   const other = { name: 'OTHER', secretName: 'shop--vars-r4nd0m', secretKey: 'OTHER' };
-  const anew = (name: string): object => ({ name, secretName: 'shop--vars-r4nd0m1', secretKey: name });
+  const inNewSecret = (name: string): object => ({ name, secretName: 'shop--vars-r4nd0m1', secretKey: name });
   const KEY = { name: 'KEY', value: 'one' };
   const OTHER = { name: 'OTHER', value: 'two' };
   let id: string;
@@ -348,20 +378,30 @@ describe('secrets', () => {
   });
 
   it.each<[string, object[], object[], Record<string, string>]>([
-    ['one value', [{ ...KEY, value: 'new' }, OTHER], [anew('KEY'), other], { KEY: 'new' }],
+    ['one value', [{ ...KEY, value: 'new' }, OTHER], [inNewSecret('KEY'), other], { KEY: 'new' }],
     [
       'one value, the other kept by ""',
       [
         { ...KEY, value: 'new' },
         { ...OTHER, value: '' },
       ],
-      [anew('KEY'), other],
+      [inNewSecret('KEY'), other],
       { KEY: 'new' },
     ],
-    ['one more', [KEY, OTHER, { name: 'THIRD', value: 'three' }], [first, other, anew('THIRD')], { THIRD: 'three' }],
-    ['one more, empty', [KEY, OTHER, { name: 'THIRD', value: '' }], [first, other, anew('THIRD')], { THIRD: '' }],
+    [
+      'one more',
+      [KEY, OTHER, { name: 'THIRD', value: 'three' }],
+      [first, other, inNewSecret('THIRD')],
+      { THIRD: 'three' },
+    ],
+    [
+      'one more, empty',
+      [KEY, OTHER, { name: 'THIRD', value: '' }],
+      [first, other, inNewSecret('THIRD')],
+      { THIRD: '' },
+    ],
     ['one fewer', [KEY], [first], {}],
-    ['all others', [{ name: 'THIRD', value: 'ü\n' }], [anew('THIRD')], { THIRD: 'ü\n' }],
+    ['all others', [{ name: 'THIRD', value: 'ü\n' }], [inNewSecret('THIRD')], { THIRD: 'ü\n' }],
   ])('%s', async (_name, secrets, want, values) => {
     const { status, body } = await patch(id, { secrets });
     expect([status, stored().spec.secrets, stored().spec.revisionSerial]).toEqual([200, want, 2]);
@@ -396,7 +436,7 @@ describe('secrets', () => {
     expect(stored().spec.revisionSerial).toBe(1);
     const { body } = await patch(id, { secrets: [KEY, { ...OTHER, value: '' }] });
     expect(stored().spec.secrets).toEqual([
-      { ...anew('KEY'), secretName: expect.stringMatching(/^shop--vars-/) },
+      { ...inNewSecret('KEY'), secretName: expect.stringMatching(/^shop--vars-/) },
       other,
     ]);
     expect(stored().spec.revisionSerial).toBe(2);

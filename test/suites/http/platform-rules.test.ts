@@ -1,4 +1,4 @@
-// What a platform's settings do not allow, over HTTP: 422 with every field, for what is asked for anew.
+// What a platform's settings do not allow, over HTTP: 422 with every field, for newly requested values.
 
 import { expect, it } from 'vitest';
 import { Settings } from '../../../src/api/settings.ts';
@@ -48,17 +48,14 @@ it('no databases of the platform: a deployment brings both, and keeps both', asy
     secret_references: names.map((name) => ({ name, secret_name: 'outside', secret_key: 'uri' })),
   });
   const refused = await facade.call('POST', '/v2/deployments', body(external('POSTGRES_URI_CUSTOM')));
-  expect(findings(refused)).toEqual([
-    '422',
-    'body.secrets: this platform makes no databases of its own: give REDIS_URI_CUSTOM',
-  ]);
+  expect(findings(refused)).toEqual(['422', 'body.secrets: this platform provides no databases: set REDIS_URI_CUSTOM']);
   const made = await facade.call('POST', '/v2/deployments', body(external('POSTGRES_URI_CUSTOM', 'REDIS_URI_CUSTOM')));
   expect(made.status).toBe(201);
   const patched = await facade.call('PATCH', `/v2/deployments/${made.body.id}`, { secret_references: [] });
   expect(findings(patched)).toEqual([
     '422',
-    'body.secrets: this platform makes no databases of its own: give POSTGRES_URI_CUSTOM',
-    'body.secrets: this platform makes no databases of its own: give REDIS_URI_CUSTOM',
+    'body.secrets: this platform provides no databases: set POSTGRES_URI_CUSTOM',
+    'body.secrets: this platform provides no databases: set REDIS_URI_CUSTOM',
   ]);
 });
 
@@ -78,9 +75,9 @@ it('what reaches beyond the pods: each key, on POST, and on PATCH what is added'
   );
   expect(findings(refused)).toEqual([
     '422',
-    'body.source_config.resource_spec.labels.app: others than this deployment act on such labels; settings.pods.allowed.labels can let them through',
-    'body.source_config.resource_spec.annotations.sidecar.istio.io/inject: others than this deployment act on such annotations; settings.pods.allowed.annotations can let them through',
-    'body.source_config.resource_spec.volumes.0.csi.volumeAttributes.secretNamespace: an attribute that names a namespace is refused: a record stays in its own',
+    'body.source_config.resource_spec.labels.app: these labels have an effect beyond this deployment; settings.pods.allowed.labels can allow them',
+    'body.source_config.resource_spec.annotations.sidecar.istio.io/inject: these annotations have an effect beyond this deployment; settings.pods.allowed.annotations can allow them',
+    'body.source_config.resource_spec.volumes.0.csi.volumeAttributes.secretNamespace: an attribute that names a namespace is refused: a record may use only its own namespace',
   ]);
   const allowing = await makeFacade({
     pods: Settings.parse({ pods: { allowed: { labels: ['app'], annotations: ['*.istio.io/'] } } }).pods,
@@ -98,6 +95,6 @@ it('what reaches beyond the pods: each key, on POST, and on PATCH what is added'
   );
   expect(findings(patched)).toEqual([
     '422',
-    'body.source_config.resource_spec.labels.role: others than this deployment act on such labels; settings.pods.allowed.labels can let them through',
+    'body.source_config.resource_spec.labels.role: these labels have an effect beyond this deployment; settings.pods.allowed.labels can allow them',
   ]);
 });

@@ -59,6 +59,8 @@ function kinds(manifests: readonly Manifest[]): string[] {
   return [...new Set(manifests.map(({ kind }) => kind))].toSorted();
 }
 
+const BUILDS = 'settings.builds.registry.host=registry.example.com,settings.builds.images.builder=builder:1';
+
 describe('with its defaults', () => {
   it('renders the definitions as they are generated, to be kept on uninstall', async () => {
     const rendered = (await render()).filter(({ kind }) => kind === 'CustomResourceDefinition');
@@ -105,6 +107,20 @@ describe('with its defaults', () => {
       });
     }
   });
+  it('has a namespace for builds, and its own image for their plans, where images are built', async () => {
+    const manifests = await render('--set', BUILDS);
+    expect(named(manifests, 'Namespace', 'davit-builds').metadata).toMatchObject({
+      labels: { 'pod-security.kubernetes.io/enforce': 'privileged' },
+    });
+    const settings = parse(named(manifests, 'ConfigMap', 'davit-settings')['data']['settings.yaml'] as string) as {
+      builds: { images: unknown };
+    };
+    const image = named(manifests, 'Deployment', 'davit-controller')['spec'].template.spec.containers[0]
+      .image as string;
+    expect(settings.builds.images).toEqual({ builder: 'builder:1', davit: image });
+    const names = (await render()).map(({ metadata }) => metadata.name);
+    expect(names.filter((name) => name.includes('builds'))).toEqual([]);
+  });
   it('says in values.yaml the defaults that the code has', async () => {
     const values = parse(await readFile(join(chart, 'values.yaml'), 'utf8')) as { settings: unknown };
     expect(values.settings).toEqual(defaultSettings());
@@ -118,7 +134,12 @@ describe('with its defaults', () => {
     expect(await checksum('--set', 'settings.pods.port=9000')).not.toBe(await checksum());
   });
   it('has the controller ask for the rights that its roles have, and for every policy', async () => {
-    for (const values of ['settings.hosting=cloud', 'settings.namespaces={red,blue}', 'admission.enabled=false']) {
+    for (const values of [
+      'settings.hosting=cloud',
+      'settings.namespaces={red,blue}',
+      'admission.enabled=false',
+      BUILDS,
+    ]) {
       const manifests = await render('--set', values);
       const text = named(manifests, 'ConfigMap', 'davit-settings')['data']['requirements.yaml'] as string;
       const { admissionPolicies, rights } = parse(text) as {
@@ -132,6 +153,7 @@ describe('with its defaults', () => {
         { rules: role('ClusterRole', 'davit-controller') },
         { namespace: 'davit-system', rules: role('Role', 'davit-controller-own') },
         { namespace: 'davit-org', rules: role('Role', 'davit-controller-organization') },
+        ...(values === BUILDS ? [{ namespace: 'davit-builds', rules: role('Role', 'davit-controller-builds') }] : []),
         ...(values.includes('red') ? [{ namespace: 'red', rules: role('Role', 'davit-controller') }] : []),
       ]);
     }
@@ -438,6 +460,18 @@ describe('wrong values', () => {
       values: 'settings: {sizes: {plain: {server: {cpu: 2}}}}',
       says: 'settings.sizes.plain.server.cpuLimit must not be below cpu, which is 2',
     },
+    {
+      values: 'settings: {address: {kind: gateway}}',
+      says: "at '/settings/address': missing property 'gateway'",
+    },
+    {
+      values: 'settings: {address: {kind: ingress, tls: secret}}',
+      says: "at '/settings/address': missing property 'tlsSecretName'",
+    },
+    ...['proxy.example', '10.0.0.*', '10.0.0.0-10.0.0.9'].map((proxy) => ({
+      values: `settings: {http: {trustedProxies: ["::1", 10.0.0.0/8, "${proxy}"]}}`,
+      says: 'settings.http.trustedProxies[2] must be an IP address such as 10.0.0.7 or a range such as 10.0.0.0/8, not a host name or a wildcard',
+    })),
     { values: 'controller: {replicas: two}', says: "at '/controller/replicas': got string, want integer" },
     { values: 'image: {digest: "1234"}', says: "at '/image/digest': '1234' does not match pattern" },
     { values: 'api: {ingress: {enabled: true}}', says: 'api.ingress.enabled needs api.ingress.host' },

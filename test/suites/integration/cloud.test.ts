@@ -168,10 +168,10 @@ describe('internal_source', () => {
 
   it('a path that no upload gave is refused at both doors', async () => {
     const { status, body } = await post('forged', 'internal_source', {}, { source_tarball_path: 'uploads/1.tgz' });
-    expect([status, body.detail[0].msg]).toEqual([422, 'is not a path that the upload endpoint gave']);
+    expect([status, body.detail[0].msg]).toEqual([422, 'is not a path that the upload endpoint returned']);
     await expect(
       apply('forged', { source: 'internal_source', sourceRevisionConfig: { sourceTarballPath: 'uploads/1.tgz' } }),
-    ).rejects.toThrow('is not a path that the upload endpoint gave');
+    ).rejects.toThrow('is not a path that the upload endpoint returned');
   });
 });
 

@@ -177,7 +177,7 @@ describe('a real API server', () => {
     await expect(watch[Symbol.asyncIterator]().next()).rejects.toBeInstanceOf(Unauthorized);
   });
 
-  it('is followed by a reflector: pages, deletions, names made anew, writes shown at once', async () => {
+  it('is followed by a reflector: pages, deletions, names recreated, writes shown at once', async () => {
     const stop = new AbortController();
     for (let i = 0; i < 7; i++) await client.create(CONFIG_MAPS, aMap(`r${i}`));
     const reflector = makeReflector<KubeObject>({
@@ -197,13 +197,13 @@ describe('a real API server', () => {
     reflector.onChange(({ type, object }) => told.push(`${type} ${object.metadata.name}`));
     const r0 = reflector.get({ namespace, name: 'r0' });
     await client.remove(CONFIG_MAPS, { namespace, name: 'r0' }, { uid: String(r0?.metadata.uid) });
-    const anew = await client.create(CONFIG_MAPS, aMap('r0'));
-    reflector.overlay(anew);
-    expect(reflector.byUid(String(anew.metadata.uid))).toBeDefined();
-    await client.mergePatch(CONFIG_MAPS, anew.metadata, { data: { a: '2' } });
+    const recreated = await client.create(CONFIG_MAPS, aMap('r0'));
+    reflector.overlay(recreated);
+    expect(reflector.byUid(String(recreated.metadata.uid))).toBeDefined();
+    await client.mergePatch(CONFIG_MAPS, recreated.metadata, { data: { a: '2' } });
     await expect.poll(() => told.at(-1)).toBe('modified r0');
     expect(told).toEqual(['deleted r0', 'added r0', 'modified r0']);
-    expect(reflector.isAtLeast(anew.metadata, String(anew.metadata.resourceVersion))).toBe(true);
+    expect(reflector.isAtLeast(recreated.metadata, String(recreated.metadata.resourceVersion))).toBe(true);
     stop.abort();
     await running;
   });

@@ -211,7 +211,7 @@ describe('with kubectl', () => {
   });
 });
 
-describe('what is missing or in the way is said, and mended by itself', () => {
+describe('what is missing or in the way is said, and repaired automatically', () => {
   it('a missing Secret, then a missing key', async () => {
     await davit.kubectl(
       ['apply', '-f', '-'],

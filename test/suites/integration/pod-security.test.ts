@@ -70,7 +70,7 @@ beforeAll(async () => {
 describe('a namespace that enforces the restricted standard', () => {
   const label = 'pod-security.kubernetes.io/enforce';
 
-  it('takes no baseline pods: said, nothing runs, and it goes on by itself when the label is gone', async () => {
+  it('takes no baseline pods: said, nothing runs, and it goes on automatically when the label is gone', async () => {
     await davit.kubectl(['label', 'namespace', tenant.namespace, `${label}=restricted`]);
     await apply(record('baseline'));
     await isRefused('baseline', 'violates PodSecurity "restricted:latest"');

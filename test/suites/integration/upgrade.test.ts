@@ -13,7 +13,7 @@ import { type Platform, type PlatformOptions, startPlatform, type Values } from 
 import { eventually } from '../../support/running-davit.ts';
 import { type SampleImages, startSampleCluster } from '../../support/sample-cluster.ts';
 import { LANDED, landedSource } from '../../support/upgrade/landed.ts';
-import { lasting, namedByRecords, recordsToUpgrade } from '../../support/upgrade/records.ts';
+import { allReady, lasting, namedByRecords, recordsToUpgrade, statesIn } from '../../support/upgrade/records.ts';
 
 const run = promisify(execFile);
 const TEAM = 'upgraded';
@@ -73,17 +73,7 @@ function freePort(): Promise<number> {
 
 const names = (): string[] => recordsToUpgrade(TEAM, images).map(({ metadata }) => metadata.name);
 
-/** State of every record, and whether it is Ready at its generation. */
-async function states(): Promise<string[]> {
-  const path =
-    '{range .items[*]}{.metadata.name} {.status.state} {.status.conditions[?(@.type=="Ready")].status}{"\\n"}{end}';
-  return (await kubectl(['get', 'appd', '-n', TEAM, '-o', `jsonpath=${path}`])).trim().split('\n').toSorted();
-}
-
-const allReady = (): string[] =>
-  names()
-    .map((name) => `${name} READY True`)
-    .toSorted();
+const states = (): Promise<string[]> => statesIn(TEAM, kubectl);
 
 interface Audited {
   readonly stage: string;
@@ -132,7 +122,7 @@ it('records come up with the state that landed last', async () => {
   await (platform as Platform).makeTenant(TEAM);
   await kubectl(['apply', '-f', '-'], namedByRecords(TEAM));
   for (const record of recordsToUpgrade(TEAM, images)) await kubectl(['apply', '-f', '-'], record);
-  await eventually(async () => expect(await states()).toEqual(allReady()), 200_000);
+  await eventually(async () => expect(await states()).toEqual(allReady(names())), 200_000);
   before = await lasting((args) => kubectl(args), TEAM);
   const kinds = ['Deployment', 'StatefulSet', 'Pod', 'AppRevision', 'ReplicaSet', 'PersistentVolumeClaim', 'Secret'];
   expect(kinds.filter((kind) => !before.some((line) => line.startsWith(`${kind} `)))).toEqual([]);
@@ -159,7 +149,7 @@ it('an upgrade to this one, with other settings too, restarts nothing and makes 
   });
   await settled(running);
   expect(await lasting((args) => kubectl(args), TEAM)).toEqual(before);
-  expect(await states()).toEqual(allReady());
+  expect(await states()).toEqual(allReady(names()));
   const written = (await writes()).slice(sent);
   process.stderr.write(`  an upgrade with ${names().length} records wrote: ${written.join(', ') || 'nothing'}\n`);
   // At most one apply for each child, and one status for each record and revision, where a rendering is another.
@@ -185,5 +175,5 @@ it('back to the state that landed last restarts nothing either', async () => {
   const now = await lasting((args) => kubectl(args), TEAM);
   expect(now.filter((line) => !/^\S+ external/.test(line))).toEqual(before);
   const held = (await states()).filter((line) => !line.startsWith('external'));
-  expect(held).toEqual(allReady().filter((line) => !line.startsWith('external')));
+  expect(held).toEqual(allReady(names()).filter((line) => !line.startsWith('external')));
 }, 120_000);

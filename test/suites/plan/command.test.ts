@@ -133,7 +133,7 @@ describe('davit plan', () => {
       'bytes that are no text',
       () => files({ 'workflow.json': new Uint8Array([0x7b, 0xff, 0x7d]) }),
       'ConfigurationNotJson',
-      'workflow.json is not text in UTF-8',
+      'workflow.json is not UTF-8 text',
     ],
     [
       'no such file',

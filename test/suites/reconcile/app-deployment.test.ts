@@ -137,7 +137,7 @@ describe('rows that every reconciler has', () => {
     expect(controller.writes()[0]).toBe('apply StatefulSet shop--redis');
   });
 
-  it('a password is observed, never made anew', async () => {
+  it('a password is observed, never regenerated', async () => {
     const controller = await aConverged();
     const secret = (): string =>
       JSON.stringify(controller.kube.objects(SECRETS).map((object) => [object.metadata.uid, object]));
@@ -339,7 +339,7 @@ describe('rows that every reconciler has', () => {
     },
   );
 
-  it('a Deployment that a person made anew with another selector is replaced', async () => {
+  it('a Deployment that a person recreated with another selector is replaced', async () => {
     const controller = await aConverged();
     const { kube } = controller;
     const before = picture(kube);
@@ -584,7 +584,10 @@ describe('deletion', () => {
     );
     controller.writes();
     await controller.reconcile();
-    expect(controller.writes()).toEqual(['apply AppDeployment shop/status']);
+    expect(controller.writes()).toEqual([
+      expect.stringMatching(/^apply AppRevision shop--\w+\/status$/),
+      'apply AppDeployment shop/status',
+    ]);
   });
 });
 

@@ -150,7 +150,10 @@ describe('rolled back, Davit', () => {
     const before = workloads(kube);
     await during(kube, POD_CONTRACTS, async (controller) => {
       await controller.reconcile();
-      expect(controller.writes()).toEqual(['apply AppDeployment shop/status']);
+      expect(controller.writes()).toEqual([
+        expect.stringMatching(/^apply AppRevision shop--\w+\/status$/),
+        'apply AppDeployment shop/status',
+      ]);
       await controller.reconcile();
       expect(controller.writes()).toEqual([]);
     });
@@ -161,7 +164,7 @@ describe('rolled back, Davit', () => {
       'READY',
     ]);
     expect(record(kube).status?.conditions?.find(({ type }) => type === 'Stalled')?.message).toContain(
-      `its pods are of contract ${NEXT}, and this one knows contracts up to ${NEXT - 1}`,
+      `it uses pod contract ${NEXT}, and this version supports contracts up to ${NEXT - 1}`,
     );
   });
 

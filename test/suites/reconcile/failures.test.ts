@@ -161,7 +161,7 @@ describe('a changed record', () => {
     await expect(controller.reconcile()).rejects.toThrow(Terminal);
     expect(said(kube)).toMatchObject({
       is: 'False RequestFailed',
-      message: expect.stringContaining('Delete it and restart'),
+      message: expect.stringContaining('Delete the Secret and restart'),
     });
   });
 });

@@ -15,6 +15,7 @@ import { makeReconciler } from '../../../src/controller/app-deployment/reconcile
 import { makeSecretFingerprints } from '../../../src/controller/app-deployment/secret-fingerprints.ts';
 import { makeVanished } from '../../../src/controller/garbage/bypassed-finalizers.ts';
 import { type Caches, makeCaches } from '../../../src/controller/shared/caches.ts';
+import type { Cluster } from '../../../src/controller/shared/cluster.ts';
 import { keyOf } from '../../../src/controller/shared/keys.ts';
 import { Unavailable } from '../../../src/errors.ts';
 import {
@@ -25,6 +26,7 @@ import {
   STATEFUL_SETS,
 } from '../../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/kube/client.ts';
+import { canBuild } from '../../../src/record/build-source.ts';
 import type { PodContracts } from '../../../src/resources/contracts/contract.ts';
 import { POD_CONTRACTS } from '../../../src/resources/contracts.ts';
 import type { Reconcile, Result } from '../../../src/runtime/controller.ts';
@@ -42,6 +44,9 @@ export interface Harness {
   readonly hosts: HostRegistry;
   readonly events: string[];
   readonly clock: { ms: number };
+  /** What the code host says that the record's branch has. */
+  readonly pushed: { commit: string | undefined };
+  readonly shell: Cluster;
   reconcile(key?: string): Promise<Result>;
   /** The same as a controller's workers call it. */
   readonly reconcileWith: Reconcile;
@@ -104,6 +109,7 @@ export async function aController(
     namespaces: [],
     organizationNamespace: 'davit-org',
     addressKind: settings.address.kind,
+    buildsNamespace: canBuild(settings) ? settings.builds.namespace : undefined,
     log,
     metrics: makeMetrics(),
   });
@@ -117,13 +123,15 @@ export async function aController(
     record: ({ type, reason }: { type: string; reason: string }) => void events.push(`${type} ${reason}`),
     flush: () => Promise.resolve(),
   };
-  const shell = { client: kube, caches, registry };
+  const home = { client: kube, caches, registry };
+  const clusters = { home, target: home };
   const hosts = makeHostRegistry(caches, settings.address);
   const freed = new Set<string>();
+  const pushed: Harness['pushed'] = { commit: undefined };
   hosts.onFreed((key) => freed.add(key));
-  const vanished = makeVanished(shell, () => clock.ms);
+  const vanished = makeVanished(clusters, () => clock.ms);
   const reconcile: Reconcile = makeReconciler({
-    shell,
+    ...clusters,
     vanished,
     contents: makeSecretFingerprints({
       client: kube,
@@ -136,6 +144,7 @@ export async function aController(
     events: recorder,
     now,
     contracts,
+    pushedCommit: () => pushed.commit,
   });
   kube.clearWrites();
   const stop = (): void => {
@@ -150,6 +159,8 @@ export async function aController(
     hosts,
     events,
     clock,
+    pushed,
+    shell: home,
     reconcile: async (key = KEY) => {
       await settle(caches, kube);
       try {

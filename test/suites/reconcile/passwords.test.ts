@@ -34,7 +34,7 @@ describe.each([
   { store: 'PostgreSQL', ref: POSTGRES },
   { store: 'Redis', ref: REDIS },
 ])('the password of $store', ({ ref }) => {
-  it('deleted: said, none is made anew, and what runs goes on; nothing is written at rest', async () => {
+  it('deleted: said, none is regenerated, and what runs goes on; nothing is written at rest', async () => {
     const controller = await aConverged();
     const { kube } = controller;
     kube.erase(SECRETS, ref);
@@ -76,7 +76,7 @@ describe.each([
     expect(says(kube, 'Stalled')).toBe('True PasswordMissing');
   });
 
-  it('restored with its labels: the deployment goes on by itself', async () => {
+  it('restored with its labels: the deployment goes on automatically', async () => {
     const controller = await aConverged();
     const { kube } = controller;
     const secret = secretOf(kube, ref);
@@ -145,7 +145,7 @@ it('what is given up is made again: volume and StatefulSet deleted and the recor
   expect([says(kube, 'Ready'), secretOf(kube, POSTGRES)?.metadata.uid === before]).toEqual(['True Serving', false]);
 });
 
-it('a Redis that is given up is made anew with a new password', async () => {
+it('a Redis that is given up is recreated with a new password', async () => {
   const controller = await aConverged();
   const { kube } = controller;
   kube.erase(SECRETS, REDIS);

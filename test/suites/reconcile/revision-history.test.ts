@@ -6,11 +6,12 @@ import { APP_REVISIONS, type AppRevision } from '../../../src/api/app-revision.t
 import { defaultSettings } from '../../../src/api/settings.ts';
 import type { Workload } from '../../../src/decide/observed.ts';
 import { Unavailable } from '../../../src/errors.ts';
-import { DEPLOYMENTS, SECRETS } from '../../../src/kube/api-resources.ts';
+import { DEPLOYMENTS, PODS, SECRETS, STATEFUL_SETS } from '../../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/kube/client.ts';
 import { rollingBack } from '../../../src/record/revision-request.ts';
+import { aPod } from '../../support/builders.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
-import { aController, aServer, converge, putRecord, record } from './harness.ts';
+import { aController, aServer, converge, crashed, makeReady, putRecord, record } from './harness.ts';
 
 async function change(kube: FakeKube, spec: object): Promise<void> {
   await kube.mergePatch(APP_DEPLOYMENTS, { namespace: 'team', name: 'shop' }, { spec });
@@ -195,5 +196,102 @@ describe('a rollback', () => {
     await converge(controller);
     expect(controller.events.filter((event) => event === 'Warning RollbackIgnored')).toHaveLength(1);
     expect(record(kube).status).toMatchObject({ state: 'READY', image: 'registry.example/shop:2' });
+  });
+});
+
+describe('a revision that is rolled out while the controller is away, and then overtaken', () => {
+  function states(kube: FakeKube): string[] {
+    return revisions(kube).map(({ spec, status }) => `${spec.revisionSerial} ${status?.state}`);
+  }
+  /** The serial of the revision that the record names as active. */
+  function active(kube: FakeKube): number | undefined {
+    return revisions(kube).find(({ spec }) => spec.id === record(kube).status?.activeRevisionId)?.spec.revisionSerial;
+  }
+  /** Its controller dies when revision `last` is being rolled out, and the ones before it serve. */
+  async function left(last: number): Promise<FakeKube> {
+    const kube = aServer();
+    putRecord(kube, { revisionSerial: 1 });
+    const controller = await aController(kube);
+    if (last > 1) {
+      await converge(controller);
+      await change(kube, { ...image(last), sourceConfig: { resourceSpec: { dbMemoryMb: 512 } } });
+    }
+    await controller.reconcile();
+    controller.stop();
+    return kube;
+  }
+  /** Its pods serve, as a kubelet says it, and go on to until the next revision's do. */
+  async function rollOut(kube: FakeKube): Promise<void> {
+    await makeReady(kube);
+    const [newest] = revisions(kube).toReversed();
+    if (!newest) throw new Error('There was no revision.');
+    kube.seed(PODS, aPod('server', newest, { conditions: [{ type: 'Ready', status: 'True' }] }));
+  }
+
+  it.each([
+    { reason: 'the second one', last: 2, at: ['1 DEPLOYED', '2 DEPLOYED', '3 DEPLOYING'] },
+    { reason: 'the first one, before which nothing served', last: 1, at: ['1 DEPLOYED', '3 DEPLOYING'] },
+  ])('$reason: DEPLOYED, and active until the newer one is', async ({ last, at }) => {
+    const kube = await left(last);
+    await rollOut(kube);
+    await change(kube, image(3));
+    const back = await aController(kube);
+    await back.reconcile();
+    expect(states(kube)).toEqual(at);
+    expect(active(kube)).toBe(last);
+    expect(record(kube).status).toMatchObject({ state: 'READY', image: `registry.example/shop:${last}` });
+    await converge(back);
+    expect(states(kube)).toEqual([...at.slice(0, -1), '3 DEPLOYED']);
+    expect(active(kube)).toBe(3);
+  });
+
+  it('that got no further before it was overtaken: SKIPPED', async () => {
+    const kube = await left(2);
+    await change(kube, image(3));
+    const back = await aController(kube);
+    await back.reconcile();
+    expect(states(kube)).toEqual(['1 DEPLOYED', '2 SKIPPED', '3 DEPLOYING']);
+    expect(active(kube)).toBe(1);
+  });
+
+  it.each([
+    { reason: 'PostgreSQL was still being restarted', arrange: makeReady },
+    { reason: 'pods were ready, and PostgreSQL was not', arrange: rollOut },
+  ])('whose $reason: SKIPPED', async ({ arrange }) => {
+    const kube = await left(2);
+    await arrange(kube);
+    await kube.mergePatch(
+      STATEFUL_SETS,
+      { namespace: 'team', name: 'shop--postgres' },
+      { status: { currentRevision: 'a', updateRevision: 'b', readyReplicas: 0 } },
+      { subresource: 'status' },
+    );
+    await change(kube, image(3));
+    const back = await aController(kube);
+    await back.reconcile();
+    expect(states(kube)).toEqual(['1 DEPLOYED', '2 SKIPPED', '3 DEPLOYING']);
+  });
+
+  it('is never SKIPPED, wherever the controller that comes back dies', async () => {
+    let crashes = 0;
+    for (const when of ['failOn', 'failAfter'] as const) {
+      for (let at = 1, tried = at; tried >= at; at += 1) {
+        // oxlint-disable-next-line no-await-in-loop -- each plan has the event loop to itself
+        const kube = await left(2);
+        // oxlint-disable-next-line no-await-in-loop -- as above
+        await rollOut(kube);
+        // oxlint-disable-next-line no-await-in-loop -- as above
+        await change(kube, image(3));
+        // oxlint-disable-next-line no-await-in-loop -- as above
+        tried = await crashed(await aController(kube), { when, at });
+        crashes += 1;
+        expect(states(kube)[1], `${when} ${at}`).not.toBe('2 SKIPPED');
+        // oxlint-disable-next-line no-await-in-loop -- as above
+        await converge(await aController(kube));
+        expect(states(kube), `${when} ${at}`).toEqual(['1 DEPLOYED', '2 DEPLOYED', '3 DEPLOYED']);
+        expect(active(kube), `${when} ${at}`).toBe(3);
+      }
+    }
+    expect(crashes).toBeGreaterThan(10);
   });
 });

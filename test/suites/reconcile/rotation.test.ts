@@ -341,7 +341,9 @@ describe('what is read', () => {
     const keys = await Promise.all([makeDigestKey(kube, 'davit-system')(), makeDigestKey(kube, 'davit-system')()]);
     expect(keys[0]).toEqual(keys[1]);
     putSecret(kube, { key: 'c2hvcnQ=' }, 'davit-hmac');
-    await expect(makeDigestKey(kube, 'team')()).rejects.toThrow(/Secret davit-hmac in team has no 32 bytes.*Delete it/);
+    await expect(makeDigestKey(kube, 'team')()).rejects.toThrow(
+      /Secret davit-hmac in team does not have 32 bytes.*Delete the Secret/,
+    );
   });
 
   it('without references no key is made, and nothing is noted', async () => {

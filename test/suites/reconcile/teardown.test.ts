@@ -15,6 +15,16 @@ import type { KubeObject } from '../../../src/kube/client.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
 import { aController, aServer, converge, type Harness, putRecord, record, SHOP } from './harness.ts';
 
+/** As a pod that uses the volume does. */
+function protectVolume(kube: FakeKube): void {
+  const [claim] = kube.objects(PERSISTENT_VOLUME_CLAIMS);
+  if (!claim) throw new Error('no volume');
+  kube.seed(PERSISTENT_VOLUME_CLAIMS, {
+    ...claim,
+    metadata: { ...claim.metadata, finalizers: ['kubernetes.io/pvc-protection'] },
+  });
+}
+
 async function deleted(spec: Partial<AppDeployment['spec']> = {}): Promise<Harness> {
   const kube = aServer();
   putRecord(kube, spec);
@@ -150,18 +160,13 @@ it('a copy that kubectl debug made keeps the labels and is not waited for', asyn
 it('a copy that uses the volume is named', async () => {
   const controller = await deleted();
   const { kube } = controller;
-  const [claim] = kube.objects(PERSISTENT_VOLUME_CLAIMS);
-  if (!claim) throw new Error('no volume');
-  kube.seed(PERSISTENT_VOLUME_CLAIMS, {
-    ...claim,
-    metadata: { ...claim.metadata, finalizers: ['kubernetes.io/pvc-protection'] },
-  });
+  protectVolume(kube);
   const volumes = [{ name: 'data', persistentVolumeClaim: { claimName: 'shop--postgres' } }];
   kube.seed(PODS, aPod('shop-copy', {}, { nodeName: 'n1', volumes }));
   expect(await toTheEnd(controller)).toBe(false);
   expect(waitsFor(kube)).toEqual({
     message:
-      'Being deleted: waiting for the PostgreSQL volume and password to go. PersistentVolumeClaim shop--postgres is used by pod shop-copy on node n1: delete that pod.',
+      'Being deleted: waiting for the deletion of the PostgreSQL volume and password. PersistentVolumeClaim shop--postgres is used by pod shop-copy on node n1. Delete that pod.',
     stalled: 'True',
   });
 });
@@ -169,12 +174,7 @@ it('a copy that uses the volume is named', async () => {
 it('a volume that somebody else holds is named after a minute', async () => {
   const controller = await deleted();
   const { kube } = controller;
-  const [claim] = kube.objects(PERSISTENT_VOLUME_CLAIMS);
-  if (!claim) throw new Error('no volume');
-  kube.seed(PERSISTENT_VOLUME_CLAIMS, {
-    ...claim,
-    metadata: { ...claim.metadata, finalizers: ['kubernetes.io/pvc-protection'] },
-  });
+  protectVolume(kube);
   await toTheEnd(controller);
   const going = Date.parse(kube.objects(PERSISTENT_VOLUME_CLAIMS)[0]?.metadata.deletionTimestamp ?? '');
   controller.clock.ms = going + 1000;
@@ -207,7 +207,7 @@ it('the pod and node that are waited for are named, and what to do about a dead 
   controller.clock.ms = ends + 1000;
   expect(await controller.reconcile()).toEqual({ requeueAfterMs: 119_000 });
   expect(waitsFor(kube)).toEqual({
-    message: 'Being deleted: waiting for PostgreSQL (pod shop--postgres-0 on node n1) to go.',
+    message: 'Being deleted: waiting for the deletion of PostgreSQL (pod shop--postgres-0 on node n1).',
     stalled: 'False',
   });
   controller.clock.ms += 119_000;

@@ -47,7 +47,7 @@ it('one of that name is taken up as it is, and outlives the record', async () =>
   expect(projects(kube)[0]?.metadata.uid).toBe(before?.metadata.uid);
 });
 
-it('a record made anew takes up that of the one before', async () => {
+it('a record recreated takes up that of the one before', async () => {
   const kube = aServer();
   putRecord(kube);
   const controller = await aController(kube);

@@ -109,8 +109,8 @@ interface Listed {
 }
 
 /**
- * Every workload with its generation and pod template, every pod by its uid with how often its containers were started
- * anew, every revision, every volume: none of it may change when Davit does.
+ * Every workload with its generation and pod template, every pod by its uid with the restart counts of its containers, every
+ * revision and every volume. An upgrade of Davit must change none of them.
  */
 export async function lasting(kubectl: Ask, namespace: string): Promise<readonly string[]> {
   const list = async (kinds: string): Promise<Listed['items']> =>
@@ -127,4 +127,18 @@ export async function lasting(kubectl: Ask, namespace: string): Promise<readonly
     ({ kind, metadata: { name, uid } }) => `${kind} ${name} ${uid}`,
   );
   return [...described, ...pods, ...kept].toSorted();
+}
+
+type Kubectl = (args: readonly string[]) => Promise<string>;
+
+/** State of every record, and whether it is Ready at its generation: `NAME STATE STATUS`, by name. */
+export async function statesIn(namespace: string, kubectl: Kubectl): Promise<string[]> {
+  const path =
+    '{range .items[*]}{.metadata.name} {.status.state} {.status.conditions[?(@.type=="Ready")].status}{"\\n"}{end}';
+  return (await kubectl(['get', 'appd', '-n', namespace, '-o', `jsonpath=${path}`])).trim().split('\n').toSorted();
+}
+
+/** What it gives once all of them serve. */
+export function allReady(names: readonly string[]): string[] {
+  return names.map((name) => `${name} READY True`).toSorted();
 }

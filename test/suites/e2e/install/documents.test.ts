@@ -4,7 +4,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ensureProgram } from '../../../cluster/machine.ts';
 import { ensureTools, toolPath } from '../../../cluster/tools.ts';
 import { ToRun } from '../../../support/documents/catalogue.ts';
@@ -18,6 +18,7 @@ import {
   prepareGround,
   restartsOf,
   say,
+  stepByStep,
   until,
   whyNoPods,
 } from './installed.ts';
@@ -32,7 +33,6 @@ const root = join(import.meta.dirname, '../../../..');
 let ground: Ground;
 let shell: Shell;
 let api: Api;
-let broken = false;
 beforeAll(async () => {
   if (noPods !== undefined) return;
   ground = await prepareGround();
@@ -47,10 +47,7 @@ beforeAll(async () => {
     170_000,
   );
 });
-beforeEach((context) => context.skip(broken, 'an earlier step has failed'));
-afterEach(({ task }) => {
-  broken ||= task.result?.state === 'fail';
-});
+stepByStep();
 afterAll(async () => {
   api?.close();
   await shell?.close();

@@ -5,6 +5,7 @@ import { Agent, request } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach } from 'vitest';
 import type { Cluster } from '../../../cluster/cluster.ts';
 import type { Image } from '../../../cluster/images/build.ts';
 import { realPods } from '../../../cluster/machine.ts';
@@ -27,6 +28,15 @@ export async function whyNoPods(): Promise<string | undefined> {
   if (process.env['DAVIT_PODS'] === 'off') return 'DAVIT_PODS is off';
   const machine = await realPods(say);
   return machine.ok ? undefined : `${machine.reason}. ${machine.install}`;
+}
+
+/** Each step of the file stands on the one before: those after one that failed are skipped. */
+export function stepByStep(): void {
+  let hasFailed = false;
+  beforeEach((context) => context.skip(hasFailed, 'an earlier step has failed'));
+  afterEach(({ task }) => {
+    hasFailed ||= task.result?.state === 'fail';
+  });
 }
 
 export interface Ground {

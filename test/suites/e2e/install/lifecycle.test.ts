@@ -1,7 +1,7 @@
 // From nothing to nothing, as a platform team would do it: Helm installs Davit, a team deploys over HTTP, Davit is broken,
 // upgraded and taken away. The steps follow each other and print a transcript with times.
 
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
   type Api,
   chart,
@@ -12,6 +12,7 @@ import {
   prepareGround,
   restartsOf,
   say,
+  stepByStep,
   until,
   whyNoPods,
 } from './installed.ts';
@@ -42,12 +43,7 @@ beforeAll(async () => {
   ground = await prepareGround();
   thereBefore = await names(CLUSTER_WIDE);
 });
-// Each step stands on the one before.
-let broken = false;
-beforeEach((context) => context.skip(broken, 'an earlier step has failed'));
-afterEach(({ task }) => {
-  broken ||= task.result?.state === 'fail';
-});
+stepByStep();
 afterAll(async () => {
   api?.close();
   await ground?.stop();
@@ -137,7 +133,7 @@ describe.skipIf(noPods !== undefined)('installing', () => {
         /\[-\] definitions: not installed: .*appdeployments\.davit\.dev.*crds\.install=true/,
       ) as string,
     ]);
-    expect(said).toContain('Requirement not met, will look again');
+    expect(said).toContain('Requirement not met, will check again');
     const pods = [...(await davitPods('controller')), ...(await davitPods('api'))];
     expect(pods).toHaveLength(4);
     expect(pods.flatMap(({ status }) => status.containerStatuses ?? []).filter((one) => one.ready)).toEqual([]);

@@ -2,8 +2,8 @@
 // pod is restarted or replaced, no revision is made, and the records are READY all the while.
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { lasting, namedByRecords, recordsToUpgrade } from '../../../support/upgrade/records.ts';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { allReady, lasting, namedByRecords, recordsToUpgrade, statesIn } from '../../../support/upgrade/records.ts';
 import {
   chart,
   type Ground,
@@ -12,6 +12,7 @@ import {
   prepareGround,
   restartsOf,
   say,
+  stepByStep,
   until,
   whyNoPods,
 } from './installed.ts';
@@ -27,12 +28,7 @@ let watching: Watching | undefined;
 beforeAll(async () => {
   if (noPods === undefined) ground = await prepareGround({ withLanded: true });
 });
-// Each step stands on the one before.
-let broken = false;
-beforeEach((context) => context.skip(broken, 'an earlier step has failed'));
-afterEach(({ task }) => {
-  broken ||= task.result?.state === 'fail';
-});
+stepByStep();
 afterAll(async () => {
   await watching?.end();
   await ground?.stop();
@@ -55,16 +51,7 @@ function imageValues({ name }: { readonly name: string }): string[] {
 
 const names = (): string[] => recordsToUpgrade(TEAM, ground.images).map(({ metadata }) => metadata.name);
 
-async function states(): Promise<string[]> {
-  const path =
-    '{range .items[*]}{.metadata.name} {.status.state} {.status.conditions[?(@.type=="Ready")].status}{"\\n"}{end}';
-  return (await kubectl(['get', 'appd', '-n', TEAM, '-o', `jsonpath=${path}`])).trim().split('\n').toSorted();
-}
-
-const allReady = (): string[] =>
-  names()
-    .map((name) => `${name} READY True`)
-    .toSorted();
+const states = (): Promise<string[]> => statesIn(TEAM, kubectl);
 
 interface Watching {
   /** Every look that saw anything but READY. */
@@ -78,7 +65,7 @@ function watchStates(): Watching {
   const others: string[] = [];
   let looks = 0;
   let isOver = false;
-  const wanted = allReady().join(', ');
+  const wanted = allReady(names()).join(', ');
   const done = (async () => {
     while (!isOver) {
       // oxlint-disable-next-line no-await-in-loop -- it is a poll
@@ -149,7 +136,7 @@ describe.skipIf(noPods !== undefined)('Helm', () => {
     // oxlint-disable-next-line no-await-in-loop -- one after the other
     for (const record of recordsToUpgrade(TEAM, ground.images, { small: true }))
       await kubectl(['apply', '-f', '-'], record);
-    await until('every record to be READY', states, (now) => now.join() === allReady().join(), 170_000);
+    await until('every record to be READY', states, (now) => now.join() === allReady(names()).join(), 170_000);
     before = await lasting((args) => kubectl(args), TEAM);
     expect(restartsOf(await podsOf(ground.cluster, TEAM, 'davit.dev/deployment'))).toBe(0);
     say(`${names().length} records run with the state that landed last, in ${pods(before).length} pods`);

@@ -33,7 +33,7 @@ export function openQueue(uri: string, log: Log): Queue {
   // A blocking pop keeps its connection to itself.
   const blocking = createClient(options);
   for (const one of [client, blocking]) {
-    // Unheard, an error event would end this process; the client reconnects by itself.
+    // Unheard, an error event would end this process; the client reconnects automatically.
     one.on('error', (error) => log('warn', 'Redis connection lost', { error: errorText(error) }));
   }
 

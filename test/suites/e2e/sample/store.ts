@@ -30,7 +30,7 @@ export interface Store {
   addJob(job: QueuedJob): Promise<void>;
   getJob(id: string): Promise<Job | undefined>;
   finishJob(id: string, result: string, pod: string, role: Role): Promise<void>;
-  /** Jobs nobody has finished in a while, now counted as queued anew: their worker or the queue was lost. */
+  /** Jobs nobody has finished in a while, now counted as queued again: their worker or the queue was lost. */
   takeStaleJobs(olderThanSeconds: number): Promise<QueuedJob[]>;
   close(): Promise<void>;
 }

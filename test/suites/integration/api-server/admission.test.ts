@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Cluster, startCluster } from '../../../cluster/cluster.ts';
 import { eventually } from '../../../support/running-davit.ts';
-import { type Answer, type Door, openDoor } from './door.ts';
+import { type Answer, aRevision, type Door, openDoor } from './door.ts';
 
 const chart = join(import.meta.dirname, '../../../../charts/davit');
 const NAMESPACE = 'team';
@@ -150,7 +150,7 @@ describe('secrets that a record refers to', () => {
   });
   it('more than 20 at once need the right to all', async () => {
     expect((await create(READS_SOME, references(secretNames(21)))).message).toContain(
-      'at most 20 references to Secrets may be added at once',
+      'you may add at most 20 references to Secrets at once',
     );
     expect(await create(READS_SECRETS, references(secretNames(100)))).toMatchObject({ message: '', status: 201 });
   });
@@ -361,7 +361,9 @@ describe('Secrets whose name alone gives a right', () => {
       metadata: { name, labels: { 'davit.dev/deployment': 'shop', 'davit.dev/deployment-uid': 'u' } },
     });
     const password = { type: 'Opaque', ...marked('shop--postgres') };
-    expect((await make('shop--postgres', password)).message).toContain('only who may get Secret shop--postgres');
+    expect((await make('shop--postgres', password)).message).toContain(
+      'you need the right to get Secret shop--postgres',
+    );
     expect(await make('shop--postgres', password, CONTROLLER, '?dryRun=All')).toMatchObject({ status: 403 });
     await door.call('PATCH', '/api/v1/namespaces/team', { metadata: { labels: { 'davit.dev/tenant': 'true' } } });
     await eventually(async () =>
@@ -386,13 +388,13 @@ describe('Secrets whose name alone gives a right', () => {
     );
     expect(
       (await door.call('PATCH', `${secrets}/shop--postgres`, marked('shop--postgres'), 'labels')).message,
-    ).toContain('only who may get Secret shop--postgres');
+    ).toContain('you need the right to get Secret shop--postgres');
     // What the controller would collect, or delete with a deployment, is labelled by whoever may delete it.
     for (const label of ['davit.dev/variables', 'davit.dev/oauth-provider', 'davit.dev/deployment-uid']) {
       const body = { metadata: { labels: { [label]: '' } } };
       // oxlint-disable-next-line no-await-in-loop -- three small questions
       const { message } = await door.call('PATCH', `${secrets}/shop--postgres`, body, 'restores');
-      expect(message).toContain('only who may delete Secret shop--postgres');
+      expect(message).toContain('you need the right to delete Secret shop--postgres');
     }
   });
 });
@@ -623,32 +625,10 @@ describe('writes that add nothing', () => {
 });
 
 describe('revisions', () => {
-  const sizes = { cpu: 1, cpuLimit: 2, memoryMb: 64, memoryLimitMb: 128, minScale: 1, maxScale: 1 };
-  const revision = {
-    apiVersion: 'davit.dev/v1alpha1',
-    kind: 'AppRevision',
-    metadata: { name: 'shop--12345678', labels: { 'davit.dev/deployment': 'shop' } },
-    spec: {
-      id: '4f1c1a52-4d52-4b33-9d0c-0b3f7f1f6c11',
-      deploymentName: 'shop',
-      deploymentUid: 'u',
-      deploymentGeneration: 1,
-      source: 'external_docker',
-      requested: { sourceRevisionConfig: {}, secrets: [], secretReferences: [] },
-      resolved: {
-        contract: 1,
-        pullPolicy: 'IfNotPresent',
-        port: 8000,
-        healthPath: '/ok',
-        progressDeadlineSeconds: 600,
-        server: sizes,
-        waitImages: { postgres: 'a', redis: 'b' },
-      },
-    },
-  };
+  const revision = aRevision('shop--12345678', 'shop');
   it('are made by the controller alone', async () => {
     expect((await door.call('POST', `${DAVIT}/apprevisions`, revision)).message).toContain(
-      'made by the davit-controller alone',
+      'only the davit-controller creates AppRevisions',
     );
     expect((await door.call('POST', `${DAVIT}/apprevisions`, revision, EDITOR)).message).toContain(
       'cannot create resource "apprevisions"',
@@ -662,7 +642,7 @@ describe('revisions', () => {
     const { message } = await door.call('PATCH', `${DAVIT}/apprevisions/shop--12345678`, {
       metadata: { labels: { 'davit.dev/deployment': 'other' } },
     });
-    expect(message).toContain('made by the davit-controller alone');
+    expect(message).toContain('only the davit-controller creates AppRevisions');
   });
   it('are reported on and removed by the controller', async () => {
     expect(
@@ -903,7 +883,7 @@ describe('the controller', () => {
   const service = { metadata: { name: 'shop', labels }, spec: { ports: [{ port: 80 }] } };
   const pod = { metadata: { name: 'shop', labels }, spec: { containers: [{ name: 'server', image: 'a:1' }] } };
   const at = (namespace: string, path: string): string => `/api/v1/namespaces/${namespace}/${path}`;
-  const TENANTS = 'the davit-controller writes in tenants alone';
+  const TENANTS = 'the davit-controller may write only in tenants';
   beforeAll(async () => {
     await door.call('POST', '/api/v1/namespaces', { metadata: { name: 'no-tenant' } });
     await door.call('POST', '/api/v1/namespaces', {
@@ -948,7 +928,7 @@ describe('the controller', () => {
       message: '',
       status: 201,
     });
-    expect((await door.call('POST', at('a-tenant', 'pods'), pod, CONTROLLER)).message).toContain('dry runs alone');
+    expect((await door.call('POST', at('a-tenant', 'pods'), pod, CONTROLLER)).message).toContain('only as dry runs');
     expect((await door.call('POST', at('no-tenant', 'pods?dryRun=All'), pod, CONTROLLER)).message).toContain(TENANTS);
   });
   it('deletes pods of its own databases alone', async () => {
@@ -975,7 +955,7 @@ describe('the controller', () => {
       const path = at('a-tenant', `pods/${metadata.name}`);
       // oxlint-disable-next-line no-await-in-loop -- as above
       const answer = await door.call('DELETE', path, undefined, CONTROLLER);
-      if (status === 403) expect(answer.message).toContain('those of its databases alone');
+      if (status === 403) expect(answer.message).toContain('only pods of its databases');
       expect([metadata.name, answer.status]).toEqual([metadata.name, status]);
     }
   });
@@ -990,7 +970,7 @@ describe('the controller', () => {
       // oxlint-disable-next-line no-await-in-loop -- two small writes
       await door.call('POST', at(namespace, 'secrets'), { metadata: { name: 'theirs' } });
       // oxlint-disable-next-line no-await-in-loop -- as above
-      expect((await remove(namespace, 'secrets/theirs')).message).toContain('only what bears the labels of Davit');
+      expect((await remove(namespace, 'secrets/theirs')).message).toContain("only objects with Davit's labels");
     }
     expect(await remove('no-tenant', 'services/shop')).toMatchObject({ message: '', status: 200 });
     expect(await remove('no-tenant', 'secrets/values')).toMatchObject({ message: '', status: 200 });
@@ -1016,6 +996,10 @@ describe('what reaches beyond the pods', () => {
     [
       'names a namespace is refused',
       { volumes: [{ name: 'v', csi: { driver: 'd', volumeAttributes: { SecretNamespace: 'other' } } }] },
+    ],
+    [
+      'an attribute that names a namespace',
+      { volumes: [{ name: 'v', csi: { driver: 'd', volumeAttributes: { secretNs: 'other' } } }] },
     ],
   ];
   it.each(reaching)('is refused: %s', async (words, parts) => {
@@ -1048,12 +1032,12 @@ describe('what reaches beyond the pods', () => {
     await release('--set', 'settings.pods.policy=restricted', '--set-json', allowed);
     await eventually(async () =>
       expect((await create(EDITOR, withPod({ labels: { team: 'blue' } }))).message).toContain(
-        'labels team: the restricted pod policy lets only those labels through',
+        'labels team: the restricted pod policy allows only the labels in settings',
       ),
     );
     expect(await create(EDITOR, withPod({ ...own, ...csi }))).toMatchObject({ message: '', status: 201 });
     const other = { volumes: [{ name: 'v', csi: { driver: 'other.example' } }] };
-    expect((await create(EDITOR, withPod(other))).message).toContain('only those CSI drivers');
+    expect((await create(EDITOR, withPod(other))).message).toContain('only the CSI drivers');
     const sources = [{ podCertificate: { signerName: 'a.example/b' } }];
     const certificate = withPod({ volumes: [{ name: 'v', projected: { sources } }] });
     expect((await create(IMPERSONATES_ACCOUNT, certificate)).message).toContain('podCertificate is refused');
@@ -1150,8 +1134,8 @@ describe('hosting mode', () => {
       ['queueCpuLimit must be at most 1.5', asking({ queueCpuLimit: 1.6 })],
       ['orchestratorMaxScale must be at most 5', asking({ orchestratorMaxScale: 6 })],
       ['dbStorageGi must be at most 20', asking({ dbStorageGi: 21 })],
-      ['no databases of its own: give POSTGRES_URI_CUSTOM', asking({}, external.slice(1))],
-      ['no databases of its own: give REDIS_URI_CUSTOM', asking({}, external.slice(0, 1))],
+      ['this platform provides no databases: set POSTGRES_URI_CUSTOM', asking({}, external.slice(1))],
+      ['this platform provides no databases: set REDIS_URI_CUSTOM', asking({}, external.slice(0, 1))],
     ];
     for (const [words, spec] of tooMuch) {
       // oxlint-disable-next-line no-await-in-loop -- six small questions

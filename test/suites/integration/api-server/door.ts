@@ -59,3 +59,29 @@ export function openDoor(cluster: Cluster): Door {
     close: () => dispatcher.close(),
   };
 }
+
+/** The smallest AppRevision. */
+export function aRevision(name: string, deploymentName: string): object {
+  return {
+    apiVersion: 'davit.dev/v1alpha1',
+    kind: 'AppRevision',
+    metadata: { name, labels: { 'davit.dev/deployment': deploymentName } },
+    spec: {
+      id: '4f1c1a52-4d52-4b33-9d0c-0b3f7f1f6c11',
+      deploymentName,
+      deploymentUid: '4f1c1a52-4d52-4b33-9d0c-0b3f7f1f6c12',
+      deploymentGeneration: 1,
+      source: 'external_docker',
+      requested: { sourceRevisionConfig: {}, secrets: [], secretReferences: [] },
+      resolved: {
+        contract: 1,
+        pullPolicy: 'IfNotPresent',
+        port: 8000,
+        healthPath: '/ok',
+        progressDeadlineSeconds: 600,
+        server: { cpu: 1, cpuLimit: 2, memoryMb: 64, memoryLimitMb: 128, minScale: 1, maxScale: 1 },
+        waitImages: { postgres: 'a', redis: 'b' },
+      },
+    },
+  };
+}

@@ -1,0 +1,75 @@
+// What a build asks a code host for: which commit a branch or tag means, and a credential that reads this one repository.
+
+import { z } from 'zod';
+import { CodeHostFailed } from '../errors.ts';
+import { failureOf, type Session } from './listing-session.ts';
+
+/** Owner and name of a repository, as its URL has them. */
+export interface RepositoryName {
+  readonly owner: string;
+  readonly name: string;
+}
+
+/** Undefined for a URL that names none. */
+export function repositoryName(repoUrl: string): RepositoryName | undefined {
+  const path =
+    URL.parse(repoUrl)
+      ?.pathname.replace(/^\/+|\/+$/g, '')
+      .split('/') ?? [];
+  const [owner, name] = path.slice(-2);
+  if (!owner || !name || path.length < 2) return undefined;
+  return { owner: decodeURIComponent(owner), name: decodeURIComponent(name).replace(/\.git$/, '') };
+}
+
+const Commit = z.object({ sha: z.string().regex(/^[0-9a-f]{40,64}$/) });
+const Commits = z.array(Commit).max(1);
+
+/**
+ * The commit that `ref` (a branch, tag or commit) means now. Fails as CodeHostFailed, with `missing` where there is no such
+ * repository, or nothing of that name in it.
+ */
+export async function commitAt(
+  kind: 'github' | 'gitea',
+  { apiUrl, authorization }: { readonly apiUrl: string; readonly authorization: string },
+  { owner, name }: RepositoryName,
+  ref: string,
+  session: Session,
+): Promise<string> {
+  const headers = { authorization, accept: 'application/json', 'user-agent': 'davit' };
+  const repository = `${apiUrl}/repos/${encodeURIComponent(owner)}/${encodeURIComponent(name)}`;
+  const there = await session.ask(repository, { headers });
+  if (there.status === 404 || there.status === 301)
+    throw new CodeHostFailed(
+      'missing',
+      `There is no repository ${owner}/${name}, or the integration's account does not see it.`,
+      { missing: 'repository' },
+    );
+  if (there.status !== 200)
+    throw failureOf(there.status, (header) => there.headers.get(header), there.body, new Date());
+  const more = kind === 'gitea' ? '&limit=1&stat=false&verification=false&files=false' : '&per_page=1';
+  const answer = await session.ask(`${repository}/commits?sha=${encodeURIComponent(ref)}${more}`, { headers });
+  // 409: the repository is empty. 422: GitHub's word for a ref that is no ref.
+  const isMissing =
+    [404, 409, 422].includes(answer.status) || (answer.status === 500 && /not found|not exist/i.test(answer.body));
+  const commits = answer.status === 200 ? Commits.safeParse(parsed(answer.body)) : undefined;
+  if (isMissing || commits?.data?.length === 0)
+    throw new CodeHostFailed(
+      'missing',
+      `Repository ${owner}/${name} has no branch, tag or commit ${ref}, or is empty.`,
+      { missing: 'ref' },
+    );
+  if (answer.status !== 200)
+    throw failureOf(answer.status, (header) => answer.headers.get(header), answer.body, new Date());
+  const [commit] = commits?.data ?? [];
+  if (commit === undefined)
+    throw new CodeHostFailed('malformed', 'The code host answered something that is no list of commits.');
+  return commit.sha;
+}
+
+function parsed(body: string): unknown {
+  try {
+    return JSON.parse(body) as unknown;
+  } catch {
+    return undefined;
+  }
+}

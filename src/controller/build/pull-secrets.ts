@@ -1,0 +1,128 @@
+// The Secret with which the pods of a tenant pull what was built or pushed for it. It may only read, and only the tenant's
+// own repositories where the registry asks Davit for tokens. It is renewed long before it ends.
+
+import { rfc3339 } from '../../api/conditions.ts';
+import {
+  APPLIED_ANNOTATION,
+  FIELD_MANAGER,
+  PULL_SECRET_LABEL,
+  REGISTRY_EXPIRES_ANNOTATION,
+  TENANT_LABEL,
+} from '../../api/meta.ts';
+import type { Settings } from '../../api/settings.ts';
+import { NotFound } from '../../errors.ts';
+import { SECRETS } from '../../kube/api-resources.ts';
+import type { KubeObject } from '../../kube/client.ts';
+import { usesRegistry } from '../../record/build-source.ts';
+import { PULL_SECRET } from '../../record/names.ts';
+import { type RegistrySettings, tenantRepositories } from '../../record/registry-names.ts';
+import { abortable } from '../../runtime/clients/abortable.ts';
+import type { Reconcile } from '../../runtime/controller.ts';
+import type { WorkQueue } from '../../runtime/work-queue.ts';
+import { withAppliedDigest } from '../shared/apply.ts';
+import { type Caches, overlayWrite } from '../shared/caches.ts';
+import type { Cluster } from '../shared/cluster.ts';
+import type { RegistryAccess } from './registry-access.ts';
+
+/** Pods are pulled for at any time, also while no controller runs. */
+const VALID_MS = 7 * 24 * 3600 * 1000;
+const RENEWED_AFTER_MS = 24 * 3600 * 1000;
+/** How often a Secret that is copied is compared with what it is copied from. */
+const COMPARED_MS = 300_000;
+
+export interface PullSecretOptions {
+  readonly shell: Cluster;
+  readonly settings: Settings;
+  readonly registry: RegistrySettings;
+  readonly registryAccess: RegistryAccess;
+  readonly now: () => Date;
+}
+
+/** Keys are namespaces. */
+export function makePullSecretReconciler(options: PullSecretOptions): Reconcile {
+  const { registry, registryAccess, settings, now } = options;
+  const { caches } = options.shell;
+  return async function reconcile(namespace, signal) {
+    const client = abortable(options.shell.client, signal);
+    const secret = caches.secrets.get({ namespace, name: PULL_SECRET });
+    const isOurs = secret?.metadata.labels?.[PULL_SECRET_LABEL] === 'true';
+    // Somebody else's is left as it is: pods pull with it, or not.
+    if (settings.paused || (secret && !isOurs)) return {};
+    const tenant = caches.namespaces.get({ name: namespace })?.metadata;
+    const isTenant = tenant?.labels?.[TENANT_LABEL] === 'true' && tenant.deletionTimestamp === undefined;
+    const isConfigured = registry.tokens || registry.pullSecret !== undefined;
+    const isNeeded = isConfigured && isTenant && caches.records.list(namespace).some(({ spec }) => usesRegistry(spec));
+    if (!isNeeded) {
+      if (secret && tenant?.deletionTimestamp === undefined && secret.metadata.deletionTimestamp === undefined)
+        await client
+          .remove(SECRETS, { namespace, name: PULL_SECRET }, { uid: secret.metadata.uid ?? '' })
+          .catch(unlessGone);
+      return {};
+    }
+    const expires = Date.parse(secret?.metadata.annotations?.[REGISTRY_EXPIRES_ANNOTATION] ?? '');
+    const freshForMs = expires - VALID_MS + RENEWED_AFTER_MS - now().getTime();
+    if (registry.tokens && freshForMs > 0) return { requeueAfterMs: freshForMs };
+    const repositories = `${tenantRepositories(registry, { namespace, tenantId: tenant.uid ?? '' })}/*`;
+    const config = await registryAccess.pull(repositories, VALID_MS / 1000);
+    // The platform has not made its Secret yet.
+    if (config === undefined) return { requeueAfterMs: COMPARED_MS };
+    const until = registry.tokens ? rfc3339(new Date(now().getTime() + VALID_MS)) : undefined;
+    const wanted = withAppliedDigest(pullSecret(namespace, config, until));
+    const isThere =
+      secret?.metadata.annotations?.[APPLIED_ANNOTATION] === wanted.metadata.annotations?.[APPLIED_ANNOTATION];
+    if (!isThere)
+      overlayWrite(
+        caches,
+        await client.apply(SECRETS, wanted, {
+          fieldManager: FIELD_MANAGER,
+          force: true,
+          ...(!secret && { onlyCreate: true }),
+        }),
+      );
+    return { requeueAfterMs: registry.tokens ? RENEWED_AFTER_MS : COMPARED_MS };
+  };
+}
+
+function pullSecret(namespace: string, config: string, until: string | undefined): KubeObject {
+  return {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: {
+      name: PULL_SECRET,
+      namespace,
+      labels: {
+        'app.kubernetes.io/part-of': 'davit',
+        'app.kubernetes.io/managed-by': 'davit',
+        [PULL_SECRET_LABEL]: 'true',
+      },
+      ...(until !== undefined && { annotations: { [REGISTRY_EXPIRES_ANNOTATION]: until } }),
+    },
+    type: 'kubernetes.io/dockerconfigjson',
+    data: { '.dockerconfigjson': Buffer.from(config).toString('base64') },
+  } as KubeObject;
+}
+
+/** Adds the keys of namespaces to the queue from now on, all of them at once first. Returns what ends it. */
+export function wakePullSecrets(caches: Caches, queue: WorkQueue): () => void {
+  const subscriptions = [
+    caches.records.onChange(({ type, object, previous }) => {
+      if (usesRegistry(object.spec) && (type !== 'modified' || !previous)) queue.add(object.metadata.namespace ?? '');
+    }),
+    caches.secrets.onChange(({ object: { metadata } }) => {
+      if (metadata.name === PULL_SECRET) queue.add(metadata.namespace ?? '');
+    }),
+    caches.namespaces.onChange(({ object, previous }) => {
+      const [now, before] = [object, previous].map((one) => one?.metadata.labels?.[TENANT_LABEL]);
+      if (now !== before) queue.add(object.metadata.name);
+    }),
+  ];
+  for (const { metadata } of caches.namespaces.list()) queue.add(metadata.name);
+  return () => {
+    for (const unsubscribe of subscriptions) unsubscribe();
+  };
+}
+
+function unlessGone(error: unknown): undefined {
+  if (error instanceof NotFound) return undefined;
+  throw error;
+}

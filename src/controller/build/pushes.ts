@@ -1,0 +1,120 @@
+// Which commit the branches with build_on_push have now. Asked of the code host every so often, and at once when a signed
+// webhook came; what a webhook says is not believed. Nothing is written: the reconciler of the record makes the revision.
+
+import type { AppDeployment } from '../../api/app-deployment.ts';
+import type { CodeHostIntegration } from '../../api/code-host-integration.ts';
+import type { Settings } from '../../api/settings.ts';
+import { pausedBy } from '../../decide/pause.ts';
+import type { Reconcile } from '../../runtime/controller.ts';
+import type { WorkQueue } from '../../runtime/work-queue.ts';
+import type { Caches } from '../shared/caches.ts';
+import { keyOf, refOf } from '../shared/keys.ts';
+import { isSourceFailure, type SourceAccess } from './source-access.ts';
+
+export interface PushWatch {
+  /** Keys are those of records. */
+  readonly reconcile: Reconcile;
+  /** The commit that was last seen; undefined where the record does not ask, or has not been asked about. */
+  pushedCommit(record: AppDeployment): string | undefined;
+}
+
+interface Asked {
+  /** What was asked about. */
+  readonly what: string;
+  readonly commit: string | undefined;
+  readonly at: number;
+  /** Of the newest webhook then. */
+  readonly notice: string | undefined;
+}
+
+export function makePushWatch(options: {
+  readonly caches: Caches;
+  readonly sources: SourceAccess;
+  readonly settings: Settings;
+  readonly elapsed: () => number;
+  /** Told of a record whose branch has another commit than before. */
+  readonly onPush: (key: string) => void;
+}): PushWatch {
+  const { caches, sources, settings, elapsed, onPush } = options;
+  const pollMs = settings.builds.pollSeconds * 1000;
+  const known = new Map<string, Asked>();
+
+  return {
+    async reconcile(key) {
+      const record = caches.records.get(refOf(key));
+      if (!record || !asksForPushes(record) || pausedBy(record, settings) !== undefined) {
+        if (record?.metadata.uid !== undefined) known.delete(record.metadata.uid);
+        return {};
+      }
+      const { uid = '' } = record.metadata;
+      const [what, notice] = [askedOf(record), noticeFor(record, caches)];
+      const before = known.get(uid);
+      const isSame = before?.what === what && before.notice === notice;
+      const due = before === undefined ? 0 : before.at + pollMs - elapsed();
+      if (isSame && (pollMs === 0 || due > 0)) return pollMs === 0 ? {} : { requeueAfterMs: due };
+      const commit = await sources.commit(record);
+      const found = isSourceFailure(commit) ? undefined : commit;
+      const last = before?.what === what ? before.commit : undefined;
+      known.set(uid, { what, commit: found ?? last, at: elapsed(), notice });
+      if (found !== undefined && found !== last) onPush(key);
+      return pollMs === 0 ? {} : { requeueAfterMs: pollMs };
+    },
+    pushedCommit(record) {
+      const asked = known.get(record.metadata.uid ?? '');
+      return asked?.what === askedOf(record) ? asked.commit : undefined;
+    },
+  };
+}
+
+function asksForPushes({ spec, metadata }: AppDeployment): boolean {
+  return (
+    spec.source === 'codehost' && spec.sourceConfig.buildOnPush === true && metadata.deletionTimestamp === undefined
+  );
+}
+
+function askedOf({ spec: { sourceConfig, sourceRevisionConfig } }: AppDeployment): string {
+  return JSON.stringify([sourceConfig.integrationId, sourceConfig.repoUrl, sourceRevisionConfig.repoRef]);
+}
+
+/** When the newest webhook of the record's repository came. */
+function noticeFor({ spec: { sourceConfig } }: AppDeployment, caches: Caches): string | undefined {
+  const integration = caches.integrations.byUid(sourceConfig.integrationId?.toLowerCase() ?? '');
+  const repository = repositoryIn(sourceConfig.repoUrl);
+  return integration?.status?.pushes?.find((push) => push.repository === repository)?.at;
+}
+
+/** `owner/name`, as webhooks have it, in lower case. */
+function repositoryIn(repoUrl: string | undefined): string {
+  const path =
+    URL.parse(repoUrl ?? '')
+      ?.pathname.replace(/^\/+|\/+$/g, '')
+      .split('/') ?? [];
+  return path
+    .slice(-2)
+    .join('/')
+    .replace(/\.git$/, '')
+    .toLowerCase();
+}
+
+/** Adds the keys of records to the queue from now on, all of them at once first. Returns what ends it. */
+export function wakePushes(caches: Caches, queue: WorkQueue): () => void {
+  const wake = ({ metadata }: AppDeployment): void => queue.add(keyOf(metadata.namespace, metadata.name));
+  const wakeThose = ({ metadata }: CodeHostIntegration): void =>
+    caches.records
+      .list()
+      .filter(
+        (record) => asksForPushes(record) && record.spec.sourceConfig.integrationId?.toLowerCase() === metadata.uid,
+      )
+      .forEach(wake);
+  const subscriptions = [
+    caches.records.onChange(({ object, previous }) => {
+      // Its status changes all the time, and says nothing of its branch.
+      if (asksForPushes(object) && object.metadata.generation !== previous?.metadata.generation) wake(object);
+    }),
+    caches.integrations.onChange(({ object }) => wakeThose(object)),
+  ];
+  caches.records.list().filter(asksForPushes).forEach(wake);
+  return () => {
+    for (const unsubscribe of subscriptions) unsubscribe();
+  };
+}

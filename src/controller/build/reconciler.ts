@@ -1,0 +1,158 @@
+// The recipe for one build: observe, decide, report, act. It writes status.build of its AppRevision and what is in the
+// builds' namespace, and nothing else.
+
+import { isDeepStrictEqual } from 'node:util';
+import { APP_REVISIONS, type AppRevision } from '../../api/app-revision.ts';
+import { type BuildStatus, FINAL_PHASES } from '../../api/build.ts';
+import { BUILD_FIELD_MANAGER } from '../../api/meta.ts';
+import { shortened } from '../../api/text.ts';
+import type { ObservedJob } from '../../decide/build/observed.ts';
+import { ended, nextStep } from '../../decide/build/step.ts';
+import { NotFound } from '../../errors.ts';
+import { JOBS, SECRETS } from '../../kube/api-resources.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { buildName } from '../../record/names.ts';
+import { abortable } from '../../runtime/clients/abortable.ts';
+import type { Reconcile, Result } from '../../runtime/controller.ts';
+import type { EventRecorder } from '../../runtime/events.ts';
+import { type BuildCaches, overlayWrite } from '../shared/caches.ts';
+import { refOf } from '../shared/keys.ts';
+import { type BuildToDo, observeBuild } from './observe.ts';
+import { isSourceFailure } from './source-access.ts';
+import { type NotStarted, type StartOptions, startBuild } from './start.ts';
+
+export interface BuildReconcilerOptions extends StartOptions {
+  readonly builds: BuildCaches;
+  readonly events: EventRecorder;
+  readonly now: () => Date;
+}
+
+/** Before what failed for a reason that may pass is tried again. */
+const RETRY_MS = 15_000;
+
+/** Keys are `namespace/revision id`. */
+export function makeBuildReconciler(options: BuildReconcilerOptions): Reconcile {
+  const { settings, sources, builds, now, events } = options;
+  const { caches } = options.shell;
+  const forgotten = new Set<string>();
+  const inTurn = makeLock();
+
+  async function report(build: BuildToDo, status: BuildStatus, client: KubeClient): Promise<AppRevision> {
+    const { revision, record } = build;
+    const before = revision.status?.build;
+    const wanted = { ...status, message: shortened(status.message ?? '') };
+    if (isDeepStrictEqual(before, wanted)) return revision;
+    const { apiVersion, kind, metadata } = revision;
+    const { name, namespace = '', uid = '' } = metadata;
+    const written = await client.apply<AppRevision>(
+      APP_REVISIONS,
+      { apiVersion, kind, metadata: { name, namespace, uid }, status: { build: wanted } } as unknown as AppRevision,
+      { fieldManager: BUILD_FIELD_MANAGER, force: true, subresource: 'status' },
+    );
+    overlayWrite(caches, written);
+    if (before?.phase !== wanted.phase && (wanted.phase === 'Built' || wanted.phase === 'Failed'))
+      events.record({
+        regarding: record,
+        type: wanted.phase === 'Built' ? 'Normal' : 'Warning',
+        reason: wanted.phase === 'Built' ? 'BuildSucceeded' : 'BuildFailed',
+        action: 'Build',
+        note: `Revision ${revision.spec.id}: ${wanted.message}`,
+      });
+    return written;
+  }
+
+  async function removeJob({ metadata }: ObservedJob, client: KubeClient): Promise<void> {
+    const { namespace = '', name, uid = '', resourceVersion = '' } = metadata;
+    try {
+      const left = await client.remove(JOBS, { namespace, name }, { uid, propagationPolicy: 'Background' });
+      if (left) overlayWrite(caches, left);
+      else builds.jobs.overlayDeleted(uid, resourceVersion);
+    } catch (error) {
+      if (!(error instanceof NotFound)) throw error;
+      builds.jobs.overlayDeleted(uid, resourceVersion);
+    }
+  }
+
+  /** Of a Job that has ended nobody needs them any more. Looked for once in the life of this process. */
+  async function forgetCredentials({ metadata }: ObservedJob, revisionId: string, client: KubeClient): Promise<void> {
+    const { namespace = '', uid = '' } = metadata;
+    if (forgotten.has(uid)) return;
+    for (const part of ['source', 'push']) {
+      const ref = { namespace, name: `${buildName(revisionId)}-${part}` };
+      try {
+        // oxlint-disable-next-line no-await-in-loop -- two of them
+        const secret = await client.get(SECRETS, ref, { metadataOnly: true });
+        // oxlint-disable-next-line no-await-in-loop -- as above
+        await client.remove(SECRETS, ref, { uid: secret.metadata.uid ?? '' });
+      } catch (error) {
+        if (!(error instanceof NotFound)) throw error;
+      }
+    }
+    forgotten.add(uid);
+  }
+
+  /** What is said of a build that could not go on: for good, or for now. */
+  async function hindered(build: BuildToDo, failure: NotStarted, client: KubeClient): Promise<Result> {
+    const before = build.revision.status?.build;
+    const { reason, message, retry, retryAfterMs = RETRY_MS } = failure;
+    if (!retry || !before) {
+      await report(build, ended(before, 'Failed', reason, message, now()), client);
+      return {};
+    }
+    await report(build, { ...before, reason, message }, client);
+    return { requeueAfterMs: retryAfterMs };
+  }
+
+  return async function reconcile(key, signal) {
+    const client = abortable(options.shell.client, signal);
+    const shell = { ...options.shell, client };
+    const { namespace, name: id } = refOf(key);
+    const look = (): ReturnType<typeof observeBuild> => observeBuild(namespace, id, { ...options, caches });
+    // One at a time: of two that see the same free place only one may take it.
+    const { build, step } = await inTurn(async () => {
+      const seen = look();
+      if ('orphan' in seen) {
+        if (seen.orphan && seen.orphan.metadata.deletionTimestamp === undefined && !settings.paused)
+          await removeJob(seen.orphan, client);
+        return {};
+      }
+      const decided = nextStep(seen, now());
+      const revision = decided.status ? await report(seen, decided.status, client) : seen.revision;
+      return { build: { ...seen, revision }, step: decided };
+    }).catch(ignoreGone);
+    if (!build || !step) return {};
+    const { act, requeueAfterMs } = step;
+    if (act === 'resolve') {
+      const commit = await sources.commit(build.record);
+      if (isSourceFailure(commit)) return hindered(build, commit, client);
+      const before = build.revision.status?.build;
+      if (before) await report(build, { ...before, commit }, client);
+      return {};
+    }
+    if (act === 'start') {
+      const failure = await startBuild(build, { ...options, shell });
+      if (failure) return hindered(build, failure, client);
+    }
+    if (act === 'removeJob' && build.job) await removeJob(build.job, client);
+    if (act === 'forgetCredentials' && build.job) await forgetCredentials(build.job, id, client);
+    const { phase } = build.revision.status?.build ?? {};
+    const isWaiting = requeueAfterMs !== undefined && !(phase && FINAL_PHASES.has(phase) && act === undefined);
+    return isWaiting ? { requeueAfterMs } : {};
+  };
+}
+
+/** The revision was deleted while it was being looked at: what is left of it comes by another key. */
+function ignoreGone(error: unknown): { build?: undefined; step?: undefined } {
+  if (error instanceof NotFound) return {};
+  throw error;
+}
+
+/** Runs what it is given one after the other. */
+function makeLock(): <Value>(work: () => Promise<Value>) => Promise<Value> {
+  let last: Promise<unknown> = Promise.resolve();
+  return (work) => {
+    const mine = last.then(work, work);
+    last = mine.catch(() => undefined);
+    return mine;
+  };
+}

@@ -1,0 +1,92 @@
+// Who may do what in the registry: passwords of Davit's own where the registry asks Davit for tokens, else what the
+// platform has put into Secrets of the builds' namespace.
+
+import type { BuildSettings } from '../../api/settings.ts';
+import { NotFound } from '../../errors.ts';
+import { SECRETS } from '../../kube/api-resources.ts';
+import type { KubeClient, KubeObject } from '../../kube/client.ts';
+import {
+  dockerConfig,
+  REGISTRY_KEY_BYTES,
+  REGISTRY_KEY_FIELD,
+  REGISTRY_KEY_SECRET,
+  REGISTRY_USER,
+  type RegistryGrant,
+  registryPassword,
+} from '../../record/registry-grant.ts';
+import type { RegistrySettings } from '../../record/registry-names.ts';
+import { makeKeySecret } from '../shared/key-secret.ts';
+
+export interface RegistryAccess {
+  /** Docker's configuration file that may push to `repository`; undefined where the Secret with it is not there. */
+  push(repository: string, seconds: number): Promise<string | undefined>;
+  /** The same that may pull only; undefined where no credential is configured, or its Secret is not there. */
+  pull(repository: string, seconds: number): Promise<string | undefined>;
+}
+
+interface DockerSecret extends KubeObject {
+  readonly data?: Readonly<Record<string, string>>;
+}
+
+const DOCKER_CONFIG_KEY = '.dockerconfigjson';
+const NO_CREDENTIAL = JSON.stringify({ auths: {} });
+
+export function makeRegistryAccess(options: {
+  readonly client: KubeClient;
+  /** Davit's own. */
+  readonly namespace: string;
+  readonly registry: RegistrySettings;
+  readonly builds: BuildSettings;
+  readonly now: () => Date;
+}): RegistryAccess {
+  const { client, namespace, registry, builds, now } = options;
+  const key = makeKeySecret({
+    client,
+    namespace,
+    name: REGISTRY_KEY_SECRET,
+    field: REGISTRY_KEY_FIELD,
+    bytes: REGISTRY_KEY_BYTES,
+    what: 'the key of registry passwords',
+    anew: 'Passwords that were issued with it are void, and Davit issues its own again',
+  });
+
+  async function password(grant: Omit<RegistryGrant, 'expires'>, seconds: number): Promise<string> {
+    const expires = Math.ceil(now().getTime() / 1000) + seconds;
+    return dockerConfig(registry.host, REGISTRY_USER, registryPassword(await key(), { ...grant, expires }));
+  }
+
+  async function given(name: string | undefined): Promise<string | undefined> {
+    if (name === undefined) return undefined;
+    try {
+      const { data } = await client.get<DockerSecret>(SECRETS, { namespace: builds.namespace, name });
+      const value = data?.[DOCKER_CONFIG_KEY];
+      return value === undefined ? undefined : Buffer.from(value, 'base64').toString();
+    } catch (error) {
+      if (error instanceof NotFound) return undefined;
+      throw error;
+    }
+  }
+
+  return {
+    async push(repository, seconds) {
+      if (registry.tokens) return password({ repository, actions: ['pull', 'push'] }, seconds);
+      return registry.pushSecret === undefined ? NO_CREDENTIAL : given(registry.pushSecret);
+    },
+    async pull(repository, seconds) {
+      if (registry.tokens) return password({ repository, actions: ['pull'] }, seconds);
+      return given(registry.pullSecret);
+    },
+  };
+}
+
+/** User and password for `host` out of Docker's configuration file; empty where it has none. */
+export function loginIn(config: string, host: string): { readonly username: string; readonly password: string } {
+  const { auths = {} } = JSON.parse(config) as {
+    auths?: Readonly<Record<string, { username?: string; password?: string; auth?: string }>>;
+  };
+  const entry = auths[host] ?? auths[`https://${host}`] ?? {};
+  const [username = '', ...password] = Buffer.from(entry.auth ?? '', 'base64')
+    .toString()
+    .split(':');
+  return { username: entry.username ?? username, password: entry.password ?? password.join(':') };
+}

@@ -1,0 +1,127 @@
+// The repository of a record at its code host: whether the tenant may still use the integration, and what the host says.
+
+import type { AppDeployment } from '../../api/app-deployment.ts';
+import type { BuildReason } from '../../api/build.ts';
+import type { CodeHostIntegration } from '../../api/code-host-integration.ts';
+import type { Settings } from '../../api/settings.ts';
+import type { Account, CodeHosts } from '../../codehost/code-hosts.ts';
+import { CodeHostFailed, NotFound } from '../../errors.ts';
+import { SECRETS } from '../../kube/api-resources.ts';
+import type { KubeClient, KubeObject } from '../../kube/client.ts';
+import { codeHostProblem } from '../../record/code-host.ts';
+import type { Caches } from '../shared/caches.ts';
+
+export type SourceFailure = {
+  readonly reason: BuildReason;
+  readonly message: string;
+  /** Whether another try may help; after how many milliseconds, if the host says. */
+  readonly retry: boolean;
+  readonly retryAfterMs?: number;
+};
+
+export interface SourceAccess {
+  /** The commit that the record's ref means now. */
+  commit(record: AppDeployment): Promise<string | SourceFailure>;
+  /** What fetches the record's repository, and who is trusted for it; no token where the repository is public. */
+  credential(record: AppDeployment): Promise<{ readonly token: string; readonly ca?: string } | SourceFailure>;
+}
+
+interface CredentialSecret extends KubeObject {
+  readonly data?: Readonly<Record<string, string>>;
+}
+
+export function makeSourceAccess(options: {
+  readonly client: KubeClient;
+  readonly caches: Caches;
+  readonly settings: Settings;
+  readonly codeHosts: Pick<CodeHosts, 'commit' | 'token'>;
+}): SourceAccess {
+  const { client, caches, settings, codeHosts } = options;
+
+  async function accountOf({ metadata, spec }: CodeHostIntegration): Promise<Account> {
+    const ref = { namespace: settings.organizationNamespace, name: spec.credentialsRef.name };
+    const secret = await client.get<CredentialSecret>(SECRETS, ref).catch((error: unknown) => {
+      if (error instanceof NotFound) return undefined;
+      throw error;
+    });
+    return {
+      key: `${metadata.uid} ${metadata.resourceVersion} ${secret?.metadata.resourceVersion}`,
+      spec,
+      credential: (key) => {
+        const value = secret?.data?.[key];
+        return value === undefined ? undefined : Buffer.from(value, 'base64').toString();
+      },
+    };
+  }
+
+  /** Judged again at every use: an integration may have been taken from the tenant since the record was written. */
+  async function withAccount<Result>(
+    record: AppDeployment,
+    use: (account: Account, repoUrl: string, integration: CodeHostIntegration) => Promise<Result>,
+  ): Promise<Result | SourceFailure> {
+    const { sourceConfig } = record.spec;
+    const integrations = caches.integrations.list();
+    const problem = codeHostProblem(record.spec, record.metadata.namespace ?? '', integrations);
+    const integration = integrations.find(({ metadata }) => metadata.uid === sourceConfig.integrationId?.toLowerCase());
+    if (problem || !integration)
+      return {
+        reason: 'IntegrationNotFound',
+        message: `${sourceConfig.integrationId} is no code host integration that lists namespace ${record.metadata.namespace} and whose host has ${sourceConfig.repoUrl}. Have the namespace listed, then ask for a new revision.`,
+        retry: false,
+      };
+    try {
+      return await use(await accountOf(integration), sourceConfig.repoUrl ?? '', integration);
+    } catch (error) {
+      if (error instanceof CodeHostFailed) return failureFrom(error);
+      throw error;
+    }
+  }
+
+  return {
+    commit: (record) =>
+      withAccount(record, (account, repoUrl) =>
+        codeHosts.commit(account, repoUrl, record.spec.sourceRevisionConfig.repoRef ?? ''),
+      ),
+    async credential(record) {
+      if (record.spec.source !== 'codehost') return { token: '' };
+      return withAccount(record, async (account, repoUrl, { spec }) => {
+        const token = await codeHosts.token(account, repoUrl);
+        const host = URL.parse(spec.apiUrl)?.host;
+        const ca = settings.codeHosts.find((allowed) => allowed.host === host)?.ca;
+        return { token, ...(ca !== undefined && { ca }) };
+      });
+    },
+  };
+}
+
+export function isSourceFailure(value: object | string): value is SourceFailure {
+  return typeof value === 'object' && 'reason' in value && 'retry' in value;
+}
+
+function failureFrom({ why, missing, message, retryAfterSeconds }: CodeHostFailed): SourceFailure {
+  switch (why) {
+    case 'missing':
+      return missing === 'ref'
+        ? { reason: 'RefNotFound', message: `${message} Set repo_ref to one that it has.`, retry: false }
+        : { reason: 'RepositoryNotFound', message: `${message} Check repo_url and the integration.`, retry: false };
+    case 'refused':
+    case 'forbidden':
+      return {
+        reason: 'CodeHostRefused',
+        message: `${message} Renew the credentials in the integration's Secret, then ask for a new revision.`,
+        retry: false,
+      };
+    case 'limited':
+    case 'unreachable':
+    case 'timeout':
+    case 'malformed':
+      return {
+        reason: 'CodeHostUnreachable',
+        message: `${message} The build tries again automatically.`,
+        retry: true,
+        ...(retryAfterSeconds !== undefined && { retryAfterMs: retryAfterSeconds * 1000 }),
+      };
+    default:
+      return why satisfies never;
+  }
+}

@@ -1,0 +1,156 @@
+// Makes the Job of a build, gives it its Secrets and lets it run. Each step may be repeated: whatever ended the last try, the
+// next one goes on, and there is never a second Job.
+
+import type { BuildReason } from '../../api/build.ts';
+import { FIELD_MANAGER } from '../../api/meta.ts';
+import type { Settings } from '../../api/settings.ts';
+import type { ObservedJob } from '../../decide/build/observed.ts';
+import { hasDrifted } from '../../decide/drift.ts';
+import { AlreadyExists, NotFound } from '../../errors.ts';
+import { JOBS, NODES, SECRETS } from '../../kube/api-resources.ts';
+import type { KubeClient, KubeObject } from '../../kube/client.ts';
+import { buildName } from '../../record/names.ts';
+import { type RegistrySettings, repositoryOf, uploadTag } from '../../record/registry-names.ts';
+import type { BuildCredentials, BuilderMode, BuildInputs, BuildSource } from '../../resources/build/inputs.ts';
+import { makeBuildJob, makeBuildSecrets } from '../../resources/build/job.ts';
+import { buildNamespaceObjects } from '../../resources/build/namespace.ts';
+import { overlayWrite } from '../shared/caches.ts';
+import type { Cluster } from '../shared/cluster.ts';
+import { settleAll } from '../shared/settle-all.ts';
+import type { BuildToDo } from './observe.ts';
+import { loginIn, type RegistryAccess } from './registry-access.ts';
+import { isSourceFailure, type SourceAccess } from './source-access.ts';
+
+export interface StartOptions {
+  readonly shell: Cluster;
+  readonly settings: Settings;
+  readonly registry: RegistrySettings;
+  readonly registryAccess: RegistryAccess;
+  readonly sources: SourceAccess;
+}
+
+/** Why a build could not be started. */
+export interface NotStarted {
+  readonly reason: BuildReason;
+  readonly message: string;
+  readonly retry: boolean;
+  readonly retryAfterMs?: number;
+}
+
+/** Credentials outlive the build's time by this much. */
+const LEEWAY_SECONDS = 300;
+/** What a source is called whose record names no configuration file. */
+const DEFAULT_CONFIGURATION = 'langgraph.json';
+
+export async function startBuild(build: BuildToDo, options: StartOptions): Promise<NotStarted | undefined> {
+  const { shell, settings, registry } = options;
+  const { client } = shell;
+  const source = sourceOf(build);
+  const credentials = await credentialsFor(build, source, options);
+  if ('reason' in credentials) return credentials;
+  // oxlint-disable-next-line no-await-in-loop -- what keeps builds apart is there before one begins
+  for (const object of buildNamespaceObjects(settings)) await ensure(object, shell);
+  const { sourceConfig, sourceRevisionConfig } = { ...build.record.spec, ...build.revision.spec.requested };
+  const { installCommand, buildCommand } = build.revision.spec.requested;
+  const { builder = '', davit = '' } = settings.builds.images;
+  const inputs: BuildInputs = {
+    revisionId: build.revision.spec.id,
+    tenant: build.tenant,
+    deployment: { name: build.record.metadata.name, uid: build.record.metadata.uid ?? '' },
+    source: source ?? { kind: 'git', url: sourceConfig.repoUrl ?? '', ref: '' },
+    workflowConfigPath: sourceRevisionConfig.workflowConfigPath ?? DEFAULT_CONFIGURATION,
+    installCommand,
+    buildCommand,
+    mode: await modeOf(settings, client),
+    settings: settings.builds,
+    registry,
+    images: { builder, davit },
+  };
+  const job = await makeJob(inputs, client);
+  overlayWrite(shell.caches, job);
+  // oxlint-disable-next-line no-await-in-loop -- two of them
+  const secrets = makeBuildSecrets(inputs, credentials, job.metadata.uid ?? '');
+  await settleAll(secrets.map((secret) => client.apply(SECRETS, secret, { fieldManager: FIELD_MANAGER, force: true })));
+  if (job.spec?.suspend === true) {
+    const { namespace = '', name, uid } = job.metadata;
+    const patch = { metadata: { uid }, spec: { suspend: false } };
+    overlayWrite(
+      shell.caches,
+      await client.mergePatch<ObservedJob>(JOBS, { namespace, name }, patch, { fieldManager: FIELD_MANAGER }),
+    );
+  }
+  return undefined;
+}
+
+function sourceOf({ revision, record }: BuildToDo): BuildSource | undefined {
+  const { sourceTarballPath, repoRef = 'HEAD' } = revision.spec.requested.sourceRevisionConfig;
+  if (sourceTarballPath !== undefined) return { kind: 'upload', tag: uploadTag(sourceTarballPath) };
+  const { repoUrl } = record.spec.sourceConfig;
+  if (repoUrl === undefined) return undefined;
+  return { kind: 'git', url: repoUrl, ref: revision.status?.build?.commit ?? revision.spec.commit ?? repoRef };
+}
+
+async function credentialsFor(
+  { record, tenant }: BuildToDo,
+  source: BuildSource | undefined,
+  { registry, registryAccess, sources, settings }: StartOptions,
+): Promise<BuildCredentials | NotStarted> {
+  const repository = repositoryOf(registry, tenant, record.metadata.name);
+  const seconds = settings.builds.timeoutSeconds + LEEWAY_SECONDS;
+  const push = await registryAccess.push(repository, seconds);
+  if (push === undefined) return missingSecret(registry.pushSecret ?? '', settings);
+  const login = loginIn(push, registry.host);
+  if (source?.kind === 'upload') {
+    const pull = (await registryAccess.pull(repository, seconds)) ?? push;
+    return { source: { ...loginIn(pull, registry.host) }, sourceCa: registry.ca, push, login };
+  }
+  const credential = await sources.credential(record);
+  if (isSourceFailure(credential)) return credential;
+  return { source: { token: credential.token }, sourceCa: credential.ca, push, login };
+}
+
+function missingSecret(name: string, { builds }: Settings): NotStarted {
+  return {
+    reason: 'CredentialMissing',
+    message: `Secret ${name} of namespace ${builds.namespace} is not there, or has no key .dockerconfigjson. Make it; the build goes on by itself.`,
+    retry: true,
+  };
+}
+
+interface Node extends KubeObject {
+  readonly spec?: { readonly unschedulable?: boolean };
+  readonly status?: {
+    readonly runtimeHandlers?: readonly { readonly features?: { readonly userNamespaces?: boolean } }[];
+  };
+}
+
+/** By a user namespace where every node that takes pods has them: which node it will be is not known yet. */
+async function modeOf({ builds }: Settings, client: KubeClient): Promise<BuilderMode> {
+  if (builds.mode !== 'auto') return builds.mode;
+  const { items } = await client.listAll<Node>(NODES);
+  const nodes = items.filter(({ spec }) => spec?.unschedulable !== true);
+  const have = ({ status }: Node): boolean =>
+    status?.runtimeHandlers?.some(({ features }) => features?.userNamespaces === true) ?? false;
+  return nodes.length > 0 && nodes.every(have) ? 'userns' : 'rootless';
+}
+
+async function makeJob(inputs: BuildInputs, client: KubeClient): Promise<ObservedJob> {
+  try {
+    return (await client.create(JOBS, makeBuildJob(inputs))) as ObservedJob;
+  } catch (error) {
+    if (!(error instanceof AlreadyExists)) throw error;
+    return client.get<ObservedJob>(JOBS, { namespace: inputs.settings.namespace, name: buildName(inputs.revisionId) });
+  }
+}
+
+/** Applied where it is missing or was changed. */
+async function ensure(object: KubeObject, { client, registry }: Cluster): Promise<void> {
+  const resource = registry.resourceOf(object);
+  const { namespace = '', name } = object.metadata;
+  const there = await client.get(resource, { namespace, name }).catch((error: unknown) => {
+    if (error instanceof NotFound) return undefined;
+    throw error;
+  });
+  if (there && !hasDrifted(object, there)) return;
+  await client.apply(resource, object, { fieldManager: FIELD_MANAGER, force: true });
+}

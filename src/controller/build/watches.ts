@@ -1,0 +1,53 @@
+// What wakes which build. Only keys are handed on: what happened is looked up again by the reconciler.
+
+import type { AppRevision } from '../../api/app-revision.ts';
+import { FINAL_PHASES } from '../../api/build.ts';
+import { BUILD_LABEL, BUILD_TENANT_LABEL, DEPLOYMENT_LABEL } from '../../api/meta.ts';
+import type { KubeObject } from '../../kube/client.ts';
+import { isBuilt } from '../../record/build-source.ts';
+import type { WorkQueue } from '../../runtime/work-queue.ts';
+import type { BuildCaches, Caches } from '../shared/caches.ts';
+import { keyOf } from '../shared/keys.ts';
+
+/** Adds the keys of builds to the queue from now on, all of them at once first. Returns what ends it. */
+export function wakeBuilds(caches: Caches, builds: BuildCaches, queue: WorkQueue): () => void {
+  const wake = ({ metadata, spec }: AppRevision): void => queue.add(keyOf(metadata.namespace, spec.id.toLowerCase()));
+  const wakeOwner = ({ object: { metadata } }: { readonly object: KubeObject }): void => {
+    const id = metadata.labels?.[BUILD_LABEL];
+    if (id !== undefined) queue.add(keyOf(metadata.labels?.[BUILD_TENANT_LABEL], id));
+  };
+  const wakeQueued = (): void =>
+    caches.revisions
+      .list()
+      .filter(({ status }) => status?.build?.phase === 'Queued')
+      .forEach(wake);
+  const subscriptions = [
+    caches.revisions.onChange(({ type, object, previous }) => {
+      if (isBuilt(object)) wake(object);
+      // A place has become free.
+      if (holdsPlace(previous) && (type === 'deleted' || !holdsPlace(object))) wakeQueued();
+    }),
+    // It is to be interrupted, or is being deleted.
+    caches.records.onChange(({ object: { metadata } }) => {
+      const own = caches.revisions.byLabel(metadata.namespace ?? '', DEPLOYMENT_LABEL, metadata.name);
+      own.filter(isUnfinished).forEach(wake);
+    }),
+    builds.jobs.onChange(wakeOwner),
+    builds.pods.onChange(wakeOwner),
+  ];
+  caches.revisions.list().filter(isUnfinished).forEach(wake);
+  for (const job of builds.jobs.list()) wakeOwner({ object: job });
+  return () => {
+    for (const unsubscribe of subscriptions) unsubscribe();
+  };
+}
+
+function isUnfinished(revision: AppRevision): boolean {
+  const phase = revision.status?.build?.phase;
+  return isBuilt(revision) && (phase === undefined || !FINAL_PHASES.has(phase));
+}
+
+function holdsPlace(revision: AppRevision | undefined): boolean {
+  const phase = revision?.status?.build?.phase;
+  return phase === 'AwaitingBuild' || phase === 'Building';
+}

@@ -1,0 +1,72 @@
+// A key of Davit's own in a Secret of its namespace. Made once, by whichever process needs it first, and never changed or
+// removed: it outlives the chart, and belongs into backups.
+
+import { randomBytes } from 'node:crypto';
+import { AlreadyExists, NotFound, Terminal } from '../../errors.ts';
+import { SECRETS } from '../../kube/api-resources.ts';
+import type { KubeClient, KubeObject } from '../../kube/client.ts';
+
+export interface KeySecretOptions {
+  readonly client: KubeClient;
+  readonly namespace: string;
+  readonly name: string;
+  readonly field: string;
+  readonly bytes: number;
+  /** What it is, and what comes of it when it is made anew: `the digest key`, `a new key restarts no pods`. */
+  readonly what: string;
+  readonly anew: string;
+}
+
+interface KeySecret extends KubeObject {
+  readonly type?: string;
+  readonly immutable?: boolean;
+  readonly data?: Readonly<Record<string, string>>;
+}
+
+/** Reads or makes the key when it is first asked for. A failure is thrown, and the next call tries again. */
+export function makeKeySecret(options: KeySecretOptions): () => Promise<Buffer> {
+  let known: Promise<Buffer> | undefined;
+  return () => {
+    known ??= readOrMake(options).catch((error: unknown) => {
+      known = undefined;
+      throw error;
+    });
+    return known;
+  };
+}
+
+async function readOrMake(options: KeySecretOptions): Promise<Buffer> {
+  const { client, namespace, name } = options;
+  const read = (): Promise<KeySecret> => client.get<KeySecret>(SECRETS, { namespace, name });
+  try {
+    return keyIn(await read(), options);
+  } catch (error) {
+    if (!(error instanceof NotFound)) throw error;
+  }
+  try {
+    return keyIn(await client.create(SECRETS, aKey(options)), options);
+  } catch (error) {
+    if (!(error instanceof AlreadyExists)) throw error;
+    return keyIn(await read(), options);
+  }
+}
+
+function aKey({ namespace, name, field, bytes }: KeySecretOptions): KeySecret {
+  return {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name, namespace, labels: { 'app.kubernetes.io/part-of': 'davit' } },
+    type: 'Opaque',
+    immutable: true,
+    data: { [field]: randomBytes(bytes).toString('base64') },
+  };
+}
+
+function keyIn({ metadata, data }: KeySecret, { field, bytes, what, anew }: KeySecretOptions): Buffer {
+  const key = Buffer.from(data?.[field] ?? '', 'base64');
+  if (key.length < bytes)
+    throw new Terminal(
+      `read ${what}: Secret ${metadata.name} in ${metadata.namespace} does not have ${bytes} bytes under ${field}. Delete the Secret and restart the controller. ${anew}.`,
+    );
+  return key;
+}

@@ -1,0 +1,145 @@
+import { describe, expect, it } from 'vitest';
+import { anObserved, aPod, aRecord, aRevision, aStore, aWorkload } from '../../../test/support/builders.ts';
+import type { AppDeploymentStatus } from '../../api/app-deployment.ts';
+import type { KubeObject } from '../../kube/client.ts';
+import type { ActionFailure, Observed, Pod, Workload } from '../observed.ts';
+import { checkStore, ownStoreAnswers } from './stores.ts';
+
+const record = aRecord();
+const revision = aRevision(record);
+
+function said(type: string, status: 'True' | 'False', reason: string): { status: AppDeploymentStatus } {
+  return {
+    status: { conditions: [{ type, status, reason, message: '', lastTransitionTime: '2026-01-01T00:00:00Z' }] },
+  };
+}
+
+describe("the record's own store", () => {
+  const silent = aStore('redis', 0);
+  const crashed = aPod('redis', revision, {
+    main: [{ name: 'redis', state: { terminated: { exitCode: 1, reason: 'Error' } } }],
+  });
+  const stuck: Pod = {
+    ...crashed,
+    overdue: true,
+    metadata: { ...crashed.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' },
+  };
+  const failed: ActionFailure = {
+    reason: 'ApplyRefused',
+    ref: { kind: 'StatefulSet', name: 'shop--redis' },
+    message: 'refused',
+  };
+  const rolling: Workload = { ...aStore('redis'), status: { ...aStore('redis').status, observedGeneration: 0 } };
+  it.each<{
+    name: string;
+    set?: Workload;
+    pods?: readonly Pod[];
+    failures?: readonly ActionFailure[];
+    before?: { status: AppDeploymentStatus };
+    want: string;
+  }>([
+    { name: 'answers', set: aStore('redis'), want: 'pass Answering' },
+    {
+      name: 'answers, though its last apply was refused',
+      set: aStore('redis'),
+      failures: [failed],
+      want: 'pass Answering',
+    },
+    { name: 'refused', set: silent, failures: [failed], want: 'fail ApplyRefused' },
+    {
+      name: 'another object refused',
+      set: silent,
+      failures: [{ ...failed, ref: { kind: 'Service', name: 'shop--redis' } }],
+      want: 'fail Starting',
+    },
+    { name: 'not made', want: 'fail NotObserved' },
+    { name: 'its pod fails', set: silent, pods: [crashed], want: 'fail ContainerCrashed' },
+    { name: 'its pod does not end', set: silent, pods: [stuck], want: 'stalled PodStuckTerminating' },
+    { name: 'is being restarted', set: rolling, want: 'fail Starting' },
+    { name: 'has not answered yet', set: silent, want: 'fail Starting' },
+    {
+      name: 'answered before',
+      set: silent,
+      before: said('RedisReady', 'True', 'Answering'),
+      want: 'fail NotAnswering',
+    },
+    {
+      name: 'answered before, and it was said that it does not',
+      set: silent,
+      before: said('RedisReady', 'False', 'NotAnswering'),
+      want: 'fail NotAnswering',
+    },
+    {
+      name: 'only the other one answered before',
+      set: silent,
+      before: said('DatabaseReady', 'True', 'Answering'),
+      want: 'fail Starting',
+    },
+  ])('$name: $want', ({ set, pods = [], failures = [], before, want }) => {
+    const observed = anObserved(aRecord({}, before), { children: set ? [set] : [], pods });
+    const { is, reason } = checkStore('redis', observed, revision, failures);
+    expect(`${is} ${reason}`).toBe(want);
+    expect(ownStoreAnswers('redis', observed)).toBe(is === 'pass');
+  });
+
+  it('of PostgreSQL with a volume that goes does not count as answering', () => {
+    const claim = {
+      ...aStore('postgres'),
+      kind: 'PersistentVolumeClaim',
+      metadata: { ...aStore('postgres').metadata, deletionTimestamp: '2026-01-01T00:00:00Z' },
+    };
+    const observed = anObserved(record, { children: [aStore('postgres'), claim] });
+    expect(checkStore('postgres', observed, revision)).toMatchObject({ is: 'stalled', reason: 'VolumeTerminating' });
+    expect(ownStoreAnswers('postgres', observed)).toBe(false);
+  });
+});
+
+describe('an external store', () => {
+  const external = [{ name: 'POSTGRES_URI_CUSTOM', secretName: 'db', secretKey: 'uri' }];
+  const theirs = aRecord({ secretReferences: external });
+  const of = aRevision(theirs);
+  const waiting = aPod('server', of, { init: [{ name: 'wait-for-database', state: { running: {} } }] });
+  const passed = aPod('server', of, {
+    init: [{ name: 'wait-for-database', state: { terminated: { exitCode: 0 } } }],
+  });
+  const older = {
+    ...passed,
+    metadata: { ...passed.metadata, labels: { ...passed.metadata.labels, 'davit.dev/revision': 'b' } },
+  };
+  const answered = said('DatabaseReady', 'True', 'Answering');
+  const claim: KubeObject = { ...aStore('postgres'), kind: 'PersistentVolumeClaim' };
+  const see = (seen: Parameters<typeof anObserved>[1], before?: { status: AppDeploymentStatus }): Observed =>
+    anObserved(aRecord({ secretReferences: external }, before), seen);
+  it.each([
+    { name: 'no pod has tried', observed: see({}), want: 'fail NotObserved' },
+    { name: 'pods wait for it', observed: see({ pods: [waiting] }), want: 'fail NotAnswering' },
+    { name: 'a pod has passed', observed: see({ pods: [waiting, passed] }), want: 'pass Answering' },
+    { name: 'a pod of another revision has', observed: see({ pods: [older] }), want: 'fail NotObserved' },
+    {
+      name: 'old pods serve while new ones wait',
+      observed: see({ pods: [waiting], children: [aWorkload('server', of)] }, answered),
+      want: 'pass Answering',
+    },
+    {
+      name: 'it answered, and nothing serves',
+      observed: see({ pods: [waiting], children: [aWorkload('server', of, { ready: 0 })] }, answered),
+      want: 'fail NotAnswering',
+    },
+  ])('$name: $want', ({ observed, want }) => {
+    const { is, reason } = checkStore('postgres', observed, of);
+    expect(`${is} ${reason}`).toBe(want);
+  });
+
+  it('is needed by nothing that is scaled to zero', () => {
+    const zero = aRecord({ secretReferences: external, sourceConfig: { resourceSpec: { maxScale: 0 } } });
+    expect(checkStore('postgres', anObserved(zero), aRevision(zero))).toMatchObject({
+      is: 'pass',
+      reason: 'NotNeeded',
+    });
+  });
+
+  it("says that the record's own volume is kept", () => {
+    const { message } = checkStore('postgres', see({ pods: [passed], children: [claim] }), of);
+    expect(message).toContain('The volume of its own one, shop--postgres, is kept');
+  });
+});

@@ -1,0 +1,109 @@
+import { describe, expect, it } from 'vitest';
+import { buildFailure, fetchFailure, planFailure } from './failures.ts';
+
+/** As BuildKit 0.34 prints it with --progress=plain. */
+const failingRun = `#7 [3/4] RUN pip install nothing-of-this-name
+#7 1.234 ERROR: No matching distribution found for nothing-of-this-name
+#7 ERROR: process "/bin/sh -c pip install nothing-of-this-name" did not complete successfully: exit code: 1
+------
+ > [3/4] RUN pip install nothing-of-this-name:
+0.901 Looking in indexes: https://pypi.example.com/simple
+1.234 ERROR: No matching distribution found for nothing-of-this-name
+------
+Dockerfile:3
+--------------------
+   1 |     FROM registry.example.com/python:3.12
+   2 |     COPY . .
+   3 | >>> RUN pip install nothing-of-this-name
+   4 |     CMD ["python", "app.py"]
+--------------------
+error: failed to solve: process "/bin/sh -c pip install nothing-of-this-name" did not complete successfully: exit code: 1
+`;
+
+describe('what the builder left behind', () => {
+  it('names the failing line, what stands there and what it printed', () => {
+    const failure = buildFailure({ exitCode: 1, message: failingRun });
+    expect(failure).toMatchObject({
+      reason: 'StepFailed',
+      line: 3,
+      instruction: 'RUN pip install nothing-of-this-name',
+    });
+    expect(failure.message).toContain('Line 3 of the Dockerfile failed: RUN pip install nothing-of-this-name.');
+    expect(failure.message).toContain('No matching distribution found');
+    expect(failure.message).toContain('kubectl davit logs --build');
+  });
+
+  it('joins an instruction of several lines', () => {
+    const message = `Dockerfile:2\n--------------------\n   2 | >>> RUN a && \\\n   3 | >>>     b\n--------------------\nerror: failed to solve: process "x" did not complete successfully: exit code: 2\n`;
+    expect(buildFailure({ exitCode: 1, message })).toMatchObject({ line: 2, instruction: 'RUN a && b' });
+  });
+
+  it.each([
+    ['OutOfMemory', { exitCode: 137, reason: 'OOMKilled' }],
+    [
+      'OutOfMemory',
+      {
+        exitCode: 1,
+        message: 'error: failed to solve: process "/bin/sh -c x" did not complete successfully: exit code: 137',
+      },
+    ],
+    ['OutOfDisk', { exitCode: 1, message: 'error: failed to solve: write /x: no space left on device' }],
+    [
+      'PushFailed',
+      {
+        exitCode: 1,
+        message:
+          'error: failed to solve: failed to push r.example/a:b: server message: insufficient_scope: authorization failed',
+      },
+    ],
+    [
+      'BaseImageNotFound',
+      {
+        exitCode: 1,
+        message:
+          'error: failed to solve: r.example/no:1: failed to resolve source metadata for r.example/no:1: r.example/no:1: not found',
+      },
+    ],
+    [
+      'DockerfileInvalid',
+      { exitCode: 1, message: 'error: failed to solve: dockerfile parse error on line 2: unknown instruction: RUM' },
+    ],
+    [
+      'StepFailed',
+      {
+        exitCode: 1,
+        message:
+          'error: failed to solve: failed to compute cache key: failed to calculate checksum of ref x: "/missing.txt": not found',
+      },
+    ],
+    [
+      'BuilderFailed',
+      { exitCode: 1, message: 'could not connect to unix:///run/user/1000/buildkit/buildkitd.sock after 100 trials' },
+    ],
+    ['BuilderFailed', { exitCode: 143 }],
+  ])('%s', (reason, terminated) => {
+    const failure = buildFailure(terminated);
+    expect(failure.reason).toBe(reason);
+    expect(failure.message).toMatch(/\w.*\.$/);
+  });
+
+  it('is bounded, whatever was printed', () => {
+    const { message } = buildFailure({ exitCode: 1, message: `error: failed to solve: ${'x'.repeat(100_000)}` });
+    expect(message.length).toBeLessThanOrEqual(4096);
+  });
+});
+
+describe('what fetch and plan left behind', () => {
+  it.each([
+    [fetchFailure, 'RefNotFound: The repository has no main.', 'RefNotFound', 'The repository has no main.'],
+    [fetchFailure, 'bash: git: not found', 'FetchFailed', 'bash: git: not found'],
+    [planFailure, 'PathMissing: ./agent is not in the workspace.', 'PathMissing', './agent is not in the workspace.'],
+    [planFailure, '', 'PlanFailed', 'exit code 1'],
+    // What a source could have printed is no reason.
+    [fetchFailure, 'fatal: Something: else', 'FetchFailed', 'fatal: Something: else'],
+  ])('%o of %j is %s', (read, message, reason, words) => {
+    const failure = read({ exitCode: 1, message });
+    expect(failure.reason).toBe(reason);
+    expect(failure.message).toContain(words);
+  });
+});

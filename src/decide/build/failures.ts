@@ -1,0 +1,121 @@
+// Why a build failed, out of what its containers left behind.
+
+import type { BuildReason } from '../../api/build.ts';
+import { quoted, shortened } from '../../api/text.ts';
+import type { ContainerStatus } from '../observed.ts';
+
+export interface BuildFailure {
+  /** One of BUILD_REASONS, or a reason of the plan step (docs/builds.md). */
+  readonly reason: string;
+  readonly message: string;
+  readonly line?: number;
+  readonly instruction?: string;
+}
+
+type Terminated = NonNullable<NonNullable<ContainerStatus['state']>['terminated']>;
+
+/** What the scripts of `fetch` and `build`, and the plan step, write: `Reason: sentence`. */
+const SAID = /^([A-Z][A-Za-z]{2,63}): (\S[\s\S]*)$/;
+
+export function fetchFailure({ message = '', exitCode }: Terminated): BuildFailure {
+  return (
+    said(message) ?? {
+      reason: 'FetchFailed',
+      message: `The source could not be fetched (exit code ${exitCode}): ${quoted(message)}.`,
+    }
+  );
+}
+
+export function planFailure({ message = '', exitCode }: Terminated): BuildFailure {
+  return (
+    said(message) ?? {
+      reason: 'PlanFailed',
+      message: `The plan step failed (exit code ${exitCode}): ${quoted(message)}.`,
+    }
+  );
+}
+
+function said(message: string): BuildFailure | undefined {
+  const [, reason, sentence = ''] = SAID.exec(message.trim()) ?? [];
+  return reason === undefined ? undefined : { reason, message: shortened(sentence) };
+}
+
+interface Kind {
+  readonly reason: BuildReason;
+  readonly sign: RegExp;
+  /** Follows what was said. */
+  readonly todo: string;
+}
+
+/** The first sign that is found says what it was. */
+const KINDS: readonly Kind[] = [
+  {
+    reason: 'OutOfDisk',
+    sign: /no space left on device|disk quota exceeded/i,
+    todo: 'The build needed more disk than it may have: need less, or have settings.builds.resources.storageGi raised.',
+  },
+  {
+    reason: 'PushFailed',
+    sign: /failed to push|error (?:writing|copying) (?:layer|manifest)|pushing (?:layers|manifest).*(?:error|failed)/i,
+    todo: 'Check the registry and the credential that pushes, then ask for a new revision.',
+  },
+  {
+    reason: 'BaseImageNotFound',
+    sign: /failed to resolve source metadata|pull access denied|failed to load metadata/i,
+    todo: 'Correct the image of this FROM, or have the platform mirror it.',
+  },
+  {
+    reason: 'DockerfileInvalid',
+    sign: /dockerfile parse error|failed to parse dockerfile|unknown instruction|unexpected end of statement|failed to process "/i,
+    todo: 'Correct this line of the Dockerfile.',
+  },
+  {
+    reason: 'OutOfMemory',
+    sign: /did not complete successfully: exit code: 137|did not complete successfully: signal: killed/i,
+    todo: 'It was killed, most likely because it needed more memory than the build may have: need less, or have settings.builds.resources.memoryLimitMb raised.',
+  },
+  {
+    reason: 'StepFailed',
+    sign: /did not complete successfully|failed to compute cache key|failed to calculate checksum|": not found/i,
+    todo: 'Correct it; kubectl davit logs --build shows all that it printed.',
+  },
+];
+
+/** Of the container that builds. Its message is the end of its log. */
+export function buildFailure({ message = '', exitCode, reason }: Terminated): BuildFailure {
+  const told = said(message);
+  if (told) return told;
+  if (reason === 'OOMKilled')
+    return {
+      reason: 'OutOfMemory',
+      message:
+        'The builder was killed because it needed more memory than it may have: need less, or have settings.builds.resources.memoryLimitMb raised.',
+    };
+  const error = /^(?:error|ERROR): (.*)$/m.exec(message)?.[1] ?? '';
+  const kind = KINDS.find(({ sign }) => sign.test(error)) ?? KINDS.find(({ sign }) => sign.test(message));
+  const where = failingLine(message);
+  const words = quoted(error === '' ? message : error);
+  if (kind === undefined)
+    return { reason: 'BuilderFailed', message: `The builder failed (exit code ${exitCode}): ${words}.`, ...where };
+  const output = kind.reason === 'StepFailed' ? printed(message) : '';
+  const place =
+    where.line === undefined ? '' : `Line ${where.line} of the Dockerfile failed: ${where.instruction ?? ''}. `;
+  return { reason: kind.reason, message: shortened(`${place}${words}.${output} ${kind.todo}`), ...where };
+}
+
+/** BuildKit shows the lines around, with the number of the first that failed. */
+function failingLine(message: string): Pick<BuildFailure, 'line' | 'instruction'> {
+  const marked = [...message.matchAll(/^ *(\d+) \| >>> (.*)$/gm)];
+  const [, number] = marked[0] ?? /^\S*[Dd]ockerfile\S*:(\d+)$/m.exec(message) ?? [];
+  if (number === undefined) return {};
+  const instruction = quoted(marked.map(([, , text = '']) => text.replace(/\\\s*$/, '')).join(' '), 1000);
+  return { line: Number(number), ...(instruction !== '' && { instruction }) };
+}
+
+/** What the instruction printed last: it stands between two rules, each line with its time. */
+function printed(message: string): string {
+  const [, output = ''] = /^------\n > .*?:\n([\s\S]*?)\n------$/m.exec(message) ?? [];
+  const lines = output.split('\n').map((line) => line.replace(/^\s*\d+\.\d+ /, ''));
+  const words = quoted(lines.slice(-8).join(' '), 600);
+  return words === '' ? '' : ` It printed: ${words}.`;
+}

@@ -1,0 +1,160 @@
+// How far a build is: read from its Job and its pod, and from nothing that this process remembers.
+
+import type { BuildPhase, BuildReason, BuildStatus } from '../../api/build.ts';
+import { quoted } from '../../api/text.ts';
+import type { ContainerStatus } from '../observed.ts';
+import { type BuildFailure, buildFailure, fetchFailure, planFailure } from './failures.ts';
+import type { BuildPod, ObservedJob } from './observed.ts';
+
+export interface BuildOutcome {
+  readonly phase: BuildPhase & ('AwaitingBuild' | 'Building' | 'Built' | 'Failed');
+  readonly reason: string;
+  readonly message: string;
+  readonly commit?: string;
+  readonly digest?: string;
+  readonly line?: number;
+  readonly instruction?: string;
+}
+
+/** A pod that was not made, or an image that was not pulled, for so long will not be: what is in the way needs a person. */
+const PATIENCE_MS = 120_000;
+
+/** `before`: what was said last. `startedAt` of it is when the Job was made. */
+export function outcomeOf(job: ObservedJob, pod: BuildPod | undefined, before: BuildStatus, now: Date): BuildOutcome {
+  const fetch = containerOf(pod, 'fetch');
+  const plan = containerOf(pod, 'plan');
+  const build = containerOf(pod, 'build');
+  const commit = commitFrom(fetch);
+  const known = commit === undefined ? {} : { commit };
+  const fetched = fetch?.state?.terminated;
+  const planned = plan?.state?.terminated;
+  const built = build?.state?.terminated;
+  if (fetched && fetched.exitCode !== 0) return failed(fetchFailure(fetched));
+  if (planned && planned.exitCode !== 0) return { ...failed(planFailure(planned)), ...known };
+  if (built?.exitCode === 0) {
+    const digest = /sha256:[0-9a-f]{64}/.exec(built.message ?? '')?.[0];
+    if (digest === undefined)
+      return {
+        ...failed({
+          reason: 'BuilderFailed',
+          message: 'The builder did not say which image it pushed. Ask for a new revision.',
+        }),
+        ...known,
+      };
+    return { ...said('Built', 'ImageBuilt', 'The image was built and pushed.'), ...known, digest };
+  }
+  const lost = evicted(pod);
+  if (lost) return { ...failed(lost), ...known };
+  const failure = job.status?.conditions?.find(({ type, status }) => type === 'Failed' && status === 'True');
+  if (failure?.reason === 'DeadlineExceeded') return { ...failed(overdue(before)), ...known };
+  if (built && built.exitCode !== 0) return { ...failed(buildFailure(built)), ...known };
+  if (failure)
+    return {
+      ...failed({
+        reason: 'BuilderGone',
+        message: `The pod that built is gone: ${quoted(failure.message)}. Ask for a new revision to build again.`,
+      }),
+      ...known,
+    };
+  if (pod === undefined) return withoutPod(job, before, now);
+  const stuck = hindrance(pod, [fetch, plan, build], before, now);
+  if (stuck) return { ...stuck, ...known };
+  if (build?.state?.running || planned)
+    return { ...said('Building', 'Running', 'The image is being built.'), ...known };
+  if (plan?.state?.running || fetched)
+    return { ...said('Building', 'Planning', 'The configuration file is being turned into a Dockerfile.'), ...known };
+  if (fetch?.state?.running) return said('Building', 'Fetching', 'The source is being fetched.');
+  return said('AwaitingBuild', 'PodStarting', `Pod ${pod.metadata.name} is being started.`);
+}
+
+/** When to look again, though nothing has changed: patience ends. */
+export function patienceEndsMs({ startedAt }: BuildStatus, now: Date): number {
+  return Math.max(1000, Date.parse(startedAt ?? '') + PATIENCE_MS - now.getTime() || PATIENCE_MS);
+}
+
+function said(phase: BuildOutcome['phase'], reason: BuildReason, message: string): BuildOutcome {
+  return { phase, reason, message };
+}
+
+function failed(failure: BuildFailure): BuildOutcome {
+  return { phase: 'Failed', ...failure };
+}
+
+function containerOf(pod: BuildPod | undefined, name: string): ContainerStatus | undefined {
+  const { initContainerStatuses = [], containerStatuses = [] } = pod?.status ?? {};
+  return [...initContainerStatuses, ...containerStatuses].find((container) => container.name === name);
+}
+
+function commitFrom(fetch: ContainerStatus | undefined): string | undefined {
+  const { exitCode, message = '' } = fetch?.state?.terminated ?? {};
+  return exitCode === 0 ? /^[0-9a-f]{40,64}$/.exec(message.trim())?.[0] : undefined;
+}
+
+function evicted(pod: BuildPod | undefined): BuildFailure | undefined {
+  const { reason, message, phase } = pod?.status ?? {};
+  if (
+    phase !== 'Failed' ||
+    (reason !== 'Evicted' && reason !== 'Preempting' && reason !== 'NodeLost' && reason !== 'Terminated')
+  )
+    return undefined;
+  if (/ephemeral|emptydir|local storage/i.test(message ?? ''))
+    return {
+      reason: 'OutOfDisk',
+      message: `The build was ended: ${quoted(message)}. Need less disk, or have settings.builds.resources.storageGi raised.`,
+    };
+  return {
+    reason: 'BuilderGone',
+    message: `The pod that built was ended: ${quoted(message ?? reason)}. Ask for a new revision to build again.`,
+  };
+}
+
+/** Of a build whose time is up what was in its way from the start is the better reason. */
+function overdue({ reason, message, phase }: BuildStatus): BuildFailure {
+  const inTheWay = ['Unschedulable', 'PodRefused', 'BuilderImagePullFailed'];
+  if (phase === 'AwaitingBuild' && reason !== undefined && inTheWay.includes(reason))
+    return { reason, message: message ?? '' };
+  return {
+    reason: 'TimedOut',
+    message:
+      'The build took longer than the platform allows. Make it faster, or have settings.builds.timeoutSeconds raised.',
+  };
+}
+
+function withoutPod({ metadata }: ObservedJob, before: BuildStatus, now: Date): BuildOutcome {
+  if (!isOutOfPatience(before, now)) return said('AwaitingBuild', 'PodStarting', 'The pod that builds is being made.');
+  return said(
+    'AwaitingBuild',
+    'PodRefused',
+    `No pod is made for the build. kubectl describe job ${metadata.name} -n ${metadata.namespace} says why: quota, or Pod Security of the namespace, which must be privileged.`,
+  );
+}
+
+function isOutOfPatience({ startedAt }: BuildStatus, now: Date): boolean {
+  return now.getTime() - Date.parse(startedAt ?? '') >= PATIENCE_MS;
+}
+
+function hindrance(
+  pod: BuildPod,
+  containers: readonly (ContainerStatus | undefined)[],
+  before: BuildStatus,
+  now: Date,
+): BuildOutcome | undefined {
+  const scheduled = pod.status?.conditions?.find(({ type }) => type === 'PodScheduled');
+  if (scheduled?.status === 'False')
+    return said(
+      'AwaitingBuild',
+      'Unschedulable',
+      `No node takes pod ${pod.metadata.name}: ${quoted(scheduled.message)}. Lower settings.builds.resources, or add capacity.`,
+    );
+  for (const container of containers) {
+    const { reason = '', message } = container?.state?.waiting ?? {};
+    if (!['ErrImagePull', 'ImagePullBackOff', 'InvalidImageName', 'ErrImageNeverPull'].includes(reason)) continue;
+    const phase = isOutOfPatience(before, now) ? 'Failed' : 'AwaitingBuild';
+    return said(
+      phase,
+      'BuilderImagePullFailed',
+      `The image of container ${container?.name} cannot be pulled: ${quoted(message ?? reason)}. Correct settings.builds.images, or give the builds' namespace a pull secret.`,
+    );
+  }
+  return undefined;
+}

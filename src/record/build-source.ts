@@ -1,0 +1,56 @@
+// What a revision is built from: whether it is built at all, and whether two revisions would be built from the same.
+
+import type { AppDeploymentSpec } from '../api/app-deployment.ts';
+import type { AppRevision, Requested } from '../api/app-revision.ts';
+import type { Settings } from '../api/settings.ts';
+
+/** Whether images are built here at all: there is a registry for them, and what builds them. */
+export function canBuild({ builds }: Pick<Settings, 'builds'>): boolean {
+  return builds.registry !== undefined && builds.images.builder !== undefined && builds.images.davit !== undefined;
+}
+
+/** Whether the revision's image is made by a build, and not given or taken over. */
+export function isBuilt({ spec }: Pick<AppRevision, 'spec'>): boolean {
+  return spec.resolved.image === undefined;
+}
+
+/** Whether the record's image is in the platform's registry, because it is built or pushed there. */
+export function usesRegistry({ source, sourceRevisionConfig }: AppDeploymentSpec): boolean {
+  if (source === 'internal_template') return sourceRevisionConfig.imageUri === undefined;
+  return source !== 'external_docker';
+}
+
+/** Whether both ask for the same to be built; what a branch means may have changed since. */
+export function sameBuildRequested(a: Readonly<Requested>, b: Readonly<Requested>): boolean {
+  return JSON.stringify(asked(a)) === JSON.stringify(asked(b));
+}
+
+/** The commit of a revision, as far as it is known. */
+export function commitOf({ spec, status }: Pick<AppRevision, 'spec' | 'status'>): string | undefined {
+  return status?.build?.commit ?? spec.commit;
+}
+
+/**
+ * Whether both are built from the same bytes by the same commands. Of a repository that takes both commits; of an upload
+ * its path, which is never used twice.
+ */
+export function sameBuild(a: AppRevision, b: AppRevision): boolean {
+  const [one, other] = [a.spec.requested, b.spec.requested];
+  const [commit, otherCommit] = [commitOf(a), commitOf(b)];
+  const { sourceTarballPath: upload } = one.sourceRevisionConfig;
+  if (upload === undefined && (commit === undefined || commit !== otherCommit)) return false;
+  return JSON.stringify(asked(one, 'bytes')) === JSON.stringify(asked(other, 'bytes'));
+}
+
+/** Of `bytes` the branch does not matter: the commit says what they are. */
+function asked({ sourceRevisionConfig, installCommand, buildCommand }: Readonly<Requested>, what?: 'bytes'): unknown[] {
+  const { repoRef, workflowConfigPath, sourceTarballPath, imageUri } = sourceRevisionConfig;
+  return [
+    what === 'bytes' ? null : repoRef,
+    workflowConfigPath,
+    sourceTarballPath,
+    imageUri,
+    installCommand?.trim() || null,
+    buildCommand?.trim() || null,
+  ];
+}

@@ -1,0 +1,119 @@
+import { describe, expect, it } from 'vitest';
+import { stringify } from 'yaml';
+import { TENANT, UID } from '../../../test/support/builders.ts';
+import { Settings } from '../../api/settings.ts';
+import type { BuildInputs } from './inputs.ts';
+import { makeBuildJob, makeBuildSecrets } from './job.ts';
+import { buildNamespaceObjects } from './namespace.ts';
+
+const settings = Settings.parse({
+  builds: {
+    registry: { host: 'registry.example.com:5000', repository: 'davit', ca: 'CA', tokens: true },
+    images: { builder: 'registry.example.com/davit-builder:1', davit: 'registry.example.com/davit:1' },
+    baseImages: { python: 'registry.example.com/python:{version}' },
+    packageIndex: { pip: 'http://pypi.example.com/simple', npm: 'https://npm.example.com' },
+    egress: ['10.1.2.3/32'],
+    placement: { nodeSelector: { pool: 'builds' }, priorityClassName: 'low' },
+  },
+  codeHosts: [{ host: 'git.example.com:8443', addresses: ['10.20.0.7', 'fd00::7'] }],
+});
+const { registry } = settings.builds;
+const revisionId = '44444444-4444-4444-8444-444444444444';
+
+function inputs(more: Partial<BuildInputs> = {}): BuildInputs {
+  if (!registry) throw new Error('no registry');
+  return {
+    revisionId,
+    tenant: { namespace: 'team', tenantId: TENANT },
+    deployment: { name: 'shop', uid: UID },
+    source: { kind: 'git', url: 'https://git.example.com/team/shop', ref: 'c'.repeat(40) },
+    workflowConfigPath: 'davit.json',
+    installCommand: 'echo "$(HOME)" $$ && make',
+    mode: 'userns',
+    settings: settings.builds,
+    registry,
+    images: { builder: 'registry.example.com/davit-builder:1', davit: 'registry.example.com/davit:1' },
+    ...more,
+  };
+}
+const credentials = {
+  source: { token: 'source-credential' },
+  sourceCa: 'CODE HOST CA',
+  push: 'push-credential',
+  login: { username: 'u', password: 'push-credential' },
+};
+const yaml = (object: unknown): string => stringify(object, { lineWidth: 0, aliasDuplicateObjects: false });
+
+describe('what a build is made of', () => {
+  it.each([
+    ['git-userns', inputs()],
+    ['upload-rootless', inputs({ mode: 'rootless', source: { kind: 'upload', tag: 'upload-1' } })],
+  ])('is written down: %s', async (name, given) => {
+    const objects = [makeBuildJob(given), ...makeBuildSecrets(given, credentials, 'job-uid')];
+    await expect(objects.map(yaml).join('---\n')).toMatchFileSnapshot(`../../../test/golden/build-${name}.yaml`);
+  });
+
+  it('and so is what its namespace has', async () => {
+    const objects = buildNamespaceObjects(settings).map(yaml).join('---\n');
+    await expect(objects).toMatchFileSnapshot('../../../test/golden/build-namespace.yaml');
+  });
+});
+
+describe.each(['userns', 'rootless'] as const)('a pod that builds, %s', (mode) => {
+  const { spec } = makeBuildJob(inputs({ mode }));
+  const pod = spec?.template.spec;
+  const containers = [...(pod?.initContainers ?? []), ...(pod?.containers ?? [])];
+
+  it('gives each container the one credential that it needs, as files', () => {
+    const mounts = Object.fromEntries(
+      containers.map(({ name, volumeMounts = [] }) => [
+        name,
+        volumeMounts.map((mount) => mount.name).filter((volume) => volume === 'source' || volume === 'push'),
+      ]),
+    );
+    expect(mounts).toEqual({ fetch: ['source'], plan: [], build: ['push'] });
+    for (const value of ['source-credential', 'push-credential']) expect(JSON.stringify(spec)).not.toContain(value);
+  });
+
+  it('has no token of the API server, and no environment from Secrets', () => {
+    expect(pod).toMatchObject({ automountServiceAccountToken: false, enableServiceLinks: false });
+    expect(
+      containers.flatMap(({ env = [], envFrom = [] }) => [...env.filter(({ valueFrom }) => valueFrom), ...envFrom]),
+    ).toEqual([]);
+  });
+
+  it('fetches and plans restricted, and writes nothing of the workspace while it builds', () => {
+    for (const { name, securityContext, volumeMounts = [] } of containers) {
+      const workspace = volumeMounts.find((mount) => mount.name === 'workspace');
+      expect(workspace?.readOnly ?? false).toBe(name !== 'fetch');
+      if (name === 'build') continue;
+      expect(securityContext).toMatchObject({
+        runAsNonRoot: true,
+        allowPrivilegeEscalation: false,
+        readOnlyRootFilesystem: true,
+        capabilities: { drop: ['ALL'] },
+      });
+    }
+  });
+
+  it('is not privileged, has limits everywhere and bounded volumes', () => {
+    for (const { resources, securityContext } of containers) {
+      expect(securityContext?.privileged).toBeUndefined();
+      expect(Object.keys(resources?.limits ?? {})).toEqual(expect.arrayContaining(['cpu', 'memory']));
+    }
+    for (const { emptyDir } of pod?.volumes ?? []) if (emptyDir) expect(emptyDir.sizeLimit).toMatch(/^\d+[MG]i$/);
+  });
+
+  it('hands a command on as it is', () => {
+    expect(pod?.initContainers?.[1]?.args).toContain('--install-command=echo "$$(HOME)" $$$$ && make');
+  });
+});
+
+it('credentials go with the Job', () => {
+  for (const { metadata } of makeBuildSecrets(inputs(), credentials, 'job-uid'))
+    expect(metadata).toMatchObject({
+      namespace: 'davit-builds',
+      ownerReferences: [{ kind: 'Job', name: `build-${revisionId}`, uid: 'job-uid' }],
+      labels: { 'davit.dev/build': revisionId, 'davit.dev/build-tenant': 'team', 'davit.dev/build-deployment': UID },
+    });
+});

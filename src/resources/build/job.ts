@@ -1,0 +1,314 @@
+// The Job of one build, and its Secrets. Three containers, each with the one credential that it needs: `fetch` has that of
+// the source, `plan` none, `build` that of the registry. docs/builds.md says what a RUN can see of it.
+
+import type { IJob } from 'kubernetes-models/batch/v1/Job';
+import type { IContainer } from 'kubernetes-models/v1/Container';
+import type { IPodSpec } from 'kubernetes-models/v1/PodSpec';
+import type { ISecurityContext } from 'kubernetes-models/v1/SecurityContext';
+import { BUILD_DEPLOYMENT_LABEL, BUILD_LABEL, BUILD_TENANT_LABEL } from '../../api/meta.ts';
+import type { BuildSettings } from '../../api/settings.ts';
+import { buildName } from '../../record/names.ts';
+import { CACHE_TAG, imageRepository, logTag, repositoryOf, revisionTag } from '../../record/registry-names.ts';
+import type { Manifest } from '../manifest.ts';
+import { cpuQuantity, memoryQuantity, storageQuantity } from '../quantity.ts';
+import type { Secret } from '../secrets.ts';
+import type { BuildCredentials, BuildInputs } from './inputs.ts';
+import { BUILD, FETCH_GIT, FETCH_UPLOAD } from './scripts.ts';
+
+export type BuildJob = Manifest<IJob>;
+
+/** The user of the builder's image, and of everything in a workspace. */
+const BUILDER_UID = 1000;
+const WORKSPACE = '/workspace';
+const SOURCE = `${WORKSPACE}/source`;
+/** A container that does next to nothing. */
+const SMALL = { requests: { cpu: '50m', memory: '64Mi' }, limits: { cpu: '1', memory: '512Mi' } };
+
+/** Of everything that belongs to a build: by these the controller finds it, and whose it is. */
+export function buildLabels({ revisionId, tenant, deployment }: BuildInputs): Record<string, string> {
+  return {
+    'app.kubernetes.io/name': 'davit-build',
+    'app.kubernetes.io/part-of': 'davit',
+    'app.kubernetes.io/managed-by': 'davit',
+    [BUILD_LABEL]: revisionId.toLowerCase(),
+    [BUILD_TENANT_LABEL]: tenant.namespace,
+    [BUILD_DEPLOYMENT_LABEL]: deployment.uid,
+  };
+}
+
+/** Suspended: its pod is made once its Secrets are there. */
+export function makeBuildJob(inputs: BuildInputs): BuildJob {
+  const { settings, revisionId } = inputs;
+  const labels = buildLabels(inputs);
+  return {
+    apiVersion: 'batch/v1',
+    kind: 'Job',
+    metadata: { name: buildName(revisionId), namespace: settings.namespace, labels },
+    spec: {
+      suspend: true,
+      backoffLimit: 0,
+      completions: 1,
+      parallelism: 1,
+      activeDeadlineSeconds: settings.timeoutSeconds,
+      template: { metadata: { labels }, spec: podSpec(inputs) },
+    },
+  };
+}
+
+/** What the source's host and the registry know the build by. They go with the Job. */
+export function makeBuildSecrets(inputs: BuildInputs, credentials: BuildCredentials, jobUid: string): Secret[] {
+  const { registry, settings, revisionId } = inputs;
+  const secret = (part: 'source' | 'push', stringData: Secret['stringData']): Secret => ({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: {
+      name: `${buildName(revisionId)}-${part}`,
+      namespace: settings.namespace,
+      labels: buildLabels(inputs),
+      ownerReferences: [{ apiVersion: 'batch/v1', kind: 'Job', name: buildName(revisionId), uid: jobUid }],
+    },
+    type: 'Opaque',
+    stringData,
+  });
+  const { source, sourceCa, push, login } = credentials;
+  return [
+    secret('source', { ...source, 'ca.crt': sourceCa ?? '' }),
+    secret('push', {
+      ...login,
+      'config.json': push,
+      'ca.crt': registry.ca ?? '',
+      'buildkitd.toml': buildkitConfig(inputs),
+    }),
+  ];
+}
+
+function buildkitConfig({ registry: { host, ca, insecure } }: BuildInputs): string {
+  const lines = [
+    `[registry."${host}"]`,
+    ...(ca === undefined ? [] : ['  ca = ["/push/ca.crt"]']),
+    ...(insecure ? ['  http = true'] : []),
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+function podSpec(inputs: BuildInputs): IPodSpec {
+  const { settings, mode, revisionId } = inputs;
+  const { storageGi } = settings.resources;
+  const { nodeSelector, tolerations, priorityClassName } = settings.placement ?? {};
+  const emptyDir = (name: string, sizeLimit: string): NonNullable<IPodSpec['volumes']>[number] => ({
+    name,
+    emptyDir: { sizeLimit },
+  });
+  const fromSecret = (name: 'source' | 'push'): NonNullable<IPodSpec['volumes']>[number] => ({
+    name,
+    secret: { secretName: `${buildName(revisionId)}-${name}`, defaultMode: 0o440 },
+  });
+  return {
+    restartPolicy: 'Never',
+    automountServiceAccountToken: false,
+    enableServiceLinks: false,
+    terminationGracePeriodSeconds: 5,
+    ...(mode === 'userns' && { hostUsers: false }),
+    securityContext: { fsGroup: BUILDER_UID },
+    ...(nodeSelector && { nodeSelector }),
+    ...(tolerations && { tolerations: [...tolerations] as IPodSpec['tolerations'] & object }),
+    ...(priorityClassName !== undefined && { priorityClassName }),
+    initContainers: [fetchContainer(inputs), planContainer(inputs)],
+    containers: [buildContainer(inputs)],
+    volumes: [
+      emptyDir('workspace', memoryQuantity(settings.workspaceMb)),
+      emptyDir('plan', '16Mi'),
+      emptyDir('fetch-temporary', memoryQuantity(settings.uploadMaxMb + 64)),
+      emptyDir('state', storageQuantity(storageGi)),
+      emptyDir('run', '64Mi'),
+      emptyDir('temporary', '1Gi'),
+      fromSecret('source'),
+      fromSecret('push'),
+    ],
+  };
+}
+
+/** As Pod Security's level `restricted` has it. */
+const RESTRICTED: ISecurityContext = {
+  runAsNonRoot: true,
+  runAsUser: BUILDER_UID,
+  runAsGroup: BUILDER_UID,
+  allowPrivilegeEscalation: false,
+  readOnlyRootFilesystem: true,
+  capabilities: { drop: ['ALL'] },
+  seccompProfile: { type: 'RuntimeDefault' },
+};
+
+function environment(values: Readonly<Record<string, string>>): { name: string; value: string }[] {
+  return Object.entries(values).map(([name, value]) => ({ name, value }));
+}
+
+function fetchContainer({ source, images, registry, tenant, deployment, settings }: BuildInputs): IContainer {
+  const from =
+    source.kind === 'git'
+      ? { URL: source.url, REF: source.ref }
+      : registryEnvironment({ registry, tenant, deployment }, source.tag);
+  return {
+    name: 'fetch',
+    image: images.builder,
+    command: ['/bin/bash', '-c', source.kind === 'git' ? FETCH_GIT : FETCH_UPLOAD],
+    env: environment({
+      ...from,
+      WORKSPACE_MB: String(settings.workspaceMb),
+      HOME: '/tmp',
+      GIT_TERMINAL_PROMPT: '0',
+      GIT_CONFIG_NOSYSTEM: '1',
+      GIT_ALLOW_PROTOCOL: 'https',
+    }),
+    resources: SMALL,
+    terminationMessagePolicy: 'FallbackToLogsOnError',
+    securityContext: RESTRICTED,
+    volumeMounts: [
+      { name: 'workspace', mountPath: WORKSPACE },
+      { name: 'source', mountPath: '/source', readOnly: true },
+      { name: 'fetch-temporary', mountPath: '/tmp' },
+    ],
+  };
+}
+
+/** Where in the registry the scripts find something. */
+function registryEnvironment(
+  { registry, tenant, deployment }: Pick<BuildInputs, 'registry' | 'tenant' | 'deployment'>,
+  tag: string,
+): Record<string, string> {
+  return {
+    REGISTRY: `${registry.insecure ? 'http' : 'https'}://${registry.host}`,
+    REPOSITORY: repositoryOf(registry, tenant, deployment.name),
+    TAG: tag,
+  };
+}
+
+function planContainer({ workflowConfigPath, deployment, settings, images, ...inputs }: BuildInputs): IContainer {
+  const { installCommand, buildCommand } = inputs;
+  const { python, node } = settings.baseImages;
+  const option = (name: string, value: string | undefined): string[] =>
+    value === undefined ? [] : [`--${name}=${literal(value)}`];
+  return {
+    name: 'plan',
+    image: images.davit,
+    args: [
+      'plan',
+      `--workspace=${SOURCE}`,
+      `--config=${literal(workflowConfigPath)}`,
+      '--output=/plan',
+      `--name=${deployment.name}`,
+      ...option('python-base', python),
+      ...option('node-base', node),
+      ...option('install-command', installCommand),
+      ...option('build-command', buildCommand),
+      `--user=${settings.user}`,
+    ],
+    resources: SMALL,
+    terminationMessagePolicy: 'FallbackToLogsOnError',
+    securityContext: RESTRICTED,
+    volumeMounts: [
+      { name: 'workspace', mountPath: WORKSPACE, readOnly: true },
+      { name: 'plan', mountPath: '/plan' },
+    ],
+  };
+}
+
+/** Kubernetes would replace `$(NAME)` in a command line, and takes two dollar signs for one. */
+function literal(value: string): string {
+  return value.replaceAll('$', () => '$$');
+}
+
+function buildContainer(inputs: BuildInputs): IContainer {
+  const { settings, images, mode } = inputs;
+  const { cpu, cpuLimit, memoryMb, memoryLimitMb, storageGi } = settings.resources;
+  const isRootless = mode === 'rootless';
+  const flags = [
+    '--config=/push/buildkitd.toml',
+    '--root=/var/lib/buildkit',
+    '--containerd-worker=false',
+    isRootless ? '--oci-worker-no-process-sandbox' : '--oci-worker-binary=/usr/local/bin/runc-in-user-namespace',
+  ];
+  return {
+    name: 'build',
+    image: images.builder,
+    command: ['/bin/bash', '-c', BUILD, 'build', ...buildctlArguments(inputs)],
+    env: environment({
+      ...registryEnvironment(inputs, logTag(inputs.revisionId)),
+      BUILDKITD_FLAGS: flags.join(' '),
+      DOCKER_CONFIG: '/push',
+      BUILDCTL_CONNECT_RETRIES_MAX: '100',
+    }),
+    resources: {
+      requests: {
+        cpu: cpuQuantity(cpu),
+        memory: memoryQuantity(memoryMb),
+        'ephemeral-storage': '1Gi',
+      },
+      limits: {
+        cpu: cpuQuantity(Math.max(cpu, cpuLimit)),
+        memory: memoryQuantity(Math.max(memoryMb, memoryLimitMb)),
+        'ephemeral-storage': storageQuantity(storageGi + Math.ceil(settings.workspaceMb / 1024) + 1),
+      },
+    },
+    terminationMessagePolicy: 'FallbackToLogsOnError',
+    securityContext: isRootless ? ROOTLESS : ROOT_OF_USER_NAMESPACE,
+    volumeMounts: [
+      { name: 'workspace', mountPath: WORKSPACE, readOnly: true },
+      { name: 'plan', mountPath: '/plan', readOnly: true },
+      { name: 'push', mountPath: '/push', readOnly: true },
+      { name: 'state', mountPath: '/var/lib/buildkit' },
+      { name: 'run', mountPath: isRootless ? '/run/user/1000' : '/run/buildkit' },
+      { name: 'temporary', mountPath: '/tmp' },
+    ],
+  };
+}
+
+/** rootlesskit needs what `restricted` and `baseline` refuse: newuidmap's capabilities, and system calls to make namespaces. */
+const ROOTLESS: ISecurityContext = {
+  runAsNonRoot: true,
+  runAsUser: BUILDER_UID,
+  runAsGroup: BUILDER_UID,
+  capabilities: { drop: ['ALL'], add: ['SETUID', 'SETGID'] },
+  seccompProfile: { type: 'Unconfined' },
+  appArmorProfile: { type: 'Unconfined' },
+};
+
+/** Root, and SYS_ADMIN, of the pod's own user namespace: nothing of it is valid on the node. */
+const ROOT_OF_USER_NAMESPACE: ISecurityContext = {
+  runAsUser: 0,
+  runAsGroup: 0,
+  capabilities: { add: ['SYS_ADMIN'] },
+  procMount: 'Unmasked',
+  seccompProfile: { type: 'RuntimeDefault' },
+};
+
+function buildctlArguments(inputs: BuildInputs): string[] {
+  const { registry, tenant, deployment, revisionId, settings } = inputs;
+  const repository = imageRepository(registry, tenant, deployment.name);
+  const insecure = registry.insecure ? ',registry.insecure=true' : '';
+  const cache = `type=registry,ref=${repository}:${CACHE_TAG}${insecure}`;
+  return [
+    '--progress=plain',
+    '--frontend=dockerfile.v0',
+    // Otherwise a line `# syntax=` in the Dockerfile would have a frontend pulled from wherever it says, and run.
+    '--opt=cmdline=dockerfile.v0',
+    `--local=context=${SOURCE}`,
+    '--local=dockerfile=/plan',
+    ...buildArguments(settings.packageIndex).map((argument) => `--opt=build-arg:${argument}`),
+    '--metadata-file=/tmp/metadata.json',
+    ...(registry.ca === undefined ? [] : [`--registry-auth-tlscontext=host=${registry.host},ca=/push/ca.crt`]),
+    `--output=type=image,name=${repository}:${revisionTag(revisionId)},push=true${insecure}`,
+    `--export-cache=${cache},mode=max,image-manifest=true,oci-mediatypes=true,ignore-error=true`,
+    `--import-cache=${cache}`,
+  ];
+}
+
+/** The index that packages come from, in the words of pip, uv and npm. */
+function buildArguments({ pip, npm }: BuildSettings['packageIndex']): string[] {
+  const plain = pip?.startsWith('http://') ? new URL(pip).host : undefined;
+  return [
+    ...(pip === undefined ? [] : [`PIP_INDEX_URL=${pip}`, `UV_DEFAULT_INDEX=${pip}`]),
+    ...(plain === undefined ? [] : [`PIP_TRUSTED_HOST=${plain}`, `UV_INSECURE_HOST=${plain}`]),
+    ...(npm === undefined ? [] : [`NPM_CONFIG_REGISTRY=${npm}`]),
+  ];
+}

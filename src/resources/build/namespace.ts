@@ -1,0 +1,86 @@
+// What the builds' namespace has once: what its pods may reach, and how much of the cluster they may take together.
+
+import type { INetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1/NetworkPolicy';
+import type { IResourceQuota } from 'kubernetes-models/v1/ResourceQuota';
+import { BUILD_LABEL } from '../../api/meta.ts';
+import type { Settings } from '../../api/settings.ts';
+import type { KubeObject } from '../../kube/client.ts';
+import type { Manifest } from '../manifest.ts';
+import { cpuQuantity, memoryQuantity } from '../quantity.ts';
+
+/** On the pods of a registry in the cluster: builds may reach them. */
+const REGISTRY_POD_LABEL = 'davit.dev/registry';
+/** The pods of the chart's API. */
+const API_LABELS = { 'app.kubernetes.io/name': 'davit', 'app.kubernetes.io/component': 'api' };
+const LABELS = { 'app.kubernetes.io/part-of': 'davit', 'app.kubernetes.io/managed-by': 'davit' };
+
+/** Ranges of clusters, of cloud providers' metadata services and of networks inside: none of them is on the internet. */
+const PRIVATE_V4 = ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10', '169.254.0.0/16', '127.0.0.0/8'];
+const PRIVATE_V6 = ['fc00::/7', 'fe80::/10', '::1/128'];
+
+/** Nothing reaches a build. A build reaches the internet, DNS and what the settings name; not the API server. */
+export function makeBuildNetworkPolicy({ builds, codeHosts }: Settings): Manifest<INetworkPolicy> {
+  const named = [...builds.egress, ...codeHosts.flatMap(({ addresses }) => addresses)].map(asRange);
+  return {
+    apiVersion: 'networking.k8s.io/v1',
+    kind: 'NetworkPolicy',
+    metadata: { name: 'davit-builds', namespace: builds.namespace, labels: LABELS },
+    spec: {
+      podSelector: { matchExpressions: [{ key: BUILD_LABEL, operator: 'Exists' }] },
+      policyTypes: ['Ingress', 'Egress'],
+      egress: [
+        {
+          to: [
+            { ipBlock: { cidr: '0.0.0.0/0', except: PRIVATE_V4 } },
+            { ipBlock: { cidr: '::/0', except: PRIVATE_V6 } },
+          ],
+          ports: webPorts(builds.registry?.host, ...codeHosts.map(({ host }) => host)),
+        },
+        ...(named.length > 0 ? [{ to: [...new Set(named)].map((cidr) => ({ ipBlock: { cidr } })) }] : []),
+        {
+          ports: [
+            { port: 53, protocol: 'UDP' },
+            { port: 53, protocol: 'TCP' },
+          ],
+        },
+        // A registry in the cluster, and what gives its tokens: network policies know pods by their labels alone.
+        { to: [{ namespaceSelector: {}, podSelector: { matchLabels: { [REGISTRY_POD_LABEL]: 'true' } } }] },
+        { to: [{ namespaceSelector: {}, podSelector: { matchLabels: API_LABELS } }] },
+      ],
+    },
+  };
+}
+
+/** 80 and 443, and those that stand behind a colon. */
+function webPorts(...hosts: readonly (string | undefined)[]): { port: number; protocol: 'TCP' }[] {
+  const named = hosts.map((host) => Number(/:(\d+)$/.exec(host ?? '')?.[1] ?? 443));
+  return [...new Set([80, 443, ...named])].toSorted((a, b) => a - b).map((port) => ({ port, protocol: 'TCP' }));
+}
+
+function asRange(address: string): string {
+  if (address.includes('/')) return address;
+  return `${address}/${address.includes(':') ? 128 : 32}`;
+}
+
+/** Room for as many builds as may run at once, and for those that are just ending. */
+export function makeBuildQuota({ builds: { namespace, concurrency, resources } }: Settings): Manifest<IResourceQuota> {
+  const most = concurrency.total * 2;
+  const { cpu, cpuLimit, memoryMb, memoryLimitMb } = resources;
+  return {
+    apiVersion: 'v1',
+    kind: 'ResourceQuota',
+    metadata: { name: 'davit-builds', namespace, labels: LABELS },
+    spec: {
+      hard: {
+        pods: String(most),
+        'limits.cpu': cpuQuantity(most * Math.max(cpu, cpuLimit, 1)),
+        'limits.memory': memoryQuantity(most * Math.max(memoryMb, memoryLimitMb, 512)),
+      },
+    },
+  };
+}
+
+/** In the order in which they are applied. */
+export function buildNamespaceObjects(settings: Settings): KubeObject[] {
+  return [makeBuildNetworkPolicy(settings), makeBuildQuota(settings)];
+}

@@ -1,0 +1,338 @@
+// The scripts of a build's containers, run by a real bash with git, curl and tar, against a registry that keeps to the
+// published protocol as far as they use it.
+
+import { execFileSync, spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { createServer, type IncomingMessage, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
+import { gunzipSync, gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { BUILD, FETCH_GIT, FETCH_UPLOAD } from './scripts.ts';
+
+const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
+
+let sandbox: string;
+let server: Server;
+let address: string;
+const blobs = new Map<string, Buffer>();
+const manifests = new Map<string, string>();
+let asks: { method: string | undefined; url: string | undefined; authorization: string | undefined }[];
+let scheme: 'bearer' | 'basic' | 'none';
+const LOGIN = `Basic ${Buffer.from('davit:pass.word-1').toString('base64')}`;
+
+beforeAll(async () => {
+  server = createServer((request, response) => {
+    void answer(request).then(({ status, headers, body }) => response.writeHead(status, headers).end(body));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+afterAll(() => server.close());
+beforeEach(() => {
+  sandbox = mkdtempSync(join(tmpdir(), 'davit-build-'));
+  for (const folder of ['source', 'push', 'workspace', 'tmp', 'bin', 'dev']) mkdirSync(join(sandbox, folder));
+  for (const folder of ['source', 'push']) {
+    writeFileSync(join(sandbox, folder, 'username'), 'davit');
+    writeFileSync(join(sandbox, folder, 'password'), 'pass.word-1');
+    writeFileSync(join(sandbox, folder, 'ca.crt'), '');
+  }
+  asks = [];
+  scheme = 'bearer';
+  blobs.clear();
+  manifests.clear();
+  return () => rmSync(sandbox, { recursive: true, force: true });
+});
+
+interface Answer {
+  readonly status: number;
+  readonly headers?: Record<string, string>;
+  readonly body?: string | Buffer;
+}
+
+async function answer(request: IncomingMessage): Promise<Answer> {
+  const { method, url = '' } = request;
+  const { authorization } = request.headers;
+  asks.push({ method, url, authorization });
+  const { pathname, searchParams } = new URL(url, address);
+  if (pathname === '/token') {
+    if (authorization !== LOGIN) return { status: 401 };
+    return { status: 200, body: JSON.stringify({ token: `for ${searchParams.get('scope')}`.replaceAll(' ', '_') }) };
+  }
+  const scope = `Bearer for_repository:team/shop:pull`;
+  const isIn = scheme === 'none' || (scheme === 'basic' ? authorization === LOGIN : authorization?.startsWith(scope));
+  const challenge =
+    scheme === 'basic' ? 'Basic realm="registry"' : `Bearer realm="${address}/token",service="registry"`;
+  if (!isIn) return { status: 401, headers: { 'WWW-Authenticate': challenge } };
+  const body = await buffer(request);
+  const name = pathname.split('/').at(-1) ?? '';
+  if (pathname.includes('/manifests/') && method === 'PUT') {
+    manifests.set(name, body.toString());
+    return { status: 201 };
+  }
+  if (pathname.includes('/manifests/')) {
+    const manifest = manifests.get(name);
+    return manifest === undefined ? { status: 404 } : { status: 200, body: manifest };
+  }
+  if (method === 'POST') return { status: 202, headers: { Location: '/v2/team/shop/blobs/uploads/1?state=x' } };
+  if (method === 'PUT') {
+    const digest = searchParams.get('digest') ?? '';
+    if (digest !== `sha256:${sha256(body)}`) return { status: 400 };
+    blobs.set(digest, body);
+    return { status: 201 };
+  }
+  const blob = blobs.get(name);
+  return blob === undefined ? { status: 404 } : { status: 200, body: blob };
+}
+
+function run(
+  script: string,
+  environment: Record<string, string>,
+  args: string[] = [],
+): Promise<{ code: number | null; said: string; output: string }> {
+  const here = script.replaceAll(
+    /(^|[\s"'=<>@(])(\/(?:source|push|workspace|tmp|dev\/termination-log)\b)/gm,
+    `$1${sandbox}$2`,
+  );
+  const child = spawn('bash', ['-c', here, 'script', ...args], {
+    env: {
+      PATH: `${join(sandbox, 'bin')}:${process.env['PATH'] ?? ''}`,
+      HOME: join(sandbox, 'tmp'),
+      REGISTRY: address,
+      REPOSITORY: 'team/shop',
+      TAG: 'upload-1',
+      WORKSPACE_MB: '2',
+      GIT_TERMINAL_PROMPT: '0',
+      GIT_CONFIG_NOSYSTEM: '1',
+      ...environment,
+    },
+  });
+  let output = '';
+  child.stdout.on('data', (data: Buffer) => (output += data.toString()));
+  child.stderr.on('data', (data: Buffer) => (output += data.toString()));
+  return new Promise((resolve) =>
+    child.on('close', (code) => {
+      const file = join(sandbox, 'dev/termination-log');
+      resolve({ code, said: existsSync(file) ? readFileSync(file, 'utf8') : '', output });
+    }),
+  );
+}
+
+function upload(archive: Uint8Array): void {
+  const digest = `sha256:${sha256(archive)}`;
+  blobs.set(digest, Buffer.from(archive));
+  manifests.set(
+    'upload-1',
+    JSON.stringify(
+      {
+        schemaVersion: 2,
+        config: {
+          mediaType: 'application/vnd.oci.empty.v1+json',
+          digest: `sha256:${sha256(Buffer.from('{}'))}`,
+          size: 2,
+        },
+        layers: [{ mediaType: 'application/gzip', digest, size: archive.length }],
+        annotations: { note: 'x' },
+      },
+      undefined,
+      2,
+    ),
+  );
+}
+
+/** An archive of files made in a folder of its own. */
+function archive(make: (folder: string) => void, ...options: string[]): Buffer {
+  const folder = mkdtempSync(join(sandbox, 'archive-'));
+  make(folder);
+  return execFileSync('tar', ['-C', folder, '-czf', '-', ...options, '.'], { maxBuffer: 1e9 });
+}
+const anApp = (folder: string): void => {
+  mkdirSync(join(folder, 'src'));
+  writeFileSync(join(folder, 'src/app.py'), 'print(1)\n');
+  writeFileSync(join(folder, 'davit.json'), '{}');
+};
+
+describe('fetching an upload', () => {
+  it.each(['bearer', 'basic', 'none'] as const)('unpacks it, from a registry with %s authentication', async (how) => {
+    scheme = how;
+    upload(archive(anApp));
+    expect(await run(FETCH_UPLOAD, {})).toMatchObject({ code: 0, said: '' });
+    expect(readFileSync(join(sandbox, 'workspace/source/src/app.py'), 'utf8')).toBe('print(1)\n');
+    // The password goes to whoever gives tokens, and to nobody else.
+    if (how === 'bearer')
+      expect(asks.filter(({ authorization }) => authorization === LOGIN).map(({ url }) => url?.split('?')[0])).toEqual([
+        '/token',
+      ]);
+  });
+
+  it.each<[string, () => void, RegExp]>([
+    ['was never there', () => undefined, /^SourceGone: /],
+    ['lost its bytes', () => (upload(archive(anApp)), blobs.clear()), /^SourceGone: /],
+    ['is not compressed', () => upload(Buffer.from('no archive')), /^SourceInvalid: .*gzip/],
+    ['is no archive', () => upload(gzipSync('no archive')), /^SourceInvalid: /],
+    ['is empty', () => upload(Buffer.alloc(0)), /^SourceInvalid: /],
+    ['is cut off', () => upload(archive(anApp).subarray(0, 120)), /^SourceInvalid: /],
+    ['is a bomb', () => upload(gzipSync(Buffer.alloc(3 * 1024 * 1024))), /^SourceTooLarge: /],
+    [
+      'holds a pipe',
+      () => upload(archive((folder) => void execFileSync('mkfifo', [join(folder, 'pipe')]))),
+      /^SourceInvalid: .*pipes/,
+    ],
+    ['is another manifest', () => manifests.set('upload-1', '{"manifests":[]}'), /^SourceInvalid: /],
+    [
+      'is not what its digest says',
+      () => {
+        upload(archive(anApp));
+        for (const digest of blobs.keys()) blobs.set(digest, gzipSync('other'));
+      },
+      /^SourceInvalid: .*damaged/,
+    ],
+  ])(
+    'says so where it %s',
+    async (_what, prepare, said) => {
+      prepare();
+      const result = await run(FETCH_UPLOAD, {});
+      expect([result.code, result.said]).toEqual([1, expect.stringMatching(said)]);
+    },
+    30_000,
+  );
+
+  it.each<[string, () => Buffer]>([
+    ['a path with ..', () => archive(anApp, '--transform=s,^./davit.json,../outside,', '-P')],
+    ['an absolute path', () => archive(anApp, `--transform=s,^./davit.json,${sandbox}/outside,`, '-P')],
+    [
+      'a file through a link',
+      () =>
+        archive((folder) => {
+          symlinkSync(sandbox, join(folder, 'link'));
+          mkdirSync(join(folder, 'other'));
+          writeFileSync(join(folder, 'other/outside'), 'x');
+        }, '--transform=s,^./other/,./link/,'),
+    ],
+  ])('writes nothing outside for %s', async (_what, make) => {
+    upload(make());
+    await run(FETCH_UPLOAD, {});
+    expect(readdirSync(sandbox)).not.toContain('outside');
+    expect(readdirSync(join(sandbox, 'workspace'))).toEqual(['source']);
+  });
+
+  it('tells that a token is refused', async () => {
+    writeFileSync(join(sandbox, 'source/password'), 'wrong');
+    upload(archive(anApp));
+    expect(await run(FETCH_UPLOAD, {})).toMatchObject({
+      code: 1,
+      said: expect.stringMatching(/^FetchFailed: .*token/),
+    });
+  });
+});
+
+describe('fetching from git', () => {
+  const git = (folder: string, ...args: string[]): string =>
+    execFileSync('git', ['-C', folder, '-c', 'user.name=a', '-c', 'user.email=a@b', ...args], {
+      encoding: 'utf8',
+    }).trim();
+  const repository = (): { url: string; commits: string[] } => {
+    const folder = join(sandbox, 'repository');
+    mkdirSync(folder);
+    git(folder, 'init', '-q', '-b', 'main');
+    git(folder, 'config', 'uploadpack.allowAnySHA1InWant', 'true');
+    const commits = ['one', 'two'].map((text) => {
+      writeFileSync(join(folder, 'file'), text);
+      git(folder, 'add', '.');
+      git(folder, 'commit', '-q', '-m', text);
+      return git(folder, 'rev-parse', 'HEAD');
+    });
+    return { url: `file://${folder}`, commits };
+  };
+
+  it.each([
+    ['a commit', (commits: string[]) => commits[0] ?? '', 0],
+    ['a branch', () => 'main', 1],
+  ])('takes %s, tells which it was and leaves no history', async (_what, ref, at) => {
+    const { url, commits } = repository();
+    expect(await run(FETCH_GIT, { URL: url, REF: ref(commits) })).toMatchObject({ code: 0, said: commits[at] });
+    expect(readdirSync(join(sandbox, 'workspace/source'))).toEqual(['file']);
+    expect(readFileSync(join(sandbox, 'workspace/source/file'), 'utf8')).toBe(['one', 'two'][at]);
+  });
+
+  it('says that there is no such branch', async () => {
+    const { url } = repository();
+    expect(await run(FETCH_GIT, { URL: url, REF: 'nothing' })).toMatchObject({
+      code: 1,
+      said: expect.stringMatching(/^RefNotFound: The repository has no nothing/),
+    });
+  });
+
+  it('says that there is no such repository, without having waited for a password', async () => {
+    const { code, said } = await run(FETCH_GIT, { URL: `${address}/token`, REF: 'main' });
+    expect([code, said]).toEqual([1, expect.stringMatching(/^CodeHostRefused: /)]);
+  }, 30_000);
+});
+
+describe('building', () => {
+  const digest = `sha256:${'d'.repeat(64)}`;
+  const buildctl = (script: string): void => {
+    const file = join(sandbox, 'bin/buildctl-daemonless.sh');
+    writeFileSync(file, `#!/bin/bash\n${script}\n`);
+    chmodSync(file, 0o755);
+  };
+  const metadata = (): string => `echo '{"containerimage.digest": "${digest}"}' > ${sandbox}/tmp/metadata.json`;
+  const keptLog = (): { t: string; c: string; m: string }[] => {
+    const manifest = JSON.parse(manifests.get('log-1') ?? '{}') as { layers: { digest: string }[] };
+    const log = gunzipSync(blobs.get(manifest.layers[0]?.digest ?? '') ?? Buffer.alloc(0)).toString();
+    return log
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { t: string; c: string; m: string });
+  };
+
+  it('leaves the digest behind, and keeps the log', async () => {
+    buildctl(`echo "#1 $*"; printf '%s\\n' 'a "quoted" back\\slash\tand tab ☃' >&2; ${metadata()}`);
+    const result = await run(BUILD, { TAG: 'log-1' }, ['--progress=plain', '--x=$(id) "y"']);
+    expect(result).toMatchObject({ code: 0, said: digest });
+    expect(result.output).toContain('#1 build --progress=plain --x=$(id) "y"');
+    const log = keptLog();
+    expect(log.map(({ m }) => m)).toEqual([
+      '#1 build --progress=plain --x=$(id) "y"',
+      'a "quoted" back\\slash and tab ☃',
+    ]);
+    for (const { t, c } of log) expect([Math.abs(Date.parse(t) - Date.now()) < 60_000, c]).toEqual([true, 'build']);
+  });
+
+  it('ends as the builder ends, keeps the log of that too, and leaves the message to the log', async () => {
+    buildctl('echo "error: failed to solve: no"; exit 7');
+    expect(await run(BUILD, { TAG: 'log-1' })).toMatchObject({
+      code: 7,
+      said: '',
+      output: expect.stringContaining('failed to solve'),
+    });
+    expect(keptLog().map(({ m }) => m)).toEqual(['error: failed to solve: no']);
+  });
+
+  it('fails for no registry that does not take the log', async () => {
+    buildctl(metadata());
+    writeFileSync(join(sandbox, 'push/password'), 'wrong');
+    expect(await run(BUILD, { TAG: 'log-1' })).toMatchObject({ code: 0, said: digest });
+  });
+
+  it('is not done without a digest', async () => {
+    buildctl(`echo '{}' > ${sandbox}/tmp/metadata.json`);
+    expect(await run(BUILD, { TAG: 'log-1' })).toMatchObject({
+      code: 1,
+      said: expect.stringMatching(/^BuilderFailed: /),
+    });
+  });
+});

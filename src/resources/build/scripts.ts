@@ -1,0 +1,132 @@
+// What the containers of a build run. Values come from the environment, and credentials from files alone: no command line
+// holds one. A failure that is known is left behind as `Reason: sentence`; of any other the kubelet keeps the end of the log.
+
+/** Before each of them. The kubelet shows people and the controller what is written to /dev/termination-log. */
+const COMMON = `set -o pipefail
+umask 022
+fail() { printf '%s: %s\\n' "$1" "$2" | tee /dev/termination-log >&2; exit 1; }
+`;
+
+// A redirection would be asked with the same credential. The branch, tag or commit is fetched and nothing beside it.
+export const FETCH_GIT = `${COMMON}
+printf '#!/bin/sh\\ncase "$1" in Username*) echo x-access-token;; *) cat /source/token;; esac\\n' > /tmp/askpass
+chmod 700 /tmp/askpass
+[ -s /source/token ] && export GIT_ASKPASS=/tmp/askpass
+[ -s /source/ca.crt ] && export GIT_SSL_CAINFO=/source/ca.crt
+ulimit -f "$((WORKSPACE_MB * 1024))"
+mkdir -p /workspace/source && cd /workspace/source || fail FetchFailed 'The workspace cannot be written.'
+git init -q .
+for attempt in 1 2 3; do
+  git -c http.followRedirects=false -c protocol.version=2 fetch -q --depth 1 --no-tags "$URL" "$REF" 2> /tmp/error && break
+  cat /tmp/error >&2
+  grep -qiE 'not our ref|find remote ref' /tmp/error && fail RefNotFound "The repository has no $REF: set repo_ref to a branch, tag or commit that it has."
+  grep -qiE 'Authentication failed|could not read (Username|Password)|returned error: 40[13]' /tmp/error && fail CodeHostRefused "The code host refuses the credentials for $URL: check the integration and what its account may read."
+  grep -qiE 'repository .*not found|returned error: 404' /tmp/error && fail RepositoryNotFound "There is no repository $URL, or the integration's account does not see it."
+  grep -qiE 'No space left|File size limit|unpack' /tmp/error && fail SourceTooLarge "The source has more than $WORKSPACE_MB MiB: leave out what is generated."
+  [ "$attempt" = 3 ] && fail FetchFailed "$(tail -c 1000 /tmp/error | tr '\\n' ' ')"
+  sleep "$((attempt * 2))"
+done
+git -c advice.detachedHead=false -c core.symlinks=true checkout -q FETCH_HEAD || fail SourceTooLarge "The files of the source cannot be written: they may have $WORKSPACE_MB MiB."
+commit=$(git rev-parse HEAD) || fail FetchFailed 'The commit is not known.'
+rm -rf .git
+printf '%s' "$commit" > /dev/termination-log
+`;
+
+// The token protocol of registries: the answer to a first request says where a token is to be had. What curl sends with
+// each request from then on is in /tmp/authorization.
+const REGISTRY = `
+tls=()
+[ -s "$CREDENTIALS/ca.crt" ] && tls=(--cacert "$CREDENTIALS/ca.crt")
+api=$REGISTRY/v2/$REPOSITORY
+get() { curl -sS --retry 3 --retry-connrefused --connect-timeout 10 --max-time 120 "\${tls[@]}" "$@"; }
+login() { printf 'user = "%s:%s"\\n' "$(cat "$CREDENTIALS/username")" "$(cat "$CREDENTIALS/password")"; }
+part() { printf '%s' "$challenge" | sed -n "s/.*$1=\\"\\([^\\"]*\\)\\".*/\\1/p"; }
+authorize() {
+  local challenge token
+  challenge=$(get -o /dev/null -D - "$api/manifests/$TAG" | tr -d '\\r' | sed -n 's/^[Ww][Ww][Ww]-[Aa]uthenticate: *//p')
+  case $challenge in
+    [Bb]earer*)
+      token=$(login | get -f -K - -G --data-urlencode "service=$(part service)" --data-urlencode "scope=repository:$REPOSITORY:$1" "$(part realm)" | sed -n 's/.*"token": *"\\([^"]*\\)".*/\\1/p')
+      [ -n "$token" ] || return 1
+      printf 'header = "Authorization: Bearer %s"\\n' "$token" > /tmp/authorization ;;
+    [Bb]asic*) login > /tmp/authorization ;;
+    *) : > /tmp/authorization ;;
+  esac
+}
+`;
+
+export const FETCH_UPLOAD = `${COMMON}
+CREDENTIALS=/source
+${REGISTRY}
+authorize pull || fail FetchFailed 'The registry gave no token for the uploaded source.'
+status=$(get -K /tmp/authorization -H 'Accept: application/vnd.oci.image.manifest.v1+json' -o /tmp/manifest -w '%{http_code}' "$api/manifests/$TAG") || fail FetchFailed 'The registry does not answer.'
+[ "$status" = 404 ] && fail SourceGone 'The uploaded source is not in the registry: upload it again.'
+[ "$status" = 200 ] || fail FetchFailed "The registry answered $status when it was asked for the uploaded source."
+digest=$(tr -d ' \\n\\t' < /tmp/manifest | sed -n 's/.*"layers":\\[{\\([^]]*\\)}\\].*/\\1/p' | sed -n 's/.*"digest":"sha256:\\([0-9a-f]\\{64\\}\\)".*/\\1/p')
+[ -n "$digest" ] || fail SourceInvalid 'What is in the registry is no uploaded source: upload it again.'
+get -f -L -K /tmp/authorization -o /tmp/upload "$api/blobs/sha256:$digest" || fail SourceGone 'The uploaded source cannot be read from the registry: upload it again.'
+echo "$digest  /tmp/upload" | sha256sum -c --quiet - > /dev/null 2>&1 || fail SourceInvalid 'The uploaded source is damaged: upload it again.'
+mkdir -p /workspace/source
+size=$(gzip -dc /tmp/upload 2> /dev/null | head -c "$((WORKSPACE_MB * 1048576 + 1))" | wc -c)
+[ "$size" -le "$((WORKSPACE_MB * 1048576))" ] || fail SourceTooLarge "The uploaded source has more than $WORKSPACE_MB MiB once it is unpacked: leave out what is generated."
+gzip -t /tmp/upload 2> /dev/null || fail SourceInvalid 'The uploaded source is cut off or is not compressed with gzip: upload it again.'
+tar -tvzf /tmp/upload > /tmp/names 2> /tmp/error || fail SourceInvalid 'The uploaded source is no tar archive, or is cut off: upload it again.'
+[ -s /tmp/names ] || fail SourceInvalid 'The uploaded source holds no file: upload it again.'
+grep -qE '^[bcp]' /tmp/names && fail SourceInvalid 'The uploaded source holds devices or pipes: leave them out.'
+tar -xzf /tmp/upload -C /workspace/source --no-same-owner --no-same-permissions --no-overwrite-dir 2> /tmp/error ||
+  fail SourceInvalid "The uploaded source cannot be unpacked: $(tail -c 500 /tmp/error | tr '\\n' ' ')"
+`;
+
+/** So much of a log is kept. */
+const LOG_CHARACTERS = 8_000_000;
+
+// bash as the first process ignores SIGTERM unless it says otherwise. The log goes to the container's own, and as lines of
+// JSON into the registry, where it stays when the pod has gone; a registry that does not take it fails no build.
+export const BUILD = `${COMMON}
+CREDENTIALS=/push
+${REGISTRY}
+record() {
+  local line length=0
+  while IFS= read -r line || [ -n "$line" ]; do
+    printf '%s\\n' "$line"
+    length=$((length + \${#line}))
+    [ "$length" -gt ${LOG_CHARACTERS} ] && continue
+    line=\${line//\\\\/\\\\\\\\}
+    line=\${line//\\"/\\\\\\"}
+    line=\${line//[[:cntrl:]]/ }
+    TZ=UTC printf '{"t":"%(%FT%TZ)T","c":"build","m":"%s"}\\n' -1 "$line" >&3
+  done 3> /tmp/log
+}
+put_blob() {
+  local digest location
+  digest=sha256:$(sha256sum < "$1" | cut -d ' ' -f 1)
+  location=$(get -f -K /tmp/authorization -X POST -o /dev/null -D - "$api/blobs/uploads/" | tr -d '\\r' | sed -n 's/^[Ll]ocation: *//p')
+  case $location in '') return 1 ;; /*) location=$REGISTRY$location ;; esac
+  case $location in *\\?*) location="$location&digest=$digest" ;; *) location="$location?digest=$digest" ;; esac
+  get -f -K /tmp/authorization -X PUT -H 'Content-Type: application/octet-stream' --data-binary "@$1" -o /dev/null "$location" || return 1
+  printf '{"mediaType":"%s","digest":"%s","size":%s}' "$2" "$digest" "$(wc -c < "$1")"
+}
+keep_log() {
+  local config layer
+  gzip -f /tmp/log && printf '{}' > /tmp/empty && authorize pull,push || return 1
+  config=$(put_blob /tmp/empty application/vnd.oci.empty.v1+json) || return 1
+  layer=$(put_blob /tmp/log.gz application/vnd.davit.log.v1+gzip) || return 1
+  printf '{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json","artifactType":"application/vnd.davit.log.v1","config":%s,"layers":[%s]}' "$config" "$layer" |
+    get -f -K /tmp/authorization -X PUT -H 'Content-Type: application/vnd.oci.image.manifest.v1+json' --data-binary @- -o /dev/null "$api/manifests/$TAG"
+}
+trap 'kill $builder; wait; exit 143' TERM
+ulimit -u 8192 2> /dev/null
+mkfifo /tmp/output
+record < /tmp/output &
+recorder=$!
+buildctl-daemonless.sh build "$@" > /tmp/output 2>&1 &
+builder=$!
+wait "$builder"
+code=$?
+wait "$recorder"
+keep_log > /dev/null 2>&1
+[ "$code" = 0 ] || exit "$code"
+digest=$(sed -n 's/.*"containerimage.digest": *"\\(sha256:[0-9a-f]*\\)".*/\\1/p' /tmp/metadata.json)
+[ -n "$digest" ] || fail BuilderFailed 'The builder did not say which image it pushed.'
+printf '%s' "$digest" > /dev/termination-log
+`;

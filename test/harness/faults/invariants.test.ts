@@ -1,0 +1,121 @@
+// What some of the judges let pass, and what not; ready-truthfulness.test.ts has those of I6.
+
+import { expect, it } from 'vitest';
+import { judge, type Reference } from './invariants.ts';
+import type { Seen, Sighting } from './object-history.ts';
+import type { Trace } from './proxy.ts';
+import type { Run } from './run.ts';
+
+const REFERENCE: Reference = { end: [], counts: new Map(), requests: 100, seconds: 1, labels: [], children: [] };
+
+function aTrace(trace: Partial<Trace>): Trace {
+  return {
+    writes: [],
+    refused: [],
+    eventLists: [],
+    requests: 0,
+    lists: 0,
+    watches: 0,
+    leases: 0,
+    events: 0,
+    lastWriteAt: 0,
+    renewedAt: 0,
+    holders: [{ actor: 'a', at: 0 }],
+    withoutLease: [],
+    fired: true,
+    firedAt: undefined,
+    ...trace,
+  };
+}
+
+/** What is said of a run in which nothing else was wrong. */
+function said(run: Partial<Run>): string[] {
+  const whole: Run = {
+    plan: { workload: 'create', fault: { kind: 'none' } },
+    namespace: 'run-1',
+    trace: aTrace({}),
+    history: [],
+    current: [],
+    stuck: undefined,
+    restless: false,
+    accidents: 0,
+    meddled: undefined,
+    kills: 0,
+    said: [],
+    stopMs: 0,
+    seconds: 1,
+    log: '',
+    ...run,
+  };
+  return judge(whole, REFERENCE).map(({ invariant, what }) => `${invariant}: ${what}`);
+}
+
+function times<T>(count: number, everyMs: number, what: T): (T & { readonly at: number })[] {
+  return Array.from({ length: count }, (_, index) => ({ ...what, at: index * everyMs }));
+}
+
+it.each([
+  { reason: 'pauses that double', at: [0, 20, 60, 140, 300, 620, 1260, 2540, 5100], violations: [] },
+  {
+    reason: 'no pauses, at 100 ms a try',
+    at: times(60, 100, {}).map(({ at }) => at),
+    violations: ['I9 no storm: create/patch appdeployments shop was tried 29 times in 2.9 s'],
+  },
+])('an outage with $reason', ({ at, violations }) => {
+  const refused = at.map((one) => ({ what: 'create/patch appdeployments shop', at: one }));
+  expect(said({ trace: aTrace({ refused }) })).toEqual(violations);
+});
+
+it.each([
+  { reason: 'seldom', lists: times(3, 5000, { of: 'pod 1' }), kills: 0, storms: false },
+  { reason: 'of several pods at once', lists: ['1', '2', '3'].map((of) => ({ of, at: 0 })), kills: 0, storms: false },
+  { reason: 'at every look', lists: times(8, 200, { of: 'pod 1' }), kills: 0, storms: true },
+  { reason: 'after each of two restarts', lists: times(3, 200, { of: 'pod 1' }), kills: 2, storms: false },
+])('events that are listed $reason: a storm is $storms', ({ lists: eventLists, kills, storms }) => {
+  expect(said({ kills, trace: aTrace({ eventLists }) })).toHaveLength(storms ? 1 : 0);
+});
+
+function sighting(kind: string, name: string, rest: Partial<Sighting> & { readonly object?: Partial<Seen> }): Sighting {
+  const metadata = { name, uid: `${kind}-${name}`, ...rest.object?.metadata };
+  return { kind, version: 1n, gone: false, at: 0, ...rest, object: { ...rest.object, metadata } as Seen };
+}
+
+it.each([
+  {
+    reason: 'another record names them',
+    deletionTimestamp: undefined,
+    gone: false,
+    secretName: 'other--vars-1',
+    lost: true,
+  },
+  {
+    reason: 'the record that names them is going',
+    deletionTimestamp: '2026-01-01T00:00:00Z',
+    gone: false,
+    secretName: 'other--vars-1',
+    lost: false,
+  },
+  {
+    reason: 'the record that named them is gone',
+    deletionTimestamp: undefined,
+    gone: true,
+    secretName: 'other--vars-1',
+    lost: false,
+  },
+  {
+    reason: 'the record names others',
+    deletionTimestamp: undefined,
+    gone: false,
+    secretName: 'other--vars-2',
+    lost: false,
+  },
+])('values that are deleted while $reason: lost is $lost', ({ deletionTimestamp, gone, secretName, lost }) => {
+  const metadata = { name: 'calm', ...(deletionTimestamp && { deletionTimestamp }) };
+  const record = { metadata, spec: { secrets: [{ name: 'A', secretName, secretKey: 'A' }] } };
+  const history = [
+    sighting('AppDeployment', 'calm', { object: record, gone }),
+    sighting('Secret', 'other--vars-1', { version: 2n, gone: true }),
+  ];
+  const words = 'I11 data: Secret other--vars-1 was deleted while calm names it';
+  expect(said({ history })).toEqual(lost ? [words] : []);
+});

@@ -1,0 +1,107 @@
+// What a build asks a code host for, at real HTTPS servers: the commit of a ref, and a credential for one repository.
+
+import { text } from 'node:stream/consumers';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { CodeHostIntegrationSpec } from '../../../src/api/code-host-integration.ts';
+import { type Account, type CodeHosts, makeCodeHosts } from '../../../src/codehost/code-hosts.ts';
+import { APP, type Fault, type Host, json, PRIVATE_KEY, startHost, TOKEN } from './host.ts';
+
+const COMMIT = 'c'.repeat(40);
+const repoUrl = 'https://code.example/team/shop.git';
+
+let host: Host;
+let hosts: CodeHosts;
+beforeEach(async () => {
+  host = await startHost();
+  hosts = makeCodeHosts({
+    hosts: [{ host: `${host.name}:${host.port}`, addresses: ['127.0.0.1'], ca: host.ca }],
+    lookup: () => Promise.resolve([{ address: '127.0.0.1', family: 4 }]),
+    pausesMs: [1, 1],
+  });
+});
+afterEach(async () => {
+  await hosts.close();
+  await host.close();
+});
+
+const KINDS = ['github token', 'github app', 'gitea'] as const;
+
+function account(kind: (typeof KINDS)[number]): Account {
+  const spec: CodeHostIntegrationSpec = {
+    kind: kind === 'gitea' ? 'gitea' : 'github',
+    apiUrl: kind === 'gitea' ? host.gitea : host.github,
+    ...(kind === 'github app' && { app: APP }),
+    credentialsRef: { name: 'credentials' },
+    tenants: [],
+  };
+  return { key: kind, spec, credential: (key) => ({ 'private-key': PRIVATE_KEY, token: TOKEN })[key] };
+}
+
+/** A repository team/shop with the branches main and a/b. */
+const shop: Fault = (request, response) => {
+  const { pathname, searchParams } = new URL(request.url ?? '/', 'https://x');
+  const path = pathname.replace(/^\/api\/v[13]/, '');
+  if (!path.startsWith('/repos/')) return false;
+  if (!request.headers.authorization?.endsWith(TOKEN)) return json(response, 401, { message: 'Bad credentials' });
+  if (path === '/repos/team/shop') return json(response, 200, { id: 1 });
+  if (path !== '/repos/team/shop/commits') return json(response, 404, { message: 'Not Found' });
+  const ref = searchParams.get('sha') ?? '';
+  if (ref === 'empty') return json(response, 409, { message: 'Git Repository is empty.' });
+  return ['main', 'a/b', COMMIT].includes(ref)
+    ? json(response, 200, [{ sha: COMMIT }])
+    : json(response, 404, { message: 'no' });
+};
+
+describe.each(KINDS)('%s', (kind) => {
+  it.each(['main', 'a/b', COMMIT])('says which commit %s is', async (ref) => {
+    host.fault = shop;
+    expect(await hosts.commit(account(kind), repoUrl, ref)).toBe(COMMIT);
+  });
+
+  it.each([
+    ['a branch that is not there', repoUrl, 'nothing', 'missing', 'ref'],
+    ['an empty repository', repoUrl, 'empty', 'missing', 'ref'],
+    ['a repository that is not there', 'https://code.example/team/other', 'main', 'missing', 'repository'],
+    ['a URL without a repository', 'https://code.example/', 'main', 'missing', 'repository'],
+    ['a path that would lead elsewhere', 'https://code.example/team/%2e%2e%2fuser', 'main', 'missing', 'repository'],
+  ])('tells %s', async (_what, url, ref, why, missing) => {
+    host.fault = shop;
+    await expect(hosts.commit(account(kind), url, ref)).rejects.toMatchObject({ why, missing });
+  });
+
+  it.each([
+    [401, {}, 'refused'],
+    [500, {}, 'unreachable'],
+    [429, { 'retry-after': '7' }, 'limited'],
+  ])('tells an answer of %i', async (status, headers, why) => {
+    host.fault = (request, response) => request.url?.includes('/repos/') && json(response, status, {}, headers);
+    await expect(hosts.commit(account(kind), repoUrl, 'main')).rejects.toMatchObject({ why });
+  });
+
+  it('takes nothing else for a commit', async () => {
+    host.fault = (request, response) =>
+      request.url?.includes('/repos/') && json(response, 200, [{ sha: '--upload-pack=x' }]);
+    await expect(hosts.commit(account(kind), repoUrl, 'main')).rejects.toMatchObject({ why: 'malformed' });
+  });
+});
+
+it("gives an App's token for this repository alone, to be read", async () => {
+  let asked = '';
+  host.fault = (request, response) => {
+    if (!request.url?.endsWith('/access_tokens')) return false;
+    void text(request).then((body) => {
+      asked = body;
+      json(response, 201, {
+        token: `ghs_${TOKEN}`,
+        expires_at: new Date(Date.now() + 3_600_000).toISOString(),
+        permissions: { contents: 'read' },
+        repositories: [{ id: 1, name: 'shop' }],
+        repository_selection: 'selected',
+      });
+    });
+    return true;
+  };
+  expect(await hosts.token(account('github app'), repoUrl)).toBe(`ghs_${TOKEN}`);
+  expect(JSON.parse(asked)).toEqual({ repositories: ['shop'], permissions: { contents: 'read' } });
+  expect(await hosts.token(account('gitea'), repoUrl)).toBe(TOKEN);
+});

@@ -1,0 +1,593 @@
+// Builds over the in-memory API server: both reconcilers in turn, and what the Job controller and the kubelet would say.
+
+import { pino } from 'pino';
+import { expect, it } from 'vitest';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/api/app-deployment.ts';
+import { APP_REVISIONS, type AppRevision } from '../../../src/api/app-revision.ts';
+import { CODE_HOST_INTEGRATIONS, type CodeHostIntegration } from '../../../src/api/code-host-integration.ts';
+import { conditionOf } from '../../../src/api/conditions.ts';
+import { Settings } from '../../../src/api/settings.ts';
+import { makePullSecretReconciler } from '../../../src/controller/build/pull-secrets.ts';
+import { makePushWatch } from '../../../src/controller/build/pushes.ts';
+import { makeBuildReconciler } from '../../../src/controller/build/reconciler.ts';
+import { makeRegistryAccess } from '../../../src/controller/build/registry-access.ts';
+import { makeSourceAccess } from '../../../src/controller/build/source-access.ts';
+import { CodeHostFailed, Unavailable } from '../../../src/errors.ts';
+import { DEPLOYMENTS, JOBS, NETWORK_POLICIES, NODES, PODS, SECRETS } from '../../../src/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/kube/client.ts';
+import { registryGrant } from '../../../src/record/registry-grant.ts';
+import type { Reconcile } from '../../../src/runtime/controller.ts';
+import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
+import { aController, aServer, converge, type Harness, KEY, makeReady, putRecord, record } from './harness.ts';
+
+const INTEGRATION = '0a6bb1b2-6b0e-4f6e-8d3c-6f5d9a1a7c10';
+const A = 'a'.repeat(40);
+const B = 'b'.repeat(40);
+const digestOf = (commit: string): string => `sha256:${commit.slice(0, 32).repeat(2)}`;
+
+const settings = Settings.parse({
+  hosting: 'cloud',
+  builds: {
+    registry: { host: 'registry.example.com', tokens: true },
+    images: { builder: 'registry.example.com/davit-builder:1', davit: 'registry.example.com/davit:1' },
+  },
+});
+
+interface Builds extends Harness {
+  /** What the code host says. */
+  readonly host: { commit: string; failure: CodeHostFailed | undefined; asked: number };
+  /** One look of the builder at the newest revision, or at that one. */
+  build(id?: string): Promise<void>;
+  pullSecret(): Promise<void>;
+  push(): Promise<void>;
+  /** Deployment and builds in turn until nothing changes; the pod that builds runs to its end meanwhile. */
+  settle(run?: (kube: FakeKube) => void, passes?: number): Promise<void>;
+  newest(): AppRevision;
+}
+
+function aPlatform(): FakeKube {
+  const kube = aServer();
+  kube.seed<CodeHostIntegration>(CODE_HOST_INTEGRATIONS, {
+    apiVersion: 'davit.dev/v1alpha1',
+    kind: 'CodeHostIntegration',
+    metadata: { name: 'git', namespace: 'davit-org', uid: INTEGRATION },
+    spec: { kind: 'gitea', apiUrl: 'https://git.example/api/v1', credentialsRef: { name: 'git' }, tenants: ['team'] },
+  });
+  const token = Buffer.from('source-token-canary').toString('base64');
+  kube.seed(SECRETS, {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 'git', namespace: 'davit-org' },
+    data: { token },
+  } as KubeObject);
+  kube.seed(NODES, {
+    apiVersion: 'v1',
+    kind: 'Node',
+    metadata: { name: 'node' },
+    status: { runtimeHandlers: [{ features: { userNamespaces: true } }] },
+  } as KubeObject);
+  return kube;
+}
+
+function fromRepository(
+  more: Partial<AppDeployment['spec']> = {},
+  sourceConfig: object = {},
+): Partial<AppDeployment['spec']> {
+  return {
+    source: 'codehost',
+    sourceConfig: { integrationId: INTEGRATION, repoUrl: 'https://git.example/team/shop', ...sourceConfig },
+    sourceRevisionConfig: { repoRef: 'main', workflowConfigPath: 'davit.json' },
+    ...more,
+  };
+}
+
+async function builds(kube: FakeKube): Promise<Builds> {
+  const harness = await aController(kube, settings);
+  const { caches, shell, clock } = harness;
+  const { registry } = settings.builds;
+  if (!registry || !caches.builds) throw new Error('nothing is built');
+  const host: Builds['host'] = { commit: A, failure: undefined, asked: 0 };
+  const answer = <Value>(value: Value): Promise<Value> => {
+    host.asked += 1;
+    return host.failure ? Promise.reject(host.failure) : Promise.resolve(value);
+  };
+  const now = (): Date => new Date(clock.ms);
+  const registryAccess = makeRegistryAccess({
+    client: kube,
+    namespace: 'davit-system',
+    registry,
+    builds: settings.builds,
+    now,
+  });
+  const sources = makeSourceAccess({
+    client: kube,
+    caches,
+    settings,
+    codeHosts: { commit: () => answer(host.commit), token: ({ credential }) => answer(credential('token') ?? '') },
+  });
+  const events = {
+    record: ({ type, reason }: { type: string; reason: string }) => void harness.events.push(`${type} ${reason}`),
+    flush: () => Promise.resolve(),
+  };
+  const build = makeBuildReconciler({
+    shell,
+    settings,
+    registry,
+    registryAccess,
+    sources,
+    builds: caches.builds,
+    events,
+    now,
+  });
+  const pullSecret = makePullSecretReconciler({ shell, settings, registry, registryAccess, now });
+  const pushes = makePushWatch({ caches, sources, settings, elapsed: () => clock.ms, onPush: () => undefined });
+  const run = async (reconcile: Reconcile, key: string): Promise<void> => {
+    // The harness waits for the caches around a look at a record that is not there.
+    await harness.reconcile('team/none');
+    await reconcile(key, new AbortController().signal, pino({ level: 'silent' }));
+    await harness.reconcile('team/none');
+  };
+  const newest = (): AppRevision => {
+    const [found] = kube
+      .objects<AppRevision>(APP_REVISIONS)
+      .toSorted((a, b) => ((b.metadata.resourceVersion ?? '') < (a.metadata.resourceVersion ?? '') ? -1 : 1))
+      .toSorted(
+        (a, b) =>
+          b.spec.deploymentGeneration - a.spec.deploymentGeneration ||
+          (b.spec.pushSerial ?? 0) - (a.spec.pushSerial ?? 0),
+      );
+    if (!found) throw new Error('There is no revision.');
+    return found;
+  };
+  const built: Builds = {
+    ...harness,
+    host,
+    build: (id = newest().spec.id) => run(build, `team/${id}`),
+    pullSecret: () => run(pullSecret, 'team'),
+    push: async () => {
+      await run(pushes.reconcile, KEY);
+      harness.pushed.commit = pushes.pushedCommit(record(kube));
+    },
+    newest,
+    settle: async (podRuns = succeed, passes = 9) => {
+      let before: string | undefined;
+      for (let pass = 0; pass < passes; pass += 1) {
+        /* oxlint-disable no-await-in-loop -- one after the other */
+        await harness.reconcile();
+        await makeReady(kube);
+        for (const { spec } of kube.objects<AppRevision>(APP_REVISIONS)) await run(build, `team/${spec.id}`);
+        podRuns(kube);
+        const version = kube.resourceVersion();
+        if (version === before) return;
+        before = version;
+        /* oxlint-enable no-await-in-loop */
+      }
+    },
+  };
+  return built;
+}
+
+type Ended = readonly [container: 'fetch' | 'plan' | 'build', exitCode: number, message: string][];
+
+/** What the kubelet says of the pod of every Job that runs. */
+function run(kube: FakeKube, ended: (commit: string) => Ended): void {
+  for (const job of kube.objects<
+    KubeObject & {
+      spec: { suspend: boolean; template: { spec: { initContainers: { env: { name: string; value: string }[] }[] } } };
+    }
+  >(JOBS)) {
+    if (job.spec.suspend) continue;
+    const { name, namespace = '', labels = {} } = job.metadata;
+    if (kube.objects(PODS).some(({ metadata }) => metadata.name === `${name}-x`)) continue;
+    const commit =
+      job.spec.template.spec.initContainers[0]?.env.find((variable) => variable.name === 'REF')?.value ?? '';
+    const statuses = ended(commit).map(([container, exitCode, message]) => ({
+      name: container,
+      state: { terminated: { exitCode, message } },
+    }));
+    kube.seed(PODS, {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: `${name}-x`, namespace, labels },
+      status: {
+        phase: 'Running',
+        initContainerStatuses: statuses.filter((status) => status.name !== 'build'),
+        containerStatuses: statuses.filter((status) => status.name === 'build'),
+      },
+    } as KubeObject);
+  }
+}
+const succeed = (kube: FakeKube): void =>
+  run(kube, (commit) => [
+    ['fetch', 0, commit],
+    ['plan', 0, ''],
+    ['build', 0, digestOf(commit)],
+  ]);
+const failAtStep = (kube: FakeKube): void =>
+  run(kube, (commit) => [
+    ['fetch', 0, commit],
+    ['plan', 0, ''],
+    [
+      'build',
+      1,
+      `   3 | >>> RUN exit 7\nerror: failed to solve: process "/bin/sh -c exit 7" did not complete successfully: exit code: 7`,
+    ],
+  ]);
+const nothingRuns = (): void => undefined;
+
+function image(kube: FakeKube): string | undefined {
+  const [deployment] = kube.objects<KubeObject & { spec: { template: { spec: { containers: { image: string }[] } } } }>(
+    DEPLOYMENTS,
+  );
+  return deployment?.spec.template.spec.containers[0]?.image;
+}
+const builtImage = (kube: FakeKube, commit: string): string => {
+  const [tenant] = kube.objects({
+    group: '',
+    version: 'v1',
+    kind: 'Namespace',
+    plural: 'namespaces',
+    namespaced: false,
+  });
+  return `registry.example.com/team-${tenant?.metadata.uid?.slice(0, 8)}/shop@${digestOf(commit)}`;
+};
+const jobs = (kube: FakeKube): string[] => kube.objects(JOBS).map(({ metadata }) => metadata.name);
+const states = (kube: FakeKube): (string | undefined)[] =>
+  kube
+    .objects<AppRevision>(APP_REVISIONS)
+    .toSorted(
+      (a, b) =>
+        a.spec.deploymentGeneration - b.spec.deploymentGeneration ||
+        (a.spec.pushSerial ?? 0) - (b.spec.pushSerial ?? 0),
+    )
+    .map(({ status }) => status?.state);
+async function change(kube: FakeKube, patch: object): Promise<void> {
+  const { spec } = record(kube);
+  await kube.mergePatch(
+    APP_DEPLOYMENTS,
+    { namespace: 'team', name: 'shop' },
+    { ...patch, spec: { revisionSerial: (spec.revisionSerial ?? 0) + 1, ...(patch as { spec?: object }).spec } },
+  );
+}
+
+it('goes through the states of a build to pods that run what was built, and then writes nothing', async () => {
+  const kube = aPlatform();
+  putRecord(kube, fromRepository());
+  const here = await builds(kube);
+  const seen: (string | undefined)[] = [];
+  const look = (): void => {
+    const [state] = states(kube);
+    if (seen.at(-1) !== state) seen.push(state);
+  };
+  for (let pass = 0; pass < 10; pass += 1) {
+    /* oxlint-disable no-await-in-loop -- one after the other */
+    await here.reconcile();
+    look();
+    await here.build();
+    await here.reconcile();
+    look();
+    if (pass === 3) run(kube, () => []);
+    if (pass === 5) {
+      for (const { metadata } of kube.objects(PODS))
+        kube.erase(PODS, { namespace: metadata.namespace ?? '', name: metadata.name });
+      succeed(kube);
+    }
+    await makeReady(kube);
+    /* oxlint-enable no-await-in-loop */
+  }
+  expect(seen).toEqual(['QUEUED', 'AWAITING_BUILD', 'DEPLOYING', 'DEPLOYED']);
+  expect(image(kube)).toBe(builtImage(kube, A));
+  expect(here.newest().status?.build).toMatchObject({
+    phase: 'Built',
+    commit: A,
+    digest: digestOf(A),
+    reason: 'ImageBuilt',
+  });
+  expect(record(kube).status).toMatchObject({ state: 'READY', image: builtImage(kube, A) });
+  expect(here.events).toContain('Normal BuildSucceeded');
+  here.writes();
+  await here.settle();
+  expect(here.writes()).toEqual([]);
+});
+
+it('gives the Job its credentials as Secrets that go with it, and takes them away when it has ended', async () => {
+  const kube = aPlatform();
+  putRecord(kube, fromRepository());
+  const here = await builds(kube);
+  await here.settle(nothingRuns);
+  const [job] = kube.objects<KubeObject & { spec: { suspend: boolean } }>(JOBS);
+  expect(job?.spec.suspend).toBe(false);
+  const secrets = kube
+    .objects<KubeObject & { data?: Record<string, string>; stringData?: Record<string, string> }>(SECRETS)
+    .filter(({ metadata }) => metadata.namespace === 'davit-builds');
+  expect(secrets.map(({ metadata }) => metadata.name).toSorted()).toEqual([
+    `${job?.metadata.name}-push`,
+    `${job?.metadata.name}-source`,
+  ]);
+  for (const { metadata } of secrets) expect(metadata.ownerReferences).toMatchObject([{ uid: job?.metadata.uid }]);
+  // The credential of the source is in the one, that of the registry in the other, and neither is anywhere else.
+  const source = secrets.find(({ metadata }) => metadata.name.endsWith('source'));
+  const token = source?.stringData?.['token'] ?? Buffer.from(source?.data?.['token'] ?? '', 'base64').toString();
+  expect(token).toBe('source-token-canary');
+  for (const object of [...kube.objects(JOBS), ...kube.objects(APP_REVISIONS), ...kube.objects(APP_DEPLOYMENTS)])
+    expect(JSON.stringify(object)).not.toMatch(/source-token-canary|davit-registry-1/);
+  expect(kube.objects(NETWORK_POLICIES).some(({ metadata }) => metadata.namespace === 'davit-builds')).toBe(true);
+  await here.settle();
+  expect(kube.objects(SECRETS).filter(({ metadata }) => metadata.namespace === 'davit-builds')).toEqual([]);
+  expect(jobs(kube)).toHaveLength(1);
+  here.clock.ms += 3_600_001;
+  await here.settle();
+  expect(jobs(kube)).toEqual([]);
+  expect(states(kube)).toEqual(['DEPLOYED']);
+});
+
+it('says which line failed, and what served goes on serving', async () => {
+  const kube = aPlatform();
+  putRecord(kube, fromRepository());
+  const here = await builds(kube);
+  await here.settle();
+  here.host.commit = B;
+  await change(kube, {});
+  await here.settle(failAtStep);
+  expect(states(kube)).toEqual(['DEPLOYED', 'BUILD_FAILED']);
+  expect(here.newest().status?.build).toMatchObject({
+    phase: 'Failed',
+    reason: 'StepFailed',
+    line: 3,
+    instruction: 'RUN exit 7',
+    commit: B,
+  });
+  expect(here.newest().status?.message).toContain('Line 3 of the Dockerfile failed: RUN exit 7');
+  expect(image(kube)).toBe(builtImage(kube, A));
+  const { state, conditions, activeRevisionId, latestRevisionId } = record(kube).status ?? {};
+  expect(state).toBe('READY');
+  expect(conditionOf(conditions, 'Ready')).toMatchObject({ status: 'False', reason: 'BuildFailed' });
+  expect(conditionOf(conditions, 'Available')).toMatchObject({ status: 'True' });
+  expect(conditionOf(conditions, 'Stalled')).toMatchObject({ status: 'True', reason: 'BuildFailed' });
+  expect(activeRevisionId).not.toBe(latestRevisionId);
+  here.writes();
+  await here.settle(failAtStep);
+  expect(here.writes()).toEqual([]);
+});
+
+/** As many as a build takes, and one more. */
+const WRITES = Array.from({ length: 13 }, (_, index) => index + 1);
+
+it.each(WRITES)('builds once, whatever becomes of write %i and of the process', async (at) => {
+  for (const when of ['failOn', 'failAfter'] as const) {
+    /* oxlint-disable no-await-in-loop -- one server after the other */
+    const kube = aPlatform();
+    putRecord(kube, fromRepository());
+    const first = await builds(kube);
+    let writes = 0;
+    kube[when](({ verb, ref }) => {
+      if (['get', 'list', 'watch', 'text'].includes(verb) || isOfDeployment(ref.name)) return undefined;
+      writes += 1;
+      return writes === at ? new Unavailable('gone') : undefined;
+    });
+    for (let pass = 0; pass < 4 && writes < at; pass += 1) await first.settle(succeed, 1).catch(() => undefined);
+    first.stop();
+    kube[when](undefined);
+    const uids = kube.objects(JOBS).map(({ metadata }) => metadata.uid);
+    const second = await builds(kube);
+    await second.settle(succeed, 8);
+    expect([at, when, states(kube), jobs(kube).length]).toEqual([at, when, ['DEPLOYED'], 1]);
+    for (const uid of uids) expect(kube.objects(JOBS)[0]?.metadata.uid).toBe(uid);
+    expect(image(kube)).toBe(builtImage(kube, A));
+    second.stop();
+    /* oxlint-enable no-await-in-loop */
+  }
+});
+
+/** Its children are others' concern: of AppRevisions, Jobs and their Secrets there are long names alone. */
+function isOfDeployment(name: string): boolean {
+  return !name.startsWith('build-') && !name.startsWith('shop--') && name !== 'davit-builds';
+}
+
+it('a change of sizes, a rollback and the same commit build nothing', async () => {
+  const kube = aPlatform();
+  putRecord(kube, fromRepository());
+  const here = await builds(kube);
+  await here.settle();
+  const first = here.newest();
+
+  here.host.commit = B;
+  await change(kube, { spec: { sourceConfig: { resourceSpec: { cpu: 0.3 } } } });
+  await here.settle(nothingRuns);
+  expect(states(kube)).toEqual(['DEPLOYED', 'DEPLOYED']);
+  expect(image(kube)).toBe(builtImage(kube, A));
+  expect(here.newest().spec).toMatchObject({ commit: A, resolved: { image: builtImage(kube, A) } });
+
+  await change(kube, {});
+  await here.settle();
+  expect([image(kube), jobs(kube).length]).toEqual([builtImage(kube, B), 2]);
+
+  await change(kube, { spec: { rollbackTo: first.spec.id, sourceConfig: { resourceSpec: null } } });
+  await here.settle(nothingRuns);
+  expect([image(kube), jobs(kube).length, states(kube).at(-1)]).toEqual([builtImage(kube, A), 2, 'DEPLOYED']);
+
+  // The branch has still B, which was built.
+  await change(kube, { spec: { rollbackTo: null } });
+  await here.settle(nothingRuns);
+  expect([image(kube), jobs(kube).length, states(kube).at(-1)]).toEqual([builtImage(kube, B), 2, 'DEPLOYED']);
+  expect(here.newest().status?.build).toMatchObject({ reason: 'ImageReused', commit: B });
+});
+
+it('builds each new commit of the branch where build_on_push asks for it, and no old one after a rollback', async () => {
+  const kube = aPlatform();
+  putRecord(kube, fromRepository({}, { buildOnPush: true }));
+  const here = await builds(kube);
+  await here.push();
+  await here.settle();
+  const first = here.newest();
+  here.clock.ms += 30_000;
+  here.host.commit = B;
+  await here.push();
+  await here.settle();
+  expect(states(kube)).toEqual(['DEPLOYED']);
+  here.clock.ms += 31_000;
+  await here.push();
+  await here.settle();
+  expect(states(kube)).toEqual(['DEPLOYED', 'DEPLOYED']);
+  expect(here.newest().spec).toMatchObject({
+    commit: B,
+    pushSerial: 1,
+    deploymentGeneration: first.spec.deploymentGeneration,
+  });
+  expect(image(kube)).toBe(builtImage(kube, B));
+
+  await change(kube, { spec: { rollbackTo: first.spec.id } });
+  await here.settle(nothingRuns);
+  here.clock.ms += 61_000;
+  await here.push();
+  await here.settle(nothingRuns);
+  expect(image(kube)).toBe(builtImage(kube, A));
+
+  // A webhook is no more than a reason to ask.
+  here.host.commit = 'c'.repeat(40);
+  const asked = here.host.asked;
+  await here.push();
+  expect(here.host.asked).toBe(asked);
+  const status = { pushes: [{ repository: 'team/shop', at: '2026-02-02T03:00:00Z' }] };
+  await kube.mergePatch(
+    CODE_HOST_INTEGRATIONS,
+    { namespace: 'davit-org', name: 'git' },
+    { status },
+    { subresource: 'status' },
+  );
+  await here.push();
+  await here.settle();
+  expect(image(kube)).toBe(builtImage(kube, 'c'.repeat(40)));
+});
+
+it.each([
+  ['missing', 'ref', 'RefNotFound'],
+  ['missing', 'repository', 'RepositoryNotFound'],
+  ['refused', undefined, 'CodeHostRefused'],
+] as const)('ends where the code host says %s %s', async (why, missing, reason) => {
+  const kube = aPlatform();
+  putRecord(kube, fromRepository());
+  const here = await builds(kube);
+  here.host.failure = new CodeHostFailed(why, 'No.', missing && { missing });
+  await here.settle();
+  expect([states(kube), here.newest().status?.build?.reason, jobs(kube)]).toEqual([['BUILD_FAILED'], reason, []]);
+});
+
+it('waits for a code host that does not answer, and goes on by itself', async () => {
+  const kube = aPlatform();
+  putRecord(kube, fromRepository());
+  const here = await builds(kube);
+  here.host.failure = new CodeHostFailed('unreachable', 'The code host does not answer.');
+  await here.settle();
+  expect([states(kube), here.newest().status?.build?.reason]).toEqual([['QUEUED'], 'CodeHostUnreachable']);
+  here.host.failure = undefined;
+  await here.settle();
+  expect(states(kube)).toEqual(['DEPLOYED']);
+});
+
+it('does not build for a tenant that the integration has left', async () => {
+  const kube = aPlatform();
+  putRecord(kube, fromRepository());
+  const here = await builds(kube);
+  await here.reconcile();
+  await kube.mergePatch(CODE_HOST_INTEGRATIONS, { namespace: 'davit-org', name: 'git' }, { spec: { tenants: [] } });
+  await here.settle();
+  expect([states(kube), here.newest().status?.build?.reason, here.host.asked]).toEqual([
+    ['BUILD_FAILED'],
+    'IntegrationNotFound',
+    0,
+  ]);
+});
+
+it('an interrupted build ends with its Job, and a newer revision skips a queued one', async () => {
+  const kube = aPlatform();
+  putRecord(kube, fromRepository());
+  const here = await builds(kube);
+  await here.settle(nothingRuns);
+  expect(jobs(kube)).toHaveLength(1);
+  const annotations = { 'davit.dev/interrupt': here.newest().spec.id };
+  await kube.mergePatch(APP_DEPLOYMENTS, { namespace: 'team', name: 'shop' }, { metadata: { annotations } });
+  await here.settle(nothingRuns);
+  expect([states(kube), jobs(kube)]).toEqual([['INTERRUPTED'], []]);
+  expect(conditionOf(record(kube).status?.conditions, 'Ready')?.reason).toBe('BuildInterrupted');
+
+  here.host.failure = new CodeHostFailed('unreachable', 'No answer.');
+  await change(kube, {});
+  await here.settle(nothingRuns);
+  await change(kube, {});
+  await here.settle(nothingRuns);
+  expect(states(kube)).toEqual(['INTERRUPTED', 'SKIPPED', 'QUEUED']);
+  const [, skipped] = kube
+    .objects<AppRevision>(APP_REVISIONS)
+    .toSorted((a, b) => a.spec.deploymentGeneration - b.spec.deploymentGeneration);
+  expect(skipped?.status?.build?.phase).toBe('Skipped');
+});
+
+it('leaves nothing behind when the record is deleted while it builds', async () => {
+  const kube = aPlatform();
+  putRecord(kube, fromRepository());
+  const here = await builds(kube);
+  await here.settle(nothingRuns);
+  const { spec } = here.newest();
+  expect(jobs(kube)).toHaveLength(1);
+  await kube.remove(APP_DEPLOYMENTS, { namespace: 'team', name: 'shop' }, { uid: record(kube).metadata.uid ?? '' });
+  await here.build(spec.id);
+  expect(jobs(kube)).toEqual([]);
+});
+
+it('gives a tenant a Secret to pull with, renews it in time, and takes it away with the last record that needs it', async () => {
+  const kube = aPlatform();
+  putRecord(kube, fromRepository());
+  const here = await builds(kube);
+  const secret = (): (KubeObject & { data: Record<string, string> }) | undefined =>
+    kube
+      .objects<KubeObject & { data: Record<string, string> }>(SECRETS)
+      .find(({ metadata }) => metadata.name === 'davit-registry-pull');
+  await here.pullSecret();
+  const made = secret();
+  const config = JSON.parse(Buffer.from(made?.data['.dockerconfigjson'] ?? '', 'base64').toString()) as {
+    auths: Record<string, { password: string }>;
+  };
+  const key = kube
+    .objects<KubeObject & { data: Record<string, string> }>(SECRETS)
+    .find(({ metadata }) => metadata.name === 'davit-registry-key');
+  const grant = registryGrant(
+    Buffer.from(key?.data['key'] ?? '', 'base64'),
+    config.auths['registry.example.com']?.password ?? '',
+    new Date(here.clock.ms),
+  );
+  expect(grant).toMatchObject({ actions: ['pull'], repository: expect.stringMatching(/^team-[0-9a-f]{8}\/\*$/) });
+  here.writes();
+  await here.pullSecret();
+  expect(here.writes()).toEqual([]);
+  here.clock.ms += 24 * 3600 * 1000 + 1;
+  await here.pullSecret();
+  expect(here.writes()).toEqual(['apply Secret davit-registry-pull']);
+  expect(secret()?.data).not.toEqual(made?.data);
+  kube.erase(APP_DEPLOYMENTS, { namespace: 'team', name: 'shop' });
+  await here.pullSecret();
+  expect(secret()).toBeUndefined();
+});
+
+it('leaves a Secret of that name alone that is not its own', async () => {
+  const kube = aPlatform();
+  kube.seed(SECRETS, {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 'davit-registry-pull', namespace: 'team' },
+  });
+  putRecord(kube, fromRepository());
+  const here = await builds(kube);
+  here.writes();
+  await here.pullSecret();
+  expect(here.writes()).toEqual([]);
+});
+
+it('pods pull with that Secret', async () => {
+  const kube = aPlatform();
+  putRecord(kube, fromRepository());
+  const here = await builds(kube);
+  await here.settle();
+  await converge(here);
+  expect(JSON.stringify(kube.objects(DEPLOYMENTS)[0])).toContain('"imagePullSecrets":[{"name":"davit-registry-pull"}]');
+});
