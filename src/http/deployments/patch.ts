@@ -48,7 +48,7 @@ export interface Change {
   readonly spec: AppDeploymentSpec;
   /** What goes into the new Secret, by name; nothing: no Secret is made. */
   readonly values: ReadonlyMap<string, string>;
-  /** Of the record, that are to be set. */
+  /** Annotations of the record that are to be set. */
   readonly annotations?: Readonly<Record<string, string>>;
 }
 

@@ -12,7 +12,7 @@ import { LONGEST_LINE, LONGEST_MS } from './budget.ts';
 import type { LineSink } from './lines.ts';
 import { type Reading, readLogs } from './pods.ts';
 
-/** Of a kept log, unpacked. */
+/** The most that is read of a kept log, unpacked. */
 const MOST_BYTES_OF_LOG = 64 * 1024 * 1024;
 /** As others have their turn. */
 const PIECE = 64 * 1024;

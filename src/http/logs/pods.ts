@@ -35,7 +35,7 @@ interface ContainerStatus {
 export interface Reading {
   readonly page: Page;
   readonly budget: LogBudget;
-  /** Of whose share of the budget it is. */
+  /** The namespace whose share of the budget is used. */
   readonly tenant: string;
   /** Aborts when nobody wants the page any more. */
   readonly signal: AbortSignal;

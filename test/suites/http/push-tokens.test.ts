@@ -243,7 +243,7 @@ describe('an image', () => {
     expect(await facade.call('POST', '/v2/deployments', aBody(body))).toMatchObject(refused('by digest'));
   });
 
-  it('is not judged anew where it stays', async () => {
+  it('is not judged again where it stays', async () => {
     const image = `${registry.host}/${repository}@${registry.put(repository, 'latest')}`;
     await patch(image);
     registry.manifests.clear();

@@ -84,7 +84,7 @@ const patch = (source_tarball_path: unknown, of = id): Promise<Answer> =>
 const refused = (msg: string): object => ({
   detail: [{ loc: ['body', 'source_revision_config', 'source_tarball_path'], msg, type: 'value_error' }],
 });
-const NOT_GIVEN = refused('is not a path that the upload endpoint gave');
+const NOT_GIVEN = refused('is not a path that the upload endpoint returned');
 
 it('an upload becomes one layer in the deployment’s own repository, and the revision is of it', async () => {
   const { status, body } = await ask({ supports_upload_headers: true });
@@ -325,7 +325,7 @@ describe('a path of an upload', () => {
     expect((await facade.call('POST', '/v2/deployments', aBody(sent))).body).toEqual(NOT_GIVEN);
   });
 
-  it('is not judged anew where nothing of it changes', async () => {
+  it('is not judged again where nothing of it changes', async () => {
     const { body } = await ask();
     await put(body.upload_url, SOURCE);
     await patch(body.object_path);
