@@ -1,16 +1,15 @@
-// The connections of a client. HTTP/1.1 with keep-alive, not HTTP/2: a connection that dies takes one request with it
-// instead of all of them, there is no GOAWAY and no stream limit to handle, and a pool bounds what we have in flight.
-// Watches have an agent of their own, so that no number of them can keep a request waiting for a socket; so have the
-// streams of pods' logs, which are bounded.
+// The connections of a client. HTTP/1.1 with keep-alive, not HTTP/2: a broken connection fails one request and not all of
+// them, there is no GOAWAY and no stream limit to handle, and the pool limits the requests in flight. Watches have a separate
+// agent, so that requests never wait for their sockets; so have the streams of pods' logs, whose number is limited.
 
 import { Agent, type Dispatcher } from 'undici';
 import type { TlsSettings } from './config.ts';
 
-/** As client-go: below the idle timeout of the load balancers that stand before API servers. */
+/** As in client-go: below the idle timeout of load balancers in front of API servers. */
 const TCP_KEEP_ALIVE_MS = 30_000;
 /**
- * So long a connection is kept for the next request: to open another costs more than most requests do. Well below the 90 s
- * after which an API server closes it, and the minute or more of load balancers, which would be under a request.
+ * Idle time after which a connection is closed. Opening a new one costs more than most requests. The value is well below the 90 s
+ * after which an API server closes it and the minute or more of load balancers, which could close it during a request.
  */
 const KEPT_IDLE_MS = 30_000;
 
@@ -29,7 +28,7 @@ export interface Connections {
   close(): Promise<void>;
 }
 
-/** The agents, kept as long as CA and client certificate stay what they are; a rotation makes new ones. */
+/** The agents, kept until CA or client certificate are rotated. */
 export function makeConnections(maxConnections: number): Connections {
   let ownPair: AgentPair | undefined;
   let foreignPair: AgentPair | undefined;
@@ -47,7 +46,7 @@ export function makeConnections(maxConnections: number): Connections {
 
   function current(pair: AgentPair | undefined, tls: TlsSettings): AgentPair {
     if (pair !== undefined && sameTls(pair.tls, tls)) return pair;
-    // What is under way over the old connections ends in peace; nothing new is sent over them.
+    // Requests in flight complete over the old connections; new ones use the new connections.
     if (pair !== undefined) void closeAgents(pair, 'close');
     return make(tls);
   }

@@ -1,4 +1,4 @@
-// The resources of Kubernetes itself that Davit reads or writes. Our own kinds are in src/api and are passed in.
+// The resources of Kubernetes that Davit reads or writes. Davit's kinds are in src/api and are passed in.
 
 import { Terminal } from '../errors.ts';
 import type { Resource } from './client.ts';
@@ -120,11 +120,11 @@ export function apiVersionOf(resource: Resource): string {
 /** Finds the resource of an object by its apiVersion and kind. */
 export interface ResourceRegistry {
   readonly resources: readonly Resource[];
-  /** Throws Terminal for a kind that was not registered: no URL can be guessed from a kind. */
+  /** Throws Terminal for a kind that is not registered, because the URL does not follow from the kind. */
   resourceOf(object: { readonly apiVersion: string; readonly kind: string }): Resource;
 }
 
-/** A registry of these resources, usually BUILT_IN_RESOURCES and kinds of our own. A later entry wins. */
+/** A registry of these resources, usually BUILT_IN_RESOURCES and Davit's kinds. A later entry takes precedence. */
 export function makeResourceRegistry(resources: readonly Resource[]): ResourceRegistry {
   const byType = new Map(resources.map((resource) => [`${apiVersionOf(resource)} ${resource.kind}`, resource]));
   return {

@@ -1,7 +1,7 @@
-// What the rest of Davit knows of the Kubernetes API: plain JSON objects, and the few verbs that are used.
-// The one implementation is http-client.ts; nothing outside this room opens a connection to an API server.
+// The interface to the Kubernetes API for the rest of Davit: plain JSON objects and the verbs that are used. http-client.ts is the
+// only implementation, and no code outside of this folder opens a connection to an API server.
 
-/** `metadata` of any object, as far as Davit reads it. Times are RFC 3339 strings, as sent by the server. */
+/** The fields of `metadata` that Davit reads. Times are RFC 3339 strings, as sent by the server. */
 export interface ObjectMeta {
   readonly name: string;
   readonly namespace?: string;
@@ -33,14 +33,14 @@ export interface ManagedField {
   readonly time?: string;
 }
 
-/** Any Kubernetes object, as plain JSON. Kinds that we decide on have narrower types of their own. */
+/** Any Kubernetes object, as plain JSON. Kinds on which decisions depend have narrower types. */
 export interface KubeObject {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: ObjectMeta;
 }
 
-/** One resource of the API: what is needed to make its URLs. `group` is '' for the core group. */
+/** One resource of the API, with the parts of its URLs. `group` is '' for the core group. */
 export interface Resource {
   readonly group: string;
   readonly version: string;
@@ -49,14 +49,14 @@ export interface Resource {
   readonly namespaced: boolean;
 }
 
-/** Where an object is. `namespace` is absent for cluster-scoped resources. */
+/** The location of an object. `namespace` is absent for cluster-scoped resources. */
 export interface ObjectRef {
   readonly namespace?: string;
   readonly name: string;
 }
 
 export interface GetOptions {
-  /** Ask for PartialObjectMetadata: metadata alone, no spec, data or status. */
+  /** Request PartialObjectMetadata: only metadata, without spec, data or status. */
   readonly metadataOnly?: boolean;
   readonly signal?: AbortSignal;
 }
@@ -69,7 +69,7 @@ export interface ListOptions {
   readonly limit?: number;
   readonly continueToken?: string;
   readonly resourceVersion?: string;
-  /** Ask for PartialObjectMetadata: metadata alone, no spec, data or status. */
+  /** Request PartialObjectMetadata: only metadata, without spec, data or status. */
   readonly metadataOnly?: boolean;
   readonly signal?: AbortSignal;
 }
@@ -88,11 +88,11 @@ export interface WatchOptions {
   readonly timeoutSeconds: number;
   readonly metadataOnly?: boolean;
   readonly signal: AbortSignal;
-  /** Milliseconds without a byte after which the connection counts as dead. */
+  /** Milliseconds without data after which the connection counts as dead. */
   readonly idleMs: number;
 }
 
-/** One line of a watch. ERROR never comes out: it is thrown as Gone, Unavailable, ... instead. */
+/** One line of a watch. ERROR is thrown as Gone, Unavailable, ... instead. */
 export interface WatchEvent<T extends KubeObject = KubeObject> {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK';
   readonly object: T;
@@ -101,20 +101,20 @@ export interface WatchEvent<T extends KubeObject = KubeObject> {
 export interface WriteOptions {
   readonly fieldManager?: string;
   readonly dryRun?: boolean;
-  /** Refuse fields that the schema doesn't have, instead of dropping them (fieldValidation). */
+  /** Reject fields that the schema does not have, instead of dropping them (fieldValidation). */
   readonly strict?: boolean;
   readonly subresource?: 'status' | 'scale';
-  /** Gives the request up. The write may have happened all the same. */
+  /** Aborts the request. The write may have happened nevertheless. */
   readonly signal?: AbortSignal;
-  /** Asked when the request is about to go out over its connection; false gives it up, and nothing was sent. */
+  /** Called immediately before the request is sent over its connection. If it returns false, nothing is sent. */
   readonly isStillWanted?: () => boolean;
 }
 
 export interface ApplyOptions extends WriteOptions {
   readonly fieldManager: string;
-  /** Take fields over from other managers (server-side apply `force`). */
+  /** Take over fields of other managers (server-side apply `force`). */
   readonly force?: boolean;
-  /** Only make it: a Conflict where an object of that name is there, whosever it is. Nothing is read and nothing merged. */
+  /** Only create: Conflict if an object of that name exists, whoever owns it. Nothing is read or merged. */
   readonly onlyCreate?: boolean;
 }
 
@@ -131,21 +131,20 @@ export interface DeleteOptions {
 
 /**
  * Reads and writes Kubernetes objects as plain JSON. Every failure is one of errors.ts: NotFound, Conflict,
- * AlreadyExists, Unauthorized, Forbidden, Invalid, Gone, Unavailable; only a request given up by its own `signal` rejects
- * with that signal's reason. 429 and 503 with Retry-After are retried a few times for reads and for applies, never for
- * creates. Every object that comes back carries the apiVersion and kind of its resource, also out of a list or as
- * metadata alone.
+ * AlreadyExists, Unauthorized, Forbidden, Invalid, Gone, Unavailable. Only a request that its `signal` aborts rejects
+ * with the signal's reason. 429 and 503 with Retry-After are retried a few times for reads and applies, never for
+ * creates. Every returned object has the apiVersion and kind of its resource, also as an item of a list or as metadata only.
  */
 export interface KubeClient {
   get<T extends KubeObject>(resource: Resource, ref: ObjectRef, options?: GetOptions): Promise<T>;
   list<T extends KubeObject>(resource: Resource, options?: ListOptions): Promise<ObjectList<T>>;
-  /** Follows every page. */
+  /** Reads all pages. */
   listAll<T extends KubeObject>(resource: Resource, options?: ListOptions): Promise<ObjectList<T>>;
   watch<T extends KubeObject>(resource: Resource, options: WatchOptions): AsyncIterable<WatchEvent<T>>;
   create<T extends KubeObject>(resource: Resource, object: T, options?: WriteOptions): Promise<T>;
-  /** PUT; with `metadata.resourceVersion` it is refused as a Conflict when the object has changed since. */
+  /** PUT. With `metadata.resourceVersion` it throws Conflict if the object has changed since. */
   replace<T extends KubeObject>(resource: Resource, object: T, options?: WriteOptions): Promise<T>;
-  /** Server-side apply. With `metadata.uid` it is refused as a Conflict when the object is another one, or none. */
+  /** Server-side apply. With `metadata.uid` it throws Conflict if the object does not exist or has another uid. */
   apply<T extends KubeObject>(resource: Resource, object: T, options: ApplyOptions): Promise<T>;
   /** JSON Merge Patch (RFC 7386). */
   mergePatch<T extends KubeObject>(
@@ -162,17 +161,17 @@ export interface KubeClient {
     options?: WriteOptions,
   ): Promise<T>;
   /**
-   * Resolves to the object as it now stands while finalizers or a grace period hold it, else to undefined: it is gone.
-   * A uid that is not the object's is a Conflict.
+   * Resolves to the current object while finalizers or a grace period hold it, and to undefined if it is gone.
+   * Throws Conflict if the object has another uid.
    */
   remove(resource: Resource, ref: ObjectRef, options: DeleteOptions): Promise<KubeObject | undefined>;
   /** Any other GET, such as `/readyz` or `/version`, as text. */
   text(path: string, options?: { readonly signal?: AbortSignal }): Promise<string>;
   /**
-   * A GET whose answer may be long, such as a pod's log, piece by piece, over connections of their own. Whoever stops
-   * taking pieces ends it.
+   * A GET whose answer may be long, such as a pod's log, in chunks, over separate connections. It ends when the consumer
+   * stops reading.
    */
   stream(path: string, options?: { readonly signal?: AbortSignal }): AsyncIterable<Uint8Array>;
-  /** The same server with somebody else's bearer token. Connections are shared unless ours carry a client certificate. */
+  /** The same server with another bearer token. Connections are shared unless Davit's have a client certificate. */
   withToken(token: string): KubeClient;
 }

@@ -1,5 +1,5 @@
-// Where the API server is and who we are to it. @kubernetes/client-node is used for kubeconfig files alone, and
-// loaded only then: even its config.js pulls in every generated model (85 MB), which a pod in the cluster never needs.
+// The address of the API server and Davit's credentials. @kubernetes/client-node is only used, and only loaded, for kubeconfig
+// files: even its config.js imports every generated model (85 MB), which a pod in the cluster never needs.
 
 import { readFile } from 'node:fs/promises';
 import { isIPv6 } from 'node:net';
@@ -7,31 +7,31 @@ import { dirname, resolve } from 'node:path';
 import type { KubeConfig } from '@kubernetes/client-node/dist/config.js';
 import { parse as parseYaml } from 'yaml';
 
-/** What one request carries: headers that say who is asking, and how TLS is spoken. */
+/** The credentials of one request: headers and TLS options. */
 export interface Credentials {
-  /** Authorization, Impersonate-User; nothing else. */
+  /** Only Authorization and Impersonate-User. */
   readonly headers: Readonly<Record<string, string>>;
   readonly tls: TlsSettings;
 }
 
 export interface TlsSettings {
   readonly ca?: string;
-  /** Client certificate and key: they are credentials, and never used for somebody else's token. */
+  /** Client certificate and key. They are credentials and are never combined with another caller's token. */
   readonly cert?: string;
   readonly key?: string;
   readonly servername?: string;
   readonly rejectUnauthorized?: boolean;
 }
 
-/** An API server and the way to it. */
+/** Access to an API server. */
 export interface ClusterAccess {
-  /** https://host:port, perhaps with a path. */
+  /** https://host:port, optionally with a path. */
   readonly server: string;
   /** The namespace that the configuration names as its own. */
   readonly namespace?: string;
-  /** The credentials of the moment; cheap to call for every request. Rotated files are seen within seconds. */
+  /** The current credentials. Cheap enough to call for every request. Rotated files are detected within seconds. */
   credentials(): Promise<Credentials>;
-  /** Forget what was remembered: the server has just refused it. */
+  /** Discards cached credentials after the server has rejected them. */
   refresh(): void;
 }
 
@@ -44,10 +44,10 @@ export interface InClusterOptions {
 
 const SERVICE_ACCOUNT_DIRECTORY = '/var/run/secrets/kubernetes.io/serviceaccount';
 
-/** How long files are trusted before they are read again: the kubelet swaps a token long before it expires. */
+/** How long the content of files is cached. The kubelet replaces a token long before it expires. */
 const REMEMBER_MS = 10_000;
 
-/** Access of a pod by its service account. Token and CA are read again as the kubelet rotates them. */
+/** Access of a pod with its service account. Token and CA are read again when the kubelet rotates them. */
 export async function inClusterAccess(options: InClusterOptions): Promise<ClusterAccess> {
   const directory = options.directory ?? SERVICE_ACCOUNT_DIRECTORY;
   const host = isIPv6(options.host) ? `[${options.host}]` : options.host;
@@ -72,9 +72,9 @@ export async function inClusterAccess(options: InClusterOptions): Promise<Cluste
 }
 
 /**
- * Access by a kubeconfig file: certificates, tokens, token files, exec plug-ins and OIDC. The file and all that it names
- * are read again when the server has refused what they said. Throws an Error that names the file for what cannot be
- * followed: a proxy, impersonated groups, a plug-in that needs a terminal.
+ * Access by a kubeconfig file: certificates, tokens, token files, exec plug-ins and OIDC. The file and the files that it names
+ * are read again after the server has rejected their credentials. Throws an Error with the file's name for unsupported fields: a
+ * proxy, impersonated groups, a plug-in that needs a terminal.
  */
 export async function loadKubeConfigFile(options: {
   readonly path: string;
@@ -84,7 +84,7 @@ export async function loadKubeConfigFile(options: {
   let isRefused = false;
 
   async function read(): Promise<Credentials> {
-    // client-node keeps what a plug-in has said until it expires, even when the server has refused it since.
+    // client-node caches a plug-in's token until it expires, even after the server has rejected it.
     if (isRefused) source = await openKubeConfig(options);
     isRefused = false;
     return credentialsOf(source);
@@ -104,7 +104,7 @@ export async function loadKubeConfigFile(options: {
   };
 }
 
-/** As much of a kubeconfig's user as client-node leaves out, by the names of the file. */
+/** The fields of a kubeconfig's user that client-node ignores, by their names in the file. */
 interface RawUser {
   readonly tokenFile?: string;
   readonly 'as-groups'?: unknown;
@@ -144,7 +144,7 @@ async function openKubeConfig({ path, context }: { path: string; context?: strin
   const current = config.getContextObject(config.getCurrentContext());
   const user = await rawUser(path, current?.user);
   for (const field of ['as-groups', 'as-uid', 'as-user-extra'] as const) {
-    // Acting with the rights of somebody else than asked for would be worse than not acting.
+    // Sending requests with other rights than configured would be worse than failing.
     if (user[field] !== undefined) refuse(`${field} is not supported; of impersonation only \`as\` is`);
   }
   if (user.exec?.interactiveMode === 'Always')
@@ -167,7 +167,7 @@ async function rawUser(path: string, name: string | undefined): Promise<RawUser>
   return raw.users?.find((user) => user.name === name)?.user ?? {};
 }
 
-/** Plug-ins ask their environment for which version of the exchange to speak, and whether they may ask a person. */
+/** The environment tells a plug-in the version of the protocol, and whether it may prompt a person. */
 function withExecInfo(exec: ExecPlugin): ExecPlugin {
   const info = { kind: 'ExecCredential', apiVersion: exec.apiVersion, spec: { interactive: false } };
   return { ...exec, env: [...(exec.env ?? []), { name: 'KUBERNETES_EXEC_INFO', value: JSON.stringify(info) }] };
@@ -206,7 +206,7 @@ async function bearerIn(tokenFile: string): Promise<string> {
   return `Bearer ${token}`;
 }
 
-/** What client-node fills in. */
+/** The options that client-node sets. */
 interface HttpsOptions {
   headers?: Record<string, unknown>;
   ca?: string | Buffer;
@@ -217,7 +217,7 @@ interface HttpsOptions {
   rejectUnauthorized?: boolean;
 }
 
-/** One read at a time, its result kept for a while; a failed read keeps the last good result rather than nothing. */
+/** A cached read without concurrent executions. If a read fails, the last good result is kept. */
 function rememberFor<T>(milliseconds: number, read: () => Promise<T>): { get(): Promise<T>; forget(): void } {
   let value: { readonly is: T; readonly at: number } | undefined;
   let reading: Promise<T> | undefined;
@@ -230,7 +230,7 @@ function rememberFor<T>(milliseconds: number, read: () => Promise<T>): { get(): 
       stale = false;
       return is;
     } catch (error) {
-      // A token file is missing for an instant while the kubelet swaps it.
+      // A token file may be missing for a moment while the kubelet replaces it.
       if (value !== undefined) return value.is;
       throw error;
     } finally {

@@ -1,5 +1,5 @@
-// One request and its whole answer, by undici's handlers: its `request` makes a stream of every answer and is called off
-// by a signal of its own, which costs more than to send and read the few kilobytes of an object.
+// One request and its complete answer, with undici's handlers. undici's `request` creates a stream for every answer and a
+// signal for its cancellation, which costs more than sending and reading an object of a few kilobytes.
 
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
@@ -11,17 +11,17 @@ export interface Answer {
 }
 
 export interface ExchangeOptions {
-  /** From now until the whole answer is here, waiting for a free connection included. */
+  /** Time limit for the complete answer, including the wait for a free connection. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
-  /** A request may wait long for a free connection: whether it is still wanted is asked when it has got one. */
+  /** Called when the request has a connection, because the wait for one may be long. If it returns false, nothing is sent. */
   readonly isStillWanted?: (() => boolean) | undefined;
 }
 
-/** What was asked for is no longer wanted, and was not sent. */
+/** The request was cancelled before it was sent. */
 export class Abandoned extends Error {}
 
-/** There was no whole answer in time. The request may have been sent. */
+/** No complete answer arrived in time. The request may have been sent. */
 export class TimedOut extends Error {}
 
 /** Rejects with Unwanted, TimedOut, the reason of `signal`, or what has broken the connection. */
@@ -61,7 +61,7 @@ export function dispatchRequest(
           controller = started;
         },
         onResponseStart(_controller, statusCode, given) {
-          // 1xx comes before the answer.
+          // An informational response (1xx) precedes the answer.
           if (statusCode < 200) return;
           code = statusCode;
           headers = given;

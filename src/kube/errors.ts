@@ -1,4 +1,4 @@
-// From what the API server answers (a Status object and an HTTP code) to the errors of errors.ts.
+// Converts answers of the API server (a Status object and an HTTP code) to the errors of errors.ts.
 
 import {
   AlreadyExists,
@@ -13,10 +13,10 @@ import {
   Unavailable,
 } from '../errors.ts';
 
-/** A failed answer, as far as it could be read. */
+/** The readable part of a failed answer. */
 export interface FailedAnswer {
   readonly code: number;
-  /** The body: a Status object if the API server made it, anything if a proxy did. */
+  /** The body: a Status object if it is from the API server, anything if it is from a proxy. */
   readonly body: string;
   /** The Retry-After header. */
   readonly retryAfter?: string | undefined;
@@ -32,10 +32,10 @@ interface Status {
   };
 }
 
-/** A proxy's error page is no use beyond its first words. */
+/** Maximum length of a proxy's error page in a message. */
 const LONGEST_FOREIGN_MESSAGE = 300;
 
-/** The error for an answer that is not a success. `doing` says what was being done, as `get pods t1/x`. */
+/** The error for a failed answer. `doing` names the request, such as `get pods t1/x`. */
 export function errorFromAnswer(doing: string, answer: FailedAnswer): ServerError {
   const status = parseStatus(answer.body) ?? {
     message: answer.body.slice(0, LONGEST_FOREIGN_MESSAGE).trim() || `HTTP ${answer.code}`,
@@ -43,7 +43,7 @@ export function errorFromAnswer(doing: string, answer: FailedAnswer): ServerErro
   return errorFromStatus(doing, { ...status, code: answer.code }, retryAfterMs(answer.retryAfter));
 }
 
-/** The error for a Status object, as a watch's ERROR event carries one. */
+/** The error for a Status object, which a watch's ERROR event contains. */
 export function errorFromStatus(doing: string, raw: unknown, headerRetryAfterMs?: number): ServerError {
   const status: Status = isRecord(raw) ? raw : {};
   const code = status.code ?? 500;
@@ -52,7 +52,7 @@ export function errorFromStatus(doing: string, raw: unknown, headerRetryAfterMs?
   const options = { serverMessage };
 
   if (code === 410 || status.reason === 'Expired' || status.reason === 'Gone') return new Gone(message, options);
-  // A server-side apply of what no schema takes: the server calls it a failure of its own, and no retry mends it.
+  // A server-side apply of an object that violates the schema: the server answers 500, but a retry does not help.
   if (code === 500 && serverMessage.startsWith('failed to create typed patch object'))
     return new Invalid(message, [], options);
   if (code === 401) return new Unauthorized(message, options);
@@ -67,8 +67,8 @@ export function errorFromStatus(doing: string, raw: unknown, headerRetryAfterMs?
     return new Unavailable(message, { ...options, ...(wait !== undefined && { retryAfterMs: wait }) });
   }
   const causes = causesOf(status);
-  // An apply or a patch that carries another incarnation's uid is refused as a change of an immutable field; a PUT as
-  // 409. Both are a precondition that did not hold, whatever else is wrong with the object.
+  // For another object's uid the server answers an apply or patch with a change of an immutable field, and a PUT with 409. Both
+  // mean that the precondition failed, whatever else is wrong with the object.
   if (causes.some((cause) => cause.field === 'metadata.uid')) return new Conflict(message, options);
   return new Invalid(message, causes, options);
 }

@@ -1,4 +1,4 @@
-// The one implementation of KubeClient: plain JSON over undici, straight to the API server.
+// The implementation of KubeClient: plain JSON over undici.
 
 import type { Dispatcher } from 'undici';
 import { Silent } from '../errors.ts';
@@ -29,20 +29,20 @@ import { lines, parse, stillThere, typed, watchEvent } from './responses.ts';
 import { collectionPath, named, objectPath, queryOf, requireNamespace, withSubresource, writeQuery } from './urls.ts';
 
 export interface HttpKubeClient extends KubeClient {
-  /** Closes every connection, those of `withToken` clients too. Requests under way fail as Unavailable. */
+  /** Closes all connections, including those of `withToken` clients. Requests in flight fail with Unavailable. */
   close(): Promise<void>;
 }
 
 const PARTIAL_OBJECT = 'application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io';
 const PARTIAL_LIST = 'application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io';
 
-/** A client of the server that `access` leads to. Nothing is sent before the first call. */
+/** A client of the server of `access`. Sends nothing before the first call. */
 export function makeKubeClient(options: KubeClientOptions): HttpKubeClient {
   const connections = makeConnections(options.maxConnections ?? 32);
   return { ...clientAs(undefined, options, connections), close: connections.close };
 }
 
-/** A client that acts with `token`, or, without one, with our own credentials. */
+/** A client with `token`, or with Davit's own credentials if it is absent. */
 function clientAs(token: string | undefined, options: KubeClientOptions, connections: Connections): KubeClient {
   const { onRequest } = options;
   const requests = makeRequests(token, options, connections);
@@ -212,7 +212,7 @@ function clientAs(token: string | undefined, options: KubeClientOptions, connect
     apply: (resource, object, applying: ApplyOptions) => {
       const body = applying.onlyCreate === true ? onlyNew(object) : object;
       return run(() =>
-        // A JSON document is a YAML document but for some characters, and JSON is cheaper on both sides.
+        // A JSON document is also a YAML document except for some characters, and JSON is cheaper for both sides.
         write('apply', 'PATCH', resource, object.metadata, APPLY_TYPE, body, applying, {
           force: applying.force === true ? 'true' : undefined,
         }),
@@ -284,7 +284,7 @@ function clientAs(token: string | undefined, options: KubeClientOptions, connect
 }
 
 const APPLY_TYPE = 'application/apply-patch+yaml';
-/** What JSON lets stand in a string as it is and YAML 1.2 (5.1, character set) does not. */
+/** Characters that JSON allows unescaped in a string and YAML 1.2 (5.1, character set) does not. */
 const NOT_IN_YAML = /[\u007F-\u009F\u2028\u2029\uFEFF\uFFFE\uFFFF]/g;
 
 function bodyOf(body: object, contentType: string): string {
@@ -293,8 +293,8 @@ function bodyOf(body: object, contentType: string): string {
   return json.replaceAll(NOT_IN_YAML, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
-// A version is compared with that of what is there, and not looked at where nothing is. Revision 1 is that of an empty
-// etcd: no object has it.
+// The API server compares the version with that of an existing object, and ignores it if none exists. Version 1 is that of an
+// empty etcd, so no object has it.
 function onlyNew<T extends KubeObject>(object: T): T {
   return { ...object, metadata: { ...object.metadata, resourceVersion: '1' } };
 }
@@ -303,7 +303,7 @@ function isOurs(error: unknown): error is Error {
   return error instanceof Error && 'serverMessage' in error;
 }
 
-/** So that a bad name or namespace is a rejection, as everything else that goes wrong, and not a throw. */
+/** Turns the exception for an invalid name or namespace into a rejection, like all other failures. */
 async function run<T>(make: () => Promise<T>): Promise<T> {
   return make();
 }

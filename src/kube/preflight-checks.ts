@@ -1,5 +1,5 @@
-// Questions to an API server about what Davit needs of it. Each resolves to undefined when all is there, else to one
-// sentence that says what to do; each may throw what a request may throw.
+// Checks of the cluster's prerequisites. Each resolves to undefined if they are met, otherwise to a message that says what to
+// do. Each may throw the errors of a request.
 
 import { NotFound } from '../errors.ts';
 import {
@@ -23,7 +23,7 @@ export async function kubernetesIsNewEnough(client: KubeClient, signal: AbortSig
   );
 }
 
-/** Anybody may ask which kinds there are, so this needs no right. All are of one group and version. */
+/** Discovery needs no right. All kinds are of one group and version. */
 export async function kindsAreServed(
   client: KubeClient,
   wanted: readonly Pick<Resource, 'group' | 'version' | 'plural'>[],
@@ -50,7 +50,7 @@ async function servedResources(client: KubeClient, path: string, signal: AbortSi
   }
 }
 
-/** A policy without its binding is as good as none. */
+/** A policy without its binding has no effect. */
 export async function policiesAreThere(
   client: KubeClient,
   names: readonly string[],
@@ -83,7 +83,7 @@ async function exists(client: KubeClient, resource: Resource, name: string, sign
   }
 }
 
-/** Rules as RBAC has them, and where they count; without a namespace everywhere. */
+/** Rules as in RBAC, and the namespace to which they apply; without one, the whole cluster. */
 export interface GrantedRules {
   readonly namespace?: string;
   readonly rules: readonly {
@@ -103,7 +103,7 @@ interface Right {
   readonly verb: string;
 }
 
-/** Lists and watches are left out: a cache that may not list says so itself, and in the API server's words. */
+/** Without lists and watches: a cache without these rights reports it with the API server's message. */
 export async function rightsAreGranted(
   client: KubeClient,
   granted: readonly GrantedRules[],

@@ -1,4 +1,4 @@
-// One request: who is asking, over which connection, and what is tried again.
+// One request: credentials, connection and retries.
 
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Dispatcher } from 'undici';
@@ -10,7 +10,7 @@ import { errorFromAnswer, retryAfterMs } from './errors.ts';
 
 export type RequestVerb = 'get' | 'list' | 'watch' | 'create' | 'update' | 'apply' | 'patch' | 'delete' | 'text';
 
-/** One request as seen from outside, its retries included; for metrics. */
+/** One request including its retries; for metrics. */
 export interface RequestReport {
   readonly verb: RequestVerb;
   /** Plural of the resource, with the subresource if there is one; '' for `text`. */
@@ -23,17 +23,17 @@ export interface RequestReport {
 export interface KubeClientOptions {
   readonly access: ClusterAccess;
   readonly userAgent: string;
-  /** For one attempt, waiting for a free connection included. Watches last longer. */
+  /** Time limit of one attempt, including the wait for a free connection. Watches last longer. */
   readonly requestTimeoutMs?: number;
-  /** Requests in flight at most; more wait for their turn. */
+  /** Maximum number of requests in flight; others wait. */
   readonly maxConnections?: number;
   readonly onRequest?: (report: RequestReport) => void;
 }
 
 const MAX_ATTEMPTS = 4;
-/** A server that wants to be left alone for longer is the caller's business: it has a queue to wait in. */
+/** Maximum Retry-After that the client waits. For a longer one the caller has to retry, from its queue. */
 const LONGEST_WAIT_MS = 5_000;
-/** A kept-alive connection may be closed by the server just as we use it; a read or an apply may then be sent again. */
+/** The server may close an idle connection at the moment of its reuse. A read or an apply can then be repeated. */
 const RECONNECT_WAIT_MS = 50;
 export const JSON_TYPE = 'application/json';
 
@@ -50,17 +50,17 @@ export interface Outgoing {
   readonly isStillWanted?: (() => boolean) | undefined;
 }
 
-/** What came of one attempt. `retryInMs` is there when trying again is harmless. */
+/** The result of one attempt. `retryInMs` is set if a retry is harmless. */
 type Outcome = { readonly body: string } | { readonly error: ServerError; readonly code?: number; retryInMs?: number };
 
 export interface Requests {
-  /** The body of an answer that is a success, after as many attempts as are harmless. */
+  /** The body of a successful answer, after harmless retries. */
   send(out: Outgoing): Promise<string>;
-  /** The body of an answer that goes on and on, as a watch's. One attempt, not counted as a request. */
+  /** The body of a streaming answer, such as a watch. One attempt, not counted as a request. */
   open(out: Outgoing, signal: AbortSignal, over?: 'watches' | 'streams'): Promise<AsyncIterable<Uint8Array>>;
 }
 
-/** Requests with `token`, or, without one, with our own credentials. */
+/** Requests with `token`, or with Davit's own credentials if it is absent. */
 export function makeRequests(
   token: string | undefined,
   options: KubeClientOptions,
@@ -70,7 +70,7 @@ export function makeRequests(
   const server = new URL(access.server);
   const prefix = server.pathname.replace(/\/+$/, '');
 
-  /** Who is asking, and over which connections. A foreign token never travels over a connection that has our client certificate. */
+  /** Credentials and connections. A caller's token is never sent over a connection with Davit's client certificate. */
   async function identity(): Promise<{ headers: Readonly<Record<string, string>>; agents: AgentPair }> {
     const own = await access.credentials();
     if (token === undefined) return { headers: own.headers, agents: connections.own(own.tls) };
@@ -127,7 +127,7 @@ export function makeRequests(
       const outcome = await attempt(out);
       if ('body' in outcome) return outcome.body;
       if (outcome.code === 401 && token === undefined && !refreshed) {
-        // Our token may have been rotated since it was read. A request that was refused has done nothing.
+        // Davit's token may have been rotated since it was read. A rejected request has had no effect.
         refreshed = true;
         access.refresh();
         continue;
@@ -179,7 +179,7 @@ export function makeRequests(
   return { send, open };
 }
 
-/** A header that came more than once is a list, whatever the type of its name says. */
+/** A repeated header is a list, whatever its type says. */
 function headerOf(headers: Dispatcher.ResponseData['headers'], name: string): string | undefined {
   const value = headers[name];
   return Array.isArray(value) ? value[0] : value;
@@ -190,7 +190,7 @@ export function unavailable(doing: string, cause: unknown): Unavailable {
   return new Unavailable(`${doing}: ${reason}`, { cause });
 }
 
-/** The server's certificate is not signed by an authority that we know: ours may have been rotated since it was read. */
+/** Whether the server's certificate is not signed by a known CA: the CA file may have been rotated since it was read. */
 function isDistrust(error: unknown): boolean {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   return /CERT|ISSUER|SIGNATURE/.test(code);

@@ -1,11 +1,11 @@
-// What an API server answers with: objects, and the lines of a watch.
+// Answers of an API server: objects, and the lines of a watch.
 
 import { Unavailable } from '../errors.ts';
 import { apiVersionOf } from './api-resources.ts';
 import type { KubeObject, Resource, WatchEvent } from './client.ts';
 import { errorFromStatus } from './errors.ts';
 
-/** The lines of a body. A last line without its end is an error: the connection broke in the middle of it. */
+/** The lines of a body. An incomplete last line is an error: the connection was closed in the middle of it. */
 export async function* lines(
   doing: string,
   body: AsyncIterable<Uint8Array>,
@@ -45,7 +45,7 @@ export function watchEvent<T extends KubeObject>(doing: string, resource: Resour
   }
 }
 
-/** The object as its resource's own kind: items of a list come without, metadata alone comes as PartialObjectMetadata. */
+/** The object with its resource's kind: list items have none, and metadata has kind PartialObjectMetadata. */
 export function typed<T extends KubeObject>(resource: Resource, value: unknown): T {
   const object = value as { apiVersion: string; kind: string };
   object.apiVersion = apiVersionOf(resource);
@@ -53,7 +53,7 @@ export function typed<T extends KubeObject>(resource: Resource, value: unknown):
   return object as T;
 }
 
-/** Some resources answer a delete with what they deleted; only a finalizer or a grace period keeps it there. */
+/** Some resources answer a delete with the deleted object; it still exists only if finalizers or a grace period hold it. */
 export function stillThere(resource: Resource, answer: unknown): KubeObject | undefined {
   const object = answer as KubeObject & { readonly metadata?: { readonly deletionGracePeriodSeconds?: number } };
   if (object.kind === 'Status' || object.metadata?.deletionTimestamp === undefined) return undefined;

@@ -1,4 +1,4 @@
-// Where the objects of a resource are: paths and queries of the Kubernetes API.
+// Paths and queries of the Kubernetes API.
 
 import { Invalid } from '../errors.ts';
 import type { ObjectRef, Resource, WriteOptions } from './client.ts';
@@ -15,13 +15,13 @@ export function objectPath(doing: string, resource: Resource, ref: ObjectRef): s
   return `${collectionPath(doing, resource, namespace)}/${segment(doing, ref.name)}`;
 }
 
-/** Without its namespace the path of an object would be that of something else. */
+/** Requires the namespace: without it the path would be that of another resource. */
 export function requireNamespace(doing: string, resource: Resource, namespace: string | undefined): string | undefined {
   if (resource.namespaced && namespace === undefined) throw new Invalid(`${doing}: no namespace`);
   return namespace;
 }
 
-/** One segment of a path. What Kubernetes itself takes for no name at all must not reach a URL, where `..` has a meaning. */
+/** One segment of a path. Invalid names must not reach a URL, in which `..` has a meaning. */
 function segment(doing: string, name: string): string {
   if (name === '' || name === '.' || name === '..' || /[/%]/.test(name)) {
     throw new Invalid(`${doing}: ${JSON.stringify(name)} is not a valid name`);

@@ -6,7 +6,7 @@ import { API_VERSION } from '../api/meta.ts';
 import { names } from '../record/names.ts';
 import { ownedMeta } from './owner.ts';
 
-/** Without status: a new revision has no history. */
+/** Has no status: a new revision has no history. */
 export function makeRevision(record: AppDeployment, spec: AppRevisionSpec): AppRevision {
   return {
     apiVersion: API_VERSION,

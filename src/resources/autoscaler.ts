@@ -1,4 +1,4 @@
-// HorizontalPodAutoscalers: within the range that a record gives they decide how many pods a role has.
+// HorizontalPodAutoscalers: they decide the number of pods of a role within the record's range.
 
 import type { IHorizontalPodAutoscaler } from 'kubernetes-models/autoscaling/v2/HorizontalPodAutoscaler';
 import type { Resolved } from '../api/app-revision.ts';
@@ -13,7 +13,7 @@ type Autoscaler = Manifest<IHorizontalPodAutoscaler>;
 type Targets = NonNullable<Resolved['autoscaling']>;
 type Metrics = NonNullable<NonNullable<IHorizontalPodAutoscaler['spec']>['metrics']>;
 
-/** One for each role that has a range; each is named as its Deployment. */
+/** One for each role with a range, with the name of its Deployment. */
 export function makeAutoscalers(inputs: Inputs): Autoscaler[] {
   return autoscaledRoles(inputs.revision.spec.resolved).flatMap((role) => makeAutoscaler(inputs, role));
 }

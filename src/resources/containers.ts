@@ -1,4 +1,4 @@
-// Parts that containers of several workloads share: sizes and security.
+// Parts of containers that several workloads share: sizes and security.
 
 import type { IContainer } from 'kubernetes-models/v1/Container';
 import type { IPodSecurityContext } from 'kubernetes-models/v1/PodSecurityContext';

@@ -1,4 +1,4 @@
-// The table of contents: every child that a record should have, made from its newest revision.
+// The table of contents: all children that a record should have, rendered from its newest revision.
 
 import type { KubeObject } from '../kube/client.ts';
 import { runsHere } from '../record/listener-assignment.ts';
@@ -16,11 +16,10 @@ import { makeAddress } from './routing.ts';
 import { makeService } from './service.ts';
 
 /**
- * All children that are applied, in the order of a first start; the password Secrets, made once, are not among them
- * (secrets.ts), nor are what belongs to no revision (AppRevision, TracingProject). Without an image only database and
- * Redis. Scaled to zero, database and Redis stay: their data and the way back are worth more than their pods. None for
- * a record that a listener's cluster looks after. Throws for a revision of a contract that is not among `contracts`:
- * there is nothing that its pods could be made by (decide/assess/pod-contract.ts).
+ * All children that are applied, in the order of a first start, without the password Secrets, which are created once
+ * (secrets.ts), and without objects that belong to no revision (AppRevision, TracingProject). Without an image only database
+ * and Redis. If scaled to zero, database and Redis stay, because of their data and a faster start. None for a record that a
+ * listener's cluster runs. Throws for a revision whose contract is not in `contracts` (decide/assess/pod-contract.ts).
  */
 export function desiredChildren(inputs: Inputs, contracts: PodContracts = POD_CONTRACTS): KubeObject[] {
   if (!runsHere(inputs.record)) return [];

@@ -1,4 +1,4 @@
-// The PodDisruptionBudget of the main service: of several pods, one at a time may be moved.
+// The PodDisruptionBudget of the main service: a drain evicts one pod at a time.
 
 import type { IPodDisruptionBudget } from 'kubernetes-models/policy/v1/PodDisruptionBudget';
 import { names } from '../record/names.ts';
@@ -9,9 +9,9 @@ import type { Manifest } from './manifest.ts';
 import { ownedMeta } from './owner.ts';
 
 /**
- * Where there are always two pods or more: for a single one a budget would either block every drain or mean nothing.
- * A number of unavailable pods, not of available ones, so that it holds at any scale; and pods that are not ready may
- * be evicted always, or one that crashes would keep its node from ever being drained.
+ * Only for a minimum of two or more pods: for a single pod a budget would either block every drain or have no effect. It
+ * limits unavailable pods, so that it applies at any scale. Pods that are not ready may always be evicted: otherwise a
+ * crashing pod would block the drain of its node.
  */
 export function makeDisruptionBudgets({ record, revision }: Inputs): Manifest<IPodDisruptionBudget>[] {
   const scale = scaleOf(revision.spec.resolved, 'server');

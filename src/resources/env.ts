@@ -1,4 +1,4 @@
-// Environment of the record's own container. Platform variables come first, so that $(VAR) in later ones may name them.
+// Environment of the record's own container. Platform variables come first, so that $(VAR) in later ones can refer to them.
 
 import type { IEnvVar } from 'kubernetes-models/v1/EnvVar';
 import type { SecretReference } from '../api/app-deployment.ts';
@@ -9,10 +9,10 @@ import { externalReference } from '../record/resolve.ts';
 import type { NamesSecrets } from '../record/secret-references.ts';
 import type { Inputs } from './inputs.ts';
 
-/** Jobs that one pod works on at a time, where it works the queue at all. */
+/** Number of concurrent jobs of a pod that processes the queue. */
 const JOBS_PER_WORKER = 10;
 
-/** Everything in the environment of `role`, in its order. Values of secrets are references, never values. */
+/** The complete environment of `role` in order. Secret values are references, never values. */
 export function envFor({ record, revision, tenantId }: Inputs, role: Role): IEnvVar[] {
   const { resolved, requested, id } = revision.spec;
   const { name } = record.metadata;
@@ -48,7 +48,7 @@ export function envFor({ record, revision, tenantId }: Inputs, role: Role): IEnv
 
 type KeyOfSecret = Pick<SecretReference, 'secretName' | 'secretKey'>;
 
-/** Where the URI of the database is kept: the user's own Secret, or that of the record's own PostgreSQL. */
+/** Source of the database URI: the user's Secret, or that of the record's own PostgreSQL. */
 export function postgresUri(recordName: string, requested: NamesSecrets): KeyOfSecret {
   return (
     externalReference(requested, EXTERNAL_POSTGRES_VARIABLE) ?? {
@@ -58,7 +58,7 @@ export function postgresUri(recordName: string, requested: NamesSecrets): KeyOfS
   );
 }
 
-/** Where the URI of Redis is kept. */
+/** Source of the Redis URI. */
 export function redisUri(recordName: string, requested: NamesSecrets): KeyOfSecret {
   return (
     externalReference(requested, EXTERNAL_REDIS_VARIABLE) ?? {
@@ -68,7 +68,7 @@ export function redisUri(recordName: string, requested: NamesSecrets): KeyOfSecr
   );
 }
 
-/** A variable whose value is read from a Secret of the same namespace when the container starts. */
+/** A variable whose value the container reads from a Secret in the same namespace when it starts. */
 export function fromSecret(name: string, { secretName, secretKey }: KeyOfSecret): IEnvVar {
   return { name, valueFrom: { secretKeyRef: { name: secretName, key: secretKey } } };
 }

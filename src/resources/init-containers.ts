@@ -1,5 +1,4 @@
-// What a pod of a role runs before its main container, in which order. There is no ordering between workloads: each
-// pod waits for what it needs.
+// The init containers of a role's pod in order. Workloads are not ordered: each pod waits for the services that it needs.
 
 import type { IContainer } from 'kubernetes-models/v1/Container';
 import type { Resolved } from '../api/app-revision.ts';
@@ -13,9 +12,9 @@ import { fromSecret, postgresUri, redisUri } from './env.ts';
 import type { Inputs } from './inputs.ts';
 
 /**
- * Own PostgreSQL and Redis are waited for first. Then the sidecars start, because an external database may be reached
- * only through one of them (a proxy on localhost), and external ones are waited for. The record's init containers
- * come last: they may use everything.
+ * First the pod waits for own PostgreSQL and Redis. Then the sidecars start, because an external database may only be
+ * reachable through one of them (a proxy on localhost), and the pod waits for external ones. The record's init containers
+ * come last and can use all of them.
  */
 export function initContainersFor(inputs: Inputs, scripts: PodParts['waitScripts']): IContainer[] {
   const { requested, resolved } = inputs.revision.spec;
@@ -56,7 +55,7 @@ function waitForRedis({ record, revision }: Inputs, script: string): IContainer 
   };
 }
 
-/** What both have in common. */
+/** Common parts of both init containers. */
 function waitContainer({ pullPolicy }: Resolved, name: string, script: string): IContainer {
   return {
     name,
@@ -68,20 +67,20 @@ function waitContainer({ pullPolicy }: Resolved, name: string, script: string): 
   };
 }
 
-/** Small, and not more than the main container asks for: they add nothing to what a pod needs on its node. */
+/** Small, and at most the main container's requests, so that they do not increase the pod's total. */
 const WAIT_RESOURCES: NonNullable<IContainer['resources']> = {
   requests: { cpu: '10m', memory: '32Mi' },
   limits: { cpu: '500m', memory: '64Mi' },
 };
 
 /**
- * A container of the record, as it is; its last words are kept for the condition that reports its failure. Under the
- * restricted policy what it leaves open is as the policy wants it; what it asks for against it was refused.
+ * A container of the record, unchanged except for the termination message, which a condition quotes if the container fails.
+ * Under the restricted policy, unset fields get the required values; violations were rejected before.
  */
 function ownContainer(container: Container, policy: PodPolicy | undefined): IContainer {
   const { securityContext, ...rest } = container;
   const security = policy === 'restricted' ? restricted(securityContext) : securityContext;
-  // What the schema lets through is checked by the API server, when the workload is applied.
+  // The API server validates free-form parts when the workload is applied.
   return {
     ...rest,
     ...(security && { securityContext: security }),

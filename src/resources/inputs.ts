@@ -1,4 +1,4 @@
-// What the makers of this room are given: everything a child depends on, and nothing observed but what is named here.
+// The inputs of the makers in this folder: everything on which a child depends. Makers use no other observed state.
 
 import type { AppDeployment } from '../api/app-deployment.ts';
 import type { AppRevision } from '../api/app-revision.ts';
@@ -6,25 +6,25 @@ import type { Role } from '../api/meta.ts';
 import type { Settings } from '../api/settings.ts';
 
 export interface Inputs {
-  /** As the API server gave it: with uid and namespace. */
+  /** As read from the API server, with uid and namespace. */
   readonly record: AppDeployment;
-  /** The snapshot that the children are made from; the record itself gives only name, namespace, uid and source config. */
+  /** The snapshot from which the children are rendered. Only name, namespace, uid and source config come from the record. */
   readonly revision: AppRevision;
   /** uid of the tenant's namespace. */
   readonly tenantId: string;
   readonly settings: Settings;
-  /** What the workloads' pods have read from Secrets (secret-digest.ts). */
+  /** Digests of the Secret values that the workloads' pods read (secret-digest.ts). */
   readonly secretDigests?: Readonly<Partial<Record<Role, SecretDigests>>>;
-  /** The host that the record has; without it no address is made. */
+  /** The record's host. If absent, no address is made. */
   readonly host?: string;
-  /** Roles whose `replicas` an autoscaler owns: the field is left out. */
+  /** Roles whose `replicas` an autoscaler owns, so that the field is omitted. */
   readonly autoscaled?: ReadonlySet<Role>;
 }
 
 /** Keyed digests of values in Secrets. */
 export interface SecretDigests {
-  /** On the pods: a new one rolls them. */
+  /** On the pods: a new digest rolls them. */
   readonly pods?: string;
-  /** On the workload: the values that its pods were last rolled for. */
+  /** On the workload: the values for which its pods were last rolled. */
   readonly workload?: string;
 }

@@ -1,4 +1,4 @@
-// Labels of children. Selectors are immutable in the API: what selectorLabels returns can never change.
+// Labels of children. Selectors are immutable in the API, so the result of selectorLabels must never change.
 
 import type { AppDeployment } from '../api/app-deployment.ts';
 import { COMPONENT_LABEL, type Component, DEPLOYMENT_LABEL, DEPLOYMENT_UID_LABEL } from '../api/meta.ts';
@@ -19,7 +19,7 @@ export function commonLabels(record: AppDeployment, component?: Component): Reco
   };
 }
 
-/** The pods of one part. Keep as it is for ever: with a changed selector every apply of a workload fails. */
+/** Selects the pods of one part. Must never change: with another selector every apply of a workload fails. */
 export function selectorLabels(recordName: string, component: Component): Record<string, string> {
   return { [DEPLOYMENT_LABEL]: recordName, [COMPONENT_LABEL]: component };
 }

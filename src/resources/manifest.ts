@@ -1,4 +1,4 @@
-// The type of a child that a maker returns: the kind's own fields, with metadata as the rest of Davit reads it.
+// The type of a child that a maker returns: the kind's fields with Davit's type of metadata.
 
 import type { KubeObject } from '../kube/client.ts';
 

@@ -1,5 +1,5 @@
-// NetworkPolicies: PostgreSQL and Redis are reached from the pods that run this record's image, and from nowhere else; the
-// server, where the platform says whence addresses lead to it, from there and from its own namespace.
+// NetworkPolicies: only the pods with this record's image can reach PostgreSQL and Redis. If the platform names the source of
+// external traffic, only that source and the record's namespace can reach the server.
 
 import type { INetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1/NetworkPolicy';
 import { COMPONENT_LABEL, type Component, DEPLOYMENT_LABEL, ROLES } from '../api/meta.ts';
@@ -13,7 +13,7 @@ import { REDIS_PORT } from './redis/service.ts';
 
 export type NetworkPolicy = Manifest<INetworkPolicy>;
 
-/** One policy for each store that the revision has, and one for the server. Probes run inside the pods, so they need no way in. */
+/** One policy for each own store of the revision, and one for the server. Probes run inside the pods and need no rule. */
 export function makeNetworkPolicies(inputs: Inputs): NetworkPolicy[] {
   const { resolved } = inputs.revision.spec;
   const { networkPolicies } = names(inputs.record.metadata.name);
@@ -24,7 +24,7 @@ export function makeNetworkPolicies(inputs: Inputs): NetworkPolicy[] {
   ];
 }
 
-// A pod that any policy selects is closed to all that no policy lets in: so without the setting there is none.
+// A policy denies all sources that it does not allow, so without the setting there is no policy.
 function serverPolicy({ record, settings }: Inputs): NetworkPolicy[] {
   const { controllerNamespaceLabels: matchLabels, kind } = settings.address;
   if (matchLabels === undefined || kind === 'none') return [];

@@ -1,4 +1,4 @@
-// Who a child belongs to, and the metadata that every child carries.
+// The ownership and the common metadata of children.
 
 import type { AppDeployment } from '../api/app-deployment.ts';
 import { API_VERSION, type Component } from '../api/meta.ts';
@@ -6,7 +6,7 @@ import type { ObjectMeta, OwnerReference } from '../kube/client.ts';
 import { namespaceOf, uidOf } from '../record/metadata.ts';
 import { commonLabels } from './labels.ts';
 
-/** Without blockOwnerDeletion: setting it takes a right on the owner's finalizers that nothing here needs. */
+/** Without blockOwnerDeletion, which would require a right on the owner's finalizers. */
 export function ownerReference(record: AppDeployment): OwnerReference {
   return {
     apiVersion: API_VERSION,
@@ -17,14 +17,14 @@ export function ownerReference(record: AppDeployment): OwnerReference {
   };
 }
 
-/** Metadata of a child that the garbage collector may remove together with its record. */
+/** Metadata of a child that the garbage collector deletes together with its record. */
 export function ownedMeta(record: AppDeployment, name: string, component?: Component): ObjectMeta {
   return { ...keptMeta(record, name, component), ownerReferences: [ownerReference(record)] };
 }
 
 /**
- * Metadata of a child that holds what cannot be made again. No ownerReference: after a restore from backup the owner's
- * uid is another, and the garbage collector would remove the volume within seconds. The teardown looks after these.
+ * Metadata of a child with irreplaceable data. It has no ownerReference: after a restore from backup the owner has another
+ * uid, and the garbage collector would delete the volume within seconds. The teardown deletes these children.
  */
 export function keptMeta(record: AppDeployment, name: string, component?: Component): ObjectMeta {
   return { name, namespace: namespaceOf(record), labels: commonLabels(record, component) };

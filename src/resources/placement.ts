@@ -1,4 +1,4 @@
-// Where the pods of a part may run, and with which Secrets their images are pulled: as the revision has it.
+// Placement and pull secrets of the pods of a part, as stored in the revision.
 
 import type { IPodSpec } from 'kubernetes-models/v1/PodSpec';
 import type { Resolved } from '../api/app-revision.ts';
@@ -7,13 +7,13 @@ import { selectorLabels } from './labels.ts';
 
 type PodPlacement = Pick<IPodSpec, 'nodeSelector' | 'tolerations' | 'topologySpreadConstraints' | 'priorityClassName'>;
 
-/** Fields of a pod's spec; none where the platform has said nothing of the part. */
+/** Fields of a pod's spec; empty if the platform sets no placement for the part. */
 export function placementFor({ placement }: Resolved, part: Component, recordName: string): PodPlacement {
   const { nodeSelector, tolerations, topologySpread, priorityClassName } = placement?.[part] ?? {};
   const labelSelector = { matchLabels: selectorLabels(recordName, part) };
   return {
     ...(nodeSelector && { nodeSelector }),
-    // zod says "or undefined" of what may be absent.
+    // zod types optional fields as "or undefined".
     ...(tolerations &&
       tolerations.length > 0 && { tolerations: [...tolerations] as PodPlacement['tolerations'] & object }),
     ...(topologySpread &&
@@ -24,7 +24,7 @@ export function placementFor({ placement }: Resolved, part: Component, recordNam
   };
 }
 
-/** Those that the record names, then the platform's. */
+/** The record's pull secrets, then the platform's. */
 export function pullSecretsFor(
   { pullSecrets = [] }: Resolved,
   named: readonly { readonly name: string }[] = [],

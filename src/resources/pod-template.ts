@@ -1,4 +1,4 @@
-// The pods that run a record's image: the same template for all roles, but for the variables that tell them apart.
+// The pods that run a record's image. All roles have the same template, except for variables.
 
 import type { IPodTemplateSpec } from 'kubernetes-models/v1/PodTemplateSpec';
 import type { Sized } from '../api/app-revision.ts';
@@ -11,9 +11,9 @@ import { commonLabels } from './labels.ts';
 import { placementFor, pullSecretsFor } from './placement.ts';
 import { volumeMountsFor, volumesFor } from './volumes.ts';
 
-/** Before a server is told to stop: so long may others need to learn that it takes no new connections. */
+/** Delay before SIGTERM, in which load balancers learn that the server accepts no new connections. */
 const DRAIN_SECONDS = 5;
-/** So long may a container take to finish what it does, once it is told to stop. */
+/** Time in which a container has to stop after SIGTERM. */
 const STOP_SECONDS = 30;
 
 export function podTemplateFor(

@@ -1,4 +1,4 @@
-// Probes of the record's own containers. Only readiness asks the health path.
+// Probes of the record's own containers. Only the readiness probe uses the health path.
 
 import type { IContainer } from 'kubernetes-models/v1/Container';
 import type { Resolved } from '../api/app-revision.ts';
@@ -8,10 +8,10 @@ type Probes = Pick<IContainer, 'startupProbe' | 'readinessProbe' | 'livenessProb
 const STARTUP_PERIOD_SECONDS = 2;
 
 /**
- * Startup and liveness open the port and no more: a server may answer its health path with an error because its
- * database is away, and to kill it then mends nothing and makes every outage worse. Not serving is what readiness
- * says: it takes the pod out of the Service. Startup allows as long as the rollout's deadline, so that the rollout
- * fails with its reason before anything is killed for being slow.
+ * Startup and liveness probes only open the port: a server may answer its health path with an error because its
+ * database is down, and killing it would make the outage worse. The readiness probe removes a pod that cannot serve from
+ * the Service. The startup probe allows as much time as the rollout's deadline, so that the rollout fails with its reason
+ * before a slow pod is killed.
  */
 export function probesFor({ healthPath, progressDeadlineSeconds }: Readonly<Resolved>): Probes {
   return {

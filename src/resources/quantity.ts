@@ -1,5 +1,5 @@
-// Amounts as Kubernetes writes them. The API server rewrites every quantity into its canonical form; ours are made in
-// that form, so that what is read back equals what was sent and a steady state writes nothing.
+// Quantities in Kubernetes' canonical form. The API server rewrites other forms, and the difference between the sent and the
+// stored value would cause a write in steady state.
 
 /** Cores as a quantity, rounded to millicores: 1 → "1", 0.25 → "250m". */
 export function cpuQuantity(cores: number): string {

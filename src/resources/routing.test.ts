@@ -117,8 +117,8 @@ describe('the way to the server', () => {
 
 describe('settings that cannot work are refused', () => {
   it.each([
-    { address: { kind: 'gateway' }, says: 'needs the name and namespace of a Gateway' },
-    { address: { kind: 'ingress', tls: 'secret' }, says: 'needs the name of the Secret' },
+    { address: { kind: 'gateway' }, says: 'the name and namespace of a Gateway' },
+    { address: { kind: 'ingress', tls: 'secret' }, says: 'the name of the Secret' },
     { address: { kind: 'ingress', baseDomain: '10.0.0.1' }, says: 'baseDomain' },
     { address: { kind: 'nginx' }, says: 'kind' },
   ])('$address', ({ address, says }) => {

@@ -11,7 +11,7 @@ import { SERVICE_PORT } from './service.ts';
 
 export type Ingress = Manifest<IIngress>;
 
-/** gateway.networking.k8s.io/v1, as far as it is written here. */
+/** The used part of gateway.networking.k8s.io/v1. */
 export interface HttpRoute extends KubeObject {
   readonly spec: {
     readonly parentRefs: readonly {
@@ -24,7 +24,7 @@ export interface HttpRoute extends KubeObject {
   };
 }
 
-/** Undefined where the platform makes no addresses. */
+/** Undefined if the platform provides no addresses. */
 export function makeAddress(
   record: AppDeployment,
   host: string,
@@ -75,7 +75,7 @@ function tlsOf(
   return [{ hosts: [host], ...(tls !== 'default' && secretName !== undefined && { secretName }) }];
 }
 
-/** TLS is a matter of the Gateway's listener. */
+/** The Gateway's listener configures TLS. */
 function makeRoute(record: AppDeployment, host: string, address: AddressSettings): HttpRoute | undefined {
   if (address.gateway === undefined) return undefined;
   const { name, namespace, sectionName } = address.gateway;

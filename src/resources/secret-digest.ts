@@ -1,15 +1,15 @@
-// The digest that rolls pods when a Secret that they read changes. Keyed: a plain hash of a value, visible to whoever may
-// read pods, would let them guess the value.
+// The digest that rolls pods when a Secret that they read changes. It is keyed: people who may read pods could guess a value from
+// its plain hash.
 
 import { createHash, createHmac } from 'node:crypto';
 
-/** Davit's own key, and a name for it that tells nothing of it. */
+/** Davit's key, and an id that reveals nothing about it. */
 export interface DigestKey {
   readonly id: string;
   readonly bytes: Uint8Array;
 }
 
-/** One value that a pod reads; `fingerprint` undefined while it isn't there. */
+/** One value that a pod reads; `fingerprint` is undefined if the value is missing. */
 export interface SecretVersion {
   readonly secretName: string;
   readonly secretKey: string;
@@ -21,8 +21,8 @@ export function digestKey(bytes: Uint8Array): DigestKey {
 }
 
 /**
- * HMAC-SHA-256 in hex of one value as it stands in a Secret's `data`. Where it stands is part of it: who may read the
- * fingerprint and write Secrets of his own could otherwise try values until one has the same.
+ * HMAC-SHA-256 in hex of one value in a Secret's `data`, including its location. Otherwise a person who may read the fingerprint
+ * and write other Secrets could try values until one has the same fingerprint.
  */
 export function fingerprint(
   { bytes }: DigestKey,
@@ -32,7 +32,7 @@ export function fingerprint(
   return hmac(bytes, [where.namespace, where.secretName, where.secretKey, value]);
 }
 
-/** `<key id>.<hex>` over all values, whatever their order. The same values and key give the same digest for ever. */
+/** `<key id>.<hex>` over all values, independent of their order. Must give the same digest for the same values and key in all versions. */
 export function secretsDigest({ id }: DigestKey, versions: readonly SecretVersion[]): string {
   const lines = versions.map(({ secretName, secretKey, fingerprint: value }) =>
     JSON.stringify([secretName, secretKey, value ?? null]),

@@ -17,7 +17,7 @@ export interface Secret extends KubeObject {
 }
 
 /**
- * Keys `password` and `uri`. The host is `<service>.<namespace>.svc`, which resolves whatever the cluster's domain is.
+ * Keys `password` and `uri`. The host is `<service>.<namespace>.svc`, which resolves with every cluster domain.
  * sslmode=disable: the image serves no TLS, and only pods of this record reach it (network.ts).
  */
 export function postgresSecret(record: AppDeployment, password: string): Secret {
@@ -35,7 +35,7 @@ export function postgresSecret(record: AppDeployment, password: string): Secret 
   };
 }
 
-/** Keys `password`, `uri` and `redis.conf`, the file that the server reads its password from. */
+/** Keys `password`, `uri` and `redis.conf`, the file from which the server reads its password. */
 export function redisSecret(record: AppDeployment, password: string): Secret {
   const { redisSecret: name, redisService } = names(record.metadata.name);
   const host = `${redisService}.${namespaceOf(record)}.svc`;

@@ -1,4 +1,4 @@
-// The Service of the main service: what addresses and other pods of the cluster talk to.
+// The Service of the main service, for addresses and other pods of the cluster.
 
 import type { IService } from 'kubernetes-models/v1/Service';
 import { names } from '../record/names.ts';
@@ -7,7 +7,7 @@ import { selectorLabels } from './labels.ts';
 import type { Manifest } from './manifest.ts';
 import { ownedMeta } from './owner.ts';
 
-/** Port of the Service, whatever the pods listen on. */
+/** Port of the Service, independent of the pods' port. */
 export const SERVICE_PORT = 80;
 
 export type Service = Manifest<IService>;

@@ -1,11 +1,10 @@
-// The record's volumes and mounts, as they are: what the schema lets through is checked by the API server, when the
-// workload is applied.
+// The record's volumes and mounts, unchanged. The API server validates free-form parts when the workload is applied.
 
 import type { IVolume } from 'kubernetes-models/v1/Volume';
 import type { IVolumeMount } from 'kubernetes-models/v1/VolumeMount';
 import type { ResourceSpec } from '../api/resource-spec.ts';
 
-/** Undefined where there are none: an empty list would be a field of ours. */
+/** Undefined if there are none, because an empty list would be a field that Davit owns. */
 export function volumesFor({ volumes = [] }: Readonly<ResourceSpec>): IVolume[] | undefined {
   const list: readonly object[] = volumes;
   return list.length > 0 ? (list as IVolume[]) : undefined;

@@ -1,15 +1,15 @@
 // The shell scripts of the init containers that wait for the database and for Redis. Plain POSIX sh with awk, grep and
-// timeout, as the Debian and Alpine images of PostgreSQL and Redis have them.
+// timeout, which the Debian and Alpine images of PostgreSQL and Redis contain.
 //
-// What they keep to: a password never stands on a command line (builtins and pipes cut it out of the URI, and it is
-// handed on in the environment); nothing of a URI that cannot be read is used or printed; they never give up, because
-// a database that comes back after an hour must find its pods waiting; they end at once when the pod is deleted.
+// Rules: a password is never on a command line (builtins and pipes extract it from the URI, and it is passed in the
+// environment). No part of an invalid URI is used or printed. The scripts wait without a limit, because a database may come
+// back after an hour. They end immediately when the pod is deleted.
 //
-// The applications' own connection may use files that are not in these containers (certificates in the record's
-// volumes or image). Where the server's certificate can therefore not be checked, it is sent no password, and that it
-// asks for one counts as an answer.
+// The application's connection may use files that these containers lack (certificates in the record's volumes or image). If
+// the server's certificate therefore cannot be verified, no password is sent, and a request for a password counts as an
+// answer.
 
-/** decode TEXT: %XX become bytes. awk writes octal escapes, the ones that printf %b of every sh can read. */
+/** decode TEXT: converts %XX to bytes. awk writes octal escapes, which printf %b of every sh understands. */
 const DECODE = `
 decode() {
   printf '%b' "$(printf '%s' "$1" | LC_ALL=C awk '{
@@ -27,8 +27,8 @@ decode() {
 `;
 
 /**
- * split: cuts $uri into scheme, user, password (both still encoded), hosts, path and query. It fails when an @ or a
- * port looks as if a password had not been percent-encoded: its parts would be taken for a host's name, and shown.
+ * split: splits $uri into scheme, user, password (both still encoded), hosts, path and query. It fails if an @ or a port
+ * suggests that a password was not percent-encoded, because parts of it would be treated as a host name and printed.
  */
 const SPLIT = `
 split() {
@@ -54,7 +54,7 @@ split() {
 usable=yes blind=no scheme= rest= authority= userinfo= hosts= user= password= query= path=
 `;
 
-/** Runs attempt until it succeeds; says why not when the reason changes, and once a minute. */
+/** Runs attempt until it succeeds. Prints the cause of a failure when it changes, and once a minute. */
 const LOOP = `
 unset uri rest authority userinfo password query parameter
 trap 'exit 143' TERM

@@ -12,7 +12,7 @@ import type { Manifest } from './manifest.ts';
 import { ownedMeta } from './owner.ts';
 import { podTemplateFor } from './pod-template.ts';
 
-/** `size`: the role's part of the revision's resolved values; `parts`: what pods get in its version of the contract. */
+/** `size`: the role's resolved values; `parts`: the parts of pods in the revision's version of the contract. */
 export function makeWorkload(
   inputs: Inputs,
   role: Role,
@@ -38,7 +38,7 @@ export function makeWorkload(
     spec: {
       ...(!isAutoscaled && { replicas: replicasFor(inputs, role) }),
       selector: { matchLabels: selectorLabels(name, role) },
-      // Serving goes on: a pod is taken away only when a new one is ready.
+      // A pod is removed only after a new one is ready.
       strategy: { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 0, maxSurge: '25%' } },
       progressDeadlineSeconds: revision.spec.resolved.progressDeadlineSeconds,
       revisionHistoryLimit: 2,
@@ -47,7 +47,7 @@ export function makeWorkload(
   };
 }
 
-/** What an autoscaler will decide begins with its minimum: the API server's own default would be 1. */
+/** A workload with an autoscaler is created with the minimum, because the API server's default is 1. */
 function replicasFor({ revision }: Inputs, role: Role): number {
   const scale = scaleOf(revision.spec.resolved, role);
   return scale.kind === 'fixed' ? scale.replicas : scale.min;

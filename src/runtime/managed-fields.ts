@@ -1,4 +1,4 @@
-// What a cache keeps of managedFields, which can be most of an object's size.
+// Removes managedFields, which can be most of an object's size, from cached objects.
 
 import type { KubeObject } from '../kube/client.ts';
 
@@ -8,7 +8,7 @@ export function dropManagedFields<T extends KubeObject>(object: T): T {
   return object;
 }
 
-/** Keeps of managedFields who wrote and when, without the sets of fields. */
+/** Keeps manager and time of managedFields, without the sets of fields. */
 export function slimManagedFields<T extends KubeObject>(object: T): T {
   const { managedFields } = object.metadata;
   if (managedFields === undefined) return object;

@@ -1,4 +1,4 @@
-// What is counted of a process, for Prometheus. Names are listed in docs/operations.md.
+// The metrics of a process for Prometheus. docs/operations.md lists the names.
 
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 
@@ -13,12 +13,12 @@ export interface RuntimeMetrics {
   reconnected(resource: string): void;
   /** A watch or list that failed, by the error's name. */
   watchFailed(resource: string, error: string): void;
-  /** So many objects more, or fewer, in the watch caches of a resource. */
+  /** Change of the number of objects in the watch caches of a resource. */
   cached(resource: string, change: 1 | -1): void;
   leading(lease: string, isLeading: boolean): void;
   /** One request to the API server; `resource` is a plural, never a name. */
   requested(verb: string, resource: string, result: string, seconds: number): void;
-  /** One request to a code host; `kind` is the host's, `result` the class of its status or why it gave none. */
+  /** One request to a code host; `kind` is the host's kind, `result` the class of the status or the cause of the failure. */
   codeHostRequested(kind: string, result: string, seconds: number): void;
 }
 

@@ -1,10 +1,10 @@
-// Where Davit may look at some namespaces alone: a reflector for each of them, behind one store.
+// If Davit has rights only in some namespaces: one reflector per namespace behind one store.
 
 import type { KubeObject } from '../kube/client.ts';
 import { versionOf } from './object-cache.ts';
 import { makeReflector, type Reflector, type ReflectorOptions } from './reflector.ts';
 
-/** One reflector of the whole cluster, or, where namespaces are listed, one for each of them behind one store. */
+/** One reflector of the whole cluster or, if namespaces are listed, one per namespace behind one store. */
 export function reflectNamespaces<T extends KubeObject>(
   namespaces: readonly string[],
   options: Omit<ReflectorOptions<T>, 'namespace'>,
@@ -16,8 +16,8 @@ export function reflectNamespaces<T extends KubeObject>(
 }
 
 /**
- * Several reflectors of one resource, one for each namespace that may be looked at, as one. What is asked of another
- * namespace finds nothing; `observedResourceVersion` is that of the one furthest behind.
+ * Combines reflectors of one resource, one per permitted namespace. Other namespaces are empty. `observedResourceVersion` is
+ * the lowest of all.
  */
 export function combineReflectors<T extends KubeObject>(byNamespace: ReadonlyMap<string, Reflector<T>>): Reflector<T> {
   const all = [...byNamespace.values()];
@@ -63,7 +63,7 @@ export function combineReflectors<T extends KubeObject>(byNamespace: ReadonlyMap
       namespace === undefined ? all.flatMap((one) => one.list()) : (of(namespace)?.list(namespace) ?? []),
     byLabel: (namespace, label, value) => of(namespace)?.byLabel(namespace, label, value) ?? [],
     byIndex: (namespace, index, value) => of(namespace)?.byIndex(namespace, index, value) ?? [],
-    // A namespace that isn't watched will never show anything: nothing to wait for.
+    // A namespace that is not watched never shows an object, so there is nothing to wait for.
     isAtLeast: (ref, resourceVersion) => of(ref.namespace)?.isAtLeast(ref, resourceVersion) ?? true,
     overlay: (object) => of(object.metadata.namespace)?.overlay(object),
     overlayDeleted(uid, resourceVersion) {

@@ -1,12 +1,12 @@
-// The objects of one resource with their indexes, and the rules by which news of them may arrive in any order:
-// from lists, from a watch and from the responses of our own writes. No I/O and no time in here; reflector.ts feeds it.
+// The objects of one resource with their indexes. Updates may arrive in any order from lists, a watch and the responses of
+// Davit's writes. This file has no I/O and no clock; reflector.ts feeds it.
 
 import type { KubeObject, ObjectRef } from '../kube/client.ts';
 import type { Change, Store } from './store.ts';
 
 export interface ObjectCacheOptions<T extends KubeObject> {
   readonly indexedLabels?: readonly string[];
-  /** By name what gives the values under which an object is to be found. */
+  /** Functions by index name that return the values under which an object is found. */
   readonly indexes?: Indexes<T>;
   readonly onChange: (change: Change<T>) => void;
 }
@@ -25,20 +25,20 @@ export interface ObjectCache<T extends KubeObject> extends Omit<Store<T>, 'hasSy
   readonly observed: bigint;
   /** An ADDED or MODIFIED event. */
   put(object: T): void;
-  /** A DELETED event; `object` is its last state, of the deletion's own resourceVersion. */
+  /** A DELETED event; `object` is the last state, with the resourceVersion of the deletion. */
   drop(object: T): void;
-  /** A BOOKMARK: nothing else happened up to here. */
+  /** A BOOKMARK: there are no further events up to this version. */
   advance(resourceVersion: string): void;
-  /** How many objects a whole list would take out of the cache. */
+  /** How many objects a complete list would remove from the cache. */
   missingFrom(items: readonly T[], resourceVersion: string): number;
   /**
-   * Whether a whole list shows an object as it was before something that was seen of it, though it claims to be newer:
-   * then the server has gone back in time.
+   * Whether a complete list with a newer version contains an object in an older state than seen before. The server's history
+   * was then rewound.
    */
   contradicts(items: readonly T[], resourceVersion: string): boolean;
-  /** A whole list. What it doesn't have is deleted, unless that is newer than the list. */
+  /** A complete list. Objects that it lacks are deleted, unless they are newer than the list. */
   replace(items: readonly T[], resourceVersion: string): void;
-  /** The response of a write. Ignored if the cache has seen as much already. */
+  /** The response of a write. Ignored if the cache is already as new. */
   overlay(object: T): void;
   /** A write has deleted this object, last known at `resourceVersion`. */
   overlayDeleted(uid: string, resourceVersion: string): void;
@@ -46,7 +46,7 @@ export interface ObjectCache<T extends KubeObject> extends Omit<Store<T>, 'hasSy
   isAtLeast(ref: ObjectRef, resourceVersion: string): boolean;
 }
 
-/** resourceVersions as the numbers that they are (GA in Kubernetes 1.35); '' and absent come before everything. */
+/** resourceVersions as comparable numbers (GA in Kubernetes 1.35); '' and absent precede all others. */
 export function versionOf(resourceVersion: string | undefined): bigint {
   return resourceVersion === undefined || resourceVersion === '' ? 0n : BigInt(resourceVersion);
 }
@@ -60,7 +60,7 @@ export function makeObjectCache<T extends KubeObject>(options: ObjectCacheOption
   const indexed = new Map(
     [...indexedLabels, ...Object.keys(indexes)].map((at) => [at, new Map<string, Map<string, T>>()]),
   );
-  /** Deletions of ours that the watch has not told yet: uid → the version up to which news of it is old news. */
+  /** Davit's deletions that the watch has not reported yet: uid → version up to which events are outdated. */
   const deletedByUs = new Map<string, bigint>();
   let observed = 0n;
 
@@ -94,7 +94,7 @@ export function makeObjectCache<T extends KubeObject>(options: ObjectCacheOption
     return [...(index.get(labelKey(namespace, value))?.values() ?? [])];
   }
 
-  /** Takes the object in if it is news. */
+  /** Stores the object if it is newer. */
   function accept(object: T): void {
     const key = keyOf(object.metadata);
     const version = versionOf(object.metadata.resourceVersion);
@@ -123,7 +123,7 @@ export function makeObjectCache<T extends KubeObject>(options: ObjectCacheOption
   function missing(items: readonly T[], listed: bigint): T[] {
     const uids = new Set(items.map(uidOf));
     return [...byKey.values()].filter(
-      // A newer one came from a write of ours after the list was taken; the watch will say what became of it.
+      // One of Davit's writes after the list returned a newer object; the watch will report its later changes.
       (object) => !uids.has(uidOf(object)) && versionOf(object.metadata.resourceVersion) <= listed,
     );
   }
@@ -207,12 +207,12 @@ export function makeObjectCache<T extends KubeObject>(options: ObjectCacheOption
   };
 }
 
-/** `namespace/name`, or the name alone of what is cluster-scoped: the key of queues and caches. */
+/** `namespace/name`, or only the name of a cluster-scoped object: the key of queues and caches. */
 export function keyOf(ref: ObjectRef): string {
   return ref.namespace === undefined ? ref.name : `${ref.namespace}/${ref.name}`;
 }
 
-/** Every stored object has a uid; without one two incarnations could not be told apart. */
+/** Every stored object has a uid, which distinguishes objects that had the same name at different times. */
 function uidOf(object: KubeObject): string {
   const uid = object.metadata.uid;
   if (uid === undefined) throw new Error(`cache ${object.kind} ${keyOf(object.metadata)}: no uid`);

@@ -1,11 +1,11 @@
-// A list of everything, read page by page.
+// A complete list, read page by page.
 
 import { Gone } from '../errors.ts';
 import type { KubeClient, KubeObject, ListOptions, Resource } from '../kube/client.ts';
 
 export interface WholeListOptions<T> extends Omit<ListOptions, 'limit' | 'continueToken'> {
   readonly pageSize: number;
-  /** What is kept of an object: page by page, so that a long list is never held whole with all its managedFields. */
+  /** Reduces each object while pages are read, so that a long list is never in memory with all its managedFields. */
   readonly keep: (object: T) => T;
 }
 
@@ -16,8 +16,8 @@ export interface WholeList<T> {
 }
 
 /**
- * Everything there is, as of one resourceVersion. When the server has forgotten that version before the last page was
- * read, it is asked for all in one. Rejects with the client's errors.
+ * All objects as of one resourceVersion. If the server drops that version before the last page is read, the list is repeated
+ * without pages. Rejects with the client's errors.
  */
 export async function listAllPages<T extends KubeObject>(
   client: KubeClient,

@@ -1,12 +1,12 @@
-// What a process needs of its cluster: asked at the start, and again and again until it is there. What is missing is
-// said in the log and at /readyz, in words that tell what to do. Nothing ends because of it: a process that ended would
-// be started again and again, and its words would be lost in its former runs' logs.
+// Checks a process's prerequisites at the start and repeatedly until they are met. A missing one is reported in the log and at
+// /readyz with what to do. The process does not exit: it would be restarted in a loop, and its message would be in the log of a
+// previous container.
 
 import type { Logger } from 'pino';
 import { type Clock, sleep, systemClock } from './clock.ts';
 import type { Checks } from './health.ts';
 
-/** Resolves to undefined when it is met, else to one sentence that says what to do. May throw. */
+/** Resolves to undefined if it is met, otherwise to a message that says what to do. May throw. */
 export type Requirement = (signal: AbortSignal) => Promise<string | undefined>;
 
 export interface RequirementsOptions {
@@ -15,7 +15,7 @@ export interface RequirementsOptions {
   readonly signal: AbortSignal;
   /** Until it is met. */
   readonly retryMs?: number;
-  /** Once it was met: it may be taken away again. Without it, one that was met is believed for good. */
+  /** Interval of further checks after it was met. Without it, it is not checked again. */
   readonly againMs?: number;
   readonly clock?: Clock;
 }
@@ -24,7 +24,7 @@ export interface WatchedRequirements {
   readonly ready: Checks;
   /** Resolves when all were met at least once, or `signal` aborts. Never rejects. */
   readonly met: Promise<void>;
-  /** Resolves after `signal`, when nothing is asked any more. Never rejects. */
+  /** Resolves after `signal` has aborted and all checks have ended. Never rejects. */
   readonly done: Promise<void>;
 }
 

@@ -1,6 +1,5 @@
-// Keeps a copy of one resource: list, then watch, then watch again where the last one ended. What it holds and in
-// which order news is believed is object-cache.ts's business; this file is about connections that end and servers
-// that are busy.
+// Keeps a copy of one resource: list, watch, then watch again from where the last watch ended. object-cache.ts holds the objects
+// and orders updates; this file handles broken connections and busy servers.
 
 import type { Logger } from 'pino';
 import { Gone, NotFound, Silent, Unavailable } from '../errors.ts';
@@ -23,36 +22,36 @@ export interface ReflectorOptions<T extends KubeObject> {
   readonly namespace?: string;
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
-  /** Metadata alone is asked for and kept: for Secrets, whose values have no business in our memory. */
+  /** Requests and keeps only metadata: for Secrets, whose values must not be in memory. */
   readonly metadataOnly?: boolean;
   readonly indexedLabels?: readonly string[];
-  /** Further indexes, by name; what they give for an object may depend on nothing but that object. */
+  /** Further indexes by name. Their values must depend only on the object. */
   readonly indexes?: Indexes<T>;
-  /** The cluster may not know this kind: then there are none of it, until it is installed. */
+  /** The kind may be missing in the cluster. It then counts as empty until it is installed. */
   readonly optional?: boolean;
-  /** What is kept of an object; may change the object it is given and its metadata, but nothing deeper. */
+  /** Reduces an object before it is stored. May change the object and its metadata, but nothing deeper. */
   readonly transform?: (object: T) => T;
   readonly metrics?: RuntimeMetrics;
   readonly clock?: Clock;
   readonly random?: () => number;
   readonly pageSize?: number;
-  /** Without a byte for this long, a watch counts as dead. Servers send a bookmark about once a minute. */
+  /** A watch without data for this long counts as dead. Servers send a bookmark about once a minute. */
   readonly idleMs?: number;
   /**
-   * Told when the server's history has been replaced by an older one, as by a restored backup: nothing that was seen can
-   * be relied on, here or in any other cache. Perhaps more than once.
+   * Called, possibly repeatedly, when the server's history was replaced by an older one, as by a restored backup. The content of
+   * all caches is then invalid.
    */
   readonly onRewound?: (what: string) => void;
-  /** Freeze every object deeply, so that who changes one is found out; for tests. */
+  /** Deep-freezes every object, to detect code that changes one; for tests. */
   readonly freeze?: boolean;
 }
 
 export interface ReflectorStatus {
   readonly synced: boolean;
   readonly observedResourceVersion: string;
-  /** Since anything was heard from the server; undefined before the first list. */
+  /** Time since the last data from the server; undefined before the first list. */
   readonly lastHeardMs?: number;
-  /** Since when nothing but failures came, and the last of them. */
+  /** Start of the current series of failures, and the last failure. */
   readonly failingForMs?: number;
   readonly lastError?: string;
 }
@@ -65,39 +64,38 @@ export interface ReflectorStatus {
  * - It never shows an older state than before: it rejects an older list and ignores an older event of an object.
  * - A list that lacks known objects is only believed if a second list confirms it, because a wrongly deleted object would not
  *   return before it changes.
- * - A kind that is `optional` and that the cluster does not know counts as listed and empty; it is looked for until it
- *   is there.
- * - A listener that throws is logged and harms nobody else.
+ * - An `optional` kind that the cluster does not have counts as listed and empty. It is checked until it is installed.
+ * - An exception of a listener is logged and does not affect the others.
  */
 export interface Reflector<T extends KubeObject = KubeObject> extends WatchedStore<T> {
   readonly resource: Resource;
   /** Lists and watches until `signal` aborts, then resolves. Never rejects. Call it once. */
   run(signal: AbortSignal): Promise<void>;
-  /** True as soon as the first whole list is in the store, false if `signal` aborts before. */
+  /** True once the first complete list is in the store, false if `signal` aborts before. */
   waitForSync(signal?: AbortSignal): Promise<boolean>;
-  /** Tells every change from now on, after the store has it. Register before `run`: nothing is told twice. */
+  /** Reports every later change after the store has it. Register before `run`, because changes are not repeated. */
   onChange(listener: (change: Change<T>) => void): () => void;
-  /** Whether the cluster knows the kind: false only for an optional one, after a look. */
+  /** Whether the cluster has the kind: false only for an optional kind, after a check. */
   isInstalled(): boolean;
-  /** Tells whenever an optional kind has come or gone. */
+  /** Reports when an optional kind was installed or removed. */
   onInstalled(listener: () => void): () => void;
-  /** Up to where everything has been seen; '0' before the first list. */
+  /** Version up to which everything has been seen; '0' before the first list. */
   observedResourceVersion(): string;
-  /** Whether the store shows at least the state that a write of `ref` made, which got `resourceVersion`. */
+  /** Whether the store contains the result of a write of `ref` with `resourceVersion`, or a later state. */
   isAtLeast(ref: ObjectRef, resourceVersion: string): boolean;
-  /** Puts the response of a write into the store at once, unless it has seen as much already. */
+  /** Puts the response of a write into the store immediately, unless the store is already as new. */
   overlay(object: T): void;
-  /** Takes an object out that a write has deleted for good (not one that finalizers still hold). */
+  /** Removes an object that a write has finally deleted (not one that finalizers still hold). */
   overlayDeleted(uid: string, resourceVersion: string): void;
   status(): ReflectorStatus;
 }
 
-/** Many caches hear 410 at once when a server restarts; they should not list at once. */
+/** Jitter for lists: many caches receive 410 at the same time when a server restarts. */
 const RELIST_JITTER_MS = 1_000;
-/** Below this, a watch that ended without a word is one that is being refused. */
+/** A watch that ends without an event in less than this time counts as rejected. */
 const SHORT_WATCH_MS = 1_000;
 const SHORTEST_WATCH_SECONDS = 300;
-/** Between two looks for a kind that is not installed. */
+/** Interval of the checks for a kind that is not installed. */
 const NOT_INSTALLED_MS = 10_000;
 
 /** A reflector that has not started: see `run`. */
@@ -125,7 +123,7 @@ export function makeReflector<T extends KubeObject = KubeObject>(options: Reflec
   const installedListeners = new Set<() => void>();
   const contact = makeConnectionBackoff(clock, random);
   let installed = true;
-  /** Where the next watch begins; undefined when a list has to come first. */
+  /** Version from which the next watch starts; undefined if a list has to come first. */
   let position: string | undefined;
 
   function tell(change: Change<T>): void {
@@ -169,12 +167,12 @@ export function makeReflector<T extends KubeObject = KubeObject>(options: Reflec
   }
 
   function refusePast(what: string): never {
-    // Should the server have caught up by the next look, what happened on its way is in a list alone.
+    // If the server has caught up by the next check, only a list shows the changes in between.
     position = undefined;
     return past.refuse(`list ${resource.plural}: resourceVersion ${what}`);
   }
 
-  /** A watch from a version that the server has not reached yet would be silent, and miss all that happens up to there. */
+  /** A watch from a version that the server has not reached yet would be silent and miss all events up to that version. */
   async function checkStillThere(from: string, signal: AbortSignal): Promise<void> {
     const { resourceVersion } = await client.list<T>(resource, { ...selection, limit: 1, signal });
     if (versionOf(resourceVersion) < versionOf(from))
@@ -240,11 +238,11 @@ export function makeReflector<T extends KubeObject = KubeObject>(options: Reflec
       position = undefined;
       log.info({ err: error }, 'Watch position has expired, listing again');
       await sleep(clock, random() * RELIST_JITTER_MS, signal);
-      // A server that answers every list with 410 must not be asked without pause.
+      // Avoids a tight loop if the server answers every list with 410.
       if (contact.forgive()) return;
     }
     const { waitMs, failures } = contact.failed(error);
-    // The first failure is every day's: a server restarts, a connection breaks.
+    // A single failure is normal: a server restarts, or a connection breaks.
     log[failures === 1 ? 'info' : 'warn'](
       { err: error, waitMs: Math.round(waitMs), failures },
       'Watch failed, will retry',
@@ -294,8 +292,8 @@ export function makeReflector<T extends KubeObject = KubeObject>(options: Reflec
     isAtLeast: cache.isAtLeast,
     overlay(object) {
       const { apiVersion, kind, metadata } = object;
-      // The response is whole even where the cache is to hold metadata alone. It is the caller's too: what `transform`
-      // changes, metadata and no more, is a copy.
+      // The response is complete even if the cache holds only metadata. The caller uses it too, so the part that `transform`
+      // changes, the metadata, is copied.
       const held = options.metadataOnly === true ? ({ apiVersion, kind } as T) : object;
       cache.overlay(keep({ ...held, metadata: { ...metadata } }));
     },
@@ -309,7 +307,7 @@ export function makeReflector<T extends KubeObject = KubeObject>(options: Reflec
   };
 }
 
-/** For /readyz: what keeps a cache from being whole; undefined when it is. */
+/** For /readyz: why a cache is not complete; undefined if it is. */
 export function whyNotListed(cache: Reflector): string | undefined {
   const { synced, lastError } = cache.status();
   if (synced) return undefined;

@@ -1,26 +1,26 @@
-// Whether a server that shows what was before what has been seen is only behind, as a cache in between may be, or has
-// gone back for good, as after the restore of a backup.
+// Distinguishes a server that temporarily returns an older state, because of a cache in between, from one whose history was
+// rewound by a restore from backup.
 
 import { Unavailable } from '../errors.ts';
 import type { Clock } from './clock.ts';
 
 /**
- * Lists are consistent reads: one that is older than what was seen should never be. A cache in between, or a load
- * balancer's mistake, passes; a history that was rewound does not.
+ * Lists are consistent reads, so an older one should not happen. The effect of a cache in between or of a load balancer is
+ * temporary; a rewound history is permanent.
  */
 const REWOUND_AFTER_TIMES = 3;
 const REWOUND_AFTER_MS = 15_000;
 
 export interface RewindDetector {
-  /** Counts one more look at the past, and throws it as Unavailable: it is asked again. */
+  /** Counts an answer with an older state and throws Unavailable, so that the request is repeated. */
   refuse(message: string): never;
-  /** The server is back in the present. */
+  /** Resets the count: the server has returned a current state. */
   over(): void;
 }
 
-/** `onRewound` is told, perhaps more than once, when the past lasts. */
+/** `onRewound` is called, possibly repeatedly, if the older state persists. */
 export function makeRewindDetector(clock: Clock, onRewound: ((what: string) => void) | undefined): RewindDetector {
-  /** Since when, and how often one after the other, it has been shown. */
+  /** Start and number of consecutive answers with an older state. */
   let shown: { readonly since: number; readonly times: number } | undefined;
   return {
     refuse(message) {

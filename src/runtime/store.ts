@@ -1,4 +1,4 @@
-// A read-only view of one resource's watch cache, handed to those who may look but not touch.
+// A read-only view of one resource's watch cache.
 
 import type { KubeObject, ObjectRef } from '../kube/client.ts';
 
@@ -9,13 +9,13 @@ export interface Store<T extends KubeObject = KubeObject> {
   byUid(uid: string): T | undefined;
   /** All objects, or those of one namespace. */
   list(namespace?: string): readonly T[];
-  /** Objects whose label `label` (one that the reflector was told to index) has this value, in one namespace. */
+  /** Objects of one namespace whose label `label` has this value. The reflector must index the label. */
   byLabel(namespace: string, label: string, value: string): readonly T[];
-  /** Objects for which `index` (one that the reflector was told to keep) gives this value, in one namespace. */
+  /** Objects of one namespace for which `index` returns this value. The reflector must have this index. */
   byIndex(namespace: string, index: string, value: string): readonly T[];
 }
 
-/** One change of the cache, told after it has been made. */
+/** One change of the cache, reported after it was made. */
 export interface Change<T extends KubeObject = KubeObject> {
   readonly type: 'added' | 'modified' | 'deleted';
   /** For a deleted object its last state: from the watch event if there was one, otherwise the last one seen. */
@@ -24,8 +24,8 @@ export interface Change<T extends KubeObject = KubeObject> {
   readonly previous?: T;
 }
 
-/** A store that tells of every change, once the store has it. */
+/** A store that reports every change after it was made. */
 export interface WatchedStore<T extends KubeObject = KubeObject> extends Store<T> {
-  /** Returns what ends it. */
+  /** Returns a function that ends the subscription. */
   onChange(listener: (change: Change<T>) => void): () => void;
 }

@@ -40,40 +40,40 @@ export interface WorkQueue {
   forget(key: string): void;
   failures(key: string): number;
   /**
-   * The next key, when there is one; undefined once the queue is shut down. Every key taken must be given to `done`.
-   * `onlyNewGroups`: of a group none of whose keys is taken, and only when nobody else waits for a key.
+   * The next key, as soon as there is one; undefined after the queue was shut down. Every key must be passed to `done`.
+   * `onlyNewGroups`: only a key of a group that is not being processed, and only if no other worker waits.
    */
   take(onlyNewGroups?: boolean): Promise<string | undefined>;
   done(key: string): void;
-  /** Keys that wait for a worker now, without those that are delayed. */
+  /** Number of keys that wait for a worker, without delayed keys. */
   readonly length: number;
   /**
-   * No key is accepted or handed out any more; resolves when those that were taken are done. What waits is dropped:
-   * whoever leads next lists everything anyway.
+   * Accepts and hands out no further keys, and resolves when all keys in progress are done. Waiting keys are dropped, because the
+   * next leader lists everything.
    */
   shutDown(): Promise<void>;
 }
 
-/** Keys that have rested are forgotten whenever so many more are remembered. */
+/** Idle keys are removed after this many further keys were added. */
 const FORGET_EVERY = 1000;
 
-/** A failing key's delay is up to this much longer, so that a thousand keys that failed at once don't return at once. */
+/** Jitter of the delay, so that a thousand keys that failed together do not return together. */
 const SPREAD = 0.2;
 
 export function makeWorkQueue(options: WorkQueueOptions): WorkQueue {
   const { name, clock = systemClock, random = Math.random, metrics } = options;
   const { baseDelayMs = 200, maxDelayMs = 300_000, groupOf = () => '' } = options;
   const { intervalMs = 0, burst = 1 } = options;
-  /** Waiting keys by group; the group whose turn it is comes first. */
+  /** Waiting keys by group; the next group comes first. */
   const waiting = new Map<string, Set<string>>();
   const processing = new Set<string>();
-  /** How many of them there are of each group. */
+  /** Number of them by group. */
   const taken = new Map<string, number>();
   /** Keys that arrived while they were being processed. */
   const dirty = new Set<string>();
   const delayed = new Map<string, { readonly at: number; readonly cancel: () => void }>();
   const failed = new Map<string, { readonly times: number; readonly nextAt: number }>();
-  /** Key → when its burst will be whole again: each time that it is handed out takes one interval of it. */
+  /** Key → time when its burst is available again. Each time the key is handed out adds one interval. */
   const pacedUntil = new Map<string, number>();
   const takers: ((key: string | undefined) => void)[] = [];
   const takersOfNewGroups: ((key: string | undefined) => void)[] = [];
@@ -132,7 +132,7 @@ export function makeWorkQueue(options: WorkQueueOptions): WorkQueue {
         keys.delete(key);
         length -= 1;
         waiting.delete(group);
-        // To the end of the round.
+        // The group moves to the end of the round.
         if (keys.size > 0) waiting.set(group, keys);
         processing.add(key);
         pace(key);
@@ -165,7 +165,7 @@ export function makeWorkQueue(options: WorkQueueOptions): WorkQueue {
     if (earlier !== undefined && earlier.at <= at) return;
     earlier?.cancel();
     const fire = (): void => {
-      // A timer cannot count very far; what is not due yet is set again.
+      // Timers have a maximum delay; a key that is not due yet gets another timer.
       delayed.delete(key);
       addAfter(key, at - clock.elapsed());
     };
@@ -221,7 +221,7 @@ export function makeWorkQueue(options: WorkQueueOptions): WorkQueue {
   };
 }
 
-/** For `groupOf`: the keys of one namespace are one group, so that no tenant waits for all of another's. */
+/** For `groupOf`: the keys of one namespace form a group, so that a tenant does not wait for all keys of another. */
 export function groupByNamespace(key: string): string {
   const slash = key.indexOf('/');
   return slash === -1 ? '' : key.slice(0, slash);

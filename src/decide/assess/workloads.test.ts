@@ -33,8 +33,13 @@ describe('checkWorkloads', () => {
     want: string;
     says?: string;
   }>([
-    { name: 'not made', want: 'fail Progressing', says: 'about to be rolled' },
-    { name: 'of another revision', server: aWorkload('server', older), want: 'fail Progressing', says: 'about to be' },
+    { name: 'not made', want: 'fail Progressing', says: 'is waiting for the rollout' },
+    {
+      name: 'of another revision',
+      server: aWorkload('server', older),
+      want: 'fail Progressing',
+      says: 'is waiting for the rollout',
+    },
     { name: 'its pods refused', failures: [failure('PodsRefused', 'Pod')], want: 'stalled PodsRefused' },
     { name: 'no node fits', failures: [failure('NoNodeFits', 'StatefulSet')], want: 'stalled NoNodeFits' },
     { name: 'its apply refused', failures: [failure('ApplyRefused', 'Deployment')], want: 'stalled ApplyRefused' },
@@ -50,7 +55,7 @@ describe('checkWorkloads', () => {
       name: 'its controller has not looked yet',
       server: aWorkload('server', revision, { behind: true }),
       want: 'fail Progressing',
-      says: 'The rollout of the server begins.',
+      says: 'The rollout of the server is starting.',
     },
     { name: 'whole', server: aWorkload('server', revision), want: 'pass Serving' },
     { name: 'whole, and paused', server: paused(aWorkload('server', revision)), want: 'pass Serving' },
@@ -101,7 +106,7 @@ describe('checkWorkloads', () => {
     const two = aRecord({ sourceConfig: { resourceSpec: { queueCpu: 1 } } });
     const of = aRevision(two);
     const observed = anObserved(two, { children: [aWorkload('server', of)] });
-    expect(checkWorkloads(observed, of, ANSWER).message).toContain('The queue is about to be rolled');
+    expect(checkWorkloads(observed, of, ANSWER).message).toContain('The queue is waiting for the rollout');
     expect(isRolled(observed, of)).toBe(false);
   });
 

@@ -1,4 +1,4 @@
-// What pods get from Davit, as one value: the makers of everything that pods are made from.
+// A version of the pod contract as one value: the makers of all parts of pods.
 
 import type { IDeployment } from 'kubernetes-models/apps/v1/Deployment';
 import type { IStatefulSet } from 'kubernetes-models/apps/v1/StatefulSet';
@@ -20,7 +20,7 @@ export interface PodContract {
   readonly redis: (inputs: Inputs, redis: NonNullable<Resolved['redis']>) => Manifest<IStatefulSet>;
 }
 
-/** What a version may exchange in the pods of workloads without a maker of its own. */
+/** Parts of the workloads' pods that a version can replace without its own maker. */
 export interface PodParts {
   /** Scripts of the init containers. */
   readonly waitScripts: { readonly database: string; readonly redis: string };
@@ -30,5 +30,5 @@ export interface PodParts {
   ) => Pick<IContainer, 'startupProbe' | 'readinessProbe' | 'livenessProbe'>;
 }
 
-/** By the version that revisions name in `resolved.contract`. New revisions get the highest. */
+/** Contracts by the version that revisions name in `resolved.contract`. New revisions get the highest. */
 export type PodContracts = ReadonlyMap<number, PodContract>;

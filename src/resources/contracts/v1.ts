@@ -1,5 +1,5 @@
-// Version 1 of the pod contract. Frozen: test/golden/contract-1 holds what these makers make, to the byte. Code that only
-// later versions use stands beside this one; it is not changed in place.
+// Version 1 of the pod contract. Frozen: test/golden/contract-1 holds its output byte for byte. Later versions are separate
+// files; this one is not changed.
 
 import { makePostgresStatefulSet } from '../database/stateful-set.ts';
 import { envFor } from '../env.ts';

@@ -9,8 +9,8 @@ import type { Service } from '../service.ts';
 export const POSTGRES_PORT = 5432;
 
 /**
- * ClusterIP, not headless: while the pod is away a headless name does not exist, and resolvers remember that answer
- * for longer than a restart takes.
+ * ClusterIP, not headless: without a ready pod a headless name does not exist, and resolvers cache that answer for longer than
+ * a restart takes.
  */
 export function makePostgresService({ record }: Inputs): Service {
   const { name } = record.metadata;

@@ -1,4 +1,4 @@
-// A record's own PostgreSQL: one pod that keeps the contract of the official image.
+// A record's own PostgreSQL: one pod that follows the conventions of the official image.
 
 import type { IStatefulSet } from 'kubernetes-models/apps/v1/StatefulSet';
 import type { Resolved } from '../../api/app-revision.ts';
@@ -12,10 +12,10 @@ import { ownedMeta } from '../owner.ts';
 import { placementFor, pullSecretsFor } from '../placement.ts';
 import { POSTGRES_PORT } from './service.ts';
 
-/** Over TCP: the server that runs while the folder is made listens on its socket alone and must not pass for ready. */
+/** Uses TCP: during initialization a temporary server listens only on its socket, and must not count as ready. */
 const IS_READY = `pg_isready -q -h 127.0.0.1 -p ${POSTGRES_PORT} -U postgres`;
 const ACCEPTS = ['sh', '-c', IS_READY];
-/** 1 = it answers and refuses, as during recovery: alive. To kill it then would make the recovery begin again. */
+/** Exit code 1 means that it answers and rejects connections, as during recovery, so it is alive. Killing it would restart the recovery. */
 const ANSWERS = ['sh', '-c', `${IS_READY} || [ $? -eq 1 ]`];
 
 /** Depends only on `postgres`, placement and pull secrets of the revision, so that a new revision with the same values restarts no pod. */
@@ -41,7 +41,7 @@ export function makePostgresStatefulSet(
           enableServiceLinks: false,
           ...pullSecretsFor(revision.spec.resolved),
           ...placementFor(revision.spec.resolved, 'postgres', record.metadata.name),
-          // A fast shutdown still writes a checkpoint; killed before its end, the next start has to recover.
+          // A fast shutdown writes a checkpoint. If the server is killed before that, the next start has to recover.
           terminationGracePeriodSeconds: 120,
           securityContext: RESTRICTED_POD,
           containers: [
@@ -55,8 +55,8 @@ export function makePostgresStatefulSet(
                 fromSecret('POSTGRES_PASSWORD', { secretName: postgresSecret, secretKey: 'password' }),
                 { name: 'POSTGRES_DB', value: 'postgres' },
                 { name: 'POSTGRES_INITDB_ARGS', value: '--data-checksums' },
-                // A subfolder: a volume's root may hold lost+found, and belongs to root. Explicit: images from
-                // PostgreSQL 18 on have another default.
+                // A subfolder, because a volume's root may contain lost+found and belongs to root. Explicit, because images
+                // of PostgreSQL 18 and newer have another default.
                 { name: 'PGDATA', value: '/var/lib/postgresql/data/pgdata' },
               ],
               ports: [{ name: 'postgres', containerPort: POSTGRES_PORT, protocol: 'TCP' }],
@@ -83,7 +83,7 @@ export function makePostgresStatefulSet(
             { name: 'data', persistentVolumeClaim: { claimName: postgresClaim } },
             { name: 'run', emptyDir: {} },
             { name: 'tmp', emptyDir: {} },
-            // Parallel queries share memory here; the runtime's own 64 MB are soon too few.
+            // Parallel queries use this shared memory; the runtime's default of 64 MB is too small.
             { name: 'shm', emptyDir: { medium: 'Memory', sizeLimit: '256Mi' } },
           ],
         },

@@ -1,4 +1,4 @@
-// The volume of a record's own PostgreSQL. An object of its own, not a claim template: those cannot grow.
+// The volume of a record's own PostgreSQL. It is a separate object because claim templates cannot grow.
 
 import type { IPersistentVolumeClaim } from 'kubernetes-models/v1/PersistentVolumeClaim';
 import type { Resolved } from '../../api/app-revision.ts';
@@ -12,8 +12,8 @@ import { storageQuantity } from '../quantity.ts';
 export type VolumeClaim = Manifest<IPersistentVolumeClaim>;
 
 /**
- * As the record wants it. The API server refuses a size below the one in force, and a changed storage class: who
- * applies this must not send a smaller size, nor another class than the claim has.
+ * The claim that the record wants. The API server rejects a smaller size and a changed storage class, so the caller must
+ * apply neither.
  */
 export function makeVolumeClaim(
   { record, settings }: Inputs,

@@ -1,10 +1,10 @@
-// The part of Redis' configuration that needs the password, and so lives in the Secret. Made once with it, therefore
-// only what never changes is here; sizes are arguments of the server (stateful-set.ts).
+// The part of Redis' configuration that contains the password and is therefore in the Secret. It is created once, so it
+// contains only values that never change. Sizes are arguments of the server (stateful-set.ts).
 
 /**
- * Text of redis.conf. The data is the queue's state, which PostgreSQL outlives: it is kept in an append-only file on
- * the pod's scratch space, so a container that ends and starts again loses at most a second, and a pod that moves to
- * another node starts empty. Source of the quoting: "redis.conf", strings in double quotes.
+ * Text of redis.conf. The data is the state of the queue. It is in an append-only file on the pod's scratch space: a restarted
+ * container loses at most a second, and a replaced pod starts empty. Source of the quoting: "redis.conf", strings in double
+ * quotes.
  */
 export function redisConf(password: string): string {
   const quoted = `"${password.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n').replaceAll('\r', '\\r')}"`;

@@ -12,10 +12,10 @@ import { ownedMeta } from '../owner.ts';
 import { placementFor, pullSecretsFor } from '../placement.ts';
 import { REDIS_PORT } from './service.ts';
 
-/** The rest of the limit is for buffers and for the copy that a rewrite of the append-only file makes. */
+/** The rest of the limit is for buffers and for the copy during a rewrite of the append-only file. */
 const DATA_SHARE_OF_MEMORY = 0.75;
 
-/** PONG, or the probe fails: redis-cli ends with 0 after an error too. Valkey's images have both names of the tool. */
+/** Requires PONG, because redis-cli exits with 0 after an error too. Valkey's images contain the tool under both names. */
 const ANSWERS = ['sh', '-c', `redis-cli -h 127.0.0.1 -p ${REDIS_PORT} ping | grep -qx PONG`];
 
 /** Depends only on `redis`, placement and pull secrets of the revision, so that a new revision with the same values restarts no pod. */
@@ -49,8 +49,8 @@ export function makeRedisStatefulSet(
               name: 'redis',
               image: redis.image,
               imagePullPolicy: revision.spec.resolved.pullPolicy,
-              // A .conf as first argument starts the server in the images of Redis and of Valkey alike. A full Redis
-              // refuses writes (noeviction): jobs must not vanish from a queue.
+              // A .conf file as the first argument starts the server in images of both Redis and Valkey. A full Redis
+              // rejects writes (noeviction), because jobs must not disappear from the queue.
               args: ['/etc/davit/redis.conf', '--maxmemory', `${maxMemoryMb}mb`, '--maxmemory-policy', 'noeviction'],
               env: [fromSecret('REDISCLI_AUTH', { secretName: redisSecret, secretKey: 'password' })],
               ports: [{ name: 'redis', containerPort: REDIS_PORT, protocol: 'TCP' }],

@@ -1,9 +1,9 @@
-// A client whose requests are given up when one reconcile is: by its time limit, or with the leadership.
+// A client whose requests are aborted together with a reconcile: by its time limit, or with the loss of leadership.
 
 import type { KubeClient } from '../../kube/client.ts';
 import { wrapClient } from './wrap-client.ts';
 
-/** The same client; every request ends when `signal` aborts. A watch has a signal of its own. */
+/** The same client; `signal` aborts every request. A watch has its own signal. */
 export function abortable(client: KubeClient, signal: AbortSignal): KubeClient {
   return wrapClient(client, (_, send) => send({ signal }));
 }

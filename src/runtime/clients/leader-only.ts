@@ -10,7 +10,7 @@ import { wrapClient } from './wrap-client.ts';
  * flight are aborted at that moment: a write that waits for a connection or for a retry is not sent. Reads continue.
  */
 export function leaderOnly(client: KubeClient, leading: AbortSignal, holds: () => boolean): KubeClient {
-  /** One for all the writes of a reconcile, which share a signal. */
+  /** The combined signal of all writes of a reconcile, which share a signal. */
   const together = new WeakMap<AbortSignal, AbortSignal>();
 
   function either(signal: AbortSignal): AbortSignal {

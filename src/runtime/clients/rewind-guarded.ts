@@ -1,13 +1,12 @@
-// Whether the API server still tells of the history that it has told of before. After the restore of a backup it does not:
-// resourceVersions are those of then, and will be given a second time. Who reads one object again and again from the
-// source, as the lease is, notices at once.
+// Detects that the API server's history was rewound by a restore from backup, after which resourceVersions are assigned a second
+// time. A client that repeatedly reads one object, such as the lease, detects it immediately.
 
 import type { KubeClient, KubeObject } from '../../kube/client.ts';
 import { versionOf } from '../object-cache.ts';
 
 /**
- * The same client, for a single object. `onRewound` is told when the object is read, made or replaced at a
- * resourceVersion below one that it had before; perhaps more than once.
+ * The same client, for a single object. `onRewound` is called, possibly repeatedly, when the object is read, created or
+ * replaced at a resourceVersion below an earlier one.
  */
 export function rewindGuarded(client: KubeClient, onRewound: (what: string) => void): KubeClient {
   let highest: string | undefined;

@@ -1,29 +1,29 @@
-// One way to put something around every request of a client: which verbs there are, and which of them write, stands here.
+// Wraps every request of a client. Only this file knows the verbs and which of them write.
 
 import type { KubeClient } from '../../kube/client.ts';
 
-/** What can be said about giving a request up. Reads take no notice of `isStillWanted`. */
+/** Options that abort a request. Reads ignore `isStillWanted`. */
 export interface Abandonable {
   readonly signal?: AbortSignal;
   readonly isStillWanted?: () => boolean;
 }
 
-/** One request, as a wrapper sees it. */
+/** One request from a wrapper's point of view. */
 export interface Sending {
   readonly writes: boolean;
-  /** '' for all namespaces, and for what is in none. */
+  /** '' for all namespaces and for cluster-scoped objects. */
   readonly namespace: string;
   readonly signal: AbortSignal | undefined;
 }
 
-/** Sends the request once; `changes` take the place of what its caller has said. */
+/** Sends the request once; `changes` override the caller's options. */
 export type Around = <T>(request: Sending, send: (changes?: Abandonable) => Promise<T>) => Promise<T>;
 
 interface Placed {
   readonly namespace?: string;
 }
 
-/** The same client, each of whose requests goes through `around`. Watches, streams and texts, which take as long as they take, do not. */
+/** The same client, with `around` for each request except watches, streams and texts, whose duration is unlimited. */
 export function wrapClient(client: KubeClient, around: Around): KubeClient {
   const read = <T, O extends Abandonable>(
     { namespace = '' }: Placed,

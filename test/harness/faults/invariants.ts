@@ -29,7 +29,7 @@ export interface Reference {
 const MOST_HANDOVER_MS = 1400;
 const MOST_TAKEOVER_MS = 4000;
 
-/** What Kubernetes and the test put there, or what follows from the children on its own. */
+/** What Kubernetes and the test put there, or what Kubernetes derives from the children. */
 const NOT_OURS: ReadonlySet<string> = new Set(['ReplicaSet', 'Pod']);
 
 export function referenceOf(run: Run, again: Run): Reference {
@@ -202,7 +202,7 @@ function expectedCounts(run: Run, { counts }: Reference): ReadonlyMap<string, nu
   const expected = new Map(counts);
   for (const what of [`create ${remade}`, `delete ${remade}`]) {
     const once = (counts.get(what) ?? 0) + 1;
-    // What a person recreates, and Davit perhaps before that, is once or twice too much.
+    // An object that a person recreates, and perhaps Davit before, is counted once or twice more.
     const twice = run.plan.fault.kind === 'edit' && run.plan.fault.edit === 'remade' && actual.get(what) === once + 1;
     expected.set(what, twice ? once + 1 : once);
   }
@@ -329,7 +329,7 @@ function hammers({ trace }: Run): string | undefined {
 /** Somewhat less than Davit leaves between two lists of one pod's events. */
 const EVENTS_APART_MS = 4000;
 
-/** Events are listed live: seldom, however often their record is looked at. Whoever starts anew asks anew. */
+/** Events are listed live, but rarely, however often their record is reconciled. A restarted process lists them again. */
 function asksTooOften({ trace, kills }: Run): string | undefined {
   for (const [of, lists] of Map.groupBy(trace.eventLists, (one) => one.of)) {
     const soon = lists.filter(({ at }, index) => at - (lists[index - 1]?.at ?? -Infinity) < EVENTS_APART_MS);
@@ -423,7 +423,7 @@ function tornDownTooEarly(run: Run): string | undefined {
     const { deletionTimestamp, name, labels } = object.metadata;
     if (deletionTimestamp === undefined || !name.startsWith(`${RECORD}--`)) continue;
     if (kind !== 'PersistentVolumeClaim' && kind !== 'StatefulSet') continue;
-    // One that a person has recreated, with a selector that is not ours, has to go.
+    // A workload that a person has recreated with another selector must be deleted.
     if (meddlerOf(run.plan.fault).remade === `${kind} ${name}`) continue;
     const before = run.history.slice(0, index);
     if (run.plan.workload === 'external' && kind === 'StatefulSet') {

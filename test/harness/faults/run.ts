@@ -55,7 +55,7 @@ let serial = 0;
 /** How long is waited for what never comes (workloads.ts, `Scene`). */
 export type Patience = Pick<Scene, 'patienceMs' | 'quietMs'>;
 
-/** Longer than the lease, so that it has to be taken anew. */
+/** Longer than the lease, so that it has to be acquired again. */
 const SHORTEST_AWAY_MS = 2 * LEASE_MS;
 
 export async function runPlan(plan: Plan, cluster: Cluster, census: Census, patience: Patience): Promise<Run> {
