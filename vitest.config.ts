@@ -16,7 +16,7 @@ export default defineConfig({
           name: 'unit',
           include: [
             'src/**/*.test.ts',
-            'test/suites/{codehost,http,hygiene,plan,reconcile}/**/*.test.ts',
+            'test/suites/{codehost,http,hygiene,plan,reconcile,registry}/**/*.test.ts',
             'test/{support,harness}/**/*.test.ts',
           ],
           exclude: [PUBLISHED],

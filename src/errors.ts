@@ -109,3 +109,19 @@ export class CodeHostFailed extends Error {
     this.retryAfterSeconds = options.retryAfterSeconds;
   }
 }
+
+/**
+ * Why a registry did not do what it was asked: it refused the credentials, has no room, takes no writes at present (as
+ * while it collects garbage), cannot be reached or failed, was too slow, or answered what makes no sense.
+ */
+export type RegistryFailure = 'refused' | 'full' | 'readOnly' | 'unreachable' | 'timeout' | 'malformed';
+
+/** The platform's registry; its message is fit for whoever asked. */
+export class RegistryFailed extends Error {
+  override readonly name = 'RegistryFailed';
+  readonly why: RegistryFailure;
+  constructor(why: RegistryFailure, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.why = why;
+  }
+}

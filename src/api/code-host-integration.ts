@@ -11,6 +11,8 @@ export const CODE_HOST_KINDS = ['github', 'gitea'] as const;
 /** Keys of the Secret with the credentials: an access token, or the private key of a GitHub App. */
 export const TOKEN_KEY = 'token';
 export const PRIVATE_KEY_KEY = 'private-key';
+/** Key of the same Secret with what the host signs its webhooks with. */
+export const WEBHOOK_SECRET_KEY = 'webhook-secret';
 
 const appNumber = z.int().min(1).max(Number.MAX_SAFE_INTEGER);
 
@@ -34,7 +36,9 @@ export const CodeHostIntegrationSpec = z
       .optional(),
     credentialsRef: z
       .object({ name: SecretName.describe('Secret in the same namespace.') })
-      .describe(`Secret with the credentials: key ${TOKEN_KEY}, or ${PRIVATE_KEY_KEY} (PEM) for a GitHub App.`),
+      .describe(
+        `Secret with the credentials: key ${TOKEN_KEY}, or ${PRIVATE_KEY_KEY} (PEM) for a GitHub App; key ${WEBHOOK_SECRET_KEY} with which the host signs webhooks.`,
+      ),
     tenants: z
       .array(z.string().min(1).max(63).regex(new RegExp(DNS_LABEL_PATTERN)))
       .max(500)

@@ -6,6 +6,7 @@ import type { CodeHosts } from '../codehost/code-hosts.ts';
 import { Unavailable } from '../errors.ts';
 import type { KubeClient, KubeObject } from '../kube/client.ts';
 import type { Logger } from '../logger.ts';
+import type { PlatformRegistry } from '../registry/platform-registry.ts';
 import type { FairLimiter } from '../runtime/fair-limiter.ts';
 import type { Store } from '../runtime/store.ts';
 import { makeIntegrations } from './code-host-repositories/repository.ts';
@@ -37,6 +38,9 @@ import { registerDocs, registerOpenApi } from './plugins/openapi.ts';
 import { type RateLimit, registerRateLimit } from './plugins/rate-limit.ts';
 import { registerRequestLog, requestIdOf } from './plugins/request-log.ts';
 import { registerUnreadLimit } from './plugins/unread-limit.ts';
+import { registerRegistry } from './registry/routes.ts';
+import { registerUploads } from './uploads/routes.ts';
+import { registerWebhooks } from './webhooks/routes.ts';
 
 export interface AppDeps {
   /** The facade's own credentials: they ask whether the API server is ready, and keep secrets of the organization. */
@@ -50,10 +54,14 @@ export interface AppDeps {
   /** Whose write is next. */
   readonly gate: Pick<FairLimiter, 'run'>;
   readonly settings: Settings;
+  /** That of the settings; absent where they name none. */
+  readonly registry?: PlatformRegistry | undefined;
   readonly log: Logger;
   readonly now: () => Date;
   /** 1 to 16 characters of a-z and 0-9 that nobody can guess. */
   readonly randomSuffix: () => string;
+  /** 32 hexadecimal digits that nobody can guess. */
+  readonly randomId: () => string;
   readonly sleep?: (ms: number) => Promise<void>;
   /** Time limit of one request; for tests. */
   readonly timeLimitMs?: number;
@@ -109,6 +117,7 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
     forget: deps.forget ?? (() => undefined),
     freshList: makeFreshList({ now, sleep }),
     settings,
+    registry: deps.registry,
     randomSuffix: deps.randomSuffix,
     gate: deps.gate,
     log: deps.log,
@@ -123,7 +132,10 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
     forget: deps.forget ?? (() => undefined),
     randomSuffix: deps.randomSuffix,
   });
+  const platform = { settings, registry: deps.registry };
   const organizationId = (): string => organizationIdOf(caches.tenants, settings);
+
+  const building = { auth, deployments, now, randomId: deps.randomId };
 
   registerErrors(app);
   registerTimeLimit(app, deps.timeLimitMs ?? TIME_LIMIT_MS);
@@ -149,8 +161,11 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
         await registerDocs(scope);
         const routes: App = scope.withTypeProvider<ZodTypeProvider>();
         registerDeployments(routes, { auth, deployments, settings });
-        registerLogs(routes, { auth, deployments });
+        registerLogs(routes, { auth, deployments, kube, platform });
         registerRepositories(routes, { auth, integrations });
+        registerRegistry(routes, { ...building, platform });
+        registerUploads(routes, { ...building, ...caches, platform, prefix });
+        registerWebhooks(scope, { kube, ...caches, secrets, now });
         registerProviders(routes, { auth, providers, organizationId });
       },
       { prefix },

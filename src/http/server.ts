@@ -1,7 +1,7 @@
 // Listening and closing: TLS, time limits, and an end that lets requests under way finish.
 
 import { randomUUID } from 'node:crypto';
-import { createServer as createHttpServer, type Server } from 'node:http';
+import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createHttpsServer, type Server as HttpsServer } from 'node:https';
 import { type AddressInfo, isIPv6, type Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
@@ -30,6 +30,8 @@ export interface Serving {
 const LIMITS = {
   /** A whole request must arrive within this time, or a slow sender could hold a connection for ever. */
   requestTimeout: 30_000,
+  /** The same of an upload, which alone is a PUT. */
+  uploadTimeout: 310_000,
   headersTimeout: 15_000,
   /** Longer than a load balancer keeps idle connections, so that it is never us who closes under its request. */
   keepAliveTimeout: 75_000,
@@ -54,14 +56,18 @@ export async function serve(
   }
   await app.ready();
   const limits = { ...LIMITS, ...otherLimits };
+  const options = { ...limits, requestTimeout: limits.uploadTimeout };
+  const route = (request: IncomingMessage, response: ServerResponse): void => {
+    if (request.method !== 'PUT') endSlowBody(request, limits.requestTimeout);
+    app.routing(request, response);
+  };
   const secure =
     tls &&
-    createHttpsServer({ ...limits, ...secureContext(tls.current) }, (request, response) => {
+    createHttpsServer({ ...options, ...secureContext(tls.current) }, (request, response) => {
       response.setHeader('strict-transport-security', 'max-age=31536000');
-      app.routing(request, response);
+      route(request, response);
     });
-  const server: Server | HttpsServer =
-    secure ?? createHttpServer(limits, (request, response) => app.routing(request, response));
+  const server: Server | HttpsServer = secure ?? createHttpServer(options, route);
   const unfollow = tls?.follow((pair) => secure?.setSecureContext(secureContext(pair)));
   if (unfollow) server.once('close', unfollow);
   server.on('clientError', answerUnreadable);
@@ -95,6 +101,16 @@ async function closeGently(server: Server | HttpsServer, app: FastifyInstance): 
   clearInterval(sweep);
   clearTimeout(giveUp);
   await app.close();
+}
+
+/** Node has one time limit for all requests, and it is the uploads'. */
+function endSlowBody(request: IncomingMessage, limitMs: number): void {
+  if (request.headers['content-length'] === undefined && request.headers['transfer-encoding'] === undefined) return;
+  const error = Object.assign(new Error('The request took too long to arrive.'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' });
+  const timer = setTimeout(() => {
+    if (!request.complete) answerUnreadable(error, request.socket);
+  }, limitMs);
+  request.once('end', () => clearTimeout(timer)).once('close', () => clearTimeout(timer));
 }
 
 /** What is no HTTP never reaches Fastify; it gets the same shape of answer all the same. */

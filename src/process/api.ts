@@ -16,6 +16,7 @@ import { serve } from '../http/server.ts';
 import { NAMESPACES } from '../kube/api-resources.ts';
 import type { KubeClient, KubeObject } from '../kube/client.ts';
 import type { Logger } from '../logger.ts';
+import { makePlatformRegistry } from '../registry/platform-registry.ts';
 import { makeFairLimiter } from '../runtime/fair-limiter.ts';
 import type { Checks } from '../runtime/health.ts';
 import { slimManagedFields } from '../runtime/managed-fields.ts';
@@ -92,8 +93,13 @@ export async function runApi({ client, config, log, metrics, signal, onRewound }
     hosts: config.settings.codeHosts,
     onRequest: ({ kind, result, durationMs }) => metrics.codeHostRequested(kind, result, durationMs / 1000),
   });
+  const now = (): Date => new Date();
+  const randomId = (): string => randomBytes(16).toString('hex');
+  const { builds } = config.settings;
+  const registry = makePlatformRegistry({ kube: client, builds, namespace: config.namespace, now, randomId, log });
   const app = await buildApp({
     kube: client,
+    registry,
     caches: { records, revisions, tenants, templates, listeners, providers, integrations },
     codeHosts,
     gate: makeFairLimiter({ most: WRITES_AT_ONCE }),
@@ -108,7 +114,8 @@ export async function runApi({ client, config, log, metrics, signal, onRewound }
     },
     settings: config.settings,
     log,
-    now: () => new Date(),
+    now,
+    randomId,
     randomSuffix: () => randomBytes(5).toString('hex'),
   });
   const { tls, host, port } = config.http;
@@ -122,7 +129,7 @@ export async function runApi({ client, config, log, metrics, signal, onRewound }
   const stopped = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
   const done = stopped
     .then(() => server.close())
-    .then(() => Promise.all([...watches, codeHosts.close()]))
+    .then(() => Promise.all([...watches, codeHosts.close(), registry?.close()]))
     .then(() => undefined);
   const ready = Object.fromEntries(caches.map((cache) => [`api-${cache.resource.plural}`, () => whyNotListed(cache)]));
   return { ready, done };

@@ -7,7 +7,7 @@ import { APP_DEPLOYMENTS } from '../../api/app-deployment.ts';
 import { TENANT_LABEL } from '../../api/meta.ts';
 import { DNS_LABEL_PATTERN } from '../../api/primitives.ts';
 import type { Settings } from '../../api/settings.ts';
-import { SELF_SUBJECT_ACCESS_REVIEWS } from '../../kube/api-resources.ts';
+import { PODS, SELF_SUBJECT_ACCESS_REVIEWS } from '../../kube/api-resources.ts';
 import type { KubeClient, KubeObject, Resource } from '../../kube/client.ts';
 import type { Store } from '../../runtime/store.ts';
 import type { Credentials } from './authentication.ts';
@@ -33,6 +33,8 @@ export interface Identity {
    * only look where something is to be written.
    */
   tenantOf(caller: Caller, wanted: string | undefined, asked: Asked): Promise<Tenant>;
+  /** Refuses with 403 who may not read the logs of the tenant's pods. */
+  needLogs(caller: Caller, tenant: Tenant): Promise<void>;
   /** Refuses with 403 who may not do this in the organization's namespace. */
   needInOrganization(caller: Caller, asked: Asked, resource: Resource): Promise<void>;
 }
@@ -64,6 +66,7 @@ interface Place {
   readonly namespace: string;
   readonly resource: Resource;
   readonly name?: string;
+  readonly subresource?: string;
 }
 type Standing = 'may' | 'looks' | 'nobody';
 
@@ -76,7 +79,7 @@ export function makeIdentity({ kube, tenants, settings, now }: IdentityOptions):
   const reviews = new LruMap<Review>(REMEMBERED_REVIEWS);
 
   function allowed(caller: Caller, verb: Verb, place: Place): Promise<boolean> {
-    const key = `${caller.hash} ${verb} ${place.namespace} ${place.resource.plural} ${place.name ?? ''}`;
+    const key = `${caller.hash} ${verb} ${place.namespace} ${place.resource.plural} ${place.name ?? ''} ${place.subresource ?? ''}`;
     const at = now().getTime();
     const known = reviews.get(key);
     if (known !== undefined && at >= known.at && at - known.at < REMEMBERED_MS) return known.allowed;
@@ -133,6 +136,14 @@ export function makeIdentity({ kube, tenants, settings, now }: IdentityOptions):
           return client;
         },
       };
+    },
+
+    async needLogs(caller, { namespace }) {
+      if (await allowed(caller, 'get', { namespace, resource: PODS, subresource: 'log' })) return;
+      throw new HttpError(
+        403,
+        `You may not read this log: it takes the right to get pods/log in namespace ${namespace}, as for the logs of its pods.`,
+      );
     },
 
     async needInOrganization(caller, asked, resource) {
@@ -194,13 +205,22 @@ function noTenant(): HttpError {
 async function reviewed(
   caller: Caller,
   verb: Verb,
-  { namespace, name, resource: { group, plural } }: Place,
+  { namespace, name, subresource, resource: { group, plural } }: Place,
 ): Promise<boolean> {
   const review = {
     apiVersion: 'authorization.k8s.io/v1',
     kind: 'SelfSubjectAccessReview',
     metadata: { name: '' },
-    spec: { resourceAttributes: { group, resource: plural, verb, namespace, ...(name !== undefined && { name }) } },
+    spec: {
+      resourceAttributes: {
+        group,
+        resource: plural,
+        verb,
+        namespace,
+        ...(name !== undefined && { name }),
+        ...(subresource !== undefined && { subresource }),
+      },
+    },
   };
   const answer: typeof review & { readonly status?: { readonly allowed?: boolean } } = await caller.kube.create(
     SELF_SUBJECT_ACCESS_REVIEWS,

@@ -6,7 +6,11 @@ import type { KubeObject } from '../../kube/client.ts';
 import { HttpError } from './http-error.ts';
 
 interface SpecPatch {
-  readonly metadata: { readonly uid?: string; readonly resourceVersion?: string };
+  readonly metadata: {
+    readonly uid?: string;
+    readonly resourceVersion?: string;
+    readonly annotations?: Readonly<Record<string, string>>;
+  };
   readonly spec?: unknown;
 }
 

@@ -48,6 +48,8 @@ export interface Change {
   readonly spec: AppDeploymentSpec;
   /** What goes into the new Secret, by name; nothing: no Secret is made. */
   readonly values: ReadonlyMap<string, string>;
+  /** Annotations of the record that are to be set. */
+  readonly annotations?: Readonly<Record<string, string>>;
 }
 
 const NO_VALUES: ReadonlyMap<string, string> = new Map();
@@ -222,6 +224,7 @@ function* findPatch(
   });
   if (isAnother(patch.name, metadata.name)) yield fixed('name');
   if (isAnother(patch.source, spec.source)) yield fixed('source');
+  if (isAnother(patch.revision_source, spec.source)) yield fixed('revision_source');
   yield* foreignRules(spec.source, patch);
   for (const field of SOURCE_RULES[spec.source].fixed) {
     const sent = fromSnake(SourceConfig.shape, patch.source_config ?? {})[field];

@@ -139,6 +139,7 @@ const PatchDeploymentShape = z
   .object({
     name: z.string().nullish().describe('Cannot be changed; the same again is no change.'),
     source: z.enum(SOURCES).nullish().describe('Cannot be changed; the same again is no change.'),
+    revision_source: z.enum(SOURCES).nullish().describe('The same, as published clients send it.'),
     source_config: SourceConfigPayload.extend({
       resource_spec: PatchResourceSpecPayload.nullish(),
       custom_url: z

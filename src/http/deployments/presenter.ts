@@ -41,7 +41,8 @@ export function presentDeployment(
 ): Deployment {
   const { spec } = record;
   const ids = shownRevisionIds(record, revisions);
-  const revision = configOf(record, revisions, ids.latest);
+  const latest = revisionOf(record, revisions, ids.latest);
+  const revision = latest?.spec.requested.sourceRevisionConfig ?? spec.sourceRevisionConfig;
   return {
     id: uidOf(record),
     tenant_id: tenantId,
@@ -56,7 +57,10 @@ export function presentDeployment(
         ? toSnake(SourceConfig.shape.listenerConfig.unwrap().shape, spec.sourceConfig.listenerConfig)
         : null,
     },
-    source_revision_config: { ...toSnake(SourceRevisionConfig.shape, revision), repo_commit_sha: null },
+    source_revision_config: {
+      ...toSnake(SourceRevisionConfig.shape, revision),
+      repo_commit_sha: latest?.status?.build?.commit ?? latest?.spec.commit ?? null,
+    },
     secrets: spec.secrets.map(({ name }) => ({ name, value: values?.get(name) ?? '' })),
     secret_references:
       spec.secretReferences?.map(({ name, secretName, secretKey }) => ({
@@ -83,12 +87,16 @@ export function presentDeployment(
 
 /** Those of the latest revision. It is the spec's, unless the spec lost its image: then the newest snapshot stays the latest. */
 export function shownRevisionConfig(record: AppDeployment, revisions: readonly AppRevision[]): RevisionConfig {
-  return configOf(record, revisions, shownRevisionIds(record, revisions).latest);
+  const latest = revisionOf(record, revisions, shownRevisionIds(record, revisions).latest);
+  return latest?.spec.requested.sourceRevisionConfig ?? record.spec.sourceRevisionConfig;
 }
 
-function configOf(record: AppDeployment, revisions: readonly AppRevision[], latest: string | null): RevisionConfig {
-  const made = revisions.find(({ spec }) => spec.deploymentUid === record.metadata.uid && spec.id === latest);
-  return made?.spec.requested.sourceRevisionConfig ?? record.spec.sourceRevisionConfig;
+function revisionOf(
+  record: AppDeployment,
+  revisions: readonly AppRevision[],
+  id: string | null,
+): AppRevision | undefined {
+  return revisions.find(({ spec }) => spec.deploymentUid === record.metadata.uid && spec.id === id);
 }
 
 /** In force: the newest revision's values if it was made of what the record asks for, else what the record would get today. */

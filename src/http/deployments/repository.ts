@@ -24,6 +24,7 @@ import { needsRevision } from '../../record/needs-revision.ts';
 import { effectiveNumbers, resolve } from '../../record/resolve.ts';
 import { askingForRevision } from '../../record/revision-request.ts';
 import { awaitsSource } from '../../record/wanted-revision.ts';
+import type { PlatformRegistry } from '../../registry/platform-registry.ts';
 import type { FairLimiter } from '../../runtime/fair-limiter.ts';
 import type { Caller, Tenant } from '../core/authorization.ts';
 import { type FacadeCaches, synced } from '../core/caches.ts';
@@ -38,6 +39,7 @@ import { listenerFindings } from './listener-rules.ts';
 import { applyPatch, patchFindings, withoutEmpty } from './patch.ts';
 import type { CreateDeployment, ListDeployments, PatchDeployment } from './payloads.ts';
 import { resourceSpecInForce, shownRevisionConfig, urlOf } from './presenter.ts';
+import { registryFindings } from './registry-rules.ts';
 import { createValuesSecret, readSecretValues, removeVariables, undefinedIfHidden } from './secret-values.ts';
 import { catalogueFindings } from './template-rules.ts';
 import { type Changed, changeRecord, type Decide } from './update.ts';
@@ -49,6 +51,7 @@ export interface DeploymentsOptions extends Omit<FacadeCaches, 'providers'> {
   readonly forget: (uid: string) => void;
   readonly freshList: FreshList;
   readonly settings: Settings;
+  readonly registry: PlatformRegistry | undefined;
   readonly randomSuffix: () => string;
   /** What is written goes through it, each request of a caller whole. */
   readonly gate: Pick<FairLimiter, 'run'>;
@@ -90,6 +93,7 @@ export function makeDeployments({
   forget,
   freshList,
   settings,
+  registry,
   randomSuffix,
   gate,
   log,
@@ -169,6 +173,7 @@ export function makeDeployments({
         ...hostFindingsOf(record),
         ...listenerFindings(record.spec.sourceConfig, synced(listeners, 'listeners').list(namespace)),
         ...codeHostFindingsOf(record),
+        ...(await registryFindings(record, tenant.id, { builds: settings.builds, registry })),
       ];
       if (findings.length > 0) throw new HttpError(422, findings);
       const values = new Map(payload.secrets.map(({ name, value }) => [name, value]));
@@ -244,6 +249,12 @@ export function makeDeployments({
           ...(buildsAnew(record.spec.sourceRevisionConfig, spec.sourceRevisionConfig)
             ? codeHostFindingsOf({ ...record, spec })
             : []),
+          ...(await registryFindings(
+            { ...record, spec },
+            admitted.tenant.id,
+            { builds: settings.builds, registry },
+            record.spec,
+          )),
         ];
         if (findings.length > 0) throw new HttpError(422, findings);
         if (revision === 'always' && awaitsSource(spec)) throw nothingToDeploy();

@@ -8,6 +8,7 @@ import { type App, JsonText } from '../core/validation.ts';
 import type { Auth, RequestContext } from '../plugins/auth.ts';
 import { failures } from '../plugins/openapi.ts';
 import { registerRevisions } from '../revisions/routes.ts';
+import { readAliases } from './aliases.ts';
 import { listOf, makeListedTexts } from './list-response-cache.ts';
 import {
   createDeployment,
@@ -64,6 +65,7 @@ export function registerDeployments(app: App, { auth, deployments, settings }: D
 
   app.post('/v2/deployments', {
     onRequest: auth.as('create'),
+    preValidation: readAliases,
     schema: {
       tags,
       operationId: 'createDeployment',
@@ -100,6 +102,7 @@ export function registerDeployments(app: App, { auth, deployments, settings }: D
 
   app.patch('/v2/deployments/:deployment_id', {
     onRequest: auth.as('patch'),
+    preValidation: readAliases,
     schema: {
       tags,
       operationId: 'patchDeployment',

@@ -62,8 +62,10 @@ export async function changeRecord(
       await takeBack();
       change = await decide(record, secretName);
     }
-    const { spec, values } = change;
-    const patch = patchTo(record, spec);
+    const { spec, values, annotations } = change;
+    const { metadata, ...changed } = patchTo(record, spec);
+    const patch = { metadata: { ...metadata, ...(annotations && { annotations }) }, ...changed };
+    const changes = 'spec' in patch || annotations !== undefined;
     const write = (dryRun: boolean): Promise<AppDeployment> =>
       caller.kube.mergePatch<AppDeployment>(APP_DEPLOYMENTS, { namespace, name }, patch, {
         fieldManager: FACADE_FIELD_MANAGER,
@@ -72,8 +74,8 @@ export async function changeRecord(
     const lacksSecret = values.size > 0 && kept === undefined;
     // A rejected change must leave no Secret behind. If nothing changes, the dry run confirms that the record is current and
     // that the caller may change it.
-    if (lacksSecret || !('spec' in patch)) await write(true);
-    if (!('spec' in patch)) return { record, values };
+    if (lacksSecret || !changes) await write(true);
+    if (!changes) return { record, values };
     if (lacksSecret)
       kept = { secret: await createValuesSecret(caller, { namespace, name: secretName }, name, values), values };
     const written = await write(false);

@@ -33,19 +33,22 @@ interface ContainerStatus {
 }
 
 export interface Reading {
-  readonly revisionId: string | undefined;
   readonly page: Page;
   readonly budget: LogBudget;
+  /** The namespace whose share of the budget is used. */
+  readonly tenant: string;
   /** Aborts when nobody wants the page any more. */
   readonly signal: AbortSignal;
+  /** Whether the oldest lines count, however many came after them. */
+  readonly fromStart?: boolean;
 }
 
-/** Reads into the page; resolves to whether a budget, or a node that does not answer, has kept something from it. */
-export async function readLogs(
-  kube: KubeClient,
-  { metadata }: AppDeployment,
-  { revisionId, page, budget, signal }: Reading,
-): Promise<boolean> {
+export interface PodsToRead {
+  readonly namespace: string;
+  readonly labelSelector: string;
+}
+
+export function podsOf({ metadata }: AppDeployment, revisionId: string | undefined): PodsToRead {
   const { namespace = '', name, uid = '' } = metadata;
   const labelSelector = [
     `${DEPLOYMENT_LABEL}=${name}`,
@@ -53,10 +56,23 @@ export async function readLogs(
     `${COMPONENT_LABEL} in (${ROLES.join(',')})`,
     ...(revisionId === undefined ? [] : [`${REVISION_LABEL}=${revisionId}`]),
   ].join(',');
-  const { items } = await kube.listAll<PodObject>(PODS, { namespace, labelSelector, signal });
+  return { namespace, labelSelector };
+}
+
+/**
+ * Reads into the page; resolves to whether a budget, or a node that does not answer, has kept something from it. Undefined
+ * where there is no such pod.
+ */
+export async function readLogs(
+  kube: KubeClient,
+  { namespace, labelSelector }: PodsToRead,
+  reading: Reading,
+): Promise<boolean | undefined> {
+  const { items } = await kube.listAll<PodObject>(PODS, { namespace, labelSelector, signal: reading.signal });
+  if (items.length === 0) return undefined;
   const newest = items.toSorted((a, b) => (bornAt(a) < bornAt(b) ? 1 : -1)).slice(0, MOST_PODS);
   const streams = newest.flatMap(streamsOf);
-  const isWhole = await readAll(kube, streams.slice(0, MOST_STREAMS), { page, budget, signal, namespace });
+  const isWhole = await readAll(kube, streams.slice(0, MOST_STREAMS), { ...reading, namespace });
   return !isWhole || items.length > newest.length || streams.length > MOST_STREAMS;
 }
 
@@ -82,7 +98,7 @@ function streamsOf({ metadata, status }: PodObject): Stream[] {
 async function readAll(
   kube: KubeClient,
   streams: readonly Stream[],
-  { page, budget, signal, namespace }: Omit<Reading, 'revisionId'> & { readonly namespace: string },
+  { page, budget, tenant, signal, fromStart = false, namespace }: Reading & { readonly namespace: string },
 ): Promise<boolean> {
   const over = new AbortController();
   const stop = AbortSignal.any([signal, over.signal]);
@@ -93,12 +109,12 @@ async function readAll(
   const failed: Unavailable[] = [];
 
   async function read(stream: Stream): Promise<void> {
-    const giveBack = await (budget.streams.take(namespace, stop) ?? tooManyLogs());
+    const giveBack = await (budget.streams.take(tenant, stop) ?? tooManyLogs());
     try {
       const sink = page.sink(`${stream.pod}/${stream.container}${stream.previous ? '/previous' : ''}`);
       let bytes = 0;
       let goesOn = true;
-      for await (const piece of kube.stream(pathOf(namespace, stream, page), { signal: stop })) {
+      for await (const piece of kube.stream(pathOf(namespace, stream, page, fromStart), { signal: stop })) {
         bytes += piece.length;
         left -= piece.length;
         goesOn = sink.push(piece);
@@ -147,12 +163,12 @@ async function readAll(
   }
 }
 
-function pathOf(namespace: string, { pod, container, previous }: Stream, page: Page): string {
+function pathOf(namespace: string, { pod, container, previous }: Stream, page: Page, fromStart: boolean): string {
   const since = page.since();
   const query = new URLSearchParams({
     container,
     timestamps: 'true',
-    tailLines: String(Math.min(LAST_LINES, page.enough ?? LAST_LINES)),
+    ...(!fromStart && { tailLines: String(Math.min(LAST_LINES, page.enough ?? LAST_LINES)) }),
     limitBytes: String(MOST_BYTES_OF_STREAM),
     ...(previous && { previous: 'true' }),
     ...(since !== undefined && { sinceTime: since }),

@@ -1,23 +1,30 @@
-// /v1/projects/{id}/deploy_logs: what a deployment's pods wrote.
+// /v1/projects/{id}/…: what a deployment's pods wrote, and what its builds did.
 
 import type { FastifyReply } from 'fastify';
+import { FINAL_PHASES } from '../../api/build.ts';
+import type { KubeClient } from '../../kube/client.ts';
 import { HttpError, tooManyLogs } from '../core/http-error.ts';
 import type { App } from '../core/validation.ts';
 import type { Deployments } from '../deployments/repository.ts';
 import type { Auth, RequestContext } from '../plugins/auth.ts';
 import { failures } from '../plugins/openapi.ts';
+import type { BuildPlatform } from '../registry/platform.ts';
 import { presentRevisions } from '../revisions/presenter.ts';
 import { makeLogBudget } from './budget.ts';
+import { readBuildLog } from './build-log.ts';
 import { makePage } from './lines.ts';
 import { DeployLogs, DeployLogsQuery, ProjectPath, ProjectRevisionPath } from './payloads.ts';
-import { readLogs } from './pods.ts';
+import { podsOf, readLogs } from './pods.ts';
 
 export interface LogRoutesOptions {
   readonly auth: Auth;
   readonly deployments: Deployments;
+  /** The facade's own credentials, for the pods of builds. */
+  readonly kube: KubeClient;
+  readonly platform: BuildPlatform;
 }
 
-export function registerLogs(app: App, { auth, deployments }: LogRoutesOptions): void {
+export function registerLogs(app: App, { auth, deployments, kube, platform }: LogRoutesOptions): void {
   const body = DeployLogsQuery.prefault({});
   const response = { 200: DeployLogs, ...failures(400, 401, 403, 404, 413, 415, 422) };
 
@@ -39,7 +46,36 @@ export function registerLogs(app: App, { auth, deployments }: LogRoutesOptions):
       throw new HttpError(404, `Revision ID ${revisionId} not found.`);
     const giveBack = await (budget.requests.take(admitted.tenant.namespace, signal) ?? tooManyLogs());
     try {
-      return page.done(await readLogs(admitted.caller.kube, record, { revisionId: revision, page, budget, signal }));
+      const reading = { page, budget, tenant: admitted.tenant.namespace, signal };
+      return page.done((await readLogs(admitted.caller.kube, podsOf(record, revision), reading)) === true);
+    } finally {
+      giveBack();
+    }
+  }
+
+  async function buildLogsOf(
+    { caller, tenant }: RequestContext,
+    { id, revisionId }: { readonly id: string; readonly revisionId: string },
+    query: DeployLogsQuery,
+    signal: AbortSignal,
+  ): Promise<DeployLogs> {
+    const page = makePage(query);
+    const record = await deployments.find({ caller, tenant }, id);
+    const revision = revisionId.toLowerCase();
+    const made = deployments.revisionsOf(record);
+    if (!presentRevisions(record, made).some((one) => one.id === revision))
+      throw new HttpError(404, `Revision ID ${revisionId} not found.`);
+    // The pods of builds are in a namespace where no tenant has rights; their log is read by the right to the tenant's own.
+    await auth.needLogs(caller, tenant);
+    const phase = made.find(({ spec }) => spec.id === revision)?.status?.build?.phase;
+    const isOver = phase === undefined || FINAL_PHASES.has(phase);
+    const giveBack = await (budget.requests.take(tenant.namespace, signal) ?? tooManyLogs());
+    try {
+      const reading = { page, budget, tenant: tenant.namespace, signal, fromStart: query.order === 'asc' };
+      const whole = page.done(await readBuildLog({ kube, platform, record, tenant, revision, isOver }, reading));
+      // Whoever follows a build goes on where it was.
+      if (whole.next_offset !== null || isOver || query.order !== 'asc') return whole;
+      return { ...whole, next_offset: whole.logs.at(-1)?.id ?? query.offset ?? null };
     } finally {
       giveBack();
     }
@@ -86,6 +122,23 @@ export function registerLogs(app: App, { auth, deployments }: LogRoutesOptions):
     handler: (request, reply) => {
       const { project_id: id, revision_id: revisionId } = request.params;
       return whileWanted(reply, (signal) => logsOf(auth.admitted(request), id, revisionId, request.body, signal));
+    },
+  });
+
+  app.post('/v1/projects/:project_id/revisions/:revision_id/build_logs', {
+    onRequest: auth.as('get'),
+    schema: {
+      tags: ['logs'],
+      operationId: 'listBuildLogs',
+      summary: "Read what a revision's build wrote, while it runs and afterwards",
+      params: ProjectRevisionPath,
+      body,
+      response: { ...response, ...failures(502, 504) },
+    },
+    handler: (request, reply) => {
+      const { project_id: id, revision_id: revisionId } = request.params;
+      const admitted = auth.admitted(request);
+      return whileWanted(reply, (signal) => buildLogsOf(admitted, { id, revisionId }, request.body, signal));
     },
   });
 }

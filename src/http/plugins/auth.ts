@@ -20,6 +20,8 @@ export interface Auth {
   /** For what belongs to the organization, whichever tenant is chosen. */
   inOrganization(verb: Verb, resource: Resource): (request: FastifyRequest) => Promise<void>;
   callerOf(request: FastifyRequest): Caller;
+  /** Refuses with 403 who may not read the logs of the tenant's pods. */
+  needLogs(caller: Caller, tenant: Tenant): Promise<void>;
   /** For the log: undefined for a request that was not, or needs not be, admitted. */
   tenantOf(request: FastifyRequest): Tenant | undefined;
 }
@@ -92,6 +94,7 @@ export function registerAuth(app: FastifyInstance, { identity, authentication, r
         throw new TypeError(`${request.routeOptions.url ?? ''} has no onRequest: auth.inOrganization(verb, resource)`);
       return caller;
     },
+    needLogs: (caller, tenant) => stillKnown(caller, () => identity.needLogs(caller, tenant)),
     tenantOf: (request) => request[ADMITTED]?.tenant,
     admitted(request) {
       const admission = request[ADMITTED];

@@ -11,6 +11,8 @@ import {
   Gone,
   Invalid,
   NotFound,
+  RegistryFailed,
+  type RegistryFailure,
   ServerError,
   Unauthorized,
   Unavailable,
@@ -72,6 +74,7 @@ function refusedFor(error: unknown): HttpError {
   if (error instanceof HttpError) return error;
   if (error instanceof ServerError) return fromServer(error);
   if (error instanceof CodeHostFailed) return fromCodeHost(error);
+  if (error instanceof RegistryFailed) return new HttpError(REGISTRY_STATUS[error.why], error.message);
   return (
     fromFastify(error) ??
     new HttpError(500, 'Something went wrong inside Davit. Its log has more under the x-request-id of this answer.')
@@ -110,6 +113,16 @@ function fromCodeHost({ why, message, retryAfterSeconds }: CodeHostFailed): Http
   const headers = retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) };
   return new HttpError(CODE_HOST_STATUS[why], message, headers);
 }
+
+const REGISTRY_STATUS: Readonly<Record<RegistryFailure, number>> = {
+  // What the platform says, not what this caller does.
+  refused: 502,
+  full: 507,
+  readOnly: 503,
+  unreachable: 502,
+  timeout: 504,
+  malformed: 502,
+};
 
 const TYPES: Readonly<Record<string, string>> = {
   FieldValueRequired: 'missing',

@@ -7,12 +7,19 @@ import { HttpError } from '../core/http-error.ts';
 /** How much later than its time a request may be given up. */
 const LOOKS_EVERY_MS = 1000;
 
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** In place of everybody's, for a route whose request may take longer to arrive. */
+    readonly timeLimitMs?: number;
+  }
+}
+
 /** Answers 503 for a handler that has not after `limitMs`. What it is about goes on: it may be the API server's by now. */
 export function registerTimeLimit(app: FastifyInstance, limitMs: number): void {
-  /** Those under way and when they began, the oldest first. */
+  /** Those under way and when their time is over. */
   const underWay = new Map<FastifyReply, number>();
-  app.addHook('onRequest', (_request, reply, done) => {
-    underWay.set(reply, performance.now());
+  app.addHook('onRequest', (request, reply, done) => {
+    underWay.set(reply, performance.now() + (request.routeOptions.config.timeLimitMs ?? limitMs));
     done();
   });
   // Comes for a request that its sender has given up, too.
@@ -22,9 +29,9 @@ export function registerTimeLimit(app: FastifyInstance, limitMs: number): void {
   });
 
   function look(): void {
-    const latest = performance.now() - limitMs;
-    for (const [reply, began] of underWay) {
-      if (began > latest) return;
+    const now = performance.now();
+    for (const [reply, end] of underWay) {
+      if (end > now) continue;
       underWay.delete(reply);
       if (reply.raw.headersSent) reply.raw.destroy();
       else void reply.send(tooLong(limitMs));

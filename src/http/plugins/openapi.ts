@@ -46,9 +46,9 @@ const MEANINGS = {
   424: 'The code host refused the credentials, or may not be asked.',
   429: 'Too many requests; see Retry-After.',
   500: 'Something went wrong inside Davit; its log has more under the x-request-id.',
-  502: 'The code host cannot be reached, or its answer makes no sense.',
+  502: 'The code host or the registry cannot be reached, or its answer makes no sense.',
   503: 'The Kubernetes API server does not answer; see Retry-After.',
-  504: 'The code host did not answer in time.',
+  504: 'The code host or the registry did not answer in time.',
 } as const;
 type Failure = Exclude<keyof typeof MEANINGS, 422>;
 
@@ -200,6 +200,7 @@ export async function registerOpenApi(app: FastifyInstance, basePath: string): P
       tags: [
         { name: 'deployments', description: 'What is to run, and how it is.' },
         { name: 'revisions', description: 'What of it has been deployed, and how that went.' },
+        { name: 'builds', description: 'What is uploaded to be built, or pushed to be run.' },
         { name: 'logs', description: 'What its pods wrote.' },
         { name: 'repositories', description: 'What a code host has that could be deployed.' },
         { name: 'providers', description: 'OAuth providers of the organization.' },

@@ -43,7 +43,7 @@ function presentRevision(record: AppDeployment, revision: AppRevision): Revision
     source: spec.source,
     source_revision_config: {
       ...toSnake(SourceRevisionConfig.shape, spec.requested.sourceRevisionConfig),
-      repo_commit_sha: null,
+      repo_commit_sha: status?.build?.commit ?? spec.commit ?? null,
     },
   };
 }

@@ -1,11 +1,14 @@
 // /v2/deployments/{id}/revisions: what has been deployed, once more or again.
 
 import type { AppDeployment } from '../../api/app-deployment.ts';
+import { FINAL_PHASES } from '../../api/build.ts';
+import { INTERRUPT_ANNOTATION } from '../../api/meta.ts';
 import { serialRevisionId } from '../../record/revision-id.ts';
 import { rollingBack } from '../../record/revision-request.ts';
 import { revisionsOf } from '../../record/revisions.ts';
 import { HttpError } from '../core/http-error.ts';
 import type { App } from '../core/validation.ts';
+import { readAliases } from '../deployments/aliases.ts';
 import { Deployment, DeploymentPath, patchDeployment } from '../deployments/payloads.ts';
 import type { Deployments } from '../deployments/repository.ts';
 import type { Changed } from '../deployments/update.ts';
@@ -53,6 +56,7 @@ export function registerRevisions(app: App, { auth, deployments, presentChanged 
 
   app.post(path, {
     onRequest: auth.as('patch'),
+    preValidation: readAliases,
     schema: {
       tags,
       operationId: 'createRevision',
@@ -109,6 +113,30 @@ export function registerRevisions(app: App, { auth, deployments, presentChanged 
         return { spec: rollingBack(record.spec, old.spec), values: new Map() };
       });
       return presentChanged(admitted, changed);
+    },
+  });
+
+  app.post(`${path}/:revision_id/interrupt`, {
+    onRequest: auth.as('patch'),
+    schema: {
+      tags,
+      operationId: 'interruptRevision',
+      summary: 'End the build of a revision; what serves goes on serving',
+      params: RevisionPath,
+      response: { 202: Revision, ...failures(401, 403, 404, 409, 422) },
+    },
+    handler: async (request, reply) => {
+      const { deployment_id: deploymentId, revision_id: id } = request.params;
+      const { record } = await deployments.change(auth.admitted(request), deploymentId, (current) => {
+        const { status } = one(current, id);
+        const made = deployments.revisionsOf(current).find(({ spec }) => spec.id === id.toLowerCase());
+        const phase = made?.status?.build?.phase;
+        if (phase === undefined || FINAL_PHASES.has(phase))
+          throw new HttpError(409, `Revision ID ${id} is ${status}: it has no build that could be interrupted.`);
+        return { spec: current.spec, values: new Map(), annotations: { [INTERRUPT_ANNOTATION]: id.toLowerCase() } };
+      });
+      reply.code(202);
+      return one(record, id);
     },
   });
 }

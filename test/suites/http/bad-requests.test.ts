@@ -84,7 +84,7 @@ const rows: Row[] = [
   ],
   [
     'an unknown source',
-    aBody({ source: 'github' }),
+    aBody({ source: 'gitlab' }),
     [
       [
         'body.source',

@@ -17,6 +17,7 @@ import { NAMESPACES } from '../../../src/kube/api-resources.ts';
 import type { KubeObject, Resource } from '../../../src/kube/client.ts';
 import { names } from '../../../src/record/names.ts';
 import { wantedRevision } from '../../../src/record/wanted-revision.ts';
+import { makePlatformRegistry, type PlatformRegistry } from '../../../src/registry/platform-registry.ts';
 import { makeFairLimiter } from '../../../src/runtime/fair-limiter.ts';
 import type { Change, WatchedStore } from '../../../src/runtime/store.ts';
 import { type FakeKube, makeFakeKube, type Write } from '../../support/fake-kube/fake-kube.ts';
@@ -77,6 +78,7 @@ function makeStore<T extends KubeObject>(kube: FakeKube, resource: Resource): Te
 export interface Facade {
   readonly app: FastifyInstance;
   readonly kube: FakeKube;
+  readonly registry: PlatformRegistry | undefined;
   readonly records: TestStore<AppDeployment>;
   readonly revisions: TestStore<AppRevision>;
   readonly tenants: TestStore<KubeObject>;
@@ -116,6 +118,7 @@ export interface Answer {
 export async function makeFacade(
   settings: Partial<Settings> = {},
   limits: Pick<AppDeps, 'timeLimitMs' | 'unreadLimits'> = {},
+  { withRegistry }: FacadeOptions = {},
 ): Promise<Facade> {
   const clock = { ms: Date.parse('2026-01-01T00:00:00Z') };
   const kube = makeFakeKube({ now: () => clock.ms });
@@ -150,8 +153,18 @@ export async function makeFacade(
   sink.on('data', (line: Buffer) => lines.push(line.toString()));
   const waits: number[] = [];
   let suffixes = 0;
+  const log = pino({ level: 'debug', base: null }, sink);
+  const now = (): Date => new Date(clock.ms);
+  let ids = 0;
+  const randomId = (): string => (ids++).toString(16).padStart(32, '0');
+  const whole = { ...defaultSettings(), ...settings };
+  const registry = withRegistry
+    ? makePlatformRegistry({ kube, builds: whole.builds, namespace: 'davit-system', now, randomId, log })
+    : undefined;
   const app = await buildApp({
     kube,
+    registry,
+    randomId,
     caches: { records, revisions, templates, tenants, listeners, providers, integrations },
     codeHosts: {
       repositories(account) {
@@ -168,10 +181,10 @@ export async function makeFacade(
       records.drop(uid);
       providers.drop(uid);
     },
-    settings: { ...defaultSettings(), ...settings },
+    settings: whole,
     ...limits,
-    log: pino({ level: 'debug', base: null }, sink),
-    now: () => new Date(clock.ms),
+    log,
+    now,
     randomSuffix: () => `r4nd0m${suffixes++ || ''}`,
     sleep: async (ms) => {
       waits.push(ms);
@@ -180,6 +193,7 @@ export async function makeFacade(
   });
   const facade: Facade = {
     app,
+    registry,
     kube,
     records,
     revisions,
@@ -273,6 +287,11 @@ export function anIntegration(
     },
   });
   integrations.fill();
+}
+
+interface FacadeOptions {
+  /** Whether what the settings name is a registry that there is. */
+  readonly withRegistry?: boolean;
 }
 
 /** The smallest body that POST takes. */

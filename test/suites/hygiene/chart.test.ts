@@ -219,6 +219,44 @@ describe('with other values', () => {
     const api = named(manifests, 'ClusterRole', 'davit-api') as unknown as { rules: { resources: string[] }[] };
     expect(api.rules.flatMap(({ resources }) => resources)).toEqual(['namespaces']);
   });
+  it('gives the API rights on Secrets and logs of builds only where images are kept and built, each by name', async () => {
+    interface Rules {
+      readonly rules: readonly { resources: string[]; resourceNames?: string[]; verbs: string[] }[];
+    }
+    const ofApi = (manifests: readonly Manifest[]): string[] =>
+      manifests
+        .filter(({ kind, metadata }) => kind === 'Role' && /^davit-api-(own|builds)$/.test(metadata.name))
+        .flatMap(({ metadata, ...role }) =>
+          (role as unknown as Rules).rules.map(({ resources, resourceNames = [], verbs }) =>
+            `${metadata.namespace}: ${verbs.join()} ${resources.join()} ${resourceNames.join()}`.trimEnd(),
+          ),
+        );
+    const plain = await render();
+    expect(ofApi(plain)).toEqual([]);
+    expect(kinds(plain.filter(({ metadata }) => metadata.name === 'davit-api'))).not.toContain(
+      'ValidatingAdmissionPolicy',
+    );
+    const keys = [
+      'davit-system: create secrets',
+      'davit-system: get secrets davit-registry-key,davit-registry-tokens',
+      'davit-system: patch secrets davit-registry-tokens',
+    ];
+    const registry = 'settings.builds.registry.host=registry.example';
+    const pushed = await render('--set', `${registry},settings.builds.registry.tokens=true`);
+    expect(ofApi(pushed)).toEqual(keys);
+    // To create is a right that cannot be given by name; a policy says of which.
+    expect(JSON.stringify(named(pushed, 'ValidatingAdmissionPolicy', 'davit-api'))).toContain(
+      "object.metadata.name in ['davit-registry-key', 'davit-registry-tokens'] && object.type == 'Opaque'",
+    );
+    const builder = 'settings.builds.images.builder=registry.example/builder:1';
+    const built = await render('--set', `${registry},settings.builds.registry.pushSecret=push,${builder}`);
+    expect(ofApi(built)).toEqual([
+      ...keys,
+      'davit-builds: list pods',
+      'davit-builds: get pods/log',
+      'davit-builds: get secrets push',
+    ]);
+  });
   it('may list nodes only where the setting that needs it is on', async () => {
     const manifests = await render('--set', 'settings.checkNodes=false');
     expect(JSON.stringify(named(manifests, 'ClusterRole', 'davit-controller'))).not.toContain('"nodes"');

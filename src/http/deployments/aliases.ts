@@ -1,0 +1,30 @@
+// Words of published clients for what has a neutral word here. On input either will do; answers use the neutral words.
+
+import type { FastifyRequest } from 'fastify';
+
+const SOURCES: Readonly<Record<string, string>> = { github: 'codehost' };
+const REVISION_FIELDS: Readonly<Record<string, string>> = { langgraph_config_path: 'workflow_config_path' };
+
+/** preValidation of every request that describes a deployment. A neutral word that is there, too, counts. */
+export function readAliases({ body }: FastifyRequest, _reply: unknown, done: () => void): void {
+  if (isObject(body)) {
+    for (const field of ['source', 'revision_source'])
+      if (typeof body[field] === 'string') body[field] = aliased(SOURCES, body[field]);
+    const revision = body['source_revision_config'];
+    if (isObject(revision))
+      for (const [alias, field] of Object.entries(REVISION_FIELDS))
+        if (Object.hasOwn(revision, alias)) {
+          revision[field] ??= revision[alias];
+          delete revision[alias];
+        }
+  }
+  done();
+}
+
+function aliased(aliases: Readonly<Record<string, string>>, word: string): string {
+  return Object.hasOwn(aliases, word) ? (aliases[word] ?? word) : word;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,58 @@
+// What of the registry a deployment may name: images that were pushed to its own repository, by digest, and sources that were
+// uploaded for it.
+
+import type { AppDeployment, AppDeploymentSpec } from '../../api/app-deployment.ts';
+import { UPLOAD_MESSAGE } from '../../api/app-deployment.ts';
+import type { BuildSettings } from '../../api/settings.ts';
+import { imageRepository, repositoryOf, uploadTag } from '../../record/registry-names.ts';
+import type { PlatformRegistry } from '../../registry/platform-registry.ts';
+import type { FieldError } from '../core/http-error.ts';
+
+export interface RegistryRules {
+  readonly builds: BuildSettings;
+  readonly registry: PlatformRegistry | undefined;
+}
+
+/** Longer than the registry itself is waited for. */
+const LONGEST_MS = 40_000;
+
+/** Only what `before` does not name is judged. Fails as RegistryFailed where the registry cannot tell. */
+export async function registryFindings(
+  { metadata, spec }: Pick<AppDeployment, 'metadata' | 'spec'>,
+  tenantId: string,
+  { builds, registry }: RegistryRules,
+  before?: AppDeploymentSpec,
+): Promise<FieldError[]> {
+  const { imageUri, sourceTarballPath } = spec.sourceRevisionConfig;
+  const isNew = (field: 'imageUri' | 'sourceTarballPath'): boolean =>
+    spec.sourceRevisionConfig[field] !== before?.sourceRevisionConfig[field];
+  const tenant = { namespace: metadata.namespace ?? '', tenantId };
+  const signal = AbortSignal.timeout(LONGEST_MS);
+  const where = builds.registry;
+
+  async function isThere(reference: string): Promise<boolean> {
+    if (where === undefined || registry === undefined) return false;
+    const repository = repositoryOf(where, tenant, metadata.name);
+    return (await registry.client.digestOf(repository, reference, signal)) !== undefined;
+  }
+
+  if (spec.source === 'internal_source' && sourceTarballPath !== undefined && isNew('sourceTarballPath')) {
+    // One of another deployment is not there, for each has a repository of its own.
+    if (!(await isThere(uploadTag(sourceTarballPath)))) return [finding('source_tarball_path', UPLOAD_MESSAGE)];
+  }
+  if (spec.source === 'internal_docker' && imageUri !== undefined && where !== undefined && isNew('imageUri')) {
+    const image = imageRepository(where, tenant, metadata.name);
+    const digest = imageUri.startsWith(`${image}@`) ? imageUri.slice(image.length + 1) : '';
+    if (!/^sha256:[0-9a-f]{64}$/.test(digest))
+      return [
+        finding('image_uri', `must be an image of this deployment's own repository, by digest: ${image}@sha256:…`),
+      ];
+    if (!(await isThere(digest)))
+      return [finding('image_uri', 'is not in the registry: push it with a token of POST …/push-token')];
+  }
+  return [];
+}
+
+function finding(field: string, msg: string): FieldError {
+  return { loc: ['body', 'source_revision_config', field], msg, type: 'value_error' };
+}

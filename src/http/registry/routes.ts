@@ -1,0 +1,126 @@
+// Push tokens, and the token server that the registry sends its clients to (Distribution's token protocol).
+
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { coversRepository, REGISTRY_USER, registryGrant, registryPassword } from '../../record/registry-grant.ts';
+import { tenantRepositories } from '../../record/registry-names.ts';
+import { type Action, grantsFor, issueToken, TOKEN_SERVICE, type TokenAnswer } from '../../registry/tokens.ts';
+import { HttpError } from '../core/http-error.ts';
+import type { App } from '../core/validation.ts';
+import { DeploymentPath, time } from '../deployments/payloads.ts';
+import type { Deployments } from '../deployments/repository.ts';
+import type { Auth } from '../plugins/auth.ts';
+import { failures } from '../plugins/openapi.ts';
+import { type BuildPlatform, changeableOf, placeOf } from './platform.ts';
+
+export interface RegistryRoutesOptions {
+  readonly auth: Auth;
+  readonly deployments: Deployments;
+  readonly platform: BuildPlatform;
+  readonly now: () => Date;
+  /** Tells tokens apart. */
+  readonly randomId: () => string;
+}
+
+const PUSH_SECONDS = 3600;
+
+const PushTokenRequest = z
+  .object({
+    supports_registry_username: z.boolean().nullish().describe('Accepted; username is always given.'),
+  })
+  .meta({ id: 'PushTokenRequest', examples: [{ supports_registry_username: true }] });
+
+const PushToken = z
+  .object({
+    token: z.string().describe('Password of the registry, for one hour and this repository alone.'),
+    username: z.string().describe('User name that goes with it.'),
+    registry_url: z.string().describe("Registry and path of the tenant's repositories."),
+    repository_url: z.string().describe('Repository to push to. PATCH the deployment with its digest afterwards.'),
+    expires_at: time.describe('When the token ends.'),
+  })
+  .meta({
+    id: 'PushToken',
+    examples: [
+      {
+        token: 'davit-registry-1.eyJyIjoi….x4Zq',
+        username: REGISTRY_USER,
+        registry_url: 'registry.example.com/team-7d1f2c34',
+        repository_url: 'registry.example.com/team-7d1f2c34/shop',
+        expires_at: '2026-01-01T01:00:00.000Z',
+      },
+    ],
+  });
+
+export function registerRegistry(
+  app: App,
+  { auth, deployments, platform, now, randomId }: RegistryRoutesOptions,
+): void {
+  app.post('/v2/deployments/:deployment_id/push-token', {
+    onRequest: auth.as('patch'),
+    schema: {
+      tags: ['builds'],
+      operationId: 'createPushToken',
+      summary: "Get a password to push the deployment's image with (internal_docker)",
+      params: DeploymentPath,
+      body: PushTokenRequest.prefault({}),
+      response: { 200: PushToken, ...failures(400, 401, 403, 404, 409, 413, 415, 422) },
+    },
+    handler: async (request) => {
+      const admitted = auth.admitted(request);
+      const { tenant } = admitted;
+      const only = { source: 'internal_docker', what: 'Push tokens' } as const;
+      const record = await changeableOf(deployments, admitted, request.params.deployment_id, only);
+      const { registry, settings, repository, image } = placeOf(platform, record, tenant.id);
+      if (!settings.tokens)
+        throw new HttpError(
+          409,
+          `The registry of this platform takes no tokens of Davit. Push to ${image} with a credential of your own, then PATCH image_uri with the digest.`,
+        );
+      const expires = Math.floor(now().getTime() / 1000) + PUSH_SECONDS;
+      const grant = { repository, actions: ['pull', 'push'], expires } as const;
+      const identity = { namespace: tenant.namespace, tenantId: tenant.id };
+      return {
+        token: registryPassword(await registry.passwordKey(), grant),
+        username: REGISTRY_USER,
+        registry_url: `${settings.host}/${tenantRepositories(settings, identity)}`,
+        repository_url: image,
+        expires_at: new Date(expires * 1000).toISOString(),
+      };
+    },
+  });
+
+  /** Docker's clients read `errors`, people `detail`. */
+  function refuse(reply: FastifyReply, detail: string): FastifyReply {
+    void reply.header('www-authenticate', `Basic realm="${TOKEN_SERVICE}"`);
+    return reply.code(401).send({ detail, errors: [{ code: 'UNAUTHORIZED', message: detail }] });
+  }
+
+  app.get('/v1/registry/token', {
+    schema: { hide: true },
+    handler: async (request, reply): Promise<TokenAnswer | FastifyReply> => {
+      const { registry } = platform;
+      if (registry === undefined || platform.settings.builds.registry?.tokens !== true)
+        throw new HttpError(404, 'The registry of this platform takes no tokens of Davit.');
+      const password = passwordIn(request);
+      if (password === undefined) return refuse(reply, 'Log in with a push token: user davit, the token as password.');
+      const grant = registryGrant(await registry.passwordKey(), password, now());
+      if (grant === undefined)
+        return refuse(reply, 'The password is not one of Davit, or has expired. Get another one.');
+      const { service, scope } = request.query as { readonly service?: unknown; readonly scope?: unknown };
+      if (service !== undefined && service !== TOKEN_SERVICE)
+        throw new HttpError(400, `Tokens are issued for service ${TOKEN_SERVICE} alone.`);
+      const scopes = [scope ?? []].flat().filter((one) => typeof one === 'string');
+      const allowed = (repository: string): readonly Action[] =>
+        coversRepository(grant, repository) ? grant.actions : [];
+      return issueToken(await registry.keyRing(), grantsFor(scopes, allowed), { now: now(), id: randomId() });
+    },
+  });
+}
+
+/** Of Basic; the user name means nothing. */
+function passwordIn({ headers }: FastifyRequest): string | undefined {
+  const [, encoded] = /^basic +([A-Za-z0-9+/_=-]+)$/i.exec(headers.authorization ?? '') ?? [];
+  if (encoded === undefined) return undefined;
+  const [, ...rest] = Buffer.from(encoded, 'base64').toString('utf8').split(':');
+  return rest.length === 0 ? undefined : rest.join(':');
+}

@@ -1,0 +1,27 @@
+// What an upload must be, looked at while it passes by.
+
+import type { IncomingMessage } from 'node:http';
+import { HttpError } from '../core/http-error.ts';
+
+/** RFC 1952: two bytes that every gzip file begins with, and the one compression method that there is. */
+const GZIP = Buffer.from([0x1f, 0x8b, 0x08]);
+
+/** The request's body, refused with 422 if it does not begin like gzip. What is left of it stays to be read. */
+export async function* gzipContent(request: IncomingMessage): AsyncGenerator<Uint8Array> {
+  let begun = Buffer.alloc(0);
+  for await (const piece of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+    if (begun.length >= GZIP.length) {
+      yield piece;
+      continue;
+    }
+    begun = Buffer.concat([begun, piece]);
+    if (!begun.subarray(0, GZIP.length).equals(GZIP.subarray(0, begun.length))) throw notGzip();
+    if (begun.length >= GZIP.length) yield begun;
+  }
+  if (begun.length < GZIP.length) throw notGzip();
+}
+
+function notGzip(): HttpError {
+  const msg = 'must be a tar archive compressed with gzip';
+  return new HttpError(422, [{ loc: ['body'], msg, type: 'value_error' }]);
+}

@@ -1,0 +1,229 @@
+// Uploads of sources: an address to upload to, and the upload, which passes through to the registry as it comes.
+
+import type { IncomingMessage } from 'node:http';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import type { AppDeployment } from '../../api/app-deployment.ts';
+import { uploadTag } from '../../record/registry-names.ts';
+import { makeFairLimiter } from '../../runtime/fair-limiter.ts';
+import type { Store } from '../../runtime/store.ts';
+import { HttpError } from '../core/http-error.ts';
+import type { App } from '../core/validation.ts';
+import { DeploymentPath, time } from '../deployments/payloads.ts';
+import type { Deployments } from '../deployments/repository.ts';
+import type { Auth } from '../plugins/auth.ts';
+import { failures } from '../plugins/openapi.ts';
+import { type BuildPlatform, changeableOf, type Place, placeOf } from '../registry/platform.ts';
+import { gzipContent } from './content.ts';
+import { isSigned, uploadSignature } from './upload-url.ts';
+
+export interface UploadRoutesOptions {
+  readonly auth: Auth;
+  readonly deployments: Deployments;
+  readonly records: Store<AppDeployment>;
+  readonly tenants: Store;
+  readonly platform: BuildPlatform;
+  readonly now: () => Date;
+  /** 32 hexadecimal digits that nobody can guess. */
+  readonly randomId: () => string;
+  /** Before every path. */
+  readonly prefix: string;
+}
+
+const MEBIBYTE = 1024 * 1024;
+/** An upload begins within this time, and then ends within it. */
+const UPLOAD_SECONDS = 300;
+const CONTENT_TYPE = 'application/gzip';
+const LAYER_TYPE = 'application/vnd.oci.image.layer.v1.tar+gzip';
+const ARTIFACT_TYPE = 'application/vnd.davit.source.v1';
+/** At once, each with at most a megabyte in memory; the group is the tenant. */
+const SLOTS = { most: 8, mostOfGroup: 3, always: 0, mostWaiting: 16, mostWaitingOfGroup: 4 };
+
+const UploadUrlRequest = z
+  .object({ supports_upload_headers: z.boolean().nullish().describe('Whether upload_headers will be sent.') })
+  .meta({ id: 'UploadUrlRequest', examples: [{ supports_upload_headers: true }] });
+
+const UploadUrl = z
+  .object({
+    upload_url: z
+      .string()
+      .describe('PUT the archive (.tar.gz) there, once, with Content-Type: application/gzip and no token.'),
+    object_path: z.string().describe('For source_revision_config.source_tarball_path, after the upload.'),
+    upload_headers: z.record(z.string(), z.string()).describe('Headers of the upload.'),
+    expires_at: time.describe('Until when the upload must have begun.'),
+  })
+  .meta({
+    id: 'UploadUrl',
+    examples: [
+      {
+        upload_url:
+          'https://davit.example.com/v1/uploads/c2b8e1a0-52b7-4d0c-9a52-3f1f7a3c1d10/0f1e2d3c4b5a69788796a5b4c3d2e1f0?expires=1767225900&signature=x4Zq…',
+        object_path: 'uploads/0f1e2d3c4b5a69788796a5b4c3d2e1f0',
+        upload_headers: { 'Content-Type': CONTENT_TYPE },
+        expires_at: '2026-01-01T00:05:00.000Z',
+      },
+    ],
+  });
+
+export function registerUploads(app: App, options: UploadRoutesOptions): void {
+  const { auth, deployments, platform, now, randomId, prefix } = options;
+
+  app.post('/v2/deployments/:deployment_id/upload-url', {
+    onRequest: auth.as('patch'),
+    schema: {
+      tags: ['builds'],
+      operationId: 'createUploadUrl',
+      summary: "Get an address to upload the deployment's source to (internal_source)",
+      params: DeploymentPath,
+      body: UploadUrlRequest.prefault({}),
+      response: { 200: UploadUrl, ...failures(400, 401, 403, 404, 409, 413, 415, 422) },
+    },
+    handler: async (request) => {
+      const admitted = auth.admitted(request);
+      const only = { source: 'internal_source', what: 'Uploads' } as const;
+      const record = await changeableOf(deployments, admitted, request.params.deployment_id, only);
+      const { registry } = placeOf(platform, record, admitted.tenant.id);
+      const expires = Math.floor(now().getTime() / 1000) + UPLOAD_SECONDS;
+      const upload = { deployment: record.metadata.uid ?? '', id: randomId(), expires };
+      const signature = uploadSignature(await registry.passwordKey(), upload);
+      const path = `${prefix}/v1/uploads/${upload.deployment}/${upload.id}`;
+      return {
+        upload_url: `${originOf(request)}${path}?expires=${expires}&signature=${signature}`,
+        object_path: `uploads/${upload.id}`,
+        upload_headers: { 'Content-Type': CONTENT_TYPE },
+        expires_at: new Date(expires * 1000).toISOString(),
+      };
+    },
+  });
+
+  // A scope of its own: nothing else takes a body that is not JSON.
+  void app.register(async (scope) => registerPut(scope, options));
+}
+
+/** Where the caller reached us. Only the caller is told, so that a header that somebody made up misleads nobody else. */
+function originOf({ headers, protocol, host }: FastifyRequest): string {
+  const forwarded = headers['x-forwarded-proto'];
+  const scheme = forwarded === 'https' || forwarded === 'http' ? forwarded : protocol;
+  return `${scheme}://${host}`;
+}
+
+const PATH = '/v1/uploads/:deployment_id/:upload_id';
+
+interface Begun {
+  readonly id: string;
+  readonly tenant: string;
+  readonly place: Place;
+}
+
+function registerPut(app: FastifyInstance, { records, tenants, platform, now }: UploadRoutesOptions): void {
+  const slots = makeFairLimiter(SLOTS);
+  const underWay = new Set<string>();
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', (_request, payload, done) => done(null, payload));
+
+  /** Everything that can be told before the body is read. */
+  async function begin(request: FastifyRequest): Promise<Begun> {
+    const { deployment_id: deployment = '', upload_id: id = '' } = request.params as Record<string, string>;
+    const query = request.query as { readonly expires?: unknown; readonly signature?: unknown };
+    const { registry } = platform;
+    const expires = Number(query.expires);
+    const signature = typeof query.signature === 'string' ? query.signature : '';
+    if (registry === undefined || !isSigned(await registry.passwordKey(), { deployment, id, expires }, signature))
+      throw new HttpError(403, 'This is not an upload address that Davit gave. Get one with POST …/upload-url.');
+    if (now().getTime() > expires * 1000)
+      throw new HttpError(403, 'This upload address has expired. Get another one with POST …/upload-url.');
+    needHeaders(request, platform.settings.builds.uploadMaxMb);
+    const record = records.byUid(deployment);
+    const { namespace = '' } = record?.metadata ?? {};
+    const tenantId = tenants.get({ name: namespace })?.metadata.uid;
+    if (record === undefined || record.metadata.deletionTimestamp !== undefined || tenantId === undefined)
+      throw new HttpError(404, 'The deployment that this upload is for is gone.');
+    return { id, tenant: namespace, place: placeOf(platform, record, tenantId) };
+  }
+
+  async function refuseUsed({ id, place }: Begun, signal: AbortSignal): Promise<void> {
+    const tag = uploadTag(`uploads/${id}`);
+    if ((await place.registry.client.digestOf(place.repository, tag, signal)) !== undefined) throw usedAlready();
+  }
+
+  async function store(begun: Begun, request: IncomingMessage, signal: AbortSignal): Promise<{ size: number }> {
+    const { client } = begun.place.registry;
+    const { repository } = begun.place;
+    await refuseUsed(begun, signal);
+    const blob = await client.uploadBlob(repository, gzipContent(request), signal);
+    // Another replica may have been given the same address.
+    await refuseUsed(begun, signal);
+    const layer = { mediaType: LAYER_TYPE, ...blob };
+    await client.tagArtifact(
+      repository,
+      uploadTag(`uploads/${begun.id}`),
+      { artifactType: ARTIFACT_TYPE, layer },
+      signal,
+    );
+    return { size: blob.size };
+  }
+
+  async function receive(begun: Begun, request: FastifyRequest): Promise<{ size: number }> {
+    if (underWay.has(begun.id)) throw usedAlready();
+    underWay.add(begun.id);
+    const over = new AbortController();
+    const { signal } = over;
+    const onClose = (): void => over.abort(new HttpError(400, 'The upload ended early.'));
+    const timer = setTimeout(
+      () => over.abort(new HttpError(408, `The upload took longer than ${UPLOAD_SECONDS} s.`)),
+      UPLOAD_SECONDS * 1000,
+    );
+    request.raw.socket.once('close', onClose);
+    try {
+      const giveBack = await (slots.take(begun.tenant, signal) ?? tooMany());
+      try {
+        return await store(begun, request.raw, signal);
+      } finally {
+        giveBack();
+      }
+    } finally {
+      clearTimeout(timer);
+      underWay.delete(begun.id);
+      request.raw.socket.off('close', onClose);
+    }
+  }
+
+  app.put(PATH, {
+    schema: { hide: true },
+    config: { timeLimitMs: (UPLOAD_SECONDS + 10) * 1000 },
+    handler: async (request, reply) => {
+      try {
+        const begun = await begin(request);
+        const { size } = await receive(begun, request);
+        reply.code(201);
+        return { object_path: `uploads/${begun.id}`, size };
+      } catch (error) {
+        // Whoever sends all before reading anything must be able to read why it was in vain.
+        if (!(error instanceof HttpError && error.headers['connection'] === 'close')) request.raw.resume();
+        throw error;
+      }
+    },
+  });
+}
+
+function needHeaders({ headers }: FastifyRequest, mostMb: number): void {
+  const length = headers['content-length'];
+  if (length === undefined || headers['transfer-encoding'] !== undefined)
+    throw new HttpError(411, 'Send the length of the upload in the header Content-Length.', { connection: 'close' });
+  if (Number(length) > mostMb * MEBIBYTE)
+    throw new HttpError(413, `The upload is larger than ${mostMb} MiB. Leave out what a build does not need.`, {
+      connection: 'close',
+    });
+  const type = headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase();
+  if (type !== CONTENT_TYPE) throw new HttpError(415, `Send the upload with the header Content-Type: ${CONTENT_TYPE}.`);
+  if ((headers['content-encoding'] ?? 'identity') !== 'identity')
+    throw new HttpError(415, 'Send the archive as it is, without Content-Encoding.');
+}
+
+function usedAlready(): HttpError {
+  return new HttpError(409, 'This upload address was used before. Get another one with POST …/upload-url.');
+}
+
+function tooMany(): never {
+  throw new HttpError(503, 'Too many uploads are under way. Try again in 5 s.', { 'retry-after': '5' });
+}

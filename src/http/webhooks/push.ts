@@ -1,0 +1,56 @@
+// What a code host's webhook says: who sent it, by its signature, and which repository was pushed to. Pure.
+
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
+import { z } from 'zod';
+
+/** GitHub's and Gitea's, in hexadecimal; Gitea and Forgejo send GitHub's, too. The older one of GitHub is of SHA-1 and counts for nothing. */
+const SIGNATURES = { 'x-hub-signature-256': 'sha256=', 'x-gitea-signature': '', 'x-forgejo-signature': '' } as const;
+const EVENTS = ['x-github-event', 'x-gitea-event', 'x-forgejo-event'] as const;
+
+/** The signature of a request, 32 bytes; undefined where there is none that could be right. */
+export function signatureIn(headers: IncomingHttpHeaders): Buffer | undefined {
+  for (const [name, prefix] of Object.entries(SIGNATURES)) {
+    const value = headers[name];
+    if (typeof value !== 'string' || !value.startsWith(prefix)) continue;
+    const digits = value.slice(prefix.length);
+    if (/^[0-9a-f]{64}$/i.test(digits)) return Buffer.from(digits, 'hex');
+  }
+  return undefined;
+}
+
+/** HMAC with SHA-256 of the body as it came. */
+export function isSignedBy(secret: string, body: Uint8Array, signature: Uint8Array): boolean {
+  const expected = createHmac('sha256', secret).update(body).digest();
+  return expected.length === signature.length && timingSafeEqual(expected, signature);
+}
+
+export function isPush(headers: IncomingHttpHeaders): boolean {
+  return EVENTS.some((name) => headers[name] === 'push');
+}
+
+const Push = z.object({ repository: z.object({ full_name: z.string().min(1).max(512) }) });
+
+/**
+ * OWNER/NAME in lower case; undefined for what is no push. Nothing else of it is believed: which commits there are is asked
+ * of the code host.
+ */
+export function repositoryPushed(body: Uint8Array): string | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8'));
+  } catch {
+    return undefined;
+  }
+  const push = Push.safeParse(value);
+  return push.success ? push.data.repository.full_name.toLowerCase() : undefined;
+}
+
+/** The same of a repository's URL: https://code.example/Team/Shop.git is team/shop. */
+export function repositoryOfUrl(repoUrl: string): string {
+  const path = URL.parse(repoUrl)?.pathname ?? '';
+  return path
+    .replace(/^\/+|\/+$/g, '')
+    .replace(/\.git$/, '')
+    .toLowerCase();
+}

@@ -1,0 +1,158 @@
+// Webhooks of code hosts: whoever knows the integration's secret may say that a repository was pushed to, and no more. The
+// controller then asks the code host what there is, so a delivery that is repeated, late or made up by the host's people
+// changes nothing that is not so.
+
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { LruMap } from 'toad-cache';
+import type { AppDeployment } from '../../api/app-deployment.ts';
+import {
+  CODE_HOST_INTEGRATIONS,
+  type CodeHostIntegration,
+  WEBHOOK_SECRET_KEY,
+} from '../../api/code-host-integration.ts';
+import { UUID_PATTERN } from '../../api/primitives.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { makeFairLimiter } from '../../runtime/fair-limiter.ts';
+import type { Store } from '../../runtime/store.ts';
+import { HttpError } from '../core/http-error.ts';
+import { retryOnConflict } from '../core/merge-patch.ts';
+import { type OrganizationSecrets, textOf } from '../core/organization-secrets.ts';
+import { isPush, isSignedBy, repositoryOfUrl, repositoryPushed, signatureIn } from './push.ts';
+
+export interface WebhookRoutesOptions {
+  /** The facade's own credentials. */
+  readonly kube: KubeClient;
+  readonly integrations: Store<CodeHostIntegration>;
+  readonly records: Store<AppDeployment>;
+  readonly secrets: OrganizationSecrets;
+  readonly now: () => Date;
+}
+
+/** GitHub sends no more than 25 MB; a push of two thousand commits has one or two. */
+const LARGEST_BODY = 10 * 1024 * 1024;
+/** Bodies in memory at once; the group is the sender's address. */
+const SLOTS = { most: 4, mostOfGroup: 2, always: 0, mostWaiting: 64, mostWaitingOfGroup: 32 };
+/** So long a secret is believed: an unsigned flood must not become a flood of requests to the API server. */
+const REMEMBERED_MS = 10_000;
+const MOST_PUSHES = 100;
+const WEBHOOK_FIELD_MANAGER = 'davit-webhook';
+
+const SLOT: unique symbol = Symbol('slot');
+const SENDER: unique symbol = Symbol('webhook sender');
+
+interface Sender {
+  readonly integration: CodeHostIntegration;
+  readonly secret: string;
+  readonly signature: Buffer;
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    [SLOT]: (() => void) | undefined;
+    [SENDER]: Sender | undefined;
+  }
+}
+
+export function registerWebhooks(app: FastifyInstance, options: WebhookRoutesOptions): void {
+  // A scope of its own: the body is read as it is, for its signature is of its bytes.
+  void app.register(async (scope) => registerPost(scope, options));
+}
+
+function registerPost(app: FastifyInstance, { kube, integrations, records, secrets, now }: WebhookRoutesOptions): void {
+  const known = new LruMap<{ readonly at: number; readonly secret: Promise<string | undefined> }>(1000);
+  const slots = makeFairLimiter(SLOTS);
+  app.decorateRequest(SLOT, undefined);
+  app.decorateRequest(SENDER, undefined);
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, async (_request: FastifyRequest, body: Buffer) => body);
+
+  function secretOf({ metadata, spec }: CodeHostIntegration): Promise<string | undefined> {
+    const { name } = spec.credentialsRef;
+    const key = `${metadata.uid} ${name}`;
+    const at = now().getTime();
+    const before = known.get(key);
+    if (before !== undefined && at >= before.at && at - before.at < REMEMBERED_MS) return before.secret;
+    const secret = secrets.read(name).then((found) => textOf(found, WEBHOOK_SECRET_KEY)?.trim() || undefined);
+    known.set(key, { at, secret });
+    secret.catch(() => known.delete(key));
+    return secret;
+  }
+
+  /** One answer for every case: it must not tell which integrations there are, and which have a secret. */
+  async function senderOf(request: FastifyRequest): Promise<Sender> {
+    const { integration_id: id = '' } = request.params as Record<string, string>;
+    const signature = signatureIn(request.headers);
+    const integration = new RegExp(UUID_PATTERN).test(id) ? integrations.byUid(id.toLowerCase()) : undefined;
+    if (signature === undefined || integration === undefined) throw unsigned();
+    const secret = await secretOf(integration);
+    if (secret === undefined) throw unsigned();
+    return { integration, secret, signature };
+  }
+
+  function isBuilt(repository: string, { metadata }: CodeHostIntegration): boolean {
+    return records.list().some(({ spec }) => {
+      const { integrationId, repoUrl = '', buildOnPush } = spec.sourceConfig;
+      const isOurs = buildOnPush === true && integrationId?.toLowerCase() === metadata.uid;
+      return isOurs && repositoryOfUrl(repoUrl) === repository;
+    });
+  }
+
+  async function tellController(integration: CodeHostIntegration, repository: string): Promise<void> {
+    const { namespace = '', name } = integration.metadata;
+    const push = { repository, at: now().toISOString() };
+    const attempt = async ({ metadata, status }: CodeHostIntegration): Promise<void> => {
+      const others = (status?.pushes ?? []).filter((one) => one.repository !== repository);
+      const newest = [push, ...others].toSorted((a, b) => Date.parse(b.at) - Date.parse(a.at)).slice(0, MOST_PUSHES);
+      const { uid, resourceVersion } = metadata;
+      const patch = { metadata: { uid, resourceVersion }, status: { pushes: newest } };
+      await kube.mergePatch(CODE_HOST_INTEGRATIONS, { namespace, name }, patch, {
+        fieldManager: WEBHOOK_FIELD_MANAGER,
+        subresource: 'status',
+      });
+    };
+    await retryOnConflict(integration, attempt, () =>
+      kube.get<CodeHostIntegration>(CODE_HOST_INTEGRATIONS, { namespace, name }),
+    );
+  }
+
+  app.addHook('onResponse', (request, _reply, done) => {
+    request[SLOT]?.();
+    done();
+  });
+
+  app.post('/v1/integrations/forge/codehost/:integration_id/webhook', {
+    schema: { hide: true },
+    bodyLimit: LARGEST_BODY,
+    onRequest: async (request) => {
+      // Before the body: nobody else's is read.
+      request[SENDER] = await senderOf(request);
+      request[SLOT] = await (slots.take(request.ip) ?? tooMany());
+    },
+    handler: async (request, reply) => {
+      const sender = request[SENDER];
+      const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
+      if (sender === undefined || !isSignedBy(sender.secret, body, sender.signature)) throw unsigned();
+      const repository = isPush(request.headers) ? repositoryPushed(body) : undefined;
+      if (repository === undefined || !isBuilt(repository, sender.integration)) return reply.code(204).send();
+      await tellController(sender.integration, repository);
+      return reply.code(202).send({ repository });
+    },
+    errorHandler: (error, _request, reply) => {
+      if ((error as { readonly statusCode?: number }).statusCode !== 413) throw error;
+      void reply.code(413).send({
+        detail: 'The webhook is larger than 10 MiB. The repository is asked about when the polling comes to it.',
+      });
+    },
+  });
+}
+
+function unsigned(): HttpError {
+  return new HttpError(
+    401,
+    "The webhook is not signed with the integration's secret: give both the same one (X-Hub-Signature-256 or X-Gitea-Signature).",
+  );
+}
+
+function tooMany(): never {
+  throw new HttpError(503, 'Too many webhooks come at once. Send it again in 1 s.', { 'retry-after': '1' });
+}

@@ -1,0 +1,71 @@
+// What a request to the registry is authorized by: a token that Davit signs itself, or one that it gets with a credential of
+// the settings, as every other client would.
+
+import { RegistryFailed } from '../errors.ts';
+import type { RegistryTransport } from '../outbound/registry-transport.ts';
+import type { KeyRing } from './signing-keys.ts';
+import { type Grant, issueToken } from './tokens.ts';
+
+type Header = Readonly<Record<'authorization', string>>;
+
+export interface Authorize {
+  /**
+   * The header to send; undefined where it takes a `challenge` that is not known yet (WWW-Authenticate of an answer), or is
+   * none that can be met. Fails as RegistryFailed.
+   */
+  header(grant: Grant, challenge: string | undefined, signal: AbortSignal): Promise<Header | undefined>;
+}
+
+/** With Davit's own keys: the registry knows their public parts. */
+export function authorizeByKeys(
+  keys: () => Promise<KeyRing>,
+  { now, randomId }: { readonly now: () => Date; readonly randomId: () => string },
+): Authorize {
+  return {
+    async header(grant) {
+      const { token } = issueToken(await keys(), [grant], { now: now(), id: randomId() });
+      return { authorization: `Bearer ${token}` };
+    },
+  };
+}
+
+const LARGEST_TOKEN = 64 * 1024;
+
+/** With the user and password that `credential` gives, by Basic or by Distribution's token protocol, whichever the registry asks for. */
+export function authorizeByPassword(
+  credential: () => Promise<{ readonly username: string; readonly password: string } | undefined>,
+  transport: RegistryTransport,
+): Authorize {
+  return {
+    async header({ repository, actions }, challenge, signal) {
+      if (challenge === undefined) return undefined;
+      const known = await credential();
+      if (known === undefined) return undefined;
+      const basic = `Basic ${Buffer.from(`${known.username}:${known.password}`).toString('base64')}`;
+      if (/^basic\b/i.test(challenge)) return { authorization: basic };
+      const { realm, service } = bearerChallenge(challenge);
+      const url = realm === undefined ? null : URL.parse(realm);
+      if (url === null) return undefined;
+      if (service !== undefined) url.searchParams.set('service', service);
+      url.searchParams.set('scope', `repository:${repository}:${actions.join(',')}`);
+      const answer = await transport.request(url, { headers: { authorization: basic }, signal });
+      if (answer.statusCode !== 200) {
+        await answer.body.dump({ limit: LARGEST_TOKEN });
+        throw new RegistryFailed('refused', "The registry refused the platform's credential.");
+      }
+      const body = (await answer.body.json().catch(() => undefined)) as
+        | { readonly token?: unknown; readonly access_token?: unknown }
+        | undefined;
+      const token = body?.token ?? body?.access_token;
+      if (typeof token !== 'string')
+        throw new RegistryFailed('malformed', "The registry's token server gave no token.");
+      return { authorization: `Bearer ${token}` };
+    },
+  };
+}
+
+function bearerChallenge(challenge: string): { readonly realm?: string; readonly service?: string } {
+  if (!/^bearer\b/i.test(challenge)) return {};
+  const fields = [...challenge.matchAll(/(\w+)="([^"]*)"/g)].map(([, name = '', value = '']) => [name, value] as const);
+  return Object.fromEntries(fields) as { realm?: string; service?: string };
+}

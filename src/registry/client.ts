@@ -1,0 +1,330 @@
+// Reads, writes and deletes in a registry (OCI Distribution Specification 1.1). Contents are streams: nothing larger than a
+// manifest is ever held.
+
+import { createHash } from 'node:crypto';
+import { z } from 'zod';
+import { RegistryFailed } from '../errors.ts';
+import { asFailure, type RegistryTransport, type Sent } from '../outbound/registry-transport.ts';
+import type { Authorize } from './authorization.ts';
+import type { Action } from './tokens.ts';
+
+export const MANIFEST_TYPE = 'application/vnd.oci.image.manifest.v1+json';
+const MANIFEST_TYPES = [
+  MANIFEST_TYPE,
+  'application/vnd.oci.image.index.v1+json',
+  'application/vnd.docker.distribution.manifest.v2+json',
+  'application/vnd.docker.distribution.manifest.list.v2+json',
+].join(', ');
+/** What the specification asks a registry to take at least. */
+const LARGEST_MANIFEST = 4 * 1024 * 1024;
+const LARGEST_ERROR = 64 * 1024;
+const MOST_REDIRECTS = 3;
+const MOST_PAGES = 1000;
+
+const DIGEST = /^sha256:[0-9a-f]{64}$/;
+const Descriptor = z.object({ mediaType: z.string(), digest: z.string().regex(DIGEST), size: z.int().min(0) });
+export type Descriptor = z.output<typeof Descriptor>;
+
+/** As much of an image manifest as Davit reads. An index has no layers. */
+const Manifest = z.object({
+  mediaType: z.string().optional(),
+  artifactType: z.string().optional(),
+  layers: z.array(Descriptor).default([]),
+});
+export type Manifest = z.output<typeof Manifest>;
+
+/** One layer and what it is. */
+export interface Artifact {
+  readonly artifactType: string;
+  readonly layer: Descriptor;
+}
+
+export interface RegistryClient {
+  /** Digest of the manifest that a tag or digest names; undefined where there is none. */
+  digestOf(repository: string, reference: string, signal: AbortSignal): Promise<string | undefined>;
+  /** Undefined where there is none. */
+  manifest(repository: string, reference: string, signal: AbortSignal): Promise<Manifest | undefined>;
+  /** Tags a manifest of this one layer, which must be there. Answers with its digest. */
+  tagArtifact(repository: string, tag: string, artifact: Artifact, signal: AbortSignal): Promise<string>;
+  /** Deletes a manifest by its digest. One that is not there is deleted. */
+  deleteManifest(repository: string, digest: string, signal: AbortSignal): Promise<void>;
+  tags(repository: string, signal: AbortSignal): Promise<string[]>;
+  /** Stores what comes; what fails on the way is given up, and nothing stays. Fails with the content's own failure, too. */
+  uploadBlob(
+    repository: string,
+    content: AsyncIterable<Uint8Array>,
+    signal: AbortSignal,
+  ): Promise<{ readonly digest: string; readonly size: number }>;
+  /** The content of a blob, piece by piece; undefined where there is none. */
+  blob(repository: string, digest: string, signal: AbortSignal): Promise<AsyncIterable<Uint8Array> | undefined>;
+}
+
+export interface RegistryClientOptions {
+  /** https://HOST[:PORT]. */
+  readonly origin: string;
+  readonly transport: RegistryTransport;
+  readonly authorize: Authorize;
+}
+
+type Answer = Awaited<ReturnType<RegistryTransport['request']>>;
+
+interface Asked extends Sent {
+  readonly repository: string;
+  readonly actions: readonly Action[];
+}
+
+export function makeRegistryClient({ origin, transport, authorize }: RegistryClientOptions): RegistryClient {
+  /** What the registry said last of how to be asked: a stream is sent once, so its request must not be the first to learn it. */
+  let challenge: string | undefined;
+
+  async function ask(url: URL, { repository, actions, headers, ...sent }: Asked): Promise<Answer> {
+    const send = async (): Promise<{ answer: Answer; isAuthorized: boolean }> => {
+      const authorization = await authorize.header({ repository, actions }, challenge, sent.signal);
+      const answer = await transport.request(url, { ...sent, headers: { ...headers, ...authorization } });
+      return { answer, isAuthorized: authorization !== undefined };
+    };
+    const { answer, isAuthorized } = await send();
+    const asked = answer.headers['www-authenticate'];
+    if (answer.statusCode !== 401 || typeof asked !== 'string' || isAuthorized || isStream(sent.body)) return answer;
+    challenge = asked;
+    await discard(answer);
+    return (await send()).answer;
+  }
+
+  function urlOf(repository: string, path: string): URL {
+    return new URL(`${origin}/v2/${repository}/${path}`);
+  }
+
+  /** Where an upload goes on: on this registry alone, for the credentials go along. */
+  function locationOf(answer: Answer, from: URL): URL {
+    const { location } = answer.headers;
+    const url = typeof location === 'string' ? URL.parse(location, from.href) : null;
+    if (url === null || url.origin !== from.origin)
+      throw new RegistryFailed('malformed', 'The registry sends an upload to nowhere, or to another host.');
+    return url;
+  }
+
+  async function uploadBlob(
+    repository: string,
+    content: AsyncIterable<Uint8Array>,
+    signal: AbortSignal,
+  ): Promise<{ readonly digest: string; readonly size: number }> {
+    const asked = { repository, actions: ['pull', 'push'] as const, signal };
+    const start = urlOf(repository, 'blobs/uploads/');
+    const begun = await ask(start, { ...asked, method: 'POST', body: '' });
+    await need(begun, 202);
+    let location = locationOf(begun, start);
+    try {
+      const hash = createHash('sha256');
+      let size = 0;
+      async function* counted(): AsyncGenerator<Uint8Array> {
+        for await (const piece of content) {
+          hash.update(piece);
+          size += piece.length;
+          yield piece;
+        }
+      }
+      const headers = { 'content-type': 'application/octet-stream' };
+      const sent = await ask(location, { ...asked, method: 'PATCH', headers, body: counted() });
+      await need(sent, 202);
+      location = locationOf(sent, location);
+      const digest = `sha256:${hash.digest('hex')}`;
+      const last = new URL(location);
+      last.searchParams.set('digest', digest);
+      await need(await ask(last, { ...asked, method: 'PUT', headers, body: '' }), 201);
+      return { digest, size };
+    } catch (error) {
+      await giveUp(repository, location);
+      throw error;
+    }
+  }
+
+  /** What nobody gives up the registry clears away after days. */
+  async function giveUp(repository: string, location: URL): Promise<void> {
+    const asked = { repository, actions: ['pull', 'push'] as const, signal: AbortSignal.timeout(5000) };
+    try {
+      await discard(await ask(location, { ...asked, method: 'DELETE' }));
+    } catch {
+      // It is the failure before it that counts.
+    }
+  }
+
+  async function* followed(repository: string, digest: string, signal: AbortSignal): AsyncGenerator<Answer> {
+    let url = urlOf(repository, `blobs/${digest}`);
+    let answer = await ask(url, { repository, actions: ['pull'], signal });
+    for (let redirects = 0; ; redirects += 1) {
+      const { location } = answer.headers;
+      if (answer.statusCode < 300 || answer.statusCode > 399 || typeof location !== 'string') break;
+      // oxlint-disable-next-line no-await-in-loop -- a redirect is known only from the answer before
+      await discard(answer);
+      const next = URL.parse(location, url.href);
+      if (next === null || redirects === MOST_REDIRECTS)
+        throw new RegistryFailed('malformed', 'The registry sends from one address to the next without end.');
+      url = next;
+      // Without credentials: the address itself is one.
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      answer = await transport.request(url, { signal });
+    }
+    yield answer;
+  }
+
+  return {
+    uploadBlob,
+
+    async digestOf(repository, reference, signal) {
+      const headers = { accept: MANIFEST_TYPES };
+      const url = urlOf(repository, `manifests/${reference}`);
+      const answer = await ask(url, { repository, actions: ['pull'], method: 'HEAD', headers, signal });
+      if (answer.statusCode === 404) return undefined;
+      await need(answer, 200);
+      const digest = answer.headers['docker-content-digest'];
+      if (typeof digest === 'string' && DIGEST.test(digest)) return digest;
+      throw new RegistryFailed('malformed', 'The registry names no digest for a manifest.');
+    },
+
+    async manifest(repository, reference, signal) {
+      const headers = { accept: MANIFEST_TYPES };
+      const url = urlOf(repository, `manifests/${reference}`);
+      const answer = await ask(url, { repository, actions: ['pull'], headers, signal });
+      if (answer.statusCode === 404) {
+        await discard(answer);
+        return undefined;
+      }
+      if (answer.statusCode !== 200) throw await failureOf(answer);
+      const parsed = Manifest.safeParse(jsonOf(await textOf(answer, LARGEST_MANIFEST, signal)));
+      if (parsed.success) return parsed.data;
+      throw new RegistryFailed('malformed', 'The registry has something that is no manifest.');
+    },
+
+    async tagArtifact(repository, tag, { artifactType, layer }, signal) {
+      const empty = await uploadBlob(repository, pieceOf('{}'), signal);
+      const manifest = JSON.stringify({
+        schemaVersion: 2,
+        mediaType: MANIFEST_TYPE,
+        artifactType,
+        config: { mediaType: 'application/vnd.oci.empty.v1+json', ...empty },
+        layers: [layer],
+      });
+      const url = urlOf(repository, `manifests/${tag}`);
+      const headers = { 'content-type': MANIFEST_TYPE };
+      const asked = { repository, actions: ['pull', 'push'] as const, headers, signal };
+      await need(await ask(url, { ...asked, method: 'PUT', body: manifest }), 201);
+      return `sha256:${createHash('sha256').update(manifest).digest('hex')}`;
+    },
+
+    async deleteManifest(repository, digest, signal) {
+      const url = urlOf(repository, `manifests/${digest}`);
+      const answer = await ask(url, { repository, actions: ['delete'], method: 'DELETE', signal });
+      if (answer.statusCode !== 404) await need(answer, 202);
+      else await discard(answer);
+    },
+
+    async tags(repository, signal) {
+      const found: string[] = [];
+      let url: URL | undefined = urlOf(repository, 'tags/list?n=100');
+      for (let pages = 0; url !== undefined; pages += 1) {
+        if (pages === MOST_PAGES) throw new RegistryFailed('malformed', 'The registry lists tags without end.');
+        // oxlint-disable-next-line no-await-in-loop -- a page names the next one
+        const answer: Answer = await ask(url, { repository, actions: ['pull'], signal });
+        if (answer.statusCode === 404) {
+          // oxlint-disable-next-line no-await-in-loop -- the last turn
+          await discard(answer);
+          return found;
+        }
+        // oxlint-disable-next-line no-await-in-loop -- as above
+        if (answer.statusCode !== 200) throw await failureOf(answer);
+        // oxlint-disable-next-line no-await-in-loop -- as above
+        const page = TagList.safeParse(jsonOf(await textOf(answer, LARGEST_MANIFEST, signal)));
+        if (!page.success)
+          throw new RegistryFailed('malformed', 'The registry answered something that is no list of tags.');
+        found.push(...(page.data.tags ?? []));
+        url = nextOf(answer, url);
+      }
+      return found;
+    },
+
+    async blob(repository, digest, signal) {
+      const { value: answer } = (await followed(repository, digest, signal).next()) as { value: Answer };
+      if (answer.statusCode === 404) {
+        await discard(answer);
+        return undefined;
+      }
+      if (answer.statusCode !== 200) throw await failureOf(answer);
+      return piecesOf(answer, signal);
+    },
+  };
+}
+
+const TagList = z.object({ tags: z.array(z.string()).nullish() });
+
+function nextOf({ headers }: Answer, from: URL): URL | undefined {
+  const { link } = headers;
+  const [, next] = /<([^>]+)>;\s*rel="?next"?/.exec([link ?? ''].flat().join(',')) ?? [];
+  const url = next === undefined ? null : URL.parse(next, from.href);
+  return url?.origin === from.origin ? url : undefined;
+}
+
+function isStream(body: Sent['body']): boolean {
+  return body !== undefined && typeof body !== 'string';
+}
+
+async function* pieceOf(text: string): AsyncGenerator<Uint8Array> {
+  yield Buffer.from(text);
+}
+
+async function* piecesOf(answer: Answer, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  try {
+    for await (const piece of answer.body as AsyncIterable<Buffer>) yield piece;
+  } catch (error) {
+    throw asFailure(error, signal);
+  }
+}
+
+async function textOf(answer: Answer, most: number, signal: AbortSignal): Promise<string> {
+  const pieces: Uint8Array[] = [];
+  let size = 0;
+  for await (const piece of piecesOf(answer, signal)) {
+    size += piece.length;
+    if (size > most) throw new RegistryFailed('malformed', `The registry's answer is larger than ${most} bytes.`);
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces).toString('utf8');
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+async function discard(answer: Answer): Promise<void> {
+  await answer.body.dump({ limit: LARGEST_ERROR });
+}
+
+async function need(answer: Answer, status: number): Promise<void> {
+  if (answer.statusCode !== status) throw await failureOf(answer);
+  await discard(answer);
+}
+
+/** What an answer that is no success means. The registry's own words are looked into and not passed on. */
+async function failureOf(answer: Answer): Promise<RegistryFailed> {
+  const { statusCode: status } = answer;
+  const words = await textOf(answer, LARGEST_ERROR, AbortSignal.timeout(5000)).catch(() => '');
+  if (status === 401 || status === 403)
+    return new RegistryFailed(
+      'refused',
+      "The registry refused Davit's credentials. The platform's people can mend that.",
+    );
+  if (status === 405 || /\bread-?only\b/i.test(words))
+    return new RegistryFailed(
+      'readOnly',
+      'The registry takes nothing at present: it is being cleaned up. Try again later.',
+    );
+  if (status === 507 || status === 413 || /no space left|disk quota exceeded|"Err":28\b/i.test(words))
+    return new RegistryFailed('full', "The registry has no room. The platform's people can give it more.");
+  if (status === 429 || status >= 500)
+    return new RegistryFailed('unreachable', `The registry failed: it answered ${status}. Try again later.`);
+  return new RegistryFailed('malformed', `The registry answered ${status}, which makes no sense here.`);
+}

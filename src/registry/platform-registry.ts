@@ -1,0 +1,81 @@
+// The registry of the settings: how it is reached, and what Davit's own requests to it are authorized by.
+
+import type { BuildSettings } from '../api/settings.ts';
+import { NotFound, RegistryFailed } from '../errors.ts';
+import { SECRETS } from '../kube/api-resources.ts';
+import type { KubeObject } from '../kube/client.ts';
+import { makeRegistryTransport } from '../outbound/registry-transport.ts';
+import { type Authorize, authorizeByKeys, authorizeByPassword } from './authorization.ts';
+import { makeRegistryClient, type RegistryClient } from './client.ts';
+import { makeRegistryKeys, type RegistryKeys, type RegistryKeysOptions } from './keys.ts';
+
+export interface PlatformRegistry extends RegistryKeys {
+  readonly client: RegistryClient;
+  close(): Promise<void>;
+}
+
+export interface PlatformRegistryOptions extends RegistryKeysOptions {
+  readonly builds: BuildSettings;
+  readonly randomId: () => string;
+}
+
+/** Undefined where the settings name none. */
+export function makePlatformRegistry(options: PlatformRegistryOptions): PlatformRegistry | undefined {
+  const { builds, kube, now, randomId } = options;
+  const { registry } = builds;
+  if (registry === undefined) return undefined;
+  const origin = `${registry.insecure ? 'http' : 'https'}://${registry.host}`;
+  const transport = makeRegistryTransport({ origin, ca: registry.ca });
+  const keys = makeRegistryKeys(options);
+
+  async function credential(): Promise<{ readonly username: string; readonly password: string } | undefined> {
+    const { pushSecret: name } = registry ?? {};
+    if (name === undefined) return undefined;
+    try {
+      const secret = await kube.get<DockerConfigSecret>(SECRETS, { namespace: builds.namespace, name });
+      return credentialIn(secret, registry?.host ?? '');
+    } catch (error) {
+      if (!(error instanceof NotFound)) throw error;
+      const message = `Secret ${name} of namespace ${builds.namespace}, with the credential of the registry, is not there.`;
+      throw new RegistryFailed('refused', message);
+    }
+  }
+
+  const authorize: Authorize = registry.tokens
+    ? authorizeByKeys(keys.keyRing, { now, randomId })
+    : authorizeByPassword(credential, transport);
+  const client = makeRegistryClient({ origin, transport, authorize });
+  return { ...keys, client, close: transport.close };
+}
+
+interface DockerConfigSecret extends KubeObject {
+  readonly data?: Readonly<Record<string, string>>;
+}
+
+interface DockerConfig {
+  readonly auths?: Readonly<Record<string, { readonly auth?: string; username?: string; password?: string }>>;
+}
+
+/** Of `.dockerconfigjson`: by the registry's name, with a scheme or a path or without. */
+function credentialIn(
+  { metadata, data }: DockerConfigSecret,
+  host: string,
+): { readonly username: string; readonly password: string } {
+  const text = Buffer.from(data?.['.dockerconfigjson'] ?? '', 'base64').toString('utf8');
+  let config: DockerConfig | undefined;
+  try {
+    config = JSON.parse(text) as DockerConfig;
+  } catch {
+    // Said below, without a word of what stands there.
+  }
+  const named = ([name]: readonly [string, unknown]): boolean =>
+    name.replace(/^https?:\/\//, '').split('/')[0] === host;
+  const found = Object.entries(config?.auths ?? {}).find(named)?.[1];
+  const [username = '', ...rest] = Buffer.from(found?.auth ?? '', 'base64')
+    .toString('utf8')
+    .split(':');
+  const credential = { username: found?.username ?? username, password: found?.password ?? rest.join(':') };
+  if (credential.username !== '' && credential.password !== '') return credential;
+  const message = `Secret ${metadata.name} of namespace ${metadata.namespace} holds no user and password for ${host}.`;
+  throw new RegistryFailed('refused', message);
+}

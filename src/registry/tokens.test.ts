@@ -1,0 +1,68 @@
+import { createPublicKey, verify } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { makeSigningKey } from './signing-keys.ts';
+import { type Action, grantsFor, issueToken } from './tokens.ts';
+
+const now = new Date('2026-01-01T00:00:00Z');
+const ring = { keys: [makeSigningKey(now)] };
+const part = (token: string, index: number): unknown =>
+  JSON.parse(Buffer.from(token.split('.')[index] ?? '', 'base64url').toString('utf8'));
+
+describe('what of a scope is granted', () => {
+  const shop = (repository: string): readonly Action[] => (repository === 'team-a/shop' ? ['pull', 'push'] : []);
+  it.each<[reason: string, scopes: string[], expected: [string, Action[]][]]>([
+    ['all that is allowed', ['repository:team-a/shop:pull,push'], [['team-a/shop', ['pull', 'push']]]],
+    ['less than is allowed', ['repository:team-a/shop:pull'], [['team-a/shop', ['pull']]]],
+    ['not what was not allowed', ['repository:team-a/shop:pull,delete,*'], [['team-a/shop', ['pull']]]],
+    ['not another repository', ['repository:team-b/shop:pull'], []],
+    ['not the whole registry', ['registry:catalog:*'], []],
+    ['base images may be pulled', ['repository:base/python:pull,push,delete'], [['base/python', ['pull']]]],
+    ['what only begins like base images', ['repository:base:pull', 'repository:base-1f2e3d4c/shop:pull'], []],
+    [
+      'a scope given twice',
+      ['repository:team-a/shop:pull', 'repository:team-a/shop:push'],
+      [['team-a/shop', ['pull', 'push']]],
+    ],
+    [
+      'several scopes in one text',
+      ['repository:team-a/shop:pull repository:team-b/shop:pull repository:base/node:pull'],
+      [
+        ['team-a/shop', ['pull']],
+        ['base/node', ['pull']],
+      ],
+    ],
+    ['nothing, as for a login', [], []],
+    ['what is no scope', ['', 'repository', 'repository::', 'repository:a:b:c', 'repository:team-a/shop:'], []],
+    ['a type with a class', ['repository(plugin):team-a/shop:pull'], []],
+    ['no more scopes than a client sends', [...Array(20).fill('x'), 'repository:team-a/shop:pull'], []],
+  ])('%s', (_reason, scopes, expected) => {
+    const expectedGrants = expected.map(([repository, actions]) => ({ repository, actions }));
+    expect(grantsFor(scopes, shop)).toEqual(expectedGrants);
+  });
+});
+
+it('a token is what the registry verifies: ES256, for its service and five minutes', () => {
+  const answer = issueToken(ring, [{ repository: 'team-a/shop', actions: ['pull', 'push'] }], { now, id: 'two' });
+  expect(answer).toEqual({
+    token: answer.token,
+    access_token: answer.token,
+    expires_in: 300,
+    issued_at: '2026-01-01T00:00:00.000Z',
+  });
+  const [header, claims, signature] = answer.token.split('.');
+  expect(part(answer.token, 0)).toEqual({ typ: 'JWT', alg: 'ES256', kid: ring.keys[0]?.kid });
+  const seconds = now.getTime() / 1000;
+  expect(part(answer.token, 1)).toEqual({
+    iss: 'davit',
+    aud: 'davit-registry',
+    sub: 'davit',
+    iat: seconds,
+    nbf: seconds - 10,
+    exp: seconds + 300,
+    jti: 'two',
+    access: [{ type: 'repository', name: 'team-a/shop', actions: ['pull', 'push'] }],
+  });
+  const key = createPublicKey({ key: ring.keys[0]?.jwk ?? {}, format: 'jwk' });
+  const bytes = Buffer.from(signature ?? '', 'base64url');
+  expect(verify('sha256', Buffer.from(`${header}.${claims}`), { key, dsaEncoding: 'ieee-p1363' }, bytes)).toBe(true);
+});

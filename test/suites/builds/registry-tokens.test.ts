@@ -1,0 +1,218 @@
+// The API's tokens and uploads with CNCF Distribution and a published client, without a cluster: what the registry itself
+// accepts and refuses of what Davit signs.
+
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { gunzipSync, gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { defaultSettings } from '../../../src/api/settings.ts';
+import { type Serving, serve } from '../../../src/http/server.ts';
+import { registryPassword } from '../../../src/record/registry-grant.ts';
+import { keyRingData } from '../../../src/registry/signing-keys.ts';
+import { freePort } from '../../cluster/control-plane.ts';
+import { ensureTools, toolPath } from '../../cluster/tools.ts';
+import { eventually } from '../../support/running-davit.ts';
+import { type Answer, aBody, type Facade, makeFacade, TENANT } from '../http/facade.ts';
+import { authority } from './servers.ts';
+
+const run = promisify(execFile);
+const SOURCE = gzipSync('a source');
+
+let folder: string;
+let tools: Awaited<ReturnType<typeof ensureTools>>;
+let facade: Facade;
+let serving: Serving;
+let registry: ChildProcess | undefined;
+let host: string;
+let id: string;
+let password: string;
+
+beforeAll(async () => {
+  tools = await ensureTools(['registry'], () => undefined);
+  folder = await mkdtemp(join(tmpdir(), 'davit-registry-'));
+  host = `localhost:${await freePort('127.0.0.1')}`;
+  const { builds } = defaultSettings();
+  const settings = { host, insecure: false, tokens: true, ca: authority.certificate };
+  facade = await makeFacade(
+    { hosting: 'both', builds: { ...builds, registry: settings } },
+    {},
+    {
+      withRegistry: true,
+    },
+  );
+  // The registry has a clock of its own.
+  facade.clock.ms = Date.now();
+  const { certificate, key } = authority.serving('localhost', ['localhost', '127.0.0.1']);
+  const pair = { cert: Buffer.from(certificate), key: Buffer.from(key) };
+  serving = await serve(facade.app, {
+    host: '127.0.0.1',
+    port: 0,
+    tls: { current: pair, follow: () => () => undefined },
+  });
+  const keys = keyRingData((await facade.registry?.keyRing()) ?? { keys: [] });
+  await Promise.all([
+    writeFile(join(folder, 'ca.crt'), authority.certificate),
+    writeFile(join(folder, 'tls.crt'), certificate),
+    writeFile(join(folder, 'tls.key'), key, { mode: 0o600 }),
+    writeFile(join(folder, 'jwks.json'), keys['jwks.json']),
+    writeFile(join(folder, 'layer.tar'), Buffer.alloc(1024)),
+  ]);
+  await startRegistry();
+  id = await made('shop', 'internal_docker');
+  password = (await facade.call('POST', `/v2/deployments/${id}/push-token`, {})).body.token;
+});
+
+afterAll(async () => {
+  await stopRegistry();
+  await serving?.close();
+  await facade?.registry?.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+async function startRegistry(readOnly = false): Promise<void> {
+  const config = {
+    version: 0.1,
+    log: { level: 'error', accesslog: { disabled: true } },
+    storage: {
+      filesystem: { rootdirectory: join(folder, 'data') },
+      delete: { enabled: true },
+      ...(readOnly && { maintenance: { readonly: { enabled: true } } }),
+    },
+    http: {
+      addr: host.replace('localhost', '127.0.0.1'),
+      tls: { certificate: join(folder, 'tls.crt'), key: join(folder, 'tls.key') },
+    },
+    auth: {
+      token: {
+        realm: `https://localhost:${serving.port}/v1/registry/token`,
+        service: 'davit-registry',
+        issuer: 'davit',
+        jwks: join(folder, 'jwks.json'),
+        signingalgorithms: ['ES256'],
+      },
+    },
+  };
+  await writeFile(join(folder, 'config.yml'), JSON.stringify(config));
+  registry = spawn(toolPath(tools, 'registry', 'registry'), ['serve', join(folder, 'config.yml')], {
+    env: { PATH: process.env['PATH'], OTEL_TRACES_EXPORTER: 'none' },
+    stdio: 'ignore',
+  });
+  await eventually(() => listens(host));
+}
+
+async function listens(address: string): Promise<void> {
+  const [, port] = address.split(':');
+  await new Promise<void>((resolve, reject) => {
+    const socket = connect(Number(port), '127.0.0.1', () => resolve(void socket.destroy()));
+    socket.once('error', reject);
+  });
+}
+
+async function stopRegistry(): Promise<void> {
+  const child = registry;
+  if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+  const ended = new Promise((resolve) => child.once('exit', resolve));
+  child.kill();
+  await ended;
+}
+
+async function made(name: string, source: string): Promise<string> {
+  return (await facade.call('POST', '/v2/deployments', aBody({ name, source, source_revision_config: {} }))).body.id;
+}
+
+async function crane(...args: readonly string[]): Promise<string> {
+  const home = await mkdtemp(join(folder, 'home-'));
+  const auth = Buffer.from(`davit:${password}`).toString('base64');
+  await writeFile(join(home, 'config.json'), JSON.stringify({ auths: { [host]: { auth } } }));
+  const env = {
+    PATH: process.env['PATH'],
+    HOME: home,
+    DOCKER_CONFIG: home,
+    SSL_CERT_FILE: join(folder, 'ca.crt'),
+    NO_PROXY: '*',
+  };
+  const { stdout } = await run(toolPath(tools, 'registry', 'crane'), args, { env, encoding: 'latin1' });
+  return stdout;
+}
+
+const repository = (name = 'shop'): string => `${host}/${TENANT.namespace}-aaaaaaaa/${name}`;
+const push = (to: string): Promise<string> => crane('append', '-f', join(folder, 'layer.tar'), '-t', to);
+
+describe('a push by a published client', () => {
+  it('goes to the repository that the token is for, and its digest becomes the revision', async () => {
+    await push(`${repository()}:1`);
+    const digest = (await crane('digest', `${repository()}:1`)).trim();
+    const patch = (image_uri: string): Promise<Answer> =>
+      facade.call('PATCH', `/v2/deployments/${id}`, { source_revision_config: { image_uri } });
+    expect(await patch(`${repository()}:1`)).toMatchObject({ status: 422 });
+    expect(await patch(`${repository()}@sha256:${'0'.repeat(64)}`)).toMatchObject({ status: 422 });
+    expect(await patch(`${repository()}@${digest}`)).toMatchObject({ status: 200 });
+  });
+
+  it.each([
+    ["another deployment's", () => repository('other')],
+    ["another tenant's", () => `${host}/team-b-bbbbbbbb/shop`],
+    ['that of base images', () => `${host}/base/python`],
+  ])('is refused by the registry in %s repository', async (_name, to) => {
+    await expect(push(`${to()}:1`)).rejects.toThrow(/UNAUTHORIZED|DENIED|insufficient_scope|401/);
+  });
+
+  it('is refused once the token has ended', async () => {
+    facade.clock.ms += 3_700_000;
+    try {
+      await expect(crane('digest', `${repository()}:1`)).rejects.toThrow(/401|UNAUTHORIZED/);
+    } finally {
+      facade.clock.ms -= 3_700_000;
+    }
+  });
+});
+
+describe('an upload', () => {
+  const put = async (): Promise<[status: number, path: string]> => {
+    const { body } = await facade.call('POST', `/v2/deployments/${uploads}/upload-url`, {});
+    const { pathname, search } = new URL(body.upload_url);
+    const answer = await facade.app.inject({
+      method: 'PUT',
+      url: `${pathname}${search}`,
+      headers: { 'content-type': 'application/gzip' },
+      payload: SOURCE,
+    });
+    return [answer.statusCode, body.object_path];
+  };
+  let uploads: string;
+
+  it('is one layer that the build can pull, as it was sent', async () => {
+    uploads = await made('source', 'internal_source');
+    const [status, path] = await put();
+    expect(status).toBe(201);
+    password = registryPassword((await facade.registry?.passwordKey()) ?? Buffer.alloc(0), {
+      repository: `${TENANT.namespace}-aaaaaaaa/source`,
+      actions: ['pull'],
+      expires: Math.floor(facade.clock.ms / 1000) + 600,
+    });
+    const tag = path.replace('uploads/', 'upload-');
+    const manifest = JSON.parse(await crane('manifest', `${repository('source')}:${tag}`)) as {
+      layers: { digest: string }[];
+    };
+    expect(manifest.layers).toHaveLength(1);
+    const layer = await crane('blob', `${repository('source')}@${manifest.layers[0]?.digest}`);
+    expect(gunzipSync(Buffer.from(layer, 'latin1')).toString()).toBe('a source');
+    const change = { source_revision_config: { source_tarball_path: path, langgraph_config_path: 'langgraph.json' } };
+    expect(await facade.call('PATCH', `/v2/deployments/${uploads}`, change)).toMatchObject({ status: 200 });
+  });
+
+  it('waits while the registry collects garbage', async () => {
+    await stopRegistry();
+    await startRegistry(true);
+    expect((await put())[0]).toBe(503);
+  });
+
+  it('says that the registry is down', async () => {
+    await stopRegistry();
+    expect((await put())[0]).toBe(502);
+  });
+});

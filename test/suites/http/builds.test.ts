@@ -1,0 +1,258 @@
+// What the API says of builds: revisions with their commit, their log while they run and afterwards, and their interruption.
+
+import { gzipSync } from 'node:zlib';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { BuildStatus } from '../../../src/api/build.ts';
+import { defaultSettings } from '../../../src/api/settings.ts';
+import { Forbidden } from '../../../src/errors.ts';
+import { DeployLogs } from '../../../src/http/logs/payloads.ts';
+import { Revision } from '../../../src/http/revisions/payloads.ts';
+import { PODS } from '../../../src/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/kube/client.ts';
+import { type FacadeWithRegistry, makeFacadeWithRegistry } from '../../support/facade-registry.ts';
+import type { FakeRegistry } from '../../support/fake-registry.ts';
+import { type Answer, aBody, anIntegration, type Facade, TENANT } from './facade.ts';
+
+const INTEGRATION = '0a6bb1b2-6b0e-4f6e-8d3c-6f5d9a1a7c10';
+const COMMIT = 'c0ffee'.repeat(7).slice(0, 40);
+const repository = `${TENANT.namespace}-aaaaaaaa/shop`;
+
+let setup: FacadeWithRegistry;
+let facade: Facade;
+let registry: FakeRegistry;
+let id: string;
+let rid: string;
+beforeEach(async () => {
+  setup = await makeFacadeWithRegistry();
+  ({ facade, registry } = setup);
+  anIntegration(facade, INTEGRATION);
+  const made = await facade.call('POST', '/v2/deployments', {
+    ...aBody(),
+    source: 'github',
+    source_config: {
+      integration_id: INTEGRATION,
+      repo_url: 'https://host.example/team/shop',
+      build_on_push: true,
+      deployment_type: 'dev_zero',
+    },
+    source_revision_config: { repo_ref: 'main', langgraph_config_path: 'langgraph.json' },
+  });
+  expect([made.status, made.body.detail]).toEqual([201, undefined]);
+  expect(made.body).toMatchObject({
+    source: 'codehost',
+    source_config: { deployment_type: 'dev' },
+    source_revision_config: { workflow_config_path: 'langgraph.json', repo_commit_sha: null },
+  });
+  id = made.body.id;
+});
+afterEach(() => setup.close());
+
+/** The revision as the controller reports it. */
+function reported(state: 'AWAITING_BUILD' | 'BUILDING' | 'BUILD_FAILED' | 'DEPLOYED', build?: BuildStatus): void {
+  const settings = { ...defaultSettings(), hosting: 'both' as const };
+  const revision = facade.snapshot(
+    { state, message: build?.message ?? 'It builds.', ...(build && { build }) },
+    settings,
+  );
+  rid = revision.spec.id;
+}
+
+const path = (more = ''): string => `/v2/deployments/${id}/revisions/${rid}${more}`;
+
+describe('a revision', () => {
+  it('shows the commit that it is built from, and so does its deployment', async () => {
+    reported('BUILDING', { phase: 'Building', commit: COMMIT });
+    const { body } = await facade.call('GET', path());
+    expect(Revision.parse(body)).toEqual(body);
+    expect([body.status, body.source_revision_config.repo_commit_sha]).toEqual(['BUILDING', COMMIT]);
+    const deployment = (await facade.call('GET', `/v2/deployments/${id}`)).body;
+    expect(deployment.source_revision_config).toMatchObject({ repo_ref: 'main', repo_commit_sha: COMMIT });
+    const listed = (await facade.call('GET', '/v2/deployments')).body.resources[0];
+    expect(listed.source_revision_config.repo_commit_sha).toBe(COMMIT);
+  });
+
+  it('that failed says which line, and what to do', async () => {
+    const message = 'Line 4 of the Dockerfile failed: RUN make. Correct it, then ask for a new revision.';
+    reported('BUILD_FAILED', { phase: 'Failed', reason: 'StepFailed', message, line: 4, instruction: 'RUN make' });
+    expect((await facade.call('GET', path())).body).toMatchObject({ status: 'BUILD_FAILED', status_message: message });
+  });
+});
+
+describe('an interruption', () => {
+  it('is told to the controller with the caller’s own token', async () => {
+    reported('BUILDING', { phase: 'Building' });
+    const answer = await facade.call('POST', path('/interrupt'));
+    expect([answer.status, answer.body.id, answer.body.status]).toEqual([202, rid, 'BUILDING']);
+    expect(facade.records.byUid(id)?.metadata.annotations).toEqual({ 'davit.dev/interrupt': rid });
+    expect(facade.writes().at(-1)).toMatchObject({ verb: 'patch', kind: 'AppDeployment', token: expect.any(String) });
+    expect(facade.records.byUid(id)?.spec.revisionSerial).toBe(1);
+  });
+
+  it.each<[string, BuildStatus | undefined]>([
+    ['a build that was made', { phase: 'Built' }],
+    ['a build that failed', { phase: 'Failed' }],
+    ['a build that was skipped', { phase: 'Skipped' }],
+    ['a build that was interrupted', { phase: 'Interrupted' }],
+    ['no build', undefined],
+  ])('of %s is refused', async (_name, build) => {
+    reported('DEPLOYED', build);
+    const before = facade.writes().length;
+    expect(await facade.call('POST', path('/interrupt'))).toMatchObject({
+      status: 409,
+      body: { detail: `Revision ID ${rid} is DEPLOYED: it has no build that could be interrupted.` },
+    });
+    expect(facade.writes()).toHaveLength(before);
+  });
+
+  it('of a revision that is not there is refused', async () => {
+    reported('BUILDING', { phase: 'Building' });
+    rid = '99999999-0000-4000-8000-000000000009';
+    expect((await facade.call('POST', path('/interrupt'))).status).toBe(404);
+  });
+
+  it('by one who may only read is refused', async () => {
+    reported('BUILDING', { phase: 'Building' });
+    const forbidden = new Forbidden('patch shop', { serverMessage: 'no right' });
+    facade.kube.failOn(({ verb }) => (verb === 'patch' ? forbidden : undefined));
+    expect(await facade.call('POST', path('/interrupt'))).toMatchObject({ status: 403, body: { detail: 'no right' } });
+  });
+});
+
+const logs = (body: object = {}): Promise<Answer> =>
+  facade.call('POST', `/v1/projects/${id}/revisions/${rid}/build_logs`, body);
+const messages = ({ body }: Answer): string[] => body.logs.map(({ message }: { message: string }) => message);
+const at = (second: number): string => `2026-01-01T00:00:${String(second).padStart(2, '0')}.000000000Z`;
+
+/** The pod that builds, and what its containers have written. */
+function aBuildPod(containers: Readonly<Record<string, readonly string[]>>): void {
+  const metadata = { name: 'build-1', namespace: 'davit-builds', labels: { 'davit.dev/build': rid } };
+  const status = {
+    initContainerStatuses: ['fetch', 'plan'].map((name) => ({ name, containerID: 'x' })),
+    containerStatuses: [{ name: 'build', containerID: 'x' }],
+  };
+  facade.kube.seed(PODS, { apiVersion: 'v1', kind: 'Pod', metadata, status } as KubeObject);
+  for (const [name, lines] of Object.entries(containers))
+    facade.kube.texts.set(
+      `/api/v1/namespaces/davit-builds/pods/build-1/log?container=${name}`,
+      lines.map((line) => `${line}\n`).join(''),
+    );
+}
+
+/** The log as the builder keeps it. */
+function keepLog(lines: readonly string[], packed = gzipSync(lines.map((line) => `${line}\n`).join(''))): void {
+  const digest = `sha256:${'1'.repeat(64)}`;
+  registry.blobs.set(`${repository}@${digest}`, packed);
+  const layer = { mediaType: 'application/gzip', digest, size: packed.length };
+  registry.put(repository, `log-${rid}`, { schemaVersion: 2, layers: [layer] });
+}
+const kept = (second: number, m: string, c = 'build'): string => JSON.stringify({ t: at(second), c, m });
+
+describe('the log of a build that runs', () => {
+  beforeEach(() => {
+    reported('BUILDING', { phase: 'Building' });
+    aBuildPod({
+      fetch: [`${at(1)} Cloning`],
+      plan: [`${at(2)} {"level":"warn","msg":"unknown key"}`],
+      build: [`${at(3)} #1 FROM base`, `${at(4)} #2 RUN make`, `${at(5)} ERROR: no rule`],
+    });
+  });
+
+  it('is of all its steps, oldest first or newest first', async () => {
+    const answer = await logs({ order: 'asc' });
+    expect(DeployLogs.parse(answer.body)).toEqual(answer.body);
+    expect(messages(answer)).toEqual([
+      'Cloning',
+      '{"level":"warn","msg":"unknown key"}',
+      '#1 FROM base',
+      '#2 RUN make',
+      'ERROR: no rule',
+    ]);
+    expect(messages(await logs({ order: 'desc', limit: 2 }))).toEqual(['ERROR: no rule', '#2 RUN make']);
+    expect(messages(await logs({ level: 'ERROR' }))).toEqual(['ERROR: no rule']);
+  });
+
+  it('is followed from where a page ended, and shows nothing twice', async () => {
+    const first = await logs({ order: 'asc', limit: 50 });
+    expect(first.body.next_offset).toBe(first.body.logs.at(-1).id);
+    const nothing = await logs({ order: 'asc', limit: 50, offset: first.body.next_offset });
+    expect([messages(nothing), nothing.body.next_offset]).toEqual([[], first.body.next_offset]);
+    facade.kube.texts.set(
+      '/api/v1/namespaces/davit-builds/pods/build-1/log?container=build',
+      `${at(5)} ERROR: no rule\n${at(6)} more\n`,
+    );
+    expect(messages(await logs({ order: 'asc', limit: 50, offset: first.body.next_offset }))).toEqual(['more']);
+  });
+
+  it('is read with the facade’s own right, after the caller’s right to logs', async () => {
+    facade.kube.allow(({ resource, subresource }) => !(resource === 'pods' && subresource === 'log'));
+    facade.clock.ms += 11_000;
+    expect(await logs()).toMatchObject({ status: 403, body: { detail: expect.stringContaining('get pods/log') } });
+  });
+
+  it("is not another tenant's to read", async () => {
+    const answer = await facade.call(
+      'POST',
+      `/v1/projects/${id}/revisions/${rid}/build_logs`,
+      {},
+      { 'x-tenant-id': 'team-b' },
+    );
+    expect(answer.status).toBe(404);
+  });
+
+  it('of a revision that is not there is a 404', async () => {
+    rid = '99999999-0000-4000-8000-000000000009';
+    expect(await logs()).toMatchObject({ status: 404, body: { detail: `Revision ID ${rid} not found.` } });
+  });
+});
+
+describe('the log of a build that has ended', () => {
+  beforeEach(() => reported('BUILD_FAILED', { phase: 'Failed', message: 'It failed.' }));
+
+  it('is what was kept, also once the pod is gone', async () => {
+    keepLog([kept(1, 'Cloning', 'fetch'), kept(3, '#1 FROM base'), kept(4, 'ERROR: no rule')]);
+    const answer = await logs({ order: 'asc' });
+    expect(messages(answer)).toEqual(['Cloning', '#1 FROM base', 'ERROR: no rule']);
+    expect([answer.body.next_offset, answer.body.truncated]).toEqual([null, false]);
+    expect(messages(await logs({ order: 'desc', limit: 1 }))).toEqual(['ERROR: no rule']);
+  });
+
+  it('pages through what was kept', async () => {
+    keepLog(Array.from({ length: 60 }, (_, n) => kept(n, `line ${n}`)));
+    const first = await logs({ order: 'asc', limit: 40 });
+    const second = await logs({ order: 'asc', limit: 40, offset: first.body.next_offset });
+    expect([...messages(first), ...messages(second)]).toEqual(Array.from({ length: 60 }, (_, n) => `line ${n}`));
+  });
+
+  it('is the pod’s where none was kept', async () => {
+    aBuildPod({ fetch: [`${at(1)} fatal: repository not found`] });
+    expect(messages(await logs())).toEqual(['fatal: repository not found']);
+  });
+
+  it('is empty where there is neither', async () => {
+    expect((await logs()).body).toEqual({ logs: [], next_offset: null, truncated: false });
+  });
+
+  it('passes over lines that are none', async () => {
+    keepLog([kept(1, 'one\ntwo'), 'no JSON', '{}', '[]', 'null', '{"t":7,"m":"x"}', '', kept(2, 'three')]);
+    expect(messages(await logs({ order: 'asc' }))).toEqual(['one two', 'three']);
+  });
+
+  it('of 100 MiB ends at a limit', async () => {
+    keepLog([], gzipSync(`${kept(1, 'x'.repeat(60_000))}\n`.repeat(1700)));
+    const answer = await logs({ order: 'asc', limit: 1 });
+    expect([answer.body.logs.length, answer.body.truncated]).toEqual([1, true]);
+  }, 30_000);
+
+  it('that cannot be read is told', async () => {
+    keepLog([], Buffer.from('no gzip'));
+    expect(await logs()).toMatchObject({ status: 502, body: { detail: expect.stringContaining('cannot be read') } });
+  });
+
+  it('of a registry that is down is told', async () => {
+    await registry.close();
+    expect(await logs()).toMatchObject({
+      status: 502,
+      body: { detail: 'The registry cannot be reached. Try again later.' },
+    });
+  });
+});

@@ -1,0 +1,260 @@
+// Push tokens, what the registry's token server makes of them, and which images of the registry a deployment may then have.
+
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { Forbidden } from '../../../src/errors.ts';
+import { registryPassword } from '../../../src/record/registry-grant.ts';
+import { type FacadeWithRegistry, makeFacadeWithRegistry } from '../../support/facade-registry.ts';
+import type { FakeRegistry } from '../../support/fake-registry.ts';
+import { type Answer, aBody, type Facade, makeFacade, TENANT, TOKEN } from './facade.ts';
+
+const repository = `${TENANT.namespace}-aaaaaaaa/shop`;
+
+let setup: FacadeWithRegistry;
+let facade: Facade;
+let registry: FakeRegistry;
+let id: string;
+beforeEach(async () => {
+  setup = await makeFacadeWithRegistry();
+  ({ facade, registry } = setup);
+  id = await made('shop');
+});
+afterEach(() => setup.close());
+
+async function made(name: string): Promise<string> {
+  const body = aBody({ name, source: 'internal_docker', source_revision_config: {} });
+  return (await facade.call('POST', '/v2/deployments', body)).body.id;
+}
+
+const ask = (of = id): Promise<Answer> =>
+  facade.call('POST', `/v2/deployments/${of}/push-token`, { supports_registry_username: true });
+
+interface TokenAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, unknown>>;
+  // oxlint-disable-next-line no-explicit-any -- a test looks wherever it likes into an answer
+  readonly body: any;
+}
+
+async function login(password: string | undefined, query = '', user = 'davit'): Promise<TokenAnswer> {
+  const authorization = `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`;
+  const answer = await facade.app.inject({
+    url: `/v1/registry/token?service=davit-registry${query}`,
+    ...(password !== undefined && { headers: { authorization } }),
+  });
+  return { status: answer.statusCode, headers: answer.headers, body: answer.json() };
+}
+
+const accessOf = ({ body }: TokenAnswer): unknown =>
+  (JSON.parse(Buffer.from(String(body.token).split('.')[1] ?? '', 'base64url').toString()) as { access: unknown })
+    .access;
+
+describe('a push token', () => {
+  it('is for one hour and the deployment’s own repository', async () => {
+    expect(await ask()).toMatchObject({
+      status: 200,
+      body: {
+        token: expect.stringMatching(/^[\w.-]+$/),
+        username: 'davit',
+        registry_url: `${registry.host}/${TENANT.namespace}-aaaaaaaa`,
+        repository_url: `${registry.host}/${repository}`,
+        expires_at: '2026-01-01T01:00:00.000Z',
+      },
+    });
+  });
+
+  it('becomes a token of the registry for as much as a client asks for', async () => {
+    const { token } = (await ask()).body;
+    const answer = await login(token, `&scope=repository:${repository}:pull,push&account=davit&client_id=docker`);
+    expect([answer.status, answer.body.expires_in]).toEqual([200, 300]);
+    expect(accessOf(answer)).toEqual([{ type: 'repository', name: repository, actions: ['pull', 'push'] }]);
+  });
+
+  it('is accepted by the registry itself, and not elsewhere', async () => {
+    const { token: password } = (await ask()).body;
+    const { body } = await login(password, `&scope=repository:${repository}:pull,push`);
+    const headers = { authorization: `Bearer ${body.token}` };
+    const begin = (of: string): Promise<Response> =>
+      fetch(`${registry.origin}/v2/${of}/blobs/uploads/`, { method: 'POST', headers });
+    expect((await begin(repository)).status).toBe(202);
+    expect((await begin(`${TENANT.namespace}-aaaaaaaa/other`)).status).toBe(401);
+  });
+
+  it('logs in without naming a repository', async () => {
+    const answer = await login((await ask()).body.token);
+    expect([answer.status, accessOf(answer)]).toEqual([200, []]);
+  });
+
+  it.each([
+    ["another tenant's repository", 'team-b-bbbbbbbb/shop'],
+    ['another deployment of the tenant', `${TENANT.namespace}-aaaaaaaa/other`],
+    ['the repository that it begins with', `${TENANT.namespace}-aaaaaaaa`],
+  ])('grants nothing in %s', async (_name, name) => {
+    const answer = await login((await ask()).body.token, `&scope=repository:${name}:pull,push`);
+    expect([answer.status, accessOf(answer)]).toEqual([200, []]);
+  });
+
+  it('pulls base images, which a build begins with', async () => {
+    const scopes = `&scope=repository:base/python:pull&scope=repository:${repository}:push`;
+    expect(accessOf(await login((await ask()).body.token, scopes))).toEqual([
+      { type: 'repository', name: 'base/python', actions: ['pull'] },
+      { type: 'repository', name: repository, actions: ['push'] },
+    ]);
+  });
+
+  it('ends after an hour', async () => {
+    const { token } = (await ask()).body;
+    facade.clock.ms += 3_600_000;
+    expect(await login(token)).toMatchObject({
+      status: 401,
+      headers: { 'www-authenticate': 'Basic realm="davit-registry"' },
+      body: {
+        detail: 'The password is not one of Davit, or has expired. Get another one.',
+        errors: [{ code: 'UNAUTHORIZED' }],
+      },
+    });
+  });
+
+  it.each([
+    ['none', undefined],
+    ['an empty one', ''],
+    ["a caller's own token", TOKEN],
+    [
+      'one of another key',
+      registryPassword(Buffer.alloc(32), { repository, actions: ['pull'], expires: 9_999_999_999 }),
+    ],
+    ['one of endless length', 'x'.repeat(10_000)],
+  ])('%s is refused', async (_name, password) => {
+    expect((await login(password)).status).toBe(401);
+  });
+
+  it('is for our registry alone', async () => {
+    const answer = await facade.app.inject({
+      url: '/v1/registry/token?service=another',
+      headers: { authorization: `Basic ${Buffer.from(`davit:${(await ask()).body.token}`).toString('base64')}` },
+    });
+    expect(answer.statusCode).toBe(400);
+  });
+
+  it('is made with keys that are made once', async () => {
+    await ask();
+    await login((await ask()).body.token);
+    await login((await ask()).body.token);
+    const secrets = facade.writes().filter(({ kind, ref }) => kind === 'Secret' && ref.namespace === 'davit-system');
+    expect(secrets.map(({ verb, ref }) => `${verb} ${ref.name}`)).toEqual([
+      'create davit-registry-key',
+      'create davit-registry-tokens',
+    ]);
+    // The keys are the facade's own; the caller's token makes none.
+    expect(secrets.map(({ token }) => token)).toEqual([undefined, undefined]);
+  });
+
+  it('is nowhere in the log', async () => {
+    const { token } = (await ask()).body;
+    await login(token, `&scope=repository:${repository}:pull`);
+    expect(facade.log()).not.toContain(token);
+  });
+});
+
+describe('who may have one', () => {
+  it('not one who may only read', async () => {
+    const forbidden = new Forbidden('patch shop', { serverMessage: 'no right' });
+    facade.kube.failOn(({ verb }) => (verb === 'patch' ? forbidden : undefined));
+    expect(await ask()).toMatchObject({ status: 403, body: { detail: 'no right' } });
+  });
+
+  it('not for another source, in the words that clients look for', async () => {
+    const { uid } = facade.seed({ metadata: { name: 'image' } }).metadata;
+    expect(await ask(uid)).toMatchObject({
+      status: 400,
+      body: { detail: expect.stringContaining("only available for 'internal_docker' source deployments") },
+    });
+  });
+
+  it('nobody where the registry takes other credentials', async () => {
+    const other = await makeFacadeWithRegistry({}, { tokens: false, pushSecret: 'push' });
+    const body = aBody({ source: 'internal_docker', source_revision_config: {} });
+    const of = (await other.facade.call('POST', '/v2/deployments', body)).body.id;
+    expect(await other.facade.call('POST', `/v2/deployments/${of}/push-token`, {})).toMatchObject({ status: 409 });
+    const token = await other.facade.app.inject({ url: '/v1/registry/token' });
+    expect(token.statusCode).toBe(404);
+    await other.close();
+  });
+
+  it('nobody where there is no registry', async () => {
+    const without = await makeFacade({ hosting: 'cloud' });
+    const body = aBody({ source: 'internal_docker', source_revision_config: {} });
+    const of = (await without.call('POST', '/v2/deployments', body)).body.id;
+    expect(await without.call('POST', `/v2/deployments/${of}/push-token`, {})).toMatchObject({ status: 409 });
+  });
+});
+
+describe('an image', () => {
+  const patch = (image_uri: string, of = id): Promise<Answer> =>
+    facade.call('PATCH', `/v2/deployments/${of}`, {
+      revision_source: 'internal_docker',
+      source_revision_config: { image_uri },
+    });
+  const refused = (msg: string): object => ({
+    status: 422,
+    body: {
+      detail: [
+        {
+          loc: ['body', 'source_revision_config', 'image_uri'],
+          msg: expect.stringContaining(msg),
+          type: 'value_error',
+        },
+      ],
+    },
+  });
+  const ABSENT = `sha256:${'0'.repeat(64)}`;
+
+  it('that was pushed becomes the revision', async () => {
+    const digest = registry.put(repository, 'latest');
+    const image = `${registry.host}/${repository}@${digest}`;
+    const { status, body } = await patch(image);
+    expect([status, body.source_revision_config.image_uri]).toEqual([200, image]);
+    expect(body.latest_revision_id).not.toBeNull();
+  });
+
+  it('by its tag is refused: what a tag means changes', async () => {
+    registry.put(repository, 'latest');
+    expect(await patch(`${registry.host}/${repository}:latest`)).toMatchObject(refused('by digest'));
+  });
+
+  it('of another repository is refused, whether it is there or not', async () => {
+    const digest = registry.put('team-b-bbbbbbbb/shop', 'latest');
+    // oxlint-disable-next-line no-await-in-loop -- one after the other
+    for (const image of [
+      `${registry.host}/team-b-bbbbbbbb/shop@${digest}`,
+      `${registry.host}/${repository}-2@${digest}`,
+      `docker.io/library/shop@${digest}`,
+      `shop@${digest}`,
+    ])
+      expect(await patch(image)).toMatchObject(refused(`${registry.host}/${repository}@sha256:`));
+    expect(registry.seen).toEqual([]);
+  });
+
+  it('that nobody pushed is refused', async () => {
+    expect(await patch(`${registry.host}/${repository}@${ABSENT}`)).toMatchObject(refused('push it'));
+  });
+
+  it('is judged when the deployment is made, too', async () => {
+    const body = { name: 'new', source: 'internal_docker', source_revision_config: { image_uri: 'docker.io/other:1' } };
+    expect(await facade.call('POST', '/v2/deployments', aBody(body))).toMatchObject(refused('by digest'));
+  });
+
+  it('is not judged again where it stays', async () => {
+    const image = `${registry.host}/${repository}@${registry.put(repository, 'latest')}`;
+    await patch(image);
+    registry.manifests.clear();
+    expect(await patch(image)).toMatchObject({ status: 200 });
+  });
+
+  it('of a registry that is down is not believed', async () => {
+    await registry.close();
+    expect(await patch(`${registry.host}/${repository}@${ABSENT}`)).toMatchObject({
+      status: 502,
+      body: { detail: 'The registry cannot be reached. Try again later.' },
+    });
+  });
+});
