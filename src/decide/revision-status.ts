@@ -54,6 +54,15 @@ export function latestStatus(
   return withState(revision, state, state === 'DEPLOYED' ? 'Every pod runs this revision.' : rollout.message, now);
 }
 
+/**
+ * The status of the latest revision after a pass that planned nothing, because the next revision could not be made: only a plan
+ * shows again why this one failed.
+ */
+export function unplannedStatus(revision: AppRevision, planned: OwnStatus): OwnStatus {
+  const { build: _others, ...status } = revision.status ?? {};
+  return status.state === 'DEPLOY_FAILED' && planned.state !== 'DEPLOYED' ? status : planned;
+}
+
 /** The status of a revision that a newer one has overtaken; `served`: it was rolled out whole, though nobody saw it then. */
 export function overtakenStatus(revision: AppRevision, served: boolean, now: Date): OwnStatus {
   const { build: _others, ...status } = revision.status ?? {};

@@ -17,7 +17,7 @@ import { type ActionFailure, type Observed, refTo, said } from '../../decide/obs
 import { pausedBy } from '../../decide/pause.ts';
 import { recheckAfterMs } from '../../decide/pod-startup.ts';
 import { retryAfterMs } from '../../decide/retry.ts';
-import { latestStatus, overtakenStatus } from '../../decide/revision-status.ts';
+import { latestStatus, overtakenStatus, unplannedStatus } from '../../decide/revision-status.ts';
 import { withStableMessages } from '../../decide/stable-messages.ts';
 import { readyEntry, statusOf } from '../../decide/status.ts';
 import { untilOverdueMs, withOverdue } from '../../decide/terminating-pods.ts';
@@ -351,11 +351,12 @@ async function report(
   };
   const judged = { latest, assessment, address, paused: pausedBy(record, settings) };
   const ready = readyEntry({ ...judged, observed: after, refusals });
-  const statuses = after.revisions.map((revision) =>
-    revision.spec.id === latest?.spec.id
-      ? latestStatus(revision, assessment.rollout, now, ready, runningRevision(after)?.spec.id === revision.spec.id)
-      : overtakenStatus(revision, hasServed(before, revision), now),
-  );
+  const statuses = after.revisions.map((revision) => {
+    const { id } = revision.spec;
+    if (id !== latest?.spec.id) return overtakenStatus(revision, hasServed(before, revision), now);
+    const status = latestStatus(revision, assessment.rollout, now, ready, runningRevision(after)?.spec.id === id);
+    return pass.address ? status : unplannedStatus(revision, status);
+  });
   for (const [index, revision] of after.revisions.entries()) {
     const status = statuses[index] ?? {};
     // oxlint-disable-next-line no-await-in-loop -- newest first, so that a crash in between leaves the older ones to the next pass

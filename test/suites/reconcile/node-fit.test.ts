@@ -2,8 +2,9 @@
 
 import { expect, it } from 'vitest';
 import { APP_DEPLOYMENTS } from '../../../src/api/app-deployment.ts';
+import { APP_REVISIONS, type AppRevision } from '../../../src/api/app-revision.ts';
 import { defaultSettings } from '../../../src/api/settings.ts';
-import { Forbidden } from '../../../src/errors.ts';
+import { Forbidden, Unavailable } from '../../../src/errors.ts';
 import { NODES, STATEFUL_SETS } from '../../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/kube/client.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
@@ -77,4 +78,24 @@ it.each([
   await ask(kube, 60);
   await converge(controller);
   expect([says(kube, 'Ready'), database(kube) === before]).toEqual(['True Serving', false]);
+});
+
+it('its revision stays failed while the next one cannot be made', async () => {
+  const controller = await converged();
+  const { kube } = controller;
+  await ask(kube, 60);
+  await threePasses(controller);
+  const states = (): (string | undefined)[] =>
+    kube
+      .objects<AppRevision>(APP_REVISIONS)
+      .toSorted((a, b) => a.spec.deploymentGeneration - b.spec.deploymentGeneration)
+      .map(({ status }) => status?.state);
+  expect(states()).toEqual(['DEPLOYED', 'DEPLOY_FAILED']);
+  kube.failOn(({ verb, kind }) => (verb === 'create' && kind === 'AppRevision' ? new Unavailable('down') : undefined));
+  await ask(kube, 1);
+  await expect(controller.reconcile()).rejects.toThrow('down');
+  expect(states()).toEqual(['DEPLOYED', 'DEPLOY_FAILED']);
+  kube.failOn(undefined);
+  await converge(controller);
+  expect(states()).toEqual(['DEPLOYED', 'DEPLOY_FAILED', 'DEPLOYED']);
 });
