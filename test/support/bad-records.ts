@@ -62,12 +62,12 @@ export const refused: readonly Refused[] = [
   {
     name: 'a mount of no volume',
     spec: { volumeMounts: [{ name: 'v', mountPath: '/v' }] },
-    says: ['a mount needs a volume', [['volume_mounts.0.name', MOUNT]]],
+    says: ['no volume has the name of this mount', [['volume_mounts.0.name', MOUNT]]],
   },
   {
     name: "a sidecar's mount of no volume",
     spec: sidecar({ volumeMounts: [{ name: 'v', mountPath: '/v' }] }),
-    says: ['a mount needs a volume', [['sidecars.0.volumeMounts.0.name', MOUNT]]],
+    says: ['no volume has the name of this mount', [['sidecars.0.volumeMounts.0.name', MOUNT]]],
   },
   {
     name: 'one path mounted twice',
@@ -132,19 +132,19 @@ export const refused: readonly Refused[] = [
     name: 'one name in both lists of containers',
     spec: { sidecars: [{ name: 'a', image: 'a' }], initContainers: [{ name: 'a', image: 'a' }] },
     says: [
-      'may not have the same name',
+      'must not have the same name',
       [['sidecars.0.name', 'an init container and a sidecar must not have the same name']],
     ],
   },
   {
     name: 'a sidecar of our name',
     spec: sidecar({ name: 'server' }),
-    says: ["Davit's own", [['sidecars.0.name', OURS]]],
+    says: ['are reserved for Davit', [['sidecars.0.name', OURS]]],
   },
   {
     name: 'an init container of our name',
     spec: { initContainers: [{ name: 'wait-for-database', image: 'a' }] },
-    says: ["Davit's own", [['init_containers.0.name', OURS]]],
+    says: ['are reserved for Davit', [['init_containers.0.name', OURS]]],
   },
   { name: 'a container name in upper case', spec: sidecar({ name: 'Helper' }), says: PATTERN },
   {

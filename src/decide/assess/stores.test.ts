@@ -140,6 +140,6 @@ describe('an external store', () => {
 
   it("says that the record's own volume is kept", () => {
     const { message } = checkStore('postgres', see({ pods: [passed], children: [claim] }), of);
-    expect(message).toContain('The volume of the own one, shop--postgres, is kept');
+    expect(message).toContain("The record's own volume, shop--postgres, is kept");
   });
 });

@@ -197,5 +197,5 @@ function answers(seen: Seen): Entry {
 function keptVolume({ observed, part, name }: Seen): string {
   const claim = part === 'postgres' ? volumeClaimOf(observed) : undefined;
   if (!claim || !isOurs(claim, observed)) return '';
-  return ` The volume of the own one, ${name}, is kept.`;
+  return ` The record's own volume, ${name}, is kept.`;
 }

@@ -313,7 +313,7 @@ http.server.HTTPServer(("", 8000), Handler).serve_forever()
       JSON.stringify({
         dependencies: ['.'],
         graphs: { agent: './app.py:graph' },
-        dockerfile_lines: [`CMD ["python", "/deps/shop/app.py"]`],
+        dockerfile_lines: [`CMD ["python", "/deps/outer-shop/src/app.py"]`],
       }),
     );
     execFileSync('tar', ['-C', folder, '-czf', join(folder, '../upload.tar.gz'), '.']);

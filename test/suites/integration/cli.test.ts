@@ -77,11 +77,11 @@ it('waits, shows the tree, goes back to what was good', async () => {
 
 it.each([
   ['there is no such deployment', ['status', 'nope'], 1, /NotFound.*"nope"/],
-  ['there is no such command', ['fly', 'shop'], 2, /There is no command "fly"\./],
+  ['there is no such command', ['fly', 'shop'], 2, /Unknown command "fly"\./],
   ['a name is missing', ['wait'], 2, /Which deployment\?/],
   ['a flag is unknown', ['status', '--colour'], 2, /--colour/],
   ['a number is none', ['wait', 'shop', '--timeout', 'soon'], 2, /--timeout must be a whole number/],
-  ['a revision is unknown', ['rollback', 'shop', '--to', 'x'], 1, /No revision is meant by "x"/],
+  ['a revision is unknown', ['rollback', 'shop', '--to', 'x'], 1, /No revision matches "x"/],
 ])('says what is wrong when %s', async (_name, args, code, words) => {
   const ran = await plugin(...args, '-n', tenant.namespace);
   expect(ran).toMatchObject({ code, err: expect.stringMatching(words) });

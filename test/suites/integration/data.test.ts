@@ -87,7 +87,7 @@ describe('the volume of a PostgreSQL', () => {
       expect(await condition('grows', 'Stalled')).toMatchObject({
         status: 'True',
         reason: 'StorageCannotShrink',
-        message: 'The PostgreSQL volume has 3 Gi and cannot shrink to 2 Gi. Set db_storage_gi to at least what it has.',
+        message: 'The PostgreSQL volume has 3 Gi and cannot shrink to 2 Gi. Set db_storage_gi to at least its size.',
       }),
     );
     expect((await dataOf('grows')).claim.spec?.resources.requests.storage).toBe('3Gi');
@@ -196,7 +196,7 @@ it('to an external database and back: nothing of its own data is touched', async
   );
   expect(await condition('moves', 'ResourceSpecHonored')).toMatchObject({ status: 'False', reason: 'StoreIsExternal' });
   expect(await condition('moves', 'DatabaseReady')).toMatchObject({
-    message: expect.stringContaining('The volume of its own one, moves--postgres, is kept') as string,
+    message: expect.stringContaining("The record's own volume, moves--postgres, is kept") as string,
   });
   await apply('moves', { secretReferences: [] });
   await untilReady('moves');

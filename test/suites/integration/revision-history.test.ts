@@ -88,5 +88,5 @@ it('with kubectl: back with the values and the defaults of then; without its val
 
   await put({ ...image(2), rollbackTo: first, revisionSerial: 2 });
   expect(await shown('.status.image')).toBe('registry.example/app:2');
-  await eventually(async () => expect(await said()).toContain('asks for other values than that revision'));
+  await eventually(async () => expect(await said()).toContain('has other values than that revision'));
 });

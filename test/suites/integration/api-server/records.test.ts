@@ -512,12 +512,12 @@ describe('bad records', () => {
       `${RESOURCES}.annotations`,
       "Davit's or Kubernetes' own",
     ),
-    bad('a container of our name', container({ name: 'server' }), `${RESOURCES}.sidecars`, "Davit's own"),
+    bad('a container of our name', container({ name: 'server' }), `${RESOURCES}.sidecars`, 'are reserved for Davit'),
     bad(
       'a name in both lists of containers',
       sized({ initContainers: [{ name: 'a', image: 'a' }], sidecars: [{ name: 'a', image: 'a' }] }),
       `${RESOURCES}.sidecars`,
-      'may not have the same name',
+      'must not have the same name',
     ),
     bad(
       'a mount of no volume',
