@@ -210,7 +210,7 @@ withPods('the sample with queue workers', () => {
       const { body } = await davit.call(tenant, 'GET', `/v2/deployments/${id}/revisions/${broken.latest_revision_id}`);
       expect(body).toMatchObject({
         status: 'DEPLOY_FAILED',
-        status_message: expect.stringMatching(/Container (server|queue) ended .*exit code 3.*the config is missing/),
+        status_message: expect.stringMatching(/Container (server|queue) exited .*exit code 3.*the config is missing/),
       });
     }, 120_000);
     expect(await condition('shop', 'Stalled')).toMatchObject({ reason: 'ContainerCrashed' });

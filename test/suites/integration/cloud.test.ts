@@ -303,7 +303,7 @@ describe('internal_template', () => {
   it('a template is an image or a repository, and a team may read the catalogue but not write it', async () => {
     await expect(offer('both', { imageUri: 'a:1', repoUrl: REPOSITORY })).rejects.toThrow('either imageUri or repoUrl');
     await expect(offer('none', { displayName: 'None' })).rejects.toThrow('either imageUri or repoUrl');
-    await expect(offer('ref', { imageUri: 'a:1', repoRef: 'main' })).rejects.toThrow('repoRef is of a repository');
+    await expect(offer('ref', { imageUri: 'a:1', repoRef: 'main' })).rejects.toThrow('repoRef belongs to a repository');
     const may = (verb: string): Promise<string> =>
       cluster
         .kubectl(['auth', 'can-i', verb, 'apptemplates', '-n', 'davit-org', '--as', 'system:serviceaccount:cloud:team'])

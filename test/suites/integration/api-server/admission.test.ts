@@ -990,7 +990,7 @@ describe('the controller', () => {
 
 describe('what reaches beyond the pods', () => {
   const reaching: readonly (readonly [words: string, parts: Spec])[] = [
-    ['labels app: others than this deployment act', { labels: { app: 'shop', team: 'blue' } }],
+    ['labels app: these labels have an effect beyond', { labels: { app: 'shop', team: 'blue' } }],
     ['annotations k8s.v1.cni.cncf.io/networks:', { annotations: { 'k8s.v1.cni.cncf.io/networks': 'x' } }],
     ['labels azure.workload.identity/use:', { labels: { 'azure.workload.identity/use': 'true' } }],
     [

@@ -97,7 +97,7 @@ describe('the definitions', () => {
     // Discovery knows a new kind a moment after it is established.
     await eventually(async () =>
       expect(await cluster.kubectl(['explain', 'appd.spec.sourceConfig.resourceSpec.dbStorageGi'])).toContain(
-        'It can grow, never shrink',
+        'It can grow but not shrink',
       ),
     );
   });
@@ -247,7 +247,7 @@ const RESOURCES = 'spec.sourceConfig.resourceSpec';
 describe('bad records', () => {
   const refused: readonly Bad[] = [
     badName('a--b', 'must not contain --'),
-    badName('xn', 'the name xn is not possible'),
+    badName('xn', 'the name xn is reserved'),
     badName('1shop', 'begins with a lowercase letter'),
     badName('shop.web', 'only lowercase letters, digits and hyphens'),
     badName(`a${'b'.repeat(40)}`, 'at most 40 characters'),
@@ -316,7 +316,7 @@ describe('bad records', () => {
       'a tag that is built on push',
       codehost({ buildOnPush: true }, { repoRef: 'refs/tags/v1' }),
       'spec.sourceConfig.buildOnPush',
-      'a tag is never pushed to',
+      'must be false for a tag',
     ),
     bad(
       'internal_docker with a build command',
@@ -389,7 +389,7 @@ describe('bad records', () => {
       'a tarball outside of its store',
       { source: 'internal_source', sourceRevisionConfig: { sourceTarballPath: '../../a.tgz' } },
       'spec.sourceRevisionConfig.sourceTarballPath',
-      'must stay inside the store',
+      'is not a path that the upload endpoint returned',
     ),
     bad(
       'a command with a control character',
@@ -498,19 +498,19 @@ describe('bad records', () => {
       'a label that selects pods',
       sized({ labels: { 'davit.dev/deployment': 'other' } }),
       `${RESOURCES}.labels`,
-      "Davit's or Kubernetes' own",
+      'reserved for Davit and Kubernetes',
     ),
     bad(
       'an annotation of ours',
       sized({ annotations: { 'davit.dev/applied': 'x' } }),
       `${RESOURCES}.annotations`,
-      "Davit's or Kubernetes' own",
+      'reserved for Davit and Kubernetes',
     ),
     bad(
       'an annotation that turns AppArmor off',
       sized({ annotations: { 'container.apparmor.security.beta.kubernetes.io/server': 'unconfined' } }),
       `${RESOURCES}.annotations`,
-      "Davit's or Kubernetes' own",
+      'reserved for Davit and Kubernetes',
     ),
     bad('a container of our name', container({ name: 'server' }), `${RESOURCES}.sidecars`, 'are reserved for Davit'),
     bad(
@@ -523,13 +523,13 @@ describe('bad records', () => {
       'a mount of no volume',
       sized({ volumeMounts: [{ name: 'a', mountPath: '/a' }] }),
       `${RESOURCES}.volumeMounts`,
-      'a mount needs a volume',
+      'no volume has the name of this mount',
     ),
     bad(
       "a sidecar's mount of no volume",
       container({ volumeMounts: [{ name: 'a', mountPath: '/a' }] }),
       `${RESOURCES}.sidecars`,
-      'a mount needs a volume',
+      'no volume has the name of this mount',
     ),
     bad(
       'a host path',
