@@ -324,7 +324,9 @@ describe.skipIf(noPods !== undefined)('taking it away', () => {
     expect(await kubectl('get', 'appd', 'shop', '-n', TEAM, '-o', 'jsonpath={.metadata.finalizers}')).toContain(
       'davit.dev/teardown',
     );
-    expect(await kubectl('explain', 'appd')).toMatch(/has\s+removed\s+its\s+parts,\s+which\s+requires\s+that\s+Davit\s+is\s+running/);
+    expect(await kubectl('explain', 'appd')).toMatch(
+      /has\s+removed\s+its\s+parts,\s+which\s+requires\s+that\s+Davit\s+is\s+running/,
+    );
     expect(await ask('/ok')).toEqual({ ok: true });
     say('A record deleted without Davit stays, and what it made runs');
     await helm('install', 'davit', chart, ...ground.values, '--wait', '--timeout', '120s');
