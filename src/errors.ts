@@ -21,6 +21,12 @@ export class NotFound extends ServerError {
   override readonly name = 'NotFound';
 }
 
+/** For `.catch()`: undefined for what is not there; anything else is thrown again. */
+export function undefinedIfNotFound(error: unknown): undefined {
+  if (error instanceof NotFound) return undefined;
+  throw error;
+}
+
 /** A precondition (uid, resourceVersion, absence) did not hold (HTTP 409). */
 export class Conflict extends ServerError {
   override readonly name = 'Conflict';

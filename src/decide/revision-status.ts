@@ -64,10 +64,10 @@ export function unplannedStatus(revision: AppRevision, planned: OwnStatus): OwnS
 }
 
 /** The status of a revision that a newer one has overtaken; `served`: it was rolled out whole, though nobody saw it then. */
-export function overtakenStatus(revision: AppRevision, served: boolean, now: Date): OwnStatus {
+export function overtakenStatus(revision: AppRevision, served: () => boolean, now: Date): OwnStatus {
   const { build: _others, ...status } = revision.status ?? {};
   if (status.state !== undefined && FINAL.has(status.state)) return status;
-  if (served)
+  if (served())
     return withState(revision, 'DEPLOYED', 'The revision was rolled out before a newer one replaced it.', now);
   return withState(revision, 'SKIPPED', 'A newer revision replaced this one before it was deployed.', now);
 }

@@ -566,7 +566,7 @@ describe('overtakenStatus', () => {
     ['DEPLOYING', 'SKIPPED'],
     [undefined, 'SKIPPED'],
   ] as const)('%s becomes %s', (state, want) => {
-    expect(overtakenStatus(aRevision(record, state), false, NOW).state).toBe(want);
+    expect(overtakenStatus(aRevision(record, state), () => false, NOW).state).toBe(want);
   });
 });
 

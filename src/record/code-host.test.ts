@@ -1,6 +1,6 @@
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { CodeHostIntegration } from '../api/code-host-integration.ts';
-import { buildsAnew, codeHostProblem } from './code-host.ts';
+import { buildsAnew, codeHostProblem, repositoryOfUrl } from './code-host.ts';
 
 const ID = '0a6bb1b2-6b0e-4f6e-8d3c-6f5d9a1a7c10';
 
@@ -68,4 +68,14 @@ it.each([
   [{ workflowConfigPath: 'a' }, { workflowConfigPath: 'b' }, true],
 ])('%j to %j builds again: %s', (before, after, want) => {
   expect(buildsAnew(before, after)).toBe(want);
+});
+
+describe('the repository of a URL, as webhooks name it', () => {
+  it.each([
+    ['https://code.example/Team/Shop.git', 'team/shop'],
+    ['https://code.example/team/shop/', 'team/shop'],
+    ['https://example.com/gitea/team/shop', 'team/shop'],
+    ['https://code.example/team', 'team'],
+    ['no URL', ''],
+  ])('%s: %s', (url, repository) => expect(repositoryOfUrl(url)).toBe(repository));
 });

@@ -27,6 +27,18 @@ export function buildsAnew(before: SourceRevisionConfig, after: SourceRevisionCo
   return before.repoRef !== after.repoRef || before.workflowConfigPath !== after.workflowConfigPath;
 }
 
+/** OWNER/NAME in lower case, as webhooks name a repository: https://code.example/Team/Shop.git is team/shop. */
+export function repositoryOfUrl(repoUrl: string): string {
+  const path = URL.parse(repoUrl)?.pathname ?? '';
+  return path
+    .replace(/^\/+|\/+$/g, '')
+    .split('/')
+    .slice(-2)
+    .join('/')
+    .replace(/\.git$/, '')
+    .toLowerCase();
+}
+
 /** github.com and GitHub's other clouds serve their API on a separate host; other code hosts serve it under a path. */
 function repositoryHost({ kind, apiUrl }: CodeHostIntegrationSpec): string | undefined {
   const url = URL.parse(apiUrl);

@@ -2,9 +2,10 @@
 // tokens are signed with, which is rotated. Whichever process needs one first makes it.
 
 import { randomBytes } from 'node:crypto';
-import { AlreadyExists, Conflict, NotFound, Terminal } from '../errors.ts';
+import { Conflict, Terminal } from '../errors.ts';
 import { SECRETS } from '../kube/api-resources.ts';
 import type { KubeClient, KubeObject } from '../kube/client.ts';
+import { readOrCreate } from '../kube/read-or-create.ts';
 import type { Logger } from '../logger.ts';
 import { REGISTRY_KEY_BYTES, REGISTRY_KEY_FIELD, REGISTRY_KEY_SECRET } from '../record/registry-grant.ts';
 import {
@@ -43,30 +44,19 @@ interface SecretObject extends KubeObject {
 const REMEMBERED_MS = 60_000;
 
 export function makeRegistryKeys({ kube, namespace, now, log }: RegistryKeysOptions): RegistryKeys {
-  async function readOrMake(name: string, make: () => Pick<SecretObject, 'immutable' | 'data'>): Promise<SecretObject> {
-    const read = (): Promise<SecretObject> => kube.get<SecretObject>(SECRETS, { namespace, name });
-    try {
-      return await read();
-    } catch (error) {
-      if (!(error instanceof NotFound)) throw error;
-    }
+  function secretOf(name: string, make: () => Pick<SecretObject, 'immutable' | 'data'>): Promise<SecretObject> {
     const metadata = { name, namespace, labels: { 'app.kubernetes.io/part-of': 'davit' } };
-    try {
-      return await kube.create<SecretObject>(SECRETS, {
-        apiVersion: 'v1',
-        kind: 'Secret',
-        metadata,
-        type: 'Opaque',
-        ...make(),
-      });
-    } catch (error) {
-      if (!(error instanceof AlreadyExists)) throw error;
-      return read();
-    }
+    return readOrCreate<SecretObject>(kube, SECRETS, { namespace, name }, () => ({
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata,
+      type: 'Opaque',
+      ...make(),
+    }));
   }
 
   async function passwordKey(): Promise<Uint8Array> {
-    const { data } = await readOrMake(REGISTRY_KEY_SECRET, () => ({
+    const { data } = await secretOf(REGISTRY_KEY_SECRET, () => ({
       immutable: true,
       data: { [REGISTRY_KEY_FIELD]: randomBytes(REGISTRY_KEY_BYTES).toString('base64') },
     }));
@@ -78,10 +68,10 @@ export function makeRegistryKeys({ kube, namespace, now, log }: RegistryKeysOpti
   }
 
   async function keyRing(): Promise<KeyRing> {
-    const fresh = rotatedKeyRing(undefined, now(), () => makeSigningKey(now()));
-    const secret = await readOrMake(KEY_RING_SECRET, () => ({ data: encoded(fresh) }));
+    const rotated = (ring?: KeyRing): KeyRing => rotatedKeyRing(ring, now(), () => makeSigningKey(now()));
+    const secret = await secretOf(KEY_RING_SECRET, () => ({ data: encoded(rotated()) }));
     const ring = ringIn(secret);
-    const wanted = rotatedKeyRing(ring, now(), () => makeSigningKey(now()));
+    const wanted = rotated(ring);
     if (wanted === ring) return ring;
     try {
       const { uid, resourceVersion } = secret.metadata;

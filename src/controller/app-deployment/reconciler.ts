@@ -317,7 +317,7 @@ async function reportOvertaken(before: Observed, latest: AppRevision, options: R
   const overtaken = before.revisions.filter(({ spec }) => spec.id !== latest.spec.id);
   await Promise.allSettled(
     overtaken.map((revision) => {
-      const status = overtakenStatus(revision, hasServed(before, revision), now);
+      const status = overtakenStatus(revision, () => hasServed(before, revision), now);
       return reportRevision(before.record, revision, status, options.home, options.events);
     }),
   );
@@ -353,7 +353,7 @@ async function report(
   const ready = readyEntry({ ...judged, observed: after, refusals });
   const statuses = after.revisions.map((revision) => {
     const { id } = revision.spec;
-    if (id !== latest?.spec.id) return overtakenStatus(revision, hasServed(before, revision), now);
+    if (id !== latest?.spec.id) return overtakenStatus(revision, () => hasServed(before, revision), now);
     const status = latestStatus(revision, assessment.rollout, now, ready, runningRevision(after)?.spec.id === id);
     return pass.address ? status : unplannedStatus(revision, status);
   });

@@ -2,6 +2,7 @@
 
 import type { AppDeployment } from '../../api/app-deployment.ts';
 import type { AppRevision } from '../../api/app-revision.ts';
+import { FINAL_PHASES } from '../../api/build.ts';
 import { BUILD_LABEL, DEPLOYMENT_LABEL, TENANT_LABEL } from '../../api/meta.ts';
 import type { Settings } from '../../api/settings.ts';
 import type { ObservedBuild, ObservedJob } from '../../decide/build/observed.ts';
@@ -55,15 +56,16 @@ export function observeBuild(
     siblings: revisionsOf(record, caches.revisions.byLabel(namespace, DEPLOYMENT_LABEL, record.metadata.name)),
     job,
     pod: pods[0],
-    others: caches.revisions.list().filter(({ status }) => isUnderWay(status?.build?.phase)),
+    // A scan of all revisions, made only for a build that waits for its turn.
+    others: revision.status?.build?.phase === 'Queued' ? caches.revisions.list().filter(isUnderWay) : [],
     repository: imageRepository(registry, tenant, record.metadata.name),
     settings: settings.builds,
     isPaused: pausedBy(record, settings) !== undefined,
   };
 }
 
-function isUnderWay(phase: string | undefined): boolean {
-  return phase === 'Queued' || phase === 'AwaitingBuild' || phase === 'Building';
+function isUnderWay({ status }: AppRevision): boolean {
+  return status?.build !== undefined && !FINAL_PHASES.has(status.build.phase);
 }
 
 function recordOf({ metadata, spec }: AppRevision, caches: Caches): AppDeployment | undefined {

@@ -10,7 +10,7 @@ import {
   TENANT_LABEL,
 } from '../../api/meta.ts';
 import type { Settings } from '../../api/settings.ts';
-import { NotFound } from '../../errors.ts';
+import { undefinedIfNotFound } from '../../errors.ts';
 import { SECRETS } from '../../kube/api-resources.ts';
 import type { KubeObject } from '../../kube/client.ts';
 import { usesRegistry } from '../../record/build-source.ts';
@@ -56,7 +56,7 @@ export function makePullSecretReconciler(options: PullSecretOptions): Reconcile 
       if (secret && tenant?.deletionTimestamp === undefined && secret.metadata.deletionTimestamp === undefined)
         await client
           .remove(SECRETS, { namespace, name: PULL_SECRET }, { uid: secret.metadata.uid ?? '' })
-          .catch(unlessGone);
+          .catch(undefinedIfNotFound);
       return {};
     }
     const expires = Date.parse(secret?.metadata.annotations?.[REGISTRY_EXPIRES_ANNOTATION] ?? '');
@@ -120,9 +120,4 @@ export function wakePullSecrets(caches: Caches, queue: WorkQueue): () => void {
   return () => {
     for (const unsubscribe of subscriptions) unsubscribe();
   };
-}
-
-function unlessGone(error: unknown): undefined {
-  if (error instanceof NotFound) return undefined;
-  throw error;
 }

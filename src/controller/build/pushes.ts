@@ -5,11 +5,12 @@ import type { AppDeployment } from '../../api/app-deployment.ts';
 import type { CodeHostIntegration } from '../../api/code-host-integration.ts';
 import type { Settings } from '../../api/settings.ts';
 import { pausedBy } from '../../decide/pause.ts';
+import { repositoryOfUrl } from '../../record/code-host.ts';
 import type { Reconcile } from '../../runtime/controller.ts';
 import type { WorkQueue } from '../../runtime/work-queue.ts';
 import type { Caches } from '../shared/caches.ts';
 import { keyOf, refOf } from '../shared/keys.ts';
-import { isSourceFailure, type SourceAccess } from './source-access.ts';
+import { isHindrance, type SourceAccess } from './source-access.ts';
 
 export interface PushWatch {
   /** Keys are those of records. */
@@ -53,7 +54,7 @@ export function makePushWatch(options: {
       const due = before === undefined ? 0 : before.at + pollMs - elapsed();
       if (isSame && (pollMs === 0 || due > 0)) return pollMs === 0 ? {} : { requeueAfterMs: due };
       const commit = await sources.commit(record);
-      const found = isSourceFailure(commit) ? undefined : commit;
+      const found = isHindrance(commit) ? undefined : commit;
       const last = before?.what === what ? before.commit : undefined;
       known.set(uid, { what, commit: found ?? last, at: elapsed(), notice });
       if (found !== undefined && found !== last) onPush(key);
@@ -79,21 +80,8 @@ function askedOf({ spec: { sourceConfig, sourceRevisionConfig } }: AppDeployment
 /** When the newest webhook of the record's repository came. */
 function noticeFor({ spec: { sourceConfig } }: AppDeployment, caches: Caches): string | undefined {
   const integration = caches.integrations.byUid(sourceConfig.integrationId?.toLowerCase() ?? '');
-  const repository = repositoryIn(sourceConfig.repoUrl);
+  const repository = repositoryOfUrl(sourceConfig.repoUrl ?? '');
   return integration?.status?.pushes?.find((push) => push.repository === repository)?.at;
-}
-
-/** `owner/name`, as webhooks have it, in lower case. */
-function repositoryIn(repoUrl: string | undefined): string {
-  const path =
-    URL.parse(repoUrl ?? '')
-      ?.pathname.replace(/^\/+|\/+$/g, '')
-      .split('/') ?? [];
-  return path
-    .slice(-2)
-    .join('/')
-    .replace(/\.git$/, '')
-    .toLowerCase();
 }
 
 /** Adds the keys of records to the queue from now on, all of them at once first. Returns what ends it. */

@@ -18,8 +18,8 @@ import type { EventRecorder } from '../../runtime/events.ts';
 import { type BuildCaches, overlayWrite } from '../shared/caches.ts';
 import { refOf } from '../shared/keys.ts';
 import { type BuildToDo, observeBuild } from './observe.ts';
-import { isSourceFailure } from './source-access.ts';
-import { type NotStarted, type StartOptions, startBuild } from './start.ts';
+import { type BuildHindrance, isHindrance } from './source-access.ts';
+import { type StartOptions, startBuild } from './start.ts';
 
 export interface BuildReconcilerOptions extends StartOptions {
   readonly builds: BuildCaches;
@@ -92,7 +92,7 @@ export function makeBuildReconciler(options: BuildReconcilerOptions): Reconcile 
   }
 
   /** What is said of a build that could not go on: for good, or for now. */
-  async function hindered(build: BuildToDo, failure: NotStarted, client: KubeClient): Promise<Result> {
+  async function hindered(build: BuildToDo, failure: BuildHindrance, client: KubeClient): Promise<Result> {
     const before = build.revision.status?.build;
     const { reason, message, retry, retryAfterMs = RETRY_MS } = failure;
     if (!retry || !before) {
@@ -124,7 +124,7 @@ export function makeBuildReconciler(options: BuildReconcilerOptions): Reconcile 
     const { act, requeueAfterMs } = step;
     if (act === 'resolve') {
       const commit = await sources.commit(build.record);
-      if (isSourceFailure(commit)) return hindered(build, commit, client);
+      if (isHindrance(commit)) return hindered(build, commit, client);
       const before = build.revision.status?.build;
       if (before) await report(build, { ...before, commit }, client);
       return {};

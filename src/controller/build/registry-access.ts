@@ -2,7 +2,7 @@
 // platform has put into Secrets of the builds' namespace.
 
 import type { BuildSettings } from '../../api/settings.ts';
-import { NotFound } from '../../errors.ts';
+import { undefinedIfNotFound } from '../../errors.ts';
 import { SECRETS } from '../../kube/api-resources.ts';
 import type { KubeClient, KubeObject } from '../../kube/client.ts';
 import {
@@ -57,14 +57,10 @@ export function makeRegistryAccess(options: {
 
   async function given(name: string | undefined): Promise<string | undefined> {
     if (name === undefined) return undefined;
-    try {
-      const { data } = await client.get<DockerSecret>(SECRETS, { namespace: builds.namespace, name });
-      const value = data?.[DOCKER_CONFIG_KEY];
-      return value === undefined ? undefined : Buffer.from(value, 'base64').toString();
-    } catch (error) {
-      if (error instanceof NotFound) return undefined;
-      throw error;
-    }
+    const ref = { namespace: builds.namespace, name };
+    const secret = await client.get<DockerSecret>(SECRETS, ref).catch(undefinedIfNotFound);
+    const value = secret?.data?.[DOCKER_CONFIG_KEY];
+    return value === undefined ? undefined : Buffer.from(value, 'base64').toString();
   }
 
   return {

@@ -5,25 +5,26 @@ import type { BuildReason } from '../../api/build.ts';
 import type { CodeHostIntegration } from '../../api/code-host-integration.ts';
 import type { Settings } from '../../api/settings.ts';
 import type { Account, CodeHosts } from '../../codehost/code-hosts.ts';
-import { CodeHostFailed, NotFound } from '../../errors.ts';
+import { CodeHostFailed, undefinedIfNotFound } from '../../errors.ts';
 import { SECRETS } from '../../kube/api-resources.ts';
 import type { KubeClient, KubeObject } from '../../kube/client.ts';
 import { codeHostProblem } from '../../record/code-host.ts';
 import type { Caches } from '../shared/caches.ts';
 
-export type SourceFailure = {
+/** Why a build could not go on. */
+export interface BuildHindrance {
   readonly reason: BuildReason;
   readonly message: string;
   /** Whether another try may help; after how many milliseconds, if the host says. */
   readonly retry: boolean;
   readonly retryAfterMs?: number;
-};
+}
 
 export interface SourceAccess {
   /** The commit that the record's ref means now. */
-  commit(record: AppDeployment): Promise<string | SourceFailure>;
+  commit(record: AppDeployment): Promise<string | BuildHindrance>;
   /** What fetches the record's repository, and who is trusted for it; no token where the repository is public. */
-  credential(record: AppDeployment): Promise<{ readonly token: string; readonly ca?: string } | SourceFailure>;
+  credential(record: AppDeployment): Promise<{ readonly token: string; readonly ca?: string } | BuildHindrance>;
 }
 
 interface CredentialSecret extends KubeObject {
@@ -40,10 +41,7 @@ export function makeSourceAccess(options: {
 
   async function accountOf({ metadata, spec }: CodeHostIntegration): Promise<Account> {
     const ref = { namespace: settings.organizationNamespace, name: spec.credentialsRef.name };
-    const secret = await client.get<CredentialSecret>(SECRETS, ref).catch((error: unknown) => {
-      if (error instanceof NotFound) return undefined;
-      throw error;
-    });
+    const secret = await client.get<CredentialSecret>(SECRETS, ref).catch(undefinedIfNotFound);
     return {
       key: `${metadata.uid} ${metadata.resourceVersion} ${secret?.metadata.resourceVersion}`,
       spec,
@@ -58,7 +56,7 @@ export function makeSourceAccess(options: {
   async function withAccount<Result>(
     record: AppDeployment,
     use: (account: Account, repoUrl: string, integration: CodeHostIntegration) => Promise<Result>,
-  ): Promise<Result | SourceFailure> {
+  ): Promise<Result | BuildHindrance> {
     const { sourceConfig } = record.spec;
     const integrations = caches.integrations.list();
     const problem = codeHostProblem(record.spec, record.metadata.namespace ?? '', integrations);
@@ -94,11 +92,11 @@ export function makeSourceAccess(options: {
   };
 }
 
-export function isSourceFailure(value: object | string): value is SourceFailure {
+export function isHindrance(value: object | string): value is BuildHindrance {
   return typeof value === 'object' && 'reason' in value && 'retry' in value;
 }
 
-function failureFrom({ why, missing, message, retryAfterSeconds }: CodeHostFailed): SourceFailure {
+function failureFrom({ why, missing, message, retryAfterSeconds }: CodeHostFailed): BuildHindrance {
   switch (why) {
     case 'missing':
       return missing === 'ref'

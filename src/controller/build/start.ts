@@ -1,12 +1,11 @@
 // Makes the Job of a build, gives it its Secrets and lets it run. Each step may be repeated: whatever ended the last try, the
 // next one goes on, and there is never a second Job.
 
-import type { BuildReason } from '../../api/build.ts';
 import { FIELD_MANAGER } from '../../api/meta.ts';
 import type { Settings } from '../../api/settings.ts';
 import type { ObservedJob } from '../../decide/build/observed.ts';
 import { hasDrifted } from '../../decide/drift.ts';
-import { AlreadyExists, NotFound } from '../../errors.ts';
+import { AlreadyExists, undefinedIfNotFound } from '../../errors.ts';
 import { JOBS, NODES, SECRETS } from '../../kube/api-resources.ts';
 import type { KubeClient, KubeObject } from '../../kube/client.ts';
 import { buildName } from '../../record/names.ts';
@@ -19,7 +18,7 @@ import type { Cluster } from '../shared/cluster.ts';
 import { settleAll } from '../shared/settle-all.ts';
 import type { BuildToDo } from './observe.ts';
 import { loginIn, type RegistryAccess } from './registry-access.ts';
-import { isSourceFailure, type SourceAccess } from './source-access.ts';
+import { type BuildHindrance, isHindrance, type SourceAccess } from './source-access.ts';
 
 export interface StartOptions {
   readonly shell: Cluster;
@@ -29,20 +28,12 @@ export interface StartOptions {
   readonly sources: SourceAccess;
 }
 
-/** Why a build could not be started. */
-export interface NotStarted {
-  readonly reason: BuildReason;
-  readonly message: string;
-  readonly retry: boolean;
-  readonly retryAfterMs?: number;
-}
-
 /** Credentials outlive the build's time by this much. */
 const LEEWAY_SECONDS = 300;
 /** What a source is called whose record names no configuration file. */
 const DEFAULT_CONFIGURATION = 'langgraph.json';
 
-export async function startBuild(build: BuildToDo, options: StartOptions): Promise<NotStarted | undefined> {
+export async function startBuild(build: BuildToDo, options: StartOptions): Promise<BuildHindrance | undefined> {
   const { shell, settings, registry } = options;
   const { client } = shell;
   const source = sourceOf(build);
@@ -68,7 +59,6 @@ export async function startBuild(build: BuildToDo, options: StartOptions): Promi
   };
   const job = await makeJob(inputs, client);
   overlayWrite(shell.caches, job);
-  // oxlint-disable-next-line no-await-in-loop -- two of them
   const secrets = makeBuildSecrets(inputs, credentials, job.metadata.uid ?? '');
   await settleAll(secrets.map((secret) => client.apply(SECRETS, secret, { fieldManager: FIELD_MANAGER, force: true })));
   if (job.spec?.suspend === true) {
@@ -94,7 +84,7 @@ async function credentialsFor(
   { record, tenant }: BuildToDo,
   source: BuildSource | undefined,
   { registry, registryAccess, sources, settings }: StartOptions,
-): Promise<BuildCredentials | NotStarted> {
+): Promise<BuildCredentials | BuildHindrance> {
   const repository = repositoryOf(registry, tenant, record.metadata.name);
   const seconds = settings.builds.timeoutSeconds + LEEWAY_SECONDS;
   const push = await registryAccess.push(repository, seconds);
@@ -105,11 +95,11 @@ async function credentialsFor(
     return { source: { ...loginIn(pull, registry.host) }, sourceCa: registry.ca, push, login };
   }
   const credential = await sources.credential(record);
-  if (isSourceFailure(credential)) return credential;
+  if (isHindrance(credential)) return credential;
   return { source: { token: credential.token }, sourceCa: credential.ca, push, login };
 }
 
-function missingSecret(name: string, { builds }: Settings): NotStarted {
+function missingSecret(name: string, { builds }: Settings): BuildHindrance {
   return {
     reason: 'CredentialMissing',
     message: `Secret ${name} of namespace ${builds.namespace} does not exist, or has no key .dockerconfigjson. Create it; the build then continues automatically.`,
@@ -147,10 +137,7 @@ async function makeJob(inputs: BuildInputs, client: KubeClient): Promise<Observe
 async function ensure(object: KubeObject, { client, registry }: Cluster): Promise<void> {
   const resource = registry.resourceOf(object);
   const { namespace = '', name } = object.metadata;
-  const there = await client.get(resource, { namespace, name }).catch((error: unknown) => {
-    if (error instanceof NotFound) return undefined;
-    throw error;
-  });
+  const there = await client.get(resource, { namespace, name }).catch(undefinedIfNotFound);
   if (there && !hasDrifted(object, there)) return;
   await client.apply(resource, object, { fieldManager: FIELD_MANAGER, force: true });
 }

@@ -1,7 +1,7 @@
 // What wakes which build. Only keys are handed on: what happened is looked up again by the reconciler.
 
 import type { AppRevision } from '../../api/app-revision.ts';
-import { FINAL_PHASES } from '../../api/build.ts';
+import { FINAL_PHASES, isBegun } from '../../api/build.ts';
 import { BUILD_LABEL, BUILD_TENANT_LABEL, DEPLOYMENT_LABEL } from '../../api/meta.ts';
 import type { KubeObject } from '../../kube/client.ts';
 import { isBuilt } from '../../record/build-source.ts';
@@ -25,7 +25,7 @@ export function wakeBuilds(caches: Caches, builds: BuildCaches, queue: WorkQueue
     caches.revisions.onChange(({ type, object, previous }) => {
       if (isBuilt(object)) wake(object);
       // A place has become free.
-      if (holdsPlace(previous) && (type === 'deleted' || !holdsPlace(object))) wakeQueued();
+      if (isBegun(previous?.status?.build) && (type === 'deleted' || !isBegun(object.status?.build))) wakeQueued();
     }),
     // It is to be interrupted, or is being deleted.
     caches.records.onChange(({ object: { metadata } }) => {
@@ -45,9 +45,4 @@ export function wakeBuilds(caches: Caches, builds: BuildCaches, queue: WorkQueue
 function isUnfinished(revision: AppRevision): boolean {
   const phase = revision.status?.build?.phase;
   return isBuilt(revision) && (phase === undefined || !FINAL_PHASES.has(phase));
-}
-
-function holdsPlace(revision: AppRevision | undefined): boolean {
-  const phase = revision?.status?.build?.phase;
-  return phase === 'AwaitingBuild' || phase === 'Building';
 }

@@ -6,7 +6,7 @@ import { APPLIED_ANNOTATION, DEPLOYMENT_UID_LABEL, FIELD_MANAGER, HAND_OVER_MANA
 import { repairPatch } from '../../decide/children/drift-repair.ts';
 import { type Action, nameConflict } from '../../decide/children/plan.ts';
 import { type ActionFailure, refTo, type Workload } from '../../decide/observed.ts';
-import { AlreadyExists, Conflict, Invalid, NotFound } from '../../errors.ts';
+import { AlreadyExists, Conflict, Invalid, undefinedIfNotFound } from '../../errors.ts';
 import type { KubeObject, Resource } from '../../kube/client.ts';
 import { overlayWrite } from './caches.ts';
 import { type Cluster, placeOf } from './cluster.ts';
@@ -88,13 +88,8 @@ async function madeAnew(
   return applied({ ...wanted, metadata: { ...wanted.metadata, uid } }, undefined, resource, cluster);
 }
 
-async function inTheWay(wanted: KubeObject, resource: Resource, cluster: Cluster): Promise<KubeObject | undefined> {
-  try {
-    return await cluster.client.get(resource, placeOf(wanted));
-  } catch (error) {
-    if (error instanceof NotFound) return undefined;
-    throw error;
-  }
+function inTheWay(wanted: KubeObject, resource: Resource, cluster: Cluster): Promise<KubeObject | undefined> {
+  return cluster.client.get(resource, placeOf(wanted)).catch(undefinedIfNotFound);
 }
 
 // If the API server rejects a manifest that it accepted before, another field manager's change is the cause: repair it, then

@@ -2,9 +2,10 @@
 // removed: it outlives the chart, and belongs into backups.
 
 import { randomBytes } from 'node:crypto';
-import { AlreadyExists, NotFound, Terminal } from '../../errors.ts';
+import { Terminal } from '../../errors.ts';
 import { SECRETS } from '../../kube/api-resources.ts';
 import type { KubeClient, KubeObject } from '../../kube/client.ts';
+import { readOrCreate } from '../../kube/read-or-create.ts';
 
 export interface KeySecretOptions {
   readonly client: KubeClient;
@@ -37,18 +38,7 @@ export function makeKeySecret(options: KeySecretOptions): () => Promise<Buffer> 
 
 async function readOrMake(options: KeySecretOptions): Promise<Buffer> {
   const { client, namespace, name } = options;
-  const read = (): Promise<KeySecret> => client.get<KeySecret>(SECRETS, { namespace, name });
-  try {
-    return keyIn(await read(), options);
-  } catch (error) {
-    if (!(error instanceof NotFound)) throw error;
-  }
-  try {
-    return keyIn(await client.create(SECRETS, aKey(options)), options);
-  } catch (error) {
-    if (!(error instanceof AlreadyExists)) throw error;
-    return keyIn(await read(), options);
-  }
+  return keyIn(await readOrCreate(client, SECRETS, { namespace, name }, () => aKey(options)), options);
 }
 
 function aKey({ namespace, name, field, bytes }: KeySecretOptions): KeySecret {

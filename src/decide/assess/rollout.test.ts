@@ -109,6 +109,6 @@ describe('a revision that was overtaken', () => {
       state: 'SKIPPED',
     },
   ])('$reason: $state', ({ before, state }) => {
-    expect(overtakenStatus(revision, hasServed(before, revision), NOW).state).toBe(state);
+    expect(overtakenStatus(revision, () => hasServed(before, revision), NOW).state).toBe(state);
   });
 });

@@ -33,7 +33,7 @@ export interface ObservedBuild {
   readonly job: ObservedJob | undefined;
   /** The newest of the Job's pods. */
   readonly pod: BuildPod | undefined;
-  /** Every build of the platform that waits for its turn or runs. */
+  /** Every build of the platform that waits for its turn or runs; empty unless this one waits. */
   readonly others: readonly AppRevision[];
   readonly settings: BuildSettings;
   /** Repository of the deployment's images, without a tag: HOST/PATH. */

@@ -21,48 +21,44 @@ const PATIENCE_MS = 120_000;
 
 /** `before`: what was said last. `startedAt` of it is when the Job was made. */
 export function outcomeOf(job: ObservedJob, pod: BuildPod | undefined, before: BuildStatus, now: Date): BuildOutcome {
+  const commit = commitFrom(containerOf(pod, 'fetch'));
+  return { ...progressOf(job, pod, before, now), ...(commit !== undefined && { commit }) };
+}
+
+function progressOf(job: ObservedJob, pod: BuildPod | undefined, before: BuildStatus, now: Date): BuildOutcome {
   const fetch = containerOf(pod, 'fetch');
   const plan = containerOf(pod, 'plan');
   const build = containerOf(pod, 'build');
-  const commit = commitFrom(fetch);
-  const known = commit === undefined ? {} : { commit };
   const fetched = fetch?.state?.terminated;
   const planned = plan?.state?.terminated;
   const built = build?.state?.terminated;
   if (fetched && fetched.exitCode !== 0) return failed(fetchFailure(fetched));
-  if (planned && planned.exitCode !== 0) return { ...failed(planFailure(planned)), ...known };
+  if (planned && planned.exitCode !== 0) return failed(planFailure(planned));
   if (built?.exitCode === 0) {
     const digest = /sha256:[0-9a-f]{64}/.exec(built.message ?? '')?.[0];
     if (digest === undefined)
-      return {
-        ...failed({
-          reason: 'BuilderFailed',
-          message: 'The builder did not say which image it pushed. Ask for a new revision.',
-        }),
-        ...known,
-      };
-    return { ...said('Built', 'ImageBuilt', 'The image was built and pushed.'), ...known, digest };
+      return failed({
+        reason: 'BuilderFailed',
+        message: 'The builder did not say which image it pushed. Ask for a new revision.',
+      });
+    return { ...said('Built', 'ImageBuilt', 'The image was built and pushed.'), digest };
   }
   const lost = evicted(pod);
-  if (lost) return { ...failed(lost), ...known };
+  if (lost) return failed(lost);
   const failure = job.status?.conditions?.find(({ type, status }) => type === 'Failed' && status === 'True');
-  if (failure?.reason === 'DeadlineExceeded') return { ...failed(overdue(before)), ...known };
-  if (built && built.exitCode !== 0) return { ...failed(buildFailure(built)), ...known };
+  if (failure?.reason === 'DeadlineExceeded') return failed(overdue(before));
+  if (built && built.exitCode !== 0) return failed(buildFailure(built));
   if (failure)
-    return {
-      ...failed({
-        reason: 'BuilderGone',
-        message: `The pod that built is gone: ${quoted(failure.message)}. Ask for a new revision to build again.`,
-      }),
-      ...known,
-    };
+    return failed({
+      reason: 'BuilderGone',
+      message: `The pod that built is gone: ${quoted(failure.message)}. Ask for a new revision to build again.`,
+    });
   if (pod === undefined) return withoutPod(job, before, now);
   const stuck = hindrance(pod, [fetch, plan, build], before, now);
-  if (stuck) return { ...stuck, ...known };
-  if (build?.state?.running || planned)
-    return { ...said('Building', 'Running', 'The image is being built.'), ...known };
+  if (stuck) return stuck;
+  if (build?.state?.running || planned) return said('Building', 'Running', 'The image is being built.');
   if (plan?.state?.running || fetched)
-    return { ...said('Building', 'Planning', 'The configuration file is being turned into a Dockerfile.'), ...known };
+    return said('Building', 'Planning', 'The configuration file is being turned into a Dockerfile.');
   if (fetch?.state?.running) return said('Building', 'Fetching', 'The source is being fetched.');
   return said('AwaitingBuild', 'PodStarting', `Pod ${pod.metadata.name} is being started.`);
 }

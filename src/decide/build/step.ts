@@ -2,7 +2,7 @@
 // ended the process, the next look goes on where the last one was.
 
 import type { AppRevision } from '../../api/app-revision.ts';
-import { type BuildPhase, type BuildReason, type BuildStatus, FINAL_PHASES } from '../../api/build.ts';
+import { type BuildPhase, type BuildReason, type BuildStatus, FINAL_PHASES, isBegun } from '../../api/build.ts';
 import { rfc3339 } from '../../api/conditions.ts';
 import { INTERRUPT_ANNOTATION } from '../../api/meta.ts';
 import { commitOf, isBuilt, sameBuild } from '../../record/build-source.ts';
@@ -73,7 +73,7 @@ function queued(
   const same = siblings.filter((other) => other.spec.id !== revision.spec.id && sameBuild(other, revision));
   const built = same.find((other) => imageOf(other) !== undefined);
   if (built) return { status: reused(build, built, now) };
-  const building = same.find(({ status }) => isBegun(status?.build?.phase));
+  const building = same.find(({ status }) => isBegun(status?.build));
   if (building) return said(build, `Revision ${building.spec.id} is building the same source: its image will be used.`);
   if (!nextTurns(others, settings.concurrency).includes(revision.spec.id)) return said(build, WAITING);
   return {
@@ -87,10 +87,6 @@ function queued(
     },
     act: 'start',
   };
-}
-
-function isBegun(phase: BuildPhase | undefined): boolean {
-  return phase === 'AwaitingBuild' || phase === 'Building';
 }
 
 function said(build: BuildStatus, message: string): BuildStep {

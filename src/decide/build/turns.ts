@@ -1,6 +1,7 @@
 // Whose turn it is to build. Within the limits, the tenant with the fewest running builds comes first, then who waits longest.
 
 import type { AppRevision } from '../../api/app-revision.ts';
+import { isBegun } from '../../api/build.ts';
 import type { BuildSettings } from '../../api/settings.ts';
 
 /** Ids of the revisions of `builds` that may begin now, in their order. Those that run are among `builds`. */
@@ -15,7 +16,7 @@ export function nextTurns(
     running.set(tenantOf(revision), runningOf(revision) + 1);
     free -= 1;
   };
-  for (const revision of builds.filter(holdsPlace)) begin(revision);
+  for (const revision of builds.filter(({ status }) => isBegun(status?.build))) begin(revision);
   const waiting = builds.filter(({ status }) => status?.build?.phase === 'Queued').toSorted(byAge);
   const turns: string[] = [];
   while (free > 0) {
@@ -27,10 +28,6 @@ export function nextTurns(
     turns.push(revision.spec.id);
   }
   return turns;
-}
-
-function holdsPlace({ status }: AppRevision): boolean {
-  return status?.build?.phase === 'AwaitingBuild' || status?.build?.phase === 'Building';
 }
 
 function tenantOf({ metadata }: AppRevision): string {

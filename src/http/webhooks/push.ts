@@ -45,12 +45,3 @@ export function repositoryPushed(body: Uint8Array): string | undefined {
   const push = Push.safeParse(value);
   return push.success ? push.data.repository.full_name.toLowerCase() : undefined;
 }
-
-/** The same of a repository's URL: https://code.example/Team/Shop.git is team/shop. */
-export function repositoryOfUrl(repoUrl: string): string {
-  const path = URL.parse(repoUrl)?.pathname ?? '';
-  return path
-    .replace(/^\/+|\/+$/g, '')
-    .replace(/\.git$/, '')
-    .toLowerCase();
-}

