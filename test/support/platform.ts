@@ -2,6 +2,7 @@
 // gives them (the demo has them as a file), and the two processes run from source under the chart's own ServiceAccounts and rights.
 
 import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -213,12 +214,11 @@ export function supervise({ args, env, log, onLine }: SuperviseOptions): Supervi
   let child: ChildProcess | undefined;
   let starts = 0;
   let stopping = false;
-  let ended: (value?: unknown) => void = () => undefined;
-  const end = new Promise((resolve) => {
-    ended = resolve;
-  });
+  // A process's output can come after its exit.
+  let closed: Promise<unknown> = Promise.resolve();
 
   function start(): void {
+    if (stopping) return;
     starts += 1;
     // Of the caller's environment only what programs need: no DAVIT_* of a developer's shell.
     const base = Object.fromEntries(
@@ -228,6 +228,7 @@ export function supervise({ args, env, log, onLine }: SuperviseOptions): Supervi
       env: { ...base, ...env, ...more },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
+    closed = once(child, 'close');
     child.stderr?.pipe(file, { end: false });
     if (child.stdout) {
       createInterface({ input: child.stdout }).on('line', (line) => {
@@ -235,10 +236,7 @@ export function supervise({ args, env, log, onLine }: SuperviseOptions): Supervi
         more = { ...more, ...onLine(line) };
       });
     }
-    child.on('exit', () => {
-      if (stopping) return ended();
-      setTimeout(start, 200).unref();
-    });
+    child.on('exit', () => setTimeout(start, 200).unref());
   }
   // However this process ends, its children end too.
   const killNow = (): void => void child?.kill('SIGKILL');
@@ -252,10 +250,9 @@ export function supervise({ args, env, log, onLine }: SuperviseOptions): Supervi
     stop: async () => {
       stopping = true;
       process.removeListener('exit', killNow);
-      if (child?.exitCode !== null || child.signalCode !== null) ended();
       child?.kill('SIGTERM');
       const impatient = setTimeout(() => child?.kill('SIGKILL'), 15_000);
-      await end;
+      await closed;
       clearTimeout(impatient);
       file.end();
     },
