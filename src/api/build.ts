@@ -131,8 +131,8 @@ export const BUILD_REASONS = {
     todo: `Read the message and the log, ${NEW_REVISION}.`,
   },
   CredentialMissing: {
-    meaning: 'A Secret that a build needs is not there: that of the registry, or of the integration.',
-    todo: 'Create the Secret that the message names. The build then continues automatically.',
+    meaning: 'A Secret that a build needs is not there, or has no login for the registry.',
+    todo: 'Create or correct the Secret that the message names. The build then continues automatically.',
   },
 } as const satisfies Record<string, BuildReasonMeaning>;
 export type BuildReason = keyof typeof BUILD_REASONS;

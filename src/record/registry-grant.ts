@@ -54,12 +54,6 @@ export function coversRepository({ repository }: Pick<RegistryGrant, 'repository
   return asked.startsWith(repository.slice(0, -1)) && asked.length > repository.length - 1;
 }
 
-/** `.dockerconfigjson` with one registry. */
-export function dockerConfig(host: string, username: string, password: string): string {
-  const auth = Buffer.from(`${username}:${password}`).toString('base64');
-  return JSON.stringify({ auths: { [host]: { username, password, auth } } });
-}
-
 function signature(key: Uint8Array, payload: string): string {
   return createHmac('sha256', key).update(`${PREFIX}.${payload}`).digest('base64url');
 }

@@ -5,6 +5,7 @@ import { NotFound, RegistryFailed } from '../errors.ts';
 import { SECRETS } from '../kube/api-resources.ts';
 import type { KubeObject } from '../kube/client.ts';
 import { makeRegistryTransport } from '../outbound/registry-transport.ts';
+import { DOCKER_CONFIG_KEY, loginIn, type RegistryLogin } from '../record/docker-config.ts';
 import { type Authorize, authorizeByKeys, authorizeByPassword } from './authorization.ts';
 import { makeRegistryClient, type RegistryClient } from './client.ts';
 import { makeRegistryKeys, type RegistryKeys, type RegistryKeysOptions } from './keys.ts';
@@ -28,7 +29,7 @@ export function makePlatformRegistry(options: PlatformRegistryOptions): Platform
   const transport = makeRegistryTransport({ origin, ca: registry.ca });
   const keys = makeRegistryKeys(options);
 
-  async function credential(): Promise<{ readonly username: string; readonly password: string } | undefined> {
+  async function credential(): Promise<RegistryLogin | undefined> {
     const { pushSecret: name } = registry ?? {};
     if (name === undefined) return undefined;
     try {
@@ -52,30 +53,10 @@ interface DockerConfigSecret extends KubeObject {
   readonly data?: Readonly<Record<string, string>>;
 }
 
-interface DockerConfig {
-  readonly auths?: Readonly<Record<string, { readonly auth?: string; username?: string; password?: string }>>;
-}
-
-/** Of `.dockerconfigjson`: by the registry's name, with a scheme or a path or without. */
-function credentialIn(
-  { metadata, data }: DockerConfigSecret,
-  host: string,
-): { readonly username: string; readonly password: string } {
-  const text = Buffer.from(data?.['.dockerconfigjson'] ?? '', 'base64').toString('utf8');
-  let config: DockerConfig | undefined;
-  try {
-    config = JSON.parse(text) as DockerConfig;
-  } catch {
-    // Said below, without a word of what stands there.
-  }
-  const named = ([name]: readonly [string, unknown]): boolean =>
-    name.replace(/^https?:\/\//, '').split('/')[0] === host;
-  const found = Object.entries(config?.auths ?? {}).find(named)?.[1];
-  const [username = '', ...rest] = Buffer.from(found?.auth ?? '', 'base64')
-    .toString('utf8')
-    .split(':');
-  const credential = { username: found?.username ?? username, password: found?.password ?? rest.join(':') };
-  if (credential.username !== '' && credential.password !== '') return credential;
-  const message = `Secret ${metadata.name} of namespace ${metadata.namespace} holds no user and password for ${host}.`;
+function credentialIn({ metadata, data }: DockerConfigSecret, host: string): RegistryLogin {
+  const config = Buffer.from(data?.[DOCKER_CONFIG_KEY] ?? '', 'base64').toString();
+  const login = loginIn(config, host);
+  if (login) return login;
+  const message = `Secret ${metadata.name} of namespace ${metadata.namespace} holds no user name and password for ${host}.`;
   throw new RegistryFailed('refused', message);
 }

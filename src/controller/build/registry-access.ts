@@ -5,8 +5,8 @@ import type { BuildSettings } from '../../api/settings.ts';
 import { undefinedIfNotFound } from '../../errors.ts';
 import { SECRETS } from '../../kube/api-resources.ts';
 import type { KubeClient, KubeObject } from '../../kube/client.ts';
+import { DOCKER_CONFIG_KEY, dockerConfig } from '../../record/docker-config.ts';
 import {
-  dockerConfig,
   REGISTRY_KEY_BYTES,
   REGISTRY_KEY_FIELD,
   REGISTRY_KEY_SECRET,
@@ -28,7 +28,6 @@ interface DockerSecret extends KubeObject {
   readonly data?: Readonly<Record<string, string>>;
 }
 
-const DOCKER_CONFIG_KEY = '.dockerconfigjson';
 const NO_CREDENTIAL = JSON.stringify({ auths: {} });
 
 export function makeRegistryAccess(options: {
@@ -52,7 +51,10 @@ export function makeRegistryAccess(options: {
 
   async function password(grant: Omit<RegistryGrant, 'expires'>, seconds: number): Promise<string> {
     const expires = Math.ceil(now().getTime() / 1000) + seconds;
-    return dockerConfig(registry.host, REGISTRY_USER, registryPassword(await key(), { ...grant, expires }));
+    return dockerConfig(registry.host, {
+      username: REGISTRY_USER,
+      password: registryPassword(await key(), { ...grant, expires }),
+    });
   }
 
   async function given(name: string | undefined): Promise<string | undefined> {
@@ -73,16 +75,4 @@ export function makeRegistryAccess(options: {
       return given(registry.pullSecret);
     },
   };
-}
-
-/** User and password for `host` out of Docker's configuration file; empty where it has none. */
-export function loginIn(config: string, host: string): { readonly username: string; readonly password: string } {
-  const { auths = {} } = JSON.parse(config) as {
-    auths?: Readonly<Record<string, { username?: string; password?: string; auth?: string }>>;
-  };
-  const entry = auths[host] ?? auths[`https://${host}`] ?? {};
-  const [username = '', ...password] = Buffer.from(entry.auth ?? '', 'base64')
-    .toString()
-    .split(':');
-  return { username: entry.username ?? username, password: entry.password ?? password.join(':') };
 }

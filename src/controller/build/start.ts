@@ -8,6 +8,7 @@ import { hasDrifted } from '../../decide/drift.ts';
 import { AlreadyExists, undefinedIfNotFound } from '../../errors.ts';
 import { JOBS, NODES, SECRETS } from '../../kube/api-resources.ts';
 import type { KubeClient, KubeObject } from '../../kube/client.ts';
+import { loginIn, type RegistryLogin } from '../../record/docker-config.ts';
 import { buildName } from '../../record/names.ts';
 import { type RegistrySettings, repositoryOf, uploadTag } from '../../record/registry-names.ts';
 import type { BuildCredentials, BuilderMode, BuildInputs, BuildSource } from '../../resources/build/inputs.ts';
@@ -17,7 +18,7 @@ import { overlayWrite } from '../shared/caches.ts';
 import type { Cluster } from '../shared/cluster.ts';
 import { settleAll } from '../shared/settle-all.ts';
 import type { BuildToDo } from './observe.ts';
-import { loginIn, type RegistryAccess } from './registry-access.ts';
+import type { RegistryAccess } from './registry-access.ts';
 import { type BuildHindrance, isHindrance, type SourceAccess } from './source-access.ts';
 
 export interface StartOptions {
@@ -89,14 +90,32 @@ async function credentialsFor(
   const seconds = settings.builds.timeoutSeconds + LEEWAY_SECONDS;
   const push = await registryAccess.push(repository, seconds);
   if (push === undefined) return missingSecret(registry.pushSecret ?? '', settings);
-  const login = loginIn(push, registry.host);
+  const login = loginFor(registry.pushSecret, push, registry, settings);
+  if (isHindrance(login)) return login;
   if (source?.kind === 'upload') {
-    const pull = (await registryAccess.pull(repository, seconds)) ?? push;
-    return { source: { ...loginIn(pull, registry.host) }, sourceCa: registry.ca, push, login };
+    const pull = await registryAccess.pull(repository, seconds);
+    const reader = pull === undefined ? login : loginFor(registry.pullSecret, pull, registry, settings);
+    return isHindrance(reader) ? reader : { source: { ...reader }, sourceCa: registry.ca, push, login };
   }
   const credential = await sources.credential(record);
   if (isHindrance(credential)) return credential;
   return { source: { token: credential.token }, sourceCa: credential.ca, push, login };
+}
+
+/** A registry for which the settings name no Secret takes whoever asks. */
+function loginFor(
+  secret: string | undefined,
+  config: string,
+  { host }: RegistrySettings,
+  { builds }: Settings,
+): RegistryLogin | BuildHindrance {
+  const login = loginIn(config, host);
+  if (login !== undefined || secret === undefined) return login ?? { username: '', password: '' };
+  return {
+    reason: 'CredentialMissing',
+    message: `Secret ${secret} of namespace ${builds.namespace} has no user name and password for ${host} in .dockerconfigjson. Correct it; the build then continues automatically.`,
+    retry: true,
+  };
 }
 
 function missingSecret(name: string, { builds }: Settings): BuildHindrance {

@@ -3,6 +3,7 @@
 import type { Reason } from '../../api/app-deployment-conditions.ts';
 import { COMPONENT_LABEL, REVISION_LABEL } from '../../api/meta.ts';
 import { quoted, shortened } from '../../api/text.ts';
+import { failsToPull } from '../image-pull.ts';
 import type { ContainerStatus, Observed, Pod } from '../observed.ts';
 import { isControlled } from '../terminating-pods.ts';
 
@@ -11,14 +12,6 @@ export interface Trouble {
   readonly message: string;
 }
 
-const PULL_REASONS: ReadonlySet<string> = new Set([
-  'ErrImagePull',
-  'ImagePullBackOff',
-  'InvalidImageName',
-  'ErrImageNeverPull',
-  'RegistryUnavailable',
-  'ErrImageInspect',
-]);
 const CONFIG_REASONS: ReadonlySet<string> = new Set([
   'CreateContainerConfigError',
   'CreateContainerError',
@@ -70,7 +63,7 @@ function first<T>(items: readonly T[], check: (item: T) => Trouble | undefined):
 }
 
 function pullTrouble(container: ContainerStatus): Trouble | undefined {
-  if (!PULL_REASONS.has(container.state?.waiting?.reason ?? '')) return undefined;
+  if (!failsToPull(container)) return undefined;
   return {
     reason: 'ImagePullFailed',
     // Not the kubelet's words: they alternate between the error and the back-off.

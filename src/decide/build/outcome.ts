@@ -1,7 +1,8 @@
 // How far a build is: read from its Job and its pod, and from nothing that this process remembers.
 
 import type { BuildPhase, BuildReason, BuildStatus } from '../../api/build.ts';
-import { quoted } from '../../api/text.ts';
+import { quoted, shortened } from '../../api/text.ts';
+import { failsToPull } from '../image-pull.ts';
 import type { ContainerStatus } from '../observed.ts';
 import { type BuildFailure, buildFailure, fetchFailure, planFailure } from './failures.ts';
 import type { BuildPod, ObservedJob } from './observed.ts';
@@ -143,13 +144,13 @@ function hindrance(
       `No node takes pod ${pod.metadata.name}: ${quoted(scheduled.message)}. Lower settings.builds.resources, or add capacity.`,
     );
   for (const container of containers) {
-    const { reason = '', message } = container?.state?.waiting ?? {};
-    if (!['ErrImagePull', 'ImagePullBackOff', 'InvalidImageName', 'ErrImageNeverPull'].includes(reason)) continue;
+    if (!container || !failsToPull(container)) continue;
     const phase = isOutOfPatience(before, now) ? 'Failed' : 'AwaitingBuild';
     return said(
       phase,
       'BuilderImagePullFailed',
-      `The image of container ${container?.name} cannot be pulled: ${quoted(message ?? reason)}. Correct settings.builds.images, or give the builds' namespace a pull secret.`,
+      // Not the kubelet's words: they alternate between the error and the back-off.
+      `Image ${shortened(container.image ?? '', 512)} of container ${container.name} cannot be pulled. Correct settings.builds.images, or give the builds' namespace a pull secret.`,
     );
   }
   return undefined;

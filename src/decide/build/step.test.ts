@@ -319,6 +319,17 @@ describe('while a build runs', () => {
     expect(nextStep(seen(stuck), now)).toMatchObject({ status: { phase: 'Failed', reason: 'CodeHostUnreachable' } });
   });
 
+  it('an image that cannot be pulled is said in words that do not alternate with the kubelet', () => {
+    const begun = revision({ phase: 'AwaitingBuild', startedAt: earlier });
+    const statuses = [
+      { reason: 'ErrImagePull', message: 'not found' },
+      { reason: 'ImagePullBackOff', message: 'Back-off pulling image' },
+      { reason: 'RegistryUnavailable', message: 'connection refused' },
+    ].map((waiting) => nextStep(seen(begun, { job: job(), pod: pod({ fetch: { waiting } }) }), now).status);
+    expect(statuses[0]).toMatchObject({ phase: 'AwaitingBuild', reason: 'BuilderImagePullFailed' });
+    expect(new Set(statuses.map((status) => JSON.stringify(status))).size).toBe(1);
+  });
+
   it('an image that is not pulled for two minutes will not be', () => {
     const long = revision({ phase: 'AwaitingBuild', startedAt: '2026-01-01T00:57:00Z' });
     const observed = seen(long, { job: job(), pod: pod({ fetch: { waiting: { reason: 'ErrImagePull' } } }) });

@@ -1,6 +1,7 @@
 // What a build is made from.
 
 import type { BuildSettings } from '../../api/settings.ts';
+import type { RegistryLogin } from '../../record/docker-config.ts';
 import type { RegistrySettings, TenantIdentity } from '../../record/registry-names.ts';
 
 /** How the builder gets the rights that it needs: by a user namespace of the pod, or as an unprivileged user. */
@@ -34,5 +35,5 @@ export interface BuildCredentials {
   /** Docker's configuration file, with the credential that pushes. */
   readonly push: string;
   /** The same, apart, for what keeps the log. */
-  readonly login: { readonly username: string; readonly password: string };
+  readonly login: RegistryLogin;
 }

@@ -15,6 +15,7 @@ import { makeSourceAccess } from '../../../src/controller/build/source-access.ts
 import { CodeHostFailed, Unavailable } from '../../../src/errors.ts';
 import { DEPLOYMENTS, JOBS, NETWORK_POLICIES, NODES, PODS, SECRETS } from '../../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/kube/client.ts';
+import { DOCKER_CONFIG_KEY, dockerConfig } from '../../../src/record/docker-config.ts';
 import { registryGrant } from '../../../src/record/registry-grant.ts';
 import type { Reconcile } from '../../../src/runtime/controller.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
@@ -25,13 +26,29 @@ const A = 'a'.repeat(40);
 const B = 'b'.repeat(40);
 const digestOf = (commit: string): string => `sha256:${commit.slice(0, 32).repeat(2)}`;
 
-const settings = Settings.parse({
+const DEFAULTS = Settings.parse({
   hosting: 'cloud',
   builds: {
     registry: { host: 'registry.example.com', tokens: true },
     images: { builder: 'registry.example.com/davit-builder:1', davit: 'registry.example.com/davit:1' },
   },
 });
+
+const PUSH_SECRET = Settings.parse({
+  ...DEFAULTS,
+  builds: { ...DEFAULTS.builds, registry: { host: 'registry.example.com', pushSecret: 'push' } },
+});
+const LOGIN = { username: 'davit', password: 'registry-canary' };
+
+function putRegistrySecret(kube: FakeKube, config: string): void {
+  const data = { [DOCKER_CONFIG_KEY]: Buffer.from(config).toString('base64') };
+  kube.seed(SECRETS, {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 'push', namespace: DEFAULTS.builds.namespace },
+    data,
+  } as KubeObject);
+}
 
 interface Builds extends Harness {
   /** What the code host says. */
@@ -81,7 +98,7 @@ function fromRepository(
   };
 }
 
-async function builds(kube: FakeKube): Promise<Builds> {
+async function builds(kube: FakeKube, settings: Settings = DEFAULTS): Promise<Builds> {
   const harness = await aController(kube, settings);
   const { caches, shell, clock } = harness;
   const { registry } = settings.builds;
@@ -481,6 +498,25 @@ it('waits for a code host that does not answer, and continues automatically', as
   await here.settle();
   expect([states(kube), here.newest().status?.build?.reason]).toEqual([['QUEUED'], 'CodeHostUnreachable']);
   here.host.failure = undefined;
+  await here.settle();
+  expect(states(kube)).toEqual(['DEPLOYED']);
+});
+
+it.each([
+  ['does not exist', undefined, 'does not exist'],
+  ['is not valid', 'secret-canary', 'has no user name and password for registry.example.com'],
+  ['is of another registry', dockerConfig('other.example.com', LOGIN), 'has no user name and password'],
+])("waits for the registry's Secret where it %s", async (_what, config, message) => {
+  const kube = aPlatform();
+  if (config !== undefined) putRegistrySecret(kube, config);
+  putRecord(kube, fromRepository());
+  const here = await builds(kube, PUSH_SECRET);
+  await here.settle();
+  const { reason, message: told = '' } = here.newest().status?.build ?? {};
+  expect([states(kube), reason, jobs(kube)]).toEqual([['AWAITING_BUILD'], 'CredentialMissing', []]);
+  expect(told).toContain(message);
+  expect(told).not.toContain('canary');
+  putRegistrySecret(kube, dockerConfig('registry.example.com', LOGIN));
   await here.settle();
   expect(states(kube)).toEqual(['DEPLOYED']);
 });
