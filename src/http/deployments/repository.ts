@@ -31,6 +31,8 @@ import { type FacadeCaches, synced } from '../core/caches.ts';
 import { fromSnake } from '../core/casing.ts';
 import type { FreshList } from '../core/coalesced-list.ts';
 import { type FieldError, HttpError } from '../core/http-error.ts';
+import { changedMeanwhile, retryOnConflict } from '../core/merge-patch.ts';
+import { etagOf, type Precondition } from '../core/preconditions.ts';
 import type { RequestContext } from '../plugins/auth.ts';
 import { codeHostFindings } from './code-host-rules.ts';
 import { hostFindings } from './hostname-rules.ts';
@@ -42,7 +44,7 @@ import { resourceSpecInForce, shownRevisionConfig, urlOf } from './presenter.ts'
 import { registryFindings } from './registry-rules.ts';
 import { createValuesSecret, readSecretValues, removeVariables, undefinedIfHidden } from './secret-values.ts';
 import { catalogueFindings } from './template-rules.ts';
-import { type Changed, changeRecord, type Decide } from './update.ts';
+import { type Changed, changeRecord, check, type Decide, reread } from './update.ts';
 
 export interface DeploymentsOptions extends Omit<FacadeCaches, 'providers'> {
   /** Shows a write to the caches before the watch does. */
@@ -70,11 +72,12 @@ export interface Deployments {
     id: string,
     payload: PatchDeployment,
     revision: 'if needed' | 'always',
+    precondition?: Precondition,
   ): Promise<Changed>;
   /** Any other change of the record, made by `decide` of how it stands. */
-  change(admitted: RequestContext, id: string, decide: Decide): Promise<Changed>;
+  change(admitted: RequestContext, id: string, decide: Decide, precondition?: Precondition): Promise<Changed>;
   /** Asks for the deletion, which goes on after the answer. */
-  remove(admitted: RequestContext, id: string, withTracingProject: boolean): Promise<void>;
+  remove(admitted: RequestContext, id: string, withTracingProject: boolean, precondition?: Precondition): Promise<void>;
   revisionsOf(record: AppDeployment): readonly AppRevision[];
   /** The catalogue that internal_template deploys from. */
   templates(): readonly AppTemplate[];
@@ -146,8 +149,13 @@ export function makeDeployments({
     return gate.run(tenant.namespace, write);
   }
 
-  async function change(admitted: RequestContext, id: string, decide: Decide): Promise<Changed> {
-    const options = { remember, forget, randomSuffix, log };
+  async function change(
+    admitted: RequestContext,
+    id: string,
+    decide: Decide,
+    precondition?: Precondition,
+  ): Promise<Changed> {
+    const options = { remember, forget, randomSuffix, log, precondition };
     const cached = await find(admitted, id);
     return inTurn(admitted, () => changeRecord(admitted.caller, cached, decide, options));
   }
@@ -204,35 +212,47 @@ export function makeDeployments({
       });
     },
 
-    async remove(admitted, id, withTracingProject) {
+    async remove(admitted, id, withTracingProject, precondition) {
       const { caller } = admitted;
-      const { metadata, spec } = await find(admitted, id);
-      const { namespace = '', name, uid = id } = metadata;
+      const cached = await find(admitted, id);
+      // What this request itself has made of the record.
+      let ours: string | undefined;
+      const removeOne = async (record: AppDeployment): Promise<void> => {
+        const { namespace = '', name, uid = id, resourceVersion = '' } = record.metadata;
+        if (precondition !== undefined && etagOf(record) !== ours) check(record, cached, precondition);
+        // Without If-Match the deletion is of whatever the record is by now.
+        let seen = precondition && { resourceVersion };
+        if (withTracingProject && record.spec.tracingProjectDeletionPolicy !== 'Delete') {
+          const patch = { metadata: { uid, ...seen }, spec: { tracingProjectDeletionPolicy: 'Delete' } };
+          const written = await caller.kube.mergePatch<AppDeployment>(APP_DEPLOYMENTS, { namespace, name }, patch, {
+            fieldManager: FACADE_FIELD_MANAGER,
+          });
+          remember(written);
+          ours = etagOf(written);
+          seen &&= { resourceVersion: written.metadata.resourceVersion ?? '' };
+        }
+        const left = await caller.kube.remove(APP_DEPLOYMENTS, { namespace, name }, { uid, ...seen });
+        if (left === undefined) forget(uid);
+        else remember(left);
+      };
       return inTurn(admitted, async () => {
         try {
-          if (withTracingProject && spec.tracingProjectDeletionPolicy !== 'Delete') {
-            const patch = { metadata: { uid }, spec: { tracingProjectDeletionPolicy: 'Delete' } };
-            remember(
-              await caller.kube.mergePatch<AppDeployment>(APP_DEPLOYMENTS, { namespace, name }, patch, {
-                fieldManager: FACADE_FIELD_MANAGER,
-              }),
-            );
-          }
-          const left = await caller.kube.remove(APP_DEPLOYMENTS, { namespace, name }, { uid });
-          if (left === undefined) forget(uid);
-          else remember(left);
+          if (precondition === undefined) await removeOne(cached);
+          else await retryOnConflict(cached, removeOne, () => reread(caller, cached, remember));
         } catch (error) {
+          if (error instanceof Conflict && precondition !== undefined)
+            throw changedMeanwhile(`Deployment "${cached.metadata.name}"`);
           if (!isAnother(error)) throw error;
-          forget(uid);
+          forget(cached.metadata.uid ?? id);
           throw notFound(id);
         }
       });
     },
 
-    patch(admitted, id, payload, revision) {
+    patch(admitted, id, payload, revision, precondition) {
       // Values are read only where one that was sent must be compared with one that there is.
       const compares = (payload.secrets ?? []).some(({ value }) => value !== '');
-      return change(admitted, id, async (record, secretName) => {
+      const decide: Decide = async (record, secretName) => {
         const made = revisionsOf(record);
         const inForce = {
           resourceSpec: resourceSpecInForce(record, made, settings),
@@ -260,7 +280,8 @@ export function makeDeployments({
         if (revision === 'always' && awaitsSource(spec)) throw nothingToDeploy();
         const asks = revision === 'always' || needsRevision(record.spec, spec);
         return { spec: asks ? askingForRevision(record.spec, spec) : spec, values };
-      });
+      };
+      return change(admitted, id, decide, precondition);
     },
   };
 }

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import type { AppDeployment } from '../../api/app-deployment.ts';
 import type { Settings } from '../../api/settings.ts';
 import type { Tenant } from '../core/authorization.ts';
+import { etagOf, ifMatch } from '../core/preconditions.ts';
 import { type App, JsonText } from '../core/validation.ts';
 import type { Auth, RequestContext } from '../plugins/auth.ts';
 import { failures } from '../plugins/openapi.ts';
@@ -77,7 +78,7 @@ export function registerDeployments(app: App, { auth, deployments, settings }: D
       const admitted = auth.admitted(request);
       const record = await deployments.create(admitted, request.body);
       const values = new Map(request.body.secrets.map(({ name, value }) => [name, value]));
-      reply.code(201);
+      reply.code(201).header('etag', etagOf(record));
       return present(record, admitted.tenant, values);
     },
   });
@@ -91,9 +92,10 @@ export function registerDeployments(app: App, { auth, deployments, settings }: D
       params: DeploymentPath,
       response: { 200: Deployment, ...failures(401, 403, 404, 422) },
     },
-    handler: async (request) => {
+    handler: async (request, reply) => {
       const admitted = auth.admitted(request);
       const record = await deployments.find(admitted, request.params.deployment_id);
+      reply.header('etag', etagOf(record));
       if (record.spec.secrets.length === 0)
         return new JsonText<Deployment>(listedText(record, admitted.tenant).toString());
       return present(record, admitted.tenant, await deployments.valuesOf(admitted.caller, record));
@@ -109,12 +111,14 @@ export function registerDeployments(app: App, { auth, deployments, settings }: D
       summary: 'Change a deployment',
       params: DeploymentPath,
       body: patchDeployment(),
-      response: { 200: Deployment, ...failures(400, 401, 403, 404, 409, 413, 415, 422) },
+      response: { 200: Deployment, ...failures(400, 401, 403, 404, 409, 412, 413, 415, 422) },
     },
-    handler: async (request) => {
+    handler: async (request, reply) => {
       const { deployment_id: id } = request.params;
       const admitted = auth.admitted(request);
-      return presentChanged(admitted, await deployments.patch(admitted, id, request.body, 'if needed'));
+      const changed = await deployments.patch(admitted, id, request.body, 'if needed', ifMatch(request));
+      reply.header('etag', etagOf(changed.record));
+      return presentChanged(admitted, changed);
     },
   });
 
@@ -126,13 +130,17 @@ export function registerDeployments(app: App, { auth, deployments, settings }: D
       summary: 'Delete a deployment; it is gone when GET says 404',
       params: DeploymentPath,
       querystring: DeleteDeployment,
-      response: { 204: z.undefined().describe('The deletion has begun.'), ...failures(401, 403, 404, 422) },
+      response: {
+        204: z.undefined().describe('The deletion has begun.'),
+        ...failures(400, 401, 403, 404, 409, 412, 422),
+      },
     },
     handler: async (request, reply) => {
       await deployments.remove(
         auth.admitted(request),
         request.params.deployment_id,
         request.query.delete_tracing_project,
+        ifMatch(request),
       );
       return reply.code(204).send();
     },
