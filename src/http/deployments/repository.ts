@@ -42,6 +42,7 @@ import { applyPatch, patchFindings, withoutEmpty } from './patch.ts';
 import type { CreateDeployment, ListDeployments, PatchDeployment } from './payloads.ts';
 import { resourceSpecInForce, shownRevisionConfig, urlOf } from './presenter.ts';
 import { registryFindings } from './registry-rules.ts';
+import { isMadeBy, type RequestMark } from './repeated-create.ts';
 import { createValuesSecret, readSecretValues, removeVariables, undefinedIfHidden } from './secret-values.ts';
 import { catalogueFindings } from './template-rules.ts';
 import { type Changed, changeRecord, check, type Decide, reread } from './update.ts';
@@ -65,7 +66,14 @@ export interface Deployments {
   list(tenant: Tenant, query: ListDeployments): AppDeployment[];
   /** Refuses with 404 what is not there and what is another tenant's, in the same words. */
   find(admitted: RequestContext, id: string): Promise<AppDeployment>;
-  create(admitted: RequestContext, payload: CreateDeployment): Promise<AppDeployment>;
+  /**
+   * `mark` goes onto the record; where one with it is there already, that is the result. `isNew` says which.
+   */
+  create(
+    admitted: RequestContext,
+    payload: CreateDeployment,
+    mark?: RequestMark,
+  ): Promise<{ readonly record: AppDeployment; readonly isNew: boolean }>;
   /** `revision: 'always'` asks for a new revision also where nothing changes. */
   patch(
     admitted: RequestContext,
@@ -172,11 +180,15 @@ export function makeDeployments({
       return listing.page(tenant.namespace, query);
     },
 
-    async create(admitted, payload) {
+    async create(admitted, payload, mark) {
       const { caller, tenant } = admitted;
       const { namespace } = tenant;
+      const isRepeated = (record: AppDeployment): boolean => mark !== undefined && isMadeBy(record, mark);
+      const earlier = mark && synced(records, 'deployments').list(namespace).find(isRepeated);
+      if (earlier !== undefined) return { record: earlier, isNew: false };
       const secretName = names(payload.name).variables(randomSuffix());
-      const record = toResource(payload, namespace, secretName);
+      const wanted = toResource(payload, namespace, secretName);
+      const record = mark ? { ...wanted, metadata: { ...wanted.metadata, annotations: mark } } : wanted;
       const findings = [
         ...hostFindingsOf(record),
         ...listenerFindings(record.spec.sourceConfig, synced(listeners, 'listeners').list(namespace)),
@@ -193,7 +205,7 @@ export function makeDeployments({
           throw await explained(error, caller, record);
         }
       };
-      return inTurn(admitted, async () => {
+      const make = async (): Promise<AppDeployment> => {
         let kept: KubeObject | undefined;
         if (values.size > 0) {
           // A record that is refused must leave no Secret behind. Where there is none, to make it is trial enough.
@@ -209,7 +221,19 @@ export function makeDeployments({
           if (kept !== undefined && !(error instanceof Unavailable)) await removeVariables(caller, kept, log);
           throw error;
         }
-      });
+      };
+      try {
+        return { record: await inTurn(admitted, make), isNew: true };
+      } catch (error) {
+        // The cache may not show yet what the first of two requests, or another replica, has made.
+        if (mark === undefined || !(error instanceof HttpError) || error.status !== 409) throw error;
+        const taken = await undefinedIfHidden(() =>
+          caller.kube.get<AppDeployment>(APP_DEPLOYMENTS, { namespace, name: payload.name }),
+        );
+        if (taken === undefined || !isRepeated(taken)) throw error;
+        remember(taken);
+        return { record: taken, isNew: false };
+      }
     },
 
     async remove(admitted, id, withTracingProject, precondition) {

@@ -21,6 +21,7 @@ import {
   patchDeployment,
 } from './payloads.ts';
 import { presentDeployment } from './presenter.ts';
+import { requestMark } from './repeated-create.ts';
 import type { Deployments } from './repository.ts';
 import type { Changed } from './update.ts';
 
@@ -76,8 +77,11 @@ export function registerDeployments(app: App, { auth, deployments, settings }: D
     },
     handler: async (request, reply) => {
       const admitted = auth.admitted(request);
-      const record = await deployments.create(admitted, request.body);
-      const values = new Map(request.body.secrets.map(({ name, value }) => [name, value]));
+      const mark = requestMark(request, request.body);
+      const { record, isNew } = await deployments.create(admitted, request.body, mark);
+      const values = isNew
+        ? new Map(request.body.secrets.map(({ name, value }) => [name, value]))
+        : await deployments.valuesOf(admitted.caller, record);
       reply.code(201).header('etag', etagOf(record));
       return present(record, admitted.tenant, values);
     },

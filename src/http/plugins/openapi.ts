@@ -145,6 +145,13 @@ const IF_MATCH = {
   description:
     'ETag of an earlier answer. The request is refused with 412 where the deployment has been changed since.',
 };
+const IDEMPOTENCY_KEY = {
+  type: 'string',
+  minLength: 1,
+  maxLength: 255,
+  description:
+    'A name for this request, such as a UUID. The same request with the same key gives what the first one made, never a second one.',
+};
 const ETAG = {
   type: 'string',
   description:
@@ -187,6 +194,7 @@ function documented(schema: FastifySchema, named: Map<string, JsonSchema>): Fast
       properties: {
         ...(rest.tags?.some((tag) => ORGANIZATION_TAGS.includes(tag)) !== true && TENANT_HEADER),
         // What can find another version takes the one that is meant.
+        ...(rest.operationId === 'createDeployment' && { 'Idempotency-Key': IDEMPOTENCY_KEY }),
         ...(answers.some(([status]) => status === '412') && { 'If-Match': IF_MATCH }),
       },
     },
