@@ -17,6 +17,7 @@ import type { Settings } from '../../api/settings.ts';
 import { AlreadyExists, Conflict, Invalid, NotFound, Unavailable } from '../../errors.ts';
 import type { KubeObject } from '../../kube/client.ts';
 import type { Logger } from '../../logger.ts';
+import { apiStatus } from '../../record/api-view.ts';
 import { buildsAnew } from '../../record/code-host.ts';
 import { runsHere } from '../../record/listener-assignment.ts';
 import { names } from '../../record/names.ts';
@@ -34,18 +35,20 @@ import { type FieldError, HttpError } from '../core/http-error.ts';
 import { changedMeanwhile, retryOnConflict } from '../core/merge-patch.ts';
 import { etagOf, type Precondition } from '../core/preconditions.ts';
 import type { RequestContext } from '../plugins/auth.ts';
+import { presentRevisions } from '../revisions/presenter.ts';
 import { codeHostFindings } from './code-host-rules.ts';
 import { hostFindings } from './hostname-rules.ts';
 import { makeListing } from './list-index.ts';
 import { listenerFindings } from './listener-rules.ts';
 import { applyPatch, patchFindings, withoutEmpty } from './patch.ts';
-import type { CreateDeployment, ListDeployments, PatchDeployment } from './payloads.ts';
+import type { CreateDeployment, ListDeployments, PatchDeployment, WantedState } from './payloads.ts';
 import { resourceSpecInForce, shownRevisionConfig, urlOf } from './presenter.ts';
 import { registryFindings } from './registry-rules.ts';
 import { isMadeBy, type RequestMark } from './repeated-create.ts';
 import { createValuesSecret, readSecretValues, removeVariables, undefinedIfHidden } from './secret-values.ts';
 import { catalogueFindings } from './template-rules.ts';
 import { type Changed, changeRecord, check, type Decide, reread } from './update.ts';
+import { makeWaiting } from './waiting.ts';
 
 export interface DeploymentsOptions extends Omit<FacadeCaches, 'providers'> {
   /** Shows a write to the caches before the watch does. */
@@ -86,6 +89,10 @@ export interface Deployments {
   change(admitted: RequestContext, id: string, decide: Decide, precondition?: Precondition): Promise<Changed>;
   /** Asks for the deletion, which goes on after the answer. */
   remove(admitted: RequestContext, id: string, withTracingProject: boolean, precondition?: Precondition): Promise<void>;
+  /** Resolves when the deployment is as `wanted` says, or can no longer be, or `signal` aborts. 404 as of `find`. */
+  wait(admitted: RequestContext, id: string, wanted: WantedState, signal: AbortSignal): Promise<void>;
+  /** Ends every wait. */
+  close(): void;
   revisionsOf(record: AppDeployment): readonly AppRevision[];
   /** The catalogue that internal_template deploys from. */
   templates(): readonly AppTemplate[];
@@ -168,12 +175,29 @@ export function makeDeployments({
     return inTurn(admitted, () => changeRecord(admitted.caller, cached, decide, options));
   }
 
+  const waiting = makeWaiting(records, revisions);
+  const isSo: Readonly<Record<WantedState, (record: AppDeployment) => boolean>> = {
+    READY: (record) => apiStatus(record) === 'READY',
+    DEPLOYED: (record) => presentRevisions(record, revisionsOf(record))[0]?.status === 'DEPLOYED',
+    GONE: () => false,
+  };
+
   return {
     find,
     change,
+    close: waiting.close,
     revisionsOf,
     templates: catalogue,
     valuesOf: readSecretValues,
+
+    async wait(admitted, id, wanted, signal) {
+      const found = await find(admitted, id);
+      const isOver = (): boolean => {
+        const record = records.byUid(found.metadata.uid ?? '');
+        return record === undefined || isSo[wanted](record);
+      };
+      await waiting.until(found, isOver, signal);
+    },
 
     list(tenant, query) {
       needCaches();

@@ -1,5 +1,6 @@
 // /v2/deployments: HTTP in, one call, HTTP out.
 
+import type { FastifyReply } from 'fastify';
 import { z } from 'zod';
 import type { AppDeployment } from '../../api/app-deployment.ts';
 import type { Settings } from '../../api/settings.ts';
@@ -17,7 +18,9 @@ import {
   Deployment,
   DeploymentList,
   DeploymentPath,
+  GetDeployment,
   ListDeployments,
+  MOST_WAIT_SECONDS,
   patchDeployment,
 } from './payloads.ts';
 import { presentDeployment } from './presenter.ts';
@@ -87,18 +90,29 @@ export function registerDeployments(app: App, { auth, deployments, settings }: D
     },
   });
 
+  const mayGet = auth.as('get');
   app.get('/v2/deployments/:deployment_id', {
-    onRequest: auth.as('get'),
+    onRequest: mayGet,
     schema: {
       tags,
       operationId: 'getDeployment',
       summary: 'Get a deployment',
       params: DeploymentPath,
+      querystring: GetDeployment,
       response: { 200: Deployment, ...failures(401, 403, 404, 422) },
     },
+    config: { timeLimitMs: (MOST_WAIT_SECONDS + 10) * 1000 },
     handler: async (request, reply) => {
+      const { deployment_id: id } = request.params;
+      const { wait, timeout } = request.query;
+      if (wait !== undefined) {
+        const ends = AbortSignal.any([AbortSignal.timeout(timeout * 1000), closing(reply)]);
+        await deployments.wait(auth.admitted(request), id, wait, ends);
+        // The right may have ended meanwhile.
+        await mayGet(request);
+      }
       const admitted = auth.admitted(request);
-      const record = await deployments.find(admitted, request.params.deployment_id);
+      const record = await deployments.find(admitted, id);
       reply.header('etag', etagOf(record));
       if (record.spec.secrets.length === 0)
         return new JsonText<Deployment>(listedText(record, admitted.tenant).toString());
@@ -150,5 +164,13 @@ export function registerDeployments(app: App, { auth, deployments, settings }: D
     },
   });
 
+  app.addHook('preClose', async () => deployments.close());
   registerRevisions(app, { auth, deployments, presentChanged });
+}
+
+/** Aborts when the caller has gone away. */
+function closing({ raw }: FastifyReply): AbortSignal {
+  const controller = new AbortController();
+  raw.once('close', () => controller.abort());
+  return controller.signal;
 }
