@@ -59,6 +59,10 @@ export const EMPTY_DATABASE_ANNOTATION = 'davit.dev/empty-database';
 export const POSTGRES_IMAGE_ANNOTATION = 'davit.dev/postgres-image';
 /** On a record: id of the revision whose build is to end. */
 export const INTERRUPT_ANNOTATION = 'davit.dev/interrupt';
+/** Digest of the Idempotency-Key of the request that made a record. */
+export const IDEMPOTENCY_KEY_ANNOTATION = 'davit.dev/idempotency-key';
+/** Digest of that request's body, without the values of its secrets. */
+export const REQUEST_DIGEST_ANNOTATION = 'davit.dev/request-digest';
 /** On a child: digest of the last applied manifest, so that fields which Davit no longer sets are removed. */
 export const APPLIED_ANNOTATION = 'davit.dev/applied';
 /** On a Deployment: `"true"` while an autoscaler owns `replicas`. The controller then does not write the field. */

@@ -261,6 +261,22 @@ export type ListDeployments = z.output<typeof ListDeployments>;
 
 export const DeploymentPath = z.object({ deployment_id: Uuid.describe('Id of the deployment.') });
 
+const WANTED_STATES = ['READY', 'DEPLOYED', 'GONE'] as const;
+export type WantedState = (typeof WANTED_STATES)[number];
+/** Longest wait, in seconds. */
+export const MOST_WAIT_SECONDS = 300;
+
+export const GetDeployment = z.object({
+  wait: once(z.enum(WANTED_STATES))
+    .optional()
+    .describe(
+      'Answer only when it is so, or `timeout` is over: READY, its status; DEPLOYED, the status of its latest revision; GONE, deleted, which is a 404.',
+    ),
+  timeout: once(z.int().min(1).max(MOST_WAIT_SECONDS), number)
+    .default(60)
+    .meta({ default: 60, description: 'Longest wait, in seconds; 60 when not given.' }),
+});
+
 export const DeleteDeployment = z.object({
   delete_tracing_project: once(z.boolean(), flag)
     .default(false)

@@ -17,6 +17,7 @@ import type { Settings } from '../../api/settings.ts';
 import { AlreadyExists, Conflict, Invalid, NotFound, Unavailable } from '../../errors.ts';
 import type { KubeObject } from '../../kube/client.ts';
 import type { Logger } from '../../logger.ts';
+import { apiStatus } from '../../record/api-view.ts';
 import { buildsAnew } from '../../record/code-host.ts';
 import { runsHere } from '../../record/listener-assignment.ts';
 import { names } from '../../record/names.ts';
@@ -31,18 +32,23 @@ import { type FacadeCaches, synced } from '../core/caches.ts';
 import { fromSnake } from '../core/casing.ts';
 import type { FreshList } from '../core/coalesced-list.ts';
 import { type FieldError, HttpError } from '../core/http-error.ts';
+import { changedMeanwhile, retryOnConflict } from '../core/merge-patch.ts';
+import { etagOf, type Precondition } from '../core/preconditions.ts';
 import type { RequestContext } from '../plugins/auth.ts';
+import { presentRevisions } from '../revisions/presenter.ts';
 import { codeHostFindings } from './code-host-rules.ts';
 import { hostFindings } from './hostname-rules.ts';
 import { makeListing } from './list-index.ts';
 import { listenerFindings } from './listener-rules.ts';
 import { applyPatch, patchFindings, withoutEmpty } from './patch.ts';
-import type { CreateDeployment, ListDeployments, PatchDeployment } from './payloads.ts';
+import type { CreateDeployment, ListDeployments, PatchDeployment, WantedState } from './payloads.ts';
 import { resourceSpecInForce, shownRevisionConfig, urlOf } from './presenter.ts';
 import { registryFindings } from './registry-rules.ts';
+import { isMadeBy, type RequestMark } from './repeated-create.ts';
 import { createValuesSecret, readSecretValues, removeVariables, undefinedIfHidden } from './secret-values.ts';
 import { catalogueFindings } from './template-rules.ts';
-import { type Changed, changeRecord, type Decide } from './update.ts';
+import { type Changed, changeRecord, check, type Decide, reread } from './update.ts';
+import { makeWaiting } from './waiting.ts';
 
 export interface DeploymentsOptions extends Omit<FacadeCaches, 'providers'> {
   /** Shows a write to the caches before the watch does. */
@@ -63,18 +69,30 @@ export interface Deployments {
   list(tenant: Tenant, query: ListDeployments): AppDeployment[];
   /** Refuses with 404 what is not there and what is another tenant's, in the same words. */
   find(admitted: RequestContext, id: string): Promise<AppDeployment>;
-  create(admitted: RequestContext, payload: CreateDeployment): Promise<AppDeployment>;
+  /**
+   * `mark` goes onto the record; where one with it is there already, that is the result. `isNew` says which.
+   */
+  create(
+    admitted: RequestContext,
+    payload: CreateDeployment,
+    mark?: RequestMark,
+  ): Promise<{ readonly record: AppDeployment; readonly isNew: boolean }>;
   /** `revision: 'always'` asks for a new revision also where nothing changes. */
   patch(
     admitted: RequestContext,
     id: string,
     payload: PatchDeployment,
     revision: 'if needed' | 'always',
+    precondition?: Precondition,
   ): Promise<Changed>;
   /** Any other change of the record, made by `decide` of how it stands. */
-  change(admitted: RequestContext, id: string, decide: Decide): Promise<Changed>;
+  change(admitted: RequestContext, id: string, decide: Decide, precondition?: Precondition): Promise<Changed>;
   /** Asks for the deletion, which goes on after the answer. */
-  remove(admitted: RequestContext, id: string, withTracingProject: boolean): Promise<void>;
+  remove(admitted: RequestContext, id: string, withTracingProject: boolean, precondition?: Precondition): Promise<void>;
+  /** Resolves when the deployment is as `wanted` says, or can no longer be, or `signal` aborts. 404 as of `find`. */
+  wait(admitted: RequestContext, id: string, wanted: WantedState, signal: AbortSignal): Promise<void>;
+  /** Ends every wait. */
+  close(): void;
   revisionsOf(record: AppDeployment): readonly AppRevision[];
   /** The catalogue that internal_template deploys from. */
   templates(): readonly AppTemplate[];
@@ -146,29 +164,55 @@ export function makeDeployments({
     return gate.run(tenant.namespace, write);
   }
 
-  async function change(admitted: RequestContext, id: string, decide: Decide): Promise<Changed> {
-    const options = { remember, forget, randomSuffix, log };
+  async function change(
+    admitted: RequestContext,
+    id: string,
+    decide: Decide,
+    precondition?: Precondition,
+  ): Promise<Changed> {
+    const options = { remember, forget, randomSuffix, log, precondition };
     const cached = await find(admitted, id);
     return inTurn(admitted, () => changeRecord(admitted.caller, cached, decide, options));
   }
 
+  const waiting = makeWaiting(records, revisions);
+  const isSo: Readonly<Record<WantedState, (record: AppDeployment) => boolean>> = {
+    READY: (record) => apiStatus(record) === 'READY',
+    DEPLOYED: (record) => presentRevisions(record, revisionsOf(record))[0]?.status === 'DEPLOYED',
+    GONE: () => false,
+  };
+
   return {
     find,
     change,
+    close: waiting.close,
     revisionsOf,
     templates: catalogue,
     valuesOf: readSecretValues,
+
+    async wait(admitted, id, wanted, signal) {
+      const found = await find(admitted, id);
+      const isOver = (): boolean => {
+        const record = records.byUid(found.metadata.uid ?? '');
+        return record === undefined || isSo[wanted](record);
+      };
+      await waiting.until(found, isOver, signal);
+    },
 
     list(tenant, query) {
       needCaches();
       return listing.page(tenant.namespace, query);
     },
 
-    async create(admitted, payload) {
+    async create(admitted, payload, mark) {
       const { caller, tenant } = admitted;
       const { namespace } = tenant;
+      const isRepeated = (record: AppDeployment): boolean => mark !== undefined && isMadeBy(record, mark);
+      const earlier = mark && synced(records, 'deployments').list(namespace).find(isRepeated);
+      if (earlier !== undefined) return { record: earlier, isNew: false };
       const secretName = names(payload.name).variables(randomSuffix());
-      const record = toResource(payload, namespace, secretName);
+      const wanted = toResource(payload, namespace, secretName);
+      const record = mark ? { ...wanted, metadata: { ...wanted.metadata, annotations: mark } } : wanted;
       const findings = [
         ...hostFindingsOf(record),
         ...listenerFindings(record.spec.sourceConfig, synced(listeners, 'listeners').list(namespace)),
@@ -185,7 +229,7 @@ export function makeDeployments({
           throw await explained(error, caller, record);
         }
       };
-      return inTurn(admitted, async () => {
+      const make = async (): Promise<AppDeployment> => {
         let kept: KubeObject | undefined;
         if (values.size > 0) {
           // A record that is refused must leave no Secret behind. Where there is none, to make it is trial enough.
@@ -201,38 +245,62 @@ export function makeDeployments({
           if (kept !== undefined && !(error instanceof Unavailable)) await removeVariables(caller, kept, log);
           throw error;
         }
-      });
+      };
+      try {
+        return { record: await inTurn(admitted, make), isNew: true };
+      } catch (error) {
+        // The cache may not show yet what the first of two requests, or another replica, has made.
+        if (mark === undefined || !(error instanceof HttpError) || error.status !== 409) throw error;
+        const taken = await undefinedIfHidden(() =>
+          caller.kube.get<AppDeployment>(APP_DEPLOYMENTS, { namespace, name: payload.name }),
+        );
+        if (taken === undefined || !isRepeated(taken)) throw error;
+        remember(taken);
+        return { record: taken, isNew: false };
+      }
     },
 
-    async remove(admitted, id, withTracingProject) {
+    async remove(admitted, id, withTracingProject, precondition) {
       const { caller } = admitted;
-      const { metadata, spec } = await find(admitted, id);
-      const { namespace = '', name, uid = id } = metadata;
+      const cached = await find(admitted, id);
+      // What this request itself has made of the record.
+      let ours: string | undefined;
+      const removeOne = async (record: AppDeployment): Promise<void> => {
+        const { namespace = '', name, uid = id, resourceVersion = '' } = record.metadata;
+        if (precondition !== undefined && etagOf(record) !== ours) check(record, cached, precondition);
+        // Without If-Match the deletion is of whatever the record is by now.
+        let seen = precondition && { resourceVersion };
+        if (withTracingProject && record.spec.tracingProjectDeletionPolicy !== 'Delete') {
+          const patch = { metadata: { uid, ...seen }, spec: { tracingProjectDeletionPolicy: 'Delete' } };
+          const written = await caller.kube.mergePatch<AppDeployment>(APP_DEPLOYMENTS, { namespace, name }, patch, {
+            fieldManager: FACADE_FIELD_MANAGER,
+          });
+          remember(written);
+          ours = etagOf(written);
+          seen &&= { resourceVersion: written.metadata.resourceVersion ?? '' };
+        }
+        const left = await caller.kube.remove(APP_DEPLOYMENTS, { namespace, name }, { uid, ...seen });
+        if (left === undefined) forget(uid);
+        else remember(left);
+      };
       return inTurn(admitted, async () => {
         try {
-          if (withTracingProject && spec.tracingProjectDeletionPolicy !== 'Delete') {
-            const patch = { metadata: { uid }, spec: { tracingProjectDeletionPolicy: 'Delete' } };
-            remember(
-              await caller.kube.mergePatch<AppDeployment>(APP_DEPLOYMENTS, { namespace, name }, patch, {
-                fieldManager: FACADE_FIELD_MANAGER,
-              }),
-            );
-          }
-          const left = await caller.kube.remove(APP_DEPLOYMENTS, { namespace, name }, { uid });
-          if (left === undefined) forget(uid);
-          else remember(left);
+          if (precondition === undefined) await removeOne(cached);
+          else await retryOnConflict(cached, removeOne, () => reread(caller, cached, remember));
         } catch (error) {
+          if (error instanceof Conflict && precondition !== undefined)
+            throw changedMeanwhile(`Deployment "${cached.metadata.name}"`);
           if (!isAnother(error)) throw error;
-          forget(uid);
+          forget(cached.metadata.uid ?? id);
           throw notFound(id);
         }
       });
     },
 
-    patch(admitted, id, payload, revision) {
+    patch(admitted, id, payload, revision, precondition) {
       // Values are read only where one that was sent must be compared with one that there is.
       const compares = (payload.secrets ?? []).some(({ value }) => value !== '');
-      return change(admitted, id, async (record, secretName) => {
+      const decide: Decide = async (record, secretName) => {
         const made = revisionsOf(record);
         const inForce = {
           resourceSpec: resourceSpecInForce(record, made, settings),
@@ -260,7 +328,8 @@ export function makeDeployments({
         if (revision === 'always' && awaitsSource(spec)) throw nothingToDeploy();
         const asks = revision === 'always' || needsRevision(record.spec, spec);
         return { spec: asks ? askingForRevision(record.spec, spec) : spec, values };
-      });
+      };
+      return change(admitted, id, decide, precondition);
     },
   };
 }

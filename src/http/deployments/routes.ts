@@ -1,9 +1,11 @@
 // /v2/deployments: HTTP in, one call, HTTP out.
 
+import type { FastifyReply } from 'fastify';
 import { z } from 'zod';
 import type { AppDeployment } from '../../api/app-deployment.ts';
 import type { Settings } from '../../api/settings.ts';
 import type { Tenant } from '../core/authorization.ts';
+import { etagOf, ifMatch } from '../core/preconditions.ts';
 import { type App, JsonText } from '../core/validation.ts';
 import type { Auth, RequestContext } from '../plugins/auth.ts';
 import { failures } from '../plugins/openapi.ts';
@@ -16,10 +18,13 @@ import {
   Deployment,
   DeploymentList,
   DeploymentPath,
+  GetDeployment,
   ListDeployments,
+  MOST_WAIT_SECONDS,
   patchDeployment,
 } from './payloads.ts';
 import { presentDeployment } from './presenter.ts';
+import { requestMark } from './repeated-create.ts';
 import type { Deployments } from './repository.ts';
 import type { Changed } from './update.ts';
 
@@ -75,25 +80,40 @@ export function registerDeployments(app: App, { auth, deployments, settings }: D
     },
     handler: async (request, reply) => {
       const admitted = auth.admitted(request);
-      const record = await deployments.create(admitted, request.body);
-      const values = new Map(request.body.secrets.map(({ name, value }) => [name, value]));
-      reply.code(201);
+      const mark = requestMark(request, request.body);
+      const { record, isNew } = await deployments.create(admitted, request.body, mark);
+      const values = isNew
+        ? new Map(request.body.secrets.map(({ name, value }) => [name, value]))
+        : await deployments.valuesOf(admitted.caller, record);
+      reply.code(201).header('etag', etagOf(record));
       return present(record, admitted.tenant, values);
     },
   });
 
+  const mayGet = auth.as('get');
   app.get('/v2/deployments/:deployment_id', {
-    onRequest: auth.as('get'),
+    onRequest: mayGet,
     schema: {
       tags,
       operationId: 'getDeployment',
       summary: 'Get a deployment',
       params: DeploymentPath,
+      querystring: GetDeployment,
       response: { 200: Deployment, ...failures(401, 403, 404, 422) },
     },
-    handler: async (request) => {
+    config: { timeLimitMs: (MOST_WAIT_SECONDS + 10) * 1000 },
+    handler: async (request, reply) => {
+      const { deployment_id: id } = request.params;
+      const { wait, timeout } = request.query;
+      if (wait !== undefined) {
+        const ends = AbortSignal.any([AbortSignal.timeout(timeout * 1000), closing(reply)]);
+        await deployments.wait(auth.admitted(request), id, wait, ends);
+        // The right may have ended meanwhile.
+        await mayGet(request);
+      }
       const admitted = auth.admitted(request);
-      const record = await deployments.find(admitted, request.params.deployment_id);
+      const record = await deployments.find(admitted, id);
+      reply.header('etag', etagOf(record));
       if (record.spec.secrets.length === 0)
         return new JsonText<Deployment>(listedText(record, admitted.tenant).toString());
       return present(record, admitted.tenant, await deployments.valuesOf(admitted.caller, record));
@@ -109,12 +129,14 @@ export function registerDeployments(app: App, { auth, deployments, settings }: D
       summary: 'Change a deployment',
       params: DeploymentPath,
       body: patchDeployment(),
-      response: { 200: Deployment, ...failures(400, 401, 403, 404, 409, 413, 415, 422) },
+      response: { 200: Deployment, ...failures(400, 401, 403, 404, 409, 412, 413, 415, 422) },
     },
-    handler: async (request) => {
+    handler: async (request, reply) => {
       const { deployment_id: id } = request.params;
       const admitted = auth.admitted(request);
-      return presentChanged(admitted, await deployments.patch(admitted, id, request.body, 'if needed'));
+      const changed = await deployments.patch(admitted, id, request.body, 'if needed', ifMatch(request));
+      reply.header('etag', etagOf(changed.record));
+      return presentChanged(admitted, changed);
     },
   });
 
@@ -126,17 +148,29 @@ export function registerDeployments(app: App, { auth, deployments, settings }: D
       summary: 'Delete a deployment; it is gone when GET says 404',
       params: DeploymentPath,
       querystring: DeleteDeployment,
-      response: { 204: z.undefined().describe('The deletion has begun.'), ...failures(401, 403, 404, 422) },
+      response: {
+        204: z.undefined().describe('The deletion has begun.'),
+        ...failures(400, 401, 403, 404, 409, 412, 422),
+      },
     },
     handler: async (request, reply) => {
       await deployments.remove(
         auth.admitted(request),
         request.params.deployment_id,
         request.query.delete_tracing_project,
+        ifMatch(request),
       );
       return reply.code(204).send();
     },
   });
 
+  app.addHook('preClose', async () => deployments.close());
   registerRevisions(app, { auth, deployments, presentChanged });
+}
+
+/** Aborts when the caller has gone away. */
+function closing({ raw }: FastifyReply): AbortSignal {
+  const controller = new AbortController();
+  raw.once('close', () => controller.abort());
+  return controller.signal;
 }

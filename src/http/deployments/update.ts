@@ -11,6 +11,7 @@ import { names } from '../../record/names.ts';
 import type { Caller } from '../core/authorization.ts';
 import { HttpError } from '../core/http-error.ts';
 import { changedMeanwhile, patchTo, retryOnConflict } from '../core/merge-patch.ts';
+import { type Precondition, preconditionFailed } from '../core/preconditions.ts';
 import type { Change } from './patch.ts';
 import { createValuesSecret, removeVariables } from './secret-values.ts';
 
@@ -19,6 +20,7 @@ export interface ChangeOptions {
   readonly forget: (uid: string) => void;
   readonly randomSuffix: () => string;
   readonly log: Logger;
+  readonly precondition?: Precondition | undefined;
 }
 
 /** What a change makes of a record as it now stands. Asked again for what a conflict brought to light. */
@@ -42,7 +44,7 @@ export async function changeRecord(
   decide: Decide,
   options: ChangeOptions,
 ): Promise<Changed> {
-  const { remember, randomSuffix, log } = options;
+  const { remember, randomSuffix, log, precondition } = options;
   const { namespace = '', name } = cached.metadata;
   const newName = (): string => names(name).variables(randomSuffix());
   let secretName = newName();
@@ -56,6 +58,7 @@ export async function changeRecord(
   }
 
   async function attempt(record: AppDeployment): Promise<Changed> {
+    if (precondition !== undefined) check(record, cached, precondition);
     refuseLeaving(record);
     let change = await decide(record, secretName);
     if (kept !== undefined && !isDeepStrictEqual(kept.values, change.values)) {
@@ -98,12 +101,20 @@ export async function changeRecord(
   }
 }
 
+/** Refuses with 412 a record that is not as the caller has seen it. What the cache has may be older, and is read again. */
+export function check(record: AppDeployment, cached: AppDeployment, precondition: Precondition): void {
+  if (precondition(record)) return;
+  const what = `Deployment "${record.metadata.name}"`;
+  if (record === cached) throw new Conflict(`${what}: the cache has another version than If-Match`);
+  throw preconditionFailed(what, record);
+}
+
 function refuseLeaving({ metadata }: AppDeployment): void {
   if (metadata.deletionTimestamp === undefined) return;
   throw new HttpError(409, `Deployment "${metadata.name}" is being deleted and can no longer be changed.`);
 }
 
-async function reread(
+export async function reread(
   caller: Caller,
   { metadata }: AppDeployment,
   remember: ChangeOptions['remember'],

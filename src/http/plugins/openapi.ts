@@ -40,6 +40,7 @@ const MEANINGS = {
   403: 'Not allowed, or no tenant chosen (X-Tenant-Id).',
   404: 'There is no such thing for this caller.',
   409: 'The name is taken, or somebody else changed it meanwhile.',
+  412: 'The deployment has changed since its ETag was read.',
   413: 'The body is too large.',
   415: 'The body is not application/json.',
   422: 'What is wrong, all of it at once.',
@@ -59,6 +60,7 @@ const SENTENCES: Readonly<Record<Failure, string>> = {
   403: "This request requires workspace specification: send the header X-Tenant-Id with the id, or the namespace's name, of a tenant that you may use.",
   404: 'Deployment ID 99999999-0000-4000-8000-000000000009 not found.',
   409: 'A deployment named "shop" already exists.',
+  412: 'Deployment "shop" is no longer the version that If-Match names. Read it, and send its present ETag.',
   413: 'The body is larger than 1 MiB.',
   415: 'Send the body as JSON, with the header Content-Type: application/json.',
   424: "The code host refused the integration's credentials.",
@@ -132,15 +134,29 @@ function simplify(schema: JsonSchema): void {
 const ORGANIZATION_TAGS: readonly string[] = ['providers'];
 
 const TENANT_HEADER = {
-  type: 'object',
-  properties: {
-    'X-Tenant-Id': {
-      type: 'string',
-      description: "Tenant: its id, or its namespace's name. Needed by whoever may use more than one.",
-    },
+  'X-Tenant-Id': {
+    type: 'string',
+    description: "Tenant: its id, or its namespace's name. Needed by whoever may use more than one.",
   },
 };
 
+const IF_MATCH = {
+  type: 'string',
+  description:
+    'ETag of an earlier answer. The request is refused with 412 where the deployment has been changed since.',
+};
+const IDEMPOTENCY_KEY = {
+  type: 'string',
+  minLength: 1,
+  maxLength: 255,
+  description:
+    'A name for this request, such as a UUID. The same request with the same key gives what the first one made, never a second one.',
+};
+const ETAG = {
+  type: 'string',
+  description:
+    'Version of what callers can change, for If-Match. It stays while only the status changes, so it is none for a cache.',
+};
 const RETRY_AFTER = { type: 'integer', description: 'Seconds until it is worth trying again.' };
 const RETRIED: readonly string[] = ['429', '503'];
 
@@ -158,6 +174,7 @@ function documented(schema: FastifySchema, named: Map<string, JsonSchema>): Fast
       {
         description,
         ...(RETRIED.includes(status) && { headers: { 'Retry-After': RETRY_AFTER } }),
+        ...(answer.meta()?.id === 'Deployment' && { headers: { ETag: ETAG } }),
         content: {
           'application/json': {
             schema: describe(answer, 'output', named),
@@ -172,7 +189,15 @@ function documented(schema: FastifySchema, named: Map<string, JsonSchema>): Fast
     ...(body !== undefined && { body: described(body, 'input') }),
     ...(params !== undefined && { params: described(params, 'input') }),
     ...(querystring !== undefined && { querystring: described(querystring, 'input') }),
-    ...(rest.tags?.some((tag) => ORGANIZATION_TAGS.includes(tag)) !== true && { headers: TENANT_HEADER }),
+    headers: {
+      type: 'object',
+      properties: {
+        ...(rest.tags?.some((tag) => ORGANIZATION_TAGS.includes(tag)) !== true && TENANT_HEADER),
+        // What can find another version takes the one that is meant.
+        ...(rest.operationId === 'createDeployment' && { 'Idempotency-Key': IDEMPOTENCY_KEY }),
+        ...(answers.some(([status]) => status === '412') && { 'If-Match': IF_MATCH }),
+      },
+    },
     response: Object.fromEntries(answers),
   };
 }

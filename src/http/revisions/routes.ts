@@ -7,11 +7,12 @@ import { serialRevisionId } from '../../record/revision-id.ts';
 import { rollingBack } from '../../record/revision-request.ts';
 import { revisionsOf } from '../../record/revisions.ts';
 import { HttpError } from '../core/http-error.ts';
+import { etagOf, ifMatch } from '../core/preconditions.ts';
 import type { App } from '../core/validation.ts';
 import { readAliases } from '../deployments/aliases.ts';
 import { Deployment, DeploymentPath, patchDeployment } from '../deployments/payloads.ts';
 import type { Deployments } from '../deployments/repository.ts';
-import type { Changed } from '../deployments/update.ts';
+import type { Changed, Decide } from '../deployments/update.ts';
 import type { Auth, RequestContext } from '../plugins/auth.ts';
 import { failures } from '../plugins/openapi.ts';
 import { ListRevisions, Revision, RevisionList, RevisionPath } from './payloads.ts';
@@ -63,11 +64,12 @@ export function registerRevisions(app: App, { auth, deployments, presentChanged 
       summary: 'Make a new revision, of a changed deployment or of the same once more',
       params: DeploymentPath,
       body: patchDeployment().prefault({}),
-      response: { 201: Revision, ...failures(400, 401, 403, 404, 409, 413, 415, 422) },
+      response: { 201: Revision, ...failures(400, 401, 403, 404, 409, 412, 413, 415, 422) },
     },
     handler: async (request, reply) => {
       const admitted = auth.admitted(request);
-      const { record } = await deployments.patch(admitted, request.params.deployment_id, request.body, 'always');
+      const { deployment_id: id } = request.params;
+      const { record } = await deployments.patch(admitted, id, request.body, 'always', ifMatch(request));
       reply.code(201);
       return one(record, serialRevisionId(record.metadata.uid ?? '', record.spec.revisionSerial ?? 0));
     },
@@ -95,12 +97,12 @@ export function registerRevisions(app: App, { auth, deployments, presentChanged 
       operationId: 'redeployRevision',
       summary: 'Go back to a revision: a new one with its values',
       params: RevisionPath,
-      response: { 200: Deployment, ...failures(401, 403, 404, 409, 422) },
+      response: { 200: Deployment, ...failures(400, 401, 403, 404, 409, 412, 422) },
     },
-    handler: async (request) => {
+    handler: async (request, reply) => {
       const admitted = auth.admitted(request);
       const { deployment_id: deploymentId, revision_id: id } = request.params;
-      const changed = await deployments.change(admitted, deploymentId, (record) => {
+      const rollBack: Decide = (record) => {
         const { status } = one(record, id);
         const old = revisionsOf(record, deployments.revisionsOf(record)).find(
           ({ spec }) => spec.id === id.toLowerCase(),
@@ -111,7 +113,9 @@ export function registerRevisions(app: App, { auth, deployments, presentChanged 
             `Revision ID ${id} is ${status} and was never made: there is nothing to go back to.`,
           );
         return { spec: rollingBack(record.spec, old.spec), values: new Map() };
-      });
+      };
+      const changed = await deployments.change(admitted, deploymentId, rollBack, ifMatch(request));
+      reply.header('etag', etagOf(changed.record));
       return presentChanged(admitted, changed);
     },
   });

@@ -1,0 +1,139 @@
+// ETag and If-Match: of two callers neither undoes the other's change unseen.
+
+import { beforeEach, describe, expect, it } from 'vitest';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/api/app-deployment.ts';
+import { type Answer, aBody, type Facade, makeFacade } from './facade.ts';
+
+let facade: Facade;
+let path: string;
+let tag: string;
+beforeEach(async () => {
+  facade = await makeFacade();
+  const made = await facade.call('POST', '/v2/deployments', aBody());
+  path = `/v2/deployments/${made.body.id}`;
+  tag = String(made.headers['etag']);
+  facade.kube.writes.splice(0);
+});
+
+const image = (tag: number): object => ({ source_revision_config: { image_uri: `registry.example/app:${tag}` } });
+const patch = (body: object, ifMatch: string): Promise<Answer> =>
+  facade.call('PATCH', path, body, { 'if-match': ifMatch });
+function stored(): AppDeployment | undefined {
+  return facade.kube.objects<AppDeployment>(APP_DEPLOYMENTS)[0];
+}
+/** Writes the record as somebody else would; the facade's cache does not learn of it. */
+function meddle(change: (record: AppDeployment) => AppDeployment): void {
+  const record = stored();
+  if (record === undefined) throw new Error('no record');
+  facade.kube.seed(APP_DEPLOYMENTS, change(record));
+}
+function withImage({ metadata, spec, ...rest }: AppDeployment): AppDeployment {
+  const sourceRevisionConfig = { imageUri: 'registry.example/app:9' };
+  return { ...rest, metadata: { ...metadata, generation: 2 }, spec: { ...spec, sourceRevisionConfig } };
+}
+const withStatus = (record: AppDeployment): AppDeployment => ({ ...record, status: { state: 'READY' } });
+const images = (): unknown => stored()?.spec.sourceRevisionConfig.imageUri;
+
+describe('an ETag', () => {
+  it('comes with every answer that is a deployment, and a change gives another', async () => {
+    expect(tag).toMatch(/^"[0-9a-f-]{36}-1"$/);
+    expect((await facade.call('GET', path)).headers['etag']).toBe(tag);
+    const { headers } = await patch(image(2), tag);
+    expect(headers['etag']).not.toBe(tag);
+    expect((await facade.call('GET', path)).headers['etag']).toBe(headers['etag']);
+  });
+
+  it('stays while only the status changes, so that a rollout hinders nobody', async () => {
+    meddle(withStatus);
+    facade.records.fill();
+    expect((await facade.call('GET', path)).headers['etag']).toBe(tag);
+    expect((await patch(image(2), tag)).status).toBe(200);
+  });
+});
+
+describe('If-Match on PATCH', () => {
+  it('of two who have read the same lets one change it, and tells the other the present ETag', async () => {
+    const first = await patch(image(2), tag);
+    const second = await patch(image(3), tag);
+    expect([first.status, second.status, images()]).toEqual([200, 412, 'registry.example/app:2']);
+    expect(second.body.detail).toMatch(/^Deployment "[^"]+" is no longer the version that If-Match names\./);
+    expect(second.headers['etag']).toBe(first.headers['etag']);
+    expect((await patch(image(3), String(second.headers['etag']))).status).toBe(200);
+  });
+
+  it('finds a change that the cache does not show yet', async () => {
+    meddle(withImage);
+    expect((await patch(image(2), tag)).status).toBe(412);
+    expect(images()).toBe('registry.example/app:9');
+  });
+
+  it('takes the version of another replica that the cache does not show yet', async () => {
+    meddle(withImage);
+    const newer = tag.replace('-1"', '-2"');
+    expect((await patch(image(2), newer)).status).toBe(200);
+    expect(images()).toBe('registry.example/app:2');
+  });
+
+  it('leaves no Secret behind where it refuses', async () => {
+    await patch(image(2), tag);
+    facade.kube.writes.splice(0);
+    const { status } = await patch({ secrets: [{ name: 'NEW', value: 'canary' }] }, tag);
+    expect([status, facade.writes()]).toEqual([412, []]);
+  });
+
+  it.each([
+    ['*', 200],
+    ['"other", TAG', 200],
+    ['W/TAG', 412],
+    ['"other"', 412],
+    ['TAG,', 400],
+    ['bare', 400],
+    ['', 400],
+  ])('%s: %s', async (header, status) => {
+    expect((await patch(image(2), header.replace('TAG', tag))).status).toBe(status);
+  });
+
+  it('may be long, and is not quoted in the answer', async () => {
+    const { status, body } = await patch(image(2), `"${'x'.repeat(8_000)}"`);
+    expect([status, body.detail.length < 200]).toEqual([412, true]);
+  });
+
+  it('is asked of a new revision and of going back, too', async () => {
+    await patch(image(2), tag);
+    const stale = { 'if-match': tag };
+    expect((await facade.call('POST', `${path}/revisions`, {}, stale)).status).toBe(412);
+    const { body } = await facade.call('GET', `${path}/revisions`);
+    const redeploy = `${path}/revisions/${body.resources[0].id}/redeploy`;
+    expect((await facade.call('POST', redeploy, undefined, stale)).status).toBe(412);
+  });
+});
+
+describe('If-Match on DELETE', () => {
+  it('refuses what has changed, and deletes what has not', async () => {
+    const { headers } = await patch(image(2), tag);
+    const stale = await facade.call('DELETE', `${path}?delete_tracing_project=true`, undefined, { 'if-match': tag });
+    expect([stale.status, stored()?.metadata.deletionTimestamp]).toEqual([412, undefined]);
+    expect(stored()?.spec.tracingProjectDeletionPolicy).not.toBe('Delete');
+    const current = { 'if-match': String(headers['etag']) };
+    expect((await facade.call('DELETE', `${path}?delete_tracing_project=true`, undefined, current)).status).toBe(204);
+    expect(stored()?.metadata.deletionTimestamp ?? 'gone').not.toBeUndefined();
+  });
+
+  it('is not hindered by a status that was written meanwhile', async () => {
+    meddle(withStatus);
+    expect((await facade.call('DELETE', path, undefined, { 'if-match': tag })).status).toBe(204);
+  });
+
+  it('is 404 where another one has taken the name', async () => {
+    const record = stored();
+    if (record === undefined) throw new Error('no record');
+    const { metadata, spec } = record;
+    facade.kube.erase(APP_DEPLOYMENTS, { namespace: metadata.namespace ?? '', name: metadata.name });
+    facade.kube.seed(APP_DEPLOYMENTS, {
+      ...record,
+      metadata: { name: metadata.name, namespace: metadata.namespace ?? '' },
+      spec,
+    });
+    expect((await facade.call('DELETE', path, undefined, { 'if-match': tag })).status).toBe(404);
+  });
+});

@@ -1,0 +1,127 @@
+// Idempotency-Key: a POST that is sent again gives what the first one made.
+
+import { beforeEach, describe, expect, it } from 'vitest';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/api/app-deployment.ts';
+import { Forbidden, Unavailable } from '../../../src/errors.ts';
+import { SECRETS } from '../../../src/kube/api-resources.ts';
+import { type Answer, aBody, type Facade, makeFacade, OTHER_TENANT } from './facade.ts';
+
+const KEY = '6f1c2b3a-0000-4000-8000-000000000001';
+let facade: Facade;
+beforeEach(async () => {
+  facade = await makeFacade();
+});
+
+const post = (body: unknown, key: string = KEY, headers: Record<string, string> = {}): Promise<Answer> =>
+  facade.call('POST', '/v2/deployments', body, { 'idempotency-key': key, ...headers });
+const records = (): readonly AppDeployment[] => facade.kube.objects<AppDeployment>(APP_DEPLOYMENTS);
+
+describe('the same request once more', () => {
+  const body = { ...aBody(), secrets: [{ name: 'API_KEY', value: 'canary' }] };
+
+  it('gives what the first one made, with the values that are there', async () => {
+    const first = await post(body);
+    const second = await post(body);
+    expect([first.status, second.status]).toEqual([201, 201]);
+    expect(second.body).toEqual(first.body);
+    expect(second.headers['etag']).toBe(first.headers['etag']);
+    expect([records().length, facade.kube.objects(SECRETS).length]).toEqual([1, 1]);
+  });
+
+  it('also where the cache does not show the record yet', async () => {
+    const first = await post(body);
+    facade.records.drop(first.body.id);
+    const second = await post(body);
+    expect([second.status, second.body.id, records().length]).toEqual([201, first.body.id, 1]);
+    expect(facade.kube.objects(SECRETS)).toHaveLength(1);
+  });
+
+  it('of many at once makes one', async () => {
+    const answers = await Promise.all(Array.from({ length: 8 }, () => post(body)));
+    expect(new Set(answers.map((answer) => `${answer.status} ${answer.body.id}`)).size).toBe(1);
+    expect([records().length, facade.kube.objects(SECRETS).length]).toEqual([1, 1]);
+  });
+
+  it('after an outage in which the first one was carried out', async () => {
+    facade.kube.failAfter(({ kind, dryRun }) =>
+      kind === 'AppDeployment' && dryRun !== true ? new Unavailable('no answer') : undefined,
+    );
+    expect((await post(body)).status).toBe(503);
+    facade.kube.failAfter(undefined);
+    expect((await post(body)).status).toBe(201);
+    expect(records()).toHaveLength(1);
+  });
+
+  it('in another order of its keys is the same', async () => {
+    const first = await post(body);
+    const { status, body: again } = await post(Object.fromEntries(Object.entries(body).toReversed()));
+    expect([status, again.id]).toEqual([201, first.body.id]);
+  });
+
+  it('shows a change that was made since', async () => {
+    const { body: made } = await post(body);
+    await facade.call('PATCH', `/v2/deployments/${made.id}`, {
+      source_revision_config: { image_uri: 'x.example/y:2' },
+    });
+    expect((await post(body)).body.image_version).toBe('2');
+  });
+});
+
+describe('the same key', () => {
+  it('with another body is 422, and says of which deployment it is', async () => {
+    await post(aBody());
+    for (const body of [
+      { ...aBody(), name: 'other' },
+      { ...aBody(), source_revision_config: { image_uri: 'a/b:2' } },
+    ]) {
+      const { status, body: answer } = await post(body);
+      expect(status).toBe(422);
+      expect(answer.detail).toEqual([
+        {
+          loc: ['header', 'Idempotency-Key'],
+          msg: `was used for another request, which made deployment "${String(aBody()['name'])}". Send a new key with a new request`,
+          type: 'value_error',
+        },
+      ]);
+    }
+    expect(records()).toHaveLength(1);
+  });
+
+  it('means nothing in another tenant', async () => {
+    await post(aBody());
+    const { status } = await post(aBody(), KEY, { 'x-tenant-id': OTHER_TENANT.id });
+    expect([status, records().length]).toEqual([201, 2]);
+  });
+
+  it('is needed: without it, and with another one, the name is taken', async () => {
+    await post(aBody());
+    expect((await facade.call('POST', '/v2/deployments', aBody())).status).toBe(409);
+    expect((await post(aBody(), 'another')).status).toBe(409);
+  });
+
+  it('shows no values to whoever may not read them', async () => {
+    const body = { ...aBody(), secrets: [{ name: 'API_KEY', value: 'canary' }] };
+    await post(body);
+    facade.kube.failOn(({ verb, kind }) => (verb === 'get' && kind === 'Secret' ? new Forbidden('no') : undefined));
+    expect(JSON.stringify((await post(body)).body)).not.toContain('canary');
+  });
+});
+
+it('leaves on the record neither the key nor anything of a value', async () => {
+  await post({ ...aBody(), secrets: [{ name: 'API_KEY', value: 'canary' }] });
+  const other = await makeFacade();
+  await other.call(
+    'POST',
+    '/v2/deployments',
+    { ...aBody(), secrets: [{ name: 'API_KEY', value: 'robin' }] },
+    { 'idempotency-key': KEY },
+  );
+  const [annotations] = records().map(({ metadata }) => metadata.annotations);
+  expect(JSON.stringify(annotations)).not.toContain(KEY);
+  expect(other.kube.objects(APP_DEPLOYMENTS)[0]?.metadata.annotations).toEqual(annotations);
+});
+
+it.each(['', ' ', 'a b', 'ü', 'x'.repeat(256)])('%j is no key', async (key) => {
+  const { status, body } = await post(aBody(), key);
+  expect([status, body.detail[0].loc, records()]).toEqual([422, ['header', 'Idempotency-Key'], []]);
+});

@@ -1,0 +1,141 @@
+// GET /v2/deployments/{id}?wait=: an answer when it is so.
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/api/app-deployment.ts';
+import { APP_REVISIONS, type AppRevision } from '../../../src/api/app-revision.ts';
+import { MOST_WAITING } from '../../../src/http/deployments/waiting.ts';
+import { type Answer, aBody, type Facade, makeFacade, OTHER_TENANT, TENANT, TOKEN } from './facade.ts';
+
+let facade: Facade;
+let path: string;
+beforeEach(async () => {
+  facade = await makeFacade();
+  path = `/v2/deployments/${(await facade.call('POST', '/v2/deployments', aBody())).body.id}`;
+});
+
+const wait = (state: string, timeout = 60): Promise<Answer> =>
+  facade.call('GET', `${path}?wait=${state}&timeout=${timeout}`);
+function stored(): AppDeployment {
+  const [record] = facade.kube.objects<AppDeployment>(APP_DEPLOYMENTS);
+  if (record === undefined) throw new Error('no record');
+  return record;
+}
+function report(state: 'READY' | 'UNKNOWN'): void {
+  const record = stored();
+  const observedGeneration = record.metadata.generation ?? 1;
+  facade.records.put(facade.kube.seed(APP_DEPLOYMENTS, { ...record, status: { state, observedGeneration } }));
+}
+function reportRevision(revision: AppRevision, state: 'DEPLOYING' | 'DEPLOYED'): void {
+  facade.revisions.put(facade.kube.seed(APP_REVISIONS, { ...revision, status: { state } }));
+}
+/** What it says while nothing happens, and then. */
+async function during<T>(answer: Promise<T>, change: () => void): Promise<T> {
+  const first = await Promise.race([answer, sleep(20, 'waits')]);
+  expect(first).toBe('waits');
+  change();
+  return answer;
+}
+
+describe('waits', () => {
+  it('until it is READY', async () => {
+    report('UNKNOWN');
+    const { status, body } = await during(wait('READY'), () => report('READY'));
+    expect([status, body.status]).toEqual([200, 'READY']);
+  });
+
+  it('until its latest revision is DEPLOYED', async () => {
+    const revision = facade.snapshot({ state: 'DEPLOYING' });
+    const { status, body } = await during(wait('DEPLOYED'), () => reportRevision(revision, 'DEPLOYED'));
+    expect([status, body.latest_revision_id]).toEqual([200, revision.spec.id]);
+  });
+
+  it('until it is GONE, which is a 404', async () => {
+    const record = stored();
+    const { status } = await during(wait('GONE'), () => {
+      facade.kube.erase(APP_DEPLOYMENTS, { namespace: TENANT.namespace, name: record.metadata.name });
+      facade.records.drop(record.metadata.uid ?? '');
+    });
+    expect(status).toBe(404);
+  });
+
+  it('no longer than the time that it was given, and shows how it is then', async () => {
+    report('UNKNOWN');
+    const { status, body } = await wait('READY', 1);
+    expect([status, body.status]).toEqual([200, 'UNKNOWN']);
+  });
+
+  it('not at all where it is so', async () => {
+    report('READY');
+    expect((await wait('READY')).body.status).toBe('READY');
+  });
+
+  it('and ends where it is deleted meanwhile', async () => {
+    const record = stored();
+    const { status } = await during(wait('READY'), () => {
+      facade.kube.erase(APP_DEPLOYMENTS, { namespace: TENANT.namespace, name: record.metadata.name });
+      facade.records.drop(record.metadata.uid ?? '');
+    });
+    expect(status).toBe(404);
+  });
+
+  it('and ends when the service stops', async () => {
+    report('UNKNOWN');
+    const answer = wait('READY');
+    await sleep(20);
+    await facade.app.close();
+    expect((await answer).status).toBe(200);
+  });
+
+  it('asks the API server for nothing while it waits', async () => {
+    report('UNKNOWN');
+    const answer = wait('READY', 1);
+    await sleep(20);
+    facade.kube.failOn(() => new Error('it was asked'));
+    await sleep(100);
+    facade.kube.failOn(undefined);
+    expect((await answer).status).toBe(200);
+  });
+});
+
+it('tells no one whose right has ended meanwhile', async () => {
+  report('UNKNOWN');
+  const { status, body } = await during(wait('READY'), () => {
+    facade.kube.know(() => undefined);
+    facade.kube.allow(() => false);
+    facade.clock.ms += 3_600_000;
+    report('READY');
+  });
+  expect([status, JSON.stringify(body)]).toEqual([401, expect.not.stringContaining('READY')]);
+});
+
+it('is 404 at once for another tenant', async () => {
+  const answer = facade.call('GET', `${path}?wait=READY`, undefined, { 'x-tenant-id': OTHER_TENANT.id });
+  expect((await answer).status).toBe(404);
+});
+
+it.each(['wait=ready', 'wait=READY&timeout=0', 'wait=READY&timeout=301', 'wait=READY&wait=GONE', 'timeout=x'])(
+  '%s is 422',
+  async (query) => expect((await facade.call('GET', `${path}?${query}`)).status).toBe(422),
+);
+
+it('so many wait at once, and whoever goes away leaves room for another', async () => {
+  report('UNKNOWN');
+  const origin = await facade.app.listen({ port: 0, host: '127.0.0.1' });
+  const headers = { 'x-api-key': TOKEN, 'x-tenant-id': TENANT.id };
+  const goingAway = new AbortController();
+  const ask = (timeout: number, signal?: AbortSignal): Promise<number> =>
+    fetch(`${origin}${path}?wait=READY&timeout=${timeout}`, { headers, ...(signal && { signal }) }).then(
+      ({ status }) => status,
+      () => 0,
+    );
+  const waiting = Array.from({ length: MOST_WAITING }, () => ask(60, goingAway.signal));
+  await expect.poll(() => ask(1), { timeout: 9000 }).toBe(429);
+  goingAway.abort();
+  await Promise.all(waiting);
+  const again = ask(60);
+  expect(await Promise.race([again, sleep(300, 'waits')])).toBe('waits');
+  report('READY');
+  expect(await again).toBe(200);
+  await facade.app.close();
+});
