@@ -82,7 +82,7 @@ export function makeRegistryTransport(options: RegistryTransportOptions): Regist
     if (url.protocol !== 'https:' || url.username !== '')
       throw new RegistryFailed(
         'malformed',
-        'The registry names an address that is not https without user and password.',
+        'The registry names a URL that is not https, or that contains a user name.',
       );
     // The agent does not call `lookup` for an IP address, so it is checked here.
     const address = url.hostname.replace(/^\[|\]$/g, '');
@@ -132,7 +132,7 @@ function allAddresses(hostname: string): Promise<readonly LookupAddress[]> {
 }
 
 function notPublic(hostname: string): RegistryFailed {
-  return new RegistryFailed('malformed', `The registry names the host ${hostname}, whose address is not a public one.`);
+  return new RegistryFailed('malformed', `The registry names the host ${hostname}, whose address is not public.`);
 }
 
 const TIMEOUTS = new Set(['UND_ERR_CONNECT_TIMEOUT', 'UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT']);
