@@ -42,9 +42,8 @@ export interface Artifact {
   readonly layer: Descriptor;
 }
 
+/** Requests to one registry. Every method throws RegistryFailed, or the abort reason of `signal`. */
 export interface RegistryClient {
-  // All methods throw RegistryFailed, and the abort reason if `signal` aborts.
-
   /** Returns the digest of the manifest that `reference` (a tag or digest) names, or undefined if there is none. */
   digestOf(repository: string, reference: string, signal: AbortSignal): Promise<string | undefined>;
   /** Returns the manifest that `reference` (a tag or digest) names, or undefined if there is none. */
