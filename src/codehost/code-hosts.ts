@@ -1,5 +1,5 @@
-// The repositories of an integration, for all kinds of code hosts. Nothing is cached, but concurrent requests for the same list
-// share one listing.
+// The repositories of an integration, for all kinds of code hosts. Nothing is cached, but concurrent requests for the
+// same list share one listing.
 
 import type { CodeHostIntegrationSpec } from '../api/code-host-integration.ts';
 import { PRIVATE_KEY_KEY, TOKEN_KEY } from '../api/code-host-integration.ts';
@@ -22,9 +22,12 @@ export interface Account {
 export interface CodeHosts {
   /** The repositories that can be deployed, by owner and name. Throws CodeHostFailed. */
   repositories(account: Account): Promise<readonly Repository[]>;
-  /** The commit that a branch, tag or commit of the repository means now. Fails as CodeHostFailed. */
+  /** Resolves a branch, tag or commit of the repository to its current commit. Throws CodeHostFailed. */
   commit(account: Account, repoUrl: string, ref: string): Promise<string>;
-  /** What git fetches the repository with, as a password: the shortest-lived that the host gives. Fails as CodeHostFailed. */
+  /**
+   * Returns a token that git uses as the password to fetch the repository: the one with the shortest lifetime that the
+   * host issues. Throws CodeHostFailed.
+   */
   token(account: Account, repoUrl: string): Promise<string>;
   close(): Promise<void>;
 }
@@ -34,7 +37,7 @@ export interface CodeHostsOptions extends GuardedFetchOptions, Pick<SessionOptio
   readonly deadlineMs?: number;
 }
 
-/** Less than clients wait. */
+/** Less than the time limit of clients. */
 const DEADLINE_MS = 25_000;
 
 export function makeCodeHosts(options: CodeHostsOptions): CodeHosts {
@@ -86,7 +89,7 @@ export function makeCodeHosts(options: CodeHostsOptions): CodeHosts {
   };
 }
 
-/** No slash at the end. */
+/** The API's URL without a trailing slash. */
 function apiUrlOf({ apiUrl }: CodeHostIntegrationSpec): string {
   return apiUrl.replace(/\/+$/, '');
 }
@@ -94,9 +97,13 @@ function apiUrlOf({ apiUrl }: CodeHostIntegrationSpec): string {
 function nameIn(repoUrl: string): RepositoryName {
   const name = repositoryName(repoUrl);
   if (name === undefined)
-    throw new CodeHostFailed('missing', `${repoUrl} names no repository: give HOST/OWNER/NAME.`, {
-      missing: 'repository',
-    });
+    throw new CodeHostFailed(
+      'missing',
+      `${repoUrl} is not the URL of a repository. Set repo_url to https://HOST/OWNER/NAME.`,
+      {
+        missing: 'repository',
+      },
+    );
   return name;
 }
 

@@ -38,7 +38,7 @@ export async function listGitea({ apiUrl, token }: GiteaAccount, session: Sessio
   if (first.total === undefined) {
     // An old version, or a proxy in between: read page by page while there is a next page.
     for (let number = 2, more = first.next; more; number += 1) {
-      // oxlint-disable-next-line no-await-in-loop -- whether there is another is known only then
+      // oxlint-disable-next-line no-await-in-loop -- each page tells whether there is another
       const { listed: some, next } = await page(number);
       listed.push(...some);
       more = next && some.length > 0;

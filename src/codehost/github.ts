@@ -1,5 +1,5 @@
-// GitHub and GitHub Enterprise Server, with Octokit. Pages are read sequentially, as GitHub asks: concurrent requests count
-// against a secondary rate limit.
+// GitHub and GitHub Enterprise Server, with Octokit. Pages are read sequentially, as GitHub asks: concurrent requests
+// count against a secondary rate limit.
 
 import { createAppAuth } from '@octokit/auth-app';
 import { Octokit } from '@octokit/core';
@@ -40,8 +40,8 @@ export async function listGitHub({ apiUrl, credentials }: GitHubAccount, session
 }
 
 /**
- * A token that reads: of an App one that is for this repository alone and ends within the hour, else the integration's own.
- * Fails as CodeHostFailed.
+ * Returns a token that may read the repository. For an App, it is limited to this repository and expires within an
+ * hour. Otherwise it is the integration's own token. Throws CodeHostFailed.
  */
 export async function gitHubToken(
   { apiUrl, credentials }: GitHubAccount,
@@ -80,8 +80,8 @@ function fetchWith(session: Session): (url: string, request: OctokitRequest) => 
   return async (url, { method, headers, body }) => {
     const answer = await session.ask(url, { method, headers, body });
     const isAuthorized = answer.status !== 401;
-    // Octokit corrects a wrong clock by the message of a 401. All other failures are handled here, in particular 409, which
-    // Octokit's paging treats as an empty list.
+    // Octokit corrects a wrong clock by the message of a 401. All other failures are handled here, in particular 409,
+    // which Octokit's paging treats as an empty list.
     if (answer.status >= 300 && isAuthorized)
       throw failureOf(answer.status, (name) => answer.headers.get(name), answer.body, new Date());
     if (isAuthorized) needJson(answer.body);
@@ -100,7 +100,7 @@ function needJson(body: string): void {
     const value: unknown = JSON.parse(body);
     if (typeof value === 'object' && value !== null) return;
   } catch {
-    // Said below.
+    // Text that is not JSON is reported below.
   }
   throw new CodeHostFailed('malformed', "The code host's answer is not JSON.");
 }
@@ -110,7 +110,7 @@ function asFailure(error: unknown): CodeHostFailed {
   const { cause, status } = error as { readonly cause?: unknown; readonly status?: number };
   if (cause instanceof CodeHostFailed) return cause;
   if (status === 401) return failureOf(401, () => null, '', new Date());
-  // The failure is not an answer: the credentials cannot be used, such as an invalid key.
+  // Without a status there was no response: the credentials cannot be used, for example because the key is invalid.
   if (status === undefined && isAboutKeys(error))
     return new CodeHostFailed(
       'refused',
@@ -129,5 +129,5 @@ function isAboutKeys(error: unknown): boolean {
 }
 
 function ignore(): void {
-  // Octokit's warnings contain addresses.
+  // Octokit's warnings contain URLs.
 }

@@ -1,5 +1,5 @@
-// One listing at one code host: sends its requests, retries where that helps, and limits time and number of pages whatever the
-// host answers.
+// One listing at one code host: sends its requests, retries those that may succeed, and limits the time and number of
+// pages regardless of the host's responses.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { CodeHostIntegrationSpec } from '../api/code-host-integration.ts';

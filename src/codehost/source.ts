@@ -1,16 +1,16 @@
-// What a build asks a code host for: which commit a branch or tag means, and a credential that reads this one repository.
+// Resolves a branch or tag of a repository to its commit.
 
 import { z } from 'zod';
 import { CodeHostFailed } from '../errors.ts';
 import { failureOf, type Session } from './listing-session.ts';
 
-/** Owner and name of a repository, as its URL has them. */
+/** Owner and name of a repository, from its URL. */
 export interface RepositoryName {
   readonly owner: string;
   readonly name: string;
 }
 
-/** Undefined for a URL that names none. */
+/** Returns undefined for a URL that does not name a repository. */
 export function repositoryName(repoUrl: string): RepositoryName | undefined {
   const path =
     URL.parse(repoUrl)
@@ -25,8 +25,8 @@ const Commit = z.object({ sha: z.string().regex(/^[0-9a-f]{40,64}$/) });
 const Commits = z.array(Commit).max(1);
 
 /**
- * The commit that `ref` (a branch, tag or commit) means now. Fails as CodeHostFailed, with `missing` where there is no such
- * repository, or nothing of that name in it.
+ * Resolves `ref` (a branch, tag or commit) to its current commit. Throws CodeHostFailed, with `missing` if the
+ * repository or the ref does not exist.
  */
 export async function commitAt(
   kind: 'github' | 'gitea',
@@ -48,7 +48,7 @@ export async function commitAt(
     throw failureOf(there.status, (header) => there.headers.get(header), there.body, new Date());
   const more = kind === 'gitea' ? '&limit=1&stat=false&verification=false&files=false' : '&per_page=1';
   const answer = await session.ask(`${repository}/commits?sha=${encodeURIComponent(ref)}${more}`, { headers });
-  // 409: the repository is empty. 422: GitHub's word for a ref that is no ref.
+  // 409: the repository is empty. 422: GitHub's response to an invalid ref. 500: Gitea's response to a missing ref.
   const isMissing =
     [404, 409, 422].includes(answer.status) || (answer.status === 500 && /not found|not exist/i.test(answer.body));
   const commits = answer.status === 200 ? Commits.safeParse(parsed(answer.body)) : undefined;
@@ -61,8 +61,7 @@ export async function commitAt(
   if (answer.status !== 200)
     throw failureOf(answer.status, (header) => answer.headers.get(header), answer.body, new Date());
   const [commit] = commits?.data ?? [];
-  if (commit === undefined)
-    throw new CodeHostFailed('malformed', 'The code host answered something that is no list of commits.');
+  if (commit === undefined) throw new CodeHostFailed('malformed', "The code host's answer is not a list of commits.");
   return commit.sha;
 }
 

@@ -1,6 +1,6 @@
-// The only way to send requests to hosts other than the API server. It allows only listed hosts, over https, and connects only
-// to an address that it has resolved and checked for this connection, so a second DNS answer has no effect. Redirects are
-// checked in the same way and never carry credentials to another host.
+// Fetch for requests to code hosts. It allows only listed hosts, over https, and connects only to an address that it
+// has resolved and checked for this connection, so a second DNS answer has no effect. Redirects are checked in the same
+// way and never carry credentials to another host.
 
 import type { LookupAddress } from 'node:dns';
 import { lookup as systemLookup } from 'node:dns/promises';
@@ -13,19 +13,21 @@ import { blockListOf, isIn, isPublic } from './public-addresses.ts';
 export interface AllowedHost {
   /** Name or address, with the port if that is not 443. */
   readonly host: string;
-  /** Addresses and CIDR ranges that it may have though they are not public. */
+  /** Addresses and CIDR ranges that the host may resolve to although they are not public. */
   readonly addresses: readonly string[];
-  /** PEM; authorities that are trusted for this host instead of the machine's. */
+  /** CA certificates (PEM) that are trusted for this host instead of the system's. */
   readonly ca?: string | undefined;
 }
 
 export interface GuardedFetchOptions {
   readonly hosts: readonly AllowedHost[];
-  /** All addresses of a name; the system's resolver by default. */
+  /** Resolves a name to all its addresses. Default: the system's resolver. */
   readonly lookup?: (hostname: string) => Promise<readonly LookupAddress[]>;
+  /** Default: 5,000. */
   readonly connectTimeoutMs?: number;
-  /** Longest silence of a host that is to answer. */
+  /** Maximum time without data from the host, both before and within a response. Default: 10,000. */
   readonly answerTimeoutMs?: number;
+  /** Maximum size of a response body. Default: 16 MiB. */
   readonly maxBytes?: number;
 }
 
@@ -36,10 +38,10 @@ export interface Sent {
   readonly signal: AbortSignal;
 }
 
-/** An answer, whole. */
+/** A response whose body was read completely. */
 export interface Answer {
   readonly status: number;
-  /** Where it came from in the end. */
+  /** URL of the response, after redirects. */
   readonly url: string;
   readonly headers: Headers;
   readonly body: string;
@@ -47,8 +49,9 @@ export interface Answer {
 
 export interface GuardedFetch {
   /**
-   * Fails as CodeHostFailed: `forbidden` where the guard says no, `unreachable`, `timeout`, or `malformed` for an answer
-   * that is too large or leads nowhere. `signal` aborting is a `timeout`.
+   * Follows redirects of a GET. Throws CodeHostFailed: `forbidden` if the host or its address is not allowed,
+   * `unreachable`, `timeout` (also if `signal` aborts), or `malformed` if the response is too large or has too many
+   * redirects.
    */
   fetch(url: string, sent: Sent): Promise<Answer>;
   close(): Promise<void>;
@@ -71,7 +74,7 @@ export function makeGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
     const listed = blockListOf(addresses);
     const resolve = async (hostname: string): Promise<readonly LookupAddress[]> => {
       const found = await lookup(hostname);
-      // One that is not allowed is enough: which of them is taken would be chance, or somebody's choice.
+      // A single address that is not allowed rejects the name: an attacker could influence which address is used.
       if (found.length === 0 || !found.every(({ address }) => isPublic(address) || isIn(listed, address)))
         throw new CodeHostFailed(
           'forbidden',
@@ -107,7 +110,7 @@ export function makeGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
     const gate = gates.get(url.origin);
     if (gate === undefined)
       throw forbidden(`Host ${url.host} is not one of the platform's code hosts (setting codeHosts).`);
-    // No name is looked up for an address. That it is listed as a host is all that can be said for it.
+    // The agent does not call `lookup` for an IP address, so it is checked here.
     const address = url.hostname.replace(/^\[|\]$/g, '');
     if (isIP(address) !== 0 && !isPublic(address) && !isIn(gate.listed, address))
       throw forbidden(
@@ -122,7 +125,7 @@ export function makeGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
       origin: url.origin,
       path: url.pathname + url.search,
       method: (sent.method ?? 'GET') as Dispatcher.HttpMethod,
-      // Compressed answers could be many times what they seem.
+      // A compressed body could expand beyond any limit.
       headers: { ...sent.headers, 'accept-encoding': 'identity' },
       signal: sent.signal,
       ...(sent.body !== undefined && { body: sent.body }),
@@ -133,11 +136,11 @@ export function makeGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
     let url = urlOf(address);
     let headers = sent.headers ?? {};
     for (let redirects = 0; ; redirects += 1) {
-      // oxlint-disable-next-line no-await-in-loop -- a redirect is known only from the answer before
+      // oxlint-disable-next-line no-await-in-loop -- each redirect depends on the previous response
       const answer = await send(url, { ...sent, headers });
       const location = answer.headers['location'];
       if (answer.statusCode < 300 || answer.statusCode > 399 || typeof location !== 'string') {
-        // oxlint-disable-next-line no-await-in-loop -- the last turn
+        // oxlint-disable-next-line no-await-in-loop -- the loop ends here
         return { ...(await whole(answer)), url: url.href };
       }
       // oxlint-disable-next-line no-await-in-loop -- as above
@@ -184,7 +187,10 @@ function allAddresses(hostname: string): Promise<readonly LookupAddress[]> {
   return systemLookup(hostname, { all: true });
 }
 
-/** As a URL has it: lower case, punycode, no default port. Throws an Error that names the setting. */
+/**
+ * Origin of a host as the URL parser normalizes it: lower case, Punycode, no default port. Throws an Error that names
+ * the setting.
+ */
 function originOf(host: string): string {
   const url = URL.parse(`https://${host}`);
   if (url === null || url.pathname !== '/' || url.search !== '' || url.hash !== '' || url.username !== '')

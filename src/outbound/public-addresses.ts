@@ -1,9 +1,9 @@
-// Which addresses the outside world is at. Everything else — this machine, the node's network, the cloud's metadata —
-// may be connected to only where the platform lists it.
+// Tells public addresses from others, such as loopback, the cluster's network and the cloud's metadata service.
+// Connections to addresses that are not public are allowed only if the settings list them.
 
 import { BlockList, isIP } from 'node:net';
 
-/** Source: IANA's registry of special-purpose IPv4 addresses, and multicast. */
+/** Source: the IANA IPv4 Special-Purpose Address Registry, and multicast (RFC 5771). */
 const SPECIAL_IPV4 = [
   '0.0.0.0/8',
   '10.0.0.0/8',
@@ -24,16 +24,19 @@ const SPECIAL_IPV4 = [
   '224.0.0.0/4',
   '240.0.0.0/4',
 ] as const;
-/** What of 2000::/3, the one range that is given out, is special: protocols, documentation, 6to4. */
+/**
+ * Special ranges within 2000::/3, the only range that IANA allocates for global unicast: protocol assignments,
+ * documentation, 6to4, AS112. Source: the IANA IPv6 Special-Purpose Address Registry.
+ */
 const SPECIAL_IPV6 = ['2001::/23', '2001:db8::/32', '2002::/16', '2620:4f:8000::/48', '3fff::/20'] as const;
 
 const specialIpv4 = blockListOf(SPECIAL_IPV4);
 const specialIpv6 = blockListOf(SPECIAL_IPV6);
 const global = blockListOf(['2000::/3']);
-/** RFC 6052: an IPv4 address seen from a network that has only IPv6. */
+/** Well-known prefix of IPv4-embedded addresses, for NAT64 (RFC 6052, section 2.1). */
 const nat64 = blockListOf(['64:ff9b::/96']);
 
-/** A set of addresses and CIDR ranges. Throws an Error for what is neither. */
+/** Creates a list of IP addresses and CIDR ranges. Throws an Error if an entry is neither. */
 export function blockListOf(ranges: readonly string[]): BlockList {
   const list = new BlockList();
   for (const range of ranges) {
@@ -48,11 +51,11 @@ export function blockListOf(ranges: readonly string[]): BlockList {
   return list;
 }
 
-/** Whether an address, as a resolver gives it, is one of the public Internet. */
+/** Whether an IP address is globally reachable. False for text that is not an IP address. */
 export function isPublic(address: string): boolean {
   const family = familyOf(address);
   if (family === 'ipv4') return !specialIpv4.check(address, 'ipv4');
-  // With a zone it is a link's own address.
+  // A zone belongs to an address that is not global (RFC 4007).
   if (family !== 'ipv6' || address.includes('%')) return false;
   const embedded = nat64.check(address, 'ipv6') ? embeddedIpv4(address) : undefined;
   if (embedded !== undefined) return isPublic(embedded);
@@ -70,9 +73,9 @@ function familyOf(address: string): 'ipv4' | 'ipv6' | undefined {
   return version === 6 ? 'ipv6' : undefined;
 }
 
-/** The last 32 bits of an IPv6 address, however it is written. */
+/** The IPv4 address in the last 32 bits of an IPv6 address. */
 function embeddedIpv4(address: string): string | undefined {
-  // A URL's parser writes an IPv6 address in one way: hexadecimal groups, the last two of which are wanted.
+  // The URL parser normalizes an IPv6 address to hexadecimal groups. The last two groups contain the IPv4 address.
   const { hostname } = new URL(`https://[${address}]`);
   const [high, low] = hostname.slice(1, -1).split(':').slice(-2);
   if (high === undefined || low === undefined) return undefined;

@@ -1,6 +1,6 @@
-// The way to the platform's registry: to its own host by the settings' word, wherever that is, and to other hosts that it
-// names (where tokens are issued, where blobs are kept) over https at public addresses alone. Redirects are answers here:
-// who follows one decides what to send along.
+// HTTP transport to the platform's registry. The registry's own origin, which comes from the settings, may have any
+// address. Other hosts that the registry names (token servers, blob storage) are reached only over https and at public
+// addresses. The transport does not follow redirects: the caller does, and decides which headers to send.
 
 import type { LookupAddress } from 'node:dns';
 import { lookup as systemLookup } from 'node:dns/promises';
@@ -11,35 +11,39 @@ import { RegistryFailed } from '../errors.ts';
 import { isPublic } from './public-addresses.ts';
 
 export interface RegistryTransportOptions {
-  /** https://HOST[:PORT], or http:// where the settings say so. */
+  /** https://HOST[:PORT], or http:// if the settings allow it. */
   readonly origin: string;
-  /** PEM; authorities that are trusted for this host instead of the machine's. */
+  /** CA certificates (PEM) that are trusted for this origin instead of the system's. */
   readonly ca?: string | undefined;
-  /** All addresses of a name; the system's resolver by default. */
+  /** Resolves a name to all its addresses. Default: the system's resolver. */
   readonly lookup?: (hostname: string) => Promise<readonly LookupAddress[]>;
+  /** Default: 5,000. */
   readonly connectTimeoutMs?: number;
-  /** Longest silence of a host that is to answer; what is being sent to it does not count. */
+  /** Maximum time without data from the host. It does not run while a request body is being sent. Default: 30,000. */
   readonly answerTimeoutMs?: number;
 }
 
 export interface Sent {
   readonly method?: Dispatcher.HttpMethod;
   readonly headers?: Readonly<Record<string, string>>;
-  /** A stream is read once, and no faster than the registry takes it. */
+  /** A stream is read once, with backpressure from the registry. */
   readonly body?: string | AsyncIterable<Uint8Array>;
   readonly signal: AbortSignal;
 }
 
-/** Bytes of a stream that wait to be sent. */
+/** Maximum number of bytes of a stream that are buffered. */
 const MOST_WAITING = 256 * 1024;
 
 export interface RegistryTransport {
-  /** An answer with its body unread. Fails as RegistryFailed, or with what the sent body failed with. */
+  /**
+   * Returns a response whose body has not been read. Throws RegistryFailed, the request body's own error, or the abort
+   * reason of `signal`.
+   */
   request(url: URL, sent: Sent): Promise<Dispatcher.ResponseData>;
   close(): Promise<void>;
 }
 
-/** Throws an Error for an origin that is none. */
+/** Throws an Error if `origin` is not a URL. */
 export function makeRegistryTransport(options: RegistryTransportOptions): RegistryTransport {
   const { ca, lookup = allAddresses, connectTimeoutMs = 5000, answerTimeoutMs = 30_000 } = options;
   const { origin } = new URL(options.origin);
@@ -68,7 +72,7 @@ export function makeRegistryTransport(options: RegistryTransportOptions): Regist
 
   async function publicAddresses(hostname: string): Promise<readonly LookupAddress[]> {
     const found = await lookup(hostname);
-    // One that is not public is enough: which of them is taken would be chance, or somebody's choice.
+    // A single address that is not public rejects the name: an attacker could influence which address is used.
     if (found.length === 0 || !found.every(({ address }) => isPublic(address))) throw notPublic(hostname);
     return found;
   }
@@ -78,9 +82,9 @@ export function makeRegistryTransport(options: RegistryTransportOptions): Regist
     if (url.protocol !== 'https:' || url.username !== '')
       throw new RegistryFailed(
         'malformed',
-        'The registry names an address that is not https without user and password.',
+        'The registry names a URL that is not https, or that contains a user name.',
       );
-    // No name is looked up for an address.
+    // The agent does not call `lookup` for an IP address, so it is checked here.
     const address = url.hostname.replace(/^\[|\]$/g, '');
     if (isIP(address) !== 0 && !isPublic(address)) throw notPublic(address);
     return elsewhere;
@@ -109,7 +113,7 @@ export function makeRegistryTransport(options: RegistryTransportOptions): Regist
   };
 }
 
-/** A body that remembers with what it failed, so that its sender's failure is not taken for the registry's. */
+/** Records the error of a request body, so that it is not reported as a failure of the registry. */
 function watched(body: AsyncIterable<Uint8Array>): { readonly body: Readable; failure(): Error | undefined } {
   let failed: Error | undefined;
   async function* pieces(): AsyncGenerator<Uint8Array> {
@@ -128,12 +132,15 @@ function allAddresses(hostname: string): Promise<readonly LookupAddress[]> {
 }
 
 function notPublic(hostname: string): RegistryFailed {
-  return new RegistryFailed('malformed', `The registry names the host ${hostname}, whose address is not a public one.`);
+  return new RegistryFailed('malformed', `The registry names the host ${hostname}, whose address is not public.`);
 }
 
 const TIMEOUTS = new Set(['UND_ERR_CONNECT_TIMEOUT', 'UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT']);
 
-/** For what fails while a body is read, too. A request given up by its own signal fails with that signal's reason. */
+/**
+ * Converts an error of a request, or of reading its response's body, to a RegistryFailed. If `signal` was aborted other
+ * than by a timeout, returns its reason instead.
+ */
 export function asFailure(error: unknown, signal: AbortSignal): Error {
   if (error instanceof RegistryFailed) return error;
   const { code } = error as { readonly code?: string };

@@ -1,5 +1,5 @@
-// What a request to the registry is authorized by: a token that Davit signs itself, or one that it gets with a credential of
-// the settings, as every other client would.
+// Authorization headers for requests to the registry: either a token that Davit signs with its own keys, or HTTP Basic
+// or a token from the registry's token server, with the credential that the settings name.
 
 import { RegistryFailed } from '../errors.ts';
 import type { RegistryTransport } from '../outbound/registry-transport.ts';
@@ -10,13 +10,13 @@ type Header = Readonly<Record<'authorization', string>>;
 
 export interface Authorize {
   /**
-   * The header to send; undefined where it takes a `challenge` that is not known yet (WWW-Authenticate of an answer), or is
-   * none that can be met. Fails as RegistryFailed.
+   * Returns the header for a request. `challenge` is the WWW-Authenticate header of an earlier 401 response. Returns
+   * undefined if a challenge is required but not known yet, or cannot be met. Throws RegistryFailed.
    */
   header(grant: Grant, challenge: string | undefined, signal: AbortSignal): Promise<Header | undefined>;
 }
 
-/** With Davit's own keys: the registry knows their public parts. */
+/** Authorizes by tokens that Davit signs. The registry has the public keys. */
 export function authorizeByKeys(
   keys: () => Promise<KeyRing>,
   { now, randomId }: { readonly now: () => Date; readonly randomId: () => string },
@@ -31,7 +31,10 @@ export function authorizeByKeys(
 
 const LARGEST_TOKEN = 64 * 1024;
 
-/** With the user and password that `credential` gives, by Basic or by Distribution's token protocol, whichever the registry asks for. */
+/**
+ * Authorizes by user name and password, with Basic authentication or Distribution's token protocol, as the challenge
+ * requires.
+ */
 export function authorizeByPassword(
   credential: () => Promise<{ readonly username: string; readonly password: string } | undefined>,
   transport: RegistryTransport,
@@ -58,7 +61,7 @@ export function authorizeByPassword(
         | undefined;
       const token = body?.token ?? body?.access_token;
       if (typeof token !== 'string')
-        throw new RegistryFailed('malformed', "The registry's token server gave no token.");
+        throw new RegistryFailed('malformed', "The response of the registry's token server has no token.");
       return { authorization: `Bearer ${token}` };
     },
   };

@@ -1,5 +1,5 @@
-// Reads, writes and deletes in a registry (OCI Distribution Specification 1.1). Contents are streams: nothing larger than a
-// manifest is ever held.
+// Client of an OCI registry (OCI Distribution Specification 1.1). Blobs are streamed: nothing larger than a manifest is
+// held in memory.
 
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
@@ -15,7 +15,10 @@ const MANIFEST_TYPES = [
   'application/vnd.docker.distribution.manifest.v2+json',
   'application/vnd.docker.distribution.manifest.list.v2+json',
 ].join(', ');
-/** What the specification asks a registry to take at least. */
+/**
+ * Bytes. A registry should accept manifests of at least this size (OCI Distribution Specification 1.1, Pushing
+ * Manifests).
+ */
 const LARGEST_MANIFEST = 4 * 1024 * 1024;
 const LARGEST_ERROR = 64 * 1024;
 const MOST_REDIRECTS = 3;
@@ -25,7 +28,7 @@ const DIGEST = /^sha256:[0-9a-f]{64}$/;
 const Descriptor = z.object({ mediaType: z.string(), digest: z.string().regex(DIGEST), size: z.int().min(0) });
 export type Descriptor = z.output<typeof Descriptor>;
 
-/** As much of an image manifest as Davit reads. An index has no layers. */
+/** The fields of an image manifest that Davit reads. `layers` is empty for an image index. */
 const Manifest = z.object({
   mediaType: z.string().optional(),
   artifactType: z.string().optional(),
@@ -33,34 +36,42 @@ const Manifest = z.object({
 });
 export type Manifest = z.output<typeof Manifest>;
 
-/** One layer and what it is. */
+/** An artifact with one layer (OCI Image Specification 1.1, artifactType). */
 export interface Artifact {
   readonly artifactType: string;
   readonly layer: Descriptor;
 }
 
+/** Requests to one registry. Every method throws RegistryFailed, or the abort reason of `signal`. */
 export interface RegistryClient {
-  /** Digest of the manifest that a tag or digest names; undefined where there is none. */
+  /** Returns the digest of the manifest that `reference` (a tag or digest) names, or undefined if there is none. */
   digestOf(repository: string, reference: string, signal: AbortSignal): Promise<string | undefined>;
-  /** Undefined where there is none. */
+  /** Returns the manifest that `reference` (a tag or digest) names, or undefined if there is none. */
   manifest(repository: string, reference: string, signal: AbortSignal): Promise<Manifest | undefined>;
-  /** Tags a manifest of this one layer, which must be there. Answers with its digest. */
+  /**
+   * Pushes a manifest for the artifact, whose layer must be in the repository, and tags it. Returns the manifest's
+   * digest.
+   */
   tagArtifact(repository: string, tag: string, artifact: Artifact, signal: AbortSignal): Promise<string>;
-  /** Deletes a manifest by its digest. One that is not there is deleted. */
+  /** Deletes a manifest by its digest. Succeeds if there is none. */
   deleteManifest(repository: string, digest: string, signal: AbortSignal): Promise<void>;
+  /** Returns all tags of a repository. Empty if there is no such repository. */
   tags(repository: string, signal: AbortSignal): Promise<string[]>;
-  /** Stores what comes; what fails on the way is given up, and nothing stays. Fails with the content's own failure, too. */
+  /**
+   * Uploads a stream as a blob and returns its digest and size in bytes. If the upload fails, cancels it at the
+   * registry. Also throws the error with which `content` fails.
+   */
   uploadBlob(
     repository: string,
     content: AsyncIterable<Uint8Array>,
     signal: AbortSignal,
   ): Promise<{ readonly digest: string; readonly size: number }>;
-  /** The content of a blob, piece by piece; undefined where there is none. */
+  /** Returns the content of a blob as a stream, or undefined if there is none. */
   blob(repository: string, digest: string, signal: AbortSignal): Promise<AsyncIterable<Uint8Array> | undefined>;
 }
 
 export interface RegistryClientOptions {
-  /** https://HOST[:PORT]. */
+  /** https://HOST[:PORT], or http:// if the settings allow it. */
   readonly origin: string;
   readonly transport: RegistryTransport;
   readonly authorize: Authorize;
@@ -74,7 +85,10 @@ interface Asked extends Sent {
 }
 
 export function makeRegistryClient({ origin, transport, authorize }: RegistryClientOptions): RegistryClient {
-  /** What the registry said last of how to be asked: a stream is sent once, so its request must not be the first to learn it. */
+  /**
+   * WWW-Authenticate header of the latest 401 response. A stream can be sent only once, so a request without a body
+   * must have received the challenge before.
+   */
   let challenge: string | undefined;
 
   async function ask(url: URL, { repository, actions, headers, ...sent }: Asked): Promise<Answer> {
@@ -95,12 +109,12 @@ export function makeRegistryClient({ origin, transport, authorize }: RegistryCli
     return new URL(`${origin}/v2/${repository}/${path}`);
   }
 
-  /** Where an upload goes on: on this registry alone, for the credentials go along. */
+  /** URL of the upload's next request. It must be on the same origin, because the request carries credentials. */
   function locationOf(answer: Answer, from: URL): URL {
     const { location } = answer.headers;
     const url = typeof location === 'string' ? URL.parse(location, from.href) : null;
     if (url === null || url.origin !== from.origin)
-      throw new RegistryFailed('malformed', 'The registry sends an upload to nowhere, or to another host.');
+      throw new RegistryFailed('malformed', 'The registry sent an upload location that is missing or on another host.');
     return url;
   }
 
@@ -139,13 +153,13 @@ export function makeRegistryClient({ origin, transport, authorize }: RegistryCli
     }
   }
 
-  /** What nobody gives up the registry clears away after days. */
+  /** Cancels an upload. If that fails, the registry deletes the partial upload after its own time limit. */
   async function giveUp(repository: string, location: URL): Promise<void> {
     const asked = { repository, actions: ['pull', 'push'] as const, signal: AbortSignal.timeout(5000) };
     try {
       await discard(await ask(location, { ...asked, method: 'DELETE' }));
     } catch {
-      // It is the failure before it that counts.
+      // The caller throws the error that made the upload fail.
     }
   }
 
@@ -155,13 +169,13 @@ export function makeRegistryClient({ origin, transport, authorize }: RegistryCli
     for (let redirects = 0; ; redirects += 1) {
       const { location } = answer.headers;
       if (answer.statusCode < 300 || answer.statusCode > 399 || typeof location !== 'string') break;
-      // oxlint-disable-next-line no-await-in-loop -- a redirect is known only from the answer before
+      // oxlint-disable-next-line no-await-in-loop -- each redirect depends on the previous response
       await discard(answer);
       const next = URL.parse(location, url.href);
       if (next === null || redirects === MOST_REDIRECTS)
-        throw new RegistryFailed('malformed', 'The registry sends from one address to the next without end.');
+        throw new RegistryFailed('malformed', 'The registry sent too many redirects, or one that is not a URL.');
       url = next;
-      // Without credentials: the address itself is one.
+      // Blob storage authorizes by a signed URL, so the registry's credentials are not sent.
       // oxlint-disable-next-line no-await-in-loop -- as above
       answer = await transport.request(url, { signal });
     }
@@ -179,7 +193,7 @@ export function makeRegistryClient({ origin, transport, authorize }: RegistryCli
       await need(answer, 200);
       const digest = answer.headers['docker-content-digest'];
       if (typeof digest === 'string' && DIGEST.test(digest)) return digest;
-      throw new RegistryFailed('malformed', 'The registry names no digest for a manifest.');
+      throw new RegistryFailed('malformed', 'The registry sent no digest of a manifest.');
     },
 
     async manifest(repository, reference, signal) {
@@ -193,7 +207,7 @@ export function makeRegistryClient({ origin, transport, authorize }: RegistryCli
       if (answer.statusCode !== 200) throw await failureOf(answer);
       const parsed = Manifest.safeParse(jsonOf(await textOf(answer, LARGEST_MANIFEST, signal)));
       if (parsed.success) return parsed.data;
-      throw new RegistryFailed('malformed', 'The registry has something that is no manifest.');
+      throw new RegistryFailed('malformed', 'The registry sent something other than a manifest.');
     },
 
     async tagArtifact(repository, tag, { artifactType, layer }, signal) {
@@ -223,11 +237,12 @@ export function makeRegistryClient({ origin, transport, authorize }: RegistryCli
       const found: string[] = [];
       let url: URL | undefined = urlOf(repository, 'tags/list?n=100');
       for (let pages = 0; url !== undefined; pages += 1) {
-        if (pages === MOST_PAGES) throw new RegistryFailed('malformed', 'The registry lists tags without end.');
-        // oxlint-disable-next-line no-await-in-loop -- a page names the next one
+        if (pages === MOST_PAGES)
+          throw new RegistryFailed('malformed', `The registry has more than ${MOST_PAGES} pages of tags.`);
+        // oxlint-disable-next-line no-await-in-loop -- each page links to the next
         const answer: Answer = await ask(url, { repository, actions: ['pull'], signal });
         if (answer.statusCode === 404) {
-          // oxlint-disable-next-line no-await-in-loop -- the last turn
+          // oxlint-disable-next-line no-await-in-loop -- the loop ends here
           await discard(answer);
           return found;
         }
@@ -236,7 +251,7 @@ export function makeRegistryClient({ origin, transport, authorize }: RegistryCli
         // oxlint-disable-next-line no-await-in-loop -- as above
         const page = TagList.safeParse(jsonOf(await textOf(answer, LARGEST_MANIFEST, signal)));
         if (!page.success)
-          throw new RegistryFailed('malformed', 'The registry answered something that is no list of tags.');
+          throw new RegistryFailed('malformed', 'The registry sent something other than a list of tags.');
         found.push(...(page.data.tags ?? []));
         url = nextOf(answer, url);
       }
@@ -308,23 +323,23 @@ async function need(answer: Answer, status: number): Promise<void> {
   await discard(answer);
 }
 
-/** What an answer that is no success means. The registry's own words are looked into and not passed on. */
+/** Converts an unsuccessful response to an error. The registry's error text is evaluated, but not passed on. */
 async function failureOf(answer: Answer): Promise<RegistryFailed> {
   const { statusCode: status } = answer;
   const words = await textOf(answer, LARGEST_ERROR, AbortSignal.timeout(5000)).catch(() => '');
   if (status === 401 || status === 403)
     return new RegistryFailed(
       'refused',
-      "The registry refused Davit's credentials. The platform's people can mend that.",
+      "The registry refused Davit's credentials. Ask the platform's administrator to correct them.",
     );
   if (status === 405 || /\bread-?only\b/i.test(words))
-    return new RegistryFailed(
-      'readOnly',
-      'The registry takes nothing at present: it is being cleaned up. Try again later.',
-    );
+    return new RegistryFailed('readOnly', 'The registry is read-only while it is being cleaned up. Try again later.');
   if (status === 507 || status === 413 || /no space left|disk quota exceeded|"Err":28\b/i.test(words))
-    return new RegistryFailed('full', "The registry has no room. The platform's people can give it more.");
+    return new RegistryFailed(
+      'full',
+      "The registry has no room left. Ask the platform's administrator to give it more storage.",
+    );
   if (status === 429 || status >= 500)
     return new RegistryFailed('unreachable', `The registry failed: it answered ${status}. Try again later.`);
-  return new RegistryFailed('malformed', `The registry answered ${status}, which makes no sense here.`);
+  return new RegistryFailed('malformed', `The registry answered with the unexpected status ${status}.`);
 }

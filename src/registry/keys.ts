@@ -1,5 +1,5 @@
-// Keys of the registry, in Secrets of Davit's own namespace: one that passwords are signed with, made once, and the ring that
-// tokens are signed with, which is rotated. Whichever process needs one first makes it.
+// Davit's keys for the registry, in Secrets of Davit's namespace: the key that signs passwords, which is created once,
+// and the key ring that signs tokens, which is rotated. The process that needs a key first creates it.
 
 import { randomBytes } from 'node:crypto';
 import { Conflict, Terminal } from '../errors.ts';
@@ -17,18 +17,21 @@ import {
   rotatedKeyRing,
 } from './signing-keys.ts';
 
-/** The Secret whose `jwks.json` a registry that asks Davit for tokens is to mount. */
+/** The Secret whose `jwks.json` a registry mounts if it uses Davit's token server. */
 export const KEY_RING_SECRET = 'davit-registry-tokens';
 
 export interface RegistryKeys {
-  /** What passwords are signed with. */
+  /** Returns the key that signs registry passwords. Throws Terminal if its Secret is malformed. */
   passwordKey(): Promise<Uint8Array>;
+  /**
+   * Returns the key ring that signs tokens, and rotates it if that is due. Throws an Error if its Secret is malformed.
+   */
   keyRing(): Promise<KeyRing>;
 }
 
 export interface RegistryKeysOptions {
   readonly kube: KubeClient;
-  /** Davit's own. */
+  /** Davit's own namespace. */
   readonly namespace: string;
   readonly now: () => Date;
   readonly log: Logger;
@@ -40,7 +43,7 @@ interface SecretObject extends KubeObject {
   readonly data?: Readonly<Record<string, string>>;
 }
 
-/** So long a key is believed. Somebody may have restored another one. */
+/** Keys are cached for this time. They are read again because a person may have restored another Secret. */
 const REMEMBERED_MS = 60_000;
 
 export function makeRegistryKeys({ kube, namespace, now, log }: RegistryKeysOptions): RegistryKeys {
@@ -63,7 +66,7 @@ export function makeRegistryKeys({ kube, namespace, now, log }: RegistryKeysOpti
     const key = Buffer.from(data?.[REGISTRY_KEY_FIELD] ?? '', 'base64');
     if (key.length >= REGISTRY_KEY_BYTES) return key;
     throw new Terminal(
-      `read the registry's password key: Secret ${REGISTRY_KEY_SECRET} in ${namespace} has no ${REGISTRY_KEY_BYTES} bytes under ${REGISTRY_KEY_FIELD}. Delete it: a new key ends the passwords that are in use, and they are renewed.`,
+      `read the registry's password key: Secret ${REGISTRY_KEY_SECRET} in ${namespace} does not have ${REGISTRY_KEY_BYTES} bytes under ${REGISTRY_KEY_FIELD}. Delete the Secret: Davit creates a new key, which invalidates all passwords, and issues its own again.`,
     );
   }
 
@@ -78,7 +81,7 @@ export function makeRegistryKeys({ kube, namespace, now, log }: RegistryKeysOpti
       const patch = { metadata: { uid, resourceVersion }, data: encoded(wanted) };
       return ringIn(await kube.mergePatch<SecretObject>(SECRETS, { namespace, name: KEY_RING_SECRET }, patch));
     } catch (err) {
-      // Another replica was faster, or the keys stay as they are until it can be done.
+      // After a Conflict, another replica has rotated the keys. Otherwise the next read tries again.
       if (!(err instanceof Conflict)) log.warn({ secret: KEY_RING_SECRET, err }, 'Signing keys were not rotated');
       return ring;
     }
@@ -87,7 +90,7 @@ export function makeRegistryKeys({ kube, namespace, now, log }: RegistryKeysOpti
   return { passwordKey: remembered(passwordKey, now), keyRing: remembered(keyRing, now) };
 }
 
-/** Asks again after a while, and at once after a failure. */
+/** Caches the result of `ask` for REMEMBERED_MS. A failure is not cached. */
 function remembered<T>(ask: () => Promise<T>, now: () => Date): () => Promise<T> {
   let known: { readonly at: number; readonly value: Promise<T> } | undefined;
   return () => {

@@ -1,4 +1,4 @@
-// The registry of the settings: how it is reached, and what Davit's own requests to it are authorized by.
+// The platform's registry as the settings configure it: its client, with Davit's authorization, and its keys.
 
 import type { BuildSettings } from '../api/settings.ts';
 import { NotFound, RegistryFailed } from '../errors.ts';
@@ -20,7 +20,7 @@ export interface PlatformRegistryOptions extends RegistryKeysOptions {
   readonly randomId: () => string;
 }
 
-/** Undefined where the settings name none. */
+/** Returns undefined if the settings configure no registry. */
 export function makePlatformRegistry(options: PlatformRegistryOptions): PlatformRegistry | undefined {
   const { builds, kube, now, randomId } = options;
   const { registry } = builds;
@@ -37,7 +37,7 @@ export function makePlatformRegistry(options: PlatformRegistryOptions): Platform
       return credentialIn(secret, registry?.host ?? '');
     } catch (error) {
       if (!(error instanceof NotFound)) throw error;
-      const message = `Secret ${name} of namespace ${builds.namespace}, with the credential of the registry, is not there.`;
+      const message = `Secret ${name} of namespace ${builds.namespace}, which holds the registry's credential, does not exist.`;
       throw new RegistryFailed('refused', message);
     }
   }

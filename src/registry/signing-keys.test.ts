@@ -23,25 +23,40 @@ const never = (): never => {
 };
 const OVERLAP_MS = PUBLISHED_AHEAD_MS + LONGEST_TOKEN_MS;
 
-describe('a ring of signing keys', () => {
-  it('begins with one key, which signs at once', () => {
+describe('signing key ring', () => {
+  it('starts with one key, which signs immediately', () => {
     const ring = rotatedKeyRing(undefined, at(0), () => first);
     expect(ring).toEqual({ keys: [first] });
     expect(signingKey(ring, at(0))).toBe(first);
   });
 
   it.each<[reason: string, ring: SigningKey[], ms: number, expected: SigningKey[]]>([
-    ['a young key stays alone', [first], ROTATED_AFTER_MS - 1, [first]],
-    ['a key that is old enough gets a successor', [first], ROTATED_AFTER_MS, [first, third]],
-    ['a successor that does not sign yet keeps the first', [first, second], ROTATED_AFTER_MS + 1, [first, second]],
+    ['keeps a key that is not old enough', [first], ROTATED_AFTER_MS - 1, [first]],
+    ['adds a successor to a key that is old enough', [first], ROTATED_AFTER_MS, [first, third]],
     [
-      'what the first key signed last may still be valid',
+      'keeps the first key while its successor does not sign yet',
+      [first, second],
+      ROTATED_AFTER_MS + 1,
+      [first, second],
+    ],
+    [
+      'keeps the first key while tokens that it signed may be valid',
       [first, second],
       ROTATED_AFTER_MS + OVERLAP_MS - 1,
       [first, second],
     ],
-    ['nothing that the first key signed is valid', [first, second], ROTATED_AFTER_MS + OVERLAP_MS, [second]],
-    ['both at once, after a long rest', [first, second], 2 * ROTATED_AFTER_MS, [second, third]],
+    [
+      'removes the first key when every token that it signed has expired',
+      [first, second],
+      ROTATED_AFTER_MS + OVERLAP_MS,
+      [second],
+    ],
+    [
+      'removes the first key and adds a successor after a long downtime',
+      [first, second],
+      2 * ROTATED_AFTER_MS,
+      [second, third],
+    ],
   ])('%s', (_reason, keys, ms, expected) => {
     const ring: KeyRing = { keys };
     const rotated = rotatedKeyRing(ring, at(ms), expected.includes(third) ? () => third : never);
@@ -50,14 +65,24 @@ describe('a ring of signing keys', () => {
   });
 
   it.each<[reason: string, keys: SigningKey[], ms: number, expected: SigningKey]>([
-    ['a registry may not have read the new key', [first, second], ROTATED_AFTER_MS + PUBLISHED_AHEAD_MS - 1, first],
-    ['every registry has read the new key', [first, second], ROTATED_AFTER_MS + PUBLISHED_AHEAD_MS, second],
-    ['a clock that is behind', [first], -1000, first],
+    [
+      'signs with the old key while a registry may not have read the new one',
+      [first, second],
+      ROTATED_AFTER_MS + PUBLISHED_AHEAD_MS - 1,
+      first,
+    ],
+    [
+      'signs with the new key when every registry has read it',
+      [first, second],
+      ROTATED_AFTER_MS + PUBLISHED_AHEAD_MS,
+      second,
+    ],
+    ['signs with the first key if the clock is behind', [first], -1000, first],
   ])('%s', (_reason, keys, ms, expected) => {
     expect(signingKey({ keys }, at(ms))).toBe(expected);
   });
 
-  it('shows the registry no private part', () => {
+  it('publishes no private key', () => {
     const data = keyRingData({ keys: [first, second] });
     expect(JSON.parse(data['jwks.json'])).toEqual({
       keys: [first, second].map(({ kid, jwk: { kty, crv, x, y } }) => ({
@@ -73,7 +98,7 @@ describe('a ring of signing keys', () => {
     expect(data['jwks.json']).not.toContain(first.jwk.d);
   });
 
-  it('is read as it was written', () => {
+  it('parses what it serialized', () => {
     const ring = { keys: [first, second] };
     expect(parseKeyRing(keyRingData(ring)['keys.json'])).toEqual(ring);
   });
@@ -83,7 +108,7 @@ describe('a ring of signing keys', () => {
     ['{}', /malformed at keys/],
     ['{"keys":[]}', /malformed at keys/],
     [JSON.stringify({ keys: [{ ...first, jwk: { ...first.jwk, d: 'short' } }] }), /malformed at keys\.0\.jwk\.d/],
-  ])('is refused when it is %s, without a part of a key', (text, message) => {
+  ])('rejects %j with an error that contains no part of a key', (text, message) => {
     let thrown: unknown;
     try {
       parseKeyRing(text);

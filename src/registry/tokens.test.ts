@@ -8,40 +8,44 @@ const ring = { keys: [makeSigningKey(now)] };
 const part = (token: string, index: number): unknown =>
   JSON.parse(Buffer.from(token.split('.')[index] ?? '', 'base64url').toString('utf8'));
 
-describe('what of a scope is granted', () => {
+describe('granted scopes', () => {
   const shop = (repository: string): readonly Action[] => (repository === 'team-a/shop' ? ['pull', 'push'] : []);
   it.each<[reason: string, scopes: string[], expected: [string, Action[]][]]>([
-    ['all that is allowed', ['repository:team-a/shop:pull,push'], [['team-a/shop', ['pull', 'push']]]],
-    ['less than is allowed', ['repository:team-a/shop:pull'], [['team-a/shop', ['pull']]]],
-    ['not what was not allowed', ['repository:team-a/shop:pull,delete,*'], [['team-a/shop', ['pull']]]],
-    ['not another repository', ['repository:team-b/shop:pull'], []],
-    ['not the whole registry', ['registry:catalog:*'], []],
+    ['all requested actions are allowed', ['repository:team-a/shop:pull,push'], [['team-a/shop', ['pull', 'push']]]],
+    ['fewer actions are requested than allowed', ['repository:team-a/shop:pull'], [['team-a/shop', ['pull']]]],
+    ['actions that are not allowed are omitted', ['repository:team-a/shop:pull,delete,*'], [['team-a/shop', ['pull']]]],
+    ['another repository is omitted', ['repository:team-b/shop:pull'], []],
+    ['the registry catalog is omitted', ['registry:catalog:*'], []],
     ['base images may be pulled', ['repository:base/python:pull,push,delete'], [['base/python', ['pull']]]],
-    ['what only begins like base images', ['repository:base:pull', 'repository:base-1f2e3d4c/shop:pull'], []],
     [
-      'a scope given twice',
+      'a repository whose name only starts like that of base images',
+      ['repository:base:pull', 'repository:base-1f2e3d4c/shop:pull'],
+      [],
+    ],
+    [
+      'two scopes of one repository',
       ['repository:team-a/shop:pull', 'repository:team-a/shop:push'],
       [['team-a/shop', ['pull', 'push']]],
     ],
     [
-      'several scopes in one text',
+      'several scopes in one string',
       ['repository:team-a/shop:pull repository:team-b/shop:pull repository:base/node:pull'],
       [
         ['team-a/shop', ['pull']],
         ['base/node', ['pull']],
       ],
     ],
-    ['nothing, as for a login', [], []],
-    ['what is no scope', ['', 'repository', 'repository::', 'repository:a:b:c', 'repository:team-a/shop:'], []],
-    ['a type with a class', ['repository(plugin):team-a/shop:pull'], []],
-    ['no more scopes than a client sends', [...Array(20).fill('x'), 'repository:team-a/shop:pull'], []],
+    ['no scope, as for docker login', [], []],
+    ['malformed scopes', ['', 'repository', 'repository::', 'repository:a:b:c', 'repository:team-a/shop:'], []],
+    ['a resource type with a class', ['repository(plugin):team-a/shop:pull'], []],
+    ['scopes beyond the maximum number are ignored', [...Array(20).fill('x'), 'repository:team-a/shop:pull'], []],
   ])('%s', (_reason, scopes, expected) => {
     const expectedGrants = expected.map(([repository, actions]) => ({ repository, actions }));
     expect(grantsFor(scopes, shop)).toEqual(expectedGrants);
   });
 });
 
-it('a token is what the registry verifies: ES256, for its service and five minutes', () => {
+it('issues an ES256 token for the registry service, valid for five minutes', () => {
   const answer = issueToken(ring, [{ repository: 'team-a/shop', actions: ['pull', 'push'] }], { now, id: 'two' });
   expect(answer).toEqual({
     token: answer.token,

@@ -1,31 +1,34 @@
-// Tokens of the registry, by Distribution's token protocol: a client that the registry refused asks the token server for what
-// it wants to do; it gets a short-lived signed token (JWT, ES256) with as much of that as its password grants.
+// Registry tokens (Distribution's token authentication). A client that the registry refused requests scopes from the
+// token server. The server returns a short-lived signed token (JWT, ES256) for those that the client's password grants.
 
 import { createPrivateKey, sign } from 'node:crypto';
 import { type KeyRing, type SigningKey, signingKey } from './signing-keys.ts';
 
-/** `iss` of every token, and what the registry is configured with. */
+/** `iss` of every token. The registry's configuration names it as `issuer`. */
 const TOKEN_ISSUER = 'davit';
-/** `service` of the registry, and `aud` of its tokens. */
+/** `aud` of every token. The registry's configuration names it as `service`. */
 export const TOKEN_SERVICE = 'davit-registry';
-/** What every password may pull: base images. No tenant's repository begins so. */
+/** Prefix of the base images' repositories, which every password may pull. No tenant's repository has it. */
 const BASE_REPOSITORIES = 'base/';
 
 const TOKEN_SECONDS = 300;
-/** The clocks of the registry's machine and this one may differ. */
+/** Tolerated clock difference between Davit and the registry. */
 const SKEW_SECONDS = 10;
 const MOST_SCOPES = 20;
 
 const ACTIONS = ['pull', 'push', 'delete'] as const;
 export type Action = (typeof ACTIONS)[number];
 
-/** What may be done with one repository. */
+/** Actions that are allowed on one repository. */
 export interface Grant {
   readonly repository: string;
   readonly actions: readonly Action[];
 }
 
-/** What a token server answers with. */
+/**
+ * Response of the token server (Distribution, Token Authentication Specification). `expires_in` is in seconds,
+ * `issued_at` in RFC 3339.
+ */
 export interface TokenAnswer {
   readonly token: string;
   readonly access_token: string;
@@ -33,7 +36,7 @@ export interface TokenAnswer {
   readonly issued_at: string;
 }
 
-/** `id` tells tokens apart. */
+/** Signs a token for `grants`. `id` is its unique `jti`. */
 export function issueToken(
   ring: KeyRing,
   grants: readonly Grant[],
@@ -54,8 +57,9 @@ export function issueToken(
 }
 
 /**
- * As much of the scopes as `allowed` has for their repositories. `scopes` are texts such as `repository:team/shop:pull,push`,
- * several in one text separated by spaces. What is not allowed is left out: the registry then says which scope is missing.
+ * Returns the requested actions that `allowed` permits, by repository. A scope has the form
+ * `repository:team/shop:pull,push`, and an element of `scopes` may hold several, separated by spaces. Other scopes are
+ * omitted: the registry's response then names the missing one.
  */
 export function grantsFor(
   scopes: readonly string[],
@@ -75,7 +79,7 @@ export function grantsFor(
   return [...granted].map(([repository, actions]) => ({ repository, actions: [...actions] }));
 }
 
-/** JSON Web Signature, compact (RFC 7515). */
+/** JSON Web Signature in compact serialization (RFC 7515, section 3.1). */
 function signed({ kid, jwk }: SigningKey, claims: object): string {
   const body = [{ typ: 'JWT', alg: 'ES256', kid }, claims]
     .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))

@@ -1,4 +1,4 @@
-// FROM: the platform's base image for a language, or the one that the configuration file names.
+// Selects the base image: the one that the configuration file names, or the platform's for the language.
 
 import { ImageReference } from '../../api/primitives.ts';
 import { PlanFailure, shown } from './failure.ts';
@@ -6,10 +6,13 @@ import type { WorkflowConfig } from './workflow-config.ts';
 
 export type Language = 'python' | 'node';
 
-/** References in which {version} and {distro} are replaced. The image brings the runtime, and the command that starts it. */
+/**
+ * Image references with the placeholders {version} and {distro}. A base image contains the runtime and its start
+ * command.
+ */
 export type BaseImages = Readonly<Partial<Record<Language, string>>>;
 
-/** Where the configuration file names no version. */
+/** Versions if the configuration file names none. */
 export const DEFAULT_VERSIONS: Readonly<Record<Language, string>> = { python: '3.11', node: '20' };
 const DEFAULT_DISTRO = 'debian';
 const TITLES: Readonly<Record<Language, string>> = { python: 'Python', node: 'Node.js' };
@@ -48,7 +51,7 @@ export function baseImageFor(language: Language, config: Readonly<WorkflowConfig
   };
 }
 
-/** A repository without a tag gets the version as its tag. */
+/** Adds the version as the tag to an image reference without tag and digest. Throws PlanFailure for any other text. */
 function ownImage(image: string, version: string, distro: string): string {
   if (!ImageReference.safeParse(image).success)
     throw new PlanFailure('ConfigurationInvalid', `base_image is ${shown(image)}, which is no image reference.`);

@@ -1,4 +1,5 @@
-// What a configuration file becomes, and what none may become. The comparison with the published CLI is in test/suites/plan.
+// The Dockerfile of a configuration file, warnings, failures and hostile input. test/suites/plan compares it with the
+// published CLI.
 
 import { describe, expect, it } from 'vitest';
 import { dockerfileOf, isDockerfile, type NotPlanned, type Planned } from './dockerfile.ts';
@@ -14,7 +15,7 @@ const VALID = { dependencies: ['.'], graphs: GRAPHS };
 const TS = { node_version: '22', graphs: { agent: './agent.ts:graph' } };
 
 interface Given {
-  /** JSON is made of what is no text. */
+  /** Content of the configuration file. A value that is not a string is serialized to JSON. */
   readonly config?: unknown;
   readonly at?: string;
   readonly files?: Readonly<Record<string, string>>;
@@ -45,7 +46,7 @@ function made(given: Given): Planned {
   return result;
 }
 
-/** Without the comment, the two lines of ARG, and the removal of tools, which are in all of Python's. */
+/** The Dockerfile's lines without comments, ARG and the uninstallation of package tools. */
 function linesOf(given: Given): string[] {
   return made(given)
     .dockerfile.split('\n')
@@ -53,7 +54,7 @@ function linesOf(given: Given): string[] {
 }
 
 describe('a Dockerfile', () => {
-  it('for Python: packages are copied and installed, then told to the runtime', () => {
+  it('for Python: copies and installs packages, then sets the environment of the runtime', () => {
     expect(made({ config: { ...VALID, env: { MODE: 'shop floor' } } })).toEqual({
       context: '.',
       warnings: [],
@@ -84,7 +85,7 @@ describe('a Dockerfile', () => {
     ]);
   });
 
-  it('of the workspace is taken as it is, with its own ignore file', () => {
+  it('of the workspace is used unchanged, with its own ignore file', () => {
     const dockerfile = '# syntax=docker/dockerfile:1\nFROM scratch\r\n';
     const files = { 'build/api.Dockerfile': dockerfile, 'build/api.Dockerfile.dockerignore': 'secret\n' };
     expect(
@@ -110,15 +111,15 @@ describe('a Dockerfile', () => {
     ['workflow.json', false],
     ['Dockerfile/workflow.json', false],
     ['mydockerfile', false],
-  ])('is known by its name: %s, %s', (path, is) => {
+  ])('is recognized by its name: %s, %s', (path, is) => {
     expect(isDockerfile(path)).toBe(is);
   });
 
-  it('leaves what is ignored to the workspace where it says so', () => {
+  it('uses the .dockerignore of the workspace if there is one', () => {
     expect(made({ files: { '.dockerignore': 'x' } })).not.toHaveProperty('dockerignore');
   });
 
-  it('runs as whom the platform says, and installs as root', () => {
+  it('runs as the configured user and installs as root', () => {
     const lines = linesOf({ options: { user: '65532:65532' } });
     expect([lines[1], lines[2], lines.at(-1)]).toEqual([
       'USER root',
@@ -127,7 +128,7 @@ describe('a Dockerfile', () => {
     ]);
   });
 
-  it('installs flat folders by requirements before the code is there, and adds them to the path', () => {
+  it('installs the requirements of flat folders before it copies the code, and adds the folders to PYTHONPATH', () => {
     const config = { dependencies: ['./app', './lib'], graphs: { a: './app/agent.py:g' } };
     const files = { 'app/agent.py': '', 'app/requirements.txt': 'idna', 'lib/__init__.py': '' };
     expect(linesOf({ config, files })).toEqual([
@@ -142,7 +143,7 @@ describe('a Dockerfile', () => {
   });
 
   it.each(['-r base.txt', '-e .', '--requirement=base.txt', './wheels/x.whl', 'x @ file:./x', '-c limits.txt'])(
-    'copies the code before requirements that name other files: %s',
+    'copies the code before it installs requirements that reference other files: %s',
     (requirement) => {
       const config = { dependencies: ['./app'], graphs: { a: './app/agent.py:g' } };
       expect(
@@ -159,7 +160,7 @@ describe('a Dockerfile', () => {
     },
   );
 
-  it('runs the commands of the deployment: for Python besides the dependencies', () => {
+  it('runs the commands of the deployment, for Python in addition to the dependencies', () => {
     expect(linesOf({ options: { installCommand: 'make deps', buildCommand: 'make all' } }).slice(1, -2)).toEqual([
       'COPY . /deps/shop',
       'WORKDIR /deps/shop',
@@ -170,7 +171,7 @@ describe('a Dockerfile', () => {
     ]);
   });
 
-  it('runs the commands of the deployment: for Node.js in place of the installation, from the root of the workspace', () => {
+  it('runs the commands of the deployment, for Node.js instead of the default installation, in the root of the workspace', () => {
     const options = { installCommand: 'npm ci', buildCommand: 'npm run build' };
     expect(linesOf({ at: 'apps/web/workflow.json', config: TS, options, files: { 'apps/web/agent.ts': '' } })).toEqual([
       'FROM base/node:22',
@@ -190,11 +191,11 @@ describe('a Dockerfile', () => {
     ['--mount=type=bind,target=/x cat', 'RUN ["/bin/sh","-c","--mount=type=bind,target=/x cat"]'],
     ['cat <<EOF', 'RUN ["/bin/sh","-c","cat <<EOF"]'],
     ['a \\', 'RUN ["/bin/sh","-c","a \\\\"]'],
-  ])('runs a command as one instruction, whatever is in it: %j', (buildCommand, line) => {
+  ])('renders a command as one instruction: %j', (buildCommand, line) => {
     expect(linesOf({ options: { buildCommand } })).toContain(line);
   });
 
-  it('installs a project of uv as its lock says', () => {
+  it('installs a uv project from its lock file', () => {
     const config = { source: { kind: 'uv', root: '../..', package: 'web' }, graphs: GRAPHS };
     const files = { 'apps/web/agent.py': '', 'apps/web/pyproject.toml': '', 'uv.lock': '' };
     expect(linesOf({ at: 'apps/web/workflow.json', config, files })).toEqual([
@@ -212,7 +213,7 @@ describe('a Dockerfile', () => {
     ]);
   });
 
-  it('takes the innermost dependency that holds a graph', () => {
+  it('uses the innermost dependency that contains a graph', () => {
     const config = { dependencies: ['.', './lib'], graphs: { a: './lib/agent.py:g' } };
     expect(linesOf({ config, files: { 'lib/agent.py': '', 'lib/setup.py': '' } })).toContain(
       'ENV LANGSERVE_GRAPHS=\'{"a":"/deps/lib/agent.py:g"}\'',
@@ -223,10 +224,10 @@ describe('a Dockerfile', () => {
 describe('base images', () => {
   it.each([
     ['a pattern', 'r/p:{version}-{distro}', { python_version: '3.12', image_distro: 'wolfi' }, 'r/p:3.12-wolfi', []],
-    ['a pattern, nothing said', 'r/p:{version}-{distro}', {}, 'r/p:3.11-debian', []],
-    ['one image', 'r/p@sha256:' + 'a'.repeat(64), {}, 'r/p@sha256:' + 'a'.repeat(64), []],
+    ['a pattern with defaults', 'r/p:{version}-{distro}', {}, 'r/p:3.11-debian', []],
+    ['a fixed image', 'r/p@sha256:' + 'a'.repeat(64), {}, 'r/p@sha256:' + 'a'.repeat(64), []],
     [
-      'one image, and what it cannot follow',
+      'a fixed image that ignores keys of the file',
       'r/p:1',
       { python_version: '3.12', image_distro: 'wolfi', api_version: '0.2' },
       'r/p:1',
@@ -236,9 +237,9 @@ describe('base images', () => {
         'api_version is not applied: the platform has one base image for Python.',
       ],
     ],
-    ["the file's own", 'r/p:1', { base_image: 'o/b:2', python_version: '3.12' }, 'o/b:2', []],
+    ["the file's own image", 'r/p:1', { base_image: 'o/b:2', python_version: '3.12' }, 'o/b:2', []],
     [
-      "the file's own without a tag",
+      "the file's own image without a tag",
       'r/p:1',
       { base_image: 'host:5000/o/b', python_version: '3.12' },
       'host:5000/o/b:3.12',
@@ -252,7 +253,13 @@ describe('base images', () => {
   it.each([
     ['none', {}, VALID, 'BaseImageMissing', 'This platform has no base image for Python.'],
     ['none for Node.js', { python: 'a:1' }, TS, 'BaseImageMissing', 'This platform has no base image for Node.js.'],
-    ['a setting that is no image', { python: 'a b' }, VALID, 'BaseImageMissing', 'which is no image reference'],
+    [
+      'a setting that is not an image reference',
+      { python: 'a b' },
+      VALID,
+      'BaseImageMissing',
+      'which is no image reference',
+    ],
   ])('%s: a failure', (_, baseImages, config, reason, words) => {
     expect(plan({ config, options: { baseImages } })).toEqual({
       reason,
@@ -293,14 +300,14 @@ describe('warnings', () => {
     expect(made({ config: { ...VALID, ...more } }).warnings).toEqual(warnings);
   });
 
-  it('a flat folder that hides a package', () => {
+  it('for a flat folder that shadows a package', () => {
     const files = { 'app/agent.py': '', 'app/pydantic/x.py': '' };
     expect(made({ config: { dependencies: ['./app'], graphs: { a: './app/agent.py:g' } }, files }).warnings).toEqual([
       'The folder pydantic of app hides the installed Python package of that name. Rename it.',
     ]);
   });
 
-  it('a graph in JavaScript that only the build makes', () => {
+  it('for a JavaScript graph that only the build can create', () => {
     expect(made({ config: { ...TS, graphs: { a: './dist/a.js:g' } } }).warnings).toEqual([
       'graphs.a names dist/a.js, which only the build can make.',
     ]);
@@ -427,7 +434,7 @@ describe('failures', () => {
       'image_distro must be one of debian, wolfi, bookworm',
     ],
     [
-      'a line that goes on',
+      'a continued last line',
       { config: { ...VALID, dockerfile_lines: ['RUN a \\'] } },
       'ConfigurationInvalid',
       'dockerfile_lines ends with a continued line',
@@ -464,7 +471,7 @@ describe('failures', () => {
       'dependencies[0] has a user name or a password',
     ],
     [
-      'a dependency that is not there',
+      'a dependency that does not exist',
       { config: { ...VALID, dependencies: ['./x'] } },
       'PathMissing',
       'dependencies[0] names "x", which is not in the workspace',
@@ -506,7 +513,7 @@ describe('failures', () => {
       'graphs.a is the absolute path',
     ],
     [
-      'a graph that is not there',
+      'a graph that does not exist',
       { config: { ...VALID, graphs: { a: './x.py:g' } } },
       'PathMissing',
       'graphs.a names "x.py"',
@@ -524,13 +531,13 @@ describe('failures', () => {
       'graphs.a is "./agent.py". It must be',
     ],
     [
-      'a handler that is not there',
+      'a handler that does not exist',
       { config: { ...VALID, auth: { path: './x.py:a' } } },
       'PathMissing',
       'auth.path names "x.py"',
     ],
     [
-      'pip_config_file that is not there',
+      'pip_config_file that does not exist',
       { config: { ...VALID, pip_config_file: 'p' } },
       'PathMissing',
       'pip_config_file names "p"',
@@ -566,7 +573,7 @@ describe('failures', () => {
       'source.kind must be one of uv',
     ],
     [
-      'graphs that no variable holds',
+      'graphs that exceed the size of a variable',
       { config: { ...VALID, graphs: { a: { path: './agent.py:g', description: 'x'.repeat(140_000) } } } },
       'ConfigurationTooLarge',
       'graphs becomes the environment variable LANGSERVE_GRAPHS',
@@ -578,7 +585,7 @@ describe('failures', () => {
       'package.json is not valid JSON',
     ],
     [
-      'a base image that is none',
+      'a base image that is not an image reference',
       { config: { ...VALID, base_image: 'a b' } },
       'ConfigurationInvalid',
       'base_image is "a b"',
@@ -589,14 +596,14 @@ describe('failures', () => {
     expect(plan(given)).toEqual({ reason, message: expect.stringContaining(words) as string });
   });
 
-  it('a file that is not there', () => {
+  it('a configuration file that does not exist', () => {
     expect(dockerfileOf('x.json', { name: 'shop', entries: new Map(), texts: new Map() }, OPTIONS)).toEqual({
       reason: 'ConfigurationMissing',
       message: 'workflow_config_path is "x.json", which is not in the workspace. Correct the path, or add the file.',
     });
   });
 
-  it('each is one line of moderate length', () => {
+  it('have messages of one line and limited length', () => {
     for (const [name, given] of rows) {
       const { message } = plan(given) as NotPlanned;
       expect(message, name).toMatch(/^[^\n]{10,900}$/);
@@ -604,7 +611,7 @@ describe('failures', () => {
   });
 });
 
-/** Each tries to end its instruction, and begin another one. */
+/** Texts that try to end their instruction and start another one. */
 const HOSTILE = [
   'x\nRUN evil',
   'x\r\nRUN evil',
@@ -630,7 +637,7 @@ const HOSTILE = [
   '"',
 ];
 
-/** How many instructions a configuration without anything hostile becomes, where each is one line. */
+/** The first word of each line except comments. */
 function instructionsOf(dockerfile: string): string[] {
   return dockerfile
     .split(/\r\n|[\n\r\u0085\u2028\u2029]/)
@@ -638,7 +645,7 @@ function instructionsOf(dockerfile: string): string[] {
     .map((line) => line.split(' ')[0] ?? '');
 }
 
-describe('hostile text becomes no instruction', () => {
+describe('hostile text does not become an instruction', () => {
   const places: readonly (readonly [string, (text: string) => unknown])[] = [
     ['python_version', (text) => ({ ...VALID, python_version: text })],
     ['base_image', (text) => ({ ...VALID, base_image: text })],
@@ -677,7 +684,7 @@ describe('hostile text becomes no instruction', () => {
       ).toEqual([]);
       expect(found.filter((word) => word === 'FROM')).toHaveLength(1);
       expect(dockerfile).not.toMatch(/^RUN evil/m);
-      // No line goes on in the next.
+      // No line continues on the next one.
       expect(dockerfile.split('\n').filter((line) => line.trimEnd().endsWith('\\'))).toEqual([]);
       for (const warning of warnings) expect(warning).toMatch(/^[^\n\r]+$/);
     }
@@ -699,7 +706,7 @@ describe('hostile text becomes no instruction', () => {
     }
   });
 
-  it('while dockerfile_lines are instructions, as they are meant to be', () => {
+  it('but dockerfile_lines become instructions', () => {
     const given = ['RUN one \\', '  && two', '# three', 'USER four'];
     expect(made({ config: { ...VALID, dockerfile_lines: given } }).dockerfile).toContain(`\n${given.join('\n')}\n`);
   });

@@ -1,4 +1,4 @@
-// From a workflow configuration file to a Dockerfile.
+// Generates a Dockerfile from a workflow configuration file.
 
 import { PlanFailure, type PlanReason, shown, shownPath } from './failure.ts';
 import { hasPythonGraph } from './import-paths.ts';
@@ -11,9 +11,9 @@ import { entryAt, requireFile, resolvePath, type Workspace } from './workspace.t
 
 export interface Planned {
   readonly dockerfile: string;
-  /** What the builder leaves out of the context; undefined where the workspace itself says so. */
+  /** Content of the .dockerignore file. Absent if the workspace's own applies. */
   readonly dockerignore?: string;
-  /** Folder of the workspace that is the build's context. */
+  /** Folder of the workspace that is the build context. */
   readonly context: '.';
   readonly warnings: readonly string[];
 }
@@ -23,7 +23,7 @@ export interface NotPlanned {
   readonly message: string;
 }
 
-/** Given by whoever builds; without a value they are not set. Proxies and indexes thus need no line of their own. */
+/** Package indexes, which the builder passes as build arguments. They are unset by default. */
 const INDEX_ARGUMENTS = [
   'PIP_INDEX_URL',
   'PIP_TRUSTED_HOST',
@@ -32,7 +32,10 @@ const INDEX_ARGUMENTS = [
   'NPM_CONFIG_REGISTRY',
 ];
 
-/** Of RUN alone, not of the image. Distributions forbid pip to install beside their own packages; an image has one owner. */
+/**
+ * Build arguments, which apply to RUN and not to the image. PIP_BREAK_SYSTEM_PACKAGES lets pip install beside a
+ * distribution's packages (PEP 668), which is safe in an image.
+ */
 const PYTHON_ARGUMENTS = [
   'PIP_BREAK_SYSTEM_PACKAGES=1',
   'PIP_DISABLE_PIP_VERSION_CHECK=1',
@@ -43,10 +46,13 @@ const PYTHON_ARGUMENTS = [
   'UV_SYSTEM_PYTHON=1',
 ];
 
-/** What is installed again in the image, or says nothing there. */
+/** Files that the image does not need or that its installation creates. */
 const DOCKERIGNORE = ['.git', '**/node_modules', '**/__pycache__', '**/.venv', ''].join('\n');
 
-/** Variables by which the runtime in the image is told. Their names are its own. */
+/**
+ * Environment variables by which the image's runtime reads keys of the configuration file. The runtime defines their
+ * names.
+ */
 const RUNTIME_VARIABLES = {
   store: 'LANGGRAPH_STORE',
   auth: 'LANGGRAPH_AUTH',
@@ -60,7 +66,10 @@ const RUNTIME_VARIABLES = {
   graphs: 'LANGSERVE_GRAPHS',
 } as const satisfies Partial<Record<keyof WorkflowConfig, string>>;
 
-/** `configPath` is relative to the workspace's root: a Dockerfile, or a configuration file in JSON. */
+/**
+ * Returns the Dockerfile, or why there is none. `configPath` is relative to the workspace's root and names a Dockerfile
+ * or a JSON configuration file.
+ */
 export function dockerfileOf(configPath: string, workspace: Workspace, options: PlanOptions): Planned | NotPlanned {
   try {
     const path = resolvePath('workflow_config_path', '', configPath);
@@ -74,7 +83,10 @@ export function dockerfileOf(configPath: string, workspace: Workspace, options: 
   }
 }
 
-/** Dockerfile, api.Dockerfile, Dockerfile.prod, Containerfile. */
+/**
+ * Whether the file's name is that of a Dockerfile, such as Dockerfile, api.Dockerfile, Dockerfile.prod or
+ * Containerfile.
+ */
 export function isDockerfile(path: string): boolean {
   return /(^|[./_-])(docker|container)file([._-][^/]*)?$/i.test(path);
 }
@@ -151,7 +163,7 @@ function textOf(steps: Steps, isPython: boolean, { user }: PlanOptions): string 
   ].join('\n');
 }
 
-/** `dockerfile_lines`: instructions by intention, and the only ones that come from the file. */
+/** `dockerfile_lines`, the only key whose text is copied to the Dockerfile as instructions. */
 function ownLines({ dockerfile_lines: lines }: Readonly<WorkflowConfig>): readonly string[] {
   const given = lines ?? [];
   const end = given.at(-1)?.trimEnd() ?? '';

@@ -1,5 +1,3 @@
-// The reasons, and the page that lists them.
-
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
@@ -29,10 +27,10 @@ it.each([
   ['a\nb"', '"a\\nb\\""'],
   ['\u2028\u202e\u0085\ufeff', '"\\u2028\\u202e\\u0085\\ufeff"'],
   ['x'.repeat(200), `"${'x'.repeat(116)}..."`],
-])('%j is shown on one line, and cut', (value, want) => {
+])('shows %j on one line, truncated', (value, want) => {
   expect(shown(value)).toBe(want);
 });
 
-it('a path is quoted only where it has to be', () => {
+it('quotes a path only if it has special characters', () => {
   expect([shownPath('apps/web.json'), shownPath('a b'), shownPath('')]).toEqual(['apps/web.json', '"a b"', '""']);
 });

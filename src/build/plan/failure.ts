@@ -1,6 +1,6 @@
-// Why a Dockerfile could not be made. A reason is one word for machines, its message a sentence that says what to do.
+// Failures of the plan. A reason is one word for programs. Its message says what to do.
 
-/** Every reason, with what it means: docs/builds.md shows them. */
+/** Every reason and its meaning, which docs/builds.md lists. */
 export const PLAN_REASONS = {
   ConfigurationMissing: 'The file that workflow_config_path names is not in the workspace.',
   ConfigurationTooLarge: 'The configuration file, or a part of it that becomes an environment variable, is too large.',
@@ -16,7 +16,7 @@ export const PLAN_REASONS = {
 
 export type PlanReason = keyof typeof PLAN_REASONS;
 
-/** Thrown inside the plan and caught by `dockerfileOf`. */
+/** Thrown within the plan. `dockerfileOf` catches it. */
 export class PlanFailure extends Error {
   override readonly name = 'PlanFailure';
   readonly reason: PlanReason;
@@ -26,7 +26,10 @@ export class PlanFailure extends Error {
   }
 }
 
-/** Fit for one line of a message: a hostile value is shown, and cut, but breaks no line and turns no text around. */
+/**
+ * Quotes a value for a message, in at most 120 characters. Escapes control characters, line breaks and bidirectional
+ * formatting.
+ */
 export function shown(value: string): string {
   const text = JSON.stringify(value).replace(
     /[\u007f-\u009f\u2028-\u202e\u2066-\u2069\ufeff]/g,
@@ -35,7 +38,7 @@ export function shown(value: string): string {
   return text.length <= 120 ? text : `${text.slice(0, 117)}..."`;
 }
 
-/** A path at the beginning of a sentence: without quotes where nothing in it needs them. */
+/** A path at the beginning of a message, quoted only if it contains special characters. */
 export function shownPath(path: string): string {
   return /^[\w./@+-]{1,200}$/.test(path) ? path : shown(path);
 }

@@ -1,4 +1,4 @@
-// "./path/to/file.py:variable": where the configuration file names code, and what these paths become in the image.
+// Import strings of the configuration file ("./path/to/file.py:variable"), and their form in the image.
 
 import { PlanFailure, shown } from './failure.ts';
 import type { WorkflowConfig } from './workflow-config.ts';
@@ -8,7 +8,7 @@ export function isJavaScript(file: string): boolean {
   return /\.[cm]?[jt]sx?$/.test(file);
 }
 
-/** A file, and not the name of an installed module. */
+/** Whether an import string names a file, not an installed module. */
 function isPath(module: string): boolean {
   return module.includes('/') || module.startsWith('.') || module.endsWith('.py') || isJavaScript(module);
 }
@@ -29,7 +29,7 @@ function splitImport(what: string, value: string): ImportString {
   return { module, attribute };
 }
 
-/** Whether any graph is given as Python: what else but a JavaScript file could it be? */
+/** Whether any graph is in Python, which is assumed for every graph that is not in a JavaScript file. */
 export function hasPythonGraph({ graphs }: Readonly<WorkflowConfig>): boolean {
   return Object.values(graphs).some((graph) => !isJavaScript(fileOf(graph)));
 }
@@ -42,10 +42,10 @@ function fileOf(graph: WorkflowConfig['graphs'][string]): string {
   return (typeof graph === 'string' ? graph : graph.path).split(':')[0] ?? '';
 }
 
-/** Given the key, the file's path from the root, and the import string: what stands there in the image. */
+/** Returns the import string for the image. `what` names the key, `path` is relative to the workspace's root. */
 export type Rewrite = (what: string, path: string, written: ImportString) => string;
 
-/** The configuration with every path to code checked and rewritten. */
+/** Returns the configuration with every path to code validated and rewritten. Throws PlanFailure. */
 export function rewritePaths(
   config: Readonly<WorkflowConfig>,
   workspace: Workspace,
@@ -78,7 +78,7 @@ export function rewritePaths(
     ...(priority && { priority: handler('priority', priority) }),
     ...(checkpointer && { checkpointer: handler('checkpointer', checkpointer) }),
     ...(http?.app && { http: { ...http, app: one('http.app', http.app) } }),
-    // A model is written "provider:model"; only what begins as a relative path is code.
+    // `embed` is also the name of a model ("provider:model"). Only a relative path names code.
     ...(store?.index?.embed?.startsWith('.') && {
       store: { ...store, index: { ...store.index, embed: one('store.index.embed', store.index.embed) } },
     }),

@@ -1,15 +1,16 @@
-// Text of a Dockerfile. Whatever comes from a configuration file passes through here, so that none of it can end its
-// instruction and begin another. Source: the parser of BuildKit's Dockerfile frontend.
+// Renders Dockerfile instructions. All text from a configuration file is escaped or rejected here, so that it cannot
+// end its instruction and start another one. Source: the parser of BuildKit's Dockerfile frontend.
 
 import { PlanFailure, shown } from './failure.ts';
 
-/** Linux lets no single variable be longer than this, name and closing zero included (MAX_ARG_STRLEN). */
+/** Maximum size of `NAME=value` and its terminating null byte on Linux (MAX_ARG_STRLEN, execve(2)). */
 const MAX_VARIABLE_BYTES = 128 * 1024;
-/** A line break ends an instruction. The others have no place in a name or a value either. */
+/** Control characters and line breaks. A line break would end an instruction. */
 const CONTROL = /[\u0000-\u001f\u007f\u0085\u2028\u2029]/;
-/** What COPY expands (`$`), matches (`*?[`), unescapes (`\`) or takes for a heredoc (`<`), and quotes. */
+/** Characters with a meaning in COPY: variables (`$`), patterns (`*?[]`), escapes (`\`), heredocs (`<`) and quotes. */
 const NOT_IN_PATHS = /[$*?[\]\\"'`<>]/;
 
+/** Throws PlanFailure if `text` has a control character. `what` names the key of the configuration file. */
 export function refuseControls(what: string, text: string): void {
   if (CONTROL.test(text))
     throw new PlanFailure(
@@ -18,25 +19,34 @@ export function refuseControls(what: string, text: string): void {
     );
 }
 
-/** One word of a shell's command line, whatever is in it. */
+/** Quotes `text` as one word of a shell command line. Throws PlanFailure for control characters. */
 export function shellWord(what: string, text: string): string {
   refuseControls(what, text);
   return singleQuoted(text);
 }
 
-/** What single quotes hold is literal to a shell and to ENV alike; a quote itself stands between two quoted pieces. */
+/**
+ * Shells and ENV both take text in single quotes literally. A single quote in the text is escaped between two quoted
+ * parts.
+ */
 function singleQuoted(text: string): string {
   if (/^[A-Za-z0-9_./:@%+=,-]+$/.test(text)) return text;
   return `'${text.toWellFormed().replaceAll("'", `'\\''`)}'`;
 }
 
-/** `ENV NAME='value'`. The name has been checked. */
+/**
+ * Returns `ENV NAME='value'`. The caller has validated the name. Throws PlanFailure if the value is too large or has
+ * control characters.
+ */
 export function env(what: string, name: string, value: string): string {
   refuseControls(what, value);
   return sized(what, name, value, `ENV ${name}=${singleQuoted(value)}`);
 }
 
-/** `ENV NAME='{"a": ...}'`: JSON in ASCII and without a single quote, which nothing in a Dockerfile can be mistaken for. */
+/**
+ * Returns `ENV NAME='{"a": ...}'`. Single quotes and characters beyond ASCII are escaped in the JSON. Throws
+ * PlanFailure if it is too large.
+ */
 export function jsonEnv(what: string, name: string, value: unknown): string {
   const text = JSON.stringify(value).replace(
     /['\u007f-\uffff]/g,
@@ -55,7 +65,10 @@ function sized(what: string, name: string, value: string, line: string): string 
   return line;
 }
 
-/** `what` names the key that a path comes from. A path is one file or folder, never a pattern. */
+/**
+ * Returns a path that COPY and WORKDIR read as one file or folder, not as a pattern. Throws PlanFailure for any other
+ * path.
+ */
 function plainPath(what: string, path: string): string {
   if (CONTROL.test(path) || NOT_IN_PATHS.test(path))
     throw new PlanFailure(
@@ -65,7 +78,7 @@ function plainPath(what: string, path: string): string {
   return path.toWellFormed();
 }
 
-/** Sources are relative to the workspace. `owner` gets what is copied. */
+/** Returns `COPY`. `sources` are relative to the workspace's root, where '' is the root. `owner` is `uid:gid`. */
 export function copy(what: string, sources: readonly string[], target: string, owner?: string): string {
   const from = sources.map((source) => (source === '' ? '.' : `./${plainPath(what, source)}`));
   const words = [...from, target];
@@ -77,7 +90,10 @@ export function run(command: string): string {
   return `RUN ${command}`;
 }
 
-/** A command of the deployment's own. What the shell form would read in another way is given in the exec form. */
+/**
+ * Returns `RUN` for a command of the deployment. The exec form is used if BuildKit's parser could change the shell
+ * form's meaning.
+ */
 export function runCustom(what: string, command: string): string {
   if (command.includes('\u0000')) refuseControls(what, command);
   if (/^[^-[\s\\<][^\\<]*$/.test(command) && !CONTROL.test(command)) return run(command);
@@ -88,7 +104,7 @@ export function workdir(what: string, path: string): string {
   return `WORKDIR ${plainPath(what, path)}`;
 }
 
-/** A folder's name in the image: of the characters that need no quoting anywhere. */
+/** Converts a name to a folder name in the image that never needs quoting, of 1 to 100 characters. */
 export function imageName(name: string): string {
   const plain = name.replace(/[^A-Za-z0-9._-]/g, '-').replace(/^[.-]+/, '');
   return plain === '' ? 'app' : plain.slice(0, 100);

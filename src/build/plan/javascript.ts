@@ -1,4 +1,4 @@
-// Steps for JavaScript and TypeScript: which package manager installs, and where.
+// Dockerfile steps for JavaScript and TypeScript: selects the package manager and the folder that it installs.
 
 import { baseImageFor } from './base-image.ts';
 import { PlanFailure, shownPath } from './failure.ts';
@@ -7,7 +7,7 @@ import { copy, imageName, run, runCustom, workdir } from './instructions.ts';
 import type { Steps, StepsInput } from './steps.ts';
 import { folderOf, isFile, joinPath, type Workspace } from './workspace.ts';
 
-/** By lock file: the first one that is there decides. */
+/** Install commands by lock file. The first lock file that exists decides. */
 const INSTALLS: readonly (readonly [lock: string, command: string])[] = [
   ['yarn.lock', 'yarn install --frozen-lockfile'],
   ['pnpm-lock.yaml', 'pnpm i --frozen-lockfile'],
@@ -17,10 +17,10 @@ const INSTALLS: readonly (readonly [lock: string, command: string])[] = [
   ['bun.lock', 'bun i'],
 ];
 
-/** Without a lock file: what package.json names as its packageManager. */
+/** Install commands by the packageManager of package.json, if there is no lock file. */
 const MANAGERS: Readonly<Record<string, string>> = { pnpm: 'pnpm i', yarn: 'yarn install', bun: 'bun i' };
 
-/** What installs the packages of `folder`; undefined where there is no package.json. */
+/** Returns the command that installs the packages of `folder`, or undefined if it has no package.json. */
 export function installCommandOf(workspace: Workspace, folder: string): string | undefined {
   const manifest = joinPath(folder, 'package.json');
   if (!isFile(workspace, 'package.json', manifest)) return undefined;
@@ -40,8 +40,8 @@ function managerOf(path: string, text: string | undefined): string {
 }
 
 /**
- * With a command of the deployment's own the whole workspace is copied and installed from its root, as a repository of
- * several packages needs; otherwise the folder of the configuration file alone.
+ * If the deployment has an install or build command, copies the whole workspace and installs from its root, as a
+ * monorepo requires. Otherwise copies and installs only the folder of the configuration file.
  */
 export function javascriptSteps({ configPath, config, workspace, options }: StepsInput): Steps {
   const { image, warnings } = baseImageFor('node', config, options.baseImages);
@@ -53,7 +53,7 @@ export function javascriptSteps({ configPath, config, workspace, options }: Step
   const found = installCommandOf(workspace, source);
   const notYetThere: string[] = [];
   const rewritten = rewritePaths(config, workspace, folder, (what, path, { module, attribute }) => {
-    // The build may make it, so that it need not be there yet.
+    // The file may be missing, since the build command may create it.
     if (!workspace.entries.has(path))
       notYetThere.push(`${what} names ${shownPath(path)}, which only the build can make.`);
     return `${module}:${attribute}`;

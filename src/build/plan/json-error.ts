@@ -1,15 +1,20 @@
-// Where text stops being JSON. JSON.parse names the place only sometimes, and never where the text ends too early.
+// Finds the position of a syntax error in JSON text. The error of JSON.parse does not always contain it, and never for
+// truncated text.
 
 const SPACE = /[ \t\r\n]*/y;
 const STRING = /"(?:[^"\\\u0000-\u001f]+|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/y;
 const SCALAR = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null/y;
 
+/** Both count from 1. `column` is in UTF-16 code units. */
 export interface Position {
   readonly line: number;
   readonly column: number;
 }
 
-/** For text that JSON.parse rejects and whose nesting does not exceed the stack. */
+/**
+ * Returns the position of the first error in text that JSON.parse rejects. It recurses, so the caller limits the depth
+ * of nesting.
+ */
 export function errorPosition(text: string): Position {
   let at = 0;
   function take(pattern: RegExp): boolean {

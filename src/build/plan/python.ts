@@ -1,4 +1,4 @@
-// Steps for Python: installed packages, folders of the workspace, and where code is imported from.
+// Dockerfile steps for Python: installs packages, copies folders of the workspace and sets the import path.
 
 import { baseImageFor } from './base-image.ts';
 import { PlanFailure, shown, shownPath } from './failure.ts';
@@ -19,16 +19,17 @@ import {
   type Workspace,
 } from './workspace.ts';
 
-/** A folder of the workspace and what it becomes in the image. */
+/** A folder of the workspace and its path in the image. */
 export interface LocalPackage {
   readonly source: string;
   readonly target: string;
-  /** Where Python finds what is not installed as a package. */
+  /** Folder on PYTHONPATH. Absent if the folder is installed as a package. */
   readonly importRoot?: string;
+  /** Path of its requirements.txt in the workspace. */
   readonly requirements?: string;
 }
 
-/** How packages are brought in, whatever their number. */
+/** Local packages and the instructions that install all dependencies. */
 export interface PythonSource {
   readonly packages: readonly LocalPackage[];
   readonly body: readonly string[];
@@ -38,7 +39,9 @@ export interface PythonSource {
 const TOOLS = ['setuptools', 'wheel', 'pip'] as const;
 const PIP_CONFIG = '/pipconfig.txt';
 
-/** Packages that the runtime of a base image commonly imports: a folder of such a name would take their place. */
+/**
+ * Packages that the runtime in a base image commonly imports. A folder of such a name on PYTHONPATH would shadow them.
+ */
 const SHADOWING = [
   'fastapi',
   'httpx',
@@ -91,7 +94,7 @@ export function pythonSteps(input: StepsInput): Steps {
   };
 }
 
-/** The innermost folder that holds `path`. */
+/** The innermost package whose folder contains `path`. */
 function holderOf(packages: readonly LocalPackage[], path: string): LocalPackage | undefined {
   return packages
     .filter(({ source }) => isInside(source, path))
@@ -110,7 +113,7 @@ function pipConfig({ configPath, config, workspace }: StepsInput): string[] {
   return [copy('pip_config_file', [path], PIP_CONFIG), `ARG PIP_CONFIG_FILE=${PIP_CONFIG}`];
 }
 
-/** `dependencies`: names for the installer, and folders of the workspace. */
+/** Handles the key `dependencies`, which lists packages for the installer and folders of the workspace. */
 function dependencies({ configPath, config, workspace, options }: StepsInput): PythonSource {
   const listed = (config.dependencies ?? []).map((dependency) => dependency.trim());
   if (listed.length === 0)
@@ -137,7 +140,8 @@ function dependencies({ configPath, config, workspace, options }: StepsInput): P
     warnings: packages.flatMap((one) => shadowing(workspace, one)),
     body: [
       ...(remote.length > 0 ? [run(`${install} ${remote.join(' ')}`)] : []),
-      // Before the code, so that a change of the code alone installs nothing again.
+      // Requirements are installed before the code is copied, so that a change of the code does not invalidate their
+      // layer.
       ...early.map(({ requirements = '', target }) =>
         copy('dependencies', [requirements], `${target}/requirements.txt`),
       ),
@@ -145,7 +149,7 @@ function dependencies({ configPath, config, workspace, options }: StepsInput): P
         ? [run(`${install} ${early.map(({ target }) => `-r ${target}/requirements.txt`).join(' ')}`)]
         : []),
       ...packages.map(({ source, target }) => copy('dependencies', [source], target, options.user)),
-      // What a base image has set stays behind it; an empty entry would be the current folder.
+      // The base image's PYTHONPATH follows. The expansion avoids an empty entry, which would mean the current folder.
       ...(roots.length > 0 ? [`ENV PYTHONPATH="${roots.join(':')}\${PYTHONPATH:+:$PYTHONPATH}"`] : []),
       ...(options.installCommand === undefined
         ? []
@@ -156,7 +160,10 @@ function dependencies({ configPath, config, workspace, options }: StepsInput): P
   };
 }
 
-/** What goes to the installer as it is: no option, no path, no credential that would stay in the image. */
+/**
+ * Returns a dependency that the installer gets unchanged. Throws PlanFailure for an option, a path or a URL with
+ * credentials.
+ */
 function checkRemote(what: string, dependency: string): string {
   refuseControls(what, dependency);
   if (dependency === '' || dependency.startsWith('-'))
@@ -215,7 +222,7 @@ function localPackage(
   };
 }
 
-/** `wanted`, or with a number behind it where another folder of that name is in the image. */
+/** Returns `wanted`, with a numeric suffix if another package already has that path. */
 function free(wanted: string, others: readonly LocalPackage[]): string {
   const taken = (path: string): boolean =>
     others.some(({ target, importRoot }) => [target, importRoot, folderOf(target)].includes(path));
@@ -225,7 +232,7 @@ function free(wanted: string, others: readonly LocalPackage[]): string {
   }
 }
 
-/** Whether it can be installed without the files beside it: it names no other file or folder. */
+/** Whether a requirements.txt can be installed on its own, because it references no other file or folder. */
 function isSelfContained({ texts }: Workspace, path: string): boolean {
   return !/^\s*(-[rcef]|--(requirement|constraint|editable|find-links)|\.|file:)|@\s*(file:|\.)/m.test(
     texts.get(path) ?? '.',
@@ -243,7 +250,7 @@ function shadowing({ entries }: Workspace, { source, target, importRoot }: Local
   );
 }
 
-/** Graphs or user interfaces in JavaScript beside Python ones: their packages are installed too. */
+/** Installs npm packages if a Python project also has graphs or user interfaces in JavaScript. */
 function javascriptOf(
   { configPath, config, workspace }: StepsInput,
   home: string | undefined,
@@ -261,7 +268,7 @@ function javascriptOf(
   return { body: [workdir('workflow_config_path', home), run(install)], warnings: [] };
 }
 
-/** Tools that only the installation needs. A distribution's own pip cannot be removed and stays. */
+/** Uninstalls the package tools. The failure to uninstall a distribution's own pip is ignored. */
 function removal({ keep_pkg_tools: kept }: Readonly<WorkflowConfig>): string[] {
   const removed = TOOLS.filter((tool) => kept !== true && !(Array.isArray(kept) && kept.includes(tool)));
   return removed.length === 0 ? [] : [run(`python3 -m pip uninstall -y ${removed.join(' ')} || true`)];

@@ -1,4 +1,4 @@
-// What the steps of each language are made from, and what they give.
+// Input and output of the steps of each language.
 
 import type { BaseImages } from './base-image.ts';
 import type { WorkflowConfig } from './workflow-config.ts';
@@ -6,10 +6,10 @@ import type { Workspace } from './workspace.ts';
 
 export interface PlanOptions {
   readonly baseImages: BaseImages;
-  /** From the deployment, not from the configuration file. */
+  /** Install and build commands of the deployment, not of the configuration file. */
   readonly installCommand?: string;
   readonly buildCommand?: string;
-  /** Whom the image runs as, `uid:gid`. Without it the base image's own user builds and runs. */
+  /** User of the image, `uid:gid`. If absent, the base image's user builds and runs. */
   readonly user?: string;
 }
 
@@ -21,12 +21,13 @@ export interface StepsInput {
 }
 
 export interface Steps {
+  /** Reference of the base image. */
   readonly image: string;
-  /** Copying and installing. */
+  /** Instructions that copy and install. */
   readonly body: readonly string[];
-  /** What follows the environment. */
+  /** Instructions after the environment variables. */
   readonly last: readonly string[];
-  /** The configuration with its paths as they are in the image. */
+  /** The configuration, with its paths to code rewritten for the image. */
   readonly config: Readonly<WorkflowConfig>;
   readonly warnings: readonly string[];
 }

@@ -1,4 +1,4 @@
-// `"source": {"kind": "uv"}`: a project or workspace of uv, installed as its uv.lock says. The base image brings uv.
+// Installs a uv project or workspace (`"source": {"kind": "uv"}`) from its uv.lock. The base image contains uv.
 
 import { PlanFailure, shown } from './failure.ts';
 import { copy, run, runCustom, workdir } from './instructions.ts';
@@ -32,7 +32,8 @@ export function uvSource({ configPath, config, workspace, options }: StepsInput)
     packages: [{ source: root, target: TARGET }],
     warnings: config.pip_installer === 'pip' ? ['pip_installer is not applied: source uv installs with uv.'] : [],
     body: [
-      // Before the code, so that a change of the code alone installs nothing again.
+      // Dependencies are installed before the code is copied, so that a change of the code does not invalidate their
+      // layer.
       ...manifestsOf(workspace.entries.keys(), root).map((path) =>
         copy('source.root', [path], `${MANIFESTS}/${path.slice(root === '' ? 0 : root.length + 1)}`),
       ),
@@ -51,11 +52,11 @@ export function uvSource({ configPath, config, workspace, options }: StepsInput)
 function packageOption(name: string | null | undefined): string {
   if (!name) return '';
   if (!/^[A-Za-z0-9]([A-Za-z0-9._-]{0,98}[A-Za-z0-9])?$/.test(name))
-    throw new PlanFailure('ConfigurationInvalid', `source.package is ${shown(name)}, which is no name of a package.`);
+    throw new PlanFailure('ConfigurationInvalid', `source.package is ${shown(name)}, which is not a package name.`);
   return ` --package ${name}`;
 }
 
-/** uv reads the pyproject.toml of each member beside the lock file. */
+/** The files that `uv export` reads: uv.lock and the pyproject.toml of each workspace member. */
 function manifestsOf(paths: Iterable<string>, root: string): string[] {
   return [...paths]
     .filter((path) => isInside(root, path) && /(^|\/)pyproject\.toml$/.test(path))

@@ -1,5 +1,5 @@
-// The workflow configuration file in its published JSON form: which keys there are, and what each may hold. What the
-// image's runtime alone reads is checked as far as its type is known, and passed on as it is.
+// Schema of the workflow configuration file (JSON). Keys that only the image's runtime reads are validated as far as
+// their type is known, and passed on unchanged.
 
 import { z } from 'zod';
 import { VariableName } from '../../api/primitives.ts';
@@ -94,7 +94,7 @@ export interface ReadConfig {
   readonly warnings: readonly string[];
 }
 
-/** Throws PlanFailure. */
+/** Parses and validates the configuration file. Throws PlanFailure. */
 export function readWorkflowConfig(configPath: string, content: string): ReadConfig {
   const path = shownPath(configPath);
   const value = parse(path, content);
@@ -130,7 +130,7 @@ function parse(path: string, content: string): unknown {
   }
 }
 
-/** Checked before anything walks through the value: recursion over endless nesting exhausts the stack. */
+/** Checks the depth of nesting before the text is parsed, since deep nesting would exhaust the stack. */
 function isTooDeep(content: string): boolean {
   let depth = 0;
   let inString = false;
@@ -187,7 +187,7 @@ function keyText(key: string): string {
   return /^[\w$-]{1,64}$/.test(key) ? key : shown(key);
 }
 
-/** Three keys have more than one form. */
+/** The message for keys that have more than one form. */
 function unionText(key: string, found: unknown): string {
   if (key === 'keep_pkg_tools') return `${key} must be true, false, or a list of pip, setuptools and wheel`;
   if (key === 'env') return envText(found);

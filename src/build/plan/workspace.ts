@@ -1,20 +1,23 @@
-// What the plan knows of the workspace: its paths and a few texts, read beforehand. Paths are relative to the root and
-// without `./`; the root is ''.
+// The workspace as the plan reads it: its paths and the content of a few files. Paths are relative to the root, without
+// `./`. The root is ''.
 
 import { PlanFailure, shown } from './failure.ts';
 
 export type EntryKind = 'file' | 'folder' | 'link' | 'other';
 
 export interface Workspace {
-  /** What the source is called; it names the folder of the root in the image. */
+  /** Name of the source, which the root's folder in the image gets. */
   readonly name: string;
-  /** Links are listed as links and never followed. */
+  /** All paths. Symbolic links are not followed. */
   readonly entries: ReadonlyMap<string, EntryKind>;
   /** Content of the configuration file and of each package.json and requirements.txt. */
   readonly texts: ReadonlyMap<string, string>;
 }
 
-/** A path relative to `folder`, as one relative to the root. `what` names the key it was given in. */
+/**
+ * Resolves a path relative to `folder` to one relative to the root. `what` names its key. Throws PlanFailure for a path
+ * outside the workspace.
+ */
 export function resolvePath(what: string, folder: string, path: string): string {
   if (path.startsWith('/') || /^[A-Za-z]:[\\/]/.test(path) || path.startsWith('~'))
     throw new PlanFailure(
@@ -47,7 +50,10 @@ export function isInside(folder: string, path: string): boolean {
   return folder === '' || path === folder || path.startsWith(`${folder}/`);
 }
 
-/** What is at `path`, undefined for nothing. A link on the way there is a failure: the builder follows none. */
+/**
+ * Kind of the entry at `path`, or undefined if there is none. Throws PlanFailure for a path through a symbolic link,
+ * which the builder does not follow.
+ */
 export function entryAt({ entries }: Workspace, what: string, path: string): EntryKind | undefined {
   if (path === '') return 'folder';
   const parts = path.split('/');
@@ -66,6 +72,7 @@ export function isFile(workspace: Workspace, what: string, path: string): boolea
   return entryAt(workspace, what, path) === 'file';
 }
 
+/** Throws PlanFailure unless `path` is a file. */
 export function requireFile(workspace: Workspace, what: string, path: string): void {
   const kind = entryAt(workspace, what, path);
   if (kind === 'file') return;
@@ -74,6 +81,7 @@ export function requireFile(workspace: Workspace, what: string, path: string): v
   throw new PlanFailure('ConfigurationInvalid', `${what} names ${shown(path)}, which is not a file.`);
 }
 
+/** Throws PlanFailure unless `path` is a folder. */
 export function requireFolder(workspace: Workspace, what: string, path: string): void {
   const kind = entryAt(workspace, what, path);
   if (kind === 'folder') return;

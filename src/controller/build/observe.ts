@@ -1,4 +1,4 @@
-// Fills decide/build/observed.ts from the watch caches.
+// Collects the observed state of a build (decide/build/observed.ts) from the watch caches.
 
 import type { AppDeployment } from '../../api/app-deployment.ts';
 import type { AppRevision } from '../../api/app-revision.ts';
@@ -16,12 +16,15 @@ export interface BuildToDo extends ObservedBuild {
   readonly tenant: TenantIdentity;
 }
 
-/** A Job that belongs to no build any more. */
+/** A build without a record, revision or tenant, and its Job if there is one. */
 export interface Orphan {
   readonly orphan: ObservedJob | undefined;
 }
 
-/** The build of a revision of `namespace`, by the revision's id; an orphan where record, revision or tenant are gone. */
+/**
+ * Returns the build of the revision with this id (lower case) in `namespace`, or an Orphan if its record, revision or
+ * tenant is gone.
+ */
 export function observeBuild(
   namespace: string,
   id: string,
@@ -56,7 +59,7 @@ export function observeBuild(
     siblings: revisionsOf(record, caches.revisions.byLabel(namespace, DEPLOYMENT_LABEL, record.metadata.name)),
     job,
     pod: pods[0],
-    // A scan of all revisions, made only for a build that waits for its turn.
+    // Lists all revisions, so it is done only for a queued build.
     others: revision.status?.build?.phase === 'Queued' ? caches.revisions.list().filter(isUnderWay) : [],
     repository: imageRepository(registry, tenant, record.metadata.name),
     settings: settings.builds,

@@ -1,5 +1,6 @@
-// The Secret with which the pods of a tenant pull what was built or pushed for it. It may only read, and only the tenant's
-// own repositories where the registry asks Davit for tokens. It is renewed long before it ends.
+// Maintains the image pull Secret of each tenant namespace. With Davit's token server, its credential may only pull the
+// tenant's own repositories, and is renewed long before it expires. Otherwise the Secret is a copy of the platform's
+// pull Secret.
 
 import { rfc3339 } from '../../api/conditions.ts';
 import {
@@ -24,10 +25,13 @@ import { type Caches, overlayWrite } from '../shared/caches.ts';
 import type { Cluster } from '../shared/cluster.ts';
 import type { RegistryAccess } from './registry-access.ts';
 
-/** Pods are pulled for at any time, also while no controller runs. */
+/**
+ * Validity of a credential. It is much longer than the renewal interval, since pods pull images even while no
+ * controller runs.
+ */
 const VALID_MS = 7 * 24 * 3600 * 1000;
 const RENEWED_AFTER_MS = 24 * 3600 * 1000;
-/** How often a Secret that is copied is compared with what it is copied from. */
+/** Interval at which a copied Secret is compared with its original. */
 const COMPARED_MS = 300_000;
 
 export interface PullSecretOptions {
@@ -38,7 +42,7 @@ export interface PullSecretOptions {
   readonly now: () => Date;
 }
 
-/** Keys are namespaces. */
+/** Returns a reconciler whose keys are namespaces. */
 export function makePullSecretReconciler(options: PullSecretOptions): Reconcile {
   const { registry, registryAccess, settings, now } = options;
   const { caches } = options.shell;
@@ -46,7 +50,7 @@ export function makePullSecretReconciler(options: PullSecretOptions): Reconcile 
     const client = abortable(options.shell.client, signal);
     const secret = caches.secrets.get({ namespace, name: PULL_SECRET });
     const isOurs = secret?.metadata.labels?.[PULL_SECRET_LABEL] === 'true';
-    // Somebody else's is left as it is: pods pull with it, or not.
+    // A foreign Secret of this name is not changed.
     if (settings.paused || (secret && !isOurs)) return {};
     const tenant = caches.namespaces.get({ name: namespace })?.metadata;
     const isTenant = tenant?.labels?.[TENANT_LABEL] === 'true' && tenant.deletionTimestamp === undefined;
@@ -64,7 +68,7 @@ export function makePullSecretReconciler(options: PullSecretOptions): Reconcile 
     if (registry.tokens && freshForMs > 0) return { requeueAfterMs: freshForMs };
     const repositories = `${tenantRepositories(registry, { namespace, tenantId: tenant.uid ?? '' })}/*`;
     const config = await registryAccess.pull(repositories, VALID_MS / 1000);
-    // The platform has not made its Secret yet.
+    // The platform's Secret does not exist yet.
     if (config === undefined) return { requeueAfterMs: COMPARED_MS };
     const until = registry.tokens ? rfc3339(new Date(now().getTime() + VALID_MS)) : undefined;
     const wanted = withAppliedDigest(pullSecret(namespace, config, until));
@@ -102,7 +106,10 @@ function pullSecret(namespace: string, config: string, until: string | undefined
   } as KubeObject;
 }
 
-/** Adds the keys of namespaces to the queue from now on, all of them at once first. Returns what ends it. */
+/**
+ * Enqueues all namespaces, and from then on each namespace whose pull Secret may have to change. Returns a function
+ * that unsubscribes.
+ */
 export function wakePullSecrets(caches: Caches, queue: WorkQueue): () => void {
   const subscriptions = [
     caches.records.onChange(({ type, object, previous }) => {

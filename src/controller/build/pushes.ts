@@ -1,5 +1,5 @@
-// Which commit the branches with build_on_push have now. Asked of the code host every so often, and at once when a signed
-// webhook came; what a webhook says is not believed. Nothing is written: the reconciler of the record makes the revision.
+// Finds the current commit of each branch with build_on_push. It asks the code host at an interval, and at once after a
+// signed webhook, whose content is not used. It writes nothing: the record's reconciler creates the revision.
 
 import type { AppDeployment } from '../../api/app-deployment.ts';
 import type { CodeHostIntegration } from '../../api/code-host-integration.ts';
@@ -13,18 +13,21 @@ import { keyOf, refOf } from '../shared/keys.ts';
 import { isHindrance, type SourceAccess } from './source-access.ts';
 
 export interface PushWatch {
-  /** Keys are those of records. */
+  /** Keys are those of records: `namespace/name`. */
   readonly reconcile: Reconcile;
-  /** The commit that was last seen; undefined where the record does not ask, or has not been asked about. */
+  /**
+   * The latest commit of the record's branch. Undefined if the record has no build_on_push or no commit is known yet.
+   */
   pushedCommit(record: AppDeployment): string | undefined;
 }
 
 interface Asked {
-  /** What was asked about. */
+  /** Integration, repository and ref that the code host was asked for, as JSON. */
   readonly what: string;
   readonly commit: string | undefined;
+  /** Time of the request, on the clock of `elapsed`. */
   readonly at: number;
-  /** Time of the newest webhook. */
+  /** Time of the repository's latest webhook at the request (RFC 3339). */
   readonly notice: string | undefined;
 }
 
@@ -32,8 +35,9 @@ export function makePushWatch(options: {
   readonly caches: Caches;
   readonly sources: SourceAccess;
   readonly settings: Settings;
+  /** Monotonic time in milliseconds. */
   readonly elapsed: () => number;
-  /** Told of a record whose branch has another commit than before. */
+  /** Called with the key of a record whose branch has a new commit. */
   readonly onPush: (key: string) => void;
 }): PushWatch {
   const { caches, sources, settings, elapsed, onPush } = options;
@@ -77,14 +81,17 @@ function askedOf({ spec: { sourceConfig, sourceRevisionConfig } }: AppDeployment
   return JSON.stringify([sourceConfig.integrationId, sourceConfig.repoUrl, sourceRevisionConfig.repoRef]);
 }
 
-/** When the newest webhook of the record's repository came. */
+/** Time of the latest webhook of the record's repository (RFC 3339). */
 function noticeFor({ spec: { sourceConfig } }: AppDeployment, caches: Caches): string | undefined {
   const integration = caches.integrations.byUid(sourceConfig.integrationId?.toLowerCase() ?? '');
   const repository = repositoryOfUrl(sourceConfig.repoUrl ?? '');
   return integration?.status?.pushes?.find((push) => push.repository === repository)?.at;
 }
 
-/** Adds the keys of records to the queue from now on, all of them at once first. Returns what ends it. */
+/**
+ * Enqueues all records with build_on_push, and from then on each whose spec or integration changes. Returns a function
+ * that unsubscribes.
+ */
 export function wakePushes(caches: Caches, queue: WorkQueue): () => void {
   const wake = ({ metadata }: AppDeployment): void => queue.add(keyOf(metadata.namespace, metadata.name));
   const wakeThose = ({ metadata }: CodeHostIntegration): void =>
@@ -96,7 +103,7 @@ export function wakePushes(caches: Caches, queue: WorkQueue): () => void {
       .forEach(wake);
   const subscriptions = [
     caches.records.onChange(({ object, previous }) => {
-      // Its status changes all the time, and says nothing of its branch.
+      // Status changes do not affect the branch.
       if (asksForPushes(object) && object.metadata.generation !== previous?.metadata.generation) wake(object);
     }),
     caches.integrations.onChange(({ object }) => wakeThose(object)),

@@ -1,5 +1,5 @@
-// The recipe for one build: observe, decide, report, act. It writes status.build of its AppRevision and what is in the
-// builds' namespace, and nothing else.
+// Reconciles one build: observe, decide, report, act. It writes only status.build of the AppRevision and objects in the
+// builds' namespace.
 
 import { isDeepStrictEqual } from 'node:util';
 import { APP_REVISIONS, type AppRevision } from '../../api/app-revision.ts';
@@ -27,10 +27,10 @@ export interface BuildReconcilerOptions extends StartOptions {
   readonly now: () => Date;
 }
 
-/** Before what failed for a reason that may pass is tried again. */
+/** Delay before a retry after a temporary failure. */
 const RETRY_MS = 15_000;
 
-/** Keys are `namespace/revision id`. */
+/** Returns a reconciler whose keys are `namespace/revision id`, with the id in lower case. */
 export function makeBuildReconciler(options: BuildReconcilerOptions): Reconcile {
   const { settings, sources, builds, now, events } = options;
   const { caches } = options.shell;
@@ -73,14 +73,14 @@ export function makeBuildReconciler(options: BuildReconcilerOptions): Reconcile 
     }
   }
 
-  /** Deletes the credentials of a Job that has ended. Checked once per process. */
+  /** Deletes the credentials of a finished Job, once per process and Job. */
   async function forgetCredentials({ metadata }: ObservedJob, revisionId: string, client: KubeClient): Promise<void> {
     const { namespace = '', uid = '' } = metadata;
     if (forgotten.has(uid)) return;
     for (const part of ['source', 'push']) {
       const ref = { namespace, name: `${buildName(revisionId)}-${part}` };
       try {
-        // oxlint-disable-next-line no-await-in-loop -- two of them
+        // oxlint-disable-next-line no-await-in-loop -- only two Secrets
         const secret = await client.get(SECRETS, ref, { metadataOnly: true });
         // oxlint-disable-next-line no-await-in-loop -- as above
         await client.remove(SECRETS, ref, { uid: secret.metadata.uid ?? '' });
@@ -91,7 +91,7 @@ export function makeBuildReconciler(options: BuildReconcilerOptions): Reconcile 
     forgotten.add(uid);
   }
 
-  /** What is said of a build that could not go on: for good, or for now. */
+  /** Reports why a build cannot proceed. Ends the build unless a retry may help. */
   async function hindered(build: BuildToDo, failure: BuildHindrance, client: KubeClient): Promise<Result> {
     const before = build.revision.status?.build;
     const { reason, message, retry, retryAfterMs = RETRY_MS } = failure;
@@ -108,7 +108,7 @@ export function makeBuildReconciler(options: BuildReconcilerOptions): Reconcile 
     const shell = { ...options.shell, client };
     const { namespace, name: id } = refOf(key);
     const look = (): ReturnType<typeof observeBuild> => observeBuild(namespace, id, { ...options, caches });
-    // One at a time: of two that see the same free place only one may take it.
+    // Serialized: otherwise two builds could observe the same free slot and both take it.
     const { build, step } = await inTurn(async () => {
       const seen = look();
       if ('orphan' in seen) {
@@ -141,13 +141,15 @@ export function makeBuildReconciler(options: BuildReconcilerOptions): Reconcile 
   };
 }
 
-/** The revision was deleted while it was being looked at: what is left of it comes by another key. */
+/**
+ * The revision was deleted during the reconcile. Its deletion has enqueued the build again, which then is an orphan.
+ */
 function ignoreGone(error: unknown): { build?: undefined; step?: undefined } {
   if (error instanceof NotFound) return {};
   throw error;
 }
 
-/** Runs what it is given one after the other. */
+/** Returns a function that runs async tasks one at a time, in order. */
 function makeLock(): <Value>(work: () => Promise<Value>) => Promise<Value> {
   let last: Promise<unknown> = Promise.resolve();
   return (work) => {

@@ -1,5 +1,5 @@
-// Who may do what in the registry: passwords of Davit's own where the registry asks Davit for tokens, else what the
-// platform has put into Secrets of the builds' namespace.
+// Registry credentials for builds and pods. If the registry uses Davit's token server, Davit issues passwords.
+// Otherwise it uses the platform's Secrets in the builds' namespace.
 
 import type { BuildSettings } from '../../api/settings.ts';
 import { undefinedIfNotFound } from '../../errors.ts';
@@ -18,9 +18,12 @@ import type { RegistrySettings } from '../../record/registry-names.ts';
 import { makeKeySecret } from '../shared/key-secret.ts';
 
 export interface RegistryAccess {
-  /** Docker's configuration file that may push to `repository`; undefined where the Secret with it is not there. */
+  /**
+   * Returns a Docker configuration file (JSON) whose credential may pull from and push to `repository` for `seconds`.
+   * Undefined if the Secret that the settings name does not exist.
+   */
   push(repository: string, seconds: number): Promise<string | undefined>;
-  /** The same that may pull only; undefined where no credential is configured, or its Secret is not there. */
+  /** Same as `push`, but the credential may only pull. Undefined also if the settings name no Secret. */
   pull(repository: string, seconds: number): Promise<string | undefined>;
 }
 
@@ -32,7 +35,7 @@ const NO_CREDENTIAL = JSON.stringify({ auths: {} });
 
 export function makeRegistryAccess(options: {
   readonly client: KubeClient;
-  /** Davit's own. */
+  /** Davit's own namespace. */
   readonly namespace: string;
   readonly registry: RegistrySettings;
   readonly builds: BuildSettings;
@@ -45,8 +48,8 @@ export function makeRegistryAccess(options: {
     name: REGISTRY_KEY_SECRET,
     field: REGISTRY_KEY_FIELD,
     bytes: REGISTRY_KEY_BYTES,
-    what: 'the key of registry passwords',
-    replaced: 'Passwords that were issued with it are void, and Davit issues its own again',
+    what: 'the key that signs registry passwords',
+    replaced: 'This invalidates all passwords that the key signed, and Davit issues its own again',
   });
 
   async function password(grant: Omit<RegistryGrant, 'expires'>, seconds: number): Promise<string> {

@@ -1,4 +1,4 @@
-// The repository of a record at its code host: whether the tenant may still use the integration, and what the host says.
+// Access to a record's repository at its code host, after a check that the tenant may still use the integration.
 
 import type { AppDeployment } from '../../api/app-deployment.ts';
 import type { BuildReason } from '../../api/build.ts';
@@ -11,19 +11,23 @@ import type { KubeClient, KubeObject } from '../../kube/client.ts';
 import { codeHostProblem } from '../../record/code-host.ts';
 import type { Caches } from '../shared/caches.ts';
 
-/** Why a build could not go on. */
+/** Why a build cannot proceed. */
 export interface BuildHindrance {
   readonly reason: BuildReason;
   readonly message: string;
-  /** Whether another try may help; after how many milliseconds, if the host says. */
+  /** Whether a retry may help. */
   readonly retry: boolean;
+  /** Delay that the code host asked for. */
   readonly retryAfterMs?: number;
 }
 
 export interface SourceAccess {
-  /** The commit that the record's ref means now. */
+  /** Resolves the record's ref to its current commit. */
   commit(record: AppDeployment): Promise<string | BuildHindrance>;
-  /** What fetches the record's repository, and who is trusted for it; no token where the repository is public. */
+  /**
+   * Returns a token that may read the record's repository, and CA certificates (PEM) for its host. The token is empty
+   * if the source is not a code host.
+   */
   credential(record: AppDeployment): Promise<{ readonly token: string; readonly ca?: string } | BuildHindrance>;
 }
 
@@ -52,7 +56,10 @@ export function makeSourceAccess(options: {
     };
   }
 
-  /** Judged again at every use: an integration may have been taken from the tenant since the record was written. */
+  /**
+   * Checks the integration at each use, since its tenants may have changed after the record was written. Converts
+   * CodeHostFailed to a BuildHindrance.
+   */
   async function withAccount<Result>(
     record: AppDeployment,
     use: (account: Account, repoUrl: string, integration: CodeHostIntegration) => Promise<Result>,

@@ -1,5 +1,5 @@
-// Makes the Job of a build, gives it its Secrets and lets it run. Each step may be repeated: whatever ended the last try, the
-// next one goes on, and there is never a second Job.
+// Creates the Job of a build, suspended, then its Secrets, and resumes the Job. Every step is idempotent, so a retry
+// after a failure continues and never creates a second Job.
 
 import { FIELD_MANAGER } from '../../api/meta.ts';
 import type { Settings } from '../../api/settings.ts';
@@ -29,18 +29,19 @@ export interface StartOptions {
   readonly sources: SourceAccess;
 }
 
-/** Credentials outlive the build's time by this much. */
+/** Credentials stay valid for this time after the build's time limit. */
 const LEEWAY_SECONDS = 300;
-/** What a source is called whose record names no configuration file. */
+/** Path of the configuration file if the record sets none. */
 const DEFAULT_CONFIGURATION = 'langgraph.json';
 
+/** Returns why the build cannot start, or undefined if its Job runs. Throws if a request to the API server fails. */
 export async function startBuild(build: BuildToDo, options: StartOptions): Promise<BuildHindrance | undefined> {
   const { shell, settings, registry } = options;
   const { client } = shell;
   const source = sourceOf(build);
   const credentials = await credentialsFor(build, source, options);
   if ('reason' in credentials) return credentials;
-  // oxlint-disable-next-line no-await-in-loop -- what keeps builds apart is there before one begins
+  // oxlint-disable-next-line no-await-in-loop -- the network policy and quota must exist before a build starts
   for (const object of buildNamespaceObjects(settings)) await ensure(object, shell);
   const { sourceConfig, sourceRevisionConfig } = { ...build.record.spec, ...build.revision.spec.requested };
   const { installCommand, buildCommand } = build.revision.spec.requested;
@@ -102,7 +103,9 @@ async function credentialsFor(
   return { source: { token: credential.token }, sourceCa: credential.ca, push, login };
 }
 
-/** A registry for which the settings name no Secret takes whoever asks. */
+/**
+ * The login for the registry's host. Empty if the settings name no Secret, as for a registry without authentication.
+ */
 function loginFor(
   secret: string | undefined,
   config: string,
@@ -133,7 +136,10 @@ interface Node extends KubeObject {
   };
 }
 
-/** By a user namespace where every node that takes pods has them: which node it will be is not known yet. */
+/**
+ * In mode `auto`, uses user namespaces only if every schedulable node supports them, since the build's node is not
+ * known yet.
+ */
 async function modeOf({ builds }: Settings, client: KubeClient): Promise<BuilderMode> {
   if (builds.mode !== 'auto') return builds.mode;
   const { items } = await client.listAll<Node>(NODES);
@@ -152,7 +158,7 @@ async function makeJob(inputs: BuildInputs, client: KubeClient): Promise<Observe
   }
 }
 
-/** Applied where it is missing or was changed. */
+/** Applies an object that is missing or has drifted. */
 async function ensure(object: KubeObject, { client, registry }: Cluster): Promise<void> {
   const resource = registry.resourceOf(object);
   const { namespace = '', name } = object.metadata;

@@ -1,4 +1,4 @@
-// What wakes which build. Only keys are handed on: what happened is looked up again by the reconciler.
+// Enqueues builds when an object that affects them changes.
 
 import type { AppRevision } from '../../api/app-revision.ts';
 import { FINAL_PHASES, isBegun } from '../../api/build.ts';
@@ -9,7 +9,10 @@ import type { WorkQueue } from '../../runtime/work-queue.ts';
 import type { BuildCaches, Caches } from '../shared/caches.ts';
 import { keyOf } from '../shared/keys.ts';
 
-/** Adds the keys of builds to the queue from now on, all of them at once first. Returns what ends it. */
+/**
+ * Enqueues all unfinished builds, and from then on each build that a change affects. Returns a function that
+ * unsubscribes.
+ */
 export function wakeBuilds(caches: Caches, builds: BuildCaches, queue: WorkQueue): () => void {
   const wake = ({ metadata, spec }: AppRevision): void => queue.add(keyOf(metadata.namespace, spec.id.toLowerCase()));
   const wakeOwner = ({ object: { metadata } }: { readonly object: KubeObject }): void => {
@@ -24,10 +27,10 @@ export function wakeBuilds(caches: Caches, builds: BuildCaches, queue: WorkQueue
   const subscriptions = [
     caches.revisions.onChange(({ type, object, previous }) => {
       if (isBuilt(object)) wake(object);
-      // A place has become free.
+      // A build slot has become free.
       if (isBegun(previous?.status?.build) && (type === 'deleted' || !isBegun(object.status?.build))) wakeQueued();
     }),
-    // It is to be interrupted, or is being deleted.
+    // The record's build may be interrupted, or the record is being deleted.
     caches.records.onChange(({ object: { metadata } }) => {
       const own = caches.revisions.byLabel(metadata.namespace ?? '', DEPLOYMENT_LABEL, metadata.name);
       own.filter(isUnfinished).forEach(wake);

@@ -1,4 +1,4 @@
-// Performs a plan against the API server. Nothing that isn't ours is ever merged into, overwritten or deleted.
+// Executes a plan against the API server. Foreign objects are never changed or deleted.
 
 import { createHash } from 'node:crypto';
 import type { AppDeployment } from '../../api/app-deployment.ts';
@@ -15,9 +15,9 @@ import { failureOf } from './failures.ts';
 import { settleFailures } from './settle-all.ts';
 
 /**
- * Adds the digest of the applied manifest, which shows a later reconcile that a field was dropped. It is computed from the
- * JSON as rendered: the same code renders the same revision, whose keys the API server has sorted, in the same order. If
- * another version renders in another order, everything is applied once more, without an effect on pods.
+ * Adds the digest of the manifest as an annotation, by which a later reconcile detects that a field was removed from
+ * the manifest. The digest depends on the order of the JSON's keys, which is stable within a version of Davit. If
+ * another version renders another order, every object is applied once more, which does not affect pods.
  */
 export function withAppliedDigest(object: KubeObject): KubeObject {
   const digest = createHash('sha256').update(JSON.stringify(object)).digest('hex').slice(0, 16);
@@ -28,8 +28,8 @@ export function withAppliedDigest(object: KubeObject): KubeObject {
 }
 
 /**
- * Applies everything at once, and deletes what is no longer wanted only if every apply went well. What failed comes back
- * as refusals: one child whose requests fail must not keep what is known of the others from being reported.
+ * Applies all objects concurrently, and deletes unwanted ones only if every apply succeeded. Failed requests are
+ * returned, not thrown, so that one failing child does not prevent the report of the others.
  */
 export async function executePlan(
   actions: readonly Action[],
@@ -64,8 +64,9 @@ async function applyOne(
   }
 }
 
-// The cache holds only objects with our label: another may be in the way. The API server tells, in the same request
-// that would make it; only where it did before is it looked at first, so that waiting writes nothing.
+// The cache holds only objects with Davit's label, so a foreign object may have the name. The create request detects
+// that by a 409. If the record already has condition reason NameConflict, the object is read first, so that a retry
+// sends no write.
 async function madeAnew(
   wanted: KubeObject,
   resource: Resource,
@@ -92,8 +93,8 @@ function inTheWay(wanted: KubeObject, resource: Resource, cluster: Cluster): Pro
   return cluster.client.get(resource, placeOf(wanted)).catch(undefinedIfNotFound);
 }
 
-// If the API server rejects a manifest that it accepted before, another field manager's change is the cause: repair it, then
-// apply again.
+// If the API server rejects a manifest that it accepted before, another field manager's change is the cause: repair it,
+// then apply again.
 async function applied(
   object: KubeObject,
   observed: KubeObject | undefined,
@@ -112,8 +113,9 @@ async function applied(
   }
 }
 
-// Looked at live, and applied only to just this version: a number from before would be a dip if an autoscaler has
-// raised it since.
+// Transfers `spec.replicas` to a separate field manager before Davit stops owning the field. The object is read live
+// and applied with its resourceVersion, because an outdated number would scale down what an autoscaler has scaled up
+// since.
 async function handOver(wanted: KubeObject, floor: number, resource: Resource, cluster: Cluster): Promise<void> {
   const there = await cluster.client.get<Workload>(resource, placeOf(wanted));
   const { name, namespace, uid, resourceVersion } = { ...there.metadata, ...wanted.metadata };
@@ -127,8 +129,8 @@ async function handOver(wanted: KubeObject, floor: number, resource: Resource, c
   await cluster.client.apply(resource, held, { fieldManager: HAND_OVER_MANAGER, force: true });
 }
 
-// A person may have taken its labels off, so that the cache has lost it. Its owner tells, or the digest of just what is
-// to be applied again, in which the record's uid is.
+// If a person removed the object's labels, the cache does not have it. The owner reference still identifies it, and so
+// does the digest of the manifest, which contains the record's uid.
 function wasMadeFor(record: AppDeployment, there: KubeObject, wanted: KubeObject): boolean {
   const { uid } = record.metadata;
   const { labels, ownerReferences = [] } = there.metadata;
@@ -144,7 +146,7 @@ function hasDigestOf(wanted: KubeObject, there: KubeObject): boolean {
   return digest !== undefined && digest === wanted.metadata.annotations?.[APPLIED_ANNOTATION];
 }
 
-/** Makes an object that is never changed afterwards. Undefined if one of that name is there and isn't ours. */
+/** Creates an object that is never changed afterwards. Returns undefined if a foreign object has its name. */
 export async function createOnce<T extends KubeObject>(
   object: T,
   record: AppDeployment,
@@ -156,7 +158,7 @@ export async function createOnce<T extends KubeObject>(
     made = await cluster.client.create(resource, object, { fieldManager: FIELD_MANAGER });
   } catch (error) {
     if (!(error instanceof AlreadyExists)) throw error;
-    // Made a moment ago, by ourselves before a crash, or by somebody else.
+    // The cache may not show an object that Davit created just before, for example before a crash.
     made = await cluster.client.get<T>(resource, placeOf(object));
     if (made.metadata.labels?.[DEPLOYMENT_UID_LABEL] !== record.metadata.uid) return undefined;
   }
@@ -164,7 +166,7 @@ export async function createOnce<T extends KubeObject>(
   return made;
 }
 
-/** As createOnce; a failure, and a foreign object in the way, come back as a refusal. */
+/** Same as createOnce, but returns a failed request or a name conflict as an ActionFailure. */
 export async function makeOnce<T extends KubeObject>(
   object: T,
   record: AppDeployment,

@@ -10,7 +10,7 @@ import type { Caches } from './caches.ts';
 
 const log = pino({ level: 'silent' });
 
-/** Caches that show everything, or nothing of what `behind` names. */
+/** Caches that are up to date except for the objects named in `behind`. */
 function caches(behind: Set<string>): Pick<Caches, 'records' | 'addresses'> {
   const cache = (resource: object): object => ({
     resource,
@@ -23,7 +23,7 @@ function caches(behind: Set<string>): Pick<Caches, 'records' | 'addresses'> {
   >;
 }
 
-it.each(['a record', 'an address'])('waits until the caches show %s that the last leader wrote', async (what) => {
+it.each(['a record', 'an address'])('waits until the caches show %s that the previous leader wrote', async (what) => {
   const kube = makeFakeKube();
   const labels = { 'davit.dev/deployment': 'late' };
   const late = (kind: string): KubeObject => ({
@@ -53,7 +53,7 @@ it.each(['a record', 'an address'])('waits until the caches show %s that the las
   expect(isDone).toBe(true);
 });
 
-it('does not wait for an Ingress that is nobody’s here, nor longer than it leads', async () => {
+it('does not wait for a foreign Ingress, and stops waiting when leadership is lost', async () => {
   const kube = makeFakeKube();
   const foreign = { apiVersion: '', kind: 'Ingress', metadata: { namespace: 'team', name: 'foreign' } };
   kube.seed(INGRESSES, foreign);

@@ -1,5 +1,5 @@
-// Before a new leader decides anything it has seen what the one before it wrote: a watch may be behind what the API
-// server has, and what two leaders in a row don't know of each other, each could give away once more.
+// A new leader waits until its caches show the writes of the previous leader. Watches may lag behind the API server,
+// and a leader that decides on outdated caches could assign a hostname that its predecessor already assigned.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DEPLOYMENT_LABEL } from '../../api/meta.ts';
@@ -11,7 +11,7 @@ import type { Caches } from './caches.ts';
 export interface CatchUpOptions {
   readonly client: KubeClient;
   readonly caches: Pick<Caches, 'records' | 'addresses'>;
-  /** Namespaces to list; empty: the whole cluster. */
+  /** Namespaces to list. If empty, the whole cluster is listed. */
   readonly namespaces: readonly string[];
   readonly log: Logger;
   readonly signal: AbortSignal;
@@ -20,14 +20,17 @@ export interface CatchUpOptions {
 const LOOK_EVERY_MS = 20;
 const RETRY_MS = 1000;
 
-/** Until the caches show every record and address that a live list shows. Ends early when `signal` aborts. Never rejects. */
+/**
+ * Waits until the caches show every record and every address object (Ingress or HTTPRoute) that a live list returned,
+ * in that version or a newer one. A failed list is retried. Resolves early if `signal` aborts. Never rejects.
+ */
 export async function waitForFreshCaches({ client, caches, namespaces, log, signal }: CatchUpOptions): Promise<void> {
   const { records, addresses } = caches;
   const lists: ListOptions[] = namespaces.length === 0 ? [{}] : namespaces.map((namespace) => ({ namespace }));
   await Promise.all(
     lists.flatMap((list) => [
       until(records, list),
-      // What isn't ours the cache never shows.
+      // The cache holds only objects with Davit's label, so the list must select the same.
       ...(addresses?.isInstalled() ? [until(addresses, { ...list, labelSelector: DEPLOYMENT_LABEL })] : []),
     ]),
   );
@@ -35,15 +38,15 @@ export async function waitForFreshCaches({ client, caches, namespaces, log, sign
   async function until<T extends KubeObject>(cache: Reflector<T>, list: ListOptions): Promise<void> {
     while (!signal.aborted) {
       try {
-        // oxlint-disable-next-line no-await-in-loop -- tried again until there is an answer
+        // oxlint-disable-next-line no-await-in-loop -- retries until the list succeeds
         const { items } = await client.listAll(cache.resource, { ...list, metadataOnly: true, signal });
-        // oxlint-disable-next-line no-await-in-loop -- it is a poll
+        // oxlint-disable-next-line no-await-in-loop -- polls the cache
         while (!signal.aborted && !items.every((item) => isShown(cache, item))) await sleep(LOOK_EVERY_MS);
         return;
       } catch (err) {
         if (signal.aborted) return;
         log.info({ err, resource: cache.resource.plural }, "Could not list the previous leader's writes, will retry");
-        // oxlint-disable-next-line no-await-in-loop -- a pause before the next try
+        // oxlint-disable-next-line no-await-in-loop -- delay before the next attempt
         await sleep(RETRY_MS);
       }
     }

@@ -1,4 +1,4 @@
-// The watch caches that the controller looks at, and how an object in one of them is made to show a write at once.
+// The controller's watch caches, and the overlay by which a cache shows a write before the watch delivers it.
 
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../api/app-deployment.ts';
 import { APP_REVISIONS, type AppRevision } from '../../api/app-revision.ts';
@@ -34,7 +34,7 @@ import type { RuntimeMetrics } from '../../runtime/metrics.ts';
 import { reflectNamespaces } from '../../runtime/multi-namespace-reflector.ts';
 import { makeReflector, type Reflector, type ReflectorOptions } from '../../runtime/reflector.ts';
 
-/** Kinds of which a record has children, other than pods and revisions. */
+/** Kinds of a record's children except pods, revisions, Secrets and address objects. */
 const CHILD_RESOURCES = [
   DEPLOYMENTS,
   STATEFUL_SETS,
@@ -45,11 +45,11 @@ const CHILD_RESOURCES = [
   POD_DISRUPTION_BUDGETS,
 ] as const;
 
-/** Index of records, revisions, providers and integrations: the Secrets that they name. */
+/** Index of records, revisions, providers and integrations by the names of the Secrets that they reference. */
 export const SECRETS_NAMED = 'secrets named';
-/** Index of revisions: their id, in small letters. */
+/** Index of revisions by id, in lower case. */
 export const REVISION_ID = 'revision id';
-/** Index of records: the Listener that they name, in small letters. */
+/** Index of records by the id of the Listener that they reference, in lower case. */
 export const LISTENER_NAMED = 'listener named';
 
 export interface Caches {
@@ -58,27 +58,28 @@ export interface Caches {
   readonly tracingProjects: Reflector<TracingProject>;
   readonly namespaces: Reflector<KubeObject>;
   readonly pods: Reflector<Pod>;
-  /** Metadata of all Secrets: also those of users, which records name. Values are never kept. */
+  /** Metadata of all Secrets, including users' Secrets that records reference. Values are never cached. */
   readonly secrets: Reflector<KubeObject>;
-  /** Ingresses or HTTPRoutes; undefined where the platform makes no addresses. Among the children too. */
+  /** Ingresses or HTTPRoutes, which `children` contains too. Undefined if the platform publishes no addresses. */
   readonly addresses: Reflector<KubeObject> | undefined;
-  /** By kind; Secrets are among them. */
+  /** Caches of children by kind, including Secrets and address objects. */
   readonly children: ReadonlyMap<string, Reflector<KubeObject>>;
-  /** The catalogue of the organization. */
+  /** AppTemplates of the organization's namespace. */
   readonly templates: Reflector<AppTemplate>;
   readonly listeners: Reflector<Listener>;
   readonly organizationNamespace: string;
-  /** OAuth providers of the organization's namespace. */
+  /** OAuthProviders of the organization's namespace. */
   readonly providers: Reflector<OAuthProvider>;
+  /** CodeHostIntegrations of the organization's namespace. */
   readonly integrations: Reflector<CodeHostIntegration>;
-  /** Metadata of the organization's Secrets, client secrets among them. */
+  /** Metadata of the Secrets in the organization's namespace, among them OAuth client secrets. */
   readonly clientSecrets: Reflector<KubeObject>;
-  /** Undefined where nothing is built. */
+  /** Undefined if builds are not configured. */
   readonly builds: BuildCaches | undefined;
   readonly all: readonly Reflector<KubeObject>[];
 }
 
-/** What is in the builds' namespace. */
+/** Caches of the builds' namespace. */
 export interface BuildCaches {
   readonly jobs: Reflector<ObservedJob>;
   readonly pods: Reflector<BuildPod>;
@@ -86,11 +87,11 @@ export interface BuildCaches {
 
 export interface CacheOptions {
   readonly client: KubeClient;
-  /** Tenant namespaces to look at; empty: the whole cluster. */
+  /** Tenant namespaces to watch. If empty, the whole cluster is watched. */
   readonly namespaces: readonly string[];
   readonly organizationNamespace: string;
   readonly addressKind: AddressSettings['kind'];
-  /** Absent: nothing is built. */
+  /** Absent if builds are not configured. */
   readonly buildsNamespace?: string | undefined;
   readonly log: Logger;
   readonly metrics: RuntimeMetrics;
@@ -141,7 +142,7 @@ export function makeCaches(options: CacheOptions): Caches {
     resource: APP_TEMPLATES,
     namespace: organizationNamespace,
   });
-  // What looks at every namespace looks at the organization's too.
+  // A separate cache is needed only if `secrets` does not cover the organization's namespace.
   const apart = listed.length > 0 && !listed.includes(organizationNamespace);
   const clientSecrets = apart
     ? makeReflector<KubeObject>({
@@ -197,7 +198,10 @@ function buildCaches({ buildsNamespace, namespaces: _all, ...options }: CacheOpt
   };
 }
 
-/** What stands in the environment of its pods, and its values, which the collector asks for. */
+/**
+ * Names of all Secrets that the environment of the record's pods uses. They include its values Secrets, whose users the
+ * Secret collector looks up.
+ */
 function secretsNamed(spec: AppDeployment['spec']): string[] {
   const reads = readAtStart(spec, spec.sourceConfig.resourceSpec);
   return [...new Set(reads.map(({ secretName }) => secretName))];
@@ -208,7 +212,7 @@ function listenerNamed({ spec }: AppDeployment): string[] {
   return listenerId === undefined ? [] : [listenerId.toLowerCase()];
 }
 
-/** The Gateway API is installed apart from Kubernetes, and maybe later than Davit. */
+/** HTTPRoutes are optional because the Gateway API's CRDs may be installed later than Davit. */
 function addressesFor(options: CacheOptions): Reflector<KubeObject> | undefined {
   const details = { labelSelector: DEPLOYMENT_LABEL, indexedLabels: [DEPLOYMENT_LABEL] };
   if (options.addressKind === 'ingress') return perNamespace<KubeObject>(options, INGRESSES, details);
@@ -225,12 +229,15 @@ function perNamespace<T extends KubeObject>(
   return reflectNamespaces<T>(namespaces, { ...options, resource, ...details });
 }
 
-/** The children labelled with this record's name, whoever's they are. No pods, no revisions. */
+/**
+ * Children that carry the label of this record's name, including those of an earlier record of that name. Without pods
+ * and revisions.
+ */
 export function childrenNamed({ children }: Caches, namespace: string, name: string): readonly KubeObject[] {
   return [...children.values()].flatMap((cache) => cache.byLabel(namespace, DEPLOYMENT_LABEL, name));
 }
 
-/** Lets the cache of this object's kind show what was just written, so that no decision is made on older news. */
+/** Shows a written object in the cache of its kind at once, so that no decision is based on the version before. */
 export function overlayWrite(caches: Caches, object: KubeObject): void {
   const cache = caches.all.find((reflector) => reflector.resource.kind === object.kind);
   cache?.overlay(object);

@@ -1,4 +1,4 @@
-// A cluster as the controller works on it: what it is written through, and what is known of it.
+// A cluster as the controller uses it: a client for requests and the caches of its objects.
 
 import type { ResourceRegistry } from '../../kube/api-resources.ts';
 import type { KubeClient, KubeObject, ObjectRef } from '../../kube/client.ts';
@@ -11,15 +11,15 @@ export interface Cluster {
   readonly registry: ResourceRegistry;
 }
 
-/** The clusters of a record. They are one and the same where no listener has it run elsewhere. */
+/** The clusters of a record. Both are the same cluster unless a listener runs the record elsewhere. */
 export interface Clusters {
-  /** Where the record is: with its revisions, its tracing project and all statuses. */
+  /** Holds the record, its revisions, its tracing project and all statuses. */
   readonly home: Cluster;
-  /** Where its children and their pods are. */
+  /** Holds the record's children and their pods. */
   readonly target: Cluster;
 }
 
-/** The same cluster, whose requests end when `signal` aborts. */
+/** Returns the cluster with a client whose requests are aborted by `signal`. */
 export function until(cluster: Cluster, signal: AbortSignal): Cluster {
   return { ...cluster, client: abortable(cluster.client, signal) };
 }

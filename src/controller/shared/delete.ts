@@ -9,15 +9,21 @@ import { type Cluster, type Clusters, placeOf } from './cluster.ts';
 import { failureOf } from './failures.ts';
 import { settleAll, settleFailures } from './settle-all.ts';
 
-/** What a person may have changed or put back since it was seen, and what cannot be had again: deleted only as it was seen. */
+/**
+ * Kinds whose data is lost on deletion. They are deleted only in the observed resourceVersion, since a person may have
+ * changed them.
+ */
 const DELETED_AS_SEEN: ReadonlySet<string> = new Set(['Secret', 'PersistentVolumeClaim']);
-/** Whose dependents are pods: these must be gone before what they use is. */
+/**
+ * Kinds that own pods. They are deleted in the foreground, so that their pods are gone before objects that the pods
+ * use.
+ */
 const WITH_DEPENDENTS: ReadonlySet<string> = new Set(['Deployment', 'StatefulSet']);
 
 /**
- * Deletes exactly these objects; one that is gone already is fine. Workloads go with their dependents first. The others
- * have none that matter, and their deletion must not wait for the garbage collector: of a new CRD's objects it knows
- * nothing for up to 30 s. What failed comes back.
+ * Deletes exactly these objects, by uid, and returns the requests that failed. An object that no longer exists is no
+ * failure. Workloads are deleted in the foreground, all others in the background: they have no dependents that matter,
+ * and the garbage collector does not handle objects of a new CRD for up to 30 s.
  */
 export function deleteObjects(objects: readonly KubeObject[], cluster: Cluster): Promise<ActionFailure[]> {
   return settleFailures(
@@ -30,7 +36,7 @@ export function deleteObjects(objects: readonly KubeObject[], cluster: Cluster):
   );
 }
 
-/** As deleteObjects, each in the cluster where it is. */
+/** Same as deleteObjects: Davit's own kinds are deleted in the home cluster, all others in the target cluster. */
 export async function deleteEverywhere(
   objects: readonly KubeObject[],
   { home, target }: Clusters,
@@ -46,7 +52,10 @@ export async function deleteEverywhere(
   return failures.flat();
 }
 
-/** Deletes these pods, each only as it was seen: one that has started since is left alone, and looked at again. What failed comes back. */
+/**
+ * Deletes these pods, each only in its observed resourceVersion, so that a pod that has started since is kept. Returns
+ * the requests that failed.
+ */
 export function removePods(pods: readonly KubeObject[], cluster: Cluster): Promise<ActionFailure[]> {
   return settleFailures(
     pods.map((pod) => {

@@ -1,13 +1,13 @@
-// What is said of a request that failed, and which of the errors behind it decides when the record comes again.
+// Converts failed requests to failures that a status reports, and selects the error that determines the requeue delay.
 
 import { quoted } from '../../api/text.ts';
 import { type ActionFailure, type ChildRef, said } from '../../decide/observed.ts';
 import { Conflict, Forbidden, Invalid, ServerError, Terminal, Unavailable } from '../../errors.ts';
 
 /**
- * A failed request as something to report. What the API server refuses for good needs a person; anything else has a
- * `cause`, which is thrown once everything has been reported, so that the record comes again. `object` is what people
- * read, where that is not `ref` itself.
+ * Converts an error of a request to an ActionFailure. A rejection by the API server (Invalid, Forbidden) has no
+ * `cause`, since a retry would not help. Any other failure has the error as its `cause`, which is thrown after the
+ * report so that the record is requeued. `object` is the object's name in the message, by default that of `ref`.
  */
 export function failureOf(error: unknown, ref: ChildRef, verb = 'apply', object = said(ref)): ActionFailure {
   if (error instanceof Invalid || error instanceof Forbidden) {
@@ -26,7 +26,7 @@ function messageOf(error: unknown, object: string, verb: string): string {
   return `The request to ${verb} ${object} failed: ${words}. Davit retries automatically. If the failure persists, check the API server, or the webhook that the message names.`;
 }
 
-/** Nothing but races that were lost: the next look will show who was quicker. */
+/** Whether every error is a Conflict. Such a reconcile is repeated: by then the caches show the concurrent write. */
 export function areRaces(causes: readonly unknown[]): boolean {
   return causes.length > 0 && causes.every((cause) => cause instanceof Conflict);
 }
@@ -35,7 +35,9 @@ export function causesOf(refusals: readonly ActionFailure[]): unknown[] {
   return refusals.flatMap(({ cause }) => (cause === undefined ? [] : [cause]));
 }
 
-/** The one that decides when to try again: that which asks for the longest pause, and a race or a dead end last. */
+/**
+ * The error that determines the requeue delay: the one with the longest Retry-After. Conflict and Terminal rank last.
+ */
 export function decisiveOf(causes: readonly unknown[]): unknown {
   return causes.toSorted((a, b) => rankOf(b) - rankOf(a))[0];
 }
@@ -46,7 +48,10 @@ function rankOf(error: unknown): number {
   return error instanceof Unavailable ? (error.retryAfterMs ?? 0) : 0;
 }
 
-/** Whether the leadership was lost, after which nothing may be said either; a time limit's reason is an Unavailable. */
+/**
+ * Whether `signal` was aborted because leadership was lost, after which no status may be written either. A time limit
+ * aborts with an Unavailable instead.
+ */
 export function wasLost(signal: AbortSignal): boolean {
   return signal.aborted && !(signal.reason instanceof Unavailable);
 }

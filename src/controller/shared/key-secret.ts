@@ -1,5 +1,5 @@
-// A key of Davit's own in a Secret of its namespace. Made once, by whichever process needs it first, and never changed or
-// removed: it outlives the chart, and belongs into backups.
+// A key of Davit's own in a Secret of Davit's namespace. The process that needs it first creates it. It is never
+// changed or deleted: it outlives the chart and belongs in backups.
 
 import { randomBytes } from 'node:crypto';
 import { Terminal } from '../../errors.ts';
@@ -13,7 +13,9 @@ export interface KeySecretOptions {
   readonly name: string;
   readonly field: string;
   readonly bytes: number;
-  /** What it is, and what comes of it when it is made replaced: `the digest key`, `a new key restarts no pods`. */
+  /**
+   * For error messages: what the key is (`the digest key`), and the effect of a new key (`A new key restarts no pods`).
+   */
   readonly what: string;
   readonly replaced: string;
 }
@@ -24,7 +26,10 @@ interface KeySecret extends KubeObject {
   readonly data?: Readonly<Record<string, string>>;
 }
 
-/** Reads or makes the key when it is first asked for. A failure is thrown, and the next call tries again. */
+/**
+ * Returns a function that reads or creates the key on its first call. If that fails, it throws, and the next call
+ * retries.
+ */
 export function makeKeySecret(options: KeySecretOptions): () => Promise<Buffer> {
   let known: Promise<Buffer> | undefined;
   return () => {

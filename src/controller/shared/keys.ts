@@ -1,4 +1,4 @@
-// What the queues carry: `namespace/name`.
+// Work queue keys: `namespace/name`.
 
 export function keyOf(namespace: string | undefined, name: string): string {
   return `${namespace ?? ''}/${name}`;

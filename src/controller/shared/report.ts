@@ -1,4 +1,4 @@
-// Writes statuses, each only if it says something new, and tells transitions as events.
+// Writes statuses that have changed, and records their transitions as events.
 
 import { isDeepStrictEqual } from 'node:util';
 import type { AppDeployment, AppDeploymentStatus } from '../../api/app-deployment.ts';
@@ -14,7 +14,10 @@ import type { Cluster } from './cluster.ts';
 /** A field of a status that another field manager writes. */
 type ForeignField = 'build' | 'pushes';
 
-/** Writes `status` unless it is there already, beside what others write of it. The answer goes into the cache. */
+/**
+ * Applies `status` unless the object already has it, and adds the response to the cache. `foreign` names a field of the
+ * status that another field manager owns and that is not compared. Returns whether the status was written.
+ */
 export async function reportStatus<T extends KubeObject & { readonly status?: object }>(
   object: T,
   status: object,
@@ -56,7 +59,7 @@ export async function reportRecord(
   const after = conditionOf(status.conditions, 'Ready');
   if (!after || (before?.status === after.status && before.reason === after.reason)) return;
   const stalled = conditionOf(status.conditions, 'Stalled')?.status === 'True';
-  // That a new record is not ready yet is no news.
+  // A new record is expected not to be ready: no event.
   if (!before && !stalled) return;
   events.record({
     regarding: record,
@@ -94,7 +97,7 @@ export async function reportRevision(
     });
 }
 
-/** Says on the tracing project which deployment uses it. One that another record's uid stands on is taken over. */
+/** Writes the record's uid to the status of the tracing project that it uses, replacing the uid of any other record. */
 export async function reportTracingProject(
   project: TracingProject,
   record: AppDeployment,

@@ -1,10 +1,8 @@
-// Requests that are made side by side.
-
 import type { ActionFailure } from '../../decide/observed.ts';
 
 /**
- * As Promise.all, but a failure is thrown only once everything is over, so that nothing goes on behind the next
- * reconcile's back.
+ * Same as Promise.all, but rejects only after every promise has settled, so that no request is still running when the
+ * next reconcile starts.
  */
 export async function settleAll<T extends readonly unknown[]>(
   underWay: T,
@@ -13,7 +11,7 @@ export async function settleAll<T extends readonly unknown[]>(
   return Promise.all(underWay);
 }
 
-/** What failed of work that is under way, once all of it is over. */
+/** Waits for every promise to settle and returns the failures. */
 export async function settleFailures(
   underWay: readonly Promise<ActionFailure | undefined>[],
 ): Promise<ActionFailure[]> {

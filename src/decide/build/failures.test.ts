@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { buildFailure, fetchFailure, planFailure } from './failures.ts';
 
-/** As BuildKit 0.34 prints it with --progress=plain. */
+/** Output of BuildKit 0.34 with --progress=plain. */
 const failingRun = `#7 [3/4] RUN pip install nothing-of-this-name
 #7 1.234 ERROR: No matching distribution found for nothing-of-this-name
 #7 ERROR: process "/bin/sh -c pip install nothing-of-this-name" did not complete successfully: exit code: 1
@@ -20,8 +20,8 @@ Dockerfile:3
 error: failed to solve: process "/bin/sh -c pip install nothing-of-this-name" did not complete successfully: exit code: 1
 `;
 
-describe('what the builder left behind', () => {
-  it('names the failing line, what stands there and what it printed', () => {
+describe('buildFailure', () => {
+  it('names the failing line, its instruction and its output', () => {
     const failure = buildFailure({ exitCode: 1, message: failingRun });
     expect(failure).toMatchObject({
       reason: 'StepFailed',
@@ -33,7 +33,7 @@ describe('what the builder left behind', () => {
     expect(failure.message).toContain('build_logs');
   });
 
-  it('joins an instruction of several lines', () => {
+  it('joins the lines of a multi-line instruction', () => {
     const message = `Dockerfile:2\n--------------------\n   2 | >>> RUN a && \\\n   3 | >>>     b\n--------------------\nerror: failed to solve: process "x" did not complete successfully: exit code: 2\n`;
     expect(buildFailure({ exitCode: 1, message })).toMatchObject({ line: 2, instruction: 'RUN a && b' });
   });
@@ -87,21 +87,21 @@ describe('what the builder left behind', () => {
     expect(failure.message).toMatch(/\w.*\.$/);
   });
 
-  it('is bounded, whatever was printed', () => {
+  it('limits the length of the message', () => {
     const { message } = buildFailure({ exitCode: 1, message: `error: failed to solve: ${'x'.repeat(100_000)}` });
     expect(message.length).toBeLessThanOrEqual(4096);
   });
 });
 
-describe('what fetch and plan left behind', () => {
+describe('fetchFailure and planFailure', () => {
   it.each([
     [fetchFailure, 'RefNotFound: The repository has no main.', 'RefNotFound', 'The repository has no main.'],
     [fetchFailure, 'bash: git: not found', 'FetchFailed', 'bash: git: not found'],
     [planFailure, 'PathMissing: ./agent is not in the workspace.', 'PathMissing', './agent is not in the workspace.'],
     [planFailure, '', 'PlanFailed', 'exit code 1'],
-    // What a source could have printed is no reason.
+    // Only a text that starts with a reason counts, since the source could have printed the rest.
     [fetchFailure, 'fatal: Something: else', 'FetchFailed', 'fatal: Something: else'],
-  ])('%o of %j is %s', (read, message, reason, words) => {
+  ])('%o reads %j as %s', (read, message, reason, words) => {
     const failure = read({ exitCode: 1, message });
     expect(failure.reason).toBe(reason);
     expect(failure.message).toContain(words);

@@ -1,4 +1,4 @@
-// Why a build failed, out of what its containers left behind.
+// Derives why a build failed from the termination messages of its containers.
 
 import type { BuildReason } from '../../api/build.ts';
 import { quoted, shortened } from '../../api/text.ts';
@@ -14,9 +14,10 @@ export interface BuildFailure {
 
 type Terminated = NonNullable<NonNullable<ContainerStatus['state']>['terminated']>;
 
-/** What the scripts of `fetch` and `build`, and the plan step, write: `Reason: sentence`. */
+/** Termination message of the scripts (resources/build/scripts.ts) and the plan step: `Reason: sentence`. */
 const SAID = /^([A-Z][A-Za-z]{2,63}): (\S[\s\S]*)$/;
 
+/** The failure of the container `fetch`. */
 export function fetchFailure({ message = '', exitCode }: Terminated): BuildFailure {
   return (
     said(message) ?? {
@@ -26,6 +27,7 @@ export function fetchFailure({ message = '', exitCode }: Terminated): BuildFailu
   );
 }
 
+/** The failure of the container `plan`. */
 export function planFailure({ message = '', exitCode }: Terminated): BuildFailure {
   return (
     said(message) ?? {
@@ -43,11 +45,11 @@ function said(message: string): BuildFailure | undefined {
 interface Kind {
   readonly reason: BuildReason;
   readonly sign: RegExp;
-  /** Follows what was said. */
+  /** What the user can do. The last sentence of the message. */
   readonly todo: string;
 }
 
-/** The first sign that is found says what it was. */
+/** Kinds of failures in BuildKit's output. The first one whose `sign` matches is taken. */
 const KINDS: readonly Kind[] = [
   {
     reason: 'OutOfDisk',
@@ -81,7 +83,7 @@ const KINDS: readonly Kind[] = [
   },
 ];
 
-/** For the build container, whose message is the end of its log. */
+/** The failure of the container `build`, whose termination message is the end of its log. */
 export function buildFailure({ message = '', exitCode, reason }: Terminated): BuildFailure {
   const told = said(message);
   if (told) return told;
@@ -103,7 +105,9 @@ export function buildFailure({ message = '', exitCode, reason }: Terminated): Bu
   return { reason: kind.reason, message: shortened(`${place}${words}.${output} ${kind.todo}`), ...where };
 }
 
-/** BuildKit shows the lines around, with the number of the first that failed. */
+/**
+ * Line (from 1) and text of the failing instruction. BuildKit prints it with surrounding lines and marks it by `>>>`.
+ */
 function failingLine(message: string): Pick<BuildFailure, 'line' | 'instruction'> {
   const marked = [...message.matchAll(/^ *(\d+) \| >>> (.*)$/gm)];
   const [, number] = marked[0] ?? /^\S*[Dd]ockerfile\S*:(\d+)$/m.exec(message) ?? [];
@@ -112,7 +116,7 @@ function failingLine(message: string): Pick<BuildFailure, 'line' | 'instruction'
   return { line: Number(number), ...(instruction !== '' && { instruction }) };
 }
 
-/** What the instruction printed last: it stands between two rules, each line with its time. */
+/** The last lines that the instruction printed. BuildKit prints them between two rules, each line with a timestamp. */
 function printed(message: string): string {
   const [, output = ''] = /^------\n > .*?:\n([\s\S]*?)\n------$/m.exec(message) ?? [];
   const lines = output.split('\n').map((line) => line.replace(/^\s*\d+\.\d+ /, ''));

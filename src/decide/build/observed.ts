@@ -1,4 +1,4 @@
-// What was seen of one build and of those beside it, as plain values.
+// The observed state of a build and of the builds that compete with it.
 
 import type { AppDeployment } from '../../api/app-deployment.ts';
 import type { AppRevision } from '../../api/app-revision.ts';
@@ -6,7 +6,7 @@ import type { BuildSettings } from '../../api/settings.ts';
 import type { KubeObject } from '../../kube/client.ts';
 import type { Pod } from '../observed.ts';
 
-/** batch/v1 Job, as far as it is read. */
+/** The fields of a batch/v1 Job that are read. */
 export interface ObservedJob extends KubeObject {
   readonly spec?: { readonly suspend?: boolean };
   readonly status?: {
@@ -20,7 +20,7 @@ export interface ObservedJob extends KubeObject {
   };
 }
 
-/** A pod that builds: what the kubelet says when it evicts it stands in its status. */
+/** A build pod. On an eviction, the kubelet writes `reason` and `message` to its status. */
 export interface BuildPod extends Pod {
   readonly status?: Pod['status'] & { readonly reason?: string; readonly message?: string };
 }
@@ -28,16 +28,16 @@ export interface BuildPod extends Pod {
 export interface ObservedBuild {
   readonly revision: AppRevision;
   readonly record: AppDeployment;
-  /** The record's revisions, newest first; this one is among them. */
+  /** The record's revisions including this one, newest first. */
   readonly siblings: readonly AppRevision[];
   readonly job: ObservedJob | undefined;
   /** The newest of the Job's pods. */
   readonly pod: BuildPod | undefined;
-  /** Every build of the platform that waits for its turn or runs; empty unless this one waits. */
+  /** All unfinished builds of the platform. Collected only if this build is queued, otherwise empty. */
   readonly others: readonly AppRevision[];
   readonly settings: BuildSettings;
   /** Repository of the deployment's images, without a tag: HOST/PATH. */
   readonly repository: string;
-  /** All of Davit, or the record, is paused: nothing is begun and nothing is ended. */
+  /** Davit or the record is paused: no build is started, interrupted or cleaned up. */
   readonly isPaused: boolean;
 }

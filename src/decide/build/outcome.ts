@@ -1,4 +1,4 @@
-// How far a build is: read from its Job and its pod, and from nothing that this process remembers.
+// Derives the progress of a build from its Job, its pod and its last status only, so that a restart loses nothing.
 
 import type { BuildPhase, BuildReason, BuildStatus } from '../../api/build.ts';
 import { quoted, shortened } from '../../api/text.ts';
@@ -17,10 +17,13 @@ export interface BuildOutcome {
   readonly instruction?: string;
 }
 
-/** A pod that was not made, or an image that was not pulled, for so long will not be: what is in the way needs a person. */
+/**
+ * After this time without a pod or with an image that cannot be pulled, the obstacle is reported as one that a person
+ * must remove.
+ */
 const PATIENCE_MS = 120_000;
 
-/** `before`: what was said last. `startedAt` of it is when the Job was made. */
+/** `before` is the last status of the build. Its `startedAt` is the time at which the Job was created. */
 export function outcomeOf(job: ObservedJob, pod: BuildPod | undefined, before: BuildStatus, now: Date): BuildOutcome {
   const commit = commitFrom(containerOf(pod, 'fetch'));
   return { ...progressOf(job, pod, before, now), ...(commit !== undefined && { commit }) };
@@ -52,7 +55,7 @@ function progressOf(job: ObservedJob, pod: BuildPod | undefined, before: BuildSt
   if (failure)
     return failed({
       reason: 'BuilderGone',
-      message: `The pod that built is gone: ${quoted(failure.message)}. Ask for a new revision to build again.`,
+      message: `The build pod is gone: ${quoted(failure.message)}. Ask for a new revision to build again.`,
     });
   if (pod === undefined) return withoutPod(job, before, now);
   const stuck = hindrance(pod, [fetch, plan, build], before, now);
@@ -64,7 +67,7 @@ function progressOf(job: ObservedJob, pod: BuildPod | undefined, before: BuildSt
   return said('AwaitingBuild', 'PodStarting', `Pod ${pod.metadata.name} is being started.`);
 }
 
-/** When to look again, though nothing has changed: patience ends. */
+/** Milliseconds until PATIENCE_MS has passed, at least 1,000. */
 export function patienceEndsMs({ startedAt }: BuildStatus, now: Date): number {
   return Math.max(1000, Date.parse(startedAt ?? '') + PATIENCE_MS - now.getTime() || PATIENCE_MS);
 }
@@ -97,11 +100,11 @@ function evicted(pod: BuildPod | undefined): BuildFailure | undefined {
   if (/ephemeral|emptydir|local storage/i.test(message ?? ''))
     return {
       reason: 'OutOfDisk',
-      message: `The build was ended: ${quoted(message)}. Need less disk, or have settings.builds.resources.storageGi raised.`,
+      message: `The build was ended: ${quoted(message)}. Use less disk, or have settings.builds.resources.storageGi raised.`,
     };
   return {
     reason: 'BuilderGone',
-    message: `The pod that built was ended: ${quoted(message ?? reason)}. Ask for a new revision to build again.`,
+    message: `The build pod was ended: ${quoted(message ?? reason)}. Ask for a new revision to build again.`,
   };
 }
 
@@ -118,11 +121,11 @@ function overdue({ reason, message, phase }: BuildStatus): BuildFailure {
 }
 
 function withoutPod({ metadata }: ObservedJob, before: BuildStatus, now: Date): BuildOutcome {
-  if (!isOutOfPatience(before, now)) return said('AwaitingBuild', 'PodStarting', 'The pod that builds is being made.');
+  if (!isOutOfPatience(before, now)) return said('AwaitingBuild', 'PodStarting', 'The build pod is being created.');
   return said(
     'AwaitingBuild',
     'PodRefused',
-    `No pod is made for the build. kubectl describe job ${metadata.name} -n ${metadata.namespace} says why: quota, or Pod Security of the namespace, which must be privileged.`,
+    `The build's Job has no pod. Run kubectl describe job ${metadata.name} -n ${metadata.namespace} to see the cause, such as a quota or the namespace's Pod Security level, which must be privileged.`,
   );
 }
 
@@ -141,7 +144,7 @@ function hindrance(
     return said(
       'AwaitingBuild',
       'Unschedulable',
-      `No node takes pod ${pod.metadata.name}: ${quoted(scheduled.message)}. Lower settings.builds.resources, or add capacity.`,
+      `No node can run pod ${pod.metadata.name}: ${quoted(scheduled.message)}. Lower settings.builds.resources, or add capacity.`,
     );
   for (const container of containers) {
     if (!container || !failsToPull(container)) continue;
@@ -149,7 +152,7 @@ function hindrance(
     return said(
       phase,
       'BuilderImagePullFailed',
-      // Not the kubelet's words: they alternate between the error and the back-off.
+      // The kubelet's message is not included, since it alternates between the error and the back-off.
       `Image ${shortened(container.image ?? '', 512)} of container ${container.name} cannot be pulled. Correct settings.builds.images, or give the builds' namespace a pull secret.`,
     );
   }

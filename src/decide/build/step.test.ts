@@ -88,38 +88,34 @@ const waiting = revision({ commit });
 const begun = revision({ phase: 'AwaitingBuild', commit, startedAt: earlier, job: 'build-1' });
 const building = revision({ phase: 'Building', commit, startedAt: earlier, job: 'build-1' });
 
-describe('before a build begins', () => {
+describe('before a build starts', () => {
   it.each<[string, ObservedBuild, object]>([
+    ['a new revision is queued', seen(revision()), { status: { phase: 'Queued', queuedAt: '2026-01-01T01:00:00Z' } }],
+    ['the commit is resolved', seen(revision({})), { act: 'resolve' }],
     [
-      'a new revision waits for its turn',
-      seen(revision()),
-      { status: { phase: 'Queued', queuedAt: '2026-01-01T01:00:00Z' } },
-    ],
-    ['the commit is asked for', seen(revision({})), { act: 'resolve' }],
-    [
-      'its turn comes',
+      'a build whose turn it is starts',
       seen(waiting),
       { act: 'start', status: { phase: 'AwaitingBuild', startedAt: '2026-01-01T01:00:00Z' } },
     ],
     [
-      'a newer revision takes its place',
+      'a newer revision supersedes it',
       seen(waiting, { siblings: [revision({}, 2), waiting] }),
       { status: { phase: 'Skipped', reason: 'Superseded' } },
     ],
     [
-      'all places are taken',
+      'it waits while all slots are taken',
       seen(waiting, { others: [waiting, ...[2, 3].map((serial) => revision({ phase: 'Building' }, serial))] }),
       { status: { phase: 'Queued', reason: 'WaitingForTurn' } },
     ],
     [
-      'the same was built before',
+      'the image of the same source is reused',
       seen(revision({ commit }, 2), {
         siblings: [revision({ commit }, 2), revision({ phase: 'Built', commit, image, digest })],
       }),
       { status: { phase: 'Built', reason: 'ImageReused', image, digest, builtBy: revision().spec.id } },
     ],
     [
-      'the same failed before: it is built again',
+      'the same source is built again if it failed before',
       seen(revision({ commit }, 2), {
         siblings: [revision({ commit }, 2), revision({ phase: 'Failed', commit })],
         others: [revision({ commit }, 2)],
@@ -127,7 +123,7 @@ describe('before a build begins', () => {
       { act: 'start', status: { phase: 'AwaitingBuild' } },
     ],
     [
-      'the same is being built: it waits for that',
+      'it waits for a running build of the same source',
       seen(revision({ commit }, 2), {
         siblings: [revision({ commit }, 2), building],
         others: [revision({ commit }, 2), building],
@@ -135,7 +131,7 @@ describe('before a build begins', () => {
       { status: { phase: 'Queued', message: expect.stringContaining(building.spec.id) } },
     ],
     [
-      'somebody interrupts it',
+      'the user interrupts it',
       seen(waiting, {
         record: {
           ...record,
@@ -144,14 +140,14 @@ describe('before a build begins', () => {
       }),
       { status: { phase: 'Interrupted' } },
     ],
-    ['paused', seen(waiting, { isPaused: true }), {}],
+    ['nothing happens while paused', seen(waiting, { isPaused: true }), {}],
   ])('%s', (_what, observed, step) => {
     const found = nextStep(observed, now);
     expect(found).toMatchObject(step);
     expect(found.act).toBe((step as { act?: string }).act);
   });
 
-  it('another commit of the same branch is not the same', () => {
+  it('does not reuse the image of another commit of the same branch', () => {
     const other = revision({ phase: 'Built', commit: 'e'.repeat(40), image, digest });
     const newer = revision({ commit }, 2);
     expect(nextStep(seen(newer, { siblings: [newer, other], others: [newer] }), now).act).toBe('start');
@@ -161,36 +157,40 @@ describe('before a build begins', () => {
 describe('while a build runs', () => {
   const fetched = done(0, commit);
   it.each<[string, ObservedBuild, object]>([
-    ['the Job is made again where it is not there yet', seen(begun), { act: 'start' }],
-    ['a suspended Job gets its Secrets', seen(begun, { job: job({ suspend: true }) }), { act: 'start' }],
-    ['no pod yet', seen(begun, { job: job() }), { status: { phase: 'AwaitingBuild', reason: 'PodStarting' } }],
+    ['a missing Job is created', seen(begun), { act: 'start' }],
+    ['a suspended Job gets its Secrets and is resumed', seen(begun, { job: job({ suspend: true }) }), { act: 'start' }],
     [
-      'a pod that starts',
+      'the Job has no pod yet',
+      seen(begun, { job: job() }),
+      { status: { phase: 'AwaitingBuild', reason: 'PodStarting' } },
+    ],
+    [
+      'the pod is starting',
       seen(begun, { job: job(), pod: pod({}) }),
       { status: { phase: 'AwaitingBuild', reason: 'PodStarting' } },
     ],
     [
-      'fetching',
+      'the source is being fetched',
       seen(begun, { job: job(), pod: pod({ fetch: running }) }),
       { status: { phase: 'Building', reason: 'Fetching' } },
     ],
     [
-      'planning',
+      'the Dockerfile is being planned',
       seen(begun, { job: job(), pod: pod({ fetch: fetched, plan: running }) }),
       { status: { phase: 'Building', reason: 'Planning', commit } },
     ],
     [
-      'building',
+      'the image is being built',
       seen(begun, { job: job(), pod: pod({ fetch: fetched, plan: done(0), build: running }) }),
       { status: { phase: 'Building', reason: 'Running' } },
     ],
     [
-      'built',
+      'the image was built',
       seen(building, { job: job(), pod: pod({ fetch: fetched, plan: done(0), build: done(0, digest) }) }),
       { status: { phase: 'Built', reason: 'ImageBuilt', image, digest, commit, finishedAt: '2026-01-01T01:00:00Z' } },
     ],
     [
-      'built, though the deadline has passed meanwhile',
+      'the image was built, although the deadline has passed since',
       seen(building, {
         job: job({ failed: 'DeadlineExceeded' }),
         pod: pod({ fetch: fetched, plan: done(0), build: done(0, digest) }),
@@ -198,7 +198,7 @@ describe('while a build runs', () => {
       { status: { phase: 'Built', image } },
     ],
     [
-      'built without a digest is not built',
+      'a build without a digest fails',
       seen(building, { job: job(), pod: pod({ fetch: fetched, plan: done(0), build: done(0, 'latest') }) }),
       { status: { phase: 'Failed', reason: 'BuilderFailed' } },
     ],
@@ -225,19 +225,19 @@ describe('while a build runs', () => {
       { status: { phase: 'Failed', reason: 'StepFailed' } },
     ],
     [
-      'its time is up',
+      'the time limit is exceeded',
       seen(building, { job: job({ failed: 'DeadlineExceeded' }) }),
       { status: { phase: 'Failed', reason: 'TimedOut' } },
     ],
     [
-      'its time is up before a node took it',
+      'the time limit is exceeded before the pod was scheduled',
       seen(revision({ phase: 'AwaitingBuild', reason: 'Unschedulable', message: 'No node.', startedAt: earlier }), {
         job: job({ failed: 'DeadlineExceeded' }),
       }),
       { status: { phase: 'Failed', reason: 'Unschedulable', message: 'No node.' } },
     ],
     [
-      'evicted for disk',
+      'the pod is evicted because of its disk usage',
       seen(building, {
         job: job(),
         pod: pod(
@@ -252,7 +252,7 @@ describe('while a build runs', () => {
       { status: { phase: 'Failed', reason: 'OutOfDisk' } },
     ],
     [
-      'evicted for its node',
+      'the pod is evicted because of its node',
       seen(building, {
         job: job(),
         pod: pod({}, { phase: 'Failed', reason: 'Evicted', message: 'The node was low on resource: memory.' }),
@@ -260,18 +260,18 @@ describe('while a build runs', () => {
       { status: { phase: 'Failed', reason: 'BuilderGone' } },
     ],
     [
-      'the pod is gone',
+      'the pod no longer exists',
       seen(building, { job: job({ failed: 'BackoffLimitExceeded' }) }),
       { status: { phase: 'Failed', reason: 'BuilderGone' } },
     ],
-    ['the Job is gone', seen(building), { status: { phase: 'Failed', reason: 'BuilderGone' } }],
+    ['the Job no longer exists', seen(building), { status: { phase: 'Failed', reason: 'BuilderGone' } }],
     [
       'the Job is being deleted',
       seen(building, { job: job({ deletionTimestamp: earlier }) }),
       { status: { phase: 'Failed', reason: 'BuilderGone' } },
     ],
     [
-      'no node takes it',
+      'the pod cannot be scheduled',
       seen(begun, {
         job: job(),
         pod: pod({}, { conditions: [{ type: 'PodScheduled', status: 'False', message: '0/1 nodes are available' }] }),
@@ -279,7 +279,7 @@ describe('while a build runs', () => {
       { status: { phase: 'AwaitingBuild', reason: 'Unschedulable', message: expect.stringContaining('0/1 nodes') } },
     ],
     [
-      'its image is not pulled, for now',
+      'an image cannot be pulled yet',
       seen(begun, {
         job: job(),
         pod: pod({ fetch: { waiting: { reason: 'ImagePullBackOff', message: 'no such image' } } }),
@@ -287,7 +287,7 @@ describe('while a build runs', () => {
       { status: { phase: 'AwaitingBuild', reason: 'BuilderImagePullFailed' } },
     ],
     [
-      'somebody interrupts it',
+      'the user interrupts it',
       seen(building, {
         job: job(),
         record: {
@@ -298,18 +298,18 @@ describe('while a build runs', () => {
       { status: { phase: 'Interrupted' }, act: 'removeJob' },
     ],
     [
-      'paused: it goes on and is reported',
+      'a running build continues and is reported while paused',
       seen(begun, { job: job(), pod: pod({ fetch: running }), isPaused: true }),
       { status: { phase: 'Building' } },
     ],
-    ['paused: nothing is begun', seen(begun, { isPaused: true }), {}],
+    ['no build is started while paused', seen(begun, { isPaused: true }), {}],
   ])('%s', (_what, observed, step) => {
     const found = nextStep(observed, now);
     expect(found).toMatchObject(step);
     expect(found.act).toBe((step as { act?: string }).act);
   });
 
-  it('what cannot begin fails when its time is up, for what was in its way', () => {
+  it('a build that cannot start fails at its time limit with the reason that prevented the start', () => {
     const stuck = revision({
       phase: 'AwaitingBuild',
       reason: 'CodeHostUnreachable',
@@ -319,7 +319,7 @@ describe('while a build runs', () => {
     expect(nextStep(seen(stuck), now)).toMatchObject({ status: { phase: 'Failed', reason: 'CodeHostUnreachable' } });
   });
 
-  it('an image that cannot be pulled is said in words that do not alternate with the kubelet', () => {
+  it('the message for an image that cannot be pulled does not alternate with that of the kubelet', () => {
     const begun = revision({ phase: 'AwaitingBuild', startedAt: earlier });
     const statuses = [
       { reason: 'ErrImagePull', message: 'not found' },
@@ -330,7 +330,7 @@ describe('while a build runs', () => {
     expect(new Set(statuses.map((status) => JSON.stringify(status))).size).toBe(1);
   });
 
-  it('an image that is not pulled for two minutes will not be', () => {
+  it('an image that cannot be pulled for two minutes fails the build', () => {
     const long = revision({ phase: 'AwaitingBuild', startedAt: '2026-01-01T00:57:00Z' });
     const observed = seen(long, { job: job(), pod: pod({ fetch: { waiting: { reason: 'ErrImagePull' } } }) });
     expect(nextStep(observed, now)).toMatchObject({ status: { phase: 'Failed', reason: 'BuilderImagePullFailed' } });
@@ -341,24 +341,24 @@ describe('after a build', () => {
   const built = revision({ phase: 'Built', commit, image, digest, finishedAt: '2026-01-01T00:30:00Z' });
   it.each<[string, ObservedBuild, object]>([
     [
-      'its Job stays for people to look at, without credentials',
+      'its Job is kept without credentials',
       seen(built, { job: job() }),
       { act: 'forgetCredentials', requeueAfterMs: 1_800_000 },
     ],
     [
-      'and goes when its time is over',
+      'its Job is deleted after the retention time',
       seen(revision({ phase: 'Failed', finishedAt: '2025-12-31T23:00:00Z' }), { job: job() }),
       { act: 'removeJob' },
     ],
     [
-      'that of an interrupted one goes at once',
+      'the Job of an interrupted build is deleted at once',
       seen(revision({ phase: 'Interrupted', finishedAt: earlier }), { job: job() }),
       { act: 'removeJob' },
     ],
-    ['nothing is left to do without one', seen(built), {}],
-    ['or while it goes', seen(built, { job: job({ deletionTimestamp: earlier }) }), {}],
+    ['nothing is done without a Job', seen(built), {}],
+    ['nothing is done while the Job is being deleted', seen(built, { job: job({ deletionTimestamp: earlier }) }), {}],
     [
-      'what is built stays built, though somebody interrupts it',
+      'an interruption does not change a finished build',
       seen(built, {
         record: { ...record, metadata: { ...record.metadata, annotations: { 'davit.dev/interrupt': built.spec.id } } },
       }),

@@ -1,5 +1,5 @@
-// The next step of one build: what is said of it, and what is done. A pure function of what was observed, so that whatever
-// ended the process, the next look goes on where the last one was.
+// The next step of a build: its new status and the next action. It depends only on the observed state, so a restarted
+// controller continues where the previous one stopped.
 
 import type { AppRevision } from '../../api/app-revision.ts';
 import { type BuildPhase, type BuildReason, type BuildStatus, FINAL_PHASES, isBegun } from '../../api/build.ts';
@@ -13,18 +13,18 @@ import { type BuildOutcome, outcomeOf, patienceEndsMs } from './outcome.ts';
 import { nextTurns } from './turns.ts';
 
 export interface BuildStep {
-  /** What is to be said; absent: what stands there. */
+  /** The new status. Absent if it does not change. */
   readonly status?: BuildStatus;
   /**
-   * resolve: ask the code host which commit the ref means. start: make the Job and its Secrets, as far as they are not there,
-   * and let it run. removeJob: it is not needed any more. forgetCredentials: the Job stays, its Secrets go.
+   * `resolve`: ask the code host for the commit of the ref. `start`: create the Job and its Secrets if they are
+   * missing, and resume the Job. `removeJob`: delete the Job. `forgetCredentials`: delete the Secrets and keep the Job.
    */
   readonly act?: 'resolve' | 'start' | 'removeJob' | 'forgetCredentials';
-  /** When to look again even if nothing changes. */
+  /** Delay after which the build is reconciled even if nothing changes. */
   readonly requeueAfterMs?: number;
 }
 
-/** For a record that is not being deleted. */
+/** The record must not be in deletion. */
 export function nextStep(observed: ObservedBuild, now: Date): BuildStep {
   const { revision, record, job, isPaused } = observed;
   const build = revision.status?.build;
@@ -74,14 +74,15 @@ function queued(
   const built = same.find((other) => imageOf(other) !== undefined);
   if (built) return { status: reused(build, built, now) };
   const building = same.find(({ status }) => isBegun(status?.build));
-  if (building) return said(build, `Revision ${building.spec.id} is building the same source: its image will be used.`);
+  if (building)
+    return said(build, `Revision ${building.spec.id} is building the same source. This revision will use its image.`);
   if (!nextTurns(others, settings.concurrency).includes(revision.spec.id)) return said(build, WAITING);
   return {
     status: {
       ...build,
       phase: 'AwaitingBuild',
       reason: 'PodStarting',
-      message: 'The pod that builds is being made.',
+      message: 'The build pod is being created.',
       job: buildName(revision.spec.id),
       startedAt: rfc3339(now),
     },
@@ -101,7 +102,7 @@ function reused(build: BuildStatus, from: AppRevision, now: Date): BuildStatus {
     ...build,
     phase: 'Built',
     reason: 'ImageReused',
-    message: `The same source was built for revision ${from.spec.id} with the same commands: its image is used.`,
+    message: `The same source was built for revision ${from.spec.id} with the same commands. This revision uses its image.`,
     image,
     builtBy: from.status?.build?.builtBy ?? from.spec.id,
     ...(digest !== undefined && { digest }),
@@ -158,7 +159,7 @@ function withOutcome(before: BuildStatus, outcome: BuildOutcome, repository: str
   };
 }
 
-/** How a build ends that no pod has ended. */
+/** The status of a build that ends other than by the outcome of its pod. */
 export function ended(
   before: BuildStatus | undefined,
   phase: BuildPhase & ('Failed' | 'Skipped' | 'Interrupted'),
@@ -169,7 +170,7 @@ export function ended(
   return { ...before, phase, reason, message, finishedAt: rfc3339(now) };
 }
 
-/** A build that has ended keeps its Job for people to look at, and never its credentials. */
+/** A finished build keeps its Job for inspection, for a time that the settings limit, but not its credentials. */
 function finished({ job, settings }: ObservedBuild, { phase, finishedAt = '' }: BuildStatus, now: Date): BuildStep {
   if (job === undefined || job.metadata.deletionTimestamp !== undefined) return {};
   const left = Date.parse(finishedAt) + settings.keepFinishedSeconds * 1000 - now.getTime();

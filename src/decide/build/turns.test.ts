@@ -18,32 +18,32 @@ function build(name: string, phase: BuildPhase, second = 0): AppRevision {
   };
 }
 
-describe('whose turn it is to build', () => {
+describe('nextTurns', () => {
   it.each<[string, AppRevision[], string[]]>([
-    ['nobody, where nobody waits', [build('a-1', 'Building'), build('b-1', 'Built')], []],
-    ['the oldest first', [build('a-2', 'Queued', 2), build('a-1', 'Queued', 1)], ['a-1', 'a-2']],
+    ['none if no build is queued', [build('a-1', 'Building'), build('b-1', 'Built')], []],
+    ['the oldest build first', [build('a-2', 'Queued', 2), build('a-1', 'Queued', 1)], ['a-1', 'a-2']],
     [
-      'no more of a tenant than it may have',
+      'not more builds of a tenant than its limit',
       [build('a-1', 'Queued', 1), build('a-2', 'Queued', 2), build('a-3', 'Queued', 3)],
       ['a-1', 'a-2'],
     ],
     [
-      'running ones count',
+      'running builds count towards the limits',
       [build('a-0', 'AwaitingBuild'), build('a-1', 'Queued', 1), build('a-2', 'Queued', 2)],
       ['a-1'],
     ],
     [
-      'no more than there may be in all',
+      'not more builds than the total limit',
       ['a', 'b', 'c', 'd'].map((tenant, at) => build(`${tenant}-1`, 'Queued', at)),
       ['a-1', 'b-1', 'c-1'],
     ],
     [
-      'a tenant with none comes before one that waits longer and has one',
+      'a tenant without running builds before one that waits longer',
       [build('a-0', 'Building'), build('a-1', 'Queued', 1), build('b-1', 'Queued', 5), build('c-0', 'Building')],
       ['b-1'],
     ],
     [
-      'none while all places are taken',
+      'none while all slots are taken',
       [build('a-1', 'Building'), build('b-1', 'Building'), build('c-1', 'Building'), build('d-1', 'Queued')],
       [],
     ],
@@ -52,7 +52,7 @@ describe('whose turn it is to build', () => {
     expect(nextTurns(builds.toReversed(), limits)).toEqual(turns);
   });
 
-  it('of twenty builds of five tenants every tenant has its turn before one has a third', () => {
+  it('gives every tenant one turn before any tenant gets a second', () => {
     const waiting = ['a', 'b', 'c', 'd', 'e'].flatMap((tenant) =>
       [1, 2, 3, 4].map((at) => build(`${tenant}-${at}`, 'Queued', at)),
     );

@@ -1,10 +1,11 @@
-// Whose turn it is to build. Within the limits, the tenant with the fewest running builds comes first, then who waits longest.
+// Selects the builds that may start. Within the limits, builds of the tenant with the fewest running builds come first,
+// then those that have waited longest.
 
 import type { AppRevision } from '../../api/app-revision.ts';
 import { isBegun } from '../../api/build.ts';
 import type { BuildSettings } from '../../api/settings.ts';
 
-/** Ids of the revisions of `builds` that may begin now, in their order. Those that run are among `builds`. */
+/** Ids of the queued revisions that may start now, in order. `builds` contains all queued and running builds. */
 export function nextTurns(
   builds: readonly AppRevision[],
   { perTenant, total }: BuildSettings['concurrency'],

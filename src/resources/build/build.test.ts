@@ -44,27 +44,27 @@ const credentials = {
 };
 const yaml = (object: unknown): string => stringify(object, { lineWidth: 0, aliasDuplicateObjects: false });
 
-describe('what a build is made of', () => {
+describe('objects of a build', () => {
   it.each([
     ['git-userns', inputs()],
     ['upload-rootless', inputs({ mode: 'rootless', source: { kind: 'upload', tag: 'upload-1' } })],
-  ])('is written down: %s', async (name, given) => {
+  ])('match the golden file: %s', async (name, given) => {
     const objects = [makeBuildJob(given), ...makeBuildSecrets(given, credentials, 'job-uid')];
     await expect(objects.map(yaml).join('---\n')).toMatchFileSnapshot(`../../../test/golden/build-${name}.yaml`);
   });
 
-  it('and so is what its namespace has', async () => {
+  it('match the golden file of the namespace', async () => {
     const objects = buildNamespaceObjects(settings).map(yaml).join('---\n');
     await expect(objects).toMatchFileSnapshot('../../../test/golden/build-namespace.yaml');
   });
 });
 
-describe.each(['userns', 'rootless'] as const)('a pod that builds, %s', (mode) => {
+describe.each(['userns', 'rootless'] as const)('build pod, mode %s', (mode) => {
   const { spec } = makeBuildJob(inputs({ mode }));
   const pod = spec?.template.spec;
   const containers = [...(pod?.initContainers ?? []), ...(pod?.containers ?? [])];
 
-  it('gives each container the one credential that it needs, as files', () => {
+  it('mounts in each container only the credential that it needs', () => {
     const mounts = Object.fromEntries(
       containers.map(({ name, volumeMounts = [] }) => [
         name,
@@ -75,14 +75,14 @@ describe.each(['userns', 'rootless'] as const)('a pod that builds, %s', (mode) =
     for (const value of ['source-credential', 'push-credential']) expect(JSON.stringify(spec)).not.toContain(value);
   });
 
-  it('has no token of the API server, and no environment from Secrets', () => {
+  it('has no service account token, and no environment variables from Secrets', () => {
     expect(pod).toMatchObject({ automountServiceAccountToken: false, enableServiceLinks: false });
     expect(
       containers.flatMap(({ env = [], envFrom = [] }) => [...env.filter(({ valueFrom }) => valueFrom), ...envFrom]),
     ).toEqual([]);
   });
 
-  it('fetches and plans restricted, and writes nothing of the workspace while it builds', () => {
+  it('runs fetch and plan restricted, and mounts the workspace read-only except in fetch', () => {
     for (const { name, securityContext, volumeMounts = [] } of containers) {
       const workspace = volumeMounts.find((mount) => mount.name === 'workspace');
       expect(workspace?.readOnly ?? false).toBe(name !== 'fetch');
@@ -96,7 +96,7 @@ describe.each(['userns', 'rootless'] as const)('a pod that builds, %s', (mode) =
     }
   });
 
-  it('is not privileged, has limits everywhere and bounded volumes', () => {
+  it('is not privileged, and limits the resources of all containers and the size of all volumes', () => {
     for (const { resources, securityContext } of containers) {
       expect(securityContext?.privileged).toBeUndefined();
       expect(Object.keys(resources?.limits ?? {})).toEqual(expect.arrayContaining(['cpu', 'memory']));
@@ -104,12 +104,12 @@ describe.each(['userns', 'rootless'] as const)('a pod that builds, %s', (mode) =
     for (const { emptyDir } of pod?.volumes ?? []) if (emptyDir) expect(emptyDir.sizeLimit).toMatch(/^\d+[MG]i$/);
   });
 
-  it('hands a command on as it is', () => {
+  it('escapes dollar signs in commands', () => {
     expect(pod?.initContainers?.[1]?.args).toContain('--install-command=echo "$$(HOME)" $$$$ && make');
   });
 });
 
-it('credentials go with the Job', () => {
+it('labels the Secrets and makes the Job their owner', () => {
   for (const { metadata } of makeBuildSecrets(inputs(), credentials, 'job-uid'))
     expect(metadata).toMatchObject({
       namespace: 'davit-builds',

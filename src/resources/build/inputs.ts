@@ -1,14 +1,14 @@
-// What a build is made from.
+// Inputs of a build's objects.
 
 import type { BuildSettings } from '../../api/settings.ts';
 import type { RegistryLogin } from '../../record/docker-config.ts';
 import type { RegistrySettings, TenantIdentity } from '../../record/registry-names.ts';
 
-/** How the builder gets the rights that it needs: by a user namespace of the pod, or as an unprivileged user. */
+/** How BuildKit runs without privileges on the node: as root in a user namespace of the pod, or rootless. */
 export type BuilderMode = 'userns' | 'rootless';
 
 export type BuildSource =
-  /** `ref`: a commit, or a branch or tag where no code host was asked. */
+  /** `ref` is a commit, or a branch or tag if no code host resolved it. */
   | { readonly kind: 'git'; readonly url: string; readonly ref: string }
   | { readonly kind: 'upload'; readonly tag: string };
 
@@ -26,14 +26,14 @@ export interface BuildInputs {
   readonly images: { readonly builder: string; readonly davit: string };
 }
 
-/** What a build needs beside, given to it in Secrets that go with its Job. */
+/** Credentials of a build. Its Secrets hold them, which its Job owns. */
 export interface BuildCredentials {
-  /** Files of the container that fetches: token, or username and password of the registry. */
+  /** Files of the container `fetch`, by name: `token`, or `username` and `password` of the registry. */
   readonly source: Readonly<Record<string, string>>;
-  /** PEM; authorities that are trusted for the source, instead of the image's own. */
+  /** CA certificates (PEM) that are trusted for the source's host instead of the image's own. */
   readonly sourceCa?: string | undefined;
-  /** Docker's configuration file, with the credential that pushes. */
+  /** Docker configuration file (JSON) with the credential that may push. */
   readonly push: string;
-  /** The same, apart, for what keeps the log. */
+  /** The same credential as user name and password, with which the script stores the log. */
   readonly login: RegistryLogin;
 }

@@ -1,5 +1,5 @@
-// The Job of one build, and its Secrets. Three containers, each with the one credential that it needs: `fetch` has that of
-// the source, `plan` none, `build` that of the registry. docs/builds.md says what a RUN can see of it.
+// The Job of a build and its Secrets. Of its three containers, `fetch` mounts the credential of the source, `build`
+// that of the registry, and `plan` none. docs/builds.md describes what a RUN instruction can access.
 
 import type { IJob } from 'kubernetes-models/batch/v1/Job';
 import type { IContainer } from 'kubernetes-models/v1/Container';
@@ -17,14 +17,14 @@ import { BUILD, FETCH_GIT, FETCH_UPLOAD } from './scripts.ts';
 
 export type BuildJob = Manifest<IJob>;
 
-/** The user of the builder's image, and of everything in a workspace. */
+/** User of the builder image and owner of the files in the workspace. */
 const BUILDER_UID = 1000;
 const WORKSPACE = '/workspace';
 const SOURCE = `${WORKSPACE}/source`;
-/** A container that does next to nothing. */
+/** Resources of the containers `fetch` and `plan`. */
 const SMALL = { requests: { cpu: '50m', memory: '64Mi' }, limits: { cpu: '1', memory: '512Mi' } };
 
-/** Labels of all objects of a build, by which the controller finds them and their record. */
+/** Labels of a build's objects, which the controller uses to find them and their record. */
 export function buildLabels({ revisionId, tenant, deployment }: BuildInputs): Record<string, string> {
   return {
     'app.kubernetes.io/name': 'davit-build',
@@ -36,7 +36,7 @@ export function buildLabels({ revisionId, tenant, deployment }: BuildInputs): Re
   };
 }
 
-/** Suspended: its pod is made once its Secrets are there. */
+/** The Job is suspended, so that its pod is created only after its Secrets exist. */
 export function makeBuildJob(inputs: BuildInputs): BuildJob {
   const { settings, revisionId } = inputs;
   const labels = buildLabels(inputs);
@@ -55,7 +55,7 @@ export function makeBuildJob(inputs: BuildInputs): BuildJob {
   };
 }
 
-/** What the source's host and the registry know the build by. They go with the Job. */
+/** The Secrets with the credentials for the source and the registry. The Job owns them. */
 export function makeBuildSecrets(inputs: BuildInputs, credentials: BuildCredentials, jobUid: string): Secret[] {
   const { registry, settings, revisionId } = inputs;
   const secret = (part: 'source' | 'push', stringData: Secret['stringData']): Secret => ({
@@ -128,7 +128,7 @@ function podSpec(inputs: BuildInputs): IPodSpec {
   };
 }
 
-/** As Pod Security's level `restricted` has it. */
+/** Meets the Pod Security Standard `restricted`. */
 const RESTRICTED: ISecurityContext = {
   runAsNonRoot: true,
   runAsUser: BUILDER_UID,
@@ -171,7 +171,7 @@ function fetchContainer({ source, images, registry, tenant, deployment, settings
   };
 }
 
-/** Where in the registry the scripts find something. */
+/** Environment variables by which the scripts address the registry. */
 function registryEnvironment(
   { registry, tenant, deployment }: Pick<BuildInputs, 'registry' | 'tenant' | 'deployment'>,
   tag: string,
@@ -213,7 +213,7 @@ function planContainer({ workflowConfigPath, deployment, settings, images, ...in
   };
 }
 
-/** Kubernetes would replace `$(NAME)` in a command line, and takes two dollar signs for one. */
+/** Escapes an argument: Kubernetes expands `$(NAME)` in command lines and reads `$$` as `$`. */
 function literal(value: string): string {
   return value.replaceAll('$', () => '$$');
 }
@@ -263,7 +263,10 @@ function buildContainer(inputs: BuildInputs): IContainer {
   };
 }
 
-/** rootlesskit needs what `restricted` and `baseline` refuse: newuidmap's capabilities, and system calls to make namespaces. */
+/**
+ * rootlesskit needs newuidmap's capabilities and the system calls that create namespaces, which the Pod Security
+ * Standards `restricted` and `baseline` forbid.
+ */
 const ROOTLESS: ISecurityContext = {
   runAsNonRoot: true,
   runAsUser: BUILDER_UID,
@@ -273,7 +276,7 @@ const ROOTLESS: ISecurityContext = {
   appArmorProfile: { type: 'Unconfined' },
 };
 
-/** Root, and SYS_ADMIN, of the pod's own user namespace: nothing of it is valid on the node. */
+/** Root with SYS_ADMIN in the pod's own user namespace. It has no privileges on the node. */
 const ROOT_OF_USER_NAMESPACE: ISecurityContext = {
   runAsUser: 0,
   runAsGroup: 0,
@@ -290,7 +293,7 @@ function buildctlArguments(inputs: BuildInputs): string[] {
   return [
     '--progress=plain',
     '--frontend=dockerfile.v0',
-    // Otherwise a line `# syntax=` in the Dockerfile would have a frontend pulled from wherever it says, and run.
+    // Otherwise BuildKit would pull and run any frontend image that a `# syntax=` line of the Dockerfile names.
     '--opt=cmdline=dockerfile.v0',
     `--local=context=${SOURCE}`,
     '--local=dockerfile=/plan',
@@ -303,7 +306,7 @@ function buildctlArguments(inputs: BuildInputs): string[] {
   ];
 }
 
-/** The index that packages come from, in the words of pip, uv and npm. */
+/** Build arguments that set the package index for pip, uv and npm. */
 function buildArguments({ pip, npm }: BuildSettings['packageIndex']): string[] {
   const plain = pip?.startsWith('http://') ? new URL(pip).host : undefined;
   return [

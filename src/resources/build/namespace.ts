@@ -1,4 +1,4 @@
-// What the builds' namespace has once: what its pods may reach, and how much of the cluster they may take together.
+// The NetworkPolicy and the ResourceQuota of the builds' namespace.
 
 import type { INetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1/NetworkPolicy';
 import type { IResourceQuota } from 'kubernetes-models/v1/ResourceQuota';
@@ -8,17 +8,20 @@ import type { KubeObject } from '../../kube/client.ts';
 import type { Manifest } from '../manifest.ts';
 import { cpuQuantity, memoryQuantity } from '../quantity.ts';
 
-/** On the pods of a registry in the cluster: builds may reach them. */
+/** Label of the pods of a registry in the cluster. Builds may connect to them. */
 const REGISTRY_POD_LABEL = 'davit.dev/registry';
-/** The pods of the chart's API. */
+/** Labels of the pods of Davit's API. */
 const API_LABELS = { 'app.kubernetes.io/name': 'davit', 'app.kubernetes.io/component': 'api' };
 const LABELS = { 'app.kubernetes.io/part-of': 'davit', 'app.kubernetes.io/managed-by': 'davit' };
 
-/** Ranges of clusters, of cloud providers' metadata services and of networks inside: none of them is on the internet. */
+/** Ranges of private networks, clusters, loopback and cloud metadata services. */
 const PRIVATE_V4 = ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10', '169.254.0.0/16', '127.0.0.0/8'];
 const PRIVATE_V6 = ['fc00::/7', 'fe80::/10', '::1/128'];
 
-/** Nothing reaches a build. A build reaches the internet, DNS and what the settings name; not the API server. */
+/**
+ * Denies all connections to build pods. Build pods may connect to the internet on web ports, to DNS, to the registry,
+ * to Davit's API and to the addresses that the settings name, but not to the API server.
+ */
 export function makeBuildNetworkPolicy({ builds, codeHosts }: Settings): Manifest<INetworkPolicy> {
   const named = [...builds.egress, ...codeHosts.flatMap(({ addresses }) => addresses)].map(asRange);
   return {
@@ -43,7 +46,7 @@ export function makeBuildNetworkPolicy({ builds, codeHosts }: Settings): Manifes
             { port: 53, protocol: 'TCP' },
           ],
         },
-        // A registry in the cluster, and what gives its tokens: network policies know pods by their labels alone.
+        // A registry in the cluster and its token server. A NetworkPolicy can select pods only by labels.
         { to: [{ namespaceSelector: {}, podSelector: { matchLabels: { [REGISTRY_POD_LABEL]: 'true' } } }] },
         { to: [{ namespaceSelector: {}, podSelector: { matchLabels: API_LABELS } }] },
       ],
@@ -51,7 +54,7 @@ export function makeBuildNetworkPolicy({ builds, codeHosts }: Settings): Manifes
   };
 }
 
-/** 80 and 443, and those that stand behind a colon. */
+/** Ports 80 and 443, and the ports that the hosts name. */
 function webPorts(...hosts: readonly (string | undefined)[]): { port: number; protocol: 'TCP' }[] {
   const named = hosts.map((host) => Number(/:(\d+)$/.exec(host ?? '')?.[1] ?? 443));
   return [...new Set([80, 443, ...named])].toSorted((a, b) => a - b).map((port) => ({ port, protocol: 'TCP' }));
@@ -62,7 +65,7 @@ function asRange(address: string): string {
   return `${address}/${address.includes(':') ? 128 : 32}`;
 }
 
-/** Room for as many builds as may run at once, and for those that are just ending. */
+/** Limits the namespace to twice the number of concurrent builds, since pods that are terminating count too. */
 export function makeBuildQuota({ builds: { namespace, concurrency, resources } }: Settings): Manifest<IResourceQuota> {
   const most = concurrency.total * 2;
   const { cpu, cpuLimit, memoryMb, memoryLimitMb } = resources;
@@ -80,7 +83,7 @@ export function makeBuildQuota({ builds: { namespace, concurrency, resources } }
   };
 }
 
-/** In the order in which they are applied. */
+/** The namespace's objects, in the order in which they are applied. */
 export function buildNamespaceObjects(settings: Settings): KubeObject[] {
   return [makeBuildNetworkPolicy(settings), makeBuildQuota(settings)];
 }

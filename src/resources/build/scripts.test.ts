@@ -1,5 +1,5 @@
-// The scripts of a build's containers, run by a real bash with git, curl and tar, against a registry that keeps to the
-// published protocol as far as they use it.
+// Runs the scripts of a build's containers in bash, with git, curl and tar, against a fake registry that implements the
+// part of the OCI Distribution Specification that they use.
 
 import { execFileSync, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -153,7 +153,7 @@ function upload(archive: Uint8Array): void {
   );
 }
 
-/** An archive of files made in a folder of its own. */
+/** A compressed tar archive of the files that `make` writes to a new folder. */
 function archive(make: (folder: string) => void, ...options: string[]): Buffer {
   const folder = mkdtempSync(join(sandbox, 'archive-'));
   make(folder);
@@ -165,13 +165,13 @@ const anApp = (folder: string): void => {
   writeFileSync(join(folder, 'davit.json'), '{}');
 };
 
-describe('fetching an upload', () => {
-  it.each(['bearer', 'basic', 'none'] as const)('unpacks it, from a registry with %s authentication', async (how) => {
+describe('fetch of an upload', () => {
+  it.each(['bearer', 'basic', 'none'] as const)('unpacks it from a registry with authentication: %s', async (how) => {
     scheme = how;
     upload(archive(anApp));
     expect(await run(FETCH_UPLOAD, {})).toMatchObject({ code: 0, said: '' });
     expect(readFileSync(join(sandbox, 'workspace/source/src/app.py'), 'utf8')).toBe('print(1)\n');
-    // The password goes to whoever gives tokens, and to nobody else.
+    // Only the token server receives the password.
     if (how === 'bearer')
       expect(asks.filter(({ authorization }) => authorization === LOGIN).map(({ url }) => url?.split('?')[0])).toEqual([
         '/token',
@@ -179,21 +179,21 @@ describe('fetching an upload', () => {
   });
 
   it.each<[string, () => void, RegExp]>([
-    ['was never there', () => undefined, /^SourceGone: /],
-    ['lost its bytes', () => (upload(archive(anApp)), blobs.clear()), /^SourceGone: /],
+    ['does not exist', () => undefined, /^SourceGone: /],
+    ['has no blob', () => (upload(archive(anApp)), blobs.clear()), /^SourceGone: /],
     ['is not compressed', () => upload(Buffer.from('no archive')), /^SourceInvalid: .*gzip/],
-    ['is no archive', () => upload(gzipSync('no archive')), /^SourceInvalid: /],
+    ['is not a tar archive', () => upload(gzipSync('no archive')), /^SourceInvalid: /],
     ['is empty', () => upload(Buffer.alloc(0)), /^SourceInvalid: /],
-    ['is cut off', () => upload(archive(anApp).subarray(0, 120)), /^SourceInvalid: /],
-    ['is a bomb', () => upload(gzipSync(Buffer.alloc(3 * 1024 * 1024))), /^SourceTooLarge: /],
+    ['is truncated', () => upload(archive(anApp).subarray(0, 120)), /^SourceInvalid: /],
+    ['is a decompression bomb', () => upload(gzipSync(Buffer.alloc(3 * 1024 * 1024))), /^SourceTooLarge: /],
     [
-      'holds a pipe',
+      'contains a named pipe',
       () => upload(archive((folder) => void execFileSync('mkfifo', [join(folder, 'pipe')]))),
       /^SourceInvalid: .*pipes/,
     ],
     ['is another manifest', () => manifests.set('upload-1', '{"manifests":[]}'), /^SourceInvalid: /],
     [
-      'is not what its digest says',
+      'does not match its digest',
       () => {
         upload(archive(anApp));
         for (const digest of blobs.keys()) blobs.set(digest, gzipSync('other'));
@@ -201,7 +201,7 @@ describe('fetching an upload', () => {
       /^SourceInvalid: .*damaged/,
     ],
   ])(
-    'says so where it %s',
+    'fails if the upload %s',
     async (_what, prepare, said) => {
       prepare();
       const result = await run(FETCH_UPLOAD, {});
@@ -222,14 +222,14 @@ describe('fetching an upload', () => {
           writeFileSync(join(folder, 'other/outside'), 'x');
         }, '--transform=s,^./other/,./link/,'),
     ],
-  ])('writes nothing outside for %s', async (_what, make) => {
+  ])('writes nothing outside the workspace for %s', async (_what, make) => {
     upload(make());
     await run(FETCH_UPLOAD, {});
     expect(readdirSync(sandbox)).not.toContain('outside');
     expect(readdirSync(join(sandbox, 'workspace'))).toEqual(['source']);
   });
 
-  it('tells that a token is refused', async () => {
+  it('fails if the token server refuses the credential', async () => {
     writeFileSync(join(sandbox, 'source/password'), 'wrong');
     upload(archive(anApp));
     expect(await run(FETCH_UPLOAD, {})).toMatchObject({
@@ -239,7 +239,7 @@ describe('fetching an upload', () => {
   });
 });
 
-describe('fetching from git', () => {
+describe('fetch from git', () => {
   const git = (folder: string, ...args: string[]): string =>
     execFileSync('git', ['-C', folder, '-c', 'user.name=a', '-c', 'user.email=a@b', ...args], {
       encoding: 'utf8',
@@ -261,14 +261,14 @@ describe('fetching from git', () => {
   it.each([
     ['a commit', (commits: string[]) => commits[0] ?? '', 0],
     ['a branch', () => 'main', 1],
-  ])('takes %s, tells which it was and leaves no history', async (_what, ref, at) => {
+  ])('fetches %s without history and reports its commit', async (_what, ref, at) => {
     const { url, commits } = repository();
     expect(await run(FETCH_GIT, { URL: url, REF: ref(commits) })).toMatchObject({ code: 0, said: commits[at] });
     expect(readdirSync(join(sandbox, 'workspace/source'))).toEqual(['file']);
     expect(readFileSync(join(sandbox, 'workspace/source/file'), 'utf8')).toBe(['one', 'two'][at]);
   });
 
-  it('says that there is no such branch', async () => {
+  it('reports a branch that does not exist', async () => {
     const { url } = repository();
     expect(await run(FETCH_GIT, { URL: url, REF: 'nothing' })).toMatchObject({
       code: 1,
@@ -276,13 +276,13 @@ describe('fetching from git', () => {
     });
   });
 
-  it('says that there is no such repository, without having waited for a password', async () => {
+  it('reports refused credentials without prompting for a password', async () => {
     const { code, said } = await run(FETCH_GIT, { URL: `${address}/token`, REF: 'main' });
     expect([code, said]).toEqual([1, expect.stringMatching(/^CodeHostRefused: /)]);
   }, 30_000);
 });
 
-describe('building', () => {
+describe('build', () => {
   const digest = `sha256:${'d'.repeat(64)}`;
   const buildctl = (script: string): void => {
     const file = join(sandbox, 'bin/buildctl-daemonless.sh');
@@ -299,7 +299,7 @@ describe('building', () => {
       .map((line) => JSON.parse(line) as { t: string; c: string; m: string });
   };
 
-  it('leaves the digest behind, and keeps the log', async () => {
+  it('reports the digest and stores the log', async () => {
     buildctl(`echo "#1 $*"; printf '%s\\n' 'a "quoted" back\\slash\tand tab ☃' >&2; ${metadata()}`);
     const result = await run(BUILD, { TAG: 'log-1' }, ['--progress=plain', '--x=$(id) "y"']);
     expect(result).toMatchObject({ code: 0, said: digest });
@@ -312,7 +312,7 @@ describe('building', () => {
     for (const { t, c } of log) expect([Math.abs(Date.parse(t) - Date.now()) < 60_000, c]).toEqual([true, 'build']);
   });
 
-  it('ends as the builder ends, keeps the log of that too, and leaves the message to the log', async () => {
+  it('exits with the exit code of the builder, stores the log and writes no termination message', async () => {
     buildctl('echo "error: failed to solve: no"; exit 7');
     expect(await run(BUILD, { TAG: 'log-1' })).toMatchObject({
       code: 7,
@@ -322,13 +322,13 @@ describe('building', () => {
     expect(keptLog().map(({ m }) => m)).toEqual(['error: failed to solve: no']);
   });
 
-  it('fails for no registry that does not take the log', async () => {
+  it('succeeds even if the registry refuses the log', async () => {
     buildctl(metadata());
     writeFileSync(join(sandbox, 'push/password'), 'wrong');
     expect(await run(BUILD, { TAG: 'log-1' })).toMatchObject({ code: 0, said: digest });
   });
 
-  it('is not done without a digest', async () => {
+  it('fails without a digest', async () => {
     buildctl(`echo '{}' > ${sandbox}/tmp/metadata.json`);
     expect(await run(BUILD, { TAG: 'log-1' })).toMatchObject({
       code: 1,

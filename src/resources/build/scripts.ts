@@ -1,13 +1,15 @@
-// What the containers of a build run. Values come from the environment, and credentials from files alone: no command line
-// holds one. A failure that is known is left behind as `Reason: sentence`; of any other the kubelet keeps the end of the log.
+// Shell scripts of a build's containers. They read values from the environment and credentials only from files, so that
+// no command line contains a credential. A known failure is written to the termination message as `Reason: sentence`.
+// For any other failure, the kubelet uses the end of the log.
 
-/** Before each of them. The kubelet shows people and the controller what is written to /dev/termination-log. */
+/** Beginning of every script. The kubelet publishes the content of /dev/termination-log in the pod's status. */
 const COMMON = `set -o pipefail
 umask 022
 fail() { printf '%s: %s\\n' "$1" "$2" | tee /dev/termination-log >&2; exit 1; }
 `;
 
-// A redirection would be asked with the same credential. The branch, tag or commit is fetched and nothing beside it.
+// Redirects are not followed, because git would send the credential to their target. Only the requested commit is
+// fetched, without history.
 export const FETCH_GIT = `${COMMON}
 printf '#!/bin/sh\\ncase "$1" in Username*) echo x-access-token;; *) cat /source/token;; esac\\n' > /tmp/askpass
 chmod 700 /tmp/askpass
@@ -32,8 +34,8 @@ rm -rf .git
 printf '%s' "$commit" > /dev/termination-log
 `;
 
-// The token protocol of registries: the answer to a first request says where a token is to be had. What curl sends with
-// each request from then on is in /tmp/authorization.
+// Distribution's token protocol: the 401 response to a first request names the token server. The curl configuration
+// with the Authorization header of all further requests is in /tmp/authorization.
 const REGISTRY = `
 tls=()
 [ -s "$CREDENTIALS/ca.crt" ] && tls=(--cacert "$CREDENTIALS/ca.crt")
@@ -77,11 +79,12 @@ tar -xzf /tmp/upload -C /workspace/source --no-same-owner --no-same-permissions 
   fail SourceInvalid "The uploaded source cannot be unpacked: $(tail -c 500 /tmp/error | tr '\\n' ' ')"
 `;
 
-/** So much of a log is kept. */
+/** Maximum number of characters of a log that are stored. */
 const LOG_CHARACTERS = 8_000_000;
 
-// bash as the first process ignores SIGTERM unless it says otherwise. The log goes to the container's own, and as lines of
-// JSON into the registry, where it stays when the pod has gone; a registry that does not take it fails no build.
+// The trap is needed because bash, as the container's first process, ignores SIGTERM by default. The output goes to the
+// container's log and, as lines of JSON, to the registry, where it outlives the pod. A failed upload of the log does
+// not fail the build.
 export const BUILD = `${COMMON}
 CREDENTIALS=/push
 ${REGISTRY}

@@ -1,4 +1,5 @@
-// Builds over the in-memory API server: both reconcilers in turn, and what the Job controller and the kubelet would say.
+// Builds on the in-memory API server: runs the reconcilers of records and builds in turn, and simulates the Job
+// controller and the kubelet.
 
 import { pino } from 'pino';
 import { expect, it } from 'vitest';
@@ -51,13 +52,18 @@ function putRegistrySecret(kube: FakeKube, config: string): void {
 }
 
 interface Builds extends Harness {
-  /** What the code host says. */
+  /** The fake code host: the commit or failure that it returns, and the number of requests. */
   readonly host: { commit: string; failure: CodeHostFailed | undefined; asked: number };
-  /** One look of the builder at the newest revision, or at that one. */
+  /** Reconciles the build of the newest revision or of revision `id` once. */
   build(id?: string): Promise<void>;
+  /** Reconciles the pull Secret of namespace team once. */
   pullSecret(): Promise<void>;
+  /** Checks the record's branch for a push once. */
   push(): Promise<void>;
-  /** Deployment and builds in turn until nothing changes; the pod that builds runs to its end meanwhile. */
+  /**
+   * Reconciles the record and its builds in turn until nothing changes. `run` simulates the build pods, which succeed
+   * by default.
+   */
   settle(run?: (kube: FakeKube) => void, passes?: number): Promise<void>;
   newest(): AppRevision;
 }
@@ -139,7 +145,7 @@ async function builds(kube: FakeKube, settings: Settings = DEFAULTS): Promise<Bu
   const pullSecret = makePullSecretReconciler({ shell, settings, registry, registryAccess, now });
   const pushes = makePushWatch({ caches, sources, settings, elapsed: () => clock.ms, onPush: () => undefined });
   const run = async (reconcile: Reconcile, key: string): Promise<void> => {
-    // The harness waits for the caches around a look at a record that is not there.
+    // A reconcile of a missing record makes the harness wait for the caches.
     await harness.reconcile('team/none');
     await reconcile(key, new AbortController().signal, pino({ level: 'silent' }));
     await harness.reconcile('team/none');
@@ -169,7 +175,7 @@ async function builds(kube: FakeKube, settings: Settings = DEFAULTS): Promise<Bu
     settle: async (podRuns = succeed, passes = 9) => {
       let before: string | undefined;
       for (let pass = 0; pass < passes; pass += 1) {
-        /* oxlint-disable no-await-in-loop -- one after the other */
+        /* oxlint-disable no-await-in-loop -- sequential */
         await harness.reconcile();
         await makeReady(kube);
         for (const { spec } of kube.objects<AppRevision>(APP_REVISIONS)) await run(build, `team/${spec.id}`);
@@ -186,7 +192,7 @@ async function builds(kube: FakeKube, settings: Settings = DEFAULTS): Promise<Bu
 
 type Ended = readonly [container: 'fetch' | 'plan' | 'build', exitCode: number, message: string][];
 
-/** What the kubelet says of the pod of every Job that runs. */
+/** Creates the pod of every running Job, with the container statuses of `ended`. */
 function run(kube: FakeKube, ended: (commit: string) => Ended): void {
   for (const job of kube.objects<
     KubeObject & {
@@ -267,7 +273,7 @@ async function change(kube: FakeKube, patch: object): Promise<void> {
   );
 }
 
-it('goes through the states of a build to pods that run what was built, and then writes nothing', async () => {
+it('builds, rolls out the built image, and then writes nothing', async () => {
   const kube = aPlatform();
   putRecord(kube, fromRepository());
   const here = await builds(kube);
@@ -277,7 +283,7 @@ it('goes through the states of a build to pods that run what was built, and then
     if (seen.at(-1) !== state) seen.push(state);
   };
   for (let pass = 0; pass < 10; pass += 1) {
-    /* oxlint-disable no-await-in-loop -- one after the other */
+    /* oxlint-disable no-await-in-loop -- sequential */
     await here.reconcile();
     look();
     await here.build();
@@ -307,7 +313,7 @@ it('goes through the states of a build to pods that run what was built, and then
   expect(here.writes()).toEqual([]);
 });
 
-it('gives the Job its credentials as Secrets that go with it, and takes them away when it has ended', async () => {
+it('creates Secrets that the Job owns, and deletes them when the build has finished', async () => {
   const kube = aPlatform();
   putRecord(kube, fromRepository());
   const here = await builds(kube);
@@ -322,7 +328,7 @@ it('gives the Job its credentials as Secrets that go with it, and takes them awa
     `${job?.metadata.name}-source`,
   ]);
   for (const { metadata } of secrets) expect(metadata.ownerReferences).toMatchObject([{ uid: job?.metadata.uid }]);
-  // The credential of the source is in the one, that of the registry in the other, and neither is anywhere else.
+  // Each Secret contains one credential, and no other object contains any.
   const source = secrets.find(({ metadata }) => metadata.name.endsWith('source'));
   const token = source?.stringData?.['token'] ?? Buffer.from(source?.data?.['token'] ?? '', 'base64').toString();
   expect(token).toBe('source-token-canary');
@@ -338,7 +344,7 @@ it('gives the Job its credentials as Secrets that go with it, and takes them awa
   expect(states(kube)).toEqual(['DEPLOYED']);
 });
 
-it('says which line failed, and what served goes on serving', async () => {
+it('reports the line that failed, and keeps the previous revision running', async () => {
   const kube = aPlatform();
   putRecord(kube, fromRepository());
   const here = await builds(kube);
@@ -367,12 +373,12 @@ it('says which line failed, and what served goes on serving', async () => {
   expect(here.writes()).toEqual([]);
 });
 
-/** As many as a build takes, and one more. */
+/** Every write of a build, and one more. */
 const WRITES = Array.from({ length: 13 }, (_, index) => index + 1);
 
-it.each(WRITES)('builds once, whatever becomes of write %i and of the process', async (at) => {
+it.each(WRITES)('builds once if write %i fails and the process restarts', async (at) => {
   for (const when of ['failOn', 'failAfter'] as const) {
-    /* oxlint-disable no-await-in-loop -- one server after the other */
+    /* oxlint-disable no-await-in-loop -- sequential */
     const kube = aPlatform();
     putRecord(kube, fromRepository());
     const first = await builds(kube);
@@ -396,12 +402,12 @@ it.each(WRITES)('builds once, whatever becomes of write %i and of the process', 
   }
 });
 
-/** Its children are others' concern: of AppRevisions, Jobs and their Secrets there are long names alone. */
+/** Whether the object belongs to the deployment, not to a build, whose writes alone are counted. */
 function isOfDeployment(name: string): boolean {
   return !name.startsWith('build-') && !name.startsWith('shop--') && name !== 'davit-builds';
 }
 
-it('a change of sizes, a rollback and the same commit build nothing', async () => {
+it('does not build for a change of resources, a rollback or an unchanged commit', async () => {
   const kube = aPlatform();
   putRecord(kube, fromRepository());
   const here = await builds(kube);
@@ -423,14 +429,14 @@ it('a change of sizes, a rollback and the same commit build nothing', async () =
   await here.settle(nothingRuns);
   expect([image(kube), jobs(kube).length, states(kube).at(-1)]).toEqual([builtImage(kube, A), 2, 'DEPLOYED']);
 
-  // The branch has still B, which was built.
+  // The branch is still at commit B, which was built before.
   await change(kube, { spec: { rollbackTo: null } });
   await here.settle(nothingRuns);
   expect([image(kube), jobs(kube).length, states(kube).at(-1)]).toEqual([builtImage(kube, B), 2, 'DEPLOYED']);
   expect(here.newest().status?.build).toMatchObject({ reason: 'ImageReused', commit: B });
 });
 
-it('builds each new commit of the branch where build_on_push asks for it, and no old one after a rollback', async () => {
+it('builds each new commit of the branch with build_on_push, and keeps a rollback until the next commit', async () => {
   const kube = aPlatform();
   putRecord(kube, fromRepository({}, { buildOnPush: true }));
   const here = await builds(kube);
@@ -460,7 +466,7 @@ it('builds each new commit of the branch where build_on_push asks for it, and no
   await here.settle(nothingRuns);
   expect(image(kube)).toBe(builtImage(kube, A));
 
-  // A webhook is no more than a reason to ask.
+  // A webhook causes a request to the code host before the poll interval ends.
   here.host.commit = 'c'.repeat(40);
   const asked = here.host.asked;
   await here.push();
@@ -481,7 +487,7 @@ it.each([
   ['missing', 'ref', 'RefNotFound'],
   ['missing', 'repository', 'RepositoryNotFound'],
   ['refused', undefined, 'CodeHostRefused'],
-] as const)('ends where the code host says %s %s', async (why, missing, reason) => {
+] as const)('fails without a Job if the code host answers %s %s', async (why, missing, reason) => {
   const kube = aPlatform();
   putRecord(kube, fromRepository());
   const here = await builds(kube);
@@ -490,7 +496,7 @@ it.each([
   expect([states(kube), here.newest().status?.build?.reason, jobs(kube)]).toEqual([['BUILD_FAILED'], reason, []]);
 });
 
-it('waits for a code host that does not answer, and continues automatically', async () => {
+it('waits for an unreachable code host, and continues automatically', async () => {
   const kube = aPlatform();
   putRecord(kube, fromRepository());
   const here = await builds(kube);
@@ -505,8 +511,8 @@ it('waits for a code host that does not answer, and continues automatically', as
 it.each([
   ['does not exist', undefined, 'does not exist'],
   ['is not valid', 'secret-canary', 'has no user name and password for registry.example.com'],
-  ['is of another registry', dockerConfig('other.example.com', LOGIN), 'has no user name and password'],
-])("waits for the registry's Secret where it %s", async (_what, config, message) => {
+  ['is for another registry', dockerConfig('other.example.com', LOGIN), 'has no user name and password'],
+])("waits if the registry's Secret %s", async (_what, config, message) => {
   const kube = aPlatform();
   if (config !== undefined) putRegistrySecret(kube, config);
   putRecord(kube, fromRepository());
@@ -521,7 +527,7 @@ it.each([
   expect(states(kube)).toEqual(['DEPLOYED']);
 });
 
-it('does not build for a tenant that the integration has left', async () => {
+it('does not build for a tenant that the integration no longer lists', async () => {
   const kube = aPlatform();
   putRecord(kube, fromRepository());
   const here = await builds(kube);
@@ -535,7 +541,7 @@ it('does not build for a tenant that the integration has left', async () => {
   ]);
 });
 
-it('an interrupted build ends with its Job, and a newer revision skips a queued one', async () => {
+it('deletes the Job of an interrupted build, and skips a queued build for a newer revision', async () => {
   const kube = aPlatform();
   putRecord(kube, fromRepository());
   const here = await builds(kube);
@@ -559,7 +565,7 @@ it('an interrupted build ends with its Job, and a newer revision skips a queued 
   expect(skipped?.status?.build?.phase).toBe('Skipped');
 });
 
-it('leaves nothing behind when the record is deleted while it builds', async () => {
+it('deletes the Job if the record is deleted during a build', async () => {
   const kube = aPlatform();
   putRecord(kube, fromRepository());
   const here = await builds(kube);
@@ -571,7 +577,7 @@ it('leaves nothing behind when the record is deleted while it builds', async () 
   expect(jobs(kube)).toEqual([]);
 });
 
-it('gives a tenant a Secret to pull with, renews it in time, and takes it away with the last record that needs it', async () => {
+it('creates the pull Secret of a tenant, renews it, and deletes it with the last record that needs it', async () => {
   const kube = aPlatform();
   putRecord(kube, fromRepository());
   const here = await builds(kube);
@@ -605,7 +611,7 @@ it('gives a tenant a Secret to pull with, renews it in time, and takes it away w
   expect(secret()).toBeUndefined();
 });
 
-it('leaves a Secret of that name alone that is not its own', async () => {
+it('does not change a foreign Secret with the name of the pull Secret', async () => {
   const kube = aPlatform();
   kube.seed(SECRETS, {
     apiVersion: 'v1',
@@ -619,7 +625,7 @@ it('leaves a Secret of that name alone that is not its own', async () => {
   expect(here.writes()).toEqual([]);
 });
 
-it('pods pull with that Secret', async () => {
+it('references the pull Secret in pods', async () => {
   const kube = aPlatform();
   putRecord(kube, fromRepository());
   const here = await builds(kube);
