@@ -33,6 +33,7 @@ import { makeProviders } from './oauth-providers/repository.ts';
 import { registerProviders } from './oauth-providers/routes.ts';
 import { registerAuth } from './plugins/auth.ts';
 import { answerError, registerErrors, registerNotFound } from './plugins/errors.ts';
+import { registerFieldValidation } from './plugins/field-validation.ts';
 import { registerTimeLimit } from './plugins/handler-timeout.ts';
 import { registerDocs, registerOpenApi } from './plugins/openapi.ts';
 import { type RateLimit, registerRateLimit } from './plugins/rate-limit.ts';
@@ -147,6 +148,7 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
   limit = await registerRateLimit(app, settings.http.requestsPerMinute, authentication.remembered);
   registerUnreadLimit(app, deps.unreadLimits ?? UNREAD_LIMITS, authentication.remembered);
   registerNotFound(app);
+  registerFieldValidation(app);
   app.addHook('preHandler', refuseFindings);
   await registerOpenApi(app, settings.http.basePath);
 

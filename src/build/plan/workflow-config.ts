@@ -4,7 +4,7 @@
 import { z } from 'zod';
 import { VariableName } from '../../api/primitives.ts';
 import { PlanFailure, shown, shownPath } from './failure.ts';
-import { errorPosition } from './json-error.ts';
+import { errorPosition } from '../../api/json-error.ts';
 
 export const MAX_CONFIGURATION_BYTES = 1024 * 1024;
 const MAX_DEPTH = 64;

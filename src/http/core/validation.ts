@@ -73,10 +73,20 @@ export const validatorCompiler: FastifySchemaCompiler<z.ZodType> = ({ schema, ht
   };
 };
 
+/** What is wrong with a body that its schema does not find (field-validation.ts). */
+export const FURTHER_FINDINGS: unique symbol = Symbol('further findings');
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    [FURTHER_FINDINGS]: readonly FieldError[] | undefined;
+  }
+}
+
 /** preHandler: one 422 with everything that is wrong with path, query and body. */
 export function refuseFindings(request: FastifyRequest, _reply: FastifyReply, done: (error?: HttpError) => void): void {
   const parts: unknown[] = [request.params, request.query, request.body];
-  const findings = parts.flatMap((part) => (part instanceof Findings ? part.list : []));
+  const ofSchemas = parts.flatMap((part) => (part instanceof Findings ? part.list : []));
+  const findings = [...ofSchemas, ...(request[FURTHER_FINDINGS] ?? [])];
   done(findings.length > 0 ? new HttpError(422, findings.slice(0, MOST_FINDINGS)) : undefined);
 }
 

@@ -419,8 +419,8 @@ describe('POST /v2/deployments', () => {
   });
 
   it.each([
-    ['not JSON', '{"name": shop}', {}, 400, 'The body is not valid JSON.'],
-    ['cut off', '{"name": "sh', {}, 400, 'The body is not valid JSON.'],
+    ['not JSON', '{"name": shop}', {}, 400, 'The body is not valid JSON at line 1, column 10.'],
+    ['cut off', '{"name": "sh', {}, 400, 'The body is not valid JSON at line 1, column 10.'],
     [
       'nested so deep that it would exhaust whoever walks it',
       `{"name":${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}}`,
