@@ -160,7 +160,7 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
         if (prefix !== settings.http.basePath)
           scope.addHook('onRoute', (route) => void (route.schema = { ...route.schema, hide: true }));
         registerProbes(scope, deps);
-        await registerDocs(scope);
+        await registerDocs(scope, prefix);
         const routes: App = scope.withTypeProvider<ZodTypeProvider>();
         registerDeployments(routes, { auth, deployments, settings });
         registerLogs(routes, { auth, deployments, kube, platform });

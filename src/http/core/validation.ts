@@ -161,6 +161,10 @@ const PATTERNS: Readonly<Record<string, string>> = {
   [PRINTABLE_PATTERN]: 'must not contain control characters',
 };
 
+/** Places of a deployment's id, where people send its name. */
+const OF_DEPLOYMENT: readonly string[] = ['path.deployment_id', 'path.project_id'];
+const BY_NAME = '; GET /v2/deployments?name=NAME finds a deployment by its name';
+
 const TYPES: Readonly<Record<string, readonly [msg: string, type: string]>> = {
   string: ['must be a string', 'string_type'],
   int: ['must be an integer', 'int_type'],
@@ -221,7 +225,8 @@ function findingsOf(issue: z.core.$ZodIssue, prefix: readonly (string | number)[
       if (issue.format === 'datetime')
         return finding('must be a time such as 2026-01-01T00:00:00Z', 'datetime_parsing');
       const pattern = issue.pattern?.replace(/^\/(.*)\/[a-z]*$/s, '$1').replaceAll('\\/', '/') ?? '';
-      return finding(PATTERNS[pattern] ?? `must match ${pattern}`, 'string_pattern_mismatch');
+      const hint = pattern === UUID_PATTERN && OF_DEPLOYMENT.includes(loc.join('.')) ? BY_NAME : '';
+      return finding(`${PATTERNS[pattern] ?? `must match ${pattern}`}${hint}`, 'string_pattern_mismatch');
     }
     case 'invalid_key':
     case 'invalid_element':

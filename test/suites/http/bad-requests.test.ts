@@ -616,7 +616,11 @@ describe('queries and paths', () => {
     expect([status, body.detail]).toEqual([
       422,
       [
-        { loc: ['path', 'deployment_id'], msg: 'must be a UUID', type: PATTERN },
+        {
+          loc: ['path', 'deployment_id'],
+          msg: 'must be a UUID; GET /v2/deployments?name=NAME finds a deployment by its name',
+          type: PATTERN,
+        },
         { loc: ['query', 'delete_tracing_project'], msg: 'must be true or false', type: 'bool_type' },
       ],
     ]);

@@ -362,7 +362,11 @@ describe.each(ofOne)('the id of $name', (route) => {
   it.each(['x', '..%2f..', '%00', `${MISSING.slice(1)}g`])('%s', async (id) => {
     expect(await send(route, { id, ...payload })).toEqual([
       422,
-      parameters.map((name) => ({ loc: ['path', name], msg: 'must be a UUID', type: 'string_pattern_mismatch' })),
+      parameters.map((name) => ({
+        loc: ['path', name],
+        msg: `must be a UUID${name === 'revision_id' ? '' : '; GET /v2/deployments?name=NAME finds a deployment by its name'}`,
+        type: 'string_pattern_mismatch',
+      })),
     ]);
   });
 });

@@ -35,6 +35,9 @@ export const CATALOGUE: Readonly<Record<string, Place>> = {
   'kubectl apply -f shop.yaml': 'integration',
   'kubectl wait --for=condition=Ready appd/shop --timeout=5m': 'integration',
   'kubectl davit status shop': 'integration',
+  'kubectl port-forward service/shop 8080:80 --namespace=team': {
+    notRun: 'it runs until Ctrl-C, and only a kubelet with real pods answers it',
+  },
   'kubectl explain appd.spec.sourceConfig.resourceSpec': 'integration',
   'kubectl describe appd shop': 'integration',
   'npm run build': {
