@@ -239,3 +239,37 @@ export const REASONS = {
   },
 } as const satisfies Record<string, ReasonMeaning>;
 export type Reason = keyof typeof REASONS;
+
+/** Reasons of what is well, in progress, or as a person wanted it. */
+const CALM: ReadonlySet<string> = new Set<Reason>([
+  'Serving',
+  'Progressing',
+  'Settled',
+  'Deleting',
+  'Paused',
+  'ScaledToZero',
+  'FixedScale',
+  'Autoscaled',
+  'AsAsked',
+  'MinimumIsOne',
+  'StoreIsExternal',
+  'WaitingForImage',
+  'BuildQueued',
+  'Building',
+  'BuildInterrupted',
+  'Answering',
+  'NotObserved',
+  'NotNeeded',
+  'Starting',
+  'RolloutPaused',
+  'AllResolved',
+  'Accepted',
+  'Routed',
+  'AddressPending',
+  'VolumeResizing',
+]);
+
+/** Whether something has failed, also where it is tried again. A new reason is a failure until it is listed in CALM. */
+export function isFailure(reason: string): boolean {
+  return !CALM.has(reason);
+}

@@ -69,7 +69,10 @@ export function overtakenStatus(revision: AppRevision, served: () => boolean, no
   if (status.state !== undefined && FINAL.has(status.state)) return status;
   if (served())
     return withState(revision, 'DEPLOYED', 'The revision was rolled out before a newer one replaced it.', now);
-  return withState(revision, 'SKIPPED', 'A newer revision replaced this one before it was deployed.', now);
+  // What was in its way is shown nowhere else any more.
+  const lastMessage = status.message ? ` Until then: ${status.message}` : '';
+  const message = `A newer revision replaced this one before it was deployed.${lastMessage}`;
+  return withState(revision, 'SKIPPED', message, now);
 }
 
 function withState(revision: AppRevision, state: RevisionState, message: string, now: Date): OwnStatus {

@@ -568,6 +568,27 @@ describe('overtakenStatus', () => {
   ] as const)('%s becomes %s', (state, want) => {
     expect(overtakenStatus(aRevision(record, state), () => false, NOW).state).toBe(want);
   });
+
+  it.each([
+    ['DEPLOYING', 'Pod shop-1 cannot pull image x:2.', ' Until then: Pod shop-1 cannot pull image x:2.'],
+    ['CREATING', undefined, ''],
+  ] as const)('keeps what was in the way of one that was %s, and says the same ever after', (state, message, kept) => {
+    const made = aRevision(record, state);
+    const failing = { ...made, status: { ...made.status, message } } as AppRevision;
+    const status = overtakenStatus(failing, () => false, NOW);
+    expect(status.message).toBe(`A newer revision replaced this one before it was deployed.${kept}`);
+    const later = new Date(NOW.getTime() + 60_000);
+    expect(overtakenStatus({ ...failing, status } as AppRevision, () => false, later)).toEqual(status);
+  });
+
+  it('keeps the message of one that failed', () => {
+    const made = aRevision(record, 'DEPLOY_FAILED');
+    const failed = {
+      ...made,
+      status: { ...made.status, message: 'Container server exits with code 3.' },
+    } as AppRevision;
+    expect(overtakenStatus(failed, () => false, NOW)).toEqual(failed.status);
+  });
 });
 
 it('the first report says the word that the facade has shown until then', () => {

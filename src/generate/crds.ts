@@ -6,13 +6,14 @@ import { type CustomResourceDefinition, customResourceDefinitions } from '../api
 import { POD_REACH } from '../api/pod-reach.ts';
 import { valuesSchema } from './chart-values.ts';
 import { withConditionsTable } from './conditions-doc.ts';
+import { withDefaults } from './crd-defaults.ts';
 import { resourceSpecPage } from './resource-spec-doc.ts';
 
 const HEADER = '# Generated from src/api by `npm run generate`. Do not edit.\n';
 
 /** Path within the repository → what must stand there. */
 export function generatedFiles(): ReadonlyMap<string, string> {
-  const crds = customResourceDefinitions();
+  const crds = customResourceDefinitions().map(withDefaults);
   return new Map([
     ...crds.map((crd) => [`crds/${fileName(crd)}`, yaml(crd)] as const),
     ...crds.map((crd) => [`charts/davit/files/crds/${fileName(crd)}`, yaml(kept(crd))] as const),

@@ -281,7 +281,7 @@ export function resourceSpecPage(): string {
 }
 
 /** Values in force of every number, where no size is given. There is an executor only where a size of it is. */
-function defaultsOf(deploymentType?: DeploymentType): Readonly<Record<string, number | undefined>> {
+export function defaultsOf(deploymentType?: DeploymentType): Readonly<Record<string, number | undefined>> {
   const sizedByCpu = inForceWith({ executorCpu: 1 }, deploymentType);
   const { executorCpu, executorCpuLimit } = inForceWith({ executorMemoryMb: 64 }, deploymentType);
   return { ...sizedByCpu, executorCpu, executorCpuLimit };

@@ -1,6 +1,14 @@
 import { expect, it } from 'vitest';
 import { aRecord, aRevision, UID } from '../../test/support/builders.ts';
-import { apiStatus, createdAt, imageVersion, imageVersions, shownRevisionIds, updatedAt } from './api-view.ts';
+import {
+  apiStatus,
+  createdAt,
+  imageVersion,
+  imageVersions,
+  internalUrl,
+  shownRevisionIds,
+  updatedAt,
+} from './api-view.ts';
 import { generationRevisionId, serialRevisionId } from './revision-id.ts';
 
 const listener = { listenerId: UID, listenerConfig: { k8sNamespace: 'team' } };
@@ -32,6 +40,21 @@ it.each([
   },
 ] as const)('shows the state of a record: $name', ({ record, want }) => {
   expect(apiStatus(record)).toBe(want);
+});
+
+const reported = { status: { image: 'a:1' } };
+it.each([
+  { name: 'with an image that is rolled out', record: aRecord({}, reported), want: 'http://shop.team.svc' },
+  { name: 'before the controller', record: aRecord(), want: null },
+  { name: 'without an image', record: aRecord({}, { status: { state: 'UNUSED' } }), want: null },
+  {
+    name: 'being deleted',
+    record: aRecord({}, { ...reported, deletionTimestamp: '2026-01-02T00:00:00Z' }),
+    want: null,
+  },
+  { name: 'on a listener', record: aRecord({ sourceConfig: listener }, reported), want: null },
+])('URL in the cluster: $name', ({ record, want }) => {
+  expect(internalUrl(record)).toBe(want);
 });
 
 const record = aRecord();

@@ -7,6 +7,7 @@ import { conditionOf } from '../api/conditions.ts';
 import type { KubeObject } from '../kube/client.ts';
 import { parseImage } from './image.ts';
 import { runsHere } from './listener-assignment.ts';
+import { names } from './names.ts';
 import { revisionsOf } from './revisions.ts';
 import { asksForNothing, stateFrom } from './state.ts';
 import { wantedRevisionId } from './wanted-revision.ts';
@@ -39,6 +40,16 @@ export function statusMessage({ metadata, status }: AppDeployment): string {
 export function stalledMessage({ metadata, status }: AppDeployment): string | undefined {
   const stalled = conditionOf(status?.conditions, 'Stalled');
   return stalled?.status === 'True' && isLookedAt({ metadata, status }) ? stalled.message : undefined;
+}
+
+/**
+ * URL of the main service for pods of the same cluster. It is there once a revision with an image is, and null on a listener and
+ * while the record is being deleted.
+ */
+export function internalUrl(record: AppDeployment): string | null {
+  const { metadata, status } = record;
+  if (status?.image === undefined || metadata.deletionTimestamp !== undefined || !runsHere(record)) return null;
+  return `http://${names(metadata.name).service}.${metadata.namespace}.svc`;
 }
 
 /** Whether what is reported is of the record as it stands. */

@@ -2,9 +2,9 @@
 // their type is known, and passed on unchanged.
 
 import { z } from 'zod';
+import { errorPosition } from '../../api/json-error.ts';
 import { VariableName } from '../../api/primitives.ts';
 import { PlanFailure, shown, shownPath } from './failure.ts';
-import { errorPosition } from './json-error.ts';
 
 export const MAX_CONFIGURATION_BYTES = 1024 * 1024;
 const MAX_DEPTH = 64;

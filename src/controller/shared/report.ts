@@ -2,6 +2,7 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import type { AppDeployment, AppDeploymentStatus } from '../../api/app-deployment.ts';
+import { isFailure } from '../../api/app-deployment-conditions.ts';
 import type { AppRevision, AppRevisionStatus } from '../../api/app-revision.ts';
 import { type ConditionInput, conditionOf, mergeConditions } from '../../api/conditions.ts';
 import { FIELD_MANAGER } from '../../api/meta.ts';
@@ -59,11 +60,12 @@ export async function reportRecord(
   const after = conditionOf(status.conditions, 'Ready');
   if (!after || (before?.status === after.status && before.reason === after.reason)) return;
   const stalled = conditionOf(status.conditions, 'Stalled')?.status === 'True';
+  const isBad = stalled || isFailure(after.reason);
   // A new record is expected not to be ready: no event.
-  if (!before && !stalled) return;
+  if (!before && !isBad) return;
   events.record({
     regarding: record,
-    type: stalled ? 'Warning' : 'Normal',
+    type: isBad ? 'Warning' : 'Normal',
     reason: after.reason,
     action: 'Reconcile',
     note: after.message,

@@ -17,9 +17,10 @@ function refusal(text: string | Buffer): string {
 
 describe('a body', () => {
   it.each([
-    ['no JSON', '{"a":', 'The body is not valid JSON.'],
-    ['two values', '{} {}', 'The body is not valid JSON.'],
-    ['a byte order mark in the middle', '{"a":\u{feff}1}', 'The body is not valid JSON.'],
+    ['no JSON', '{"a":', 'The body is not valid JSON at line 1, column 6.'],
+    ['two values', '{} {}', 'The body is not valid JSON at line 1, column 4.'],
+    ['a byte order mark in the middle', '{"a":\u{feff}1}', 'The body is not valid JSON at line 1, column 6.'],
+    ['brackets without end', '['.repeat(500_000), 'The body is not valid JSON at line 1, column 1002.'],
     ['broken UTF-8', Buffer.from([0x22, 0xff, 0x22]), 'The body is not valid UTF-8.'],
     ['a key twice', '{"name":"a","name":"b"}', 'The body has the key "name" twice in one object.'],
     ['a key twice, once escaped', '{"name":1,"n\\u0061me":2}', 'The body has the key "name" twice in one object.'],

@@ -1,6 +1,7 @@
 // JSON as a request's body may be: what JSON.parse takes, less what means something else to every reader (a key given
 // twice, RFC 8259, 4), and less what is only there to be a burden.
 
+import { errorPosition } from '../../api/json-error.ts';
 import { HttpError } from './http-error.ts';
 
 /** Deeper than anything that is ever meant; a stack is deeper still. */
@@ -30,7 +31,8 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;
   } catch {
-    throw new HttpError(400, 'The body is not valid JSON.');
+    const { line, column } = errorPosition(text);
+    throw new HttpError(400, `The body is not valid JSON at line ${line}, column ${column}.`);
   }
 }
 

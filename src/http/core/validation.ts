@@ -73,10 +73,20 @@ export const validatorCompiler: FastifySchemaCompiler<z.ZodType> = ({ schema, ht
   };
 };
 
+/** What is wrong with a body that its schema does not find (field-validation.ts). */
+export const FURTHER_FINDINGS: unique symbol = Symbol('further findings');
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    [FURTHER_FINDINGS]: readonly FieldError[] | undefined;
+  }
+}
+
 /** preHandler: one 422 with everything that is wrong with path, query and body. */
 export function refuseFindings(request: FastifyRequest, _reply: FastifyReply, done: (error?: HttpError) => void): void {
   const parts: unknown[] = [request.params, request.query, request.body];
-  const findings = parts.flatMap((part) => (part instanceof Findings ? part.list : []));
+  const ofSchemas = parts.flatMap((part) => (part instanceof Findings ? part.list : []));
+  const findings = [...ofSchemas, ...(request[FURTHER_FINDINGS] ?? [])];
   done(findings.length > 0 ? new HttpError(422, findings.slice(0, MOST_FINDINGS)) : undefined);
 }
 
@@ -151,6 +161,10 @@ const PATTERNS: Readonly<Record<string, string>> = {
   [PRINTABLE_PATTERN]: 'must not contain control characters',
 };
 
+/** Places of a deployment's id, where people send its name. */
+const OF_DEPLOYMENT: readonly string[] = ['path.deployment_id', 'path.project_id'];
+const BY_NAME = '; GET /v2/deployments?name=NAME finds a deployment by its name';
+
 const TYPES: Readonly<Record<string, readonly [msg: string, type: string]>> = {
   string: ['must be a string', 'string_type'],
   int: ['must be an integer', 'int_type'],
@@ -211,7 +225,8 @@ function findingsOf(issue: z.core.$ZodIssue, prefix: readonly (string | number)[
       if (issue.format === 'datetime')
         return finding('must be a time such as 2026-01-01T00:00:00Z', 'datetime_parsing');
       const pattern = issue.pattern?.replace(/^\/(.*)\/[a-z]*$/s, '$1').replaceAll('\\/', '/') ?? '';
-      return finding(PATTERNS[pattern] ?? `must match ${pattern}`, 'string_pattern_mismatch');
+      const hint = pattern === UUID_PATTERN && OF_DEPLOYMENT.includes(loc.join('.')) ? BY_NAME : '';
+      return finding(`${PATTERNS[pattern] ?? `must match ${pattern}`}${hint}`, 'string_pattern_mismatch');
     }
     case 'invalid_key':
     case 'invalid_element':

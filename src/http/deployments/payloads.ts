@@ -69,6 +69,9 @@ const SourceRevisionConfigPayload = z.object(payloadShape(SourceRevisionConfig.s
   description: 'What depends on the source and needs a new revision when changed.',
 });
 
+/** Anybody can pull it, and it does what an image must (README). The page to try the API at sends the example as it stands. */
+const SAMPLE_IMAGE = 'us-docker.pkg.dev/google-samples/containers/gke/hello-app:1.0';
+
 const CreateDeploymentShape = z
   .object({
     name: Name,
@@ -88,10 +91,9 @@ const CreateDeploymentShape = z
       {
         name: 'shop',
         source: 'external_docker',
-        source_config: { resource_spec: { min_scale: 1, max_scale: 3, cpu: 0.5, memory_mb: 1024 } },
-        source_revision_config: { image_uri: 'registry.example.com/team/shop:1.4.2' },
+        source_config: { resource_spec: { cpu: 0.2, memory_mb: 256 } },
+        source_revision_config: { image_uri: SAMPLE_IMAGE },
         secrets: [{ name: 'API_KEY', value: 'correct horse battery staple' }],
-        secret_references: [{ name: 'LICENSE', secret_name: 'shop-license', secret_key: 'key' }],
       },
     ],
   });
@@ -391,6 +393,7 @@ const EXAMPLE = {
   latest_revision_id: '1c8ac5f4-6f5b-5d0e-9d6c-0d9a0c6a4f21',
   active_revision_id: '1c8ac5f4-6f5b-5d0e-9d6c-0d9a0c6a4f21',
   image_version: '1.4.2',
+  internal_url: 'http://shop.team.svc',
 } as const;
 
 /** Every field, and nothing in any. */
@@ -436,6 +439,12 @@ export const Deployment = z
     latest_revision_id: id.nullable().describe('The newest revision; null while there is nothing to run.'),
     active_revision_id: id.nullable().describe('The newest revision that was fully deployed.'),
     image_version: z.string().nullable().describe("Tag of the latest revision's image; null for a bare digest."),
+    internal_url: z
+      .string()
+      .nullable()
+      .describe(
+        'URL for pods of the same cluster: that of the Service, which leads to ready pods. null while there is no Service, and for a deployment of a listener.',
+      ),
   })
   .meta({ id: 'Deployment', examples: [EXAMPLE] });
 export type Deployment = z.output<typeof Deployment>;

@@ -14,6 +14,7 @@ import {
   apiStatus,
   createdAt,
   imageVersion,
+  internalUrl,
   isLookedAt,
   shownRevisionIds,
   statusMessage,
@@ -82,6 +83,7 @@ export function presentDeployment(
     latest_revision_id: ids.latest,
     active_revision_id: ids.active,
     image_version: imageVersion(revision.imageUri),
+    internal_url: internalUrl(record),
   };
 }
 

@@ -2,7 +2,7 @@
 
 import { HttpError } from '../core/http-error.ts';
 import { LONGEST_LINE, MOST_BYTES_OF_PAGE } from './budget.ts';
-import type { DeployLogs, DeployLogsQuery, Level } from './payloads.ts';
+import type { DeployLogs, DeployLogsQuery, Level, LogLine } from './payloads.ts';
 
 interface Line {
   /** By which lines are in order: the time, then who wrote it, then which of that moment's. */
@@ -20,7 +20,7 @@ export interface LineSink {
 }
 
 export interface Page {
-  /** `by`: pod and container. */
+  /** `by`: `pod/container`, with `/previous` for what it wrote before its last restart, or the container alone. */
   sink(by: string): LineSink;
   /** Lines before it need not be read: RFC 3339, or undefined where any may count. */
   since(): string | undefined;
@@ -101,6 +101,7 @@ export function makePage(query: DeployLogsQuery): Page {
         timestamp,
         level: levelOf(message),
         message,
+        ...writerIn(key),
       }));
       const hasMore = lines.length > limit || kept.wasFull();
       return {
@@ -110,6 +111,11 @@ export function makePage(query: DeployLogsQuery): Page {
       };
     },
   };
+}
+
+function writerIn(key: string): Pick<LogLine, 'pod' | 'container'> {
+  const [first = '', second] = (key.split(' ')[1] ?? '').split('/');
+  return second === undefined ? { pod: null, container: first } : { pod: first, container: second };
 }
 
 interface Kept {

@@ -34,6 +34,8 @@ const LogLine = z.object({
   timestamp: z.string().meta({ format: 'date-time' }),
   level: z.enum(LEVELS).describe('As far as the line says; INFO where it does not.'),
   message: z.string(),
+  pod: z.string().nullable().describe('Pod that wrote it; null in the log that was kept of a build.'),
+  container: z.string().describe('Container that wrote it.'),
 });
 export type LogLine = z.output<typeof LogLine>;
 
@@ -51,7 +53,16 @@ export const DeployLogs = z
     id: 'DeployLogs',
     examples: [
       {
-        logs: [{ id: 'MjAyNi0', timestamp: '2026-01-01T00:00:00.5Z', level: 'INFO', message: 'Listening on 8000' }],
+        logs: [
+          {
+            id: 'MjAyNi0',
+            timestamp: '2026-01-01T00:00:00.5Z',
+            level: 'INFO',
+            message: 'Listening on 8000',
+            pod: 'shop-5f4d7c9b8-x2x7k',
+            container: 'server',
+          },
+        ],
         next_offset: null,
         truncated: false,
       },

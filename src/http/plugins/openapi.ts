@@ -9,30 +9,49 @@ const Problem = z
   .object({ detail: z.string().describe('One sentence that says what to do.') })
   .meta({ id: 'Problem', examples: [{ detail: 'A deployment named "shop" already exists.' }] });
 
-const ValidationProblem = z
+const Finding = z.object({
+  loc: z.array(z.union([z.string(), z.int()])).describe('Where: path, query or body, then the field.'),
+  msg: z.string().describe('What is wrong, for people.'),
+  type: z.string().describe('What is wrong, as a word for machines.'),
+});
+
+/** Part of what every route with a body answers (field-validation.ts). */
+const Warned = z
   .object({
-    detail: z.array(
-      z.object({
-        loc: z.array(z.union([z.string(), z.int()])).describe('Where: path, query or body, then the field.'),
-        msg: z.string().describe('What is wrong, for people.'),
-        type: z.string().describe('What is wrong, as a word for machines.'),
-      }),
-    ),
+    warnings: z
+      .array(Finding)
+      .optional()
+      .describe('Fields of the body that were ignored, with what was probably meant; absent where there is none.'),
   })
   .meta({
-    id: 'ValidationProblem',
+    id: 'Warned',
     examples: [
       {
-        detail: [
+        warnings: [
           {
-            loc: ['body', 'source_config', 'resource_spec', 'cpu'],
-            msg: 'must be at least 0.1',
-            type: 'greater_than_equal',
+            loc: ['body', 'source_config', 'resource_spec', 'max_scal'],
+            msg: 'is not a known field: did you mean max_scale?',
+            type: 'extra_forbidden',
           },
         ],
       },
     ],
   });
+
+const ValidationProblem = z.object({ detail: z.array(Finding) }).meta({
+  id: 'ValidationProblem',
+  examples: [
+    {
+      detail: [
+        {
+          loc: ['body', 'source_config', 'resource_spec', 'cpu'],
+          msg: 'must be at least 0.1',
+          type: 'greater_than_equal',
+        },
+      ],
+    },
+  ],
+});
 
 const MEANINGS = {
   400: 'The body is not JSON.',
@@ -55,7 +74,7 @@ type Failure = Exclude<keyof typeof MEANINGS, 422>;
 
 /** What such an answer says, for instance. */
 const SENTENCES: Readonly<Record<Failure, string>> = {
-  400: 'The body is not valid JSON.',
+  400: 'The body is not valid JSON at line 3, column 12.',
   401: 'Send a Kubernetes token as "Authorization: Bearer <token>" or "X-Api-Key: <token>".',
   403: "This request requires workspace specification: send the header X-Tenant-Id with the id, or the namespace's name, of a tenant that you may use.",
   404: 'Deployment ID 99999999-0000-4000-8000-000000000009 not found.',
@@ -99,7 +118,10 @@ what its owner may do, and nothing else. Press *Authorize* and give it as \`bear
 **What goes wrong** is told as \`{"detail": "One sentence."}\`, and with 422 as a list of all findings, each with its place.
 Every answer carries an \`x-request-id\`, by which Davit's log can be searched; one that you send is kept.
 
-Unknown keys of a body are ignored, and so are unknown query parameters, but for those of a list: they are refused with 422,
+Unknown fields of a body are named in \`warnings\` of the answer, with the field that was probably meant. With
+\`?fieldValidation=Strict\` they are refused with 422, with \`Ignore\` nothing is said of them.
+
+Unknown query parameters are ignored, but for those of a list: they are refused with 422,
 for an ignored filter would widen the list. So would one of two values, or an empty one: a parameter given twice is refused, but
 for lists, which are joined, and an empty filter is, but for \`name_contains\`.`;
 
@@ -177,7 +199,10 @@ function documented(schema: FastifySchema, named: Map<string, JsonSchema>): Fast
         ...(answer.meta()?.id === 'Deployment' && { headers: { ETag: ETAG } }),
         content: {
           'application/json': {
-            schema: describe(answer, 'output', named),
+            schema:
+              body instanceof z.ZodType && status.startsWith('2')
+                ? { allOf: [describe(answer, 'output', named), describe(Warned, 'output', named)] }
+                : describe(answer, 'output', named),
             ...(sentence !== undefined && { example: { detail: sentence } }),
           },
         },
@@ -271,8 +296,15 @@ export async function registerOpenApi(app: FastifyInstance, basePath: string): P
 const PAGE_POLICY =
   "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; object-src 'none'; base-uri 'self'; frame-ancestors 'none'";
 
-/** The document and the page, under `app`'s own prefix. */
-export async function registerDocs(app: FastifyInstance): Promise<void> {
+/** The document, the page and where to find them, under `prefix`, which `app` has. */
+export async function registerDocs(app: FastifyInstance, prefix: string): Promise<void> {
+  app.get('/', { schema: { hide: true } }, async () => ({
+    service: 'Davit: deployments on a Kubernetes cluster of your own.',
+    docs: `${prefix}/docs`,
+    openapi: `${prefix}/openapi.json`,
+    deployments: `${prefix}/v2/deployments`,
+    documents: 'README.md, docs/api.md and docs/operations.md of the version that is installed.',
+  }));
   app.get('/openapi.json', { schema: { hide: true } }, async (_request, reply) =>
     reply.type('application/json').send(JSON.stringify(app.swagger())),
   );

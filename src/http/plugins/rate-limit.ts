@@ -68,7 +68,8 @@ const FROM_ADDRESS = ' came from this address with tokens that are not known yet
 
 /** What everybody may see: the document and the page to try it at. */
 function isPage(request: FastifyRequest): boolean {
-  return /\/(docs(\/.*)?|openapi\.json)$/.test(request.routeOptions.url ?? '');
+  const route = request.routeOptions.url ?? '';
+  return /\/(docs(\/.*)?|openapi\.json)?$/.test(route);
 }
 
 export function isProbe(request: FastifyRequest): boolean {

@@ -22,6 +22,7 @@ interface Schema {
   readonly required?: readonly string[];
   readonly items?: Schema;
   readonly anyOf?: readonly Schema[];
+  readonly allOf?: readonly Schema[];
   readonly additionalProperties?: Schema | boolean;
   readonly minimum?: number;
   readonly maximum?: number;
@@ -133,12 +134,13 @@ function shape(name: string, schema: Schema): string {
 
 /** In words: `integer, 1–100`, `a list of [Secret](#secret)`. */
 function kindOf(schema: Schema): string {
-  const { $ref, type, anyOf, items, format, enum: values } = schema;
+  const { $ref, type, anyOf, allOf, items, format, enum: values } = schema;
   if ($ref !== undefined) {
     const name = $ref.split('/').at(-1) ?? '';
     return `[${name}](#${name.toLowerCase()})`;
   }
   if (anyOf !== undefined) return anyOf.map(kindOf).join(' or ');
+  if (allOf !== undefined) return allOf.map(kindOf).join(' and ');
   if (schema.const !== undefined) return `\`${JSON.stringify(schema.const)}\``;
   const [one, ...others] = [type ?? []].flat();
   if (one !== undefined && others.length > 0)

@@ -1,6 +1,8 @@
 // What is around the endpoints: the document, the page, probes, headers, the base path, listening and closing.
 
+import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
@@ -103,6 +105,26 @@ it('shows examples that are what it says', () => {
     expect(examples.length).toBeGreaterThan(0);
     for (const example of examples) expect(shape.parse(example)).toEqual(example);
   }
+});
+
+it.each(['', '/api-host'])('says at %s/ where everything is', async (prefix) => {
+  const answer = await facade.app.inject(`${prefix}/`);
+  expect([answer.statusCode, answer.json()]).toEqual([
+    200,
+    expect.objectContaining({ docs: `${prefix}/docs`, openapi: `${prefix}/openapi.json` }),
+  ]);
+  for (const path of [answer.json<{ docs: string }>().docs, answer.json<{ openapi: string }>().openapi])
+    expect((await facade.app.inject(path)).statusCode).toBe(200);
+});
+
+it('prefills the page with a deployment that works: it names nothing that is not there', async () => {
+  const { examples } = CreateOfSettings.meta() ?? {};
+  const [example] = examples as readonly [{ readonly source_revision_config: object }];
+  const { status, body } = await facade.call('POST', '/v2/deployments?fieldValidation=Strict', example);
+  expect([status, body.secret_references]).toEqual([201, null]);
+  // The image of the README, which anybody can pull.
+  const readme = readFileSync(join(import.meta.dirname, '../../../README.md'), 'utf8');
+  expect(readme).toContain(`\`${body.source_revision_config.image_uri}\``);
 });
 
 it.each(['/docs', '/api-host/docs'])('serves the page at %s without a network', async (path) => {

@@ -419,8 +419,8 @@ describe('POST /v2/deployments', () => {
   });
 
   it.each([
-    ['not JSON', '{"name": shop}', {}, 400, 'The body is not valid JSON.'],
-    ['cut off', '{"name": "sh', {}, 400, 'The body is not valid JSON.'],
+    ['not JSON', '{"name": shop}', {}, 400, 'The body is not valid JSON at line 1, column 10.'],
+    ['cut off', '{"name": "sh', {}, 400, 'The body is not valid JSON at line 1, column 10.'],
     [
       'nested so deep that it would exhaust whoever walks it',
       `{"name":${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}}`,
@@ -616,7 +616,11 @@ describe('queries and paths', () => {
     expect([status, body.detail]).toEqual([
       422,
       [
-        { loc: ['path', 'deployment_id'], msg: 'must be a UUID', type: PATTERN },
+        {
+          loc: ['path', 'deployment_id'],
+          msg: 'must be a UUID; GET /v2/deployments?name=NAME finds a deployment by its name',
+          type: PATTERN,
+        },
         { loc: ['query', 'delete_tracing_project'], msg: 'must be true or false', type: 'bool_type' },
       ],
     ]);

@@ -77,7 +77,20 @@ interface Sent {
   readonly payload?: string | Buffer;
 }
 
-async function send({ method, path }: Route, { id = own, headers = {}, payload }: Sent = {}): Promise<unknown[]> {
+interface Answer {
+  readonly detail: unknown;
+  readonly warnings?: readonly { readonly msg: string }[];
+}
+
+async function send(route: Route, sent: Sent = {}): Promise<unknown[]> {
+  const [status, { detail }] = await answerTo(route, sent);
+  return [status, detail];
+}
+
+async function answerTo(
+  { method, path }: Route,
+  { id = own, headers = {}, payload }: Sent = {},
+): Promise<[status: number, body: Answer]> {
   const before = facade.writes().length;
   const answer = await facade.app.inject({
     method,
@@ -92,7 +105,7 @@ async function send({ method, path }: Route, { id = own, headers = {}, payload }
   });
   expect(facade.writes()).toHaveLength(before);
   expect(answer.headers['x-request-id']).toBeDefined();
-  return [answer.statusCode, answer.json<{ detail: unknown }>().detail];
+  return [answer.statusCode, answer.json<Answer>()];
 }
 
 /** What the document shows of a failure. */
@@ -188,9 +201,42 @@ it('lists are told from what is none', () => {
 });
 
 describe.each(withBody)('the body of $name', (route) => {
+  it.each([
+    ['', ['is not a known field']],
+    ['?fieldValidation=Warn', ['is not a known field']],
+    ['?fieldValidation=Ignore', undefined],
+    ['?fieldValidation=Strict', undefined],
+  ])('with an unknown field and %s', async (query, warnings) => {
+    const path = `${route.path}${query}`;
+    const [status, body] = await answerTo({ ...route, path }, { id: MISSING, payload: '{"xyzzy":1}' });
+    expect(body.warnings?.map(({ msg }) => msg)).toEqual(warnings);
+    if (query.endsWith('Strict')) {
+      expect(status).toBe(422);
+      expect(body.detail).toContainEqual({
+        loc: ['body', 'xyzzy'],
+        msg: 'is not a known field',
+        type: 'extra_forbidden',
+      });
+    }
+  });
+
+  it('documents fieldValidation, and refuses a mode that there is not', async () => {
+    expect(route.operation.parameters).toContainEqual(
+      expect.objectContaining({ name: 'fieldValidation', in: 'query' }),
+    );
+    const path = `${route.path}?fieldValidation=strict`;
+    const [status, detail] = await send({ ...route, path }, { payload: '{}' });
+    expect(status).toBe(422);
+    expect(detail).toContainEqual({
+      loc: ['query', 'fieldValidation'],
+      msg: 'must be one of Ignore, Warn, Strict',
+      type: 'enum',
+    });
+  });
+
   it.each<[string, Sent, unknown[]]>([
     ['text', { payload: 'name=shop', headers: { 'content-type': 'text/plain' } }, [415, expect.stringMatching(/JSON/)]],
-    ['half of JSON', { payload: '{"a":' }, [400, 'The body is not valid JSON.']],
+    ['half of JSON', { payload: '{"a":' }, [400, 'The body is not valid JSON at line 1, column 6.']],
     [
       'packed',
       { payload: '{}', headers: { 'content-encoding': 'gzip' } },
@@ -316,7 +362,11 @@ describe.each(ofOne)('the id of $name', (route) => {
   it.each(['x', '..%2f..', '%00', `${MISSING.slice(1)}g`])('%s', async (id) => {
     expect(await send(route, { id, ...payload })).toEqual([
       422,
-      parameters.map((name) => ({ loc: ['path', name], msg: 'must be a UUID', type: 'string_pattern_mismatch' })),
+      parameters.map((name) => ({
+        loc: ['path', name],
+        msg: `must be a UUID${name === 'revision_id' ? '' : '; GET /v2/deployments?name=NAME finds a deployment by its name'}`,
+        type: 'string_pattern_mismatch',
+      })),
     ]);
   });
 });

@@ -66,6 +66,17 @@ describe('the lines of all pods in one order', () => {
     pod('shop-new', undefined);
   });
 
+  it('each with who wrote it', async () => {
+    const { body } = await call();
+    expect(body.logs.map(({ pod: name, container }: LogLine) => `${name} ${container}`)).toEqual([
+      'shop-b queue',
+      'shop-a server',
+      'shop-a server',
+      'shop-b queue',
+      'shop-a server',
+    ]);
+  });
+
   it.each<[string, object | undefined, string]>([
     ['newest first', undefined, '{"level":50,"msg":"five"} four three ERROR two one'],
     ['oldest first', { order: 'asc' }, 'one two three ERROR four {"level":50,"msg":"five"}'],

@@ -219,6 +219,19 @@ describe('with other values', () => {
     const api = named(manifests, 'ClusterRole', 'davit-api') as unknown as { rules: { resources: string[] }[] };
     expect(api.rules.flatMap(({ resources }) => resources)).toEqual(['namespaces']);
   });
+  it('lets editors read pods and their logs, and change none', async () => {
+    const manifests = await render();
+    const onPods = (name: string): string[] => {
+      const { rules } = named(manifests, 'ClusterRole', name) as unknown as {
+        rules: { resources: string[]; verbs: string[] }[];
+      };
+      return rules
+        .filter(({ resources }) => resources.some((resource) => resource.startsWith('pods')))
+        .map(({ resources, verbs }) => `${verbs.join()} ${resources.join()}`);
+    };
+    expect(onPods('davit-editor')).toEqual(['get,list,watch pods', 'get pods/log']);
+    expect([onPods('davit-viewer'), onPods('davit-admin')]).toEqual([[], []]);
+  });
   it('gives the API rights on Secrets and logs of builds only where images are kept and built, each by name', async () => {
     interface Rules {
       readonly rules: readonly { resources: string[]; resourceNames?: string[]; verbs: string[] }[];

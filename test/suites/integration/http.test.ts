@@ -86,6 +86,29 @@ describe('rights', () => {
     expect([status, body.secrets]).toEqual([201, [{ name: 'KEY', value: 'v' }]]);
   });
 
+  it("an editor reads the logs of a deployment's pods, a viewer does not", async () => {
+    const { body } = await davit.call(tenant, 'POST', '/v2/deployments', aPayload('logged'));
+    const logs = `/v1/projects/${body.id}/deploy_logs`;
+    expect(await davit.call(await caller('log-editor', 'davit-editor'), 'POST', logs, {})).toMatchObject({
+      status: 200,
+      body: { logs: expect.any(Array) },
+    });
+    expect((await davit.call(await caller('log-viewer', 'davit-viewer'), 'POST', logs, {})).status).toBe(403);
+  });
+
+  it('a misspelt field is refused by Strict, and told by default', async () => {
+    const misspelt = aPayload('misspelt', { source_config: { resource_spec: { max_scal: 0 } } });
+    const msg = 'is not a known field: did you mean max_scale?';
+    expect(await davit.call(tenant, 'POST', '/v2/deployments?fieldValidation=Strict', misspelt)).toMatchObject({
+      status: 422,
+      body: { detail: [{ msg }] },
+    });
+    expect(await davit.call(tenant, 'POST', '/v2/deployments', misspelt)).toMatchObject({
+      status: 201,
+      body: { warnings: [{ msg }] },
+    });
+  });
+
   it("another tenant is a 403, another tenant's deployment a 404", async () => {
     const { body } = await davit.call(other, 'POST', '/v2/deployments', aPayload('theirs'));
     const spying = { ...tenant, id: other.id };

@@ -8,8 +8,8 @@ const THIS_RUN = { notRun: 'it is what runs the tests' };
 const HOURS = { notRun: 'hours; npm test runs a sample, as docs/reliability.md tells' };
 const DEVELOPING = { notRun: 'it is for who changes Davit, and its failure would be theirs to see' };
 
-const HTTP = `curl -s -X POST "$API/v2/deployments" -H "X-Api-Key: $TOKEN" -H 'Content-Type: application/json' -d '{`;
-const PROVIDER = `curl -X PATCH "$API/v2/auth/providers/issue-tracker" -H "X-Api-Key: $TOKEN" -H 'Content-Type: application/json' \\`;
+const HTTP = `curl -s -X POST "$API/v2/deployments?fieldValidation=Strict" -H "X-Api-Key: $TOKEN" -H 'Content-Type: application/json' -d '{`;
+const PROVIDER = `curl -X PATCH "$API/v2/auth/providers/issue-tracker?fieldValidation=Strict" -H "X-Api-Key: $TOKEN" -H 'Content-Type: application/json' \\`;
 const AS_NEW = `AS_NEW='.items |= map(select(.metadata.ownerReferences == null) | del(.status, .metadata["uid", "resourceVersion", "creationTimestamp", "generation"]))'`;
 
 /** By its first line. */
@@ -35,6 +35,9 @@ export const CATALOGUE: Readonly<Record<string, Place>> = {
   'kubectl apply -f shop.yaml': 'integration',
   'kubectl wait --for=condition=Ready appd/shop --timeout=5m': 'integration',
   'kubectl davit status shop': 'integration',
+  'kubectl port-forward service/shop 8080:80 --namespace=team': {
+    notRun: 'it runs until Ctrl-C, and only a kubelet with real pods answers it',
+  },
   'kubectl explain appd.spec.sourceConfig.resourceSpec': 'integration',
   'kubectl describe appd shop': 'integration',
   'npm run build': {

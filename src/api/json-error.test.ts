@@ -20,6 +20,11 @@ it.each<[string, number, number]>([
   expect(errorPosition(text)).toEqual({ line, column });
 });
 
+it('stops at the thousandth level, which is deeper than anything that is meant', () => {
+  expect(errorPosition('['.repeat(500_000))).toEqual({ line: 1, column: 1002 });
+  expect(errorPosition(`${'['.repeat(1000)}1${']'.repeat(1000)} x`)).toEqual({ line: 1, column: 2003 });
+});
+
 it('finds no error within valid JSON', () => {
   fc.assert(
     fc.property(fc.json(), (text) => {

@@ -11,12 +11,16 @@ export interface Position {
   readonly column: number;
 }
 
+/** Levels of nesting; a stack is deeper still. */
+const MAX_DEPTH = 1000;
+
 /**
- * Returns the position of the first error in text that JSON.parse rejects. It recurses, so the caller limits the depth
- * of nesting.
+ * Returns the position of the first error in text that JSON.parse rejects. Nesting deeper than MAX_DEPTH counts as the
+ * error.
  */
 export function errorPosition(text: string): Position {
   let at = 0;
+  let depth = 0;
   function take(pattern: RegExp): boolean {
     pattern.lastIndex = at;
     const found = pattern.exec(text);
@@ -43,9 +47,15 @@ export function errorPosition(text: string): Position {
     }
     return false;
   }
+  function takeNested(close: string): boolean {
+    depth += 1;
+    const isWhole = depth <= MAX_DEPTH && takeMembers(close);
+    depth -= 1;
+    return isWhole;
+  }
   function takeValue(): boolean {
-    if (takeCharacter('{')) return takeMembers('}');
-    if (takeCharacter('[')) return takeMembers(']');
+    if (takeCharacter('{')) return takeNested('}');
+    if (takeCharacter('[')) return takeNested(']');
     return take(STRING) || take(SCALAR);
   }
   takeValue();

@@ -1,0 +1,71 @@
+// Events of a record, by what its condition Ready becomes.
+
+import { expect, it } from 'vitest';
+import { aRecord } from '../../../test/support/builders.ts';
+import type { AppDeployment, AppDeploymentStatus } from '../../api/app-deployment.ts';
+import { REASONS, type Reason } from '../../api/app-deployment-conditions.ts';
+import type { EventToRecord } from '../../runtime/events.ts';
+import type { Cluster } from './cluster.ts';
+import { reportRecord } from './report.ts';
+
+const NORMAL: readonly Reason[] = [
+  'Serving',
+  'Progressing',
+  'Settled',
+  'Deleting',
+  'Paused',
+  'ScaledToZero',
+  'FixedScale',
+  'Autoscaled',
+  'AsAsked',
+  'MinimumIsOne',
+  'StoreIsExternal',
+  'WaitingForImage',
+  'BuildQueued',
+  'Building',
+  'BuildInterrupted',
+  'Answering',
+  'NotObserved',
+  'NotNeeded',
+  'Starting',
+  'RolloutPaused',
+  'AllResolved',
+  'Accepted',
+  'Routed',
+  'AddressPending',
+  'VolumeResizing',
+];
+
+function statusOf(reason: Reason, stalled = false): AppDeploymentStatus {
+  const of = (type: string, isTrue: boolean): object => ({
+    type,
+    status: isTrue ? 'True' : 'False',
+    reason,
+    message: `Because of ${reason}.`,
+    lastTransitionTime: '2026-01-01T00:00:00Z',
+  });
+  return { state: 'UNKNOWN', conditions: [of('Ready', false), of('Stalled', stalled)] } as AppDeploymentStatus;
+}
+
+async function eventsOf(before: AppDeploymentStatus | undefined, after: AppDeploymentStatus): Promise<string[]> {
+  const record: AppDeployment = { ...aRecord(), ...(before && { status: before }) };
+  const events: EventToRecord[] = [];
+  const home = {
+    client: { apply: async (_resource: unknown, object: unknown) => object },
+    registry: { resourceOf: () => undefined },
+    caches: { all: [] },
+  } as unknown as Cluster;
+  await reportRecord(record, after, home, {
+    record: (event) => void events.push(event),
+    flush: async () => undefined,
+  });
+  return events.map(({ type, reason }) => `${type} ${reason}`);
+}
+
+it.each(Object.keys(REASONS) as Reason[])('%s', async (reason) => {
+  const isNormal = NORMAL.includes(reason);
+  const before = statusOf(reason === 'Serving' ? 'Progressing' : 'Serving');
+  expect(await eventsOf(before, statusOf(reason))).toEqual([`${isNormal ? 'Normal' : 'Warning'} ${reason}`]);
+  expect(await eventsOf(before, statusOf(reason, true))).toEqual([`Warning ${reason}`]);
+  expect(await eventsOf(undefined, statusOf(reason))).toEqual(isNormal ? [] : [`Warning ${reason}`]);
+});

@@ -1,0 +1,167 @@
+// Keys of a body that its schema does not know, each with the field that was probably meant. The names come from the zod
+// schemas that validate the body and type the answer.
+
+import { z } from 'zod';
+import type { FieldError } from './http-error.ts';
+
+/** The schemas of a route: of its body, and of what it answers. */
+export interface RouteSchemas {
+  readonly body: z.ZodType;
+  readonly answer?: z.ZodType | undefined;
+}
+
+/** Longer answers help nobody. */
+const MOST_TOLD = 20;
+/** Characters of a key: of what is repeated, and of what is compared with names. */
+const LONGEST_KEY = 100;
+
+/** At most MOST_TOLD findings, and one that counts the others. No value of the body is repeated. */
+export function unknownFields({ body: schema, answer }: RouteSchemas, body: unknown): FieldError[] {
+  // A body with an id was read: whatever Davit shows can be sent back.
+  const wasRead = isObject(body) && Object.hasOwn(body, 'id');
+  const found: FieldError[] = [];
+  let more = 0;
+
+  function walk(value: unknown, known: z.ZodType, shown: z.ZodType | undefined, loc: FieldError['loc']): void {
+    if (Array.isArray(value)) {
+      const [element, shownElement] = [elementOf(known), shown && elementOf(shown)];
+      if (element) for (const [index, item] of value.entries()) walk(item, element, shownElement, [...loc, index]);
+      return;
+    }
+    const shape = shapeOf(known);
+    if (shape === undefined || !isObject(value)) return;
+    const shownShape = (shown && shapeOf(shown)) ?? {};
+    for (const [key, inner] of Object.entries(value)) {
+      if (Object.hasOwn(shape, key)) walk(inner, shape[key] as z.ZodType, shownShape[key], [...loc, key]);
+      else if (!wasRead || !Object.hasOwn(shownShape, key)) tell(key, shape, Object.hasOwn(shownShape, key), loc);
+    }
+  }
+
+  function tell(key: string, shape: Shape, isReadOnly: boolean, loc: FieldError['loc']): void {
+    if (found.length === MOST_TOLD) more += 1;
+    else {
+      const name = key.slice(0, LONGEST_KEY);
+      const isInList = loc.some((step) => typeof step === 'number');
+      const msg = isReadOnly ? 'is read-only' : messageFor({ name, isInList }, Object.keys(shape), fieldsOf(schema));
+      found.push({ loc: [...loc, name], msg, type: isReadOnly ? 'read_only' : 'extra_forbidden' });
+    }
+  }
+
+  walk(body, schema, answer, ['body']);
+  if (more > 0) found.push({ loc: ['body'], msg: `${more} more keys are not known fields`, type: 'extra_forbidden' });
+  return found;
+}
+
+type Shape = Readonly<Record<string, z.ZodType>>;
+
+/** Without what may be left out, null or filled in. */
+function bare(schema: z.ZodType): z.ZodType {
+  const isWrapped =
+    schema instanceof z.ZodOptional ||
+    schema instanceof z.ZodNullable ||
+    schema instanceof z.ZodDefault ||
+    schema instanceof z.ZodPrefault;
+  return isWrapped ? bare(schema.unwrap() as z.ZodType) : schema;
+}
+
+/** Undefined for what is no object, and for one that takes any key. */
+function shapeOf(schema: z.ZodType): Shape | undefined {
+  const object = bare(schema);
+  return object instanceof z.ZodObject && object.def.catchall === undefined ? (object.shape as Shape) : undefined;
+}
+
+function elementOf(schema: z.ZodType): z.ZodType | undefined {
+  const list = bare(schema);
+  return list instanceof z.ZodArray ? (list.element as z.ZodType) : undefined;
+}
+
+interface Field {
+  readonly name: string;
+  /** The object that it is a field of: `source_config`, `secrets[]`, or nothing for the body itself. */
+  readonly parent: string;
+  readonly isInList: boolean;
+}
+
+const fieldsOfSchemas = new WeakMap<z.ZodType, readonly Field[]>();
+
+/** Every field of a body, those of outer objects first. Made once for each schema. */
+function fieldsOf(schema: z.ZodType): readonly Field[] {
+  const before = fieldsOfSchemas.get(schema);
+  if (before !== undefined) return before;
+  const fields: Field[] = [];
+  let level: { readonly path: string; readonly schema: z.ZodType }[] = [{ path: '', schema }];
+  while (level.length > 0) {
+    level = level.flatMap(({ path, schema: outer }) => {
+      const element = elementOf(outer);
+      const parent = element === undefined ? path : `${path}[]`;
+      return Object.entries(shapeOf(element ?? outer) ?? {}).map(([name, inner]) => {
+        fields.push({ name, parent, isInList: parent.includes('[]') });
+        return { path: pathOf({ parent, name }), schema: inner };
+      });
+    });
+  }
+  fieldsOfSchemas.set(schema, fields);
+  return fields;
+}
+
+/** `fields` are those of the whole body. Who writes no list is pointed to a field of one last. */
+function messageFor(
+  { name: key, isInList }: Pick<Field, 'name' | 'isInList'>,
+  neighbours: readonly string[],
+  fields: readonly Field[],
+): string {
+  const outer = fields.filter((field) => !field.isInList);
+  const misplaced = (isInList ? fields : outer).find(({ name }) => name === key);
+  if (misplaced) return belongs(misplaced);
+  const neighbour = nearest(key, neighbours);
+  if (neighbour !== undefined) return `is not a known field: did you mean ${neighbour}?`;
+  const name = nearest(
+    key,
+    outer.map((field) => field.name),
+  );
+  const elsewhere = outer.find((field) => field.name === name);
+  if (elsewhere) return `is not a known field here: did you mean ${pathOf(elsewhere)}?`;
+  const listed = fields.find((field) => field.name === key);
+  return listed ? belongs(listed) : 'is not a known field';
+}
+
+function pathOf({ parent, name }: Pick<Field, 'parent' | 'name'>): string {
+  return parent === '' ? name : `${parent}.${name}`;
+}
+
+function belongs({ parent }: Field): string {
+  return `is not a known field here: it belongs ${parent === '' ? 'at the top level' : `in ${parent}`}`;
+}
+
+/** The name that a key is most like; undefined where it is like none. */
+function nearest(key: string, names: readonly string[]): string | undefined {
+  const most = key.length < 4 ? 1 : key.length < 10 ? 2 : 3;
+  const rated = names
+    .map((name) => ({ name, rate: unlikeness(key, name) }))
+    .filter(({ rate }) => rate <= most)
+    .toSorted((a, b) => a.rate - b.rate || a.name.length - b.name.length);
+  return rated[0]?.name;
+}
+
+/** 0 for other case or separators, 1 for a word too few or too many at the end, else the number of letters to change. */
+function unlikeness(key: string, name: string): number {
+  const [a, b] = [key, name].map((word) => word.replaceAll(/[_-]/g, '').toLowerCase()) as [string, string];
+  if (a === b) return 0;
+  if (name.startsWith(`${key}_`) || key.startsWith(`${name}_`)) return 1;
+  return Math.abs(a.length - b.length) > 3 ? Number.POSITIVE_INFINITY : levenshtein(a, b);
+}
+
+function levenshtein(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
+  for (let i = 0; i < a.length; i += 1) {
+    const next = [i + 1];
+    for (let j = 0; j < b.length; j += 1)
+      next.push(Math.min((next[j] ?? 0) + 1, (row[j + 1] ?? 0) + 1, (row[j] ?? 0) + (a[i] === b[j] ? 0 : 1)));
+    row = next;
+  }
+  return row.at(-1) ?? 0;
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,70 @@
+// fieldValidation, as Kubernetes has it: what becomes of keys of a body that its schema does not know. Applies to every route
+// with a body, by the route's own schemas.
+
+import type { FastifyInstance, FastifyRequest, FastifySchema } from 'fastify';
+import { z } from 'zod';
+import type { FieldError } from '../core/http-error.ts';
+import { type RouteSchemas, unknownFields } from '../core/unknown-fields.ts';
+import { FURTHER_FINDINGS } from '../core/validation.ts';
+
+const FieldValidation = z.object({
+  fieldValidation: z.enum(['Ignore', 'Warn', 'Strict']).default('Warn').meta({
+    default: 'Warn',
+    description:
+      'What becomes of unknown fields of the body. Warn: the answer names them in warnings. Strict: they are refused with 422. Ignore: nothing.',
+  }),
+});
+
+const WARNINGS: unique symbol = Symbol('warnings');
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    [WARNINGS]: readonly FieldError[] | undefined;
+  }
+}
+
+/** Before the routes. */
+export function registerFieldValidation(app: FastifyInstance): void {
+  app.decorateRequest(FURTHER_FINDINGS, undefined);
+  app.decorateRequest(WARNINGS, undefined);
+  app.addHook('onRoute', (route) => {
+    const schemas = schemasOf(route.schema);
+    if (schemas === undefined) return;
+    const { querystring } = route.schema ?? {};
+    const query = querystring instanceof z.ZodObject ? querystring.extend(FieldValidation.shape) : FieldValidation;
+    route.schema = { ...route.schema, querystring: query };
+    // Last, after a route has translated other words into its own. The schema then drops what it does not know.
+    route.preValidation = [...[route.preValidation ?? []].flat(), checkBy(schemas)];
+    route.preSerialization = [...[route.preSerialization ?? []].flat(), addWarnings];
+  });
+}
+
+function schemasOf({ body, response }: FastifySchema = {}): RouteSchemas | undefined {
+  const good = Object.entries((response ?? {}) as Readonly<Record<string, unknown>>).find(([status]) =>
+    status.startsWith('2'),
+  )?.[1];
+  return body instanceof z.ZodType ? { body, answer: good instanceof z.ZodType ? good : undefined } : undefined;
+}
+
+type Done = (error: null, payload?: unknown) => void;
+
+function checkBy(schemas: RouteSchemas): (request: FastifyRequest, reply: unknown, done: () => void) => void {
+  return (request, _reply, done) => {
+    const { fieldValidation } = request.query as { readonly fieldValidation?: unknown };
+    if (fieldValidation !== 'Ignore') {
+      const unknown = unknownFields(schemas, request.body);
+      request[fieldValidation === 'Strict' ? FURTHER_FINDINGS : WARNINGS] = unknown;
+    }
+    done();
+  };
+}
+
+/** Also of a failure, which a misspelt field may be the cause of. */
+function addWarnings(
+  { [WARNINGS]: warnings = [] }: FastifyRequest,
+  _reply: unknown,
+  payload: unknown,
+  done: Done,
+): void {
+  done(null, warnings.length === 0 ? payload : { ...(payload as object), warnings });
+}
