@@ -75,6 +75,7 @@ export function registerDeployments(app: App, { auth, deployments, settings }: D
     },
     handler: async (request, reply) => {
       const admitted = auth.admitted(request);
+      auth.concerns(request, request.body.name);
       const record = await deployments.create(admitted, request.body);
       const values = new Map(request.body.secrets.map(({ name, value }) => [name, value]));
       reply.code(201);

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { REASONS } from '../../../src/api/app-deployment-conditions.ts';
 import { makeMetrics } from '../../../src/runtime/metrics.ts';
+import { addProcessMetrics } from '../../../src/runtime/process-metrics.ts';
 import { CATALOGUE, firstLine } from '../../support/documents/catalogue.ts';
 import { commandsOf, DOCUMENTS, fences, scriptsOf, textOf } from '../../support/documents/documented.ts';
 import { apiPage } from '../http/api-reference.ts';
@@ -12,13 +13,16 @@ import { apiPage } from '../http/api-reference.ts';
 const root = join(import.meta.dirname, '../../..');
 const operations = readFileSync(join(root, 'docs/operations.md'), 'utf8');
 
-it('docs/operations.md names every metric, and no other', async () => {
-  const there = (await makeMetrics().registry.getMetricsAsJSON())
-    .map(({ name }) => name)
-    .filter((name) => name.startsWith('davit_'));
-  const named = [...operations.matchAll(/`(davit_[a-z_]+)`/g)].map((match) => match[1] ?? '');
-  expect(there.length).toBeGreaterThan(5);
-  expect(named.toSorted()).toEqual(there.toSorted());
+it('docs/operations.md names every metric with its labels, and no other', () => {
+  const { registry } = makeMetrics();
+  addProcessMetrics(registry, { command: 'controller', version: '0.0.0' });
+  const there = (registry.getMetricsAsArray() as unknown as { name: string; labelNames: string[] }[])
+    .filter(({ name }) => name.startsWith('davit_'))
+    .map(({ name, labelNames }) => `${name} ${labelNames.join(', ')}`);
+  const section = operations.slice(operations.indexOf('## Metrics'), operations.indexOf('## Troubleshooting'));
+  const rows = [...section.matchAll(/^\| `(davit_[a-z_]+)` \| ([a-z, ]*) ?\|/gm)];
+  expect(there.length).toBeGreaterThan(20);
+  expect(rows.map(([, name = '', labels = '']) => `${name} ${labels.trim()}`).toSorted()).toEqual(there.toSorted());
 });
 
 it('docs/operations.md shows no reason that there is not', () => {
