@@ -14,11 +14,13 @@ export type Outcome =
   | { readonly of: 'build failure'; readonly reason: string }
   | { readonly of: 'build queue'; readonly seconds: number };
 
-const ROLLOUT_RESULTS: Partial<Record<RevisionState, RolloutResult>> = {
+/** Results of rollouts by the state in which they end. */
+export const ROLLOUT_RESULTS: Partial<Record<RevisionState, RolloutResult>> = {
   DEPLOYED: 'deployed',
   DEPLOY_FAILED: 'failed',
 };
-const BUILD_RESULTS: Partial<Record<BuildPhase, BuildResult>> = {
+/** Results of builds by the phase in which they end. */
+export const BUILD_RESULTS: Partial<Record<BuildPhase, BuildResult>> = {
   Built: 'built',
   Failed: 'failed',
   Interrupted: 'interrupted',

@@ -33,6 +33,8 @@ export interface RuntimeMetrics {
   codeHostRequested(kind: string, result: string, seconds: number): void;
   /** Calls `read` at every scrape, until the returned function is called. Only the leader counts records. */
   countRecords(read: () => Census): () => void;
+  /** Lets these series begin at 0: increase() does not see the first step of a series that begins at 1. */
+  startAtZero(labels: Readonly<Record<'rollouts' | 'builds' | 'buildFailures', readonly string[]>>): void;
   /** A rollout that has its first result. */
   rolledOut(result: string, seconds: number): void;
   /** A build that ended after this long. */
@@ -169,6 +171,11 @@ export function makeMetrics(prefix = 'davit_'): RuntimeMetrics {
   return {
     registry,
     countRecords: makeRecordMetrics(prefix, registers),
+    startAtZero(labels) {
+      for (const result of labels.rollouts) rolloutSeconds.zero({ result });
+      for (const result of labels.builds) buildSeconds.zero({ result });
+      for (const reason of labels.buildFailures) buildFailures.inc({ reason }, 0);
+    },
     rolledOut: (result, seconds) => rolloutSeconds.observe({ result }, seconds),
     built: (result, seconds) => buildSeconds.observe({ result }, seconds),
     buildFailed: (reason) => buildFailures.inc({ reason }),

@@ -3,10 +3,11 @@
 
 import type { AppDeployment } from '../../api/app-deployment.ts';
 import type { AppRevision } from '../../api/app-revision.ts';
+import { BUILD_REASONS } from '../../api/build.ts';
 import type { CodeHostIntegration } from '../../api/code-host-integration.ts';
 import type { OAuthProvider } from '../../api/oauth-provider.ts';
 import { censusOf } from '../../decide/census.ts';
-import { outcomesOf } from '../../decide/outcomes.ts';
+import { BUILD_RESULTS, outcomesOf, ROLLOUT_RESULTS } from '../../decide/outcomes.ts';
 import { type Reported, type Transition, transitionsOf } from '../../decide/transitions.ts';
 import type { Logger } from '../../logger.ts';
 import type { RuntimeMetrics } from '../../runtime/metrics.ts';
@@ -16,7 +17,10 @@ import { makeLineLimit } from './line-limit.ts';
 
 export interface StatusOptions {
   readonly log: Logger;
-  readonly metrics: Pick<RuntimeMetrics, 'countRecords' | 'rolledOut' | 'built' | 'buildFailed' | 'buildQueued'>;
+  readonly metrics: Pick<
+    RuntimeMetrics,
+    'countRecords' | 'startAtZero' | 'rolledOut' | 'built' | 'buildFailed' | 'buildQueued'
+  >;
   /** Milliseconds since some moment. */
   readonly elapsed: () => number;
 }
@@ -38,6 +42,11 @@ export function followStatuses(
   { log, metrics, elapsed }: StatusOptions,
 ): () => void {
   const limit = makeLineLimit(elapsed);
+  metrics.startAtZero({
+    rollouts: Object.values(ROLLOUT_RESULTS),
+    builds: Object.values(BUILD_RESULTS),
+    buildFailures: Object.keys(BUILD_REASONS),
+  });
 
   function tell(object: Reported, fields: object, message: string): void {
     const allowed = limit.take(subjectOf(object));

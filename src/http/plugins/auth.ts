@@ -97,7 +97,9 @@ export function registerAuth(app: FastifyInstance, { identity, authentication, r
     as: (verb) => async (request) => {
       const caller = await authenticated(request);
       const wanted = headerOf(request.headers['x-tenant-id']);
-      const { deployment_id: id = '' } = request.params as { readonly deployment_id?: string };
+      const { deployment_id, project_id = '' } = request.params as Readonly<Record<string, string | undefined>>;
+      // The routes of logs call a deployment a project.
+      const id = deployment_id ?? project_id;
       const nameIn = (namespace: string): string | undefined => recordName(namespace, id);
       const tenant = await stillKnown(caller, () => identity.tenantOf(caller, wanted, { verb, nameIn }));
       request[ADMITTED] = { caller, tenant };

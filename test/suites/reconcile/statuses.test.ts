@@ -141,5 +141,6 @@ it('measures a rollout once', async () => {
   await controller.reconcile();
   const text = await metrics();
   expect(text).toContain('davit_rollout_duration_seconds_count{result="deployed"} 1');
-  expect(text).not.toContain('davit_rollout_duration_seconds_count{result="failed"}');
+  expect(text).toContain('davit_rollout_duration_seconds_count{result="failed"} 0');
+  expect(text).toContain('davit_build_failure_total{reason="PushFailed"} 0');
 });
