@@ -413,15 +413,16 @@ describe('alerts and the dashboard', () => {
     const monitoring = (manifests: readonly Manifest[]): string[] =>
       manifests
         .filter(({ kind, metadata }) => kind === 'PrometheusRule' || metadata.name === 'davit-dashboard')
-        .map(({ kind, metadata: { name, namespace } }) => `${namespace} ${kind} ${name}`);
+        .map(({ kind, metadata: { name, namespace } }) => `${namespace} ${kind} ${name}`)
+        .toSorted();
     expect(monitoring(await render())).toEqual([]);
     const manifests = await render(
       '--set',
       'prometheusRule.enabled=true,prometheusRule.labels.release=prometheus,grafanaDashboard.enabled=true,grafanaDashboard.annotations.grafana_folder=Platform',
     );
     expect(monitoring(manifests)).toEqual([
-      'davit-system PrometheusRule davit',
       'davit-system ConfigMap davit-dashboard',
+      'davit-system PrometheusRule davit',
     ]);
     const rule = named(manifests, 'PrometheusRule', 'davit');
     expect(rule.metadata).toMatchObject({ labels: { release: 'prometheus' } });

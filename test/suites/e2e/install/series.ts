@@ -1,6 +1,7 @@
 // What Prometheus would scrape from a controller and an API of Davit, minute by minute: the samples are rendered by Davit's own
 // metrics, of platforms that are in order, out of order or gone.
 
+import { setImmediate as turnOfTheLoop } from 'node:timers/promises';
 import type { AppDeploymentStatus } from '../../../../src/api/app-deployment.ts';
 import { BUILD_REASONS } from '../../../../src/api/build.ts';
 import { type Census, censusOf } from '../../../../src/decide/census.ts';
@@ -43,6 +44,9 @@ export async function scrapes(platform: Platform, minutes: number): Promise<Seri
   const samples = new Map<string, string[]>();
   for (let minute = 0; minute < minutes; minute += 1) {
     liveMinute(platform, minute, controller, api);
+    // Garbage collections are reported between two turns of the event loop.
+    // oxlint-disable-next-line no-await-in-loop -- minutes follow one another
+    await turnOfTheLoop();
     for (const { metrics, instance } of processes) {
       // oxlint-disable-next-line no-await-in-loop -- minutes follow one another
       for (const [series, value] of rendered(await metrics.registry.metrics(), instance)) {
