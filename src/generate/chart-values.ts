@@ -55,6 +55,12 @@ export const ChartValues = z.strictObject({
     interval: z.string().regex(/^[0-9]+(ms|s|m|h)$/),
     labels: z.record(z.string(), z.string()),
   }),
+  prometheusRule: z.strictObject({ enabled: z.boolean(), labels: z.record(z.string(), z.string()) }),
+  grafanaDashboard: z.strictObject({
+    enabled: z.boolean(),
+    labels: z.record(z.string(), z.string()),
+    annotations: z.record(z.string(), z.string()),
+  }),
   rbac: z.strictObject({ aggregate: z.boolean() }),
   admission: z.strictObject({ enabled: z.boolean(), revisionWriters: z.array(z.string().min(1)).max(20) }),
   global: free.optional().describe('Helm hands this to every chart; not used.'),

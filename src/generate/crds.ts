@@ -7,6 +7,7 @@ import { POD_REACH } from '../api/pod-reach.ts';
 import { valuesSchema } from './chart-values.ts';
 import { withConditionsTable } from './conditions-doc.ts';
 import { withDefaults } from './crd-defaults.ts';
+import { dashboardJson } from './dashboard.ts';
 import { resourceSpecPage } from './resource-spec-doc.ts';
 
 const HEADER = '# Generated from src/api by `npm run generate`. Do not edit.\n';
@@ -19,6 +20,7 @@ export function generatedFiles(): ReadonlyMap<string, string> {
     ...crds.map((crd) => [`charts/davit/files/crds/${fileName(crd)}`, yaml(kept(crd))] as const),
     // JSON: Helm has to read it.
     ['charts/davit/files/pod-reach.json', `${JSON.stringify(POD_REACH, null, 2)}\n`],
+    ['charts/davit/files/dashboard.json', dashboardJson()],
     ['charts/davit/values.schema.json', `${JSON.stringify(valuesSchema(), null, 2)}\n`],
     ['docs/operations.md', withConditionsTable(current('docs/operations.md'))],
     ['docs/resource-spec.md', resourceSpecPage()],

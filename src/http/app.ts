@@ -37,7 +37,7 @@ import { registerFieldValidation } from './plugins/field-validation.ts';
 import { registerTimeLimit } from './plugins/handler-timeout.ts';
 import { registerDocs, registerOpenApi } from './plugins/openapi.ts';
 import { type RateLimit, registerRateLimit } from './plugins/rate-limit.ts';
-import { registerRequestLog, requestIdOf } from './plugins/request-log.ts';
+import { type AnswerReport, registerRequestLog, requestIdOf } from './plugins/request-log.ts';
 import { registerUnreadLimit } from './plugins/unread-limit.ts';
 import { registerRegistry } from './registry/routes.ts';
 import { registerUploads } from './uploads/routes.ts';
@@ -63,6 +63,8 @@ export interface AppDeps {
   readonly randomSuffix: () => string;
   /** 32 hexadecimal digits that nobody can guess. */
   readonly randomId: () => string;
+  /** Called once for each answer. */
+  readonly onAnswer?: (report: AnswerReport) => void;
   readonly sleep?: (ms: number) => Promise<void>;
   /** Time limit of one request; for tests. */
   readonly timeLimitMs?: number;
@@ -140,7 +142,11 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
 
   registerErrors(app);
   registerTimeLimit(app, deps.timeLimitMs ?? TIME_LIMIT_MS);
-  registerRequestLog(app, (request) => auth.tenantOf(request)?.namespace);
+  registerRequestLog(app, {
+    subjectOf: auth.subjectOf,
+    basePath: settings.http.basePath,
+    onAnswer: deps.onAnswer ?? (() => undefined),
+  });
   app.addHook('onRequest', (_request, reply, done) => {
     void reply.headers(SECURITY_HEADERS);
     done();

@@ -117,13 +117,14 @@ export async function runApi({ client, config, log, metrics, signal, onRewound }
     now,
     randomId,
     randomSuffix: () => randomBytes(5).toString('hex'),
+    onAnswer: ({ method, route, code, seconds }) => metrics.answered(method, route, code, seconds),
   });
   const { tls, host, port } = config.http;
   const server = await serve(app, {
     host,
     port,
     insecure: config.settings.http.insecure,
-    ...(tls && { tls: await watchCertificate(tls, log) }),
+    ...(tls && { tls: await watchCertificate(tls, log, metrics.servesUntil) }),
   });
   log.info({ url: server.url }, 'Serving the HTTP API');
   const stopped = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));

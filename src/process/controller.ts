@@ -26,6 +26,7 @@ import {
   wakeClientSecretCollector,
   wakeCollector,
 } from '../controller/garbage/secrets.ts';
+import { followStatuses } from '../controller/monitoring/statuses.ts';
 import { makeOrganizationReconciler, wakeOrganization } from '../controller/organization/reconciler.ts';
 import { waitForFreshCaches } from '../controller/shared/cache-barrier.ts';
 import { type Caches, makeCaches } from '../controller/shared/caches.ts';
@@ -294,7 +295,7 @@ const ENOUGH_TO_KEEP_ONE = 4;
 
 // Nothing is decided on half a picture: keys are handed out only when every cache has been listed once.
 async function beginWhenSynced(
-  { client, settings, log }: ControllerOptions,
+  { client, settings, log, metrics }: ControllerOptions,
   caches: Caches,
   hosts: HostRegistry,
   queues: Readonly<
@@ -309,6 +310,7 @@ async function beginWhenSynced(
     await waitForFreshCaches({ client, caches, namespaces: settings.namespaces, log, signal: leading });
   if (leading.aborted) return;
   const wakers = [
+    followStatuses(caches, { log, metrics, elapsed: () => performance.now() }),
     enqueueOnChange(caches, queues.records, hosts),
     wakeOrganization(caches, queues.organization),
     ...(caches.builds

@@ -1,8 +1,19 @@
-// The metrics of a process for Prometheus. docs/operations.md lists the names.
+// The metrics of a process for Prometheus. docs/operations.md lists them. No label names a tenant, a record or a user, so the
+// number of series is bounded by the tables of states, reasons, kinds and routes.
 
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 
 export type ReconcileResult = 'done' | 'requeued' | 'conflict' | 'terminal' | 'error';
+
+/** The state of all records and builds (decide/census.ts). Times are seconds since 1970. */
+interface Census {
+  readonly deployments: readonly (Readonly<Record<'state' | 'ready' | 'stalled' | 'reason', string>> & {
+    readonly count: number;
+  })[];
+  readonly stalledSince: readonly { readonly reason: string; readonly at: number }[];
+  readonly builds: readonly { readonly phase: string; readonly count: number }[];
+  readonly queuedSince?: number;
+}
 
 /** The metrics of a process, and the registry that renders them. */
 export interface RuntimeMetrics {
@@ -20,9 +31,26 @@ export interface RuntimeMetrics {
   requested(verb: string, resource: string, result: string, seconds: number): void;
   /** One request to a code host; `kind` is the host's kind, `result` the class of the status or the cause of the failure. */
   codeHostRequested(kind: string, result: string, seconds: number): void;
+  /** Calls `read` at every scrape, until the returned function is called. Only the leader counts records. */
+  countRecords(read: () => Census): () => void;
+  /** Lets these series begin at 0: increase() does not see the first step of a series that begins at 1. */
+  startAtZero(labels: Readonly<Record<'rollouts' | 'builds' | 'buildFailures', readonly string[]>>): void;
+  /** A rollout that has its first result. */
+  rolledOut(result: string, seconds: number): void;
+  /** A build that ended after this long. */
+  built(result: string, seconds: number): void;
+  buildFailed(reason: string): void;
+  /** A build that got its turn after this long. */
+  buildQueued(seconds: number): void;
+  /** One request to the HTTP API; `route` is the pattern of the route, never a path. */
+  answered(method: string, route: string, code: number, seconds: number): void;
+  /** When the certificate that is served expires. */
+  servesUntil(expires: Date): void;
 }
 
 const SECONDS_BUCKETS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
+/** Buckets of rollouts and builds: up to an hour, with the default deadlines of 600 s and 840 s between two of them. */
+const MINUTES_BUCKETS = [5, 10, 20, 30, 60, 120, 300, 600, 900, 1800, 3600];
 
 export function makeMetrics(prefix = 'davit_'): RuntimeMetrics {
   const registry = new Registry();
@@ -90,8 +118,73 @@ export function makeMetrics(prefix = 'davit_'): RuntimeMetrics {
     buckets: SECONDS_BUCKETS,
     registers,
   });
+  const rolloutSeconds = new Histogram({
+    name: `${prefix}rollout_duration_seconds`,
+    help: 'From a revision, or its image if it was built, to its first result',
+    labelNames: ['result'],
+    buckets: MINUTES_BUCKETS,
+    registers,
+  });
+  const buildSeconds = new Histogram({
+    name: `${prefix}build_duration_seconds`,
+    help: 'Duration of a build, without its time in the queue',
+    labelNames: ['result'],
+    buckets: MINUTES_BUCKETS,
+    registers,
+  });
+  const buildQueueSeconds = new Histogram({
+    name: `${prefix}build_queue_duration_seconds`,
+    help: 'Time that a build waited for its turn',
+    buckets: MINUTES_BUCKETS,
+    registers,
+  });
+  const buildFailures = new Counter({
+    name: `${prefix}build_failure_total`,
+    help: 'Builds that failed, by reason',
+    labelNames: ['reason'],
+    registers,
+  });
+  const answers = new Counter({
+    name: `${prefix}http_requests_total`,
+    help: 'Requests to the HTTP API by route and status code',
+    labelNames: ['method', 'route', 'code'],
+    registers,
+  });
+  const answerSeconds = new Histogram({
+    name: `${prefix}http_request_duration_seconds`,
+    help: 'Duration of requests to the HTTP API',
+    labelNames: ['method', 'route'],
+    buckets: SECONDS_BUCKETS,
+    registers,
+  });
+  let expires: Date | undefined;
+  new Gauge({
+    name: `${prefix}certificate_expiration_timestamp_seconds`,
+    help: 'When the certificate that is served expires',
+    registers,
+    collect() {
+      // Without a certificate there is no series: 0 would be one that expired in 1970.
+      this.remove();
+      if (expires !== undefined) this.set(expires.getTime() / 1000);
+    },
+  });
   return {
     registry,
+    countRecords: makeRecordMetrics(prefix, registers),
+    startAtZero(labels) {
+      for (const result of labels.rollouts) rolloutSeconds.zero({ result });
+      for (const result of labels.builds) buildSeconds.zero({ result });
+      for (const reason of labels.buildFailures) buildFailures.inc({ reason }, 0);
+    },
+    rolledOut: (result, seconds) => rolloutSeconds.observe({ result }, seconds),
+    built: (result, seconds) => buildSeconds.observe({ result }, seconds),
+    buildFailed: (reason) => buildFailures.inc({ reason }),
+    buildQueued: (seconds) => buildQueueSeconds.observe(seconds),
+    answered(method, route, code, seconds) {
+      answers.inc({ method, route, code });
+      answerSeconds.observe({ method, route }, seconds);
+    },
+    servesUntil: (date) => void (expires = date),
     reconciled(controller, result, seconds) {
       reconciles.inc({ controller, result });
       reconcileSeconds.observe({ controller, result }, seconds);
@@ -104,5 +197,50 @@ export function makeMetrics(prefix = 'davit_'): RuntimeMetrics {
     leading: (lease, isLeading) => leader.set({ lease }, isLeading ? 1 : 0),
     requested: (verb, resource, result, seconds) => requestSeconds.observe({ verb, resource, result }, seconds),
     codeHostRequested: (kind, result, seconds) => codeHostSeconds.observe({ kind, result }, seconds),
+  };
+}
+
+/** Gauges of records and builds, read at each scrape. A process that does not lead has no series of them. */
+function makeRecordMetrics(prefix: string, registers: Registry[]): RuntimeMetrics['countRecords'] {
+  let read: (() => Census) | undefined;
+  const deployments = new Gauge({
+    name: `${prefix}deployments`,
+    help: 'AppDeployments by state and by their conditions Ready and Stalled',
+    labelNames: ['state', 'ready', 'stalled', 'reason'],
+    registers,
+    // The first metric sets the others too, so that all show one moment.
+    collect() {
+      for (const gauge of [deployments, stalledSince, builds]) gauge.reset();
+      queuedSince.remove();
+      if (read === undefined) return;
+      const census = read();
+      for (const { count, ...labels } of census.deployments) deployments.set(labels, count);
+      for (const { reason, at } of census.stalledSince) stalledSince.set({ reason }, at);
+      for (const { phase, count } of census.builds) builds.set({ phase }, count);
+      if (census.queuedSince !== undefined) queuedSince.set(census.queuedSince);
+    },
+  });
+  const stalledSince = new Gauge({
+    name: `${prefix}deployments_stalled_oldest_timestamp_seconds`,
+    help: 'Since when the AppDeployment that has been Stalled longest is so, by reason',
+    labelNames: ['reason'],
+    registers,
+  });
+  const builds = new Gauge({
+    name: `${prefix}builds`,
+    help: 'Builds that have not ended, by phase',
+    labelNames: ['phase'],
+    registers,
+  });
+  const queuedSince = new Gauge({
+    name: `${prefix}builds_queued_oldest_timestamp_seconds`,
+    help: 'Since when the build that has waited longest for its turn waits',
+    registers,
+  });
+  return (reading) => {
+    read = reading;
+    return () => {
+      if (read === reading) read = undefined;
+    };
   };
 }

@@ -12,7 +12,7 @@ import { compilerNeeds, ensurePackages } from './machine.ts';
 
 const run = promisify(execFile);
 
-export type ToolModule = 'kubernetes' | 'containerd' | 'helm' | 'lua' | BuildToolModule;
+export type ToolModule = 'kubernetes' | 'containerd' | 'helm' | 'lua' | 'prometheus' | BuildToolModule;
 /**
  * What builds need, and nothing else does: they are compiled when they are first asked for. On two cores, in this
  * order, for what they share is compiled once: the registry 47 s, rootlesskit 8 s, runc 7 s, BuildKit 63 s, Gitea 3.5 min
@@ -103,6 +103,8 @@ const buildTags: Partial<Record<ToolModule, string>> = {
   buildkit: 'osusergo,netgo,static_build,seccomp',
   runc: 'osusergo,netgo,seccomp',
   gitea: 'osusergo,netgo,sqlite,sqlite_unlock_notify',
+  // Without service discovery, which is most of it: ./go/prometheus pins only what is left.
+  prometheus: 'remove_all_sd',
 };
 
 /** For libseccomp and SQLite. Everything else is static, without a C compiler. */

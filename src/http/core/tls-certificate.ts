@@ -26,13 +26,18 @@ export interface LiveCertificate {
 
 const LOOK_EVERY_MS = 10_000;
 
-/** Reads the files once. Throws, naming a file, when they cannot be read or don't belong together. */
+/**
+ * Reads the files once. Throws, naming a file, when they cannot be read or don't belong together. `servesUntil` is called with the
+ * expiration of the first certificate and of every renewed one.
+ */
 export async function watchCertificate(
   files: CertificateFiles,
   log: Logger,
+  servesUntil: (expires: Date) => void = () => undefined,
   lookEveryMs = LOOK_EVERY_MS,
 ): Promise<LiveCertificate> {
   let current = await readPair(files);
+  servesUntil(new X509Certificate(current.cert).validToDate);
   let complaint: string | undefined;
 
   async function look(use: (pair: CertificatePair) => void): Promise<void> {
@@ -42,7 +47,9 @@ export async function watchCertificate(
       if (found.cert.equals(current.cert) && found.key.equals(current.key)) return;
       current = found;
       use(found);
-      log.info({ validTo: new X509Certificate(found.cert).validToDate.toISOString() }, 'Certificate renewed');
+      const { validToDate } = new X509Certificate(found.cert);
+      servesUntil(validToDate);
+      log.info({ validTo: validToDate.toISOString() }, 'Certificate renewed');
     } catch (error) {
       // The one that is being served stays; often the next look finds the other half of what is being written.
       const said = error instanceof Error ? error.message : String(error);

@@ -80,6 +80,7 @@ export function registerDeployments(app: App, { auth, deployments, settings }: D
     },
     handler: async (request, reply) => {
       const admitted = auth.admitted(request);
+      auth.concerns(request, request.body.name);
       const mark = requestMark(request, request.body);
       const { record, isNew } = await deployments.create(admitted, request.body, mark);
       const values = isNew

@@ -22,19 +22,33 @@ export interface Auth {
   callerOf(request: FastifyRequest): Caller;
   /** Refuses with 403 who may not read the logs of the tenant's pods. */
   needLogs(caller: Caller, tenant: Tenant): Promise<void>;
-  /** For the log: undefined for a request that was not, or needs not be, admitted. */
-  tenantOf(request: FastifyRequest): Tenant | undefined;
+  /** For the log: names the deployment of a request whose path has no id of it. */
+  concerns(request: FastifyRequest, deployment: string): void;
+  /** For the log: what is known of a request when it is answered. */
+  subjectOf(request: FastifyRequest): RequestSubject;
+}
+
+/** Who sent a request and what it is about. Each is absent as long as it is not known. */
+export interface RequestSubject {
+  /** Username of the cluster. */
+  readonly user?: string;
+  /** Namespace of the tenant. */
+  readonly tenant?: string;
+  /** Name of the deployment. */
+  readonly deployment?: string;
 }
 
 const SENDER: unique symbol = Symbol('sender');
 const ADMITTED: unique symbol = Symbol('admitted');
 const CALLER: unique symbol = Symbol('caller');
+const SUBJECT: unique symbol = Symbol('subject');
 
 declare module 'fastify' {
   interface FastifyRequest {
     [SENDER]: Credentials | undefined;
     [ADMITTED]: RequestContext | undefined;
     [CALLER]: Caller | undefined;
+    [SUBJECT]: RequestSubject | undefined;
   }
 }
 
@@ -51,14 +65,21 @@ export function registerAuth(app: FastifyInstance, { identity, authentication, r
   app.decorateRequest(SENDER, undefined);
   app.decorateRequest(ADMITTED, undefined);
   app.decorateRequest(CALLER, undefined);
+  app.decorateRequest(SUBJECT, undefined);
+
+  function note(request: FastifyRequest, subject: RequestSubject): void {
+    request[SUBJECT] = { ...request[SUBJECT], ...subject };
+  }
 
   async function authenticated(request: FastifyRequest): Promise<Caller> {
     const sender = senderIn(request);
-    if (authentication.known(sender) === undefined) {
+    let user = authentication.known(sender);
+    if (user === undefined) {
       const isCounted = authentication.remembered(sender) !== undefined;
-      const username = await authentication.authenticate(sender, request.ip);
-      if (!isCounted) await count(request, username);
-    }
+      user = await authentication.authenticate(sender, request.ip);
+      note(request, { user });
+      if (!isCounted) await count(request, user);
+    } else note(request, { user });
     return identity.callerOf(sender);
   }
 
@@ -76,10 +97,15 @@ export function registerAuth(app: FastifyInstance, { identity, authentication, r
     as: (verb) => async (request) => {
       const caller = await authenticated(request);
       const wanted = headerOf(request.headers['x-tenant-id']);
-      const { deployment_id: id = '' } = request.params as { readonly deployment_id?: string };
+      const { deployment_id, project_id = '' } = request.params as Readonly<Record<string, string | undefined>>;
+      // The routes of logs call a deployment a project.
+      const id = deployment_id ?? project_id;
       const nameIn = (namespace: string): string | undefined => recordName(namespace, id);
       const tenant = await stillKnown(caller, () => identity.tenantOf(caller, wanted, { verb, nameIn }));
       request[ADMITTED] = { caller, tenant };
+      // Before a handler deletes the record.
+      const deployment = nameIn(tenant.namespace);
+      note(request, { tenant: tenant.namespace, ...(deployment !== undefined && { deployment }) });
     },
     inOrganization: (verb, resource) => async (request) => {
       const caller = await authenticated(request);
@@ -95,7 +121,8 @@ export function registerAuth(app: FastifyInstance, { identity, authentication, r
       return caller;
     },
     needLogs: (caller, tenant) => stillKnown(caller, () => identity.needLogs(caller, tenant)),
-    tenantOf: (request) => request[ADMITTED]?.tenant,
+    concerns: (request, deployment) => note(request, { deployment }),
+    subjectOf: (request) => request[SUBJECT] ?? {},
     admitted(request) {
       const admission = request[ADMITTED];
       if (admission === undefined)

@@ -1,9 +1,10 @@
-// One line for every request, and x-request-id on every answer. Never a header, a query or a body: they carry tokens
-// and secrets.
+// One line and one count for every request, and x-request-id on every answer. Never a header, a query or a body: they carry
+// tokens and secrets.
 
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { RequestSubject } from './auth.ts';
 import { pathOf } from './errors.ts';
 import { isProbe } from './rate-limit.ts';
 
@@ -13,27 +14,44 @@ export function requestIdOf(request: IncomingMessage): string {
   return typeof given === 'string' && /^[A-Za-z0-9._-]{1,64}$/.test(given) ? given : randomUUID();
 }
 
-export function registerRequestLog(
-  app: FastifyInstance,
-  tenantOf: (request: FastifyRequest) => string | undefined,
-): void {
+/** One answer, for metrics. */
+export interface AnswerReport {
+  readonly method: string;
+  /** Pattern of the route without the base path; `none` if no route matches. */
+  readonly route: string;
+  /** HTTP status code. */
+  readonly code: number;
+  readonly seconds: number;
+}
+
+export interface RequestLogOptions {
+  readonly subjectOf: (request: FastifyRequest) => RequestSubject;
+  readonly basePath: string;
+  readonly onAnswer: (report: AnswerReport) => void;
+}
+
+export function registerRequestLog(app: FastifyInstance, { subjectOf, basePath, onAnswer }: RequestLogOptions): void {
   app.addHook('onRequest', (request, reply, done) => {
     void reply.header('x-request-id', request.id);
     done();
   });
   app.addHook('onResponse', (request, reply, done) => {
-    const route = request.routeOptions.url;
+    const { method, routeOptions } = request;
+    const { statusCode: status, elapsedTime } = reply;
+    const route = routeOptions.url;
     request.log[isProbe(request) ? 'debug' : 'info'](
       {
-        method: request.method,
+        method,
         path: pathOf(request),
         route,
-        status: reply.statusCode,
-        durationMs: Math.round(reply.elapsedTime * 10) / 10,
-        tenant: tenantOf(request),
+        status,
+        durationMs: Math.round(elapsedTime * 10) / 10,
+        ...subjectOf(request),
       },
       'Request',
     );
+    const pattern = route?.startsWith(`${basePath}/`) ? route.slice(basePath.length) : route;
+    onAnswer({ method, route: pattern ?? 'none', code: status, seconds: elapsedTime / 1000 });
     done();
   });
 }

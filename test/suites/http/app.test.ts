@@ -12,7 +12,7 @@ import { createDeployment, Deployment, patchDeployment } from '../../../src/http
 import { OAuthProviderResponse } from '../../../src/http/oauth-providers/payloads.ts';
 import { Revision } from '../../../src/http/revisions/payloads.ts';
 import { type Serving, serve } from '../../../src/http/server.ts';
-import { type Facade, makeFacade } from './facade.ts';
+import { aBody, type Facade, makeFacade, TOKEN } from './facade.ts';
 
 let facade: Facade;
 beforeEach(async () => {
@@ -194,6 +194,41 @@ describe('the access log', () => {
       { path: '/no%0Awhere', status: 404 },
     ]);
     expect(facade.log()).not.toContain('canary');
+  });
+
+  it('says who asked about which deployment, by username and name, also when it is created, deleted or refused', async () => {
+    const { body } = await facade.call('POST', '/v2/deployments', aBody());
+    const { id } = body as { id: string };
+    await facade.call('GET', `/v2/deployments/${id}`);
+    await facade.call('DELETE', `/v2/deployments/${id}`);
+    await facade.call('POST', '/v2/deployments', { ...aBody(), source: 'nothing' });
+    await facade.call('GET', '/v2/deployments', undefined, { 'x-tenant-id': 'nowhere' });
+    await facade.call('GET', '/v2/deployments', undefined, { 'x-api-key': '' });
+    const told = lines().map(({ method, status, user, tenant, deployment }) =>
+      ([method, status, user, tenant, deployment] as (string | number | undefined)[])
+        .map((one) => one ?? '-')
+        .join(' '),
+    );
+    expect(told).toEqual([
+      'POST 201 somebody team-a shop',
+      'GET 200 somebody team-a shop',
+      'DELETE 204 somebody team-a shop',
+      'POST 422 somebody team-a -',
+      'GET 403 somebody - -',
+      'GET 401 - - -',
+    ]);
+    expect(facade.log()).not.toContain(TOKEN);
+  });
+
+  it('goes with one count, by the pattern of the route and the status', async () => {
+    await facade.call('GET', '/api-host/v2/deployments?name=canary');
+    await facade.call('GET', '/v2/deployments/99999999-0000-4000-8000-000000000009');
+    await facade.call('GET', '/no/where');
+    expect(facade.answers).toEqual([
+      { method: 'GET', route: '/v2/deployments', code: 200, seconds: expect.any(Number) as number },
+      { method: 'GET', route: '/v2/deployments/:deployment_id', code: 404, seconds: expect.any(Number) as number },
+      { method: 'GET', route: 'none', code: 404, seconds: expect.any(Number) as number },
+    ]);
   });
 
   it('is silent of probes', async () => {

@@ -13,6 +13,7 @@ import { OAUTH_PROVIDERS, type OAuthProvider } from '../../../src/api/oauth-prov
 import { defaultSettings, type Settings } from '../../../src/api/settings.ts';
 import type { Account, CodeHosts } from '../../../src/codehost/code-hosts.ts';
 import { type AppDeps, buildApp } from '../../../src/http/app.ts';
+import type { AnswerReport } from '../../../src/http/plugins/request-log.ts';
 import { NAMESPACES } from '../../../src/kube/api-resources.ts';
 import type { KubeObject, Resource } from '../../../src/kube/client.ts';
 import { names } from '../../../src/record/names.ts';
@@ -94,6 +95,8 @@ export interface Facade {
   readonly waits: number[];
   /** Everything it logged. */
   log(): string;
+  /** Each answer as it is counted. */
+  readonly answers: AnswerReport[];
   /** Writes but for reviews of rights. */
   writes(): Write[];
   call(
@@ -121,6 +124,7 @@ export async function makeFacade(
   { withRegistry }: FacadeOptions = {},
 ): Promise<Facade> {
   const clock = { ms: Date.parse('2026-01-01T00:00:00Z') };
+  const answers: AnswerReport[] = [];
   const kube = makeFakeKube({ now: () => clock.ms });
   for (const { id, namespace } of [TENANT, OTHER_TENANT]) {
     kube.seed(NAMESPACES, {
@@ -184,6 +188,7 @@ export async function makeFacade(
     settings: whole,
     ...limits,
     log,
+    onAnswer: (answer) => void answers.push(answer),
     now,
     randomSuffix: () => `r4nd0m${suffixes++ || ''}`,
     sleep: async (ms) => {
@@ -207,6 +212,7 @@ export async function makeFacade(
     clock,
     waits,
     log: () => lines.join(''),
+    answers,
     writes: () => kube.writes.filter(({ kind }) => !kind.endsWith('Review')),
     async call(method, url, body, headers = {}) {
       const answer = await app.inject({

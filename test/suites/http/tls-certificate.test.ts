@@ -1,5 +1,6 @@
 // A certificate that is renewed while the API serves.
 
+import { X509Certificate } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { Agent, request } from 'node:https';
 import { tmpdir } from 'node:os';
@@ -47,12 +48,12 @@ function askedName(port: number, agent?: Agent): Promise<string> {
   });
 }
 
-async function serveTls(): Promise<number> {
+async function serveTls(servesUntil?: (expires: Date) => void): Promise<number> {
   const { app } = await makeFacade();
   const serving = await serve(app, {
     host: '127.0.0.1',
     port: 0,
-    tls: await watchCertificate(files, log, lookEveryMs),
+    tls: await watchCertificate(files, log, servesUntil, lookEveryMs),
   });
   closing = serving.close;
   expect(serving.url).toBe(`https://127.0.0.1:${serving.port}`);
@@ -69,6 +70,17 @@ describe('a certificate that is renewed', () => {
     await eventually(async () => expect(await askedName(port)).toBe('new'));
     expect(await askedName(port, kept)).toBe('old');
     kept.destroy();
+  });
+
+  it('says when it expires, at first and of each new one', async () => {
+    const pair = authority.serving('old', ['127.0.0.1']);
+    await write(pair);
+    const told: Date[] = [];
+    const port = await serveTls((expires) => told.push(expires));
+    await write(authority.serving('new', ['127.0.0.1']));
+    await eventually(async () => expect(await askedName(port)).toBe('new'));
+    expect(told).toHaveLength(2);
+    expect(told[0]).toEqual(new X509Certificate(pair.certificate).validToDate);
   });
 
   it('half written, gone or no certificate at all: the old one is served, and the next good one again', async () => {

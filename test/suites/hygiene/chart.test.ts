@@ -421,6 +421,42 @@ describe('metrics', () => {
   });
 });
 
+describe('alerts and the dashboard', () => {
+  it('are there only when asked for, and with the labels by which others find them', async () => {
+    const monitoring = (manifests: readonly Manifest[]): string[] =>
+      manifests
+        .filter(({ kind, metadata }) => kind === 'PrometheusRule' || metadata.name === 'davit-dashboard')
+        .map(({ kind, metadata: { name, namespace } }) => `${namespace} ${kind} ${name}`)
+        .toSorted();
+    expect(monitoring(await render())).toEqual([]);
+    const manifests = await render(
+      '--set',
+      'prometheusRule.enabled=true,prometheusRule.labels.release=prometheus,grafanaDashboard.enabled=true,grafanaDashboard.annotations.grafana_folder=Platform',
+    );
+    expect(monitoring(manifests)).toEqual([
+      'davit-system ConfigMap davit-dashboard',
+      'davit-system PrometheusRule davit',
+    ]);
+    const rule = named(manifests, 'PrometheusRule', 'davit');
+    expect(rule.metadata).toMatchObject({ labels: { release: 'prometheus' } });
+    const dashboard = named(manifests, 'ConfigMap', 'davit-dashboard');
+    expect(dashboard.metadata).toMatchObject({
+      labels: { grafana_dashboard: '1' },
+      annotations: { grafana_folder: 'Platform' },
+    });
+  });
+  it('are those that are tested, unchanged by Helm', async () => {
+    const manifests = await render('--set', 'prometheusRule.enabled=true,grafanaDashboard.enabled=true');
+    expect(named(manifests, 'PrometheusRule', 'davit')['spec']).toEqual(
+      parse(await readFile(join(chart, 'files/alerts.yaml'), 'utf8')),
+    );
+    const { data } = named(manifests, 'ConfigMap', 'davit-dashboard') as unknown as { data: Record<string, string> };
+    expect(JSON.parse(data['davit.json'] ?? '')).toEqual(
+      JSON.parse(await readFile(join(chart, 'files/dashboard.json'), 'utf8')),
+    );
+  });
+});
+
 describe('an older Kubernetes', () => {
   it('is refused by its version', async () => {
     await expect(render('--kube-version', '1.31.9')).rejects.toThrow(

@@ -3,8 +3,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
 import { REASONS } from '../../../src/api/app-deployment-conditions.ts';
+import { BUILD_REASONS } from '../../../src/api/build.ts';
 import { makeMetrics } from '../../../src/runtime/metrics.ts';
+import { addProcessMetrics } from '../../../src/runtime/process-metrics.ts';
 import { CATALOGUE, firstLine } from '../../support/documents/catalogue.ts';
 import { commandsOf, DOCUMENTS, fences, scriptsOf, textOf } from '../../support/documents/documented.ts';
 import { apiPage } from '../http/api-reference.ts';
@@ -12,13 +15,49 @@ import { apiPage } from '../http/api-reference.ts';
 const root = join(import.meta.dirname, '../../..');
 const operations = readFileSync(join(root, 'docs/operations.md'), 'utf8');
 
-it('docs/operations.md names every metric, and no other', async () => {
-  const there = (await makeMetrics().registry.getMetricsAsJSON())
-    .map(({ name }) => name)
-    .filter((name) => name.startsWith('davit_'));
-  const named = [...operations.matchAll(/`(davit_[a-z_]+)`/g)].map((match) => match[1] ?? '');
-  expect(there.length).toBeGreaterThan(5);
-  expect(named.toSorted()).toEqual(there.toSorted());
+it('docs/operations.md names every metric with its labels, and no other', () => {
+  const { registry } = makeMetrics();
+  addProcessMetrics(registry, { command: 'controller', version: '0.0.0' });
+  const there = (registry.getMetricsAsArray() as unknown as { name: string; labelNames: string[] }[])
+    .filter(({ name }) => name.startsWith('davit_'))
+    .map(({ name, labelNames }) => `${name} ${labelNames.join(', ')}`);
+  const section = operations.slice(operations.indexOf('## Metrics'), operations.indexOf('## Alerts'));
+  const rows = [...section.matchAll(/^\| `(davit_[a-z_]+)` \| ([a-z, ]*) ?\|/gm)];
+  expect(there.length).toBeGreaterThan(20);
+  expect(rows.map(([, name = '', labels = '']) => `${name} ${labels.trim()}`).toSorted()).toEqual(there.toSorted());
+});
+
+it('docs/operations.md says about every alert what to do, and about no other', () => {
+  const { groups } = parse(readFileSync(join(root, 'charts/davit/files/alerts.yaml'), 'utf8')) as {
+    groups: { rules: { alert: string; annotations: { summary?: string; runbook: string } }[] }[];
+  };
+  const alerts = groups.flatMap(({ rules }) => rules);
+  const section = operations.slice(operations.indexOf('## Alerts'), operations.indexOf('## Troubleshooting'));
+  const paragraphs = [...section.matchAll(/^### (\w+)\n\n(.{40})/gm)].map(([, name]) => name);
+  expect(alerts.length).toBeGreaterThan(10);
+  expect(paragraphs.toSorted()).toEqual(alerts.map(({ alert }) => alert).toSorted());
+  for (const { alert, annotations } of alerts) {
+    expect(annotations.runbook).toBe(`docs/operations.md#${alert.toLowerCase()}`);
+    expect(annotations.summary).toMatch(/\.$/);
+  }
+});
+
+it('alerts and dashboard use metrics and reasons that there are', () => {
+  const { registry } = makeMetrics();
+  addProcessMetrics(registry, { command: 'controller', version: '0.0.0' });
+  const there = new Set(registry.getMetricsAsArray().map(({ name }) => name));
+  const texts = ['alerts.yaml', 'dashboard.json'].map((file) =>
+    readFileSync(join(root, 'charts/davit/files', file), 'utf8'),
+  );
+  const used = texts.join('').match(/\b(davit|process|nodejs)_[a-z_0-9]+/g) ?? [];
+  const missing = new Set(used.map((name) => name.replace(/(?<=_seconds)_(bucket|count|sum)$/, '')));
+  expect(missing.size).toBeGreaterThan(20);
+  expect([...missing].filter((name) => !there.has(name))).toEqual([]);
+  const reasons = texts.flatMap((text) =>
+    [...text.matchAll(/reason[!=]~\\?"([\w|]+)/g)].flatMap(([, one = '']) => one.split('|')),
+  );
+  expect(reasons.length).toBeGreaterThan(10);
+  expect(reasons.filter((reason) => !(reason in REASONS) && !(reason in BUILD_REASONS))).toEqual([]);
 });
 
 it('docs/operations.md shows no reason that there is not', () => {

@@ -64,6 +64,7 @@ const MAY_IMPORT_WITHIN: Readonly<
   'controller/app-deployment': { values: ['controller/shared'], types: ['controller/garbage'] },
   'controller/build': { values: ['controller/shared'] },
   'controller/organization': { values: ['controller/shared'] },
+  'controller/monitoring': { values: ['controller/shared'] },
   'controller/garbage': { values: ['controller/shared', 'controller/app-deployment'] },
   'runtime/.': { values: [] },
   'runtime/clients': { values: ['runtime/.'] },

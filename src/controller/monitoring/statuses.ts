@@ -1,0 +1,101 @@
+// Logs and measures what the statuses say as they change. The watch caches show every status that was written, so this is the
+// only place that does it.
+
+import type { AppDeployment } from '../../api/app-deployment.ts';
+import type { AppRevision } from '../../api/app-revision.ts';
+import { BUILD_REASONS } from '../../api/build.ts';
+import type { CodeHostIntegration } from '../../api/code-host-integration.ts';
+import type { OAuthProvider } from '../../api/oauth-provider.ts';
+import { censusOf } from '../../decide/census.ts';
+import { BUILD_RESULTS, outcomesOf, ROLLOUT_RESULTS } from '../../decide/outcomes.ts';
+import { type Reported, type Transition, transitionsOf } from '../../decide/transitions.ts';
+import type { Logger } from '../../logger.ts';
+import type { RuntimeMetrics } from '../../runtime/metrics.ts';
+import type { Change } from '../../runtime/store.ts';
+import type { Caches } from '../shared/caches.ts';
+import { makeLineLimit } from './line-limit.ts';
+
+export interface StatusOptions {
+  readonly log: Logger;
+  readonly metrics: Pick<
+    RuntimeMetrics,
+    'countRecords' | 'startAtZero' | 'rolledOut' | 'built' | 'buildFailed' | 'buildQueued'
+  >;
+  /** Milliseconds since some moment. */
+  readonly elapsed: () => number;
+}
+
+const MESSAGES: Readonly<Record<Transition['of'], string>> = {
+  Ready: 'Condition Ready changed',
+  Stalled: 'Condition Stalled changed',
+  Deletion: 'Deletion continues',
+  Revision: 'Revision changed',
+  Build: 'Build changed',
+};
+
+/**
+ * Logs each transition as one line of level info, and counts rollouts, builds and records. A record that flaps is limited
+ * together with its revisions (line-limit.ts). Returns a function that stops it.
+ */
+export function followStatuses(
+  { records, revisions, providers, integrations }: Pick<Caches, 'records' | 'revisions' | 'providers' | 'integrations'>,
+  { log, metrics, elapsed }: StatusOptions,
+): () => void {
+  const limit = makeLineLimit(elapsed);
+  metrics.startAtZero({
+    rollouts: Object.values(ROLLOUT_RESULTS),
+    builds: Object.values(BUILD_RESULTS),
+    buildFailures: Object.keys(BUILD_REASONS),
+  });
+
+  function tell(object: Reported, fields: object, message: string): void {
+    const allowed = limit.take(subjectOf(object));
+    if (!allowed) return;
+    const { suppressed } = allowed;
+    log.info({ ...identityOf(object), ...fields, ...(suppressed > 0 && { suppressed }) }, message);
+  }
+
+  function logChange<T extends Reported>({ type, object, previous }: Change<T>): void {
+    if (type === 'deleted') return;
+    for (const { of, ...fields } of transitionsOf(previous, object)) tell(object, fields, MESSAGES[of]);
+  }
+
+  const subscriptions = [
+    records.onChange((change: Change<AppDeployment>) => {
+      logChange(change);
+      if (change.type !== 'deleted') return;
+      limit.forget(subjectOf(change.object));
+      log.info(identityOf(change.object), 'Deleted');
+    }),
+    revisions.onChange((change: Change<AppRevision>) => {
+      logChange(change);
+      if (change.type !== 'deleted') measure(change, metrics);
+    }),
+    providers.onChange((change: Change<OAuthProvider>) => logChange(change)),
+    integrations.onChange((change: Change<CodeHostIntegration>) => logChange(change)),
+    metrics.countRecords(() => censusOf(records.list(), revisions.list())),
+  ];
+  return () => {
+    for (const unsubscribe of subscriptions) unsubscribe();
+  };
+}
+
+function measure({ object, previous }: Change<AppRevision>, metrics: StatusOptions['metrics']): void {
+  for (const outcome of outcomesOf(previous, object)) {
+    if (outcome.of === 'rollout') metrics.rolledOut(outcome.result, outcome.seconds);
+    if (outcome.of === 'build') metrics.built(outcome.result, outcome.seconds);
+    if (outcome.of === 'build failure') metrics.buildFailed(outcome.reason);
+    if (outcome.of === 'build queue') metrics.buildQueued(outcome.seconds);
+  }
+}
+
+/** A revision counts as its deployment. */
+function subjectOf(object: Reported): string {
+  return object.kind === 'AppRevision' ? object.spec.deploymentUid : (object.metadata.uid ?? '');
+}
+
+function identityOf(object: Reported): object {
+  const { namespace, name } = object.metadata;
+  if (object.kind !== 'AppRevision') return { kind: object.kind, namespace, name };
+  return { kind: 'AppDeployment', namespace, name: object.spec.deploymentName, revision: object.spec.id };
+}

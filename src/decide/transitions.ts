@@ -1,0 +1,67 @@
+// What a change of a status means to a reader of the log: a condition, a revision, a build or a deletion took a step. A pure
+// function of the object before and after: the log says what was reported, and nothing in a steady state.
+
+import type { AppDeployment } from '../api/app-deployment.ts';
+import type { AppRevision } from '../api/app-revision.ts';
+import type { CodeHostIntegration } from '../api/code-host-integration.ts';
+import { conditionOf } from '../api/conditions.ts';
+import type { OAuthProvider } from '../api/oauth-provider.ts';
+import type { Condition } from '../api/primitives.ts';
+
+export type Reported = AppDeployment | AppRevision | OAuthProvider | CodeHostIntegration;
+
+/** One step. `status` is that of the condition, the state of the revision or the phase of the build. */
+export interface Transition {
+  readonly of: 'Ready' | 'Stalled' | 'Deletion' | 'Revision' | 'Build';
+  readonly status: string;
+  /** One CamelCase word; absent if the status has none. */
+  readonly reason?: string;
+  readonly message: string;
+}
+
+/** The steps between two states of one object. `before` is undefined for an object that was not known before. */
+export function transitionsOf<T extends Reported>(before: T | undefined, after: T): readonly Transition[] {
+  if (after.kind === 'AppRevision')
+    return [
+      ...buildSteps(before as AppRevision | undefined, after),
+      ...stateSteps(before as AppRevision | undefined, after),
+    ];
+  const isLeaving = after.kind === 'AppDeployment' && after.status?.state === 'AWAITING_DELETE';
+  const [was, is] = [before?.status?.conditions, after.status?.conditions];
+  return [
+    ...(isLeaving ? deletionSteps : readySteps)(conditionOf(was, 'Ready'), conditionOf(is, 'Ready')),
+    ...stalledSteps(conditionOf(was, 'Stalled'), conditionOf(is, 'Stalled')),
+  ];
+}
+
+function readySteps(was: Condition | undefined, is: Condition | undefined): Transition[] {
+  return is === undefined || (was?.status === is.status && was.reason === is.reason) ? [] : [step('Ready', is)];
+}
+
+/** The message names the part that the deletion waits for; the reason is the same for all. */
+function deletionSteps(was: Condition | undefined, is: Condition | undefined): Transition[] {
+  return is === undefined || (was?.reason === is.reason && was.message === is.message) ? [] : [step('Deletion', is)];
+}
+
+/** An object that was never Stalled has no news in not being so. */
+function stalledSteps(was: Condition | undefined, is: Condition | undefined): Transition[] {
+  if (is === undefined || (was?.status !== 'True' && is.status !== 'True')) return [];
+  return was?.status === is.status && was.reason === is.reason ? [] : [step('Stalled', is)];
+}
+
+function step(of: Transition['of'], { status, reason, message }: Condition): Transition {
+  return { of, status, reason, message };
+}
+
+function buildSteps(before: AppRevision | undefined, { status }: AppRevision): Transition[] {
+  const was = before?.status?.build;
+  const is = status?.build;
+  if (is === undefined || (was?.phase === is.phase && was.reason === is.reason)) return [];
+  const { phase, reason, message = '' } = is;
+  return [{ of: 'Build', status: phase, ...(reason !== undefined && { reason }), message }];
+}
+
+function stateSteps(before: AppRevision | undefined, { status }: AppRevision): Transition[] {
+  const { state, message = '' } = status ?? {};
+  return state === undefined || before?.status?.state === state ? [] : [{ of: 'Revision', status: state, message }];
+}

@@ -1,0 +1,225 @@
+// The Grafana dashboard of the chart: charts/davit/files/dashboard.json. Each panel is a title, a unit and expressions.
+
+interface Panel {
+  readonly title: string;
+  /** Unit of Grafana: s, percentunit, bytes, or short for a number. */
+  readonly unit: 's' | 'percentunit' | 'bytes' | 'short' | 'reqps';
+  /** Legend → expression. `{{name}}` in a legend is the value of that label. */
+  readonly series: Readonly<Record<string, string>>;
+  /** One number instead of a graph. */
+  readonly isStat?: true;
+}
+
+const quantile = (q: number, histogram: string, by: string): string =>
+  `histogram_quantile(${q}, sum by (le${by}) (rate(${histogram}_bucket[$__rate_interval])))`;
+const perSecond = (counter: string, by: string): string => `sum by (${by}) (rate(${counter}[$__rate_interval]))`;
+
+/** Rows of panels, top to bottom. */
+const ROWS: Readonly<Record<string, readonly Panel[]>> = {
+  Deployments: [
+    { title: 'Deployments', unit: 'short', isStat: true, series: { all: 'sum(davit_deployments)' } },
+    {
+      title: 'Ready',
+      unit: 'percentunit',
+      isStat: true,
+      series: { ready: '(sum(davit_deployments{ready="True"}) or vector(0)) / sum(davit_deployments)' },
+    },
+    {
+      title: 'Stalled',
+      unit: 'short',
+      isStat: true,
+      series: { stalled: 'sum(davit_deployments{stalled="True"}) or vector(0)' },
+    },
+    {
+      title: 'Not Ready, by reason',
+      unit: 'short',
+      series: { '{{reason}}': 'sum by (reason) (davit_deployments{ready!="True"})' },
+    },
+    {
+      title: 'Stalled longest, by reason',
+      unit: 's',
+      series: { '{{reason}}': 'time() - max by (reason) (davit_deployments_stalled_oldest_timestamp_seconds)' },
+    },
+    {
+      title: 'Rollouts',
+      unit: 's',
+      series: {
+        'median, {{result}}': quantile(0.5, 'davit_rollout_duration_seconds', ', result'),
+        '95%, {{result}}': quantile(0.95, 'davit_rollout_duration_seconds', ', result'),
+      },
+    },
+  ],
+  Builds: [
+    { title: 'Builds that have not ended', unit: 'short', series: { '{{phase}}': 'sum by (phase) (davit_builds)' } },
+    {
+      title: 'Builds',
+      unit: 's',
+      series: {
+        'median, {{result}}': quantile(0.5, 'davit_build_duration_seconds', ', result'),
+        'in the queue, 95%': quantile(0.95, 'davit_build_queue_duration_seconds', ''),
+        'waiting longest': 'time() - min(davit_builds_queued_oldest_timestamp_seconds)',
+      },
+    },
+    {
+      title: 'Failed builds in an hour, by reason',
+      unit: 'short',
+      series: { '{{reason}}': 'sum by (reason) (increase(davit_build_failure_total[1h])) > 0' },
+    },
+  ],
+  'HTTP API': [
+    {
+      title: 'Requests, by status',
+      unit: 'reqps',
+      series: { '{{code}}': perSecond('davit_http_requests_total', 'code') },
+    },
+    {
+      title: 'Requests, by route',
+      unit: 'reqps',
+      series: { '{{method}} {{route}}': perSecond('davit_http_requests_total', 'method, route') },
+    },
+    {
+      title: 'Duration, 99%',
+      unit: 's',
+      series: { '{{method}} {{route}}': quantile(0.99, 'davit_http_request_duration_seconds', ', method, route') },
+    },
+    {
+      title: 'Certificate expires in',
+      unit: 's',
+      isStat: true,
+      series: { API: 'min(davit_certificate_expiration_timestamp_seconds) - time()' },
+    },
+  ],
+  Controller: [
+    {
+      title: 'Reconciles',
+      unit: 'reqps',
+      series: { '{{controller}} {{result}}': perSecond('davit_reconcile_total', 'controller, result') },
+    },
+    {
+      title: 'Reconciles, 99%',
+      unit: 's',
+      series: { '{{controller}}': quantile(0.99, 'davit_reconcile_duration_seconds', ', controller') },
+    },
+    { title: 'Waiting keys', unit: 'short', series: { '{{queue}}': 'sum by (queue) (davit_work_queue_depth)' } },
+    { title: 'Leader', unit: 'short', series: { '{{instance}}': 'max by (instance) (davit_leader)' } },
+  ],
+  'API server and code hosts': [
+    {
+      title: 'Requests to the API server',
+      unit: 'reqps',
+      series: { '{{verb}} {{result}}': perSecond('davit_kube_request_duration_seconds_count', 'verb, result') },
+    },
+    {
+      title: 'Requests to the API server, 99%',
+      unit: 's',
+      series: { '{{verb}}': quantile(0.99, 'davit_kube_request_duration_seconds', ', verb') },
+    },
+    {
+      title: 'Failed, repeated and resumed watches',
+      unit: 'reqps',
+      series: {
+        'failed {{resource}} {{error}}': perSecond('davit_watch_failure_total', 'resource, error'),
+        'listed {{resource}}': perSecond('davit_relist_total', 'resource'),
+        'resumed {{resource}}': perSecond('davit_watch_reconnect_total', 'resource'),
+      },
+    },
+    {
+      title: 'Objects in the caches',
+      unit: 'short',
+      series: { '{{resource}}': 'max by (resource) (davit_cache_objects)' },
+    },
+    {
+      title: 'Requests to code hosts',
+      unit: 'reqps',
+      series: { '{{kind}} {{result}}': perSecond('davit_code_host_request_duration_seconds_count', 'kind, result') },
+    },
+  ],
+  Processes: [
+    {
+      title: 'CPU',
+      unit: 'percentunit',
+      series: { '{{command}} {{instance}}': ofProcess('rate(process_cpu_seconds_total[$__rate_interval])') },
+    },
+    {
+      title: 'Memory',
+      unit: 'bytes',
+      series: { '{{command}} {{instance}}': ofProcess('process_resident_memory_bytes') },
+    },
+    { title: 'Heap', unit: 'bytes', series: { '{{command}} {{instance}}': ofProcess('nodejs_heap_size_used_bytes') } },
+    {
+      title: 'Lag of the event loop, 99%',
+      unit: 's',
+      series: { '{{command}} {{instance}}': ofProcess('nodejs_eventloop_lag_p99_seconds') },
+    },
+    {
+      title: 'Garbage collection',
+      unit: 'percentunit',
+      series: {
+        '{{command}} {{instance}}': ofProcess(
+          'sum by (job, instance) (rate(nodejs_gc_duration_seconds_sum[$__rate_interval]))',
+        ),
+      },
+    },
+  ],
+};
+
+/** Other programs have the same metrics: the join selects Davit's processes and adds their command. */
+function ofProcess(expression: string): string {
+  return `${expression} * on (job, instance) group_left (command) davit_build_info`;
+}
+
+const WIDTH = 24;
+const PANEL = { w: 6, h: 7 };
+
+/** The text of charts/davit/files/dashboard.json. */
+export function dashboardJson(): string {
+  const panels: object[] = [];
+  let y = 0;
+  for (const [title, row] of Object.entries(ROWS)) {
+    panels.push({
+      id: panels.length + 1,
+      type: 'row',
+      title,
+      gridPos: { x: 0, y, w: WIDTH, h: 1 },
+      collapsed: false,
+      panels: [],
+    });
+    y += 1;
+    row.forEach((panel, index) => {
+      const place = index * PANEL.w;
+      panels.push(panelOf(panel, panels.length + 1, { x: place % WIDTH, y: y + Math.floor(place / WIDTH) * PANEL.h }));
+    });
+    y += Math.ceil((row.length * PANEL.w) / WIDTH) * PANEL.h;
+  }
+  const datasource = { name: 'datasource', type: 'datasource', query: 'prometheus', label: 'Data source' };
+  const dashboard = {
+    uid: 'davit',
+    title: 'Davit',
+    tags: ['davit'],
+    schemaVersion: 39,
+    editable: true,
+    refresh: '1m',
+    time: { from: 'now-6h', to: 'now' },
+    templating: { list: [datasource] },
+    panels,
+  };
+  return `${JSON.stringify(dashboard, null, 2)}\n`;
+}
+
+function panelOf({ title, unit, series, isStat }: Panel, id: number, place: { x: number; y: number }): object {
+  const datasource = { type: 'prometheus', uid: '${datasource}' };
+  return {
+    id,
+    type: isStat ? 'stat' : 'timeseries',
+    title,
+    datasource,
+    gridPos: { ...place, ...PANEL },
+    fieldConfig: { defaults: { unit, min: 0 }, overrides: [] },
+    targets: Object.entries(series).map(([legendFormat, expr], index) => ({
+      refId: String.fromCharCode('A'.charCodeAt(0) + index),
+      datasource,
+      expr,
+      legendFormat,
+    })),
+  };
+}

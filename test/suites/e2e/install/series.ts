@@ -1,0 +1,144 @@
+// What Prometheus would scrape from a controller and an API of Davit, minute by minute: the samples are rendered by Davit's own
+// metrics, of platforms that are in order, out of order or gone.
+
+import { setImmediate as turnOfTheLoop } from 'node:timers/promises';
+import type { AppDeploymentStatus } from '../../../../src/api/app-deployment.ts';
+import { BUILD_REASONS } from '../../../../src/api/build.ts';
+import { type Census, censusOf } from '../../../../src/decide/census.ts';
+import { BUILD_RESULTS, ROLLOUT_RESULTS } from '../../../../src/decide/outcomes.ts';
+import { Unavailable } from '../../../../src/errors.ts';
+import { makeMetrics, type RuntimeMetrics } from '../../../../src/runtime/metrics.ts';
+import { addProcessMetrics } from '../../../../src/runtime/process-metrics.ts';
+import { aRecord, aRevision } from '../../../support/builders.ts';
+
+/** A series as `promtool test rules` reads it: a sample a minute, `_` where it is missing. */
+export interface Series {
+  readonly series: string;
+  readonly values: string;
+}
+
+export type Platform = 'in order' | 'out of order';
+
+export const START = '2026-02-02T02:00:00Z';
+const STARTED_MS = Date.parse(START);
+const DAY_MS = 86_400_000;
+
+/** The series of `minutes` minutes from START on. */
+export async function scrapes(platform: Platform, minutes: number): Promise<Series[]> {
+  const processes = [
+    { command: 'controller', instance: '10.0.0.1:9090', metrics: makeMetrics() },
+    { command: 'api', instance: '10.0.0.2:9090', metrics: makeMetrics() },
+  ] as const;
+  for (const { metrics, command } of processes) addProcessMetrics(metrics.registry, { command, version: '0.1.0' });
+  const [{ metrics: controller }, { metrics: api }] = processes;
+  const census = censusAt(platform);
+  controller.countRecords(() => census);
+  controller.startAtZero({
+    rollouts: Object.values(ROLLOUT_RESULTS),
+    builds: Object.values(BUILD_RESULTS),
+    buildFailures: Object.keys(BUILD_REASONS),
+  });
+  controller.leading('davit-controller', true);
+  api.servesUntil(new Date(STARTED_MS + (platform === 'in order' ? 60 : 3) * DAY_MS));
+
+  const samples = new Map<string, string[]>();
+  for (let minute = 0; minute < minutes; minute += 1) {
+    liveMinute(platform, minute, controller, api);
+    // Garbage collections are reported between two turns of the event loop.
+    // oxlint-disable-next-line no-await-in-loop -- minutes follow one another
+    await turnOfTheLoop();
+    for (const { metrics, instance } of processes) {
+      // oxlint-disable-next-line no-await-in-loop -- minutes follow one another
+      for (const [series, value] of rendered(await metrics.registry.metrics(), instance)) {
+        const all = samples.get(series) ?? [];
+        while (all.length < minute) all.push('_');
+        samples.set(series, [...all, lagging(platform, series) ?? value]);
+      }
+    }
+  }
+  return [...samples].map(([series, values]) => ({ series, values: values.join(' ') }));
+}
+
+/** The event loop of this process is not kept busy for an hour: the sample of one that is takes its place. */
+function lagging(platform: Platform, series: string): string | undefined {
+  return platform === 'out of order' && series.startsWith('nodejs_eventloop_lag_p99_seconds{') ? '2.5' : undefined;
+}
+
+/** One minute of requests, reconciles, rollouts and builds. */
+function liveMinute(platform: Platform, minute: number, controller: RuntimeMetrics, api: RuntimeMetrics): void {
+  const inOrder = platform === 'in order';
+  const refused = new Unavailable('gone').name;
+  for (let time = 0; time < 10; time += 1) {
+    api.answered('GET', '/v2/deployments', 200, 0.02);
+    controller.reconciled('appdeployments', 'done', 0.05);
+    controller.requested('apply', 'deployments', 'ok', 0.02);
+    controller.codeHostRequested('gitea', '2xx', 0.2);
+  }
+  if (minute % 5 === 0) {
+    controller.rolledOut('deployed', 30);
+    controller.buildQueued(5);
+    controller.built('built', 90);
+    controller.relisted('pods');
+    controller.reconnected('pods');
+  }
+  controller.queueDepth('appdeployments', inOrder ? 2 : 500);
+  // What happens on any platform now and then raises no alert.
+  if (minute === 30) {
+    api.answered('GET', '/v2/deployments', 503, 1);
+    controller.reconciled('appdeployments', 'error', 1);
+    controller.requested('get', 'nodes', refused, 1);
+    controller.watchFailed('pods', refused);
+    controller.rolledOut('failed', 600);
+    controller.buildFailed('StepFailed');
+    controller.buildFailed('PushFailed');
+  }
+  controller.cached('pods', 1);
+  if (inOrder) return;
+  for (let time = 0; time < 20; time += 1) {
+    api.answered('POST', '/v2/deployments', 503, 20);
+    controller.reconciled('appdeployments', 'error', 2);
+    controller.requested('apply', 'deployments', refused, 5);
+    controller.codeHostRequested('gitea', 'timeout', 10);
+  }
+  controller.watchFailed('pods', refused);
+  controller.rolledOut('failed', 600);
+  controller.built('failed', 20);
+  controller.buildFailed('PushFailed');
+}
+
+function censusAt(platform: Platform): Census {
+  const record = (ready: string, reason: string, stalled: 'True' | 'False'): ReturnType<typeof aRecord> => {
+    const common = { message: '', lastTransitionTime: START };
+    const conditions = [
+      { type: 'Ready', status: ready, reason, ...common },
+      { type: 'Stalled', status: stalled, reason: stalled === 'True' ? reason : 'Settled', ...common },
+    ];
+    return aRecord(
+      {},
+      { status: { state: ready === 'True' ? 'READY' : 'UNKNOWN', conditions } as AppDeploymentStatus },
+    );
+  };
+  const records = Array.from({ length: 8 }, () => record('True', 'Serving', 'False'));
+  // A person has stopped one, and one has just been changed: neither is out of order.
+  records.push(record('False', 'Paused', 'True'), record('False', 'Progressing', 'False'));
+  const building = { ...aRevision(aRecord()), status: { build: { phase: 'Building', queuedAt: START } as const } };
+  if (platform === 'in order') return censusOf(records, [building]);
+  records.push(
+    ...Array.from({ length: 5 }, () => record('False', 'PodsRefused', 'True')),
+    record('False', 'VolumeLost', 'True'),
+  );
+  const waiting = { ...aRevision(aRecord()), status: { build: { phase: 'Queued', queuedAt: START } as const } };
+  return censusOf(records, [building, waiting]);
+}
+
+/** Series with the labels of their target → sample. Samples that are no number are left out. */
+function rendered(text: string, instance: string): Map<string, string> {
+  const samples = new Map<string, string>();
+  for (const line of text.split('\n')) {
+    const [, name, labels = '', value = ''] = /^([a-z_0-9]+)(?:\{(.*)\})? (\S+)$/.exec(line) ?? [];
+    if (name === undefined || !Number.isFinite(Number(value))) continue;
+    const target = `job="davit-metrics",instance="${instance}"`;
+    samples.set(`${name}{${target}${labels === '' ? '' : `,${labels}`}}`, value);
+  }
+  return samples;
+}

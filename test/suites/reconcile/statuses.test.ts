@@ -1,0 +1,146 @@
+// What the controller's log and metrics say of a record's life, from the statuses that its passes wrote.
+
+import { pino } from 'pino';
+import { expect, it, onTestFinished } from 'vitest';
+import { APP_DEPLOYMENTS } from '../../../src/api/app-deployment.ts';
+import { followStatuses } from '../../../src/controller/monitoring/statuses.ts';
+import { Unavailable } from '../../../src/errors.ts';
+import { DEPLOYMENTS } from '../../../src/kube/api-resources.ts';
+import { makeMetrics } from '../../../src/runtime/metrics.ts';
+import { aController, aServer, converge, type Harness, putRecord, record, SHOP } from './harness.ts';
+
+interface Followed {
+  readonly controller: Harness;
+  /** `Condition Ready changed team/shop False Progressing` of each line since the last call. */
+  lines(): string[];
+  /** Everything that was logged, as it was. */
+  log(): string;
+  metrics(): Promise<string>;
+  stop(): void;
+}
+
+async function follow(controller: Harness): Promise<Followed> {
+  const all: string[] = [];
+  let told = 0;
+  const log = pino({ base: null }, { write: (line: string) => void all.push(line) });
+  const metrics = makeMetrics();
+  const stop = followStatuses(controller.caches, { log, metrics, elapsed: () => controller.clock.ms });
+  onTestFinished(stop);
+  return {
+    controller,
+    lines() {
+      const lines = all.slice(told).map((line) => JSON.parse(line) as Record<string, string>);
+      told = all.length;
+      return lines.map(({ msg, namespace, name, status = '', reason = '' }) =>
+        `${msg} ${namespace}/${name} ${status} ${reason}`.trim(),
+      );
+    },
+    log: () => all.join(''),
+    metrics: () => metrics.registry.metrics(),
+    stop,
+  };
+}
+
+async function aFollowed(): Promise<Followed> {
+  const kube = aServer();
+  putRecord(kube);
+  return follow(await aController(kube));
+}
+
+it('a record that is deployed, changed and deleted: one line a step, with the message of the condition', async () => {
+  const { controller, lines, log } = await aFollowed();
+  await converge(controller);
+  expect(lines()).toEqual([
+    'Revision changed team/shop DEPLOYING',
+    'Condition Ready changed team/shop False Starting',
+    'Revision changed team/shop DEPLOYED',
+    'Condition Ready changed team/shop True Serving',
+  ]);
+  expect(log()).toContain('"message":"The latest revision is deployed and serving."');
+  const { kube } = controller;
+  await kube.remove(APP_DEPLOYMENTS, SHOP, { uid: record(kube).metadata.uid ?? '' });
+  for (let pass = 0; pass < 15 && kube.objects(APP_DEPLOYMENTS).length > 0; pass += 1) {
+    // oxlint-disable-next-line no-await-in-loop -- the teardown goes step by step
+    await controller.reconcile();
+    kube.collectGarbage();
+  }
+  await controller.reconcile();
+  const steps = lines();
+  expect(steps.at(-1)).toBe('Deleted team/shop');
+  expect(new Set(steps.slice(0, -1))).toEqual(new Set(['Deletion continues team/shop False Deleting']));
+  const parts = [...log().matchAll(/waiting for the deletion of ([^."]+)\./g)].map(([, part]) => part);
+  expect(parts.length).toBeGreaterThan(3);
+  expect(parts).toEqual([...new Set(parts)]);
+});
+
+it('a steady state logs nothing, also when the controller restarts', async () => {
+  const { controller, lines, stop } = await aFollowed();
+  await converge(controller);
+  expect(lines().length).toBeGreaterThan(0);
+  for (let pass = 0; pass < 5; pass += 1) {
+    // oxlint-disable-next-line no-await-in-loop -- one pass after the other
+    await controller.reconcile();
+  }
+  expect(lines()).toEqual([]);
+  stop();
+  controller.stop();
+  const restarted = await follow(await aController(controller.kube));
+  await restarted.controller.reconcile();
+  expect(restarted.lines()).toEqual([]);
+});
+
+it('a record that flaps is limited', async () => {
+  const { controller, lines, log } = await aFollowed();
+  const { kube, clock } = controller;
+  await converge(controller);
+  lines();
+  for (let time = 0; time < 50; time += 1) {
+    const fails = time % 2 === 0;
+    kube.failOn(({ verb, kind }) =>
+      fails && verb === 'apply' && kind === 'Deployment' ? new Unavailable('gone') : undefined,
+    );
+    const [deployment] = kube.objects(DEPLOYMENTS);
+    // oxlint-disable-next-line no-await-in-loop -- somebody changes what Davit made, again and again
+    if (deployment)
+      await kube.mergePatch(
+        DEPLOYMENTS,
+        SHOP,
+        { metadata: { labels: { 'davit.dev/component': `x${time}` } } },
+        { fieldManager: 'somebody' },
+      );
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    await controller.reconcile().catch(() => undefined);
+    clock.ms += 1000;
+  }
+  kube.failOn(undefined);
+  const said = lines();
+  expect(said.length).toBeGreaterThan(20);
+  expect(said.length).toBeLessThan(35);
+  clock.ms += 120_000;
+  await kube.remove(APP_DEPLOYMENTS, SHOP, { uid: record(kube).metadata.uid ?? '' });
+  await controller.reconcile();
+  expect(log()).toMatch(/"suppressed":2\d,"msg":"Deletion continues"/);
+});
+
+it('no longer after this process has stopped leading: neither lines nor counts of records', async () => {
+  const { controller, lines, metrics, stop } = await aFollowed();
+  await converge(controller);
+  lines();
+  expect(await metrics()).toContain('davit_deployments{state="READY",ready="True",stalled="False",reason="Serving"} 1');
+  stop();
+  const { kube } = controller;
+  await kube.remove(APP_DEPLOYMENTS, SHOP, { uid: record(kube).metadata.uid ?? '' });
+  await controller.reconcile();
+  expect(lines()).toEqual([]);
+  expect(await metrics()).not.toContain('davit_deployments{');
+});
+
+it('measures a rollout once', async () => {
+  const { controller, metrics } = await aFollowed();
+  await converge(controller);
+  await controller.reconcile();
+  const text = await metrics();
+  expect(text).toContain('davit_rollout_duration_seconds_count{result="deployed"} 1');
+  expect(text).toContain('davit_rollout_duration_seconds_count{result="failed"} 0');
+  expect(text).toContain('davit_build_failure_total{reason="PushFailed"} 0');
+});
