@@ -289,7 +289,7 @@ describe('with other values', () => {
 });
 
 it('is rendered in test/demo/chart.yaml, which the demo applies where there is no Helm', async () => {
-  const manifests = await render('--set', 'workloads.enabled=false,crds.install=false');
+  const manifests = await render('--set', 'workloads.enabled=false,crds.install=false,settings.hosting=both');
   // Parsed and written again: Helm 3 and Helm 4 differ in white space.
   const text = manifests.map((manifest) => stringify(manifest, { lineWidth: 0, aliasDuplicateObjects: false }));
   await expect(
