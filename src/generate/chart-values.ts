@@ -7,16 +7,47 @@ import { Settings } from '../api/settings.ts';
 const free = z.record(z.string(), z.unknown());
 const quantities = z.record(z.string(), z.union([z.string(), z.number()]));
 
-const Process = z.strictObject({
-  replicas: z.int().min(0).max(50),
+const Ipv4OrIpv6 = z.string().regex(/^([0-9.]+|[0-9a-fA-F:]*:[0-9a-fA-F:.]*)?$/);
+
+const Pods = z.strictObject({
   resources: z.strictObject({ requests: quantities.optional(), limits: quantities.optional() }),
-  logLevel: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
   podLabels: z.record(z.string(), z.string()),
   podAnnotations: z.record(z.string(), z.string()),
   nodeSelector: z.record(z.string(), z.string()),
   tolerations: z.array(free),
   affinity: free,
   priorityClassName: z.string(),
+});
+
+const Process = z.strictObject({
+  ...Pods.shape,
+  replicas: z.int().min(0).max(50),
+  logLevel: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
+});
+
+const Registry = z.strictObject({
+  ...Pods.shape,
+  enabled: z.boolean(),
+  image: z.string().min(1),
+  host: z.string().regex(/^([a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]{1,5})?)?$/),
+  tokenUrl: z.string().regex(/^(https?:\/\/[^\s/]+\/[^\s?#]*)?$/),
+  ca: z.string().max(65_536),
+  tls: z.strictObject({ secretName: z.string(), selfSigned: z.boolean() }),
+  service: z.strictObject({ clusterIP: Ipv4OrIpv6 }),
+  storage: z.strictObject({ size: z.string().regex(/^[1-9][0-9]*(Mi|Gi|Ti|M|G|T)$/), storageClassName: z.string() }),
+  garbageCollection: z.strictObject({ enabled: z.boolean() }),
+  ingress: z.strictObject({
+    enabled: z.boolean(),
+    className: z.string(),
+    tlsSecretName: z.string(),
+    annotations: z.record(z.string(), z.string()),
+  }),
+  nodes: z.strictObject({
+    enabled: z.boolean(),
+    directory: z.string().regex(/^\/[^\0]*$/),
+    nodeSelector: z.record(z.string(), z.string()),
+    tolerations: z.array(free),
+  }),
 });
 
 export const ChartValues = z.strictObject({
@@ -30,6 +61,7 @@ export const ChartValues = z.strictObject({
   }),
   workloads: z.strictObject({ enabled: z.boolean() }),
   settings: Settings,
+  registry: Registry,
   buildsNamespace: z.strictObject({ create: z.boolean() }),
   organizationNamespace: z.strictObject({ create: z.boolean() }),
   controller: z.strictObject({ ...Process.shape, workers: z.int().min(1).max(100) }),
@@ -37,6 +69,7 @@ export const ChartValues = z.strictObject({
     ...Process.shape,
     service: z.strictObject({
       type: z.enum(['ClusterIP', 'LoadBalancer']),
+      clusterIP: Ipv4OrIpv6,
       annotations: z.record(z.string(), z.string()),
     }),
     tls: z.strictObject({ secretName: z.string(), selfSigned: z.boolean() }),
@@ -49,7 +82,12 @@ export const ChartValues = z.strictObject({
     }),
     httpRoute: z.strictObject({ enabled: z.boolean(), parentRefs: z.array(free), hostnames: z.array(z.string()) }),
   }),
-  networkPolicy: z.strictObject({ enabled: z.boolean(), apiFrom: z.array(free), metricsFrom: z.array(free) }),
+  networkPolicy: z.strictObject({
+    enabled: z.boolean(),
+    apiFrom: z.array(free),
+    registryFrom: z.array(free),
+    metricsFrom: z.array(free),
+  }),
   serviceMonitor: z.strictObject({
     enabled: z.boolean(),
     interval: z.string().regex(/^[0-9]+(ms|s|m|h)$/),

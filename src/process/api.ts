@@ -17,12 +17,14 @@ import { NAMESPACES } from '../kube/api-resources.ts';
 import type { KubeClient, KubeObject } from '../kube/client.ts';
 import type { Logger } from '../logger.ts';
 import { makePlatformRegistry } from '../registry/platform-registry.ts';
+import { systemClock } from '../runtime/clock.ts';
 import { makeFairLimiter } from '../runtime/fair-limiter.ts';
 import type { Checks } from '../runtime/health.ts';
 import { slimManagedFields } from '../runtime/managed-fields.ts';
 import type { RuntimeMetrics } from '../runtime/metrics.ts';
 import { reflectNamespaces } from '../runtime/multi-namespace-reflector.ts';
 import { makeReflector, type Reflector, whyNotListed } from '../runtime/reflector.ts';
+import { publishKeys } from './publish-keys.ts';
 
 export interface ApiOptions {
   readonly client: KubeClient;
@@ -88,7 +90,7 @@ export async function runApi({ client, config, log, metrics, signal, onRewound }
     providers,
     integrations,
   ] as unknown as Reflector<KubeObject>[];
-  const watches = caches.map((cache) => cache.run(signal));
+  const watches: Promise<unknown>[] = caches.map((cache) => cache.run(signal));
   const codeHosts = makeCodeHosts({
     hosts: config.settings.codeHosts,
     onRequest: ({ kind, result, durationMs }) => metrics.codeHostRequested(kind, result, durationMs / 1000),
@@ -97,6 +99,8 @@ export async function runApi({ client, config, log, metrics, signal, onRewound }
   const randomId = (): string => randomBytes(16).toString('hex');
   const { builds } = config.settings;
   const registry = makePlatformRegistry({ kube: client, builds, namespace: config.namespace, now, randomId, log });
+  if (registry !== undefined && builds.registry?.tokens === true)
+    watches.push(publishKeys(registry.keyRing, { clock: systemClock, log, signal }));
   const app = await buildApp({
     kube: client,
     registry,

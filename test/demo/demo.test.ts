@@ -186,6 +186,18 @@ describe('npm run demo -- --context', () => {
   });
 });
 
+describe('npm run demo -- --build', () => {
+  it.each([
+    ["a cluster of one's own", ['--context', 'kind-kind'], {}, 2, "--build needs the demo's own cluster"],
+    ['no real pods', [], { DAVIT_PODS: 'off' }, 1, '--build needs real pods, and DAVIT_PODS is off.'],
+  ])('with %s says why it cannot, before anything is compiled', async (_name, args, env, exit, says) => {
+    const cache = await mkdtemp(join(folder, 'cache-'));
+    const { code, out } = await runDemo(['--build', ...args], { ...process.env, DAVIT_CACHE: cache, ...env });
+    expect(out).toContain(says);
+    expect([code, await readdir(cache)]).toEqual([exit, []]);
+  });
+});
+
 describe('npm run demo', () => {
   it('names a cluster of this machine in its first lines, and builds Kubernetes alone where no pod can run', async () => {
     const { kubernetes = '' } = await ensureTools(['kubernetes'], () => undefined);

@@ -1,11 +1,14 @@
 // `npm run demo`: a real Kubernetes of one's own, Davit on it, and a sample deployment that answers. Each step is
 // printed with its time. `--once` tears down after READY, `--json FILE` tells scripts where everything is,
-// `--context NAME` uses a cluster of one's own kubeconfig instead of the embedded one.
+// `--context NAME` uses a cluster of one's own kubeconfig instead of the embedded one, `--build` also builds images.
 
 import { readFile, writeFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import type { BuildPlatform } from '../support/build-platform.ts';
 import { type Platform, startRendered, type Tenant } from '../support/platform.ts';
+import { call, type Deployment, type Stage } from './api-calls.ts';
+import { buildDeployments } from './builds.ts';
 import { renderedChart } from './chart.ts';
 import { connectContext, localContexts } from './context.ts';
 import { type DemoCluster, DemoError, TENANT } from './demo-cluster.ts';
@@ -14,7 +17,10 @@ import { embeddedDemoCluster } from './embedded.ts';
 const USAGE = `Usage: npm run demo [-- OPTION ...]
 
   --once          tear everything down after READY and exit 0
-  --json FILE     write {apiUrl, token, tenantId, kubeconfig, sampleImage} to FILE once all is up
+  --build         also build a deployment from a repository and one from a folder, with a registry and a Gitea of the
+                  demo's own. The first time, they are compiled, which takes about ten minutes more
+  --json FILE     write {apiUrl, token, tenantId, kubeconfig, sampleImage, hosting, registryUrl, baseImages, packageIndex} to
+                  FILE once all is up. Without --build the last three are null
   --context NAME  use this context of your kubeconfig instead of the embedded cluster
   --image IMAGE   deploy this image instead of the sample
 `;
@@ -31,6 +37,7 @@ function say(line: string): void {
 
 interface Options {
   readonly once: boolean;
+  readonly build: boolean;
   readonly json: string | undefined;
   readonly context: string | undefined;
   readonly image: string | undefined;
@@ -39,6 +46,7 @@ interface Options {
 function readOptions(): Options {
   const options = {
     once: { type: 'boolean' },
+    build: { type: 'boolean' },
     json: { type: 'string' },
     context: { type: 'string' },
     image: { type: 'string' },
@@ -50,50 +58,18 @@ function readOptions(): Options {
       process.stdout.write(USAGE);
       process.exit(0);
     }
-    return { once: values.once ?? false, json: values.json, context: values.context, image: values.image };
+    const { once = false, build = false, json, context, image } = values;
+    if (build && context !== undefined)
+      throw new Error("--build needs the demo's own cluster: leave out --context, or set settings.builds on yours.");
+    return { once, build, json, context, image };
   } catch (error) {
     process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n\n${USAGE}`);
     process.exit(2);
   }
 }
 
-/** What a step of the demo needs to know. */
-interface Stage {
-  readonly platform: Platform;
-  readonly tenant: Tenant;
-  readonly cluster: DemoCluster;
-  readonly stopping: AbortSignal;
-}
-
-interface Deployment {
-  readonly id: string;
-  readonly status: string;
-  readonly detail?: unknown;
-}
-
-async function call(
-  platform: Platform,
-  tenant: Tenant,
-  method: string,
-  path: string,
-  body?: object,
-): Promise<Deployment> {
-  const response = await fetch(`${platform.apiUrl}${path}`, {
-    method,
-    headers: {
-      'x-api-key': tenant.token,
-      'x-tenant-id': tenant.id,
-      ...(body && { 'content-type': 'application/json' }),
-    },
-    ...(body && { body: JSON.stringify(body) }),
-  });
-  const answer = (await response.json()) as Deployment;
-  if (!response.ok) throw new DemoError(`${method} ${path}: ${response.status} ${JSON.stringify(answer.detail)}`);
-  return answer;
-}
-
 /** A tenant that was just made is known to the API a moment later, and so are its rights. */
-async function createWhenKnown(platform: Platform, tenant: Tenant, image: string): Promise<Deployment> {
+async function createWhenKnown(stage: Stage, image: string): Promise<Deployment> {
   const body = {
     name: DEPLOYMENT,
     source: 'external_docker',
@@ -103,7 +79,7 @@ async function createWhenKnown(platform: Platform, tenant: Tenant, image: string
   };
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await call(platform, tenant, 'POST', '/v2/deployments', body);
+      return await call(stage, 'POST', '/v2/deployments', body);
     } catch (error) {
       if (attempt === 20 || !(error instanceof DemoError) || !/ 40[13] /.test(error.message)) throw error;
       await sleep(250);
@@ -111,12 +87,13 @@ async function createWhenKnown(platform: Platform, tenant: Tenant, image: string
   }
 }
 
-async function untilReady({ platform, tenant, cluster, stopping }: Stage, created: Deployment): Promise<void> {
+async function untilReady(stage: Stage, created: Deployment): Promise<void> {
+  const { tenant, cluster, stopping } = stage;
   const { target } = cluster;
   let shown = '';
   for (const end = Date.now() + READY_WITHIN_MS; Date.now() < end; await sleep(250)) {
     if (stopping.aborted) throw new DemoError('Stopped.');
-    const { status } = await call(platform, tenant, 'GET', `/v2/deployments/${created.id}`);
+    const { status } = await call(stage, 'GET', `/v2/deployments/${created.id}`);
     if (status !== shown) say(`Deployment ${DEPLOYMENT} is ${status}`);
     shown = status;
     if (status === 'READY') return;
@@ -139,24 +116,37 @@ async function untilReady({ platform, tenant, cluster, stopping }: Stage, create
 async function run(options: Options, stopping: AbortSignal): Promise<void> {
   if (options.context === undefined) await sayLocalContexts();
   const cluster: DemoCluster =
-    options.context === undefined ? await embeddedDemoCluster(say) : await connectContext(options.context, say);
+    options.context === undefined
+      ? await embeddedDemoCluster(say, options)
+      : await connectContext(options.context, say);
   started = true;
   let platform: Platform | undefined;
+  let builds: BuildPlatform | undefined;
   try {
-    platform = await startRendered(cluster.target, await renderedChart(cluster.images), { progress: say });
+    builds = await cluster.startBuildPlatform?.();
+    platform =
+      builds?.platform ?? (await startRendered(cluster.target, await renderedChart(cluster.images), { progress: say }));
     say(`Davit serves its API at ${platform.apiUrl}`);
     const tenant = await platform.makeTenant(TENANT);
     say(`Tenant ${TENANT} is made`);
     stopping.throwIfAborted();
     const image = options.image ?? cluster.sampleImage;
-    await deploy({ platform, tenant, cluster, stopping }, image);
+    const stage = { platform, tenant, cluster, stopping };
+    await deploy(stage, image);
+    if (builds !== undefined) await buildDeployments(stage, builds, say);
     if (options.json !== undefined) {
-      const { apiUrl } = platform;
-      await writeFile(
-        options.json,
-        `${JSON.stringify({ apiUrl, token: tenant.token, tenantId: tenant.id, kubeconfig: cluster.kubeconfig, sampleImage: cluster.realPods ? image : null }, null, 2)}\n`,
-        { mode: 0o600 },
-      );
+      const facts = {
+        apiUrl: platform.apiUrl,
+        token: tenant.token,
+        tenantId: tenant.id,
+        kubeconfig: cluster.kubeconfig,
+        sampleImage: cluster.realPods ? image : null,
+        hosting: 'both',
+        registryUrl: builds?.registry.host ?? null,
+        baseImages: builds?.baseImages ?? null,
+        packageIndex: builds?.packageIndex ?? null,
+      };
+      await writeFile(options.json, `${JSON.stringify(facts, null, 2)}\n`, { mode: 0o600 });
     }
     await sayWhatNext(platform, tenant, cluster);
     if (!options.once && !stopping.aborted) {
@@ -172,7 +162,7 @@ async function run(options: Options, stopping: AbortSignal): Promise<void> {
     say('Tearing down');
     // While Davit still runs: nobody else would finish the teardown of a record.
     if (cluster.outlivesDemo) await removeDeployment(cluster);
-    await platform?.stop();
+    await (builds ?? platform)?.stop();
     await cluster.stop();
     say('Gone');
   }
@@ -198,9 +188,9 @@ async function showComplaints(logsDir: string): Promise<void> {
 }
 
 async function deploy(stage: Stage, image: string): Promise<void> {
-  const { platform, tenant, cluster } = stage;
+  const { tenant, cluster } = stage;
   say(`Creating deployment ${DEPLOYMENT} of ${image}`);
-  const created = await createWhenKnown(platform, tenant, image);
+  const created = await createWhenKnown(stage, image);
   await untilReady(stage, created);
   if (cluster.askSample) {
     for (const line of await cluster.askSample(tenant.namespace, DEPLOYMENT)) say(line);

@@ -4,14 +4,23 @@
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Cluster } from '../cluster/cluster.ts';
+import { realPods } from '../cluster/machine.ts';
+import { ensureBuildPlatformImages, nodeImages, startBuildPlatform } from '../support/build-platform.ts';
 import { startSampleCluster } from '../support/sample-cluster.ts';
-import { type DemoCluster, TENANT } from './demo-cluster.ts';
+import { type DemoCluster, DemoError, TENANT } from './demo-cluster.ts';
 
-export async function embeddedDemoCluster(say: (line: string) => void): Promise<DemoCluster> {
-  const { cluster, images, kubectlPath } = await startSampleCluster({ pods: 'auto', progress: say });
-  const realPods = cluster.node === 'real';
+/** With `build` it can start a platform that builds, for which more is compiled the first time. */
+export async function embeddedDemoCluster(say: (line: string) => void, { build = false } = {}): Promise<DemoCluster> {
+  if (build) await needRealPods(say);
+  const buildImages = build ? await ensureBuildPlatformImages(say) : undefined;
+  const { cluster, images, kubectlPath } = await startSampleCluster({
+    pods: 'auto',
+    progress: say,
+    ...(buildImages && { userNamespaces: true, more: async () => nodeImages(buildImages) }),
+  });
+  const hasRealPods = cluster.node === 'real';
   await cluster.kubectl(['config', 'set-context', '--current', `--namespace=${TENANT}`]);
-  say(`Kubernetes is up, ${realPods ? 'with real pods' : 'without real pods: a stand-in sets their status'}`);
+  say(`Kubernetes is up, ${hasRealPods ? 'with real pods' : 'without real pods: a stand-in sets their status'}`);
   return {
     target: cluster,
     images: { postgres: images.postgres, redis: images.redis },
@@ -19,12 +28,22 @@ export async function embeddedDemoCluster(say: (line: string) => void): Promise<
     kubectlCommand: 'kubectl',
     exports: [`KUBECONFIG=${cluster.kubeconfig}`, `PATH="${dirname(kubectlPath)}:$PATH"`],
     directory: cluster.runDir,
-    realPods,
+    realPods: hasRealPods,
     sampleImage: images.sample,
     outlivesDemo: false,
-    ...(realPods && { askSample: (namespace: string, deployment: string) => ask(cluster, namespace, deployment) }),
+    ...(buildImages && {
+      startBuildPlatform: () =>
+        startBuildPlatform(cluster, { images: buildImages, stores: images, tenants: [TENANT], progress: say }),
+    }),
+    ...(hasRealPods && { askSample: (namespace: string, deployment: string) => ask(cluster, namespace, deployment) }),
     stop: () => cluster.stop(),
   };
+}
+
+async function needRealPods(say: (line: string) => void): Promise<void> {
+  if (process.env['DAVIT_PODS'] === 'off') throw new DemoError('--build needs real pods, and DAVIT_PODS is off.');
+  const machine = await realPods(say);
+  if (!machine.ok) throw new DemoError(`--build needs real pods, which this machine cannot run: ${machine.reason}`);
 }
 
 async function ask(cluster: Cluster, namespace: string, deployment: string): Promise<readonly string[]> {

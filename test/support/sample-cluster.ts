@@ -28,6 +28,8 @@ const NAMES_ALONE: SampleImages = {
 export interface SampleClusterOptions {
   readonly pods: 'auto' | 'off';
   readonly auditLog?: boolean;
+  /** Whether real pods may have user namespaces. */
+  readonly userNamespaces?: boolean;
   /** Images besides the sample's; not asked for where no pod runs. */
   readonly more?: () => Promise<readonly NodeImage[]>;
   readonly progress: Progress;
@@ -36,6 +38,7 @@ export interface SampleClusterOptions {
 export async function startSampleCluster({
   pods,
   auditLog = false,
+  userNamespaces = false,
   more = async () => [],
   progress,
 }: SampleClusterOptions): Promise<SampleCluster> {
@@ -47,6 +50,7 @@ export async function startSampleCluster({
   const cluster = await startCluster({
     pods,
     auditLog,
+    userNamespaces,
     progress,
     ...(making && { images: making.then(async (images) => [...Object.values(images), ...(await more())]) }),
   });

@@ -151,14 +151,89 @@ annotations:
 
 {{/* Not empty where images are built: there is a registry for them and a builder. */}}
 {{- define "davit.builds" -}}
-{{- if and .Values.settings.builds.registry .Values.settings.builds.images.builder }}true{{ end }}
+{{- if and (include "davit.hasRegistry" .) .Values.settings.builds.images.builder }}true{{ end }}
+{{- end }}
+
+{{/* Not empty where images are kept: in the chart's own registry or in one that the settings name. */}}
+{{- define "davit.hasRegistry" -}}
+{{- if or .Values.registry.enabled .Values.settings.builds.registry }}true{{ end }}
+{{- end }}
+
+{{/*
+Certificates that the chart makes, under .Values.made: {api, registry}, each {crt, key} in base64. An existing one is kept, so that an
+upgrade does not change it, and one that is made is the same in every template. Renders nothing.
+*/}}
+{{- define "davit.makeCertificates" -}}
+{{- if not (hasKey .Values "made") -}}
+{{- $made := dict -}}
+{{- $addresses := dict "api" .Values.api.service.clusterIP -}}
+{{- if .Values.registry.enabled -}}
+{{- $_ := set $addresses "registry" .Values.registry.service.clusterIP -}}
+{{- end -}}
+{{- range $part, $address := $addresses -}}
+{{- $service := printf "davit-%s" $part -}}
+{{- $host := printf "%s.%s.svc" $service $.Release.Namespace -}}
+{{- $names := list $service (printf "%s.%s" $service $.Release.Namespace) $host (printf "%s.cluster.local" $host) "localhost" -}}
+{{- $there := dig "data" dict (lookup "v1" "Secret" $.Release.Namespace (printf "%s-tls" $service)) -}}
+{{- if hasKey $there "tls.crt" -}}
+{{- $_ := set $made $part (dict "crt" (get $there "tls.crt") "key" (get $there "tls.key")) -}}
+{{- else -}}
+{{- $new := genSelfSignedCert $host (empty $address | ternary (list) (list $address)) $names 3650 -}}
+{{- $_ := set $made $part (dict "crt" ($new.Cert | b64enc) "key" ($new.Key | b64enc)) -}}
+{{- end -}}
+{{- end -}}
+{{- $_ := set .Values "made" $made -}}
+{{- end -}}
 {{- end }}
 
 {{/* The settings as both processes read them, with the image that plans builds. */}}
 {{- define "davit.settings" -}}
 {{- $settings := deepCopy .Values.settings -}}
+{{- if .Values.registry.enabled -}}
+{{- $registry := dict "host" (include "davit.registryHost" .) "tokens" true -}}
+{{- with include "davit.registryCa" . -}}
+{{- $_ := set $registry "ca" . -}}
+{{- end -}}
+{{- $_ := set $settings.builds "registry" $registry -}}
+{{- end -}}
 {{- if and (include "davit.builds" .) (not $settings.builds.images.davit) -}}
 {{- $_ := set $settings.builds.images "davit" (include "davit.image" .) -}}
 {{- end -}}
 {{- toYaml $settings -}}
+{{- end }}
+
+{{/* The chart's registry as names of images have it: pods, nodes and people reach it so. */}}
+{{- define "davit.registryHost" -}}
+{{- with .Values.registry -}}
+{{- .host | default .service.clusterIP | default (printf "davit-registry.%s.svc" $.Release.Namespace) -}}
+{{- end -}}
+{{- end }}
+
+{{/* Where the registry sends its clients for tokens. */}}
+{{- define "davit.registryTokenUrl" -}}
+{{- $path := "/v1/registry/token" -}}
+{{- if .Values.registry.tokenUrl -}}
+{{ .Values.registry.tokenUrl }}
+{{- else if .Values.registry.ingress.enabled -}}
+https://{{ .Values.registry.host }}{{ $path }}
+{{- else if .Values.api.ingress.enabled -}}
+https://{{ .Values.api.ingress.host }}{{ $path }}
+{{- else if .Values.api.service.clusterIP -}}
+{{ if .Values.settings.http.insecure }}http{{ else }}https{{ end }}://{{ .Values.api.service.clusterIP }}{{ $path }}
+{{- else -}}
+{{ include "davit.apiUrl" . }}{{ $path }}
+{{- end -}}
+{{- end }}
+
+{{/* Authorities of the registry and of where its tokens come from, as PEM; empty where they are those of the system. */}}
+{{- define "davit.registryCa" -}}
+{{- if .Values.registry.ca -}}
+{{ .Values.registry.ca }}
+{{- else if not (or .Values.registry.ingress.enabled .Values.registry.tls.secretName) -}}
+{{- include "davit.makeCertificates" . -}}
+{{ .Values.made.registry.crt | b64dec }}
+{{- if not (or .Values.registry.tokenUrl .Values.api.ingress.enabled .Values.api.tls.secretName .Values.settings.http.insecure) -}}
+{{ .Values.made.api.crt | b64dec }}
+{{- end -}}
+{{- end -}}
 {{- end }}

@@ -1,20 +1,23 @@
-// The API's tokens and uploads with CNCF Distribution and a published client, without a cluster: what the registry itself
-// accepts and refuses of what Davit signs.
+// The API's tokens and uploads with CNCF Distribution as the chart configures it and a published client, without a cluster: what the
+// registry itself accepts and refuses of what Davit signs, and what its garbage collection leaves.
 
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { randomBytes } from 'node:crypto';
+import { mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
 import { defaultSettings } from '../../../src/api/settings.ts';
 import { type Serving, serve } from '../../../src/http/server.ts';
 import { registryPassword } from '../../../src/record/registry-grant.ts';
 import { keyRingData } from '../../../src/registry/signing-keys.ts';
 import { freePort } from '../../cluster/control-plane.ts';
 import { ensureTools, toolPath } from '../../cluster/tools.ts';
+import { type ChartRenderer, makeChartRenderer, manifestNamed } from '../../support/rendered-chart.ts';
 import { eventually } from '../../support/running-davit.ts';
 import { type Answer, aBody, type Facade, makeFacade, TENANT } from '../http/facade.ts';
 import { authority } from './servers.ts';
@@ -24,6 +27,7 @@ const SOURCE = gzipSync('a source');
 
 let folder: string;
 let tools: Awaited<ReturnType<typeof ensureTools>>;
+let chart: ChartRenderer;
 let facade: Facade;
 let serving: Serving;
 let registry: ChildProcess | undefined;
@@ -33,6 +37,7 @@ let password: string;
 
 beforeAll(async () => {
   tools = await ensureTools(['registry'], () => undefined);
+  chart = await makeChartRenderer();
   folder = await mkdtemp(join(tmpdir(), 'davit-registry-'));
   host = `localhost:${await freePort('127.0.0.1')}`;
   const { builds } = defaultSettings();
@@ -70,31 +75,17 @@ afterAll(async () => {
   await stopRegistry();
   await serving?.close();
   await facade?.registry?.close();
+  await chart?.close();
   await rm(folder, { recursive: true, force: true });
 });
 
 async function startRegistry(readOnly = false): Promise<void> {
+  const { auth, http, storage, ...rest } = await configuration();
   const config = {
-    version: 0.1,
-    log: { level: 'error', accesslog: { disabled: true } },
-    storage: {
-      filesystem: { rootdirectory: join(folder, 'data') },
-      delete: { enabled: true },
-      ...(readOnly && { maintenance: { readonly: { enabled: true } } }),
-    },
-    http: {
-      addr: host.replace('localhost', '127.0.0.1'),
-      tls: { certificate: join(folder, 'tls.crt'), key: join(folder, 'tls.key') },
-    },
-    auth: {
-      token: {
-        realm: `https://localhost:${serving.port}/v1/registry/token`,
-        service: 'davit-registry',
-        issuer: 'davit',
-        jwks: join(folder, 'jwks.json'),
-        signingalgorithms: ['ES256'],
-      },
-    },
+    ...rest,
+    storage: { ...storage, ...(readOnly && { maintenance: { readonly: { enabled: true } } }) },
+    http: { ...http, addr: host.replace('localhost', '127.0.0.1') },
+    auth,
   };
   await writeFile(join(folder, 'config.yml'), JSON.stringify(config));
   registry = spawn(toolPath(tools, 'registry', 'registry'), ['serve', join(folder, 'config.yml')], {
@@ -102,6 +93,28 @@ async function startRegistry(readOnly = false): Promise<void> {
     stdio: 'ignore',
   });
   await eventually(() => listens(host));
+}
+
+interface Configuration {
+  readonly [part: string]: unknown;
+  readonly storage: object;
+  readonly http: object;
+}
+
+/** The chart's, with its folders on this machine. */
+async function configuration(): Promise<Configuration> {
+  const manifests = await chart.render(
+    '--set',
+    `registry.enabled=true,registry.tokenUrl=https://localhost:${serving.port}/v1/registry/token`,
+  );
+  const text = manifestNamed(manifests, 'ConfigMap', 'davit-registry')['data']['config.yml'] as string;
+  const folders = [
+    ['/etc/davit-tls', folder],
+    ['/etc/davit-keys', folder],
+    ['/var/lib/registry', join(folder, 'data')],
+  ] as const;
+  const here = folders.reduce((all, [there, place]) => all.replaceAll(there, place), text);
+  return parse(here) as Configuration;
 }
 
 async function listens(address: string): Promise<void> {
@@ -216,3 +229,52 @@ describe('an upload', () => {
     expect((await put())[0]).toBe(502);
   });
 });
+
+describe('garbage collection, as the pod of the chart runs it before it serves', () => {
+  async function collect(): Promise<void> {
+    const manifests = await chart.render('--set', 'registry.enabled=true');
+    const [container] = manifestNamed(manifests, 'StatefulSet', 'davit-registry')['spec'].template.spec
+      .initContainers as [{ args: string[]; volumeMounts: { subPath?: string }[] }];
+    // As the kubelet does for a mount with a subPath.
+    for (const { subPath } of container.volumeMounts) {
+      // oxlint-disable-next-line no-await-in-loop -- a few mounts
+      if (subPath !== undefined) await mkdir(join(folder, 'data', subPath), { recursive: true });
+    }
+    const args = container.args.map((arg) => arg.replace('/etc/distribution', folder));
+    await run(toolPath(tools, 'registry', 'registry'), args, { env: { OTEL_TRACES_EXPORTER: 'none' } });
+  }
+
+  it('passes on a new volume', async () => {
+    await stopRegistry();
+    await rm(join(folder, 'data'), { recursive: true, force: true });
+    await collect();
+  });
+
+  it('frees what no tag names any more, and keeps the rest', async () => {
+    await startRegistry();
+    password = (await facade.call('POST', `/v2/deployments/${id}/push-token`, {})).body.token;
+    const pushed = async (tag: string): Promise<string> => {
+      await writeFile(join(folder, 'layer.tar'), randomBytes(100_000));
+      await push(`${repository()}:${tag}`);
+      return (await crane('digest', `${repository()}:${tag}`)).trim();
+    };
+    const replaced = await pushed('1');
+    const kept = await pushed('1');
+    expect(await sizeOf(join(folder, 'data'))).toBeGreaterThan(200_000);
+    await stopRegistry();
+    await collect();
+    expect(await sizeOf(join(folder, 'data'))).toBeLessThan(120_000);
+    await startRegistry();
+    expect((await crane('digest', `${repository()}@${kept}`)).trim()).toBe(kept);
+    await expect(crane('digest', `${repository()}@${replaced}`)).rejects.toThrow(/404|MANIFEST_UNKNOWN/);
+    // What was removed can be pushed again.
+    await pushed('2');
+  });
+});
+
+async function sizeOf(path: string): Promise<number> {
+  const names = await readdir(path, { recursive: true });
+  const sizes = await Promise.all(names.map(async (name) => (await stat(join(path, name))).size));
+  const folders = await Promise.all(names.map(async (name) => (await stat(join(path, name))).isDirectory()));
+  return sizes.reduce((sum, size, index) => sum + (folders[index] ? 0 : size), 0);
+}

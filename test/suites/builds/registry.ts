@@ -17,7 +17,7 @@ const port = 5000;
 /** What everybody may pull. */
 export const publicPrefix = 'base/';
 
-export interface Registry {
+export interface RegistryClient {
   /** As it stands in names of images. */
   readonly host: string;
   readonly ca: string;
@@ -27,7 +27,26 @@ export interface Registry {
   publish(image: Image): Promise<string>;
   /** A published client, on this machine. */
   crane(args: readonly string[], dockerConfig?: string): Promise<string>;
+}
+
+export interface Registry extends RegistryClient {
   close(): Promise<void>;
+}
+
+export interface RegistryClientOptions {
+  /** For files of its own. */
+  readonly folder: string;
+  readonly host: string;
+  /** Where this machine reaches `host`: it knows no names of the cluster. */
+  readonly address: string;
+  readonly ca: string;
+  /** A password of the registry. */
+  readonly password: (repository: string, actions: readonly Action[], seconds: number) => string;
+}
+
+/** What a base image of the cache is called in the registry. */
+export function baseImageName(host: string, { name }: Pick<Image, 'name'>): string {
+  return `${host}/${publicPrefix}${name.split('/').at(-1)}`;
 }
 
 export async function startRegistry(cluster: Cluster, image: Image): Promise<Registry> {
@@ -101,15 +120,27 @@ export async function startRegistry(cluster: Cluster, image: Image): Promise<Reg
   await cluster.kubectl(['wait', 'pod/registry', '-n', namespace, '--for=condition=Ready', '--timeout=120s']);
   await cluster.trustRegistry({ host, server: `https://${address}:${port}`, ca: authority.certificate });
 
-  const folder = await mkdtemp(join(cluster.runDir, 'registry-'));
+  const client = await makeRegistryClient({
+    folder: cluster.runDir,
+    host,
+    address: `${address}:${port}`,
+    ca: authority.certificate,
+    password: issuer.allow,
+  });
+  return { ...client, close: issuer.close };
+}
+
+/** A published client and what it needs. */
+export async function makeRegistryClient(options: RegistryClientOptions): Promise<RegistryClient> {
+  const { host, address, ca, password } = options;
+  const folder = await mkdtemp(join(options.folder, 'registry-'));
   const caFile = join(folder, 'ca.crt');
-  await writeFile(caFile, authority.certificate);
+  await writeFile(caFile, ca);
   const tools = await ensureTools(['registry'], () => undefined);
 
   async function crane(args: readonly string[], dockerConfig = '{}'): Promise<string> {
     const home = await mkdtemp(join(folder, 'home-'));
-    // This machine knows no names of the cluster.
-    const outside = (text: string): string => text.replaceAll(host, `${address}:${port}`);
+    const outside = (text: string): string => text.replaceAll(host, address);
     await writeFile(join(home, 'config.json'), outside(dockerConfig));
     const env = { PATH: process.env['PATH'], HOME: home, DOCKER_CONFIG: home, SSL_CERT_FILE: caFile, NO_PROXY: '*' };
     const { stdout } = await run(toolPath(tools, 'registry', 'crane'), args.map(outside), { env });
@@ -117,24 +148,25 @@ export async function startRegistry(cluster: Cluster, image: Image): Promise<Reg
   }
 
   function allow(repository: string, actions: readonly Action[], seconds = 3600): string {
-    const auth = Buffer.from(`davit:${issuer.allow(repository, actions, seconds)}`).toString('base64');
+    const auth = Buffer.from(`davit:${password(repository, actions, seconds)}`).toString('base64');
     return JSON.stringify({ auths: { [host]: { auth } } });
   }
 
-  async function publish({ name, archive, digest }: Image): Promise<string> {
+  async function publish(image: Image): Promise<string> {
+    const { archive, digest } = image;
     const layout = await mkdtemp(join(folder, 'layout-'));
     await run('tar', ['-xf', archive, '-C', layout]);
     // The archive names its one image twice, by tag and by digest.
     const index = JSON.parse(await readFile(join(layout, 'index.json'), 'utf8')) as { manifests: { digest: string }[] };
     const manifests = index.manifests.filter((manifest) => manifest.digest === digest).slice(0, 1);
     await writeFile(join(layout, 'index.json'), JSON.stringify({ ...index, manifests }));
-    const tagged = `${publicPrefix}${name.split('/').at(-1)}`;
-    const repository = tagged.replace(/:.*$/, '');
+    const tagged = baseImageName(host, image);
+    const repository = tagged.slice(host.length + 1).replace(/:.*$/, '');
     // Kubernetes says when the pod is ready, and the proxy of Services learns it a moment later.
-    await eventually(() => crane(['push', layout, `${host}/${tagged}`], allow(repository, ['pull', 'push'])));
+    await eventually(() => crane(['push', layout, tagged], allow(repository, ['pull', 'push'])));
     await rm(layout, { recursive: true });
-    return `${host}/${tagged}`;
+    return tagged;
   }
 
-  return { host, ca: authority.certificate, allow, publish, crane, close: issuer.close };
+  return { host, ca, allow, publish, crane };
 }

@@ -1,60 +1,36 @@
 // The chart renders as documented, and tells in a sentence what is wrong with a values file.
 
-import { execFile } from 'node:child_process';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { parse, parseAllDocuments, stringify } from 'yaml';
+import { parse, stringify } from 'yaml';
 import { customResourceDefinitions } from '../../../src/api/crd.ts';
 import { ResourceSpec } from '../../../src/api/resource-spec.ts';
 import { defaultSettings } from '../../../src/api/settings.ts';
 import { loadConfig } from '../../../src/config.ts';
 import { OLDEST_KUBERNETES } from '../../../src/kube/preflight-checks.ts';
 import { limitViolations } from '../../../src/record/limits.ts';
-import { ensureTools, toolPath } from '../../cluster/tools.ts';
+import {
+  type ChartRenderer,
+  type Manifest,
+  makeChartRenderer,
+  manifestNamed as named,
+} from '../../support/rendered-chart.ts';
 
-const run = promisify(execFile);
 /** Said by their name, as everywhere in Kubernetes. */
 const OBVIOUS =
   /: (replicas|resources|requests|limits|podLabels|podAnnotations|nodeSelector|tolerations|affinity|priorityClassName|annotations|hostnames|repository|enabled|pullPolicy|interval)\b/;
 const chart = join(import.meta.dirname, '../../../charts/davit');
 
-interface Manifest {
-  readonly kind: string;
-  readonly metadata: {
-    readonly name: string;
-    readonly namespace?: string;
-    readonly annotations?: Readonly<Record<string, string>>;
-  };
-  // oxlint-disable-next-line typescript/no-explicit-any -- a test looks wherever it likes into a manifest
-  readonly [part: string]: any;
-}
-
-let helm: string;
 let home: string;
+let helm: ChartRenderer['helm'];
+let render: ChartRenderer['render'];
+let close: ChartRenderer['close'];
 beforeAll(async () => {
-  const tools = await ensureTools(['helm'], () => undefined);
-  helm = toolPath(tools, 'helm', 'helm');
-  home = await mkdtemp(join(tmpdir(), 'davit-chart-'));
+  ({ home, helm, render, close } = await makeChartRenderer());
 }, 900_000);
-afterAll(() => rm(home, { recursive: true, force: true }));
+afterAll(() => close?.());
 
-async function render(...args: readonly string[]): Promise<Manifest[]> {
-  const { stdout } = await run(helm, ['template', 'davit', chart, '--namespace', 'davit-system', ...args], {
-    maxBuffer: 64 << 20,
-    env: { ...process.env, HOME: home },
-  });
-  return parseAllDocuments(stdout)
-    .map((document) => document.toJS() as Manifest | null)
-    .filter((manifest) => manifest !== null);
-}
-function named(manifests: readonly Manifest[], kind: string, name: string): Manifest {
-  const found = manifests.find((manifest) => manifest.kind === kind && manifest.metadata.name === name);
-  if (!found) throw new Error(`The chart renders no ${kind} ${name}.`);
-  return found;
-}
 function kinds(manifests: readonly Manifest[]): string[] {
   return [...new Set(manifests.map(({ kind }) => kind))].toSorted();
 }
@@ -326,7 +302,7 @@ describe('with other values', () => {
 });
 
 it('is rendered in test/demo/chart.yaml, which the demo applies where there is no Helm', async () => {
-  const manifests = await render('--set', 'workloads.enabled=false,crds.install=false');
+  const manifests = await render('--set', 'workloads.enabled=false,crds.install=false,settings.hosting=both');
   // Parsed and written again: Helm 3 and Helm 4 differ in white space.
   const text = manifests.map((manifest) => stringify(manifest, { lineWidth: 0, aliasDuplicateObjects: false }));
   await expect(
@@ -336,8 +312,7 @@ it('is rendered in test/demo/chart.yaml, which the demo applies where there is n
 });
 
 it('is found well-made by helm lint', async () => {
-  const { stdout } = await run(helm, ['lint', '--strict', chart], { env: { ...process.env, HOME: home } });
-  expect(stdout).toContain('1 chart(s) linted, 0 chart(s) failed');
+  expect(await helm('lint', '--strict', chart)).toContain('1 chart(s) linted, 0 chart(s) failed');
 });
 
 describe('an address for the API', () => {

@@ -1,0 +1,248 @@
+// The registry of the chart, as it is rendered. test/suites/builds/registry-tokens.test.ts has the real program take this
+// configuration and Davit's tokens.
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { X509Certificate } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { Settings } from '../../../src/api/settings.ts';
+import { KEY_RING_SECRET } from '../../../src/registry/keys.ts';
+import { makeSigningKey, PUBLIC_KEYS_KEY } from '../../../src/registry/signing-keys.ts';
+import { issueToken, TOKEN_SERVICE } from '../../../src/registry/tokens.ts';
+import { makeBuildNetworkPolicy } from '../../../src/resources/build/namespace.ts';
+import {
+  type ChartRenderer,
+  type Manifest,
+  makeChartRenderer,
+  manifestNamed as named,
+} from '../../support/rendered-chart.ts';
+import { eventually } from '../../support/running-davit.ts';
+
+let chart: ChartRenderer;
+beforeAll(async () => {
+  chart = await makeChartRenderer();
+}, 900_000);
+afterAll(() => chart?.close());
+
+const ON = 'registry.enabled=true';
+const ADDRESSES = 'registry.service.clusterIP=10.96.0.9,api.service.clusterIP=10.96.0.8';
+
+const render = (set: string): Promise<Manifest[]> => chart.render('--set', set);
+const configuration = (manifests: readonly Manifest[]): Configuration =>
+  parse(named(manifests, 'ConfigMap', 'davit-registry')['data']['config.yml'] as string) as Configuration;
+const settings = (manifests: readonly Manifest[]): Settings =>
+  Settings.parse(parse(named(manifests, 'ConfigMap', 'davit-settings')['data']['settings.yaml'] as string));
+const certificates = (pem: string): X509Certificate[] =>
+  [...pem.matchAll(/-----BEGIN[^]+?END CERTIFICATE-----/g)].map(([text]) => new X509Certificate(text));
+
+it('is not there by default', async () => {
+  expect((await chart.render()).filter(({ metadata }) => metadata.name.includes('registry'))).toEqual([]);
+});
+
+describe('registry.enabled', () => {
+  it('becomes the setting, with the rights that a registry with tokens needs', async () => {
+    const manifests = await render(ON);
+    const { registry } = settings(manifests).builds;
+    expect(registry).toMatchObject({ host: 'davit-registry.davit-system.svc', tokens: true, insecure: false });
+    const names = manifests.map(({ kind, metadata }) => `${kind} ${metadata.name}`);
+    expect(names).toContain('Role davit-api-own');
+    expect(names).toContain('ValidatingAdmissionPolicy davit-api');
+    const building = await render(`${ON},settings.builds.images.builder=builder:1`);
+    expect(named(building, 'Namespace', 'davit-builds')).toBeDefined();
+    expect(JSON.stringify(named(building, 'Role', 'davit-controller-own'))).toContain('davit-registry-key');
+  });
+
+  it('has builds trust the certificates that the chart made, for both addresses', async () => {
+    const manifests = await render(`${ON},${ADDRESSES}`);
+    const trusted = certificates(settings(manifests).builds.registry?.ca ?? '');
+    const made = ['davit-registry-tls', 'davit-api-tls'].map((name) => {
+      const data = named(manifests, 'Secret', name)['data'] as Record<string, string>;
+      return new X509Certificate(Buffer.from(data['tls.crt'] ?? '', 'base64'));
+    });
+    expect(trusted.map(({ fingerprint256 }) => fingerprint256)).toEqual(
+      made.map(({ fingerprint256 }) => fingerprint256),
+    );
+    expect(made.map(({ subjectAltName }) => subjectAltName)).toEqual([
+      expect.stringContaining('IP Address:10.96.0.9'),
+      expect.stringContaining('IP Address:10.96.0.8'),
+    ]);
+    expect(made[0]?.checkHost('davit-registry.davit-system.svc')).toBeDefined();
+    expect(settings(manifests).builds.registry?.host).toBe('10.96.0.9');
+    expect(named(manifests, 'Service', 'davit-registry')['spec']).toMatchObject({ clusterIP: '10.96.0.9' });
+    expect(named(manifests, 'Service', 'davit-api')['spec']).toMatchObject({ clusterIP: '10.96.0.8' });
+  });
+
+  it('verifies the tokens that Davit signs, by its public keys alone', async () => {
+    const manifests = await render(ON);
+    const { auth, storage } = configuration(manifests);
+    const ring = { keys: [makeSigningKey(new Date())] };
+    const [header, claims] = issueToken(ring, [], { now: new Date(), id: 'x' })
+      .token.split('.')
+      .slice(0, 2)
+      .map((part) => JSON.parse(Buffer.from(part, 'base64url').toString()) as Record<string, string>);
+    expect(auth.token).toMatchObject({
+      issuer: claims?.['iss'],
+      service: TOKEN_SERVICE,
+      signingalgorithms: [header?.['alg']],
+    });
+    expect(claims?.['aud']).toBe(TOKEN_SERVICE);
+    const { volumes, containers } = pod(manifests);
+    const keys = volumes.find(({ name }) => name === 'keys');
+    expect(keys?.['secret']).toEqual({
+      secretName: KEY_RING_SECRET,
+      items: [{ key: PUBLIC_KEYS_KEY, path: PUBLIC_KEYS_KEY }],
+    });
+    const mount = containers[0]?.volumeMounts.find(({ name }) => name === 'keys');
+    expect(`${mount?.mountPath}/${PUBLIC_KEYS_KEY}`).toBe(auth.token['jwks']);
+    expect(storage).toMatchObject({ delete: { enabled: true } });
+  });
+
+  it.each([
+    ['registry.tokenUrl=https://t.example/v1/registry/token', 'https://t.example/v1/registry/token'],
+    ['registry.ingress.enabled=true,registry.host=r.example', 'https://r.example/v1/registry/token'],
+    ['api.ingress.enabled=true,api.ingress.host=davit.example', 'https://davit.example/v1/registry/token'],
+    ['api.service.clusterIP=10.96.0.8', 'https://10.96.0.8/v1/registry/token'],
+    ['settings.http.insecure=true', 'http://davit-api.davit-system.svc/v1/registry/token'],
+    ['registry.enabled=true', 'https://davit-api.davit-system.svc/v1/registry/token'],
+  ])('with %s sends its clients to %s', async (set, realm) => {
+    expect(configuration(await render(`${ON},${set}`)).auth.token['realm']).toBe(realm);
+  });
+
+  it('runs restricted, as a pod that builds may reach and that reaches nothing', async () => {
+    const manifests = await render(ON);
+    const { securityContext, initContainers, containers, automountServiceAccountToken } = pod(manifests);
+    expect(securityContext).toMatchObject({ runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } });
+    expect(automountServiceAccountToken).toBe(false);
+    for (const container of [...initContainers, ...containers]) {
+      expect(container.securityContext).toEqual({
+        allowPrivilegeEscalation: false,
+        readOnlyRootFilesystem: true,
+        capabilities: { drop: ['ALL'] },
+      });
+    }
+    const { labels } = named(manifests, 'StatefulSet', 'davit-registry')['spec'].template.metadata as {
+      labels: Record<string, string>;
+    };
+    const peers = makeBuildNetworkPolicy(settings(manifests)).spec?.egress?.flatMap(({ to = [] }) => to) ?? [];
+    expect(
+      peers.some(({ podSelector }) =>
+        Object.entries(podSelector?.matchLabels ?? {}).some(([key, value]) => labels[key] === value),
+      ),
+    ).toBe(true);
+    expect(named(manifests, 'NetworkPolicy', 'davit-registry')['spec']).toEqual({
+      podSelector: {
+        matchLabels: {
+          'app.kubernetes.io/name': 'davit',
+          'app.kubernetes.io/instance': 'davit',
+          'app.kubernetes.io/component': 'registry',
+        },
+      },
+      policyTypes: ['Ingress', 'Egress'],
+      ingress: [{ ports: [{ port: 'https' }] }],
+    });
+  });
+
+  it('collects garbage before it serves, unless that is switched off', async () => {
+    const [collect] = pod(await render(ON)).initContainers;
+    expect(collect).toMatchObject({
+      args: ['garbage-collect', '--delete-untagged', '--quiet', '/etc/distribution/config.yml'],
+    });
+    expect(pod(await render(`${ON},registry.garbageCollection.enabled=false`)).initContainers).toBeUndefined();
+  });
+
+  it('has one Ingress for images and tokens', async () => {
+    const manifests = await render(
+      `${ON},registry.host=r.example,registry.ingress.enabled=true,registry.ingress.tlsSecretName=crt`,
+    );
+    const { rules, tls } = named(manifests, 'Ingress', 'davit-registry')['spec'] as {
+      tls: unknown;
+      rules: { host: string; http: { paths: { path: string; backend: { service: { name: string } } }[] } }[];
+    };
+    expect(tls).toEqual([{ hosts: ['r.example'], secretName: 'crt' }]);
+    expect(rules[0]?.http.paths.map(({ path, backend }) => [path, backend.service.name])).toEqual([
+      ['/v2', 'davit-registry'],
+      ['/v1/registry/token', 'davit-api'],
+    ]);
+    // Its certificate is the system's business.
+    expect(settings(manifests).builds.registry).toEqual({
+      host: 'r.example',
+      tokens: true,
+      insecure: false,
+    });
+  });
+
+  it.each([
+    ['settings.builds.registry.host=r.example', 'exclude each other'],
+    ['registry.ingress.enabled=true', 'registry.ingress.enabled needs registry.host'],
+    ['registry.tls.selfSigned=false', 'The registry needs a certificate: set registry.tls.secretName'],
+    ['registry.nodes.enabled=true', 'registry.nodes.enabled needs registry.service.clusterIP'],
+    [
+      'registry.nodes.enabled=true,registry.service.clusterIP=10.96.0.9',
+      'registry.nodes.enabled needs an address of the HTTP API that nodes reach',
+    ],
+    ['registry.service.clusterIP=registry.example', "at '/registry/service/clusterIP'"],
+  ])('says what is wrong with %s', async (set, says) => {
+    await expect(render(`${ON},${set}`)).rejects.toThrow(says);
+  });
+});
+
+describe('registry.nodes', () => {
+  let child: ChildProcess | undefined;
+  afterAll(() => void child?.kill());
+
+  it("writes what a node's containerd reads", async () => {
+    const manifests = await render(`${ON},${ADDRESSES},registry.nodes.enabled=true`);
+    const { containers, volumes } = named(manifests, 'DaemonSet', 'davit-registry-nodes')['spec'].template.spec as Pod;
+    expect(volumes.find(({ name }) => name === 'node')?.['hostPath']).toMatchObject({
+      path: '/etc/containerd/certs.d',
+    });
+    const folder = await mkdtemp(join(chart.home, 'node-'));
+    const script = join(folder, 'trust-registry.mjs');
+    await writeFile(
+      script,
+      named(manifests, 'ConfigMap', 'davit-registry-nodes')['data']['trust-registry.mjs'] as string,
+    );
+    const env = Object.fromEntries((containers[0]?.env ?? []).map(({ name, value }) => [name, value]));
+    child = spawn(process.execPath, [script], { env: { ...env, REGISTRY_FOLDER: folder }, stdio: 'ignore' });
+    const hosts = join(folder, '10.96.0.9/hosts.toml');
+    await eventually(async () => expect(existsSync(hosts)).toBe(true));
+    expect(await readFile(hosts, 'utf8')).toBe(
+      [
+        'server = "https://10.96.0.9"',
+        '[host."https://10.96.0.9"]',
+        '  capabilities = ["pull", "resolve"]',
+        '  ca = "/etc/containerd/certs.d/10.96.0.9/ca.crt"',
+        '',
+      ].join('\n'),
+    );
+    expect(certificates(await readFile(join(folder, '10.96.0.9/ca.crt'), 'utf8'))).toHaveLength(2);
+    const ended = new Promise((resolve) => child?.once('exit', resolve));
+    child.kill('SIGTERM');
+    expect(await ended).toBe(0);
+  });
+});
+
+interface Configuration {
+  readonly auth: { readonly token: Readonly<Record<string, unknown>> };
+  readonly storage: object;
+}
+interface Container {
+  readonly args: readonly string[];
+  readonly securityContext: object;
+  readonly env: readonly { readonly name: string; readonly value: string }[];
+  readonly volumeMounts: readonly { readonly name: string; readonly mountPath: string }[];
+}
+interface Pod {
+  readonly automountServiceAccountToken: boolean;
+  readonly securityContext: object;
+  readonly initContainers: readonly Container[];
+  readonly containers: readonly Container[];
+  readonly volumes: readonly { readonly name: string; readonly [kind: string]: unknown }[];
+}
+
+function pod(manifests: readonly Manifest[]): Pod {
+  return named(manifests, 'StatefulSet', 'davit-registry')['spec'].template.spec as Pod;
+}

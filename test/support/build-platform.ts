@@ -1,0 +1,176 @@
+// A platform that builds, as the demo and the tests of it have it: Davit with the registry of its own chart, the builder, a
+// Gitea and base images. Everything is compiled on this machine the first time.
+
+import { randomBytes } from 'node:crypto';
+import {
+  REGISTRY_KEY_BYTES,
+  REGISTRY_KEY_FIELD,
+  REGISTRY_KEY_SECRET,
+  registryPassword,
+} from '../../src/record/registry-grant.ts';
+import type { Cluster } from '../cluster/cluster.ts';
+import { freePort } from '../cluster/control-plane.ts';
+import { ensureBuildImages, type Image } from '../cluster/images/build.ts';
+import { ensureBuilderImage } from '../cluster/images/builder.ts';
+import type { Progress } from '../cluster/tools.ts';
+import { ensureDavitImage } from '../image/davit-image.ts';
+import { type Gitea, startGitea } from '../suites/builds/gitea.ts';
+import { baseImageName, makeRegistryClient, type RegistryClient } from '../suites/builds/registry.ts';
+import { authority } from '../suites/builds/servers.ts';
+import { machineUpstream, startPackageIndex } from './package-index.ts';
+import { DAVIT_NAMESPACE, ORGANIZATION_NAMESPACE, type Platform, startPlatform } from './platform.ts';
+
+export interface BuildImages {
+  readonly builder: Image;
+  readonly registry: Image;
+  readonly davit: Image;
+  /** Go to the registry, not to the node. */
+  readonly bases: { readonly python: Image; readonly node: Image };
+}
+
+/** Compiles BuildKit and the registry first where they are not there yet. */
+export async function ensureBuildPlatformImages(progress: Progress): Promise<BuildImages> {
+  const { registry, python, node } = await ensureBuildImages(progress);
+  const builder = await ensureBuilderImage(progress);
+  return { builder, registry, davit: await ensureDavitImage(progress), bases: { python, node } };
+}
+
+/** What the node has from the start. */
+export function nodeImages({ builder, registry, davit }: BuildImages): Image[] {
+  return [builder, registry, davit];
+}
+
+export interface BuildPlatformOptions {
+  readonly images: BuildImages;
+  /** PostgreSQL and Redis of the records. */
+  readonly stores: { readonly postgres: string; readonly redis: string };
+  /** Namespaces that may use the Gitea. */
+  readonly tenants: readonly string[];
+  readonly progress: Progress;
+}
+
+export interface BuildPlatform {
+  readonly platform: Platform;
+  readonly registry: RegistryClient;
+  readonly gitea: Gitea;
+  /** Of the Gitea. */
+  readonly integrationId: string;
+  /** In the registry, as builds name them. */
+  readonly baseImages: { readonly python: string; readonly node: string };
+  /** As builds reach it. */
+  readonly packageIndex: { readonly pip: string; readonly npm: string };
+  /** Ends what runs on this machine. */
+  stop(): Promise<void>;
+}
+
+/** The cluster has the `nodeImages`, and its pods may have user namespaces. */
+export async function startBuildPlatform(
+  cluster: Cluster,
+  { images, stores, tenants, progress }: BuildPlatformOptions,
+): Promise<BuildPlatform> {
+  const host = await registryAddress(cluster);
+  const apiPort = await freePort(cluster.hostAddress);
+  const key = await createPasswordKey(cluster);
+  const index = await startPackageIndex(cluster.hostAddress, await machineUpstream());
+  const packageIndex = { pip: index.pip, npm: index.npm };
+  progress('Starting a Gitea');
+  const gitea = await startGitea(cluster, progress);
+  const { python, node } = images.bases;
+  const baseImages = { python: baseImageName(host, python), node: baseImageName(host, node) };
+  const platform = await startPlatform(cluster, {
+    progress,
+    // Where pods and the node reach it. Nothing beyond this machine does, so it needs no certificate.
+    env: { DAVIT_HTTP_HOST: cluster.hostAddress, DAVIT_HTTP_PORT: String(apiPort) },
+    values: {
+      'settings.hosting': 'both',
+      'settings.http.insecure': true,
+      'settings.images.postgres': stores.postgres,
+      'settings.images.redis': stores.redis,
+      'settings.codeHosts': [
+        { host: new URL(gitea.url).host, addresses: [cluster.hostAddress], ca: authority.certificate },
+      ],
+      'settings.builds.images': { builder: images.builder.name, davit: images.davit.name },
+      'settings.builds.baseImages': baseImages,
+      'settings.builds.packageIndex': packageIndex,
+      'settings.builds.pollSeconds': 3,
+      'settings.builds.egress': [`${cluster.hostAddress}/32`],
+      'settings.builds.resources.storageGi': 4,
+      'registry.enabled': true,
+      'registry.image': images.registry.name,
+      'registry.service.clusterIP': host,
+      'registry.tokenUrl': `http://${cluster.hostAddress}:${apiPort}/v1/registry/token`,
+      'registry.storage.size': '5Gi',
+    },
+  });
+  async function stop(): Promise<void> {
+    await platform.stop();
+    await index.close();
+  }
+  try {
+    progress('Waiting for the registry');
+    const rollout = ['rollout', 'status', 'statefulset/davit-registry', '-n', DAVIT_NAMESPACE, '--timeout=240s'];
+    await cluster.kubectl(rollout);
+    const ca = await registryCertificate(cluster);
+    await cluster.trustRegistry({ host, server: `https://${host}`, ca });
+    const registry = await makeRegistryClient({
+      folder: cluster.runDir,
+      host,
+      address: host,
+      ca,
+      password: (repository, actions, seconds) =>
+        registryPassword(key, { repository, actions, expires: Math.ceil(Date.now() / 1000) + seconds }),
+    });
+    progress('Pushing base images');
+    await registry.publish(python);
+    await registry.publish(node);
+    const integrationId = await createIntegration(cluster, gitea, tenants);
+    return { platform, registry, gitea, integrationId, baseImages, packageIndex, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+/** An address of the lower part of the Services' range, from which the cluster chooses none itself. */
+async function registryAddress(cluster: Cluster): Promise<string> {
+  const get = ['get', 'service', 'kubernetes', '-n', 'default', '-o', 'jsonpath={.spec.clusterIP}'];
+  return (await cluster.kubectl(get)).trim().replace(/\d+$/, '9');
+}
+
+/** Davit would create it; base images are pushed with a password that is signed with it. */
+async function createPasswordKey(cluster: Cluster): Promise<Buffer> {
+  const key = randomBytes(REGISTRY_KEY_BYTES);
+  const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: DAVIT_NAMESPACE } };
+  const secret = {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: REGISTRY_KEY_SECRET, namespace: DAVIT_NAMESPACE },
+    immutable: true,
+    data: { [REGISTRY_KEY_FIELD]: key.toString('base64') },
+  };
+  const input = [namespace, secret].map((object) => JSON.stringify(object)).join('\n');
+  await cluster.kubectl(['apply', '--server-side', '-f', '-'], { input });
+  return key;
+}
+
+async function registryCertificate(cluster: Cluster): Promise<string> {
+  const get = ['get', 'secret', 'davit-registry-tls', '-n', DAVIT_NAMESPACE, '-o', 'jsonpath={.data.tls\\.crt}'];
+  return Buffer.from(await cluster.kubectl(get), 'base64').toString();
+}
+
+async function createIntegration(cluster: Cluster, gitea: Gitea, tenants: readonly string[]): Promise<string> {
+  const { token } = await gitea.makeToken();
+  const metadata = { name: 'gitea', namespace: ORGANIZATION_NAMESPACE };
+  const objects = [
+    { apiVersion: 'v1', kind: 'Secret', metadata, stringData: { token } },
+    {
+      apiVersion: 'davit.dev/v1alpha1',
+      kind: 'CodeHostIntegration',
+      metadata,
+      spec: { kind: 'gitea', apiUrl: `${gitea.url}/api/v1`, credentialsRef: { name: 'gitea' }, tenants },
+    },
+  ];
+  await cluster.kubectl(['apply', '-f', '-'], { input: objects.map((object) => JSON.stringify(object)).join('\n') });
+  const get = ['get', 'chi', 'gitea', '-n', ORGANIZATION_NAMESPACE, '-o', 'jsonpath={.metadata.uid}'];
+  return (await cluster.kubectl(get)).trim();
+}

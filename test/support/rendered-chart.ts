@@ -1,0 +1,60 @@
+// The chart as Helm renders it, without a cluster.
+
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { parseAllDocuments } from 'yaml';
+import { ensureTools, toolPath } from '../cluster/tools.ts';
+
+const run = promisify(execFile);
+const chart = join(import.meta.dirname, '../../charts/davit');
+
+export interface Manifest {
+  readonly kind: string;
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace?: string;
+    readonly annotations?: Readonly<Record<string, string>>;
+  };
+  // oxlint-disable-next-line typescript/no-explicit-any -- a test looks wherever it likes into a manifest
+  readonly [part: string]: any;
+}
+
+export interface ChartRenderer {
+  /** A folder for values files, and Helm's home. */
+  readonly home: string;
+  /** `helm template` with more arguments; fails with Helm's message. */
+  render(...args: readonly string[]): Promise<Manifest[]>;
+  /** Any other command of Helm; its output. */
+  helm(...args: readonly string[]): Promise<string>;
+  close(): Promise<void>;
+}
+
+/** Builds Helm where it is not there yet. */
+export async function makeChartRenderer(): Promise<ChartRenderer> {
+  const program = toolPath(await ensureTools(['helm'], () => undefined), 'helm', 'helm');
+  const home = await mkdtemp(join(tmpdir(), 'davit-chart-'));
+  async function helm(...args: readonly string[]): Promise<string> {
+    const options = { maxBuffer: 64 << 20, env: { ...process.env, HOME: home } };
+    return (await run(program, [...args], options)).stdout;
+  }
+  return {
+    home,
+    helm,
+    async render(...args) {
+      const text = await helm('template', 'davit', chart, '--namespace', 'davit-system', ...args);
+      return parseAllDocuments(text)
+        .map((document) => document.toJS() as Manifest | null)
+        .filter((manifest) => manifest !== null);
+    },
+    close: () => rm(home, { recursive: true, force: true }),
+  };
+}
+
+export function manifestNamed(manifests: readonly Manifest[], kind: string, name: string): Manifest {
+  const found = manifests.find((manifest) => manifest.kind === kind && manifest.metadata.name === name);
+  if (!found) throw new Error(`The chart renders no ${kind} ${name}.`);
+  return found;
+}
