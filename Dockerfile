@@ -18,9 +18,10 @@ FROM ${BUILD_BASE} AS build
 WORKDIR /davit
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci --no-audit --no-fund
-COPY tsconfig.json tsconfig.build.json ./
+COPY tsconfig.json ./
 COPY src ./src
-RUN node_modules/.bin/tsc -p tsconfig.build.json
+# A few files instead of 600: Node finds, reads and compiles them in half the time.
+RUN npm run --silent bundle
 
 FROM ${RUN_BASE}
 LABEL org.opencontainers.image.title="Davit" \

@@ -2,6 +2,7 @@
 // them, there is no GOAWAY and no stream limit to handle, and the pool limits the requests in flight. Watches have a separate
 // agent, so that requests never wait for their sockets; so have the streams of pods' logs, whose number is limited.
 
+import { createSecureContext, type SecureContext } from 'node:tls';
 import { Agent, type Dispatcher } from 'undici';
 import type { TlsSettings } from './config.ts';
 
@@ -34,7 +35,7 @@ export function makeConnections(maxConnections: number): Connections {
   let foreignPair: AgentPair | undefined;
 
   function make(tls: TlsSettings): AgentPair {
-    const connect = { ...tls, keepAlive: true, keepAliveInitialDelay: TCP_KEEP_ALIVE_MS };
+    const connect = { ...tls, ...secureContextOf(tls), keepAlive: true, keepAliveInitialDelay: TCP_KEEP_ALIVE_MS };
     const common = { connect, allowH2: false, pipelining: 1, keepAliveTimeout: KEPT_IDLE_MS };
     return {
       tls,
@@ -67,6 +68,18 @@ export function makeConnections(maxConnections: number): Connections {
       await Promise.all(pairs.map((pair) => closeAgents(pair, 'destroy')));
     },
   };
+}
+
+/** One for all connections: each would otherwise parse the CA and keep what it was parsed to, 75 kB. */
+function secureContextOf(tls: TlsSettings): { readonly secureContext?: SecureContext } {
+  // Node parses its own list of CAs once for all contexts.
+  if (tls.ca === undefined) return {};
+  try {
+    return { secureContext: createSecureContext(tls) };
+  } catch {
+    // A CA that cannot be parsed is reported by the connection, as a server that cannot be reached.
+    return {};
+  }
 }
 
 async function closeAgents(pair: AgentPair, how: 'close' | 'destroy'): Promise<void> {

@@ -366,6 +366,16 @@ describe('credentials', () => {
     expect(seen.at(-1)?.headers.authorization).toBe('Bearer theirs');
   });
 
+  it('reports a certificate that cannot be parsed as a server that cannot be reached', async () => {
+    const access = accessTo('https://127.0.0.1:1');
+    const credentials: ClusterAccess['credentials'] = async () => ({
+      headers: {},
+      tls: { ca: 'half', cert: 'half', key: 'half' },
+    });
+    const { client } = aClient({ ...access, credentials });
+    await expect(client.get(CONFIG_MAPS, configMap.metadata)).rejects.toBeInstanceOf(Unavailable);
+  });
+
   it("never shows the client certificate with somebody else's token", async () => {
     const directory = mkdtempSync(join(tmpdir(), 'davit-tls-'));
     const openssl = (...args: string[]): Buffer => execFileSync('openssl', args, { cwd: directory, stdio: 'pipe' });

@@ -27,7 +27,7 @@ const PACKAGE_FILES = [
   '.npmrc',
   'test/image/sbom.ts',
 ];
-const BUILD_FILES = ['tsconfig.json', 'tsconfig.build.json'];
+const BUILD_FILES = ['tsconfig.json'];
 
 /** What an image is built from, and what is put behind the version in its tag. */
 export interface ImageSource {

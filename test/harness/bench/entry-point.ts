@@ -6,7 +6,7 @@ import { join } from 'node:path';
 const root = join(import.meta.dirname, '../../..');
 
 /**
- * The arguments of node for one of Davit's processes, compiled: the Dockerfile's, with the script where it is here. With
+ * The arguments of node for one of Davit's processes, bundled: the Dockerfile's, with the script where it is here. With
  * `profileInto` it leaves a CPU profile in that folder.
  */
 export async function entryPoint(command: 'controller' | 'api', profileInto?: string): Promise<string[]> {

@@ -23,7 +23,7 @@ export interface Serving extends Running {
 }
 
 /**
- * Compiled before (`davit().prepare`); resolves when all its caches are listed. `through`: what stands before the API
+ * Bundled before (`davit().prepare`); resolves when all its caches are listed. `through`: what stands before the API
  * server, by plain HTTP.
  */
 export async function startFacade(

@@ -10,12 +10,14 @@ import { floor, growth } from './measures/floor.ts';
 import { handOver } from './measures/hand-over.ts';
 import { controllerRuntimePeer, slowPeers } from './measures/peers.ts';
 import { memory, restart } from './measures/restart.ts';
+import { small } from './measures/small.ts';
 import { writes } from './measures/writes.ts';
 
 export const MEASURES: readonly Measure[] = [
   floor,
   controllerRuntimePeer,
   slowPeers,
+  small,
   writes,
   changes,
   // Its largest fill is the one that memory and restart begin with: right after the others that it is compared with.

@@ -123,7 +123,6 @@ describe('tracked files', () => {
     'package.json',
     'src',
     'test',
-    'tsconfig.build.json',
     'tsconfig.json',
     'vitest.config.ts',
   ];

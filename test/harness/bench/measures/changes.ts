@@ -42,7 +42,8 @@ async function run(bench: Bench): Promise<readonly Figure[]> {
     const pairs = [[davit({ workers }), ours] as const, [peer, theirs] as const];
     for (const [arm, into] of repeat % 2 === 0 ? pairs : pairs.toReversed()) {
       // oxlint-disable-next-line no-await-in-loop -- one at a time: two would measure each other
-      into.push(await latenciesOf(bench, arm, repeat));
+      const taken = await latenciesOf(bench, arm, Math.min(RECORDS, bench.records), secondsOf(bench));
+      into.push(taken);
     }
   }
   const at = (share: number, all: readonly Latencies[]): number[] => all.map(({ samples }) => quantile(samples, share));
@@ -80,8 +81,8 @@ function secondsOf({ quick }: Bench): number {
   return quick ? QUICK_SECONDS : SECONDS;
 }
 
-async function latenciesOf(bench: Bench, arm: Arm, repeat: number): Promise<Latencies> {
-  const records = Math.min(RECORDS, bench.records);
+/** Of an arm that has filled a fresh server with `records`, for so many seconds of changes. */
+export async function latenciesOf(bench: Bench, arm: Arm, records: number, seconds: number): Promise<Latencies> {
   return bench.onFreshServer({ tenants: tenantsOf(records) }, async (server) => {
     await createRecords(server.cluster, recordsOf(records));
     const perRecord = countsOf(server.rendering);
@@ -91,12 +92,10 @@ async function latenciesOf(bench: Bench, arm: Arm, repeat: number): Promise<Late
       await children.until(new Map([...perRecord].map(([kind, count]) => [kind, count * records])));
       await atRest(bench, server);
       const before = await cpuMs(running.pid);
-      const samples = await steadily(server, records, secondsOf(bench));
+      const samples = await steadily(server, records, seconds);
       const cpuMsPerChange = ((await cpuMs(running.pid)) - before) / samples.length;
       const [p50, p99] = [quantile(samples, 0.5), quantile(samples, 0.99)].map(Math.round);
-      bench.say(
-        `  ${repeat + 1}/${repeatsOf(bench)} ${arm.name}: p50 ${p50} ms, p99 ${p99} ms of ${samples.length} changes`,
-      );
+      bench.say(`  ${arm.name}: p50 ${p50} ms, p99 ${p99} ms of ${samples.length} changes`);
       return { samples, cpuMsPerChange };
     } finally {
       children.close();

@@ -7,7 +7,7 @@ import { davit } from '../contenders/davit.ts';
 import { type Figure, type Goal, ratios, rounded } from '../figures.ts';
 import { atRest, type Filled, requestsOf } from '../fill.ts';
 import { createRecords } from '../load.ts';
-import type { Arm, Bench, BenchServer, Measure, Running } from '../measure.ts';
+import type { Arm, Bench, BenchServer, Measure, Running, ServerOptions } from '../measure.ts';
 import { oncePerBench } from '../once.ts';
 import { checkPeer } from '../peers/check.ts';
 import { controllerRuntime } from '../peers/controller-runtime.ts';
@@ -27,7 +27,7 @@ const IDLE_WITHIN_MS = 600_000;
 export const memory: Measure = { key: 'P6', goal, run: measureMemory };
 export const restart: Measure = { key: 'P7', goal, run: measureRestart };
 
-interface Restarted {
+export interface Restarted {
   /** Records and children, each once. */
   readonly objects: number;
   /** Of the first process, which made everything. */
@@ -60,14 +60,20 @@ async function take(bench: Bench): Promise<Both> {
   const records = manyOf(bench);
   const [us, peer] = [davit(bench), controllerRuntime({ workers })];
   await checkPeer(bench, peer);
-  const ours = await restarted(bench, us, records);
-  const theirs = await restarted(bench, peer, records);
+  const ours = await restarted(bench, us, records, { manyServices: true });
+  const theirs = await restarted(bench, peer, records, { manyServices: true });
   return { records, ours, theirs };
 }
 
-async function restarted(bench: Bench, arm: Arm, records: number): Promise<Restarted> {
+/** Fills a fresh server with `arm`, ends it, and starts it again on what it has made. */
+export async function restarted(
+  bench: Bench,
+  arm: Arm,
+  records: number,
+  on: Omit<ServerOptions, 'tenants'> = {},
+): Promise<Restarted> {
   await arm.prepare?.(bench.say);
-  return bench.onFreshServer({ tenants: tenantsOf(records), manyServices: true }, async (server) => {
+  return bench.onFreshServer({ tenants: tenantsOf(records), ...on }, async (server) => {
     await createRecords(server.cluster, recordsOf(records));
     const filled = await filledBy(bench, arm, server, records);
     bench.say(`  ${arm.name}: ${records} records made; starting it again`);
