@@ -7,7 +7,8 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
 import type { AppDeployment } from '../api/app-deployment.ts';
-import type { AppRevision } from '../api/app-revision.ts';
+import type { AppRevision, RevisionState } from '../api/app-revision.ts';
+import type { BuildStatus } from '../api/build.ts';
 import type { Pod, Workload } from '../decide/observed.ts';
 import { Failure, type Kubectl, makeKubectl } from './kubectl.ts';
 import { type PodLogOptions, type PodLogTools, printPodLogs } from './logs.ts';
@@ -135,6 +136,38 @@ describe('status', () => {
 │  ├─ shop-1  ready  revision 11111111
 │  └─ shop-2  not ready  revision 22222222  !! ContainerCrashed. Container server exited (Error, exit code 3): no licence. Read its log, and deploy a corrected revision.
 └─ postgres  StatefulSet shop--postgres  0/1 ready`);
+  });
+
+  it.each<[state: RevisionState, build: BuildStatus, shown: string]>([
+    [
+      'QUEUED',
+      { phase: 'Queued', reason: 'WaitingForTurn', message: 'As many run.' },
+      'Queued: WaitingForTurn. As many run.',
+    ],
+    [
+      'BUILDING',
+      { phase: 'Building', reason: 'Planning', message: 'It is planned.' },
+      'Building: Planning. It is planned.',
+    ],
+    [
+      'BUILD_FAILED',
+      { phase: 'Failed', reason: 'StepFailed', message: 'Line 4 failed: RUN make.' },
+      '!! Failed: StepFailed. Line 4 failed: RUN make.',
+    ],
+    ['INTERRUPTED', { phase: 'Interrupted' }, 'Interrupted'],
+  ])('shows the step of a build that is %s', (state, build, shown) => {
+    const { spec, ...rest } = revision(2, 'DEPLOY_FAILED');
+    const building: AppRevision = {
+      ...rest,
+      spec: { ...spec, resolved: {} as AppRevision['spec']['resolved'] },
+      status: { state, message: build.message ?? '', build },
+    };
+    expect(treeOf({ record: record(), revisions: [building, good], workloads: [], pods: [] }).slice(-4)).toEqual([
+      '└─ revisions',
+      `   ├─ shop--22222222  ${state}  no image yet`,
+      `   │  └─ build  ${shown}`,
+      '   └─ shop--11111111  DEPLOYED, active  app:1',
+    ]);
   });
 
   it('says that nobody has looked yet', () => {
