@@ -2,6 +2,8 @@
 
 import { spawn } from 'node:child_process';
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -307,6 +309,90 @@ describe('the command', { timeout: 60_000 }, () => {
       2,
       '--component must be one of server, queue, orchestrator, executor, redis, postgres, not "foo".',
     ]);
+  });
+
+  describe('deploy, ended by Ctrl-C,', () => {
+    const ID = id(1);
+    const deployment = {
+      id: uid,
+      name: 'shop',
+      source: 'internal_source',
+      status: 'UNUSED',
+      conditions: [],
+      source_config: { custom_url: null },
+      latest_revision_id: ID,
+    };
+
+    /** Answers until the build has begun, which never ends; `silent`: does not answer at all. */
+    async function interrupted(after: string, silent = false): Promise<[code: number | null, err: string]> {
+      const server = createServer(async (request, response) => {
+        await text(request);
+        const { method, url = '', headers } = request;
+        if (silent) return program.kill('SIGINT');
+        const answer = url.includes('build_logs')
+          ? { logs: [], next_offset: null }
+          : url.includes('/revisions/')
+            ? { id: ID, status: 'QUEUED', status_message: 'It waits.' }
+            : url.endsWith('upload-url')
+              ? {
+                  upload_url: `http://${headers.host}/put`,
+                  object_path: 'uploads/1',
+                  upload_headers: {},
+                  max_bytes: 1e6,
+                }
+              : method === 'GET' && url.includes('name=')
+                ? { resources: [deployment] }
+                : deployment;
+        return response.end(JSON.stringify(answer));
+      });
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+      const folder = await mkdtemp(join(tmpdir(), 'davit-shop-'));
+      await writeFile(join(folder, 'langgraph.json'), '{}');
+      const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+      const args = ['deploy', folder, '--name=shop', '-n', 'team', '--token=x', `--server=${address}`];
+      const program = spawn(process.execPath, [join(import.meta.dirname, 'main.ts'), ...args], {
+        env: { ...process.env, PATH: '' },
+        stdio: ['ignore', 'pipe', 'pipe'],
+      });
+      program.stdout.on('data', (said: Buffer) => said.includes(after) && program.kill('SIGINT'));
+      const [code, err] = await Promise.all([
+        new Promise<number | null>((resolve) => program.once('close', resolve)),
+        text(program.stderr),
+      ]);
+      server.closeAllConnections();
+      server.close();
+      await rm(folder, { recursive: true });
+      return [code, err.replace(address, 'SERVER')];
+    }
+
+    it('says how to follow the build, which goes on', async () => {
+      expect(await interrupted('QUEUED')).toEqual([
+        130,
+        'The build goes on. To follow it: kubectl davit logs shop --build --follow --namespace=team --server=SERVER\n',
+      ]);
+    });
+
+    it('says that nothing was deployed before', async () => {
+      expect(await interrupted('never', true)).toEqual([130, 'Nothing was deployed.\n']);
+    });
+  });
+
+  it.each<[string, string[], RegExp]>([
+    ['no folder', ['deploy'], /^Which folder\? kubectl davit deploy FOLDER\n/],
+    ['two folders', ['deploy', 'a', 'b'], /^Name only one folder\. Unexpected: "b"\.\n/],
+    ['a flag of pods', ['logs', 'shop', '--build', '--previous'], /^--previous is about pods, and not for --build\.\n/],
+  ])('refuses %s', async (_name, args, message) => {
+    expect(await davit(args)).toMatchObject({ code: 2, err: expect.stringMatching(message) });
+  });
+
+  it('opens a port until it ends, and fails as kubectl does', async () => {
+    const kubectl = `echo "Forwarding from 127.0.0.1:4321 -> 8000"; echo "$*" > /dev/stderr; [ "$3" = 7:80 ] && echo lost >&2 && exit 1; exit 0`;
+    expect(await davit(['open', 'shop'], { kubectl })).toMatchObject({ code: 0, out: 'http://127.0.0.1:4321\n' });
+    expect(await davit(['open', 'shop', '--port', '7'], { kubectl })).toEqual({
+      code: 1,
+      out: 'http://127.0.0.1:4321\n',
+      err: expect.stringMatching(/port-forward service\/shop 7:80\nlost\n$/),
+    });
   });
 
   describe('ends in silence when nobody reads any more:', () => {

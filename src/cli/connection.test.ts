@@ -7,7 +7,7 @@ import { describe, expect, it } from 'vitest';
 import { type ConnectionOptions, connect } from './connection.ts';
 import { Failure, forward } from './kubectl.ts';
 
-const OPTIONS: ConnectionOptions = { davitNamespace: 'davit-system' };
+const OPTIONS: ConnectionOptions = { davitNamespace: 'davit-system', environment: process.env };
 const context = (more: object): object => ({
   'current-context': 'here',
   contexts: [

@@ -20,6 +20,8 @@ export interface ConnectionOptions {
   readonly impersonated?: string | undefined;
   /** Namespace of Davit's own Service. */
   readonly davitNamespace: string;
+  /** Of programs that the kubeconfig names. */
+  readonly environment: NodeJS.ProcessEnv;
 }
 
 export interface Cluster {
@@ -136,12 +138,15 @@ async function readKubeconfig(kubectl: Kubectl, options: ConnectionOptions): Pro
   };
 }
 
-async function tokenOf({ user, cluster }: Kubeconfig, { impersonated }: ConnectionOptions): Promise<string> {
+async function tokenOf(
+  { user, cluster }: Kubeconfig,
+  { impersonated, environment }: ConnectionOptions,
+): Promise<string> {
   if (impersonated !== undefined)
     throw new Failure("--as works only with kubectl. Davit's HTTP API takes a token: give one with --token.");
   if (user?.token) return user.token;
   if (user?.tokenFile) return (await readFile(user.tokenFile, 'utf8')).trim();
-  const token = user?.exec && (await tokenOfProgram(user.exec, cluster));
+  const token = user?.exec && (await tokenOfProgram(user.exec, cluster, environment));
   if (token) return token;
   throw new Failure(
     `The kubeconfig has no token for this context, and Davit's HTTP API takes no client certificate. Give a token:
@@ -154,6 +159,7 @@ ACCOUNT is a service account that is bound to davit-editor in the namespace.`,
 async function tokenOfProgram(
   { apiVersion, command, args, env, provideClusterInfo = false }: NonNullable<User['exec']>,
   cluster: Kubeconfig['cluster'],
+  environment: NodeJS.ProcessEnv,
 ): Promise<string | undefined> {
   const info = {
     apiVersion: apiVersion ?? 'client.authentication.k8s.io/v1',
@@ -164,7 +170,7 @@ async function tokenOfProgram(
     const { stdout } = await promisify(execFile)(command, [...(args ?? [])], {
       timeout: CREDENTIALS_MS,
       env: {
-        ...process.env,
+        ...environment,
         ...Object.fromEntries((env ?? []).map(({ name, value }) => [name, value])),
         KUBERNETES_EXEC_INFO: JSON.stringify(info),
       },

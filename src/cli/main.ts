@@ -133,6 +133,7 @@ async function reach(kubectl: Kubectl, flags: Flags, cluster: readonly string[])
     {
       server: text(flags, 'server') ?? (process.env['DAVIT_SERVER'] || undefined),
       token: text(flags, 'token') ?? (process.env['DAVIT_TOKEN'] || undefined),
+      environment: process.env,
       namespace: text(flags, 'namespace'),
       context: text(flags, 'context'),
       user: text(flags, 'user'),
