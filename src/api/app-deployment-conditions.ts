@@ -63,7 +63,7 @@ export const REASONS = {
   },
   Building: {
     meaning: 'The latest revision is being built.',
-    todo: 'Wait; build_logs of the HTTP API shows how far it is.',
+    todo: 'Wait; kubectl davit logs NAME --build, or build_logs of the HTTP API, shows how far it is.',
   },
   BuildFailed: {
     meaning: 'The latest revision could not be built. What served goes on serving.',

@@ -36,7 +36,7 @@ export const BUILD_REASONS = {
   Planning: { meaning: 'The configuration file is being turned into a Dockerfile.', todo: 'Wait.' },
   Running: {
     meaning: 'The image is being built and pushed.',
-    todo: 'Wait; build_logs of the HTTP API shows how far it is.',
+    todo: 'Wait; kubectl davit logs NAME --build, or build_logs of the HTTP API, shows how far it is.',
   },
   ImageBuilt: { meaning: 'The image was built and pushed.', todo: 'Nothing.' },
   ImageReused: {
@@ -91,7 +91,7 @@ export const BUILD_REASONS = {
   },
   StepFailed: {
     meaning: 'An instruction of the Dockerfile failed.',
-    todo: 'Correct the line that the message names; build_logs of the HTTP API shows what it printed.',
+    todo: 'Correct the line that the message names; kubectl davit logs NAME --build, or build_logs of the HTTP API, shows what it printed.',
   },
   DockerfileInvalid: { meaning: 'The Dockerfile cannot be read.', todo: 'Correct the line that the message names.' },
   PushFailed: {

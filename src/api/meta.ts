@@ -104,3 +104,6 @@ export const PLATFORM_VARIABLES = [
 export const EXTERNAL_POSTGRES_VARIABLE = 'POSTGRES_URI_CUSTOM';
 /** A secret or reference with this name selects an external Redis. */
 export const EXTERNAL_REDIS_VARIABLE = 'REDIS_URI_CUSTOM';
+
+/** Port of the Service of the main service, independent of the pods' port. */
+export const SERVICE_PORT = 80;

@@ -2,14 +2,18 @@
 
 import { spawn } from 'node:child_process';
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
 import type { AppDeployment } from '../api/app-deployment.ts';
-import type { AppRevision } from '../api/app-revision.ts';
+import type { AppRevision, RevisionState } from '../api/app-revision.ts';
+import type { BuildStatus } from '../api/build.ts';
 import type { Pod, Workload } from '../decide/observed.ts';
 import { Failure, type Kubectl, makeKubectl } from './kubectl.ts';
+import { type PodLogOptions, type PodLogTools, printPodLogs } from './logs.ts';
 import { chosen, rollBack } from './rollback.ts';
 import { treeOf } from './tree.ts';
 import { verdictOn, waitUntilReady } from './wait.ts';
@@ -136,6 +140,38 @@ describe('status', () => {
 └─ postgres  StatefulSet shop--postgres  0/1 ready`);
   });
 
+  it.each<[state: RevisionState, build: BuildStatus, shown: string]>([
+    [
+      'QUEUED',
+      { phase: 'Queued', reason: 'WaitingForTurn', message: 'As many run.' },
+      'Queued: WaitingForTurn. As many run.',
+    ],
+    [
+      'BUILDING',
+      { phase: 'Building', reason: 'Planning', message: 'It is planned.' },
+      'Building: Planning. It is planned.',
+    ],
+    [
+      'BUILD_FAILED',
+      { phase: 'Failed', reason: 'StepFailed', message: 'Line 4 failed: RUN make.' },
+      '!! Failed: StepFailed. Line 4 failed: RUN make.',
+    ],
+    ['INTERRUPTED', { phase: 'Interrupted' }, 'Interrupted'],
+  ])('shows the step of a build that is %s', (state, build, shown) => {
+    const { spec, ...rest } = revision(2, 'DEPLOY_FAILED');
+    const building: AppRevision = {
+      ...rest,
+      spec: { ...spec, resolved: {} as AppRevision['spec']['resolved'] },
+      status: { state, message: build.message ?? '', build },
+    };
+    expect(treeOf({ record: record(), revisions: [building, good], workloads: [], pods: [] }).slice(-4)).toEqual([
+      '└─ revisions',
+      `   ├─ shop--22222222  ${state}  no image yet`,
+      `   │  └─ build  ${shown}`,
+      '   └─ shop--11111111  DEPLOYED, active  app:1',
+    ]);
+  });
+
   it('says that nobody has looked yet', () => {
     const { status: _none, ...fresh } = record();
     expect(treeOf({ record: fresh, revisions: [], workloads: [], pods: [] })).toEqual([
@@ -240,38 +276,282 @@ describe('kubectl', () => {
   });
 });
 
-describe('the command', () => {
-  /** Runs it with a kubectl that answers whatever it is asked; `reads` false: nobody reads what it says. */
-  async function davit(
-    args: readonly string[],
-    { reads = true, answer = '{}' } = {},
-  ): Promise<[number | null, string]> {
+// Each starts a process, which takes long on a busy machine.
+describe('the command', { timeout: 60_000 }, () => {
+  interface Ran {
+    readonly code: number | null;
+    readonly out: string;
+    readonly err: string;
+  }
+
+  /** Runs it with a kubectl that is this script of sh; `reads` false: nobody reads what it says. */
+  async function davit(args: readonly string[], { reads = true, kubectl = 'echo {}' } = {}): Promise<Ran> {
     const folder = await mkdtemp(join(tmpdir(), 'davit-cli-'));
-    await writeFile(join(folder, 'answer'), answer);
-    await writeFile(join(folder, 'kubectl'), `#!/bin/sh\ncat ${join(folder, 'answer')}\n`);
+    await writeFile(join(folder, 'kubectl'), `#!/bin/sh\ncd ${folder}\n${kubectl}\n`);
     await chmod(join(folder, 'kubectl'), 0o755);
     const program = spawn(process.execPath, [join(import.meta.dirname, 'main.ts'), ...args], {
       env: { ...process.env, PATH: `${folder}:${process.env['PATH']}` },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     if (!reads) program.stdout.destroy();
-    const [code, said] = await Promise.all([
+    const [code, out, err] = await Promise.all([
       new Promise<number | null>((resolve) => program.once('close', resolve)),
+      reads ? text(program.stdout) : '',
       text(program.stderr),
     ]);
     await rm(folder, { recursive: true });
-    return [code, said];
+    return { code, out, err };
   }
 
   it('names the components that there are', async () => {
-    const [code, said] = await davit(['logs', 'shop', '--component', 'foo']);
-    expect([code, said.split('\n')[0]]).toEqual([
+    const { code, err } = await davit(['logs', 'shop', '--component', 'foo']);
+    expect([code, err.split('\n')[0]]).toEqual([
       2,
       '--component must be one of server, queue, orchestrator, executor, redis, postgres, not "foo".',
     ]);
   });
 
-  it('ends in silence when nobody reads any more', async () => {
-    expect(await davit(['help'], { reads: false })).toEqual([141, '']);
+  describe('deploy, ended by Ctrl-C,', () => {
+    const ID = id(1);
+    const deployment = {
+      id: uid,
+      name: 'shop',
+      source: 'internal_source',
+      status: 'UNUSED',
+      conditions: [],
+      source_config: { custom_url: null },
+      latest_revision_id: ID,
+    };
+
+    /** Answers until the build has begun, which never ends; `silent`: does not answer at all. */
+    async function interrupted(after: string, silent = false): Promise<[code: number | null, err: string]> {
+      const server = createServer(async (request, response) => {
+        await text(request);
+        const { method, url = '', headers } = request;
+        if (silent) return program.kill('SIGINT');
+        const answer = url.includes('build_logs')
+          ? { logs: [], next_offset: null }
+          : url.includes('/revisions/')
+            ? { id: ID, status: 'QUEUED', status_message: 'It waits.' }
+            : url.endsWith('upload-url')
+              ? {
+                  upload_url: `http://${headers.host}/put`,
+                  object_path: 'uploads/1',
+                  upload_headers: {},
+                  max_bytes: 1e6,
+                }
+              : method === 'GET' && url.includes('name=')
+                ? { resources: [deployment] }
+                : deployment;
+        return response.end(JSON.stringify(answer));
+      });
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+      const folder = await mkdtemp(join(tmpdir(), 'davit-shop-'));
+      await writeFile(join(folder, 'langgraph.json'), '{}');
+      const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+      const args = ['deploy', folder, '--name=shop', '-n', 'team', '--token=x', `--server=${address}`];
+      const program = spawn(process.execPath, [join(import.meta.dirname, 'main.ts'), ...args], {
+        env: { ...process.env, PATH: '' },
+        stdio: ['ignore', 'pipe', 'pipe'],
+      });
+      program.stdout.on('data', (said: Buffer) => said.includes(after) && program.kill('SIGINT'));
+      const [code, err] = await Promise.all([
+        new Promise<number | null>((resolve) => program.once('close', resolve)),
+        text(program.stderr),
+      ]);
+      server.closeAllConnections();
+      server.close();
+      await rm(folder, { recursive: true });
+      return [code, err.replace(address, 'SERVER')];
+    }
+
+    it('says how to follow the build, which goes on', async () => {
+      expect(await interrupted('QUEUED')).toEqual([
+        130,
+        'The build goes on. To follow it: kubectl davit logs shop --build --follow --namespace=team --server=SERVER\n',
+      ]);
+    });
+
+    it('says that nothing was deployed before', async () => {
+      expect(await interrupted('never', true)).toEqual([130, 'Nothing was deployed.\n']);
+    });
+  });
+
+  it.each<[string, string[], RegExp]>([
+    ['no folder', ['deploy'], /^Which folder\? kubectl davit deploy FOLDER\n/],
+    ['two folders', ['deploy', 'a', 'b'], /^Name only one folder\. Unexpected: "b"\.\n/],
+    ['a flag of pods', ['logs', 'shop', '--build', '--previous'], /^--previous is about pods, and not for --build\.\n/],
+  ])('refuses %s', async (_name, args, message) => {
+    expect(await davit(args)).toMatchObject({ code: 2, err: expect.stringMatching(message) });
+  });
+
+  it('opens a port until it ends, and fails as kubectl does', async () => {
+    const kubectl = `echo "Forwarding from 127.0.0.1:4321 -> 8000"; echo "$*" > /dev/stderr; [ "$3" = 7:80 ] && echo lost >&2 && exit 1; exit 0`;
+    expect(await davit(['open', 'shop'], { kubectl })).toMatchObject({ code: 0, out: 'http://127.0.0.1:4321\n' });
+    expect(await davit(['open', 'shop', '--port', '7'], { kubectl })).toEqual({
+      code: 1,
+      out: 'http://127.0.0.1:4321\n',
+      err: expect.stringMatching(/port-forward service\/shop 7:80\nlost\n$/),
+    });
+  });
+
+  describe('ends in silence when nobody reads any more:', () => {
+    it('help', async () => {
+      expect(await davit(['help'], { reads: false })).toMatchObject({ code: 141, err: '' });
+    });
+
+    it('what is wrong, too', async () => {
+      const program = spawn(process.execPath, [join(import.meta.dirname, 'main.ts'), 'fly'], {
+        stdio: ['ignore', 'ignore', 'pipe'],
+      });
+      program.stderr.destroy();
+      expect(await new Promise((resolve) => program.once('close', resolve))).toBe(141);
+    });
+
+    it('status of one deployment', async () => {
+      const pods = Array.from({ length: 3000 }, (_, i) => ({
+        metadata: { name: `shop-${i}`, labels: { 'davit.dev/component': 'server' } },
+      }));
+      const kubectl = `case "$2" in
+        appdeployments*) echo '${JSON.stringify(record())}' ;;
+        deployments*) echo '${JSON.stringify({ items: [{ kind: 'Deployment', metadata: { name: 'shop', labels: { 'davit.dev/component': 'server' } } }] })}' ;;
+        pods) echo '${JSON.stringify({ items: pods })}' ;;
+        *) echo '{"items": []}' ;;
+      esac`;
+      expect((await davit(['status', 'shop'], { kubectl })).out.split('\n').length).toBeGreaterThan(3000);
+      expect(await davit(['status', 'shop'], { reads: false, kubectl })).toMatchObject({ code: 141, err: '' });
+    });
+
+    it('status of all, which kubectl prints', async () => {
+      expect(await davit(['status'], { reads: false, kubectl: 'exec yes' })).toMatchObject({ code: 141, err: '' });
+    });
+  });
+
+  describe('logs', () => {
+    it('says which pod waits, and why, and goes on with the others', async () => {
+      const pod = (name: string, state: object): object => ({
+        metadata: { name },
+        status: { containerStatuses: [{ name: 'server', image: 'app:1', state }] },
+      });
+      const items = [
+        pod('shop-1', { waiting: { reason: 'ImagePullBackOff' } }),
+        pod('shop-2', { running: {} }),
+        pod('shop-3', { running: {} }),
+      ];
+      // It fails, as the real one does, at the first container that has not started.
+      const kubectl = `case "$1 $2" in
+        "get pods") echo '${JSON.stringify({ items })}' ;;
+        get*) echo '${JSON.stringify(record())}' ;;
+        "logs shop-1"|"logs --selector"*) echo 'container "server" in pod "shop-1" is waiting to start' >&2; exit 1 ;;
+        logs*) echo "$2: hello" ;;
+      esac`;
+      expect(await davit(['logs', 'shop'], { kubectl })).toEqual({
+        code: 0,
+        out: 'shop-2: hello\nshop-3: hello\n',
+        err: 'Pod shop-1 has no log yet: Image app:1 of container server cannot be pulled. Check its name and tag, and the pull secrets (image_pull_secrets).\n',
+      });
+    });
+  });
+});
+
+describe('logs', () => {
+  const pod = (name: string, state: object, labels: object = {}): object => ({
+    metadata: { name, labels },
+    status: { containerStatuses: [{ name: 'server', image: 'app:1', state }] },
+  });
+  const WAITING = pod('shop-1', { waiting: { reason: 'ContainerCreating' } });
+  const STARTED = pod('shop-1', { running: {} });
+  const RUNNING = pod('shop-2', { running: {} });
+
+  interface Printed {
+    readonly code: number;
+    /** Arguments of each kubectl that printed. */
+    readonly ran: readonly string[];
+    readonly warned: readonly string[];
+  }
+
+  /** `seen`: the pods of each look; the last one stays. */
+  async function print(seen: object[][], options: Partial<PodLogOptions> = {}, codes: number[] = []): Promise<Printed> {
+    const ran: string[] = [];
+    const warned: string[] = [];
+    const tools: PodLogTools = {
+      kubectl: async () => JSON.stringify({ items: seen.length > 1 ? seen.shift() : seen[0] }),
+      run: async (args) => {
+        ran.push(args.join(' '));
+        return codes.shift() ?? 0;
+      },
+    };
+    const code = await printPodLogs(tools, 'shop', {
+      component: 'server',
+      labels: {},
+      follow: false,
+      previous: false,
+      tail: 100,
+      warn: (line) => warned.push(line),
+      signal: new AbortController().signal,
+      everyMs: 1,
+      ...options,
+    });
+    return { code, ran, warned };
+  }
+  const ONE = 'logs shop-1 --container=server --prefix --tail=100';
+  const TWO = 'logs shop-2 --container=server --prefix --tail=100';
+  const WAITS = 'Pod shop-1 has no log yet: container server waits (ContainerCreating).';
+
+  it('goes on with the others when one pod waits', async () => {
+    expect(await print([[WAITING, RUNNING]])).toEqual({ code: 0, ran: [TWO], warned: [WAITS] });
+  });
+
+  it('follows a pod once it has started, and says once that it waits', async () => {
+    const seen = [
+      [WAITING, RUNNING],
+      [WAITING, RUNNING],
+      [STARTED, RUNNING],
+    ];
+    expect(await print(seen, { follow: true })).toEqual({
+      code: 0,
+      ran: [`${TWO} --follow`, `${ONE} --follow`],
+      warned: [WAITS],
+    });
+  });
+
+  it('ends waiting when it is interrupted', async () => {
+    const signal = AbortSignal.timeout(20);
+    expect(await print([[WAITING]], { follow: true, signal })).toEqual({ code: 1, ran: [], warned: [WAITS] });
+  });
+
+  it.each([
+    ['has crashed', pod('shop-1', { waiting: { reason: 'CrashLoopBackOff' } })],
+    ['has ended', pod('shop-1', { terminated: { exitCode: 1 } })],
+  ])('prints a pod that %s', async (_name, given) => {
+    const crashed = JSON.parse(JSON.stringify(given)) as { status: { containerStatuses: { lastState?: object }[] } };
+    for (const one of crashed.status.containerStatuses) one.lastState = { terminated: { exitCode: 1 } };
+    expect(await print([[crashed]])).toEqual({ code: 0, ran: [ONE], warned: [] });
+  });
+
+  it('says why a pod that has no container yet waits', async () => {
+    const pending = {
+      metadata: { name: 'shop-1' },
+      status: {
+        phase: 'Pending',
+        conditions: [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message: '0/1 nodes' }],
+      },
+    };
+    expect((await print([[pending]])).warned).toEqual([
+      expect.stringMatching(/^Pod shop-1 has no log yet: .*0\/1 nodes/),
+    ]);
+  });
+
+  it('fails only if no pod could be printed', async () => {
+    expect((await print([[STARTED, RUNNING]], {}, [1, 0])).code).toBe(0);
+    expect((await print([[STARTED, RUNNING]], {}, [1, 1])).code).toBe(1);
+    expect((await print([[WAITING]])).code).toBe(1);
+    await expect(print([[]])).rejects.toThrow('shop has no pod of server. See: kubectl davit status shop');
+  });
+
+  it('asks a store for all its containers, of which one may wait', async () => {
+    expect((await print([[RUNNING]], { component: 'redis', previous: true, tail: 5 })).ran).toEqual([
+      'logs shop-2 --all-containers --ignore-errors --prefix --tail=5 --previous',
+    ]);
   });
 });

@@ -29,16 +29,69 @@ export function makeKubectl(flags: readonly string[], program = 'kubectl'): Kube
     });
 }
 
-/** Runs kubectl on this terminal and returns its exit code. Ctrl-C reaches both processes. */
+/** Exit code of a program that SIGPIPE has ended: its reader has gone, as `head` does. */
+export const NOBODY_READS = 141;
+const INTERRUPTED = 130;
+
+let onThisTerminal = 0;
+const stay = (): void => undefined;
+
+/** Runs kubectl on this terminal and returns its exit code. Ctrl-C reaches all processes, and this one stays until the others end. */
 export function onTerminal(flags: readonly string[], args: readonly string[], program = 'kubectl'): Promise<number> {
   return new Promise((resolve, reject) => {
+    if (onThisTerminal === 0) process.on('SIGINT', stay);
+    onThisTerminal += 1;
     const child = spawn(program, [...flags, ...args], { stdio: 'inherit' });
-    const stay = (): void => undefined;
-    process.on('SIGINT', stay);
     child.on('error', (error) => reject(new Failure(`${program} could not be started: ${error.message}`)));
-    child.on('close', (code) => {
-      process.off('SIGINT', stay);
-      resolve(code ?? 130);
+    child.on('close', (code, signal) => {
+      onThisTerminal -= 1;
+      if (onThisTerminal === 0) process.off('SIGINT', stay);
+      resolve(code ?? (signal === 'SIGPIPE' ? NOBODY_READS : INTERRUPTED));
+    });
+  });
+}
+
+/** A local port that leads to a port of a Service, until `close` or the end of kubectl. */
+export interface Forwarded {
+  readonly port: number;
+  /** Resolves when kubectl has ended, to its exit code and message. */
+  readonly ended: Promise<{ readonly code: number; readonly message: string }>;
+  close(): void;
+}
+
+export interface ForwardOptions {
+  readonly service: string;
+  /** Port of the Service. */
+  readonly port: number;
+  /** 0 for any free port. */
+  readonly localPort?: number;
+}
+
+/** Resolves when the port is open. Throws Failure with kubectl's message. */
+export function forward(
+  flags: readonly string[],
+  { service, port, localPort = 0 }: ForwardOptions,
+  program = 'kubectl',
+): Promise<Forwarded> {
+  return new Promise((resolve, reject) => {
+    const local = localPort === 0 ? '' : String(localPort);
+    const args = [...flags, 'port-forward', `service/${service}`, `${local}:${port}`];
+    const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+    const words: Buffer[] = [];
+    let out = '';
+    const ended = new Promise<{ code: number; message: string }>((end) => {
+      child.on('close', (code) => {
+        const message = Buffer.concat(words).toString('utf8').trim() || `${program} ended with ${code}`;
+        end({ code: code ?? INTERRUPTED, message });
+        reject(new Failure(message));
+      });
+    });
+    child.on('error', (error) => reject(new Failure(`${program} could not be started: ${error.message}`)));
+    child.stderr.on('data', (chunk: Buffer) => words.push(chunk));
+    child.stdout.on('data', (chunk: Buffer) => {
+      out = `${out}${chunk.toString('utf8')}`.slice(-1000);
+      const [, found] = /^Forwarding from 127\.0\.0\.1:(\d+) ->/m.exec(out) ?? [];
+      if (found !== undefined) resolve({ port: Number(found), ended, close: () => child.kill() });
     });
   });
 }

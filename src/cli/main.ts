@@ -2,8 +2,15 @@
 // kubectl davit: one view of objects that kubectl shows separately. Built into one file; it uses only kubectl.
 
 import { parseArgs } from 'node:util';
-import { COMPONENT_LABEL, COMPONENTS, DEPLOYMENT_LABEL, REVISION_LABEL, ROLES } from '../api/meta.ts';
-import { Failure, type Kubectl, makeKubectl, onTerminal } from './kubectl.ts';
+import { COMPONENT_LABEL, COMPONENTS, REVISION_LABEL, SERVICE_PORT } from '../api/meta.ts';
+import { names } from '../record/names.ts';
+import { printBuildLog } from './build-log.ts';
+import { type Connected, connect } from './connection.ts';
+import { type DeployProgress, deploy } from './deploy.ts';
+import { makeHttpApi } from './http-api.ts';
+import { Failure, forward, type Kubectl, makeKubectl, NOBODY_READS, onTerminal } from './kubectl.ts';
+import { printPodLogs } from './logs.ts';
+import { listSource } from './pack.ts';
 import { RECORDS, readParts, readRecord, readRevisions } from './records.ts';
 import { chosen, rollBack } from './rollback.ts';
 import { treeOf } from './tree.ts';
@@ -14,15 +21,30 @@ const KNOWN_COMPONENTS: readonly string[] = COMPONENTS;
 const USAGE = `kubectl davit: shows and manages deployments
 
   kubectl davit status [NAME]       show one deployment as a tree of its parts, or list all deployments
+  kubectl davit deploy FOLDER       upload a folder, build it and wait until it is ready [--name NAME]
+                                    [--config langgraph.json] [--install-command TEXT] [--build-command TEXT]
+                                    [--timeout SECONDS]
   kubectl davit logs NAME           print the logs of its pods [--component ${KNOWN_COMPONENTS.join('|')}]
                                     [--revision NAME] [--follow] [--previous] [--tail LINES]
+  kubectl davit logs NAME --build   print the log of its latest build [--revision NAME] [--follow] [--tail LINES]
+  kubectl davit open NAME           forward a local port to it until Ctrl-C [--port PORT]
   kubectl davit rollback NAME       roll back to the previous deployed revision [--to REVISION]
   kubectl davit wait NAME           wait until it is ready, or Stalled [--timeout SECONDS]
 
-  --namespace, --context, --kubeconfig, --cluster, --user, --as and --request-timeout are passed to kubectl.`;
+  --namespace, --context, --kubeconfig, --cluster, --user, --as and --request-timeout are passed to kubectl.
+
+deploy and logs --build call Davit's HTTP API:
+  --server URL         its address (DAVIT_SERVER). If absent, a port is forwarded to the Service davit-api
+  --davit-namespace    namespace of that Service; davit-system by default
+  --token TOKEN        a Kubernetes token (DAVIT_TOKEN). If absent, the token of the kubeconfig
+
+deploy uploads what .gitignore and .dockerignore leave, and never .git, .env, node_modules or .venv unless a line such
+as !.env in .dockerignore names them. --config names a configuration file or a Dockerfile in FOLDER.`;
 
 /** Passed to kubectl unchanged. */
 const CLUSTER_FLAGS = ['namespace', 'context', 'kubeconfig', 'cluster', 'user', 'as', 'request-timeout'] as const;
+/** Repeated in commands that are suggested. */
+const REPEATED_FLAGS = ['namespace', 'context', 'kubeconfig', 'server', 'davit-namespace'] as const;
 
 /** Wrong use: exit code 2. */
 class Misuse extends Error {}
@@ -47,34 +69,134 @@ function say(line: string): void {
   process.stdout.write(`${line}\n`);
 }
 
+function warn(line: string): void {
+  process.stderr.write(`${line}\n`);
+}
+
 async function status(kubectl: Kubectl, name: string | undefined, cluster: readonly string[]): Promise<number> {
   if (name === undefined) return onTerminal(cluster, ['get', RECORDS, '-o', 'wide']);
   for (const line of treeOf(await readParts(kubectl, name))) say(line);
   return 0;
 }
 
-async function logs(kubectl: Kubectl, name: string, flags: Flags, cluster: readonly string[]): Promise<number> {
+async function podLogs(kubectl: Kubectl, name: string, flags: Flags, cluster: readonly string[]): Promise<number> {
   const component = text(flags, 'component') ?? 'server';
   if (!KNOWN_COMPONENTS.includes(component))
     throw new Misuse(`--component must be one of ${KNOWN_COMPONENTS.join(', ')}, not "${component}".`);
   const record = await readRecord(kubectl, name);
   const revision = text(flags, 'revision');
   const id = revision === undefined ? undefined : chosen(await readRevisions(kubectl, record), revision).spec.id;
-  const selector = [
-    `${DEPLOYMENT_LABEL}=${name}`,
-    `${COMPONENT_LABEL}=${component}`,
-    ...(id === undefined ? [] : [`${REVISION_LABEL}=${id}`]),
-  ];
-  return onTerminal(cluster, [
-    'logs',
-    `--selector=${selector.join(',')}`,
-    ...((ROLES as readonly string[]).includes(component) ? [`--container=${component}`] : ['--all-containers']),
-    '--prefix',
-    '--max-log-requests=100',
-    `--tail=${number(flags, 'tail', 100)}`,
-    ...(flags['follow'] ? ['--follow'] : []),
-    ...(flags['previous'] ? ['--previous'] : []),
-  ]);
+  const ended = new AbortController();
+  const onInterrupt = (): void => ended.abort();
+  process.once('SIGINT', onInterrupt);
+  const tools = { kubectl, run: (args: readonly string[]) => onTerminal(cluster, args) };
+  const code = await printPodLogs(tools, name, {
+    component,
+    labels: { [COMPONENT_LABEL]: component, ...(id !== undefined && { [REVISION_LABEL]: id }) },
+    follow: flags['follow'] === true,
+    previous: flags['previous'] === true,
+    tail: number(flags, 'tail', 100),
+    warn,
+    signal: ended.signal,
+  });
+  process.off('SIGINT', onInterrupt);
+  return code;
+}
+
+async function buildLog(kubectl: Kubectl, name: string, flags: Flags, cluster: readonly string[]): Promise<number> {
+  for (const flag of ['component', 'previous'])
+    if (flags[flag] !== undefined) throw new Misuse(`--${flag} is about pods, and not for --build.`);
+  const tail = text(flags, 'tail') === undefined ? undefined : number(flags, 'tail', 0);
+  const { connection } = await reach(kubectl, flags, cluster);
+  await printBuildLog(makeHttpApi(connection), name, {
+    revision: text(flags, 'revision'),
+    follow: flags['follow'] === true,
+    tail,
+    say,
+  });
+  return 0;
+}
+
+/** What is still open when the command ends. */
+const open = new Set<() => void>();
+function closeAll(): void {
+  for (const close of open) close();
+}
+process.once('exit', closeAll);
+
+async function reach(kubectl: Kubectl, flags: Flags, cluster: readonly string[]): Promise<Connected> {
+  const connected = await connect(
+    {
+      kubectl,
+      forward: (namespace, service, port) => forward([...cluster, `--namespace=${namespace}`], { service, port }),
+    },
+    {
+      server: text(flags, 'server') ?? (process.env['DAVIT_SERVER'] || undefined),
+      token: text(flags, 'token') ?? (process.env['DAVIT_TOKEN'] || undefined),
+      environment: process.env,
+      namespace: text(flags, 'namespace'),
+      context: text(flags, 'context'),
+      user: text(flags, 'user'),
+      impersonated: text(flags, 'as'),
+      davitNamespace: text(flags, 'davit-namespace') ?? 'davit-system',
+    },
+  );
+  open.add(() => connected.close());
+  return connected;
+}
+
+async function deployFolder(
+  kubectl: Kubectl,
+  folder: string,
+  flags: Flags,
+  cluster: readonly string[],
+): Promise<number> {
+  const timeoutMs = number(flags, 'timeout', 1800) * 1000;
+  const progress: DeployProgress = {};
+  const suggested = REPEATED_FLAGS.flatMap((flag) => {
+    const value = text(flags, flag);
+    return value === undefined ? [] : [` --${flag}=${value}`];
+  }).join('');
+  process.once('SIGINT', () => {
+    warn(interruptedSentence(progress, suggested));
+    process.exit(130);
+  });
+  const source = await listSource(folder, text(flags, 'config') ?? 'langgraph.json');
+  const { connection } = await reach(kubectl, flags, cluster);
+  const { name, source_config: config } = await deploy(
+    makeHttpApi(connection),
+    {
+      source,
+      name: text(flags, 'name'),
+      installCommand: text(flags, 'install-command'),
+      buildCommand: text(flags, 'build-command'),
+      timeoutMs,
+      suggested,
+      say,
+    },
+    progress,
+  );
+  const inCluster = connection.namespace === undefined ? name : `${name}.${connection.namespace}.svc`;
+  say(config.custom_url ?? `In the cluster: http://${inCluster}   From here: kubectl davit open ${name}${suggested}`);
+  return 0;
+}
+
+function interruptedSentence({ name, revision }: DeployProgress, suggested: string): string {
+  if (name === undefined) return 'Nothing was deployed.';
+  if (revision === undefined) return `The upload may be deployed. To see: kubectl davit status ${name}${suggested}`;
+  return `The build goes on. To follow it: kubectl davit logs ${name} --build --follow${suggested}`;
+}
+
+async function openPort(name: string, flags: Flags, cluster: readonly string[]): Promise<number> {
+  const localPort = number(flags, 'port', 0);
+  const forwarded = await forward(cluster, { service: names(name).service, port: SERVICE_PORT, localPort });
+  process.once('SIGINT', () => forwarded.close());
+  open.add(() => forwarded.close());
+  say(`http://127.0.0.1:${forwarded.port}`);
+  warn('Ctrl-C ends it.');
+  const { code, message } = await forwarded.ended;
+  if (code !== 0 && code !== 130) throw new Failure(message);
+  return code;
 }
 
 async function run(args: readonly string[]): Promise<number> {
@@ -85,17 +207,25 @@ async function run(args: readonly string[]): Promise<number> {
     say(USAGE);
     return command === undefined && !flags['help'] ? 2 : 0;
   }
-  if (more.length > 0) throw new Misuse(`Name only one deployment. Unexpected: "${more.join(' ')}".`);
+  if (more.length > 0)
+    throw new Misuse(
+      `Name only one ${command === 'deploy' ? 'folder' : 'deployment'}. Unexpected: "${more.join(' ')}".`,
+    );
   const cluster = CLUSTER_FLAGS.flatMap((flag) => {
     const value = text(flags, flag);
     return value === undefined ? [] : [`--${flag}=${value}`];
   });
   const kubectl = makeKubectl(cluster);
   if (command === 'status') return status(kubectl, name, cluster);
+  if (name === undefined && command === 'deploy') throw new Misuse('Which folder? kubectl davit deploy FOLDER');
   if (name === undefined) throw new Misuse(`Which deployment? kubectl davit ${command} NAME`);
   switch (command) {
     case 'logs':
-      return logs(kubectl, name, flags, cluster);
+      return (flags['build'] === true ? buildLog : podLogs)(kubectl, name, flags, cluster);
+    case 'deploy':
+      return deployFolder(kubectl, name, flags, cluster);
+    case 'open':
+      return openPort(name, flags, cluster);
     case 'rollback':
       say(await rollBack(kubectl, name, text(flags, 'to')));
       return 0;
@@ -121,6 +251,15 @@ function parse(args: readonly string[]): { values: Flags; positionals: string[] 
         to: string,
         timeout: string,
         tail: string,
+        build: { type: 'boolean' },
+        name: string,
+        config: string,
+        'install-command': string,
+        'build-command': string,
+        server: string,
+        token: string,
+        'davit-namespace': string,
+        port: string,
         follow: { type: 'boolean', short: 'f' },
         previous: { type: 'boolean', short: 'p' },
         help: { type: 'boolean', short: 'h' },
@@ -131,20 +270,18 @@ function parse(args: readonly string[]): { values: Flags; positionals: string[] 
   }
 }
 
-/** Exit code of a program that SIGPIPE has ended: its reader has gone, as `head` does. */
-const NOBODY_READS = 141;
-let isRead = true;
-process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code !== 'EPIPE') throw error;
-  isRead = false;
-  process.exitCode = NOBODY_READS;
-});
+for (const output of [process.stdout, process.stderr])
+  output.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error;
+    process.exit(NOBODY_READS);
+  });
 
 try {
-  const code = await run(process.argv.slice(2));
-  process.exitCode = isRead ? code : NOBODY_READS;
+  process.exitCode = await run(process.argv.slice(2));
 } catch (error) {
   if (!(error instanceof Failure) && !(error instanceof Misuse)) throw error;
   process.stderr.write(`${error.message}\n${error instanceof Misuse ? `\n${USAGE}\n` : ''}`);
   process.exitCode = error instanceof Misuse ? 2 : 1;
+} finally {
+  closeAll();
 }

@@ -33,8 +33,15 @@ export async function readParts(kubectl: Kubectl, name: string): Promise<Parts> 
   return { record, revisions, workloads: [...deployments, ...statefulSets], pods };
 }
 
-async function listOf<T extends KubeObject>(kubectl: Kubectl, resource: string, name: string): Promise<T[]> {
-  const text = await kubectl(['get', resource, '--selector', `${DEPLOYMENT_LABEL}=${name}`, '-o', 'json']);
+/** The objects of one deployment that have these labels too. */
+export async function listOf<T extends KubeObject>(
+  kubectl: Kubectl,
+  resource: string,
+  name: string,
+  labels: Readonly<Record<string, string>> = {},
+): Promise<T[]> {
+  const selector = Object.entries({ [DEPLOYMENT_LABEL]: name, ...labels }).map(([label, value]) => `${label}=${value}`);
+  const text = await kubectl(['get', resource, '--selector', selector.join(','), '-o', 'json']);
   return parsed<{ readonly items: T[] }>(text).items;
 }
 

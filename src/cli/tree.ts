@@ -2,6 +2,7 @@
 
 import type { AppDeployment } from '../api/app-deployment.ts';
 import type { AppRevision } from '../api/app-revision.ts';
+import type { BuildStatus } from '../api/build.ts';
 import { COMPONENT_LABEL, COMPONENTS, REVISION_LABEL } from '../api/meta.ts';
 import type { Condition } from '../api/primitives.ts';
 import { podFailure } from '../decide/assess/pod-failures.ts';
@@ -72,12 +73,19 @@ function revisionsOf({ status }: AppDeployment, revisions: readonly AppRevision[
   const shown = revisions.slice(0, REVISIONS_SHOWN).map((revision) => {
     const { spec, status: own } = revision;
     const marks = spec.id === status?.activeRevisionId ? ', active' : '';
-    const why = own?.state === 'DEPLOYED' || !own?.message ? '' : `. ${own.message}`;
     const image = imageOf(revision) ?? 'no image yet';
-    return { text: `${revision.metadata.name}  ${own?.state ?? 'CREATING'}${marks}  ${image}${why}` };
+    const build = own?.build && own.build.phase !== 'Built' ? [buildOf(own.build)] : [];
+    const why = own?.state === 'DEPLOYED' || !own?.message || build.length > 0 ? '' : `. ${own.message}`;
+    return { text: `${revision.metadata.name}  ${own?.state ?? 'CREATING'}${marks}  ${image}${why}`, under: build };
   });
   const more = revisions.length - shown.length;
   return more > 0 ? [...shown, { text: `and ${more} older` }] : shown;
+}
+
+/** The step of a build that runs, and why one has ended without an image. */
+function buildOf({ phase, reason, message }: BuildStatus): Branch {
+  const mark = phase === 'Failed' ? '!! ' : '';
+  return { text: `build  ${mark}${phase}${reason ? `: ${reason}` : ''}${message ? `. ${message}` : ''}` };
 }
 
 function workloadOf(workload: Workload, pods: readonly Pod[]): Branch {

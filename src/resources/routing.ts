@@ -2,12 +2,12 @@
 
 import type { IIngress } from 'kubernetes-models/networking.k8s.io/v1/Ingress';
 import type { AppDeployment } from '../api/app-deployment.ts';
+import { SERVICE_PORT } from '../api/meta.ts';
 import type { AddressSettings } from '../api/settings.ts';
 import type { KubeObject, ObjectMeta } from '../kube/client.ts';
 import { names } from '../record/names.ts';
 import type { Manifest } from './manifest.ts';
 import { ownedMeta } from './owner.ts';
-import { SERVICE_PORT } from './service.ts';
 
 export type Ingress = Manifest<IIngress>;
 

@@ -1,14 +1,12 @@
 // The Service of the main service, for addresses and other pods of the cluster.
 
 import type { IService } from 'kubernetes-models/v1/Service';
+import { SERVICE_PORT } from '../api/meta.ts';
 import { names } from '../record/names.ts';
 import type { Inputs } from './inputs.ts';
 import { selectorLabels } from './labels.ts';
 import type { Manifest } from './manifest.ts';
 import { ownedMeta } from './owner.ts';
-
-/** Port of the Service, independent of the pods' port. */
-export const SERVICE_PORT = 80;
 
 export type Service = Manifest<IService>;
 

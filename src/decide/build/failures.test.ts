@@ -30,7 +30,7 @@ describe('buildFailure', () => {
     });
     expect(failure.message).toContain('Line 3 of the Dockerfile failed: RUN pip install nothing-of-this-name.');
     expect(failure.message).toContain('No matching distribution found');
-    expect(failure.message).toContain('build_logs');
+    expect(failure.message).toMatch(/kubectl davit logs NAME --build, or build_logs/);
   });
 
   it('joins the lines of a multi-line instruction', () => {

@@ -79,7 +79,7 @@ const KINDS: readonly Kind[] = [
   {
     reason: 'StepFailed',
     sign: /did not complete successfully|failed to compute cache key|failed to calculate checksum|": not found/i,
-    todo: 'Correct it; build_logs of the HTTP API shows all that it printed.',
+    todo: 'Correct it; kubectl davit logs NAME --build, or build_logs of the HTTP API, shows all that it printed.',
   },
 ];
 

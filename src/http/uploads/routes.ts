@@ -51,6 +51,7 @@ const UploadUrl = z
     object_path: z.string().describe('For source_revision_config.source_tarball_path, after the upload.'),
     upload_headers: z.record(z.string(), z.string()).describe('Headers of the upload.'),
     expires_at: time.describe('Until when the upload must have begun.'),
+    max_bytes: z.int().describe('Largest upload that is accepted (setting builds.uploadMaxMb).'),
   })
   .meta({
     id: 'UploadUrl',
@@ -61,6 +62,7 @@ const UploadUrl = z
         object_path: 'uploads/0f1e2d3c4b5a69788796a5b4c3d2e1f0',
         upload_headers: { 'Content-Type': CONTENT_TYPE },
         expires_at: '2026-01-01T00:05:00.000Z',
+        max_bytes: 200 * MEBIBYTE,
       },
     ],
   });
@@ -92,6 +94,7 @@ export function registerUploads(app: App, options: UploadRoutesOptions): void {
         object_path: `uploads/${upload.id}`,
         upload_headers: { 'Content-Type': CONTENT_TYPE },
         expires_at: new Date(expires * 1000).toISOString(),
+        max_bytes: platform.settings.builds.uploadMaxMb * MEBIBYTE,
       };
     },
   });

@@ -97,6 +97,7 @@ it('an upload becomes one layer in the deployment’s own repository, and the re
       object_path: expect.stringMatching(/^uploads\/[0-9a-f]{32}$/),
       upload_headers: { 'Content-Type': 'application/gzip' },
       expires_at: '2026-01-01T00:05:00.000Z',
+      max_bytes: 200 * MEBIBYTE,
     },
   ]);
   expect((await patch(body.object_path)).body).toEqual(NOT_GIVEN);

@@ -64,6 +64,9 @@ export const CATALOGUE: Readonly<Record<string, Place>> = {
   'kubectl describe appd hello': 'integration',
   'kubectl describe appd NAME': 'integration',
   'kubectl davit rollback NAME': 'integration',
+  'kubectl davit deploy ./agent --name agent': {
+    notRun: 'it needs a registry and a builder; test/suites/http/deploy-command.test.ts runs what it does',
+  },
   'kubectl annotate appd NAME davit.dev/paused=true': 'integration',
   [`kubectl patch appd NAME -n NAMESPACE --type=merge -p '{"metadata":{"finalizers":null}}'`]: 'integration',
   'kubectl delete all,pvc,secret,networkpolicy,hpa,pdb -n NAMESPACE -l davit.dev/deployment=NAME': 'integration',

@@ -1,0 +1,115 @@
+// Follows a revision over the HTTP API: what it waits for, and what its build writes.
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { RevisionState } from '../api/app-revision.ts';
+import { names } from '../record/names.ts';
+import type { HttpApi } from './http-api.ts';
+import { Failure } from './kubectl.ts';
+
+/** What the commands read of an answer. */
+export interface Deployment {
+  readonly id: string;
+  readonly name: string;
+  readonly source: string;
+  readonly status: string;
+  readonly status_message: string;
+  readonly conditions: readonly { readonly type: string; readonly status: string; readonly message: string }[];
+  readonly source_config: { readonly custom_url: string | null };
+  readonly latest_revision_id: string | null;
+  readonly active_revision_id: string | null;
+}
+export interface Revision {
+  readonly id: string;
+  readonly status: RevisionState;
+  readonly status_message: string | null;
+}
+interface LogPage {
+  readonly logs: readonly { readonly id: string; readonly message: string }[];
+  readonly next_offset: string | null;
+}
+
+/** States in which a build has still to write. */
+const BUILDING: ReadonlySet<RevisionState> = new Set(['CREATING', 'QUEUED', 'AWAITING_BUILD', 'BUILDING']);
+const LINES_OF_PAGE = 1000;
+
+export function isBuilding({ status }: Revision): boolean {
+  return BUILDING.has(status);
+}
+
+/** Undefined if there is none of that name. */
+export async function findDeployment(api: HttpApi, name: string): Promise<Deployment | undefined> {
+  const path = `/v2/deployments?name=${encodeURIComponent(name)}`;
+  const { resources } = await api.call<{ readonly resources: readonly Deployment[] }>('GET', path);
+  return resources[0];
+}
+
+export function readRevision(api: HttpApi, deploymentId: string, revisionId: string): Promise<Revision> {
+  return api.patiently('GET', `/v2/deployments/${deploymentId}/revisions/${revisionId}`);
+}
+
+/** The log of one build, from its beginning. Each call resolves to the lines that are new. */
+export function openBuildLog(api: HttpApi, deploymentId: string, revisionId: string): () => Promise<string[]> {
+  const path = `/v1/projects/${deploymentId}/revisions/${revisionId}/build_logs`;
+  let offset: string | undefined;
+  return async () => {
+    const lines: string[] = [];
+    for (;;) {
+      const body = { order: 'asc', limit: LINES_OF_PAGE, ...(offset !== undefined && { offset }) };
+      // oxlint-disable-next-line no-await-in-loop -- one page after the other
+      const { logs, next_offset: next } = await api.patiently<LogPage>('POST', path, body);
+      lines.push(...logs.map(({ message }) => message));
+      offset = logs.at(-1)?.id ?? offset;
+      if (logs.length === 0 || next === null) return lines;
+    }
+  };
+}
+
+export interface BuildLogOptions {
+  /** A revision's name or the beginning of its id; the newest one if absent. */
+  readonly revision?: string | undefined;
+  readonly follow: boolean;
+  /** Number of lines to begin with; all if absent. */
+  readonly tail?: number | undefined;
+  readonly say: (line: string) => void;
+  readonly everyMs?: number;
+}
+
+/** Prints the log of a build and, if it is followed, goes on until the build has ended. */
+export async function printBuildLog(api: HttpApi, name: string, options: BuildLogOptions): Promise<void> {
+  const { follow, tail, say, everyMs = 1000 } = options;
+  const deployment = await findDeployment(api, name);
+  if (deployment === undefined) throw new Failure(`There is no deployment ${name}.`);
+  const { id } = await revisionOf(api, deployment, options.revision);
+  const more = openBuildLog(api, deployment.id, id);
+  let printed = 0;
+  for (;;) {
+    // Asked before the log, so that the log is whole when the build has ended.
+    // oxlint-disable-next-line no-await-in-loop -- until it ends
+    const revision = await readRevision(api, deployment.id, id);
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    const lines = await more();
+    for (const line of printed === 0 && tail !== undefined ? lines.slice(Math.max(0, lines.length - tail)) : lines)
+      say(line);
+    printed += lines.length;
+    if (!follow || !isBuilding(revision)) {
+      if (printed === 0)
+        say(`No log of a build: the revision is ${revision.status}. ${revision.status_message ?? ''}`.trim());
+      return;
+    }
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    await sleep(everyMs);
+  }
+}
+
+async function revisionOf(api: HttpApi, { id, name }: Deployment, wanted: string | undefined): Promise<Revision> {
+  const path = `/v2/deployments/${id}/revisions?limit=${wanted === undefined ? 1 : 100}`;
+  const { resources } = await api.call<{ readonly resources: readonly Revision[] }>('GET', path);
+  const known = resources.map((one) => `${names(name).revision(one.id)} ${one.status}`).join(', ');
+  const meant = resources.filter(
+    (one) => wanted === undefined || names(name).revision(one.id) === wanted || one.id.startsWith(wanted.toLowerCase()),
+  );
+  const [one, another] = meant;
+  if (one && !another) return one;
+  if (wanted === undefined) throw new Failure(`${name} has no revision yet.`);
+  throw new Failure(`${one ? 'More than one' : 'No'} revision matches "${wanted}". Revisions: ${known || 'none'}.`);
+}

@@ -1,0 +1,198 @@
+// Deploys a folder: packs and uploads it to an internal_source deployment, which is created if there is none, and follows the build
+// until the deployment is ready.
+
+import { basename, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { RevisionState } from '../api/app-revision.ts';
+import { names } from '../record/names.ts';
+import { type Deployment, findDeployment, isBuilding, openBuildLog, readRevision } from './build-log.ts';
+import { type HttpApi, Refused } from './http-api.ts';
+import { Failure } from './kubectl.ts';
+import { pack, type Source, sizeOf } from './pack.ts';
+
+export interface DeployOptions {
+  readonly source: Source;
+  /** By default made of the folder's name. */
+  readonly name?: string | undefined;
+  readonly installCommand?: string | undefined;
+  readonly buildCommand?: string | undefined;
+  /** Of everything after the upload. */
+  readonly timeoutMs: number;
+  /** Flags that suggested commands repeat, each after a space. */
+  readonly suggested: string;
+  readonly say: (line: string) => void;
+  readonly everyMs?: number;
+}
+
+/** How far a deploy is, for whoever ends it early. */
+export interface DeployProgress {
+  /** Absent until a revision was asked for. */
+  name?: string;
+  revision?: string;
+}
+
+interface UploadUrl {
+  readonly upload_url: string;
+  readonly object_path: string;
+  readonly upload_headers: Readonly<Record<string, string>>;
+  readonly max_bytes: number;
+}
+
+const FAILED: Readonly<Partial<Record<RevisionState, string>>> = {
+  CREATE_FAILED: 'could not be created',
+  BUILD_FAILED: 'could not be built',
+  DEPLOY_FAILED: 'could not be deployed',
+  SKIPPED: 'was skipped',
+  INTERRUPTED: 'was interrupted',
+};
+/** A condition that blocks the deployment is final after this time; one from before the change may only be not observed again. */
+const STALLED_MS = { new: 10_000, old: 60_000 };
+
+/** Resolves to the ready deployment. Throws Failure with what failed. `progress` is written as it goes on. */
+export async function deploy(api: HttpApi, options: DeployOptions, progress: DeployProgress): Promise<Deployment> {
+  const { source, say } = options;
+  const name = options.name ?? nameOf(resolve(source.folder));
+  const { id } = await findOrCreate(api, name, say);
+  const objectPath = await upload(api, id, source, say);
+  progress.name = name;
+  const changed = await api.call<Deployment>('PATCH', `/v2/deployments/${id}`, changeOf(objectPath, options));
+  const revision = changed.latest_revision_id;
+  if (revision === null) throw new Failure(`${name} has no revision of the upload: ${changed.status_message}`);
+  progress.revision = revision;
+  say(`Revision ${names(name).revision(revision)}.`);
+  return untilReady(api, { before: changed, revision }, options);
+}
+
+/** The API says if it is too long. */
+function nameOf(folder: string): string {
+  const name = basename(folder)
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, '-')
+    .replaceAll(/^[-0-9]+|-$/g, '');
+  if (name !== '') return name;
+  throw new Failure(`The name of the folder ${folder} gives no name for a deployment. Choose one with --name.`);
+}
+
+async function findOrCreate(api: HttpApi, name: string, say: (line: string) => void): Promise<Deployment> {
+  const found = await findDeployment(api, name);
+  if (found === undefined) {
+    const made = await api.call<Deployment>('POST', '/v2/deployments', {
+      name,
+      source: 'internal_source',
+      source_config: {},
+      source_revision_config: {},
+      secrets: [],
+    });
+    say(`Created deployment ${name}.`);
+    return made;
+  }
+  if (found.source !== 'internal_source')
+    throw new Failure(
+      `Deployment ${name} has source ${found.source}. Only internal_source takes uploads: choose another name with --name.`,
+    );
+  if (found.status === 'AWAITING_DELETE')
+    throw new Failure(`Deployment ${name} is being deleted. Deploy when it is gone.`);
+  return found;
+}
+
+/** Resolves to the path that names the upload. */
+async function upload(api: HttpApi, id: string, source: Source, say: (line: string) => void): Promise<string> {
+  const path = `/v2/deployments/${id}/upload-url`;
+  const target = await api.call<UploadUrl>('POST', path, { supports_upload_headers: true });
+  const packed = await pack(source, target.max_bytes);
+  try {
+    say(`Uploading ${source.entries.length} files of ${source.folder}, ${sizeOf(packed.size)} packed.`);
+    await api.upload(target.upload_url, target.upload_headers, packed);
+  } finally {
+    await packed.remove();
+  }
+  return target.object_path;
+}
+
+function changeOf(objectPath: string, { source, installCommand, buildCommand }: DeployOptions): object {
+  const commands = {
+    ...(installCommand !== undefined && { install_command: installCommand }),
+    ...(buildCommand !== undefined && { build_command: buildCommand }),
+  };
+  return {
+    revision_source: 'internal_source',
+    source_revision_config: { source_tarball_path: objectPath, workflow_config_path: source.config },
+    ...(Object.keys(commands).length > 0 && { source_config: commands }),
+  };
+}
+
+interface Change {
+  /** The deployment as the change answered it. */
+  readonly before: Deployment;
+  readonly revision: string;
+}
+
+async function untilReady(api: HttpApi, { before, revision: id }: Change, options: DeployOptions): Promise<Deployment> {
+  const { say, timeoutMs, suggested, everyMs = 1000 } = options;
+  const end = Date.now() + timeoutMs;
+  const more = openBuildLog(api, before.id, id);
+  const stalled = stalledFor(stalledMessage(before));
+  let canRead = true;
+  let said = '';
+  const once = (line: string): void => {
+    if (line !== said) say(line);
+    said = line;
+  };
+  for (;;) {
+    // oxlint-disable-next-line no-await-in-loop -- until it is ready
+    const revision = await readRevision(api, before.id, id);
+    const { status, status_message: message } = revision;
+    once(message === null ? status : `${status}  ${message}`);
+    if (canRead) {
+      try {
+        // oxlint-disable-next-line no-await-in-loop -- as above
+        for (const line of await more()) say(line);
+      } catch (error) {
+        if (!(error instanceof Refused)) throw error;
+        say(`The log of the build cannot be read: ${error.message}`);
+        canRead = false;
+      }
+      canRead &&= isBuilding(revision);
+    }
+    const failure = FAILED[status];
+    if (failure !== undefined)
+      throw new Failure(
+        `Revision ${names(before.name).revision(id)} of ${before.name} ${failure}. ${message ?? ''}`.trim(),
+      );
+    if (status !== 'BUILDING') {
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      const deployment = await api.patiently<Deployment>('GET', `/v2/deployments/${before.id}`);
+      if (status === 'DEPLOYED' && isDone(deployment, id)) return deployment;
+      const blocked = stalledMessage(deployment);
+      if (stalled(blocked)) throw new Failure(`${before.name} needs a change by a person. ${blocked}`);
+      if (status === 'DEPLOYED') once(`${deployment.status}  ${deployment.status_message}`);
+    }
+    if (Date.now() >= end)
+      throw new Failure(
+        `${before.name} is not ready after ${timeoutMs / 1000} s: ${said}\nIt goes on. To wait for it: kubectl davit wait ${before.name}${suggested}`,
+      );
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    await sleep(everyMs);
+  }
+}
+
+function isDone({ status, ...deployment }: Deployment, revision: string): boolean {
+  // A newer revision may have taken its place already.
+  const { active_revision_id: active, latest_revision_id: latest } = deployment;
+  return status === 'UNUSED' || (status === 'READY' && (active === revision || latest !== revision));
+}
+
+function stalledMessage({ conditions }: Deployment): string | undefined {
+  return conditions.find(({ type, status }) => type === 'Stalled' && status === 'True')?.message;
+}
+
+/** Whether one message has been told for so long that it is final. */
+function stalledFor(before: string | undefined): (message: string | undefined) => boolean {
+  let since = 0;
+  let last: string | undefined;
+  return (message) => {
+    if (message !== last) since = Date.now();
+    last = message;
+    return message !== undefined && Date.now() - since >= (message === before ? STALLED_MS.old : STALLED_MS.new);
+  };
+}

@@ -1,0 +1,206 @@
+// Davit's HTTP API, as commands call it that kubectl alone cannot do: uploads and the logs of builds.
+
+import { createReadStream } from 'node:fs';
+import { request as httpRequest, type IncomingMessage } from 'node:http';
+import { request as httpsRequest, type RequestOptions } from 'node:https';
+import { text } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Failure } from './kubectl.ts';
+
+export interface Connection {
+  /** Origin, and a base path if there is one; without a slash at the end. */
+  readonly server: string;
+  readonly token: string;
+  /** A tenant's namespace; if absent, the API chooses the only one that the token may use. */
+  readonly namespace?: string;
+  /** Options of TLS for this server. */
+  readonly tls?: Pick<RequestOptions, 'rejectUnauthorized'>;
+}
+
+/** A refusal, with its status. */
+export class Refused extends Failure {
+  readonly status: number;
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/** The server cannot be reached, or broke the connection. */
+export class Unreachable extends Failure {}
+
+export interface HttpApi {
+  /** Resolves to the answer's body. Throws Refused and Unreachable. */
+  call<T>(method: string, path: string, body?: object): Promise<T>;
+  /** The same for a request that may be sent twice: an outage of up to a minute is waited for. */
+  patiently<T>(method: string, path: string, body?: object): Promise<T>;
+  /** Sends a file to an address that carries its own credential. */
+  upload(url: string, headers: Readonly<Record<string, string>>, file: UploadFile): Promise<void>;
+}
+
+export interface UploadFile {
+  readonly path: string;
+  /** Bytes. */
+  readonly size: number;
+}
+
+export interface HttpApiOptions {
+  /** How long outages are waited for. */
+  readonly patienceMs?: number;
+  readonly everyMs?: number;
+}
+
+/** Longer than the server takes to answer. */
+const ANSWER_MS = 75_000;
+const UPLOAD_MS = 310_000;
+const PATIENCE_MS = 60_000;
+/** Answers that a later attempt may not get. */
+const PASSING: ReadonlySet<number> = new Set([429, 502, 503, 504]);
+
+interface Sent {
+  readonly method: string;
+  readonly headers: Readonly<Record<string, string | number>>;
+  readonly body?: string | UploadFile;
+}
+interface Answer {
+  readonly status: number;
+  readonly retryAfter: number | undefined;
+  readonly body: string;
+}
+
+export function makeHttpApi(connection: Connection, options: HttpApiOptions = {}): HttpApi {
+  const { server, token, namespace } = connection;
+  const { patienceMs = PATIENCE_MS, everyMs = 1000 } = options;
+  const headers = {
+    'x-api-key': token,
+    accept: 'application/json',
+    ...(namespace !== undefined && { 'x-tenant-id': namespace }),
+  };
+
+  async function ask<T>(method: string, path: string, body?: object): Promise<T> {
+    const sent = body === undefined ? undefined : JSON.stringify(body);
+    const answer = await send(connection, `${server}${path}`, {
+      method,
+      headers: {
+        ...headers,
+        ...(sent !== undefined && { 'content-type': 'application/json', 'content-length': Buffer.byteLength(sent) }),
+      },
+      ...(sent !== undefined && { body: sent }),
+    });
+    if (answer.status >= 200 && answer.status < 300) return parsed<T>(answer.body, server);
+    throw Object.assign(new Refused(answer.status, sentenceOf(answer, server)), { retryAfter: answer.retryAfter });
+  }
+
+  return {
+    call: ask,
+    async patiently(method, path, body) {
+      const end = Date.now() + patienceMs;
+      for (;;) {
+        try {
+          // oxlint-disable-next-line no-await-in-loop -- one attempt after the other
+          return await ask(method, path, body);
+        } catch (error) {
+          const passes = error instanceof Unreachable || (error instanceof Refused && PASSING.has(error.status));
+          if (!passes || Date.now() >= end) throw error;
+          const { retryAfter = 0 } = error as { readonly retryAfter?: number };
+          // oxlint-disable-next-line no-await-in-loop -- as above
+          await sleep(Math.min(Math.max(everyMs, retryAfter * 1000), patienceMs));
+        }
+      }
+    },
+    async upload(url, own, file) {
+      const answer = await send(connection, reachable(url, server), {
+        method: 'PUT',
+        headers: { ...own, 'content-length': file.size },
+        body: file,
+      });
+      if (answer.status < 200 || answer.status >= 300)
+        throw new Refused(answer.status, `The upload failed. ${sentenceOf(answer, server)}`);
+    },
+  };
+}
+
+/** The API may not know that a proxy before it speaks TLS. */
+function reachable(url: string, server: string): string {
+  const [upload, base] = [new URL(url), new URL(server)];
+  if (upload.host === base.host) upload.protocol = base.protocol;
+  return upload.href;
+}
+
+async function send({ server, tls }: Connection, url: string, { method, headers, body }: Sent): Promise<Answer> {
+  const target = new URL(url);
+  const isOurs = target.origin === new URL(server).origin;
+  const request = target.protocol === 'https:' ? httpsRequest : httpRequest;
+  const outgoing = request(target, { method, headers, ...(isOurs && tls) });
+  const limitMs = typeof body === 'object' ? UPLOAD_MS : ANSWER_MS;
+  outgoing.setTimeout(limitMs, () => outgoing.destroy(new Error(`no answer within ${limitMs / 1000} s`)));
+  // A server may refuse before it has read everything: its answer counts, and not that sending failed then.
+  const answered = new Promise<Answer>((resolve, reject) => {
+    outgoing.once('response', (response) => answerOf(response).then(resolve, reject)).once('error', reject);
+  });
+  if (typeof body === 'object')
+    createReadStream(body.path)
+      .on('error', (error) => outgoing.destroy(error))
+      .pipe(outgoing);
+  else outgoing.end(body);
+  try {
+    return await answered;
+  } catch (error) {
+    throw new Unreachable(unreachableSentence(target.origin, error));
+  } finally {
+    outgoing.destroy();
+  }
+}
+
+async function answerOf(response: IncomingMessage): Promise<Answer> {
+  const { statusCode: status = 0, headers } = response;
+  const retryAfter = Number(headers['retry-after']);
+  return { status, retryAfter: Number.isFinite(retryAfter) ? retryAfter : undefined, body: await text(response) };
+}
+
+function unreachableSentence(origin: string, error: unknown): string {
+  const { code, message } = error as NodeJS.ErrnoException;
+  if (code === 'ECONNRESET' || code === 'EPIPE') return `${origin} broke the connection. Try again.`;
+  if (code?.startsWith('ERR_TLS') || /certificate|self-signed/i.test(message))
+    return `The certificate of ${origin} is not trusted: ${message}. Name the file of its authority in NODE_EXTRA_CA_CERTS.`;
+  return `${origin} cannot be reached: ${message || code || 'unknown error'}. --server or DAVIT_SERVER names the address of Davit's HTTP API.`;
+}
+
+function parsed<T>(body: string, server: string): T {
+  try {
+    return (body === '' ? undefined : JSON.parse(body)) as T;
+  } catch {
+    throw new Failure(`${server} answered with something that is no JSON. Is it the address of Davit's HTTP API?`);
+  }
+}
+
+/** What a refusal says, with one line for each finding. */
+function sentenceOf({ status, body }: Answer, server: string): string {
+  const detail = detailOf(body);
+  if (typeof detail === 'string') return detail + (HINTS.find(({ sign }) => sign.test(detail))?.hint ?? '');
+  if (Array.isArray(detail)) return (detail as readonly Finding[]).map(findingLine).join('\n');
+  return `${server} answered ${status}, and not as Davit's HTTP API does. --server or DAVIT_SERVER names its address.`;
+}
+
+/** What the answer calls by the names of HTTP. */
+const HINTS = [
+  { sign: /X-Api-Key/, hint: ' kubectl davit takes it from --token, DAVIT_TOKEN or the kubeconfig.' },
+  { sign: /X-Tenant-Id/, hint: ' kubectl davit takes it from --namespace or the kubeconfig.' },
+];
+
+interface Finding {
+  readonly loc?: readonly (string | number)[];
+  readonly msg?: string;
+}
+
+function findingLine({ loc = [], msg = '' }: Finding): string {
+  return `${loc.slice(1).join('.') || 'The request'} ${msg}`;
+}
+
+function detailOf(body: string): unknown {
+  try {
+    return (JSON.parse(body) as { readonly detail?: unknown }).detail;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,95 @@
+// Prints the logs of a deployment's pods, one kubectl for each: `kubectl logs --selector` ends at the first pod that has none yet.
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ROLES } from '../api/meta.ts';
+import { podFailure } from '../decide/assess/pod-failures.ts';
+import type { ContainerStatus, Pod } from '../decide/observed.ts';
+import { Failure, type Kubectl } from './kubectl.ts';
+import { listOf } from './records.ts';
+
+export interface PodLogOptions {
+  readonly component: string;
+  /** Selects pods besides deployment and component. */
+  readonly labels: Readonly<Record<string, string>>;
+  readonly follow: boolean;
+  /** Of the containers before their last restart. */
+  readonly previous: boolean;
+  /** Number of last lines of each container. */
+  readonly tail: number;
+  /** Prints what is no log. */
+  readonly warn: (line: string) => void;
+  /** Ends waiting for pods. */
+  readonly signal: AbortSignal;
+  readonly everyMs?: number;
+}
+
+export interface PodLogTools {
+  readonly kubectl: Kubectl;
+  /** Runs kubectl on this terminal and resolves to its exit code. */
+  readonly run: (args: readonly string[]) => Promise<number>;
+}
+
+/** Resolves to the exit code: 0 if any log was printed. A follower waits for pods that have not started. */
+export async function printPodLogs(
+  { kubectl, run }: PodLogTools,
+  name: string,
+  options: PodLogOptions,
+): Promise<number> {
+  const { component, follow, warn, signal, everyMs = 1000 } = options;
+  const told = new Set<string>();
+  const begun = new Map<string, Promise<number>>();
+  for (;;) {
+    // oxlint-disable-next-line no-await-in-loop -- until no pod waits
+    const pods = await listOf<Pod>(kubectl, 'pods', name, options.labels);
+    if (pods.length === 0 && begun.size === 0)
+      throw new Failure(`${name} has no pod of ${component}. See: kubectl davit status ${name}`);
+    let waiting = 0;
+    for (const pod of pods.filter(({ metadata }) => !begun.has(metadata.name))) {
+      const why = options.previous ? undefined : waitsFor(pod);
+      if (why === undefined) {
+        const ended = run(argumentsOf(pod, options));
+        begun.set(pod.metadata.name, ended);
+        // oxlint-disable-next-line no-await-in-loop -- logs that are not followed come one after the other
+        if (!follow) await ended;
+        continue;
+      }
+      waiting += 1;
+      const line = `Pod ${pod.metadata.name} has no log yet: ${why}`;
+      if (!told.has(line)) warn(line);
+      told.add(line);
+    }
+    if (!follow || waiting === 0 || signal.aborted) break;
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    await sleep(everyMs, undefined, { signal }).catch(() => undefined);
+  }
+  const codes = await Promise.all(begun.values());
+  return codes.includes(0) ? 0 : (codes[0] ?? 1);
+}
+
+function argumentsOf(pod: Pod, { component, follow, previous, tail }: PodLogOptions): string[] {
+  const isRole = (ROLES as readonly string[]).includes(component);
+  return [
+    'logs',
+    pod.metadata.name,
+    // A pod of a store may have a container that has not started beside one that has.
+    ...(isRole ? [`--container=${component}`] : ['--all-containers', '--ignore-errors']),
+    '--prefix',
+    `--tail=${tail}`,
+    ...(follow ? ['--follow'] : []),
+    ...(previous ? ['--previous'] : []),
+  ];
+}
+
+/** Why none of the pod's containers has written anything; undefined if one may have. */
+function waitsFor(pod: Pod): string | undefined {
+  const containers = pod.status?.containerStatuses ?? [];
+  if (containers.some(hasRun)) return undefined;
+  const reasons = containers.flatMap(({ name, state }) =>
+    state?.waiting?.reason === undefined ? [] : [`container ${name} waits (${state.waiting.reason}).`],
+  );
+  return podFailure([pod])?.message ?? (reasons.join(' ') || 'it is being started.');
+}
+
+function hasRun({ state, lastState }: ContainerStatus): boolean {
+  return (state?.running ?? state?.terminated ?? lastState?.terminated) !== undefined;
+}

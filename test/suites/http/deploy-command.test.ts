@@ -1,0 +1,421 @@
+// `kubectl davit deploy` and `logs --build` against the facade: what is uploaded, what is followed, and how each failure is told.
+
+import { execFileSync } from 'node:child_process';
+import { createCipheriv } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { AppDeployment } from '../../../src/api/app-deployment.ts';
+import type { AppRevision, AppRevisionStatus } from '../../../src/api/app-revision.ts';
+import { defaultSettings } from '../../../src/api/settings.ts';
+import { type BuildLogOptions, printBuildLog } from '../../../src/cli/build-log.ts';
+import { type DeployOptions, type DeployProgress, deploy } from '../../../src/cli/deploy.ts';
+import { type HttpApi, makeHttpApi } from '../../../src/cli/http-api.ts';
+import { listSource } from '../../../src/cli/pack.ts';
+import { Forbidden } from '../../../src/errors.ts';
+import { type Serving, serve } from '../../../src/http/server.ts';
+import { PODS } from '../../../src/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/kube/client.ts';
+import { type FacadeWithRegistry, makeFacadeWithRegistry } from '../../support/facade-registry.ts';
+import type { FakeRegistry } from '../../support/fake-registry.ts';
+import { aBody, type Facade, makeFacade, TENANT, TOKEN } from './facade.ts';
+
+let setup: FacadeWithRegistry;
+let facade: Facade;
+let registry: FakeRegistry;
+let serving: Serving;
+let api: HttpApi;
+let folder: string;
+beforeEach(async () => {
+  setup = await makeFacadeWithRegistry();
+  ({ facade, registry } = setup);
+  serving = await serve(facade.app, { host: '127.0.0.1', port: 0 });
+  const connection = { server: serving.url, token: TOKEN, namespace: TENANT.namespace };
+  api = makeHttpApi(connection, { patienceMs: 200, everyMs: 5 });
+  folder = await mkdtemp(join(tmpdir(), 'davit-shop-'));
+  await writeFile(join(folder, 'langgraph.json'), '{}');
+  await writeFile(join(folder, 'app.py'), 'graph = 1\n');
+  await writeFile(join(folder, '.env'), 'API_KEY=secret\n');
+});
+afterEach(async () => {
+  await serving.close();
+  await setup.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+interface Deployed {
+  readonly said: readonly string[];
+  readonly error: string | undefined;
+  readonly progress: DeployProgress;
+}
+
+/** `controller` is told each line, and does what the controller would. */
+async function run(controller: (line: string) => void, options: Partial<DeployOptions> = {}): Promise<Deployed> {
+  const said: string[] = [];
+  const progress: DeployProgress = {};
+  const say = (line: string): void => {
+    said.push(line);
+    controller(line);
+  };
+  const source = await listSource(folder, 'langgraph.json');
+  const given = { source, name: 'shop', timeoutMs: 10_000, suggested: '', say, everyMs: 5, ...options };
+  const error = await deploy(api, given, progress).then(
+    () => undefined,
+    (failure: Error) => failure.message,
+  );
+  return { said, error, progress };
+}
+
+let revision: AppRevision;
+function record(): AppDeployment {
+  const [found] = facade.records.list();
+  if (found === undefined) throw new Error('there is no record');
+  return found;
+}
+/** The revision as the controller reports it. */
+function report(status: Omit<AppRevisionStatus, 'observedGeneration'>): void {
+  revision = { ...revision, status };
+  facade.revisions.put(revision);
+}
+function made(status: Omit<AppRevisionStatus, 'observedGeneration'>): void {
+  revision = facade.snapshot(status, { ...defaultSettings(), hosting: 'both' });
+}
+function ready(state: 'READY' | 'UNKNOWN', more: object = {}): void {
+  const status = {
+    state,
+    activeRevisionId: revision.spec.id,
+    latestRevisionId: revision.spec.id,
+    conditions: [],
+    ...more,
+  };
+  facade.records.put({ ...record(), status } as AppDeployment);
+}
+const stalled = (message: string): object => ({
+  conditions: [
+    { type: 'Stalled', status: 'True', reason: 'PolicyRejected', message, lastTransitionTime: '2026-01-01T00:00:00Z' },
+  ],
+});
+
+const at = (second: number): string => `2026-01-01T00:00:${String(second).padStart(2, '0')}.000000000Z`;
+/** The pod that builds, and what it has written. */
+function building(lines: readonly string[]): void {
+  const metadata = { name: 'build-1', namespace: 'davit-builds', labels: { 'davit.dev/build': revision.spec.id } };
+  const status = { containerStatuses: [{ name: 'build', containerID: 'x' }] };
+  facade.kube.seed(PODS, { apiVersion: 'v1', kind: 'Pod', metadata, status } as KubeObject);
+  const text = lines.map((line, i) => `${at(i)} ${line}\n`).join('');
+  facade.kube.texts.set('/api/v1/namespaces/davit-builds/pods/build-1/log?container=build', text);
+}
+/** The log as the builder keeps it. */
+function kept(lines: readonly string[]): void {
+  const repository = `${TENANT.namespace}-aaaaaaaa/shop`;
+  const packed = gzipSync(lines.map((m, i) => `${JSON.stringify({ t: at(i), c: 'build', m })}\n`).join(''));
+  const digest = `sha256:${'1'.repeat(64)}`;
+  registry.blobs.set(`${repository}@${digest}`, packed);
+  const layer = { mediaType: 'application/gzip', digest, size: packed.length };
+  registry.put(repository, `log-${revision.spec.id}`, { schemaVersion: 2, layers: [layer] });
+}
+
+describe('deploy', () => {
+  it('creates, uploads, follows the build while it runs, and ends when it is ready', async () => {
+    const { said, error, progress } = await run((line) => {
+      if (line.startsWith('Revision')) {
+        made({ state: 'BUILDING', message: 'The image is being built and pushed.', build: { phase: 'Building' } });
+        building(['#1 FROM base']);
+      }
+      if (line === '#1 FROM base') building(['#1 FROM base', '#2 RUN make']);
+      if (line === '#2 RUN make') report({ state: 'DEPLOYING', message: '0 of 1 pods.', build: { phase: 'Built' } });
+      if (line.startsWith('DEPLOYING')) {
+        report({ state: 'DEPLOYED', message: 'Every pod runs this revision.', build: { phase: 'Built' } });
+        ready('UNKNOWN');
+      }
+      if (line.startsWith('DEPLOYED')) ready('READY');
+    });
+    expect(error).toBeUndefined();
+    expect(said.filter((line) => !line.startsWith('UNKNOWN'))).toEqual([
+      'Created deployment shop.',
+      expect.stringMatching(/^Uploading 2 files of .*, \d+ B packed\.$/),
+      `Revision shop--${revision.spec.id.slice(0, 8)}.`,
+      'BUILDING  The image is being built and pushed.',
+      '#1 FROM base',
+      '#2 RUN make',
+      'DEPLOYING  0 of 1 pods.',
+      'DEPLOYED  Every pod runs this revision.',
+    ]);
+    expect(progress).toEqual({ name: 'shop', revision: revision.spec.id });
+    const { spec } = record();
+    expect([spec.source, spec.sourceRevisionConfig]).toEqual([
+      'internal_source',
+      { sourceTarballPath: expect.stringMatching(/^uploads\/[0-9a-f]{32}$/), workflowConfigPath: 'langgraph.json' },
+    ]);
+    const archive = [...registry.blobs.values()].find((blob) => blob[0] === 0x1f && blob.length > 100);
+    const listed = execFileSync('tar', ['-tzf', '-'], { input: archive, encoding: 'utf8' });
+    expect(listed).toBe('app.py\nlanggraph.json\n');
+  });
+
+  it('updates a deployment that there is', async () => {
+    const body = aBody({ source: 'internal_source', source_revision_config: {} });
+    expect((await facade.call('POST', '/v2/deployments', body)).status).toBe(201);
+    const { said, error } = await run(
+      (line) => {
+        if (line.startsWith('Revision')) {
+          made({ state: 'DEPLOYED', message: 'Every pod runs this revision.' });
+          ready('READY');
+        }
+      },
+      { installCommand: 'pip install .', buildCommand: 'make' },
+    );
+    expect([error, said[0]]).toEqual([undefined, expect.stringMatching(/^Uploading 2 files/)]);
+    expect(facade.records.list()).toHaveLength(1);
+    expect(record().spec.sourceConfig).toMatchObject({ installCommand: 'pip install .', buildCommand: 'make' });
+  });
+
+  it('ends with the failed step when the build fails; the log is whole', async () => {
+    const message = 'Line 4 of the Dockerfile failed: RUN make. It printed: no rule.';
+    const { said, error } = await run((line) => {
+      if (line.startsWith('Revision')) {
+        made({ state: 'BUILDING', message: 'It builds.', build: { phase: 'Building' } });
+        building(['#1 FROM base']);
+      }
+      if (line !== '#1 FROM base') return;
+      kept(['#1 FROM base', '#2 RUN make', 'no rule']);
+      report({ state: 'BUILD_FAILED', message, build: { phase: 'Failed', reason: 'StepFailed', message } });
+    });
+    expect(said.slice(-4)).toEqual(['#1 FROM base', `BUILD_FAILED  ${message}`, '#2 RUN make', 'no rule']);
+    expect(error).toBe(`Revision shop--${revision.spec.id.slice(0, 8)} of shop could not be built. ${message}`);
+  });
+
+  it.each(['CREATE_FAILED', 'DEPLOY_FAILED', 'SKIPPED', 'INTERRUPTED'] as const)('ends at %s', async (state) => {
+    const { error } = await run((line) => {
+      if (line.startsWith('Revision')) made({ state, message: 'Because.' });
+    });
+    expect(error).toMatch(/^Revision shop--[0-9a-f]{8} of shop (was|could not be) .*\. Because\.$/);
+  });
+
+  it('does not take a block from before the change for one of now', async () => {
+    const body = aBody({ source: 'internal_source', source_revision_config: {} });
+    await facade.call('POST', '/v2/deployments', body);
+    revision = { spec: { id: 'x' } } as AppRevision;
+    ready('UNKNOWN', stalled('The build before failed.'));
+    const { error } = await run((line) => {
+      if (line.startsWith('Revision')) made({ state: 'QUEUED', message: 'It waits.' });
+      if (line.startsWith('QUEUED'))
+        setTimeout(() => {
+          report({ state: 'DEPLOYED', message: 'Every pod runs this revision.' });
+          ready('READY');
+        }, 100);
+    });
+    expect(error).toBeUndefined();
+  });
+
+  it('ends when its time is over, and says how to wait', async () => {
+    const { error } = await run(
+      (line) => {
+        if (line.startsWith('Revision')) made({ state: 'QUEUED', message: 'Two builds are before it.' });
+      },
+      { timeoutMs: 50, suggested: ' --namespace=team-a' },
+    );
+    expect(error).toBe(
+      'shop is not ready after 0.05 s: QUEUED  Two builds are before it.\nIt goes on. To wait for it: kubectl davit wait shop --namespace=team-a',
+    );
+  });
+
+  it('goes on without the log for who may not read it', async () => {
+    facade.kube.allow(({ resource, subresource }) => !(resource === 'pods' && subresource === 'log'));
+    const { said, error } = await run((line) => {
+      if (line.startsWith('Revision')) made({ state: 'BUILDING', message: 'It builds.', build: { phase: 'Building' } });
+      if (!line.startsWith('The log of the build cannot be read')) return;
+      report({ state: 'DEPLOYED', message: 'Every pod runs this revision.', build: { phase: 'Built' } });
+      ready('READY');
+    });
+    expect(error).toBeUndefined();
+    expect(said.filter((line) => line.startsWith('The log of the build'))).toEqual([
+      expect.stringContaining('get pods/log'),
+    ]);
+  });
+
+  it('waits for an outage that passes', async () => {
+    let requests = 0;
+    facade.app.server.on('request', (request) => {
+      if (request.url?.includes('/revisions/') && requests++ < 2) request.socket.destroy();
+    });
+    const { error } = await run((line) => {
+      if (!line.startsWith('Revision')) return;
+      made({ state: 'DEPLOYED', message: 'Every pod runs this revision.' });
+      ready('READY');
+    });
+    expect(error).toBeUndefined();
+  });
+
+  it('says that the server has gone', async () => {
+    const { error } = await run((line) => {
+      if (line.startsWith('Revision')) void serving.close();
+    });
+    expect(error).toMatch(/^http:\/\/127\.0\.0\.1:\d+ (cannot be reached: .*ECONNREFUSED|broke the connection)/);
+  });
+
+  describe('is refused', () => {
+    it('for a deployment of another source', async () => {
+      await facade.call('POST', '/v2/deployments', aBody());
+      expect((await run(() => undefined)).error).toBe(
+        'Deployment shop has source external_docker. Only internal_source takes uploads: choose another name with --name.',
+      );
+    });
+
+    it('for a deployment that is being deleted', async () => {
+      const body = aBody({ source: 'internal_source', source_revision_config: {} });
+      await facade.call('POST', '/v2/deployments', body);
+      const { metadata } = record();
+      facade.records.put({ ...record(), metadata: { ...metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } });
+      expect((await run(() => undefined)).error).toBe('Deployment shop is being deleted. Deploy when it is gone.');
+    });
+
+    it('for a name that is none', async () => {
+      expect((await run(() => undefined, { name: 'Shop_1' })).error).toMatch(/^name /);
+    });
+
+    it('for a folder whose name gives none', async () => {
+      const source = { ...(await listSource(folder, 'langgraph.json')), folder: '/tmp/42' };
+      expect((await run(() => undefined, { source, name: undefined })).error).toMatch(/Choose one with --name\.$/);
+    });
+
+    it('for a token that is none', async () => {
+      api = makeHttpApi({ server: serving.url, token: '' });
+      expect((await run(() => undefined)).error).toMatch(/kubectl davit takes it from --token, DAVIT_TOKEN or the/);
+    });
+
+    it('without the right to change it', async () => {
+      const forbidden = new Forbidden('create shop', { serverMessage: 'no right to create' });
+      facade.kube.failOn(({ verb }) => (verb === 'create' ? forbidden : undefined));
+      expect((await run(() => undefined)).error).toBe('no right to create');
+    });
+
+    it('for more than the platform takes, before it is sent', async () => {
+      await serving.close();
+      await setup.close();
+      const builds = { ...defaultSettings().builds, uploadMaxMb: 1 };
+      setup = await makeFacadeWithRegistry();
+      const small = await makeFacade(
+        {
+          hosting: 'both',
+          builds: { ...builds, registry: { host: setup.registry.host, insecure: true, tokens: true } },
+        },
+        {},
+        { withRegistry: true },
+      );
+      serving = await serve(small.app, { host: '127.0.0.1', port: 0 });
+      api = makeHttpApi({ server: serving.url, token: TOKEN, namespace: TENANT.namespace });
+      const noise = createCipheriv('aes-256-ctr', Buffer.alloc(32), Buffer.alloc(16)).update(Buffer.alloc(2 << 20));
+      await writeFile(join(folder, 'model.bin'), noise);
+      const { error } = await run(() => undefined);
+      expect(error).toMatch(/ has more than 1\.0 MiB when it is packed, .* Largest: model\.bin \(/);
+      expect(setup.registry.blobs.size).toBe(0);
+      await small.registry?.close();
+    });
+
+    it('where the platform has no registry', async () => {
+      await serving.close();
+      const without = await makeFacade({ hosting: 'cloud' });
+      serving = await serve(without.app, { host: '127.0.0.1', port: 0 });
+      api = makeHttpApi({ server: serving.url, token: TOKEN, namespace: TENANT.namespace });
+      expect((await run(() => undefined)).error).toContain('builds.registry');
+    });
+
+    it('when the registry fails during the upload', async () => {
+      registry.fault = (_request, response) => {
+        response.writeHead(507).end();
+        return true;
+      };
+      const { error, progress } = await run(() => undefined);
+      expect(error).toMatch(/^The upload failed\. .*no room/);
+      expect(progress).toEqual({});
+    });
+  });
+});
+
+describe('logs --build', () => {
+  async function logs(options: Partial<BuildLogOptions> = {}): Promise<string[]> {
+    const said: string[] = [];
+    await printBuildLog(api, 'shop', { follow: false, say: (line) => said.push(line), everyMs: 5, ...options });
+    return said;
+  }
+  const LINES = ['#1 FROM base', '#2 RUN make', 'done'];
+
+  beforeEach(async () => {
+    const body = aBody({ source: 'internal_source', source_revision_config: {} });
+    await facade.call('POST', '/v2/deployments', body);
+  });
+  async function deployed(): Promise<void> {
+    await run((line) => {
+      if (line.startsWith('Revision')) {
+        made({ state: 'DEPLOYED', message: 'Every pod runs this revision.', build: { phase: 'Built' } });
+        ready('READY');
+      }
+    });
+  }
+
+  it('prints what was kept of the newest one, or its end', async () => {
+    await deployed();
+    kept(LINES);
+    expect(await logs()).toEqual(LINES);
+    expect(await logs({ tail: 2, follow: true })).toEqual(LINES.slice(1));
+    expect(await logs({ tail: 0 })).toEqual([]);
+  });
+
+  it('pages through what is long', async () => {
+    await deployed();
+    const many = Array.from({ length: 2500 }, (_, i) => `line ${i}`);
+    const repository = `${TENANT.namespace}-aaaaaaaa/shop`;
+    kept([]);
+    const time = (i: number): string => new Date(Date.parse('2026-01-01T00:00:00Z') + i).toISOString();
+    const packed = gzipSync(many.map((m, i) => `${JSON.stringify({ t: time(i), c: 'build', m })}\n`).join(''));
+    registry.blobs.set(`${repository}@sha256:${'1'.repeat(64)}`, packed);
+    expect(await logs()).toEqual(many);
+  });
+
+  it('takes a revision by name or by the beginning of its id', async () => {
+    await deployed();
+    kept(LINES);
+    const { id } = revision.spec;
+    expect(await logs({ revision: `shop--${id.slice(0, 8)}` })).toEqual(LINES);
+    expect(await logs({ revision: id.slice(0, 4).toUpperCase() })).toEqual(LINES);
+    await expect(logs({ revision: 'nope' })).rejects.toThrow(
+      `No revision matches "nope". Revisions: shop--${id.slice(0, 8)} DEPLOYED.`,
+    );
+  });
+
+  it('follows a build until it has ended', async () => {
+    await run(
+      (line) => {
+        if (line.startsWith('Revision'))
+          made({ state: 'BUILDING', message: 'It builds.', build: { phase: 'Building' } });
+      },
+      { timeoutMs: 0 },
+    );
+    building(LINES.slice(0, 1));
+    const say = (line: string): void => {
+      if (line !== LINES[0]) return;
+      kept(LINES);
+      report({ state: 'DEPLOYING', message: '', build: { phase: 'Built' } });
+    };
+    const said: string[] = [];
+    await logs({
+      follow: true,
+      say: (line) => {
+        said.push(line);
+        say(line);
+      },
+    });
+    expect(said).toEqual(LINES);
+  });
+
+  it('says that there is no log, no revision or no deployment', async () => {
+    await expect(logs()).rejects.toThrow('shop has no revision yet.');
+    await deployed();
+    expect(await logs()).toEqual(['No log of a build: the revision is DEPLOYED. Every pod runs this revision.']);
+    await expect(printBuildLog(api, 'nope', { follow: false, say: () => undefined })).rejects.toThrow(
+      'There is no deployment nope.',
+    );
+  });
+});
