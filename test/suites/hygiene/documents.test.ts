@@ -33,7 +33,7 @@ it('docs/operations.md says about every alert what to do, and about no other', (
   };
   const alerts = groups.flatMap(({ rules }) => rules);
   const section = operations.slice(operations.indexOf('## Alerts'), operations.indexOf('## Troubleshooting'));
-  const paragraphs = [...section.matchAll(/^### (\w+)\n\n(.{40})/gm)].map(([, name]) => name);
+  const paragraphs = [...section.matchAll(/^### (\w+)\n\n(.{40})/gm)].map(([, name = '']) => name);
   expect(alerts.length).toBeGreaterThan(10);
   expect(paragraphs.toSorted()).toEqual(alerts.map(({ alert }) => alert).toSorted());
   for (const { alert, annotations } of alerts) {
