@@ -38,7 +38,14 @@ it('sends token, tenant and body, and takes the answer', async () => {
     response.end('{"id": 1}');
   };
   expect(await api({ namespace: 'team' }).call('POST', '/v2/x', { a: 'ä' })).toEqual({ id: 1 });
-  expect(seen).toEqual(['POST', '/base/v2/x', 'secret', 'team', 'application/json', '{"a":"ä"}']);
+  expect(seen).toEqual([
+    'POST',
+    '/base/v2/x?fieldValidation=Strict',
+    'secret',
+    'team',
+    'application/json',
+    '{"a":"ä"}',
+  ]);
 });
 
 describe('a refusal', () => {

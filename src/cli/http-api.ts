@@ -79,7 +79,9 @@ export function makeHttpApi(connection: Connection, options: HttpApiOptions = {}
 
   async function ask<T>(method: string, path: string, body?: object): Promise<T> {
     const sent = body === undefined ? undefined : JSON.stringify(body);
-    const answer = await send(connection, `${server}${path}`, {
+    // A field that the API does not know would be ignored. No path of a request with a body has a query of its own.
+    const query = sent === undefined ? '' : '?fieldValidation=Strict';
+    const answer = await send(connection, `${server}${path}${query}`, {
       method,
       headers: {
         ...headers,

@@ -52,6 +52,7 @@ describe('create', () => {
       latest_revision_id: serialRevisionId(body.id, 1),
       active_revision_id: null,
       image_version: '1.2',
+      internal_url: null,
       created_at: '2026-01-01T00:00:00Z',
       updated_at: '2026-01-01T00:00:00Z',
       source_revision_config: {

@@ -8,6 +8,7 @@ import { customResourceDefinitions } from '../../../src/api/crd.ts';
 import { ResourceSpec } from '../../../src/api/resource-spec.ts';
 import { defaultSettings } from '../../../src/api/settings.ts';
 import { loadConfig } from '../../../src/config.ts';
+import { withDefaults } from '../../../src/generate/crd-defaults.ts';
 import { OLDEST_KUBERNETES } from '../../../src/kube/preflight-checks.ts';
 import { limitViolations } from '../../../src/record/limits.ts';
 import {
@@ -41,7 +42,11 @@ describe('with its defaults', () => {
   it('renders the definitions as they are generated, to be kept on uninstall', async () => {
     const rendered = (await render()).filter(({ kind }) => kind === 'CustomResourceDefinition');
     expect(new Map(rendered.map(({ metadata, spec }) => [metadata.name, spec as unknown]))).toEqual(
-      new Map(customResourceDefinitions().map(({ metadata, spec }) => [metadata.name, spec])),
+      new Map(
+        customResourceDefinitions()
+          .map(withDefaults)
+          .map(({ metadata, spec }) => [metadata.name, spec]),
+      ),
     );
     expect(rendered.map(({ metadata }) => metadata.annotations)).toEqual(
       rendered.map(() => ({ 'helm.sh/resource-policy': 'keep' })),
