@@ -1,6 +1,7 @@
 // The processes that serve until they are stopped: configuration, clients, then the controller, the facade, or both.
 
-import { readFileSync } from 'node:fs';
+// Imported, so that a bundle contains it.
+import manifest from '../../package.json' with { type: 'json' };
 import type { CodeHosts } from '../codehost/code-hosts.ts';
 import { type Config, loadConfig } from '../config.ts';
 import type { KubeClient } from '../kube/client.ts';
@@ -90,12 +91,6 @@ function endRewound(log: Logger, what: string, exit: Exit): never {
   return exit(1);
 }
 
-/** In the repository and in the image, the file is two folders above this module. */
-function versionOfPackage(): string {
-  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
-  return (JSON.parse(text) as { readonly version: string }).version;
-}
-
 /** `davit controller`, `davit api` or `davit all`, until a signal ends it. `exit` ends the process at once. */
 export async function serve(command: string, exit: Exit): Promise<void> {
   const config = loadConfig();
@@ -109,7 +104,7 @@ export async function serve(command: string, exit: Exit): Promise<void> {
     signal: stopping.signal,
     onRewound: (what) => endRewound(log, what, exit),
   };
-  addProcessMetrics(context.metrics.registry, { command, version: versionOfPackage() });
+  addProcessMetrics(context.metrics.registry, { command, version: manifest.version });
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stopping.abort());
 
   // Before anything else: whatever is missing is told here.

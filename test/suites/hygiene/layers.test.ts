@@ -87,7 +87,7 @@ const DIVIDED_ROOMS = ['decide', 'controller', 'runtime', 'http'];
 /** Of these a type may be imported from anywhere: what Kubernetes' objects look like. */
 const TYPES_FOR_ALL = ['kube/client.ts'];
 /** Of these a value may be, for they know nothing of their room. */
-const VALUES_FOR_ALL = ['runtime/fair-limiter.ts'];
+const VALUES_FOR_ALL = ['runtime/fair-limiter.ts', '../package.json'];
 /** Rooms without input, output, time or chance. */
 const PURE = ['api', 'record', 'resources', 'decide', 'build'];
 const NODE_MODULES_OF_PURE_ROOMS: Readonly<Record<string, string>> = {

@@ -20,17 +20,18 @@ interface Rules {
   readonly groups: readonly { readonly rules: readonly { readonly alert: string; readonly expr: string }[] }[];
 }
 interface Dashboard {
-  readonly panels: readonly { readonly title: string; readonly targets?: readonly { readonly expr: string }[] }[];
+  readonly panels: readonly { readonly targets?: readonly { readonly expr: string }[] }[];
 }
 
 const alerts = (parse(await readFile(rules, 'utf8')) as Rules).groups.flatMap((group) => group.rules);
 const names = alerts.map(({ alert }) => alert);
 const dashboard = JSON.parse(await readFile(join(files, 'dashboard.json'), 'utf8')) as Dashboard;
-const expressions = dashboard.panels.flatMap(({ title, targets = [] }) =>
-  targets.map(({ expr }) => ({ title, expr: expr.replaceAll('$__rate_interval', '5m') })),
+const expressions = dashboard.panels.flatMap(({ targets = [] }) =>
+  targets.map(({ expr }) => expr.replaceAll('$__rate_interval', '5m')),
 );
 /** Those that fire when nothing is scraped any more. */
 const OF_ABSENCE = ['DavitNoLeader', 'DavitApiDown'];
+const AS_EXPECTED = 'as expected';
 
 let promtool: string;
 let folder: string;
@@ -41,11 +42,11 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-/** Expects of each expression, at the end of the series, one sample 1 for each of its label sets. Prints what differs. */
-async function expectAtEnd(
+/** Whether each expression has, at the end of the series, one sample 1 for each of its label sets: AS_EXPECTED, or what differs. */
+async function outcomeAtEnd(
   series: readonly Series[],
   expected: readonly { readonly expr: string; readonly labels: readonly string[] }[],
-): Promise<void> {
+): Promise<string> {
   const file = join(folder, 'test.yaml');
   const test = {
     interval: '1m',
@@ -58,11 +59,10 @@ async function expectAtEnd(
     })),
   };
   await writeFile(file, stringify({ rule_files: [rules], evaluation_interval: '1m', tests: [test] }, { lineWidth: 0 }));
-  const outcome = await run(promtool, ['test', 'rules', file], { maxBuffer: 64 << 20 }).then(
-    () => 'as expected',
+  return run(promtool, ['test', 'rules', file], { maxBuffer: 64 << 20 }).then(
+    () => AS_EXPECTED,
     (error: { readonly stdout?: string; readonly stderr?: string }) => `${error.stdout}${error.stderr}`,
   );
-  expect(outcome).toBe('as expected');
 }
 
 function firing(alertNames: readonly string[]): { expr: string; labels: string[] } {
@@ -83,29 +83,28 @@ it('the metrics are as Prometheus wants them named and described', async () => {
 });
 
 it('no alert fires on a platform in order', async () => {
-  await expectAtEnd(await scrapes('in order', MINUTES), [firing([])]);
+  expect(await outcomeAtEnd(await scrapes('in order', MINUTES), [firing([])])).toBe(AS_EXPECTED);
 });
 
 it('every alert fires on a platform out of order, but those of a platform that is gone', async () => {
   const fires = names.filter((name) => !OF_ABSENCE.includes(name));
   expect(fires.length).toBeGreaterThan(10);
-  await expectAtEnd(await scrapes('out of order', MINUTES), [firing(fires)]);
+  expect(await outcomeAtEnd(await scrapes('out of order', MINUTES), [firing(fires)])).toBe(AS_EXPECTED);
 });
 
 it('those fire when nothing is scraped', async () => {
-  await expectAtEnd([{ series: 'up{job="davit-metrics"}', values: `0x${MINUTES}` }], [firing(OF_ABSENCE)]);
+  const nothing = [{ series: 'up{job="davit-metrics"}', values: `0x${MINUTES}` }];
+  expect(await outcomeAtEnd(nothing, [firing(OF_ABSENCE)])).toBe(AS_EXPECTED);
 });
 
 it('every expression of the dashboard has a value', async () => {
   expect(expressions.length).toBeGreaterThan(20);
-  await expectAtEnd(
-    await scrapes('out of order', MINUTES),
-    expressions.map(({ expr }) => ({ expr: `count(${expr}) > bool 0`, labels: ['{}'] })),
-  );
+  const valued = expressions.map((expr) => ({ expr: `count(${expr}) > bool 0`, labels: ['{}'] }));
+  expect(await outcomeAtEnd(await scrapes('out of order', MINUTES), valued)).toBe(AS_EXPECTED);
 });
 
-it('a test of an expression can fail: an unknown metric has no value', async () => {
+it('an expression without a value is told, such as that of a metric that there is not', async () => {
   const series = await scrapes('in order', 5);
-  const wrong = expectAtEnd(series, [{ expr: 'count(davit_nothing) > bool 0', labels: ['{}'] }]);
-  await expect(wrong).rejects.toThrow(/davit_nothing/);
+  const unknown = { expr: 'count(davit_nothing) > bool 0', labels: ['{}'] };
+  expect(await outcomeAtEnd(series, [unknown])).toContain(unknown.expr);
 });
