@@ -35,5 +35,5 @@ COPY --from=build /davit/dist ./dist
 ENV NODE_ENV=production
 USER 65532:65532
 EXPOSE 8443 9090
-# A young generation of 16 MB: a larger one, which node takes where there is much memory, costs a third more of it and wins nothing.
-ENTRYPOINT ["/nodejs/bin/node", "--max-semi-space-size=16", "dist/main.js"]
+# Semi-spaces of 8 MB: larger ones, which node takes where there is much memory, cost memory, smaller ones processor time (docs/performance.md).
+ENTRYPOINT ["/nodejs/bin/node", "--max-semi-space-size=8", "dist/main.js"]

@@ -3,7 +3,7 @@ import { entryPoint } from './entry-point.ts';
 
 it('starts what the image starts', async () => {
   expect(await entryPoint('api')).toEqual([
-    '--max-semi-space-size=16',
+    '--max-semi-space-size=8',
     expect.stringMatching(/^\/.*\/dist\/main\.js$/),
     'api',
   ]);

@@ -47,7 +47,7 @@ describe.skipIf(noPods !== undefined)('the image', () => {
   it('runs as nobody, and leaves him nothing to write', () => {
     expect(configuration).toMatchObject({
       User: '65532:65532',
-      Entrypoint: ['/nodejs/bin/node', '--max-semi-space-size=16', 'dist/main.js'],
+      Entrypoint: ['/nodejs/bin/node', '--max-semi-space-size=8', 'dist/main.js'],
       WorkingDir: '/davit',
     });
     expect([...new Set(entries.map(({ owner }) => owner))]).toEqual(['0/0']);
