@@ -16,7 +16,7 @@ export interface DeployOptions {
   readonly name?: string | undefined;
   readonly installCommand?: string | undefined;
   readonly buildCommand?: string | undefined;
-  /** Of everything after the upload. */
+  /** Time for everything after the upload. */
   readonly timeoutMs: number;
   /** Flags that suggested commands repeat, each after a space. */
   readonly suggested: string;
