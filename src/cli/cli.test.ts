@@ -386,7 +386,7 @@ describe('the command', { timeout: 60_000 }, () => {
   });
 
   it('opens a port until it ends, and fails as kubectl does', async () => {
-    const kubectl = `echo "Forwarding from 127.0.0.1:4321 -> 8000"; echo "$*" > /dev/stderr; [ "$3" = 7:80 ] && echo lost >&2 && exit 1; exit 0`;
+    const kubectl = `echo "Forwarding from 127.0.0.1:4321 -> 8000"; echo "$*" >&2; [ "$3" = 7:80 ] && echo lost >&2 && exit 1; exit 0`;
     expect(await davit(['open', 'shop'], { kubectl })).toMatchObject({ code: 0, out: 'http://127.0.0.1:4321\n' });
     expect(await davit(['open', 'shop', '--port', '7'], { kubectl })).toEqual({
       code: 1,

@@ -20,7 +20,7 @@ export interface ConnectionOptions {
   readonly impersonated?: string | undefined;
   /** Namespace of Davit's own Service. */
   readonly davitNamespace: string;
-  /** Of programs that the kubeconfig names. */
+  /** Environment of programs that the kubeconfig names. */
   readonly environment: NodeJS.ProcessEnv;
 }
 

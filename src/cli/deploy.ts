@@ -1,7 +1,7 @@
 // Deploys a folder: packs and uploads it to an internal_source deployment, which is created if there is none, and follows the build
 // until the deployment is ready.
 
-import { basename, resolve } from 'node:path';
+import { basename } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RevisionState } from '../api/app-revision.ts';
 import { names } from '../record/names.ts';
@@ -16,7 +16,7 @@ export interface DeployOptions {
   readonly name?: string | undefined;
   readonly installCommand?: string | undefined;
   readonly buildCommand?: string | undefined;
-  /** Of everything after the upload. */
+  /** Time for everything after the upload. */
   readonly timeoutMs: number;
   /** Flags that suggested commands repeat, each after a space. */
   readonly suggested: string;
@@ -51,7 +51,7 @@ const STALLED_MS = { new: 10_000, old: 60_000 };
 /** Resolves to the ready deployment. Throws Failure with what failed. `progress` is written as it goes on. */
 export async function deploy(api: HttpApi, options: DeployOptions, progress: DeployProgress): Promise<Deployment> {
   const { source, say } = options;
-  const name = options.name ?? nameOf(resolve(source.folder));
+  const name = options.name ?? nameOf(source.folder);
   const { id } = await findOrCreate(api, name, say);
   const objectPath = await upload(api, id, source, say);
   progress.name = name;

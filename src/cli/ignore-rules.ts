@@ -76,7 +76,7 @@ function token(
 
 export interface Verdict {
   readonly isIgnored: boolean;
-  /** Of an ignored folder: whether nothing in it can be wanted either. */
+  /** For an ignored folder: whether nothing in it can be wanted either. */
   readonly isWhole: boolean;
 }
 

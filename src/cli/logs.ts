@@ -12,7 +12,7 @@ export interface PodLogOptions {
   /** Selects pods besides deployment and component. */
   readonly labels: Readonly<Record<string, string>>;
   readonly follow: boolean;
-  /** Of the containers before their last restart. */
+  /** Prints what the containers wrote before their last restart. */
   readonly previous: boolean;
   /** Number of last lines of each container. */
   readonly tail: number;

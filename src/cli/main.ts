@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 // kubectl davit: one view of objects that kubectl shows separately. Built into one file; it uses only kubectl.
 
+import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { COMPONENT_LABEL, COMPONENTS, REVISION_LABEL, SERVICE_PORT } from '../api/meta.ts';
 import { names } from '../record/names.ts';
@@ -161,7 +162,7 @@ async function deployFolder(
     warn(interruptedSentence(progress, suggested));
     process.exit(130);
   });
-  const source = await listSource(folder, text(flags, 'config') ?? 'langgraph.json');
+  const source = await listSource(resolve(folder), text(flags, 'config') ?? 'langgraph.json');
   const { connection } = await reach(kubectl, flags, cluster);
   const { name, source_config: config } = await deploy(
     makeHttpApi(connection),

@@ -80,7 +80,7 @@ describe('an ignore file', () => {
       'src/x/data.bin',
       'data/x',
       'build/a/b',
-      'docs/a.md',
+      'docs/a.txt',
       'ä.txt',
       'b c',
     ];
@@ -103,10 +103,10 @@ describe('what is packed', () => {
       'langgraph.json': '{}',
       'app.py': '',
       'dist/app.js': '',
-      'notes.md': '',
+      'notes.txt': '',
       'data/big.bin': '',
       '.gitignore': 'dist/\n*.bin\n',
-      '.dockerignore': '*.md\n!dist/\n',
+      '.dockerignore': '*.txt\n!dist/\n',
     });
     expect(await listed()).toEqual(['.dockerignore', '.gitignore', 'app.py', 'dist/app.js', 'langgraph.json']);
   });

@@ -19,6 +19,7 @@ const MEBIBYTE = 1024 * 1024;
 const LARGEST_SHOWN = 5;
 
 export interface Source {
+  /** Absolute. */
   readonly folder: string;
   /** Path of the configuration file, relative to the folder. */
   readonly config: string;
@@ -33,7 +34,7 @@ export interface Packed {
   remove(): Promise<void>;
 }
 
-/** Lists what would be packed. `config` is the configuration file, relative to the folder: it is packed in any case. */
+/** Lists what would be packed of an absolute path. `config` is the configuration file, relative to the folder: it is packed in any case. */
 export async function listSource(folder: string, config: string): Promise<Source> {
   await needFolder(folder);
   const path = posix.normalize(config.replaceAll('\\', '/'));
