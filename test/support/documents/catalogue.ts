@@ -17,6 +17,9 @@ export const CATALOGUE: Readonly<Record<string, Place>> = {
   'npm run demo': { notRun: 'as with --json, but until Ctrl-C' },
   'npm run demo -- --once': 'install',
   'npm run demo -- --json demo.json': 'install',
+  'npm run demo -- --build': {
+    notRun: 'it compiles for minutes; test/suites/builds/embedded-registry.test.ts starts the same platform',
+  },
   'npm run demo -- --context NAME': { notRun: 'it would be a second Davit on a cluster of the tests' },
   'docker build -t REGISTRY/davit:0.1.0 . && docker push REGISTRY/davit:0.1.0': {
     notRun: 'it needs Docker and a registry; test/suites/e2e/install builds the image from the same Dockerfile',
