@@ -333,7 +333,7 @@ describe('the command', { timeout: 60_000 }, () => {
           ? { logs: [], next_offset: null }
           : url.includes('/revisions/')
             ? { id: ID, status: 'QUEUED', status_message: 'It waits.' }
-            : url.endsWith('upload-url')
+            : url.includes('/upload-url')
               ? {
                   upload_url: `http://${headers.host}/put`,
                   object_path: 'uploads/1',
