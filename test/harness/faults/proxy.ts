@@ -265,6 +265,7 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
     for (const watch of watches) if (resources.includes(watch.resource)) watch.expire();
   }
 
+  let lastTerm: string | undefined;
   async function lease(actor: Actor, request: IncomingMessage, body: Buffer, response: ServerResponse): Promise<void> {
     const arrived = performance.now();
     if (leaseIsBlocked(actor, arrived)) {
@@ -274,7 +275,11 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
     const answered = await forwardWhole(request, body);
     if (request.method !== 'GET' && answered.status < 300) {
       trace.renewedAt = arrived;
-      if (holderIn(body) !== '' && trace.holders.at(-1)?.actor !== actor) trace.holders.push({ actor, at: arrived });
+      const term = termIn(body);
+      if (term !== undefined && term !== lastTerm) {
+        lastTerm = term;
+        trace.holders.push({ actor, at: arrived });
+      }
     }
     answer(response, answered);
   }
@@ -632,8 +637,10 @@ function parsed(body: Buffer): Record<string, unknown> {
   return body.length === 0 ? {} : (JSON.parse(body.toString()) as Record<string, unknown>);
 }
 
-function holderIn(body: Buffer): string {
-  return (parsed(body)['spec'] as { holderIdentity?: string } | undefined)?.holderIdentity ?? '';
+/** One leadership: its holder and when it began. A process that comes back under its name has another one. Undefined for a lease given back. */
+function termIn(body: Buffer): string | undefined {
+  const { holderIdentity = '', acquireTime = '' } = (parsed(body)['spec'] ?? {}) as Record<string, string>;
+  return holderIdentity === '' ? undefined : `${holderIdentity} ${acquireTime}`;
 }
 
 function nameIn(body: Buffer): string {
