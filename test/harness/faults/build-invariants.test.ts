@@ -53,7 +53,11 @@ it.each<{ reason: string; history: readonly Sighting[]; builds?: Partial<BuildsS
   },
   { reason: 'an image taken over', history: [revision('r2', { ...BUILT, builtBy: 'r1' })], violations: 0 },
   { reason: 'the digest of another build', history: [revision('r2', BUILT)], violations: 1 },
-  { reason: 'an image by its tag', history: [revision('r1', { ...BUILT, image: 'registry.example/x:1' })], violations: 1 },
+  {
+    reason: 'an image by its tag',
+    history: [revision('r1', { ...BUILT, image: 'registry.example/x:1' })],
+    violations: 1,
+  },
   { reason: 'an image that nobody has built', history: [deployment('registry.example/x@sha256:0')], violations: 1 },
   {
     reason: 'a build that leaves its end',
@@ -62,7 +66,10 @@ it.each<{ reason: string; history: readonly Sighting[]; builds?: Partial<BuildsS
   },
   {
     reason: 'another commit than it was queued with',
-    history: [revision('r1', { phase: 'Queued', commit: COMMIT }), revision('r1', { phase: 'Building', commit: OTHER })],
+    history: [
+      revision('r1', { phase: 'Queued', commit: COMMIT }),
+      revision('r1', { phase: 'Building', commit: OTHER }),
+    ],
     violations: 1,
   },
   {
@@ -72,7 +79,11 @@ it.each<{ reason: string; history: readonly Sighting[]; builds?: Partial<BuildsS
   },
   {
     reason: 'one after the other',
-    history: [revision('r1', { phase: 'Building' }), revision('r1', { phase: 'Failed' }), revision('r2', { phase: 'Building' })],
+    history: [
+      revision('r1', { phase: 'Building' }),
+      revision('r1', { phase: 'Failed' }),
+      revision('r2', { phase: 'Building' }),
+    ],
     violations: 0,
   },
   { reason: 'two Jobs of a build', history: [], builds: { history: [job('1'), job('2')] }, violations: 1 },

@@ -77,7 +77,8 @@ function otherImage(run: Run, { made }: BuildsSeen): string | undefined {
     const { name } = object.metadata;
     const own = made.filter(({ revision }) => revision === (builtBy ?? object.spec.id));
     const pushed = own.find((one) => one.digest === digest);
-    if (!pushed) return `${name}: Built with ${digest}, its build pushed ${own.map((one) => one.digest).join() || 'none'}`;
+    if (!pushed)
+      return `${name}: Built with ${digest}, its build pushed ${own.map((one) => one.digest).join() || 'none'}`;
     if (image !== `${REGISTRY_HOST}/${pushed.repository}@${digest}`) return `${name}: Built as ${image}`;
     if (commit !== undefined && commit !== pushed.source) return `${name}: of ${commit}, built from ${pushed.source}`;
   }

@@ -79,7 +79,13 @@ export function statusOf({ spec }: Shown, outcomes: readonly BuildOutcome[]): Re
     };
   });
   return {
-    phase: hasFailed ? 'Failed' : isOver ? 'Succeeded' : outcomes.length < spec.initContainers.length ? 'Pending' : 'Running',
+    phase: hasFailed
+      ? 'Failed'
+      : isOver
+        ? 'Succeeded'
+        : outcomes.length < spec.initContainers.length
+          ? 'Pending'
+          : 'Running',
     startTime: time,
     initContainerStatuses: statuses.slice(0, spec.initContainers.length),
     containerStatuses: statuses.slice(spec.initContainers.length),

@@ -1,7 +1,7 @@
 // The workloads of builds: what a person, a branch and a code host do to records whose images are built.
 
 import { pause } from '../../cluster/api-client.ts';
-import { type BuildLimits, type BuildWorld, type Script, digestOf } from './build-world.ts';
+import { type BuildLimits, type BuildWorld, digestOf, type Script } from './build-world.ts';
 import type { Seen } from './object-history.ts';
 import { childIn, RECORD, SECOND, type Stage, until } from './workloads.ts';
 
@@ -95,7 +95,12 @@ export async function performBuilds(workload: BuildWorkload, stage: Stage, world
       );
     });
   /** A build that fails, while what served goes on serving. */
-  const fails = async (what: string, reason: string, source: string, during?: (asked: Seen) => Promise<void>): Promise<void> => {
+  const fails = async (
+    what: string,
+    reason: string,
+    source: string,
+    during?: (asked: Seen) => Promise<void>,
+  ): Promise<void> => {
     const before = podsOf(stage);
     const asked = await again();
     await during?.(asked);
@@ -186,12 +191,7 @@ export async function performBuilds(workload: BuildWorkload, stage: Stage, world
       const asked = await again();
       await untilBuild('interrupt: it builds', asked, 'Building');
       const annotate = (id: string | null): Promise<unknown> =>
-        api.call(
-          'PATCH',
-          `${records}/${RECORD}`,
-          { metadata: { annotations: { 'davit.dev/interrupt': id } } },
-          MERGE,
-        );
+        api.call('PATCH', `${records}/${RECORD}`, { metadata: { annotations: { 'davit.dev/interrupt': id } } }, MERGE);
       await annotate(latest(RECORD)?.spec.id);
       await untilBuild('interrupt', asked, 'Interrupted');
       await until(stage, 'interrupt: its Job is gone', () => jobsIn(stage, world).length === 1);

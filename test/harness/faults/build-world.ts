@@ -2,7 +2,7 @@
 // kubelet for the pods that build, since the node of these clusters does not exist. The players know what was really built.
 
 import { createHash } from 'node:crypto';
-import { createServer, type IncomingMessage, request as httpRequest, type ServerResponse } from 'node:http';
+import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer, request as httpsRequest } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
@@ -178,9 +178,8 @@ export async function startBuildWorld(
   const registry = createServer(
     (request, response) => void answerRegistry(request, response).catch(() => response.destroy()),
   );
-  for (const server of [host, registry])
-    // oxlint-disable-next-line no-await-in-loop -- two of them
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  // oxlint-disable-next-line no-await-in-loop -- two of them
+  for (const server of [host, registry]) await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const hostName = `127.0.0.1:${(host.address() as AddressInfo).port}`;
   const registryUrl = `http://127.0.0.1:${(registry.address() as AddressInfo).port}`;
 
@@ -224,7 +223,8 @@ export async function startBuildWorld(
     if (script === 'never ends') await sleep(600_000, undefined, { signal: over.signal, ref: false });
     if (script === 'is held, then fails') await held.promise;
     if (script === 'step fails' || script === 'is held, then fails') return endOf.step();
-    const [, repository = '', tag = ''] = /name=[^/,]+\/([^:,]+):([^,"]+),push=true/.exec(JSON.stringify(pod.spec)) ?? [];
+    const [, repository = '', tag = ''] =
+      /name=[^/,]+\/([^:,]+):([^,"]+),push=true/.exec(JSON.stringify(pod.spec)) ?? [];
     const headers = { authorization: basic(credentials.push['username'], credentials.push['password']) };
     const put = { method: 'PUT', headers, body: source };
     const status = await ask(`${registryUrl}/v2/${repository}/manifests/${tag}`, put).catch(() => 0);
@@ -357,7 +357,9 @@ async function mounted(
   const build = `build-${pod.metadata.labels?.[BUILD_LABEL]}`;
   const read = async (part: 'source' | 'push'): Promise<Record<string, string>> => {
     const { data = {} } = await api.call<Secret>('GET', `/api/v1/namespaces/${namespace}/secrets/${build}-${part}`);
-    return Object.fromEntries(Object.entries(data).map(([key, value]) => [key, Buffer.from(value, 'base64').toString()]));
+    return Object.fromEntries(
+      Object.entries(data).map(([key, value]) => [key, Buffer.from(value, 'base64').toString()]),
+    );
   };
   while (!signal.aborted) {
     try {

@@ -251,10 +251,20 @@ function plansOfWorkload(workload: WorkloadName): Plan[] {
 
 /** Of the kind that only builds have, and of whom only they ask. */
 function faultsOfBuilds(phase: string): Fault[] {
-  const faults: Fault[] = (['down', 'slow', 500] as const).map((says) => ({ kind: 'code-host', phase, says, ms: 2500 }));
+  const faults: Fault[] = [];
+  // Where the code host fails anyway, the two would be at odds.
+  if (phase !== 'builds-fail')
+    for (const says of ['down', 'slow', 500] as const) faults.push({ kind: 'code-host', phase, says, ms: 2500 });
   faults.push({ kind: 'watch-delay', resource: 'jobs', ms: 300 });
   if (phase !== 'builds' && phase !== 'builds-delete') return faults;
-  for (const kind of ['watch-gap', 'watch-410', 'watch-cut', 'watch-half-open', 'relist-short', 'relist-empty'] as const)
+  for (const kind of [
+    'watch-gap',
+    'watch-410',
+    'watch-cut',
+    'watch-half-open',
+    'relist-short',
+    'relist-empty',
+  ] as const)
     faults.push({ kind, resource: 'jobs', event: 3 });
   for (const kind of ['connect-410', 'list-410'] as const) faults.push({ kind, resource: 'jobs' });
   return faults;

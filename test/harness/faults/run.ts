@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { patient } from '../../cluster/api-client.ts';
 import type { Cluster } from '../../cluster/cluster.ts';
 import { DAVIT_NAMESPACE, makeTenant } from '../../support/platform.ts';
-import { isBuildWorkload, worldFor } from './build-workloads.ts';
+import { type BuildWorkload, isBuildWorkload, performBuilds, worldFor } from './build-workloads.ts';
 import { type BuildWorld, startBuildWorld } from './build-world.ts';
 import { bundledDavit } from './bundle.ts';
 import { breaker, isExclusive } from './control-plane-faults.ts';
@@ -151,7 +151,7 @@ export async function runPlan(plan: Plan, cluster: Cluster, census: Census, pati
     },
     interlude: () => broken.interlude(),
     upgrade: () => upgrade(cast),
-    builds: world,
+    ...(world && { performBuilds: () => performBuilds(plan.workload as BuildWorkload, stage, world) }),
     leaveAt: leave.leaveAt,
   };
   let stuck: string | undefined;

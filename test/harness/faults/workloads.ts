@@ -3,8 +3,6 @@
 import type { ApiClient } from '../../cluster/api-client.ts';
 import { ApiError, pause } from '../../cluster/api-client.ts';
 import { standInNode } from '../../cluster/stand-in.ts';
-import { isBuildWorkload, performBuilds } from './build-workloads.ts';
-import type { BuildWorld } from './build-world.ts';
 import { isNamespaceGone, removeNamespace } from './namespace-deletion.ts';
 import type { Census, Seen } from './object-history.ts';
 import type { WorkloadName } from './plans.ts';
@@ -34,8 +32,8 @@ export interface Stage extends Scene {
   upgrade?(): Promise<void>;
   /** The controller is frozen when it next asks for this write, such as `apply deployments shop`, which is sent on. */
   leaveAt?(write: string): Absence;
-  /** Where there are builds. */
-  readonly builds?: BuildWorld | undefined;
+  /** What is done instead, where something is built. */
+  performBuilds?(): Promise<void>;
   /** What others do before the record is made. */
   prepare(): Promise<void>;
 }
@@ -92,10 +90,7 @@ export async function perform(workload: WorkloadName, stage: Stage): Promise<voi
   await api.call('POST', secrets, decoy('Secret', undefined));
   if (workload === 'taken') await api.call('POST', services, foreignService());
   await stage.prepare();
-  if (isBuildWorkload(workload)) {
-    if (!stage.builds) throw new Error(`${workload} has nothing to build with`);
-    return performBuilds(workload, stage, stage.builds);
-  }
+  if (stage.performBuilds) return stage.performBuilds();
   enter('create');
   await create();
   if (workload === 'taken') {
