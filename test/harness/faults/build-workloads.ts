@@ -234,7 +234,7 @@ function podsOf({ census, namespace }: Stage): string {
     .filter(({ kind, object }) => kind === 'Pod' && object.metadata.labels?.['davit.dev/component'] === 'server');
   return pods
     .filter(({ object }) => object.metadata.deletionTimestamp === undefined)
-    .map(({ object }) => object.metadata.uid)
+    .map(({ object }) => object.metadata.uid ?? '')
     .toSorted()
     .join();
 }
