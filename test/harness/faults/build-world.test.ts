@@ -116,7 +116,7 @@ async function aWorld(): Promise<Played> {
   };
 }
 
-it('a commit and an upload are fetched and pushed with the credentials of their Secrets', async () => {
+it('a commit is fetched, and its image pushed, with the credentials of their Secrets', async () => {
   const { world, run } = await aWorld();
   try {
     const commit = world.push('shop', 'builds');
