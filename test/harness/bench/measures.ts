@@ -1,6 +1,7 @@
 // Every measure, in the order in which a whole run takes them.
 
 import type { Measure } from './measure.ts';
+import { builds } from './measures/builds.ts';
 import { changes } from './measures/changes.ts';
 import { facadeCreates } from './measures/facade-creates.ts';
 import { facadeLists } from './measures/facade-lists.ts';
@@ -29,4 +30,5 @@ export const MEASURES: readonly Measure[] = [
   facadeLists,
   facadeCreates,
   facadeLogs,
+  builds,
 ];

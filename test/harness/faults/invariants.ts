@@ -1,5 +1,6 @@
 // Whether a run kept every promise. Each function is one promise of docs/reliability.md and reports violations.
 
+import { buildProblems, isCredentialOfBuild, leftOfBuilds } from './build-invariants.ts';
 import { meddlerOf } from './interference.ts';
 import type { Seen, Sighting } from './object-history.ts';
 import { dishonest } from './ready-truthfulness.ts';
@@ -73,6 +74,7 @@ export function judge(run: Run, reference: Reference): Violation[] {
   blame('I7 exactly once', rolledTwice(run));
   blame('I9 no storm', storms(run, reference) ?? hammers(run) ?? asksTooOften(run));
   if (!isDoomed) blame('I11 data', lostData(run) ?? lostValues(run) ?? tornDownTooEarly(run));
+  for (const { invariant, what } of buildProblems(run)) blame(invariant, what);
   blame('I13 no accident', run.accidents > 0 ? `the process ended on its own, see ${run.log}` : undefined);
   blame('I13 no accident', run.stopMs > 5000 ? `took ${Math.round(run.stopMs)} ms to stop` : undefined);
   return found;
@@ -104,6 +106,7 @@ function endState(run: Run): string[] {
   const pods = run.current.filter(({ kind, object }) => kind === 'Pod' && object.metadata.name.startsWith(RECORD));
   const running = Map.groupBy(pods, ({ object }) => object.metadata.labels?.['davit.dev/component'] ?? '');
   return [
+    ...leftOfBuilds(run),
     ...children.map((sighting) => masked({ ...sighting, object: pastState(run, sighting) }, run.namespace)),
     ...[...running].map(([component, group]) => `Pod ${component} × ${group.length}`),
   ].toSorted();
@@ -138,6 +141,7 @@ function masked({ kind, object }: Pick<Sighting, 'kind' | 'object'>, namespace: 
     ...(kind.startsWith('App') && {
       state: status?.state,
       image: status?.image,
+      build: status?.build && [status.build.phase, status.build.reason, status.build.digest],
       replicas: status?.replicas,
       // What the cluster's own autoscaler has to say comes up to 15 s later, or not before the end.
       conditions: conditions
@@ -152,7 +156,9 @@ function masked({ kind, object }: Pick<Sighting, 'kind' | 'object'>, namespace: 
     .replaceAll(/"[0-9a-z]+\.[0-9a-f]{32}"/g, '"DIGEST"')
     .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME')
     .replaceAll(/"\d{1,3}(\.\d{1,3}){3}"/g, '"IP"')
-    .replaceAll(namespace, 'NAMESPACE');
+    .replaceAll(namespace, 'NAMESPACE')
+    .replaceAll(/NAMESPACE-[0-9a-f]{8}\b/g, 'TENANT')
+    .replaceAll(/127\.0\.0\.1:\d+/g, 'HOST');
   return `${kind} ${maskedName(metadata.name)} ${text}`;
 }
 
@@ -224,7 +230,9 @@ function deletedBlindly(run: Run): string | undefined {
     const uid = (body['preconditions'] as { uid?: string } | undefined)?.uid;
     return verb === 'delete' && (uid === undefined || uid === '');
   });
-  const unseen = run.trace.writes.find(({ verb, resource, actor, body }) => {
+  const unseen = run.trace.writes.find(({ verb, resource, actor, body, label }) => {
+    // It is made again for each build.
+    if (isCredentialOfBuild(label)) return false;
     const version = (body['preconditions'] as { resourceVersion?: string } | undefined)?.resourceVersion;
     const isData = resource === 'secrets' || resource === 'persistentvolumeclaims';
     return verb === 'delete' && actor !== 'facade' && isData && !version;

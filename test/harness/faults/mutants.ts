@@ -29,6 +29,20 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   SHORT_GRACE: {
     replacements: [{ file: 'src/decide/secret-garbage.ts', from: 'GRACE_MS = 60_000', to: 'GRACE_MS = 2_500' }],
   },
+  SHORT_BUILD_RETRY: {
+    replacements: [
+      { file: 'src/controller/build/reconciler.ts', from: 'const RETRY_MS = 15_000;', to: 'const RETRY_MS = 1_000;' },
+    ],
+  },
+  SHORT_BUILD_TIME: {
+    replacements: [
+      {
+        file: 'src/api/settings.ts',
+        from: 'timeoutSeconds: z.int().min(60)',
+        to: 'timeoutSeconds: z.int().min(1)',
+      },
+    ],
+  },
   'delete without uid': bug('src/kube/http-client.ts', 'preconditions: { uid, ', 'preconditions: { ', 'delete'),
   'deployed though it has gone': bug(
     'src/controller/app-deployment/reconciler.ts',
@@ -503,4 +517,108 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     ],
     shows: { workload: 'referenced', fault: NONE },
   },
+  'a Job that is there is made again': bug(
+    'src/controller/build/start.ts',
+    'if (!(error instanceof AlreadyExists)) throw error;',
+    "if (!(error instanceof AlreadyExists)) throw error; const ref = { namespace: inputs.settings.namespace, name: buildName(inputs.revisionId) }; const there = await client.get(JOBS, ref); await client.remove(JOBS, ref, { uid: there.metadata.uid, propagationPolicy: 'Background' }); await new Promise((resolve) => setTimeout(resolve, 500)); return client.create(JOBS, makeBuildJob(inputs));",
+    'builds',
+    { kind: 'crash-after', at: 'builds/create jobs build-ID#1' },
+  ),
+  'the Secrets of a build belong to nobody': bug(
+    'src/resources/build/job.ts',
+    "ownerReferences: [{ apiVersion: 'batch/v1', kind: 'Job', name: buildName(revisionId), uid: jobUid }],",
+    '',
+    'builds-delete',
+  ),
+  'credentials stay after the build': bug(
+    'src/decide/build/step.ts',
+    "return { act: 'forgetCredentials', requeueAfterMs: left };",
+    'return { requeueAfterMs: left };',
+    'builds',
+  ),
+  'a place that becomes free wakes nobody': bug(
+    'src/controller/build/watches.ts',
+    "if (isBegun(previous?.status?.build) && (type === 'deleted' || !isBegun(object.status?.build))) wakeQueued();",
+    '',
+    'builds-turns',
+  ),
+  'a build that failed keeps its turn': bug(
+    'src/api/build.ts',
+    "return build !== undefined && build.phase !== 'Queued' && !FINAL_PHASES.has(build.phase);",
+    "return build !== undefined && build.phase !== 'Queued' && build.phase !== 'Built';",
+    'builds-turns',
+  ),
+  'running builds take no turn': bug(
+    'src/decide/build/turns.ts',
+    'for (const revision of builds.filter(({ status }) => isBegun(status?.build))) begin(revision);',
+    '',
+    'builds-turns',
+  ),
+  'the time of a build is not limited': bug(
+    'src/resources/build/job.ts',
+    'activeDeadlineSeconds: settings.timeoutSeconds,',
+    '',
+    'builds-overdue',
+  ),
+  'an interrupted build begins again': bug(
+    'src/decide/build/step.ts',
+    'if (build && FINAL_PHASES.has(build.phase)) return',
+    "if (build && build.phase !== 'Interrupted' && FINAL_PHASES.has(build.phase)) return",
+    'builds-interrupt',
+  ),
+  'the pod of another build is believed': bug(
+    'src/controller/build/observe.ts',
+    '.byLabel(settings.builds.namespace, BUILD_LABEL, id)',
+    '.list()',
+    'builds',
+  ),
+  'the Job of a finished build goes at once': bug(
+    'src/decide/build/step.ts',
+    "if (phase === 'Interrupted' || phase === 'Skipped' || !(left > 0)) return { act: 'removeJob' };",
+    "return { act: 'removeJob' };",
+    'builds',
+  ),
+  'a code host that is down fails the build': bug(
+    'src/controller/build/reconciler.ts',
+    'if (!retry || !before) {',
+    'if (true) {',
+    'builds',
+    { kind: 'code-host', phase: 'builds', says: 'down', ms: 2500 },
+  ),
+  'a push credential for all of a tenant': bug(
+    'src/controller/build/start.ts',
+    'const repository = repositoryOf(registry, tenant, record.metadata.name);',
+    "const repository = repositoryOf(registry, tenant, record.metadata.name).replace(/[^/]*$/, '*');",
+    'builds',
+  ),
+  'the token of the code host in the log': bug(
+    'src/controller/build/start.ts',
+    'if (isHindrance(credential)) return credential;',
+    'process.stdout.write(`${JSON.stringify(credential)}\\n`); if (isHindrance(credential)) return credential;',
+    'builds',
+  ),
+  'what belongs to no build any more stays': bug(
+    'src/controller/build/reconciler.ts',
+    'await removeJob(seen.orphan, client);',
+    'return {};',
+    'builds-delete',
+  ),
+  'a built image by its tag': bug(
+    'src/decide/build/step.ts',
+    'image: `${repository}@${digest}`',
+    'image: `${repository}:latest`',
+    'builds',
+  ),
+  'the branch of now is built': bug(
+    'src/controller/build/start.ts',
+    'ref: revision.status?.build?.commit ?? revision.spec.commit ?? repoRef',
+    'ref: repoRef',
+    'builds-turns',
+  ),
+  'a Job that somebody deletes is made again': bug(
+    'src/decide/build/step.ts',
+    "if (job?.metadata.deletionTimestamp !== undefined || (job === undefined && build.phase === 'Building'))",
+    'if (false)',
+    'builds-fail',
+  ),
 };

@@ -39,6 +39,7 @@ export const CENSUS_KINDS: Readonly<Record<string, string>> = {
   NetworkPolicy: '/apis/networking.k8s.io/v1/networkpolicies',
   HorizontalPodAutoscaler: '/apis/autoscaling/v2/horizontalpodautoscalers',
   PodDisruptionBudget: '/apis/policy/v1/poddisruptionbudgets',
+  Job: '/apis/batch/v1/jobs',
 };
 
 export interface Census {

@@ -1,5 +1,6 @@
 // What a plan is, and which plans there are: every write of every workload times the crash points, and the rest.
 
+import { BUILD_WORKLOADS, isBuildWorkload } from './build-workloads.ts';
 import { exclusivePlans } from './control-plane-faults.ts';
 import { editsOf, type Meddling, REFUSABLE, squattersOf } from './interference.ts';
 import { doomedPlans } from './namespace-deletion.ts';
@@ -57,6 +58,8 @@ export type Fault =
   | { readonly kind: 'leader-killed' | 'leader-stopped' | 'leader-paused'; readonly at: string; readonly ms?: number }
   /** Two controllers; of the one that leads the lease alone is refused, so that the other takes over. */
   | { readonly kind: 'leader-cut'; readonly phase: string; readonly ms?: number }
+  /** What the controller asks the code host, for `ms` from the beginning of the phase. */
+  | { readonly kind: 'code-host'; readonly phase: string; readonly says: 'down' | 'slow' | 500; readonly ms?: number }
   /** Every request but those for leases, for `ms` from the beginning of the phase, and until no watch has told anything for `quietMs`. */
   | {
       readonly kind: 'outage';
@@ -93,6 +96,7 @@ export const WORKLOADS = [
   'overtaken',
   'unmounted',
   'held',
+  ...BUILD_WORKLOADS,
 ] as const;
 export type WorkloadName = (typeof WORKLOADS)[number];
 
@@ -127,7 +131,10 @@ const EVENTS_BEFORE_LIST: Readonly<Record<string, number>> = { services: 3, secr
  */
 export function ownWrites(workload: WorkloadName, labels: readonly string[]): readonly string[] {
   if (workload === 'create') return labels;
-  return labels.filter((label) => !label.startsWith('create/') && !label.startsWith('recreate/delete '));
+  const own = labels.filter((label) => !label.startsWith('create/') && !label.startsWith('recreate/delete '));
+  // One failure after another is written in the same way.
+  const every = workload === 'builds-fail' || workload === 'builds-overdue' ? 7 : 1;
+  return own.filter((_, index) => index % every === 0);
 }
 
 /** As much of a workload's reference as plans are made from. */
@@ -147,7 +154,9 @@ export function allPlans(references: ReadonlyMap<WorkloadName, Learned>): Plan[]
     for (const [index, at] of ownWrites(workload, labels).entries())
       plans.push(...faultsAt(at, index).map((fault) => ({ workload, fault })));
     plans.push(...plansOfWorkload(workload));
-    plans.push(...exclusivePlans(workload, LAST_PHASE[workload] ?? 'create', ownWrites(workload, labels)));
+    // Who plays the pods that build does so on this server alone.
+    if (!isBuildWorkload(workload))
+      plans.push(...exclusivePlans(workload, LAST_PHASE[workload] ?? 'create', ownWrites(workload, labels)));
     if (workload === 'create') plans.push(...plansOfChildren(children));
   }
   return plans;
@@ -223,6 +232,7 @@ function plansOfWorkload(workload: WorkloadName): Plan[] {
     for (const resources of [['persistentvolumeclaims', 'secrets'], ['persistentvolumeclaims'], ['secrets']])
       faults.push({ kind: 'blind-takeover', at: 'delete/apply appdeployments/status shop#1', resources, ms: 10_000 });
   faults.push({ kind: 'quiet', ms: 60_000 });
+  if (isBuildWorkload(workload)) faults.push(...faultsOfBuilds(workload));
   const hasAll = workload === 'create' || workload === 'delete';
   for (const [index, resource] of WATCHED.entries()) {
     // Each workload has a third of the kinds, the next one another.
@@ -237,6 +247,27 @@ function plansOfWorkload(workload: WorkloadName): Plan[] {
     if (workload === 'create') faults.push({ kind: 'connect-410', resource }, { kind: 'list-410', resource });
   }
   return faults.map((fault) => ({ workload, fault }));
+}
+
+/** Of the kind that only builds have, and of whom only they ask. */
+function faultsOfBuilds(phase: string): Fault[] {
+  const faults: Fault[] = [];
+  // Where the code host fails anyway, the two would be at odds.
+  if (phase !== 'builds-fail')
+    for (const says of ['down', 'slow', 500] as const) faults.push({ kind: 'code-host', phase, says, ms: 2500 });
+  faults.push({ kind: 'watch-delay', resource: 'jobs', ms: 300 });
+  if (phase !== 'builds' && phase !== 'builds-delete') return faults;
+  for (const kind of [
+    'watch-gap',
+    'watch-410',
+    'watch-cut',
+    'watch-half-open',
+    'relist-short',
+    'relist-empty',
+  ] as const)
+    faults.push({ kind, resource: 'jobs', event: 3 });
+  for (const kind of ['connect-410', 'list-410'] as const) faults.push({ kind, resource: 'jobs' });
+  return faults;
 }
 
 const LAST_PHASE: Readonly<Partial<Record<WorkloadName, string>>> = {
@@ -261,6 +292,7 @@ const LAST_PHASE: Readonly<Partial<Record<WorkloadName, string>>> = {
   overtaken: 'overtaken',
   unmounted: 'unmounted',
   held: 'held',
+  ...Object.fromEntries(BUILD_WORKLOADS.map((workload) => [workload, workload])),
 };
 
 /** One plan of every kind of fault, another choice for every `sample`, but always the same for the same. */

@@ -294,6 +294,7 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
   function nameOfWrite(actor: Actor, asked: Asked, body: Buffer): string {
     const who = actor === 'facade' ? 'facade ' : '';
     return `${phase}/${who}${asked.verb} ${asked.resource} ${asked.name || nameIn(body)}`
+      .replaceAll(/\bbuild-[0-9a-f]{8}(-[0-9a-f]{4,12}){4}/g, 'build-ID')
       .replaceAll(/--[0-9a-f]{8}\b/g, '--REV')
       .replaceAll(/--vars-[0-9a-z]+/g, '--vars-X');
   }

@@ -92,6 +92,7 @@ function untrue(
   const observed = object.status?.observedGeneration as number | undefined;
   const asked = images.get(`${uid}/${observed}`);
   const latest = snapshots.get(object.status?.latestRevisionId);
+  const image = asked ?? builtFor(object.status?.latestRevisionId, run.history.slice(0, index));
   if (latest !== undefined && latest.image !== asked) {
     const wrong = `${name}: generation ${observed} is said to be seen at ${version}, with a revision of ${latest.image}, not ${asked}`;
     // Where the new revision cannot be made, that is what the record says.
@@ -100,9 +101,15 @@ function untrue(
     if (newerThan(latest.generation, uid, before).some((newer) => newer.at <= at - leewayOf(run)))
       return `${wrong}, though a newer one is there`;
   }
-  if (isReady(object) && object.status.image !== asked)
-    return `${name}: Ready at ${version} (observed ${observed}) with image ${object.status.image}, not ${asked}`;
+  if (isReady(object) && object.status.image !== image)
+    return `${name}: Ready at ${version} (observed ${observed}) with image ${object.status.image}, not ${image}`;
   return undefined;
+}
+
+/** The image that the build of a revision has made, as far as it was said. */
+function builtFor(revision: string, before: readonly Sighting[]): string | undefined {
+  return before.findLast(({ kind, object }) => kind === 'AppRevision' && object.spec.id === revision)?.object.status
+    ?.build?.image;
 }
 
 const FAILURES: ReadonlySet<string> = new Set(['RequestFailed', 'ApplyRefused']);

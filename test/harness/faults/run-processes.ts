@@ -19,6 +19,8 @@ export interface CastOptions {
   readonly namespace: string;
   /** Davit's own, where the lease is. That of the run by default, so that the runs side by side don't compete. */
   readonly leaseNamespace?: string;
+  /** More of Davit's settings. */
+  readonly settings?: Readonly<Record<string, unknown>> | undefined;
   readonly directory: string;
   readonly keys: Keys;
   /** The same of the facade's own account. */
@@ -160,7 +162,7 @@ async function environmentOf(actor: Actor, options: CastOptions): Promise<Record
   const kubeconfig = join(directory, `${actor}.kubeconfig`);
   await writeFile(kubeconfig, kubeconfigOf(proxy.urlFor(actor), keys), { mode: 0o600 });
   const settings = join(directory, 'settings.yaml');
-  await writeFile(settings, stringify({ namespaces: [namespace] }));
+  await writeFile(settings, stringify({ namespaces: [namespace], ...options.settings }));
   return {
     DAVIT_KUBECONFIG: kubeconfig,
     DAVIT_SETTINGS: settings,

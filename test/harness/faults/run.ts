@@ -6,6 +6,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { patient } from '../../cluster/api-client.ts';
 import type { Cluster } from '../../cluster/cluster.ts';
 import { DAVIT_NAMESPACE, makeTenant } from '../../support/platform.ts';
+import { type BuildWorkload, isBuildWorkload, performBuilds, worldFor } from './build-workloads.ts';
+import { type BuildWorld, startBuildWorld } from './build-world.ts';
 import { bundledDavit } from './bundle.ts';
 import { breaker, isExclusive } from './control-plane-faults.ts';
 import { Meddled, meddlerOf, race } from './interference.ts';
@@ -28,6 +30,8 @@ export interface Run {
   readonly trace: Trace;
   readonly history: readonly Sighting[];
   readonly current: readonly Sighting[];
+  /** Of a workload of builds: what there was where they run, and what was really built. */
+  readonly builds?: BuildsSeen | undefined;
   /** Why the workload did not come to its end. */
   readonly stuck: string | undefined;
   /** Writes that came after it should have been at rest. */
@@ -44,10 +48,17 @@ export interface Run {
   readonly log: string;
 }
 
+export interface BuildsSeen extends Pick<BuildWorld, 'made' | 'wrong' | 'limits'> {
+  readonly history: readonly Sighting[];
+  readonly current: readonly Sighting[];
+}
+
 /** What has to be smaller in the controller for a fault to be seen at all, see mutants.ts. */
 const TEST_TIMES: Readonly<Record<string, string>> = {
   'watch-half-open': 'SHORT_IDLE',
   'relist-410': 'SMALL_PAGES',
+  'code-host': 'SHORT_BUILD_RETRY',
+  'builds-overdue': 'SHORT_BUILD_TIME',
 };
 
 let serial = 0;
@@ -84,18 +95,22 @@ export async function runPlan(plan: Plan, cluster: Cluster, census: Census, pati
     atWrite: (actor) => broken.atWrite(actor),
     onWrite: (label, actor) => leave.at(label, actor),
   });
+  const world = isBuildWorkload(plan.workload)
+    ? await startBuildWorld(cluster, namespace, worldFor(plan.workload))
+    : undefined;
   const directory = join(cluster.runDir, 'faults', namespace);
   await mkdir(directory, { recursive: true });
   const keys = { tokenFile: join(directory, 'token'), caFile: join(directory, 'ca.crt') };
   await writeFile(keys.tokenFile, await cluster.tokenFor(DAVIT_NAMESPACE, 'davit-controller'), { mode: 0o600 });
   await writeFile(keys.caFile, proxy.ca);
-  const seeds = [plan.seed, TEST_TIMES[fault.kind]].filter(Boolean);
+  const seeds = [plan.seed, TEST_TIMES[fault.kind], TEST_TIMES[plan.workload]].filter(Boolean);
   const seeded = seeds.length > 0 ? { SEEDED_BUGS: seeds.join(',') } : {};
   const cast = await startCast(actors, {
     cluster,
     proxy,
     namespace,
     leaseNamespace,
+    settings: world?.settings,
     directory,
     keys,
     leaseMs: LEASE_MS,
@@ -132,9 +147,11 @@ export async function runPlan(plan: Plan, cluster: Cluster, census: Census, pati
       proxy.enter(phase);
       void rotateAt(phase, fault, proxy, keys, cluster);
       broken.enter(phase);
+      void ail(phase, fault, world, proxy.trace);
     },
     interlude: () => broken.interlude(),
     upgrade: () => upgrade(cast),
+    ...(world && { performBuilds: () => performBuilds(plan.workload as BuildWorkload, stage, world) }),
     leaveAt: leave.leaveAt,
   };
   let stuck: string | undefined;
@@ -167,15 +184,23 @@ export async function runPlan(plan: Plan, cluster: Cluster, census: Census, pati
   if (stuck === undefined)
     restless = !(await comesToRest(proxy.trace, cast, fault.kind === 'quiet' ? (fault.ms ?? QUIET_MS) : QUIET_MS));
   const starts = cast.starts();
-  const said = await gather(cluster.api, namespace, cast);
+  const said = await gather(cluster.api, world ? [namespace, world.namespace] : [namespace], cast);
   const stopMs = await cast.stop();
   proxy.close();
+  world?.close();
   const run = {
     plan,
     namespace,
     trace: proxy.trace,
     history: census.history(namespace),
     current: census.current(namespace),
+    builds: world && {
+      made: world.made,
+      wrong: world.wrong,
+      limits: world.limits,
+      history: census.history(world.namespace),
+      current: census.current(world.namespace),
+    },
     stuck,
     restless,
     // A history that has been rewound is no accident: who has seen its future restarts.
@@ -192,7 +217,21 @@ export async function runPlan(plan: Plan, cluster: Cluster, census: Census, pati
   await broken.mended();
   await putToRest(cluster, namespace);
   census.forget(namespace);
+  if (world) {
+    await putToRest(cluster, world.namespace);
+    census.forget(world.namespace);
+  }
   return run;
+}
+
+/** What the controller asks the code host is answered badly for a while. */
+async function ail(phase: string, fault: Plan['fault'], world: BuildWorld | undefined, trace: Trace): Promise<void> {
+  if (fault.kind !== 'code-host' || fault.phase !== phase || !world) return;
+  const before = world.met();
+  world.ails.api = fault.says;
+  await sleep(fault.ms ?? 2500);
+  world.ails.api = undefined;
+  if (world.met() > before) trace.fired = true;
 }
 
 /** The chart's rule for leases, in the run's namespace. */
@@ -297,6 +336,7 @@ async function crashLoop(every: number, times: number, cast: Cast, trace: Trace)
 
 /** What others than Davit have work with, in an order that recreates nothing. */
 const WITH_WORK = [
+  '/apis/batch/v1/namespaces/NS/jobs',
   '/apis/autoscaling/v2/namespaces/NS/horizontalpodautoscalers',
   '/apis/apps/v1/namespaces/NS/deployments',
   '/apis/apps/v1/namespaces/NS/statefulsets',

@@ -2,6 +2,7 @@
 
 import { readFile } from 'node:fs/promises';
 import type { ApiClient } from '../../cluster/api-client.ts';
+import type { Sighting } from './object-history.ts';
 import type { Run } from './run.ts';
 import type { Cast } from './run-processes.ts';
 
@@ -15,15 +16,17 @@ export interface Utterance {
 const SHORTEST_SECRET = 12;
 
 /** What the controller has said and what Kubernetes was told, before the process ends and the namespace goes. */
-export async function gather(api: ApiClient, namespace: string, cast: Cast): Promise<Utterance[]> {
+export async function gather(api: ApiClient, namespaces: readonly string[], cast: Cast): Promise<Utterance[]> {
   const read = async (where: string, text: Promise<string>): Promise<Utterance> => ({
     where,
     text: await text.catch(() => ''),
   });
   const metrics = fetch(`http://127.0.0.1:${cast.healthPort()}/metrics`).then((answer) => answer.text());
   return Promise.all([
-    read('an event', api.read(`/apis/events.k8s.io/v1/namespaces/${namespace}/events`)),
-    read('a ConfigMap', api.read(`/api/v1/namespaces/${namespace}/configmaps`)),
+    ...namespaces.flatMap((namespace) => [
+      read('an event', api.read(`/apis/events.k8s.io/v1/namespaces/${namespace}/events`)),
+      read('a ConfigMap', api.read(`/api/v1/namespaces/${namespace}/configmaps`)),
+    ]),
     read('the metrics', metrics),
     ...cast.logs.map((file) => read('the log', readFile(file, 'utf8'))),
   ]);
@@ -34,7 +37,7 @@ export function leaks(run: Run): string | undefined {
   const dresses = secretsIn(run).flatMap(({ name, data }) => inEveryDress(data).map((dress) => ({ name, dress })));
   const said: Utterance[] = [
     ...run.said,
-    ...run.history
+    ...everythingIn(run)
       .filter(({ kind }) => kind !== 'Secret')
       .map(({ kind, object }) => ({ where: `${kind} ${object.metadata.name}`, text: JSON.stringify(object) })),
     ...run.trace.writes
@@ -54,9 +57,14 @@ interface Kept {
   readonly data: string;
 }
 
-function secretsIn({ history }: Run): Kept[] {
+/** Where its builds run too. */
+function everythingIn({ history, builds }: Run): readonly Sighting[] {
+  return [...history, ...(builds?.history ?? [])];
+}
+
+function secretsIn(run: Run): Kept[] {
   const values = new Map<string, Kept>();
-  for (const { kind, object } of history) {
+  for (const { kind, object } of everythingIn(run)) {
     if (kind !== 'Secret') continue;
     for (const [key, data] of Object.entries(object.data ?? {})) {
       const isLong = Buffer.from(data, 'base64').length >= SHORTEST_SECRET;

@@ -32,6 +32,8 @@ export interface Stage extends Scene {
   upgrade?(): Promise<void>;
   /** The controller is frozen when it next asks for this write, such as `apply deployments shop`, which is sent on. */
   leaveAt?(write: string): Absence;
+  /** What is done instead, where something is built. */
+  performBuilds?(): Promise<void>;
   /** What others do before the record is made. */
   prepare(): Promise<void>;
 }
@@ -88,6 +90,7 @@ export async function perform(workload: WorkloadName, stage: Stage): Promise<voi
   await api.call('POST', secrets, decoy('Secret', undefined));
   if (workload === 'taken') await api.call('POST', services, foreignService());
   await stage.prepare();
+  if (stage.performBuilds) return stage.performBuilds();
   enter('create');
   await create();
   if (workload === 'taken') {

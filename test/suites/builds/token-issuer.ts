@@ -2,6 +2,7 @@
 // password of ours, for what it wants to do; it gets a signed token for as much of that as the password allows.
 
 import { generateKeyPairSync, randomBytes, sign } from 'node:crypto';
+import { coversRepository } from '../../../src/record/registry-grant.ts';
 import { type Server, serve } from './servers.ts';
 
 export const registryService = 'davit-registry';
@@ -13,7 +14,7 @@ export type Action = 'pull' | 'push';
 export interface TokenIssuer extends Server {
   /** What the registry verifies tokens by. */
   readonly jwks: string;
-  /** A password for one repository. */
+  /** A password for one repository, or with `PATH/*` for all below. */
   allow(repository: string, actions: readonly Action[], seconds: number): string;
 }
 
@@ -38,7 +39,7 @@ export async function startTokenIssuer(address: string, publicPrefix: string): P
   function allowed(grant: Grant | undefined, scope: string): Access[] {
     const [, name, asked] = /^repository:(.+):([^:]+)$/.exec(scope) ?? [];
     if (name === undefined || asked === undefined) return [];
-    const may = name === grant?.repository ? grant.actions : name.startsWith(publicPrefix) ? ['pull'] : [];
+    const may = grant && coversRepository(grant, name) ? grant.actions : name.startsWith(publicPrefix) ? ['pull'] : [];
     const actions = asked.split(',').filter((action) => may.includes(action));
     return actions.length > 0 ? [{ type: 'repository', name, actions }] : [];
   }
