@@ -57,10 +57,12 @@ export function makePullSecretReconciler(options: PullSecretOptions): Reconcile 
     const isConfigured = registry.tokens || registry.pullSecret !== undefined;
     const isNeeded = isConfigured && isTenant && caches.records.list(namespace).some(({ spec }) => usesRegistry(spec));
     if (!isNeeded) {
-      if (secret && tenant?.deletionTimestamp === undefined && secret.metadata.deletionTimestamp === undefined)
+      if (secret && tenant?.deletionTimestamp === undefined && secret.metadata.deletionTimestamp === undefined) {
+        const { uid = '', resourceVersion = '' } = secret.metadata;
         await client
-          .remove(SECRETS, { namespace, name: PULL_SECRET }, { uid: secret.metadata.uid ?? '' })
+          .remove(SECRETS, { namespace, name: PULL_SECRET }, { uid, resourceVersion })
           .catch(undefinedIfNotFound);
+      }
       return {};
     }
     const expires = Date.parse(secret?.metadata.annotations?.[REGISTRY_EXPIRES_ANNOTATION] ?? '');

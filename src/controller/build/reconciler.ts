@@ -81,9 +81,12 @@ export function makeBuildReconciler(options: BuildReconcilerOptions): Reconcile 
       const ref = { namespace, name: `${buildName(revisionId)}-${part}` };
       try {
         // oxlint-disable-next-line no-await-in-loop -- only two Secrets
-        const secret = await client.get(SECRETS, ref, { metadataOnly: true });
+        const { metadata } = await client.get(SECRETS, ref, { metadataOnly: true });
         // oxlint-disable-next-line no-await-in-loop -- as above
-        await client.remove(SECRETS, ref, { uid: secret.metadata.uid ?? '' });
+        await client.remove(SECRETS, ref, {
+          uid: metadata.uid ?? '',
+          resourceVersion: metadata.resourceVersion ?? '',
+        });
       } catch (error) {
         if (!(error instanceof NotFound)) throw error;
       }
