@@ -111,8 +111,8 @@ export const BUILD_REASONS = {
     todo: 'Need less, or have settings.builds.resources.storageGi raised.',
   },
   PodRefused: {
-    meaning: 'The API server does not make the pod that builds.',
-    todo: `Read its words in the message: quota or Pod Security of the builds' namespace. Mend that, ${NEW_REVISION}.`,
+    meaning: 'The API server refuses the Job of a build, its Secrets or its pod.',
+    todo: `Read its words in the message: quota, an admission webhook, or Pod Security of the builds' namespace. Correct that. If the build has failed meanwhile, ask for a new revision.`,
   },
   BuilderImagePullFailed: {
     meaning: "The builder's image, or Davit's own, cannot be pulled.",

@@ -5,10 +5,10 @@ import { isDeepStrictEqual } from 'node:util';
 import { APP_REVISIONS, type AppRevision } from '../../api/app-revision.ts';
 import { type BuildStatus, FINAL_PHASES } from '../../api/build.ts';
 import { BUILD_FIELD_MANAGER } from '../../api/meta.ts';
-import { shortened } from '../../api/text.ts';
+import { quoted, shortened } from '../../api/text.ts';
 import type { ObservedJob } from '../../decide/build/observed.ts';
 import { ended, nextStep } from '../../decide/build/step.ts';
-import { NotFound } from '../../errors.ts';
+import { NotFound, ServerError } from '../../errors.ts';
 import { JOBS, SECRETS } from '../../kube/api-resources.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { buildName } from '../../record/names.ts';
@@ -106,6 +106,16 @@ export function makeBuildReconciler(options: BuildReconcilerOptions): Reconcile 
     return { requeueAfterMs: retryAfterMs };
   }
 
+  /** Reports what the API server says against the Job or its Secrets. Throws the error again: the key is retried with backoff. */
+  async function refused(build: BuildToDo, error: unknown, client: KubeClient): Promise<never> {
+    const before = build.revision.status?.build;
+    if (before && error instanceof ServerError && error.serverMessage !== undefined) {
+      const message = `The API server refuses the Job of the build or its Secrets: ${quoted(error.serverMessage)}. Davit tries again.`;
+      await report(build, { ...before, reason: 'PodRefused', message }, client);
+    }
+    throw error;
+  }
+
   return async function reconcile(key, signal) {
     const client = abortable(options.shell.client, signal);
     const shell = { ...options.shell, client };
@@ -133,7 +143,9 @@ export function makeBuildReconciler(options: BuildReconcilerOptions): Reconcile 
       return {};
     }
     if (act === 'start') {
-      const failure = await startBuild(build, { ...options, shell });
+      const failure = await startBuild(build, { ...options, shell }).catch((error: unknown) =>
+        refused(build, error, client),
+      );
       if (failure) return hindered(build, failure, client);
     }
     if (act === 'removeJob' && build.job) await removeJob(build.job, client);

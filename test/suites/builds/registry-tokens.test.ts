@@ -232,7 +232,7 @@ describe('an upload', () => {
 
 describe('garbage collection, as the pod of the chart runs it before it serves', () => {
   async function collect(): Promise<void> {
-    const manifests = await chart.render('--set', 'registry.enabled=true');
+    const manifests = await chart.render('--set', 'registry.enabled=true,registry.garbageCollection.enabled=true');
     const [container] = manifestNamed(manifests, 'StatefulSet', 'davit-registry')['spec'].template.spec
       .initContainers as [{ args: string[]; volumeMounts: { subPath?: string }[] }];
     // As the kubelet does for a mount with a subPath.

@@ -13,7 +13,7 @@ import { makePushWatch } from '../../../src/controller/build/pushes.ts';
 import { makeBuildReconciler } from '../../../src/controller/build/reconciler.ts';
 import { makeRegistryAccess } from '../../../src/controller/build/registry-access.ts';
 import { makeSourceAccess } from '../../../src/controller/build/source-access.ts';
-import { CodeHostFailed, Unavailable } from '../../../src/errors.ts';
+import { CodeHostFailed, Forbidden, Unavailable } from '../../../src/errors.ts';
 import { DEPLOYMENTS, JOBS, NETWORK_POLICIES, NODES, PODS, SECRETS } from '../../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/kube/client.ts';
 import { DOCKER_CONFIG_KEY, dockerConfig } from '../../../src/record/docker-config.ts';
@@ -526,6 +526,32 @@ it.each([
   await here.settle();
   expect(states(kube)).toEqual(['DEPLOYED']);
 });
+
+it.each([
+  ['a quota', JOBS, new Forbidden('create', { serverMessage: 'exceeded quota: builds' })],
+  ['a webhook that fails', SECRETS, new Unavailable('apply', { serverMessage: 'failed calling webhook "policy"' })],
+])(
+  'reports the words of the API server where %s refuses, and continues automatically',
+  async (_what, { kind }, error) => {
+    const kube = aPlatform();
+    putRecord(kube, fromRepository());
+    const here = await builds(kube);
+    kube.failOn(({ kind: of, verb, ref }) =>
+      of === kind && ['create', 'apply'].includes(verb) && ref.namespace === 'davit-builds' ? error : undefined,
+    );
+    await expect(here.settle()).rejects.toBe(error);
+    const told = here.newest().status?.build;
+    expect(told).toMatchObject({ phase: 'AwaitingBuild', reason: 'PodRefused' });
+    expect(told?.message).toContain(error.serverMessage);
+    // What is said already is not written again.
+    here.writes();
+    await expect(here.build()).rejects.toBe(error);
+    expect(here.writes().filter((write) => write.includes('AppRevision'))).toEqual([]);
+    kube.failOn(undefined);
+    await here.settle();
+    expect(states(kube)).toEqual(['DEPLOYED']);
+  },
+);
 
 it('does not build for a tenant that the integration no longer lists', async () => {
   const kube = aPlatform();
