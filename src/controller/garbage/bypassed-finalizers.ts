@@ -25,6 +25,8 @@ export interface Vanished {
 /** Time in which writes that were sent before the deletion may still arrive. */
 const LOOKS_FOR_MS = 30_000;
 const LOOKS_EVERY_MS = 2000;
+/** A volume that was made a moment ago changes while its claim is bound, so its deletion as it was seen is often a conflict. */
+const RETRIES_AFTER_MS = 500;
 
 /** `elapsed`: milliseconds of a monotonic clock. */
 export function makeVanished(clusters: Clusters, elapsed: () => number): Vanished {
@@ -41,7 +43,8 @@ export function makeVanished(clusters: Clusters, elapsed: () => number): Vanishe
       const left = gone.get(key);
       if (!left) return {};
       const failed = await deleteEverywhere(orphanedChildren(left.record, allNamed(key, clusters)), clusters);
-      if (failed.length > 0 || elapsed() < left.until) return { requeueAfterMs: LOOKS_EVERY_MS };
+      if (failed.length > 0) return { requeueAfterMs: RETRIES_AFTER_MS };
+      if (elapsed() < left.until) return { requeueAfterMs: LOOKS_EVERY_MS };
       gone.delete(key);
       return {};
     },

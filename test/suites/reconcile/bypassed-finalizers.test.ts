@@ -5,6 +5,7 @@ import { expect, it } from 'vitest';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/api/app-deployment.ts';
 import { APP_REVISIONS } from '../../../src/api/app-revision.ts';
 import { TRACING_PROJECTS } from '../../../src/api/tracing-project.ts';
+import { Conflict } from '../../../src/errors.ts';
 import { BUILT_IN_RESOURCES, NAMESPACES, PERSISTENT_VOLUME_CLAIMS } from '../../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/kube/client.ts';
 import { aController, aServer, converge, type Harness, KEY, putRecord, record, SHOP } from './harness.ts';
@@ -41,6 +42,18 @@ it('nothing is left but the tracing project, and it is at rest', async () => {
   expect(controller.writes()).toContain('delete PersistentVolumeClaim shop--postgres');
   await controller.reconcile();
   expect(controller.writes()).toEqual([]);
+});
+
+it('a volume that changes in the moment of its deletion is deleted soon after', async () => {
+  const controller = await vanished();
+  controller.kube.failOn(({ verb, kind }) =>
+    verb === 'delete' && kind === 'PersistentVolumeClaim' ? new Conflict('the object has been modified') : undefined,
+  );
+  expect(await controller.reconcile()).toEqual({ requeueAfterMs: 500 });
+  expect(left(controller)).toContain('PersistentVolumeClaim shop--postgres');
+  controller.kube.failOn(undefined);
+  expect(await controller.reconcile()).toEqual({ requeueAfterMs: 2000 });
+  expect(left(controller)).toEqual(['TracingProject shop']);
 });
 
 it('what arrives later goes too; after half a minute nobody looks any more', async () => {
