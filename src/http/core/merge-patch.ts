@@ -1,6 +1,7 @@
 // A change of an object as the JSON Merge Patch that makes it, and again when somebody else was faster.
 
 import { isDeepStrictEqual } from 'node:util';
+import { isObject } from '../../api/json-value.ts';
 import { Conflict } from '../../errors.ts';
 import type { KubeObject } from '../../kube/client.ts';
 import { HttpError } from './http-error.ts';
@@ -37,10 +38,6 @@ function mergePatchBetween(before: unknown, after: unknown): unknown {
       .filter((field) => !isDeepStrictEqual(before[field], after[field]))
       .map((field) => [field, after[field] === undefined ? null : mergePatchBetween(before[field], after[field])]),
   );
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** Enough that of two dozen at once each has its turn. */

@@ -2,6 +2,7 @@
 // schemas that validate the body and type the answer.
 
 import { z } from 'zod';
+import { isObject } from '../../api/json-value.ts';
 import type { FieldError } from './http-error.ts';
 
 /** The schemas of a route: of its body, and of what it answers. */
@@ -160,8 +161,4 @@ function levenshtein(a: string, b: string): number {
     row = next;
   }
   return row.at(-1) ?? 0;
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -14,6 +14,7 @@ import type {
 } from 'fastify';
 import { z } from 'zod';
 import { NAME_PATTERN } from '../../api/app-deployment.ts';
+import { asObject } from '../../api/json-value.ts';
 import { HTTPS_URL_PATTERN, PROVIDER_ID_PATTERN } from '../../api/oauth-provider.ts';
 import {
   DNS_LABEL_PATTERN,
@@ -255,12 +256,4 @@ export function withRules<Schema extends z.ZodType>(schema: Schema, rules: reado
   // Without this a rule waits until the rest is right, and people get their findings one at a time.
   check._zod.def.when = () => true;
   return schema.check(check) as Schema;
-}
-
-export function asObject(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {};
-}
-
-export function asArray(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
 }

@@ -1,6 +1,7 @@
 // Words of published clients for what has a neutral word here. On input either will do; answers use the neutral words.
 
 import type { FastifyRequest } from 'fastify';
+import { isObject } from '../../api/json-value.ts';
 
 const SOURCES: Readonly<Record<string, string>> = { github: 'codehost' };
 const REVISION_FIELDS: Readonly<Record<string, string>> = { langgraph_config_path: 'workflow_config_path' };
@@ -23,8 +24,4 @@ export function readAliases({ body }: FastifyRequest, _reply: unknown, done: () 
 
 function aliased(aliases: Readonly<Record<string, string>>, word: string): string {
   return Object.hasOwn(aliases, word) ? (aliases[word] ?? word) : word;
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

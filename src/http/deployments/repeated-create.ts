@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
 import type { AppDeployment } from '../../api/app-deployment.ts';
+import { canonicalJson } from '../../api/json-value.ts';
 import { IDEMPOTENCY_KEY_ANNOTATION, REQUEST_DIGEST_ANNOTATION } from '../../api/meta.ts';
 import { HttpError } from '../core/http-error.ts';
 import type { CreateDeployment } from './payloads.ts';
@@ -29,7 +30,7 @@ export function requestMark({ headers }: FastifyRequest, payload: CreateDeployme
   const secrets = payload.secrets.map(({ name }) => name).toSorted();
   return {
     [IDEMPOTENCY_KEY_ANNOTATION]: digest(key),
-    [REQUEST_DIGEST_ANNOTATION]: digest(JSON.stringify(sorted({ ...payload, secrets }))),
+    [REQUEST_DIGEST_ANNOTATION]: digest(canonicalJson({ ...payload, secrets })),
   };
 }
 
@@ -44,12 +45,4 @@ export function isMadeBy({ metadata }: AppDeployment, mark: RequestMark): boolea
 
 function digest(text: string): string {
   return createHash('sha256').update(text).digest('base64url');
-}
-
-/** The order of keys means nothing in JSON. */
-function sorted(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sorted);
-  if (typeof value !== 'object' || value === null) return value;
-  const entries = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1));
-  return Object.fromEntries(entries.map(([key, inner]) => [key, sorted(inner)]));
 }

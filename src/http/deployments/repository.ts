@@ -47,7 +47,7 @@ import { registryFindings } from './registry-rules.ts';
 import { isMadeBy, type RequestMark } from './repeated-create.ts';
 import { createValuesSecret, readSecretValues, removeVariables, undefinedIfHidden } from './secret-values.ts';
 import { catalogueFindings } from './template-rules.ts';
-import { type Changed, changeRecord, check, type Decide, reread } from './update.ts';
+import { type Changed, changeRecord, type Decide, needUnchanged, reread } from './update.ts';
 import { makeWaiting } from './waiting.ts';
 
 export interface DeploymentsOptions extends Omit<FacadeCaches, 'providers'> {
@@ -267,7 +267,7 @@ export function makeDeployments({
       let ours: string | undefined;
       const removeOne = async (record: AppDeployment): Promise<void> => {
         const { namespace = '', name, uid = id, resourceVersion = '' } = record.metadata;
-        if (precondition !== undefined && etagOf(record) !== ours) check(record, cached, precondition);
+        if (precondition !== undefined && etagOf(record) !== ours) needUnchanged(record, cached, precondition);
         // Without If-Match the deletion is of whatever the record is by now.
         let seen = precondition && { resourceVersion };
         if (withTracingProject && record.spec.tracingProjectDeletionPolicy !== 'Delete') {

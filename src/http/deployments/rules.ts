@@ -2,6 +2,7 @@
 // so that everything wrong is found at once and both doors give the same verdict.
 
 import { IMPOSSIBLE_NAME, UPLOAD_MESSAGE, UPLOAD_PATTERN } from '../../api/app-deployment.ts';
+import { asArray, asObject } from '../../api/json-value.ts';
 import { PLATFORM_VARIABLES } from '../../api/meta.ts';
 import { type Breach, type PodPolicy, podPolicyBreaches } from '../../api/pod-policy.ts';
 import { type ReachRules, reachBreaches } from '../../api/pod-reach.ts';
@@ -18,7 +19,7 @@ import {
 import { limitViolations, missingExternal } from '../../record/limits.ts';
 import { fromSnake, snake } from '../core/casing.ts';
 import type { FieldError } from '../core/http-error.ts';
-import { asArray, asObject, type Draft, type Rule } from '../core/validation.ts';
+import type { Draft, Rule } from '../core/validation.ts';
 
 export const TAG_IS_NEVER_PUSHED = 'a tag is never pushed to: build_on_push must be false for it';
 export const IN_BOTH_LISTS = 'a name may stand in secrets or in secret_references, not in both';

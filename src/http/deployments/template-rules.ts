@@ -2,10 +2,11 @@
 
 import { type AppDeploymentSpec, SourceConfig, SourceRevisionConfig } from '../../api/app-deployment.ts';
 import type { AppTemplate } from '../../api/app-template.ts';
+import { asObject } from '../../api/json-value.ts';
 import { notOffered, type Offered, templateFields } from '../../record/template-catalogue.ts';
 import { fromSnake, snake } from '../core/casing.ts';
 import type { FieldError } from '../core/http-error.ts';
-import { asObject, type Rule } from '../core/validation.ts';
+import type { Rule } from '../core/validation.ts';
 
 /** So many choices are named. */
 const NAMED = 10;

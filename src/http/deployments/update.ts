@@ -58,7 +58,7 @@ export async function changeRecord(
   }
 
   async function attempt(record: AppDeployment): Promise<Changed> {
-    if (precondition !== undefined) check(record, cached, precondition);
+    if (precondition !== undefined) needUnchanged(record, cached, precondition);
     refuseLeaving(record);
     let change = await decide(record, secretName);
     if (kept !== undefined && !isDeepStrictEqual(kept.values, change.values)) {
@@ -102,7 +102,7 @@ export async function changeRecord(
 }
 
 /** Refuses with 412 a record that is not as the caller has seen it. What the cache has may be older, and is read again. */
-export function check(record: AppDeployment, cached: AppDeployment, precondition: Precondition): void {
+export function needUnchanged(record: AppDeployment, cached: AppDeployment, precondition: Precondition): void {
   if (precondition(record)) return;
   const what = `Deployment "${record.metadata.name}"`;
   if (record === cached) throw new Conflict(`${what}: the cache has another version than If-Match`);

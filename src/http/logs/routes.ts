@@ -1,7 +1,7 @@
 // /v1/projects/{id}/…: what a deployment's pods wrote, and what its builds did.
 
 import type { FastifyReply } from 'fastify';
-import { FINAL_PHASES } from '../../api/build.ts';
+import { isUnderWay } from '../../api/build.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { HttpError, tooManyLogs } from '../core/http-error.ts';
 import type { App } from '../core/validation.ts';
@@ -67,8 +67,7 @@ export function registerLogs(app: App, { auth, deployments, kube, platform }: Lo
       throw new HttpError(404, `Revision ID ${revisionId} not found.`);
     // The pods of builds are in a namespace where no tenant has rights; their log is read by the right to the tenant's own.
     await auth.needLogs(caller, tenant);
-    const phase = made.find(({ spec }) => spec.id === revision)?.status?.build?.phase;
-    const isOver = phase === undefined || FINAL_PHASES.has(phase);
+    const isOver = !isUnderWay(made.find(({ spec }) => spec.id === revision)?.status?.build);
     const giveBack = await (budget.requests.take(tenant.namespace, signal) ?? tooManyLogs());
     try {
       const reading = { page, budget, tenant: tenant.namespace, signal, fromStart: query.order === 'asc' };

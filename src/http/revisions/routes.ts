@@ -1,7 +1,7 @@
 // /v2/deployments/{id}/revisions: what has been deployed, once more or again.
 
 import type { AppDeployment } from '../../api/app-deployment.ts';
-import { FINAL_PHASES } from '../../api/build.ts';
+import { isUnderWay } from '../../api/build.ts';
 import { INTERRUPT_ANNOTATION } from '../../api/meta.ts';
 import { serialRevisionId } from '../../record/revision-id.ts';
 import { rollingBack } from '../../record/revision-request.ts';
@@ -134,8 +134,7 @@ export function registerRevisions(app: App, { auth, deployments, presentChanged 
       const { record } = await deployments.change(auth.admitted(request), deploymentId, (current) => {
         const { status } = one(current, id);
         const made = deployments.revisionsOf(current).find(({ spec }) => spec.id === id.toLowerCase());
-        const phase = made?.status?.build?.phase;
-        if (phase === undefined || FINAL_PHASES.has(phase))
+        if (!isUnderWay(made?.status?.build))
           throw new HttpError(409, `Revision ID ${id} is ${status}: it has no build that could be interrupted.`);
         return { spec: current.spec, values: new Map(), annotations: { [INTERRUPT_ANNOTATION]: id.toLowerCase() } };
       });

@@ -544,7 +544,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   ),
   'a build that failed keeps its turn': bug(
     'src/api/build.ts',
-    "return build !== undefined && build.phase !== 'Queued' && !FINAL_PHASES.has(build.phase);",
+    "return isUnderWay(build) && build?.phase !== 'Queued';",
     "return build !== undefined && build.phase !== 'Queued' && build.phase !== 'Built';",
     'builds-turns',
   ),
