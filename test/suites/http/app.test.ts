@@ -290,7 +290,10 @@ describe('serving', () => {
     });
     expect([answer.status, await answer.json()]).toEqual([
       503,
-      { detail: 'This takes longer than 0.2 s, and may be done yet. Look what has become of it before you try again.' },
+      {
+        detail:
+          'The request did not finish within 0.2 s and may still take effect. Check the resource before retrying.',
+      },
     ]);
     expect(answer.headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/);
   });
@@ -369,7 +372,7 @@ describe('serving', () => {
       const idle = ask(asUser('idle').repeat(8));
       await vi.waitFor(async () => expect(await status('idle')).toBe(429), 10_000);
       expect((await list('idle'))[1]).toBe(
-        '{"detail":"Answers of more than 20 MiB wait to be read by you. Read them, or close their connections, and try again."}',
+        '{"detail":"More than 20 MiB of your answers are unread. Read them or close their connections, then try again."}',
       );
       expect(await status('reader')).toBe(200);
       expect((await fetch(`${serving?.url}/livez`)).status).toBe(200);

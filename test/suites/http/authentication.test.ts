@@ -60,14 +60,14 @@ describe('made-up tokens', () => {
     expect(asked()).toBe(300);
     expect(answers.at(-1)?.status).toBe(429);
     expect(answers.at(-1)?.body.detail).toMatch(
-      /^More than 300 tokens that nobody knows came from this address in a minute\. .* Try again in \d+ s\.$/,
+      /^More than 300 unknown tokens came from this address in a minute\. .* Try again in \d+ s\.$/,
     );
   });
 
   it('are named by the limit that they have reached, and take the pages without a token from nobody', async () => {
     await inTurn(20, (n) => as(`made-up-${n}`));
     expect((await as('new-and-good')).body.detail).toMatch(
-      /^More than 5 requests in a minute came from this address with tokens that are not known yet, or none\. Try again in \d+ s\.$/,
+      /^More than 5 requests in a minute came from this address with unknown tokens, or without one\. Try again in \d+ s\.$/,
     );
     // oxlint-disable-next-line no-await-in-loop -- one after the other
     for (const page of ['/docs', '/docs/static/swagger-ui.css', '/openapi.json', '/livez'])

@@ -99,7 +99,7 @@ describe('an interruption', () => {
     const before = facade.writes().length;
     expect(await facade.call('POST', path('/interrupt'))).toMatchObject({
       status: 409,
-      body: { detail: `Revision ID ${rid} is DEPLOYED: it has no build that could be interrupted.` },
+      body: { detail: `Revision ID ${rid} is DEPLOYED: it has no running or queued build to interrupt.` },
     });
     expect(facade.writes()).toHaveLength(before);
   });

@@ -7,8 +7,7 @@ import { type Answer, aBody, anIntegration, type Facade, makeFacade, OTHER_TENAN
 const MINE = '0a6bb1b2-6b0e-4f6e-8d3c-6f5d9a1a7c10';
 const THEIRS = '1a6bb1b2-6b0e-4f6e-8d3c-6f5d9a1a7c10';
 const MISSING = '2a6bb1b2-6b0e-4f6e-8d3c-6f5d9a1a7c10';
-const UNKNOWN =
-  'is not an integration of this tenant: GET /v1/integrations/forge/codehost/install lists those that there are';
+const UNKNOWN = 'is not an integration of this tenant. GET /v1/integrations/forge/codehost/install lists them';
 const REPOSITORY = 'https://host.example/team/shop';
 
 let facade: Facade;
@@ -36,7 +35,7 @@ it.each([
     MINE,
     'https://evil.example/team/shop',
     'repo_url',
-    "is not a repository of the integration's host: it must begin with https://host.example/",
+    "is not on the integration's host: it must begin with https://host.example/",
   ],
 ])('%s is 422, and nothing is written', async (_name, id, repository, field, msg) => {
   const { status, body } = await post(id, repository);

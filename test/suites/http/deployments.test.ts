@@ -240,7 +240,7 @@ describe('create', () => {
         : undefined,
     );
     expect((await facade.call('POST', '/v2/deployments', aBody({ secrets: values }))).status).toBe(403);
-    expect(facade.log()).toContain('Left a Secret of values to be collected');
+    expect(facade.log()).toContain('Secret of values not deleted, the controller will collect it');
   });
 
   it.each([
@@ -312,14 +312,14 @@ describe('create', () => {
       'an outage',
       new Unavailable('create: connect ECONNREFUSED 10.0.0.1:6443'),
       503,
-      'The Kubernetes API server does not answer, or asks to be left alone. Try again in 1 s.',
+      'The Kubernetes API server does not answer or is overloaded. Try again in 1 s.',
     ],
     ['a conflict', new Conflict('x', { serverMessage: 'changed meanwhile' }), 409, 'changed meanwhile'],
     [
       'what nobody foresaw',
       new TypeError('secret inside at 10.0.0.1'),
       500,
-      'Something went wrong inside Davit. Its log has more under the x-request-id of this answer.',
+      "Internal error. Davit's log has the details under the x-request-id of this answer.",
     ],
   ])('a dry run refused by %s comes through, and nothing is made', async (_name, error, status, detail) => {
     facade.kube.failOn(({ dryRun }) => (dryRun === true ? error : undefined));

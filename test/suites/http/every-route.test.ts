@@ -167,10 +167,10 @@ describe.each(reads.filter(isList))('the list of $name', (route) => {
   it('refuses parameters that nobody knows, and names those that there are', async () => {
     const { operation } = route;
     const known = (operation.parameters ?? []).filter((one) => one.in === 'query').map(({ name }) => name);
-    const takes = known.length > 0 ? `this list takes ${known.join(', ')}` : 'this list takes none';
+    const takes = known.length > 0 ? `its parameters are ${known.join(', ')}` : 'its parameters are none';
     const finding = (name: string): object => ({
       loc: ['query', name],
-      msg: `is no parameter: ${takes}`,
+      msg: `is not a parameter of this list; ${takes}`,
       type: 'extra_forbidden',
     });
     const findings = ['fog', 'toString', 'agent_id', '__proto__'].map(finding);
@@ -244,11 +244,7 @@ describe.each(withBody)('the body of $name', (route) => {
     ],
     ['not UTF-8', { payload: Buffer.from([0x22, 0xff, 0x22]) }, [400, 'The body is not valid UTF-8.']],
     ['a key twice', { payload: '{"a":1,"a":2}' }, [400, 'The body has the key "a" twice in one object.']],
-    [
-      '__proto__',
-      { payload: '{"__proto__":{}}' },
-      [400, 'The body has the key "__proto__", which is no field of anything.'],
-    ],
+    ['__proto__', { payload: '{"__proto__":{}}' }, [400, 'The body has the key "__proto__", which is not a field.']],
     [
       'endless nesting',
       { payload: '['.repeat(300_000) + ']'.repeat(300_000) },

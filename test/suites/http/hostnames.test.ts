@@ -33,7 +33,7 @@ function body(custom_url: string | null): object {
 const NOT_ALLOWED = [
   {
     loc: ['body', 'source_config', 'custom_url'],
-    msg: 'this tenant may not claim this host; it may claim: NAME.apps.example, NAME-team-a.apps.example, *.shops.example',
+    msg: 'this tenant cannot claim this host. It can claim: NAME.apps.example, NAME-team-a.apps.example, *.shops.example',
     type: 'value_error',
   },
 ];

@@ -54,7 +54,7 @@ it.each([
     MINE,
     'kube-system',
     'listener_config.k8s_namespace',
-    'is not a namespace of this listener, which lists shops, tools',
+    'is not a namespace of this listener. Its namespaces: shops, tools',
   ],
 ])('%s is 422, and nothing is written', async (_name, id, namespace, field, msg) => {
   const { status, body } = await post(id, namespace);

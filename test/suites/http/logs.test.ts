@@ -167,7 +167,7 @@ it.each<[string, unknown, string, string]>([
     'body.start_time',
     'must be a time such as 2026-01-01T00:00:00Z',
   ],
-  ['an offset that nobody gave', { offset: 'x' }, 'body.offset', 'must be a next_offset that was given'],
+  ['an offset that nobody gave', { offset: 'x' }, 'body.offset', 'must be the next_offset of an earlier answer'],
 ])('refuses %s', async (_name, body, where, msg) => {
   const answer = await call(body);
   expect([

@@ -532,7 +532,7 @@ describe('others at work', () => {
     const { status, body } = await patch(id, image('registry.example/app:2'));
     expect([status, body]).toEqual([
       409,
-      { detail: 'Deployment "shop" was changed by somebody else meanwhile. Read it and try again.' },
+      { detail: 'Deployment "shop" was changed by another request meanwhile. Read it and try again.' },
     ]);
   });
 
@@ -642,12 +642,12 @@ describe('refused', () => {
           { name: 'A', value: '2' },
         ],
       },
-      [['body.secrets.1.name', 'this name was given before', 'value_error']],
+      [['body.secrets.1.name', 'this name is a duplicate', 'value_error']],
     ],
     [
       'a secret that is a reference already',
       { secrets: [{ name: 'REFERENCE', value: '1' }] },
-      [['body.secrets.0.name', 'a name may stand in secrets or in secret_references, not in both', 'value_error']],
+      [['body.secrets.0.name', 'a name may be in secrets or in secret_references, not in both', 'value_error']],
     ],
     [
       'a reference that is a secret already',
@@ -655,7 +655,7 @@ describe('refused', () => {
       [
         [
           'body.secret_references.0.name',
-          'a name may stand in secrets or in secret_references, not in both',
+          'a name may be in secrets or in secret_references, not in both',
           'value_error',
         ],
       ],
@@ -697,7 +697,7 @@ describe('refused', () => {
         'body.secret_references: secret_references apply only to source external_docker',
         `body.source_config.integration_id: ${frozen}`,
         `body.source_config.repo_url: ${frozen}`,
-        'body.source_config.build_on_push: a tag is never pushed to: build_on_push must be false for it',
+        'body.source_config.build_on_push: build_on_push must be false for a tag',
       ],
     ]);
   });

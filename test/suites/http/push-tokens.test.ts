@@ -108,7 +108,7 @@ describe('a push token', () => {
       status: 401,
       headers: { 'www-authenticate': 'Basic realm="davit-registry"' },
       body: {
-        detail: 'The password is not one of Davit, or has expired. Get another one.',
+        detail: 'The password is not valid or has expired. Get a new push token.',
         errors: [{ code: 'UNAUTHORIZED' }],
       },
     });

@@ -79,7 +79,7 @@ describe('the same key', () => {
       expect(answer.detail).toEqual([
         {
           loc: ['header', 'Idempotency-Key'],
-          msg: `was used for another request, which made deployment "${String(aBody()['name'])}". Send a new key with a new request`,
+          msg: `was used for another request, which created deployment "${String(aBody()['name'])}". Send a new key with a new request`,
           type: 'value_error',
         },
       ]);

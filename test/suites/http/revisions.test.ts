@@ -66,7 +66,7 @@ describe('list and get', () => {
       created_at: '2026-01-01T00:00:00Z',
       updated_at: '2026-01-01T00:00:00Z',
       status: 'CREATING',
-      status_message: 'Davit has yet to take this revision up.',
+      status_message: 'The controller has not created this revision yet.',
       source: 'external_docker',
       source_revision_config: config,
     };
@@ -137,7 +137,7 @@ describe('list and get', () => {
     [
       '?limit=1&limit=2',
       422,
-      [{ loc: ['query', 'limit'], msg: 'was given more than once: give it once', type: 'value_error' }],
+      [{ loc: ['query', 'limit'], msg: 'must not be given more than once', type: 'value_error' }],
     ],
     [
       '?status=DEPLOYED,ready',
@@ -182,7 +182,7 @@ describe('a new revision', () => {
     const answer = await post('', {});
     expect([answer.status, answer.body.detail]).toEqual([
       409,
-      'There is nothing to make a revision of yet: an image or source is still to be pushed.',
+      'The deployment has no image or source yet, so there is nothing to deploy. Push an image or upload a source first.',
     ]);
     expect((await post('', image('1'))).body.id).toBe(serial(1));
   });
@@ -237,7 +237,7 @@ describe('redeploy', () => {
     const waiting = await post(`/${serial(1)}/redeploy`);
     expect([waiting.status, waiting.body.detail]).toEqual([
       409,
-      `Revision ID ${serial(1)} is CREATING and was never made: there is nothing to go back to.`,
+      `Revision ID ${serial(1)} is CREATING and was never created, so it has no values to roll back to.`,
     ]);
   });
 

@@ -86,7 +86,7 @@ describe('POST', () => {
     const { status, body } = await post({}, { image_uri: 'a:1' });
     expect([status, body.detail[0].msg]).toEqual([
       422,
-      "no template offers this: the catalogue has no image_uri; ask the platform's people to add a template",
+      'no template offers this: the catalogue has no image_uri. Ask the platform team to add a template',
     ]);
   });
 

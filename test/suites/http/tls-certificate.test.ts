@@ -102,7 +102,7 @@ describe('a certificate that is renewed', () => {
 describe('at the start', () => {
   const pair = authority.serving('a', ['127.0.0.1']);
   it.each([
-    { cert: pair.certificate, key: authority.serving('b', []).key, says: /tls\.key is not that of the certificate/ },
+    { cert: pair.certificate, key: authority.serving('b', []).key, says: /tls\.key does not match the certificate/ },
     { cert: 'nonsense', key: pair.key, says: /tls\.crt holds no PEM certificate/ },
     { cert: pair.certificate, key: 'nonsense', says: /tls\.key holds no PEM private key/ },
     { cert: pair.certificate, key: undefined, says: /ENOENT.*tls\.key/ },

@@ -168,7 +168,7 @@ describe('what is refused, in the same words', () => {
     401,
     JSON.stringify({
       detail:
-        "The webhook is not signed with the integration's secret: give both the same one (X-Hub-Signature-256 or X-Gitea-Signature).",
+        "The webhook is not signed with the integration's secret. Set the same secret in both (X-Hub-Signature-256 or X-Gitea-Signature).",
     }),
   ];
   const event = { 'x-gitea-event': 'push' };
