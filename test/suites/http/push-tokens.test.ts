@@ -235,7 +235,7 @@ describe('an image', () => {
   });
 
   it('that nobody pushed is refused', async () => {
-    expect(await patch(`${registry.host}/${repository}@${ABSENT}`)).toMatchObject(refused('push it'));
+    expect(await patch(`${registry.host}/${repository}@${ABSENT}`)).toMatchObject(refused('Push it'));
   });
 
   it('is judged when the deployment is made, too', async () => {
