@@ -381,13 +381,13 @@ describe('POST /v2/deployments', () => {
   it.each(rows)('%s', (_name, body, findings) => expectRefused(facade, body, findings));
   it.each(cloudRows)('in the cloud: %s', (_name, body, findings) => expectRefused(cloud, body, findings));
 
-  it.each([...refused, ...hostile])('as the API server refuses it: $name', async ({ spec: parts, says }) => {
+  it.each([...refused, ...hostile])("with the API server's rules: $name", async ({ spec: parts, says }) => {
     const { status, body } = await facade.call('POST', '/v2/deployments', spec(payloadSpec(parts)));
     expectFindings(body.detail, says[1]);
     expect([status, facade.writes()]).toEqual([422, []]);
   });
 
-  it('a body of nothing but mistakes gets a bounded answer', async () => {
+  it('a body with many errors gets an answer of limited size', async () => {
     const { status, body } = await facade.call(
       'POST',
       '/v2/deployments',
@@ -396,7 +396,7 @@ describe('POST /v2/deployments', () => {
     expect([status, body.detail.length]).toEqual([422, 100]);
   });
 
-  it('as deep as the document says, and one level deeper', async () => {
+  it('accepts the documented depth, and rejects one level more', async () => {
     // The body itself and five levels of it down to the value: 64 with the last.
     const nested = (levels: number): string => {
       const deep = `${'{"a":'.repeat(levels - 5)}1${'}'.repeat(levels - 5)}`;
@@ -461,7 +461,7 @@ describe('POST /v2/deployments', () => {
 });
 
 /** Schemas that the custom resource has too: kubectl is told the same. */
-describe('what git, a shell or a file system would take for something else', () => {
+describe('values with a special meaning for git, a shell or a file system', () => {
   const good = {
     source_config: { integration_id: uuid, repo_url: 'https://host/team/repo' },
     source_revision_config: { repo_ref: 'main', workflow_config_path: 'deploy/davit.json' },
@@ -502,7 +502,7 @@ describe('what git, a shell or a file system would take for something else', () 
   });
 });
 
-describe('what is ignored', () => {
+describe('ignored values', () => {
   it.each([
     ['unknown keys', aBody({ color: 'red', source_config: { fog: 1, resource_spec: { rain: { a: 1 } } } })],
     [
@@ -601,7 +601,7 @@ describe('queries and paths', () => {
     ]).toEqual([422, [{ loc: where, msg, type }]]);
   });
 
-  it('all parts of a request at once', async () => {
+  it('reports the errors of all parts of a request at once', async () => {
     const { status, body } = await facade.call('DELETE', '/v2/deployments/not-a-uuid?delete_tracing_project=perhaps');
     expect([status, body.detail]).toEqual([
       422,
@@ -637,7 +637,7 @@ describe('queries and paths', () => {
     ['DELETE', '/openapi.json', 'GET, HEAD'],
     ['OPTIONS', '/v2/deployments', 'GET, HEAD, POST'],
     ['PUT', '/v2/auth/providers/tracker', 'DELETE, GET, HEAD, PATCH'],
-  ] as const)('%s %s names the methods that there are', async (method, url, allow) => {
+  ] as const)('%s %s lists the allowed methods', async (method, url, allow) => {
     const answer = await facade.call(method, url, undefined, { 'content-type': 'application/json' });
     expect([answer.status, answer.headers['allow'], answer.body.detail]).toEqual([
       405,

@@ -23,7 +23,7 @@ function post(integration_id: string, repo_url = REPOSITORY): Promise<Answer> {
   return facade.call('POST', '/v2/deployments', aBody(body));
 }
 
-it('one of the tenant, and a repository of its host', async () => {
+it('accepts an integration of the tenant and a repository of its host', async () => {
   expect((await post(MINE.toUpperCase())).status).toBe(201);
 });
 
@@ -43,7 +43,7 @@ it.each([
   expect(facade.writes()).toEqual([]);
 });
 
-it('an integration that has left is no obstacle to a change, but to another build of the repository', async () => {
+it('a deleted integration prevents only changes that need a build', async () => {
   const { id } = (await post(MINE)).body;
   anIntegration(facade, MINE, { tenants: [] });
   const patch = (body: object): Promise<Answer> => facade.call('PATCH', `/v2/deployments/${id}`, body);
