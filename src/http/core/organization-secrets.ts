@@ -4,13 +4,7 @@
 import { FACADE_FIELD_MANAGER } from '../../api/meta.ts';
 import { Forbidden, NotFound } from '../../errors.ts';
 import { SECRETS } from '../../kube/api-resources.ts';
-import type { KubeClient, KubeObject } from '../../kube/client.ts';
-
-export interface SecretObject extends KubeObject {
-  readonly type?: string;
-  readonly immutable?: boolean;
-  readonly data?: Readonly<Record<string, string>>;
-}
+import type { KubeClient, SecretObject } from '../../kube/client.ts';
 
 export interface OrganizationSecrets {
   readonly namespace: string;

@@ -4,10 +4,9 @@ import type { AppDeployment } from '../../api/app-deployment.ts';
 import { DEPLOYMENT_LABEL, FACADE_FIELD_MANAGER, VARIABLES_LABEL } from '../../api/meta.ts';
 import { Forbidden, NotFound } from '../../errors.ts';
 import { SECRETS } from '../../kube/api-resources.ts';
-import type { KubeObject, ObjectRef } from '../../kube/client.ts';
+import type { KubeObject, ObjectRef, SecretObject } from '../../kube/client.ts';
 import type { Logger } from '../../logger.ts';
 import type { Caller } from '../core/authorization.ts';
-import type { SecretObject } from '../core/organization-secrets.ts';
 
 /** Creates a Secret of these values. `ref`: its namespace and name. `deployment`: the record's name. */
 export function createValuesSecret(

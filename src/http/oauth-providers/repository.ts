@@ -12,13 +12,13 @@ import {
 } from '../../api/oauth-provider.ts';
 import { AlreadyExists, Conflict, Forbidden, NotFound } from '../../errors.ts';
 import { SECRETS } from '../../kube/api-resources.ts';
-import type { KubeObject } from '../../kube/client.ts';
+import type { KubeObject, SecretObject } from '../../kube/client.ts';
 import type { Store } from '../../runtime/store.ts';
 import type { Caller } from '../core/authorization.ts';
 import { synced } from '../core/caches.ts';
 import { HttpError } from '../core/http-error.ts';
 import { changedMeanwhile, patchTo, retryOnConflict } from '../core/merge-patch.ts';
-import { type OrganizationSecrets, type SecretObject, textOf } from '../core/organization-secrets.ts';
+import { type OrganizationSecrets, textOf } from '../core/organization-secrets.ts';
 import { undefinedIfHidden } from '../deployments/secret-values.ts';
 import { patchedSpec, patchFindings, specOf } from './patch.ts';
 import type { CreateProvider, PatchProvider } from './payloads.ts';
