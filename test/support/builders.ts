@@ -20,7 +20,6 @@ import type {
   Pod,
   Workload,
 } from '../../src/decide/observed.ts';
-import { pausedBy } from '../../src/decide/pause.ts';
 import type { StatusInputs } from '../../src/decide/status.ts';
 import type { KubeObject } from '../../src/kube/client.ts';
 import { resolve } from '../../src/record/resolve.ts';
@@ -261,5 +260,5 @@ export function assessed(
 ): StatusInputs {
   const record = assessRecord(observed, settings);
   const assessment = assess(observed, record, { latest, address, failures: refusals });
-  return { observed, latest, assessment, address, refusals, paused: pausedBy(observed.record, settings) };
+  return { observed, latest, assessment, address, refusals };
 }
