@@ -22,6 +22,7 @@ import type {
 } from '../../src/decide/observed.ts';
 import type { StatusInputs } from '../../src/decide/status.ts';
 import type { KubeObject } from '../../src/kube/client.ts';
+import { names } from '../../src/record/names.ts';
 import { resolve } from '../../src/record/resolve.ts';
 import { serialRevisionId } from '../../src/record/revision-id.ts';
 import { requestedOf } from '../../src/record/wanted-revision.ts';
@@ -231,6 +232,7 @@ export function anObserved(
   const { templates = [], listeners = [], integrations = [] } = seen;
   return {
     record,
+    names: names(record.metadata.name),
     tenantId: tenantId ?? undefined,
     tenantHosts: undefined,
     addressKindMissing: false,

@@ -184,12 +184,13 @@ async function reconcileSpec(
   const newest = newestOf(options.contracts);
   const pushed = options.pushedCommit(record);
   const wanted = wantedRevision(record, observed.revisions, settings, dataThere(observed), newest, pushed);
-  if ('none' in wanted) return { ...NOTHING, refusals: await ensureTracingProject(observed, home) };
+  const lacksProject = observed.tracingProject === undefined;
+  if ('none' in wanted) return { ...NOTHING, refusals: lacksProject ? await ensureTracingProject(record, home) : [] };
   const draft = 'create' in wanted ? makeRevision(record, wanted.create) : undefined;
   const rotation = rotationOf(observed, ('create' in wanted ? wanted.create : wanted.current.spec).id);
   // These run concurrently: the result of a pod's dry run does not depend on whether its revision exists.
   const [project, made, answers] = await settleAll([
-    ensureTracingProject(observed, home),
+    lacksProject ? ensureTracingProject(record, home) : [],
     draft && makeOnce(draft, record, home),
     draft && assessed.references.is === 'pass' ? prefetchDryRuns(observed, draft, rotation.digests, options) : [],
   ]);
@@ -297,8 +298,7 @@ function replaceByUid(objects: readonly KubeObject[], written: readonly KubeObje
 }
 
 // An existing project of that name is reused, whoever created it.
-async function ensureTracingProject({ record, tracingProject }: Observed, home: Cluster): Promise<ActionFailure[]> {
-  if (tracingProject) return [];
+async function ensureTracingProject(record: AppDeployment, home: Cluster): Promise<ActionFailure[]> {
   const made = await makeOnce(makeTracingProject(record), record, home);
   return 'reason' in made && made.reason !== 'NameConflict' ? [made] : [];
 }
