@@ -171,7 +171,12 @@ export type BuildStatus = z.infer<typeof BuildStatus>;
 /** Phases that are never left. */
 export const FINAL_PHASES: ReadonlySet<BuildPhase> = new Set(['Built', 'Failed', 'Skipped', 'Interrupted']);
 
+/** Whether a build is queued or running. */
+export function isUnderWay(build: Pick<BuildStatus, 'phase'> | undefined): boolean {
+  return build !== undefined && !FINAL_PHASES.has(build.phase);
+}
+
 /** Whether a build has been given its turn and has not ended: it counts toward builds.concurrency. */
 export function isBegun(build: Pick<BuildStatus, 'phase'> | undefined): boolean {
-  return build !== undefined && build.phase !== 'Queued' && !FINAL_PHASES.has(build.phase);
+  return isUnderWay(build) && build?.phase !== 'Queued';
 }

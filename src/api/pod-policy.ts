@@ -3,6 +3,7 @@
 // This list is the only source: the CRD's rules, the HTTP API and the controller are derived from it. A CRD cannot depend on
 // a setting, so an admission policy of the chart contains the additional rules of "restricted".
 
+import { asArray, asObject } from './json-value.ts';
 import { ROLES, WAIT_FOR_DATABASE, WAIT_FOR_REDIS } from './meta.ts';
 
 export const POD_POLICIES = ['baseline', 'restricted'] as const;
@@ -51,7 +52,7 @@ export const SECURITY_RULES: readonly SecurityRule[] = [
   {
     field: 'capabilities',
     refused: 'has(self.capabilities) && has(self.capabilities.add) && self.capabilities.add.size() > 0',
-    isRefused: (value) => listOf(partsOf(value)['add']).length > 0,
+    isRefused: (value) => asArray(asObject(value)['add']).length > 0,
     message: 'an added capability is refused by the pod policy',
   },
   {
@@ -63,20 +64,20 @@ export const SECURITY_RULES: readonly SecurityRule[] = [
   {
     field: 'seccompProfile',
     refused: "has(self.seccompProfile) && has(self.seccompProfile.type) && self.seccompProfile.type == 'Unconfined'",
-    isRefused: (value) => partsOf(value)['type'] === 'Unconfined',
+    isRefused: (value) => asObject(value)['type'] === 'Unconfined',
     message: 'seccomp profile Unconfined is refused by the pod policy',
   },
   {
     field: 'appArmorProfile',
     refused: "has(self.appArmorProfile) && has(self.appArmorProfile.type) && self.appArmorProfile.type == 'Unconfined'",
-    isRefused: (value) => partsOf(value)['type'] === 'Unconfined',
+    isRefused: (value) => asObject(value)['type'] === 'Unconfined',
     message: 'AppArmor profile Unconfined is refused by the pod policy',
   },
   {
     field: 'seLinuxOptions',
     refused: `has(self.seLinuxOptions) && (has(self.seLinuxOptions.user) && self.seLinuxOptions.user != '' || has(self.seLinuxOptions.role) && self.seLinuxOptions.role != '' || has(self.seLinuxOptions.type) && !(self.seLinuxOptions.type in ${celList(HARMLESS_SELINUX_TYPES)}))`,
     isRefused(value) {
-      const { user = '', role = '', type = '' } = partsOf(value);
+      const { user = '', role = '', type = '' } = asObject(value);
       return user !== '' || role !== '' || !HARMLESS_SELINUX_TYPES.some((harmless) => harmless === type);
     },
     message: 'an SELinux user, role or type of its own is refused by the pod policy',
@@ -84,7 +85,7 @@ export const SECURITY_RULES: readonly SecurityRule[] = [
   {
     field: 'windowsOptions',
     refused: 'has(self.windowsOptions) && has(self.windowsOptions.hostProcess) && self.windowsOptions.hostProcess',
-    isRefused: (value) => partsOf(value)['hostProcess'] === true,
+    isRefused: (value) => asObject(value)['hostProcess'] === true,
     message: 'a host process is refused by the pod policy',
   },
 ];
@@ -116,8 +117,8 @@ export const RESTRICTED_RULES: readonly SecurityRule[] = [
     field: 'capabilities',
     refused: "self.?capabilities.?drop.hasValue() && !('ALL' in self.capabilities.drop)",
     isRefused(value) {
-      const { drop } = partsOf(value);
-      return isSet(drop) && !listOf(drop).includes('ALL');
+      const { drop } = asObject(value);
+      return isSet(drop) && !asArray(drop).includes('ALL');
     },
     message: 'capabilities other than a drop of ALL are refused by the restricted pod policy',
   },
@@ -163,13 +164,13 @@ export function* podPolicyBreaches(spec: Readonly<Record<string, unknown>>, poli
   yield* mountBreaches(spec['volumeMounts'], ['volumeMounts'], volumes);
   const initContainers = namesOf(spec['initContainers']);
   for (const list of ['initContainers', 'sidecars'] as const) {
-    for (const [index, container] of listOf(spec[list]).map(partsOf).entries()) {
+    for (const [index, container] of asArray(spec[list]).map(asObject).entries()) {
       const name = container['name'];
       if (OWN_CONTAINERS.some((own) => own === name)) yield { at: [list, index, 'name'], message: TAKEN_MESSAGE };
       if (list === 'sidecars' && isSet(name) && initContainers.has(name))
         yield { at: [list, index, 'name'], message: TWICE_MESSAGE };
       yield* mountBreaches(container['volumeMounts'], [list, index, 'volumeMounts'], volumes);
-      const context = partsOf(container['securityContext']);
+      const context = asObject(container['securityContext']);
       for (const { field, isRefused, message } of rules)
         if (isRefused(context[field])) yield { at: [list, index, 'securityContext', field], message };
     }
@@ -177,18 +178,18 @@ export function* podPolicyBreaches(spec: Readonly<Record<string, unknown>>, poli
 }
 
 function* reservedKeys(field: string, keys: unknown, prefixes: readonly string[]): Generator<Breach> {
-  for (const key of Object.keys(partsOf(keys)))
+  for (const key of Object.keys(asObject(keys)))
     if (prefixes.some((prefix) => key.startsWith(prefix)))
       yield { at: [field, key], message: reservedMessage(prefixes) };
 }
 
 function* nfsBreaches(volumes: unknown): Generator<Breach> {
-  for (const [index, volume] of listOf(volumes).map(partsOf).entries())
+  for (const [index, volume] of asArray(volumes).map(asObject).entries())
     if (isSet(volume['nfs'])) yield { at: ['volumes', index, 'nfs'], message: NFS_MESSAGE };
 }
 
 function* mountBreaches(mounts: unknown, at: Breach['at'], volumes: ReadonlySet<unknown>): Generator<Breach> {
-  for (const [index, mount] of listOf(mounts).map(partsOf).entries()) {
+  for (const [index, mount] of asArray(mounts).map(asObject).entries()) {
     if (mount['mountPropagation'] === 'Bidirectional')
       yield { at: [...at, index, 'mountPropagation'], message: BIDIRECTIONAL_MESSAGE };
     if (isSet(mount['name']) && !volumes.has(mount['name']))
@@ -197,15 +198,7 @@ function* mountBreaches(mounts: unknown, at: Breach['at'], volumes: ReadonlySet<
 }
 
 function namesOf(list: unknown): ReadonlySet<unknown> {
-  return new Set(listOf(list).map((item) => partsOf(item)['name']));
-}
-
-function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
-}
-
-function partsOf(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {};
+  return new Set(asArray(list).map((item) => asObject(item)['name']));
 }
 
 function isSet(value: unknown): boolean {

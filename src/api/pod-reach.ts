@@ -5,6 +5,7 @@
 // generated file.
 
 import { z } from 'zod';
+import { asArray, asObject, canonicalJson } from './json-value.ts';
 import type { Breach, PodPolicy } from './pod-policy.ts';
 
 /**
@@ -172,13 +173,13 @@ type Parts = Readonly<Record<string, unknown>>;
 export function* reachBreaches(spec: Parts, rules: ReachRules, before: Parts = {}): Generator<Breach> {
   yield* keyBreaches('labels', spec, rules, before);
   yield* keyBreaches('annotations', spec, rules, before);
-  const there = new Set(listOf(before['volumes']).map((volume) => canonical(volume)));
-  for (const [index, volume] of listOf(spec['volumes']).map(partsOf).entries())
-    if (!there.has(canonical(volume))) yield* volumeBreaches(volume, ['volumes', index], rules);
+  const there = new Set(asArray(before['volumes']).map((volume) => canonicalJson(volume)));
+  for (const [index, volume] of asArray(spec['volumes']).map(asObject).entries())
+    if (!there.has(canonicalJson(volume))) yield* volumeBreaches(volume, ['volumes', index], rules);
 }
 
 function* keyBreaches(field: Keyed, spec: Parts, { policy, allowed }: ReachRules, before: Parts): Generator<Breach> {
-  const [asked, had] = [partsOf(spec[field]), partsOf(before[field])];
+  const [asked, had] = [asObject(spec[field]), asObject(before[field])];
   for (const [key, value] of Object.entries(asked)) {
     if (Object.hasOwn(had, key) && had[key] === value) continue;
     const isKnown = policy === 'restricted' || REFUSED_KEYS[field].some((pattern) => matches(pattern, key));
@@ -189,32 +190,15 @@ function* keyBreaches(field: Keyed, spec: Parts, { policy, allowed }: ReachRules
 
 function* volumeBreaches(volume: Parts, at: Breach['at'], { policy, allowed }: ReachRules): Generator<Breach> {
   if (volume['csi'] !== undefined && volume['csi'] !== null) {
-    const { driver, volumeAttributes } = partsOf(volume['csi']);
-    for (const key of Object.keys(partsOf(volumeAttributes)))
+    const { driver, volumeAttributes } = asObject(volume['csi']);
+    for (const key of Object.keys(asObject(volumeAttributes)))
       if (LOWER_CASE.test(key.toLowerCase()) || WORD.test(key))
         yield { at: [...at, 'csi', 'volumeAttributes', key], message: NAMESPACE_ATTRIBUTE_MESSAGE };
     if (policy === 'restricted' && !allowed.csiDrivers.some((name) => name === driver))
       yield { at: [...at, 'csi', 'driver'], message: CSI_DRIVER_MESSAGE };
   }
   if (policy !== 'restricted') return;
-  for (const [index, source] of listOf(partsOf(volume['projected'])['sources']).map(partsOf).entries())
+  for (const [index, source] of asArray(asObject(volume['projected'])['sources']).map(asObject).entries())
     if (source['podCertificate'] !== undefined)
       yield { at: [...at, 'projected', 'sources', index, 'podCertificate'], message: POD_CERTIFICATE_MESSAGE };
-}
-
-/** JSON with sorted keys: equal values give equal text. */
-function canonical(value: unknown): string {
-  return JSON.stringify(value, (_key, part: unknown) =>
-    typeof part === 'object' && part !== null && !Array.isArray(part)
-      ? Object.fromEntries(Object.entries(part).toSorted(([a], [b]) => (a < b ? -1 : 1)))
-      : part,
-  );
-}
-
-function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
-}
-
-function partsOf(value: unknown): Parts {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {};
 }

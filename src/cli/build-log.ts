@@ -1,7 +1,7 @@
 // Follows a revision over the HTTP API: what it waits for, and what its build writes.
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { RevisionState } from '../api/app-revision.ts';
+import { REVISION_STATES, type RevisionState } from '../api/app-revision.ts';
 import { names } from '../record/names.ts';
 import type { HttpApi } from './http-api.ts';
 import { Failure } from './kubectl.ts';
@@ -28,8 +28,10 @@ interface LogPage {
   readonly next_offset: string | null;
 }
 
-/** States in which a build has still to write. */
-const BUILDING: ReadonlySet<RevisionState> = new Set(['CREATING', 'QUEUED', 'AWAITING_BUILD', 'BUILDING']);
+/** The states of a revision whose build has not ended. */
+const BUILDING: ReadonlySet<RevisionState> = new Set(
+  REVISION_STATES.slice(0, REVISION_STATES.indexOf('AWAITING_DEPLOY')),
+);
 const LINES_OF_PAGE = 1000;
 
 export function isBuilding({ status }: Revision): boolean {

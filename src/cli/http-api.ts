@@ -17,12 +17,15 @@ export interface Connection {
   readonly tls?: Pick<RequestOptions, 'rejectUnauthorized'>;
 }
 
-/** A refusal, with its status. */
+/** An answer other than 2xx. */
 export class Refused extends Failure {
   readonly status: number;
-  constructor(status: number, message: string) {
+  /** Seconds after which the server expects the next attempt, if it says so. */
+  readonly retryAfter: number | undefined;
+  constructor({ status, retryAfter }: Pick<Answer, 'status' | 'retryAfter'>, message: string) {
     super(message);
     this.status = status;
+    this.retryAfter = retryAfter;
   }
 }
 
@@ -90,7 +93,7 @@ export function makeHttpApi(connection: Connection, options: HttpApiOptions = {}
       ...(sent !== undefined && { body: sent }),
     });
     if (answer.status >= 200 && answer.status < 300) return parsed<T>(answer.body, server);
-    throw Object.assign(new Refused(answer.status, sentenceOf(answer, server)), { retryAfter: answer.retryAfter });
+    throw new Refused(answer, sentenceOf(answer, server));
   }
 
   return {
@@ -104,7 +107,7 @@ export function makeHttpApi(connection: Connection, options: HttpApiOptions = {}
         } catch (error) {
           const passes = error instanceof Unreachable || (error instanceof Refused && PASSING.has(error.status));
           if (!passes || Date.now() >= end) throw error;
-          const { retryAfter = 0 } = error as { readonly retryAfter?: number };
+          const { retryAfter = 0 } = error instanceof Refused ? error : {};
           // oxlint-disable-next-line no-await-in-loop -- as above
           await sleep(Math.min(Math.max(everyMs, retryAfter * 1000), patienceMs));
         }
@@ -117,7 +120,7 @@ export function makeHttpApi(connection: Connection, options: HttpApiOptions = {}
         body: file,
       });
       if (answer.status < 200 || answer.status >= 300)
-        throw new Refused(answer.status, `The upload failed. ${sentenceOf(answer, server)}`);
+        throw new Refused(answer, `The upload failed. ${sentenceOf(answer, server)}`);
     },
   };
 }

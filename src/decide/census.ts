@@ -4,7 +4,7 @@
 import type { AppDeployment } from '../api/app-deployment.ts';
 import { REASONS } from '../api/app-deployment-conditions.ts';
 import type { AppRevision } from '../api/app-revision.ts';
-import { FINAL_PHASES } from '../api/build.ts';
+import { isUnderWay } from '../api/build.ts';
 import { conditionOf } from '../api/conditions.ts';
 import { reasonLabel } from './outcomes.ts';
 
@@ -50,7 +50,7 @@ export function censusOf(records: readonly AppDeployment[], revisions: readonly 
   let queuedSince = Infinity;
   for (const { status } of revisions) {
     const build = status?.build;
-    if (build === undefined || FINAL_PHASES.has(build.phase)) continue;
+    if (build === undefined || !isUnderWay(build)) continue;
     builds.set(build.phase, (builds.get(build.phase) ?? 0) + 1);
     if (build.phase === 'Queued' && build.queuedAt !== undefined)
       queuedSince = Math.min(queuedSince, Date.parse(build.queuedAt) / 1000);

@@ -2,7 +2,8 @@
 // Server-side apply would give the same result, but costs a request (and sometimes a new resourceVersion although nothing changed:
 // kubernetes/kubernetes#95460, #121404).
 
-import { elementKey, isObject } from './list-map-keys.ts';
+import { isObject } from '../api/json-value.ts';
+import { elementKey } from './list-map-keys.ts';
 
 type Json = unknown;
 

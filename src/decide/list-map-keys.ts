@@ -1,6 +1,8 @@
 // Lists that Kubernetes keeps as maps. Source: x-kubernetes-patch-merge-key and x-kubernetes-list-map-keys of its OpenAPI
 // document, where ports are told apart by number and protocol; ours have names, and no two of a list have the same.
 
+import { isObject } from '../api/json-value.ts';
+
 /** By the field that holds the list: what tells its elements apart. */
 const KEYS: Readonly<Record<string, readonly string[]>> = {
   containers: ['name'],
@@ -23,8 +25,4 @@ export function elementKey(field: string, element: unknown): string | undefined 
   if (keys === undefined || !isObject(element)) return undefined;
   const values = keys.map((key) => element[key]);
   return values.includes(undefined) ? undefined : values.join(' ');
-}
-
-export function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

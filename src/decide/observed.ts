@@ -9,10 +9,12 @@ import type { Listener } from '../api/listener.ts';
 import { DEPLOYMENT_UID_LABEL, type Role, type StorePart } from '../api/meta.ts';
 import type { TracingProject } from '../api/tracing-project.ts';
 import type { KubeObject } from '../kube/client.ts';
-import { names } from '../record/names.ts';
+import type { Names } from '../record/names.ts';
 
 export interface Observed {
   readonly record: AppDeployment;
+  /** Names of the record's children. */
+  readonly names: Names;
   /** uid of the record's namespace; undefined if the namespace is not a tenant. */
   readonly tenantId: string | undefined;
   /** The tenant's annotation with the hosts that it may claim. */
@@ -184,17 +186,17 @@ export function childOf(observed: Observed, kind: string, name: string): KubeObj
 
 /** The Deployment of a part. */
 export function deploymentOf(observed: Observed, role: Role): Workload | undefined {
-  return childOf(observed, 'Deployment', names(observed.record.metadata.name)[role]) as Workload | undefined;
+  return childOf(observed, 'Deployment', observed.names[role]) as Workload | undefined;
 }
 
 /** The StatefulSet of the record's own PostgreSQL or Redis. */
 export function statefulSetOf(observed: Observed, part: StorePart): Workload | undefined {
-  return childOf(observed, 'StatefulSet', names(observed.record.metadata.name)[part]) as Workload | undefined;
+  return childOf(observed, 'StatefulSet', observed.names[part]) as Workload | undefined;
 }
 
 /** The claim with the name of the record's own PostgreSQL, whoever owns it. */
 export function volumeClaimOf(observed: Observed): KubeObject | undefined {
-  return childOf(observed, 'PersistentVolumeClaim', names(observed.record.metadata.name).postgresClaim);
+  return childOf(observed, 'PersistentVolumeClaim', observed.names.postgresClaim);
 }
 
 /** Whether it was created for this record, not for an earlier one of its name or by somebody else. */

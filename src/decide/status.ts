@@ -23,8 +23,6 @@ export interface StatusInputs {
   readonly assessment: Assessment;
   readonly address: AddressOutcome;
   readonly refusals: readonly ActionFailure[];
-  /** Why the record is left as it is (pause.ts). */
-  readonly paused?: string | undefined;
 }
 
 /** The status of a record that is not being deleted. `now` only dates what changed. */
@@ -175,8 +173,8 @@ function inTheWay({ policy, references, database, redis, workloads }: Assessment
 }
 
 /** Ready: the latest revision is deployed and serving at this generation. The first thing in the way is its reason. */
-export function readyEntry({ observed, latest, assessment, refusals, paused }: StatusInputs): Entry {
-  const { policy, references, workloads, address } = assessment;
+export function readyEntry({ observed, latest, assessment, refusals }: StatusInputs): Entry {
+  const { paused, policy, references, workloads, address } = assessment;
   // What only a person can mend comes before what is tried again.
   const failure = refusals.find(({ reason }) => reason !== 'RequestFailed') ?? refusals[0];
   const runsNothing = latest?.spec.resolved.server.maxScale === 0;

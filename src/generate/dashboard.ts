@@ -14,6 +14,29 @@ const quantile = (q: number, histogram: string, by: string): string =>
   `histogram_quantile(${q}, sum by (le${by}) (rate(${histogram}_bucket[$__rate_interval])))`;
 const perSecond = (counter: string, by: string): string => `sum by (${by}) (rate(${counter}[$__rate_interval]))`;
 
+/** A counter's rate, with one line for each combination of the labels `by`. */
+function rate(title: string, counter: string, by: string): Panel {
+  return { title, unit: 'reqps', series: { [legend(by)]: perSecond(counter, by) } };
+}
+
+/** The 99th percentile of durations, with one line for each combination of the labels `by`. */
+function slowest(title: string, histogram: string, by: string): Panel {
+  return { title, unit: 's', series: { [legend(by)]: quantile(0.99, histogram, `, ${by}`) } };
+}
+
+/**
+ * A value of Davit's processes, with one line for each of them. Other programs have the same metrics: the join selects Davit's
+ * processes and adds their command.
+ */
+function ofProcesses(title: string, unit: Panel['unit'], expression: string): Panel {
+  const ours = `${expression} * on (job, instance) group_left (command) davit_build_info`;
+  return { title, unit, series: { '{{command}} {{instance}}': ours } };
+}
+
+function legend(by: string): string {
+  return by.replaceAll(/\w+/g, '{{$&}}').replaceAll(',', '');
+}
+
 /** Rows of panels, top to bottom. */
 const ROWS: Readonly<Record<string, readonly Panel[]>> = {
   Deployments: [
@@ -67,21 +90,9 @@ const ROWS: Readonly<Record<string, readonly Panel[]>> = {
     },
   ],
   'HTTP API': [
-    {
-      title: 'Requests, by status',
-      unit: 'reqps',
-      series: { '{{code}}': perSecond('davit_http_requests_total', 'code') },
-    },
-    {
-      title: 'Requests, by route',
-      unit: 'reqps',
-      series: { '{{method}} {{route}}': perSecond('davit_http_requests_total', 'method, route') },
-    },
-    {
-      title: 'Duration, 99%',
-      unit: 's',
-      series: { '{{method}} {{route}}': quantile(0.99, 'davit_http_request_duration_seconds', ', method, route') },
-    },
+    rate('Requests, by status', 'davit_http_requests_total', 'code'),
+    rate('Requests, by route', 'davit_http_requests_total', 'method, route'),
+    slowest('Duration, 99%', 'davit_http_request_duration_seconds', 'method, route'),
     {
       title: 'Certificate expires in',
       unit: 's',
@@ -90,30 +101,14 @@ const ROWS: Readonly<Record<string, readonly Panel[]>> = {
     },
   ],
   Controller: [
-    {
-      title: 'Reconciles',
-      unit: 'reqps',
-      series: { '{{controller}} {{result}}': perSecond('davit_reconcile_total', 'controller, result') },
-    },
-    {
-      title: 'Reconciles, 99%',
-      unit: 's',
-      series: { '{{controller}}': quantile(0.99, 'davit_reconcile_duration_seconds', ', controller') },
-    },
+    rate('Reconciles', 'davit_reconcile_total', 'controller, result'),
+    slowest('Reconciles, 99%', 'davit_reconcile_duration_seconds', 'controller'),
     { title: 'Waiting keys', unit: 'short', series: { '{{queue}}': 'sum by (queue) (davit_work_queue_depth)' } },
     { title: 'Leader', unit: 'short', series: { '{{instance}}': 'max by (instance) (davit_leader)' } },
   ],
   'API server and code hosts': [
-    {
-      title: 'Requests to the API server',
-      unit: 'reqps',
-      series: { '{{verb}} {{result}}': perSecond('davit_kube_request_duration_seconds_count', 'verb, result') },
-    },
-    {
-      title: 'Requests to the API server, 99%',
-      unit: 's',
-      series: { '{{verb}}': quantile(0.99, 'davit_kube_request_duration_seconds', ', verb') },
-    },
+    rate('Requests to the API server', 'davit_kube_request_duration_seconds_count', 'verb, result'),
+    slowest('Requests to the API server, 99%', 'davit_kube_request_duration_seconds', 'verb'),
     {
       title: 'Failed, repeated and resumed watches',
       unit: 'reqps',
@@ -128,45 +123,20 @@ const ROWS: Readonly<Record<string, readonly Panel[]>> = {
       unit: 'short',
       series: { '{{resource}}': 'max by (resource) (davit_cache_objects)' },
     },
-    {
-      title: 'Requests to code hosts',
-      unit: 'reqps',
-      series: { '{{kind}} {{result}}': perSecond('davit_code_host_request_duration_seconds_count', 'kind, result') },
-    },
+    rate('Requests to code hosts', 'davit_code_host_request_duration_seconds_count', 'kind, result'),
   ],
   Processes: [
-    {
-      title: 'CPU',
-      unit: 'percentunit',
-      series: { '{{command}} {{instance}}': ofProcess('rate(process_cpu_seconds_total[$__rate_interval])') },
-    },
-    {
-      title: 'Memory',
-      unit: 'bytes',
-      series: { '{{command}} {{instance}}': ofProcess('process_resident_memory_bytes') },
-    },
-    { title: 'Heap', unit: 'bytes', series: { '{{command}} {{instance}}': ofProcess('nodejs_heap_size_used_bytes') } },
-    {
-      title: 'Lag of the event loop, 99%',
-      unit: 's',
-      series: { '{{command}} {{instance}}': ofProcess('nodejs_eventloop_lag_p99_seconds') },
-    },
-    {
-      title: 'Garbage collection',
-      unit: 'percentunit',
-      series: {
-        '{{command}} {{instance}}': ofProcess(
-          'sum by (job, instance) (rate(nodejs_gc_duration_seconds_sum[$__rate_interval]))',
-        ),
-      },
-    },
+    ofProcesses('CPU', 'percentunit', 'rate(process_cpu_seconds_total[$__rate_interval])'),
+    ofProcesses('Memory', 'bytes', 'process_resident_memory_bytes'),
+    ofProcesses('Heap', 'bytes', 'nodejs_heap_size_used_bytes'),
+    ofProcesses('Lag of the event loop, 99%', 's', 'nodejs_eventloop_lag_p99_seconds'),
+    ofProcesses(
+      'Garbage collection',
+      'percentunit',
+      'sum by (job, instance) (rate(nodejs_gc_duration_seconds_sum[$__rate_interval]))',
+    ),
   ],
 };
-
-/** Other programs have the same metrics: the join selects Davit's processes and adds their command. */
-function ofProcess(expression: string): string {
-  return `${expression} * on (job, instance) group_left (command) davit_build_info`;
-}
 
 const WIDTH = 24;
 const PANEL = { w: 6, h: 7 };

@@ -1,4 +1,4 @@
-// The facade as a value: everything but a port. Tests build it and `inject`; server.ts listens.
+// Builds the facade without a port. server.ts listens, tests use `inject`.
 
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyRequest, LogController } from 'fastify';
 import type { Settings } from '../api/settings.ts';
@@ -44,24 +44,24 @@ import { registerUploads } from './uploads/routes.ts';
 import { registerWebhooks } from './webhooks/routes.ts';
 
 export interface AppDeps {
-  /** The facade's own credentials: they ask whether the API server is ready, and keep secrets of the organization. */
+  /** The facade's own credentials, for the readiness of the API server and the organization's Secrets. */
   readonly kube: KubeClient;
   readonly caches: FacadeCaches;
-  /** Puts what was just written into its cache, so that a list after a write through this facade contains it. */
+  /** Adds a written object to its cache, so that a later list of this facade contains it. */
   readonly remember: (object: KubeObject) => void;
-  /** Takes what is gone out of its cache; without it the watch will. */
+  /** Removes a deleted object from its cache before the watch reports it. */
   readonly forget?: (uid: string) => void;
   readonly codeHosts: Pick<CodeHosts, 'repositories'>;
-  /** Whose write is next. */
+  /** Limits concurrent writes. */
   readonly gate: Pick<FairLimiter, 'run'>;
   readonly settings: Settings;
-  /** That of the settings; absent where they name none. */
+  /** The registry of the settings. Absent if there is none. */
   readonly registry?: PlatformRegistry | undefined;
   readonly log: Logger;
   readonly now: () => Date;
-  /** 1 to 16 characters of a-z and 0-9 that nobody can guess. */
+  /** 1 to 16 random characters of a-z and 0-9. */
   readonly randomSuffix: () => string;
-  /** 32 hexadecimal digits that nobody can guess. */
+  /** 32 random hexadecimal digits. */
   readonly randomId: () => string;
   /** Called once for each answer. */
   readonly onAnswer?: (report: AnswerReport) => void;
@@ -73,11 +73,11 @@ export interface AppDeps {
 }
 
 const BODY_LIMIT = 1024 * 1024;
-/** Longer than the API server is waited for, so that its failure is told rather than ours. */
+/** Longer than the time limit of requests to the API server, so that the answer has the API server's error. */
 const TIME_LIMIT_MS = 60_000;
 
 const SECURITY_HEADERS = {
-  // Answers hold secrets.
+  // Answers contain secrets.
   'cache-control': 'no-store',
   'x-content-type-options': 'nosniff',
   'x-frame-options': 'DENY',
@@ -89,7 +89,7 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
   const log: FastifyBaseLogger = deps.log;
   const app = Fastify({
     loggerInstance: log,
-    // request-log.ts writes the one line.
+    // request-log.ts logs requests.
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
     genReqId: requestIdOf,
     bodyLimit: BODY_LIMIT,
@@ -159,10 +159,10 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
   await registerOpenApi(app, settings.http.basePath);
 
   for (const prefix of new Set(['', settings.http.basePath])) {
-    // oxlint-disable-next-line no-await-in-loop -- Fastify loads plugins one after another anyway
+    // oxlint-disable-next-line no-await-in-loop -- Fastify loads plugins one after another
     await app.register(
       async (scope) => {
-        // The document shows each route once: where the setting says that clients look for it.
+        // The document contains each route once, under the base path of the settings.
         if (prefix !== settings.http.basePath)
           scope.addHook('onRoute', (route) => void (route.schema = { ...route.schema, hide: true }));
         registerProbes(scope, deps);
@@ -186,19 +186,19 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
 function organizationIdOf(namespaces: Store, { organizationNamespace }: Settings): string {
   const uid = namespaces.get({ name: organizationNamespace })?.metadata.uid;
   if (uid === undefined)
-    throw new Unavailable(`read namespace ${organizationNamespace}: it is not there`, { retryAfterMs: 1000 });
+    throw new Unavailable(`read namespace ${organizationNamespace}: it does not exist`, { retryAfterMs: 1000 });
   return uid;
 }
 
-/** What a body of `null` becomes: Fastify takes null for no body, which some routes do without. */
+/** The parsed value of a body `null`. Fastify treats null as a missing body, which some routes allow. */
 const JSON_NULL = Symbol('null');
 
-/** JSON and nothing else. A client that always says application/json may send no body, as with DELETE. */
+/** Accepts only JSON. A request with Content-Type application/json may have no body, as clients send with DELETE. */
 function parseJson(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (request: FastifyRequest, body: Buffer) => {
     if (body.length === 0) return undefined;
-    // RFC 9110, 8.4. What a small body unpacks to has no limit.
+    // RFC 9110, 8.4. A small compressed body could have an unlimited size.
     if ((request.headers['content-encoding'] ?? 'identity') !== 'identity')
       throw new HttpError(415, 'Send the body as it is, without Content-Encoding.');
     return parseBody(body) ?? JSON_NULL;

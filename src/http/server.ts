@@ -1,4 +1,4 @@
-// Listening and closing: TLS, time limits, and an end that lets requests under way finish.
+// The server of the facade: TLS, time limits, and a shutdown that finishes current requests.
 
 import { randomUUID } from 'node:crypto';
 import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
@@ -11,9 +11,9 @@ export interface ServeOptions {
   readonly host: string;
   /** 0 for any free port. */
   readonly port: number;
-  /** A pair that changes is served to the connections that come after it. */
+  /** New connections get a renewed certificate. */
   readonly tls?: LiveCertificate;
-  /** Plain HTTP off loopback, behind something that ends TLS. */
+  /** Allows plain HTTP on addresses other than loopback, behind a proxy that terminates TLS. */
   readonly insecure?: boolean;
   /** Other time limits than LIMITS; for tests. */
   readonly limits?: Partial<typeof LIMITS>;
@@ -22,36 +22,36 @@ export interface ServeOptions {
 export interface Serving {
   readonly url: string;
   readonly port: number;
-  /** Takes no more requests, waits for those under way, ten seconds at most. */
+  /** Accepts no more requests, and waits at most ten seconds for current ones. */
   close(): Promise<void>;
 }
 
 /** Milliseconds. */
 const LIMITS = {
-  /** A whole request must arrive within this time, or a slow sender could hold a connection for ever. */
+  /** Time limit for receiving a request: a slow sender must not hold a connection forever. */
   requestTimeout: 30_000,
-  /** The same of an upload, which alone is a PUT. */
+  /** The same for an upload. Only uploads use PUT. */
   uploadTimeout: 310_000,
   headersTimeout: 15_000,
-  /** Longer than a load balancer keeps idle connections, so that it is never us who closes under its request. */
+  /** Longer than load balancers keep idle connections, so that the server does not close a connection while a request is sent. */
   keepAliveTimeout: 75_000,
   connectionsCheckingInterval: 5000,
   /**
-   * A connection on which nothing moves in either direction is closed: answers that nobody reads would fill the memory.
-   * Longer than a request may take.
+   * A connection without traffic in either direction is closed, because unread answers need memory. Longer than the time limit of a
+   * request.
    */
   idleTimeout: 70_000,
 };
 const PATIENCE_MS = 10_000;
 
-/** Throws where the caller's cluster tokens would travel in the clear. */
+/** Throws an Error if callers' tokens would be sent unencrypted. */
 export async function serve(
   app: FastifyInstance,
   { host, port, tls, insecure = false, limits: otherLimits }: ServeOptions,
 ): Promise<Serving> {
   if (tls === undefined && !insecure && !isLoopback(host)) {
     throw new Error(
-      `Refusing to serve plain HTTP on ${host}: requests carry cluster tokens. Give a certificate and key, or set http.insecure behind something that ends TLS.`,
+      `Plain HTTP on ${host} is not allowed, because requests contain cluster tokens. Configure a certificate and key, or set http.insecure behind a proxy that terminates TLS.`,
     );
   }
   await app.ready();
@@ -94,7 +94,7 @@ function isLoopback(host: string): boolean {
 
 async function closeGently(server: Server | HttpsServer, app: FastifyInstance): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-  // A connection that falls idle after its last request would keep the server open until its keep-alive ends.
+  // An idle connection would keep the server open until its keep-alive timeout.
   const sweep = setInterval(() => server.closeIdleConnections(), 100);
   const giveUp = setTimeout(() => server.closeAllConnections(), PATIENCE_MS);
   await closed;
@@ -103,7 +103,7 @@ async function closeGently(server: Server | HttpsServer, app: FastifyInstance): 
   await app.close();
 }
 
-/** Node has one time limit for all requests, and it is the uploads'. */
+/** Node has a single time limit for all requests, which is that of uploads. */
 function endSlowBody(request: IncomingMessage, limitMs: number): void {
   if (request.headers['content-length'] === undefined && request.headers['transfer-encoding'] === undefined) return;
   const error = Object.assign(new Error('The request took too long to arrive.'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' });
@@ -113,7 +113,7 @@ function endSlowBody(request: IncomingMessage, limitMs: number): void {
   request.once('end', () => clearTimeout(timer)).once('close', () => clearTimeout(timer));
 }
 
-/** What is no HTTP never reaches Fastify; it gets the same shape of answer all the same. */
+/** Fastify does not see input that is not HTTP. The answer has the same form as others. */
 function answerUnreadable(error: Error & { readonly code?: string }, socket: Socket): void {
   if (!socket.writable || error.code === 'ECONNRESET') {
     socket.destroy();

@@ -40,6 +40,13 @@ export interface KubeObject {
   readonly metadata: ObjectMeta;
 }
 
+/** A Secret. The values of `data` are in base64. */
+export interface SecretObject extends KubeObject {
+  readonly type?: string;
+  readonly immutable?: boolean;
+  readonly data?: Readonly<Record<string, string>>;
+}
+
 /** One resource of the API, with the parts of its URLs. `group` is '' for the core group. */
 export interface Resource {
   readonly group: string;

@@ -2,12 +2,10 @@
 // has resolved and checked for this connection, so a second DNS answer has no effect. Redirects are checked in the same
 // way and never carry credentials to another host.
 
-import type { LookupAddress } from 'node:dns';
-import { lookup as systemLookup } from 'node:dns/promises';
 import { type BlockList, isIP } from 'node:net';
 import { Agent, type Dispatcher } from 'undici';
 import { CodeHostFailed } from '../errors.ts';
-import { blockListOf, isIn, isPublic } from './public-addresses.ts';
+import { allAddresses, blockListOf, isIn, isPublic, lookupAllowed, type ResolveName } from './public-addresses.ts';
 
 /** A host that may be connected to. */
 export interface AllowedHost {
@@ -21,8 +19,8 @@ export interface AllowedHost {
 
 export interface GuardedFetchOptions {
   readonly hosts: readonly AllowedHost[];
-  /** Resolves a name to all its addresses. Default: the system's resolver. */
-  readonly lookup?: (hostname: string) => Promise<readonly LookupAddress[]>;
+  /** Default: the system's resolver. */
+  readonly lookup?: ResolveName;
   /** Default: 5,000. */
   readonly connectTimeoutMs?: number;
   /** Maximum time without data from the host, both before and within a response. Default: 10,000. */
@@ -72,16 +70,6 @@ export function makeGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
 
   function gateFor({ host, addresses, ca }: AllowedHost): Gate {
     const listed = blockListOf(addresses);
-    const resolve = async (hostname: string): Promise<readonly LookupAddress[]> => {
-      const found = await lookup(hostname);
-      // A single address that is not allowed rejects the name: an attacker could influence which address is used.
-      if (found.length === 0 || !found.every(({ address }) => isPublic(address) || isIn(listed, address)))
-        throw new CodeHostFailed(
-          'forbidden',
-          `The address of ${hostname} is not public. To allow it, list it with its host in setting codeHosts.`,
-        );
-      return found;
-    };
     const agent = new Agent({
       connections: 8,
       maxHeaderSize: 64 * 1024,
@@ -90,15 +78,7 @@ export function makeGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
       connect: {
         timeout: connectTimeoutMs,
         ...(ca !== undefined && { ca }),
-        lookup(hostname, { all }, callback) {
-          resolve(hostname).then(
-            (found) => {
-              if (all === true) callback(null, [...found]);
-              else callback(null, found[0]?.address ?? '', found[0]?.family);
-            },
-            (error: Error) => callback(error, ''),
-          );
-        },
+        lookup: lookupAllowed(lookup, (address) => isPublic(address) || isIn(listed, address), notPublic),
       },
     });
     return { name: host, listed, agent };
@@ -183,10 +163,6 @@ export function makeGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
   };
 }
 
-function allAddresses(hostname: string): Promise<readonly LookupAddress[]> {
-  return systemLookup(hostname, { all: true });
-}
-
 /**
  * Origin of a host as the URL parser normalizes it: lower case, Punycode, no default port. Throws an Error that names
  * the setting.
@@ -207,6 +183,12 @@ function urlOf(address: string, from?: URL): URL {
 function withoutCredentials(headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   return Object.fromEntries(
     Object.entries(headers).filter(([name]) => !['authorization', 'cookie'].includes(name.toLowerCase())),
+  );
+}
+
+function notPublic(hostname: string): CodeHostFailed {
+  return forbidden(
+    `The address of ${hostname} is not public. To allow it, list it with its host in setting codeHosts.`,
   );
 }
 

@@ -1,7 +1,9 @@
 // Tells public addresses from others, such as loopback, the cluster's network and the cloud's metadata service.
 // Connections to addresses that are not public are allowed only if the settings list them.
 
-import { BlockList, isIP } from 'node:net';
+import type { LookupAddress } from 'node:dns';
+import { lookup as systemLookup } from 'node:dns/promises';
+import { BlockList, isIP, type LookupFunction } from 'node:net';
 
 /** Source: the IANA IPv4 Special-Purpose Address Registry, and multicast (RFC 5771). */
 const SPECIAL_IPV4 = [
@@ -81,4 +83,31 @@ function embeddedIpv4(address: string): string | undefined {
   if (high === undefined || low === undefined) return undefined;
   const [a, b] = [Number.parseInt(high || '0', 16), Number.parseInt(low || '0', 16)];
   return [a >> 8, a & 0xff, b >> 8, b & 0xff].join('.');
+}
+
+/** Resolves a name to all its addresses. */
+export type ResolveName = (hostname: string) => Promise<readonly LookupAddress[]>;
+
+/** The system's resolver. */
+export const allAddresses: ResolveName = (hostname) => systemLookup(hostname, { all: true });
+
+/**
+ * The lookup of a connection. It fails with `rejection` unless the name has addresses and all of them are allowed: an attacker
+ * could influence which address is used.
+ */
+export function lookupAllowed(
+  resolve: ResolveName,
+  isAllowed: (address: string) => boolean,
+  rejection: (hostname: string) => Error,
+): LookupFunction {
+  return (hostname, { all }, callback) => {
+    resolve(hostname).then(
+      (found) => {
+        if (found.length === 0 || !found.every(({ address }) => isAllowed(address))) callback(rejection(hostname), '');
+        else if (all === true) callback(null, [...found]);
+        else callback(null, found[0]?.address ?? '', found[0]?.family);
+      },
+      (error: Error) => callback(error, ''),
+    );
+  };
 }

@@ -2,21 +2,19 @@
 // address. Other hosts that the registry names (token servers, blob storage) are reached only over https and at public
 // addresses. The transport does not follow redirects: the caller does, and decides which headers to send.
 
-import type { LookupAddress } from 'node:dns';
-import { lookup as systemLookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import { Readable } from 'node:stream';
 import { Agent, type Dispatcher } from 'undici';
 import { RegistryFailed } from '../errors.ts';
-import { isPublic } from './public-addresses.ts';
+import { allAddresses, isPublic, lookupAllowed, type ResolveName } from './public-addresses.ts';
 
 export interface RegistryTransportOptions {
   /** https://HOST[:PORT], or http:// if the settings allow it. */
   readonly origin: string;
   /** CA certificates (PEM) that are trusted for this origin instead of the system's. */
   readonly ca?: string | undefined;
-  /** Resolves a name to all its addresses. Default: the system's resolver. */
-  readonly lookup?: (hostname: string) => Promise<readonly LookupAddress[]>;
+  /** Default: the system's resolver. */
+  readonly lookup?: ResolveName;
   /** Default: 5,000. */
   readonly connectTimeoutMs?: number;
   /** Maximum time without data from the host. It does not run while a request body is being sent. Default: 30,000. */
@@ -58,24 +56,9 @@ export function makeRegistryTransport(options: RegistryTransportOptions): Regist
     connections: 4,
     connect: {
       timeout: connectTimeoutMs,
-      lookup(hostname, { all }, callback) {
-        publicAddresses(hostname).then(
-          (found) => {
-            if (all === true) callback(null, [...found]);
-            else callback(null, found[0]?.address ?? '', found[0]?.family);
-          },
-          (error: Error) => callback(error, ''),
-        );
-      },
+      lookup: lookupAllowed(lookup, isPublic, notPublic),
     },
   });
-
-  async function publicAddresses(hostname: string): Promise<readonly LookupAddress[]> {
-    const found = await lookup(hostname);
-    // A single address that is not public rejects the name: an attacker could influence which address is used.
-    if (found.length === 0 || !found.every(({ address }) => isPublic(address))) throw notPublic(hostname);
-    return found;
-  }
 
   function agentFor(url: URL): Agent {
     if (url.origin === origin && url.username === '') return own;
@@ -125,10 +108,6 @@ function watched(body: AsyncIterable<Uint8Array>): { readonly body: Readable; fa
     }
   }
   return { body: Readable.from(pieces(), { objectMode: false, highWaterMark: MOST_WAITING }), failure: () => failed };
-}
-
-function allAddresses(hostname: string): Promise<readonly LookupAddress[]> {
-  return systemLookup(hostname, { all: true });
 }
 
 function notPublic(hostname: string): RegistryFailed {

@@ -1,4 +1,4 @@
-// The facade as one thing to start and stop: watch caches, the HTTP application, its server.
+// Starts and stops the facade: watch caches, the HTTP application, its server.
 
 import { randomBytes } from 'node:crypto';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../api/app-deployment.ts';
@@ -32,7 +32,7 @@ export interface ApiOptions {
   readonly log: Logger;
   readonly metrics: RuntimeMetrics;
   readonly signal: AbortSignal;
-  /** Told when the API server has gone back in time: what this process knows is of another world. */
+  /** Called when the API server's state was reset to an earlier one, such as by a restore: the caches are then wrong. */
   readonly onRewound: (what: string) => void;
 }
 
@@ -43,12 +43,12 @@ export interface RunningApi {
 }
 
 /**
- * Through the HTTP API, of all tenants together; two of each are let in whatever others do. An API server answers no sooner
- * when it is asked for more at once, and who came first would wait for who came last (docs/adr/0023).
+ * Concurrent writes through the HTTP API for all tenants. Each tenant may always have two. More concurrent requests would not
+ * make the API server faster, and early requests would wait for late ones (docs/adr/0023).
  */
 const WRITES_AT_ONCE = 12;
 
-/** Serves the HTTP API from now on, until `signal` aborts. */
+/** Serves the HTTP API until `signal` aborts. */
 export async function runApi({ client, config, log, metrics, signal, onRewound }: ApiOptions): Promise<RunningApi> {
   const { namespaces } = config.settings;
   const watching = { client, log, metrics, onRewound };
@@ -108,8 +108,8 @@ export async function runApi({ client, config, log, metrics, signal, onRewound }
     codeHosts,
     gate: makeFairLimiter({ most: WRITES_AT_ONCE }),
     remember: (object) => caches.find((cache) => cache.resource.kind === object.kind)?.overlay(object),
-    // A deletion's answer has no version. What was known of the record stands for it: should the watch still tell of an
-    // earlier change, the record is there again until the watch tells of the deletion too.
+    // The answer to a deletion has no version, so the cached version is used. If the watch still reports an earlier change, the record
+    // reappears until the watch reports the deletion.
     forget(uid) {
       for (const cache of caches) {
         const version = cache.byUid(uid)?.metadata.resourceVersion;

@@ -1,4 +1,4 @@
-// The controller as one thing to start and stop: caches, leader election, work queue, workers.
+// Starts and stops the controller: caches, leader election, work queues, workers.
 
 import { hostname } from 'node:os';
 import { APP_DEPLOYMENTS } from '../api/app-deployment.ts';
@@ -51,10 +51,10 @@ import { groupByNamespace, makeWorkQueue, type WorkQueue } from '../runtime/work
 
 export interface ControllerOptions {
   readonly client: KubeClient;
-  /** A client with connections of its own, so that a busy controller never starves its lease. */
+  /** A client with separate connections, so that a busy controller can still renew its lease. */
   readonly leaseClient: KubeClient;
   readonly settings: Settings;
-  /** Davit's own namespace, where the lease and the digest key are. */
+  /** Davit's namespace, which contains the lease and the digest key. */
   readonly namespace: string;
   readonly identity: string;
   readonly workers: number;
@@ -63,9 +63,9 @@ export interface ControllerOptions {
   readonly log: Logger;
   readonly metrics: RuntimeMetrics;
   readonly signal: AbortSignal;
-  /** Asked what builds are made from; absent where nothing is built. */
+  /** The code hosts of builds. Absent if the platform does not build. */
   readonly codeHosts?: Pick<CodeHosts, 'commit' | 'token'>;
-  /** Told when the API server has gone back in time: what this process knows is of another world. */
+  /** Called when the API server's state was reset to an earlier one, such as by a restore: the caches are then wrong. */
   readonly onRewound: (what: string) => void;
 }
 
@@ -75,7 +75,7 @@ export interface RunningController {
   readonly done: Promise<void>;
 }
 
-/** Starts watching at once, and reconciling as soon as this process leads. */
+/** Starts the watches immediately, and reconciling when this process becomes the leader. */
 export function runController(options: ControllerOptions): RunningController {
   const { client, settings, log, metrics, signal, onRewound } = options;
   const watching = new AbortController();
@@ -99,7 +99,7 @@ export function runController(options: ControllerOptions): RunningController {
 }
 
 function readiness(caches: Caches): Checks {
-  // Two caches may be of one resource, in different namespaces.
+  // Several caches may have the same resource, in different namespaces.
   const byResource = Map.groupBy(caches.all, ({ resource }) => resource.plural);
   return Object.fromEntries(
     [...byResource].map(([plural, these]) => [
@@ -109,15 +109,15 @@ function readiness(caches: Caches): Checks {
   );
 }
 
-/** Competes for the lease for as long as the process lives; leadership that is lost is competed for again. */
+/** Takes part in leader elections until the process ends, again after leadership was lost. */
 async function lead(options: ControllerOptions, caches: Caches): Promise<void> {
   const { signal, namespace, identity, leaseMs, log } = options;
-  // Over all elections: an outage, which ends one, is just when a backup may be restored.
+  // One guard for all elections: an outage ends an election, and a backup may be restored during it.
   const leaseClient = rewindGuarded(options.leaseClient, options.onRewound);
   while (!signal.aborted) {
     const electing = new AbortController();
     let controller: Pick<Controller, 'stop' | 'abort'> | undefined;
-    // The lease is given back only after the last write: stop the workers first, then the election.
+    // The workers stop first, so that the lease is released after the last write.
     const stop = (): void => void (controller?.stop() ?? Promise.resolve()).finally(() => electing.abort());
     signal.addEventListener('abort', stop, { once: true });
     // oxlint-disable-next-line no-await-in-loop -- one election at a time
@@ -141,7 +141,7 @@ async function lead(options: ControllerOptions, caches: Caches): Promise<void> {
   }
 }
 
-/** Everything that reconciles while this process leads, stopped and aborted as one. */
+/** Starts all reconcilers. They stop and abort together. */
 function startReconciling(
   options: ControllerOptions,
   caches: Caches,
@@ -150,7 +150,7 @@ function startReconciling(
 ): Pick<Controller, 'stop' | 'abort'> {
   const { settings, log, metrics, identity, workers, backoffMs } = options;
   const gate = makeFairLimiter();
-  // Whether a write is still wanted is asked behind the gate, when its turn has come.
+  // Leadership is checked behind the limiter, when the write's turn has come.
   const client = fairClient(leaderOnly(options.client, leading, holds), gate);
   const instance = `${hostname()}/${identity}`;
   const events = makeEventRecorder({ client, controller: 'davit.dev/controller', instance, log });
@@ -263,7 +263,7 @@ interface Builds {
   readonly pushes: PushWatch;
 }
 
-/** What builds; undefined where there is no registry or no builder. */
+/** The reconcilers of builds. Undefined if there is no registry or no builder. */
 function makeBuilds(
   { namespace, settings, codeHosts }: ControllerOptions,
   shell: Cluster,
@@ -287,13 +287,13 @@ function makeBuilds(
   };
 }
 
-/** What changes now and then is looked at at once, and what never rests a few times a second. */
+/** A key that changes rarely is reconciled immediately, one that changes constantly a few times a second. */
 const PACE = { intervalMs: 200, burst: 3 };
 
-/** So that a tenant who has little to do need not wait until one of another's many is done. */
+/** From this number of workers on, one is reserved for other tenants: a tenant with few keys does not wait for one with many. */
 const ENOUGH_TO_KEEP_ONE = 4;
 
-// Nothing is decided on half a picture: keys are handed out only when every cache has been listed once.
+// Keys are enqueued only when every cache has its first list, so that no decision uses incomplete state.
 async function beginWhenSynced(
   { client, settings, log, metrics }: ControllerOptions,
   caches: Caches,
@@ -305,7 +305,7 @@ async function beginWhenSynced(
 ): Promise<void> {
   const synced = await Promise.all(caches.all.map((cache) => cache.waitForSync(leading)));
   if (synced.includes(false)) return;
-  // Hosts are the one thing that two records can both want.
+  // Two records can claim the same host, so claims need current caches.
   if (caches.addresses)
     await waitForFreshCaches({ client, caches, namespaces: settings.namespaces, log, signal: leading });
   if (leading.aborted) return;
@@ -320,7 +320,7 @@ async function beginWhenSynced(
           wakePushes(caches, queues.pushes),
         ]
       : []),
-    // Paused, the collectors are not even woken: all that they do is delete.
+    // A paused platform deletes nothing, so the collectors get no keys.
     ...(settings.paused
       ? []
       : [wakeCollector(caches, queues.secrets), wakeClientSecretCollector(caches, queues.clientSecrets)]),

@@ -1,5 +1,5 @@
-// `davit plan`: reads a workspace, and writes the Dockerfile that builds it. It needs no cluster, no network and no
-// secret, and goes through no symbolic link: the workspace is whatever somebody has pushed.
+// `davit plan`: reads a workspace and writes the Dockerfile that builds it. It uses no cluster, network or secret. It follows no
+// symbolic link, because the workspace's content is not trusted.
 
 import {
   closeSync,
@@ -171,7 +171,7 @@ function kindOf(entry: { isFile(): boolean; isDirectory(): boolean; isSymbolicLi
   return entry.isFile() ? 'file' : 'other';
 }
 
-/** Undefined for what is too large to matter; of the configuration file that is a failure. */
+/** Undefined if a file is too large. Throws PlanFailure if the configuration file is. */
 function readText(root: string, path: string, isConfig: boolean, left: number): string | undefined {
   const file = openSync(join(root, path), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   try {
@@ -196,7 +196,7 @@ function write(output: string, { dockerfile, dockerignore }: Planned): string {
   return path;
 }
 
-/** Kubernetes makes the file before the container starts. Elsewhere none is made in /dev. */
+/** Kubernetes creates the file before the container starts. Outside of Kubernetes the file is not created in /dev. */
 function terminate(file: string | undefined, message: string): void {
   const text = Buffer.from(message).subarray(0, MAX_TERMINATION_BYTES).toString();
   try {

@@ -1,5 +1,4 @@
-// What Davit needs of its cluster before it can do its work, as chart and API server have it: the server's version, our
-// kinds, the admission policies, the rights.
+// Checks the prerequisites of Davit in its cluster: the server's version, the CRDs, the admission policies, the rights.
 
 import { ownResources } from '../api/kinds.ts';
 import type { Config } from '../config.ts';
@@ -14,9 +13,9 @@ export interface Asking {
   readonly signal: AbortSignal;
 }
 
-/** The first look at the server's version waits no longer: whether it answers at all, others say. */
+/** Time limit of the first check of the server's version. Other checks report a server that does not answer. */
 const FIRST_LOOK_MS = 3000;
-/** What may be taken away again is looked at again. */
+/** Prerequisites that can be removed later are checked again at this interval. */
 const AGAIN_MS = 5 * 60_000;
 
 export function watchServerVersion({ client, log, signal }: Asking): WatchedRequirements {
@@ -24,7 +23,7 @@ export function watchServerVersion({ client, log, signal }: Asking): WatchedRequ
   return watchRequirements({ requirements: { kubernetes }, log, signal });
 }
 
-/** A server that does not answer is not too old: whoever needs it waits for it anyway. */
+/** False if the server does not answer: the other checks wait for it. */
 export async function serverIsTooOld({ client, signal }: Asking): Promise<boolean> {
   const look = AbortSignal.any([signal, AbortSignal.timeout(FIRST_LOOK_MS)]);
   return (await kubernetesIsNewEnough(client, look).catch(() => undefined)) !== undefined;
@@ -36,7 +35,7 @@ export function watchKinds({ client, log, signal }: Asking): WatchedRequirements
   return watchRequirements({ requirements: { definitions }, log, signal, againMs: AGAIN_MS });
 }
 
-/** The controller's: the API does everything with its callers' rights, and reads alone with its own. */
+/** The controller's prerequisites. The facade writes with its callers' rights. */
 export function watchChart(
   { client, log, signal }: Asking,
   { admissionPolicies, rights }: Config['requirements'],

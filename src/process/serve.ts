@@ -1,6 +1,6 @@
-// The processes that serve until they are stopped: configuration, clients, then the controller, the facade, or both.
+// Runs the controller, the facade, or both, until a signal stops them.
 
-// Imported, so that a bundle contains it.
+// An import, so that the bundle contains it.
 import manifest from '../../package.json' with { type: 'json' };
 import type { CodeHosts } from '../codehost/code-hosts.ts';
 import { type Config, loadConfig } from '../config.ts';
@@ -14,7 +14,7 @@ import { makeMetrics, type RuntimeMetrics } from '../runtime/metrics.ts';
 import { addProcessMetrics } from '../runtime/process-metrics.ts';
 import { type Asking, serverIsTooOld, watchChart, watchKinds, watchServerVersion } from './preflight.ts';
 
-/** One part of Davit that runs: what makes it ready, and when it has ended. */
+/** A running part of Davit: its readiness checks, and when it has ended. */
 interface Part {
   readonly ready: Checks;
   readonly done: Promise<void>;
@@ -55,7 +55,7 @@ async function codeHostsFor({ config, metrics }: Context): Promise<CodeHosts> {
   });
 }
 
-// Each part is imported only by the process that runs it: the controller needs no HTTP server, the facade no makers.
+// Dynamic imports: the controller does not load the HTTP server, nor the facade the makers.
 async function startController(context: Context): Promise<Part> {
   const { runController } = await import('./controller.ts');
   const { config, log, metrics, signal } = context;
@@ -85,13 +85,13 @@ async function startApi(context: Context): Promise<Part> {
   return runApi({ client: clientFor(context, 'davit-api'), config, log, metrics, signal, onRewound });
 }
 
-/** Without another word: caches, queues and whatever is under way all speak of a history that is no more. */
+/** Exits immediately, because caches, queues and running reconciles are based on a state that no longer exists. */
 function endRewound(log: Logger, what: string, exit: Exit): never {
-  log.fatal({ what }, 'The API server has gone back in time, as after a restore from backup: exiting to restart');
+  log.fatal({ what }, 'The API server has an earlier state, as after a restore from backup: exiting to restart');
   return exit(1);
 }
 
-/** `davit controller`, `davit api` or `davit all`, until a signal ends it. `exit` ends the process at once. */
+/** Runs `davit controller`, `davit api` or `davit all` until a signal. `exit` ends the process immediately. */
 export async function serve(command: string, exit: Exit): Promise<void> {
   const config = loadConfig();
   const log = makeLogger(config.logLevel);
@@ -107,7 +107,7 @@ export async function serve(command: string, exit: Exit): Promise<void> {
   addProcessMetrics(context.metrics.registry, { command, version: manifest.version });
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stopping.abort());
 
-  // Before anything else: whatever is missing is told here.
+  // The health server starts first, because it reports missing prerequisites.
   const ready: Record<string, Checks[string]> = { start: () => 'starting' };
   const health = await startHealthServer({
     host: config.health.host,

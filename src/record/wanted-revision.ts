@@ -14,7 +14,8 @@ import { imageOf } from './revision-image.ts';
 import { revisionsOf } from './revisions.ts';
 
 export type WantedRevision =
-  | { readonly create: AppRevisionSpec }
+  /** `ignoredRollback`: why a requested rollback is not possible, and what happens instead. */
+  | { readonly create: AppRevisionSpec; readonly ignoredRollback?: string }
   | { readonly current: AppRevision }
   | { readonly none: 'WaitingForImage' };
 
@@ -123,6 +124,7 @@ export function wantedRevision(
       requested,
       resolved: { ...resolved, ...(image !== undefined && { image }) },
     },
+    ...(rollback.is === 'ignored' && { ignoredRollback: rollback.why }),
   };
 }
 
@@ -174,7 +176,7 @@ export interface DataThere {
   readonly storageGi?: number;
 }
 
-export type Rollback =
+type Rollback =
   | { readonly is: 'none' }
   /** The old resolved values are used, with the image that was built of them. */
   | { readonly is: 'taken'; readonly resolved: Resolved; readonly commit: string | undefined }
@@ -182,15 +184,10 @@ export type Rollback =
   | { readonly is: 'ignored'; readonly why: string };
 
 /**
- * Whether the revision that the record wants is a rollback. `revisions` are those that exist before it is created;
- * `contract` is the newest known version of the pod contract.
+ * Whether the revision that the record wants is a rollback. `own`: the record's revisions before it is created. `contract`: the newest
+ * known version of the pod contract.
  */
-export function rollbackOf(
-  record: AppDeployment,
-  revisions: readonly AppRevision[],
-  contract = POD_CONTRACT,
-): Rollback {
-  const own = revisionsOf(record, revisions);
+function rollbackOf(record: AppDeployment, own: readonly AppRevision[], contract: number): Rollback {
   const { rollbackTo, revisionSerial } = record.spec;
   // Without a new serial, rollbackTo remains from an earlier rollback.
   if (rollbackTo === undefined || revisionSerial === undefined) return { is: 'none' };

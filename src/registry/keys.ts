@@ -4,7 +4,7 @@
 import { randomBytes } from 'node:crypto';
 import { Conflict, Terminal } from '../errors.ts';
 import { SECRETS } from '../kube/api-resources.ts';
-import type { KubeClient, KubeObject } from '../kube/client.ts';
+import type { KubeClient, SecretObject } from '../kube/client.ts';
 import { readOrCreate } from '../kube/read-or-create.ts';
 import type { Logger } from '../logger.ts';
 import { REGISTRY_KEY_BYTES, REGISTRY_KEY_FIELD, REGISTRY_KEY_SECRET } from '../record/registry-grant.ts';
@@ -35,12 +35,6 @@ export interface RegistryKeysOptions {
   readonly namespace: string;
   readonly now: () => Date;
   readonly log: Logger;
-}
-
-interface SecretObject extends KubeObject {
-  readonly type?: string;
-  readonly immutable?: boolean;
-  readonly data?: Readonly<Record<string, string>>;
 }
 
 /** Keys are cached for this time. They are read again because a person may have restored another Secret. */

@@ -3,7 +3,7 @@
 import type { BuildSettings } from '../api/settings.ts';
 import { NotFound, RegistryFailed } from '../errors.ts';
 import { SECRETS } from '../kube/api-resources.ts';
-import type { KubeObject } from '../kube/client.ts';
+import type { SecretObject } from '../kube/client.ts';
 import { makeRegistryTransport } from '../outbound/registry-transport.ts';
 import { DOCKER_CONFIG_KEY, loginIn, type RegistryLogin } from '../record/docker-config.ts';
 import { type Authorize, authorizeByKeys, authorizeByPassword } from './authorization.ts';
@@ -33,7 +33,7 @@ export function makePlatformRegistry(options: PlatformRegistryOptions): Platform
     const { pushSecret: name } = registry ?? {};
     if (name === undefined) return undefined;
     try {
-      const secret = await kube.get<DockerConfigSecret>(SECRETS, { namespace: builds.namespace, name });
+      const secret = await kube.get<SecretObject>(SECRETS, { namespace: builds.namespace, name });
       return credentialIn(secret, registry?.host ?? '');
     } catch (error) {
       if (!(error instanceof NotFound)) throw error;
@@ -49,11 +49,7 @@ export function makePlatformRegistry(options: PlatformRegistryOptions): Platform
   return { ...keys, client, close: transport.close };
 }
 
-interface DockerConfigSecret extends KubeObject {
-  readonly data?: Readonly<Record<string, string>>;
-}
-
-function credentialIn({ metadata, data }: DockerConfigSecret, host: string): RegistryLogin {
+function credentialIn({ metadata, data }: SecretObject, host: string): RegistryLogin {
   const config = Buffer.from(data?.[DOCKER_CONFIG_KEY] ?? '', 'base64').toString();
   const login = loginIn(config, host);
   if (login) return login;

@@ -2,18 +2,9 @@
 // number of series is bounded by the tables of states, reasons, kinds and routes.
 
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import type { Census } from '../decide/census.ts';
 
 export type ReconcileResult = 'done' | 'requeued' | 'conflict' | 'terminal' | 'error';
-
-/** The state of all records and builds (decide/census.ts). Times are seconds since 1970. */
-interface Census {
-  readonly deployments: readonly (Readonly<Record<'state' | 'ready' | 'stalled' | 'reason', string>> & {
-    readonly count: number;
-  })[];
-  readonly stalledSince: readonly { readonly reason: string; readonly at: number }[];
-  readonly builds: readonly { readonly phase: string; readonly count: number }[];
-  readonly queuedSince?: number;
-}
 
 /** The metrics of a process, and the registry that renders them. */
 export interface RuntimeMetrics {

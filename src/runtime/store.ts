@@ -29,3 +29,10 @@ export interface WatchedStore<T extends KubeObject = KubeObject> extends Store<T
   /** Returns a function that ends the subscription. */
   onChange(listener: (change: Change<T>) => void): () => void;
 }
+
+/** Returns a function that ends all subscriptions. */
+export function endAll(subscriptions: readonly (() => void)[]): () => void {
+  return () => {
+    for (const end of subscriptions) end();
+  };
+}

@@ -22,7 +22,7 @@ const both = (words: string): readonly [string, string] => [words, words];
 const POLICY = both('refused by the pod policy');
 const twice = (where: string): Refused['says'] => [
   'Duplicate value',
-  [[where, `this ${where.split('.').at(-1)} was given before`, 'value_error']],
+  [[where, `this ${where.split('.').at(-1)} is a duplicate`, 'value_error']],
 ];
 const VOLUME =
   'a volume needs exactly one of configMap, secret, emptyDir, persistentVolumeClaim, nfs, projected, downwardAPI, csi';

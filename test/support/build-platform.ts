@@ -159,7 +159,8 @@ async function registryCertificate(cluster: Cluster): Promise<string> {
   return Buffer.from(await cluster.kubectl(get), 'base64').toString();
 }
 
-async function createIntegration(cluster: Cluster, gitea: Gitea, tenants: readonly string[]): Promise<string> {
+/** Creates a CodeHostIntegration of the Gitea that these tenants may use. Resolves to its id. */
+export async function createIntegration(cluster: Cluster, gitea: Gitea, tenants: readonly string[]): Promise<string> {
   const { token } = await gitea.makeToken();
   const metadata = { name: 'gitea', namespace: ORGANIZATION_NAMESPACE };
   const objects = [

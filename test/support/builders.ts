@@ -20,9 +20,9 @@ import type {
   Pod,
   Workload,
 } from '../../src/decide/observed.ts';
-import { pausedBy } from '../../src/decide/pause.ts';
 import type { StatusInputs } from '../../src/decide/status.ts';
 import type { KubeObject } from '../../src/kube/client.ts';
+import { names } from '../../src/record/names.ts';
 import { resolve } from '../../src/record/resolve.ts';
 import { serialRevisionId } from '../../src/record/revision-id.ts';
 import { requestedOf } from '../../src/record/wanted-revision.ts';
@@ -232,6 +232,7 @@ export function anObserved(
   const { templates = [], listeners = [], integrations = [] } = seen;
   return {
     record,
+    names: names(record.metadata.name),
     tenantId: tenantId ?? undefined,
     tenantHosts: undefined,
     addressKindMissing: false,
@@ -261,5 +262,5 @@ export function assessed(
 ): StatusInputs {
   const record = assessRecord(observed, settings);
   const assessment = assess(observed, record, { latest, address, failures: refusals });
-  return { observed, latest, assessment, address, refusals, paused: pausedBy(observed.record, settings) };
+  return { observed, latest, assessment, address, refusals };
 }

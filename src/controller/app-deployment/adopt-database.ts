@@ -7,7 +7,6 @@ import { type ActionFailure, type Observed, refTo } from '../../decide/observed.
 import { NotFound } from '../../errors.ts';
 import { PERSISTENT_VOLUME_CLAIMS } from '../../kube/api-resources.ts';
 import type { KubeObject } from '../../kube/client.ts';
-import { names } from '../../record/names.ts';
 import { overlayWrite } from '../shared/caches.ts';
 import { type Cluster, placeOf } from '../shared/cluster.ts';
 import { failureOf } from '../shared/failures.ts';
@@ -17,8 +16,8 @@ export async function volumeRefusals(observed: Observed, target: Cluster): Promi
   const trouble = volumeTrouble(observed);
   if (trouble) return [trouble];
   if (!isVolumeMissing(observed)) return [];
-  const { namespace = '', name } = observed.record.metadata;
-  const ref = { namespace, name: names(name).postgresClaim };
+  const { namespace = '' } = observed.record.metadata;
+  const ref = { namespace, name: observed.names.postgresClaim };
   try {
     // The cache of volumes may lag, and contains only labelled ones.
     const found = await target.client.get(PERSISTENT_VOLUME_CLAIMS, ref);

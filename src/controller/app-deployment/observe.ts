@@ -7,7 +7,7 @@ import type { Settings } from '../../api/settings.ts';
 import { type ActionFailure, type Observed, refTo, type SecretsRead } from '../../decide/observed.ts';
 import { canBuild } from '../../record/build-source.ts';
 import { runsHere } from '../../record/listener-assignment.ts';
-import { holdsValuesOf } from '../../record/names.ts';
+import { holdsValuesOf, names } from '../../record/names.ts';
 import { revisionsOf } from '../../record/revisions.ts';
 import { readAtStart, referencesOf } from '../../record/secret-references.ts';
 import type { SecretVersion } from '../../resources/secret-digest.ts';
@@ -42,6 +42,7 @@ export function look(
   const tenant = caches.namespaces.get({ name: namespace });
   return {
     record,
+    names: names(name),
     tenantId: tenant?.metadata.labels?.[TENANT_LABEL] === 'true' ? tenant.metadata.uid : undefined,
     tenantHosts: tenant?.metadata.annotations?.[HOSTS_ANNOTATION],
     addressKindMissing: target.caches.addresses?.isInstalled() === false,

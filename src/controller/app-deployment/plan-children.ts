@@ -13,7 +13,7 @@ import {
 } from '../../decide/children/plan.ts';
 import { podsToTry, withoutRefused } from '../../decide/children/pod-dry-run.ts';
 import { handedOver } from '../../decide/children/replicas-handover.ts';
-import { digestsThere, type Rotation, rotationOf } from '../../decide/children/rotation.ts';
+import { digestsThere, type Rotation } from '../../decide/children/rotation.ts';
 import type { ActionFailure, Observed } from '../../decide/observed.ts';
 import type { KubeObject } from '../../kube/client.ts';
 import { imageOf } from '../../record/revision-image.ts';
@@ -54,10 +54,10 @@ export function childrenOf(
 export async function prefetchDryRuns(
   observed: Observed,
   draft: AppRevision,
+  digests: Rotation['digests'],
   options: PlanningOptions,
 ): Promise<readonly DryRunResult[]> {
   const { target, now } = options;
-  const { digests } = rotationOf(observed, draft.spec.id);
   const planned = plan(childrenOf(observed, draft, digests, options), observed, NOTHING_PRUNED);
   return tryAhead(podsToTry(planned, [], observed, now()), target);
 }

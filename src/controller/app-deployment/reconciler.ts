@@ -11,7 +11,7 @@ import { runningRevision } from '../../decide/assess/workloads.ts';
 import { dataThere, NO_KEPT_DATA, planAdoption } from '../../decide/children/adoption.ts';
 import { mayStartPods, partitionByData, withoutUnsafe } from '../../decide/children/plan.ts';
 import { untilStuckMs } from '../../decide/children/pod-dry-run.ts';
-import { rotationOf } from '../../decide/children/rotation.ts';
+import { type Rotation, rotationOf } from '../../decide/children/rotation.ts';
 import { stuckPods } from '../../decide/children/stuck-pods.ts';
 import { type ActionFailure, type Observed, refTo, said } from '../../decide/observed.ts';
 import { pausedBy } from '../../decide/pause.ts';
@@ -25,7 +25,7 @@ import { Conflict, NotFound } from '../../errors.ts';
 import type { KubeObject } from '../../kube/client.ts';
 import { runsHere } from '../../record/listener-assignment.ts';
 import { imageOf } from '../../record/revision-image.ts';
-import { rollbackOf, wantedRevision } from '../../record/wanted-revision.ts';
+import { wantedRevision } from '../../record/wanted-revision.ts';
 import { makeRevision } from '../../resources/app-revision.ts';
 import type { PodContracts } from '../../resources/contracts/contract.ts';
 import { newestOf } from '../../resources/contracts.ts';
@@ -175,8 +175,7 @@ async function reconcileSpec(
   options: ReconcilerOptions,
 ): Promise<ReconcileOutcome | 'gone'> {
   const { home, target, settings } = options;
-  const isPaused = pausedBy(observed.record, settings) !== undefined;
-  if (assessed.policy.is !== 'pass' || isPaused || !runsHere(observed.record))
+  if (assessed.policy.is !== 'pass' || assessed.paused !== undefined || !runsHere(observed.record))
     return { ...NOTHING, latest: observed.revisions[0] };
 
   const record = hasFinalizer(observed.record) ? observed.record : await addFinalizer(observed.record, home);
@@ -185,17 +184,21 @@ async function reconcileSpec(
   const newest = newestOf(options.contracts);
   const pushed = options.pushedCommit(record);
   const wanted = wantedRevision(record, observed.revisions, settings, dataThere(observed), newest, pushed);
+  const lacksProject = observed.tracingProject === undefined;
+  if ('none' in wanted) return { ...NOTHING, refusals: lacksProject ? await ensureTracingProject(record, home) : [] };
   const draft = 'create' in wanted ? makeRevision(record, wanted.create) : undefined;
+  const rotation = rotationOf(observed, ('create' in wanted ? wanted.create : wanted.current.spec).id);
   // These run concurrently: the result of a pod's dry run does not depend on whether its revision exists.
   const [project, made, answers] = await settleAll([
-    observed.tracingProject ? [] : ensureTracingProject(record, home),
+    lacksProject ? ensureTracingProject(record, home) : [],
     draft && makeOnce(draft, record, home),
-    draft && assessed.references.is === 'pass' ? prefetchDryRuns(observed, draft, options) : [],
+    draft && assessed.references.is === 'pass' ? prefetchDryRuns(observed, draft, rotation.digests, options) : [],
   ]);
   const latest = 'current' in wanted ? wanted.current : made;
   if (!latest) return { ...NOTHING, refusals: project };
   if ('reason' in latest) return { latest: observed.revisions[0], refusals: [...project, latest] };
-  if ('create' in wanted) warnIgnoredRollback(observed, options);
+  if ('create' in wanted && wanted.ignoredRollback !== undefined)
+    warnIgnoredRollback(record, wanted.ignoredRollback, options.events);
   const unknown = contractUnknown(latest, newest);
   if (unknown) return { latest, refusals: [...project, unknown] };
 
@@ -205,13 +208,14 @@ async function reconcileSpec(
   const { taken, refusals: untaken } = await adoptObjects(kept.takeUp, record, target);
   if (untaken.length > 0) return { latest, refusals: [...project, ...untaken] };
   const now: Observed = { ...observed, record, children: replaceByUid(observed.children, taken) };
-  return bringChildren(now, { assessed, latest, refusals: project, answers }, options);
+  return bringChildren(now, { assessed, latest, rotation, refusals: project, answers }, options);
 }
 
 /** Results of a pass before the children are applied. */
 interface Prepared {
   readonly assessed: RecordAssessment;
   readonly latest: AppRevision;
+  readonly rotation: Rotation;
   readonly refusals: readonly ActionFailure[];
   /** Results of pods that were dry-run meanwhile. */
   readonly answers: readonly DryRunResult[];
@@ -220,12 +224,11 @@ interface Prepared {
 /** Applies the children of the revision. */
 async function bringChildren(
   observed: Observed,
-  { assessed, latest, refusals: earlier, answers }: Prepared,
+  { assessed, latest, rotation, refusals: earlier, answers }: Prepared,
   options: ReconcilerOptions,
 ): Promise<ReconcileOutcome> {
   const { home, target, settings } = options;
   const { record } = observed;
-  const rotation = rotationOf(observed, latest.spec.id);
   const address = takeAddress(observed, assessed.asked, latest, options);
   // First and independent of later failures, because the host may belong to another record by now.
   const lost = keepsAddress(address) ? [] : await removeAddress(observed, target);
@@ -284,16 +287,8 @@ function takeAddress(
 }
 
 /** Tells people who set rollbackTo without the old values that no rollback happens. */
-function warnIgnoredRollback({ record, revisions }: Observed, { events, contracts }: ReconcilerOptions): void {
-  const outcome = rollbackOf(record, revisions, newestOf(contracts));
-  if (outcome.is !== 'ignored') return;
-  events.record({
-    regarding: record,
-    type: 'Warning',
-    reason: 'RollbackIgnored',
-    action: 'Deploy',
-    note: outcome.why,
-  });
+function warnIgnoredRollback(record: AppDeployment, note: string, events: EventRecorder): void {
+  events.record({ regarding: record, type: 'Warning', reason: 'RollbackIgnored', action: 'Deploy', note });
 }
 
 /** `objects` with those in `written` replaced by uid. */
@@ -331,7 +326,7 @@ async function report(
   pass: ReconcileOutcome,
   options: ReconcilerOptions,
 ): Promise<unknown[]> {
-  const { home, events, settings } = options;
+  const { home, events } = options;
   const now = options.now();
   const { record } = after;
   const { latest } = pass;
@@ -349,7 +344,7 @@ async function report(
       if (!isGone) unsaid.push(failureOf(error, refTo(object), 'write', `the status of ${said(refTo(object))}`));
     }
   };
-  const judged = { latest, assessment, address, paused: pausedBy(record, settings) };
+  const judged = { latest, assessment, address };
   const ready = readyEntry({ ...judged, observed: after, refusals });
   const statuses = after.revisions.map((revision) => {
     const { id } = revision.spec;

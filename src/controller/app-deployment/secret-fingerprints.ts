@@ -3,7 +3,7 @@
 
 import { NotFound } from '../../errors.ts';
 import { SECRETS } from '../../kube/api-resources.ts';
-import type { KubeClient, KubeObject } from '../../kube/client.ts';
+import type { KubeClient, KubeObject, SecretObject } from '../../kube/client.ts';
 import { type DigestKey, fingerprint, type SecretVersion, secretsDigest } from '../../resources/secret-digest.ts';
 import type { Caches } from '../shared/caches.ts';
 import { refOf } from '../shared/keys.ts';
@@ -28,12 +28,6 @@ export interface SecretFingerprints {
   digestOf(versions: readonly SecretVersion[]): Promise<string>;
   /** Milliseconds of a monotonic clock. */
   elapsed(): number;
-}
-
-interface SecretObject extends KubeObject {
-  readonly type?: string;
-  readonly immutable?: boolean;
-  readonly data?: Readonly<Record<string, string>>;
 }
 
 interface Known {

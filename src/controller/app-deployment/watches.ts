@@ -3,7 +3,7 @@
 import type { AppDeployment } from '../../api/app-deployment.ts';
 import { DEPLOYMENT_LABEL, HOSTS_ANNOTATION } from '../../api/meta.ts';
 import type { KubeObject } from '../../kube/client.ts';
-import type { Change } from '../../runtime/store.ts';
+import { type Change, endAll } from '../../runtime/store.ts';
 import type { WorkQueue } from '../../runtime/work-queue.ts';
 import { type Caches, LISTENER_NAMED, SECRETS_NAMED } from '../shared/caches.ts';
 import { keyOf } from '../shared/keys.ts';
@@ -33,9 +33,7 @@ export function enqueueOnChange(caches: Caches, queue: WorkQueue, hosts: HostReg
       if (concernsRecords(change)) wakeThose(change.object.metadata.name, () => true);
     }),
   ];
-  return () => {
-    for (const unsubscribe of subscriptions) unsubscribe();
-  };
+  return endAll(subscriptions);
 
   // Whose it was concerns it as well: of Secrets, which are watched whatever their labels, a person may have taken those off.
   function wakeOwner({ object, previous }: Change<KubeObject>): void {

@@ -2,7 +2,7 @@
 
 import type { AppDeployment } from '../../api/app-deployment.ts';
 import type { AppRevision } from '../../api/app-revision.ts';
-import { FINAL_PHASES } from '../../api/build.ts';
+import { isUnderWay } from '../../api/build.ts';
 import { BUILD_LABEL, DEPLOYMENT_LABEL, TENANT_LABEL } from '../../api/meta.ts';
 import type { Settings } from '../../api/settings.ts';
 import type { ObservedBuild, ObservedJob } from '../../decide/build/observed.ts';
@@ -60,15 +60,14 @@ export function observeBuild(
     job,
     pod: pods[0],
     // Lists all revisions, so it is done only for a queued build.
-    others: revision.status?.build?.phase === 'Queued' ? caches.revisions.list().filter(isUnderWay) : [],
+    others:
+      revision.status?.build?.phase === 'Queued'
+        ? caches.revisions.list().filter(({ status }) => isUnderWay(status?.build))
+        : [],
     repository: imageRepository(registry, tenant, record.metadata.name),
     settings: settings.builds,
     isPaused: pausedBy(record, settings) !== undefined,
   };
-}
-
-function isUnderWay({ status }: AppRevision): boolean {
-  return status?.build !== undefined && !FINAL_PHASES.has(status.build.phase);
 }
 
 function recordOf({ metadata, spec }: AppRevision, caches: Caches): AppDeployment | undefined {

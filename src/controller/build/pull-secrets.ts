@@ -19,6 +19,7 @@ import { PULL_SECRET } from '../../record/names.ts';
 import { type RegistrySettings, tenantRepositories } from '../../record/registry-names.ts';
 import { abortable } from '../../runtime/clients/abortable.ts';
 import type { Reconcile } from '../../runtime/controller.ts';
+import { endAll } from '../../runtime/store.ts';
 import type { WorkQueue } from '../../runtime/work-queue.ts';
 import { withAppliedDigest } from '../shared/apply.ts';
 import { type Caches, overlayWrite } from '../shared/caches.ts';
@@ -126,7 +127,5 @@ export function wakePullSecrets(caches: Caches, queue: WorkQueue): () => void {
     }),
   ];
   for (const { metadata } of caches.namespaces.list()) queue.add(metadata.name);
-  return () => {
-    for (const unsubscribe of subscriptions) unsubscribe();
-  };
+  return endAll(subscriptions);
 }

@@ -7,6 +7,7 @@ import type { Settings } from '../../api/settings.ts';
 import { pausedBy } from '../../decide/pause.ts';
 import { repositoryOfUrl } from '../../record/code-host.ts';
 import type { Reconcile } from '../../runtime/controller.ts';
+import { endAll } from '../../runtime/store.ts';
 import type { WorkQueue } from '../../runtime/work-queue.ts';
 import type { Caches } from '../shared/caches.ts';
 import { keyOf, refOf } from '../shared/keys.ts';
@@ -109,7 +110,5 @@ export function wakePushes(caches: Caches, queue: WorkQueue): () => void {
     caches.integrations.onChange(({ object }) => wakeThose(object)),
   ];
   caches.records.list().filter(asksForPushes).forEach(wake);
-  return () => {
-    for (const unsubscribe of subscriptions) unsubscribe();
-  };
+  return endAll(subscriptions);
 }

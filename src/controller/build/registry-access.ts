@@ -4,7 +4,7 @@
 import type { BuildSettings } from '../../api/settings.ts';
 import { undefinedIfNotFound } from '../../errors.ts';
 import { SECRETS } from '../../kube/api-resources.ts';
-import type { KubeClient, KubeObject } from '../../kube/client.ts';
+import type { KubeClient, SecretObject } from '../../kube/client.ts';
 import { DOCKER_CONFIG_KEY, dockerConfig } from '../../record/docker-config.ts';
 import {
   REGISTRY_KEY_BYTES,
@@ -25,10 +25,6 @@ export interface RegistryAccess {
   push(repository: string, seconds: number): Promise<string | undefined>;
   /** Same as `push`, but the credential may only pull. Undefined also if the settings name no Secret. */
   pull(repository: string, seconds: number): Promise<string | undefined>;
-}
-
-interface DockerSecret extends KubeObject {
-  readonly data?: Readonly<Record<string, string>>;
 }
 
 const NO_CREDENTIAL = JSON.stringify({ auths: {} });
@@ -63,7 +59,7 @@ export function makeRegistryAccess(options: {
   async function given(name: string | undefined): Promise<string | undefined> {
     if (name === undefined) return undefined;
     const ref = { namespace: builds.namespace, name };
-    const secret = await client.get<DockerSecret>(SECRETS, ref).catch(undefinedIfNotFound);
+    const secret = await client.get<SecretObject>(SECRETS, ref).catch(undefinedIfNotFound);
     const value = secret?.data?.[DOCKER_CONFIG_KEY];
     return value === undefined ? undefined : Buffer.from(value, 'base64').toString();
   }

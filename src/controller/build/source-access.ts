@@ -7,7 +7,7 @@ import type { Settings } from '../../api/settings.ts';
 import type { Account, CodeHosts } from '../../codehost/code-hosts.ts';
 import { CodeHostFailed, undefinedIfNotFound } from '../../errors.ts';
 import { SECRETS } from '../../kube/api-resources.ts';
-import type { KubeClient, KubeObject } from '../../kube/client.ts';
+import type { KubeClient, SecretObject } from '../../kube/client.ts';
 import { codeHostProblem } from '../../record/code-host.ts';
 import type { Caches } from '../shared/caches.ts';
 
@@ -31,10 +31,6 @@ export interface SourceAccess {
   credential(record: AppDeployment): Promise<{ readonly token: string; readonly ca?: string } | BuildHindrance>;
 }
 
-interface CredentialSecret extends KubeObject {
-  readonly data?: Readonly<Record<string, string>>;
-}
-
 export function makeSourceAccess(options: {
   readonly client: KubeClient;
   readonly caches: Caches;
@@ -45,7 +41,7 @@ export function makeSourceAccess(options: {
 
   async function accountOf({ metadata, spec }: CodeHostIntegration): Promise<Account> {
     const ref = { namespace: settings.organizationNamespace, name: spec.credentialsRef.name };
-    const secret = await client.get<CredentialSecret>(SECRETS, ref).catch(undefinedIfNotFound);
+    const secret = await client.get<SecretObject>(SECRETS, ref).catch(undefinedIfNotFound);
     return {
       key: `${metadata.uid} ${metadata.resourceVersion} ${secret?.metadata.resourceVersion}`,
       spec,

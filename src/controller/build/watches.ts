@@ -5,6 +5,7 @@ import { FINAL_PHASES, isBegun } from '../../api/build.ts';
 import { BUILD_LABEL, BUILD_TENANT_LABEL, DEPLOYMENT_LABEL } from '../../api/meta.ts';
 import type { KubeObject } from '../../kube/client.ts';
 import { isBuilt } from '../../record/build-source.ts';
+import { endAll } from '../../runtime/store.ts';
 import type { WorkQueue } from '../../runtime/work-queue.ts';
 import type { BuildCaches, Caches } from '../shared/caches.ts';
 import { keyOf } from '../shared/keys.ts';
@@ -40,9 +41,7 @@ export function wakeBuilds(caches: Caches, builds: BuildCaches, queue: WorkQueue
   ];
   caches.revisions.list().filter(isUnfinished).forEach(wake);
   for (const job of builds.jobs.list()) wakeOwner({ object: job });
-  return () => {
-    for (const unsubscribe of subscriptions) unsubscribe();
-  };
+  return endAll(subscriptions);
 }
 
 function isUnfinished(revision: AppRevision): boolean {

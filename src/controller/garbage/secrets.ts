@@ -20,6 +20,7 @@ import type { Logger } from '../../logger.ts';
 import { abortable } from '../../runtime/clients/abortable.ts';
 import type { Reconcile } from '../../runtime/controller.ts';
 import type { Reflector } from '../../runtime/reflector.ts';
+import { endAll } from '../../runtime/store.ts';
 import type { WorkQueue } from '../../runtime/work-queue.ts';
 import { type Caches, SECRETS_NAMED } from '../shared/caches.ts';
 import type { Cluster } from '../shared/cluster.ts';
@@ -160,9 +161,7 @@ export function wakeClientSecretCollector(caches: Caches, queue: WorkQueue): () 
     caches.providers.onChange(({ object }) => wakeThoseOf(object)),
   ];
   for (const secret of caches.clientSecrets.list(caches.organizationNamespace)) wake(secret);
-  return () => {
-    for (const unsubscribe of subscriptions) unsubscribe();
-  };
+  return endAll(subscriptions);
 }
 
 /** Adds the keys of Secrets of values to the queue when they, or what names them, change. Returns how to stop. */
@@ -186,7 +185,5 @@ export function wakeCollector(caches: Caches, queue: WorkQueue): () => void {
     }),
   ];
   for (const secret of caches.secrets.list()) wake(secret);
-  return () => {
-    for (const unsubscribe of subscriptions) unsubscribe();
-  };
+  return endAll(subscriptions);
 }

@@ -11,7 +11,7 @@ import { BUILD_RESULTS, outcomesOf, ROLLOUT_RESULTS } from '../../decide/outcome
 import { type Reported, type Transition, transitionsOf } from '../../decide/transitions.ts';
 import type { Logger } from '../../logger.ts';
 import type { RuntimeMetrics } from '../../runtime/metrics.ts';
-import type { Change } from '../../runtime/store.ts';
+import { type Change, endAll } from '../../runtime/store.ts';
 import type { Caches } from '../shared/caches.ts';
 import { makeLineLimit } from './line-limit.ts';
 
@@ -75,9 +75,7 @@ export function followStatuses(
     integrations.onChange((change: Change<CodeHostIntegration>) => logChange(change)),
     metrics.countRecords(() => censusOf(records.list(), revisions.list())),
   ];
-  return () => {
-    for (const unsubscribe of subscriptions) unsubscribe();
-  };
+  return endAll(subscriptions);
 }
 
 function measure({ object, previous }: Change<AppRevision>, metrics: StatusOptions['metrics']): void {

@@ -9,6 +9,7 @@ import { NotFound } from '../../errors.ts';
 import type { KubeObject } from '../../kube/client.ts';
 import type { Reconcile } from '../../runtime/controller.ts';
 import type { Reflector } from '../../runtime/reflector.ts';
+import { endAll } from '../../runtime/store.ts';
 import type { WorkQueue } from '../../runtime/work-queue.ts';
 import { type Caches, SECRETS_NAMED } from '../shared/caches.ts';
 import { type Cluster, until } from '../shared/cluster.ts';
@@ -69,7 +70,5 @@ export function wakeOrganization(caches: Caches, queue: WorkQueue): () => void {
     }),
   ];
   wakeAll();
-  return () => {
-    for (const unsubscribe of subscriptions) unsubscribe();
-  };
+  return endAll(subscriptions);
 }

@@ -4,7 +4,7 @@
 import { randomBytes } from 'node:crypto';
 import { Terminal } from '../../errors.ts';
 import { SECRETS } from '../../kube/api-resources.ts';
-import type { KubeClient, KubeObject } from '../../kube/client.ts';
+import type { KubeClient, SecretObject } from '../../kube/client.ts';
 import { readOrCreate } from '../../kube/read-or-create.ts';
 
 export interface KeySecretOptions {
@@ -18,12 +18,6 @@ export interface KeySecretOptions {
    */
   readonly what: string;
   readonly replaced: string;
-}
-
-interface KeySecret extends KubeObject {
-  readonly type?: string;
-  readonly immutable?: boolean;
-  readonly data?: Readonly<Record<string, string>>;
 }
 
 /**
@@ -46,7 +40,7 @@ async function readOrMake(options: KeySecretOptions): Promise<Buffer> {
   return keyIn(await readOrCreate(client, SECRETS, { namespace, name }, () => aKey(options)), options);
 }
 
-function aKey({ namespace, name, field, bytes }: KeySecretOptions): KeySecret {
+function aKey({ namespace, name, field, bytes }: KeySecretOptions): SecretObject {
   return {
     apiVersion: 'v1',
     kind: 'Secret',
@@ -57,7 +51,7 @@ function aKey({ namespace, name, field, bytes }: KeySecretOptions): KeySecret {
   };
 }
 
-function keyIn({ metadata, data }: KeySecret, { field, bytes, what, replaced }: KeySecretOptions): Buffer {
+function keyIn({ metadata, data }: SecretObject, { field, bytes, what, replaced }: KeySecretOptions): Buffer {
   const key = Buffer.from(data?.[field] ?? '', 'base64');
   if (key.length < bytes)
     throw new Terminal(

@@ -7,7 +7,6 @@ import { quoted } from '../../api/text.ts';
 import type { KubeObject } from '../../kube/client.ts';
 import { claimable, mayClaim, type Place, wantedHost } from '../../record/hostnames.ts';
 import { namespaceOf } from '../../record/metadata.ts';
-import { names } from '../../record/names.ts';
 import { type ActionFailure, isOurs, type Observed, type ObservedCondition } from '../observed.ts';
 import { type Entry, fail, pass, stalled, unknown } from './entry.ts';
 
@@ -77,7 +76,7 @@ export function hostsOf(object: KubeObject): string[] {
 
 /** Ingress or HTTPRoute of the record; undefined where it has none. */
 export function addressOf(observed: Observed): KubeObject | undefined {
-  const name = names(observed.record.metadata.name).address;
+  const name = observed.names.address;
   return observed.children.find(
     (child) => ADDRESS_KINDS.has(child.kind) && child.metadata.name === name && isOurs(child, observed),
   );
@@ -130,7 +129,7 @@ export function checkAddress(observed: Observed, outcome: AddressOutcome, refusa
 }
 
 function checkHeld(observed: Observed, host: string, refusals: readonly ActionFailure[]): Entry {
-  const { address } = names(observed.record.metadata.name);
+  const { address } = observed.names;
   const refusal = refusals.find(({ ref }) => ADDRESS_KINDS.has(ref.kind) && ref.name === address);
   if (refusal) return stalled(refusal.reason, refusal.message);
   const object = addressOf(observed);

@@ -3,6 +3,7 @@
 import type { AppRevision } from '../../api/app-revision.ts';
 import type { Settings } from '../../api/settings.ts';
 import type { ActionFailure, Observed } from '../observed.ts';
+import { pausedBy } from '../pause.ts';
 import { type AddressOutcome, type AskedAddress, checkAddress, requestedAddress } from './address.ts';
 import { checkAutoscaling, checkHonored } from './autoscaling.ts';
 import { type Entry, fail } from './entry.ts';
@@ -14,6 +15,8 @@ import { checkWorkloads } from './workloads.ts';
 
 /** What is judged before anything is done. */
 export interface RecordAssessment {
+  /** Why the record is not changed (pause.ts). */
+  readonly paused: string | undefined;
   readonly policy: Entry;
   readonly references: Entry;
   readonly asked: AskedAddress;
@@ -33,6 +36,7 @@ export interface Assessment extends RecordAssessment {
 /** The record and what it names, as they are when a pass begins. */
 export function assessRecord(observed: Observed, settings: Settings): RecordAssessment {
   return {
+    paused: pausedBy(observed.record, settings),
     policy: checkPolicy(observed, settings),
     references: checkReferences(observed),
     asked: requestedAddress(observed, settings.address),

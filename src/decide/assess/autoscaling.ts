@@ -6,7 +6,6 @@ import { EXTERNAL_POSTGRES_VARIABLE, EXTERNAL_REDIS_VARIABLE, STORE_PARTS } from
 import { numberField } from '../../api/resource-spec.ts';
 import { quoted } from '../../api/text.ts';
 import type { KubeObject } from '../../kube/client.ts';
-import { names } from '../../record/names.ts';
 import { imageOf } from '../../record/revision-image.ts';
 import { autoscaledRoles, raisedMinimums } from '../../record/scale.ts';
 import { childOf, type Observed, type ObservedCondition } from '../observed.ts';
@@ -24,7 +23,7 @@ export function checkAutoscaling(observed: Observed, revision: AppRevision): Ent
   const roles = imageOf(revision) === undefined ? [] : autoscaledRoles(resolved);
   if (roles.length === 0) return pass('FixedScale', 'The number of pods is fixed.');
   for (const role of roles) {
-    const name = names(observed.record.metadata.name)[role];
+    const name = observed.names[role];
     const autoscaler = childOf(observed, 'HorizontalPodAutoscaler', name) as Autoscaler | undefined;
     const active = autoscaler?.status?.conditions?.find(({ type }) => type === 'ScalingActive');
     if (!active) return fail('NotObserved', `The autoscaler of the ${role} has not reported yet.`);

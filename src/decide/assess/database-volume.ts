@@ -9,7 +9,6 @@ import {
   EMPTY_DATABASE_ANNOTATION,
 } from '../../api/meta.ts';
 import type { KubeObject } from '../../kube/client.ts';
-import { names } from '../../record/names.ts';
 import { quantity } from '../drift.ts';
 import {
   type ActionFailure,
@@ -66,7 +65,7 @@ function givenUp({ status, metadata }: Observed['record']): string {
 /** What to say of a volume that is missing; `found` is a claim of its name that is not known to be it. */
 export function volumeMissing(observed: Observed, found: KubeObject | undefined): ActionFailure {
   const { name, namespace, uid } = observed.record.metadata;
-  const { postgresClaim } = names(name);
+  const { postgresClaim } = observed.names;
   const ref = { kind: 'PersistentVolumeClaim', name: postgresClaim };
   const labels = `${DEPLOYMENT_LABEL}=${name} ${COMPONENT_LABEL}=postgres ${DEPLOYMENT_UID_LABEL}=${uid}`;
   const restore = found

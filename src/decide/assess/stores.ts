@@ -12,7 +12,6 @@ import {
   WAIT_FOR_DATABASE,
   WAIT_FOR_REDIS,
 } from '../../api/meta.ts';
-import { names } from '../../record/names.ts';
 import {
   type ActionFailure,
   deploymentOf,
@@ -82,7 +81,7 @@ export function checkStore(
   const seen: Seen = {
     ...STORES[part],
     part,
-    name: names(observed.record.metadata.name)[part],
+    name: observed.names[part],
     observed,
     revision,
     set: statefulSetOf(observed, part),

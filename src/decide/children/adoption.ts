@@ -8,7 +8,6 @@ import {
   POSTGRES_IMAGE_ANNOTATION,
 } from '../../api/meta.ts';
 import type { KubeObject } from '../../kube/client.ts';
-import { names } from '../../record/names.ts';
 import type { DataThere } from '../../record/wanted-revision.ts';
 import { type ActionFailure, childOf, isOurs, type Observed, refTo, said, volumeClaimOf } from '../observed.ts';
 import { storageOf } from './plan.ts';
@@ -24,7 +23,7 @@ export const NO_KEPT_DATA: KeptData = { takeUp: [], refusals: [] };
 
 /** The plan for retained data if the record has its own PostgreSQL. */
 export function planAdoption(observed: Observed): KeptData {
-  const { postgresSecret } = names(observed.record.metadata.name);
+  const { postgresSecret } = observed.names;
   const secret = childOf(observed, 'Secret', postgresSecret);
   const claim = volumeClaimOf(observed);
   const kept = [secret, claim].filter((object) => object !== undefined && isKept(object, observed));

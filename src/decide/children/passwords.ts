@@ -2,7 +2,6 @@
 
 import { COMPONENT_LABEL, DEPLOYMENT_LABEL, DEPLOYMENT_UID_LABEL, type StorePart } from '../../api/meta.ts';
 import type { KubeObject } from '../../kube/client.ts';
-import { names } from '../../record/names.ts';
 import { isVolumeMissing, startEmpty } from '../assess/database-volume.ts';
 import { type ActionFailure, childOf, isOurs, type Observed, said, statefulSetOf, volumeClaimOf } from '../observed.ts';
 
@@ -30,7 +29,7 @@ export function passwordLost(store: StorePart, observed: Observed, found: KubeOb
   const what = WORDS[store];
   const message = found
     ? `${said(ref)} does not have the labels of this deployment. If it contains the password of ${what.locked}: kubectl label secret ${found.metadata.name} -n ${record.metadata.namespace} --overwrite ${labels}. Otherwise replace it with the one in a backup.`
-    : `${said(ref)} is missing. It holds the password of ${what.locked}. Restore it from a backup, with the labels ${labels}; the deployment then continues automatically. ${what.giveUp} ${names(record.metadata.name)[store]},${store === 'postgres' ? ` ${startEmpty(observed)},` : ''} and deploy a new revision once it exists again, because the pods still use the old password.`;
+    : `${said(ref)} is missing. It holds the password of ${what.locked}. Restore it from a backup, with the labels ${labels}; the deployment then continues automatically. ${what.giveUp} ${observed.names[store]},${store === 'postgres' ? ` ${startEmpty(observed)},` : ''} and deploy a new revision once it exists again, because the pods still use the old password.`;
   return { reason: 'PasswordMissing', ref, message };
 }
 
@@ -42,9 +41,8 @@ const WORDS: Readonly<Record<StorePart, { readonly locked: string; readonly give
   redis: { locked: 'the running Redis', giveUp: 'To get a new Redis instead, delete StatefulSet' },
 };
 
-function secretName(store: StorePart, { record }: Observed): string {
-  const { postgresSecret, redisSecret } = names(record.metadata.name);
-  return store === 'postgres' ? postgresSecret : redisSecret;
+function secretName(store: StorePart, { names }: Observed): string {
+  return store === 'postgres' ? names.postgresSecret : names.redisSecret;
 }
 
 /** Whether something exists, or may be restored, that only the existing password opens. The data of a Redis is lost with its pod. */

@@ -1,4 +1,4 @@
-// What the endpoints of code hosts take and give.
+// Requests and answers of the code hosts' endpoints.
 
 import { z } from 'zod';
 import { Uuid } from '../../api/primitives.ts';
@@ -33,7 +33,10 @@ export type RepositoryResponse = z.output<typeof RepositoryResponse>;
 export const IntegrationResponse = z
   .object({
     id,
-    installation_id: z.int().nullable().describe('Installation of the GitHub App; null where a token is used.'),
+    installation_id: z
+      .int()
+      .nullable()
+      .describe('Installation of the GitHub App. null if the integration uses a token.'),
     name: z.string(),
   })
   .meta({

@@ -1,5 +1,4 @@
-// Integrations out of the watch cache, as far as a tenant may use them, and the repositories of one, as its code host
-// lists them now.
+// Reads a tenant's integrations from the watch cache, and the repositories of an integration from its code host.
 
 import type { CodeHostIntegration } from '../../api/code-host-integration.ts';
 import type { CodeHosts } from '../../codehost/code-hosts.ts';
@@ -17,9 +16,9 @@ export interface IntegrationsOptions {
 }
 
 export interface Integrations {
-  /** Those that the tenant may use, by name. */
+  /** The integrations that the tenant may use, by name. */
   list(tenant: Tenant): readonly CodeHostIntegration[];
-  /** Refuses with 404 an integration that is not there and one that is not for this tenant, in the same words. */
+  /** Throws the same HttpError 404 for a missing integration and one that the tenant may not use. */
   repositories(tenant: Tenant, integrationId: string): Promise<readonly Repository[]>;
 }
 

@@ -1,5 +1,4 @@
-// /v1/integrations/forge/codehost: HTTP in, one call, HTTP out. Whoever may list a tenant's deployments may see which
-// repositories could become some.
+// The routes of /v1/integrations/forge/codehost. They need the right to list the tenant's deployments.
 
 import { z } from 'zod';
 import type { App } from '../core/validation.ts';

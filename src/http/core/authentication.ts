@@ -8,20 +8,20 @@ import type { KubeClient, KubeObject } from '../../kube/client.ts';
 import { makeFairLimiter } from '../../runtime/fair-limiter.ts';
 import { HttpError } from './http-error.ts';
 
-/** Whoever sent the token. `hash` stands for the token wherever something is remembered. */
+/** The sender of a token. Caches use `hash` as the key, not the token. */
 export interface Credentials {
   readonly token: string;
   readonly hash: string;
 }
 
 export interface Authentication {
-  /** Whose token it is, of one that was good lately; asks nobody. */
+  /** The user of a token that was valid recently. Sends no request. */
   known(sender: Credentials): string | undefined;
-  /** Whose token it was when it was last good, however long ago that is; asks nobody. */
+  /** The user of a token when it was last valid, at any time. Sends no request. */
   remembered(sender: Credentials): string | undefined;
-  /** Whose token it is. Refuses with 401 a token of nobody, with 429 and 503 what would be too many to find out. */
+  /** The user of a token. Rejects an invalid token with 401, and with 429 or 503 if too many unknown tokens are being checked. */
   authenticate(sender: Credentials, address: string): Promise<string>;
-  /** The API server has refused the token for something else. */
+  /** Forgets a token that the API server rejected in another request. */
   forget(sender: Credentials): void;
 }
 
@@ -31,14 +31,14 @@ export interface AuthenticationOptions {
   readonly now: () => Date;
 }
 
-/** So long a user's name is believed. What it may do is asked every ten seconds, which tells of a token that has ended. */
+/** How long a user name is cached. The access reviews, which expire after ten seconds, reveal a token that has expired. */
 const GOOD_MS = 600_000;
 const WRONG_MS = 10_000;
 const REMEMBERED = 10_000;
 const WINDOW_MS = 60_000;
-/** Tokens of one address in a window that were never good. */
+/** Limit of tokens from one address in a window that were never valid. */
 const MOST_TRIED = 300;
-/** A fraction of the connections to the API server: for tokens that nobody knows, and as many for those that were good once. */
+/** Concurrent reviews of unknown tokens, and as many of tokens that were valid once. It is a fraction of the connections to the API server. */
 const SLOTS = { most: 8, mostOfGroup: 4, always: 0, mostWaiting: 64, mostWaitingOfGroup: 16 };
 
 interface SelfSubjectReview extends KubeObject {
@@ -46,7 +46,7 @@ interface SelfSubjectReview extends KubeObject {
 }
 
 export function makeAuthentication({ clientOf, now }: AuthenticationOptions): Authentication {
-  // Apart, so that made-up tokens push no good one out.
+  // A separate cache, so that invented tokens evict no valid one.
   const good = new LruMap<{ readonly username: string; readonly at: number }>(REMEMBERED);
   const wrong = new LruMap<number>(REMEMBERED);
   const tried = new LruMap<{ readonly since: number; count: number }>(REMEMBERED);
@@ -63,7 +63,7 @@ export function makeAuthentication({ clientOf, now }: AuthenticationOptions): Au
     return isWithin(GOOD_MS, before?.at) ? before?.username : undefined;
   }
 
-  /** Returns what takes the count back: a token that turns out good is no try. */
+  /** Counts an attempt. The returned function takes it back, for a token that proves valid. */
   function countTry(address: string): () => void {
     const at = now().getTime();
     let counted = tried.get(address);
@@ -77,7 +77,7 @@ export function makeAuthentication({ clientOf, now }: AuthenticationOptions): Au
     const seconds = String(Math.max(1, Math.ceil((counted.since + WINDOW_MS - at) / 1000)));
     throw new HttpError(
       429,
-      `More than ${MOST_TRIED} tokens that nobody knows came from this address in a minute. A token that was good before is still taken. Try again in ${seconds} s.`,
+      `More than ${MOST_TRIED} unknown tokens came from this address in a minute. A token that was valid before is still accepted. Try again in ${seconds} s.`,
       { 'retry-after': seconds },
     );
   }
@@ -88,7 +88,7 @@ export function makeAuthentication({ clientOf, now }: AuthenticationOptions): Au
   }
 
   async function review(sender: Credentials, address: string): Promise<string> {
-    // One that was good once is no stranger's, and does not wait behind strangers.
+    // A token that was valid once does not wait behind unknown ones.
     const before = good.get(sender.hash)?.username;
     const uncount = before === undefined ? countTry(address) : undefined;
     const slot = before === undefined ? slots.strangers.take(address) : slots.acquaintances.take(before);
@@ -114,7 +114,7 @@ export function makeAuthentication({ clientOf, now }: AuthenticationOptions): Au
       const username = known(sender);
       if (username !== undefined) return username;
       if (isWithin(WRONG_MS, wrong.get(sender.hash)))
-        throw new Unauthorized('review a token: it was wrong a moment ago');
+        throw new Unauthorized('review a token: it was invalid a moment ago');
       const before = underWay.get(sender.hash);
       if (before !== undefined) return before;
       const reviewing = review(sender, address).finally(() => underWay.delete(sender.hash));
@@ -132,11 +132,11 @@ async function usernameOf(kube: KubeClient, sender: Credentials): Promise<string
       metadata: { name: '' },
     });
     const username = review.status?.userInfo?.username;
-    // Where anonymous requests are served, one who is nobody has no token that counts.
-    if (username === 'system:anonymous') throw new Unauthorized('review a token: it is nobody');
+    // An API server that allows anonymous requests answers an invalid token with this user.
+    if (username === 'system:anonymous') throw new Unauthorized('review a token: the user is anonymous');
     return username === undefined || username === '' ? nameless(sender) : username;
   } catch (error) {
-    // Known, and not allowed to ask: a cluster may have taken the right away that everybody has by default.
+    // The user is authenticated but may not create reviews: the cluster removed a right that all users have by default.
     if (error instanceof Forbidden || error instanceof NotFound) return nameless(sender);
     throw error;
   }
@@ -147,7 +147,7 @@ function nameless({ hash }: Credentials): string {
 }
 
 function tooMany(): never {
-  throw new HttpError(503, 'Too many callers who are not known yet are asked about. Try again in 1 s.', {
+  throw new HttpError(503, 'Too many unknown tokens are being checked. Try again in 1 s.', {
     'retry-after': '1',
   });
 }

@@ -1,5 +1,5 @@
-// From a known caller and X-Tenant-Id to the tenant that is meant, and whether the caller may: the API server decides,
-// asked with the caller's own token (SelfSubjectAccessReview) and believed for ten seconds.
+// Finds the tenant of a request from its caller and X-Tenant-Id, and checks the caller's right. The API server decides, by a
+// SelfSubjectAccessReview with the caller's token. Its answer is cached for ten seconds.
 
 import { hash } from 'node:crypto';
 import { LruMap } from 'toad-cache';
@@ -15,7 +15,7 @@ import { synced } from './caches.ts';
 import { HttpError } from './http-error.ts';
 
 export interface Caller extends Credentials {
-  /** The API server, as the caller. */
+  /** A client of the API server with the caller's token. */
   readonly kube: KubeClient;
 }
 
@@ -29,20 +29,20 @@ export type Verb = 'get' | 'list' | 'create' | 'patch' | 'delete';
 export interface Identity {
   callerOf(sender: Credentials): Caller;
   /**
-   * The tenant that a request is about. `wanted` is what X-Tenant-Id says. Refuses with 403 where none can be told, and who may
-   * only look where something is to be written.
+   * The tenant of a request. `wanted` is the value of X-Tenant-Id. Throws HttpError 403 if no tenant is found, and if a caller
+   * who may only read requests a write.
    */
   tenantOf(caller: Caller, wanted: string | undefined, asked: Asked): Promise<Tenant>;
-  /** Refuses with 403 who may not read the logs of the tenant's pods. */
+  /** Throws HttpError 403 if the caller may not read the logs of the tenant's pods. */
   needLogs(caller: Caller, tenant: Tenant): Promise<void>;
-  /** Refuses with 403 who may not do this in the organization's namespace. */
+  /** Throws HttpError 403 if the caller may not do this in the organization's namespace. */
   needInOrganization(caller: Caller, asked: Asked, resource: Resource): Promise<void>;
 }
 
-/** What a request is going to do. */
+/** The right that a request needs. */
 export interface Asked {
   readonly verb: Verb;
-  /** The name of the one object that it is about: a right may be for that alone. Undefined where there is none, or none known. */
+  /** The name of the request's object, because a role may name single objects. Undefined if there is none, or it is not known. */
   readonly nameIn?: (namespace: string) => string | undefined;
 }
 
@@ -55,13 +55,13 @@ export interface IdentityOptions {
 
 const REMEMBERED_MS = 10_000;
 const REMEMBERED_REVIEWS = 10_000;
-/** With more tenants than this, trying each would cost more than saying which. */
+/** With more tenants than this, reviewing each one would be too expensive: the caller must name one. */
 const TRIED_TENANTS = 20;
 
 const DNS_LABEL = new RegExp(DNS_LABEL_PATTERN);
 const LONGEST_LABEL = 63;
 
-/** Where, and to what, a right is. */
+/** The namespace and resource of a right. */
 interface Place {
   readonly namespace: string;
   readonly resource: Resource;
@@ -85,14 +85,14 @@ export function makeIdentity({ kube, tenants, settings, now }: IdentityOptions):
     if (known !== undefined && at >= known.at && at - known.at < REMEMBERED_MS) return known.allowed;
     const review = { at, allowed: reviewed(caller, verb, place) };
     reviews.set(key, review);
-    // What failed is not an answer: the next request asks again.
+    // A failed review is not cached.
     review.allowed.catch(() => {
       if (reviews.get(key) === review) reviews.delete(key);
     });
     return review.allowed;
   }
 
-  /** A writer need not be a reader; a reader who cannot write is told so, and anybody else nothing. */
+  /** A caller may have the right to write but not to read. Only a caller who may read learns that the right to write is missing. */
   async function standingOf(caller: Caller, { verb, nameIn }: Asked, place: Place): Promise<Standing> {
     if (await allowed(caller, verb, place)) return 'may';
     if (verb === 'get' || verb === 'list' || !(await allowed(caller, 'list', place))) return 'nobody';
@@ -108,7 +108,7 @@ export function makeIdentity({ kube, tenants, settings, now }: IdentityOptions):
     return { id: uid, namespace: name };
   }
 
-  /** For a caller who names no tenant. */
+  /** The tenant of a caller who names none. */
   async function onlyTenantOf(caller: Caller, asked: Asked): Promise<Tenant> {
     const hint = namespaceOfToken(caller.token);
     const own = hint === undefined ? undefined : tenantFrom(tenants.get({ name: hint }));
@@ -116,7 +116,7 @@ export function makeIdentity({ kube, tenants, settings, now }: IdentityOptions):
 
     const all = tenants.list().flatMap((namespace) => tenantFrom(namespace) ?? []);
     if (all.length > TRIED_TENANTS) throw noTenant();
-    // Whatever is to be done, the same tenant is meant: the one whose records the caller may see.
+    // The choice does not depend on the verb: it is the tenant whose records the caller may read.
     const usable = await Promise.all(
       all.map(async (tenant) => ((await allowed(caller, 'list', placeOf(tenant.namespace))) ? tenant : undefined)),
     );
@@ -130,7 +130,7 @@ export function makeIdentity({ kube, tenants, settings, now }: IdentityOptions):
       let client: KubeClient | undefined;
       return {
         ...sender,
-        // Most requests are answered from the caches.
+        // Most requests find their answers in the cache.
         get kube() {
           client ??= kube.withToken(sender.token);
           return client;
@@ -142,7 +142,7 @@ export function makeIdentity({ kube, tenants, settings, now }: IdentityOptions):
       if (await allowed(caller, 'get', { namespace, resource: PODS, subresource: 'log' })) return;
       throw new HttpError(
         403,
-        `You may not read this log: it takes the right to get pods/log in namespace ${namespace}, as for the logs of its pods.`,
+        `You may not read this log: it needs the right to get pods/log in namespace ${namespace}, as the logs of its pods do.`,
       );
     },
 
@@ -155,7 +155,7 @@ export function makeIdentity({ kube, tenants, settings, now }: IdentityOptions):
       synced(tenants, 'tenants');
       if (wanted !== undefined) {
         const tenant = tenantFrom(tenants.byUid(wanted.toLowerCase()) ?? tenants.get({ name: wanted }));
-        // What is not there is asked about too: the time of the answer must not tell which tenants there are.
+        // A tenant that does not exist is reviewed too: the response time must not reveal which tenants exist.
         const place = placeOf(tenant?.namespace ?? wanted.toLowerCase());
         if (place.namespace.length > LONGEST_LABEL || !DNS_LABEL.test(place.namespace)) throw notThatTenant();
         const standing = await standingOf(caller, asked, place);
@@ -179,7 +179,7 @@ function placeOf(namespace: string): Place {
   return { namespace, resource: APP_DEPLOYMENTS };
 }
 
-/** As the API server says it, which would say it too late: when the body has been read and looked at. */
+/** The API server's wording. The API server itself would reject the request only after the body was read and validated. */
 function mayNot(verb: Verb, { namespace, resource: { plural, group } }: Place): HttpError {
   return new HttpError(
     403,
@@ -187,7 +187,7 @@ function mayNot(verb: Verb, { namespace, resource: { plural, group } }: Place): 
   );
 }
 
-/** One answer for every case: it must not tell which tenants there are. */
+/** The same error for every cause: it must not reveal which tenants exist. */
 function notThatTenant(): HttpError {
   return new HttpError(
     403,
@@ -229,7 +229,7 @@ async function reviewed(
   return answer.status?.allowed === true;
 }
 
-/** The namespace that a service account's token names. Nobody has verified it: a hint of where to ask, no more. */
+/** The namespace in a service account's token. It is not verified, so it only selects which tenant is reviewed. */
 export function namespaceOfToken(token: string): string | undefined {
   const [, claims, signature] = token.split('.');
   if (claims === undefined || signature === undefined) return undefined;

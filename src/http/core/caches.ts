@@ -7,19 +7,19 @@ import type { OAuthProvider } from '../../api/oauth-provider.ts';
 import { Unavailable } from '../../errors.ts';
 import type { Store, WatchedStore } from '../../runtime/store.ts';
 
-/** What the facade reads. Templates, providers and integrations are those of the organization's namespace. */
+/** The watch caches of the facade. Templates, providers and integrations are those of the organization's namespace. */
 export interface FacadeCaches {
   readonly records: WatchedStore<AppDeployment>;
   readonly revisions: WatchedStore<AppRevision>;
   readonly templates: Store<AppTemplate>;
-  /** Namespaces; metadata is enough. */
+  /** Namespaces, of which only the metadata is cached. */
   readonly tenants: Store;
   readonly listeners: Store<Listener>;
   readonly providers: Store<OAuthProvider>;
   readonly integrations: Store<CodeHostIntegration>;
 }
 
-/** The same cache, once it is filled: before that an empty answer would be a lie. Throws Unavailable; `what` names its objects. */
+/** Returns the cache, or throws Unavailable until its first list is complete. `what` names its objects. */
 export function synced<Cache extends Pick<Store, 'hasSynced'>>(cache: Cache, what: string): Cache {
   if (!cache.hasSynced()) throw new Unavailable(`read ${what}: the cache is not filled yet`, { retryAfterMs: 1000 });
   return cache;

@@ -1,5 +1,5 @@
-// snake_case outside, camelCase in the custom resources: the one place where names change. Driven by the shapes of
-// the custom resources' schemas; pod parts (volumes, mounts, containers) keep Kubernetes' own names on both sides.
+// Converts between snake_case of the API and camelCase of the custom resources, by the shapes of the custom resources'
+// schemas. Pod parts (volumes, mounts, containers) keep Kubernetes' names on both sides.
 
 import { z } from 'zod';
 
@@ -15,18 +15,18 @@ type Bare<Leaf> =
   Leaf extends z.ZodOptional<infer Inner extends z.ZodType> ? Inner : Leaf extends z.ZodType ? Leaf : never;
 type Names<S> = keyof S & string;
 
-/** A request's fields: each may be left out or null. */
+/** The fields of a request. Each may be absent or null. */
 export type PayloadShape<S extends Shape> = {
   [Key in Names<S> as Snake<Key>]: z.ZodOptional<z.ZodNullable<Bare<S[Key]>>>;
 };
-/** An answer's fields: each is present, null where unset. */
+/** The fields of an answer. Each is present, and null if unset. */
 export type ResponseShape<S extends Shape> = { [Key in Names<S> as Snake<Key>]: z.ZodNullable<Bare<S[Key]>> };
 
 export function snake<Name extends string>(name: Name): Snake<Name> {
   return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`) as Snake<Name>;
 }
 
-/** Names in both cases, made once for each shape: lists show thousands of records. */
+/** Names in both cases, computed once for each shape because a list converts many records. */
 const bothNames = new WeakMap<Shape, readonly (readonly [camel: string, snake: string])[]>();
 
 function namesOf(shape: Shape): readonly (readonly [camel: string, snake: string])[] {
@@ -54,7 +54,7 @@ function renamed(shape: Shape, make: (leaf: z.ZodType) => z.ZodType): Record<str
   );
 }
 
-/** What is set of a request's fields, by the custom resource's names. */
+/** The fields of a request that are set, under the custom resource's names. */
 export function fromSnake<S extends Shape>(
   shape: S,
   values: Readonly<Record<string, unknown>>,
@@ -65,7 +65,7 @@ export function fromSnake<S extends Shape>(
   };
 }
 
-/** Every field of `shape` by the API's names, null where unset. */
+/** Every field of `shape` under the API's names, null if unset. */
 export function toSnake<S extends Shape>(
   shape: S,
   values: { readonly [Key in keyof S]?: z.output<S[Key]> | undefined },
@@ -77,8 +77,8 @@ export function toSnake<S extends Shape>(
 }
 
 /**
- * The API server's path of a field as a place in the request: `spec.sourceConfig.resourceSpec.cpu` →
- * `['source_config', 'resource_spec', 'cpu']`. Below a field of resource_spec names are Kubernetes' own and stay.
+ * Converts the API server's path of a field to its location in the request: `spec.sourceConfig.resourceSpec.cpu` →
+ * `['source_config', 'resource_spec', 'cpu']`. Names below a field of resource_spec are Kubernetes' and stay.
  */
 export function requestPath(field: string): (string | number)[] {
   const steps: string[] = field.match(/[^.[\]]+/g) ?? [];

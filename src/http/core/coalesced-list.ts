@@ -1,5 +1,5 @@
-// A lookup that misses the cache asks the API server before it says 404, but nobody can make it ask more than once a
-// second: later misses wait for the next list together.
+// Before a 404 the facade lists the records at the API server, in case the cache is behind. It lists at most once a second for
+// each key: later lookups share the next list.
 
 import { LruMap } from 'toad-cache';
 
@@ -13,13 +13,13 @@ const REMEMBERED = 10_000;
 
 interface Turn {
   readonly startsAt: number;
-  /** Set until the list begins. One that is under way may be older than what is looked for. */
+  /** The list that has not begun. A running list may be older than the object that is looked up. */
   waiting: Promise<unknown> | undefined;
 }
 
 export type FreshList = <T>(key: string, list: () => Promise<T>) => Promise<T>;
 
-/** Runs `list` at most once a second for each key. It begins after the call, so it sees whatever was there before it. */
+/** Runs `list` at most once a second for each key. It begins after the call, so it contains every object created before. */
 export function makeFreshList({ now, sleep }: FreshListOptions): FreshList {
   const turns = new LruMap<Turn>(REMEMBERED);
   return <T>(key: string, list: () => Promise<T>): Promise<T> => {

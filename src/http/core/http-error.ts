@@ -1,6 +1,6 @@
-// What the facade itself refuses, as the answer it becomes. Failures of the API server are errors.ts's, not this.
+// An error that the facade itself answers with. Errors of the API server are in src/errors.ts.
 
-/** One thing wrong with a request: where (`['body', 'name']`), a sentence for people, and a word for machines. */
+/** One error in a request: its location (`['body', 'name']`), a message for people, and a code for programs. */
 export interface FieldError {
   readonly loc: readonly (string | number)[];
   readonly msg: string;
@@ -20,7 +20,7 @@ export class HttpError extends Error {
   }
 }
 
-/** All slots for reading logs are taken, and as many wait as may. */
+/** Throws the error for a full queue of log requests. */
 export function tooManyLogs(): never {
   throw new HttpError(503, 'Too many logs are being read. Try again in 1 s.', { 'retry-after': '1' });
 }

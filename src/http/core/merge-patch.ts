@@ -1,6 +1,7 @@
-// A change of an object as the JSON Merge Patch that makes it, and again when somebody else was faster.
+// Computes the JSON Merge Patch of a change, and repeats the change after a conflict.
 
 import { isDeepStrictEqual } from 'node:util';
+import { isObject } from '../../api/json-value.ts';
 import { Conflict } from '../../errors.ts';
 import type { KubeObject } from '../../kube/client.ts';
 import { HttpError } from './http-error.ts';
@@ -14,7 +15,7 @@ interface SpecPatch {
   readonly spec?: unknown;
 }
 
-/** The JSON Merge Patch from `object` to one with this spec, refused if the object is not what it was. */
+/** The JSON Merge Patch from `object` to one with this spec. The API server rejects it if the object has changed. */
 export function patchTo<T extends KubeObject & { readonly spec: unknown }>(
   { metadata, spec: before }: T,
   after: T['spec'],
@@ -27,7 +28,7 @@ export function patchTo<T extends KubeObject & { readonly spec: unknown }>(
   };
 }
 
-/** RFC 7386: objects by field, null for what is gone, everything else whole; undefined where nothing differs. */
+/** RFC 7386: objects by field, null for a removed field, other values whole. Undefined if nothing differs. */
 function mergePatchBetween(before: unknown, after: unknown): unknown {
   if (isDeepStrictEqual(before, after)) return undefined;
   if (!isObject(before) || !isObject(after)) return after;
@@ -39,14 +40,10 @@ function mergePatchBetween(before: unknown, after: unknown): unknown {
   );
 }
 
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-/** Enough that of two dozen at once each has its turn. */
+/** Enough for two dozen concurrent changes of one object. */
 const ATTEMPTS = 24;
 
-/** Tries again with what `reread` gives, so that of two changes at once neither is lost. Rejects with the last Conflict. */
+/** Calls `attempt` again with the result of `reread` after a Conflict, so no concurrent change is lost. Throws the last Conflict. */
 export async function retryOnConflict<T, R>(
   first: T,
   attempt: (current: T) => Promise<R>,
@@ -55,7 +52,7 @@ export async function retryOnConflict<T, R>(
   let current = first;
   for (let attempts = 1; ; attempts += 1) {
     try {
-      // oxlint-disable-next-line no-await-in-loop -- each attempt begins with what the one before found
+      // oxlint-disable-next-line no-await-in-loop -- each attempt needs the object that the last one found
       return await attempt(current);
     } catch (error) {
       if (!(error instanceof Conflict) || attempts === ATTEMPTS) throw error;
@@ -67,5 +64,5 @@ export async function retryOnConflict<T, R>(
 
 /** `what`: such as `Deployment "shop"`. */
 export function changedMeanwhile(what: string): HttpError {
-  return new HttpError(409, `${what} was changed by somebody else meanwhile. Read it and try again.`);
+  return new HttpError(409, `${what} was changed by another request meanwhile. Read it and try again.`);
 }

@@ -1,22 +1,16 @@
-// Secrets of the organization's namespace, with the facade's own account: the one place where it acts for itself, and
-// only after the caller's right was exercised with the caller's token.
+// Secrets of the organization's namespace, accessed with the facade's own account. It does so only after the caller's right was
+// checked with the caller's token.
 
 import { FACADE_FIELD_MANAGER } from '../../api/meta.ts';
 import { Forbidden, NotFound } from '../../errors.ts';
 import { SECRETS } from '../../kube/api-resources.ts';
-import type { KubeClient, KubeObject } from '../../kube/client.ts';
-
-export interface SecretObject extends KubeObject {
-  readonly type?: string;
-  readonly immutable?: boolean;
-  readonly data?: Readonly<Record<string, string>>;
-}
+import type { KubeClient, SecretObject } from '../../kube/client.ts';
 
 export interface OrganizationSecrets {
   readonly namespace: string;
-  /** undefined where there is none. */
+  /** Undefined if there is none. */
   read(name: string): Promise<SecretObject | undefined>;
-  /** Makes an immutable Secret of one value. */
+  /** Creates an immutable Secret of one value. */
   make(
     metadata: Pick<SecretObject['metadata'], 'name' | 'labels' | 'annotations'>,
     key: string,
@@ -55,13 +49,13 @@ export function makeOrganizationSecrets(own: KubeClient, namespace: string): Org
   };
 }
 
-/** The text under a key; undefined where there is none. */
+/** The text of a key. Undefined if there is none. */
 export function textOf(secret: SecretObject | undefined, key: string): string | undefined {
   const data = secret?.data ?? {};
   return Object.hasOwn(data, key) ? Buffer.from(data[key] ?? '', 'base64').toString('utf8') : undefined;
 }
 
-/** A refusal of our own account is no refusal of the caller, and must not read like one. */
+/** A Forbidden of the facade's own account must not be answered as the caller's. */
 function asOurs(error: unknown): unknown {
   if (!(error instanceof Forbidden)) return error;
   return new Error("use a Secret of the organization's namespace: the chart's rights are missing", { cause: error });

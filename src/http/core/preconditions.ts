@@ -1,38 +1,38 @@
-// ETag and If-Match (RFC 9110, 8.8.3 and 13.1.1), so that of two callers neither undoes the other's change unseen.
+// ETag and If-Match (RFC 9110, 8.8.3 and 13.1.1): a caller does not overwrite a change that it has not read.
 
 import type { FastifyRequest } from 'fastify';
 import type { KubeObject } from '../../kube/client.ts';
 import { HttpError } from './http-error.ts';
 
-/** Whether an object is as the caller has seen it. */
+/** Whether an object is the version that the caller has read. */
 export type Precondition = (object: KubeObject) => boolean;
 
 /**
- * The version of what callers can change: uid and generation. It is not resourceVersion: the controller writes the status
- * of a rollout several times a second, and no change would ever find the version that its caller has read.
+ * The version of the fields that callers can change: uid and generation. resourceVersion would not do: it also changes with
+ * the status, which the controller writes several times a second during a rollout.
  */
 export function etagOf({ metadata }: KubeObject): string {
   return `"${metadata.uid}-${metadata.generation ?? 0}"`;
 }
 
-/** A list of entity tags as RFC 9110 has it. */
+/** A list of entity tags (RFC 9110). */
 const ENTITY_TAGS = /^\s*(?:W\/)?"[\x21\x23-\x7e\x80-\xff]*"(?:\s*,\s*(?:W\/)?"[\x21\x23-\x7e\x80-\xff]*")*\s*$/;
 const ENTITY_TAG = /(?:W\/)?"[^"]*"/g;
 
-/** Undefined where the request names no version. Refuses with 400 what is no list of entity tags. */
+/** Undefined if the request has no If-Match. Throws HttpError 400 if the header is not a list of entity tags. */
 export function ifMatch({ headers }: FastifyRequest): Precondition | undefined {
   const header = headers['if-match'];
   if (header === undefined) return undefined;
   if (header.trim() === '*') return () => true;
   if (!ENTITY_TAGS.test(header))
-    throw new HttpError(400, 'If-Match takes the ETag of an earlier answer with its quotes, several of them, or *.');
-  // A weak tag matches nothing: the comparison is the strong one.
+    throw new HttpError(400, 'If-Match must be *, or one or more ETags of earlier answers, each with its quotes.');
+  // If-Match uses the strong comparison, so a weak tag never matches.
   const tags = new Set(header.match(ENTITY_TAG));
   return (object) => tags.has(etagOf(object));
 }
 
 /** `what`: such as `Deployment "shop"`. */
 export function preconditionFailed(what: string, object: KubeObject): HttpError {
-  const message = `${what} is no longer the version that If-Match names. Read it, and send its present ETag.`;
+  const message = `${what} is no longer the version that If-Match names. Read it and send its current ETag.`;
   return new HttpError(412, message, { etag: etagOf(object) });
 }

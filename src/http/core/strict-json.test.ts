@@ -29,7 +29,7 @@ describe('a body', () => {
       '{"a":[{"b":{"c":1,"d":"}","c":2}}]}',
       'The body has the key "c" twice in one object.',
     ],
-    ['__proto__', '{"a":{"__proto__":{"b":1}}}', 'The body has the key "__proto__", which is no field of anything.'],
+    ['__proto__', '{"a":{"__proto__":{"b":1}}}', 'The body has the key "__proto__", which is not a field.'],
     ['lists in lists', '['.repeat(65) + ']'.repeat(65), 'The body is nested more than 64 deep.'],
     ['objects in objects', `${'{"a":'.repeat(70)}1${'}'.repeat(70)}`, 'The body is nested more than 64 deep.'],
     ['a megabyte of brackets', '['.repeat(500_000) + ']'.repeat(500_000), 'The body is nested more than 64 deep.'],

@@ -1,17 +1,17 @@
-// JSON as a request's body may be: what JSON.parse takes, less what means something else to every reader (a key given
-// twice, RFC 8259, 4), and less what is only there to be a burden.
+// Parses the body of a request. It is stricter than JSON.parse: it rejects duplicate keys, which parsers interpret differently
+// (RFC 8259, 4), and bodies that are expensive to process.
 
 import { errorPosition } from '../../api/json-error.ts';
 import { HttpError } from './http-error.ts';
 
-/** Deeper than anything that is ever meant; a stack is deeper still. */
+/** More than any valid body needs, and less than the stack allows. */
 const MAX_DEPTH = 64;
-/** A record of the largest size has some thousands. */
+/** The largest valid record has a few thousand. */
 const MAX_KEYS = 20_000;
-/** In all its lists together. Each costs the rules far more than the two bytes that it takes. */
+/** In all lists together. Validating an item costs far more than the two bytes that it needs in the body. */
 const MAX_ITEMS = 10_000;
 
-/** Throws HttpError (400) with one sentence. One pass over the text, besides JSON.parse's own. */
+/** Throws HttpError 400. Reads the text once in addition to JSON.parse. */
 export function parseBody(body: Buffer): unknown {
   const text = decoded(body);
   const value = parsed(text);
@@ -36,9 +36,9 @@ function parsed(text: string): unknown {
   }
 }
 
-/** `text` is valid JSON, so that a string in an object which does not follow a colon is a key. */
+/** `text` must be valid JSON: a string in an object that does not follow a colon is then a key. */
 function refuseBurdens(text: string): void {
-  /** The keys of each object that is open; undefined for a list. */
+  /** The keys of each object that is open. Undefined for a list. */
   const open: (Set<string> | undefined)[] = [];
   let keys = 0;
   let items = 0;
@@ -81,8 +81,8 @@ function keyIn(quoted: string): string {
 }
 
 function refuseKey(key: string, seen: Set<string>): void {
-  // Harmless to us; not to the next program that merges such an object into its own.
-  if (key === '__proto__') throw new HttpError(400, 'The body has the key "__proto__", which is no field of anything.');
+  // Davit is not affected, but a program that merges such an object into its own is.
+  if (key === '__proto__') throw new HttpError(400, 'The body has the key "__proto__", which is not a field.');
   if (seen.has(key))
     throw new HttpError(400, `The body has the key ${JSON.stringify(key.slice(0, 100))} twice in one object.`);
   seen.add(key);

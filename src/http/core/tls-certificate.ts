@@ -1,13 +1,13 @@
-// The API's certificate and key, from files that somebody renews: cert-manager writes a new Secret, the kubelet swaps the
-// mounted files, and connections from then on get the new certificate. Files are looked at rather than watched: the
-// kubelet swaps a link in a folder above them, which no watch of the file would tell.
+// The API's certificate and key, read from files that are renewed: cert-manager writes a new Secret, the kubelet replaces the
+// mounted files, and new connections get the new certificate. The files are polled: the kubelet replaces a link in a folder above
+// them, which a watch of the files does not report.
 
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { Logger } from '../../logger.ts';
 
 export interface CertificateFiles {
-  /** PEM; the certificate first, those that lead to its authority behind it. */
+  /** PEM: the certificate, then its intermediate certificates. */
   readonly certFile: string;
   /** PEM. */
   readonly keyFile: string;
@@ -20,14 +20,14 @@ export interface CertificatePair {
 
 export interface LiveCertificate {
   readonly current: CertificatePair;
-  /** Hands over every later pair, until the returned function is called. */
+  /** Calls `use` with every renewed pair, until the returned function is called. */
   follow(use: (pair: CertificatePair) => void): () => void;
 }
 
 const LOOK_EVERY_MS = 10_000;
 
 /**
- * Reads the files once. Throws, naming a file, when they cannot be read or don't belong together. `servesUntil` is called with the
+ * Reads the files once. Throws an Error that names a file if they cannot be read or do not match. `servesUntil` is called with the
  * expiration of the first certificate and of every renewed one.
  */
 export async function watchCertificate(
@@ -51,9 +51,9 @@ export async function watchCertificate(
       servesUntil(validToDate);
       log.info({ validTo: validToDate.toISOString() }, 'Certificate renewed');
     } catch (error) {
-      // The one that is being served stays; often the next look finds the other half of what is being written.
+      // The current certificate stays. If the files are being replaced, the next poll finds both.
       const said = error instanceof Error ? error.message : String(error);
-      if (said !== complaint) log.warn({ err: error }, 'Certificate cannot be read, the old one is served');
+      if (said !== complaint) log.warn({ err: error }, 'Certificate cannot be read, the previous one is served');
       complaint = said;
     }
   }
@@ -80,7 +80,7 @@ export async function watchCertificate(
 async function readPair({ certFile, keyFile }: CertificateFiles): Promise<CertificatePair> {
   const [cert, key] = await Promise.all([readFile(certFile), readFile(keyFile)]);
   if (!certificateIn(certFile, cert).checkPrivateKey(keyIn(keyFile, key)))
-    throw new Error(`The key in ${keyFile} is not that of the certificate in ${certFile}.`);
+    throw new Error(`The key in ${keyFile} does not match the certificate in ${certFile}.`);
   return { cert, key };
 }
 
@@ -96,7 +96,7 @@ function keyIn(file: string, pem: Buffer): ReturnType<typeof createPrivateKey> {
   try {
     return createPrivateKey(pem);
   } catch {
-    // Without its cause: an error about a key might quote it.
+    // Without a cause: its message could contain the key.
     throw new Error(`${file} holds no PEM private key without a passphrase.`);
   }
 }

@@ -1,23 +1,24 @@
-// Keys of a body that its schema does not know, each with the field that was probably meant. The names come from the zod
-// schemas that validate the body and type the answer.
+// Finds keys of a body that its schema does not define, each with the field that was probably meant. The names come from the zod
+// schemas of the body and of the answer.
 
 import { z } from 'zod';
+import { isObject } from '../../api/json-value.ts';
 import type { FieldError } from './http-error.ts';
 
-/** The schemas of a route: of its body, and of what it answers. */
+/** The schemas of a route's body and answer. */
 export interface RouteSchemas {
   readonly body: z.ZodType;
   readonly answer?: z.ZodType | undefined;
 }
 
-/** Longer answers help nobody. */
+/** Maximum number of findings. */
 const MOST_TOLD = 20;
-/** Characters of a key: of what is repeated, and of what is compared with names. */
+/** Characters of a key that are repeated in a message, and that are compared with names. */
 const LONGEST_KEY = 100;
 
-/** At most MOST_TOLD findings, and one that counts the others. No value of the body is repeated. */
+/** At most MOST_TOLD findings, and one that counts the others. Messages contain no value of the body. */
 export function unknownFields({ body: schema, answer }: RouteSchemas, body: unknown): FieldError[] {
-  // A body with an id was read: whatever Davit shows can be sent back.
+  // A body with an id was read from the API: every field of an answer can be sent back.
   const wasRead = isObject(body) && Object.hasOwn(body, 'id');
   const found: FieldError[] = [];
   let more = 0;
@@ -54,7 +55,7 @@ export function unknownFields({ body: schema, answer }: RouteSchemas, body: unkn
 
 type Shape = Readonly<Record<string, z.ZodType>>;
 
-/** Without what may be left out, null or filled in. */
+/** The schema inside optional, nullable and default. */
 function bare(schema: z.ZodType): z.ZodType {
   const isWrapped =
     schema instanceof z.ZodOptional ||
@@ -64,7 +65,7 @@ function bare(schema: z.ZodType): z.ZodType {
   return isWrapped ? bare(schema.unwrap() as z.ZodType) : schema;
 }
 
-/** Undefined for what is no object, and for one that takes any key. */
+/** Undefined for a schema that is not an object, and for one that allows any key. */
 function shapeOf(schema: z.ZodType): Shape | undefined {
   const object = bare(schema);
   return object instanceof z.ZodObject && object.def.catchall === undefined ? (object.shape as Shape) : undefined;
@@ -77,14 +78,14 @@ function elementOf(schema: z.ZodType): z.ZodType | undefined {
 
 interface Field {
   readonly name: string;
-  /** The object that it is a field of: `source_config`, `secrets[]`, or nothing for the body itself. */
+  /** The object that contains the field: `source_config`, `secrets[]`, or empty for the body itself. */
   readonly parent: string;
   readonly isInList: boolean;
 }
 
 const fieldsOfSchemas = new WeakMap<z.ZodType, readonly Field[]>();
 
-/** Every field of a body, those of outer objects first. Made once for each schema. */
+/** Every field of a body, those of outer objects first. Computed once for each schema. */
 function fieldsOf(schema: z.ZodType): readonly Field[] {
   const before = fieldsOfSchemas.get(schema);
   if (before !== undefined) return before;
@@ -104,7 +105,7 @@ function fieldsOf(schema: z.ZodType): readonly Field[] {
   return fields;
 }
 
-/** `fields` are those of the whole body. Who writes no list is pointed to a field of one last. */
+/** `fields` are those of the whole body. Fields of list items are suggested last. */
 function messageFor(
   { name: key, isInList }: Pick<Field, 'name' | 'isInList'>,
   neighbours: readonly string[],
@@ -133,7 +134,7 @@ function belongs({ parent }: Field): string {
   return `is not a known field here: it belongs ${parent === '' ? 'at the top level' : `in ${parent}`}`;
 }
 
-/** The name that a key is most like; undefined where it is like none. */
+/** The most similar name. Undefined if none is similar. */
 function nearest(key: string, names: readonly string[]): string | undefined {
   const most = key.length < 4 ? 1 : key.length < 10 ? 2 : 3;
   const rated = names
@@ -143,7 +144,7 @@ function nearest(key: string, names: readonly string[]): string | undefined {
   return rated[0]?.name;
 }
 
-/** 0 for other case or separators, 1 for a word too few or too many at the end, else the number of letters to change. */
+/** 0 if only case or separators differ, 1 if one has more words at the end, otherwise the number of letters to change. */
 function unlikeness(key: string, name: string): number {
   const [a, b] = [key, name].map((word) => word.replaceAll(/[_-]/g, '').toLowerCase()) as [string, string];
   if (a === b) return 0;
@@ -160,8 +161,4 @@ function levenshtein(a: string, b: string): number {
     row = next;
   }
   return row.at(-1) ?? 0;
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,24 +1,24 @@
-// What answers take of the memory until whoever asked has read them. A caller who asks and does not read is told to read
-// first; where all together hold too much, the one who holds most loses the connection of his oldest answer.
+// Limits the memory of answers that their callers have not read. A caller with too many unread bytes is rejected. If all callers
+// together have too many, the caller with the most loses the connection of its oldest answer.
 
 export interface UnreadLimits {
-  /** Bytes. A caller is refused from there on: one answer may be larger. */
+  /** Bytes. A caller who has this many is rejected, so the last answer may exceed the limit. */
   readonly ofCaller: number;
   readonly inAll: number;
 }
 
-/** The processes of the chart have 1 GiB. */
+/** Bytes. A process of the chart has 1 GiB of memory. */
 export const UNREAD_LIMITS: UnreadLimits = { ofCaller: 64 * 1024 * 1024, inAll: 256 * 1024 * 1024 };
 
-/** What can be closed: many answers may wait on one. */
+/** A connection. Several answers may wait on one. */
 interface Connection {
   destroy(): unknown;
 }
 
 export interface UnreadAnswers {
-  /** Whether the caller must read before he may ask for more. */
+  /** Whether the caller must read its answers before it may send more requests. */
   isFull(caller: string): boolean;
-  /** Counts an answer until what is returned is called; may close connections, also the answer's own. */
+  /** Counts an answer until the returned function is called. May close connections, also the answer's own. */
   add(caller: string, bytes: number, connection: Connection): () => void;
 }
 
@@ -28,12 +28,12 @@ interface Answer {
 }
 
 interface Holder {
-  /** The oldest first. */
+  /** Oldest first. */
   readonly answers: Set<Answer>;
   bytes: number;
 }
 
-/** `onClosed` is told whose connection was closed, and how many bytes waited for him. */
+/** `onClosed` gets the caller whose connection was closed, and its number of unread bytes. */
 export function makeUnreadAnswers(
   { ofCaller, inAll }: UnreadLimits,
   onClosed: (caller: string, bytes: number) => void,

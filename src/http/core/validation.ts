@@ -1,5 +1,5 @@
-// zod between Fastify and the handlers: requests are parsed by their route's zod schemas, all findings of all parts
-// come back at once as one 422, answers are typed by them and sent as they are.
+// Connects zod to Fastify: requests are validated by their route's zod schemas, and one 422 contains the errors of path, query and
+// body. Answers are typed by the schemas, and sent without validation.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type {
@@ -14,6 +14,7 @@ import type {
 } from 'fastify';
 import { z } from 'zod';
 import { NAME_PATTERN } from '../../api/app-deployment.ts';
+import { asObject } from '../../api/json-value.ts';
 import { HTTPS_URL_PATTERN, PROVIDER_ID_PATTERN } from '../../api/oauth-provider.ts';
 import {
   DNS_LABEL_PATTERN,
@@ -32,7 +33,7 @@ export interface ZodTypeProvider extends FastifyTypeProvider {
   readonly serializer: this['schema'] extends z.ZodType ? Sent<z.input<this['schema']>> : unknown;
 }
 
-/** Fastify whose routes are typed by their zod schemas. */
+/** Fastify with routes that are typed by their zod schemas. */
 export type App = FastifyInstance<
   RawServerDefault,
   IncomingMessage,
@@ -41,10 +42,10 @@ export type App = FastifyInstance<
   ZodTypeProvider
 >;
 
-/** No answer is no text either. */
+/** A route without an answer has no JSON text either. */
 type Sent<T> = undefined extends T ? T : T | JsonText<T>;
 
-/** An answer of type T that is JSON already, as it is to be sent; bytes are UTF-8. */
+/** An answer of type T that is serialized already. Bytes are UTF-8. */
 export class JsonText<T> {
   declare readonly of: T;
   readonly text: Buffer | string;
@@ -53,7 +54,7 @@ export class JsonText<T> {
   }
 }
 
-/** What became of a part of a request that is wrong, until the other parts have been looked at too. */
+/** The errors of a part of a request, in place of its value until the other parts are validated too. */
 class Findings {
   readonly list: readonly FieldError[];
   constructor(list: readonly FieldError[]) {
@@ -61,7 +62,7 @@ class Findings {
   }
 }
 
-/** Fastify stops at the first part that is refused; so a wrong part passes here, as its findings, and refuseFindings refuses. */
+/** Fastify stops at the first invalid part. So an invalid part passes here as Findings, and refuseFindings rejects the request. */
 export const validatorCompiler: FastifySchemaCompiler<z.ZodType> = ({ schema, httpPart }) => {
   const part = { params: 'path', querystring: 'query' }[httpPart ?? ''] ?? httpPart ?? 'body';
   return (data: unknown) => {
@@ -73,7 +74,7 @@ export const validatorCompiler: FastifySchemaCompiler<z.ZodType> = ({ schema, ht
   };
 };
 
-/** What is wrong with a body that its schema does not find (field-validation.ts). */
+/** Errors of a body that its schema does not find (field-validation.ts). */
 export const FURTHER_FINDINGS: unique symbol = Symbol('further findings');
 
 declare module 'fastify' {
@@ -82,7 +83,7 @@ declare module 'fastify' {
   }
 }
 
-/** preHandler: one 422 with everything that is wrong with path, query and body. */
+/** preHandler: rejects a request with one 422 that contains all errors of path, query and body. */
 export function refuseFindings(request: FastifyRequest, _reply: FastifyReply, done: (error?: HttpError) => void): void {
   const parts: unknown[] = [request.params, request.query, request.body];
   const ofSchemas = parts.flatMap((part) => (part instanceof Findings ? part.list : []));
@@ -90,15 +91,15 @@ export function refuseFindings(request: FastifyRequest, _reply: FastifyReply, do
   done(findings.length > 0 ? new HttpError(422, findings.slice(0, MOST_FINDINGS)) : undefined);
 }
 
-/** Answers are typed by their schema; tests check them against it. */
+/** Answers are typed by their schema. Only tests validate them. */
 export const serializerCompiler: FastifySerializerCompiler<z.ZodType> = () => (data) =>
-  // Fastify sends a Buffer as it is; only its types don't know.
+  // Fastify sends a Buffer unchanged, though its types do not allow one.
   data instanceof JsonText ? (data.text as unknown as string) : JSON.stringify(data);
 
-/** A body of nothing but mistakes must not make an answer larger than itself. */
+/** Limits the size of an answer to a body with many errors. */
 const MOST_FINDINGS = 100;
 
-/** In what is merged field by field null sets a field back; everywhere else null and absent are the same. */
+/** The object that is merged field by field: null resets a field there. Elsewhere null means absent. */
 const MERGED = ['body', 'source_config', 'resource_spec'];
 
 function isMerged(loc: readonly (string | number)[]): boolean {
@@ -106,8 +107,8 @@ function isMerged(loc: readonly (string | number)[]): boolean {
 }
 
 /**
- * Takes nulls that say nothing out of a parsed body and keys that would be a prototype, and finds text that cannot be
- * stored. The body's depth is limited where it is parsed (strict-json.ts).
+ * Removes nulls without a meaning and `__proto__` keys from a parsed body, and finds text that cannot be stored. The body's depth
+ * is limited when it is parsed (strict-json.ts).
  */
 function clean(value: unknown, loc: readonly (string | number)[], findings: FieldError[]): void {
   if (typeof value === 'string') {
@@ -142,7 +143,7 @@ function isText(value: string): boolean {
   return !value.includes('\0') && value.isWellFormed();
 }
 
-/** What a value of each pattern looks like, for people. */
+/** The message for a value that does not match the pattern. */
 const PATTERNS: Readonly<Record<string, string>> = {
   [NAME_PATTERN]:
     'must be lower-case letters, digits and single hyphens, beginning with a letter and ending with a letter or digit',
@@ -150,7 +151,7 @@ const PATTERNS: Readonly<Record<string, string>> = {
   [IMAGE_PATTERN]: 'must be an image reference such as registry.example.com/team/app:1.2',
   [HOST_URL_PATTERN]: 'must be https://host or a bare host in lower case, without path, port or user',
   [HOST_URL_OR_EMPTY_PATTERN]:
-    'must be https://host or a bare host in lower case, without path, port or user, or "" to take it away',
+    'must be https://host or a bare host in lower case, without path, port or user, or "" to remove it',
   [VARIABLE_NAME_PATTERN]:
     'must be the name of an environment variable: letters, digits and _, not beginning with a digit',
   [DNS_LABEL_PATTERN]: 'must be lower-case letters, digits and -, beginning and ending with a letter or digit',
@@ -161,7 +162,7 @@ const PATTERNS: Readonly<Record<string, string>> = {
   [PRINTABLE_PATTERN]: 'must not contain control characters',
 };
 
-/** Places of a deployment's id, where people send its name. */
+/** Locations of a deployment's id, where people send its name. */
 const OF_DEPLOYMENT: readonly string[] = ['path.deployment_id', 'path.project_id'];
 const BY_NAME = '; GET /v2/deployments?name=NAME finds a deployment by its name';
 
@@ -175,7 +176,7 @@ const TYPES: Readonly<Record<string, readonly [msg: string, type: string]>> = {
   record: ['must be an object', 'dict_type'],
 };
 
-/** What is wrong with `value`, in the words of the API. `loc` is where it stands in the request. */
+/** The errors of `value` as the API reports them. `loc` is its location in the request. */
 export function findingsIn(schema: z.ZodType, value: unknown, loc: FieldError['loc']): FieldError[] {
   const parsed = schema.safeParse(value, { reportInput: true });
   return parsed.success ? [] : findingsOfError(parsed.error, loc, schema);
@@ -187,21 +188,21 @@ function findingsOfError(error: z.ZodError, loc: FieldError['loc'], schema: z.Zo
   );
 }
 
-/** An ignored filter widens a list, and whoever sent it takes what comes for what was asked for. */
+/** An ignored filter would widen a list without the caller's knowledge. */
 function unknownParameters(keys: readonly string[], schema: z.ZodType, loc: FieldError['loc']): FieldError[] {
   const known = schema instanceof z.ZodObject ? Object.keys(schema.shape) : [];
-  const msg = `is no parameter: this list takes ${known.length > 0 ? known.join(', ') : 'none'}`;
+  const msg = `is not a parameter of this list; its parameters are ${known.length > 0 ? known.join(', ') : 'none'}`;
   return keys.map((key) => ({ loc: [...loc, key.slice(0, 100)], msg, type: 'extra_forbidden' }));
 }
 
-/** One zod issue in the words of the API. Nothing of the input is repeated: it may be a secret. */
+/** Converts a zod issue. The message contains nothing of the input, which may be a secret. */
 function findingsOf(issue: z.core.$ZodIssue, prefix: readonly (string | number)[]): FieldError[] {
   const loc = [...prefix, ...issue.path.map((step) => (typeof step === 'number' ? step : String(step)))];
   const finding = (msg: string, type: string): FieldError[] => [{ loc, msg, type }];
   switch (issue.code) {
     case 'invalid_type': {
       if (issue.input === undefined) return finding('is required', 'missing');
-      // A query has no other numbers, and what is no number at all fails as one.
+      // All numbers of a query are integers, and text that is not a number fails as number.
       const expected = issue.expected === 'number' && prefix[0] === 'query' ? 'int' : issue.expected;
       const [msg, type] = TYPES[expected] ?? [`must be of type ${issue.expected}`, 'value_error'];
       return finding(msg, type);
@@ -232,7 +233,7 @@ function findingsOf(issue: z.core.$ZodIssue, prefix: readonly (string | number)[
     case 'invalid_element':
       return issue.issues.flatMap((inner) => findingsOf({ ...inner, path: [...issue.path, ...inner.path] }, prefix));
     case 'invalid_union':
-      return finding('is of none of the types that it may be', 'value_error');
+      return finding('has none of the allowed types', 'value_error');
     case 'custom':
       return finding(issue.message, typeof issue.params?.['type'] === 'string' ? issue.params['type'] : 'value_error');
     default:
@@ -240,11 +241,11 @@ function findingsOf(issue: z.core.$ZodIssue, prefix: readonly (string | number)[
   }
 }
 
-/** A rule over a whole payload: finds what is wrong with one that may not even have the right types. */
+/** A rule over a whole payload, whose fields may have wrong types. Yields its errors. */
 export type Rule = (draft: Draft) => Iterable<FieldError>;
 export type Draft = Readonly<Record<string, unknown>>;
 
-/** Makes rules part of a schema, so that what they find comes together with what the schema finds. */
+/** Adds rules to a schema: their errors are reported together with those of the schema. */
 export function withRules<Schema extends z.ZodType>(schema: Schema, rules: readonly Rule[]): Schema {
   const check = z.core._check<z.output<Schema>>((payload) => {
     const draft = asObject(payload.value);
@@ -252,15 +253,7 @@ export function withRules<Schema extends z.ZodType>(schema: Schema, rules: reado
       payload.issues.push({ code: 'custom', path: [...loc], message: msg, params: { type }, input: payload.value });
     }
   });
-  // Without this a rule waits until the rest is right, and people get their findings one at a time.
+  // Otherwise zod runs a rule only if the rest is valid, and callers would get the errors one at a time.
   check._zod.def.when = () => true;
   return schema.check(check) as Schema;
-}
-
-export function asObject(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {};
-}
-
-export function asArray(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
 }

@@ -1,11 +1,12 @@
-// Words of published clients for what has a neutral word here. On input either will do; answers use the neutral words.
+// Aliases of published clients for names of this API. Requests may use either. Answers use the API's names.
 
 import type { FastifyRequest } from 'fastify';
+import { isObject } from '../../api/json-value.ts';
 
 const SOURCES: Readonly<Record<string, string>> = { github: 'codehost' };
 const REVISION_FIELDS: Readonly<Record<string, string>> = { langgraph_config_path: 'workflow_config_path' };
 
-/** preValidation of every request that describes a deployment. A neutral word that is there, too, counts. */
+/** preValidation of every request with a deployment. If both names are present, the API's takes precedence. */
 export function readAliases({ body }: FastifyRequest, _reply: unknown, done: () => void): void {
   if (isObject(body)) {
     for (const field of ['source', 'revision_source'])
@@ -23,8 +24,4 @@ export function readAliases({ body }: FastifyRequest, _reply: unknown, done: () 
 
 function aliased(aliases: Readonly<Record<string, string>>, word: string): string {
   return Object.hasOwn(aliases, word) ? (aliases[word] ?? word) : word;
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,11 +1,12 @@
-// The integration and the repository of a deployment of source codehost: one that its tenant may use, and one of its host.
+// Checks the integration and the repository of a deployment of source codehost: its tenant must be allowed to use the integration,
+// and the repository must be on the integration's host.
 
 import type { AppDeployment } from '../../api/app-deployment.ts';
 import type { CodeHostIntegration } from '../../api/code-host-integration.ts';
 import { codeHostProblem } from '../../record/code-host.ts';
 import type { FieldError } from '../core/http-error.ts';
 
-/** An integration that is not there and another tenant's are told in the same words. */
+/** A missing integration and another tenant's get the same message. */
 export function codeHostFindings(
   { metadata, spec }: Pick<AppDeployment, 'metadata' | 'spec'>,
   integrations: readonly CodeHostIntegration[],
@@ -14,10 +15,9 @@ export function codeHostFindings(
   if (problem === undefined) return [];
   const at = ['body', 'source_config'] as const;
   if (problem.is === 'unknown') {
-    const msg =
-      'is not an integration of this tenant: GET /v1/integrations/forge/codehost/install lists those that there are';
+    const msg = 'is not an integration of this tenant. GET /v1/integrations/forge/codehost/install lists them';
     return [{ loc: [...at, 'integration_id'], msg, type: 'value_error' }];
   }
-  const msg = `is not a repository of the integration's host: it must begin with https://${problem.host}/`;
+  const msg = `is not on the integration's host: it must begin with https://${problem.host}/`;
   return [{ loc: [...at, 'repo_url'], msg, type: 'value_error' }];
 }

@@ -1,11 +1,10 @@
-// Whether a tenant may have the host that it asks for, as far as that can be known before anything is made. Whether
-// another deployment has it already only the controller can say.
+// Checks whether a tenant may claim a host. Only the controller knows whether another deployment has the host already.
 
 import type { AddressSettings } from '../../api/settings.ts';
 import { claimable, hostOf, mayClaim, type Place } from '../../record/hostnames.ts';
 import type { FieldError } from '../core/http-error.ts';
 
-/** `allowed`: the annotation of the tenant's namespace. Nothing is found where no addresses are made. */
+/** `allowed`: the annotation of the tenant's namespace. Without a configured kind of address there are no errors. */
 export function hostFindings(
   place: Place,
   customUrl: string | undefined,
@@ -17,7 +16,7 @@ export function hostFindings(
   return [
     {
       loc: ['body', 'source_config', 'custom_url'],
-      msg: `this tenant may not claim this host; it may claim: ${claimable(place, allowed, address)}`,
+      msg: `this tenant cannot claim this host. It can claim: ${claimable(place, allowed, address)}`,
       type: 'value_error',
     },
   ];

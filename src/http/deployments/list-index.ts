@@ -1,5 +1,5 @@
-// Which records a list shows: those of the namespace that pass every filter, newest first. A filter looks at one record
-// after another until the page is full.
+// Selects the records of a list: those of the namespace that pass every filter, newest first. Records are filtered one by one until
+// the page is full.
 
 import { type AppDeployment, deploymentTypeMeant } from '../../api/app-deployment.ts';
 import type { AppRevision } from '../../api/app-revision.ts';
@@ -10,7 +10,7 @@ import type { ListDeployments } from './payloads.ts';
 import { shownRevisionConfig } from './presenter.ts';
 
 export interface Listing {
-  /** The records of the page that `query` asks for: created last, first; then by id. */
+  /** The records of the page that `query` selects: newest first, then by id. */
   page(namespace: string, query: ListDeployments): AppDeployment[];
 }
 
@@ -20,7 +20,7 @@ export interface ListingOptions {
   readonly revisionsOf: (record: AppDeployment) => readonly AppRevision[];
 }
 
-/** What order and filters look at. */
+/** The values that order and filters use. */
 interface Row {
   readonly record: AppDeployment;
   readonly name: string;
@@ -30,15 +30,15 @@ interface Row {
   readonly isRemote: boolean;
   readonly type: string | undefined;
   readonly tags: readonly string[];
-  /** The tag and digest of its image; undefined while nobody has asked, for it takes the revisions. */
+  /** The tag and digest of its image. Undefined until a filter needs them, because they depend on the revisions. */
   versions: readonly string[] | undefined;
 }
 
 type Filter = (row: Row) => boolean;
 
-/** Begins to follow the caches. What they have already is taken in. */
+/** Follows the caches, beginning with their current content. */
 export function makeListing({ records, revisions, revisionsOf }: ListingOptions): Listing {
-  /** By namespace, newest first. */
+  /** Entries by namespace, newest first. */
   const shelves = new Map<string, Row[]>();
 
   function follow({ type, object }: Pick<Change<AppDeployment>, 'type' | 'object'>): void {
@@ -63,7 +63,7 @@ export function makeListing({ records, revisions, revisionsOf }: ListingOptions)
     return row.versions;
   }
 
-  /** Those that the query names one by one, or all. */
+  /** The entries with the ids of the query, or all. */
   function candidates(namespace: string, { deployment_ids: ids, name }: ListDeployments): readonly Row[] {
     if (ids === undefined && name === undefined) return shelves.get(namespace) ?? [];
     const named =
@@ -136,7 +136,7 @@ function newestFirst(a: Row, b: Row): number {
   return a.uid < b.uid ? -1 : 1;
 }
 
-/** Where in the ordered list the row is, or belongs. */
+/** The index of the row in the ordered list, or where it is to be inserted. */
 function placeOf(rows: readonly Row[], row: Row): number {
   let [low, high] = [0, rows.length];
   while (low < high) {

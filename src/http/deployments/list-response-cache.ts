@@ -1,5 +1,5 @@
-// What lists show of records, as JSON in UTF-8 that is made once for each version of a record and of its revisions: to
-// show a hundred records again costs more than all the rest of an answer.
+// Caches the JSON of records in lists, for each version of a record and its revisions: serializing a hundred records costs more than
+// the rest of an answer.
 
 import type { AppDeployment } from '../../api/app-deployment.ts';
 import type { AppRevision } from '../../api/app-revision.ts';
@@ -7,7 +7,7 @@ import type { Tenant } from '../core/authorization.ts';
 
 export interface ListedTextsOptions {
   readonly revisionsOf: (record: AppDeployment) => readonly AppRevision[];
-  /** As a list shows it: the same for every caller, so without the values of its secrets. */
+  /** Presents a record of a list. The result is the same for every caller, so it contains no values of secrets. */
   readonly present: (record: AppDeployment, tenant: Tenant) => object;
 }
 
@@ -17,7 +17,7 @@ interface Kept {
   readonly text: Buffer;
 }
 
-/** The text of a record. It is kept for as long as the cache holds this version of the record. */
+/** The JSON of a record. It is cached as long as this version of the record is. */
 export function makeListedTexts({
   revisionsOf,
   present,
@@ -33,24 +33,24 @@ export function makeListedTexts({
   };
 }
 
-/** Not of the pool that short-lived buffers share: one that is kept would keep its neighbours too. */
+/** Not from Node's shared pool: a cached buffer would keep the whole pool in memory. */
 function ownBytes(text: string): Buffer {
   const bytes = Buffer.allocUnsafeSlow(Buffer.byteLength(text));
   bytes.write(text);
   return bytes;
 }
 
-/** What is kept is never changed in place: another version is another object. */
+/** Cached objects are not modified: another version is another object. */
 function areSame(a: readonly object[], b: readonly object[]): boolean {
   return a.length === b.length && a.every((one, index) => one === b[index]);
 }
 
 const [BEGIN, COMMA] = [Buffer.from('{"resources":['), Buffer.from(',')];
 
-/** Up to so many bytes a string is sent sooner: in one piece with the headers. More would be copied each time. */
+/** Up to this many bytes a string is faster, because it is sent in one piece with the headers. A longer string would be copied. */
 const MOST_AS_STRING = 16 * 1024;
 
-/** Puts the answer to a list together; `offset` is where the next page begins. */
+/** The answer to a list. `offset` is the beginning of the next page. */
 export function listOf(texts: readonly Buffer[], offset: number): Buffer | string {
   const parts = texts.flatMap((text, index) => (index === 0 ? [text] : [COMMA, text]));
   const bytes = Buffer.concat([BEGIN, ...parts, Buffer.from(`],"offset":${offset}}`)]);

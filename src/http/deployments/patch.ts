@@ -1,6 +1,5 @@
-// What a PATCH makes of a record. Pure: the record as it stands and what is in force go in, the new spec comes out, the
-// very same where nothing changes. Field by field a sent value that is in force already leaves the field as it is, so
-// that sending back what was read pins no default.
+// Applies a PATCH to a record. Pure: returns the new spec, and the same object if nothing changes. A sent value that equals the value
+// in force leaves its field unchanged, so sending back an answer pins no default.
 
 import { isDeepStrictEqual } from 'node:util';
 import {
@@ -32,29 +31,29 @@ import {
   TAG_IS_NEVER_PUSHED,
 } from './rules.ts';
 
-/** What a record is patched with, besides the request. */
+/** The values in force that a patch is compared with. */
 export interface InForce {
   readonly resourceSpec: ResourceSpec;
   readonly sourceRevisionConfig: SourceRevisionConfig;
   readonly url: string | null;
-  /** The numbers that a spec gets, defaults filled in. */
+  /** The effective numbers of a spec, defaults included. */
   readonly numbersOf: (spec: AppDeploymentSpec) => Readonly<Record<string, number>>;
-  /** Values of `secrets` by name; those that the caller may not read are not among them. */
+  /** Values of `secrets` by name, without those that the caller may not read. */
   readonly values: ReadonlyMap<string, string>;
 }
 
-/** How a write leaves a record. */
+/** The result of a change. */
 export interface Change {
   readonly spec: AppDeploymentSpec;
-  /** What goes into the new Secret, by name; nothing: no Secret is made. */
+  /** The values of the new Secret by name. If empty, no Secret is created. */
   readonly values: ReadonlyMap<string, string>;
-  /** Annotations of the record that are to be set. */
+  /** Annotations to set on the record. */
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
 const NO_VALUES: ReadonlyMap<string, string> = new Map();
 
-/** `secretName` is where values that are new will be. */
+/** `secretName`: the Secret of the new values. */
 export function applyPatch({ spec }: AppDeployment, patch: PatchDeployment, now: InForce, secretName: string): Change {
   const { secrets, values } = patchedSecrets(spec, patch, now.values, secretName);
   const { secretReferences: _before, ...rest } = spec;
@@ -95,7 +94,7 @@ function patchedConfig(spec: AppDeploymentSpec, patch: PatchDeployment, now: InF
     ...(deploymentType !== undefined && { deploymentType: deploymentTypeMeant(deploymentType) }),
     ...(resourceSpec !== undefined && { resourceSpec }),
   };
-  // null leaves a field as it is, so that something else has to unset it.
+  // null means unchanged, so an empty string unsets a field.
   const unset = new Set<string>(UNSET_BY_EMPTY.filter((field) => patch.source_config?.[snake(field)] === ''));
   return Object.fromEntries(Object.entries(after).filter(([field]) => !unset.has(field)));
 }
@@ -107,8 +106,8 @@ function hostOf(url: string): string {
 }
 
 /**
- * Merged field by field: null sets a field back to its default, a list or map takes the place of the one before, and an
- * empty one takes it away.
+ * Merges field by field: null resets a field to its default, a list or map replaces the previous one, and an empty one removes
+ * it.
  */
 function patchedResourceSpec(spec: AppDeploymentSpec, patch: PatchDeployment, now: InForce): ResourceSpec | undefined {
   const before = spec.sourceConfig.resourceSpec;
@@ -125,7 +124,7 @@ function patchedResourceSpec(spec: AppDeploymentSpec, patch: PatchDeployment, no
     requestedOf({ ...ASKS_NOTHING, sourceConfig: { resourceSpec: after } }),
   );
   if (same) return before;
-  // A value in force may be a default that another value of this very patch would change.
+  // A value in force may be a default that depends on another value of this patch.
   const becomes = now.numbersOf({ ...spec, sourceConfig: { ...spec.sourceConfig, resourceSpec: after } });
   const lost = Object.entries(named).filter(
     ([field, value]) => typeof value === 'number' && becomes[field] !== undefined && becomes[field] !== value,
@@ -143,7 +142,7 @@ const ASKS_NOTHING: AppDeploymentSpec = {
   tracingProjectDeletionPolicy: 'Retain',
 };
 
-/** What was sent, but for fields that are unset and have the sent value in force. */
+/** The sent fields, without those that the record leaves unset and whose value in force was sent. */
 function newFields<T extends object>(sent: T, before: object, now: object): T {
   const [unset, inForce]: Readonly<Record<string, unknown>>[] = [{ ...before }, { ...now }];
   return Object.fromEntries(
@@ -151,14 +150,14 @@ function newFields<T extends object>(sent: T, before: object, now: object): T {
   ) as T;
 }
 
-/** An empty list or map asks for nothing, as an absent one does; left out, reading and sending back is no change. */
+/** An empty list or map means the same as an absent one. It is removed, so that sending back an answer is not a change. */
 export function withoutEmpty<T extends object>(spec: T): T {
   return Object.fromEntries(
     Object.entries(spec).filter(([, value]) => typeof value !== 'object' || Object.keys(value as object).length > 0),
   ) as T;
 }
 
-/** A name that there is keeps pointing at the Secret it is in, unless its value is another or cannot be read. */
+/** A name that exists keeps its Secret, unless its value differs or cannot be read. */
 function patchedSecrets(
   { secrets }: AppDeploymentSpec,
   patch: PatchDeployment,
@@ -201,7 +200,7 @@ function sameSet(a: readonly SecretReference[], b: readonly SecretReference[]): 
   return sameRequested(requested(a), requested(b));
 }
 
-/** What is wrong with a patch of this very record: all of it. `after` is what the patch would make of it. */
+/** All errors of a patch of this record. `after` is the patched spec. */
 export function patchFindings(
   record: AppDeployment,
   patch: PatchDeployment,
@@ -271,7 +270,7 @@ function changedFields(before: AppDeploymentSpec, after: AppDeploymentSpec): Res
   return Object.fromEntries(fields);
 }
 
-/** What a rule over several fields finds in the merged whole, and did not find before. */
+/** Errors of rules over several fields in the patched spec that the record does not have already. */
 function newFindings(rule: Rule, before: AppDeploymentSpec, after: AppDeploymentSpec): FieldError[] {
   const found = ({ sourceConfig: { resourceSpec = {} } }: AppDeploymentSpec): FieldError[] => [
     ...rule({ source_config: { resource_spec: withSnakeKeys(resourceSpec) } }),
@@ -285,7 +284,7 @@ function withSnakeKeys(spec: ResourceSpec): Readonly<Record<string, unknown>> {
   return Object.fromEntries(Object.entries(spec).map(([field, value]) => [snake(field), value]));
 }
 
-/** A patch that names both is judged before; here one of the lists is the record's. */
+/** The payload's schema checks a patch with both lists. Here one of the lists is the record's. */
 function* inBothLists(patch: PatchDeployment, after: AppDeploymentSpec): Generator<FieldError> {
   const [secrets, references] = [patch.secrets ?? [], patch.secret_references ?? []];
   if (secrets.length > 0 && references.length > 0) return;
@@ -297,7 +296,7 @@ function* inBothLists(patch: PatchDeployment, after: AppDeploymentSpec): Generat
     if (named.has(name)) yield { loc: ['secret_references', index, 'name'], msg: IN_BOTH_LISTS, type: 'value_error' };
 }
 
-/** UUIDs are compared without regard to case. */
+/** Compares UUIDs case-insensitively. */
 function isAnother(sent: unknown, before: unknown): boolean {
   if (sent === undefined || sent === null) return false;
   if (typeof sent === 'string' && typeof before === 'string') {

@@ -1,5 +1,5 @@
-// What the deployments' endpoints take and give, as zod schemas: the source of the OpenAPI document, of validation
-// and of the handlers' types. Leaves come from the custom resource's schema; what is around them may differ from it.
+// Requests and answers of the deployments' endpoints as zod schemas: the source of the OpenAPI document, of validation and of the
+// handlers' types. Single fields come from the custom resource's schema, whose structure may differ.
 
 import { z } from 'zod';
 import {
@@ -40,7 +40,7 @@ const Name = z
 
 const Secret = z.object({
   name: VariableName.describe('Environment variable.'),
-  value: z.string().describe('Its value. In answers "" for callers who may not read it, and always in lists.'),
+  value: z.string().describe('Its value. "" in lists, and in answers to callers who may not read it.'),
 });
 
 const SecretReferencePayload = z.object({
@@ -51,7 +51,7 @@ const SecretReferencePayload = z.object({
 
 export const ResourceSpecPayload = z
   .object(payloadShape(ResourceSpec.shape))
-  .meta({ id: 'ResourceSpecRequest', description: 'Sizes, scale and pod parts. What is left out takes its default.' });
+  .meta({ id: 'ResourceSpecRequest', description: 'Sizes, scale and pod parts. Absent fields take their defaults.' });
 
 const SourceConfigPayload = z
   .object({
@@ -61,15 +61,15 @@ const SourceConfigPayload = z
   })
   .meta({
     id: 'SourceConfigRequest',
-    description: 'What depends on the source and needs no new revision, or cannot be changed.',
+    description: 'Fields of the source that need no new revision, or cannot be changed.',
   });
 
 const SourceRevisionConfigPayload = z.object(payloadShape(SourceRevisionConfig.shape)).meta({
   id: 'SourceRevisionConfigRequest',
-  description: 'What depends on the source and needs a new revision when changed.',
+  description: 'Fields of the source whose change needs a new revision.',
 });
 
-/** Anybody can pull it, and it does what an image must (README). The page to try the API at sends the example as it stands. */
+/** A public image that fulfils the pod contract (README). The page to try the API sends the example unchanged. */
 const SAMPLE_IMAGE = 'us-docker.pkg.dev/google-samples/containers/gke/hello-app:1.0';
 
 const CreateDeploymentShape = z
@@ -99,7 +99,7 @@ const CreateDeploymentShape = z
   });
 export type CreateDeployment = z.output<typeof CreateDeploymentShape>;
 
-/** The body of POST. The settings say which sources there are, `templates` what internal_template may deploy. */
+/** The body of POST. The settings decide which sources are allowed, `templates` what internal_template may deploy. */
 export function createDeployment(
   settings: Settings,
   templates: () => readonly AppTemplate[],
@@ -119,8 +119,8 @@ export function createDeployment(
 }
 
 /**
- * A limit in force may be twice what may be asked for, and whoever sends it back asks for nothing: patch.ts looks at what
- * is really asked for.
+ * A limit in force may be twice the maximum of a request, and a caller may send it back unchanged: patch.ts checks the values
+ * that change.
  */
 const limits = Object.fromEntries(
   Object.entries(ResourceSpecPayload.shape)
@@ -134,13 +134,13 @@ const limits = Object.fromEntries(
 const PatchResourceSpecPayload = z.object({ ...ResourceSpecPayload.shape, ...limits }).meta({
   id: 'ResourceSpecPatch',
   description:
-    'Merged field by field: what is left out stays as it is, null sets a field back to its default. A list or a map takes the place of the one before; an empty one takes it away.',
+    'Merged field by field: absent fields are unchanged, null resets a field to its default. A list or a map replaces the previous one, an empty one removes it.',
 });
 
 const PatchDeploymentShape = z
   .object({
-    name: z.string().nullish().describe('Cannot be changed; the same again is no change.'),
-    source: z.enum(SOURCES).nullish().describe('Cannot be changed; the same again is no change.'),
+    name: z.string().nullish().describe('Cannot be changed. The same value is not a change.'),
+    source: z.enum(SOURCES).nullish().describe('Cannot be changed. The same value is not a change.'),
     revision_source: z.enum(SOURCES).nullish().describe('The same, as published clients send it.'),
     source_config: SourceConfigPayload.extend({
       resource_spec: PatchResourceSpecPayload.nullish(),
@@ -148,34 +148,31 @@ const PatchDeploymentShape = z
         .string()
         .max(261)
         .regex(new RegExp(HOST_URL_OR_EMPTY_PATTERN))
-        .describe('Address: https://host or a bare host; "" takes it away. Needs no new revision.')
+        .describe('Address: https://host or a bare host. "" removes it. Needs no new revision.')
         .nullish(),
       install_command: SourceConfig.shape.installCommand
         .unwrap()
-        .describe('Command that installs what a build needs; "" takes it away.')
+        .describe('Command that installs the dependencies of a build. "" removes it.')
         .nullish(),
-      build_command: SourceConfig.shape.buildCommand
-        .unwrap()
-        .describe('Command that builds; "" takes it away.')
-        .nullish(),
+      build_command: SourceConfig.shape.buildCommand.unwrap().describe('Command that builds. "" removes it.').nullish(),
     })
-      .meta({ id: 'SourceConfigPatch', description: 'What is left out or null stays as it is.' })
+      .meta({ id: 'SourceConfigPatch', description: 'Absent and null fields are unchanged.' })
       .nullish(),
     source_revision_config: SourceRevisionConfigPayload.nullish(),
     secrets: z
       .array(Secret)
       .max(100)
       .nullish()
-      .describe('Replaces the whole set; "" keeps the value of a name that there is. An empty list changes nothing.'),
+      .describe('Replaces the whole set. "" keeps the value of an existing name. An empty list changes nothing.'),
     secret_references: z
       .array(SecretReferencePayload)
       .max(100)
       .nullish()
-      .describe('Replaces the whole set (external_docker). An empty list takes all away.'),
+      .describe('Replaces the whole set (external_docker). An empty list removes all.'),
   })
   .meta({
     id: 'PatchDeployment',
-    description: 'What is left out or null stays as it is. Whatever was read can be sent back: it changes nothing.',
+    description: 'Absent and null fields are unchanged. Sending back an answer changes nothing.',
     examples: [
       { source_revision_config: { image_uri: 'registry.example.com/team/shop:1.5.0' } },
       {
@@ -188,7 +185,7 @@ const PatchDeploymentShape = z
   });
 export type PatchDeployment = z.output<typeof PatchDeploymentShape>;
 
-/** The body of PATCH. What depends on the record is patch.ts's. */
+/** The body of PATCH. patch.ts has the rules that depend on the record. */
 export function patchDeployment(): typeof PatchDeploymentShape {
   return withRules(PatchDeploymentShape, [sizeRule, podRules, variableRules]);
 }
@@ -200,7 +197,7 @@ const once = <Value extends z.ZodType>(
 ): z.ZodType<z.output<Value>> =>
   z.preprocess((value, { addIssue }) => {
     if (!Array.isArray(value)) return read(value);
-    addIssue('was given more than once: give it once');
+    addIssue('must not be given more than once');
     return z.NEVER;
   }, schema);
 const number = (value: unknown): unknown =>
@@ -209,12 +206,12 @@ const flag = (value: unknown): unknown =>
   typeof value === 'string'
     ? ({ true: true, '1': true, false: false, '0': false }[value.toLowerCase()] ?? value)
     : value;
-/** A list: separated by commas, given more than once, or both. */
+/** A list of values: separated by commas, in repeated parameters, or both. */
 const list = (value: unknown): unknown => (Array.isArray(value) ? value.join(',') : value);
 
 const textFilter = (description: string): z.ZodType<string | undefined> =>
   once(z.string().min(1).optional()).describe(description);
-/** A list of what `one` takes. An empty one is a variable that was never set more often than a wish for everything. */
+/** A list of values of `one`. An empty list is rejected, because it probably is a variable that was not set. */
 export function listOf<One extends z.ZodType<string, string>>(one: One): z.ZodType<z.output<One>[] | undefined> {
   const items = z
     .string()
@@ -230,33 +227,31 @@ export function listOf<One extends z.ZodType<string, string>>(one: One): z.ZodTy
 const uuidList = (description: string): z.ZodType<string[] | undefined> =>
   listOf(z.string().toLowerCase().pipe(Uuid)).describe(description);
 
-/** Which page of a list. */
+/** The page of a list. */
 export const paging = {
   limit: once(z.int().min(1).max(100), number)
     .default(20)
-    .meta({ default: 20, description: 'How many to return at most; 20 when not given.' }),
+    .meta({ default: 20, description: 'Maximum number of items. Default: 20.' }),
   offset: once(z.int().min(0), number)
     .default(0)
-    .meta({ default: 0, description: 'How many to pass over: none when not given; the offset of the page before.' }),
+    .meta({ default: 0, description: 'Number of items to skip: the offset of the previous page. Default: 0.' }),
 };
 
-/** The query of a list that is not filtered. */
+/** The query of a list without filters. */
 export const NoParameters = z.strictObject({});
 
-/** Strict, as the query of every list is: an unknown filter would be an ignored one. */
+/** Strict, as the query of every list is: an unknown filter must not be ignored. */
 export const ListDeployments = z.strictObject({
   ...paging,
-  name_contains: once(z.string().optional()).describe('Part of the name; an empty one is in every name.'),
+  name_contains: once(z.string().optional()).describe('Part of the name. An empty text matches every name.'),
   name: textFilter('The whole name.'),
   status: once(z.enum(STATES)).optional().describe('Status.'),
-  remote_reconciled: once(z.boolean(), flag)
-    .optional()
-    .describe('true: those that a listener looks after; false: the others.'),
-  tag_value_ids: uuidList('Ids separated by commas; those that have any of these tags.'),
+  remote_reconciled: once(z.boolean(), flag).optional().describe('true: deployments of a listener. false: the others.'),
+  tag_value_ids: uuidList('Ids separated by commas. Matches deployments with any of these tags.'),
   image_version: textFilter("Tag of the latest revision's image, or its digest with sha256: before it."),
   deployment_type: once(z.enum(DEPLOYMENT_TYPES), (value) => (value === 'dev_zero' ? 'dev' : value))
     .optional()
-    .describe('Deployment type; one that is unset is not matched. dev_zero means dev.'),
+    .describe('Deployment type. An unset type does not match. dev_zero means dev.'),
   deployment_ids: uuidList('Ids separated by commas.'),
 });
 export type ListDeployments = z.output<typeof ListDeployments>;
@@ -272,17 +267,17 @@ export const GetDeployment = z.object({
   wait: once(z.enum(WANTED_STATES))
     .optional()
     .describe(
-      'Answer only when it is so, or `timeout` is over: READY, its status; DEPLOYED, the status of its latest revision; GONE, deleted, which is a 404.',
+      'Wait until the deployment has this state, or until `timeout`. READY: its status. DEPLOYED: the status of its latest revision. GONE: it was deleted, and the answer is 404.',
     ),
   timeout: once(z.int().min(1).max(MOST_WAIT_SECONDS), number)
     .default(60)
-    .meta({ default: 60, description: 'Longest wait, in seconds; 60 when not given.' }),
+    .meta({ default: 60, description: 'Longest wait, in seconds. Default: 60.' }),
 });
 
 export const DeleteDeployment = z.object({
   delete_tracing_project: once(z.boolean(), flag)
     .default(false)
-    .meta({ default: false, description: 'Whether its tracing project goes with it; false when not given.' }),
+    .meta({ default: false, description: 'Whether its tracing project is deleted too. Default: false.' }),
 });
 
 const anyNumber = z.number();
@@ -293,7 +288,7 @@ const resourceNumbers = Object.fromEntries(
   ]),
 ) as ReturnType<typeof responseShape<typeof ResourceSpec.shape>>;
 
-/** Numbers in force may be above what may be asked for: a limit is twice its request. */
+/** Numbers in force may exceed the maximum of a request: a default limit is twice its request. */
 function isNumber(leaf: z.ZodType): boolean {
   return leaf instanceof z.ZodNullable && leaf.unwrap() instanceof z.ZodNumber;
 }
@@ -310,7 +305,7 @@ export const ResourceSpecResponse = z
   })
   .meta({
     id: 'ResourceSpec',
-    description: 'The values in force, defaults filled in; null for parts that there are not.',
+    description: 'The values in force, including defaults. null for parts that the deployment does not have.',
   });
 
 export const SourceConfigResponse = z
@@ -320,7 +315,7 @@ export const SourceConfigResponse = z
       .string()
       .nullable()
       .describe(
-        'Address in force, as a URL; of a change that Davit has yet to look at, the one asked for. null while none is made: conditions says why.',
+        'Address in force, as a URL. After a change, the requested address until the controller has processed it. null while there is none: see conditions.',
       ),
     resource_spec: ResourceSpecResponse,
     listener_config: z.object(responseShape(SourceConfig.shape.listenerConfig.unwrap().shape)).nullable(),
@@ -396,7 +391,7 @@ const EXAMPLE = {
   internal_url: 'http://shop.team.svc',
 } as const;
 
-/** Every field, and nothing in any. */
+/** Every field, with value null. */
 function nothingOf<Shape extends object>(shape: Shape): { [Key in keyof Shape]: null } {
   return Object.fromEntries(Object.keys(shape).map((name) => [name, null])) as { [Key in keyof Shape]: null };
 }
@@ -405,9 +400,9 @@ const Condition = z
   .object({
     type: z.string().describe('Ready, Stalled, DatabaseReady, AddressReady, ...'),
     status: z.enum(['True', 'False', 'Unknown']),
-    reason: z.string().describe('A word for machines; docs/operations.md has them all.'),
+    reason: z.string().describe('A code for programs. docs/operations.md lists them.'),
     message: z.string(),
-    last_transition_time: time.describe('When its status became what it is.'),
+    last_transition_time: time.describe('When its status last changed.'),
   })
   .meta({ id: 'Condition' });
 
@@ -418,32 +413,32 @@ export const Deployment = z
     name: z.string(),
     source: z.enum(SOURCES),
     source_config: SourceConfigResponse,
-    source_revision_config: SourceRevisionConfigResponse.describe('Those of the latest revision.'),
+    source_revision_config: SourceRevisionConfigResponse.describe('The values of the latest revision.'),
     secrets: z
       .array(Secret)
-      .describe('Environment variables. Values are "" in lists, and for callers who may not read them.'),
+      .describe('Environment variables. Values are "" in lists, and in answers to callers who may not read them.'),
     secret_references: z.array(SecretReferencePayload).nullable().describe('Environment variables from Secrets.'),
     created_at: time,
     updated_at: time,
     status: z
       .enum(STATES)
       .describe(
-        'READY: PostgreSQL and Redis answer, and the active revision serves. AWAITING_DATABASE: one of the two has not answered yet. UNUSED: scaled to nothing, or nothing to run yet. AWAITING_DELETE: it is being deleted. UNKNOWN: none of these; status_message says why.',
+        'READY: PostgreSQL and Redis answer, and the active revision serves. AWAITING_DATABASE: PostgreSQL or Redis has not answered yet. UNUSED: scaled to zero, or without an image or source. AWAITING_DELETE: it is being deleted. UNKNOWN: none of these. status_message has the cause.',
       ),
     status_message: z
       .string()
-      .describe('What it waits for or what is wrong, and what to do, for people: the message of the condition Ready.'),
+      .describe('The message of the condition Ready, for people: what it waits for or what is wrong, and what to do.'),
     conditions: z
       .array(Condition)
-      .describe("The record's conditions as kubectl shows them; none before Davit has looked at it."),
-    latest_revision_id: id.nullable().describe('The newest revision; null while there is nothing to run.'),
+      .describe("The record's conditions as kubectl shows them. Empty before the controller's first reconcile."),
+    latest_revision_id: id.nullable().describe('The newest revision. null without an image or source.'),
     active_revision_id: id.nullable().describe('The newest revision that was fully deployed.'),
-    image_version: z.string().nullable().describe("Tag of the latest revision's image; null for a bare digest."),
+    image_version: z.string().nullable().describe("Tag of the latest revision's image. null for a bare digest."),
     internal_url: z
       .string()
       .nullable()
       .describe(
-        'URL for pods of the same cluster: that of the Service, which leads to ready pods. null while there is no Service, and for a deployment of a listener.',
+        'URL of the Service, for pods of the same cluster. null while there is no Service, and for a deployment of a listener.',
       ),
   })
   .meta({ id: 'Deployment', examples: [EXAMPLE] });

@@ -1,4 +1,4 @@
-// A record as the API shows it. Pure: everything it needs is given.
+// Presents a record as the API returns it. Pure.
 
 import {
   type AppDeployment,
@@ -26,13 +26,13 @@ import { requestedOf, sameRequested } from '../../record/wanted-revision.ts';
 import { toSnake } from '../core/casing.ts';
 import type { Deployment } from './payloads.ts';
 
-/** What a record is shown with. */
+/** The objects and values that a record is presented with. */
 export interface Surroundings {
   readonly tenantId: string;
   readonly settings: Settings;
-  /** Those of the record, in any order. */
+  /** The record's revisions in any order. */
   readonly revisions: readonly AppRevision[];
-  /** Values of its `secrets` by name; those that are not given are shown as "". */
+  /** Values of its `secrets` by name. Others are shown as "". */
   readonly values?: ReadonlyMap<string, string>;
 }
 
@@ -87,7 +87,7 @@ export function presentDeployment(
   };
 }
 
-/** Those of the latest revision. It is the spec's, unless the spec lost its image: then the newest snapshot stays the latest. */
+/** The values of the latest revision: the spec's, or the newest snapshot's if the spec has no image any more. */
 export function shownRevisionConfig(record: AppDeployment, revisions: readonly AppRevision[]): RevisionConfig {
   const latest = revisionOf(record, revisions, shownRevisionIds(record, revisions).latest);
   return latest?.spec.requested.sourceRevisionConfig ?? record.spec.sourceRevisionConfig;
@@ -101,7 +101,7 @@ function revisionOf(
   return revisions.find(({ spec }) => spec.deploymentUid === record.metadata.uid && spec.id === id);
 }
 
-/** In force: the newest revision's values if it was made of what the record asks for, else what the record would get today. */
+/** The values in force: the newest revision's if its requested values equal the record's, otherwise the record's with today's settings. */
 export function resourceSpecInForce(
   record: AppDeployment,
   revisions: readonly AppRevision[],
@@ -115,7 +115,7 @@ export function resourceSpecInForce(
   const there = reported?.['dbStorageGi'];
   const { dbStorageGi: asked } = numbers;
   if (there === undefined || asked === undefined) return { ...resourceSpec, ...numbers };
-  // A volume has the size that it has, whatever is asked for, and never becomes smaller.
+  // A volume keeps its size if a smaller one is requested.
   const isReported = isMade && latestRevisionId === newest.spec.id;
   return { ...resourceSpec, ...numbers, dbStorageGi: isReported ? there : Math.max(asked, there) };
 }
@@ -136,7 +136,7 @@ function presentResourceSpec(
   };
 }
 
-/** The address in force; of a change that the controller has yet to look at, the one that is asked for. */
+/** The address in force. After a change, the requested address until the controller has processed it. */
 export function urlOf(record: AppDeployment): string | null {
   const { customUrl } = record.spec.sourceConfig;
   if (customUrl === undefined || isLookedAt(record)) return record.status?.url ?? null;

@@ -1,5 +1,5 @@
-// What of the registry a deployment may name: images that were pushed to its own repository, by digest, and sources that were
-// uploaded for it.
+// Checks the images and uploads that a deployment names: images of its own repository, by digest, and sources that were uploaded for
+// it.
 
 import type { AppDeployment, AppDeploymentSpec } from '../../api/app-deployment.ts';
 import { UPLOAD_MESSAGE } from '../../api/app-deployment.ts';
@@ -13,10 +13,10 @@ export interface RegistryRules {
   readonly registry: PlatformRegistry | undefined;
 }
 
-/** Longer than the registry itself is waited for. */
+/** Longer than the time limit of requests to the registry. */
 const LONGEST_MS = 40_000;
 
-/** Only what `before` does not name is judged. Fails as RegistryFailed where the registry cannot tell. */
+/** Checks only values that `before` does not contain. Throws RegistryFailed if the registry cannot be asked. */
 export async function registryFindings(
   { metadata, spec }: Pick<AppDeployment, 'metadata' | 'spec'>,
   tenantId: string,
@@ -37,18 +37,16 @@ export async function registryFindings(
   }
 
   if (spec.source === 'internal_source' && sourceTarballPath !== undefined && isNew('sourceTarballPath')) {
-    // One of another deployment is not there, for each has a repository of its own.
+    // An image of another deployment is not found, because each has its own repository.
     if (!(await isThere(uploadTag(sourceTarballPath)))) return [finding('source_tarball_path', UPLOAD_MESSAGE)];
   }
   if (spec.source === 'internal_docker' && imageUri !== undefined && where !== undefined && isNew('imageUri')) {
     const image = imageRepository(where, tenant, metadata.name);
     const digest = imageUri.startsWith(`${image}@`) ? imageUri.slice(image.length + 1) : '';
     if (!/^sha256:[0-9a-f]{64}$/.test(digest))
-      return [
-        finding('image_uri', `must be an image of this deployment's own repository, by digest: ${image}@sha256:…`),
-      ];
+      return [finding('image_uri', `must be an image in this deployment's repository, by digest: ${image}@sha256:…`)];
     if (!(await isThere(digest)))
-      return [finding('image_uri', 'is not in the registry: push it with a token of POST …/push-token')];
+      return [finding('image_uri', 'is not in the registry. Push it with a token from POST …/push-token')];
   }
   return [];
 }

@@ -1,15 +1,16 @@
-// Idempotency-Key: a POST that is sent again, because its response was lost, gives what the first one made.
-// Source: draft-ietf-httpapi-idempotency-key-header-07. The record itself keeps the key, so it holds across restarts and
-// for all replicas, and as long as the record is there.
+// Idempotency-Key: a POST that is repeated because its response was lost returns the deployment that the first one created.
+// Source: draft-ietf-httpapi-idempotency-key-header-07. The record stores the key, so it works across restarts and replicas, as long
+// as the record exists.
 
 import { createHash } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
 import type { AppDeployment } from '../../api/app-deployment.ts';
+import { canonicalJson } from '../../api/json-value.ts';
 import { IDEMPOTENCY_KEY_ANNOTATION, REQUEST_DIGEST_ANNOTATION } from '../../api/meta.ts';
 import { HttpError } from '../core/http-error.ts';
 import type { CreateDeployment } from './payloads.ts';
 
-/** The annotations of a record that was made by a request with a key. */
+/** The annotations of a record that was created by a request with a key. */
 export type RequestMark = Readonly<
   Record<typeof IDEMPOTENCY_KEY_ANNOTATION | typeof REQUEST_DIGEST_ANNOTATION, string>
 >;
@@ -17,7 +18,7 @@ export type RequestMark = Readonly<
 const KEY = /^[\x21-\x7e]{1,255}$/;
 const LOC = ['header', 'Idempotency-Key'];
 
-/** Undefined where the request has no key. Refuses with 422 what is no key. */
+/** Undefined if the request has no key. Throws HttpError 422 if the key is not valid. */
 export function requestMark({ headers }: FastifyRequest, payload: CreateDeployment): RequestMark | undefined {
   const key = headers['idempotency-key'];
   if (key === undefined) return undefined;
@@ -25,31 +26,23 @@ export function requestMark({ headers }: FastifyRequest, payload: CreateDeployme
     const msg = 'must be 1 to 255 printable ASCII characters without spaces, such as a UUID';
     throw new HttpError(422, [{ loc: LOC, msg, type: 'string_pattern_mismatch' }]);
   }
-  // Who may read the record may not read its values: a digest of them would let such a reader guess them.
+  // Readers of the record may lack the right to its values, and could guess them from a digest.
   const secrets = payload.secrets.map(({ name }) => name).toSorted();
   return {
     [IDEMPOTENCY_KEY_ANNOTATION]: digest(key),
-    [REQUEST_DIGEST_ANNOTATION]: digest(JSON.stringify(sorted({ ...payload, secrets }))),
+    [REQUEST_DIGEST_ANNOTATION]: digest(canonicalJson({ ...payload, secrets })),
   };
 }
 
-/** Whether the record was made by a request with this key. Refuses with 422 a key that came with another body. */
+/** Whether the record was created by a request with this key. Throws HttpError 422 if that request had another body. */
 export function isMadeBy({ metadata }: AppDeployment, mark: RequestMark): boolean {
   const { annotations = {}, name } = metadata;
   if (annotations[IDEMPOTENCY_KEY_ANNOTATION] !== mark[IDEMPOTENCY_KEY_ANNOTATION]) return false;
   if (annotations[REQUEST_DIGEST_ANNOTATION] === mark[REQUEST_DIGEST_ANNOTATION]) return true;
-  const msg = `was used for another request, which made deployment "${name}". Send a new key with a new request`;
+  const msg = `was used for another request, which created deployment "${name}". Send a new key with a new request`;
   throw new HttpError(422, [{ loc: LOC, msg, type: 'value_error' }]);
 }
 
 function digest(text: string): string {
   return createHash('sha256').update(text).digest('base64url');
-}
-
-/** The order of keys means nothing in JSON. */
-function sorted(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sorted);
-  if (typeof value !== 'object' || value === null) return value;
-  const entries = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1));
-  return Object.fromEntries(entries.map(([key, inner]) => [key, sorted(inner)]));
 }

@@ -1,5 +1,5 @@
-// The only room of the deployments' journey that speaks Kubernetes: request → record and Secret, record ← cache.
-// Reads come from the watch cache; writes, and reads of Secrets, go to the API server as the caller.
+// Reads and writes deployments. Records come from the watch cache. Writes, and reads of Secrets, go to the API server with the
+// caller's token.
 
 import {
   APP_DEPLOYMENTS,
@@ -47,37 +47,37 @@ import { registryFindings } from './registry-rules.ts';
 import { isMadeBy, type RequestMark } from './repeated-create.ts';
 import { createValuesSecret, readSecretValues, removeVariables, undefinedIfHidden } from './secret-values.ts';
 import { catalogueFindings } from './template-rules.ts';
-import { type Changed, changeRecord, check, type Decide, reread } from './update.ts';
+import { type Changed, changeRecord, type Decide, needUnchanged, reread } from './update.ts';
 import { makeWaiting } from './waiting.ts';
 
 export interface DeploymentsOptions extends Omit<FacadeCaches, 'providers'> {
-  /** Shows a write to the caches before the watch does. */
+  /** Adds a written object to the caches before the watch reports it. */
   readonly remember: (object: KubeObject) => void;
-  /** Takes what is gone out of the caches before the watch does. */
+  /** Removes a deleted object from the caches before the watch reports it. */
   readonly forget: (uid: string) => void;
   readonly freshList: FreshList;
   readonly settings: Settings;
   readonly registry: PlatformRegistry | undefined;
   readonly randomSuffix: () => string;
-  /** What is written goes through it, each request of a caller whole. */
+  /** Limits concurrent writes. It gets all writes of a request as one. */
   readonly gate: Pick<FairLimiter, 'run'>;
   readonly log: Logger;
 }
 
 export interface Deployments {
-  /** The page and its length are the query's; what it matches is counted nowhere. */
+  /** The page that the query selects. Matches beyond it are not counted. */
   list(tenant: Tenant, query: ListDeployments): AppDeployment[];
-  /** Refuses with 404 what is not there and what is another tenant's, in the same words. */
+  /** Throws the same HttpError 404 for a missing deployment and another tenant's. */
   find(admitted: RequestContext, id: string): Promise<AppDeployment>;
   /**
-   * `mark` goes onto the record; where one with it is there already, that is the result. `isNew` says which.
+   * `mark` is set on the record. If a record with it exists, that record is the result, and `isNew` is false.
    */
   create(
     admitted: RequestContext,
     payload: CreateDeployment,
     mark?: RequestMark,
   ): Promise<{ readonly record: AppDeployment; readonly isNew: boolean }>;
-  /** `revision: 'always'` asks for a new revision also where nothing changes. */
+  /** `revision: 'always'` requests a new revision even if nothing changes. */
   patch(
     admitted: RequestContext,
     id: string,
@@ -85,18 +85,18 @@ export interface Deployments {
     revision: 'if needed' | 'always',
     precondition?: Precondition,
   ): Promise<Changed>;
-  /** Any other change of the record, made by `decide` of how it stands. */
+  /** Any other change. `decide` computes it from the current record. */
   change(admitted: RequestContext, id: string, decide: Decide, precondition?: Precondition): Promise<Changed>;
-  /** Asks for the deletion, which goes on after the answer. */
+  /** Starts the deletion, which continues after the answer. */
   remove(admitted: RequestContext, id: string, withTracingProject: boolean, precondition?: Precondition): Promise<void>;
-  /** Resolves when the deployment is as `wanted` says, or can no longer be, or `signal` aborts. 404 as of `find`. */
+  /** Resolves when the deployment has the state `wanted`, is gone, or `signal` aborts. Throws 404 as `find` does. */
   wait(admitted: RequestContext, id: string, wanted: WantedState, signal: AbortSignal): Promise<void>;
-  /** Ends every wait. */
+  /** Ends all waits. */
   close(): void;
   revisionsOf(record: AppDeployment): readonly AppRevision[];
-  /** The catalogue that internal_template deploys from. */
+  /** The catalogue of internal_template. */
   templates(): readonly AppTemplate[];
-  /** The values of its `secrets`, by name, as far as the caller may read them. */
+  /** The values of its `secrets` by name that the caller may read. */
   valuesOf(caller: Caller, record: AppDeployment): Promise<ReadonlyMap<string, string>>;
 }
 
@@ -146,7 +146,7 @@ export function makeDeployments({
     const uid = id.toLowerCase();
     const cached = records.byUid(uid);
     if (cached?.metadata.namespace === tenant.namespace) return cached;
-    // Another replica of the facade may have made it a moment ago.
+    // Another replica of the facade may have just created it.
     const found = await undefinedIfHidden(async () => {
       const { namespace } = tenant;
       const all = await freshList(`${caller.hash} ${namespace}`, () =>
@@ -232,7 +232,7 @@ export function makeDeployments({
       const make = async (): Promise<AppDeployment> => {
         let kept: KubeObject | undefined;
         if (values.size > 0) {
-          // A record that is refused must leave no Secret behind. Where there is none, to make it is trial enough.
+          // A rejected record must leave no Secret behind. Without a Secret the creation itself needs no dry run.
           await write(true);
           kept = await createValuesSecret(caller, { namespace, name: secretName }, payload.name, values);
         }
@@ -241,7 +241,7 @@ export function makeDeployments({
           remember(made);
           return made;
         } catch (error) {
-          // Without an answer the record may be there, or be made yet: then it needs its Secret.
+          // Without an answer the record may have been created, and then needs its Secret.
           if (kept !== undefined && !(error instanceof Unavailable)) await removeVariables(caller, kept, log);
           throw error;
         }
@@ -249,7 +249,7 @@ export function makeDeployments({
       try {
         return { record: await inTurn(admitted, make), isNew: true };
       } catch (error) {
-        // The cache may not show yet what the first of two requests, or another replica, has made.
+        // The cache may not contain yet what a concurrent request, or another replica, has created.
         if (mark === undefined || !(error instanceof HttpError) || error.status !== 409) throw error;
         const taken = await undefinedIfHidden(() =>
           caller.kube.get<AppDeployment>(APP_DEPLOYMENTS, { namespace, name: payload.name }),
@@ -263,12 +263,12 @@ export function makeDeployments({
     async remove(admitted, id, withTracingProject, precondition) {
       const { caller } = admitted;
       const cached = await find(admitted, id);
-      // What this request itself has made of the record.
+      // The version that this request itself wrote.
       let ours: string | undefined;
       const removeOne = async (record: AppDeployment): Promise<void> => {
         const { namespace = '', name, uid = id, resourceVersion = '' } = record.metadata;
-        if (precondition !== undefined && etagOf(record) !== ours) check(record, cached, precondition);
-        // Without If-Match the deletion is of whatever the record is by now.
+        if (precondition !== undefined && etagOf(record) !== ours) needUnchanged(record, cached, precondition);
+        // Without If-Match any version is deleted.
         let seen = precondition && { resourceVersion };
         if (withTracingProject && record.spec.tracingProjectDeletionPolicy !== 'Delete') {
           const patch = { metadata: { uid, ...seen }, spec: { tracingProjectDeletionPolicy: 'Delete' } };
@@ -298,7 +298,7 @@ export function makeDeployments({
     },
 
     patch(admitted, id, payload, revision, precondition) {
-      // Values are read only where one that was sent must be compared with one that there is.
+      // Values are read only if a sent value must be compared.
       const compares = (payload.secrets ?? []).some(({ value }) => value !== '');
       const decide: Decide = async (record, secretName) => {
         const made = revisionsOf(record);
@@ -335,20 +335,23 @@ export function makeDeployments({
 }
 
 function nothingToDeploy(): HttpError {
-  return new HttpError(409, 'There is nothing to make a revision of yet: an image or source is still to be pushed.');
+  return new HttpError(
+    409,
+    'The deployment has no image or source yet, so there is nothing to deploy. Push an image or upload a source first.',
+  );
 }
 
 function notFound(id: string): HttpError {
   return new HttpError(404, `Deployment ID ${id} not found.`);
 }
 
-/** The object is gone, or one of the same name has taken its place. */
+/** The object is gone, or another object has its name. */
 function isAnother(error: unknown): boolean {
   if (error instanceof Invalid) return error.causes.some(({ field }) => field === 'metadata.uid');
   return error instanceof NotFound || error instanceof Conflict;
 }
 
-/** A taken name in the API's own words; everything else as the API server said it. */
+/** Replaces the API server's message for a taken name. Returns other errors unchanged. */
 async function explained(error: unknown, caller: Caller, { metadata }: AppDeployment): Promise<unknown> {
   if (!(error instanceof AlreadyExists)) return error;
   const { namespace = '', name } = metadata;
@@ -362,14 +365,14 @@ async function explained(error: unknown, caller: Caller, { metadata }: AppDeploy
   return new HttpError(409, `A deployment named "${name}" already exists.${leaving}`);
 }
 
-/** The record that a request asks for. `secretName` is where the values of its `secrets` will be. */
+/** The record of a request. `secretName`: the Secret of its values. */
 export function toResource(payload: CreateDeployment, namespace: string, secretName: string): AppDeployment {
   const {
     listenerConfig: _listener,
     resourceSpec: _spec,
     ...sent
   } = fromSnake(SourceConfig.shape, payload.source_config);
-  // An empty command is none, as in a PATCH.
+  // An empty command means none, as in a PATCH.
   const config = Object.fromEntries(Object.entries(sent).filter(([, value]) => value !== '')) as typeof sent;
   const resourceSpec = withoutEmpty(fromSnake(ResourceSpec.shape, payload.source_config.resource_spec ?? {}));
   const listenerConfig = fromSnake(
@@ -395,11 +398,11 @@ export function toResource(payload: CreateDeployment, namespace: string, secretN
       })),
     }),
   };
-  // Without an image there is no revision yet: its first serial comes with the image.
+  // Without an image there is no revision yet. The first serial comes with the image.
   const revisionSerial = awaitsSource(spec as AppDeploymentSpec) ? 0 : 1;
-  // The controller's finalizer from the beginning: one write fewer, and no moment in which a deletion would pass it by.
+  // With the controller's finalizer from the start: it saves a write, and no deletion can skip the teardown.
   const isLookedAfterHere = runsHere({ spec: spec as AppDeploymentSpec });
-  // The API server fills in what has a default.
+  // The API server adds defaults.
   return {
     apiVersion: API_VERSION,
     kind: 'AppDeployment',

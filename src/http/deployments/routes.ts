@@ -1,4 +1,4 @@
-// /v2/deployments: HTTP in, one call, HTTP out.
+// The routes of /v2/deployments.
 
 import type { FastifyReply } from 'fastify';
 import { z } from 'zod';
@@ -47,7 +47,7 @@ export function registerDeployments(app: App, { auth, deployments, settings }: D
   const listedText = makeListedTexts({ revisionsOf: deployments.revisionsOf, present });
 
   async function presentChanged({ caller, tenant }: RequestContext, { record, values }: Changed): Promise<Deployment> {
-    // What was just sent is shown as it was sent, also to one who may make Secrets and not read them.
+    // Values that were just sent are shown, also to a caller who may create Secrets but not read them.
     return present(record, tenant, new Map([...(await deployments.valuesOf(caller, record)), ...values]));
   }
 
@@ -146,7 +146,7 @@ export function registerDeployments(app: App, { auth, deployments, settings }: D
     schema: {
       tags,
       operationId: 'deleteDeployment',
-      summary: 'Delete a deployment; it is gone when GET says 404',
+      summary: 'Delete a deployment. It is gone when GET answers 404',
       params: DeploymentPath,
       querystring: DeleteDeployment,
       response: {

@@ -1,7 +1,8 @@
-// What JSON Schema cannot say of a deployment that is to be created: the same rules, in the same words, as the CRD's,
-// so that everything wrong is found at once and both doors give the same verdict.
+// Rules of a new deployment that JSON Schema cannot express. They equal the CRD's rules, so one answer contains all errors, and the
+// API and kubectl accept the same records.
 
 import { IMPOSSIBLE_NAME, UPLOAD_MESSAGE, UPLOAD_PATTERN } from '../../api/app-deployment.ts';
+import { asArray, asObject } from '../../api/json-value.ts';
 import { PLATFORM_VARIABLES } from '../../api/meta.ts';
 import { type Breach, type PodPolicy, podPolicyBreaches } from '../../api/pod-policy.ts';
 import { type ReachRules, reachBreaches } from '../../api/pod-reach.ts';
@@ -18,10 +19,10 @@ import {
 import { limitViolations, missingExternal } from '../../record/limits.ts';
 import { fromSnake, snake } from '../core/casing.ts';
 import type { FieldError } from '../core/http-error.ts';
-import { asArray, asObject, type Draft, type Rule } from '../core/validation.ts';
+import type { Draft, Rule } from '../core/validation.ts';
 
-export const TAG_IS_NEVER_PUSHED = 'a tag is never pushed to: build_on_push must be false for it';
-export const IN_BOTH_LISTS = 'a name may stand in secrets or in secret_references, not in both';
+export const TAG_IS_NEVER_PUSHED = 'build_on_push must be false for a tag';
+export const IN_BOTH_LISTS = 'a name may be in secrets or in secret_references, not in both';
 
 const LARGEST_VALUE_BYTES = 32 * 1024;
 const LARGEST_VALUES_BYTES = 512 * 1024;
@@ -38,15 +39,11 @@ function isSet(value: unknown): boolean {
 
 export function* nameRule({ name }: Draft): Generator<FieldError> {
   if (typeof name === 'string' && name.includes('--'))
-    yield wrong(
-      ['name'],
-      'must not contain --: what belongs to a deployment is named with it',
-      'string_pattern_mismatch',
-    );
+    yield wrong(['name'], 'must not contain --, which names of child objects use', 'string_pattern_mismatch');
   if (name === IMPOSSIBLE_NAME)
     yield wrong(
       ['name'],
-      `must not be ${IMPOSSIBLE_NAME}: what is made from it would begin with ${IMPOSSIBLE_NAME}--, as encoded domains do`,
+      `must not be ${IMPOSSIBLE_NAME}: its child objects would begin with ${IMPOSSIBLE_NAME}--, as encoded domains do`,
       'string_pattern_mismatch',
     );
 }
@@ -63,12 +60,12 @@ export function hostingRule(hosting: Settings['hosting']): Rule {
     const allowed = SOURCES.filter((other) => isSourceTaken(other, hosting, false));
     yield wrong(
       ['source'],
-      `source ${source} is not available here: hosting is ${hosting}, which takes ${allowed.join(', ')}`,
+      `source ${source} is not available: setting hosting is ${hosting}, which allows ${allowed.join(', ')}`,
     );
   };
 }
 
-/** Which fields belong to which source. */
+/** Rules about the fields of each source. */
 export function* sourceRules(draft: Draft): Generator<FieldError> {
   const source = sourceOf(draft);
   if (source === undefined) return;
@@ -101,7 +98,7 @@ export function* sourceRules(draft: Draft): Generator<FieldError> {
   }
 }
 
-/** What a request must not say about a deployment of this source. */
+/** Fields that do not apply to this source. */
 export function* foreignRules(source: Source, draft: Draft): Generator<FieldError> {
   const rule = SOURCE_RULES[source];
   const config = asObject(draft['source_config']);
@@ -123,14 +120,14 @@ export function* foreignRules(source: Source, draft: Draft): Generator<FieldErro
   }
 }
 
-/** Whether it is one of the tenant's is told once the tenant is known (listener-rules.ts). */
+/** listener-rules.ts checks whether the listener belongs to the tenant. */
 function* listenerRule(config: Readonly<Record<string, unknown>>): Generator<FieldError> {
   const namespace = asObject(config['listener_config'])['k8s_namespace'];
   if (isSet(config['listener_id']) !== isSet(namespace))
-    yield wrong(['source_config', 'listener_config'], 'give listener_id and listener_config together');
+    yield wrong(['source_config', 'listener_config'], 'listener_id and listener_config must be given together');
 }
 
-/** What this platform allows. */
+/** The platform's limits. */
 export function platformRule({ database, limits }: Settings): Rule {
   return function* (draft) {
     const spec = asObject(asObject(draft['source_config'])['resource_spec']);
@@ -149,13 +146,13 @@ export function* limitFindings(spec: ResourceSpec, limits: Settings['limits']): 
     );
 }
 
-/** Where the platform makes no databases. `names` are those of all variables. */
+/** Rules of a platform that provides no databases. `names`: the names of all variables. */
 export function* externalFindings(names: Iterable<unknown>): Generator<FieldError> {
   for (const name of missingExternal(names))
     yield wrong(['secrets'], `this platform provides no databases: set ${name}`, 'missing');
 }
 
-/** A limit is never below its request. */
+/** A limit must not be below its request. */
 export function* sizeRule(draft: Draft): Generator<FieldError> {
   const spec = asObject(asObject(draft['source_config'])['resource_spec']);
   for (const [low, high] of ORDERED_PAIRS) {
@@ -191,21 +188,21 @@ export function* podRules(draft: Draft): Generator<FieldError> {
   }
 }
 
-/** What the pod policy refuses. */
+/** Violations of the pod policy. */
 export function policyRule(policy: PodPolicy): Rule {
   return function* (draft) {
     yield* podFindings(podPolicyBreaches(podPartsOf(draft), policy));
   };
 }
 
-/** What reaches beyond the pods of a new deployment. */
+/** Fields with an effect beyond the pods of a new deployment. */
 export function reachRule(rules: ReachRules): Rule {
   return function* (draft) {
     yield* reachFindings(podPartsOf(draft), rules);
   };
 }
 
-/** The same of what a change adds to `before`; both by the custom resource's names. */
+/** The same for the fields that a change adds to `before`. Both have the custom resource's names. */
 export function* reachFindings(
   spec: Readonly<Record<string, unknown>>,
   rules: ReachRules,
@@ -236,7 +233,7 @@ function* mountRules(mounts: unknown, loc: FieldError['loc']): Generator<FieldEr
   }
 }
 
-/** Secrets and references: names that are free, values that fit. */
+/** Rules about secrets and references: unique names that the platform does not set, and sizes of values. */
 export function* variableRules(draft: Draft): Generator<FieldError> {
   const secrets = asArray(draft['secrets']);
   const references = asArray(draft['secret_references']);
@@ -268,12 +265,12 @@ function* reserved(list: readonly unknown[], loc: FieldError['loc']): Generator<
   }
 }
 
-/** `key`: what tells the elements of the list apart. */
+/** `key`: the field that identifies an element of the list. */
 function* duplicates(list: readonly unknown[], loc: FieldError['loc'], key = 'name'): Generator<FieldError> {
   const seen = new Set<unknown>();
   for (const [index, item] of list.entries()) {
     const value = asObject(item)[key];
-    if (seen.has(value)) yield wrong([...loc, index, key], `this ${key} was given before`);
+    if (seen.has(value)) yield wrong([...loc, index, key], `this ${key} is a duplicate`);
     if (isSet(value)) seen.add(value);
   }
 }

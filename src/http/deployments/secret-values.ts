@@ -1,15 +1,14 @@
-// Values of a record's `secrets`: in immutable Secrets, made and read with the caller's own token.
+// Values of a record's `secrets`, in immutable Secrets that are created and read with the caller's token.
 
 import type { AppDeployment } from '../../api/app-deployment.ts';
 import { DEPLOYMENT_LABEL, FACADE_FIELD_MANAGER, VARIABLES_LABEL } from '../../api/meta.ts';
 import { Forbidden, NotFound } from '../../errors.ts';
 import { SECRETS } from '../../kube/api-resources.ts';
-import type { KubeObject, ObjectRef } from '../../kube/client.ts';
+import type { KubeObject, ObjectRef, SecretObject } from '../../kube/client.ts';
 import type { Logger } from '../../logger.ts';
 import type { Caller } from '../core/authorization.ts';
-import type { SecretObject } from '../core/organization-secrets.ts';
 
-/** Makes a Secret of these values. `ref` is where; `deployment` the record's name. */
+/** Creates a Secret of these values. `ref`: its namespace and name. `deployment`: the record's name. */
 export function createValuesSecret(
   caller: Caller,
   { namespace = '', name }: ObjectRef,
@@ -27,19 +26,19 @@ export function createValuesSecret(
   return caller.kube.create(SECRETS, secret, { fieldManager: FACADE_FIELD_MANAGER });
 }
 
-/** Takes back a Secret that no record came to name. */
+/** Deletes a Secret that no record names. */
 export async function removeVariables(caller: Caller, secret: KubeObject, log: Logger): Promise<void> {
   const { namespace, name, uid, resourceVersion } = secret.metadata;
   if (namespace === undefined || uid === undefined || resourceVersion === undefined) return;
   try {
     await caller.kube.remove(SECRETS, { namespace, name }, { uid, resourceVersion });
   } catch (err) {
-    // A caller may be allowed to make Secrets and not to delete them: the controller collects what no record names.
-    log.info({ namespace, secret: name, err }, 'Left a Secret of values to be collected');
+    // A caller may have the right to create Secrets but not to delete them. The controller collects Secrets that no record names.
+    log.info({ namespace, secret: name, err }, 'Secret of values not deleted, the controller will collect it');
   }
 }
 
-/** The values of its `secrets`, by name; those that the caller may not read, or that are not there, are left out. */
+/** The values of its `secrets` by name, without those that are missing or that the caller may not read. */
 export async function readSecretValues(
   caller: Caller,
   { metadata, spec }: AppDeployment,
@@ -63,7 +62,7 @@ export async function readSecretValues(
   );
 }
 
-/** undefined where the caller may not look, or there is nothing. */
+/** Resolves to undefined if the object is missing or the caller may not read it. */
 export async function undefinedIfHidden<T>(read: () => Promise<T>): Promise<T | undefined> {
   try {
     return await read();

@@ -1,16 +1,17 @@
-// What internal_template may deploy: what stands in the catalogue of templates, and nothing else.
+// Checks that a deployment of source internal_template uses values of a template in the catalogue.
 
 import { type AppDeploymentSpec, SourceConfig, SourceRevisionConfig } from '../../api/app-deployment.ts';
 import type { AppTemplate } from '../../api/app-template.ts';
+import { asObject } from '../../api/json-value.ts';
 import { notOffered, type Offered, templateFields } from '../../record/template-catalogue.ts';
 import { fromSnake, snake } from '../core/casing.ts';
 import type { FieldError } from '../core/http-error.ts';
-import { asObject, type Rule } from '../core/validation.ts';
+import type { Rule } from '../core/validation.ts';
 
-/** So many choices are named. */
+/** Maximum number of choices in a message. */
 const NAMED = 10;
 
-/** For a deployment to be created. */
+/** The rule for a new deployment. */
 export function templateRule(templates: () => readonly AppTemplate[]): Rule {
   return function* (draft) {
     if (draft['source'] !== 'internal_template') return;
@@ -57,7 +58,7 @@ function choices(field: keyof Offered, { repoUrl }: Offered, templates: readonly
     .filter(({ spec }) => !ofRepository || spec.repoUrl === repoUrl)
     .flatMap(({ spec }) => spec[field] ?? []);
   const names = [...new Set(offers)].toSorted();
-  if (names.length === 0) return `the catalogue has no ${snake(field)}; ask the platform's people to add a template`;
+  if (names.length === 0) return `the catalogue has no ${snake(field)}. Ask the platform team to add a template`;
   const more = names.length > NAMED ? `, and ${names.length - NAMED} more` : '';
   return `choose ${names.slice(0, NAMED).join(', ')}${more}`;
 }

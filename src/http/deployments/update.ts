@@ -1,5 +1,5 @@
-// Changes a record under a precondition, with the caller's token: for new values first a dry run and their Secret, then the
-// record. After a conflict the change is recomputed from the current record, so that no concurrent change is lost.
+// Changes a record under a precondition, with the caller's token. New values need a dry run and their Secret before the record is
+// written. After a conflict the change is recomputed from the current record, so no concurrent change is lost.
 
 import { isDeepStrictEqual } from 'node:util';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../api/app-deployment.ts';
@@ -23,12 +23,12 @@ export interface ChangeOptions {
   readonly precondition?: Precondition | undefined;
 }
 
-/** What a change makes of a record as it now stands. Asked again for what a conflict brought to light. */
+/** Computes a change of the current record. Called again after a conflict. */
 export type Decide = (record: AppDeployment, secretName: string) => Promise<Change> | Change;
 
 export interface Changed {
   readonly record: AppDeployment;
-  /** The values that the change brought, by name. */
+  /** The values of the change by name. */
   readonly values: ReadonlyMap<string, string>;
 }
 
@@ -37,7 +37,7 @@ interface Kept {
   readonly values: ReadonlyMap<string, string>;
 }
 
-/** `cached` may be old: nothing is taken for unchanged that the API server has not confirmed. */
+/** `cached` may be outdated: the API server confirms each result, also that nothing changes. */
 export async function changeRecord(
   caller: Caller,
   cached: AppDeployment,
@@ -58,7 +58,7 @@ export async function changeRecord(
   }
 
   async function attempt(record: AppDeployment): Promise<Changed> {
-    if (precondition !== undefined) check(record, cached, precondition);
+    if (precondition !== undefined) needUnchanged(record, cached, precondition);
     refuseLeaving(record);
     let change = await decide(record, secretName);
     if (kept !== undefined && !isDeepStrictEqual(kept.values, change.values)) {
@@ -90,7 +90,7 @@ export async function changeRecord(
   try {
     return await retryOnConflict(cached, attempt, () => reread(caller, cached, remember));
   } catch (error) {
-    // Without an answer the record may name its Secret, or will.
+    // Without an answer the record may have been written, and then needs its Secret.
     if (!(error instanceof Unavailable)) await takeBack();
     if (error instanceof NotFound) {
       options.forget(cached.metadata.uid ?? '');
@@ -101,8 +101,8 @@ export async function changeRecord(
   }
 }
 
-/** Refuses with 412 a record that is not as the caller has seen it. What the cache has may be older, and is read again. */
-export function check(record: AppDeployment, cached: AppDeployment, precondition: Precondition): void {
+/** Throws HttpError 412 if the caller has read another version. For the cached record it throws Conflict, so that it is read again. */
+export function needUnchanged(record: AppDeployment, cached: AppDeployment, precondition: Precondition): void {
   if (precondition(record)) return;
   const what = `Deployment "${record.metadata.name}"`;
   if (record === cached) throw new Conflict(`${what}: the cache has another version than If-Match`);
@@ -122,11 +122,11 @@ export async function reread(
   const { namespace = '', name, uid } = metadata;
   try {
     const record = await caller.kube.get<AppDeployment>(APP_DEPLOYMENTS, { namespace, name });
-    if (record.metadata.uid !== uid) throw new NotFound(`get ${name}: another one has taken its place`);
+    if (record.metadata.uid !== uid) throw new NotFound(`get ${name}: another object has this name`);
     remember(record);
     return record;
   } catch (error) {
-    // One who may write and not read cannot be told what has changed.
+    // A caller who may write but not read cannot retry on the current record.
     if (error instanceof Forbidden) throw changedMeanwhile(`Deployment "${name}"`);
     throw error;
   }

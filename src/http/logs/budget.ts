@@ -1,5 +1,5 @@
-// What reading logs may cost: one request, and all of them together. A tenant's pods may have written more than any
-// process can hold, and whoever asks for one page must not stop the requests of everybody else.
+// Limits for reading logs, for one request and in total. A tenant's logs can exceed the memory of any process, and a request for a
+// page must not delay all others.
 
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { type FairLimiter, makeFairLimiter } from '../../runtime/fair-limiter.ts';
@@ -17,23 +17,23 @@ export const LAST_LINES = 1000;
 export const LONGEST_LINE = 64 * 1024;
 /** Limit for the lines of a page. */
 export const MOST_BYTES_OF_PAGE = 4 * MEBIBYTE;
-/** So long a request reads; a node that does not answer must not make it wait for as long as the API server would. */
+/** Time limit of a request. The API server would wait longer for a node that does not answer. */
 export const LONGEST_MS = 15_000;
 
-/** Streams of one request that are open at once. */
+/** Concurrent streams of one request. */
 export const STREAMS_AT_ONCE = 4;
 
 /** Limits for all requests together. */
 const REQUESTS = { most: 4, mostOfGroup: 2, always: 0, mostWaiting: 32, mostWaitingOfGroup: 8 };
-/** As many as there are connections for them. */
+/** Concurrent streams. Each needs a connection. */
 const STREAMS = { most: 8, mostOfGroup: 6, always: 0, mostWaiting: 1000, mostWaitingOfGroup: 1000 };
 const BYTES_PER_SECOND = 16 * MEBIBYTE;
 
-/** What all requests for logs share. */
+/** The limits that all requests for logs share. */
 export interface LogBudget {
   readonly requests: FairLimiter;
   readonly streams: FairLimiter;
-  /** Waits until so many bytes more may be looked at; meanwhile others have their turn. */
+  /** Waits until this number of bytes may be processed, so that other work has its turn. */
   pace(bytes: number, signal: AbortSignal): Promise<void>;
 }
 
@@ -46,7 +46,7 @@ export function makeLogBudget(now: () => number = () => performance.now()): LogB
       const at = now();
       freeAt = Math.max(at, freeAt) + (bytes / BYTES_PER_SECOND) * 1000;
       const waitMs = freeAt - at;
-      // A timer is no finer than that.
+      // The resolution of a timer.
       if (waitMs < 4) await nextTurn(undefined, { signal });
       else await sleep(waitMs, undefined, { signal });
     },

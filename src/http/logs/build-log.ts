@@ -1,4 +1,4 @@
-// What a build wrote: from its pod while there is one, and from the registry, where it is kept when the build has ended.
+// Reads the log of a build: from its pod while there is one, and from the registry, which stores it when the build has ended.
 
 import { createGunzip } from 'node:zlib';
 import type { AppDeployment } from '../../api/app-deployment.ts';
@@ -12,9 +12,9 @@ import { LONGEST_LINE, LONGEST_MS } from './budget.ts';
 import type { LineSink } from './lines.ts';
 import { type Reading, readLogs } from './pods.ts';
 
-/** The most that is read of a kept log, unpacked. */
+/** Maximum number of bytes of a stored log, uncompressed. */
 const MOST_BYTES_OF_LOG = 64 * 1024 * 1024;
-/** As others have their turn. */
+/** Bytes between two pauses for other work. */
 const PIECE = 64 * 1024;
 const NEWLINE = 0x0a;
 
@@ -25,20 +25,20 @@ export interface BuildToRead {
   readonly record: AppDeployment;
   readonly tenant: Tenant;
   readonly revision: string;
-  /** Whether the build has ended, or never was. */
+  /** Whether the build has ended, or there was none. */
   readonly isOver: boolean;
 }
 
-/** Reads into the page; resolves to whether something was kept from it. Fails as RegistryFailed, too. */
+/** Reads the log into the page. Resolves to whether a limit truncated it. May throw RegistryFailed. */
 export async function readBuildLog(build: BuildToRead, reading: Reading): Promise<boolean> {
   const { kube, platform, revision, isOver } = build;
   const pods = { namespace: platform.settings.builds.namespace, labelSelector: `${BUILD_LABEL}=${revision}` };
-  // What a node keeps of a log has a limit; what was kept of a build that has ended is as whole as it can be.
+  // A node may have truncated the log of the pod. The stored log of an ended build is more complete.
   const kept = isOver ? await readKept(build, reading) : undefined;
   return kept ?? (await readLogs(kube, pods, reading)) ?? false;
 }
 
-/** Undefined where none is kept. */
+/** Undefined if no log is stored. */
 async function readKept(
   { platform, record, tenant, revision }: BuildToRead,
   { page, budget, signal }: Reading,
@@ -83,14 +83,14 @@ async function* unpacked(packed: AsyncIterable<Uint8Array>): AsyncGenerator<Buff
     for await (const piece of gunzip as AsyncIterable<Buffer>) yield piece;
   } catch (error) {
     if (error instanceof RegistryFailed || !(error instanceof Error) || !('code' in error)) throw error;
-    throw new RegistryFailed('malformed', 'The log that was kept of this build cannot be read.', { cause: error });
+    throw new RegistryFailed('malformed', 'The stored log of this build cannot be read.', { cause: error });
   } finally {
     gunzip.destroy();
     await sending;
   }
 }
 
-/** Whole lines; one that is too long is left out. */
+/** Splits text into whole lines, without those that are too long. */
 async function* linesOf(pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let begun = Buffer.alloc(0);
   for await (const piece of pieces) {

@@ -1,36 +1,36 @@
-// From what containers wrote to a page of it, while it is being read: only lines that can still be on the page are kept. Pure.
+// Builds a page of log lines from streams of containers. It keeps only lines that can still be on the page. Pure.
 
 import { HttpError } from '../core/http-error.ts';
 import { LONGEST_LINE, MOST_BYTES_OF_PAGE } from './budget.ts';
 import type { DeployLogs, DeployLogsQuery, Level, LogLine } from './payloads.ts';
 
 interface Line {
-  /** By which lines are in order: the time, then who wrote it, then which of that moment's. */
+  /** The sort key of a line: its time, its container, and its number among lines of the same time. */
   readonly key: string;
   readonly timestamp: string;
   readonly message: string;
 }
 
-/** Takes what one container wrote: lines as the API server gives them with `timestamps=true`. */
+/** Takes the log of one container, in the API server's format with `timestamps=true`. */
 export interface LineSink {
-  /** false: nothing that comes after it can be on the page. */
+  /** false: no later line of this container can be on the page. */
   push(piece: Uint8Array): boolean;
-  /** A last line may have no end. */
+  /** Ends the log, whose last line may have no line end. */
   end(): void;
 }
 
 export interface Page {
-  /** `by`: `pod/container`, with `/previous` for what it wrote before its last restart, or the container alone. */
+  /** `by`: `pod/container`, with `/previous` for the log before its last restart, or the container alone. */
   sink(by: string): LineSink;
-  /** Lines before it need not be read: RFC 3339, or undefined where any may count. */
+  /** The time from which lines are needed, as RFC 3339. Undefined if all are. */
   since(): string | undefined;
-  /** So many last lines of a container are enough, as far as the query tells. */
+  /** The number of last lines of a container that the page can need. Undefined if the query does not limit it. */
   readonly enough: number | undefined;
   done(truncated: boolean): DeployLogs;
 }
 
 const USUAL_LIMIT = 50;
-/** Containers write in the order of time; a clock that is set back by less than this loses nothing. */
+/** Milliseconds. Lines of a container are in the order of time, except if its clock is set back. A smaller step loses no line. */
 const SLACK_MS = 2000;
 
 export function makePage(query: DeployLogsQuery): Page {
@@ -40,13 +40,13 @@ export function makePage(query: DeployLogsQuery): Page {
   const text = query.query?.toLowerCase() ?? '';
   const level = typeof query.level === 'string' ? query.level : undefined;
   const [from, until] = [timeOf(query.start_time), timeOf(query.end_time)];
-  /** Before: nearer to the beginning of the page. */
+  /** Whether `a` is nearer to the beginning of the page. */
   const isBefore = (a: string, b: string): boolean => (descending ? a > b : a < b);
-  // One more than is shown, which tells that there is another page.
+  // One more line than shown, to know whether there is another page.
   const kept = makeKept(limit + 1, isBefore);
   let isCut = false;
 
-  /** Whether this time is so far beyond `bound` that no later line of the same container counts. */
+  /** Whether this time is so far beyond `bound` that no later line of the same container can be on the page. */
   const isBeyond = (time: string, bound: string | undefined): boolean =>
     bound !== undefined && time > bound && Date.parse(time) - Date.parse(bound) > SLACK_MS;
 
@@ -74,12 +74,11 @@ export function makePage(query: DeployLogsQuery): Page {
         ? limit + 1
         : undefined,
     since() {
-      // Ascending: lines before the offset were shown already. Descending: lines older than all lines of a full page will not be
-      // shown.
+      // Ascending: the previous pages have the lines before the offset. Descending: a full page has no place for older lines.
       const bound = descending ? kept.bound() : after;
       const times = [bound?.slice(0, TIME_LENGTH), query.start_time ?? undefined];
       const latest = Math.max(...times.map((time) => (time === undefined ? -Infinity : Date.parse(time))));
-      // Whole seconds are enough: the page is cut exactly.
+      // Whole seconds suffice, because the page filters exactly.
       return latest === -Infinity ? undefined : `${new Date(latest).toISOString().slice(0, 19)}Z`;
     },
     sink(by) {
@@ -120,14 +119,14 @@ function writerIn(key: string): Pick<LogLine, 'pod' | 'container'> {
 
 interface Kept {
   add(line: Line): void;
-  /** The key of the last line of a full page; undefined while there is room. */
+  /** The key of the last line of a full page. Undefined while there is room. */
   bound(): string | undefined;
-  /** Lines were dropped for their size, which the next page has. */
+  /** Whether lines were dropped because of their size. The next page has them. */
   wasFull(): boolean;
   inOrder(): readonly Line[];
 }
 
-/** The first `most` of all lines that are added, or fewer where those are large. */
+/** The first `most` of all added lines, or fewer if those are large. */
 function makeKept(most: number, isBefore: (a: string, b: string) => boolean): Kept {
   const lines: Line[] = [];
   let room = most;
@@ -164,16 +163,16 @@ function makeKept(most: number, isBefore: (a: string, b: string) => boolean): Ke
   };
 }
 
-/** As V8 keeps it: two bytes a character at most. */
+/** The size in V8: at most two bytes a character. */
 function sizeOf({ key, message }: Line): number {
   return 2 * (key.length + message.length);
 }
 
 const NEWLINE = 0x0a;
 
-/** Lines of pieces. `take` says whether there can be another that counts; what of a line is too long is cut off. */
+/** Splits pieces into lines, and truncates long ones. `take` returns whether more lines are needed. */
 function makeSplitter(take: (line: Buffer, wasCut: boolean) => boolean): LineSink {
-  /** The beginning of a line whose end has not come. */
+  /** The beginning of an incomplete line. */
   let begun: Buffer[] = [];
   let begunBytes = 0;
   let wasCut = false;
@@ -225,18 +224,18 @@ function keyOf(offset: string | null | undefined): string | undefined {
   const key = Buffer.from(offset, 'base64url').toString('utf8');
   if (KEY.test(key)) return key;
   throw new HttpError(422, [
-    { loc: ['body', 'offset'], msg: 'must be a next_offset that was given', type: 'value_error' },
+    { loc: ['body', 'offset'], msg: 'must be the next_offset of an earlier answer', type: 'value_error' },
   ]);
 }
 
 const LONGEST_TIME = 40;
 const TIME = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)(?: |$)/;
 
-/** In UTC with nine digits, so that times are in the order of their text; `length` is where the message begins. */
+/** The time in UTC with nine decimals, so that it sorts as text. `length`: where the message begins. */
 function timeAtStart(line: Buffer): { readonly at: string; readonly length: number } | undefined {
   const [whole, seconds, fraction = '', zone] = TIME.exec(line.toString('latin1', 0, LONGEST_TIME)) ?? [];
   if (whole === undefined || seconds === undefined) return undefined;
-  // A node gives its own zone.
+  // A node uses its own time zone.
   const utc = zone === 'Z' ? seconds : new Date(Date.parse(`${seconds}${zone}`)).toISOString().slice(0, 19);
   return { at: `${utc}.${fraction.padEnd(9, '0')}Z`, length: whole.length };
 }
@@ -256,7 +255,7 @@ const WORDS: Readonly<Record<string, Level>> = {
   PANIC: 'CRITICAL',
 };
 
-/** pino's and bunyan's numbers. */
+/** The numbers of pino and bunyan. */
 function levelOfNumber(level: number): Level {
   if (level >= 60) return 'CRITICAL';
   if (level >= 50) return 'ERROR';
@@ -264,7 +263,7 @@ function levelOfNumber(level: number): Level {
   return level >= 30 ? 'INFO' : 'DEBUG';
 }
 
-/** A line of JSON by its field; any other by the first word in capitals that names a level. */
+/** The level of a line: a field of a JSON line, or the first word in capitals that is a level. */
 export function levelOf(message: string): Level {
   if (message.startsWith('{')) {
     try {
@@ -273,7 +272,7 @@ export function levelOf(message: string): Level {
       if (typeof said === 'number') return levelOfNumber(said);
       if (typeof said === 'string') return WORDS[said.toUpperCase()] ?? 'INFO';
     } catch {
-      // A line that only looks like JSON.
+      // The line is not JSON.
     }
   }
   const word = /\b(TRACE|DEBUG|INFO|NOTICE|LOG|WARN|WARNING|ERROR|ERR|CRITICAL|FATAL|PANIC)\b/.exec(

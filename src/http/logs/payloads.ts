@@ -1,4 +1,4 @@
-// What the logs' endpoints take and give.
+// Requests and answers of the logs' endpoints.
 
 import { z } from 'zod';
 import { Uuid } from '../../api/primitives.ts';
@@ -18,13 +18,13 @@ const upper = (value: unknown): unknown => (typeof value === 'string' ? value.to
 
 export const DeployLogsQuery = z
   .object({
-    limit: z.int().min(1).max(1000).nullish().describe('How many lines to return at most; 50 when not given.'),
-    order: z.enum(['asc', 'desc']).nullish().describe('asc: oldest first; desc, when not given: newest first.'),
+    limit: z.int().min(1).max(1000).nullish().describe('Maximum number of lines. Default: 50.'),
+    order: z.enum(['asc', 'desc']).nullish().describe('asc: oldest first. desc: newest first. Default: desc.'),
     level: z.preprocess(upper, z.enum(LEVELS).nullish()).describe('Only lines of this level.'),
-    query: z.string().max(1000).nullish().describe('Only lines with this text, in upper or lower case.'),
-    start_time: moment('Only lines from then on.'),
-    end_time: moment('Only lines until then.'),
-    offset: z.string().max(1000).nullish().describe('next_offset of the page before.'),
+    query: z.string().max(1000).nullish().describe('Only lines that contain this text, case-insensitively.'),
+    start_time: moment('Only lines from this time on.'),
+    end_time: moment('Only lines until this time.'),
+    offset: z.string().max(1000).nullish().describe('next_offset of the previous page.'),
   })
   .meta({ id: 'DeployLogsQuery', examples: [{ limit: 100, order: 'desc', level: 'ERROR' }] });
 export type DeployLogsQuery = z.output<typeof DeployLogsQuery>;
@@ -32,9 +32,9 @@ export type DeployLogsQuery = z.output<typeof DeployLogsQuery>;
 const LogLine = z.object({
   id: z.string(),
   timestamp: z.string().meta({ format: 'date-time' }),
-  level: z.enum(LEVELS).describe('As far as the line says; INFO where it does not.'),
+  level: z.enum(LEVELS).describe('The level that the line contains, otherwise INFO.'),
   message: z.string(),
-  pod: z.string().nullable().describe('Pod that wrote it; null in the log that was kept of a build.'),
+  pod: z.string().nullable().describe('Pod that wrote it. null in the stored log of a build.'),
   container: z.string().describe('Container that wrote it.'),
 });
 export type LogLine = z.output<typeof LogLine>;
@@ -42,11 +42,11 @@ export type LogLine = z.output<typeof LogLine>;
 export const DeployLogs = z
   .object({
     logs: z.array(LogLine),
-    next_offset: z.string().nullable().describe('The next page; null where there is none.'),
+    next_offset: z.string().nullable().describe('Offset of the next page. null if there is none.'),
     truncated: z
       .boolean()
       .describe(
-        'true: there may be more than is told, because reading ended at a limit (200 containers of the newest 20 pods, 4 MiB of one, 16 MiB or 15 s in all, 64 KiB a line) or a node did not answer. Ask for one revision, or with start_time.',
+        'true: lines may be missing, because a limit was reached (200 containers of the newest 20 pods, 4 MiB for each, 16 MiB or 15 s in total, 64 KiB a line) or a node did not answer. Request one revision, or a later start_time.',
       ),
   })
   .meta({

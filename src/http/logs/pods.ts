@@ -1,5 +1,5 @@
-// Reads what the pods of a record wrote, through the API server, with the caller's own token: a few streams at a time, until
-// all is read or a budget is used up.
+// Reads the logs of a record's pods through the API server with the caller's token: a few streams at a time, until all are read or
+// a limit is reached.
 
 import type { AppDeployment } from '../../api/app-deployment.ts';
 import { COMPONENT_LABEL, DEPLOYMENT_LABEL, DEPLOYMENT_UID_LABEL, REVISION_LABEL, ROLES } from '../../api/meta.ts';
@@ -28,18 +28,18 @@ interface PodObject extends KubeObject {
 interface ContainerStatus {
   readonly name: string;
   readonly restartCount?: number;
-  /** Empty while it has not been started. */
+  /** Empty until the container has started. */
   readonly containerID?: string;
 }
 
 export interface Reading {
   readonly page: Page;
   readonly budget: LogBudget;
-  /** The namespace whose share of the budget is used. */
+  /** The namespace whose share of the limits is used. */
   readonly tenant: string;
-  /** Aborts when nobody wants the page any more. */
+  /** Aborts when the page is no longer needed. */
   readonly signal: AbortSignal;
-  /** Whether the oldest lines count, however many came after them. */
+  /** Whether to read from the beginning of the logs instead of their last lines. */
   readonly fromStart?: boolean;
 }
 
@@ -60,8 +60,8 @@ export function podsOf({ metadata }: AppDeployment, revisionId: string | undefin
 }
 
 /**
- * Reads into the page; resolves to whether a budget, or a node that does not answer, has kept something from it. Undefined
- * where there is no such pod.
+ * Reads logs into the page. Resolves to whether lines may be missing because of a limit or a node that did not answer. Undefined
+ * if there is no pod.
  */
 export async function readLogs(
   kube: KubeClient,
@@ -94,7 +94,7 @@ function streamsOf({ metadata, status }: PodObject): Stream[] {
   ]);
 }
 
-/** Resolves to whether all that the page asks for was read. */
+/** Resolves to whether everything that the page needs was read. */
 async function readAll(
   kube: KubeClient,
   streams: readonly Stream[],
@@ -123,7 +123,7 @@ async function readAll(
         await budget.pace(piece.length, stop);
       }
       answered += 1;
-      // What ends in the middle of a line has more to say.
+      // A stream that ended within a line was truncated.
       if (bytes >= MOST_BYTES_OF_STREAM) isWhole &&= !goesOn;
       else if (goesOn && left > 0) sink.end();
     } finally {
@@ -136,7 +136,7 @@ async function readAll(
       await read(stream);
     } catch (error) {
       if (stop.aborted) return;
-      // Gone meanwhile, or not started, or what it wrote before has been cleared away: it says nothing.
+      // The pod is gone, the container has not started, or its previous log was removed: there are no lines.
       if (error instanceof NotFound || error instanceof Invalid) answered += 1;
       else if (error instanceof Unavailable) failed.push(error);
       else throw error;
@@ -154,7 +154,7 @@ async function readAll(
     const queue = streams.values();
     await Promise.all(Array.from({ length: STREAMS_AT_ONCE }, () => work(queue)));
     signal.throwIfAborted();
-    // One node that does not answer takes nothing from what the others' pods wrote.
+    // A node that does not answer does not prevent the answer with the lines of other nodes' pods.
     if (answered === 0 && failed[0] !== undefined) throw failed[0];
     return isWhole && !over.signal.aborted && failed.length === 0;
   } finally {

@@ -1,7 +1,7 @@
-// /v1/projects/{id}/…: what a deployment's pods wrote, and what its builds did.
+// The routes of /v1/projects/{id}/…: logs of a deployment's pods and builds.
 
 import type { FastifyReply } from 'fastify';
-import { FINAL_PHASES } from '../../api/build.ts';
+import { isUnderWay } from '../../api/build.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { HttpError, tooManyLogs } from '../core/http-error.ts';
 import type { App } from '../core/validation.ts';
@@ -37,7 +37,7 @@ export function registerLogs(app: App, { auth, deployments, kube, platform }: Lo
     query: DeployLogsQuery,
     signal: AbortSignal,
   ): Promise<DeployLogs> {
-    // A wrong offset is said before anything is read.
+    // Rejects an invalid offset before anything is read.
     const page = makePage(query);
     const record = await deployments.find(admitted, id);
     const revision = revisionId?.toLowerCase();
@@ -65,15 +65,14 @@ export function registerLogs(app: App, { auth, deployments, kube, platform }: Lo
     const made = deployments.revisionsOf(record);
     if (!presentRevisions(record, made).some((one) => one.id === revision))
       throw new HttpError(404, `Revision ID ${revisionId} not found.`);
-    // The pods of builds are in a namespace where no tenant has rights; their log is read by the right to the tenant's own.
+    // Tenants have no rights in the namespace of the builds' pods, so the log needs the right to logs in the tenant's namespace.
     await auth.needLogs(caller, tenant);
-    const phase = made.find(({ spec }) => spec.id === revision)?.status?.build?.phase;
-    const isOver = phase === undefined || FINAL_PHASES.has(phase);
+    const isOver = !isUnderWay(made.find(({ spec }) => spec.id === revision)?.status?.build);
     const giveBack = await (budget.requests.take(tenant.namespace, signal) ?? tooManyLogs());
     try {
       const reading = { page, budget, tenant: tenant.namespace, signal, fromStart: query.order === 'asc' };
       const whole = page.done(await readBuildLog({ kube, platform, record, tenant, revision, isOver }, reading));
-      // Whoever follows a build goes on where it was.
+      // A caller that follows the build continues after the last line.
       if (whole.next_offset !== null || isOver || query.order !== 'asc') return whole;
       return { ...whole, next_offset: whole.logs.at(-1)?.id ?? query.offset ?? null };
     } finally {
@@ -81,10 +80,10 @@ export function registerLogs(app: App, { auth, deployments, kube, platform }: Lo
     }
   }
 
-  /** Runs `work` until the caller has gone, or has been answered by somebody else. */
+  /** Runs `work` and aborts it when the connection closes or another handler has answered. */
   async function whileWanted<T>(reply: FastifyReply, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const gone = new AbortController();
-    const onClose = (): void => gone.abort(new HttpError(503, 'The request was given up.'));
+    const onClose = (): void => gone.abort(new HttpError(503, 'The request was aborted.'));
     reply.raw.once('close', onClose);
     try {
       return await work(gone.signal);
@@ -98,7 +97,7 @@ export function registerLogs(app: App, { auth, deployments, kube, platform }: Lo
     schema: {
       tags: ['logs'],
       operationId: 'listDeployLogs',
-      summary: "Read what a deployment's pods wrote",
+      summary: "Read the logs of a deployment's pods",
       params: ProjectPath,
       body,
       response,
@@ -114,7 +113,7 @@ export function registerLogs(app: App, { auth, deployments, kube, platform }: Lo
     schema: {
       tags: ['logs'],
       operationId: 'listRevisionDeployLogs',
-      summary: "Read what a revision's pods wrote",
+      summary: "Read the logs of a revision's pods",
       params: ProjectRevisionPath,
       body,
       response,
@@ -130,7 +129,7 @@ export function registerLogs(app: App, { auth, deployments, kube, platform }: Lo
     schema: {
       tags: ['logs'],
       operationId: 'listBuildLogs',
-      summary: "Read what a revision's build wrote, while it runs and afterwards",
+      summary: "Read the log of a revision's build, while it runs and afterwards",
       params: ProjectRevisionPath,
       body,
       response: { ...response, ...failures(502, 504) },

@@ -1,12 +1,11 @@
-// What a POST and a PATCH make of a provider. Pure: the spec as it stands goes in, the new one comes out, the very same
-// where nothing changes.
+// Computes the spec of a provider from a POST, and from a PATCH. Pure: if a PATCH changes nothing, it returns the same object.
 
 import { isDeepStrictEqual } from 'node:util';
 import { CLIENT_SECRET_KEY, type OAuthProvider, type OAuthProviderSpec } from '../../api/oauth-provider.ts';
 import type { FieldError } from '../core/http-error.ts';
 import { type CreateProvider, NEEDS_PKCE, type PatchProvider } from './payloads.ts';
 
-/** `secretName`: where the client secret will be, if there is one. The API server fills in what has a default. */
+/** `secretName`: the Secret of the client secret, if there is one. The API server adds defaults. */
 export function specOf(payload: CreateProvider, secretName: string): OAuthProviderSpec {
   const usesPkce = payload.uses_pkce ?? false;
   const { provider_type: providerType, mcp_server_url: mcpServerUrl } = payload;
@@ -25,7 +24,7 @@ export function specOf(payload: CreateProvider, secretName: string): OAuthProvid
   };
 }
 
-/** `newSecret`: where the client secret that was sent will be; undefined where it is the one that there is, or none was sent. */
+/** `newSecret`: the Secret of the sent client secret. Undefined if none was sent, or it equals the current one. */
 export function patchedSpec(
   before: OAuthProviderSpec,
   patch: PatchProvider,
@@ -44,7 +43,7 @@ export function patchedSpec(
   return isDeepStrictEqual(after, before) ? before : after;
 }
 
-/** A method that is in force already pins nothing: whoever made the provider with kubectl may have left it out. */
+/** A sent method that is in force already leaves an unset field unset: the provider may have been created with kubectl. */
 function patchedPkce(
   before: OAuthProviderSpec,
   patch: PatchProvider,
@@ -63,7 +62,7 @@ export function methodInForce({ usesPkce, codeChallengeMethod }: OAuthProviderSp
   return usesPkce ? (codeChallengeMethod ?? 'S256') : null;
 }
 
-/** What is wrong with a patch of this very provider. */
+/** The errors of a patch of this provider. */
 export function patchFindings({ spec }: OAuthProvider, patch: PatchProvider): FieldError[] {
   if (!isGiven(patch.code_challenge_method) || (patch.uses_pkce ?? spec.usesPkce)) return [];
   return [{ loc: ['body', 'code_challenge_method'], msg: NEEDS_PKCE, type: 'value_error' }];

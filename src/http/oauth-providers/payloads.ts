@@ -1,4 +1,4 @@
-// What the OAuth providers' endpoints take and give, as zod schemas. Leaves come from the custom resource's schema.
+// Requests and answers of the OAuth providers' endpoints as zod schemas. Single fields come from the custom resource's schema.
 
 import { z } from 'zod';
 import {
@@ -18,13 +18,13 @@ const clientSecret = z
   .string()
   .min(1)
   .max(4096)
-  .describe('Client secret. It is kept in a Secret, and no answer shows it.');
-const usesPkce = z.boolean().describe('Whether the flow uses PKCE. Without code_challenge_method that is S256.');
-const codeChallengeMethod = z.enum(CODE_CHALLENGE_METHODS).describe('How PKCE derives its challenge; needs uses_pkce.');
+  .describe('Client secret. It is stored in a Secret, and no answer contains it.');
+const usesPkce = z.boolean().describe('Whether the flow uses PKCE. The default method is S256.');
+const codeChallengeMethod = z.enum(CODE_CHALLENGE_METHODS).describe('How PKCE derives its challenge. Needs uses_pkce.');
 
 export const NEEDS_PKCE = 'code_challenge_method needs uses_pkce';
 
-/** Where the request itself says that PKCE is not used. */
+/** Rejects a method in a request that disables PKCE. */
 function* pkceRule(draft: Draft): Generator<FieldError> {
   const method = draft['code_challenge_method'];
   if (method !== undefined && method !== null && draft['uses_pkce'] === false)
@@ -51,7 +51,7 @@ const CreateProviderShape = z
     token_endpoint_auth_method: z
       .enum(TOKEN_ENDPOINT_AUTH_METHODS)
       .nullish()
-      .describe('How the client shows who it is at the token endpoint; client_secret_post where nothing is said.'),
+      .describe('How the client authenticates at the token endpoint. Default: client_secret_post.'),
   })
   .meta({
     id: 'CreateOAuthProvider',
@@ -87,22 +87,22 @@ const PatchProviderShape = z
     client_secret: clientSecret.nullish(),
     auth_url: authUrl.nullish(),
     token_url: tokenUrl.nullish(),
-    uses_pkce: usesPkce.nullish().describe('Whether the flow uses PKCE; false also clears code_challenge_method.'),
+    uses_pkce: usesPkce.nullish().describe('Whether the flow uses PKCE. false also clears code_challenge_method.'),
     code_challenge_method: codeChallengeMethod.nullish(),
   })
   .meta({
     id: 'PatchOAuthProvider',
     description:
-      'What is left out or null stays as it is. Whoever changes auth_url or token_url may read the client secret, or sends it again: client_secret.',
+      'Absent and null fields are unchanged. A change of auth_url or token_url needs the right to read the client secret, or the client secret itself in client_secret.',
     examples: [{ client_secret: 'battery horse staple' }, { uses_pkce: true, code_challenge_method: 'S256' }],
   });
 export type PatchProvider = z.output<typeof PatchProviderShape>;
 
-/** The body of PATCH. What depends on the provider is patch.ts's. */
+/** The body of PATCH. patch.ts has the rules that depend on the provider. */
 export const PatchProvider = withRules(PatchProviderShape, [pkceRule]);
 
-/** A path that is no id is one that there is not: 404, as the contract has it. */
-export const ProviderPath = z.object({ provider_id: z.string().describe('The id that was chosen for the provider.') });
+/** An id that is not valid cannot exist: it gets 404, not 422. */
+export const ProviderPath = z.object({ provider_id: z.string().describe('provider_id of the provider.') });
 
 export const OAuthProviderResponse = z
   .object({

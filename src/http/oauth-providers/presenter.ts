@@ -1,4 +1,4 @@
-// A provider as the API shows it. Pure. Nothing here knows the client secret.
+// Presents a provider as the API returns it. Pure. It has no access to the client secret.
 
 import type { OAuthProvider } from '../../api/oauth-provider.ts';
 import { createdAt, writtenAt } from '../../record/api-view.ts';

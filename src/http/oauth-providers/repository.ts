@@ -1,6 +1,6 @@
-// The only room of the OAuth providers' journey that speaks Kubernetes. Providers are read from the watch cache and
-// written as the caller; the client secret goes into a new Secret, made by the facade's own account once a dry run of the
-// provider has passed with the caller's token. What no provider names any more the controller collects.
+// Reads OAuth providers from the watch cache, and writes them with the caller's token. A client secret is stored in a new Secret,
+// which the facade's own account creates after a dry run of the provider with the caller's token. The controller collects Secrets
+// that no provider names.
 
 import { API_VERSION, FACADE_FIELD_MANAGER, PROVIDER_LABEL, SENT_TO_ANNOTATION } from '../../api/meta.ts';
 import {
@@ -12,13 +12,13 @@ import {
 } from '../../api/oauth-provider.ts';
 import { AlreadyExists, Conflict, Forbidden, NotFound } from '../../errors.ts';
 import { SECRETS } from '../../kube/api-resources.ts';
-import type { KubeObject } from '../../kube/client.ts';
+import type { KubeObject, SecretObject } from '../../kube/client.ts';
 import type { Store } from '../../runtime/store.ts';
 import type { Caller } from '../core/authorization.ts';
 import { synced } from '../core/caches.ts';
 import { HttpError } from '../core/http-error.ts';
 import { changedMeanwhile, patchTo, retryOnConflict } from '../core/merge-patch.ts';
-import { type OrganizationSecrets, type SecretObject, textOf } from '../core/organization-secrets.ts';
+import { type OrganizationSecrets, textOf } from '../core/organization-secrets.ts';
 import { undefinedIfHidden } from '../deployments/secret-values.ts';
 import { patchedSpec, patchFindings, specOf } from './patch.ts';
 import type { CreateProvider, PatchProvider } from './payloads.ts';
@@ -32,9 +32,9 @@ export interface ProvidersOptions {
 }
 
 export interface Providers {
-  /** All of them, by id. */
+  /** All providers, by id. */
   list(): readonly OAuthProvider[];
-  /** Refuses with 404 what is not there. */
+  /** Throws HttpError 404 if there is none. */
   find(caller: Caller, id: string): Promise<OAuthProvider>;
   create(caller: Caller, payload: CreateProvider): Promise<OAuthProvider>;
   patch(caller: Caller, id: string, payload: PatchProvider): Promise<OAuthProvider>;
@@ -52,7 +52,7 @@ export function makeProviders({ providers, secrets, remember, forget, randomSuff
     if (!new RegExp(PROVIDER_ID_PATTERN).test(id)) throw notFound(id);
     const cached = providers.get({ namespace, name: id });
     if (cached !== undefined) return cached;
-    // Another replica of the facade may have made it a moment ago.
+    // Another replica of the facade may have just created it.
     const found = await undefinedIfHidden(() =>
       caller.kube.get<OAuthProvider>(OAUTH_PROVIDERS, { namespace, name: id }),
     );
@@ -66,7 +66,7 @@ export function makeProviders({ providers, secrets, remember, forget, randomSuff
     return secrets.make({ name, labels: { [PROVIDER_LABEL]: id }, annotations }, CLIENT_SECRET_KEY, value);
   }
 
-  /** With it a caller who may read the client secret takes it along to another address. */
+  /** Reads the client secret with the caller's token: a caller with this right may use it for another address. */
   async function readAsCaller(caller: Caller, { metadata, spec }: OAuthProvider): Promise<string | undefined> {
     const reference = spec.clientSecretRef;
     if (!reference?.name.startsWith(`${metadata.name}--client-`)) return undefined;
@@ -75,8 +75,8 @@ export function makeProviders({ providers, secrets, remember, forget, randomSuff
   }
 
   /**
-   * A Secret that we made for this provider may be compared with for anybody who may write the provider; any other only
-   * for those who may read it themselves, or a reference would be a way to guess at what it says.
+   * Any caller who may write the provider may compare a value with the Secret that Davit created for it. Other Secrets need the
+   * right to read them: otherwise a reference to a Secret would allow guessing its value.
    */
   async function clientSecretOf(caller: Caller, { metadata, spec }: OAuthProvider): Promise<string | undefined> {
     const reference = spec.clientSecretRef;
@@ -103,17 +103,17 @@ export function makeProviders({ providers, secrets, remember, forget, randomSuff
       });
     const sentTo = clientSecretFor(patchedSpec(provider.spec, payload, undefined));
     if (made.keptFor !== undefined && made.keptFor !== sentTo) {
-      // Somebody else has changed the addresses meanwhile: what was kept is for others.
+      // A concurrent change replaced the addresses, so the kept Secret belongs to other addresses.
       made.secretName = secretNameFor(name);
       delete made.keptFor;
     }
     const moved = sentTo !== clientSecretFor(provider.spec);
     const sent = payload.client_secret ?? (moved ? await readAsCaller(caller, provider) : undefined);
-    // The caller's own right first: the Secret is looked at with ours.
+    // The caller's right is checked first, because the Secret is read with the facade's own account.
     const withSecret = patchedSpec(provider.spec, payload, sent === undefined ? undefined : made.secretName);
     await write(patchTo(provider, withSecret), true);
-    // To another address it goes in a Secret of its own: whoever sends it knows it, and one that is only kept would have
-    // to be the caller's to read.
+    // A new address needs a new Secret: the caller who sends the client secret knows it, but keeping the Secret needs the right to
+    // read it.
     const isNew = sent !== undefined && (moved || sent !== (await clientSecretOf(caller, provider)));
     const change = patchTo(provider, isNew ? withSecret : patchedSpec(provider.spec, payload, undefined));
     if (change.spec === undefined) return provider;
@@ -194,7 +194,7 @@ export function makeProviders({ providers, secrets, remember, forget, randomSuff
       remember(provider);
       return provider;
     } catch (error) {
-      // One who may write and not read cannot be told what has changed.
+      // A caller who may write but not read cannot retry on the current provider.
       if (error instanceof Forbidden) throw changedMeanwhile(`OAuth provider "${id}"`);
       throw error;
     }

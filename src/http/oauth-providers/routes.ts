@@ -1,4 +1,4 @@
-// /v2/auth/providers: HTTP in, one call, HTTP out.
+// The routes of /v2/auth/providers.
 
 import { z } from 'zod';
 import { OAUTH_PROVIDERS, type OAuthProvider } from '../../api/oauth-provider.ts';
@@ -13,7 +13,7 @@ import type { Providers } from './repository.ts';
 export interface ProviderRoutesOptions {
   readonly auth: Auth;
   readonly providers: Providers;
-  /** uid of the organization's namespace. */
+  /** The uid of the organization's namespace. */
   readonly organizationId: () => string;
 }
 

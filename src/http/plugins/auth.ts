@@ -1,6 +1,6 @@
-// Who calls, and then for which tenant or for the organization, and with which right: settled before the body is read. A route says which right it
-// needs with `onRequest: auth.as(verb)` or `auth.inOrganization(verb, resource)`, its handler asks `auth.admitted(request)`
-// or `auth.callerOf(request)`.
+// Authenticates and authorizes a request before its body is read. A route declares the right that it needs with
+// `onRequest: auth.as(verb)` (a tenant's records) or `auth.inOrganization(verb, resource)`. Its handler gets the result from
+// `auth.admitted(request)` or `auth.callerOf(request)`.
 
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { Unauthorized } from '../../errors.ts';
@@ -17,18 +17,18 @@ export interface RequestContext {
 export interface Auth {
   as(verb: Verb): (request: FastifyRequest) => Promise<void>;
   admitted(request: FastifyRequest): RequestContext;
-  /** For what belongs to the organization, whichever tenant is chosen. */
+  /** For objects of the organization's namespace. X-Tenant-Id has no effect. */
   inOrganization(verb: Verb, resource: Resource): (request: FastifyRequest) => Promise<void>;
   callerOf(request: FastifyRequest): Caller;
-  /** Refuses with 403 who may not read the logs of the tenant's pods. */
+  /** Throws HttpError 403 if the caller may not read the logs of the tenant's pods. */
   needLogs(caller: Caller, tenant: Tenant): Promise<void>;
-  /** For the log: names the deployment of a request whose path has no id of it. */
+  /** For the log: sets the deployment of a request whose path does not contain its id. */
   concerns(request: FastifyRequest, deployment: string): void;
-  /** For the log: what is known of a request when it is answered. */
+  /** For the log: the subject of a request. */
   subjectOf(request: FastifyRequest): RequestSubject;
 }
 
-/** Who sent a request and what it is about. Each is absent as long as it is not known. */
+/** Who sent a request, and its tenant and deployment. Each is absent until it is known. */
 export interface RequestSubject {
   /** Username of the cluster. */
   readonly user?: string;
@@ -55,9 +55,9 @@ declare module 'fastify' {
 export interface AuthOptions {
   readonly identity: Identity;
   readonly authentication: Authentication;
-  /** The record of this id in the namespace, by name, as far as it is known. */
+  /** The name of the record with this id in the namespace. Undefined if it is not cached. */
   readonly recordName: (namespace: string, id: string) => string | undefined;
-  /** Counts a request for a caller who was not known when it came. */
+  /** Counts a request whose caller was not known when it arrived. */
   readonly count: (request: FastifyRequest, username: string) => Promise<void>;
 }
 
@@ -83,7 +83,7 @@ export function registerAuth(app: FastifyInstance, { identity, authentication, r
     return identity.callerOf(sender);
   }
 
-  /** A token that was good may have ended since. */
+  /** A token whose user is cached may have expired. */
   async function stillKnown<T>(caller: Caller, ask: () => Promise<T>): Promise<T> {
     try {
       return await ask();
@@ -98,12 +98,12 @@ export function registerAuth(app: FastifyInstance, { identity, authentication, r
       const caller = await authenticated(request);
       const wanted = headerOf(request.headers['x-tenant-id']);
       const { deployment_id, project_id = '' } = request.params as Readonly<Record<string, string | undefined>>;
-      // The routes of logs call a deployment a project.
+      // The paths of logs name a deployment's id project_id.
       const id = deployment_id ?? project_id;
       const nameIn = (namespace: string): string | undefined => recordName(namespace, id);
       const tenant = await stillKnown(caller, () => identity.tenantOf(caller, wanted, { verb, nameIn }));
       request[ADMITTED] = { caller, tenant };
-      // Before a handler deletes the record.
+      // The handler may delete the record.
       const deployment = nameIn(tenant.namespace);
       note(request, { tenant: tenant.namespace, ...(deployment !== undefined && { deployment }) });
     },
@@ -134,7 +134,7 @@ export function registerAuth(app: FastifyInstance, { identity, authentication, r
 
 const HOW = 'Send a Kubernetes token as "Authorization: Bearer <token>" or "X-Api-Key: <token>".';
 
-/** Undefined where no token was sent. Looked at once for each request. */
+/** Undefined if no token was sent. Computed once for each request. */
 export function sentBy(request: FastifyRequest): Credentials | undefined {
   if (request[SENDER] === undefined) {
     const token = tokenIn(request.headers);
@@ -143,7 +143,7 @@ export function sentBy(request: FastifyRequest): Credentials | undefined {
   return request[SENDER];
 }
 
-/** Bearer wins over X-Api-Key; another scheme of Authorization, such as a proxy's Basic, is not ours to read. */
+/** Bearer takes precedence over X-Api-Key. Other schemes of Authorization, such as a proxy's Basic, are ignored. */
 function tokenIn(headers: FastifyRequest['headers']): string | undefined {
   const bearer = /^bearer +(.*)$/i.exec(headers.authorization ?? '')?.[1]?.trim();
   const token = bearer ?? headerOf(headers['x-api-key']);
@@ -153,7 +153,7 @@ function tokenIn(headers: FastifyRequest['headers']): string | undefined {
 function senderIn(request: FastifyRequest): Credentials {
   const sender = sentBy(request);
   if (sender === undefined) throw unauthenticated(HOW);
-  // Node has let through what it would refuse to send on.
+  // Node's server accepts characters that its client rejects.
   if (!/^[\x21-\x7e]+$/.test(sender.token)) throw unauthenticated(`That is not a token. ${HOW}`);
   return sender;
 }

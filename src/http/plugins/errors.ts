@@ -1,5 +1,5 @@
-// Every failure as the one answer it becomes: `{"detail": ...}`. The API server's refusals come through in its own
-// words, its outages as 503, and what nobody foresaw as a 500 that says nothing of the inside.
+// Converts every error to an answer `{"detail": ...}`. A rejection of the API server keeps its message, its outage becomes 503, and
+// an unexpected error becomes a 500 without details.
 
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import {
@@ -25,16 +25,16 @@ export function registerErrors(app: FastifyInstance): void {
   app.setErrorHandler(answerError);
 }
 
-/** Before the routes. A path that is there with another method is told from one that isn't (RFC 9110, 15.5.6). */
+/** Call it before the routes are registered. A path that exists with another method gets 405 instead of 404 (RFC 9110, 15.5.6). */
 export function registerNotFound(app: FastifyInstance): void {
   const routes: { readonly methods: readonly string[]; readonly path: RegExp }[] = [];
   app.addHook('onRoute', ({ method, url }) => {
     const pattern = url.replaceAll('.', '\\.').replaceAll('*', '.*').replaceAll(/:\w+/g, '[^/]+');
     routes.push({ methods: [method].flat(), path: new RegExp(`^${pattern}/?$`) });
   });
-  // Before the body, which nobody is going to read.
+  // Before the body is read, which is not needed.
   app.addHook('onRequest', (request, _reply, done) => done(request.is404 ? nowhere(request) : undefined));
-  // The page's route answers for files that it does not have.
+  // The documentation page's route handles files that do not exist.
   app.setNotFoundHandler((request, reply) => answerError(nowhere(request), request, reply));
 
   function nowhere(request: FastifyRequest): HttpError {
@@ -43,21 +43,21 @@ export function registerNotFound(app: FastifyInstance): void {
     if (methods.size === 0 || methods.has(request.method))
       return new HttpError(
         404,
-        `Not Found: there is no ${request.method} ${path}. What there is stands at /docs and /openapi.json.`,
+        `Not Found: there is no ${request.method} ${path}. /docs and /openapi.json list all endpoints.`,
       );
     const allow = [...methods].toSorted().join(', ');
     return new HttpError(405, `${path} takes ${allow}, not ${request.method}.`, { allow });
   }
 }
 
-/** The request's path as the caller sent it, without the query. */
+/** The path as the caller sent it, without the query. */
 export function pathOf(request: FastifyRequest): string {
   return (request.url.split('?', 1)[0] ?? '').slice(0, 200);
 }
 
 export function answerError(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
   const refused = refusedFor(error);
-  // A request aborted by its sender fails in many ways, and none is ours.
+  // A request that its sender aborted fails in many ways, none of which is an error of Davit.
   if (refused.status >= 500 && !request.raw.socket.destroyed) {
     request.log[refused.status === 500 ? 'error' : 'warn'](
       { route: request.routeOptions.url, err: error },
@@ -77,12 +77,12 @@ function refusedFor(error: unknown): HttpError {
   if (error instanceof RegistryFailed) return new HttpError(REGISTRY_STATUS[error.why], error.message);
   return (
     fromFastify(error) ??
-    new HttpError(500, 'Something went wrong inside Davit. Its log has more under the x-request-id of this answer.')
+    new HttpError(500, "Internal error. Davit's log has the details under the x-request-id of this answer.")
   );
 }
 
 function fromServer(error: ServerError): HttpError {
-  const words = error.serverMessage ?? 'The Kubernetes API server refused, and did not say why.';
+  const words = error.serverMessage ?? 'The Kubernetes API server rejected the request without a message.';
   if (error instanceof Unauthorized)
     return unauthenticated('The Kubernetes API server does not know this token, or it has expired. Send another one.');
   if (error instanceof Forbidden) return new HttpError(403, words);
@@ -91,16 +91,14 @@ function fromServer(error: ServerError): HttpError {
   if (error instanceof Invalid) return new HttpError(422, findingsOf(error, words));
   const waitMs = error instanceof Unavailable ? error.retryAfterMs : error instanceof Gone ? 1000 : undefined;
   const seconds = String(Math.max(1, Math.ceil((waitMs ?? 1000) / 1000)));
-  return new HttpError(
-    503,
-    `The Kubernetes API server does not answer, or asks to be left alone. Try again in ${seconds} s.`,
-    { 'retry-after': seconds },
-  );
+  return new HttpError(503, `The Kubernetes API server does not answer or is overloaded. Try again in ${seconds} s.`, {
+    'retry-after': seconds,
+  });
 }
 
 const CODE_HOST_STATUS: Readonly<Record<CodeHostFailure, number>> = {
   refused: 424,
-  // What the integration or the platform says, not what this caller does.
+  // The cause is the integration or the platform, not the caller.
   forbidden: 424,
   limited: 429,
   unreachable: 502,
@@ -115,7 +113,7 @@ function fromCodeHost({ why, message, retryAfterSeconds }: CodeHostFailed): Http
 }
 
 const REGISTRY_STATUS: Readonly<Record<RegistryFailure, number>> = {
-  // What the platform says, not what this caller does.
+  // The cause is the platform, not the caller.
   refused: 502,
   full: 507,
   readOnly: 503,
@@ -141,19 +139,19 @@ function findingsOf(error: Invalid, words: string): FieldError[] {
   }));
 }
 
-/** Fastify's own refusals, by the status it gives them. Its texts name its parts, not what to do. */
+/** Fastify's own errors, by their status. Their messages name Fastify's parts, not what to do. */
 function fromFastify(error: unknown): HttpError | undefined {
   const { statusCode, code } = (typeof error === 'object' && error !== null ? error : {}) as Partial<FastifyError>;
   switch (statusCode) {
-    // A file of the page that leads out of its folder.
+    // A file of the documentation page outside of its folder.
     case 403:
-      return new HttpError(404, 'Not Found: that is no path. What there is stands at /docs and /openapi.json.');
+      return new HttpError(404, 'Not Found: the path is not valid. /docs and /openapi.json list all endpoints.');
     case 400:
       return new HttpError(
         400,
         code === 'FST_ERR_BAD_URL'
           ? 'The path is not a valid URL path.'
-          : 'The request could not be read: its length is not what it said, or it ended early.',
+          : 'The request could not be read: its length differs from Content-Length, or it ended early.',
       );
     case 408:
       return new HttpError(408, 'The request took too long to arrive.');

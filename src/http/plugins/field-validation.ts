@@ -1,5 +1,5 @@
-// fieldValidation, as Kubernetes has it: what becomes of keys of a body that its schema does not know. Applies to every route
-// with a body, by the route's own schemas.
+// The query parameter fieldValidation, as in Kubernetes: how unknown fields of a body are handled. It applies to every route with a
+// body, by the route's schemas.
 
 import type { FastifyInstance, FastifyRequest, FastifySchema } from 'fastify';
 import { z } from 'zod';
@@ -11,7 +11,7 @@ const FieldValidation = z.object({
   fieldValidation: z.enum(['Ignore', 'Warn', 'Strict']).default('Warn').meta({
     default: 'Warn',
     description:
-      'What becomes of unknown fields of the body. Warn: the answer names them in warnings. Strict: they are refused with 422. Ignore: nothing.',
+      'How unknown fields of the body are handled. Warn: the answer lists them in warnings. Strict: the request is rejected with 422. Ignore: they are ignored.',
   }),
 });
 
@@ -23,7 +23,7 @@ declare module 'fastify' {
   }
 }
 
-/** Before the routes. */
+/** Call it before the routes are registered. */
 export function registerFieldValidation(app: FastifyInstance): void {
   app.decorateRequest(FURTHER_FINDINGS, undefined);
   app.decorateRequest(WARNINGS, undefined);
@@ -33,7 +33,7 @@ export function registerFieldValidation(app: FastifyInstance): void {
     const { querystring } = route.schema ?? {};
     const query = querystring instanceof z.ZodObject ? querystring.extend(FieldValidation.shape) : FieldValidation;
     route.schema = { ...route.schema, querystring: query };
-    // Last, after a route has translated other words into its own. The schema then drops what it does not know.
+    // After the route's own hooks, which rename aliases, and before the schema, which drops unknown fields.
     route.preValidation = [...[route.preValidation ?? []].flat(), checkBy(schemas)];
     route.preSerialization = [...[route.preSerialization ?? []].flat(), addWarnings];
   });
@@ -59,7 +59,7 @@ function checkBy(schemas: RouteSchemas): (request: FastifyRequest, reply: unknow
   };
 }
 
-/** Also of a failure, which a misspelt field may be the cause of. */
+/** Errors get warnings too: a misspelt field may be the cause. */
 function addWarnings(
   { [WARNINGS]: warnings = [] }: FastifyRequest,
   _reply: unknown,

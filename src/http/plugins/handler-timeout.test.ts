@@ -27,7 +27,7 @@ async function serving(limitMs: number): Promise<{ url: string; done: string[]; 
 }
 
 const json = { 'content-type': 'application/json' };
-const detail = 'This takes longer than 0.1 s, and may be done yet. Look what has become of it before you try again.';
+const detail = 'The request did not finish within 0.1 s and may still take effect. Check the resource before retrying.';
 
 describe('the time limit', () => {
   it.each([

@@ -1,28 +1,28 @@
-// So long a handler may take. Fastify's own limit ends when the body of a request has been read (fastify/fastify#6725), so
-// that no POST would ever be given up; and it costs every request a timer and an AbortController.
+// Time limit of handlers. Fastify's own limit ends when the body was read (fastify/fastify#6725), so it does not apply to a POST,
+// and it costs each request a timer and an AbortController.
 
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { HttpError } from '../core/http-error.ts';
 
-/** How much later than its time a request may be given up. */
+/** How late the limit may be applied. */
 const LOOKS_EVERY_MS = 1000;
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** In place of everybody's, for a route whose request may take longer to arrive. */
+    /** Time limit of this route, if its request takes longer to arrive. */
     readonly timeLimitMs?: number;
   }
 }
 
-/** Answers 503 for a handler that has not after `limitMs`. What it is about goes on: it may be the API server's by now. */
+/** Answers 503 if a handler has not answered after `limitMs`. The handler continues: the API server may be processing its request. */
 export function registerTimeLimit(app: FastifyInstance, limitMs: number): void {
-  /** Those under way and when their time is over. */
+  /** Requests without an answer, and when their time is over. */
   const underWay = new Map<FastifyReply, number>();
   app.addHook('onRequest', (request, reply, done) => {
     underWay.set(reply, performance.now() + (request.routeOptions.config.timeLimitMs ?? limitMs));
     done();
   });
-  // Comes for a request that its sender has given up, too.
+  // Fastify calls it also if the sender aborted the request.
   app.addHook('onResponse', (_request, reply, done) => {
     underWay.delete(reply);
     done();
@@ -44,7 +44,7 @@ export function registerTimeLimit(app: FastifyInstance, limitMs: number): void {
 function tooLong(limitMs: number): HttpError {
   return new HttpError(
     503,
-    `This takes longer than ${limitMs / 1000} s, and may be done yet. Look what has become of it before you try again.`,
+    `The request did not finish within ${limitMs / 1000} s and may still take effect. Check the resource before retrying.`,
     { 'retry-after': '1' },
   );
 }

@@ -1,4 +1,4 @@
-// The OpenAPI 3.1 document, made from the routes' zod schemas, and the page to try it at. Works without a network.
+// The OpenAPI 3.1 document, generated from the routes' zod schemas, and the page to try the API. Works without a network.
 
 import swagger from '@fastify/swagger';
 import swaggerUi from '@fastify/swagger-ui';
@@ -10,18 +10,20 @@ const Problem = z
   .meta({ id: 'Problem', examples: [{ detail: 'A deployment named "shop" already exists.' }] });
 
 const Finding = z.object({
-  loc: z.array(z.union([z.string(), z.int()])).describe('Where: path, query or body, then the field.'),
-  msg: z.string().describe('What is wrong, for people.'),
-  type: z.string().describe('What is wrong, as a word for machines.'),
+  loc: z.array(z.union([z.string(), z.int()])).describe('Location: path, query or body, then the field.'),
+  msg: z.string().describe('The error, for people.'),
+  type: z.string().describe('The error, as a code for programs.'),
 });
 
-/** Part of what every route with a body answers (field-validation.ts). */
+/** Part of the answer of every route with a body (field-validation.ts). */
 const Warned = z
   .object({
     warnings: z
       .array(Finding)
       .optional()
-      .describe('Fields of the body that were ignored, with what was probably meant; absent where there is none.'),
+      .describe(
+        'Fields of the body that were ignored, each with the field that was probably meant. Absent if there are none.',
+      ),
   })
   .meta({
     id: 'Warned',
@@ -54,39 +56,39 @@ const ValidationProblem = z.object({ detail: z.array(Finding) }).meta({
 });
 
 const MEANINGS = {
-  400: 'The body is not JSON.',
-  401: 'No token, or one that the cluster does not know.',
-  403: 'Not allowed, or no tenant chosen (X-Tenant-Id).',
-  404: 'There is no such thing for this caller.',
-  409: 'The name is taken, or somebody else changed it meanwhile.',
+  400: 'The body is not valid JSON.',
+  401: 'No token, or an invalid one.',
+  403: 'The caller lacks the right, or named no tenant (X-Tenant-Id).',
+  404: 'The object does not exist, or belongs to another tenant.',
+  409: 'The name is taken, or the object was changed by another request meanwhile.',
   412: 'The deployment has changed since its ETag was read.',
   413: 'The body is too large.',
   415: 'The body is not application/json.',
-  422: 'What is wrong, all of it at once.',
-  424: 'The code host refused the credentials, or may not be asked.',
-  429: 'Too many requests; see Retry-After.',
-  500: 'Something went wrong inside Davit; its log has more under the x-request-id.',
-  502: 'The code host or the registry cannot be reached, or its answer makes no sense.',
-  503: 'The Kubernetes API server does not answer; see Retry-After.',
+  422: 'The request is not valid. The answer lists all errors.',
+  424: 'The code host rejected the credentials, or the platform does not allow the host.',
+  429: 'Too many requests. See Retry-After.',
+  500: "Internal error. Davit's log has the details under the x-request-id.",
+  502: 'The code host or the registry cannot be reached, or its answer is not valid.',
+  503: 'The Kubernetes API server does not answer. See Retry-After.',
   504: 'The code host or the registry did not answer in time.',
 } as const;
 type Failure = Exclude<keyof typeof MEANINGS, 422>;
 
-/** What such an answer says, for instance. */
+/** Examples of `detail`. */
 const SENTENCES: Readonly<Record<Failure, string>> = {
   400: 'The body is not valid JSON at line 3, column 12.',
   401: 'Send a Kubernetes token as "Authorization: Bearer <token>" or "X-Api-Key: <token>".',
   403: "This request requires workspace specification: send the header X-Tenant-Id with the id, or the namespace's name, of a tenant that you may use.",
   404: 'Deployment ID 99999999-0000-4000-8000-000000000009 not found.',
   409: 'A deployment named "shop" already exists.',
-  412: 'Deployment "shop" is no longer the version that If-Match names. Read it, and send its present ETag.',
+  412: 'Deployment "shop" is no longer the version that If-Match names. Read it and send its current ETag.',
   413: 'The body is larger than 1 MiB.',
   415: 'Send the body as JSON, with the header Content-Type: application/json.',
   424: "The code host refused the integration's credentials.",
   429: 'More than 600 requests in a minute. Try again in 12 s.',
-  500: 'Something went wrong inside Davit. Its log has more under the x-request-id of this answer.',
+  500: "Internal error. Davit's log has the details under the x-request-id of this answer.",
   502: 'The code host cannot be reached.',
-  503: 'The Kubernetes API server does not answer, or asks to be left alone. Try again in 1 s.',
+  503: 'The Kubernetes API server does not answer or is overloaded. Try again in 1 s.',
   504: 'The code host did not answer in time.',
 };
 
@@ -94,11 +96,11 @@ type Failures<Status extends keyof typeof MEANINGS> = {
   [Code in Status]: Code extends Failure ? typeof Problem : typeof ValidationProblem;
 };
 
-/** Every route can answer these, whatever it does. */
+/** Errors that every route can answer with. */
 const ALWAYS = [429, 500, 503] as const;
 type Always = (typeof ALWAYS)[number];
 
-/** The failures that a route can answer with, for its `response`; those that every route can are added. */
+/** The errors of a route for its `response`, with those that every route can answer with. */
 export function failures<Status extends Exclude<keyof typeof MEANINGS, Always>>(
   ...statuses: Status[]
 ): Failures<Status | Always> {
@@ -107,19 +109,19 @@ export function failures<Status extends Exclude<keyof typeof MEANINGS, Always>>(
   ) as Failures<Status | Always>;
 }
 
-/** What a stranger needs before the first request; the page shows it on top. */
+/** Introduction of the document, which the page shows at the top. */
 const ABOUT = `Deployments on a Kubernetes cluster of your own.
 
-**Who you are**: a Kubernetes token, for example of \`kubectl create token ACCOUNT -n TEAM --duration=1h\`. Davit does with it
-what its owner may do, and nothing else. Press *Authorize* and give it as \`bearer\` or as \`apiKey\`; either will do.
+**Authentication**: a Kubernetes token, for example from \`kubectl create token ACCOUNT -n TEAM --duration=1h\`. Davit acts
+with the rights of its owner only. Press *Authorize* and enter it as \`bearer\` or as \`apiKey\`.
 
-**For whom**: \`X-Tenant-Id\` with a tenant's id or its namespace's name. Who may use only one tenant can leave it out.
+**Tenant**: the header \`X-Tenant-Id\` with a tenant's id or its namespace's name. A caller who may use only one tenant can omit it.
 
-**What goes wrong** is told as \`{"detail": "One sentence."}\`, and with 422 as a list of all findings, each with its place.
-Every answer carries an \`x-request-id\`, by which Davit's log can be searched; one that you send is kept.
+**Errors** are \`{"detail": "One sentence."}\`. For 422, \`detail\` is a list of all errors, each with its location.
+Every answer has an \`x-request-id\`, which is also in Davit's log. An id that you send is kept.
 
-Unknown fields of a body are named in \`warnings\` of the answer, with the field that was probably meant. With
-\`?fieldValidation=Strict\` they are refused with 422, with \`Ignore\` nothing is said of them.
+Unknown fields of a body are listed in \`warnings\` of the answer, each with the field that was probably meant. With
+\`?fieldValidation=Strict\` they are rejected with 422, with \`Ignore\` they are ignored.
 
 Unknown query parameters are ignored, but for those of a list: they are refused with 422,
 for an ignored filter would widen the list. So would one of two values, or an empty one: a parameter given twice is refused, but
@@ -128,7 +130,7 @@ for lists, which are joined, and an empty filter is, but for \`name_contains\`.`
 type JsonSchema = z.core.JSONSchema.BaseSchema;
 type Direction = 'input' | 'output';
 
-/** The JSON Schema of a zod schema. Schemas with an id go to `named` and are referred to. */
+/** The JSON Schema of a zod schema. Schemas with an id are added to `named` and referenced. */
 function describe(schema: z.ZodType, io: Direction, named: Map<string, JsonSchema>): JsonSchema {
   const made = z.toJSONSchema(schema, { io, override: ({ jsonSchema }) => simplify(jsonSchema) });
   const moved = JSON.stringify(made).replaceAll('"#/$defs/', '"#/components/schemas/');
@@ -137,11 +139,11 @@ function describe(schema: z.ZodType, io: Direction, named: Map<string, JsonSchem
   return root;
 }
 
-/** For people: what may be null is of two types, no choice between two schemas; a bound that says only that numbers are exact is none. */
+/** Simplifies a schema for readers: a nullable field has two types instead of anyOf, and the bounds of exact integers are removed. */
 function simplify(schema: JsonSchema): void {
-  // Rules for the API server's own validation are no part of this API.
+  // Validation rules of the API server are not part of this API.
   for (const key of Object.keys(schema)) if (key.startsWith('x-kubernetes-')) delete schema[key];
-  // Answers may gain fields. Beside a $ref there is no type to tell an object by.
+  // Later versions may add fields to answers. A schema with $ref has no type.
   if (schema.additionalProperties === false) delete schema.additionalProperties;
   if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum;
   if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum;
@@ -152,37 +154,36 @@ function simplify(schema: JsonSchema): void {
   Object.assign(schema, { ...one, ...schema, type, ...(one.enum && { enum: [...one.enum, null] }) });
 }
 
-/** What belongs to the organization has no tenant to choose. */
+/** Endpoints of the organization have no tenant. */
 const ORGANIZATION_TAGS: readonly string[] = ['providers'];
 
 const TENANT_HEADER = {
   'X-Tenant-Id': {
     type: 'string',
-    description: "Tenant: its id, or its namespace's name. Needed by whoever may use more than one.",
+    description: "Tenant: its id, or its namespace's name. Required if the caller may use more than one.",
   },
 };
 
 const IF_MATCH = {
   type: 'string',
-  description:
-    'ETag of an earlier answer. The request is refused with 412 where the deployment has been changed since.',
+  description: 'ETag of an earlier answer. The request is rejected with 412 if the deployment was changed since.',
 };
 const IDEMPOTENCY_KEY = {
   type: 'string',
   minLength: 1,
   maxLength: 255,
   description:
-    'A name for this request, such as a UUID. The same request with the same key gives what the first one made, never a second one.',
+    'A unique key of this request, such as a UUID. A repeated request with the same key returns the deployment that the first one created.',
 };
 const ETAG = {
   type: 'string',
   description:
-    'Version of what callers can change, for If-Match. It stays while only the status changes, so it is none for a cache.',
+    'Version of the fields that callers can change, for If-Match. It does not change with the status, so it does not validate a cache.',
 };
-const RETRY_AFTER = { type: 'integer', description: 'Seconds until it is worth trying again.' };
+const RETRY_AFTER = { type: 'integer', description: 'Seconds until the next attempt.' };
 const RETRIED: readonly string[] = ['429', '503'];
 
-/** A route's schema for the document: JSON Schema instead of zod, failures with their meaning. */
+/** A route's schema for the document: JSON Schema instead of zod, and a description of each error. */
 function documented(schema: FastifySchema, named: Map<string, JsonSchema>): FastifySchema {
   const { body, params, querystring, response, ...rest } = schema;
   const described = (part: unknown, io: Direction): JsonSchema | undefined =>
@@ -218,7 +219,7 @@ function documented(schema: FastifySchema, named: Map<string, JsonSchema>): Fast
       type: 'object',
       properties: {
         ...(rest.tags?.some((tag) => ORGANIZATION_TAGS.includes(tag)) !== true && TENANT_HEADER),
-        // What can find another version takes the one that is meant.
+        // Every route that can answer 412 accepts If-Match.
         ...(rest.operationId === 'createDeployment' && { 'Idempotency-Key': IDEMPOTENCY_KEY }),
         ...(answers.some(([status]) => status === '412') && { 'If-Match': IF_MATCH }),
       },
@@ -231,10 +232,10 @@ function takesNoBody({ body }: FastifySchema): boolean {
   return body instanceof z.ZodType && body.safeParse(undefined).success;
 }
 
-/** Before the routes: what is registered later is in the document. Routes with `schema.hide` are not. */
+/** Call it before the routes are registered. Routes with `schema.hide` are not in the document. */
 export async function registerOpenApi(app: FastifyInstance, basePath: string): Promise<void> {
   const named = new Map<string, JsonSchema>();
-  /** Operations; of itself the document would say of every body that it is required. */
+  /** Operations without a required body. By default the document declares every body as required. */
   const bodyOptional = new Set<string>();
   await app.register(swagger, {
     openapi: {
@@ -248,11 +249,11 @@ export async function registerOpenApi(app: FastifyInstance, basePath: string): P
       servers: [{ url: basePath === '' ? '/' : basePath }],
       security: [{ bearer: [] }, { apiKey: [] }],
       tags: [
-        { name: 'deployments', description: 'What is to run, and how it is.' },
-        { name: 'revisions', description: 'What of it has been deployed, and how that went.' },
-        { name: 'builds', description: 'What is uploaded to be built, or pushed to be run.' },
-        { name: 'logs', description: 'What its pods wrote.' },
-        { name: 'repositories', description: 'What a code host has that could be deployed.' },
+        { name: 'deployments', description: 'Deployments and their status.' },
+        { name: 'revisions', description: 'The revisions of a deployment and their rollouts.' },
+        { name: 'builds', description: 'Uploads of sources, and pushes of images.' },
+        { name: 'logs', description: 'Logs of pods and builds.' },
+        { name: 'repositories', description: 'Repositories of code hosts that can be deployed.' },
         { name: 'providers', description: 'OAuth providers of the organization.' },
       ],
       components: {
@@ -260,13 +261,13 @@ export async function registerOpenApi(app: FastifyInstance, basePath: string): P
           bearer: {
             type: 'http',
             scheme: 'bearer',
-            description: 'A Kubernetes token: Davit does with it what its owner may do.',
+            description: 'A Kubernetes token. Davit acts with the rights of its owner.',
           },
           apiKey: {
             type: 'apiKey',
             in: 'header',
             name: 'X-Api-Key',
-            description: 'The same token, for clients that send it so.',
+            description: 'The same token, for clients that send this header.',
           },
         },
       },
@@ -292,18 +293,18 @@ export async function registerOpenApi(app: FastifyInstance, basePath: string): P
   });
 }
 
-/** The page comes from here whole; its scripts set styles. It must work over plain HTTP on loopback too. */
+/** The page loads everything from this server, and its scripts set styles. It must also work over plain HTTP on loopback. */
 const PAGE_POLICY =
   "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; object-src 'none'; base-uri 'self'; frame-ancestors 'none'";
 
-/** The document, the page and where to find them, under `prefix`, which `app` has. */
+/** Serves the document, the page and an index of both. `prefix` is the prefix of `app`. */
 export async function registerDocs(app: FastifyInstance, prefix: string): Promise<void> {
   app.get('/', { schema: { hide: true } }, async () => ({
     service: 'Davit: deployments on a Kubernetes cluster of your own.',
     docs: `${prefix}/docs`,
     openapi: `${prefix}/openapi.json`,
     deployments: `${prefix}/v2/deployments`,
-    documents: 'README.md, docs/api.md and docs/operations.md of the version that is installed.',
+    documents: 'README.md, docs/api.md and docs/operations.md of the installed version.',
   }));
   app.get('/openapi.json', { schema: { hide: true } }, async (_request, reply) =>
     reply.type('application/json').send(JSON.stringify(app.swagger())),
@@ -315,7 +316,7 @@ export async function registerDocs(app: FastifyInstance, prefix: string): Promis
     uiConfig: { tryItOutEnabled: true, persistAuthorization: false, docExpansion: 'list', deepLinking: true },
     theme: {
       title: 'Davit API',
-      // The bar shows the page's maker and a box for other documents: there is one document here.
+      // The bar has a logo and a field for the document's URL. There is only one document.
       css: [{ filename: 'davit.css', content: '.swagger-ui .topbar { display: none }' }],
     },
   });

@@ -1,5 +1,5 @@
-// So many requests a minute for each caller, counted before anything is asked of the API server: one caller's loop must
-// not use up what the facade may ask of it for all the others.
+// Limits the requests of each caller a minute, before any request to the API server: one caller must not use up the facade's
+// share of the API server.
 
 import rateLimit from '@fastify/rate-limit';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
@@ -7,12 +7,12 @@ import type { Authentication } from '../core/authentication.ts';
 import { HttpError } from '../core/http-error.ts';
 import { sentBy } from './auth.ts';
 
-/** Callers that are counted at once. Whoever has been silent for longest is forgotten first, which only helps him. */
+/** Maximum number of callers with a count. The least recent caller's count is dropped first. */
 const CALLERS = 10_000;
 const WINDOW_MS = 60_000;
 
 export interface RateLimit {
-  /** Counts a request of one who was found out to be `username` after it had come. */
+  /** Counts a request whose user became known only after it had arrived. */
   count(request: FastifyRequest, username: string): Promise<void>;
 }
 
@@ -25,9 +25,9 @@ declare module 'fastify' {
 }
 
 /**
- * A caller is the user whose token was good once; everybody else is counted by address, so that made-up tokens are all
- * the same caller's. Pages that take no token are counted apart from those, probes never. `perMinute` 0 counts nothing. Refuses with 429 and `Retry-After` in seconds
- * (RFC 6585, 4).
+ * A caller is the user of a token that was valid once. Other requests are counted by address, so invented tokens count together.
+ * Pages without authentication are counted separately, and probes are not counted. `perMinute` 0 means no limit. Throws HttpError
+ * 429 with `Retry-After` in seconds (RFC 6585, 4).
  */
 export async function registerRateLimit(
   app: FastifyInstance,
@@ -64,9 +64,9 @@ export async function registerRateLimit(
   return { count: (request, username) => countAs(request, `user ${username}`) };
 }
 
-const FROM_ADDRESS = ' came from this address with tokens that are not known yet, or none';
+const FROM_ADDRESS = ' came from this address with unknown tokens, or without one';
 
-/** What everybody may see: the document and the page to try it at. */
+/** The pages without authentication: the document, and the page to try the API. */
 function isPage(request: FastifyRequest): boolean {
   const route = request.routeOptions.url ?? '';
   return /\/(docs(\/.*)?|openapi\.json)?$/.test(route);

@@ -1,4 +1,4 @@
-// One line and one count for every request, and x-request-id on every answer. Never a header, a query or a body: they carry
+// Logs and counts every request, and sets x-request-id on every answer. It logs no header, query or body, because they contain
 // tokens and secrets.
 
 import { randomUUID } from 'node:crypto';
@@ -8,7 +8,7 @@ import type { RequestSubject } from './auth.ts';
 import { pathOf } from './errors.ts';
 import { isProbe } from './rate-limit.ts';
 
-/** The caller's own id, if it is one that is safe to log and send back. */
+/** The caller's id if it is safe to log and return, otherwise a new one. */
 export function requestIdOf(request: IncomingMessage): string {
   const given = request.headers['x-request-id'];
   return typeof given === 'string' && /^[A-Za-z0-9._-]{1,64}$/.test(given) ? given : randomUUID();

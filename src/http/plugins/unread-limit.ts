@@ -1,5 +1,5 @@
-// So many bytes of answers may wait for one caller, and for all, until they are read: a connection that nobody reads is closed
-// only after a while, and keeps its answers in memory until then.
+// Limits the bytes of answers that wait to be read, for each caller and in total. A connection that is not read is closed only
+// after a time limit, and its answers stay in memory until then.
 
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Authentication } from '../core/authentication.ts';
@@ -8,17 +8,14 @@ import { makeUnreadAnswers, type UnreadLimits } from '../core/unread-answers.ts'
 import { sentBy } from './auth.ts';
 import { isProbe } from './rate-limit.ts';
 
-/** A caller is counted as for the rate limit: by user, and by address who is not known. Refuses with 429 and `Retry-After`. */
+/** Counts callers as the rate limit does: by user, or by address if the user is not known. Throws HttpError 429 with `Retry-After`. */
 export function registerUnreadLimit(
   app: FastifyInstance,
   limits: UnreadLimits,
   userOf: Authentication['remembered'],
 ): void {
   const unread = makeUnreadAnswers(limits, (caller, bytes) =>
-    app.log.warn(
-      { caller, bytes },
-      'Connection closed: its answers are not read, and all that wait take too much memory',
-    ),
+    app.log.warn({ caller, bytes }, 'Connection closed: unread answers use too much memory'),
   );
   function callerOf(request: FastifyRequest): string {
     const sender = sentBy(request);
@@ -34,14 +31,14 @@ export function registerUnreadLimit(
     const bytes = bytesOf(payload);
     if (bytes > 0) {
       const read = unread.add(callerOf(request), bytes, request.raw.socket);
-      // Comes also for what is not sent any more; onResponse does not.
+      // It is emitted also for an answer that is not sent completely, unlike onResponse.
       reply.raw.once('close', read);
     }
     done(null, payload);
   });
 }
 
-/** In memory. A stream has as much as its reader takes. */
+/** Bytes in memory. A stream buffers only what its reader takes. */
 function bytesOf(payload: unknown): number {
   if (Buffer.isBuffer(payload)) return payload.length;
   return typeof payload === 'string' ? 2 * payload.length : 0;
@@ -51,7 +48,7 @@ function readFirst({ ofCaller }: UnreadLimits): HttpError {
   const mebibytes = Math.round(ofCaller / 1024 / 1024);
   return new HttpError(
     429,
-    `Answers of more than ${mebibytes} MiB wait to be read by you. Read them, or close their connections, and try again.`,
+    `More than ${mebibytes} MiB of your answers are unread. Read them or close their connections, then try again.`,
     { 'retry-after': '1' },
   );
 }

@@ -1,5 +1,5 @@
-// What the endpoints of uploads, pushes and builds have in common: the platform's registry, a deployment's place in it, and
-// the exercise of a caller's right to change a deployment where nothing of it is written.
+// Shared by the endpoints of uploads, pushes and builds: the platform's registry, a deployment's repository, and a check of the
+// caller's right to change a deployment without a write.
 
 import type { AppDeployment } from '../../api/app-deployment.ts';
 import type { Settings } from '../../api/settings.ts';
@@ -10,13 +10,13 @@ import { HttpError } from '../core/http-error.ts';
 import type { Deployments } from '../deployments/repository.ts';
 import type { RequestContext } from '../plugins/auth.ts';
 
-/** The registry of the settings, and the deployment's repository there. */
+/** The platform's registry and the deployment's repository. */
 export interface Place {
   readonly registry: PlatformRegistry;
   readonly settings: RegistrySettings;
-  /** As the registry names it. */
+  /** The name within the registry. */
   readonly repository: string;
-  /** With the registry's host before it. */
+  /** The name with the registry's host. */
   readonly image: string;
 }
 
@@ -25,7 +25,7 @@ export interface BuildPlatform {
   readonly registry: PlatformRegistry | undefined;
 }
 
-/** Refuses with 409 where the platform has no registry. `tenantId` is the uid of the record's namespace. */
+/** Throws HttpError 409 if the platform has no registry. `tenantId` is the uid of the record's namespace. */
 export function placeOf(
   { settings, registry }: BuildPlatform,
   { metadata }: Pick<AppDeployment, 'metadata'>,
@@ -35,7 +35,7 @@ export function placeOf(
   if (where === undefined || registry === undefined)
     throw new HttpError(
       409,
-      'This platform has no registry to build or push to: its people can give it one with setting builds.registry.',
+      'This platform has no registry to build or push to. The platform team can configure one in setting builds.registry.',
     );
   const tenant = { namespace: metadata.namespace ?? '', tenantId };
   return {
@@ -47,8 +47,8 @@ export function placeOf(
 }
 
 /**
- * The deployment, after its caller's right to change it was exercised by a dry run. Refuses with 400 one of another source
- * than `source`; `what` is what is available for that source alone.
+ * The deployment, after a dry run has checked the caller's right to change it. Throws HttpError 400 if its source is not `source`.
+ * `what` names the feature that needs this source.
  */
 export async function changeableOf(
   deployments: Deployments,

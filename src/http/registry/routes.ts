@@ -1,4 +1,4 @@
-// Push tokens, and the token server that the registry sends its clients to (Distribution's token protocol).
+// The routes of push tokens, and of the token server that the registry refers its clients to (Distribution's token protocol).
 
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
@@ -18,7 +18,7 @@ export interface RegistryRoutesOptions {
   readonly deployments: Deployments;
   readonly platform: BuildPlatform;
   readonly now: () => Date;
-  /** Tells tokens apart. */
+  /** A unique id of a token. */
   readonly randomId: () => string;
 }
 
@@ -26,17 +26,20 @@ const PUSH_SECONDS = 3600;
 
 const PushTokenRequest = z
   .object({
-    supports_registry_username: z.boolean().nullish().describe('Accepted; username is always given.'),
+    supports_registry_username: z
+      .boolean()
+      .nullish()
+      .describe('Accepted without effect: the answer always has username.'),
   })
   .meta({ id: 'PushTokenRequest', examples: [{ supports_registry_username: true }] });
 
 const PushToken = z
   .object({
-    token: z.string().describe('Password of the registry, for one hour and this repository alone.'),
-    username: z.string().describe('User name that goes with it.'),
+    token: z.string().describe('Password of the registry. Valid for one hour and for this repository only.'),
+    username: z.string().describe('User name for the token.'),
     registry_url: z.string().describe("Registry and path of the tenant's repositories."),
     repository_url: z.string().describe('Repository to push to. PATCH the deployment with its digest afterwards.'),
-    expires_at: time.describe('When the token ends.'),
+    expires_at: time.describe('When the token expires.'),
   })
   .meta({
     id: 'PushToken',
@@ -74,7 +77,7 @@ export function registerRegistry(
       if (!settings.tokens)
         throw new HttpError(
           409,
-          `The registry of this platform takes no tokens of Davit. Push to ${image} with a credential of your own, then PATCH image_uri with the digest.`,
+          `The registry of this platform does not accept Davit's tokens. Push to ${image} with your own credential, then PATCH image_uri with the digest.`,
         );
       const expires = Math.floor(now().getTime() / 1000) + PUSH_SECONDS;
       const grant = { repository, actions: ['pull', 'push'], expires } as const;
@@ -89,7 +92,7 @@ export function registerRegistry(
     },
   });
 
-  /** Docker's clients read `errors`, people `detail`. */
+  /** Docker clients show `errors`, other clients `detail`. */
   function refuse(reply: FastifyReply, detail: string): FastifyReply {
     void reply.header('www-authenticate', `Basic realm="${TOKEN_SERVICE}"`);
     return reply.code(401).send({ detail, errors: [{ code: 'UNAUTHORIZED', message: detail }] });
@@ -100,15 +103,14 @@ export function registerRegistry(
     handler: async (request, reply): Promise<TokenAnswer | FastifyReply> => {
       const { registry } = platform;
       if (registry === undefined || platform.settings.builds.registry?.tokens !== true)
-        throw new HttpError(404, 'The registry of this platform takes no tokens of Davit.');
+        throw new HttpError(404, "The registry of this platform does not accept Davit's tokens.");
       const password = passwordIn(request);
       if (password === undefined) return refuse(reply, 'Log in with a push token: user davit, the token as password.');
       const grant = registryGrant(await registry.passwordKey(), password, now());
-      if (grant === undefined)
-        return refuse(reply, 'The password is not one of Davit, or has expired. Get another one.');
+      if (grant === undefined) return refuse(reply, 'The password is not valid or has expired. Get a new push token.');
       const { service, scope } = request.query as { readonly service?: unknown; readonly scope?: unknown };
       if (service !== undefined && service !== TOKEN_SERVICE)
-        throw new HttpError(400, `Tokens are issued for service ${TOKEN_SERVICE} alone.`);
+        throw new HttpError(400, `Tokens are issued for service ${TOKEN_SERVICE} only.`);
       const scopes = [scope ?? []].flat().filter((one) => typeof one === 'string');
       const allowed = (repository: string): readonly Action[] =>
         coversRepository(grant, repository) ? grant.actions : [];
@@ -117,7 +119,7 @@ export function registerRegistry(
   });
 }
 
-/** Of Basic; the user name means nothing. */
+/** The password of Basic authentication. The user name is ignored. */
 function passwordIn({ headers }: FastifyRequest): string | undefined {
   const [, encoded] = /^basic +([A-Za-z0-9+/_=-]+)$/i.exec(headers.authorization ?? '') ?? [];
   if (encoded === undefined) return undefined;

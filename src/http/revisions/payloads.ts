@@ -1,4 +1,4 @@
-// What the revisions' endpoints take and give.
+// Requests and answers of the revisions' endpoints.
 
 import { z } from 'zod';
 import { REVISION_STATES } from '../../api/app-revision.ts';
@@ -10,7 +10,7 @@ export const RevisionPath = DeploymentPath.extend({ revision_id: Uuid.describe('
 
 export const ListRevisions = z.strictObject({
   ...paging,
-  status: listOf(z.enum(REVISION_STATES)).describe('States separated by commas; revisions in any of these.'),
+  status: listOf(z.enum(REVISION_STATES)).describe('States separated by commas. Matches revisions in any of these.'),
 });
 
 export const Revision = z
@@ -19,7 +19,7 @@ export const Revision = z
     created_at: time,
     updated_at: time,
     status: z.enum(REVISION_STATES),
-    status_message: z.string().nullable().describe('What happened, as text for people.'),
+    status_message: z.string().nullable().describe('The cause of the status, for people.'),
     source: z.enum(SOURCES),
     source_revision_config: SourceRevisionConfigResponse,
   })

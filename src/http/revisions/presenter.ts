@@ -1,4 +1,4 @@
-// A record's revisions as the API shows them, also those that the controller has not made, or never made. Pure.
+// Presents a record's revisions as the API returns them, including those that the controller has not created. Pure.
 
 import { type AppDeployment, SourceRevisionConfig } from '../../api/app-deployment.ts';
 import type { AppRevision } from '../../api/app-revision.ts';
@@ -10,10 +10,10 @@ import { wantedRevisionId } from '../../record/wanted-revision.ts';
 import { toSnake } from '../core/casing.ts';
 import type { Revision } from './payloads.ts';
 
-/** A serial may leap, in a record made with kubectl; nobody was ever told of what it leapt over. */
+/** kubectl users may skip serials. The API never returned revisions of skipped serials. */
 const FURTHEST_BACK = 100;
 
-/** Newest first. `revisions` in any order; those of other records are passed over. */
+/** Newest first. `revisions` may have any order and contain those of other records. */
 export function presentRevisions(record: AppDeployment, revisions: readonly AppRevision[]): Revision[] {
   const own = revisionsOf(record, revisions);
   const wanted = wantedRevisionId(record, revisions);
@@ -23,7 +23,7 @@ export function presentRevisions(record: AppDeployment, revisions: readonly AppR
     shown: presentRevision(record, revision),
   }));
   const skipped = serialsNeverMade(record, own).map((serial) => ({ serial, shown: neverMade(record, own, serial) }));
-  // Revisions of one serial are in order already, and sorting keeps them so.
+  // Revisions of one serial are in order, and the sort is stable.
   const older = [...made, ...skipped].toSorted((a, b) => b.serial - a.serial);
   return [...waiting, ...older.map(({ shown }) => shown)];
 }
@@ -32,7 +32,7 @@ function presentRevision(record: AppDeployment, revision: AppRevision): Revision
   const { spec, status } = revision;
   const created = createdAt(revision);
   const changed = status?.stateChangedAt ?? created;
-  // Record and revision reach the caches one after the other.
+  // The caches may contain the record before its revision.
   const stalled = record.status?.latestRevisionId === spec.id ? stalledMessage(record) : undefined;
   return {
     id: spec.id,
@@ -48,7 +48,7 @@ function presentRevision(record: AppDeployment, revision: AppRevision): Revision
   };
 }
 
-/** The one that the record asks for, as the record says it. */
+/** The revision that the record requests, from the record's fields. */
 function notYetMade(record: AppDeployment, id: string): Revision {
   const time = updatedAt(record);
   return {
@@ -56,7 +56,7 @@ function notYetMade(record: AppDeployment, id: string): Revision {
     created_at: time,
     updated_at: time,
     status: 'CREATING',
-    status_message: stalledMessage(record) ?? 'Davit has yet to take this revision up.',
+    status_message: stalledMessage(record) ?? 'The controller has not created this revision yet.',
     source: record.spec.source,
     source_revision_config: {
       ...toSnake(SourceRevisionConfig.shape, record.spec.sourceRevisionConfig),
@@ -65,7 +65,7 @@ function notYetMade(record: AppDeployment, id: string): Revision {
   };
 }
 
-/** A write asked for it, and the next one came before the controller looked. What it would have been is kept nowhere. */
+/** A revision that a later write replaced before the controller created it. Its values are not stored. */
 function neverMade(record: AppDeployment, own: readonly AppRevision[], serial: number): Revision {
   const newer = own.findLast((revision) => (revision.spec.revisionSerial ?? 0) > serial);
   const time = newer === undefined ? updatedAt(record) : createdAt(newer);
@@ -74,13 +74,13 @@ function neverMade(record: AppDeployment, own: readonly AppRevision[], serial: n
     created_at: time,
     updated_at: time,
     status: 'SKIPPED',
-    status_message: 'Overtaken by a newer revision before Davit took it up.',
+    status_message: 'A newer revision replaced this one before the controller created it.',
     source: record.spec.source,
     source_revision_config: { ...toSnake(SourceRevisionConfig.shape, {}), repo_commit_sha: null },
   };
 }
 
-/** Serials older than the record's that became no revision, as far back as none can have been collected. */
+/** Earlier serials without a revision, down to the first whose revision may have been deleted. */
 function serialsNeverMade({ spec }: AppDeployment, own: readonly AppRevision[]): number[] {
   const newest = spec.revisionSerial ?? 0;
   const oldestKept = own[FEWEST_REVISIONS - 1]?.spec.revisionSerial ?? 0;

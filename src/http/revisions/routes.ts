@@ -1,7 +1,7 @@
-// /v2/deployments/{id}/revisions: what has been deployed, once more or again.
+// The routes of /v2/deployments/{id}/revisions.
 
 import type { AppDeployment } from '../../api/app-deployment.ts';
-import { FINAL_PHASES } from '../../api/build.ts';
+import { isUnderWay } from '../../api/build.ts';
 import { INTERRUPT_ANNOTATION } from '../../api/meta.ts';
 import { serialRevisionId } from '../../record/revision-id.ts';
 import { rollingBack } from '../../record/revision-request.ts';
@@ -21,7 +21,7 @@ import { presentRevisions } from './presenter.ts';
 export interface RevisionRoutesOptions {
   readonly auth: Auth;
   readonly deployments: Deployments;
-  /** A changed deployment as its caller may see it. */
+  /** Presents a changed deployment to its caller. */
   readonly presentChanged: (admitted: RequestContext, changed: Changed) => Promise<Deployment>;
 }
 
@@ -61,7 +61,7 @@ export function registerRevisions(app: App, { auth, deployments, presentChanged 
     schema: {
       tags,
       operationId: 'createRevision',
-      summary: 'Make a new revision, of a changed deployment or of the same once more',
+      summary: 'Create a new revision, with or without a change of the deployment',
       params: DeploymentPath,
       body: patchDeployment().prefault({}),
       response: { 201: Revision, ...failures(400, 401, 403, 404, 409, 412, 413, 415, 422) },
@@ -95,7 +95,7 @@ export function registerRevisions(app: App, { auth, deployments, presentChanged 
     schema: {
       tags,
       operationId: 'redeployRevision',
-      summary: 'Go back to a revision: a new one with its values',
+      summary: 'Roll back: create a new revision with the values of this one',
       params: RevisionPath,
       response: { 200: Deployment, ...failures(400, 401, 403, 404, 409, 412, 422) },
     },
@@ -110,7 +110,7 @@ export function registerRevisions(app: App, { auth, deployments, presentChanged 
         if (old === undefined)
           throw new HttpError(
             409,
-            `Revision ID ${id} is ${status} and was never made: there is nothing to go back to.`,
+            `Revision ID ${id} is ${status} and was never created, so it has no values to roll back to.`,
           );
         return { spec: rollingBack(record.spec, old.spec), values: new Map() };
       };
@@ -125,7 +125,7 @@ export function registerRevisions(app: App, { auth, deployments, presentChanged 
     schema: {
       tags,
       operationId: 'interruptRevision',
-      summary: 'End the build of a revision; what serves goes on serving',
+      summary: 'Interrupt the build of a revision. The active revision keeps serving',
       params: RevisionPath,
       response: { 202: Revision, ...failures(401, 403, 404, 409, 422) },
     },
@@ -134,9 +134,8 @@ export function registerRevisions(app: App, { auth, deployments, presentChanged 
       const { record } = await deployments.change(auth.admitted(request), deploymentId, (current) => {
         const { status } = one(current, id);
         const made = deployments.revisionsOf(current).find(({ spec }) => spec.id === id.toLowerCase());
-        const phase = made?.status?.build?.phase;
-        if (phase === undefined || FINAL_PHASES.has(phase))
-          throw new HttpError(409, `Revision ID ${id} is ${status}: it has no build that could be interrupted.`);
+        if (!isUnderWay(made?.status?.build))
+          throw new HttpError(409, `Revision ID ${id} is ${status}: it has no running or queued build to interrupt.`);
         return { spec: current.spec, values: new Map(), annotations: { [INTERRUPT_ANNOTATION]: id.toLowerCase() } };
       });
       reply.code(202);

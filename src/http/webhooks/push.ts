@@ -1,14 +1,14 @@
-// What a code host's webhook says: who sent it, by its signature, and which repository was pushed to. Pure.
+// Verifies the signature of a code host's webhook, and reads which repository was pushed to. Pure.
 
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { z } from 'zod';
 
-/** GitHub's and Gitea's, in hexadecimal; Gitea and Forgejo send GitHub's, too. The older one of GitHub is of SHA-1 and counts for nothing. */
+/** Headers with a hexadecimal signature. Gitea and Forgejo send GitHub's too. GitHub's older header uses SHA-1 and is not accepted. */
 const SIGNATURES = { 'x-hub-signature-256': 'sha256=', 'x-gitea-signature': '', 'x-forgejo-signature': '' } as const;
 const EVENTS = ['x-github-event', 'x-gitea-event', 'x-forgejo-event'] as const;
 
-/** The signature of a request, 32 bytes; undefined where there is none that could be right. */
+/** The signature of a request: 32 bytes. Undefined if there is none of valid form. */
 export function signatureIn(headers: IncomingHttpHeaders): Buffer | undefined {
   for (const [name, prefix] of Object.entries(SIGNATURES)) {
     const value = headers[name];
@@ -19,7 +19,7 @@ export function signatureIn(headers: IncomingHttpHeaders): Buffer | undefined {
   return undefined;
 }
 
-/** HMAC with SHA-256 of the body as it came. */
+/** HMAC-SHA-256 of the body's bytes. */
 export function isSignedBy(secret: string, body: Uint8Array, signature: Uint8Array): boolean {
   const expected = createHmac('sha256', secret).update(body).digest();
   return expected.length === signature.length && timingSafeEqual(expected, signature);
@@ -32,8 +32,8 @@ export function isPush(headers: IncomingHttpHeaders): boolean {
 const Push = z.object({ repository: z.object({ full_name: z.string().min(1).max(512) }) });
 
 /**
- * OWNER/NAME in lower case; undefined for what is no push. Nothing else of it is believed: which commits there are is asked
- * of the code host.
+ * OWNER/NAME in lower case. Undefined if the event is not a push. Nothing else of the body is used: the commits are read from the
+ * code host.
  */
 export function repositoryPushed(body: Uint8Array): string | undefined {
   let value: unknown;

@@ -1,6 +1,5 @@
-// Webhooks of code hosts: whoever knows the integration's secret may say that a repository was pushed to, and no more. The
-// controller then asks the code host what there is, so a delivery that is repeated, late or made up by the host's people
-// changes nothing that is not so.
+// Webhooks of code hosts: a sender that knows the integration's secret reports that a repository was pushed to. The controller then
+// reads the commits from the code host, so a repeated, late or forged delivery cannot cause a wrong state.
 
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { LruMap } from 'toad-cache';
@@ -29,11 +28,11 @@ export interface WebhookRoutesOptions {
   readonly now: () => Date;
 }
 
-/** GitHub sends no more than 25 MB; a push of two thousand commits has one or two. */
+/** GitHub sends at most 25 MB. A push of two thousand commits needs one or two. */
 const LARGEST_BODY = 10 * 1024 * 1024;
-/** Bodies in memory at once; the group is the sender's address. */
+/** Concurrent bodies in memory. The group is the sender's address. */
 const SLOTS = { most: 4, mostOfGroup: 2, always: 0, mostWaiting: 64, mostWaitingOfGroup: 32 };
-/** So long a secret is believed: an unsigned flood must not become a flood of requests to the API server. */
+/** How long a secret is cached: a flood of unsigned webhooks must not become one of requests to the API server. */
 const REMEMBERED_MS = 10_000;
 const MOST_PUSHES = 100;
 const WEBHOOK_FIELD_MANAGER = 'davit-webhook';
@@ -55,7 +54,7 @@ declare module 'fastify' {
 }
 
 export function registerWebhooks(app: FastifyInstance, options: WebhookRoutesOptions): void {
-  // A scope of its own: the body is read as it is, for its signature is of its bytes.
+  // A separate scope without a JSON parser, because the signature covers the body's bytes.
   void app.register(async (scope) => registerPost(scope, options));
 }
 
@@ -79,7 +78,7 @@ function registerPost(app: FastifyInstance, { kube, integrations, records, secre
     return secret;
   }
 
-  /** One answer for every case: it must not tell which integrations there are, and which have a secret. */
+  /** The same error for every cause: it must not reveal which integrations exist, and which have a secret. */
   async function senderOf(request: FastifyRequest): Promise<Sender> {
     const { integration_id: id = '' } = request.params as Record<string, string>;
     const signature = signatureIn(request.headers);
@@ -125,7 +124,7 @@ function registerPost(app: FastifyInstance, { kube, integrations, records, secre
     schema: { hide: true },
     bodyLimit: LARGEST_BODY,
     onRequest: async (request) => {
-      // Before the body: nobody else's is read.
+      // Before the body is read.
       request[SENDER] = await senderOf(request);
       request[SLOT] = await (slots.take(request.ip) ?? tooMany());
     },
@@ -141,7 +140,7 @@ function registerPost(app: FastifyInstance, { kube, integrations, records, secre
     errorHandler: (error, _request, reply) => {
       if ((error as { readonly statusCode?: number }).statusCode !== 413) throw error;
       void reply.code(413).send({
-        detail: 'The webhook is larger than 10 MiB. The repository is asked about when the polling comes to it.',
+        detail: 'The webhook is larger than 10 MiB. Davit will find the push when it next polls the repository.',
       });
     },
   });
@@ -150,10 +149,10 @@ function registerPost(app: FastifyInstance, { kube, integrations, records, secre
 function unsigned(): HttpError {
   return new HttpError(
     401,
-    "The webhook is not signed with the integration's secret: give both the same one (X-Hub-Signature-256 or X-Gitea-Signature).",
+    "The webhook is not signed with the integration's secret. Set the same secret in both (X-Hub-Signature-256 or X-Gitea-Signature).",
   );
 }
 
 function tooMany(): never {
-  throw new HttpError(503, 'Too many webhooks come at once. Send it again in 1 s.', { 'retry-after': '1' });
+  throw new HttpError(503, 'Too many webhooks at once. Send it again in 1 s.', { 'retry-after': '1' });
 }

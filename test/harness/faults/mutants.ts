@@ -1,5 +1,5 @@
-// Known bugs, and what is to catch each: the measure of the harness itself. `from` must be in the file exactly once,
-// after Node has taken the types out (which leaves everything else where it was).
+// Seeded bugs, each with the workload and fault that must catch it: they measure the harness itself. `from` must be in the file
+// exactly once, after Node has stripped the types.
 
 import type { Fault, WorkloadName } from './plans.ts';
 
@@ -11,12 +11,12 @@ interface Replacement {
 
 export interface Seed {
   readonly replacements: readonly Replacement[];
-  /** Absent for what is no bug but a matter of test time. */
+  /** The run that must catch the bug. Absent for a replacement that only shortens a time. */
   readonly shows?: { readonly workload: WorkloadName | 'http'; readonly fault: Fault };
 }
 
 const NONE: Fault = { kind: 'none' };
-/** So that what a write answers is not overtaken by news of its consequences, however slow the machine. */
+/** Delays the watch, so that on a slow machine too the answer of a write arrives before events of its consequences. */
 const LATE_DEPLOYMENTS: Fault = { kind: 'watch-delay', resource: 'deployments', ms: 400 };
 
 function bug(file: string, from: string, to: string, workload: WorkloadName | 'http', fault: Fault = NONE): Seed {
@@ -43,34 +43,39 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
       },
     ],
   },
-  'delete without uid': bug('src/kube/http-client.ts', 'preconditions: { uid, ', 'preconditions: { ', 'delete'),
-  'deployed though it has gone': bug(
+  'deletes have no uid precondition': bug(
+    'src/kube/http-client.ts',
+    'preconditions: { uid, ',
+    'preconditions: { ',
+    'delete',
+  ),
+  'a record that was deleted while its finalizer was added is reconciled': bug(
     'src/controller/app-deployment/reconciler.ts',
     ': await addFinalizer(observed.record, home);',
     ': ((await addFinalizer(observed.record, home)) ?? observed.record);',
     'undone',
     { kind: 'watch-delay', resource: 'appdeployments', ms: 300 },
   ),
-  'ready before the rollout is over': bug(
+  'a workload is ready before its rollout has finished': bug(
     'src/decide/assess/workloads.ts',
     'if (updatedReplicas === wanted && replicas === wanted && availableReplicas === wanted)',
     'if (true)',
     'image',
   ),
-  'stale observedGeneration of a child believed': bug(
+  "a child's outdated observedGeneration is accepted": bug(
     'src/decide/assess/workloads.ts',
     'return workload !== undefined && (workload.status?.observedGeneration ?? 0) >= (workload.metadata.generation ?? 1);',
     'return true;',
     'image',
     LATE_DEPLOYMENTS,
   ),
-  'digest of the moment': bug(
+  'the applied digest depends on the time': bug(
     'src/controller/shared/apply.ts',
     "createHash('sha256').update(JSON.stringify(object))",
     "createHash('sha256').update(String(Date.now()))",
     'create',
   ),
-  'password regenerated': {
+  'an existing password is regenerated': {
     replacements: [
       {
         file: 'src/controller/app-deployment/passwords.ts',
@@ -99,32 +104,32 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     'create',
     { kind: 'edit', child: 'PersistentVolumeClaim shop--postgres', edit: 'delete' },
   ),
-  'a volume that is being deleted is in order': bug(
+  'a volume that is being deleted passes its check': bug(
     'src/decide/assess/database-volume.ts',
     'if (deletionTimestamp !== undefined)',
     'if (false)',
     'create',
     { kind: 'edit', child: 'PersistentVolumeClaim shop--postgres', edit: 'delete' },
   ),
-  'a stuck pod is kept': bug(
+  'a stuck pod is not deleted': bug(
     'src/decide/children/stuck-pods.ts',
     'return isReadyPod(pod) || containers.some(',
     'return true || containers.some(',
     'impossible',
   ),
-  'a size that no node has is applied': bug(
+  'a size that fits no node is applied': bug(
     'src/decide/children/node-fit.ts',
     'if (fits) return [];',
     'return [];',
     'impossible',
   ),
-  'no finalizer': bug(
+  'no finalizer is added': bug(
     'src/controller/app-deployment/reconciler.ts',
     'hasFinalizer(observed.record) ? observed.record : await addFinalizer(observed.record, home)',
     'observed.record',
     'delete',
   ),
-  'finalizer taken off first': {
+  'the finalizer is removed before the teardown': {
     replacements: [
       {
         file: 'src/controller/app-deployment/finalize.ts',
@@ -139,7 +144,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     ],
     shows: { workload: 'delete', fault: NONE },
   },
-  'the caches decide when a teardown is over': bug(
+  'a teardown ends without a live list': bug(
     'src/controller/app-deployment/finalize.ts',
     'const step = nextStep(live, now);',
     'const step = undefined;',
@@ -151,20 +156,20 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
       ms: 10_000,
     },
   ),
-  'data deleted whatever has become of it': bug(
+  'data is deleted without a resourceVersion precondition': bug(
     'src/controller/shared/delete.ts',
     "new Set(['Secret', 'PersistentVolumeClaim'])",
     'new Set()',
     'delete',
   ),
-  'a failure silences the record': bug(
+  'a failed action prevents the status report': bug(
     'src/controller/app-deployment/reconciler.ts',
     'if (wasLost(signal) || isUnsaid(key, causes)) throw',
     'if (causes.length > 0) throw',
     'create',
     { kind: 'denied', resource: 'services', status: 500, ms: 4000 },
   ),
-  'words of any length go into a status': {
+  'status messages have no maximum length': {
     replacements: [
       { file: 'src/api/text.ts', from: 'const LONGEST_QUOTE = 1024;', to: 'const LONGEST_QUOTE = 100_000;' },
       {
@@ -175,44 +180,44 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     ],
     shows: { workload: 'create', fault: { kind: 'denied', resource: 'services', status: 500, ms: 4000 } },
   },
-  'sweep does not ask whose it is': bug(
+  'pruning deletes foreign objects': bug(
     'src/decide/children/plan.ts',
     '!isOurs(child, observed) || child.metadata.deletionTimestamp) continue;',
     'child.metadata.deletionTimestamp) continue;',
     'create',
   ),
-  'everything is ours': bug(
+  'every child counts as owned by the record': bug(
     'src/decide/observed.ts',
     'return child.metadata.labels?.[DEPLOYMENT_UID_LABEL] === observed.record.metadata.uid;',
     'return true;',
     'delete',
   ),
-  'foreign object overwritten': bug(
+  'a foreign object is overwritten': bug(
     'src/controller/shared/apply.ts',
     'if (!wasMadeFor(record, there, wanted)) return undefined;\n',
     '',
     'taken',
   ),
-  'latch lost': bug(
+  'DEPLOYED is not latched': bug(
     'src/decide/revision-status.ts',
     "if (revision.status?.state === 'DEPLOYED') return 'DEPLOYED';",
     '',
     'drift',
     LATE_DEPLOYMENTS,
   ),
-  'children wake nobody': bug(
+  'changes of children enqueue no key': bug(
     'src/controller/app-deployment/watches.ts',
     '...[...caches.children.values()].map((cache) => cache.onChange(wakeOwner)),',
     '',
     'drift',
   ),
-  'done is remembered': bug(
+  'a ready generation is not reconciled again': bug(
     'src/controller/app-deployment/reconciler.ts',
     'const first = await observe(found, options, contents, signal);',
     "const first = await observe(found, options, contents, signal); const done = (globalThis.done ??= new Set()); if (found.status?.state === 'READY' && !found.metadata.deletionTimestamp) { if (done.has(found.metadata.generation)) return {}; done.add(found.metadata.generation); }",
     'drift',
   ),
-  'a failure is not tried again': bug(
+  'a failed reconcile is not requeued': bug(
     'src/runtime/controller.ts',
     'const waitMs = Math.round(queue.addBackingOff(key, asked));',
     'const waitMs = 0;',
@@ -220,43 +225,43 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     // Until the surplus pods have come, however long that takes: each of them wakes the record once more.
     { kind: 'outage', phase: 'drift', status: 500, ms: 4000, quietMs: 2000 },
   ),
-  'DEPLOYED does not ask for the database': bug(
+  'DEPLOYED does not require a running database': bug(
     'src/decide/assess/rollout.ts',
     "isOwn('postgres', revision) ? database : undefined,",
     'undefined,',
     'impossible',
   ),
-  'a revision that served unseen is SKIPPED': bug(
+  'a revision whose rollout finished unobserved is SKIPPED': bug(
     'src/decide/assess/rollout.ts',
     'runningRevision(before)?.spec.id === revision.spec.id',
     'false',
     'overtaken',
   ),
-  'a teardown waits for pods by their labels': bug(
+  'a teardown waits for pods without a controller': bug(
     'src/decide/children/teardown.ts',
     ' && isControlled(pod)',
     '',
     'held',
   ),
-  'a teardown does not say what it waits for': bug(
+  "a teardown's message names no pods": bug(
     'src/decide/children/teardown.ts',
     '${waitsFor}${namesOf(pods)}',
     '${waitsFor}',
     'held',
   ),
-  'values that another record names go with the first': bug(
+  'a teardown deletes values that another record names': bug(
     'src/decide/children/teardown.ts',
     'observed.namedByOthers?.has(child.metadata.name) !== true',
     'true',
     'pair',
   ),
-  'events are listed at every look': bug(
+  'events are listed in every reconcile': bug(
     'src/controller/app-deployment/mount-failures.ts',
     'if (before && now().getTime() - before.at < ASK_EVERY_MS) return before.words;',
     '',
     'unmounted',
   ),
-  'events that cannot be listed silence the record': {
+  'a failed list of events prevents the status report': {
     replacements: [
       {
         file: 'src/controller/app-deployment/mount-failures.ts',
@@ -271,13 +276,13 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     ],
     shows: { workload: 'unmounted', fault: { kind: 'events-refused' } },
   },
-  'a rollback asks for the size of then': bug(
+  'a rollback restores the old volume size': bug(
     'src/record/wanted-revision.ts',
     '? (data.storageGi ?? 0) : smallestSize(',
     '? 0 : smallestSize(',
     'resize',
   ),
-  'no pause after a failure': {
+  'failed reconciles have no backoff': {
     replacements: [
       {
         file: 'src/runtime/work-queue.ts',
@@ -289,14 +294,14 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     ],
     shows: { workload: 'create', fault: { kind: 'outage', phase: 'create', status: 500, ms: 6000 } },
   },
-  'a lost race is final': bug(
+  'a conflict is not requeued': bug(
     'src/runtime/controller.ts',
     "log.debug({ err: error, waitMs: queue.addBackingOff(key) }, 'Reconcile lost a race, will retry');",
     '',
     'create',
     { kind: 'refused', at: 'create/patch appdeployments shop#1', status: 409 },
   ),
-  'writes without a lease': {
+  'a controller writes without the lease': {
     replacements: [
       {
         file: 'src/runtime/clients/leader-only.ts',
@@ -316,95 +321,95 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     ],
     shows: { workload: 'recreate', fault: { kind: 'leases-blocked', phase: 'create', ms: 8000 } },
   },
-  'a refused event ends the process': bug(
+  'a rejected event ends the process': bug(
     'src/runtime/events.ts',
     "log.warn({ err, reason: event.reason, name, namespace }, 'Could not send an event');",
     'throw err;',
     'create',
     { kind: 'events-refused' },
   ),
-  'compacted history not listed again': bug(
+  '410 Gone does not start a new list': bug(
     'src/runtime/reflector.ts',
     'if (error instanceof Gone) {\n      position = undefined;',
     'if (error instanceof Gone) {',
     'delete',
     { kind: 'watch-gap', resource: 'deployments', event: 2 },
   ),
-  'half-open watch never noticed': bug(
+  'a half-open watch has no idle timeout': bug(
     'src/kube/http-client.ts',
     'const idle = setTimeout(() => silence.abort(), idleMs);',
     'const idle = setTimeout(() => undefined, idleMs);',
     'delete',
     { kind: 'watch-half-open', resource: 'deployments', event: 2 },
   ),
-  'revision by chance': bug(
+  'revision ids are random': bug(
     'src/record/revision-id.ts',
     'return revisionId(recordUid, `g${generation}`);',
     'return crypto.randomUUID();',
     'create',
     { kind: 'lost-blind', at: 'create/create apprevisions shop--REV#1' },
   ),
-  'a newer generation is said to be seen': bug(
+  'observedGeneration is newer than the reconciled record': bug(
     'src/controller/app-deployment/reconciler.ts',
     'if (record.metadata.generation !== found.metadata.generation) return {};',
     '',
     'hasty',
     { kind: 'slow', ms: 150 },
   ),
-  'teardown back to front': bug(
+  'the teardown runs in reverse order': bug(
     'src/decide/children/teardown.ts',
     'for (const [waitsFor, objects] of stepsOf(observed)) {',
     'for (const [waitsFor, objects] of stepsOf(observed).toReversed()) {',
     'delete',
   ),
-  'status written whether new or not': bug(
+  'an unchanged status is written': bug(
     'src/controller/shared/report.ts',
     'if (isDeepStrictEqual(without(object.status, foreign), status)) return false;',
     'status = { ...status, conditions: status.conditions?.map((one) => ({ ...one, message: `${one.message}${Date.now()}` })) };',
     'create',
   ),
-  'what nobody names is not collected': bug(
+  'orphaned Secrets are not collected': bug(
     'src/controller/garbage/secrets.ts',
     "found.filter((one) => judge(one, named).is === 'orphan')",
     '[]',
     'http',
     { kind: 'crash-lost', at: 'post/facade create secrets shop--vars-X#1' },
   ),
-  'values before their Secret': bug(
+  'a record is written although its Secret was not created': bug(
     'src/http/deployments/secret-values.ts',
     'return caller.kube.create(SECRETS, secret, { fieldManager: FACADE_FIELD_MANAGER });',
     'caller.kube.create(SECRETS, secret, { fieldManager: FACADE_FIELD_MANAGER }).catch(() => undefined); return Promise.resolve(secret);',
     'http',
     { kind: 'refused', at: 'patch/facade create secrets shop--vars-X#1', status: 500 },
   ),
-  'status before children': bug(
+  'the status is written before the children': bug(
     'src/controller/app-deployment/reconciler.ts',
     'const pass = await attempt(first, assessed, within);',
     'if (first.revisions[0]) await report(first, first, assessed, { latest: first.revisions[0], refusals: [] }, within); const pass = await attempt(first, assessed, within);',
     'image',
   ),
-  'name by chance': bug(
+  'names of revisions are random': bug(
     'src/resources/app-revision.ts',
     'names(record.metadata.name).revision(spec.id)',
     '`${record.metadata.name}--${crypto.randomUUID().slice(0, 8)}`',
     'create',
     { kind: 'lost-blind', at: 'create/create apprevisions shop--REV#1' },
   ),
-  'finalizers written unconditionally': bug(
+  'finalizers are written without a resourceVersion precondition': bug(
     'src/controller/app-deployment/finalize.ts',
     '{ metadata: { uid, resourceVersion, finalizers } }',
     '{ metadata: { uid, finalizers } }',
     'create',
     { kind: 'raced', at: 'create/patch appdeployments shop#1' },
   ),
-  "somebody else's field is taken": bug(
+  'a field of another field manager is applied': bug(
     'src/controller/shared/apply.ts',
     '...object.metadata.annotations, [APPLIED_ANNOTATION]: digest',
     "...object.metadata.annotations, 'example.com/theirs': '', [APPLIED_ANNOTATION]: digest",
     'create',
     { kind: 'second-manager', does: 'adds' },
   ),
-  'values of the active revision collected': {
+  'values of the active revision are collected': {
     replacements: [
       {
         file: 'src/decide/secret-garbage.ts',
@@ -415,7 +420,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     ],
     shows: { workload: 'rotate', fault: NONE },
   },
-  'deleted on a stale list': {
+  'Secrets are collected by an outdated cache': {
     replacements: [
       {
         file: 'src/decide/secret-garbage.ts',
@@ -430,61 +435,61 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     ],
     shows: { workload: 'rotate', fault: { kind: 'watch-delay', resource: 'appdeployments', ms: 800 } },
   },
-  'the moment in a template': bug(
+  'pod templates contain the time': bug(
     'src/resources/pod-template.ts',
     'const annotations = { ...spec.annotations,',
     "const annotations = { ...spec.annotations, 'example.com/made': new Date().toISOString(),",
     'create',
   ),
-  'a refusal is final': bug(
+  'a rejected action is not retried': bug(
     'src/decide/retry.ts',
     'if (!refusals.some(({ reason }) => MENDED_ELSEWHERE.has(reason))) return undefined;',
     'return undefined;',
     'create',
     { kind: 'denied', resource: 'services', status: 422 },
   ),
-  'a refusal is tried again at once': {
+  'a rejected action is retried without backoff': {
     replacements: [
       { file: 'src/decide/retry.ts', from: 'const SHORTEST_MS = 1_000;', to: 'const SHORTEST_MS = 20;' },
       { file: 'src/decide/retry.ts', from: 'const LONGEST_MS = 60_000;', to: 'const LONGEST_MS = 20;' },
     ],
     shows: { workload: 'create', fault: { kind: 'denied', resource: 'services', status: 403, ms: 6000 } },
   },
-  'a stripped child counts as foreign': bug(
+  'a child without labels counts as foreign': bug(
     'src/controller/shared/apply.ts',
     'labels?.[DEPLOYMENT_UID_LABEL] === uid ||',
     'labels?.[DEPLOYMENT_UID_LABEL] === uid; (',
     'create',
     { kind: 'edit', child: 'Service shop', edit: 'labels' },
   ),
-  'a database on a foreign volume': bug(
+  'a database is created on a foreign volume': bug(
     'src/controller/app-deployment/reconciler.ts',
     'executePlan(withoutUnsafe(rest, before), record, target)',
     'executePlan(rest, record, target)',
     'create',
     { kind: 'foreign', child: 'PersistentVolumeClaim shop--postgres' },
   ),
-  'a password in the log': bug(
+  'a password is logged': bug(
     'src/controller/app-deployment/passwords.ts',
     "if (state === 'foreign') return nameConflict(secret);",
     "process.stdout.write(`${JSON.stringify(secret)}\\n`); if (state === 'foreign') return nameConflict(secret);",
     'create',
   ),
-  'a short list is believed': bug(
+  'an incomplete list is accepted': bug(
     'src/runtime/reflector.ts',
     'if (cache.missingFrom(items, version) > 0) {',
     'if (false) {',
     'create',
     { kind: 'relist-empty', resource: 'deployments', event: 2 },
   ),
-  'the autoscaler is fought': bug(
+  'replicas are applied although an autoscaler owns them': bug(
     'src/resources/workload.ts',
     '...(!isAutoscaled && { replicas:',
     '...(true && { replicas:',
     'autoscaled',
   ),
-  'a wait script changed in place': bug('src/resources/wait-scripts.ts', 'sleep 2 &', 'sleep 3 &', 'upgraded'),
-  'the contract of a revision ignored': {
+  'an existing wait script is changed': bug('src/resources/wait-scripts.ts', 'sleep 2 &', 'sleep 3 &', 'upgraded'),
+  "a revision's pod contract version is ignored": {
     replacements: [
       {
         file: 'src/resources/contracts.ts',
@@ -499,123 +504,123 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     ],
     shows: { workload: 'upgraded', fault: NONE },
   },
-  'another form taken for another record': bug(
+  'another notation of the same spec counts as a change': bug(
     'src/record/canonical.ts',
     'return value.length > 0 ?',
     'return true ?',
     'reformed',
   ),
-  'values that anybody may fill reach pods': bug(
+  'pods get values from a Secret that is not immutable': bug(
     'src/decide/assess/references.ts',
     'if (unfixed !== undefined)',
     'if (false)',
     'unfixed',
   ),
-  'new values roll the pods for each write': {
+  'each write to a referenced Secret restarts the pods': {
     replacements: [
       { file: 'src/decide/children/rotation.ts', from: 'const QUIET_MS = 2000;', to: 'const QUIET_MS = 0;' },
     ],
     shows: { workload: 'referenced', fault: NONE },
   },
-  'a Job that is there is made again': bug(
+  'an existing Job is recreated': bug(
     'src/controller/build/start.ts',
     'if (!(error instanceof AlreadyExists)) throw error;',
     "if (!(error instanceof AlreadyExists)) throw error; const ref = { namespace: inputs.settings.namespace, name: buildName(inputs.revisionId) }; const there = await client.get(JOBS, ref); await client.remove(JOBS, ref, { uid: there.metadata.uid, propagationPolicy: 'Background' }); await new Promise((resolve) => setTimeout(resolve, 500)); return client.create(JOBS, makeBuildJob(inputs));",
     'builds',
     { kind: 'crash-after', at: 'builds/create jobs build-ID#1' },
   ),
-  'the Secrets of a build belong to nobody': bug(
+  "a build's Secrets have no owner reference": bug(
     'src/resources/build/job.ts',
     "ownerReferences: [{ apiVersion: 'batch/v1', kind: 'Job', name: buildName(revisionId), uid: jobUid }],",
     '',
     'builds-delete',
   ),
-  'credentials stay after the build': bug(
+  'credentials are kept after the build': bug(
     'src/decide/build/step.ts',
     "return { act: 'forgetCredentials', requeueAfterMs: left };",
     'return { requeueAfterMs: left };',
     'builds',
   ),
-  'a place that becomes free wakes nobody': bug(
+  'the end of a build does not enqueue queued builds': bug(
     'src/controller/build/watches.ts',
     "if (isBegun(previous?.status?.build) && (type === 'deleted' || !isBegun(object.status?.build))) wakeQueued();",
     '',
     'builds-turns',
   ),
-  'a build that failed keeps its turn': bug(
+  'a failed build keeps its turn': bug(
     'src/api/build.ts',
-    "return build !== undefined && build.phase !== 'Queued' && !FINAL_PHASES.has(build.phase);",
+    "return isUnderWay(build) && build?.phase !== 'Queued';",
     "return build !== undefined && build.phase !== 'Queued' && build.phase !== 'Built';",
     'builds-turns',
   ),
-  'running builds take no turn': bug(
+  'running builds do not count towards the concurrency limit': bug(
     'src/decide/build/turns.ts',
     'for (const revision of builds.filter(({ status }) => isBegun(status?.build))) begin(revision);',
     '',
     'builds-turns',
   ),
-  'the time of a build is not limited': bug(
+  'builds have no deadline': bug(
     'src/resources/build/job.ts',
     'activeDeadlineSeconds: settings.timeoutSeconds,',
     '',
     'builds-overdue',
   ),
-  'an interrupted build begins again': bug(
+  'an interrupted build starts again': bug(
     'src/decide/build/step.ts',
     'if (build && FINAL_PHASES.has(build.phase)) return',
     "if (build && build.phase !== 'Interrupted' && FINAL_PHASES.has(build.phase)) return",
     'builds-interrupt',
   ),
-  'the pod of another build is believed': bug(
+  'the pod of another build is observed': bug(
     'src/controller/build/observe.ts',
     '.byLabel(settings.builds.namespace, BUILD_LABEL, id)',
     '.list()',
     'builds',
   ),
-  'the Job of a finished build goes at once': bug(
+  'the Job of a finished build is deleted immediately': bug(
     'src/decide/build/step.ts',
     "if (phase === 'Interrupted' || phase === 'Skipped' || !(left > 0)) return { act: 'removeJob' };",
     "return { act: 'removeJob' };",
     'builds',
   ),
-  'a code host that is down fails the build': bug(
+  'a code host outage fails the build': bug(
     'src/controller/build/reconciler.ts',
     'if (!retry || !before) {',
     'if (true) {',
     'builds',
     { kind: 'code-host', phase: 'builds', says: 'down', ms: 2500 },
   ),
-  'a push credential for all of a tenant': bug(
+  "a push credential covers all of the tenant's repositories": bug(
     'src/controller/build/start.ts',
     'const repository = repositoryOf(registry, tenant, record.metadata.name);',
     "const repository = repositoryOf(registry, tenant, record.metadata.name).replace(/[^/]*$/, '*');",
     'builds',
   ),
-  'the token of the code host in the log': bug(
+  "the code host's token is logged": bug(
     'src/controller/build/start.ts',
     'if (isHindrance(credential)) return credential;',
     'process.stdout.write(`${JSON.stringify(credential)}\\n`); if (isHindrance(credential)) return credential;',
     'builds',
   ),
-  'what belongs to no build any more stays': bug(
+  'Jobs of deleted builds are not collected': bug(
     'src/controller/build/reconciler.ts',
     'await removeJob(seen.orphan, client);',
     'return {};',
     'builds-delete',
   ),
-  'a built image by its tag': bug(
+  'a built image is deployed by tag': bug(
     'src/decide/build/step.ts',
     'image: `${repository}@${digest}`',
     'image: `${repository}:latest`',
     'builds',
   ),
-  'the branch of now is built': bug(
+  "a queued build uses the branch's current commit": bug(
     'src/controller/build/start.ts',
     'ref: revision.status?.build?.commit ?? revision.spec.commit ?? repoRef',
     'ref: repoRef',
     'builds-turns',
   ),
-  'a Job that somebody deletes is made again': bug(
+  'a deleted Job is recreated': bug(
     'src/decide/build/step.ts',
     "if (job?.metadata.deletionTimestamp !== undefined || (job === undefined && build.phase === 'Building'))",
     'if (false)',

@@ -10,10 +10,12 @@ import { ensureBuildImages, ensureImages } from '../../cluster/images/build.ts';
 import { ensureBuilderImage } from '../../cluster/images/builder.ts';
 import { realPods } from '../../cluster/machine.ts';
 import { ensureDavitImage } from '../../image/davit-image.ts';
-import { ORGANIZATION_NAMESPACE, type Platform, startPlatform, type Tenant } from '../../support/platform.ts';
+import { createIntegration } from '../../support/build-platform.ts';
+import { type Platform, startPlatform, type Tenant } from '../../support/platform.ts';
 import { eventually } from '../../support/running-davit.ts';
 import { type Gitea, startGitea } from './gitea.ts';
 import { type Registry, startRegistry } from './registry.ts';
+import { builtRecord, pythonServer } from './sample.ts';
 import { authority } from './servers.ts';
 
 const say = (line: string): void => void process.stderr.write(`  ${line}\n`);
@@ -49,16 +51,7 @@ describe.skipIf(!machine.ok)('deployments that are built', () => {
   let first: string;
 
   const application = (text: string): Record<string, string> => ({
-    'app.py': `import http.server
-
-class Handler(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        self.send_response(200)
-        self.end_headers()
-        self.wfile.write(b"${text}")
-
-http.server.HTTPServer(("", 8000), Handler).serve_forever()
-`,
+    'app.py': pythonServer(text),
     Dockerfile: `FROM ${python}\nWORKDIR /app\nCOPY app.py .\nRUN python -m py_compile app.py\nUSER 65532:65532\nCMD ["python", "app.py"]\n`,
   });
 
@@ -105,28 +98,7 @@ http.server.HTTPServer(("", 8000), Handler).serve_forever()
     const target = `team-${tenant.id.slice(0, 8)}/shop`;
     await apply(BUILDS, dockerSecret('registry-push', registry.allow(target, ['pull', 'push'])));
     await apply(BUILDS, dockerSecret('registry-pull', registry.allow(target, ['pull'])));
-    const { token } = await gitea.makeToken();
-    await apply(ORGANIZATION_NAMESPACE, {
-      apiVersion: 'v1',
-      kind: 'Secret',
-      metadata: { name: 'gitea' },
-      stringData: { token },
-    });
-    await apply(ORGANIZATION_NAMESPACE, {
-      apiVersion: 'davit.dev/v1alpha1',
-      kind: 'CodeHostIntegration',
-      metadata: { name: 'gitea' },
-      spec: { kind: 'gitea', apiUrl: `${gitea.url}/api/v1`, credentialsRef: { name: 'gitea' }, tenants: ['team'] },
-    });
-    integration = await cluster.kubectl([
-      'get',
-      'chi',
-      'gitea',
-      '-n',
-      ORGANIZATION_NAMESPACE,
-      '-o',
-      'jsonpath={.metadata.uid}',
-    ]);
+    integration = await createIntegration(cluster, gitea, ['team']);
   });
 
   afterAll(async () => {
@@ -154,30 +126,8 @@ http.server.HTTPServer(("", 8000), Handler).serve_forever()
   }
 
   async function shop(serial: number, more: object = {}): Promise<void> {
-    await apply('team', {
-      apiVersion: 'davit.dev/v1alpha1',
-      kind: 'AppDeployment',
-      metadata: { name: 'shop' },
-      spec: {
-        source: 'codehost',
-        revisionSerial: serial,
-        sourceConfig: {
-          integrationId: integration,
-          repoUrl: repository,
-          resourceSpec: {
-            cpu: 0.1,
-            memoryMb: 128,
-            dbCpu: 0.1,
-            dbMemoryMb: 256,
-            dbStorageGi: 1,
-            redisCpu: 0.05,
-            redisMemoryMb: 64,
-          },
-          ...more,
-        },
-        sourceRevisionConfig: { repoRef: 'main', workflowConfigPath: 'Dockerfile' },
-      },
-    });
+    const config = { integrationId: integration, repoUrl: repository, ...more };
+    await apply('team', builtRecord('shop', config, { revisionSerial: serial }));
   }
 
   async function newest(): Promise<Revision> {

@@ -15,21 +15,11 @@ import {
 } from '../../support/build-platform.ts';
 import { DAVIT_NAMESPACE, type Tenant } from '../../support/platform.ts';
 import { eventually } from '../../support/running-davit.ts';
+import { builtRecord, pythonServer } from './sample.ts';
 
 const say = (line: string): void => void process.stderr.write(`  ${line}\n`);
 const machine = await realPods(say);
 if (!machine.ok) say(`no real pods here: ${machine.reason}; the chart's registry is left out`);
-
-const APP = `import http.server
-
-class Handler(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        self.send_response(200)
-        self.end_headers()
-        self.wfile.write(b"built")
-
-http.server.HTTPServer(("", 8000), Handler).serve_forever()
-`;
 
 interface Revision {
   readonly status?: {
@@ -83,26 +73,8 @@ describe.skipIf(!machine.ok)("the chart's registry", () => {
   async function get<T>(...args: readonly string[]): Promise<T> {
     return JSON.parse(await cluster.kubectl(['get', ...args, '-o', 'json'])) as T;
   }
-  const small = {
-    cpu: 0.1,
-    memoryMb: 128,
-    dbCpu: 0.1,
-    dbMemoryMb: 256,
-    dbStorageGi: 1,
-    redisCpu: 0.05,
-    redisMemoryMb: 64,
-  };
   async function record(namespace: string, name: string, repoUrl: string): Promise<void> {
-    await apply(namespace, {
-      apiVersion: 'davit.dev/v1alpha1',
-      kind: 'AppDeployment',
-      metadata: { name },
-      spec: {
-        source: 'codehost',
-        sourceConfig: { integrationId: builds.integrationId, repoUrl, resourceSpec: small },
-        sourceRevisionConfig: { repoRef: 'main', workflowConfigPath: 'Dockerfile' },
-      },
-    });
+    await apply(namespace, builtRecord(name, { integrationId: builds.integrationId, repoUrl }));
   }
   async function deployed(namespace: string): Promise<string> {
     return eventually(async () => {
@@ -115,7 +87,7 @@ describe.skipIf(!machine.ok)("the chart's registry", () => {
   async function makeRepository(name: string): Promise<string> {
     const url = (await builds.gitea.makeRepository(name)).replace(/\.git$/, '');
     await builds.gitea.commit(name, {
-      'app.py': APP,
+      'app.py': pythonServer('built'),
       Dockerfile: `FROM ${builds.baseImages.python}\nCOPY app.py /app.py\nUSER 65532:65532\nCMD ["python", "/app.py"]\n`,
     });
     return url;

@@ -41,7 +41,7 @@ const Document = z.object({
   }),
 });
 
-it('describes itself as OpenAPI 3.1, every reference resolved and nothing twice', async () => {
+it('the OpenAPI 3.1 document is valid: every reference resolves, and no name is used twice', async () => {
   const answer = await facade.app.inject('/openapi.json');
   const { servers, paths, components } = Document.parse(answer.json());
   expect(servers).toEqual([{ url: '/api-host' }]);
@@ -98,7 +98,7 @@ it('describes itself as OpenAPI 3.1, every reference resolved and nothing twice'
   });
 });
 
-it('shows examples that are what it says', () => {
+it("the document's examples match their schemas", () => {
   const shapes = [CreateOfSettings, patchDeployment(), Deployment, Revision, OAuthProviderResponse];
   for (const shape of shapes) {
     const examples = (shape.meta()?.['examples'] ?? []) as readonly unknown[];
@@ -107,7 +107,7 @@ it('shows examples that are what it says', () => {
   }
 });
 
-it.each(['', '/api-host'])('says at %s/ where everything is', async (prefix) => {
+it.each(['', '/api-host'])('%s/ lists the documents and endpoints', async (prefix) => {
   const answer = await facade.app.inject(`${prefix}/`);
   expect([answer.statusCode, answer.json()]).toEqual([
     200,
@@ -117,7 +117,7 @@ it.each(['', '/api-host'])('says at %s/ where everything is', async (prefix) => 
     expect((await facade.app.inject(path)).statusCode).toBe(200);
 });
 
-it('prefills the page with a deployment that works: it names nothing that is not there', async () => {
+it("the page's example deployment needs no other object", async () => {
   const { examples } = CreateOfSettings.meta() ?? {};
   const [example] = examples as readonly [{ readonly source_revision_config: object }];
   const { status, body } = await facade.call('POST', '/v2/deployments?fieldValidation=Strict', example);
@@ -136,10 +136,13 @@ it.each(['/docs', '/api-host/docs'])('serves the page at %s without a network', 
   }
 });
 
-it.each(['..%2fx', 'a%5c..%5cb', '%00', 'nothing', '.hidden', ''])('has no file %s beside the page', async (file) => {
-  const answer = await facade.app.inject(`/docs/static/${file}`);
-  expect([answer.statusCode, answer.json()]).toEqual([404, { detail: expect.stringMatching(/^Not Found: /) }]);
-});
+it.each(['..%2fx', 'a%5c..%5cb', '%00', 'nothing', '.hidden', ''])(
+  'the page does not serve the file %s',
+  async (file) => {
+    const answer = await facade.app.inject(`/docs/static/${file}`);
+    expect([answer.statusCode, answer.json()]).toEqual([404, { detail: expect.stringMatching(/^Not Found: /) }]);
+  },
+);
 
 it.each(['/v2/deployments', '/v2/deployments/', '/api-host/v2/deployments', '/api-host/v2/deployments?limit=1'])(
   'answers at %s',
@@ -161,7 +164,7 @@ describe('headers', () => {
     }
   });
 
-  it('keep answers out of caches, frames and guesses', async () => {
+  it('forbid caching, framing and content sniffing', async () => {
     const { headers } = await facade.call('GET', '/v2/deployments');
     expect(headers).toMatchObject({
       'cache-control': 'no-store',
@@ -178,7 +181,7 @@ describe('the access log', () => {
     return all.map((line) => JSON.parse(line) as Record<string, unknown>).filter(({ msg }) => msg === 'Request');
   }
 
-  it('has one line for a request: who it was for and how it went, without query, header or body', async () => {
+  it('has one line for a request with its tenant and status, without query, header or body', async () => {
     await facade.call('GET', '/api-host/v2/deployments?name=canary', undefined, { 'x-request-id': 'mine' });
     await facade.call('GET', '/no%0Awhere');
     expect(lines()).toMatchObject([
@@ -196,7 +199,7 @@ describe('the access log', () => {
     expect(facade.log()).not.toContain('canary');
   });
 
-  it('says who asked about which deployment, by username and name, also when it is created, deleted or refused', async () => {
+  it("contains the user and the deployment's name, also for a create, a delete and a rejection", async () => {
     const { body } = await facade.call('POST', '/v2/deployments', aBody());
     const { id } = body as { id: string };
     await facade.call('GET', `/v2/deployments/${id}`);
@@ -220,7 +223,7 @@ describe('the access log', () => {
     expect(facade.log()).not.toContain(TOKEN);
   });
 
-  it('goes with one count, by the pattern of the route and the status', async () => {
+  it('each request is counted once, by route pattern and status', async () => {
     await facade.call('GET', '/api-host/v2/deployments?name=canary');
     await facade.call('GET', '/v2/deployments/99999999-0000-4000-8000-000000000009');
     await facade.call('GET', '/no/where');
@@ -231,7 +234,7 @@ describe('the access log', () => {
     ]);
   });
 
-  it('is silent of probes', async () => {
+  it('does not contain probes', async () => {
     await facade.call('GET', '/livez');
     expect(lines().map(({ level }) => level)).toEqual([20]);
   });
@@ -266,12 +269,12 @@ describe('serving', () => {
     await expect(serve(facade.app, { host, port: 0 })).rejects.toThrow(/cluster tokens/);
   });
 
-  it('unless told that something else ends TLS', async () => {
+  it('allows plain HTTP if a proxy terminates TLS', async () => {
     serving = await serve(facade.app, { host: '0.0.0.0', port: 0, insecure: true });
     expect((await fetch(`http://127.0.0.1:${serving.port}/livez`)).status).toBe(200);
   });
 
-  it('gives up a POST that the API server leaves without an answer', async () => {
+  it('answers a POST after the time limit if the API server does not', async () => {
     const { app, kube } = await makeFacade({}, { timeLimitMs: 200 });
     kube.failOn(({ verb, kind }) =>
       verb === 'create' && kind === 'AppDeployment' ? new Promise(() => undefined) : undefined,
@@ -290,12 +293,15 @@ describe('serving', () => {
     });
     expect([answer.status, await answer.json()]).toEqual([
       503,
-      { detail: 'This takes longer than 0.2 s, and may be done yet. Look what has become of it before you try again.' },
+      {
+        detail:
+          'The request did not finish within 0.2 s and may still take effect. Check the resource before retrying.',
+      },
     ]);
     expect(answer.headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/);
   });
 
-  it('lets requests under way finish, and takes no more', async () => {
+  it('finishes current requests at shutdown, and accepts no more', async () => {
     let answerReview: () => void = () => undefined;
     const held = new Promise<undefined>((resolve) => (answerReview = () => resolve(undefined)));
     let arrived: () => void = () => undefined;
@@ -331,7 +337,7 @@ describe('serving', () => {
     expect(answer).toMatch(/^HTTP\/1\.1 408 .*x-request-id: .*\{"detail":"The request took too long to arrive\."\}$/is);
   });
 
-  describe('answers that nobody reads', () => {
+  describe('unread answers', () => {
     const mebibyte = 1024 * 1024;
     const asUser = (token: string, url = '/v2/deployments'): string =>
       `GET ${url} HTTP/1.1\r\nHost: x\r\nX-Api-Key: ${token}\r\nX-Tenant-Id: team-a\r\n\r\n`;
@@ -364,12 +370,12 @@ describe('serving', () => {
       return socket;
     }
 
-    it('are bound for each caller: who asks on is told to read, and served when the connection is closed', async () => {
+    it('are limited for each caller: further requests get 429 until the connection is closed', async () => {
       await serveLargePages(1000 * mebibyte);
       const idle = ask(asUser('idle').repeat(8));
       await vi.waitFor(async () => expect(await status('idle')).toBe(429), 10_000);
       expect((await list('idle'))[1]).toBe(
-        '{"detail":"Answers of more than 20 MiB wait to be read by you. Read them, or close their connections, and try again."}',
+        '{"detail":"More than 20 MiB of your answers are unread. Read them or close their connections, then try again."}',
       );
       expect(await status('reader')).toBe(200);
       expect((await fetch(`${serving?.url}/livez`)).status).toBe(200);
@@ -377,7 +383,7 @@ describe('serving', () => {
       await vi.waitFor(async () => expect(await status('idle')).toBe(200), 10_000);
     });
 
-    it('are bound in all: who holds most loses his connection', async () => {
+    it('are limited in total: the caller with the most loses its connection', async () => {
       const { log } = await serveLargePages(40 * mebibyte);
       const idle = ask(asUser('idle').repeat(30));
       await vi.waitFor(() => expect(log()).toContain('"caller":"user idle"'), 10_000);
@@ -412,7 +418,7 @@ describe('serving', () => {
     socket.destroy();
   });
 
-  it('answers what is no HTTP in the same shape', async () => {
+  it('answers input that is not HTTP in the same form', async () => {
     serving = await serve(facade.app, { host: '127.0.0.1', port: 0 });
     const answer = await fetch(`${serving.url}/livez`, { headers: { 'x-long': 'a'.repeat(20_000) } });
     expect([answer.status, await answer.json()]).toEqual([431, { detail: 'The headers are larger than 16 KiB.' }]);

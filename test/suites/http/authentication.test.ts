@@ -36,8 +36,8 @@ const inTurn = async <T>(times: number, work: (n: number) => Promise<T>): Promis
   return results;
 };
 
-describe('made-up tokens', () => {
-  it('are bound by their address: of 200 the API server is asked about as many as the limit says, once each', async () => {
+describe('invalid tokens', () => {
+  it('are limited by address: of 200 the API server reviews only as many as the limit, once each', async () => {
     const answers = await inTurn(200, (n) => as(`made-up-${n}`, LIST, { 'x-tenant-id': '' }));
     expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 200 }, (_, n) => (n < 5 ? 401 : 429)));
     expect(answers[0]?.body).toEqual({ detail: UNKNOWN_TOKEN });
@@ -45,7 +45,7 @@ describe('made-up tokens', () => {
     expect(asked()).toBe(5);
   });
 
-  it('hold up nobody whose token was good lately', async () => {
+  it('do not delay callers whose token was valid recently', async () => {
     expect((await as(TOKEN)).status).toBe(200);
     await inTurn(20, (n) => as(`made-up-${n}`));
     expect((await as(TOKEN)).status).toBe(200);
@@ -53,34 +53,34 @@ describe('made-up tokens', () => {
     expect((await as(TOKEN)).status).toBe(200);
   });
 
-  it('are bound also where requests are not, and in other words of a header', async () => {
+  it('are limited also without a rate limit, and in the other header', async () => {
     facade = await makeFacade({ http: { ...http, requestsPerMinute: 0 } });
     facade.kube.know(() => undefined);
     const answers = await inTurn(400, (n) => as(`made-up-${n}`));
     expect(asked()).toBe(300);
     expect(answers.at(-1)?.status).toBe(429);
     expect(answers.at(-1)?.body.detail).toMatch(
-      /^More than 300 tokens that nobody knows came from this address in a minute\. .* Try again in \d+ s\.$/,
+      /^More than 300 unknown tokens came from this address in a minute\. .* Try again in \d+ s\.$/,
     );
   });
 
-  it('are named by the limit that they have reached, and take the pages without a token from nobody', async () => {
+  it('get the message of the limit that they reached, and do not affect pages without a token', async () => {
     await inTurn(20, (n) => as(`made-up-${n}`));
     expect((await as('new-and-good')).body.detail).toMatch(
-      /^More than 5 requests in a minute came from this address with tokens that are not known yet, or none\. Try again in \d+ s\.$/,
+      /^More than 5 requests in a minute came from this address with unknown tokens, or without one\. Try again in \d+ s\.$/,
     );
     // oxlint-disable-next-line no-await-in-loop -- one after the other
     for (const page of ['/docs', '/docs/static/swagger-ui.css', '/openapi.json', '/livez'])
       expect((await facade.app.inject(page)).statusCode).toBe(200);
   });
 
-  it('are not those that turn out good, however many come from one address', async () => {
+  it('tokens that prove valid do not count, however many come from one address', async () => {
     facade = await makeFacade();
     const answers = await inTurn(400, (n) => as(`good-${n}`));
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
   });
 
-  it('hold up nobody whose token was good an hour ago, also while their reviews are under way', async () => {
+  it('do not delay callers whose token was valid an hour ago, even while reviews are running', async () => {
     facade.kube.know((token) => token);
     expect((await as(TOKEN)).status).toBe(200);
     facade.clock.ms += 3_600_000;
@@ -95,7 +95,7 @@ describe('made-up tokens', () => {
     await Promise.all(flood);
   });
 
-  it('are not asked about again for ten seconds', async () => {
+  it('are not reviewed again for ten seconds', async () => {
     facade = await makeFacade();
     facade.kube.know(() => undefined);
     await inTurn(10, () => as('made-up'));
@@ -105,7 +105,7 @@ describe('made-up tokens', () => {
     expect(asked()).toBe(2);
   });
 
-  it('cannot take more than a few reviews under way, and those that wait have an end', async () => {
+  it('use only a few concurrent reviews, and the queue is limited', async () => {
     facade = await makeFacade();
     let underWay = 0;
     let most = 0;
@@ -135,8 +135,8 @@ describe('made-up tokens', () => {
   });
 });
 
-describe('a good token', () => {
-  it('is reviewed once, also by requests that come together, and then no more for ten minutes', async () => {
+describe('a valid token', () => {
+  it('is reviewed once for concurrent requests, and then not for ten minutes', async () => {
     await Promise.all([as(TOKEN), as(TOKEN), as(TOKEN)]);
     expect([asked('SelfSubjectReview'), asked('SelfSubjectAccessReview')]).toEqual([1, 1]);
     facade.clock.ms += 60_000;
@@ -144,7 +144,7 @@ describe('a good token', () => {
     expect([asked('SelfSubjectReview'), asked('SelfSubjectAccessReview')]).toEqual([1, 2]);
   });
 
-  it('counts for its user, whatever its text', async () => {
+  it('is counted for its user, also after a new token was issued', async () => {
     facade.kube.know(() => 'one and the same');
     await inTurn(4, () => as(TOKEN));
     expect((await as('renewed')).status).toBe(200);
@@ -152,7 +152,7 @@ describe('a good token', () => {
     expect((await as(TOKEN)).status).toBe(429);
   });
 
-  it('that has been revoked since is a wrong one from then on', async () => {
+  it('is invalid after it was revoked', async () => {
     facade = await makeFacade();
     expect((await as(TOKEN)).status).toBe(200);
     facade.kube.know(() => undefined);
@@ -163,12 +163,12 @@ describe('a good token', () => {
     expect(asked() - before).toBe(1);
   });
 
-  it('of a user who may not ask who he is, is one all the same', async () => {
+  it('is accepted if its user lacks the right to a SelfSubjectReview', async () => {
     facade.kube.failOn(({ kind }) => (kind === 'SelfSubjectReview' ? new Forbidden('no') : undefined));
     expect((await as(TOKEN)).status).toBe(200);
   });
 
-  it('without any right costs few requests, whichever tenant it names', async () => {
+  it('without any right causes few requests, whichever tenant it names', async () => {
     facade.kube.allow(() => false);
     const post = (tenant: string): Promise<Answer> =>
       facade.call('POST', LIST, {}, { 'x-tenant-id': tenant, 'x-api-key': 'right-less' });
@@ -187,12 +187,12 @@ describe('the address', () => {
   const strangers = async (headers: Record<string, string>): Promise<number[]> =>
     (await inTurn(6, (n) => as(`made-up-${n}`, LIST, { ...headers }))).map(({ status }) => status);
 
-  it('is that of the connection: what a header says of it is nothing', async () => {
+  it('is that of the connection: X-Forwarded-For is ignored', async () => {
     expect(await strangers(forwarded)).toEqual([401, 401, 401, 401, 401, 429]);
     expect((await as('made-up', LIST, { 'x-forwarded-for': '198.51.100.8' })).status).toBe(429);
   });
 
-  it('is what a proxy says that is trusted', async () => {
+  it('is taken from a trusted proxy', async () => {
     facade = await makeFacade({ http: { ...http, trustedProxies: ['127.0.0.0/8'] } });
     facade.kube.know(() => undefined);
     expect(await strangers(forwarded)).toEqual([401, 401, 401, 401, 401, 429]);

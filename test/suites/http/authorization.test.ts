@@ -84,7 +84,7 @@ describe('the tenant', () => {
       ]);
   });
 
-  it('is not guessed among more than 20', async () => {
+  it('is not chosen automatically among more than 20', async () => {
     for (let n = 0; n < 19; n += 1)
       facade.tenants.put({
         apiVersion: 'v1',
@@ -96,7 +96,7 @@ describe('the tenant', () => {
     expect(reviews()).toEqual([]);
   });
 
-  it("is neither the organization's namespace nor one that Davit is not to look after", async () => {
+  it("is neither the organization's namespace nor one outside of the configured namespaces", async () => {
     facade = await makeFacade({ namespaces: ['team-a'], organizationNamespace: 'no-tenant' });
     facade.kube.seed(NAMESPACES, {
       apiVersion: 'v1',
@@ -113,7 +113,7 @@ describe('the tenant', () => {
 describe('the right', () => {
   const remove = (id = 'not-a-uuid'): ReturnType<Facade['call']> => facade.call('DELETE', `/v2/deployments/${id}`);
 
-  it('to write is enough to write, and who may only look is told which right it takes', async () => {
+  it('to write suffices to write, and a caller who may only read learns which right is missing', async () => {
     facade.kube.allow(({ verb }) => verb === 'delete');
     expect((await remove()).status).toBe(422);
     facade.clock.ms += 60_000;
@@ -128,7 +128,7 @@ describe('the right', () => {
     expect((await facade.call('GET', '/v2/deployments/not-a-uuid')).status).toBe(403);
   });
 
-  it('may be for one record alone', async () => {
+  it('may be limited to one record', async () => {
     const [one, other] = ['one', 'other'].map((name) => facade.seed({ metadata: { name } }).metadata.uid ?? '');
     facade.kube.allow(({ verb, name }) => verb === 'list' || name === 'one');
     expect((await remove(one)).status).toBe(204);
@@ -136,7 +136,7 @@ describe('the right', () => {
     expect((await remove()).status).toBe(403);
   });
 
-  it('is asked for once, together, and believed for ten seconds', async () => {
+  it('is reviewed once for concurrent requests, and cached for ten seconds', async () => {
     const list = (token = 'one'): Promise<unknown> =>
       facade.call('GET', '/v2/deployments', undefined, { 'x-api-key': token });
     await Promise.all([list(), list(), list()]);
@@ -149,7 +149,7 @@ describe('the right', () => {
     expect(reviews().length).toBe(3);
   });
 
-  it('is asked for again after a failure', async () => {
+  it('is reviewed again after a failure', async () => {
     facade.kube.failOn(() => new Unauthorized('review'));
     const refused = await facade.call('GET', '/v2/deployments');
     expect([refused.status, refused.headers['www-authenticate']]).toEqual([401, 'Bearer']);
@@ -159,7 +159,7 @@ describe('the right', () => {
     expect((await facade.call('GET', '/v2/deployments')).status).toBe(200);
   });
 
-  it('is asked for again at once after an outage', async () => {
+  it('is reviewed again immediately after an outage', async () => {
     for (const review of ['SelfSubjectReview', 'SelfSubjectAccessReview']) {
       facade.kube.failOn(({ kind }) => (kind === review ? new Unavailable('review') : undefined));
       // oxlint-disable-next-line no-await-in-loop -- one after the other
@@ -196,7 +196,7 @@ describe('the token', () => {
     else expect(new Set(facade.kube.writes.map(({ token }) => token))).toEqual(new Set([want]));
   });
 
-  it('is asked for before anything is read', async () => {
+  it('is checked before anything is read', async () => {
     const answer = await facade.app.inject({
       method: 'POST',
       url: '/v2/deployments',

@@ -70,12 +70,12 @@ const rows: Row[] = [
   [
     'a name with --',
     aBody({ name: 'a--b' }),
-    [['body.name', 'must not contain --: what belongs to a deployment is named with it', PATTERN]],
+    [['body.name', 'must not contain --, which names of child objects use', PATTERN]],
   ],
   [
     'a name of which an encoded domain would be made',
     aBody({ name: 'xn' }),
-    [['body.name', 'must not be xn: what is made from it would begin with xn--, as encoded domains do', PATTERN]],
+    [['body.name', 'must not be xn: its child objects would begin with xn--, as encoded domains do', PATTERN]],
   ],
   [
     'a name that is too long',
@@ -99,7 +99,7 @@ const rows: Row[] = [
     [
       [
         'body.source',
-        'source internal_docker is not available here: hosting is self-hosted, which takes external_docker',
+        'source internal_docker is not available: setting hosting is self-hosted, which allows external_docker',
         'value_error',
       ],
     ],
@@ -143,7 +143,7 @@ const rows: Row[] = [
   [
     'a listener without its configuration',
     config({ listener_id: uuid }),
-    [['body.source_config.listener_config', 'give listener_id and listener_config together', 'value_error']],
+    [['body.source_config.listener_config', 'listener_id and listener_config must be given together', 'value_error']],
   ],
   [
     'a listener id that is no UUID',
@@ -236,7 +236,7 @@ const rows: Row[] = [
         { name: 'constructor', value: '' },
       ],
     }),
-    [['body.secrets.1.name', 'this name was given before', 'value_error']],
+    [['body.secrets.1.name', 'this name is a duplicate', 'value_error']],
   ],
   [
     'a secret that the platform sets',
@@ -280,13 +280,7 @@ const rows: Row[] = [
       secrets: [{ name: 'A', value: '' }],
       secret_references: [{ name: 'A', secret_name: 's', secret_key: 'k' }],
     }),
-    [
-      [
-        'body.secret_references.0.name',
-        'a name may stand in secrets or in secret_references, not in both',
-        'value_error',
-      ],
-    ],
+    [['body.secret_references.0.name', 'a name may be in secrets or in secret_references, not in both', 'value_error']],
   ],
   [
     'findings of every kind at once',
@@ -315,7 +309,7 @@ const cloudRows: Row[] = [
     [
       [
         'body.source',
-        'source external_docker is not available here: hosting is cloud, which takes codehost, internal_docker, internal_source, internal_template',
+        'source external_docker is not available: setting hosting is cloud, which allows codehost, internal_docker, internal_source, internal_template',
         'value_error',
       ],
     ],
@@ -338,11 +332,7 @@ const cloudRows: Row[] = [
       source_revision_config: { repo_ref: 'refs/tags/v1', workflow_config_path: 'a/../b' },
     }),
     [
-      [
-        'body.source_config.build_on_push',
-        'a tag is never pushed to: build_on_push must be false for it',
-        'value_error',
-      ],
+      ['body.source_config.build_on_push', 'build_on_push must be false for a tag', 'value_error'],
       ['body.source_revision_config.workflow_config_path', 'must stay inside the repository: no ..', 'value_error'],
     ],
   ],
@@ -391,13 +381,13 @@ describe('POST /v2/deployments', () => {
   it.each(rows)('%s', (_name, body, findings) => expectRefused(facade, body, findings));
   it.each(cloudRows)('in the cloud: %s', (_name, body, findings) => expectRefused(cloud, body, findings));
 
-  it.each([...refused, ...hostile])('as the API server refuses it: $name', async ({ spec: parts, says }) => {
+  it.each([...refused, ...hostile])("with the API server's rules: $name", async ({ spec: parts, says }) => {
     const { status, body } = await facade.call('POST', '/v2/deployments', spec(payloadSpec(parts)));
     expectFindings(body.detail, says[1]);
     expect([status, facade.writes()]).toEqual([422, []]);
   });
 
-  it('a body of nothing but mistakes gets a bounded answer', async () => {
+  it('a body with many errors gets an answer of limited size', async () => {
     const { status, body } = await facade.call(
       'POST',
       '/v2/deployments',
@@ -406,7 +396,7 @@ describe('POST /v2/deployments', () => {
     expect([status, body.detail.length]).toEqual([422, 100]);
   });
 
-  it('as deep as the document says, and one level deeper', async () => {
+  it('accepts the documented depth, and rejects one level more', async () => {
     // The body itself and five levels of it down to the value: 64 with the last.
     const nested = (levels: number): string => {
       const deep = `${'{"a":'.repeat(levels - 5)}1${'}'.repeat(levels - 5)}`;
@@ -440,7 +430,7 @@ describe('POST /v2/deployments', () => {
       '{"__proto__":{"x":1},"name":"shop"}',
       {},
       400,
-      'The body has the key "__proto__", which is no field of anything.',
+      'The body has the key "__proto__", which is not a field.',
     ],
     ['not UTF-8', Buffer.from([0x22, 0xff, 0x22]), {}, 400, 'The body is not valid UTF-8.'],
     [
@@ -471,7 +461,7 @@ describe('POST /v2/deployments', () => {
 });
 
 /** Schemas that the custom resource has too: kubectl is told the same. */
-describe('what git, a shell or a file system would take for something else', () => {
+describe('values with a special meaning for git, a shell or a file system', () => {
   const good = {
     source_config: { integration_id: uuid, repo_url: 'https://host/team/repo' },
     source_revision_config: { repo_ref: 'main', workflow_config_path: 'deploy/davit.json' },
@@ -512,7 +502,7 @@ describe('what git, a shell or a file system would take for something else', () 
   });
 });
 
-describe('what is ignored', () => {
+describe('ignored values', () => {
   it.each([
     ['unknown keys', aBody({ color: 'red', source_config: { fog: 1, resource_spec: { rain: { a: 1 } } } })],
     [
@@ -580,7 +570,7 @@ describe('queries and paths', () => {
       .map((query): [string, string, string, string] => [
         query,
         `query.${query.split('=', 1)[0]}`,
-        'was given more than once: give it once',
+        'must not be given more than once',
         'value_error',
       ]),
     ...['name', 'image_version'].map((name): [string, string, string, string] => [
@@ -611,7 +601,7 @@ describe('queries and paths', () => {
     ]).toEqual([422, [{ loc: where, msg, type }]]);
   });
 
-  it('all parts of a request at once', async () => {
+  it('reports the errors of all parts of a request at once', async () => {
     const { status, body } = await facade.call('DELETE', '/v2/deployments/not-a-uuid?delete_tracing_project=perhaps');
     expect([status, body.detail]).toEqual([
       422,
@@ -647,7 +637,7 @@ describe('queries and paths', () => {
     ['DELETE', '/openapi.json', 'GET, HEAD'],
     ['OPTIONS', '/v2/deployments', 'GET, HEAD, POST'],
     ['PUT', '/v2/auth/providers/tracker', 'DELETE, GET, HEAD, PATCH'],
-  ] as const)('%s %s names the methods that there are', async (method, url, allow) => {
+  ] as const)('%s %s lists the allowed methods', async (method, url, allow) => {
     const answer = await facade.call(method, url, undefined, { 'content-type': 'application/json' });
     expect([answer.status, answer.headers['allow'], answer.body.detail]).toEqual([
       405,

@@ -60,7 +60,7 @@ function reported(state: 'AWAITING_BUILD' | 'BUILDING' | 'BUILD_FAILED' | 'DEPLO
 const path = (more = ''): string => `/v2/deployments/${id}/revisions/${rid}${more}`;
 
 describe('a revision', () => {
-  it('shows the commit that it is built from, and so does its deployment', async () => {
+  it('shows its commit, as its deployment does', async () => {
     reported('BUILDING', { phase: 'Building', commit: COMMIT });
     const { body } = await facade.call('GET', path());
     expect(Revision.parse(body)).toEqual(body);
@@ -71,7 +71,7 @@ describe('a revision', () => {
     expect(listed.source_revision_config.repo_commit_sha).toBe(COMMIT);
   });
 
-  it('that failed says which line, and what to do', async () => {
+  it('that failed names the line, and what to do', async () => {
     const message = 'Line 4 of the Dockerfile failed: RUN make. Correct it, then ask for a new revision.';
     reported('BUILD_FAILED', { phase: 'Failed', reason: 'StepFailed', message, line: 4, instruction: 'RUN make' });
     expect((await facade.call('GET', path())).body).toMatchObject({ status: 'BUILD_FAILED', status_message: message });
@@ -79,7 +79,7 @@ describe('a revision', () => {
 });
 
 describe('an interruption', () => {
-  it('is told to the controller with the caller’s own token', async () => {
+  it('is written for the controller with the caller’s token', async () => {
     reported('BUILDING', { phase: 'Building' });
     const answer = await facade.call('POST', path('/interrupt'));
     expect([answer.status, answer.body.id, answer.body.status]).toEqual([202, rid, 'BUILDING']);
@@ -94,23 +94,23 @@ describe('an interruption', () => {
     ['a build that was skipped', { phase: 'Skipped' }],
     ['a build that was interrupted', { phase: 'Interrupted' }],
     ['no build', undefined],
-  ])('of %s is refused', async (_name, build) => {
+  ])('of %s is rejected', async (_name, build) => {
     reported('DEPLOYED', build);
     const before = facade.writes().length;
     expect(await facade.call('POST', path('/interrupt'))).toMatchObject({
       status: 409,
-      body: { detail: `Revision ID ${rid} is DEPLOYED: it has no build that could be interrupted.` },
+      body: { detail: `Revision ID ${rid} is DEPLOYED: it has no running or queued build to interrupt.` },
     });
     expect(facade.writes()).toHaveLength(before);
   });
 
-  it('of a revision that is not there is refused', async () => {
+  it('of a missing revision is rejected', async () => {
     reported('BUILDING', { phase: 'Building' });
     rid = '99999999-0000-4000-8000-000000000009';
     expect((await facade.call('POST', path('/interrupt'))).status).toBe(404);
   });
 
-  it('by one who may only read is refused', async () => {
+  it('by a caller who may only read is rejected', async () => {
     reported('BUILDING', { phase: 'Building' });
     const forbidden = new Forbidden('patch shop', { serverMessage: 'no right' });
     facade.kube.failOn(({ verb }) => (verb === 'patch' ? forbidden : undefined));
@@ -147,7 +147,7 @@ function keepLog(lines: readonly string[], packed = gzipSync(lines.map((line) =>
 }
 const kept = (second: number, m: string, c = 'build'): string => JSON.stringify({ t: at(second), c, m });
 
-describe('the log of a build that runs', () => {
+describe('the log of a running build', () => {
   beforeEach(() => {
     reported('BUILDING', { phase: 'Building' });
     aBuildPod({
@@ -157,7 +157,7 @@ describe('the log of a build that runs', () => {
     });
   });
 
-  it('is of all its steps, oldest first or newest first', async () => {
+  it('contains all steps, oldest or newest first', async () => {
     const answer = await logs({ order: 'asc' });
     expect(DeployLogs.parse(answer.body)).toEqual(answer.body);
     expect(messages(answer)).toEqual([
@@ -171,7 +171,7 @@ describe('the log of a build that runs', () => {
     expect(messages(await logs({ level: 'ERROR' }))).toEqual(['ERROR: no rule']);
   });
 
-  it('is followed from where a page ended, and shows nothing twice', async () => {
+  it('continues from the end of a page without repeated lines', async () => {
     const first = await logs({ order: 'asc', limit: 50 });
     expect(first.body.next_offset).toBe(first.body.logs.at(-1).id);
     const nothing = await logs({ order: 'asc', limit: 50, offset: first.body.next_offset });
@@ -183,13 +183,13 @@ describe('the log of a build that runs', () => {
     expect(messages(await logs({ order: 'asc', limit: 50, offset: first.body.next_offset }))).toEqual(['more']);
   });
 
-  it('is read with the facade’s own right, after the caller’s right to logs', async () => {
+  it('is read with the facade’s own account, after a check of the caller’s right to logs', async () => {
     facade.kube.allow(({ resource, subresource }) => !(resource === 'pods' && subresource === 'log'));
     facade.clock.ms += 11_000;
     expect(await logs()).toMatchObject({ status: 403, body: { detail: expect.stringContaining('get pods/log') } });
   });
 
-  it("is not another tenant's to read", async () => {
+  it('cannot be read by another tenant', async () => {
     const answer = await facade.call(
       'POST',
       `/v1/projects/${id}/revisions/${rid}/build_logs`,
@@ -205,10 +205,10 @@ describe('the log of a build that runs', () => {
   });
 });
 
-describe('the log of a build that has ended', () => {
+describe('the log of an ended build', () => {
   beforeEach(() => reported('BUILD_FAILED', { phase: 'Failed', message: 'It failed.' }));
 
-  it('is what was kept, also once the pod is gone', async () => {
+  it('is the stored log, also when the pod is gone', async () => {
     keepLog([kept(1, 'Cloning', 'fetch'), kept(3, '#1 FROM base'), kept(4, 'ERROR: no rule')]);
     const answer = await logs({ order: 'asc' });
     expect(messages(answer)).toEqual(['Cloning', '#1 FROM base', 'ERROR: no rule']);
@@ -216,23 +216,23 @@ describe('the log of a build that has ended', () => {
     expect(messages(await logs({ order: 'desc', limit: 1 }))).toEqual(['ERROR: no rule']);
   });
 
-  it('pages through what was kept', async () => {
+  it('has pages of the stored log', async () => {
     keepLog(Array.from({ length: 60 }, (_, n) => kept(n, `line ${n}`)));
     const first = await logs({ order: 'asc', limit: 40 });
     const second = await logs({ order: 'asc', limit: 40, offset: first.body.next_offset });
     expect([...messages(first), ...messages(second)]).toEqual(Array.from({ length: 60 }, (_, n) => `line ${n}`));
   });
 
-  it('is the pod’s where none was kept', async () => {
+  it('is the pod’s if none was stored', async () => {
     aBuildPod({ fetch: [`${at(1)} fatal: repository not found`] });
     expect(messages(await logs())).toEqual(['fatal: repository not found']);
   });
 
-  it('is empty where there is neither', async () => {
+  it('is empty without both', async () => {
     expect((await logs()).body).toEqual({ logs: [], next_offset: null, truncated: false });
   });
 
-  it('passes over lines that are none', async () => {
+  it('skips invalid lines', async () => {
     keepLog([kept(1, 'one\ntwo'), 'no JSON', '{}', '[]', 'null', '{"t":7,"m":"x"}', '', kept(2, 'three')]);
     expect(messages(await logs({ order: 'asc' }))).toEqual(['one two', 'three']);
   });
@@ -243,12 +243,12 @@ describe('the log of a build that has ended', () => {
     expect([answer.body.logs.length, answer.body.truncated]).toEqual([1, true]);
   }, 30_000);
 
-  it('that cannot be read is told', async () => {
+  it('that cannot be read is an error', async () => {
     keepLog([], Buffer.from('no gzip'));
     expect(await logs()).toMatchObject({ status: 502, body: { detail: expect.stringContaining('cannot be read') } });
   });
 
-  it('of a registry that is down is told', async () => {
+  it('is an error if the registry is down', async () => {
     await registry.close();
     expect(await logs()).toMatchObject({
       status: 502,

@@ -49,7 +49,7 @@ const repos = (id: string, headers?: Record<string, string>): Promise<Answer> =>
   facade.call('GET', `${PATH}/${id}/repos`, undefined, headers);
 
 describe('the repositories of an integration', () => {
-  it('are a bare array, ready to be copied into a deployment', async () => {
+  it('are a bare array with the fields of a deployment', async () => {
     const id = seed('git');
     seedSecret();
     facade.repositories = () =>
@@ -102,14 +102,14 @@ describe('the repositories of an integration', () => {
     ['one that is not there', () => UNKNOWN],
     ['one for other tenants', () => seed('theirs', { tenants: [OTHER_TENANT.namespace] })],
     ['one for nobody', () => seed('nobodys', { tenants: [] })],
-  ])('of %s are 404, in the same words', async (_name, make) => {
+  ])('of %s get the same 404', async (_name, make) => {
     const id = make();
     const { status, body } = await repos(id);
     expect([status, body.detail]).toEqual([404, `Integration ID ${id} not found.`]);
     expect(facade.accounts).toEqual([]);
   });
 
-  it('of what is no id are 422', async () => {
+  it('of an invalid id get 422', async () => {
     expect(await repos('git')).toMatchObject({ status: 422, body: { detail: [{ loc: ['path', 'integration_id'] }] } });
   });
 
@@ -139,7 +139,7 @@ describe('the repositories of an integration', () => {
     expect(facade.accounts[0]?.credential('token')).toBeUndefined();
   });
 
-  it('never show the credentials', async () => {
+  it('never contain the credentials', async () => {
     const id = seed('git');
     seedSecret();
     facade.repositories = () => Promise.reject(new Error('surprise'));
@@ -161,17 +161,20 @@ describe('the integrations of a tenant', () => {
 });
 
 describe('the right', () => {
-  it.each(['install', `${UNKNOWN}/repos`])('to see %s is that to list deployments of the tenant', async (rest) => {
-    facade.kube.allow(
-      ({ verb, resource, namespace }) => `${verb} ${resource} ${namespace}` === 'list appdeployments team-b',
-    );
-    expect((await facade.call('GET', `${PATH}/${rest}`)).status).toBe(403);
-    facade.clock.ms += 60_000;
-    const other = await facade.call('GET', `${PATH}/${rest}`, undefined, { 'x-tenant-id': OTHER_TENANT.id });
-    expect([200, 404]).toContain(other.status);
-  });
+  it.each(['install', `${UNKNOWN}/repos`])(
+    'to read %s is the right to list deployments of the tenant',
+    async (rest) => {
+      facade.kube.allow(
+        ({ verb, resource, namespace }) => `${verb} ${resource} ${namespace}` === 'list appdeployments team-b',
+      );
+      expect((await facade.call('GET', `${PATH}/${rest}`)).status).toBe(403);
+      facade.clock.ms += 60_000;
+      const other = await facade.call('GET', `${PATH}/${rest}`, undefined, { 'x-tenant-id': OTHER_TENANT.id });
+      expect([200, 404]).toContain(other.status);
+    },
+  );
 
-  it("comes before the Secret is looked at, which is looked at with the facade's own account", async () => {
+  it("is checked before the Secret is read with the facade's own account", async () => {
     const id = seed('git');
     seedSecret();
     const tokens: (string | undefined)[] = [];
@@ -188,7 +191,7 @@ describe('the right', () => {
     expect(tokens).toEqual([undefined]);
   });
 
-  it("of our own account missing does not read like the caller's", async () => {
+  it("of the facade's own account that is missing is not reported as the caller's", async () => {
     const id = seed('git');
     facade.kube.failOn(({ kind }) =>
       kind === 'Secret' ? new Forbidden('x', { serverMessage: 'davit-api cannot' }) : undefined,

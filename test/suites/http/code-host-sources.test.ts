@@ -7,8 +7,7 @@ import { type Answer, aBody, anIntegration, type Facade, makeFacade, OTHER_TENAN
 const MINE = '0a6bb1b2-6b0e-4f6e-8d3c-6f5d9a1a7c10';
 const THEIRS = '1a6bb1b2-6b0e-4f6e-8d3c-6f5d9a1a7c10';
 const MISSING = '2a6bb1b2-6b0e-4f6e-8d3c-6f5d9a1a7c10';
-const UNKNOWN =
-  'is not an integration of this tenant: GET /v1/integrations/forge/codehost/install lists those that there are';
+const UNKNOWN = 'is not an integration of this tenant. GET /v1/integrations/forge/codehost/install lists them';
 const REPOSITORY = 'https://host.example/team/shop';
 
 let facade: Facade;
@@ -24,7 +23,7 @@ function post(integration_id: string, repo_url = REPOSITORY): Promise<Answer> {
   return facade.call('POST', '/v2/deployments', aBody(body));
 }
 
-it('one of the tenant, and a repository of its host', async () => {
+it('accepts an integration of the tenant and a repository of its host', async () => {
   expect((await post(MINE.toUpperCase())).status).toBe(201);
 });
 
@@ -36,7 +35,7 @@ it.each([
     MINE,
     'https://evil.example/team/shop',
     'repo_url',
-    "is not a repository of the integration's host: it must begin with https://host.example/",
+    "is not on the integration's host: it must begin with https://host.example/",
   ],
 ])('%s is 422, and nothing is written', async (_name, id, repository, field, msg) => {
   const { status, body } = await post(id, repository);
@@ -44,7 +43,7 @@ it.each([
   expect(facade.writes()).toEqual([]);
 });
 
-it('an integration that has left is no obstacle to a change, but to another build of the repository', async () => {
+it('a deleted integration prevents only changes that need a build', async () => {
   const { id } = (await post(MINE)).body;
   anIntegration(facade, MINE, { tenants: [] });
   const patch = (body: object): Promise<Answer> => facade.call('PATCH', `/v2/deployments/${id}`, body);

@@ -77,7 +77,7 @@ const ways: Record<string, (reason: Reason) => Found> = {
 };
 
 describe.each(Object.keys(ways))('as a %s', (way) => {
-  it.each(reasons)('%s is the same at both doors', async (reason) => {
+  it.each(reasons)('%s is the same over HTTP and with kubectl', async (reason) => {
     for (const state of [undefined, 'DEPLOYED'] as const) {
       const made = ways[way]?.(reason) ?? {};
       // oxlint-disable-next-line no-await-in-loop -- one after the other
@@ -101,7 +101,7 @@ describe.each(Object.keys(ways))('as a %s', (way) => {
   });
 });
 
-it('a deployment that serves says so', async () => {
+it('a serving deployment has the message of Ready', async () => {
   const { deployment, revision } = await told(inputsOf({}, 'DEPLOYED'));
   expect([deployment['status'], deployment['status_message'], revision['status_message']]).toEqual([
     'READY',
@@ -110,7 +110,7 @@ it('a deployment that serves says so', async () => {
   ]);
 });
 
-it('a revision that the watch brought before its record does not contradict it', async () => {
+it('a revision that is cached before its record does not contradict it', async () => {
   const inputs = inputsOf({ references: entryOf('SecretMissing') }, 'DEPLOYED');
   await told(inputs);
   facade.revisions.put({
@@ -124,7 +124,7 @@ it('a revision that the watch brought before its record does not contradict it',
   });
 });
 
-describe('what was reported of an earlier time', () => {
+describe('an outdated status', () => {
   it.each([
     { name: 'nothing yet', change: undefined, want: 'Davit has not processed this deployment yet.' },
     {
@@ -137,7 +137,7 @@ describe('what was reported of an earlier time', () => {
       change: { deletionTimestamp: '2026-02-02T00:00:00Z' },
       want: 'The deployment is being deleted.',
     },
-  ])('$name is not taken for what is', async ({ change, want }) => {
+  ])('$name is not reported as current', async ({ change, want }) => {
     const { record: said } = await told(inputsOf({}, 'DEPLOYED'));
     const { status: _status, ...rest } = said;
     facade.records.put(change === undefined ? rest : { ...said, metadata: { ...said.metadata, ...change } });

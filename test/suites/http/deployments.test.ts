@@ -82,7 +82,7 @@ describe('create', () => {
     });
   });
 
-  it('tries the record, then makes the Secret, then the record, all as the caller', async () => {
+  it("dry-runs the record, then creates the Secret and the record, with the caller's token", async () => {
     await facade.call('POST', '/v2/deployments', aBody({ secrets: values }));
     const [dryRun, secret, record] = facade.writes();
     expect(said()).toEqual(['create AppDeployment dry run', 'create Secret', 'create AppDeployment']);
@@ -112,7 +112,7 @@ describe('create', () => {
     });
   });
 
-  it('makes no Secret of nothing, and keeps references, pod parts and extensions as they were given', async () => {
+  it('creates no Secret without values, and stores references, pod parts and extensions unchanged', async () => {
     const sidecars = [
       {
         name: 's',
@@ -157,7 +157,7 @@ describe('create', () => {
     });
   });
 
-  it('takes deployment type dev_zero for dev, which is what it stores and shows', async () => {
+  it('stores and returns deployment type dev_zero as dev', async () => {
     const { status, body } = await facade.call(
       'POST',
       '/v2/deployments',
@@ -167,13 +167,13 @@ describe('create', () => {
     expect(facade.writes()[0]?.body).toMatchObject({ spec: { sourceConfig: { deploymentType: 'dev' } } });
   });
 
-  it('which commit was built is for nobody to say who asks', async () => {
+  it('ignores a commit in the request', async () => {
     const source_revision_config = { image_uri: 'host:5000/app:1.2', repo_commit_sha: 'f'.repeat(40) };
     const { status, body } = await facade.call('POST', '/v2/deployments', aBody({ source_revision_config }));
     expect([status, body.source_revision_config.repo_commit_sha]).toEqual([201, null]);
   });
 
-  it('a list right after it contains it', async () => {
+  it('a list immediately afterwards contains it', async () => {
     await facade.call('POST', '/v2/deployments', aBody({ secrets: values }));
     const { body } = await facade.call('GET', '/v2/deployments');
     expect(body.resources).toMatchObject([
@@ -187,14 +187,14 @@ describe('create', () => {
     ]);
   });
 
-  it('a name that is taken is 409, whether found at once or at the last moment', async () => {
+  it('a taken name is 409, whether the dry run or the write finds it', async () => {
     facade.seed({ metadata: { name: 'shop' } });
     const { status, body } = await facade.call('POST', '/v2/deployments', aBody({ secrets: values }));
     expect([status, body]).toEqual([409, { detail: 'A deployment named "shop" already exists.' }]);
     expect(facade.kube.objects(SECRETS)).toEqual([]);
   });
 
-  it('so it is while the old one is being deleted', async () => {
+  it('also while the old one is being deleted', async () => {
     facade.seed({
       metadata: { name: 'shop', deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['davit.dev/teardown'] },
     });
@@ -217,7 +217,7 @@ describe('create', () => {
       503,
       false,
     ],
-  ])('takes the Secret back when the record fails: %s', async (_name, error, status, removed) => {
+  ])('deletes the Secret when the record is rejected: %s', async (_name, error, status, removed) => {
     facade.kube.failOn(({ kind, verb, dryRun }) =>
       kind === 'AppDeployment' && verb === 'create' && dryRun !== true ? error : undefined,
     );
@@ -233,14 +233,14 @@ describe('create', () => {
     else expect(answer.headers['retry-after']).toBe('3');
   });
 
-  it('a Secret that may not be taken back is left to be collected', async () => {
+  it('a Secret that the caller may not delete is left for collection', async () => {
     facade.kube.failOn(({ kind, verb, dryRun }) =>
       (kind === 'AppDeployment' && dryRun !== true && verb === 'create') || verb === 'delete'
         ? new Forbidden('no', { serverMessage: 'no' })
         : undefined,
     );
     expect((await facade.call('POST', '/v2/deployments', aBody({ secrets: values }))).status).toBe(403);
-    expect(facade.log()).toContain('Left a Secret of values to be collected');
+    expect(facade.log()).toContain('Secret of values not deleted, the controller will collect it');
   });
 
   it.each([
@@ -312,16 +312,16 @@ describe('create', () => {
       'an outage',
       new Unavailable('create: connect ECONNREFUSED 10.0.0.1:6443'),
       503,
-      'The Kubernetes API server does not answer, or asks to be left alone. Try again in 1 s.',
+      'The Kubernetes API server does not answer or is overloaded. Try again in 1 s.',
     ],
     ['a conflict', new Conflict('x', { serverMessage: 'changed meanwhile' }), 409, 'changed meanwhile'],
     [
       'what nobody foresaw',
       new TypeError('secret inside at 10.0.0.1'),
       500,
-      'Something went wrong inside Davit. Its log has more under the x-request-id of this answer.',
+      "Internal error. Davit's log has the details under the x-request-id of this answer.",
     ],
-  ])('a dry run refused by %s comes through, and nothing is made', async (_name, error, status, detail) => {
+  ])("a dry run's rejection by %s is answered, and nothing is created", async (_name, error, status, detail) => {
     facade.kube.failOn(({ dryRun }) => (dryRun === true ? error : undefined));
     const answer = await facade.call('POST', '/v2/deployments', aBody({ secrets: values }));
     expect([answer.status, answer.body]).toEqual([status, { detail }]);
@@ -338,7 +338,7 @@ describe('create', () => {
     expect(answer.body.latest_revision_id !== null).toBe(hasRevision);
   });
 
-  it('of many at once: each is done whole before another is begun in its place', async () => {
+  it('of many at once, each finishes before the next one begins', async () => {
     const begun = new Set<string>();
     let most = 0;
     facade.kube.failOn(async ({ kind, dryRun, ref }) => {
@@ -425,7 +425,7 @@ describe('list', () => {
     expect(facade.writes()).toEqual([]);
   });
 
-  it('shows what has become of a record since the last time, and what another tenant has as that one has it', async () => {
+  it('shows later changes of a record, and each tenant its own', async () => {
     const query = '/v2/deployments?limit=100';
     const shown = async (): Promise<string[]> =>
       (await facade.call('GET', query)).body.resources.map((one: { name: string; status: string }) => one.status);
@@ -439,7 +439,7 @@ describe('list', () => {
     expect(other.body.resources.map((one: { name: string }) => one.name)).toEqual(['foreign']);
   });
 
-  it('shows the revision that was made since the last time', async () => {
+  it('shows a revision that was created since the last list', async () => {
     const { body: made } = await facade.call('POST', '/v2/deployments', aBody());
     const first = async (): Promise<{ active_revision_id: string | null }> =>
       (await facade.call('GET', '/v2/deployments?name=shop')).body.resources[0];
@@ -457,7 +457,7 @@ describe('list', () => {
     expect((await first()).active_revision_id).toBe(made.latest_revision_id);
   });
 
-  it('says nothing from a cache that is not filled', async () => {
+  it('is 503 while the cache is not filled', async () => {
     facade.records.synced = false;
     const { status, headers } = await facade.call('GET', '/v2/deployments');
     expect([status, headers['retry-after']]).toEqual([503, '1']);
@@ -474,7 +474,7 @@ describe('get', () => {
     expect(tokens).toEqual([TOKEN]);
   });
 
-  it('shows "" to who may not read them', async () => {
+  it('shows "" to a caller who may not read them', async () => {
     const { body } = await facade.call('POST', '/v2/deployments', aBody({ secrets: values }));
     facade.kube.failOn(({ kind }) => (kind === 'Secret' ? new Forbidden('no') : undefined));
     const { body: got } = await facade.call('GET', `/v2/deployments/${body.id.toUpperCase()}`);
@@ -484,7 +484,7 @@ describe('get', () => {
     ]);
   });
 
-  it("another tenant's is word for word one that does not exist", async () => {
+  it("another tenant's gets the same answer as a missing one", async () => {
     const foreign = facade.seed({ metadata: { name: 'foreign', namespace: OTHER_TENANT.namespace } });
     const answers = await Promise.all(
       [foreign.metadata.uid, MISSING].map((id) => facade.call('GET', `/v2/deployments/${id}`)),
@@ -495,14 +495,14 @@ describe('get', () => {
     ]);
   });
 
-  it('finds what another replica made a moment ago, and shows it in lists from then on', async () => {
+  it('finds a deployment that another replica just created, and lists it from then on', async () => {
     const made = facade.seed({ metadata: { name: 'shop' } });
     facade.records.drop(made.metadata.uid ?? '');
     expect((await facade.call('GET', `/v2/deployments/${made.metadata.uid}`)).status).toBe(200);
     expect((await facade.call('GET', '/v2/deployments')).body.resources.length).toBe(1);
   });
 
-  it('asks the API server at most once a second for a caller and tenant; later misses wait together', async () => {
+  it('lists at most once a second for a caller and tenant, and later lookups share the next list', async () => {
     let lists = 0;
     facade.kube.failOn(({ verb }) => void (verb === 'list' && (lists += 1)));
     const miss = (): Promise<unknown> => facade.call('GET', `/v2/deployments/${MISSING}`);
@@ -514,7 +514,7 @@ describe('get', () => {
 });
 
 describe('delete', () => {
-  it('carries the uid, and the record is AWAITING_DELETE until it is gone', async () => {
+  it('has a uid precondition, and the record is AWAITING_DELETE until it is gone', async () => {
     const record = facade.seed({ metadata: { name: 'shop', finalizers: ['davit.dev/teardown'] } });
     const path = `/v2/deployments/${record.metadata.uid}`;
     expect(await facade.call('DELETE', path, undefined, { 'content-type': 'application/json' })).toMatchObject({
@@ -537,7 +537,7 @@ describe('delete', () => {
     expect((await facade.call('GET', path)).status).toBe(404);
   });
 
-  it('first asks for the tracing project to go along', async () => {
+  it('first requests the deletion of the tracing project', async () => {
     const record = facade.seed({ metadata: { name: 'shop' } });
     expect(
       (await facade.call('DELETE', `/v2/deployments/${record.metadata.uid}?delete_tracing_project=true`)).status,
@@ -566,7 +566,7 @@ describe('delete', () => {
     ]);
   });
 
-  it("is refused in the API server's words", async () => {
+  it("is rejected with the API server's message", async () => {
     const record = facade.seed({ metadata: { name: 'shop' } });
     facade.kube.failOn(({ verb }) =>
       verb === 'delete' ? new Forbidden('x', { serverMessage: 'User "u" cannot delete' }) : undefined,
@@ -576,7 +576,7 @@ describe('delete', () => {
   });
 });
 
-it('nothing that it logs holds a token or a value', async () => {
+it('the log contains no token or value', async () => {
   const { body } = await facade.call('POST', '/v2/deployments', aBody({ secrets: values }), {
     authorization: 'Bearer bearer-canary',
   });

@@ -113,7 +113,7 @@ function exampleOf({ operation }: Route, status: unknown): unknown {
   return operation.responses[String(status)]?.content['application/json'].example;
 }
 
-it('there are routes', () => {
+it('finds the routes', () => {
   expect(routes.length).toBeGreaterThan(10);
   expect(withBody.length).toBeGreaterThan(4);
 });
@@ -134,7 +134,7 @@ describe.each(routes)('$name', (route) => {
     expect(await send(route, { headers })).toEqual(answer);
   });
 
-  it('documents what it answers, in the words of the answer', async () => {
+  it("the document's examples equal the answers", async () => {
     const { responses } = route.operation;
     expect(Object.keys(responses)).toEqual(expect.arrayContaining(['401', '403', '429', '500', '503']));
     const [status, detail] = await send(route, { headers: { 'x-api-key': '' } });
@@ -145,7 +145,7 @@ describe.each(routes)('$name', (route) => {
 describe.each(reads)('$name', ({ path }) => {
   const headers = { 'x-api-key': TOKEN, 'x-tenant-id': TENANT.id };
 
-  it('is told by HEAD without the body', async () => {
+  it('HEAD gets the same answer without a body', async () => {
     const get = await facade.app.inject({ method: 'GET', url: path.replaceAll(/\{\w+\}/g, own), headers });
     const head = await facade.app.inject({ method: 'HEAD', url: path.replaceAll(/\{\w+\}/g, own), headers });
     expect([head.statusCode, head.body]).toEqual([get.statusCode, '']);
@@ -164,13 +164,13 @@ async function ask({ path }: Route, query: string): Promise<[status: number, bod
 }
 
 describe.each(reads.filter(isList))('the list of $name', (route) => {
-  it('refuses parameters that nobody knows, and names those that there are', async () => {
+  it('rejects unknown parameters, and names the known ones', async () => {
     const { operation } = route;
     const known = (operation.parameters ?? []).filter((one) => one.in === 'query').map(({ name }) => name);
-    const takes = known.length > 0 ? `this list takes ${known.join(', ')}` : 'this list takes none';
+    const takes = known.length > 0 ? `its parameters are ${known.join(', ')}` : 'its parameters are none';
     const finding = (name: string): object => ({
       loc: ['query', name],
-      msg: `is no parameter: ${takes}`,
+      msg: `is not a parameter of this list; ${takes}`,
       type: 'extra_forbidden',
     });
     const findings = ['fog', 'toString', 'agent_id', '__proto__'].map(finding);
@@ -185,12 +185,12 @@ describe.each(reads.filter(isList))('the list of $name', (route) => {
 });
 
 describe.each(reads.filter((route) => !isList(route)))('$name', (route) => {
-  it('passes over parameters that nobody knows', async () => {
+  it('ignores unknown parameters', async () => {
     expect(await ask(route, UNKNOWN)).toEqual(await ask(route, ''));
   });
 });
 
-it('lists are told from what is none', () => {
+it('lists are distinguished from other routes', () => {
   expect(reads.filter(isList).map(({ name }) => name)).toEqual([
     'GET /v2/deployments',
     'GET /v2/deployments/{deployment_id}/revisions',
@@ -220,7 +220,7 @@ describe.each(withBody)('the body of $name', (route) => {
     }
   });
 
-  it('documents fieldValidation, and refuses a mode that there is not', async () => {
+  it('documents fieldValidation, and rejects an unknown mode', async () => {
     expect(route.operation.parameters).toContainEqual(
       expect.objectContaining({ name: 'fieldValidation', in: 'query' }),
     );
@@ -244,11 +244,7 @@ describe.each(withBody)('the body of $name', (route) => {
     ],
     ['not UTF-8', { payload: Buffer.from([0x22, 0xff, 0x22]) }, [400, 'The body is not valid UTF-8.']],
     ['a key twice', { payload: '{"a":1,"a":2}' }, [400, 'The body has the key "a" twice in one object.']],
-    [
-      '__proto__',
-      { payload: '{"__proto__":{}}' },
-      [400, 'The body has the key "__proto__", which is no field of anything.'],
-    ],
+    ['__proto__', { payload: '{"__proto__":{}}' }, [400, 'The body has the key "__proto__", which is not a field.']],
     [
       'endless nesting',
       { payload: '['.repeat(300_000) + ']'.repeat(300_000) },
@@ -288,7 +284,7 @@ describe.each(ofTenants)('$name', (route) => {
     return new Set(told.map((one) => JSON.stringify(one)));
   };
 
-  it('tells nobody which tenants there are', async () => {
+  it('does not reveal which tenants exist', async () => {
     facade.kube.know((token) => (token === 'made-up' ? undefined : token));
     facade.kube.allow((_attributes, token) => token !== 'right-less');
     const unknown = 'The Kubernetes API server does not know this token, or it has expired. Send another one.';
@@ -300,7 +296,7 @@ describe.each(ofTenants)('$name', (route) => {
     ]);
   });
 
-  it('asks the API server the same of a tenant that is there and of one that is not', async () => {
+  it('sends the API server the same requests for an existing and a missing tenant', async () => {
     facade.kube.know((token) => token);
     facade.kube.allow(() => false);
     for (const [n, tenant] of tenants.entries()) {
@@ -320,7 +316,7 @@ describe.each(ofTenants)('$name', (route) => {
 describe.each(withBody.filter((route) => ofTenants.includes(route) && !route.path.includes('_logs')))(
   'the body of $name',
   (route) => {
-    it('is not looked at for one who may only look', async () => {
+    it('is not parsed for a caller who may only read', async () => {
       facade.kube.know((token) => token);
       facade.kube.allow(({ verb }, token) => token !== 'viewer' || verb === 'list' || verb === 'get');
       const headers = { 'x-api-key': 'viewer' };
@@ -337,7 +333,7 @@ describe.each(ofOne)('the id of $name', (route) => {
   const payload = route.operation.requestBody && { payload: '{}' };
   const parameters = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
 
-  it("another tenant's is word for word one that is not there", async () => {
+  it("another tenant's gets the same answer as a missing one", async () => {
     const [status, words] = await send(route, { id: foreign, ...payload });
     const [missing, missingWords] = await send(route, { id: MISSING, ...payload });
     expect([status, missing]).toEqual([404, 404]);
@@ -346,7 +342,7 @@ describe.each(ofOne)('the id of $name', (route) => {
     expect(missingWords).toBe(`Deployment ID ${MISSING} not found.`);
   });
 
-  it('is one in upper case and percent-encoded too', async () => {
+  it('may be in upper case and percent-encoded', async () => {
     const { method, path } = route;
     const headers = { 'x-api-key': TOKEN, 'x-tenant-id': TENANT.id, 'content-type': 'application/json' };
     const encoded = MISSING.toUpperCase().replaceAll(/./g, (character) => `%${character.charCodeAt(0).toString(16)}`);
@@ -378,7 +374,7 @@ describe('a control character', () => {
       .map(([field]) => [name === 'SourceConfigRequest' ? 'source_config' : 'source_revision_config', field] as const),
   );
 
-  it('has places to be in', () => {
+  it('has locations to test', () => {
     expect(strings.length).toBeGreaterThan(8);
   });
 

@@ -14,17 +14,17 @@ const WARNING = { loc, msg: 'is not a known field: did you mean max_scale?', typ
 const misspelt = aBody({ source_config: { resource_spec: { max_scal: 0 } } });
 
 describe('a misspelt field', () => {
-  it.each(['', '?fieldValidation=Warn'])('is told beside the record that was made: %s', async (query) => {
+  it.each(['', '?fieldValidation=Warn'])('is a warning in the answer to a create: %s', async (query) => {
     const answer = await facade.call('POST', `/v2/deployments${query}`, misspelt);
     expect(answer).toMatchObject({ status: 201, body: { name: 'shop', warnings: [WARNING] } });
   });
 
-  it('is no part of what is read afterwards', async () => {
+  it('is not in later answers', async () => {
     const { body } = await facade.call('POST', '/v2/deployments', misspelt);
     expect((await facade.call('GET', `/v2/deployments/${body.id}`)).body).not.toHaveProperty('warnings');
   });
 
-  it('is told of a PATCH', async () => {
+  it('is a warning in the answer to a PATCH', async () => {
     const id = facade.seed({ metadata: { name: 'shop' } }).metadata.uid;
     const patch = { source_config: { resource_spec: { max_scal: 0 } } };
     expect(await facade.call('PATCH', `/v2/deployments/${id}`, patch)).toMatchObject({
@@ -33,7 +33,7 @@ describe('a misspelt field', () => {
     });
   });
 
-  it('is refused by Strict, with everything else that is wrong, and nothing is written', async () => {
+  it('is rejected by Strict together with all other errors, and nothing is written', async () => {
     const body = { ...misspelt, name: 7 };
     expect(await facade.call('POST', '/v2/deployments?fieldValidation=Strict', body)).toMatchObject({
       status: 422,
@@ -42,12 +42,12 @@ describe('a misspelt field', () => {
     expect(facade.writes()).toEqual([]);
   });
 
-  it('is passed over by Ignore', async () => {
+  it('is ignored by Ignore', async () => {
     const { status, body } = await facade.call('POST', '/v2/deployments?fieldValidation=Ignore', misspelt);
     expect([status, body.warnings]).toEqual([201, undefined]);
   });
 
-  it('is told beside what it made fail', async () => {
+  it('is a warning in the error that it caused', async () => {
     const body = aBody({ source_revision_config: { image: 'registry.example/app:1' } });
     expect(await facade.call('POST', '/v2/deployments', body)).toMatchObject({
       status: 422,
@@ -59,14 +59,14 @@ describe('a misspelt field', () => {
   });
 });
 
-it('the words of published clients are known', async () => {
+it('the aliases of published clients are known', async () => {
   const id = facade.seed({ metadata: { name: 'shop' } }).metadata.uid;
   const patch = { revision_source: 'github', source_revision_config: { langgraph_config_path: 'x.json' } };
   const { body } = await facade.call('PATCH', `/v2/deployments/${id}?fieldValidation=Strict`, patch);
   expect(body.detail.map(({ type }: { type: string }) => type)).not.toContain('extra_forbidden');
 });
 
-it.each(['Warn', 'Strict'])('whatever was read can be sent back with %s', async (mode) => {
+it.each(['Warn', 'Strict'])('an answer can be sent back with %s', async (mode) => {
   const { body: made } = await facade.call('POST', '/v2/deployments', aBody({}));
   facade.snapshot();
   const { body: read } = await facade.call('GET', `/v2/deployments/${made.id}`);

@@ -33,12 +33,12 @@ function body(custom_url: string | null): object {
 const NOT_ALLOWED = [
   {
     loc: ['body', 'source_config', 'custom_url'],
-    msg: 'this tenant may not claim this host; it may claim: NAME.apps.example, NAME-team-a.apps.example, *.shops.example',
+    msg: 'this tenant cannot claim this host. It can claim: NAME.apps.example, NAME-team-a.apps.example, *.shops.example',
     type: 'value_error',
   },
 ];
 
-describe('a host that the tenant may not claim', () => {
+describe('a host that the tenant cannot claim', () => {
   it.each(['foreign.example', 'https://shop-team-b.apps.example', 'a.b.shops.example'])(
     '%s: 422, and nothing is written',
     async (url) => {
@@ -48,7 +48,7 @@ describe('a host that the tenant may not claim', () => {
     },
   );
 
-  it('is refused in a PATCH, and what the record has already is not judged again', async () => {
+  it("is rejected in a PATCH, but the record's current host is not checked again", async () => {
     const { body: made } = await facade.call('POST', '/v2/deployments', body('a.shops.example'));
     const at = `/v2/deployments/${made.id}`;
     const refused = await facade.call('PATCH', at, { source_config: { custom_url: 'foreign.example' } });
@@ -60,12 +60,12 @@ describe('a host that the tenant may not claim', () => {
   });
 });
 
-describe('a host that it may claim', () => {
+describe('a host that the tenant can claim', () => {
   it.each([null, 'shop.apps.example', 'shop-team-a.apps.example', 'https://a.shops.example'])('%s', async (url) => {
     expect((await facade.call('POST', '/v2/deployments', body(url))).status).toBe(201);
   });
 
-  it('is shown when it is asked for, and no longer when it turns out that it is not made', async () => {
+  it('is shown when it is requested, and no longer when the controller reports that it is not in force', async () => {
     const customUrl = 'a.shops.example';
     const spec = { sourceConfig: { customUrl } } as never;
     const shown = async (name: string, status?: object): Promise<unknown> => {
@@ -81,7 +81,7 @@ describe('a host that it may claim', () => {
     ]).toEqual([url, url, url, null]);
   });
 
-  it('the address in force is shown where none was asked for, and sent back it changes nothing', async () => {
+  it('the default address is shown, and sending it back changes nothing', async () => {
     const made = facade.seed({
       metadata: { name: 'shop' },
       status: { state: 'READY', url: 'https://shop-team-a.apps.example' },

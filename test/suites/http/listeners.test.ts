@@ -26,19 +26,22 @@ beforeEach(async () => {
 const post = (listener_id: string, k8s_namespace: string): Promise<Answer> =>
   facade.call('POST', '/v2/deployments', aBody({ source_config: { listener_id, listener_config: { k8s_namespace } } }));
 
-it.each([MINE, MINE.toUpperCase()])('one of the tenant, with a namespace that it lists: %s', async (id) => {
-  const { status, body } = await post(id, 'tools');
-  expect([status, body.status, body.source_config]).toMatchObject([
-    201,
-    'UNKNOWN',
-    { listener_id: id, listener_config: { k8s_namespace: 'tools' } },
-  ]);
-  // Nobody here would take a finalizer off it.
-  expect(facade.kube.objects(APP_DEPLOYMENTS).map(({ metadata }) => metadata.finalizers ?? [])).toEqual([[]]);
-  const listed = async (flag: boolean): Promise<number> =>
-    (await facade.call('GET', `/v2/deployments?remote_reconciled=${flag}`)).body.resources.length;
-  expect([await listed(true), await listed(false)]).toEqual([1, 0]);
-});
+it.each([MINE, MINE.toUpperCase()])(
+  'accepts a Listener of the tenant, with a namespace that it lists: %s',
+  async (id) => {
+    const { status, body } = await post(id, 'tools');
+    expect([status, body.status, body.source_config]).toMatchObject([
+      201,
+      'UNKNOWN',
+      { listener_id: id, listener_config: { k8s_namespace: 'tools' } },
+    ]);
+    // Nobody here would take a finalizer off it.
+    expect(facade.kube.objects(APP_DEPLOYMENTS).map(({ metadata }) => metadata.finalizers ?? [])).toEqual([[]]);
+    const listed = async (flag: boolean): Promise<number> =>
+      (await facade.call('GET', `/v2/deployments?remote_reconciled=${flag}`)).body.resources.length;
+    expect([await listed(true), await listed(false)]).toEqual([1, 0]);
+  },
+);
 
 it.each([
   [
@@ -54,7 +57,7 @@ it.each([
     MINE,
     'kube-system',
     'listener_config.k8s_namespace',
-    'is not a namespace of this listener, which lists shops, tools',
+    'is not a namespace of this listener. Its namespaces: shops, tools',
   ],
 ])('%s is 422, and nothing is written', async (_name, id, namespace, field, msg) => {
   const { status, body } = await post(id, namespace);
@@ -65,7 +68,7 @@ it.each([
   expect(facade.writes()).toEqual([]);
 });
 
-it('503 while they are not listed', async () => {
+it('503 while the cache of Listeners is not filled', async () => {
   facade.listeners.synced = false;
   expect((await post(MINE, 'tools')).status).toBe(503);
 });

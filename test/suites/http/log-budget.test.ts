@@ -46,7 +46,7 @@ describe('20 pods of 10 containers that wrote 4 MiB each', () => {
   });
 });
 
-it('of many requests together a few streams are open, shared between tenants, and who is too many is told so', async () => {
+it('many requests share a few streams between tenants, and excess requests get 503', async () => {
   const source = serveLogs(facade, id, 4, 4, linesOf(MEBIBYTE));
   let release = (): void => undefined;
   const held = new Promise<void>((resolve) => (release = resolve));
@@ -65,7 +65,7 @@ it('of many requests together a few streams are open, shared between tenants, an
   expect(source.seen.open).toBe(0);
 });
 
-it('whoever goes away leaves nothing behind that is still read', async () => {
+it('a closed connection ends its streams', async () => {
   const source = serveLogs(facade, id, 4, 4, LOG);
   source.hold = () => ticks(5);
   await facade.app.listen({ port: 0, host: '127.0.0.1' });
@@ -90,14 +90,14 @@ it('whoever goes away leaves nothing behind that is still read', async () => {
   await facade.app.close();
 });
 
-it('is truncated where a container has written more than is read of one, or there are more pods', async () => {
+it('is truncated if a container wrote more than its limit, or there are more pods', async () => {
   serveLogs(facade, id, 1, 1, linesOf(MEBIBYTE));
   expect((await call({ order: 'asc' })).body.truncated).toBe(false);
   serveLogs(facade, id, 21, 1, linesOf(MEBIBYTE / 16));
   expect((await call()).body.truncated).toBe(true);
 });
 
-it('a node that does not answer takes nothing from what others tell, and is told where none does', async () => {
+it('a node that does not answer does not affect the lines of others, and is an error if no node answers', async () => {
   serveLogs(facade, id, 2, 1, linesOf(MEBIBYTE / 16));
   const { withToken } = facade.kube;
   const broken = (fails: (path: string) => boolean): void => {

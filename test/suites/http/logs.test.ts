@@ -66,7 +66,7 @@ describe('the lines of all pods in one order', () => {
     pod('shop-new', undefined);
   });
 
-  it('each with who wrote it', async () => {
+  it('each with its pod and container', async () => {
     const { body } = await call();
     expect(body.logs.map(({ pod: name, container }: LogLine) => `${name} ${container}`)).toEqual([
       'shop-b queue',
@@ -126,27 +126,27 @@ describe('the lines of all pods in one order', () => {
   });
 });
 
-it('reads what a container wrote before it was restarted', async () => {
+it("contains the log before a container's restart", async () => {
   pod('shop-a', at(2, 'again'), { restarts: 1 });
   facade.kube.texts.set(pathOf('shop-a', 'server', '&previous=true'), at(1, 'and died'));
   expect(messages(await call())).toBe('again and died');
 });
 
-it('a page of nothing is one', async () => {
+it('an empty page is valid', async () => {
   expect((await call()).body).toEqual({ logs: [], next_offset: null, truncated: false });
 });
 
 it.each([
   ['gone meanwhile', new NotFound('x')],
   ['not started yet', new Invalid('x')],
-])('a pod that is %s says nothing', async (_name, error) => {
+])('a pod that is %s has no lines', async (_name, error) => {
   pod('shop-a', at(1, 'a'));
   pod('shop-b', at(2, 'b'));
   facade.kube.failOn(({ verb, ref }) => (verb === 'text' && ref.name.includes('shop-a') ? error : undefined));
   expect(messages(await call())).toBe('b');
 });
 
-it.each(['list', 'text'])("one who may not %s is told so in the API server's words", async (what) => {
+it.each(['list', 'text'])("a caller who may not %s gets the API server's message", async (what) => {
   pod('shop-a', at(1, 'a'));
   facade.kube.failOn(({ verb }) =>
     verb === what ? new Forbidden('x', { serverMessage: 'User "u" cannot' }) : undefined,
@@ -167,7 +167,7 @@ it.each<[string, unknown, string, string]>([
     'body.start_time',
     'must be a time such as 2026-01-01T00:00:00Z',
   ],
-  ['an offset that nobody gave', { offset: 'x' }, 'body.offset', 'must be a next_offset that was given'],
+  ['an offset that nobody gave', { offset: 'x' }, 'body.offset', 'must be the next_offset of an earlier answer'],
 ])('refuses %s', async (_name, body, where, msg) => {
   const answer = await call(body);
   expect([

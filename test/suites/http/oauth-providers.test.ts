@@ -67,7 +67,7 @@ function seedSecret(name: string, value: string, labels: Record<string, string>)
 const PKCE = { usesPkce: true, codeChallengeMethod: 'plain' } as const;
 
 describe('POST', () => {
-  it('makes a provider and, beside it, the Secret; the answer has every field and no secret', async () => {
+  it('creates a provider and its Secret, and the answer has every field but the secret', async () => {
     const { status, body } = await facade.call('POST', PATH, aPayload({ client_secret: CANARY, provider_type: null }));
     expect([status, body]).toEqual([
       200,
@@ -105,7 +105,7 @@ describe('POST', () => {
     expect((await facade.call('GET', `${PATH}/tracker`)).body).toEqual(body);
   });
 
-  it('writes the provider as the caller, the Secret as itself, and in this order', async () => {
+  it("writes the provider with the caller's token, the Secret with its own account, in this order", async () => {
     await facade.call('POST', PATH, aPayload({ client_secret: CANARY }));
     expect(facade.writes().map(({ kind, dryRun, token }) => [kind, dryRun === true, token])).toEqual([
       ['OAuthProvider', true, TOKEN],
@@ -123,14 +123,14 @@ describe('POST', () => {
     expect((await facade.call('POST', PATH, aPayload(more))).body.code_challenge_method).toBe(want);
   });
 
-  it('of an id that is taken is 409 and leaves no Secret', async () => {
+  it('of a taken id is 409 and leaves no Secret', async () => {
     seed();
     const { status, body } = await facade.call('POST', PATH, aPayload({ client_secret: CANARY }));
     expect([status, body.detail]).toEqual([409, 'An OAuth provider with the id "tracker" already exists.']);
     expect(secrets()).toEqual([]);
   });
 
-  it('finds all that is wrong at once, and repeats no secret', async () => {
+  it('reports all errors at once, and repeats no secret', async () => {
     const { status, body } = await facade.call('POST', PATH, {
       provider_id: 'Tracker--1',
       name: '',
@@ -259,7 +259,7 @@ describe('PATCH', () => {
     expect(realWrites()).toEqual([]);
   });
 
-  it('sending back what was read changes nothing', async () => {
+  it('sending back an answer changes nothing', async () => {
     seed(PKCE);
     const { body: before } = await facade.call('GET', `${PATH}/tracker`);
     facade.clock.ms += 5000;
@@ -309,7 +309,7 @@ describe('PATCH', () => {
 });
 
 describe('the client secret', () => {
-  it('is new: a new Secret, which the provider then names', async () => {
+  it('that is new gets a new Secret, which the provider then names', async () => {
     await facade.call('POST', PATH, aPayload({ client_secret: CANARY }));
     facade.kube.clearWrites();
     facade.clock.ms += 5000;
@@ -320,7 +320,7 @@ describe('the client secret', () => {
     expect(secrets().length).toBe(2);
   });
 
-  it('is the same: nothing changes', async () => {
+  it('that is the same changes nothing', async () => {
     const { body: made } = await facade.call('POST', PATH, aPayload({ client_secret: CANARY }));
     facade.kube.clearWrites();
     facade.clock.ms += 5000;
@@ -330,7 +330,7 @@ describe('the client secret', () => {
     expect(realWrites()).toEqual(['patch OAuthProvider']);
   });
 
-  it("is looked at only after the caller's own write has passed", async () => {
+  it("is read only after a dry run with the caller's token", async () => {
     seed({ clientSecretRef: { name: 'tracker--client-a', key: 'client-secret' } });
     seedSecret('tracker--client-a', CANARY, { [PROVIDER_LABEL]: 'tracker' });
     let looked = 0;
@@ -344,7 +344,7 @@ describe('the client secret', () => {
     expect(looked).toBe(0);
   });
 
-  it("of somebody else's Secret is compared with only for a caller who may read it", async () => {
+  it('in a foreign Secret is compared only for a caller who may read it', async () => {
     seed({ clientSecretRef: { name: 'others', key: 'client-secret' } });
     seedSecret('others', CANARY, { [PROVIDER_LABEL]: 'another' });
     facade.kube.failOn(({ kind, token }) =>
@@ -360,7 +360,7 @@ describe('the client secret', () => {
     expect(realWrites()).toEqual([]);
   });
 
-  it('is the same, and goes to another address: a Secret of its own, for a caller who cannot read the other', async () => {
+  it('that is the same gets a new Secret for another address, for a caller who cannot read the old one', async () => {
     seedSecret('tracker--client-old', CANARY, { [PROVIDER_LABEL]: 'tracker' });
     seed({ clientSecretRef: { name: 'tracker--client-old', key: 'client-secret' } });
     const { status } = await patch({ client_secret: CANARY, token_url: 'https://other.example/token' });
@@ -370,7 +370,7 @@ describe('the client secret', () => {
     expect(secrets()).toHaveLength(2);
   });
 
-  it('is taken along to another address by a caller who may read it, and is bound to it', async () => {
+  it('is kept for another address by a caller who may read it, and bound to that address', async () => {
     const made = await facade.call('POST', PATH, aPayload({ client_secret: CANARY }));
     expect(made.status).toBe(200);
     const first = stored().spec.clientSecretRef?.name;
@@ -388,13 +388,13 @@ describe('the client secret', () => {
     );
   });
 
-  it('that is gone is recreated', async () => {
+  it('is recreated if its Secret is gone', async () => {
     seed({ clientSecretRef: { name: 'tracker--client-gone', key: 'client-secret' } });
     await patch({ client_secret: CANARY });
     expect(realWrites()).toEqual(['create Secret', 'patch OAuthProvider']);
   });
 
-  it('is nowhere but in the Secret', async () => {
+  it('is only in the Secret', async () => {
     const answers = [
       await facade.call('POST', PATH, aPayload({ client_secret: CANARY })),
       await patch({ client_secret: OTHER_CANARY }),
@@ -412,18 +412,18 @@ describe('the client secret', () => {
     expect(answers.at(-1)?.status).toBe(500);
   });
 
-  it("our own account's refusal does not read like the caller's", async () => {
+  it("a rejection of the facade's own account is not reported as the caller's", async () => {
     seed();
     facade.kube.failOn(({ kind }) =>
       kind === 'Secret' ? new Forbidden('x', { serverMessage: 'davit-api cannot' }) : undefined,
     );
     const { status, body } = await patch({ client_secret: CANARY });
-    expect([status, body.detail]).toEqual([500, expect.stringContaining('inside Davit')]);
+    expect([status, body.detail]).toEqual([500, expect.stringContaining('Internal error')]);
   });
 });
 
-describe('two at once', () => {
-  it('both are applied, and one Secret is made for each secret that was kept', async () => {
+describe('concurrent changes', () => {
+  it('are both applied, with one Secret for each client secret in use', async () => {
     seed();
     const answers = await Promise.all([
       patch({ name: 'New' }),
@@ -435,28 +435,28 @@ describe('two at once', () => {
     expect(secrets().length).toBe(1);
   });
 
-  it('an old cache does not make a change look like none', async () => {
+  it('an outdated cache does not hide a change', async () => {
     seed();
     facade.kube.seed(OAUTH_PROVIDERS, { ...stored(), spec: { ...SPEC, name: 'Other' } } as OAuthProvider);
     expect((await patch({ name: 'Tracker' })).body.name).toBe('Tracker');
     expect(stored().spec.name).toBe('Tracker');
   });
 
-  it('one who may write and not read is told at the first conflict', async () => {
+  it('a caller who may write but not read gets the first conflict', async () => {
     seed();
     facade.kube.seed(OAUTH_PROVIDERS, { ...stored(), spec: { ...SPEC, name: 'Other' } } as OAuthProvider);
     facade.kube.failOn(({ verb }) => (verb === 'get' ? new Forbidden('get') : undefined));
     expect((await patch({ name: 'New' })).status).toBe(409);
   });
 
-  it('one that is deleted meanwhile is 404', async () => {
+  it('a provider that is deleted meanwhile is 404', async () => {
     const { metadata } = seed();
     facade.kube.erase(OAUTH_PROVIDERS, metadata);
     expect((await patch({ name: 'New' })).status).toBe(404);
     expect((await facade.call('GET', PATH)).body).toEqual([]);
   });
 
-  it('a lost answer is 503, and the Secret stays: the provider may name it', async () => {
+  it('a lost answer is 503, and the Secret stays because the provider may name it', async () => {
     seed();
     facade.kube.failAfter(({ verb, dryRun }) =>
       verb === 'patch' && dryRun !== true ? new Unavailable('patch: reset') : undefined,
@@ -467,7 +467,7 @@ describe('two at once', () => {
 });
 
 describe('DELETE', () => {
-  it('takes it away, by its uid', async () => {
+  it('deletes the provider with a uid precondition', async () => {
     const { metadata } = seed();
     const { status, body } = await facade.call('DELETE', `${PATH}/tracker`);
     expect([status, body]).toEqual([200, { message: 'OAuth provider "tracker" was deleted.' }]);
@@ -505,7 +505,7 @@ describe('the right', () => {
     expect(JSON.stringify((await facade.app.inject({ method, url: path })).statusCode)).toBe('401');
   });
 
-  it('who may look and not write is told so before the body is read, but for a provider of which it is allowed', async () => {
+  it('a caller without the right to write is rejected before the body is read, except for a provider that its role names', async () => {
     seed();
     facade.kube.allow(({ verb }) => verb === 'list');
     const refused = await facade.call('PATCH', `${PATH}/tracker`, '{"half');
@@ -525,7 +525,7 @@ it('answers 503 while its cache is not filled', async () => {
   });
 });
 
-it('finds one that another replica made a moment ago', async () => {
+it('finds a provider that another replica just created', async () => {
   facade.providers.drop(seed().metadata.uid ?? '');
   expect((await facade.call('GET', `${PATH}/tracker`)).status).toBe(200);
   facade.kube.failOn(({ verb }) => (verb === 'get' ? new Forbidden('get') : undefined));

@@ -42,7 +42,7 @@ function said(): string[] {
 }
 
 describe('a change', () => {
-  it('of the image asks for a revision: one write, under a precondition, as the caller', async () => {
+  it("of the image requests a revision in one write with a precondition and the caller's token", async () => {
     const id = await made();
     const { metadata } = stored();
     const { status, body } = await patch(id, image('registry.example/app:2'));
@@ -138,7 +138,7 @@ describe('a change', () => {
       expect(stored().spec.revisionSerial).toBe(after === kept ? 1 : 2);
     });
 
-    it('also where POST makes a revision of it', async () => {
+    it('also with POST of a revision', async () => {
       const id = await made({ source_config: { resource_spec: before } });
       const path = `/v2/deployments/${id}/revisions`;
       const answer = await facade.call('POST', path, { source_config: { resource_spec: { max_scale: 3, cpu: null } } });
@@ -147,7 +147,7 @@ describe('a change', () => {
       expect(stored().spec.sourceConfig.resourceSpec).toEqual({ ...rest, maxScale: 3 });
     });
 
-    it('changes the scale and nothing else that is in force', async () => {
+    it('a change of the scale changes no other effective value', async () => {
       const sizes = { db_cpu: 0.1, db_memory_mb: 256, db_storage_gi: 1, redis_cpu: 0.1, redis_memory_mb: 64, cpu: 0.2 };
       const id = await made({ source_config: { resource_spec: sizes } });
       const read = async (): Promise<object> =>
@@ -157,7 +157,7 @@ describe('a change', () => {
       expect(await read()).toEqual({ ...inForce, min_scale: 2, max_scale: 2 });
     });
 
-    it('what is named is stored, though it is in force already, where another value would change it', async () => {
+    it('a value in force is stored if another value of the patch would change it', async () => {
       const read = async (id: string): Promise<Record<string, unknown>> =>
         (await facade.call('GET', `/v2/deployments/${id}`)).body.source_config.resource_spec;
       const id = await made();
@@ -167,7 +167,7 @@ describe('a change', () => {
       expect(await read(id)).toMatchObject({ memory_mb: 1024, memory_limit_mb: 1024 });
     });
 
-    it('a volume that is there is never shown as smaller, and sent back that is no wish', async () => {
+    it('an existing volume is never shown as smaller, and sending its size back changes nothing', async () => {
       const id = await made({ source_config: { resource_spec: { db_storage_gi: 20 } } });
       const first = facade.snapshot();
       const storage = async (): Promise<number> =>
@@ -213,7 +213,7 @@ describe('a change', () => {
       expect(facade.writes()).toEqual([]);
     });
 
-    it('what the platform allows no longer is no obstacle to what it does', async () => {
+    it('existing values that are no longer allowed do not block other changes', async () => {
       const id = await made();
       meddle((spec) => ({ ...spec, sourceConfig: { resourceSpec: { cpu: 65, volumeMounts: [MOUNT] } } }));
       facade.records.fill();
@@ -222,7 +222,7 @@ describe('a change', () => {
     });
   });
 
-  it.each(['custom_url', 'install_command', 'build_command'])('"" takes %s away', async (field) => {
+  it.each(['custom_url', 'install_command', 'build_command'])('"" removes %s', async (field) => {
     facade = await makeFacade({ hosting: 'cloud' });
     const value = field === 'custom_url' ? 'https://a.example' : 'make';
     const id = await made({
@@ -241,13 +241,13 @@ describe('a change', () => {
     expect(stored()).toEqual(after);
   });
 
-  it('an empty command is none from the beginning', async () => {
+  it('an empty command in a POST means none', async () => {
     facade = await makeFacade({ hosting: 'cloud' });
     await made({ source: 'internal_source', source_config: { install_command: '' }, source_revision_config: {} });
     expect(stored().spec.sourceConfig).toEqual({});
   });
 
-  it('keeps unset what is sent as it is in force, beside what changes', async () => {
+  it('sent values in force stay unset beside values that change', async () => {
     const id = await made();
     const { body } = await facade.call('GET', `/v2/deployments/${id}`);
     const resource_spec = { ...body.source_config.resource_spec, memory_mb: 1024, memory_limit_mb: 1500 };
@@ -255,7 +255,7 @@ describe('a change', () => {
     expect(stored().spec.sourceConfig).toEqual({ resourceSpec: { memoryMb: 1024, memoryLimitMb: 1500 } });
   });
 
-  it('forgets what a rollback went back to', async () => {
+  it('removes rollbackTo', async () => {
     const id = await made();
     meddle((spec) => ({ ...spec, rollbackTo: serialRevisionId(id, 1), revisionSerial: 5 }));
     await patch(id, image('registry.example/app:2'));
@@ -264,7 +264,7 @@ describe('a change', () => {
   });
 });
 
-describe('no change', () => {
+describe('a PATCH without a change', () => {
   const everything = {
     source_config: {
       custom_url: 'https://shop.example',
@@ -302,7 +302,7 @@ describe('no change', () => {
       { hosting: 'cloud' },
     ],
     ['an image still to be pushed', { source: 'internal_docker', source_revision_config: {} }, { hosting: 'cloud' }],
-  ])('comes of sending back what was read: %s', async (_name, body, settings) => {
+  ])('sends back an answer: %s', async (_name, body, settings) => {
     facade = await makeFacade(settings);
     anIntegration(facade, MISSING);
     const id = await made(body);
@@ -331,7 +331,7 @@ describe('no change', () => {
       },
     ],
     ['the bare host', { source_config: { custom_url: 'shop.example' } }],
-  ])('comes of %s', async (_name, body) => {
+  ])('is %s', async (_name, body) => {
     const id = await made(everything);
     const before = stored();
     expect((await patch(id, body)).status).toBe(200);
@@ -339,7 +339,7 @@ describe('no change', () => {
     expect(said()).toEqual(['patch AppDeployment dry run']);
   });
 
-  it('pins what the newest revision has, though the settings have changed since', async () => {
+  it('pins no default of the newest revision after the settings changed', async () => {
     const id = await made();
     facade.snapshot(undefined, { ...defaultSettings(), pods: { ...defaultSettings().pods, port: 9000 } });
     const before = stored();
@@ -347,7 +347,7 @@ describe('no change', () => {
     expect(stored()).toEqual(before);
   });
 
-  it('leaves empty maps of kubectl as they are', async () => {
+  it('leaves empty maps of kubectl unchanged', async () => {
     const id = await made();
     meddle((spec) => ({ ...spec, sourceConfig: { resourceSpec: { labels: {}, volumes: [] } } }));
     facade.records.fill();
@@ -356,7 +356,7 @@ describe('no change', () => {
     expect(stored()).toEqual(before);
   });
 
-  it('is none to one who may not change it either', async () => {
+  it('is rejected for a caller without the right to change it', async () => {
     const id = await made();
     facade.kube.failOn(({ verb }) =>
       verb === 'patch' ? new Forbidden('x', { serverMessage: 'User "u" cannot patch' }) : undefined,
@@ -421,7 +421,7 @@ describe('secrets', () => {
     ]);
   });
 
-  it('a value from one who may not read it counts as changed, "" does not', async () => {
+  it('a value from a caller who may not read it counts as changed, "" does not', async () => {
     facade.kube.failOn(({ verb, kind }) => (kind === 'Secret' && verb === 'get' ? new Forbidden('no') : undefined));
     expect(
       (
@@ -443,7 +443,7 @@ describe('secrets', () => {
     expect(body.secrets).toEqual([KEY, { name: 'OTHER', value: '' }]);
   });
 
-  it('[] takes the references away, and leaves the secrets', async () => {
+  it('[] removes the references, and keeps the secrets', async () => {
     await patch(id, { secret_references: [{ name: 'T', secret_name: 'mine', secret_key: 't' }] });
     const { body } = await patch(id, { secret_references: [], secrets: [] });
     expect([body.secret_references, stored().spec.secretReferences, stored().spec.secrets]).toEqual([
@@ -463,7 +463,7 @@ describe('secrets', () => {
     expect(facade.kube.objects(SECRETS).length).toBe(secrets);
   });
 
-  it("the dry run's refusal comes through in the request's words, and nothing is made", async () => {
+  it("the dry run's rejection has the request's field names, and nothing is created", async () => {
     facade.kube.failOn(({ dryRun }) =>
       dryRun === true
         ? new Invalid('x', [{ field: 'spec.sourceConfig.customUrl', message: 'taken', reason: 'FieldValueInvalid' }])
@@ -478,8 +478,8 @@ describe('secrets', () => {
   });
 });
 
-describe('others at work', () => {
-  it('a change made meanwhile stays, and counts', async () => {
+describe('concurrent changes', () => {
+  it('a concurrent change is kept and considered', async () => {
     const id = await made();
     meddle((spec) => ({ ...spec, sourceConfig: { deploymentType: 'prod' }, revisionSerial: 2 }));
     const { status, body } = await patch(id, image('registry.example/app:2'));
@@ -490,7 +490,7 @@ describe('others at work', () => {
     ]);
   });
 
-  it('what an old cache calls unchanged is changed all the same', async () => {
+  it('a change is written although an outdated cache hides it', async () => {
     const id = await made();
     meddle((spec) => ({ ...spec, sourceRevisionConfig: { imageUri: 'registry.example/app:2' }, revisionSerial: 2 }));
     await patch(id, image('registry.example/app:1'));
@@ -500,7 +500,7 @@ describe('others at work', () => {
     });
   });
 
-  it('keeps its Secret from one attempt to the next, and takes it back when it is of no use', async () => {
+  it('keeps its Secret between attempts, and deletes it if it is not needed', async () => {
     const id = await made({ secrets: [{ name: 'KEY', value: 'one' }] });
     let meddled = 0;
     facade.kube.failOn(({ verb, dryRun }) => {
@@ -522,7 +522,7 @@ describe('others at work', () => {
     expect(stored().spec.revisionSerial).toBe(21);
   });
 
-  it('who never gets a turn is told so', async () => {
+  it('a change that always conflicts gets 409', async () => {
     const id = await made();
     facade.kube.failOn(({ verb, dryRun }) => {
       if (verb === 'patch' && dryRun !== true)
@@ -532,7 +532,7 @@ describe('others at work', () => {
     const { status, body } = await patch(id, image('registry.example/app:2'));
     expect([status, body]).toEqual([
       409,
-      { detail: 'Deployment "shop" was changed by somebody else meanwhile. Read it and try again.' },
+      { detail: 'Deployment "shop" was changed by another request meanwhile. Read it and try again.' },
     ]);
   });
 
@@ -642,12 +642,12 @@ describe('refused', () => {
           { name: 'A', value: '2' },
         ],
       },
-      [['body.secrets.1.name', 'this name was given before', 'value_error']],
+      [['body.secrets.1.name', 'this name is a duplicate', 'value_error']],
     ],
     [
       'a secret that is a reference already',
       { secrets: [{ name: 'REFERENCE', value: '1' }] },
-      [['body.secrets.0.name', 'a name may stand in secrets or in secret_references, not in both', 'value_error']],
+      [['body.secrets.0.name', 'a name may be in secrets or in secret_references, not in both', 'value_error']],
     ],
     [
       'a reference that is a secret already',
@@ -655,7 +655,7 @@ describe('refused', () => {
       [
         [
           'body.secret_references.0.name',
-          'a name may stand in secrets or in secret_references, not in both',
+          'a name may be in secrets or in secret_references, not in both',
           'value_error',
         ],
       ],
@@ -675,7 +675,7 @@ describe('refused', () => {
     expect(facade.writes()).toEqual([]);
   });
 
-  it('what a repository is, and a push to a tag', async () => {
+  it('rules of repositories and build_on_push', async () => {
     facade = await makeFacade({ hosting: 'cloud' });
     anIntegration(facade, MISSING);
     const id = await made({
@@ -697,7 +697,7 @@ describe('refused', () => {
         'body.secret_references: secret_references apply only to source external_docker',
         `body.source_config.integration_id: ${frozen}`,
         `body.source_config.repo_url: ${frozen}`,
-        'body.source_config.build_on_push: a tag is never pushed to: build_on_push must be false for it',
+        'body.source_config.build_on_push: build_on_push must be false for a tag',
       ],
     ]);
   });
@@ -710,7 +710,7 @@ describe('refused', () => {
   });
 });
 
-it('nothing that it logs holds a value', async () => {
+it('the log contains no value', async () => {
   const id = await made({ secrets: [{ name: 'KEY', value: 'canary' }] });
   await patch(id, { secrets: [{ name: 'KEY', value: 'canary-two' }] });
   expect(facade.log()).toContain('PATCH');

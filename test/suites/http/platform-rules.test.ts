@@ -20,7 +20,7 @@ function findings({ status, body: said }: Answer): string[] {
   return [String(status), ...list.map(({ loc, msg }) => `${loc.join('.')}: ${msg}`)];
 }
 
-it('more than the limits: each field, on POST and on PATCH', async () => {
+it("the platform's limits: each field, on POST and on PATCH", async () => {
   const facade = await makeFacade({ limits: Settings.parse({ limits: { cpu: 2, scale: 3 } }).limits });
   const sizes = (resource_spec: object): object => ({ source_config: { resource_spec } });
   const refused = await facade.call(
@@ -42,7 +42,7 @@ it('more than the limits: each field, on POST and on PATCH', async () => {
   ]);
 });
 
-it('no databases of the platform: a deployment brings both, and keeps both', async () => {
+it('a platform without databases: a deployment must name both stores, and keep them', async () => {
   const facade = await makeFacade({ database: { own: false } });
   const external = (...names: string[]): object => ({
     secret_references: names.map((name) => ({ name, secret_name: 'outside', secret_key: 'uri' })),
@@ -59,7 +59,7 @@ it('no databases of the platform: a deployment brings both, and keeps both', asy
   ]);
 });
 
-it('what reaches beyond the pods: each key, on POST, and on PATCH what is added', async () => {
+it('keys with an effect beyond the pods: each on POST, and added ones on PATCH', async () => {
   const pods = (resource_spec: object): object => ({ source_config: { resource_spec } });
   const facade = await makeFacade();
   const refused = await facade.call(

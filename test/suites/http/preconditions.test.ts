@@ -35,7 +35,7 @@ const withStatus = (record: AppDeployment): AppDeployment => ({ ...record, statu
 const images = (): unknown => stored()?.spec.sourceRevisionConfig.imageUri;
 
 describe('an ETag', () => {
-  it('comes with every answer that is a deployment, and a change gives another', async () => {
+  it('is in every answer with a deployment, and changes with it', async () => {
     expect(tag).toMatch(/^"[0-9a-f-]{36}-1"$/);
     expect((await facade.call('GET', path)).headers['etag']).toBe(tag);
     const { headers } = await patch(image(2), tag);
@@ -43,7 +43,7 @@ describe('an ETag', () => {
     expect((await facade.call('GET', path)).headers['etag']).toBe(headers['etag']);
   });
 
-  it('stays while only the status changes, so that a rollout hinders nobody', async () => {
+  it('does not change with the status, so a rollout does not block changes', async () => {
     meddle(withStatus);
     facade.records.fill();
     expect((await facade.call('GET', path)).headers['etag']).toBe(tag);
@@ -52,7 +52,7 @@ describe('an ETag', () => {
 });
 
 describe('If-Match on PATCH', () => {
-  it('of two who have read the same lets one change it, and tells the other the present ETag', async () => {
+  it('of two callers with the same version one changes it, and the other gets the current ETag', async () => {
     const first = await patch(image(2), tag);
     const second = await patch(image(3), tag);
     expect([first.status, second.status, images()]).toEqual([200, 412, 'registry.example/app:2']);
@@ -61,20 +61,20 @@ describe('If-Match on PATCH', () => {
     expect((await patch(image(3), String(second.headers['etag']))).status).toBe(200);
   });
 
-  it('finds a change that the cache does not show yet', async () => {
+  it('detects a change that the cache does not contain yet', async () => {
     meddle(withImage);
     expect((await patch(image(2), tag)).status).toBe(412);
     expect(images()).toBe('registry.example/app:9');
   });
 
-  it('takes the version of another replica that the cache does not show yet', async () => {
+  it('accepts a version of another replica that the cache does not contain yet', async () => {
     meddle(withImage);
     const newer = tag.replace('-1"', '-2"');
     expect((await patch(image(2), newer)).status).toBe(200);
     expect(images()).toBe('registry.example/app:2');
   });
 
-  it('leaves no Secret behind where it refuses', async () => {
+  it('leaves no Secret behind after a rejection', async () => {
     await patch(image(2), tag);
     facade.kube.writes.splice(0);
     const { status } = await patch({ secrets: [{ name: 'NEW', value: 'canary' }] }, tag);
@@ -98,7 +98,7 @@ describe('If-Match on PATCH', () => {
     expect([status, body.detail.length < 200]).toEqual([412, true]);
   });
 
-  it('is asked of a new revision and of going back, too', async () => {
+  it('applies to new revisions and rollbacks, too', async () => {
     await patch(image(2), tag);
     const stale = { 'if-match': tag };
     expect((await facade.call('POST', `${path}/revisions`, {}, stale)).status).toBe(412);
@@ -109,7 +109,7 @@ describe('If-Match on PATCH', () => {
 });
 
 describe('If-Match on DELETE', () => {
-  it('refuses what has changed, and deletes what has not', async () => {
+  it('rejects a changed version, and deletes an unchanged one', async () => {
     const { headers } = await patch(image(2), tag);
     const stale = await facade.call('DELETE', `${path}?delete_tracing_project=true`, undefined, { 'if-match': tag });
     expect([stale.status, stored()?.metadata.deletionTimestamp]).toEqual([412, undefined]);
@@ -119,12 +119,12 @@ describe('If-Match on DELETE', () => {
     expect(stored()?.metadata.deletionTimestamp ?? 'gone').not.toBeUndefined();
   });
 
-  it('is not hindered by a status that was written meanwhile', async () => {
+  it('ignores a concurrent write of the status', async () => {
     meddle(withStatus);
     expect((await facade.call('DELETE', path, undefined, { 'if-match': tag })).status).toBe(204);
   });
 
-  it('is 404 where another one has taken the name', async () => {
+  it('is 404 if another deployment has the name', async () => {
     const record = stored();
     if (record === undefined) throw new Error('no record');
     const { metadata, spec } = record;

@@ -62,14 +62,14 @@ describe('a push token', () => {
     });
   });
 
-  it('becomes a token of the registry for as much as a client asks for', async () => {
+  it('is exchanged for a registry token with the rights that a client requests', async () => {
     const { token } = (await ask()).body;
     const answer = await login(token, `&scope=repository:${repository}:pull,push&account=davit&client_id=docker`);
     expect([answer.status, answer.body.expires_in]).toEqual([200, 300]);
     expect(accessOf(answer)).toEqual([{ type: 'repository', name: repository, actions: ['pull', 'push'] }]);
   });
 
-  it('is accepted by the registry itself, and not elsewhere', async () => {
+  it('is accepted by this registry only', async () => {
     const { token: password } = (await ask()).body;
     const { body } = await login(password, `&scope=repository:${repository}:pull,push`);
     const headers = { authorization: `Bearer ${body.token}` };
@@ -101,14 +101,14 @@ describe('a push token', () => {
     ]);
   });
 
-  it('ends after an hour', async () => {
+  it('expires after an hour', async () => {
     const { token } = (await ask()).body;
     facade.clock.ms += 3_600_000;
     expect(await login(token)).toMatchObject({
       status: 401,
       headers: { 'www-authenticate': 'Basic realm="davit-registry"' },
       body: {
-        detail: 'The password is not one of Davit, or has expired. Get another one.',
+        detail: 'The password is not valid or has expired. Get a new push token.',
         errors: [{ code: 'UNAUTHORIZED' }],
       },
     });
@@ -127,7 +127,7 @@ describe('a push token', () => {
     expect((await login(password)).status).toBe(401);
   });
 
-  it('is for our registry alone', async () => {
+  it("is issued for the platform's registry only", async () => {
     const answer = await facade.app.inject({
       url: '/v1/registry/token?service=another',
       headers: { authorization: `Basic ${Buffer.from(`davit:${(await ask()).body.token}`).toString('base64')}` },
@@ -135,7 +135,7 @@ describe('a push token', () => {
     expect(answer.statusCode).toBe(400);
   });
 
-  it('is made with keys that are made once', async () => {
+  it('is signed with keys that are created once', async () => {
     await ask();
     await login((await ask()).body.token);
     await login((await ask()).body.token);
@@ -148,21 +148,21 @@ describe('a push token', () => {
     expect(secrets.map(({ token }) => token)).toEqual([undefined, undefined]);
   });
 
-  it('is nowhere in the log', async () => {
+  it('is not in the log', async () => {
     const { token } = (await ask()).body;
     await login(token, `&scope=repository:${repository}:pull`);
     expect(facade.log()).not.toContain(token);
   });
 });
 
-describe('who may have one', () => {
-  it('not one who may only read', async () => {
+describe('who gets a push token', () => {
+  it('not a caller who may only read', async () => {
     const forbidden = new Forbidden('patch shop', { serverMessage: 'no right' });
     facade.kube.failOn(({ verb }) => (verb === 'patch' ? forbidden : undefined));
     expect(await ask()).toMatchObject({ status: 403, body: { detail: 'no right' } });
   });
 
-  it('not for another source, in the words that clients look for', async () => {
+  it('not for another source, with the message that clients expect', async () => {
     const { uid } = facade.seed({ metadata: { name: 'image' } }).metadata;
     expect(await ask(uid)).toMatchObject({
       status: 400,
@@ -170,7 +170,7 @@ describe('who may have one', () => {
     });
   });
 
-  it('nobody where the registry takes other credentials', async () => {
+  it('nobody if the registry uses other credentials', async () => {
     const other = await makeFacadeWithRegistry({}, { tokens: false, pushSecret: 'push' });
     const body = aBody({ source: 'internal_docker', source_revision_config: {} });
     const of = (await other.facade.call('POST', '/v2/deployments', body)).body.id;
@@ -180,7 +180,7 @@ describe('who may have one', () => {
     await other.close();
   });
 
-  it('nobody where there is no registry', async () => {
+  it('nobody without a registry', async () => {
     const without = await makeFacade({ hosting: 'cloud' });
     const body = aBody({ source: 'internal_docker', source_revision_config: {} });
     const of = (await without.call('POST', '/v2/deployments', body)).body.id;
@@ -216,12 +216,12 @@ describe('an image', () => {
     expect(body.latest_revision_id).not.toBeNull();
   });
 
-  it('by its tag is refused: what a tag means changes', async () => {
+  it('by its tag is rejected, because tags can change', async () => {
     registry.put(repository, 'latest');
     expect(await patch(`${registry.host}/${repository}:latest`)).toMatchObject(refused('by digest'));
   });
 
-  it('of another repository is refused, whether it is there or not', async () => {
+  it('of another repository is rejected, whether it exists or not', async () => {
     const digest = registry.put('team-b-bbbbbbbb/shop', 'latest');
     // oxlint-disable-next-line no-await-in-loop -- one after the other
     for (const image of [
@@ -234,23 +234,23 @@ describe('an image', () => {
     expect(registry.seen).toEqual([]);
   });
 
-  it('that nobody pushed is refused', async () => {
-    expect(await patch(`${registry.host}/${repository}@${ABSENT}`)).toMatchObject(refused('push it'));
+  it('that was not pushed is rejected', async () => {
+    expect(await patch(`${registry.host}/${repository}@${ABSENT}`)).toMatchObject(refused('Push it'));
   });
 
-  it('is judged when the deployment is made, too', async () => {
+  it('is checked when the deployment is created, too', async () => {
     const body = { name: 'new', source: 'internal_docker', source_revision_config: { image_uri: 'docker.io/other:1' } };
     expect(await facade.call('POST', '/v2/deployments', aBody(body))).toMatchObject(refused('by digest'));
   });
 
-  it('is not judged again where it stays', async () => {
+  it('is not checked again if it does not change', async () => {
     const image = `${registry.host}/${repository}@${registry.put(repository, 'latest')}`;
     await patch(image);
     registry.manifests.clear();
     expect(await patch(image)).toMatchObject({ status: 200 });
   });
 
-  it('of a registry that is down is not believed', async () => {
+  it('is rejected while the registry is down', async () => {
     await registry.close();
     expect(await patch(`${registry.host}/${repository}@${ABSENT}`)).toMatchObject({
       status: 502,

@@ -13,7 +13,7 @@ afterAll(() => facade.app.close());
 
 const list = '/v2/deployments';
 
-it('refuses the sixth request of a minute, and asks the API server nothing for it', async () => {
+it('rejects the sixth request of a minute without a request to the API server', async () => {
   for (let n = 0; n < 5; n += 1) {
     // oxlint-disable-next-line no-await-in-loop -- one after the other
     expect((await facade.call('GET', list)).status).toBe(200);
@@ -32,7 +32,7 @@ it('refuses the sixth request of a minute, and asks the API server nothing for i
   expect(facade.kube.writes).toHaveLength(asked);
 });
 
-it('counts another caller for himself, and by address who is not known when a request comes', async () => {
+it('counts each caller separately, and unknown callers by address', async () => {
   expect((await facade.call('GET', list, undefined, { 'x-api-key': 'somebody-else' })).status).toBe(200);
   const nobody = { 'x-api-key': '' };
   // Both callers were strangers once.
@@ -50,7 +50,7 @@ it('never counts probes', async () => {
   }
 });
 
-it('is off where the setting says 0', async () => {
+it('is disabled by 0', async () => {
   const free = await makeFacade({ http: { ...defaultSettings().http, requestsPerMinute: 0 } });
   for (let n = 0; n < 20; n += 1) {
     // oxlint-disable-next-line no-await-in-loop -- one after the other

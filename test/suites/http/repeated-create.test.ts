@@ -16,10 +16,10 @@ const post = (body: unknown, key: string = KEY, headers: Record<string, string> 
   facade.call('POST', '/v2/deployments', body, { 'idempotency-key': key, ...headers });
 const records = (): readonly AppDeployment[] => facade.kube.objects<AppDeployment>(APP_DEPLOYMENTS);
 
-describe('the same request once more', () => {
+describe('a repeated request', () => {
   const body = { ...aBody(), secrets: [{ name: 'API_KEY', value: 'canary' }] };
 
-  it('gives what the first one made, with the values that are there', async () => {
+  it('returns the deployment of the first one, with its current values', async () => {
     const first = await post(body);
     const second = await post(body);
     expect([first.status, second.status]).toEqual([201, 201]);
@@ -28,7 +28,7 @@ describe('the same request once more', () => {
     expect([records().length, facade.kube.objects(SECRETS).length]).toEqual([1, 1]);
   });
 
-  it('also where the cache does not show the record yet', async () => {
+  it('also if the cache does not contain the record yet', async () => {
     const first = await post(body);
     facade.records.drop(first.body.id);
     const second = await post(body);
@@ -36,13 +36,13 @@ describe('the same request once more', () => {
     expect(facade.kube.objects(SECRETS)).toHaveLength(1);
   });
 
-  it('of many at once makes one', async () => {
+  it('many at once create one deployment', async () => {
     const answers = await Promise.all(Array.from({ length: 8 }, () => post(body)));
     expect(new Set(answers.map((answer) => `${answer.status} ${answer.body.id}`)).size).toBe(1);
     expect([records().length, facade.kube.objects(SECRETS).length]).toEqual([1, 1]);
   });
 
-  it('after an outage in which the first one was carried out', async () => {
+  it('after an outage during which the first one succeeded', async () => {
     facade.kube.failAfter(({ kind, dryRun }) =>
       kind === 'AppDeployment' && dryRun !== true ? new Unavailable('no answer') : undefined,
     );
@@ -52,13 +52,13 @@ describe('the same request once more', () => {
     expect(records()).toHaveLength(1);
   });
 
-  it('in another order of its keys is the same', async () => {
+  it('with another order of its keys is the same', async () => {
     const first = await post(body);
     const { status, body: again } = await post(Object.fromEntries(Object.entries(body).toReversed()));
     expect([status, again.id]).toEqual([201, first.body.id]);
   });
 
-  it('shows a change that was made since', async () => {
+  it('shows later changes', async () => {
     const { body: made } = await post(body);
     await facade.call('PATCH', `/v2/deployments/${made.id}`, {
       source_revision_config: { image_uri: 'x.example/y:2' },
@@ -68,7 +68,7 @@ describe('the same request once more', () => {
 });
 
 describe('the same key', () => {
-  it('with another body is 422, and says of which deployment it is', async () => {
+  it('with another body is 422, and names the deployment', async () => {
     await post(aBody());
     for (const body of [
       { ...aBody(), name: 'other' },
@@ -79,7 +79,7 @@ describe('the same key', () => {
       expect(answer.detail).toEqual([
         {
           loc: ['header', 'Idempotency-Key'],
-          msg: `was used for another request, which made deployment "${String(aBody()['name'])}". Send a new key with a new request`,
+          msg: `was used for another request, which created deployment "${String(aBody()['name'])}". Send a new key with a new request`,
           type: 'value_error',
         },
       ]);
@@ -87,19 +87,19 @@ describe('the same key', () => {
     expect(records()).toHaveLength(1);
   });
 
-  it('means nothing in another tenant', async () => {
+  it('is independent in another tenant', async () => {
     await post(aBody());
     const { status } = await post(aBody(), KEY, { 'x-tenant-id': OTHER_TENANT.id });
     expect([status, records().length]).toEqual([201, 2]);
   });
 
-  it('is needed: without it, and with another one, the name is taken', async () => {
+  it('is required: without it, or with another key, the name is taken', async () => {
     await post(aBody());
     expect((await facade.call('POST', '/v2/deployments', aBody())).status).toBe(409);
     expect((await post(aBody(), 'another')).status).toBe(409);
   });
 
-  it('shows no values to whoever may not read them', async () => {
+  it('shows no values to a caller who may not read them', async () => {
     const body = { ...aBody(), secrets: [{ name: 'API_KEY', value: 'canary' }] };
     await post(body);
     facade.kube.failOn(({ verb, kind }) => (verb === 'get' && kind === 'Secret' ? new Forbidden('no') : undefined));
@@ -107,7 +107,7 @@ describe('the same key', () => {
   });
 });
 
-it('leaves on the record neither the key nor anything of a value', async () => {
+it('stores neither the key nor a part of a value on the record', async () => {
   await post({ ...aBody(), secrets: [{ name: 'API_KEY', value: 'canary' }] });
   const other = await makeFacade();
   await other.call(
@@ -121,7 +121,7 @@ it('leaves on the record neither the key nor anything of a value', async () => {
   expect(other.kube.objects(APP_DEPLOYMENTS)[0]?.metadata.annotations).toEqual(annotations);
 });
 
-it.each(['', ' ', 'a b', 'ü', 'x'.repeat(256)])('%j is no key', async (key) => {
+it.each(['', ' ', 'a b', 'ü', 'x'.repeat(256)])('rejects the key %j', async (key) => {
   const { status, body } = await post(aBody(), key);
   expect([status, body.detail[0].loc, records()]).toEqual([422, ['header', 'Idempotency-Key'], []]);
 });

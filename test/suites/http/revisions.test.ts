@@ -45,14 +45,14 @@ async function states(rest = ''): Promise<string> {
   return `${told.join(', ')} | ${body.offset}`;
 }
 
-it('a body of null is none that may be left out: nothing is deployed', async () => {
+it('a body of null is not a missing body: nothing is deployed', async () => {
   const { status, body } = await post('', 'null');
   expect([status, body.detail]).toEqual([422, [expect.objectContaining({ loc: ['body'], msg: 'must be an object' })]]);
   expect(facade.kube.writes.filter(({ kind }) => kind === 'AppDeployment')).toEqual([]);
 });
 
 describe('list and get', () => {
-  it('shows one that is not made yet as the record has it', async () => {
+  it("shows a revision that the controller has not created, with the record's values", async () => {
     const { body } = await get();
     const config = {
       repo_ref: null,
@@ -66,7 +66,7 @@ describe('list and get', () => {
       created_at: '2026-01-01T00:00:00Z',
       updated_at: '2026-01-01T00:00:00Z',
       status: 'CREATING',
-      status_message: 'Davit has yet to take this revision up.',
+      status_message: 'The controller has not created this revision yet.',
       source: 'external_docker',
       source_revision_config: config,
     };
@@ -81,7 +81,7 @@ describe('list and get', () => {
     });
   });
 
-  it('newest first: waiting, made, and never made; by page and by status', async () => {
+  it('newest first: waiting, created, and never created, by page and by status', async () => {
     facade.snapshot(DEPLOYED);
     await patch(image('2'));
     facade.snapshot();
@@ -100,7 +100,7 @@ describe('list and get', () => {
     expect(body).toMatchObject({ status: 'SKIPPED', source_revision_config: { image_uri: null } });
   });
 
-  it('an edit with kubectl is one too', async () => {
+  it('an edit with kubectl is a revision too', async () => {
     facade.snapshot(DEPLOYED);
     const record = stored();
     if (record === undefined) throw new Error('no record');
@@ -112,7 +112,7 @@ describe('list and get', () => {
     expect(await states()).toBe('edit CREATING, 1 DEPLOYED | 2');
   });
 
-  it('a serial that leapt is no list without end', async () => {
+  it('skipped serials do not make the list endless', async () => {
     facade.snapshot(DEPLOYED);
     const record = stored();
     if (record === undefined) throw new Error('no record');
@@ -121,7 +121,7 @@ describe('list and get', () => {
     expect((await get('?limit=100&offset=100')).body.resources.length).toBe(2);
   });
 
-  it('is empty while an image is still to be pushed', async () => {
+  it('is empty before the first image is pushed', async () => {
     facade = await makeFacade({ hosting: 'cloud' });
     await make({ source: 'internal_docker', source_revision_config: {} });
     expect(await states()).toBe(' | 0');
@@ -137,7 +137,7 @@ describe('list and get', () => {
     [
       '?limit=1&limit=2',
       422,
-      [{ loc: ['query', 'limit'], msg: 'was given more than once: give it once', type: 'value_error' }],
+      [{ loc: ['query', 'limit'], msg: 'must not be given more than once', type: 'value_error' }],
     ],
     [
       '?status=DEPLOYED,ready',
@@ -155,7 +155,7 @@ describe('list and get', () => {
     expect([answer.status, answer.body]).toEqual([status, { detail }]);
   });
 
-  it('of a deployment that is not there is 404', async () => {
+  it('of a missing deployment is 404', async () => {
     id = MISSING;
     expect((await get()).body).toEqual({ detail: `Deployment ID ${MISSING} not found.` });
   });
@@ -176,13 +176,13 @@ describe('a new revision', () => {
     expect(await states()).toBe('2 CREATING, 1 DEPLOYED | 2');
   });
 
-  it('of nothing is 409', async () => {
+  it('without an image or source is 409', async () => {
     facade = await makeFacade({ hosting: 'cloud' });
     await make({ source: 'internal_docker', source_revision_config: {} });
     const answer = await post('', {});
     expect([answer.status, answer.body.detail]).toEqual([
       409,
-      'There is nothing to make a revision of yet: an image or source is still to be pushed.',
+      'The deployment has no image or source yet, so there is nothing to deploy. Push an image or upload a source first.',
     ]);
     expect((await post('', image('1'))).body.id).toBe(serial(1));
   });
@@ -207,7 +207,7 @@ describe('a new revision', () => {
 });
 
 describe('redeploy', () => {
-  it('writes what the old one was made of, where to go back to, and a new serial', async () => {
+  it('writes the old requested values, rollbackTo and a new serial', async () => {
     await patch({ secrets: [{ name: 'KEY', value: 'one' }] });
     const old = facade.snapshot(DEPLOYED);
     await patch({
@@ -233,11 +233,11 @@ describe('redeploy', () => {
     expect(facade.snapshot().spec.resolved).toEqual(old.spec.resolved);
   });
 
-  it('of one that was never made is 409', async () => {
+  it('of one that was never created is 409', async () => {
     const waiting = await post(`/${serial(1)}/redeploy`);
     expect([waiting.status, waiting.body.detail]).toEqual([
       409,
-      `Revision ID ${serial(1)} is CREATING and was never made: there is nothing to go back to.`,
+      `Revision ID ${serial(1)} is CREATING and was never created, so it has no values to roll back to.`,
     ]);
   });
 

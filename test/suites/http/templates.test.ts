@@ -38,7 +38,7 @@ describe('POST', () => {
       revision: { repo_ref: 'main', workflow_config_path: 'davit.json' },
       status: 'AWAITING_DATABASE',
     },
-  ])('$name of the catalogue is taken', async ({ config, revision, status }) => {
+  ])('accepts $name of the catalogue', async ({ config, revision, status }) => {
     await aFacade({ imageUri: 'templates/chat:1' }, { repoUrl: REPOSITORY, repoRef: 'main' });
     const answer = await post(config, revision);
     expect([answer.status, answer.body.detail]).toEqual([201, undefined]);
@@ -67,7 +67,7 @@ describe('POST', () => {
       revision: { repo_ref: 'mine', workflow_config_path: 'mine.json' },
       findings: [['body.source_revision_config.repo_ref', 'no template offers this: choose main']],
     },
-  ])('$name that is not in it is refused, and what there is named', async ({ config, revision, findings }) => {
+  ])('rejects $name that is not in the catalogue, and names the choices', async ({ config, revision, findings }) => {
     await aFacade(
       { imageUri: 'templates/b:1' },
       { imageUri: 'templates/a:1' },
@@ -81,21 +81,21 @@ describe('POST', () => {
     expect(facade.writes()).toEqual([]);
   });
 
-  it('an empty catalogue says whom to ask', async () => {
+  it('the message for an empty catalogue says whom to ask', async () => {
     await aFacade();
     const { status, body } = await post({}, { image_uri: 'a:1' });
     expect([status, body.detail[0].msg]).toEqual([
       422,
-      "no template offers this: the catalogue has no image_uri; ask the platform's people to add a template",
+      'no template offers this: the catalogue has no image_uri. Ask the platform team to add a template',
     ]);
   });
 
-  it('of many choices ten are named', async () => {
+  it('names ten of many choices', async () => {
     await aFacade(...Array.from({ length: 12 }, (_, n) => ({ imageUri: `t/${String(n).padStart(2, '0')}:1` })));
     expect((await post({}, { image_uri: 'a:1' })).body.detail[0].msg).toMatch(/t\/09:1, and 2 more$/);
   });
 
-  it('what is wrong besides is found at once', async () => {
+  it('reports other errors at the same time', async () => {
     await aFacade();
     const { body } = await post({ resource_spec: { cpu: 0 } }, { image_uri: 5 });
     expect(body.detail.map(({ loc }: { loc: string[] }) => loc.at(-1))).toEqual(
@@ -103,7 +103,7 @@ describe('POST', () => {
     );
   });
 
-  it('a catalogue that has not been listed is no empty one', async () => {
+  it('503 while the catalogue is not filled', async () => {
     await aFacade();
     facade.templates.synced = false;
     expect((await post({}, { image_uri: 'a:1' })).status).toBe(503);
@@ -124,7 +124,7 @@ describe('PATCH', () => {
     expect((await patch('templates/chat:2')).body.image_version).toBe('2');
   });
 
-  it('what it is made of stays, also when the catalogue has it no more', async () => {
+  it('current values stay valid after they were removed from the catalogue', async () => {
     await aFacade({ imageUri: 'templates/chat:1' });
     const { body: made } = await post({}, { image_uri: 'templates/chat:1' });
     facade.kube.erase(APP_TEMPLATES, { namespace: ORGANIZATION.namespace, name: 't0' });

@@ -61,7 +61,7 @@ async function serveTls(servesUntil?: (expires: Date) => void): Promise<number> 
 }
 
 describe('a certificate that is renewed', () => {
-  it('is served to new connections; one that is open goes on', async () => {
+  it('is served to new connections, and open ones continue', async () => {
     await write(authority.serving('old', ['127.0.0.1']));
     const port = await serveTls();
     const kept = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -72,7 +72,7 @@ describe('a certificate that is renewed', () => {
     kept.destroy();
   });
 
-  it('says when it expires, at first and of each new one', async () => {
+  it('the expiration of the first and of each new one is reported', async () => {
     const pair = authority.serving('old', ['127.0.0.1']);
     await write(pair);
     const told: Date[] = [];
@@ -83,7 +83,7 @@ describe('a certificate that is renewed', () => {
     expect(told[0]).toEqual(new X509Certificate(pair.certificate).validToDate);
   });
 
-  it('half written, gone or no certificate at all: the old one is served, and the next good one again', async () => {
+  it('partly written, missing or invalid files: the old certificate is served until the next valid one', async () => {
     await write(authority.serving('old', ['127.0.0.1']));
     const port = await serveTls();
     const next = authority.serving('next', ['127.0.0.1']);
@@ -102,11 +102,11 @@ describe('a certificate that is renewed', () => {
 describe('at the start', () => {
   const pair = authority.serving('a', ['127.0.0.1']);
   it.each([
-    { cert: pair.certificate, key: authority.serving('b', []).key, says: /tls\.key is not that of the certificate/ },
+    { cert: pair.certificate, key: authority.serving('b', []).key, says: /tls\.key does not match the certificate/ },
     { cert: 'nonsense', key: pair.key, says: /tls\.crt holds no PEM certificate/ },
     { cert: pair.certificate, key: 'nonsense', says: /tls\.key holds no PEM private key/ },
     { cert: pair.certificate, key: undefined, says: /ENOENT.*tls\.key/ },
-  ])('says what is wrong: $says', async ({ cert, key, says }) => {
+  ])('reports the error: $says', async ({ cert, key, says }) => {
     await writeFile(files.certFile, cert);
     if (key !== undefined) await writeFile(files.keyFile, key);
     await expect(watchCertificate(files, log)).rejects.toThrow(says);

@@ -26,6 +26,11 @@ function report(state: 'READY' | 'UNKNOWN'): void {
   const observedGeneration = record.metadata.generation ?? 1;
   facade.records.put(facade.kube.seed(APP_DEPLOYMENTS, { ...record, status: { state, observedGeneration } }));
 }
+function remove(): void {
+  const { metadata } = stored();
+  facade.kube.erase(APP_DEPLOYMENTS, { namespace: TENANT.namespace, name: metadata.name });
+  facade.records.drop(metadata.uid ?? '');
+}
 function reportRevision(revision: AppRevision, state: 'DEPLOYING' | 'DEPLOYED'): void {
   facade.revisions.put(facade.kube.seed(APP_REVISIONS, { ...revision, status: { state } }));
 }
@@ -51,11 +56,7 @@ describe('waits', () => {
   });
 
   it('until it is GONE, which is a 404', async () => {
-    const record = stored();
-    const { status } = await during(wait('GONE'), () => {
-      facade.kube.erase(APP_DEPLOYMENTS, { namespace: TENANT.namespace, name: record.metadata.name });
-      facade.records.drop(record.metadata.uid ?? '');
-    });
+    const { status } = await during(wait('GONE'), remove);
     expect(status).toBe(404);
   });
 
@@ -71,11 +72,7 @@ describe('waits', () => {
   });
 
   it('and ends where it is deleted meanwhile', async () => {
-    const record = stored();
-    const { status } = await during(wait('READY'), () => {
-      facade.kube.erase(APP_DEPLOYMENTS, { namespace: TENANT.namespace, name: record.metadata.name });
-      facade.records.drop(record.metadata.uid ?? '');
-    });
+    const { status } = await during(wait('READY'), remove);
     expect(status).toBe(404);
   });
 

@@ -78,7 +78,7 @@ describe('a push', () => {
         'x-gitea-signature': digest(body),
       }),
     ],
-  ])('%s is told to the controller', async (_name, headersOf) => {
+  ])('%s is passed to the controller', async (_name, headersOf) => {
     const body = push('Team/Shop');
     expect(await deliver(body, { 'content-type': 'application/json', ...headersOf(body) })).toEqual([
       202,
@@ -98,7 +98,7 @@ describe('a push', () => {
     expect(facade.writes()[0]).not.toHaveProperty('token');
   });
 
-  it('that comes again changes when it was, and nothing else: no commit is taken from it', async () => {
+  it('that is repeated changes only its time, and its commit is not used', async () => {
     await deliver(push());
     facade.clock.ms += 5000;
     facade.integrations.fill();
@@ -107,7 +107,7 @@ describe('a push', () => {
     expect(JSON.stringify(facade.writes())).not.toMatch(/f{40}|0{40}/);
   });
 
-  it('of another repository stands beside it', async () => {
+  it('of another repository is stored beside it', async () => {
     aRecord('second', 'https://host.example/team/second');
     await deliver(push());
     facade.clock.ms += 1000;
@@ -116,27 +116,27 @@ describe('a push', () => {
     expect(pushes()).toEqual([{ repository: 'team/second', at: '2026-01-01T00:00:01.000Z' }, ...TOLD]);
   });
 
-  it('is told also where the cache is old', async () => {
+  it('is passed on with an outdated cache, too', async () => {
     aRecord('second', 'https://host.example/team/second');
     await deliver(push());
     await deliver(push('team/second'));
     expect(pushes()).toHaveLength(2);
   });
 
-  it('is told though somebody else was faster', async () => {
+  it('is passed on after a conflict', async () => {
     let conflicts = 2;
     facade.kube.failOn(({ verb }) => (verb === 'patch' && conflicts-- > 0 ? new Conflict('patch') : undefined));
     expect((await deliver(push()))[0]).toBe(202);
     expect(pushes()).toEqual(TOLD);
   });
 
-  it('of an API server that does not answer is to be sent again', async () => {
+  it('gets 503 if the API server does not answer', async () => {
     facade.kube.failOn(({ verb }) => (verb === 'patch' ? new Unavailable('patch') : undefined));
     expect((await deliver(push()))[0]).toBe(503);
   });
 });
 
-describe('what is ignored', () => {
+describe('ignored webhooks', () => {
   it.each<[string, () => Promise<[number, string]>]>([
     ['another repository', () => deliver(push('team/other'))],
     ['a repository that only begins so', () => deliver(push('team/shop2'))],
@@ -155,7 +155,7 @@ describe('what is ignored', () => {
     expect(facade.writes()).toEqual([]);
   });
 
-  it('a push to what is not built on push, or is of another integration', async () => {
+  it('a push to a repository without build_on_push, or of another integration', async () => {
     aRecord('quiet', 'https://host.example/team/quiet', { buildOnPush: false });
     aRecord('foreign', 'https://host.example/team/foreign', { integrationId: '99999999-0000-4000-8000-000000000009' });
     expect((await deliver(push('team/quiet')))[0]).toBe(204);
@@ -163,12 +163,12 @@ describe('what is ignored', () => {
   });
 });
 
-describe('what is refused, in the same words', () => {
+describe('webhooks that get the same rejection', () => {
   const REFUSED = [
     401,
     JSON.stringify({
       detail:
-        "The webhook is not signed with the integration's secret: give both the same one (X-Hub-Signature-256 or X-Gitea-Signature).",
+        "The webhook is not signed with the integration's secret. Set the same secret in both (X-Hub-Signature-256 or X-Gitea-Signature).",
     }),
   ];
   const event = { 'x-gitea-event': 'push' };
@@ -207,7 +207,7 @@ describe('what is refused, in the same words', () => {
     expect(facade.writes()).toEqual([]);
   });
 
-  it('many that are unsigned ask the API server for the secret once', async () => {
+  it('many unsigned webhooks read the secret once', async () => {
     let reads = 0;
     facade.kube.failOn(({ verb, kind }) => {
       if (verb === 'get' && kind === 'Secret') reads += 1;
@@ -222,13 +222,13 @@ describe('what is refused, in the same words', () => {
   });
 });
 
-describe('a large one', () => {
-  it('of nearly 10 MiB is taken', async () => {
+describe('a large webhook', () => {
+  it('of nearly 10 MiB is accepted', async () => {
     const body = push('team/shop', { commits: 'x'.repeat(10 * MEBIBYTE - 1000) });
     expect((await deliver(body))[0]).toBe(202);
   });
 
-  it('of more is refused', async () => {
+  it('of more is rejected', async () => {
     const [status, detail] = await deliver(push('team/shop', { commits: 'x'.repeat(10 * MEBIBYTE) }));
     expect([status, detail]).toEqual([413, expect.stringContaining('larger than 10 MiB')]);
   });
@@ -239,7 +239,7 @@ describe('a large one', () => {
   });
 });
 
-it('the secret is nowhere in the log', async () => {
+it('the secret is not in the log', async () => {
   await deliver(push());
   await deliver(push(), { 'x-gitea-event': 'push' });
   expect(facade.log()).not.toContain(SECRET);

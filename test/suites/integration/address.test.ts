@@ -111,7 +111,7 @@ async function watchOwners(stop: AbortSignal): Promise<{ owners: Set<string>; hi
 }
 
 describe('an Ingress', () => {
-  it('leads to the default host, and what an ingress controller writes on it starts nothing', async () => {
+  it("has the default host, and an ingress controller's writes cause no reconcile writes", async () => {
     await apply(record('red', 'shop'));
     await until('red', 'shop', 'Unknown AddressPending https://shop-red.apps.example');
     const ingress = JSON.parse(await kubectl('-n', 'red', 'get', 'ingress', 'shop', '-o', 'json')) as Ingress;
@@ -161,7 +161,7 @@ describe('an Ingress', () => {
     expect(await kubectl('-n', 'red', 'get', 'appd', 'shop')).toContain('https://shop-red.apps.example');
   });
 
-  it('both doors say which hosts a tenant may not have, and a changed host makes no revision', async () => {
+  it('HTTP and kubectl reject hosts that the tenant cannot claim, and a new host needs no revision', async () => {
     const [red] = tenants;
     if (!red) throw new Error('there is no tenant');
     const id = await kubectl('-n', 'red', 'get', 'appd', 'shop', '-o', 'jsonpath={.metadata.uid}');
@@ -185,7 +185,7 @@ describe('an Ingress', () => {
     await expect(apply(record('red', 'shop', '10.0.0.1'))).rejects.toThrow('customUrl');
   });
 
-  it('of fifty in five tenants who ask for one host one gets it, keeps it over a restart, and the next has it when it goes', async () => {
+  it('one of fifty claimants of a host gets it, keeps it over a restart, and the next one gets it after its deletion', async () => {
     const stop = new AbortController();
     const { history, owners } = await watchOwners(stop.signal);
     const claimants = Array.from({ length: CLAIMANTS }, (_, index) => {
@@ -232,7 +232,7 @@ describe('an HTTPRoute', () => {
     });
   }, 120_000);
 
-  it('cannot be made before the Gateway API is installed: it is said, and mends itself', async () => {
+  it('needs the Gateway API: a condition says so until it is installed', async () => {
     await apply(record('green', 'shop'));
     await until('green', 'shop', 'False GatewayApiMissing ');
     await kubectl('-n', 'green', 'get', 'deployment,service', 'shop');
@@ -268,7 +268,7 @@ describe('an HTTPRoute', () => {
     await until('green', 'shop', `${says} https://shop-green.apps.example`);
   });
 
-  it('is left as it is once it is made, and goes with its record', async () => {
+  it('is not written again, and is deleted with its record', async () => {
     const version = (): Promise<string> =>
       kubectl('-n', 'green', 'get', 'httproute', 'shop', '-o', 'jsonpath={.metadata.resourceVersion}');
     const before = await version();

@@ -199,8 +199,8 @@ beforeAll(async () => {
 });
 afterAll(() => dispatcher.close());
 
-describe('refused at both doors', () => {
-  it('is shown by enough rows', () => {
+describe('rejected over HTTP and with kubectl', () => {
+  it('has enough rows', () => {
     expect(hostile.length).toBeGreaterThanOrEqual(30);
     expect(refused.length + reported.length).toBeGreaterThanOrEqual(40);
   });
@@ -211,7 +211,7 @@ describe('refused at both doors', () => {
     expect(status).toBe(422);
     expectFindings(body.detail, http);
   });
-  it('what a pod could have and a record has no field for is dropped on the way', async () => {
+  it('fields of pods that records do not have are dropped', async () => {
     const fields = {
       hostNetwork: true,
       hostPID: true,
@@ -248,12 +248,12 @@ describe('refused at both doors', () => {
     }
     await davit.kubectl(['delete', 'appd', 'dropped', 'dropped-too', '-n', tenant.namespace, '--timeout=60s']);
   });
-  it('and none of them is there', async () => {
+  it('none of them was created', async () => {
     expect((await listed('appd')).map(({ metadata }) => metadata.name)).toEqual(['calm']);
   });
 });
 
-describe('accepted at both doors, tried, and reported', () => {
+describe('accepted over HTTP and with kubectl, dry-run, and reported', () => {
   const named = reported.map((row, number) => ({ ...row, byKubectl: `k${number}`, byHttp: `h${number}` }));
   let calm: Seen | undefined;
   beforeAll(async () => {
@@ -279,14 +279,14 @@ describe('accepted at both doors, tried, and reported', () => {
     });
   });
 
-  it('nothing of them runs, and the calm one is as it was', async () => {
+  it('none of them has pods, and the valid record is unchanged', async () => {
     const deployments = await listed('deployments');
     expect(deployments.map(({ metadata }) => metadata.name)).toEqual(['calm']);
     const records = await listed('appd');
     expect(records.find(({ metadata }) => metadata.name === 'calm')).toEqual(calm);
   });
 
-  it('corrected, each of them comes up', async () => {
+  it('each of them comes up after its correction', async () => {
     const correction = { spec: { sourceConfig: { resourceSpec: null } } };
     await Promise.all(named.map(({ byKubectl }) => atTheApiServer('PATCH', `/${byKubectl}`, correction)));
     await eventually(async () => {

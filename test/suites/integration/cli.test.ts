@@ -52,7 +52,7 @@ function apply(image: string): Promise<string> {
   );
 }
 
-it('waits, shows the tree, goes back to what was good', async () => {
+it('waits, shows the tree, and rolls back', async () => {
   const { namespace } = tenant;
   await apply('registry.example/app:1');
   expect(await plugin('wait', 'shop', '-n', namespace, '--timeout', '60')).toMatchObject({ code: 0, err: '' });
@@ -82,7 +82,7 @@ it.each([
   ['a flag is unknown', ['status', '--colour'], 2, /--colour/],
   ['a number is none', ['wait', 'shop', '--timeout', 'soon'], 2, /--timeout must be a whole number/],
   ['a revision is unknown', ['rollback', 'shop', '--to', 'x'], 1, /No revision matches "x"/],
-])('says what is wrong when %s', async (_name, args, code, words) => {
+])('reports the error when %s', async (_name, args, code, words) => {
   const ran = await plugin(...args, '-n', tenant.namespace);
   expect(ran).toMatchObject({ code, err: expect.stringMatching(words) });
 });

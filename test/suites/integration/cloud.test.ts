@@ -93,7 +93,7 @@ const STORES = (name: string): string[] =>
   ].toSorted();
 
 describe('internal_docker', () => {
-  it('is UNUSED and has a tracing project alone, until a PATCH brings the image; then it is whole', async () => {
+  it('is UNUSED with only a tracing project until a PATCH sets the image, then complete', async () => {
     const config = { custom_url: 'pushed.example.com', resource_spec: { cpu: 0.5 } };
     const { status, body } = await post(
       'pushed',
@@ -134,7 +134,7 @@ describe('internal_docker', () => {
     ).toBe('registry.example/pushed:1');
   });
 
-  it('with kubectl the same', async () => {
+  it('the same with kubectl', async () => {
     await apply('applied', { source: 'internal_docker' });
     await eventually(async () => expect(await reasonOf('applied')).toBe('WaitingForImage'));
     expect((await get('?name=applied')).body.resources).toMatchObject([{ status: 'UNUSED', latest_revision_id: null }]);
@@ -147,7 +147,7 @@ describe('internal_docker', () => {
 });
 
 describe('internal_source', () => {
-  it('stays UNUSED, and keeps what it is told for the day of the upload', async () => {
+  it('stays UNUSED, and stores its configuration until the upload', async () => {
     const config = { install_command: 'npm ci', build_command: 'npm run build', resource_spec: { max_scale: 3 } };
     const { status, body } = await post('uploaded', 'internal_source', config, {
       workflow_config_path: 'app/davit.json',
@@ -166,7 +166,7 @@ describe('internal_source', () => {
     expect(changed.body.latest_revision_id).toBe(null);
   });
 
-  it('a path that no upload gave is refused at both doors', async () => {
+  it('a path that is not from an upload is rejected over HTTP and with kubectl', async () => {
     const { status, body } = await post('forged', 'internal_source', {}, { source_tarball_path: 'uploads/1.tgz' });
     expect([status, body.detail[0].msg]).toEqual([422, 'is not a path that the upload endpoint returned']);
     await expect(
@@ -183,7 +183,7 @@ describe('codehost', () => {
   });
   const revision = { repo_ref: 'main', workflow_config_path: 'davit.json' };
 
-  it('waits for a builder: database and Redis are there, and no workloads', async () => {
+  it('waits for a builder, with database and Redis but without workloads', async () => {
     const { status, body } = await post('built', 'codehost', { ...config(), install_command: 'npm ci' }, revision);
     expect([status, body.detail]).toEqual([201, undefined]);
     await eventually(async () =>
@@ -203,7 +203,7 @@ describe('codehost', () => {
     });
   });
 
-  it('what needs a new revision makes one, what does not makes none, and what is fixed stays', async () => {
+  it('creates a revision only if a change needs one, and rejects changes of immutable fields', async () => {
     const [before] = (await get('?name=built')).body.resources;
     const same = await patch(before.id, { source_config: { build_on_push: false } });
     expect([same.status, same.body.latest_revision_id]).toEqual([200, before.latest_revision_id]);
@@ -230,7 +230,7 @@ describe('codehost', () => {
     ).rejects.toThrow('repoUrl cannot be changed after creation');
   });
 
-  it("an integration that is not the tenant's is refused over HTTP, and told with kubectl", async () => {
+  it('an integration of another tenant is rejected over HTTP, and a condition with kubectl', async () => {
     const stranger = '4f1c1a52-4d52-4b33-9d0c-0b3f7f1f6c11';
     const refused = await post('stray', 'codehost', { ...config(), integration_id: stranger }, revision);
     expect([refused.status, refused.body.detail[0].loc]).toEqual([422, ['body', 'source_config', 'integration_id']]);
@@ -243,7 +243,7 @@ describe('codehost', () => {
     await kubectl('delete', 'appd', 'stray');
   });
 
-  it('with kubectl the same', async () => {
+  it('the same with kubectl', async () => {
     await apply('built-too', {
       source: 'codehost',
       sourceConfig: { integrationId: integration, repoUrl: 'https://code.example/team/shop' },
@@ -253,7 +253,7 @@ describe('codehost', () => {
     expect(await madeFor('built-too')).toEqual(STORES('built-too'));
   });
 
-  it('is deleted whole', async () => {
+  it('is deleted completely', async () => {
     const [{ id }] = (await get('?name=built')).body.resources;
     expect((await call(tenant, 'DELETE', `/v2/deployments/${id}?delete_tracing_project=true`)).status).toBe(204);
     await eventually(async () => expect((await get(`/${id}`)).status).toBe(404));
@@ -269,7 +269,7 @@ describe('internal_template', () => {
     await cluster.kubectl(['apply', '--server-side', '-f', '-'], { input: JSON.stringify(template) });
   }
 
-  it('deploys an image of the catalogue, and is refused any other', async () => {
+  it('deploys an image of the catalogue, and rejects others', async () => {
     await offer('chat', { displayName: 'Chat', imageUri: 'registry.example/chat:1' });
     expect(await cluster.kubectl(['get', 'apt', '-n', 'davit-org'])).toMatch(/chat +Chat +registry.example\/chat:1/);
     const wrong = await post('chat', 'internal_template', {}, { image_uri: 'registry.example/other:1' });
@@ -287,7 +287,7 @@ describe('internal_template', () => {
     expect(await madeFor('chat')).toEqual(expect.arrayContaining(['deployment/chat', ...STORES('chat')]));
   });
 
-  it('with kubectl, what the catalogue has not is a condition, until it has', async () => {
+  it('with kubectl, an image outside of the catalogue is a condition until it is added', async () => {
     await apply('late', {
       source: 'internal_template',
       sourceConfig: { repoUrl: REPOSITORY },
@@ -312,7 +312,7 @@ describe('internal_template', () => {
   });
 });
 
-it('external_docker is refused at both doors', async () => {
+it('external_docker is rejected over HTTP and with kubectl', async () => {
   const { status, body } = await post('outside', 'external_docker', {}, { image_uri: 'registry.example/app:1' });
   expect([status, body.detail[0].loc]).toEqual([422, ['body', 'source']]);
   await expect(

@@ -69,7 +69,7 @@ describe('an integration', () => {
     expect((await repos(id)).body.length).toBe(120);
   });
 
-  it('whose credentials are wrong, or that goes where the platform does not, is 424', async () => {
+  it('with wrong credentials, or a host that the platform does not allow, is 424', async () => {
     const wrong = await integration('wrong', { kind: 'gitea', apiUrl: codeHost.gitea }, { token: 'wrong' });
     expect(await repos(wrong)).toMatchObject({
       status: 424,
@@ -82,7 +82,7 @@ describe('an integration', () => {
     });
   });
 
-  it('shows its credentials in its Secret alone', async () => {
+  it('has its credentials only in its Secret', async () => {
     const kinds = await davit.kubectl(['get', 'oap,chi,appd,configmaps,events', '-A', '-o', 'yaml']);
     expect(kinds).toContain('gitea-credentials');
     expect(kinds).not.toMatch(/canary|PRIVATE KEY/);

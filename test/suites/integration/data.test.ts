@@ -73,7 +73,7 @@ async function podOf(name: string): Promise<string> {
 }
 
 describe('the volume of a PostgreSQL', () => {
-  it('grows while the pod goes on running, and is never made smaller', async () => {
+  it('grows while the pod runs, and never shrinks', async () => {
     await apply('grows', sized({ dbStorageGi: 1 }));
     await untilReady('grows');
     const [before, pod] = [await identityOf('grows'), await podOf('grows')];
@@ -98,7 +98,7 @@ describe('the volume of a PostgreSQL', () => {
     expect([await identityOf('grows'), await podOf('grows')]).toEqual([before, pod]);
   }, 90_000);
 
-  it('of a class that cannot grow: the words of the API server, and all goes on', async () => {
+  it("of a class that cannot grow: a condition has the API server's message, and the pods keep running", async () => {
     await davit.kubectl(['apply', '-f', '-'], {
       apiVersion: 'storage.k8s.io/v1',
       kind: 'StorageClass',
@@ -139,7 +139,7 @@ describe('the volume of a PostgreSQL', () => {
     await inTenant('delete', 'appd', 'rigid', '--timeout=60s');
   }, 90_000);
 
-  it('outlives its deployment, and is taken up by the next on an explicit word alone', async () => {
+  it('outlives its deployment, and is adopted by the next only with the annotation', async () => {
     await apply('phoenix', { databaseDeletionPolicy: 'Retain', ...sized({ dbStorageGi: 12 }) });
     await untilReady('phoenix');
     const before = await identityOf('phoenix');
@@ -172,7 +172,7 @@ describe('the volume of a PostgreSQL', () => {
   }, 120_000);
 });
 
-it('to an external database and back: nothing of its own data is touched', async () => {
+it('a change to an external database and back keeps its data', async () => {
   await inTenant('create', 'secret', 'generic', 'outside', '--from-literal=uri=postgresql://u:p@db.example/x');
   await apply('moves');
   await untilReady('moves');

@@ -61,7 +61,7 @@ describe('README.md', () => {
     await inTeam('delete', 'appd', 'cart', '--timeout=60s');
   });
 
-  it('the same with kubectl, from the record that is shown, until it is READY', async () => {
+  it('the same with kubectl, with the documented record, until it is READY', async () => {
     const record = fences(textOf('README.md'), 'yaml').find((text) => text.includes('kind: AppDeployment')) ?? '';
     await writeFile(join(shell.folder, 'shop.yaml'), record);
     await type(
@@ -78,7 +78,7 @@ describe('README.md', () => {
 });
 
 describe('docs/operations.md', () => {
-  it('waiting, looking and going back', async () => {
+  it('waiting, inspecting and rolling back', async () => {
     await hello('registry.example/hello:1');
     await type('kubectl wait --for=condition=Ready appd/NAME --timeout=10m');
     expect(await type('kubectl get appd')).toMatch(/hello +READY/);
@@ -96,7 +96,7 @@ describe('docs/operations.md', () => {
     );
   });
 
-  it('a record that nobody can take down is let go of by hand, with what is left over', async () => {
+  it('a record whose teardown is stuck is released by hand, with its remaining objects', async () => {
     await type('kubectl annotate appd NAME davit.dev/paused=true');
     await inTeam('wait', '--for=jsonpath={.status.conditions[?(@.type=="Stalled")].reason}=Paused', 'appd/hello');
     await inTeam('delete', 'appd', 'hello', '--wait=false');
@@ -147,10 +147,10 @@ describe('docs/operations.md', () => {
   });
 });
 
-it('docs/security.md: a token of an hour', async () => {
+it('docs/security.md: a token for an hour', async () => {
   expect(await type('kubectl create token ACCOUNT --duration=1h')).toMatch(/^ey/);
 });
 
-it('no command of the documents that could be run here was left out', () => {
+it('every command of the documents that can run here was run', () => {
   expect([...toRun.left]).toEqual([]);
 });

@@ -63,7 +63,7 @@ describe('PATCH', () => {
     ).toBe('registry.example/app:2');
   });
 
-  it('a change of the scale touches neither PostgreSQL, Redis nor the volume', async () => {
+  it('a change of the scale changes neither PostgreSQL, Redis nor the volume', async () => {
     const sizes = { db_cpu: 0.1, db_memory_mb: 256, db_storage_gi: 1, redis_cpu: 0.1, redis_memory_mb: 64, cpu: 0.2 };
     const id = await created('scaled', { source_config: { resource_spec: sizes } });
     await settled(id, (await get(id)).body.latest_revision_id);
@@ -86,7 +86,7 @@ describe('PATCH', () => {
     expect(same.body.latest_revision_id).toBe(body.latest_revision_id);
   });
 
-  it('sending back what was read changes nothing', async () => {
+  it('sending back an answer changes nothing', async () => {
     const id = await created('same', {
       source_config: {
         custom_url: 'same.example.com',
@@ -133,7 +133,7 @@ describe('PATCH', () => {
     expect(await field('addressed', '.spec.revisionSerial')).toBe('1');
   });
 
-  it("the CRD's verdict comes through in the request's words", async () => {
+  it("the CRD's errors have the request's field names", async () => {
     const id = await created('refused');
     const { status, body } = await patch(id, {
       source_config: { resource_spec: { labels: { 'not a key': '1' } } },
@@ -163,7 +163,7 @@ describe('revisions', () => {
   const post = (id: string, rest = '', body?: unknown): Promise<Answer> =>
     davit.call(tenant, 'POST', `/v2/deployments/${id}/revisions${rest}`, body);
 
-  it('once more, then back to the first with its secrets: READY each time, newest first', async () => {
+  it('a new revision, then a rollback to the first with its secrets: READY each time, newest first', async () => {
     const id = await created('rolled', {
       source_config: { resource_spec: { cpu: 2 }, deployment_type: 'prod' },
       secrets: [{ name: 'KEY', value: 'one' }],
@@ -213,7 +213,7 @@ describe('revisions', () => {
     expect(await field('rolled', '.spec.revisionSerial')).toBe('4');
   });
 
-  it('every one that was promised is there, made or skipped', async () => {
+  it('every revision that was answered exists or is SKIPPED', async () => {
     const id = await created('hurried');
     // With the first no more than are kept, should the controller be quick enough to make every one of them.
     const promised = await Promise.all(Array.from({ length: 9 }, () => post(id)));

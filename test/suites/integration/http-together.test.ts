@@ -145,7 +145,7 @@ function counted(answers: readonly Answer[]): Record<number, number> {
   return counts;
 }
 
-it('of 50 equal POSTs one makes it, and 49 leave no Secret', async () => {
+it('one of 50 equal POSTs succeeds, and 49 leave no Secret', async () => {
   const answers = await Promise.all(Array.from({ length: 50 }, (_, n) => create(n % 2 ? davit : other, 'wanted')));
   expect(counted(answers), JSON.stringify(answers.find(({ status }) => status > 409)?.body)).toEqual({
     201: 1,
@@ -154,7 +154,7 @@ it('of 50 equal POSTs one makes it, and 49 leave no Secret', async () => {
   expect(await secretsOf('wanted')).toHaveLength(1);
 });
 
-it('what was made at one replica is there at the other, at once', async () => {
+it('a deployment created at one replica is immediately visible at the other', async () => {
   for (const n of [1, 2, 3, 4, 5]) {
     // oxlint-disable-next-line no-await-in-loop -- each right after it was made
     const { body: made } = await create(davit, `read-${n}`);
@@ -169,7 +169,7 @@ it('what was made at one replica is there at the other, at once', async () => {
   }
 });
 
-it('two changes at once, at two replicas, are both there or one is told to try again', async () => {
+it('concurrent changes at two replicas are both applied, or one gets 409', async () => {
   const { body: made } = await create(davit, 'both');
   const patch = (at: Attached, change: object): Promise<Answer> =>
     at.call(tenant, 'PATCH', `/v2/deployments/${made.id}`, change);
@@ -185,7 +185,7 @@ it('two changes at once, at two replicas, are both there or one is told to try a
   expect(answers.map(({ status }) => status)).toEqual(applied.map((there) => (there ? 200 : 409)));
 });
 
-it('changes and retries while it is being deleted end in its being gone, with every Secret', async () => {
+it('changes and retries during a deletion do not prevent it, and leave no Secret', async () => {
   const { body: made } = await create(davit, 'leaving');
   const path = `/v2/deployments/${made.id}`;
   const answers = await Promise.all([
@@ -203,7 +203,7 @@ it('changes and retries while it is being deleted end in its being gone, with ev
   await eventually(async () => expect(await secretsOf('leaving')).toEqual([]), 90_000, 500);
 }, 150_000);
 
-it('a token that is revoked is refused within seconds', async () => {
+it('a revoked token is rejected within seconds', async () => {
   const { namespace } = tenant;
   await davit.kubectl(['create', 'serviceaccount', 'shortly', '-n', namespace]);
   await davit.kubectl([
@@ -225,7 +225,7 @@ it('a token that is revoked is refused within seconds', async () => {
   expect(Date.now() - began).toBeLessThan(21_000);
 });
 
-it('a wrong token and one without rights are told the same of a tenant that is there and of one that is not', async () => {
+it('an invalid token and one without rights get the same answer for an existing and a missing tenant', async () => {
   const { namespace } = tenant;
   await davit.kubectl(['create', 'serviceaccount', 'right-less', '-n', namespace]);
   const rightLess = (await davit.kubectl(['create', 'token', 'right-less', '-n', namespace])).trim();
@@ -254,7 +254,7 @@ it('a wrong token and one without rights are told the same of a tenant that is t
   }
 });
 
-it('cut off from the API server it says so and when to try again, and recovers automatically', async () => {
+it('without the API server it answers 503 with Retry-After, and recovers automatically', async () => {
   const { body: made } = await create(davit, 'cut-off');
   wire.cut();
   const gone = await create(other, 'never');

@@ -49,7 +49,7 @@ async function secretNames(): Promise<string[]> {
 }
 
 describe('rights', () => {
-  it("a viewer reads, sees no values, and is refused the rest in the API server's words", async () => {
+  it("a viewer reads without values, and gets the API server's message for everything else", async () => {
     const viewer = await caller('viewer', 'davit-viewer');
     const { body } = await davit.call(
       tenant,
@@ -95,7 +95,7 @@ describe('rights', () => {
     expect((await davit.call(await caller('log-viewer', 'davit-viewer'), 'POST', logs, {})).status).toBe(403);
   });
 
-  it('a misspelt field is refused by Strict, and told by default', async () => {
+  it('a misspelt field is rejected by Strict, and a warning by default', async () => {
     const misspelt = aPayload('misspelt', { source_config: { resource_spec: { max_scal: 0 } } });
     const msg = 'is not a known field: did you mean max_scale?';
     expect(await davit.call(tenant, 'POST', '/v2/deployments?fieldValidation=Strict', misspelt)).toMatchObject({
@@ -127,13 +127,13 @@ describe('rights', () => {
     expect([status, body.resources[0].tenant_id]).toEqual([200, tenant.id]);
   });
 
-  it('a token that is none is 401', async () => {
+  it('an invalid token is 401', async () => {
     expect((await davit.call({ ...tenant, token: 'nonsense' }, 'GET', '/v2/deployments')).status).toBe(401);
   });
 });
 
-describe("the API server's verdict", () => {
-  it('a quota comes through, and leaves no Secret', async () => {
+describe("the API server's validation", () => {
+  it("a quota's rejection is answered, and leaves no Secret", async () => {
     const before = await secretNames();
     await davit.kubectl(['create', 'quota', 'none', '-n', tenant.namespace, '--hard=count/appdeployments.davit.dev=0']);
     // Before its controller has looked at it a quota refuses nothing.
@@ -155,7 +155,7 @@ describe("the API server's verdict", () => {
     expect(await secretNames()).toEqual(before);
   });
 
-  it('what the largest and strangest allowed body makes, the CRD takes', async () => {
+  it('the CRD accepts the record of the largest and strangest allowed body', async () => {
     const resource_spec = {
       min_scale: 0,
       max_scale: 100,
@@ -206,7 +206,7 @@ describe("the API server's verdict", () => {
     expect(got.source_revision_config).toEqual(body.source_revision_config);
   });
 
-  it('times are RFC 3339 and the revision named beforehand is the one that comes', async () => {
+  it('times are RFC 3339, and the announced revision id is the one that is created', async () => {
     const { body } = await davit.call(tenant, 'POST', '/v2/deployments', aPayload('named'));
     expect([body.created_at, body.updated_at]).toEqual([
       expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/),
@@ -232,7 +232,7 @@ describe("the API server's verdict", () => {
 });
 
 describe('deletion', () => {
-  it('takes the tracing project along when asked to', async () => {
+  it('includes the tracing project on request', async () => {
     const { body } = await davit.call(tenant, 'POST', '/v2/deployments', aPayload('untraced'));
     await eventually(async () => void (await davit.kubectl(['get', 'trp', 'untraced', '-n', tenant.namespace])));
     expect((await davit.call(tenant, 'DELETE', `/v2/deployments/${body.id}?delete_tracing_project=true`)).status).toBe(
@@ -245,7 +245,7 @@ describe('deletion', () => {
   });
 });
 
-it('is ready, and says what it can', async () => {
+it('is ready, and serves its OpenAPI document', async () => {
   expect((await davit.call(tenant, 'GET', '/readyz')).body).toEqual({ status: 'ok' });
   expect((await davit.call(tenant, 'GET', '/openapi.json')).body.openapi).toBe('3.1.0');
 });

@@ -70,13 +70,13 @@ describe('a real API server', () => {
     expect(await client.get(resource, policy.metadata)).toMatchObject({ spec: policy.spec });
   });
 
-  it('says by its causes what is invalid', async () => {
+  it('reports the causes of an invalid object', async () => {
     const metadata = { namespace, name: 'Not A Name' };
     const error = await client.create(CONFIG_MAPS, { ...aMap('x'), metadata }).catch((e: unknown) => e);
     expect(error).toMatchObject({ name: 'Invalid', causes: [{ field: 'metadata.name', reason: 'FieldValueInvalid' }] });
   });
 
-  it('is Gone where the server remembers nothing', async () => {
+  it('is Gone if the server has no history', async () => {
     const schema = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } };
     const widgets = WIDGETS;
     await client.create<KubeObject & { spec: object }>(CUSTOM_RESOURCE_DEFINITIONS, {
@@ -115,7 +115,7 @@ describe('a real API server', () => {
     expect(['nothing', 'BOOKMARK']).toContain(await watchFrom(resourceVersion));
   });
 
-  it('makes only what is not there, of every kind that a record has', async () => {
+  it("creates only missing objects, of every kind of a record's children", async () => {
     const metadata = { namespace, name: 'only-once' };
     const matchLabels = { app: 'only-once' };
     const containers = [{ name: 'c', image: 'i' }];
@@ -156,7 +156,7 @@ describe('a real API server', () => {
     }
   });
 
-  it('acts as somebody else with their token, and only as them', async () => {
+  it('acts with another token as its user only', async () => {
     await client.create(SERVICE_ACCOUNTS, {
       apiVersion: 'v1',
       kind: 'ServiceAccount',
@@ -177,7 +177,7 @@ describe('a real API server', () => {
     await expect(watch[Symbol.asyncIterator]().next()).rejects.toBeInstanceOf(Unauthorized);
   });
 
-  it('is followed by a reflector: pages, deletions, names recreated, writes shown at once', async () => {
+  it('is followed by a reflector: pages, deletions, recreated names, immediate writes', async () => {
     const stop = new AbortController();
     for (let i = 0; i < 7; i++) await client.create(CONFIG_MAPS, aMap(`r${i}`));
     const reflector = makeReflector<KubeObject>({
@@ -208,7 +208,7 @@ describe('a real API server', () => {
     await running;
   });
 
-  it('knows one leader', async () => {
+  it('has one leader', async () => {
     const started: string[] = [];
     const ask = ['a', 'b'].map(() => new AbortController());
     const elections = ask.map(({ signal }, index) =>

@@ -51,7 +51,7 @@ async function everything(namespace: string): Promise<string[]> {
 }
 
 describe('over HTTP', () => {
-  it('a deployment goes from AWAITING_DATABASE to READY, and both doors show it', async () => {
+  it('a deployment goes from AWAITING_DATABASE to READY over HTTP and with kubectl', async () => {
     const created = await davit.call(
       tenant,
       'POST',
@@ -76,7 +76,7 @@ describe('over HTTP', () => {
     expect(await davit.kubectl(['get', 'appd', 'by-http', '-n', tenant.namespace])).toMatch(/by-http\s+READY/);
   });
 
-  it('makes a tracing project of the same name', async () => {
+  it('creates a tracing project of the same name', async () => {
     const project = await davit.kubectlJson<{ status: { deploymentUid: string } }>([
       'get',
       'trp',
@@ -94,12 +94,12 @@ describe('over HTTP', () => {
     expect(project.status.deploymentUid).toBe(metadata.uid);
   });
 
-  it("a secret's value is nowhere but in its Secret", async () => {
+  it("a secret's value is only in its Secret", async () => {
     const kinds = 'appd,appr,trp,deployments,statefulsets,services,configmaps,pods,events,networkpolicies';
     expect(await davit.kubectl(['get', kinds, '-A', '-o', 'yaml'])).not.toContain('canary-7f3a');
   });
 
-  it('a name that is taken is 409, and no Secret is left over', async () => {
+  it('a taken name is 409, and leaves no Secret', async () => {
     const before = await davit.kubectlJson<Listed>(['get', 'secrets', '-n', tenant.namespace]);
     const again = await davit.call(
       tenant,
@@ -112,7 +112,7 @@ describe('over HTTP', () => {
     expect(after.items.map((item) => item.metadata.name)).toEqual(before.items.map((item) => item.metadata.name));
   });
 
-  it('all findings of a bad body come at once, each with its place', async () => {
+  it('all errors of a body are answered at once, each with its location', async () => {
     const { status, body } = await davit.call(
       tenant,
       'POST',
@@ -144,7 +144,7 @@ describe('with kubectl', () => {
     });
   });
 
-  it('its database and Redis are closed to all but its own pods, on their ports', async () => {
+  it('only its own pods can reach its database and Redis, on their ports', async () => {
     const { items } = await davit.kubectlJson<{ items: { metadata: { name: string }; spec: object }[] }>([
       'get',
       'networkpolicies',
@@ -182,7 +182,7 @@ describe('with kubectl', () => {
     });
   });
 
-  it('a source that the hosting mode does not allow is refused at both doors', async () => {
+  it('a source that the hosting mode does not allow is rejected over HTTP and with kubectl', async () => {
     await expect(davit.kubectl(['apply', '-f', '-'], record('cloudy', { source: 'internal_docker' }))).rejects.toThrow(
       /self-hosted/,
     );
@@ -211,7 +211,7 @@ describe('with kubectl', () => {
   });
 });
 
-describe('what is missing or in the way is said, and repaired automatically', () => {
+describe('missing and conflicting objects are conditions that resolve automatically', () => {
   it('a missing Secret, then a missing key', async () => {
     await davit.kubectl(
       ['apply', '-f', '-'],
@@ -251,7 +251,7 @@ describe('what is missing or in the way is said, and repaired automatically', ()
     await untilReady('no-image');
   });
 
-  it('a volume that the kubelet cannot mount, in its words', async () => {
+  it('a volume that the kubelet cannot mount, with its message', async () => {
     await davit.kubectl(
       ['apply', '-f', '-'],
       record('unmounted', { sourceRevisionConfig: { imageUri: 'registry.example/unmounted:1' } }),
@@ -292,7 +292,7 @@ describe('what is missing or in the way is said, and repaired automatically', ()
     await untilReady('unmounted');
   });
 
-  it("somebody else's object of a child's name is left alone", async () => {
+  it("a foreign object with a child's name is not changed", async () => {
     await davit.kubectl(['create', 'service', 'clusterip', 'taken', '--tcp=1234', '-n', tenant.namespace]);
     await davit.kubectl(['apply', '-f', '-'], record('taken'));
     await eventually(async () =>
@@ -311,7 +311,7 @@ describe('what is missing or in the way is said, and repaired automatically', ()
     await untilReady('taken');
   });
 
-  it('a record outside a tenant is told so', async () => {
+  it('a record outside of a tenant has a condition', async () => {
     await davit.kubectl(['apply', '-f', '-'], {
       ...record('stray'),
       metadata: { name: 'stray', namespace: 'default' },
@@ -333,7 +333,7 @@ describe('what is missing or in the way is said, and repaired automatically', ()
 });
 
 describe('level-based', () => {
-  it('a child that a person deletes or edits comes back', async () => {
+  it('a child that is deleted or edited is restored', async () => {
     await davit.kubectl(['delete', 'service', 'by-kubectl', '-n', tenant.namespace]);
     await davit.kubectl(['scale', 'deployment', 'by-kubectl', '--replicas=3', '-n', tenant.namespace]);
     await eventually(async () => {
@@ -353,7 +353,7 @@ describe('level-based', () => {
     await untilReady('by-kubectl');
   });
 
-  it('what a person edits in a child is put back: orders, and what a merge alone cannot', async () => {
+  it('edits of a child are reverted, also orders and values that a merge cannot', async () => {
     const container = (name: string): object => ({ name, image: 'registry.example/helper:1' });
     const resourceSpec = {
       minScale: 2,
@@ -392,7 +392,7 @@ describe('level-based', () => {
     await davit.kubectl(['delete', 'appd', 'edited', '-n', tenant.namespace, '--wait=false']);
   });
 
-  it('a paused record is left as it is, and says so', async () => {
+  it('a paused record is not changed, and has a condition', async () => {
     await davit.kubectl(['annotate', 'appd', 'by-kubectl', '-n', tenant.namespace, 'davit.dev/paused=true']);
     await eventually(async () =>
       expect(await condition('by-kubectl', 'Stalled')).toMatchObject({ status: 'True', reason: 'Paused' }),
@@ -401,13 +401,13 @@ describe('level-based', () => {
     await untilReady('by-kubectl');
   });
 
-  it('a controller killed in mid-rollout finishes it after its restart', async () => {
+  it('a controller that is killed during a rollout finishes it after its restart', async () => {
     await davit.kubectl(['apply', '-f', '-'], record('survivor'));
     await davit.killPart('controller');
     await untilReady('survivor');
   });
 
-  it('at rest nothing is written', async () => {
+  it('the steady state writes nothing', async () => {
     const kinds = 'appd,appr,trp,deployments,statefulsets,services,secrets,persistentvolumeclaims,networkpolicies';
     const versions = async (): Promise<string[]> =>
       (await davit.kubectlJson<Listed>(['get', kinds, '-n', tenant.namespace])).items.map(
@@ -424,7 +424,7 @@ describe('level-based', () => {
 });
 
 describe('deletion', () => {
-  it('over HTTP: AWAITING_DELETE, then 404, and nothing is left but the tracing project', async () => {
+  it('over HTTP: AWAITING_DELETE, then 404, and only the tracing project remains', async () => {
     const own = await davit.tenant('gone');
     const inNamespace = { ...record('short'), metadata: { name: 'short', namespace: own.namespace } };
     const atFirst = await everything(own.namespace);
@@ -453,7 +453,7 @@ describe('deletion', () => {
     await davit.kubectl(['wait', '--for=condition=Ready', 'appd/short', '-n', own.namespace, '--timeout=60s']);
   });
 
-  it('a namespace that is deleted takes its records along', async () => {
+  it('the deletion of a namespace deletes its records', async () => {
     const doomed = await davit.tenant('doomed');
     await davit.kubectl(['apply', '-f', '-'], {
       ...record('inside'),

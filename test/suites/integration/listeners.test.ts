@@ -35,7 +35,7 @@ function reason(name: string, type: string): Promise<string> {
   return davit.kubectl(['get', 'appd', name, '-n', tenant.namespace, '-o', path]);
 }
 
-it('over HTTP: taken with a Listener of the tenant, and left alone', async () => {
+it('over HTTP: accepted with a Listener of the tenant, and not reconciled', async () => {
   const made = await eventually(async () => {
     const answer = await post(tenant, 'away', 'shops');
     expect([answer.status, answer.body.detail]).toEqual([201, undefined]);
@@ -48,7 +48,7 @@ it('over HTTP: taken with a Listener of the tenant, and left alone', async () =>
   expect(body.resources.map((one: { name: string }) => one.name)).toEqual(['away']);
 });
 
-it("over HTTP: refused for another tenant's Listener, and for a namespace that it does not list", async () => {
+it("over HTTP: rejected with another tenant's Listener, and for a namespace that it does not list", async () => {
   expect((await post(other, 'away', 'shops')).body.detail).toMatchObject([{ msg: 'is not a Listener of this tenant' }]);
   expect((await post(tenant, 'astray', 'kube-system')).body.detail).toMatchObject([
     { loc: ['body', 'source_config', 'listener_config', 'k8s_namespace'] },

@@ -36,7 +36,7 @@ async function secretsOf(id: string): Promise<string[]> {
 }
 
 describe('a provider', () => {
-  it('is made, changed and taken away, by HTTP and by kubectl alike', async () => {
+  it('is created, changed and deleted over HTTP and with kubectl', async () => {
     const made = await created('line', { client_secret: CANARY, uses_pkce: true });
     expect(made).toMatchObject({ provider_id: 'line', uses_pkce: true, code_challenge_method: 'S256' });
     expect(made.organization_id).toBe(
@@ -66,13 +66,13 @@ describe('a provider', () => {
     expect((await patch('line', { name: 'x' })).status).toBe(404);
   });
 
-  it("the CRD's verdict comes through in the request's words", async () => {
+  it("the CRD's errors have the request's field names", async () => {
     await created('refused');
     const { status, body } = await patch('refused', { auth_url: 'https://a.example:65536/' });
     expect([status, body.detail]).toMatchObject([422, [{ loc: ['body', 'auth_url'] }]]);
   });
 
-  it('of many changes at once none is lost', async () => {
+  it('concurrent changes are all applied', async () => {
     await created('crowded');
     // No address: after a new client secret, changing one needs the right to read that secret.
     const sent = [{ name: 'A' }, { client_id: 'B' }, { uses_pkce: true }, { client_secret: CANARY }];
@@ -88,7 +88,7 @@ describe('a provider', () => {
 });
 
 describe('the client secret', () => {
-  it('is in its Secret and nowhere else', async () => {
+  it('is only in its Secret', async () => {
     await created('secretive', { client_secret: CANARY });
     await patch('secretive', { client_secret: `${CANARY}-2` });
     const [kinds, all] = await Promise.all([

@@ -39,7 +39,7 @@ async function asTaken<T extends KubeObject>(object: T): Promise<T> {
   return JSON.parse(await davit.kubectl(dryRun, { ...object, metadata })) as T;
 }
 
-it('is kept whole in a revision, and in every workload made of it', async () => {
+it('is complete in a revision, and in all its workloads', async () => {
   const resourceSpec = { maxScale: 3, minScale: 2, queueCpu: 1, orchestratorCpu: 1, executorCpu: 1 };
   const plain = aRecord({ sourceConfig: { resourceSpec } });
   const record: AppDeployment = { ...plain, metadata: { ...plain.metadata, namespace: tenant.namespace } };

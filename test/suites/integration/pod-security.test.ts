@@ -70,7 +70,7 @@ beforeAll(async () => {
 describe('a namespace that enforces the restricted standard', () => {
   const label = 'pod-security.kubernetes.io/enforce';
 
-  it('takes no baseline pods: said, nothing runs, and it goes on automatically when the label is gone', async () => {
+  it('rejects baseline pods: a condition says so, nothing runs, and it continues when the label is removed', async () => {
     await davit.kubectl(['label', 'namespace', tenant.namespace, `${label}=restricted`]);
     await apply(record('baseline'));
     await isRefused('baseline', 'violates PodSecurity "restricted:latest"');
@@ -81,7 +81,7 @@ describe('a namespace that enforces the restricted standard', () => {
     await isReady('baseline');
   });
 
-  it('takes every pod that is made under the restricted policy', async () => {
+  it('accepts every pod of the restricted policy', async () => {
     await davit.kubectl(['label', 'namespace', tenant.namespace, `${label}=restricted`]);
     const settings = Settings.parse({ pods: { policy: 'restricted' } });
     const parts = {
@@ -118,8 +118,8 @@ describe('a namespace that enforces the restricted standard', () => {
   });
 });
 
-describe('what runs', () => {
-  it('is untouched by a change that a LimitRange refuses, and a corrected one goes on', async () => {
+describe('running pods', () => {
+  it('are not affected by a change that a LimitRange rejects, and its correction is rolled out', async () => {
     await apply(record('limited', { memoryMb: 256 }));
     await isReady('limited');
     const before = await running('limited');
@@ -139,7 +139,7 @@ describe('what runs', () => {
     await davit.kubectl(inNamespace('delete', 'limitrange', 'small'));
   });
 
-  it('is untouched by a change for which a quota has no room; a StatefulSet that replaces its pod needs none', async () => {
+  it('are not affected by a change that exceeds a quota, except a StatefulSet, which replaces its pod', async () => {
     await apply(record('quota'));
     await isReady('quota');
     const before = await running('quota');
@@ -166,7 +166,7 @@ describe('what runs', () => {
 });
 
 describe('a record with everything set', () => {
-  it('is accepted, comes up, and its children are what was rendered', async () => {
+  it('is accepted and comes up, and its children equal the rendered ones', async () => {
     await apply({ apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'shop', namespace: tenant.namespace } });
     await apply({
       apiVersion: 'v1',

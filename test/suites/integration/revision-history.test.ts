@@ -23,7 +23,7 @@ async function kept(): Promise<string[]> {
   return items.toSorted((a, b) => a.spec.deploymentGeneration - b.spec.deploymentGeneration).map(({ spec }) => spec.id);
 }
 
-it('of 25 the newest ten are left, beside them the active one for as long as it is', async () => {
+it('of 25 revisions the newest ten are kept, and the active one while it is active', async () => {
   const created = await davit.call(tenant, 'POST', '/v2/deployments', aPayload('long-lived', body('app', 1)));
   const { id } = created.body;
   const ids: string[] = [created.body.latest_revision_id];
@@ -60,7 +60,7 @@ it('of 25 the newest ten are left, beside them the active one for as long as it 
   expect([back.status, back.body.detail]).toEqual([404, `Revision ID ${ids[3]} not found.`]);
 });
 
-it('with kubectl: back with the values and the defaults of then; without its values that is said', async () => {
+it('with kubectl: a rollback restores values and defaults, and missing values are a condition', async () => {
   const kubectl = (...args: readonly string[]): Promise<string> => davit.kubectl(['-n', tenant.namespace, ...args]);
   const put = async (more: object): Promise<void> => {
     await davit.kubectl(['apply', '-f', '-'], aManifest({ name: 'by-hand', namespace: tenant.namespace }, more));

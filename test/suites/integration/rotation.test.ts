@@ -31,7 +31,7 @@ async function untilReady(): Promise<void> {
 /** Long enough that what is held back would have happened. */
 const aWhile = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 2500));
 
-it('each content is rolled out once, together with others that change at once', async () => {
+it('each content is rolled out once, together with simultaneous changes', async () => {
   await put('first', 'canary-one');
   await put('second', 'canary-two');
   await davit.kubectl(
@@ -79,7 +79,7 @@ it('each content is rolled out once, together with others that change at once', 
   expect(await kubectl('get', 'appr', '-o', 'jsonpath={.items[*].status.state}')).toBe('DEPLOYED');
 });
 
-it('no value is anywhere but in its Secret', async () => {
+it('values are only in their Secrets', async () => {
   const kinds = 'appd,appr,deployments,replicasets,statefulsets,pods,events';
   const everything = await davit.kubectl(['get', kinds, '-A', '-o', 'yaml']);
   for (const value of ['canary-one', 'canary-three', 'canary-five']) {
@@ -87,7 +87,7 @@ it('no value is anywhere but in its Secret', async () => {
   }
 });
 
-it('the key is kept in the namespace of Davit, and cannot be changed', async () => {
+it("the key is in Davit's namespace, and is immutable", async () => {
   const key = await davit.kubectlJson<{ immutable: boolean; data: Record<string, string> }>([
     '-n',
     'davit-system',

@@ -110,7 +110,7 @@ async function autoscalers(name: string): Promise<string> {
 }
 
 describe('between a fixed number and an autoscaler', () => {
-  it('there and back, through a rollout: never fewer pods than there were', async () => {
+  it('in both directions, during a rollout: never fewer pods than before', async () => {
     await apply('swing', { minScale: 3, maxScale: 3 });
     await untilReady('swing');
     const seen = await numbersOf('swing');
@@ -137,7 +137,7 @@ describe('between a fixed number and an autoscaler', () => {
     expect([Math.min(...seen.slice(before)), (await scaleOf('swing')).replicas]).toEqual([4, 4]);
   }, 120_000);
 
-  it('what is new begins with its minimum, and its pods may be moved one at a time', async () => {
+  it('a new workload starts with its minimum, and its pods can be evicted one at a time', async () => {
     await apply('fresh', {
       minScale: 2,
       maxScale: 4,
@@ -167,7 +167,7 @@ describe('between a fixed number and an autoscaler', () => {
     });
   });
 
-  it('steady state: what the autoscaler says of itself makes no write', async () => {
+  it("steady state: the autoscaler's status causes no write", async () => {
     const kinds = 'appd,appr,trp,deployments,statefulsets,services,secrets,pvc,networkpolicies,pdb';
     const versions = async (): Promise<string> =>
       inTenant(

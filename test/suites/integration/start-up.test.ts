@@ -104,7 +104,7 @@ async function freePort(): Promise<number> {
 }
 
 describe('without rights and policies', () => {
-  it('says so, lives on, and is ready as soon as they are there', async () => {
+  it('reports it, keeps running, and becomes ready when they are there', async () => {
     for (const args of [
       ['create', 'namespace', NAMESPACE],
       ['create', 'serviceaccount', 'davit', '-n', NAMESPACE],
@@ -198,7 +198,7 @@ describe('an API server that is too old', () => {
     server?.close();
   });
 
-  it('is asked for nothing but its version, until it is upgraded', async () => {
+  it('gets only requests for its version until it is upgraded', async () => {
     let gitVersion = 'v1.31.4';
     const asked = new Set<string>();
     server = createServer((request, response) => {

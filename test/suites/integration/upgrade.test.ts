@@ -107,7 +107,7 @@ async function settled({ passes }: Running): Promise<void> {
 
 let before: readonly string[];
 
-it('where the history does not reach back to the state that landed last, it is said what to do', async () => {
+it('without the released commit in the history a message says what to do', async () => {
   const clone = await mkdtemp(join(tmpdir(), 'davit-clone-'));
   try {
     await run('git', ['init', '--quiet', clone]);
@@ -117,7 +117,7 @@ it('where the history does not reach back to the state that landed last, it is s
   }
 });
 
-it('records come up with the state that landed last', async () => {
+it('records come up with the released version', async () => {
   await start({ source: landed });
   await (platform as Platform).makeTenant(TEAM);
   await kubectl(['apply', '-f', '-'], namedByRecords(TEAM));
@@ -128,7 +128,7 @@ it('records come up with the state that landed last', async () => {
   expect(kinds.filter((kind) => !before.some((line) => line.startsWith(`${kind} `)))).toEqual([]);
 }, 300_000);
 
-it('an upgrade to this one, with other settings too, restarts nothing and makes no revision', async () => {
+it('an upgrade to this version, also with other settings, restarts nothing and creates no revision', async () => {
   const sent = (await writes()).length;
   // Every setting that new revisions take something from.
   const running = await start({
@@ -156,7 +156,7 @@ it('an upgrade to this one, with other settings too, restarts nothing and makes 
   expect(new Set(written).size).toBe(written.length);
 }, 120_000);
 
-it('a revision made after the upgrade takes the settings of today, and only its record is rolled', async () => {
+it('a revision created after the upgrade uses the current settings, and only its record restarts', async () => {
   await kubectl(['patch', 'appd', 'external', '-n', TEAM, '--type=merge', '-p', '{"spec":{"revisionSerial":1}}']);
   await eventually(async () => {
     const path = '{.spec.template.spec.containers[0].ports[0].containerPort}';
@@ -169,7 +169,7 @@ it('a revision made after the upgrade takes the settings of today, and only its 
   before = others(before);
 }, 60_000);
 
-it('back to the state that landed last restarts nothing either', async () => {
+it('a downgrade to the released version restarts nothing either', async () => {
   const running = await start({ source: landed });
   await settled(running);
   const now = await lasting((args) => kubectl(args), TEAM);

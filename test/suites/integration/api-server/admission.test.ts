@@ -160,7 +160,7 @@ describe('secrets that a record refers to', () => {
       status: 201,
     });
   });
-  it('the largest record is within the cost', async () => {
+  it("the largest record is within CEL's cost limit", async () => {
     const many = (prefix: string): object[] =>
       Array.from({ length: 100 }, (_, i) => ({ name: `${prefix}${i}`, secretName: `s${i % 20}`, secretKey: 'key' }));
     const env = Array.from({ length: 50 }, (_, i) => ({
@@ -177,7 +177,7 @@ describe('secrets that a record refers to', () => {
     expect(await create(READS_SOME, spec)).toMatchObject({ message: '', status: 201 });
     expect((await create(EDITOR, spec)).message).toContain('you may not get Secret');
   });
-  it('a record of 2,000 references asks for the right to all, at the least', async () => {
+  it('2,000 references need the right to all Secrets', async () => {
     const env = Array.from({ length: 100 }, (_, i) => ({
       name: `E${i}`,
       valueFrom: { secretKeyRef: { name: `s${i}`, key: 'key' } },
@@ -252,7 +252,7 @@ describe('secrets that a record refers to', () => {
     expect(await create(READS_SECRETS, spec)).toMatchObject({ message: '', status: 201 });
   });
 
-  it('only what a write adds is asked', async () => {
+  it('only added references are checked', async () => {
     await make(references(['others', 's0']), 'added');
     const replicas = { spec: { sourceConfig: { resourceSpec: { maxScale: 2 } } } };
     expect(await patch(EDITOR, 'added', replicas)).toMatchObject({ message: '', status: 200 });
@@ -269,7 +269,7 @@ describe('secrets that a record refers to', () => {
       ).message,
     ).toMatch(/Secret s1 yourself/);
   });
-  it('what is no name at all is refused, not passed', async () => {
+  it('an invalid name is rejected', async () => {
     expect(
       (await create(READS_SOME, withPod({ volumes: [{ name: 'v', secret: { secretName: 5 } }] }))).status,
     ).not.toBe(201);
@@ -280,7 +280,7 @@ describe('secrets that a record refers to', () => {
   });
 });
 
-describe('Secrets whose name alone gives a right', () => {
+describe('Secrets whose name gives a right', () => {
   const secrets = '/api/v1/namespaces/team/secrets';
   const tokenOf = (account: string): object => ({
     type: 'kubernetes.io/service-account-token',
@@ -337,11 +337,11 @@ describe('Secrets whose name alone gives a right', () => {
       status: 200,
     });
   });
-  it('any other Secret is left alone', async () => {
+  it('other Secrets are not checked', async () => {
     expect(await make('evil-vars-z', tokenOf('privileged'))).toMatchObject({ message: '', status: 201 });
     expect(await make('evil--vars', { type: 'Opaque' })).toMatchObject({ message: '', status: 201 });
   });
-  it('single keys of them may be named, and nothing else of them', async () => {
+  it('only single keys of them may be referenced', async () => {
     const of = 'shop--vars-x';
     expect(await create(EDITOR, docker({ secrets: [{ name: 'A', secretName: of, secretKey: 'a' }] }))).toMatchObject({
       message: '',
@@ -399,7 +399,7 @@ describe('Secrets whose name alone gives a right', () => {
   });
 });
 
-describe('another use of what is named already', () => {
+describe('another use of a name that is referenced already', () => {
   const named = references(['others']);
   const use = (secretKey: string): object => ({
     spec: { secretReferences: [{ name: 'X', secretName: 'others', secretKey }] },
@@ -421,7 +421,7 @@ describe('another use of what is named already', () => {
       'another',
     ),
   );
-  it('is asked about: another key, the whole, all keys in place of one', async () => {
+  it('is checked: another key, the whole Secret, all keys instead of one', async () => {
     expect(await patch(EDITOR, 'another', use('key'))).toMatchObject({ message: '', status: 200 });
     expect((await patch(EDITOR, 'another', use('other'))).message).toContain('Secret others yourself');
     const wholes: readonly (readonly [string, Spec])[] = [
@@ -447,7 +447,7 @@ describe('another use of what is named already', () => {
       ),
     ).toMatchObject({ message: '', status: 200 });
   });
-  it('is asked about where it reached no container before: a pull secret, a Secret of a CSI driver, an audience, a claim to read', async () => {
+  it("is checked if no container could read it before: a pull secret, a CSI driver's Secret, an audience, a claim", async () => {
     const parts: Spec = {
       imagePullSecrets: [{ name: 'pulled' }],
       volumes: [
@@ -510,11 +510,11 @@ describe('config maps that a record refers to', () => {
   });
 });
 
-describe('the database that an earlier deployment has left', () => {
+describe('the database of a deleted deployment', () => {
   const adopting = (uid: string): object => ({ metadata: { annotations: { 'davit.dev/adopt-database': uid } } });
   beforeAll(() => make(docker(), 'heir'));
 
-  it('is taken up by whoever may get its volume and its password', async () => {
+  it('can be adopted by an author who may get its volume and password', async () => {
     expect((await patch(EDITOR, 'heir', adopting('u'))).message).toMatch(
       /PersistentVolumeClaim heir--postgres|Secret heir--postgres/,
     );
@@ -536,7 +536,7 @@ describe('the database that an earlier deployment has left', () => {
       expect((await patch('reads-claim', 'heir', adopting('u'))).message).toContain('Secret heir--postgres'),
     );
   });
-  it('and somebody else may still edit and label a deployment that took it up', async () => {
+  it('a deployment that adopted it can still be edited and labelled by others', async () => {
     expect((await patch(undefined, 'heir', adopting('u'), '')).status).toBe(200);
     expect(await patch(EDITOR, 'heir', { metadata: { labels: { a: 'b' } } })).toMatchObject({
       message: '',
@@ -572,7 +572,7 @@ describe('service accounts', () => {
       'service account default',
     );
   });
-  it('their projected tokens too, that of the default one included', async () => {
+  it('so do their projected tokens, also of the default account', async () => {
     expect((await create(USES_ACCOUNT, withPod(token))).message).toContain('service account default');
     expect(await create(USES_ACCOUNT, withPod({ ...token, serviceAccountName: 'runner' }))).toMatchObject({
       message: '',
@@ -604,7 +604,7 @@ describe('writes that add nothing', () => {
       status: 200,
     });
   });
-  it('the controller puts its finalizer on and off', async () => {
+  it('the controller adds and removes its finalizer', async () => {
     expect(await patch(CONTROLLER, 'quiet', { metadata: { finalizers: ['davit.dev/teardown'] } }, '')).toMatchObject({
       message: '',
       status: 200,
@@ -614,7 +614,7 @@ describe('writes that add nothing', () => {
       status: 200,
     });
   });
-  it('the garbage collector takes owners and finalizers off, and removes', async () => {
+  it('the garbage collector removes owners, finalizers and objects', async () => {
     const collector = 'system:serviceaccount:kube-system:generic-garbage-collector';
     await patch(undefined, 'quiet', { metadata: { finalizers: ['orphan'] } }, '');
     expect(
@@ -626,7 +626,7 @@ describe('writes that add nothing', () => {
 
 describe('revisions', () => {
   const revision = aRevision('shop--12345678', 'shop');
-  it('are made by the controller alone', async () => {
+  it('can only be created by the controller', async () => {
     expect((await door.call('POST', `${DAVIT}/apprevisions`, revision)).message).toContain(
       'only the davit-controller creates AppRevisions',
     );
@@ -685,7 +685,7 @@ describe("the organization's secrets", () => {
     query = '?dryRun=All',
   ): Promise<Answer> => door.call('POST', `${DAVIT}/${kind.toLowerCase()}s${query}`, object(kind, name, spec), as);
 
-  it('are named by whoever may get them, or are those that the HTTP API keeps for this provider', async () => {
+  it('can be referenced by an author who may get them, or if the HTTP API created them for this provider', async () => {
     expect(await write(EDITOR, 'OAuthProvider', provider())).toMatchObject({ message: '', status: 201 });
     expect((await write(EDITOR, 'OAuthProvider', provider({ name: 's1', key: 'a' }))).message).toContain(
       'you may not get Secret s1 yourself',
@@ -698,7 +698,7 @@ describe("the organization's secrets", () => {
   it.each([
     ['that the HTTP API keeps', 'idp--client-abc'],
     ["of somebody's own", 's1'],
-  ])('a client secret %s goes to another address by the word of somebody who may get it', async (_, name) => {
+  ])('a client secret %s may be sent to another address by an author who may get it', async (_, name) => {
     const id = name.startsWith('idp') ? 'idp' : 'own';
     const spec = provider({ name, key: 'a' });
     expect((await write(undefined, 'OAuthProvider', spec, id, '')).message).toBe('');
@@ -858,7 +858,7 @@ describe('roles', () => {
   it.each([
     [API, ['get', 'create'], ['list', 'watch', 'delete', 'update', 'patch']],
     [CONTROLLER, ['list', 'watch', 'delete'], ['update']],
-  ])("%s has just these rights on the organization's Secrets", async (user, can, cannot) => {
+  ])("%s has only these rights on the organization's Secrets", async (user, can, cannot) => {
     const ask = (verb: string): Promise<boolean> => may(user, verb, '/secrets', 'davit-org');
     expect(await Promise.all(can.map(ask))).toEqual(can.map(() => true));
     expect(await Promise.all(cannot.map(ask))).toEqual(cannot.map(() => false));
@@ -895,7 +895,7 @@ describe('the controller', () => {
     }
   });
 
-  it('writes in tenants alone', async () => {
+  it('writes only in tenants', async () => {
     expect(await door.call('POST', at('a-tenant', 'services'), service, CONTROLLER)).toMatchObject({ message: '' });
     const { status, message } = await door.call('POST', at('no-tenant', 'services'), service, CONTROLLER);
     expect(status).toBe(403);
@@ -923,7 +923,7 @@ describe('the controller', () => {
       status: 201,
     });
   });
-  it('creates pods as dry runs alone', async () => {
+  it('creates pods only as dry runs', async () => {
     expect(await door.call('POST', at('a-tenant', 'pods?dryRun=All'), pod, CONTROLLER)).toMatchObject({
       message: '',
       status: 201,
@@ -931,7 +931,7 @@ describe('the controller', () => {
     expect((await door.call('POST', at('a-tenant', 'pods'), pod, CONTROLLER)).message).toContain('only as dry runs');
     expect((await door.call('POST', at('no-tenant', 'pods?dryRun=All'), pod, CONTROLLER)).message).toContain(TENANTS);
   });
-  it('deletes pods of its own databases alone', async () => {
+  it('deletes only pods of its own databases', async () => {
     const marked = { 'davit.dev/deployment-uid': 'u', 'davit.dev/component': 'postgres' };
     // Of a group that the API server does not have: the garbage collector would delete a pod whose owner it can look for
     // and does not find, and the deletion of what is being deleted is not judged again.
@@ -959,7 +959,7 @@ describe('the controller', () => {
       expect([metadata.name, answer.status]).toEqual([metadata.name, status]);
     }
   });
-  it('deletes what bears its labels, also where the namespace is a tenant no more', async () => {
+  it('deletes objects with its labels, also in a namespace that is no longer a tenant', async () => {
     const remove = (namespace: string, path: string): Promise<Answer> =>
       door.call('DELETE', at(namespace, path), undefined, CONTROLLER);
     await door.call('POST', at('no-tenant', 'services'), service);
@@ -975,7 +975,7 @@ describe('the controller', () => {
     expect(await remove('no-tenant', 'services/shop')).toMatchObject({ message: '', status: 200 });
     expect(await remove('no-tenant', 'secrets/values')).toMatchObject({ message: '', status: 200 });
   });
-  it('reports on a record, and lets go of it, wherever it is', async () => {
+  it('writes the status of a record and releases its finalizer in any namespace', async () => {
     const records = '/apis/davit.dev/v1alpha1/namespaces/no-tenant/appdeployments';
     expect((await door.call('POST', records, aRecord(docker(), 'stray'))).message).toBe('');
     const status = { status: { observedGeneration: 1 } };
@@ -988,7 +988,7 @@ describe('the controller', () => {
   });
 });
 
-describe('what reaches beyond the pods', () => {
+describe('fields with an effect beyond the pods', () => {
   const reaching: readonly (readonly [words: string, parts: Spec])[] = [
     ['labels app: these labels have an effect beyond', { labels: { app: 'shop', team: 'blue' } }],
     ['annotations k8s.v1.cni.cncf.io/networks:', { annotations: { 'k8s.v1.cni.cncf.io/networks': 'x' } }],
@@ -1005,7 +1005,7 @@ describe('what reaches beyond the pods', () => {
   it.each(reaching)('is refused: %s', async (words, parts) => {
     expect((await create(EDITOR, withPod(parts))).message).toContain(words);
   });
-  it("the team's own keys are not", async () => {
+  it("the team's own keys are allowed", async () => {
     const parts = { labels: { team: 'blue', apple: 'x' }, annotations: { 'example.com/note': 'x', app: 'x' } };
     expect(await create(EDITOR, withPod(parts))).toMatchObject({ message: '', status: 201 });
   });
@@ -1020,7 +1020,7 @@ describe('what reaches beyond the pods', () => {
     expect((await create(EDITOR, withPod(parts))).message).toContain('service account default');
     expect(await create(IMPERSONATES_ACCOUNT, withPod(parts))).toMatchObject({ message: '', status: 201 });
   });
-  it('is let through where the settings name it, and what a record has is judged no more', async () => {
+  it('is allowed by the settings, and existing values are not checked again', async () => {
     const allowed =
       'settings.pods.allowed={"labels":["app"],"annotations":["*.istio.io/"],"csiDrivers":["files.example"]}';
     const own = { labels: { app: 'shop' }, annotations: { 'sidecar.istio.io/inject': 'true' } };
@@ -1069,7 +1069,7 @@ describe('hosting mode', () => {
       expect((await create(EDITOR, least(source))).message).toContain(`source ${source} is for hosting mode cloud`);
     }
   });
-  it('cloud takes the four others, and lets be what is there as long as its spec stays', async () => {
+  it('cloud takes the four others, and does not check records whose spec does not change', async () => {
     await make(docker(), 'before');
     await release('--set', 'settings.hosting=cloud');
     await eventually(async () =>
@@ -1085,7 +1085,7 @@ describe('hosting mode', () => {
     );
     expect((await door.call('DELETE', `${DAVIT}/appdeployments/before`, undefined, EDITOR)).status).toBe(200);
   });
-  it('the restricted pod policy refuses what baseline does not, and lets be what it asks for', async () => {
+  it('the restricted pod policy rejects more than baseline, and accepts what it requires', async () => {
     const context = (securityContext: Spec): Spec =>
       withPod({ sidecars: [{ name: 'helper', image: 'helper:1', securityContext }] });
     const hostile: readonly (readonly [words: string, spec: Spec])[] = [
@@ -1111,7 +1111,7 @@ describe('hosting mode', () => {
     expect(await create(EDITOR, context(proper))).toMatchObject({ message: '', status: 201 });
     expect(await create(EDITOR, docker())).toMatchObject({ message: '', status: 201 });
   });
-  it('limits and own databases: what a write asks for, and not what it finds', async () => {
+  it('limits and own databases are checked for new values only', async () => {
     const external = ['POSTGRES_URI_CUSTOM', 'REDIS_URI_CUSTOM'].map((name) => ({
       name,
       secretName: 's0',
@@ -1148,7 +1148,7 @@ describe('hosting mode', () => {
     expect((await patch(READS_SECRETS, 'large', more(9))).message).toContain('cpu must be at most 1.5');
     expect((await patch(READS_SECRETS, 'large', more(1))).message).toBe('');
   });
-  it('policies that are switched off are gone', async () => {
+  it('disabled policies are removed', async () => {
     await release('--set', 'admission.enabled=false');
     await eventually(async () => expect((await create(EDITOR, references(['others']))).status).toBe(201));
   });

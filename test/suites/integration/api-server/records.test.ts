@@ -93,7 +93,7 @@ describe('the definitions', () => {
     expect(text.length).toBeLessThan(262_144);
   });
 
-  it('kubectl explains a field in words', async () => {
+  it('kubectl explain describes a field', async () => {
     // Discovery knows a new kind a moment after it is established.
     await eventually(async () =>
       expect(await cluster.kubectl(['explain', 'appd.spec.sourceConfig.resourceSpec.dbStorageGi'])).toContain(
@@ -102,14 +102,14 @@ describe('the definitions', () => {
     );
   });
 
-  it('kubectl get shows what is asked of an operator, and selects by state', async () => {
+  it('kubectl get has the printer columns, and selects by state', async () => {
     await door.call('POST', RECORDS, aRecord(docker(), 'columns'));
     expect(await cluster.kubectl(['get', 'davit'])).toMatch(/NAME +STATUS +READY +REPLICAS +IMAGE +URL +AGE/);
     expect(await cluster.kubectl(['get', 'appd', '--field-selector=spec.source=external_docker'])).toContain('columns');
     expect(await cluster.kubectl(['get', 'appd', '--field-selector=status.state=READY'])).not.toContain('columns');
   });
 
-  it('a record that nobody has looked at says so: without it kstatus would take it for done', async () => {
+  it('a new record has a condition that it is not reconciled, which kstatus needs', async () => {
     await door.call('POST', RECORDS, aRecord(docker(), 'unseen'));
     const status = ['get', 'appd', 'unseen', '-o', 'jsonpath={.status}'];
     expect(await cluster.kubectl(status)).toBe('{"observedGeneration":0}');
@@ -203,7 +203,7 @@ describe('good records', () => {
     expect((await dryRun(aRecord(docker(), `a${'b'.repeat(39)}`))).status).toBe(201);
   });
 
-  it('defaults are filled in by the API server', async () => {
+  it('the API server adds defaults', async () => {
     const { body } = await dryRun(aRecord({ source: 'internal_docker' }));
     expect(body['spec']).toEqual({
       source: 'internal_docker',
@@ -215,7 +215,7 @@ describe('good records', () => {
     });
   });
 
-  it('free-form pod parts keep fields that nobody here knows', async () => {
+  it('free-form pod parts keep unknown fields', async () => {
     const { body } = await dryRun(
       aRecord(volume({ csi: { driver: 'secrets.example', volumeAttributes: { a: 'b' } } })),
     );
@@ -653,7 +653,7 @@ describe('bad records', () => {
   });
 });
 
-describe('what cannot be changed', () => {
+describe('immutable fields', () => {
   const name = 'fixed';
   beforeAll(async () => {
     await door.call(
@@ -672,7 +672,7 @@ describe('what cannot be changed', () => {
       expect.objectContaining({ field: 'spec.source', message: expect.stringContaining('source cannot be changed') }),
     );
   });
-  describe('what the source fixes', () => {
+  describe('fields that the source does not allow to change', () => {
     const listener = { listenerId: UUID, listenerConfig: { k8sNamespace: 'team' } };
     const template = { source: 'internal_template', sourceRevisionConfig: { imageUri: 'templates/chat:1' } };
     const cases: readonly { readonly name: string; readonly from: Spec; readonly to: Spec; readonly field?: string }[] =
@@ -718,7 +718,7 @@ describe('what cannot be changed', () => {
     expect((await patch({ revisionSerial: null })).message).toContain('revisionSerial must not be lowered');
     expect((await patch({ revisionSerial: 4 })).status).toBe(200);
   });
-  it('a field that is not source can be', async () => {
+  it('other fields can be changed', async () => {
     expect((await patch({ sourceConfig: { resourceSpec: { cpu: 2 } } })).status).toBe(200);
   });
   it('the status cannot be written with the record', async () => {

@@ -192,7 +192,7 @@ afterAll(async () => {
 }, 60_000);
 
 describe('the controller', () => {
-  it('is refused nothing', async () => {
+  it('has every right that it uses', async () => {
     expect([...(await asked('davit-controller')).refused]).toEqual([]);
   });
   it('has no right that it does not use', async () => {
@@ -207,7 +207,7 @@ describe('the controller', () => {
 });
 
 describe('the API', () => {
-  it("is refused nothing, and writes nothing but client secrets in the organization's namespace", async () => {
+  it("has every right that it uses, and writes only client secrets in the organization's namespace", async () => {
     const { used, refused } = await asked('davit-api');
     expect([...refused]).toEqual([]);
     const reading = new Set(['list', 'watch', 'get']);
