@@ -63,6 +63,13 @@ export async function deploy(api: HttpApi, options: DeployOptions, progress: Dep
   return untilReady(api, { before: changed, revision }, options);
 }
 
+/** Where the deployment is reached. `suggested`: flags for a suggested command, each after a space. */
+export function addressOf({ name, source_config: config, internal_url: internal }: Deployment, suggested: string): string {
+  if (config.custom_url !== null) return config.custom_url;
+  if (internal === null) return `It has no address. See: kubectl davit status ${name}${suggested}`;
+  return `In the cluster: ${internal}   From here: kubectl davit open ${name}${suggested}`;
+}
+
 /** The API says if it is too long. */
 function nameOf(folder: string): string {
   const name = basename(folder)
