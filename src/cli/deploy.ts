@@ -64,7 +64,10 @@ export async function deploy(api: HttpApi, options: DeployOptions, progress: Dep
 }
 
 /** Where the deployment is reached. `suggested`: flags for a suggested command, each after a space. */
-export function addressOf({ name, source_config: config, internal_url: internal }: Deployment, suggested: string): string {
+export function addressOf(
+  { name, source_config: config, internal_url: internal }: Deployment,
+  suggested: string,
+): string {
   if (config.custom_url !== null) return config.custom_url;
   if (internal === null) return `It has no address. See: kubectl davit status ${name}${suggested}`;
   return `In the cluster: ${internal}   From here: kubectl davit open ${name}${suggested}`;

@@ -162,7 +162,11 @@ describe('deploy', () => {
       status: { image: 'registry.example/shop:1' },
       want: `In the cluster: http://shop.${TENANT.namespace}.svc   From here: kubectl davit open shop --context=a`,
     },
-    { name: 'outside', status: { image: 'registry.example/shop:1', url: 'https://shop.example' }, want: 'https://shop.example' },
+    {
+      name: 'outside',
+      status: { image: 'registry.example/shop:1', url: 'https://shop.example' },
+      want: 'https://shop.example',
+    },
     { name: 'nowhere', status: {}, want: 'It has no address. See: kubectl davit status shop --context=a' },
   ])('says where it is reached: $name', async ({ status, want }) => {
     const { address } = await run(
