@@ -19,6 +19,8 @@ export const administrator = 'maintainer';
 
 export interface Gitea {
   readonly url: string;
+  /** The same with the administrator's name and password, as git and curl take it. */
+  readonly signedIn: string;
   /** As the administrator, or with another's `Authorization`. */
   call<T>(method: string, path: string, body?: unknown, authorization?: string): Promise<T>;
   /** Answers with the address to clone. */
@@ -63,6 +65,7 @@ export async function startGitea(cluster: Cluster, progress: Progress): Promise<
 
   return {
     url,
+    signedIn: url.replace('://', `://${administrator}:${password}@`),
     call,
     async makeRepository(name) {
       await call('POST', '/user/repos', { name, private: true, default_branch: 'main' });
