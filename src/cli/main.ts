@@ -181,8 +181,9 @@ async function deployFolder(
   return 0;
 }
 
-function interruptedSentence({ name, revision }: DeployProgress, suggested: string): string {
-  if (name === undefined) return 'Nothing was deployed.';
+function interruptedSentence({ created, name, revision }: DeployProgress, suggested: string): string {
+  const left = created === undefined ? '' : ` Deployment ${created} was created and stays, without a revision.`;
+  if (name === undefined) return `Nothing was deployed.${left}`;
   if (revision === undefined) return `The upload may be deployed. To see: kubectl davit status ${name}${suggested}`;
   return `The build goes on. To follow it: kubectl davit logs ${name} --build --follow${suggested}`;
 }

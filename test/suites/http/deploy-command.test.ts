@@ -145,7 +145,7 @@ describe('deploy', () => {
       'DEPLOYING  0 of 1 pods.',
       'DEPLOYED  Every pod runs this revision.',
     ]);
-    expect(progress).toEqual({ name: 'shop', revision: revision.spec.id });
+    expect(progress).toEqual({ created: 'shop', name: 'shop', revision: revision.spec.id });
     const { spec } = record();
     expect([spec.source, spec.sourceRevisionConfig]).toEqual([
       'internal_source',
@@ -355,7 +355,7 @@ describe('deploy', () => {
       };
       const { error, progress } = await run(() => undefined);
       expect(error).toMatch(/^The upload failed\. .*no room/);
-      expect(progress).toEqual({});
+      expect(progress).toEqual({ created: 'shop' });
     });
   });
 });
