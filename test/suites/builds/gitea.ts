@@ -27,7 +27,7 @@ export interface Gitea {
   makeRepository(name: string): Promise<string>;
   /** Answers with the commit. */
   commit(repository: string, files: Readonly<Record<string, string>>): Promise<string>;
-  /** A token that reads repositories, and the revoking of it. */
+  /** A token that lists repositories and reads them (docs/operations.md), and the revoking of it. */
   makeToken(): Promise<{ readonly token: string; revoke(): Promise<void> }>;
 }
 
@@ -91,7 +91,7 @@ export async function startGitea(cluster: Cluster, progress: Progress): Promise<
     async makeToken() {
       const name = randomBytes(6).toString('hex');
       const at = `/users/${administrator}/tokens`;
-      const { sha1 } = await call<{ sha1: string }>('POST', at, { name, scopes: ['read:repository'] });
+      const { sha1 } = await call<{ sha1: string }>('POST', at, { name, scopes: ['read:repository', 'read:user'] });
       return { token: sha1, revoke: () => call('DELETE', `${at}/${name}`) };
     },
   };
