@@ -6,7 +6,7 @@ const OWN_CLUSTERS = ['address', 'cloud', 'kube-client', 'upgrade'].map(
   (name) => `test/suites/integration/${name}.test.ts`,
 );
 
-const PUBLISHED = 'test/suites/plan/published.test.ts';
+const PUBLISHED = ['test/suites/plan/published.test.ts', 'test/suites/http/published-client.test.ts'];
 
 export default defineConfig({
   test: {
@@ -19,7 +19,7 @@ export default defineConfig({
             'test/suites/{codehost,http,hygiene,plan,reconcile,registry}/**/*.test.ts',
             'test/{support,harness}/**/*.test.ts',
           ],
-          exclude: [PUBLISHED],
+          exclude: PUBLISHED,
           testTimeout: 20_000,
         },
       },
@@ -27,7 +27,7 @@ export default defineConfig({
         test: {
           // Runs a program in Python a hundred times.
           name: 'published',
-          include: [PUBLISHED],
+          include: PUBLISHED,
         },
       },
       {

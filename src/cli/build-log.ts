@@ -15,6 +15,7 @@ export interface Deployment {
   readonly status_message: string;
   readonly conditions: readonly { readonly type: string; readonly status: string; readonly message: string }[];
   readonly source_config: { readonly custom_url: string | null };
+  readonly internal_url: string | null;
   readonly latest_revision_id: string | null;
   readonly active_revision_id: string | null;
 }

@@ -324,11 +324,15 @@ describe('the command', { timeout: 60_000 }, () => {
     };
 
     /** Answers until the build has begun, which never ends; `silent`: does not answer at all. */
-    async function interrupted(after: string, silent = false): Promise<[code: number | null, err: string]> {
+    async function interrupted(
+      after: string,
+      { silent = false, isNew = false } = {},
+    ): Promise<[code: number | null, err: string]> {
       const server = createServer(async (request, response) => {
         await text(request);
         const { method, url = '', headers } = request;
         if (silent) return program.kill('SIGINT');
+        if (isNew && url === '/put') return undefined;
         const answer = url.includes('build_logs')
           ? { logs: [], next_offset: null }
           : url.includes('/revisions/')
@@ -341,7 +345,7 @@ describe('the command', { timeout: 60_000 }, () => {
                   max_bytes: 1e6,
                 }
               : method === 'GET' && url.includes('name=')
-                ? { resources: [deployment] }
+                ? { resources: isNew ? [] : [deployment] }
                 : deployment;
         return response.end(JSON.stringify(answer));
       });
@@ -373,7 +377,14 @@ describe('the command', { timeout: 60_000 }, () => {
     });
 
     it('says that nothing was deployed before', async () => {
-      expect(await interrupted('never', true)).toEqual([130, 'Nothing was deployed.\n']);
+      expect(await interrupted('never', { silent: true })).toEqual([130, 'Nothing was deployed.\n']);
+    });
+
+    it('says what it has created before', async () => {
+      expect(await interrupted('Uploading', { isNew: true })).toEqual([
+        130,
+        'Nothing was deployed. Deployment shop was created and stays, without a revision.\n',
+      ]);
     });
   });
 

@@ -26,6 +26,8 @@ export interface DeployOptions {
 
 /** How far a deploy is, for whoever ends it early. */
 export interface DeployProgress {
+  /** Name of the deployment, if this deploy has created it. */
+  created?: string;
   /** Absent until a revision was asked for. */
   name?: string;
   revision?: string;
@@ -52,7 +54,7 @@ const STALLED_MS = { new: 10_000, old: 60_000 };
 export async function deploy(api: HttpApi, options: DeployOptions, progress: DeployProgress): Promise<Deployment> {
   const { source, say } = options;
   const name = options.name ?? nameOf(source.folder);
-  const { id } = await findOrCreate(api, name, say);
+  const { id } = await findOrCreate(api, { name, say }, progress);
   const objectPath = await upload(api, id, source, say);
   progress.name = name;
   const changed = await api.call<Deployment>('PATCH', `/v2/deployments/${id}`, changeOf(objectPath, options));
@@ -61,6 +63,16 @@ export async function deploy(api: HttpApi, options: DeployOptions, progress: Dep
   progress.revision = revision;
   say(`Revision ${names(name).revision(revision)}.`);
   return untilReady(api, { before: changed, revision }, options);
+}
+
+/** Where the deployment is reached. `suggested`: flags for a suggested command, each after a space. */
+export function addressOf(
+  { name, source_config: config, internal_url: internal }: Deployment,
+  suggested: string,
+): string {
+  if (config.custom_url !== null) return config.custom_url;
+  if (internal === null) return `It has no address. See: kubectl davit status ${name}${suggested}`;
+  return `In the cluster: ${internal}   From here: kubectl davit open ${name}${suggested}`;
 }
 
 /** The API says if it is too long. */
@@ -73,7 +85,11 @@ function nameOf(folder: string): string {
   throw new Failure(`The name of the folder ${folder} gives no name for a deployment. Choose one with --name.`);
 }
 
-async function findOrCreate(api: HttpApi, name: string, say: (line: string) => void): Promise<Deployment> {
+async function findOrCreate(
+  api: HttpApi,
+  { name, say }: { readonly name: string; readonly say: DeployOptions['say'] },
+  progress: DeployProgress,
+): Promise<Deployment> {
   const found = await findDeployment(api, name);
   if (found === undefined) {
     const made = await api.call<Deployment>('POST', '/v2/deployments', {
@@ -83,6 +99,7 @@ async function findOrCreate(api: HttpApi, name: string, say: (line: string) => v
       source_revision_config: {},
       secrets: [],
     });
+    progress.created = name;
     say(`Created deployment ${name}.`);
     return made;
   }

@@ -7,7 +7,7 @@ import { COMPONENT_LABEL, COMPONENTS, REVISION_LABEL, SERVICE_PORT } from '../ap
 import { names } from '../record/names.ts';
 import { printBuildLog } from './build-log.ts';
 import { type Connected, connect } from './connection.ts';
-import { type DeployProgress, deploy } from './deploy.ts';
+import { addressOf, type DeployProgress, deploy } from './deploy.ts';
 import { makeHttpApi } from './http-api.ts';
 import { Failure, forward, type Kubectl, makeKubectl, NOBODY_READS, onTerminal } from './kubectl.ts';
 import { printPodLogs } from './logs.ts';
@@ -164,7 +164,7 @@ async function deployFolder(
   });
   const source = await listSource(resolve(folder), text(flags, 'config') ?? 'langgraph.json');
   const { connection } = await reach(kubectl, flags, cluster);
-  const { name, source_config: config } = await deploy(
+  const ready = await deploy(
     makeHttpApi(connection),
     {
       source,
@@ -177,13 +177,13 @@ async function deployFolder(
     },
     progress,
   );
-  const inCluster = connection.namespace === undefined ? name : `${name}.${connection.namespace}.svc`;
-  say(config.custom_url ?? `In the cluster: http://${inCluster}   From here: kubectl davit open ${name}${suggested}`);
+  say(addressOf(ready, suggested));
   return 0;
 }
 
-function interruptedSentence({ name, revision }: DeployProgress, suggested: string): string {
-  if (name === undefined) return 'Nothing was deployed.';
+function interruptedSentence({ created, name, revision }: DeployProgress, suggested: string): string {
+  const left = created === undefined ? '' : ` Deployment ${created} was created and stays, without a revision.`;
+  if (name === undefined) return `Nothing was deployed.${left}`;
   if (revision === undefined) return `The upload may be deployed. To see: kubectl davit status ${name}${suggested}`;
   return `The build goes on. To follow it: kubectl davit logs ${name} --build --follow${suggested}`;
 }

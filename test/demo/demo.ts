@@ -148,7 +148,7 @@ async function run(options: Options, stopping: AbortSignal): Promise<void> {
       };
       await writeFile(options.json, `${JSON.stringify(facts, null, 2)}\n`, { mode: 0o600 });
     }
-    await sayWhatNext(platform, tenant, cluster);
+    await sayWhatNext(platform, tenant, cluster, builds);
     if (!options.once && !stopping.aborted) {
       say('Ctrl-C ends it all.');
       await new Promise<void>((resolve) => stopping.addEventListener('abort', () => resolve(), { once: true }));
@@ -204,20 +204,33 @@ async function removeDeployment({ target }: DemoCluster): Promise<void> {
   await target.kubectl(args).catch((error: unknown) => say(`The deployment could not be removed: ${String(error)}`));
 }
 
-async function sayWhatNext(platform: Platform, tenant: Tenant, cluster: DemoCluster): Promise<void> {
-  const tokenFile = `${cluster.directory}/token`;
-  await writeFile(tokenFile, tenant.token, { mode: 0o600 });
+async function sayWhatNext(
+  platform: Platform,
+  tenant: Tenant,
+  cluster: DemoCluster,
+  builds: BuildPlatform | undefined,
+): Promise<void> {
+  const inFile = async (name: string, secret: string): Promise<string> => {
+    const file = `${cluster.directory}/${name}`;
+    await writeFile(file, secret, { mode: 0o600 });
+    return `$(cat ${file})`;
+  };
+  const exports = [...cluster.exports, `API=${platform.apiUrl}`, `TOKEN=${await inFile('token', tenant.token)}`];
+  if (builds !== undefined) {
+    const { GITEA, CA, BASE } = builds.variables;
+    exports.push(`GITEA=${await inFile('gitea', GITEA)}`, `CA=${CA}`, `BASE=${BASE}`);
+  }
   const lines = [
     '',
     `READY  ${platform.apiUrl}`,
     '',
     'Try next, in another terminal:',
-    `  export ${[...cluster.exports, `API=${platform.apiUrl}`, `TOKEN=$(cat ${tokenFile})`].join(' ')}`,
+    `  export ${exports.join(' ')}`,
     `  ${cluster.kubectlCommand} get appd`,
     `  ${cluster.kubectlCommand} describe appd ${DEPLOYMENT}`,
     '  curl -s -H "X-Api-Key: $TOKEN" "$API/v2/deployments"',
     `  ${platform.apiUrl}/docs in a browser`,
-    'Then deploy something of your own: README.md, "A deployment".',
+    `Then deploy something of your own: ${builds === undefined ? 'README.md, "A deployment"' : 'docs/builds.md, "From a clean clone to READY"'}.`,
     '',
   ];
   process.stdout.write(lines.join('\n'));

@@ -5,6 +5,7 @@ import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Cluster } from '../cluster/cluster.ts';
 import { realPods } from '../cluster/machine.ts';
+import { ensureTools, toolPath } from '../cluster/tools.ts';
 import { ensureBuildPlatformImages, nodeImages, startBuildPlatform } from '../support/build-platform.ts';
 import { startSampleCluster } from '../support/sample-cluster.ts';
 import { type DemoCluster, DemoError, TENANT } from './demo-cluster.ts';
@@ -19,6 +20,7 @@ export async function embeddedDemoCluster(say: (line: string) => void, { build =
     ...(buildImages && { userNamespaces: true, more: async () => nodeImages(buildImages) }),
   });
   const hasRealPods = cluster.node === 'real';
+  const clients = build ? [toolPath(await ensureTools(['registry'], say), 'registry', 'crane')] : [];
   await cluster.kubectl(['config', 'set-context', '--current', `--namespace=${TENANT}`]);
   say(`Kubernetes is up, ${hasRealPods ? 'with real pods' : 'without real pods: a stand-in sets their status'}`);
   return {
@@ -26,7 +28,10 @@ export async function embeddedDemoCluster(say: (line: string) => void, { build =
     images: { postgres: images.postgres, redis: images.redis },
     kubeconfig: cluster.kubeconfig,
     kubectlCommand: 'kubectl',
-    exports: [`KUBECONFIG=${cluster.kubeconfig}`, `PATH="${dirname(kubectlPath)}:$PATH"`],
+    exports: [
+      `KUBECONFIG=${cluster.kubeconfig}`,
+      `PATH="${[kubectlPath, ...clients].map((path) => dirname(path)).join(':')}:$PATH"`,
+    ],
     directory: cluster.runDir,
     realPods: hasRealPods,
     sampleImage: images.sample,

@@ -2,6 +2,8 @@
 // Gitea and base images. Everything is compiled on this machine the first time.
 
 import { randomBytes } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import {
   REGISTRY_KEY_BYTES,
   REGISTRY_KEY_FIELD,
@@ -46,6 +48,8 @@ export interface BuildPlatformOptions {
   readonly stores: { readonly postgres: string; readonly redis: string };
   /** Namespaces that may use the Gitea. */
   readonly tenants: readonly string[];
+  /** How often branches are asked about. */
+  readonly pollSeconds?: number;
   readonly progress: Progress;
 }
 
@@ -59,6 +63,8 @@ export interface BuildPlatform {
   readonly baseImages: { readonly python: string; readonly node: string };
   /** As builds reach it. */
   readonly packageIndex: { readonly pip: string; readonly npm: string };
+  /** Variables of the commands in docs/builds.md. One is a password. */
+  readonly variables: Readonly<Record<'GITEA' | 'CA' | 'BASE', string>>;
   /** Ends what runs on this machine. */
   stop(): Promise<void>;
 }
@@ -66,7 +72,7 @@ export interface BuildPlatform {
 /** The cluster has the `nodeImages`, and its pods may have user namespaces. */
 export async function startBuildPlatform(
   cluster: Cluster,
-  { images, stores, tenants, progress }: BuildPlatformOptions,
+  { images, stores, tenants, pollSeconds = 3, progress }: BuildPlatformOptions,
 ): Promise<BuildPlatform> {
   const host = await registryAddress(cluster);
   const apiPort = await freePort(cluster.hostAddress);
@@ -92,7 +98,7 @@ export async function startBuildPlatform(
       'settings.builds.images': { builder: images.builder.name, davit: images.davit.name },
       'settings.builds.baseImages': baseImages,
       'settings.builds.packageIndex': packageIndex,
-      'settings.builds.pollSeconds': 3,
+      'settings.builds.pollSeconds': pollSeconds,
       'settings.builds.egress': [`${cluster.hostAddress}/32`],
       'settings.builds.resources.storageGi': 4,
       'registry.enabled': true,
@@ -125,7 +131,10 @@ export async function startBuildPlatform(
     await registry.publish(python);
     await registry.publish(node);
     const integrationId = await createIntegration(cluster, gitea, tenants);
-    return { platform, registry, gitea, integrationId, baseImages, packageIndex, stop };
+    const authorities = join(cluster.runDir, 'authorities.pem');
+    await writeFile(authorities, `${authority.certificate}\n${ca}`);
+    const variables = { GITEA: gitea.signedIn, CA: authorities, BASE: baseImages.python };
+    return { platform, registry, gitea, integrationId, baseImages, packageIndex, variables, stop };
   } catch (error) {
     await stop();
     throw error;

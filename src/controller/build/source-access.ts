@@ -26,7 +26,7 @@ export interface SourceAccess {
   commit(record: AppDeployment): Promise<string | BuildHindrance>;
   /**
    * Returns a token that may read the record's repository, and CA certificates (PEM) for its host. The token is empty
-   * if the source is not a code host.
+   * for a template: its repository is public.
    */
   credential(record: AppDeployment): Promise<{ readonly token: string; readonly ca?: string } | BuildHindrance>;
 }
@@ -78,18 +78,22 @@ export function makeSourceAccess(options: {
     }
   }
 
+  function authoritiesOf(url = ''): { readonly ca?: string } {
+    const host = URL.parse(url)?.host;
+    const ca = settings.codeHosts.find((allowed) => allowed.host === host)?.ca;
+    return ca === undefined ? {} : { ca };
+  }
+
   return {
     commit: (record) =>
       withAccount(record, (account, repoUrl) =>
         codeHosts.commit(account, repoUrl, record.spec.sourceRevisionConfig.repoRef ?? ''),
       ),
     async credential(record) {
-      if (record.spec.source !== 'codehost') return { token: '' };
+      if (record.spec.source !== 'codehost') return { token: '', ...authoritiesOf(record.spec.sourceConfig.repoUrl) };
       return withAccount(record, async (account, repoUrl, { spec }) => {
         const token = await codeHosts.token(account, repoUrl);
-        const host = URL.parse(spec.apiUrl)?.host;
-        const ca = settings.codeHosts.find((allowed) => allowed.host === host)?.ca;
-        return { token, ...(ca !== undefined && { ca }) };
+        return { token, ...authoritiesOf(spec.apiUrl) };
       });
     },
   };

@@ -19,13 +19,15 @@ export const administrator = 'maintainer';
 
 export interface Gitea {
   readonly url: string;
+  /** The same with the administrator's name and password, as git and curl take it. */
+  readonly signedIn: string;
   /** As the administrator, or with another's `Authorization`. */
   call<T>(method: string, path: string, body?: unknown, authorization?: string): Promise<T>;
   /** Answers with the address to clone. */
   makeRepository(name: string): Promise<string>;
   /** Answers with the commit. */
   commit(repository: string, files: Readonly<Record<string, string>>): Promise<string>;
-  /** A token that reads repositories, and the revoking of it. */
+  /** A token that lists repositories and reads them (docs/operations.md), and the revoking of it. */
   makeToken(): Promise<{ readonly token: string; revoke(): Promise<void> }>;
 }
 
@@ -63,6 +65,7 @@ export async function startGitea(cluster: Cluster, progress: Progress): Promise<
 
   return {
     url,
+    signedIn: url.replace('://', `://${administrator}:${password}@`),
     call,
     async makeRepository(name) {
       await call('POST', '/user/repos', { name, private: true, default_branch: 'main' });
@@ -88,7 +91,7 @@ export async function startGitea(cluster: Cluster, progress: Progress): Promise<
     async makeToken() {
       const name = randomBytes(6).toString('hex');
       const at = `/users/${administrator}/tokens`;
-      const { sha1 } = await call<{ sha1: string }>('POST', at, { name, scopes: ['read:repository'] });
+      const { sha1 } = await call<{ sha1: string }>('POST', at, { name, scopes: ['read:repository', 'read:user'] });
       return { token: sha1, revoke: () => call('DELETE', `${at}/${name}`) };
     },
   };

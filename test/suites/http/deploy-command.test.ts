@@ -11,7 +11,7 @@ import type { AppDeployment } from '../../../src/api/app-deployment.ts';
 import type { AppRevision, AppRevisionStatus } from '../../../src/api/app-revision.ts';
 import { defaultSettings } from '../../../src/api/settings.ts';
 import { type BuildLogOptions, printBuildLog } from '../../../src/cli/build-log.ts';
-import { type DeployOptions, type DeployProgress, deploy } from '../../../src/cli/deploy.ts';
+import { addressOf, type DeployOptions, type DeployProgress, deploy } from '../../../src/cli/deploy.ts';
 import { type HttpApi, makeHttpApi } from '../../../src/cli/http-api.ts';
 import { listSource } from '../../../src/cli/pack.ts';
 import { Forbidden } from '../../../src/errors.ts';
@@ -46,6 +46,7 @@ afterEach(async () => {
 });
 
 interface Deployed {
+  readonly address: string | undefined;
   readonly said: readonly string[];
   readonly error: string | undefined;
   readonly progress: DeployProgress;
@@ -61,11 +62,12 @@ async function run(controller: (line: string) => void, options: Partial<DeployOp
   };
   const source = await listSource(folder, 'langgraph.json');
   const given = { source, name: 'shop', timeoutMs: 10_000, suggested: '', say, everyMs: 5, ...options };
-  const error = await deploy(api, given, progress).then(
-    () => undefined,
-    (failure: Error) => failure.message,
-  );
-  return { said, error, progress };
+  try {
+    const deployment = await deploy(api, given, progress);
+    return { address: addressOf(deployment, given.suggested), said, error: undefined, progress };
+  } catch (error) {
+    return { address: undefined, said, error: (error as Error).message, progress };
+  }
 }
 
 let revision: AppRevision;
@@ -143,7 +145,7 @@ describe('deploy', () => {
       'DEPLOYING  0 of 1 pods.',
       'DEPLOYED  Every pod runs this revision.',
     ]);
-    expect(progress).toEqual({ name: 'shop', revision: revision.spec.id });
+    expect(progress).toEqual({ created: 'shop', name: 'shop', revision: revision.spec.id });
     const { spec } = record();
     expect([spec.source, spec.sourceRevisionConfig]).toEqual([
       'internal_source',
@@ -152,6 +154,30 @@ describe('deploy', () => {
     const archive = [...registry.blobs.values()].find((blob) => blob[0] === 0x1f && blob.length > 100);
     const listed = execFileSync('tar', ['-tzf', '-'], { input: archive, encoding: 'utf8' });
     expect(listed).toBe('app.py\nlanggraph.json\n');
+  });
+
+  it.each([
+    {
+      name: 'inside the cluster',
+      status: { image: 'registry.example/shop:1' },
+      want: `In the cluster: http://shop.${TENANT.namespace}.svc   From here: kubectl davit open shop --context=a`,
+    },
+    {
+      name: 'outside',
+      status: { image: 'registry.example/shop:1', url: 'https://shop.example' },
+      want: 'https://shop.example',
+    },
+    { name: 'nowhere', status: {}, want: 'It has no address. See: kubectl davit status shop --context=a' },
+  ])('says where it is reached: $name', async ({ status, want }) => {
+    const { address } = await run(
+      (line) => {
+        if (!line.startsWith('Revision')) return;
+        made({ state: 'DEPLOYED', message: 'Every pod runs this revision.' });
+        ready('READY', { ...status, observedGeneration: record().metadata.generation });
+      },
+      { suggested: ' --context=a' },
+    );
+    expect(address).toBe(want);
   });
 
   it('updates a deployment that there is', async () => {
@@ -329,7 +355,7 @@ describe('deploy', () => {
       };
       const { error, progress } = await run(() => undefined);
       expect(error).toMatch(/^The upload failed\. .*no room/);
-      expect(progress).toEqual({});
+      expect(progress).toEqual({ created: 'shop' });
     });
   });
 });

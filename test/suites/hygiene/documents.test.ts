@@ -9,7 +9,14 @@ import { BUILD_REASONS } from '../../../src/api/build.ts';
 import { makeMetrics } from '../../../src/runtime/metrics.ts';
 import { addProcessMetrics } from '../../../src/runtime/process-metrics.ts';
 import { CATALOGUE, firstLine } from '../../support/documents/catalogue.ts';
-import { commandsOf, DOCUMENTS, fences, scriptsOf, textOf } from '../../support/documents/documented.ts';
+import {
+  commandsOf,
+  documentedCommands,
+  fences,
+  scriptsOf,
+  TRANSCRIPTS,
+  textOf,
+} from '../../support/documents/documented.ts';
 import { apiPage } from '../http/api-reference.ts';
 
 const root = join(import.meta.dirname, '../../..');
@@ -91,16 +98,16 @@ it('docs/security.md names tests that are there', () => {
 });
 
 describe('the commands of the documents', () => {
-  const there = new Set(DOCUMENTS.flatMap((document) => commandsOf(textOf(document)).map(firstLine)));
+  const there = new Set(documentedCommands().map(firstLine));
 
   it('are run by a test, or are known not to be: test/support/documents/catalogue.ts', () => {
     expect(there.size).toBeGreaterThan(50);
     expect([...there].toSorted()).toEqual(Object.keys(CATALOGUE).toSorted());
   });
 
-  it('of docs/api.md are in the section that a test runs', () => {
-    const run = scriptsOf('docs/api.md', '## From nothing to a deployment, and back');
-    expect(fences(textOf('docs/api.md'), 'sh')).toEqual(run);
+  it.each(TRANSCRIPTS)('of $document are in the section that a test runs', ({ document, heading }) => {
+    const run = scriptsOf(document, heading);
+    expect(fences(textOf(document), 'sh')).toEqual(run);
   });
 
   it('are found in fences, consoles and sentences, put together over lines, without comments', () => {

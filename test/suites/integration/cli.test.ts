@@ -1,14 +1,14 @@
 // `kubectl davit` as a person runs it: the built file on the PATH, found by kubectl as its plugin.
 
 import { execFile } from 'node:child_process';
-import { chmod, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { rolldown } from 'rolldown';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import { aManifest } from '../../support/builders.ts';
 import type { Tenant } from '../../support/platform.ts';
+import { writePlugin } from '../../support/plugin.ts';
 import { type Attached, attach, eventually } from '../../support/running-davit.ts';
 
 const davit: Attached = attach(inject('davit'));
@@ -18,11 +18,7 @@ let folder: string;
 beforeAll(async () => {
   tenant = await davit.tenant('cli');
   folder = await mkdtemp(join(tmpdir(), 'davit-cli-'));
-  const bundle = await rolldown({ input: join(import.meta.dirname, '../../../src/cli/main.ts'), platform: 'node' });
-  const { output } = await bundle.generate({ format: 'esm' });
-  expect(output).toHaveLength(1);
-  await writeFile(join(folder, 'kubectl-davit'), output[0].code);
-  await chmod(join(folder, 'kubectl-davit'), 0o755);
+  await writePlugin(folder);
   await symlink(davit.kubectlPath, join(folder, 'kubectl'));
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));

@@ -1,19 +1,16 @@
 // The commands of the documents, as they stand there, where no pod has to run for them.
 
-import { chmod, copyFile, writeFile } from 'node:fs/promises';
+import { copyFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { rolldown } from 'rolldown';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { ToRun } from '../../support/documents/catalogue.ts';
-import { commandsOf, DOCUMENTS, fences, openShell, type Shell, textOf } from '../../support/documents/documented.ts';
+import { documentedCommands, fences, openShell, type Shell, textOf } from '../../support/documents/documented.ts';
 import type { Tenant } from '../../support/platform.ts';
+import { writePlugin } from '../../support/plugin.ts';
 import { type Attached, attach, eventually } from '../../support/running-davit.ts';
 
 const davit: Attached = attach(inject('davit'));
-const toRun = new ToRun(
-  DOCUMENTS.flatMap((document) => commandsOf(textOf(document))),
-  'integration',
-);
+const toRun = new ToRun(documentedCommands(), 'integration');
 /** Words of the documents, and what they stand for here. */
 const WORDS = { NAMESPACE: 'team', NAME: 'hello', ACCOUNT: 'team' };
 
@@ -24,12 +21,8 @@ beforeAll(async () => {
   // The plugin as `npm run build` makes it, and a kubeconfig whose namespace is the team's, as the documents take it.
   shell = await openShell(davit.kubeconfig, { kubectl: davit.kubectlPath });
   const kubeconfig = join(shell.folder, 'kubeconfig');
-  const plugin = join(shell.folder, 'kubectl-davit');
   await copyFile(davit.kubeconfig, kubeconfig);
-  const bundle = await rolldown({ input: join(import.meta.dirname, '../../../src/cli/main.ts'), platform: 'node' });
-  const { output } = await bundle.generate({ format: 'esm' });
-  await writeFile(plugin, output[0].code);
-  await chmod(plugin, 0o755);
+  await writePlugin(shell.folder);
   await davit.kubectl(['config', 'set-context', '--current', '--namespace=team', '--kubeconfig', kubeconfig]);
 });
 afterAll(() => shell?.close());

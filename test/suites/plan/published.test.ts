@@ -10,7 +10,7 @@ import { isDeepStrictEqual, promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { dockerfileOf } from '../../../src/build/plan/dockerfile.ts';
 import type { EntryKind, Workspace } from '../../../src/build/plan/workspace.ts';
-import { ensurePython } from '../../cluster/python.ts';
+import { ensurePublishedClient } from '../../support/published-client.ts';
 import { CORPUS, type Sample } from './corpus.ts';
 import { type Image, readImage } from './images.ts';
 
@@ -25,7 +25,7 @@ let program: string;
 let folder: string;
 
 beforeAll(async () => {
-  program = await ensurePython('langgraph', join(import.meta.dirname, 'requirements.txt'), () => undefined);
+  program = await ensurePublishedClient(() => undefined);
   folder = await mkdtemp(join(tmpdir(), 'davit-plan-'));
 }, 300_000);
 afterAll(() => rm(folder, { recursive: true, force: true }));

@@ -5,6 +5,7 @@ import { pino } from 'pino';
 import { expect, it } from 'vitest';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/api/app-deployment.ts';
 import { APP_REVISIONS, type AppRevision } from '../../../src/api/app-revision.ts';
+import { APP_TEMPLATES, type AppTemplate } from '../../../src/api/app-template.ts';
 import { CODE_HOST_INTEGRATIONS, type CodeHostIntegration } from '../../../src/api/code-host-integration.ts';
 import { conditionOf } from '../../../src/api/conditions.ts';
 import { Settings } from '../../../src/api/settings.ts';
@@ -342,6 +343,32 @@ it('creates Secrets that the Job owns, and deletes them when the build has finis
   await here.settle();
   expect(jobs(kube)).toEqual([]);
   expect(states(kube)).toEqual(['DEPLOYED']);
+});
+
+it("fetches a template's repository without a token, by the authorities of its host", async () => {
+  const kube = aPlatform();
+  const repoUrl = 'https://git.example:8443/templates/chat';
+  kube.seed<AppTemplate>(APP_TEMPLATES, {
+    apiVersion: 'davit.dev/v1alpha1',
+    kind: 'AppTemplate',
+    metadata: { name: 'chat', namespace: 'davit-org' },
+    spec: { repoUrl },
+  });
+  putRecord(kube, {
+    source: 'internal_template',
+    sourceConfig: { repoUrl },
+    sourceRevisionConfig: { repoRef: A, workflowConfigPath: 'davit.json' },
+  });
+  const codeHosts = [{ host: 'git.example:8443', ca: 'authorities of the host' }];
+  const here = await builds(kube, Settings.parse({ ...DEFAULTS, codeHosts }));
+  await here.settle(nothingRuns);
+  const source = kube
+    .objects<KubeObject & { data?: Record<string, string> }>(SECRETS)
+    .find(({ metadata }) => metadata.name.endsWith('-source'));
+  const inSource = (key: string): string => Buffer.from(source?.data?.[key] ?? '', 'base64').toString();
+  expect([inSource('token'), inSource('ca.crt')]).toEqual(['', 'authorities of the host']);
+  await here.settle();
+  expect([states(kube), here.host.asked]).toEqual([['DEPLOYED'], 0]);
 });
 
 it('reports the line that failed, and keeps the previous revision running', async () => {

@@ -1,8 +1,8 @@
 // Where each command of the documents is run, and why some are not. A command that is not here fails
 // test/suites/hygiene/documents.test.ts; one that is here and that its test does not run fails that test.
 
-/** In the tests that share a cluster, on an installation by Helm, or nowhere for a reason. */
-export type Place = 'integration' | 'install' | { readonly notRun: string };
+/** In the tests that share a cluster, on an installation by Helm, on a platform that builds, or nowhere for a reason. */
+export type Place = 'integration' | 'install' | 'builds' | { readonly notRun: string };
 
 const THIS_RUN = { notRun: 'it is what runs the tests' };
 const HOURS = { notRun: 'hours; npm test runs a sample, as docs/reliability.md tells' };
@@ -18,7 +18,7 @@ export const CATALOGUE: Readonly<Record<string, Place>> = {
   'npm run demo -- --once': 'install',
   'npm run demo -- --json demo.json': 'install',
   'npm run demo -- --build': {
-    notRun: 'it compiles for minutes; test/suites/builds/embedded-registry.test.ts starts the same platform',
+    notRun: 'it compiles for minutes; test/suites/builds/sources.test.ts starts the same platform',
   },
   'npm run demo -- --context NAME': { notRun: 'it would be a second Davit on a cluster of the tests' },
   'docker build -t REGISTRY/davit:0.1.0 . && docker push REGISTRY/davit:0.1.0': {
@@ -67,9 +67,14 @@ export const CATALOGUE: Readonly<Record<string, Place>> = {
   'kubectl describe appd hello': 'integration',
   'kubectl describe appd NAME': 'integration',
   'kubectl davit rollback NAME': 'integration',
-  'kubectl davit deploy ./agent --name agent': {
-    notRun: 'it needs a registry and a builder; test/suites/http/deploy-command.test.ts runs what it does',
-  },
+  'kubectl davit deploy ./agent --name agent': 'builds',
+  'kubectl davit deploy FOLDER': 'builds',
+  'kubectl davit logs NAME --build': 'builds',
+  'kubectl davit logs NAME --build --follow': 'builds',
+  'kubectl get appr': 'builds',
+  'kubectl create token ACCOUNT': 'builds',
+  'kubectl annotate appd NAME davit.dev/interrupt=REVISION_ID': 'builds',
+  'kubectl rollout restart statefulset/davit-registry -n davit-system': 'builds',
   'kubectl annotate appd NAME davit.dev/paused=true': 'integration',
   [`kubectl patch appd NAME -n NAMESPACE --type=merge -p '{"metadata":{"finalizers":null}}'`]: 'integration',
   'kubectl delete all,pvc,secret,networkpolicy,hpa,pdb -n NAMESPACE -l davit.dev/deployment=NAME': 'integration',

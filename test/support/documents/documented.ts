@@ -8,13 +8,20 @@ import { delimiter, dirname, join } from 'node:path';
 
 const root = join(import.meta.dirname, '../../..');
 
-/** docs/api.md is apart: the commands of its first section are one script. */
-export const DOCUMENTS = [
+const DOCUMENTS = [
   'README.md',
   'CONTRIBUTING.md',
   'docs/operations.md',
   'docs/security.md',
   'docs/reliability.md',
+  'docs/api.md',
+  'docs/builds.md',
+] as const;
+
+/** Sections that are scripts: a test types each as a whole, in its order. */
+export const TRANSCRIPTS = [
+  { document: 'docs/api.md', heading: '## From nothing to a deployment, and back' },
+  { document: 'docs/builds.md', heading: '## From a clean clone to READY' },
 ] as const;
 
 /** What is in a fence of this language, without the indentation of the list that it stands in. */
@@ -27,10 +34,30 @@ export function textOf(document: string): string {
   return readFileSync(join(root, document), 'utf8');
 }
 
+/** A section with its heading, up to the next heading of its level or above. Throws if there is none. */
+function sectionOf(text: string, heading: string): string {
+  const begin = text.indexOf(`\n${heading}\n`);
+  if (begin < 0) throw new Error(`There is no section ${heading}`);
+  const [level = ''] = /^#+/.exec(heading) ?? [];
+  // A comment of a script is no heading.
+  const prose = text.replaceAll(/^ *```.*?^ *```/gms, (fence) => ' '.repeat(fence.length));
+  const end = prose.slice(begin + heading.length + 1).search(new RegExp(`\n#{1,${level.length}} `));
+  return end < 0 ? text.slice(begin) : text.slice(begin, begin + heading.length + 1 + end);
+}
+
 /** The shell commands of a document's section, in their order. */
 export function scriptsOf(document: string, heading: string): string[] {
-  const text = textOf(document);
-  return fences(text.slice(text.indexOf(`\n${heading}\n`)).split(/\n## /)[1] ?? '', 'sh');
+  return fences(sectionOf(textOf(document), heading), 'sh');
+}
+
+/** The commands of all documents that stand for themselves: those of the transcripts are apart. */
+export function documentedCommands(): string[] {
+  const texts = DOCUMENTS.map((document) => {
+    const text = textOf(document);
+    const headings = TRANSCRIPTS.filter((one) => one.document === document).map(({ heading }) => heading);
+    return headings.reduce((rest, heading) => rest.replace(sectionOf(text, heading), ''), text);
+  });
+  return [...new Set(texts.flatMap(commandsOf))];
 }
 
 /** Each once: of fences, of consoles, and in the midst of a sentence where it has arguments. */
@@ -60,7 +87,7 @@ function statements(script: string): string[] {
 }
 
 export interface Shell {
-  /** Where commands are run: `charts` and `crds` are those of the repository. */
+  /** Where commands are run: `charts`, `crds` and `docs` are those of the repository. */
   readonly folder: string;
   /** Runs the commands one after another in one shell, and answers with what they print. Throws what they say when one fails. */
   run(commands: readonly string[], variables?: Readonly<Record<string, string>>): Promise<string>;
@@ -74,7 +101,10 @@ export async function openShell(
   withinMs = 150_000,
 ): Promise<Shell> {
   const folder = await mkdtemp(join(tmpdir(), 'davit-documents-'));
-  const links = { ...programs, charts: join(root, 'charts'), crds: join(root, 'crds') };
+  const links = {
+    ...programs,
+    ...Object.fromEntries(['charts', 'crds', 'docs'].map((name) => [name, join(root, name)])),
+  };
   await Promise.all(Object.entries(links).map(([name, target]) => symlink(target, join(folder, name))));
   const PATH = [folder, dirname(process.execPath), process.env['PATH']].join(delimiter);
 

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ensureProgram } from '../../../cluster/machine.ts';
 import { ensureTools, toolPath } from '../../../cluster/tools.ts';
 import { ToRun } from '../../../support/documents/catalogue.ts';
-import { commandsOf, DOCUMENTS, openShell, type Shell, textOf } from '../../../support/documents/documented.ts';
+import { documentedCommands, openShell, type Shell } from '../../../support/documents/documented.ts';
 import {
   type Api,
   connectApi,
@@ -23,10 +23,7 @@ import {
   whyNoPods,
 } from './installed.ts';
 
-const toRun = new ToRun(
-  DOCUMENTS.flatMap((document) => commandsOf(textOf(document))),
-  'install',
-);
+const toRun = new ToRun(documentedCommands(), 'install');
 const noPods = await whyNoPods();
 const root = join(import.meta.dirname, '../../../..');
 

@@ -1,96 +1,30 @@
 // Rights granted and rights used, by the audit log of the API server: whatever Davit's two accounts ask for over the
 // life of a record is granted, and what is granted is asked for.
 
-import { createReadStream } from 'node:fs';
-import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Cluster, startCluster } from '../../../cluster/cluster.ts';
-import { ORGANIZATION_NAMESPACE, type Platform, startPlatform, type Tenant } from '../../../support/platform.ts';
+import { asked, granted, idle, namespacesOf } from '../../../support/audited-rights.ts';
+import {
+  DAVIT_NAMESPACE,
+  ORGANIZATION_NAMESPACE,
+  type Platform,
+  startPlatform,
+  type Tenant,
+} from '../../../support/platform.ts';
 import { eventually } from '../../../support/running-davit.ts';
 
 let cluster: Cluster;
 let platform: Platform;
 let tenant: Tenant;
 
-interface Entry {
-  readonly user: { readonly username: string };
-  readonly verb: string;
-  readonly objectRef?: {
-    readonly apiGroup?: string;
-    readonly resource?: string;
-    readonly subresource?: string;
-    readonly namespace?: string;
-  };
-  readonly responseStatus?: { readonly code?: number };
-  readonly requestURI: string;
-}
-
-/** `get apps/deployments`, `patch davit.dev/appdeployments/status`. */
-type Right = string;
-
-async function asked(account: string): Promise<{ used: Set<Right>; refused: Set<Right> }> {
-  const used = new Set<Right>();
-  const refused = new Set<Right>();
-  for await (const line of createInterface({ input: createReadStream(cluster.auditLog ?? '') })) {
-    const entry = JSON.parse(line) as Entry;
-    const { apiGroup = '', resource, subresource } = entry.objectRef ?? {};
-    if (entry.user.username !== `system:serviceaccount:davit-system:${account}` || resource === undefined) continue;
-    const right = `${entry.verb} ${apiGroup}/${resource}${subresource === undefined ? '' : `/${subresource}`}`;
-    (entry.responseStatus?.code === 403 ? refused : used).add(right);
-    // An apply of what is not there yet is asked about twice: as a patch, and as a create.
-    if (entry.verb === 'patch' && entry.responseStatus?.code === 201) used.add(`create ${apiGroup}/${resource}`);
-  }
-  return { used, refused };
-}
-
-/** In which namespaces an account asked for a resource. */
-async function namespacesOf(account: string, resource: string): Promise<Set<string>> {
-  const found = new Set<string>();
-  for await (const line of createInterface({ input: createReadStream(cluster.auditLog ?? '') })) {
-    const { user, objectRef } = JSON.parse(line) as Entry;
-    if (user.username === `system:serviceaccount:davit-system:${account}` && objectRef?.resource === resource)
-      found.add(objectRef.namespace ?? '');
-  }
-  return found;
-}
-
-async function call(method: string, path: string, body: object): Promise<void> {
+async function call<T>(method: string, path: string, body: object): Promise<T> {
   const response = await fetch(`${platform.apiUrl}${path}`, {
     method,
     headers: { 'x-api-key': tenant.token, 'content-type': 'application/json' },
     body: JSON.stringify(body),
   });
   if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
-}
-
-interface Role {
-  readonly rules: readonly {
-    readonly apiGroups: readonly string[];
-    readonly resources: readonly string[];
-    readonly verbs: readonly string[];
-  }[];
-}
-
-async function granted(...roles: readonly (readonly string[])[]): Promise<Set<Right>> {
-  const all = await Promise.all(
-    roles.map(async (role) => JSON.parse(await cluster.kubectl(['get', ...role, '-o', 'json'])) as Role),
-  );
-  return new Set(
-    all.flatMap(({ rules }) =>
-      rules.flatMap(({ apiGroups, resources, verbs }) =>
-        verbs.flatMap((verb) =>
-          apiGroups.flatMap((group) => resources.map((resource) => `${verb} ${group}/${resource}`)),
-        ),
-      ),
-    ),
-  );
-}
-
-/** Granted and never asked for. To get is no more than to list, and is wanted when a cache was too late. */
-function idle(rights: ReadonlySet<Right>, used: ReadonlySet<Right>): Right[] {
-  return [...rights]
-    .filter((right) => !used.has(right) && !(right.startsWith('get ') && rights.has(right.replace('get ', 'list '))))
-    .toSorted();
+  return (await response.json()) as T;
 }
 
 function record(name: string, more: object = {}): string {
@@ -123,12 +57,7 @@ async function outgrowNode(name: string): Promise<void> {
   await resize(256, 1_126_400, `${reason('DatabaseReady')}=Answering`);
 }
 
-beforeAll(async () => {
-  cluster = await startCluster({ pods: 'off', auditLog: true });
-  platform = await startPlatform(cluster, {
-    values: { 'settings.address.kind': 'ingress', 'settings.address.baseDomain': 'apps.example' },
-  });
-  tenant = await platform.makeTenant('rights');
+async function live(): Promise<void> {
   await cluster.kubectl(['-n', tenant.namespace, 'create', 'secret', 'generic', 'mine', '--from-literal=key=value']);
   await cluster.kubectl(['apply', '-f', '-'], { input: record('life', { databaseDeletionPolicy: 'Retain' }) });
   await cluster.kubectl(['-n', tenant.namespace, 'wait', '--for=condition=Ready', 'appd/life', '--timeout=60s']);
@@ -162,7 +91,7 @@ beforeAll(async () => {
   await cluster.kubectl(['-n', tenant.namespace, 'wait', '--for=condition=Ready', 'appd/life', '--timeout=60s']);
   await cluster.kubectl(['-n', tenant.namespace, 'delete', 'appd', 'life', '--timeout=60s']);
   await eventually(async () =>
-    expect([...(await asked('davit-controller')).used]).toContain('list events.k8s.io/events'),
+    expect([...(await asked(cluster, 'davit-controller')).used]).toContain('list events.k8s.io/events'),
   );
   const provider = {
     provider_id: 'rights',
@@ -185,38 +114,106 @@ beforeAll(async () => {
   const said = (kind: string, status: string): Promise<string> =>
     cluster.kubectl(['-n', ORGANIZATION_NAMESPACE, 'wait', `--for=condition=Ready=${status}`, `${kind}/rights`]);
   await Promise.all([said('oauthproviders', 'true'), said('codehostintegrations', 'false')]);
-}, 900_000);
-afterAll(async () => {
-  await platform?.stop();
-  await cluster?.stop();
-}, 60_000);
+}
 
-describe('the controller', () => {
-  it('has every right that it uses', async () => {
-    expect([...(await asked('davit-controller')).refused]).toEqual([]);
-  });
-  it('has no right that it does not use', async () => {
-    const { used } = await asked('davit-controller');
-    const rights = await granted(
-      ['clusterrole', 'davit-controller'],
-      ['-n', 'davit-system', 'role', 'davit-controller-own'],
-      ['-n', 'davit-org', 'role', 'davit-controller-organization'],
-    );
-    expect(idle(rights, used)).toEqual([]);
-  });
-});
+/** As far as it goes without a registry and without pods: test/suites/builds/sources.test.ts goes on. */
+async function build(): Promise<void> {
+  const create = (name: string, source: string, config: object, revision: object): Promise<{ readonly id: string }> =>
+    call('POST', '/v2/deployments', {
+      name,
+      source,
+      source_config: config,
+      source_revision_config: revision,
+      secrets: [],
+    });
+  const repoUrl = 'https://git.example/templates/chat';
+  const template = {
+    apiVersion: 'davit.dev/v1alpha1',
+    kind: 'AppTemplate',
+    metadata: { name: 'chat', namespace: ORGANIZATION_NAMESPACE },
+    spec: { repoUrl },
+  };
+  await cluster.kubectl(['apply', '-f', '-'], { input: JSON.stringify(template) });
+  await eventually(() =>
+    create('chat', 'internal_template', { repo_url: repoUrl }, { repo_ref: 'main', workflow_config_path: 'a.json' }),
+  );
+  const jobs = ['-n', 'davit-builds', 'get', 'jobs,secrets', '-l', 'davit.dev/build', '-o', 'name'];
+  await eventually(async () => expect((await cluster.kubectl(jobs)).trim().split('\n')).toHaveLength(3));
+  await cluster.kubectl(['-n', tenant.namespace, 'delete', 'appd', 'chat', '--timeout=60s']);
+  await eventually(async () => expect(await cluster.kubectl(jobs)).toBe(''));
 
-describe('the API', () => {
-  it("has every right that it uses, and writes only client secrets in the organization's namespace", async () => {
-    const { used, refused } = await asked('davit-api');
-    expect([...refused]).toEqual([]);
-    const reading = new Set(['list', 'watch', 'get']);
-    expect([...used].filter((right) => !reading.has(right.split(' ')[0] ?? ''))).toEqual(['create /secrets']);
-    expect([...(await namespacesOf('davit-api', 'secrets'))]).toEqual([ORGANIZATION_NAMESPACE]);
+  const pushed = await create('pushed', 'internal_docker', {}, {});
+  const { username, token } = await call<Record<string, string>>('POST', `/v2/deployments/${pushed.id}/push-token`, {});
+  const authorization = `Basic ${Buffer.from(`${username}:${token}`).toString('base64')}`;
+  const path = `/v1/registry/token?service=davit-registry&scope=repository:${tenant.namespace}/pushed:pull`;
+  const answer = await fetch(`${platform.apiUrl}${path}`, { headers: { authorization } });
+  expect(answer.status).toBe(200);
+  await cluster.kubectl(['-n', tenant.namespace, 'delete', 'appd', 'pushed', '--timeout=60s']);
+}
+
+const ADDRESS = { 'settings.address.kind': 'ingress', 'settings.address.baseDomain': 'apps.example' };
+const PLATFORMS = [
+  { name: 'a platform', builds: false, values: ADDRESS },
+  {
+    name: 'a platform that builds',
+    builds: true,
+    values: {
+      ...ADDRESS,
+      'settings.hosting': 'both',
+      'settings.builds.images': { builder: 'registry.example/builder:1', davit: 'registry.example/davit:1' },
+      'registry.enabled': true,
+      'registry.host': 'registry.example',
+    },
+  },
+];
+
+// Without pods, not everything that builds take is asked for: test/suites/builds/sources.test.ts looks for rights without a use there.
+describe.each(PLATFORMS)('on $name', ({ builds, values }) => {
+  beforeAll(async () => {
+    cluster = await startCluster({ pods: 'off', auditLog: true });
+    platform = await startPlatform(cluster, { values });
+    tenant = await platform.makeTenant('rights');
+    await live();
+    if (builds) await build();
+  }, 900_000);
+  afterAll(async () => {
+    await platform?.stop();
+    await cluster?.stop();
+  }, 60_000);
+
+  describe('the controller', () => {
+    it('has every right that it uses', async () => {
+      expect([...(await asked(cluster, 'davit-controller')).refused]).toEqual([]);
+    });
+    it.skipIf(builds)('has no right that it does not use', async () => {
+      const { used } = await asked(cluster, 'davit-controller');
+      const rights = await granted(
+        cluster,
+        ['clusterrole', 'davit-controller'],
+        ['-n', 'davit-system', 'role', 'davit-controller-own'],
+        ['-n', 'davit-org', 'role', 'davit-controller-organization'],
+      );
+      expect(idle(rights, used)).toEqual([]);
+    });
   });
-  it('has no right that it does not use', async () => {
-    const { used } = await asked('davit-api');
-    const rights = await granted(['clusterrole', 'davit-api'], ['-n', 'davit-org', 'role', 'davit-api-organization']);
-    expect(idle(rights, used)).toEqual([]);
+
+  describe('the API', () => {
+    it("has every right that it uses, and writes only its own Secrets and the organization's client secrets", async () => {
+      const { used, refused } = await asked(cluster, 'davit-api');
+      expect([...refused]).toEqual([]);
+      const reading = new Set(['list', 'watch', 'get']);
+      expect([...used].filter((right) => !reading.has(right.split(' ')[0] ?? ''))).toEqual(['create /secrets']);
+      const where = [...(await namespacesOf(cluster, 'davit-api', 'secrets'))].toSorted();
+      expect(where).toEqual([ORGANIZATION_NAMESPACE, ...(builds ? [DAVIT_NAMESPACE] : [])]);
+    });
+    it.skipIf(builds)('has no right that it does not use', async () => {
+      const { used } = await asked(cluster, 'davit-api');
+      const rights = await granted(
+        cluster,
+        ['clusterrole', 'davit-api'],
+        ['-n', 'davit-org', 'role', 'davit-api-organization'],
+      );
+      expect(idle(rights, used)).toEqual([]);
+    });
   });
 });
