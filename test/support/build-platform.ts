@@ -100,7 +100,6 @@ export async function startBuildPlatform(
       'registry.service.clusterIP': host,
       'registry.tokenUrl': `http://${cluster.hostAddress}:${apiPort}/v1/registry/token`,
       'registry.storage.size': '5Gi',
-      'registry.garbageCollection.enabled': true,
     },
   });
   async function stop(): Promise<void> {
