@@ -1,7 +1,7 @@
 // Runs the scripts of a build's containers in bash, with git, curl and tar, against a fake registry that implements the
 // part of the OCI Distribution Specification that they use.
 
-import { execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
   chmodSync,
@@ -102,12 +102,15 @@ function run(
   script: string,
   environment: Record<string, string>,
   args: string[] = [],
+  onOutput: (child: ChildProcess, output: string) => void = () => undefined,
 ): Promise<{ code: number | null; said: string; output: string }> {
   const here = script.replaceAll(
     /(^|[\s"'=<>@(])(\/(?:source|push|workspace|tmp|dev\/termination-log)\b)/gm,
     `$1${sandbox}$2`,
   );
+  // In a process group of its own, as in a container: the script of the build signals its whole group.
   const child = spawn('bash', ['-c', here, 'script', ...args], {
+    detached: true,
     env: {
       PATH: `${join(sandbox, 'bin')}:${process.env['PATH'] ?? ''}`,
       HOME: join(sandbox, 'tmp'),
@@ -121,7 +124,10 @@ function run(
     },
   });
   let output = '';
-  child.stdout.on('data', (data: Buffer) => (output += data.toString()));
+  child.stdout.on('data', (data: Buffer) => {
+    output += data.toString();
+    onOutput(child, output);
+  });
   child.stderr.on('data', (data: Buffer) => (output += data.toString()));
   return new Promise((resolve) =>
     child.on('close', (code) => {
@@ -328,6 +334,36 @@ describe('build', () => {
     expect(await run(BUILD, { TAG: 'log-1' })).toMatchObject({ code: 0, said: digest });
   });
 
+  it('stores the log of a build that is ended from outside, and leaves no process behind', async () => {
+    buildctl('echo "#1 begun"; sleep 1234 & sleep 1234');
+    let group = 0;
+    const result = await run(BUILD, { TAG: 'log-1' }, [], (child, output) => {
+      group = child.pid ?? 0;
+      if (output.includes('#1 begun')) child.kill('SIGTERM');
+    });
+    expect(result).toMatchObject({ code: 143, said: '' });
+    expect(keptLog().map(({ m }) => m)).toEqual(['#1 begun']);
+    // A process that was killed may still wait for its parent to read its exit code.
+    await expect.poll(() => isAlive(group)).toBe(false);
+  });
+
+  it('stores at most eight million characters of 100 MB, and prints all of them', async () => {
+    buildctl(`yes "$(printf 'x%.0s' {1..999})" | head -n 100000; ${metadata()}`);
+    const result = await run(BUILD, { TAG: 'log-1' });
+    expect(result).toMatchObject({ code: 0, said: digest });
+    expect(result.output.length).toBe(100_000_000);
+    const stored = keptLog();
+    expect(stored).toHaveLength(8001);
+    expect(stored.at(-1)?.m).toBe('The log is longer than 8 MB. The rest is not stored.');
+  }, 120_000);
+
+  it('stores a line of two million characters, cut off', async () => {
+    buildctl(`head -c 2000000 /dev/zero | tr '\\0' '"'; ${metadata()}`);
+    const result = await run(BUILD, { TAG: 'log-1' });
+    expect(result).toMatchObject({ code: 0, said: digest });
+    expect(keptLog().map(({ m }) => m.length)).toEqual([16_384]);
+  }, 60_000);
+
   it('fails without a digest', async () => {
     buildctl(`echo '{}' > ${sandbox}/tmp/metadata.json`);
     expect(await run(BUILD, { TAG: 'log-1' })).toMatchObject({
@@ -336,3 +372,18 @@ describe('build', () => {
     });
   });
 });
+
+/** Whether a process group has a process that runs. */
+function isAlive(group: number): boolean {
+  return readdirSync('/proc').some((name) => {
+    if (!/^\d+$/.test(name)) return false;
+    try {
+      const [state, , pgrp] = readFileSync(`/proc/${name}/stat`, 'utf8')
+        .replace(/^.*\) /s, '')
+        .split(' ');
+      return state !== 'Z' && Number(pgrp) === group;
+    } catch {
+      return false;
+    }
+  });
+}
