@@ -18,7 +18,7 @@ import { type Gitea, startGitea } from '../suites/builds/gitea.ts';
 import { baseImageName, makeRegistryClient, type RegistryClient } from '../suites/builds/registry.ts';
 import { authority } from '../suites/builds/servers.ts';
 import { machineUpstream, startPackageIndex } from './package-index.ts';
-import { DAVIT_NAMESPACE, ORGANIZATION_NAMESPACE, type Platform, startPlatform } from './platform.ts';
+import { DAVIT_NAMESPACE, ORGANIZATION_NAMESPACE, type Platform, startPlatform, type Values } from './platform.ts';
 
 export interface BuildImages {
   readonly builder: Image;
@@ -46,6 +46,8 @@ export interface BuildPlatformOptions {
   readonly stores: { readonly postgres: string; readonly redis: string };
   /** Namespaces that may use the Gitea. */
   readonly tenants: readonly string[];
+  /** More values of the chart. */
+  readonly values?: Values;
   readonly progress: Progress;
 }
 
@@ -66,7 +68,7 @@ export interface BuildPlatform {
 /** The cluster has the `nodeImages`, and its pods may have user namespaces. */
 export async function startBuildPlatform(
   cluster: Cluster,
-  { images, stores, tenants, progress }: BuildPlatformOptions,
+  { images, stores, tenants, values, progress }: BuildPlatformOptions,
 ): Promise<BuildPlatform> {
   const host = await registryAddress(cluster);
   const apiPort = await freePort(cluster.hostAddress);
@@ -100,6 +102,7 @@ export async function startBuildPlatform(
       'registry.service.clusterIP': host,
       'registry.tokenUrl': `http://${cluster.hostAddress}:${apiPort}/v1/registry/token`,
       'registry.storage.size': '5Gi',
+      ...values,
     },
   });
   async function stop(): Promise<void> {

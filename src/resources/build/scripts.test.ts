@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto';
 import {
   chmodSync,
   existsSync,
+  linkSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -193,6 +194,11 @@ describe('fetch of an upload', () => {
     ['is truncated', () => upload(archive(anApp).subarray(0, 120)), /^SourceInvalid: /],
     ['is a decompression bomb', () => upload(gzipSync(Buffer.alloc(3 * 1024 * 1024))), /^SourceTooLarge: /],
     [
+      'contains a device',
+      () => upload(execFileSync('tar', ['-C', '/dev', '-czf', '-', 'null'])),
+      /^SourceInvalid: .*devices/,
+    ],
+    [
       'contains a named pipe',
       () => upload(archive((folder) => void execFileSync('mkfifo', [join(folder, 'pipe')]))),
       /^SourceInvalid: .*pipes/,
@@ -216,9 +222,14 @@ describe('fetch of an upload', () => {
     30_000,
   );
 
-  it.each<[string, () => Buffer]>([
-    ['a path with ..', () => archive(anApp, '--transform=s,^./davit.json,../outside,', '-P')],
-    ['an absolute path', () => archive(anApp, `--transform=s,^./davit.json,${sandbox}/outside,`, '-P')],
+  it.each<[string, () => Buffer, string]>([
+    [
+      'a path with ..',
+      () => archive(anApp, '--transform=s,^./davit.json,../outside,', '-P'),
+      "tar: Removing leading `../' from member names tar: ../outside: Member name contains '..'",
+    ],
+    // It becomes a path in the workspace.
+    ['an absolute path', () => archive(anApp, `--transform=s,^./davit.json,${sandbox}/outside,`, '-P'), ''],
     [
       'a file through a link',
       () =>
@@ -227,10 +238,28 @@ describe('fetch of an upload', () => {
           mkdirSync(join(folder, 'other'));
           writeFileSync(join(folder, 'other/outside'), 'x');
         }, '--transform=s,^./other/,./link/,'),
+      'tar: ./link/outside: Cannot open: Not a directory',
     ],
-  ])('writes nothing outside the workspace for %s', async (_what, make) => {
+    [
+      'a hard link to a file outside',
+      () =>
+        archive(
+          (folder) => {
+            writeFileSync(join(folder, 'a'), 'x');
+            linkSync(join(folder, 'a'), join(folder, 'b'));
+          },
+          `--transform=flags=h;s,^./[ab]$,${sandbox}/push/password,`,
+          '-P',
+        ),
+      "tar: Removing leading `/' from hard link targets tar: ./",
+    ],
+  ])('writes nothing outside the workspace for %s', async (_what, make, says) => {
     upload(make());
-    await run(FETCH_UPLOAD, {});
+    const { code, said } = await run(FETCH_UPLOAD, {});
+    expect([code, said]).toEqual([
+      says === '' ? 0 : 1,
+      says === '' ? '' : expect.stringContaining(`SourceInvalid: The uploaded source cannot be unpacked: ${says}`),
+    ]);
     expect(readdirSync(sandbox)).not.toContain('outside');
     expect(readdirSync(join(sandbox, 'workspace'))).toEqual(['source']);
   });
