@@ -81,6 +81,15 @@ describe('buildFailure', () => {
       { exitCode: 1, message: 'could not connect to unix:///run/user/1000/buildkit/buildkitd.sock after 100 trials' },
     ],
     ['BuilderFailed', { exitCode: 143 }],
+    // The end of the log may begin with anything that a RUN printed.
+    [
+      'StepFailed',
+      {
+        exitCode: 1,
+        message:
+          'Chosen: by the source.\nerror: failed to solve: process "/bin/sh -c x" did not complete successfully: exit code: 1',
+      },
+    ],
   ])('%s', (reason, terminated) => {
     const failure = buildFailure(terminated);
     expect(failure.reason).toBe(reason);
