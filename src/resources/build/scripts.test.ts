@@ -2,7 +2,7 @@
 // part of the OCI Distribution Specification that they use.
 
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { createHash } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import {
   chmodSync,
   existsSync,
@@ -33,6 +33,8 @@ const blobs = new Map<string, Buffer>();
 const manifests = new Map<string, string>();
 let asks: { method: string | undefined; url: string | undefined; authorization: string | undefined }[];
 let scheme: 'bearer' | 'basic' | 'none';
+/** Path that every request without authentication is sent to. */
+let redirect: string | undefined;
 const LOGIN = `Basic ${Buffer.from('davit:pass.word-1').toString('base64')}`;
 
 beforeAll(async () => {
@@ -53,6 +55,7 @@ beforeEach(() => {
   }
   asks = [];
   scheme = 'bearer';
+  redirect = undefined;
   blobs.clear();
   manifests.clear();
   return () => rmSync(sandbox, { recursive: true, force: true });
@@ -68,6 +71,7 @@ async function answer(request: IncomingMessage): Promise<Answer> {
   const { method, url = '' } = request;
   const { authorization } = request.headers;
   asks.push({ method, url, authorization });
+  if (redirect !== undefined) return { status: 302, headers: { Location: redirect } };
   const { pathname, searchParams } = new URL(url, address);
   if (pathname === '/token') {
     if (authorization !== LOGIN) return { status: 401 };
@@ -310,6 +314,40 @@ describe('fetch from git', () => {
       said: expect.stringMatching(/^RefNotFound: The repository has no nothing/),
     });
   });
+
+  it('reports an empty repository', async () => {
+    const folder = join(sandbox, 'empty');
+    mkdirSync(folder);
+    git(folder, 'init', '-q', '-b', 'main');
+    expect(await run(FETCH_GIT, { URL: `file://${folder}`, REF: 'HEAD' })).toMatchObject({
+      code: 1,
+      said: expect.stringMatching(/^RefNotFound: The repository has no HEAD/),
+    });
+  });
+
+  it('reports a repository that does not exist', async () => {
+    scheme = 'none';
+    const { code, said } = await run(FETCH_GIT, { URL: `${address}/team/nothing`, REF: 'main' });
+    expect([code, said]).toEqual([1, expect.stringMatching(/^RepositoryNotFound: There is no repository .*nothing/)]);
+  });
+
+  it('does not follow a redirect, which would get the credential', async () => {
+    scheme = 'none';
+    redirect = '/elsewhere/info/refs';
+    const { code, said } = await run(FETCH_GIT, { URL: `${address}/team/moved`, REF: 'main' });
+    expect([code, said]).toEqual([1, expect.stringMatching(/^FetchFailed: /)]);
+    expect(asks.filter(({ url }) => url?.startsWith('/elsewhere'))).toEqual([]);
+  }, 30_000);
+
+  it('reports a repository with files larger than the workspace', async () => {
+    const { url } = repository();
+    const folder = url.slice('file://'.length);
+    writeFileSync(join(folder, 'large'), randomBytes(3 * 1024 * 1024));
+    git(folder, 'add', '.');
+    git(folder, 'commit', '-q', '-m', 'large');
+    const { code, said } = await run(FETCH_GIT, { URL: url, REF: 'main' });
+    expect([code, said]).toEqual([1, expect.stringMatching(/^SourceTooLarge: .* 2 MiB/)]);
+  }, 30_000);
 
   it('reports refused credentials without prompting for a password', async () => {
     const { code, said } = await run(FETCH_GIT, { URL: `${address}/token`, REF: 'main' });
