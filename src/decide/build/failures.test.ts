@@ -65,6 +65,22 @@ describe('buildFailure', () => {
       },
     ],
     [
+      'BaseImageUnreachable',
+      {
+        exitCode: 1,
+        message:
+          'error: failed to solve: r.example/a:1: failed to resolve source metadata for r.example/a:1: failed to do request: Head "https://r.example/v2/a/manifests/1": dial tcp 10.0.0.1:443: connect: connection refused',
+      },
+    ],
+    [
+      'BaseImageUnreachable',
+      {
+        exitCode: 1,
+        message:
+          'error: failed to solve: r.example/a:1: failed to resolve source metadata for r.example/a:1: unexpected status from HEAD request to https://r.example/v2/a/manifests/1: 503 Service Unavailable',
+      },
+    ],
+    [
       'DockerfileInvalid',
       { exitCode: 1, message: 'error: failed to solve: dockerfile parse error on line 2: unknown instruction: RUM' },
     ],

@@ -69,6 +69,11 @@ const KINDS: readonly Kind[] = [
     todo: 'The build needed more disk than it may have: need less, or have settings.builds.resources.storageGi raised.',
   },
   {
+    reason: 'BaseImageUnreachable',
+    sign: /failed to (?:resolve source metadata|load metadata).*(?:connection refused|connection reset|timeout|no such host|no route to host|network is unreachable|server misbehaving|: 50[0-4] )/i,
+    todo: 'Check the registry of this image, and that builds may reach it (settings.builds.egress), then ask for a new revision.',
+  },
+  {
     reason: 'BaseImageNotFound',
     sign: /failed to resolve source metadata|pull access denied|failed to load metadata/i,
     todo: 'Correct the image of this FROM, or have the platform mirror it.',

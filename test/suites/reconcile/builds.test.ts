@@ -450,6 +450,19 @@ it.each<
     /Check the registry/,
   ],
   [
+    'a registry that is down when the base image is asked for',
+    ends(
+      'build',
+      solving(
+        1,
+        `FROM ${BASE}`,
+        `${BASE}: failed to resolve source metadata for ${BASE}: failed to do request: dial tcp 10.0.0.1:443: connect: connection refused`,
+      ),
+    ),
+    'BaseImageUnreachable',
+    /Check the registry of this image/,
+  ],
+  [
     'a registry that is full',
     ends(
       'build',
