@@ -1,12 +1,14 @@
 // Composition root: dispatches a command. Each command's modules are imported only when it runs: `davit plan` runs in a
 // build's pod and needs neither the Kubernetes client nor an HTTP server.
 
-const USAGE = `Usage: davit controller | api | all | plan
+const USAGE = `Usage: davit controller | api | all | plan | registry-password
 
   controller   reconciles AppDeployments
   api          serves the HTTP API
   all          runs both in one process, for development
   plan         creates a Dockerfile from a workflow configuration file; see davit plan --help
+  registry-password
+               prints a password for the base images of the registry
 
 Settings and connections come from the environment; docs/operations.md lists them.
 `;
@@ -24,6 +26,9 @@ if (['controller', 'api', 'all'].includes(command)) {
 } else if (command === 'plan') {
   const { plan } = await import('./process/plan.ts');
   process.exitCode = plan(args);
+} else if (command === 'registry-password') {
+  const { registryPasswordCommand } = await import('./process/registry-password.ts');
+  process.exit(await registryPasswordCommand(args));
 } else {
   process.stderr.write(USAGE);
   process.exit(command === '' || command === 'help' ? 0 : 2);

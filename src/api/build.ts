@@ -89,6 +89,10 @@ export const BUILD_REASONS = {
     meaning: 'A base image of the Dockerfile is not there, or may not be pulled.',
     todo: 'Correct the image that the message names, or have the platform mirror it.',
   },
+  BaseImageUnreachable: {
+    meaning: 'The registry of a base image does not answer.',
+    todo: `Check that registry, and that builds may reach it (settings.builds.egress), ${NEW_REVISION}.`,
+  },
   StepFailed: {
     meaning: 'An instruction of the Dockerfile failed.',
     todo: 'Correct the line that the message names; kubectl davit logs NAME --build, or build_logs of the HTTP API, shows what it printed.',

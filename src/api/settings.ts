@@ -100,6 +100,32 @@ export type AddressSettings = z.infer<typeof Address>;
 
 const megabytes = z.int().min(64).max(4_194_304);
 
+const RegistryUpkeep = z
+  .strictObject({
+    enabled: z
+      .boolean()
+      .default(true)
+      .describe(
+        'Whether tags that nothing needs are deleted. If false, images are tagged and the pod is replaced all the same.',
+      ),
+    everyDays: z
+      .int()
+      .min(1)
+      .max(90)
+      .default(7)
+      .describe("Age, in days, at which the registry's pod is replaced: it collects garbage when it starts."),
+    hour: z.int().min(0).max(23).default(3).describe('Hour of the day (UTC) in which the pod is replaced.'),
+    cacheDays: z
+      .int()
+      .min(1)
+      .max(3650)
+      .default(30)
+      .describe("Days after a deployment's last build for which its build cache is kept."),
+  })
+  .describe(
+    'The chart sets it for its own registry: Davit tags every image that a revision names, and deletes its own tags that nothing needs. Absent: Davit deletes nothing in the registry.',
+  );
+
 const Builds = z.strictObject({
   namespace: namespaceName
     .default('davit-builds')
@@ -131,6 +157,7 @@ const Builds = z.strictObject({
       pullSecret: SecretName.optional().describe(
         'The same, that may only pull; copied into the namespace of each tenant that runs a built image.',
       ),
+      upkeep: RegistryUpkeep.optional(),
     })
     .refine((registry) => !registry.tokens || (registry.pushSecret ?? registry.pullSecret) === undefined, {
       path: ['tokens'],

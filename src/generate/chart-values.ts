@@ -35,7 +35,12 @@ const Registry = z.strictObject({
   tls: z.strictObject({ secretName: z.string(), selfSigned: z.boolean() }),
   service: z.strictObject({ clusterIP: Ipv4OrIpv6 }),
   storage: z.strictObject({ size: z.string().regex(/^[1-9][0-9]*(Mi|Gi|Ti|M|G|T)$/), storageClassName: z.string() }),
-  garbageCollection: z.strictObject({ enabled: z.boolean() }),
+  garbageCollection: z.strictObject({
+    enabled: z.boolean(),
+    everyDays: z.int().min(1).max(90),
+    hour: z.int().min(0).max(23),
+    cacheDays: z.int().min(1).max(3650),
+  }),
   ingress: z.strictObject({
     enabled: z.boolean(),
     className: z.string(),

@@ -1,5 +1,6 @@
 // Starts and stops the controller: caches, leader election, work queues, workers.
 
+import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { APP_DEPLOYMENTS } from '../api/app-deployment.ts';
 import { APP_REVISIONS } from '../api/app-revision.ts';
@@ -18,6 +19,7 @@ import { makePushWatch, type PushWatch, wakePushes } from '../controller/build/p
 import { makeBuildReconciler } from '../controller/build/reconciler.ts';
 import { makeRegistryAccess } from '../controller/build/registry-access.ts';
 import { makeSourceAccess } from '../controller/build/source-access.ts';
+import { makeRegistryUpkeep, type RegistryUpkeep } from '../controller/build/upkeep.ts';
 import { wakeBuilds } from '../controller/build/watches.ts';
 import { makeVanished } from '../controller/garbage/bypassed-finalizers.ts';
 import {
@@ -36,6 +38,7 @@ import { BUILT_IN_RESOURCES, makeResourceRegistry } from '../kube/api-resources.
 import type { KubeClient } from '../kube/client.ts';
 import type { Logger } from '../logger.ts';
 import { canBuild } from '../record/build-source.ts';
+import { makePlatformRegistry } from '../registry/platform-registry.ts';
 import { POD_CONTRACTS } from '../resources/contracts.ts';
 import { fairClient } from '../runtime/clients/fair.ts';
 import { leaderOnly } from '../runtime/clients/leader-only.ts';
@@ -170,6 +173,7 @@ function startReconciling(
     builds: makeQueue('builds'),
     pullSecrets: makeQueue('pull-secrets'),
     pushes: makeQueue('pushes'),
+    upkeep: makeQueue('registry-upkeep'),
   };
   const digestKey = makeDigestKey(client, options.namespace);
   const contents = makeSecretFingerprints({ client, caches, digestKey, elapsed });
@@ -177,6 +181,7 @@ function startReconciling(
   const vanished = makeVanished(clusters, elapsed);
   for (const { close } of [hosts, vanished]) leading.addEventListener('abort', close, { once: true });
   const builds = makeBuilds(options, home, { events, now, elapsed, onPush: (key) => records.add(key) });
+  const upkeep = builds && makeUpkeep(options, home, leading, { queue: buildQueues.upkeep, now, elapsed });
   const reconcile = makeReconciler({
     ...clusters,
     contents,
@@ -196,6 +201,7 @@ function startReconciling(
     caches,
     hosts,
     { records, secrets, clientSecrets, organization, ...buildQueues },
+    upkeep,
     leading,
   );
   const controllers = [
@@ -246,6 +252,18 @@ function startReconciling(
           }),
         ]
       : []),
+    ...(upkeep
+      ? [
+          startController({
+            name: 'registry-upkeep',
+            queue: buildQueues.upkeep,
+            workers: 1,
+            log,
+            metrics,
+            reconcile: upkeep.reconcile,
+          }),
+        ]
+      : []),
   ];
   return {
     stop: async () => {
@@ -287,6 +305,36 @@ function makeBuilds(
   };
 }
 
+/** Upkeep of the registry; undefined where the settings leave that to its own people. */
+function makeUpkeep(
+  { namespace, settings, log }: ControllerOptions,
+  shell: Cluster,
+  leading: AbortSignal,
+  means: { readonly queue: WorkQueue; readonly now: () => Date; readonly elapsed: () => number },
+): RegistryUpkeep | undefined {
+  const { registry } = settings.builds;
+  if (registry?.upkeep === undefined) return undefined;
+  const platform = makePlatformRegistry({
+    builds: settings.builds,
+    kube: shell.client,
+    namespace,
+    now: means.now,
+    randomId: randomUUID,
+    log,
+  });
+  if (platform === undefined) return undefined;
+  leading.addEventListener('abort', () => void platform.close(), { once: true });
+  return makeRegistryUpkeep({
+    shell,
+    settings,
+    registry,
+    upkeep: registry.upkeep,
+    client: platform.client,
+    namespace,
+    ...means,
+  });
+}
+
 /** A key that changes rarely is reconciled immediately, one that changes constantly a few times a second. */
 const PACE = { intervalMs: 200, burst: 3 };
 
@@ -301,6 +349,7 @@ async function beginWhenSynced(
   queues: Readonly<
     Record<'records' | 'secrets' | 'clientSecrets' | 'organization' | 'builds' | 'pullSecrets' | 'pushes', WorkQueue>
   >,
+  upkeep: RegistryUpkeep | undefined,
   leading: AbortSignal,
 ): Promise<void> {
   const synced = await Promise.all(caches.all.map((cache) => cache.waitForSync(leading)));
@@ -320,6 +369,7 @@ async function beginWhenSynced(
           wakePushes(caches, queues.pushes),
         ]
       : []),
+    ...(upkeep ? [upkeep.wake()] : []),
     // A paused platform deletes nothing, so the collectors get no keys.
     ...(settings.paused
       ? []

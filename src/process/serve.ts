@@ -5,13 +5,14 @@ import manifest from '../../package.json' with { type: 'json' };
 import type { CodeHosts } from '../codehost/code-hosts.ts';
 import { type Config, loadConfig } from '../config.ts';
 import type { KubeClient } from '../kube/client.ts';
-import { type ClusterAccess, inClusterAccess, loadKubeConfigFile } from '../kube/config.ts';
+import type { ClusterAccess } from '../kube/config.ts';
 import { makeKubeClient } from '../kube/http-client.ts';
 import { type Logger, makeLogger } from '../logger.ts';
 import { canBuild } from '../record/build-source.ts';
 import { type Checks, startHealthServer } from '../runtime/health.ts';
 import { makeMetrics, type RuntimeMetrics } from '../runtime/metrics.ts';
 import { addProcessMetrics } from '../runtime/process-metrics.ts';
+import { accessFor } from './cluster-access.ts';
 import { type Asking, serverIsTooOld, watchChart, watchKinds, watchServerVersion } from './preflight.ts';
 
 /** A running part of Davit: its readiness checks, and when it has ended. */
@@ -29,13 +30,6 @@ interface Context {
   readonly metrics: RuntimeMetrics;
   readonly signal: AbortSignal;
   readonly onRewound: (what: string) => void;
-}
-
-function accessFor({ kube }: Config): Promise<ClusterAccess> {
-  if (kube.kubeconfig !== undefined)
-    return loadKubeConfigFile({ path: kube.kubeconfig, ...(kube.context !== undefined && { context: kube.context }) });
-  if (kube.inCluster) return inClusterAccess(kube.inCluster);
-  throw new Error('No cluster is configured: run inside one, or set DAVIT_KUBECONFIG (and DAVIT_CONTEXT).');
 }
 
 function clientFor({ access, metrics }: Context, userAgent: string, requestTimeoutMs = 30_000): KubeClient {

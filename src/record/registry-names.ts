@@ -38,6 +38,38 @@ export function uploadTag(sourceTarballPath: string): string {
   return `upload-${sourceTarballPath.slice('uploads/'.length)}`;
 }
 
+/** Tag that keeps an image while something names it by digest: the registry's garbage collection deletes what has no tag. */
+export function keepTag(digest: string): string {
+  return `keep-${digest.slice('sha256:'.length)}`;
+}
+
+/** A reference to an image of this registry, in parts. Undefined for an image of another registry. */
+export interface ImageName {
+  readonly repository: string;
+  readonly tag?: string;
+  readonly digest?: string;
+}
+
+export function imageIn({ host }: Pick<RegistrySettings, 'host'>, image: string): ImageName | undefined {
+  if (!image.startsWith(`${host}/`)) return undefined;
+  const [, repository = '', tag, digest] =
+    /^([^:@]+)(?::([^:@]+))?(?:@(sha256:[0-9a-f]{64}))?$/.exec(image.slice(host.length + 1)) ?? [];
+  if (repository === '') return undefined;
+  return { repository, ...(tag !== undefined && { tag }), ...(digest !== undefined && { digest }) };
+}
+
+/** The reverse of `repositoryOf`. Undefined for a repository that is no deployment's, such as `base/python`. */
+export function deploymentIn(
+  { repository: path }: Pick<RegistrySettings, 'repository'>,
+  repository: string,
+): { readonly namespace: string; readonly tenantStart: string; readonly name: string } | undefined {
+  const below = path === undefined ? '' : `${path}/`;
+  if (!repository.startsWith(below)) return undefined;
+  const [, namespace = '', tenantStart = '', name = ''] =
+    /^([^/]+)-([0-9a-f]{8})\/([^/]+)$/.exec(repository.slice(below.length)) ?? [];
+  return name === '' ? undefined : { namespace, tenantStart, name };
+}
+
 /** Tag of BuildKit's cache. */
 export const CACHE_TAG = 'cache';
 

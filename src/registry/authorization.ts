@@ -40,7 +40,7 @@ export function authorizeByPassword(
   transport: RegistryTransport,
 ): Authorize {
   return {
-    async header({ repository, actions }, challenge, signal) {
+    async header({ type = 'repository', repository, actions }, challenge, signal) {
       if (challenge === undefined) return undefined;
       const known = await credential();
       if (known === undefined) return undefined;
@@ -50,7 +50,7 @@ export function authorizeByPassword(
       const url = realm === undefined ? null : URL.parse(realm);
       if (url === null) return undefined;
       if (service !== undefined) url.searchParams.set('service', service);
-      url.searchParams.set('scope', `repository:${repository}:${actions.join(',')}`);
+      url.searchParams.set('scope', `${type}:${repository}:${actions.join(',')}`);
       const answer = await transport.request(url, { headers: { authorization: basic }, signal });
       if (answer.statusCode !== 200) {
         await answer.body.dump({ limit: LARGEST_TOKEN });

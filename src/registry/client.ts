@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { RegistryFailed } from '../errors.ts';
 import { asFailure, type RegistryTransport, type Sent } from '../outbound/registry-transport.ts';
 import type { Authorize } from './authorization.ts';
-import type { Action } from './tokens.ts';
+import type { Grant } from './tokens.ts';
 
 export const MANIFEST_TYPE = 'application/vnd.oci.image.manifest.v1+json';
 const MANIFEST_TYPES = [
@@ -53,10 +53,14 @@ export interface RegistryClient {
    * digest.
    */
   tagArtifact(repository: string, tag: string, artifact: Artifact, signal: AbortSignal): Promise<string>;
-  /** Deletes a manifest by its digest. Succeeds if there is none. */
-  deleteManifest(repository: string, digest: string, signal: AbortSignal): Promise<void>;
+  /** Tags the manifest with this digest. Returns false if there is none. */
+  tag(repository: string, digest: string, tag: string, signal: AbortSignal): Promise<boolean>;
+  /** Deletes a tag and keeps its manifest. Succeeds if there is no such tag. */
+  deleteTag(repository: string, tag: string, signal: AbortSignal): Promise<void>;
   /** Returns all tags of a repository. Empty if there is no such repository. */
   tags(repository: string, signal: AbortSignal): Promise<string[]>;
+  /** Returns the names of all repositories, also of those that have become empty. */
+  repositories(signal: AbortSignal): Promise<string[]>;
   /**
    * Uploads a stream as a blob and returns its digest and size in bytes. If the upload fails, cancels it at the
    * registry. Also throws the error with which `content` fails.
@@ -79,10 +83,7 @@ export interface RegistryClientOptions {
 
 type Answer = Awaited<ReturnType<RegistryTransport['request']>>;
 
-interface Asked extends Sent {
-  readonly repository: string;
-  readonly actions: readonly Action[];
-}
+interface Asked extends Sent, Grant {}
 
 export function makeRegistryClient({ origin, transport, authorize }: RegistryClientOptions): RegistryClient {
   /**
@@ -91,9 +92,10 @@ export function makeRegistryClient({ origin, transport, authorize }: RegistryCli
    */
   let challenge: string | undefined;
 
-  async function ask(url: URL, { repository, actions, headers, ...sent }: Asked): Promise<Answer> {
+  async function ask(url: URL, { repository, actions, type, headers, ...sent }: Asked): Promise<Answer> {
     const send = async (): Promise<{ answer: Answer; isAuthorized: boolean }> => {
-      const authorization = await authorize.header({ repository, actions }, challenge, sent.signal);
+      const grant = { repository, actions, ...(type && { type }) };
+      const authorization = await authorize.header(grant, challenge, sent.signal);
       const answer = await transport.request(url, { ...sent, headers: { ...headers, ...authorization } });
       return { answer, isAuthorized: authorization !== undefined };
     };
@@ -182,6 +184,34 @@ export function makeRegistryClient({ origin, transport, authorize }: RegistryCli
     yield answer;
   }
 
+  async function listed(
+    first: URL,
+    asked: Asked,
+    namesOf: (page: z.output<typeof Page>) => readonly string[] | null | undefined,
+  ): Promise<string[]> {
+    const found: string[] = [];
+    let url: URL | undefined = first;
+    for (let pages = 0; url !== undefined; pages += 1) {
+      if (pages === MOST_PAGES)
+        throw new RegistryFailed('malformed', `The registry has more than ${MOST_PAGES} pages of names.`);
+      // oxlint-disable-next-line no-await-in-loop -- each page links to the next
+      const answer: Answer = await ask(url, asked);
+      if (answer.statusCode === 404) {
+        // oxlint-disable-next-line no-await-in-loop -- the loop ends here
+        await discard(answer);
+        return found;
+      }
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      if (answer.statusCode !== 200) throw await failureOf(answer);
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      const page = Page.safeParse(jsonOf(await textOf(answer, LARGEST_MANIFEST, asked.signal)));
+      if (!page.success) throw new RegistryFailed('malformed', 'The registry sent something other than a list.');
+      found.push(...(namesOf(page.data) ?? []));
+      url = nextOf(answer, url);
+    }
+    return found;
+  }
+
   return {
     uploadBlob,
 
@@ -226,37 +256,39 @@ export function makeRegistryClient({ origin, transport, authorize }: RegistryCli
       return `sha256:${createHash('sha256').update(manifest).digest('hex')}`;
     },
 
-    async deleteManifest(repository, digest, signal) {
-      const url = urlOf(repository, `manifests/${digest}`);
+    async tag(repository, digest, tag, signal) {
+      const accept = { accept: MANIFEST_TYPES };
+      const from = urlOf(repository, `manifests/${digest}`);
+      const answer = await ask(from, { repository, actions: ['pull'], headers: accept, signal });
+      if (answer.statusCode === 404) {
+        await discard(answer);
+        return false;
+      }
+      if (answer.statusCode !== 200) throw await failureOf(answer);
+      const type = [answer.headers['content-type'] ?? MANIFEST_TYPE].flat()[0] ?? MANIFEST_TYPE;
+      const body = await textOf(answer, LARGEST_MANIFEST, signal);
+      const headers = { 'content-type': type };
+      const asked = { repository, actions: ['pull', 'push'] as const, headers, signal };
+      await need(await ask(urlOf(repository, `manifests/${tag}`), { ...asked, method: 'PUT', body }), 201);
+      return true;
+    },
+
+    async deleteTag(repository, tag, signal) {
+      const url = urlOf(repository, `manifests/${tag}`);
       const answer = await ask(url, { repository, actions: ['delete'], method: 'DELETE', signal });
       if (answer.statusCode !== 404) await need(answer, 202);
       else await discard(answer);
     },
 
-    async tags(repository, signal) {
-      const found: string[] = [];
-      let url: URL | undefined = urlOf(repository, 'tags/list?n=100');
-      for (let pages = 0; url !== undefined; pages += 1) {
-        if (pages === MOST_PAGES)
-          throw new RegistryFailed('malformed', `The registry has more than ${MOST_PAGES} pages of tags.`);
-        // oxlint-disable-next-line no-await-in-loop -- each page links to the next
-        const answer: Answer = await ask(url, { repository, actions: ['pull'], signal });
-        if (answer.statusCode === 404) {
-          // oxlint-disable-next-line no-await-in-loop -- the loop ends here
-          await discard(answer);
-          return found;
-        }
-        // oxlint-disable-next-line no-await-in-loop -- as above
-        if (answer.statusCode !== 200) throw await failureOf(answer);
-        // oxlint-disable-next-line no-await-in-loop -- as above
-        const page = TagList.safeParse(jsonOf(await textOf(answer, LARGEST_MANIFEST, signal)));
-        if (!page.success)
-          throw new RegistryFailed('malformed', 'The registry sent something other than a list of tags.');
-        found.push(...(page.data.tags ?? []));
-        url = nextOf(answer, url);
-      }
-      return found;
-    },
+    tags: (repository, signal) =>
+      listed(urlOf(repository, 'tags/list?n=100'), { repository, actions: ['pull'], signal }, ({ tags }) => tags),
+
+    repositories: (signal) =>
+      listed(
+        new URL(`${origin}/v2/_catalog?n=100`),
+        { type: 'registry', repository: 'catalog', actions: ['*'], signal },
+        ({ repositories }) => repositories,
+      ),
 
     async blob(repository, digest, signal) {
       const { value: answer } = (await followed(repository, digest, signal).next()) as { value: Answer };
@@ -270,7 +302,10 @@ export function makeRegistryClient({ origin, transport, authorize }: RegistryCli
   };
 }
 
-const TagList = z.object({ tags: z.array(z.string()).nullish() });
+const Page = z.object({
+  tags: z.array(z.string()).nullish(),
+  repositories: z.array(z.string()).nullish(),
+});
 
 function nextOf({ headers }: Answer, from: URL): URL | undefined {
   const { link } = headers;

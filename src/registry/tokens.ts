@@ -9,18 +9,18 @@ const TOKEN_ISSUER = 'davit';
 /** `aud` of every token. The registry's configuration names it as `service`. */
 export const TOKEN_SERVICE = 'davit-registry';
 /** Prefix of the base images' repositories, which every password may pull. No tenant's repository has it. */
-const BASE_REPOSITORIES = 'base/';
+export const BASE_REPOSITORIES = 'base/';
 
 const TOKEN_SECONDS = 300;
 /** Tolerated clock difference between Davit and the registry. */
 const SKEW_SECONDS = 10;
 const MOST_SCOPES = 20;
 
-const ACTIONS = ['pull', 'push', 'delete'] as const;
-export type Action = (typeof ACTIONS)[number];
+export type Action = 'pull' | 'push' | 'delete' | '*';
 
-/** Actions that are allowed on one repository. */
+/** Actions that are allowed on one repository, or with type `registry` on the registry's list of repositories (`catalog`). */
 export interface Grant {
+  readonly type?: 'repository' | 'registry';
   readonly repository: string;
   readonly actions: readonly Action[];
 }
@@ -51,7 +51,7 @@ export function issueToken(
     nbf: seconds - SKEW_SECONDS,
     exp: seconds + TOKEN_SECONDS,
     jti: id,
-    access: grants.map(({ repository, actions }) => ({ type: 'repository', name: repository, actions })),
+    access: grants.map(({ type = 'repository', repository, actions }) => ({ type, name: repository, actions })),
   });
   return { token, access_token: token, expires_in: TOKEN_SECONDS, issued_at: now.toISOString() };
 }

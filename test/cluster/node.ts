@@ -511,6 +511,7 @@ async function startKubelet(
         podLogsDir: path('pod-logs'),
         volumePluginDir: path('volume-plugins'),
         maxPods: 250,
+        podPidsLimit: 4096,
         serializeImagePulls: false,
         registryPullQPS: 0,
         eventRecordQPS: 0,

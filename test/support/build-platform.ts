@@ -20,7 +20,7 @@ import { type Gitea, startGitea } from '../suites/builds/gitea.ts';
 import { baseImageName, makeRegistryClient, type RegistryClient } from '../suites/builds/registry.ts';
 import { authority } from '../suites/builds/servers.ts';
 import { machineUpstream, startPackageIndex } from './package-index.ts';
-import { DAVIT_NAMESPACE, ORGANIZATION_NAMESPACE, type Platform, startPlatform } from './platform.ts';
+import { DAVIT_NAMESPACE, ORGANIZATION_NAMESPACE, type Platform, startPlatform, type Values } from './platform.ts';
 
 export interface BuildImages {
   readonly builder: Image;
@@ -50,6 +50,8 @@ export interface BuildPlatformOptions {
   readonly tenants: readonly string[];
   /** How often branches are asked about. */
   readonly pollSeconds?: number;
+  /** More values of the chart. */
+  readonly values?: Values;
   readonly progress: Progress;
 }
 
@@ -72,7 +74,7 @@ export interface BuildPlatform {
 /** The cluster has the `nodeImages`, and its pods may have user namespaces. */
 export async function startBuildPlatform(
   cluster: Cluster,
-  { images, stores, tenants, pollSeconds = 3, progress }: BuildPlatformOptions,
+  { images, stores, tenants, pollSeconds = 3, values, progress }: BuildPlatformOptions,
 ): Promise<BuildPlatform> {
   const host = await registryAddress(cluster);
   const apiPort = await freePort(cluster.hostAddress);
@@ -106,7 +108,7 @@ export async function startBuildPlatform(
       'registry.service.clusterIP': host,
       'registry.tokenUrl': `http://${cluster.hostAddress}:${apiPort}/v1/registry/token`,
       'registry.storage.size': '5Gi',
-      'registry.garbageCollection.enabled': true,
+      ...values,
     },
   });
   async function stop(): Promise<void> {

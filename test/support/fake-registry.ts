@@ -35,7 +35,7 @@ export async function startFakeRegistry(): Promise<FakeRegistry> {
   let uploads = 0;
   const parts = new Map<string, Buffer>();
 
-  async function isAllowed(authorization: string | undefined, repository: string, action: string): Promise<boolean> {
+  async function isAllowed(authorization: string | undefined, resource: string, action: string): Promise<boolean> {
     if (registry.basic !== undefined)
       return authorization === `Basic ${Buffer.from(registry.basic).toString('base64')}`;
     if (registry.keys === undefined) return true;
@@ -48,8 +48,11 @@ export async function startFakeRegistry(): Promise<FakeRegistry> {
     const key = createPublicKey({ key: jwk, format: 'jwk' });
     const bytes = Buffer.from(signature, 'base64url');
     if (!verify('sha256', Buffer.from(`${header}.${claims}`), { key, dsaEncoding: 'ieee-p1363' }, bytes)) return false;
-    const access = decoded(claims)['access'] as { name: string; actions: string[] }[];
-    return access.some(({ name, actions }) => name === repository && actions.includes(action));
+    const access = decoded(claims)['access'] as { type: string; name: string; actions: string[] }[];
+    return access.some(
+      ({ type, name, actions }) =>
+        `${type}:${name}` === resource && (actions.includes(action) || actions.includes('*')),
+    );
   }
 
   const digestOf = (body: Buffer): string => `sha256:${createHash('sha256').update(body).digest('hex')}`;
@@ -63,10 +66,16 @@ export async function startFakeRegistry(): Promise<FakeRegistry> {
       /^\/v2\/(.+?)\/(blobs\/uploads|blobs|manifests|tags)\/(.*)$/.exec(url.pathname) ?? [];
     const action =
       { GET: 'pull', HEAD: 'pull', DELETE: kind === 'blobs/uploads' ? 'push' : 'delete' }[method] ?? 'push';
-    if (!(await isAllowed(request.headers.authorization, repository, action))) {
+    const isCatalog = url.pathname === '/v2/_catalog';
+    const resource = isCatalog ? 'registry:catalog' : `repository:${repository}`;
+    if (!(await isAllowed(request.headers.authorization, resource, isCatalog ? '*' : action))) {
       const how = registry.basic === undefined ? 'Bearer realm="https://nowhere.example/token"' : 'Basic realm="x"';
       response.setHeader('www-authenticate', how);
       return response.writeHead(401).end('{"errors":[]}');
+    }
+    if (isCatalog) {
+      const names = [...registry.manifests.keys()].map((name) => name.replace(/[:@].*$/, ''));
+      return response.writeHead(200).end(JSON.stringify({ repositories: [...new Set(names)] }));
     }
     if (kind === 'blobs/uploads') return upload(request, response, url, repository, reference);
     if (kind === 'manifests') return manifest(request, response, repository, reference);
@@ -120,8 +129,8 @@ export async function startFakeRegistry(): Promise<FakeRegistry> {
     const name = `${repository}${reference.startsWith('sha256:') ? '@' : ':'}${reference}`;
     if (request.method === 'PUT') {
       const body = await buffer(request);
-      const { config, layers } = JSON.parse(body.toString()) as { config: Layer; layers: Layer[] };
-      for (const { digest } of [config, ...layers])
+      const { config, layers } = JSON.parse(body.toString()) as { config?: Layer; layers: Layer[] };
+      for (const { digest } of [...(config ? [config] : []), ...layers])
         if (!registry.blobs.has(`${repository}@${digest}`)) return response.writeHead(404).end('{"errors":[]}');
       const stored = { type: request.headers['content-type'] ?? '', body };
       registry.manifests.set(name, stored);
@@ -131,7 +140,7 @@ export async function startFakeRegistry(): Promise<FakeRegistry> {
     const found = registry.manifests.get(name);
     if (found === undefined) return response.writeHead(404).end();
     if (request.method === 'DELETE') {
-      for (const [other, one] of registry.manifests) if (one === found) registry.manifests.delete(other);
+      registry.manifests.delete(name);
       return response.writeHead(202).end();
     }
     const headers = { 'content-type': found.type, 'docker-content-digest': digestOf(found.body) };

@@ -159,6 +159,16 @@ annotations:
 {{- if or .Values.registry.enabled .Values.settings.builds.registry }}true{{ end }}
 {{- end }}
 
+{{/* Not empty where the chart's registry collects garbage: only where the controller tags what revisions name. */}}
+{{- define "davit.collectsGarbage" -}}
+{{- if and .Values.registry.garbageCollection.enabled (include "davit.keepsRegistry" .) }}true{{ end }}
+{{- end }}
+
+{{/* Not empty where the controller looks after the chart's registry. */}}
+{{- define "davit.keepsRegistry" -}}
+{{- if and .Values.registry.enabled (include "davit.builds" .) }}true{{ end }}
+{{- end }}
+
 {{/*
 Certificates that the chart makes, under .Values.made: {api, registry}, each {crt, key} in base64. An existing one is kept, so that an
 upgrade does not change it, and one that is made is the same in every template. Renders nothing.
@@ -193,6 +203,9 @@ upgrade does not change it, and one that is made is the same in every template. 
 {{- $registry := dict "host" (include "davit.registryHost" .) "tokens" true -}}
 {{- with include "davit.registryCa" . -}}
 {{- $_ := set $registry "ca" . -}}
+{{- end -}}
+{{- if include "davit.builds" . -}}
+{{- $_ := set $registry "upkeep" .Values.registry.garbageCollection -}}
 {{- end -}}
 {{- $_ := set $settings.builds "registry" $registry -}}
 {{- end -}}

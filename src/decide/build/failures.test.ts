@@ -65,6 +65,22 @@ describe('buildFailure', () => {
       },
     ],
     [
+      'BaseImageUnreachable',
+      {
+        exitCode: 1,
+        message:
+          'error: failed to solve: r.example/a:1: failed to resolve source metadata for r.example/a:1: failed to do request: Head "https://r.example/v2/a/manifests/1": dial tcp 10.0.0.1:443: connect: connection refused',
+      },
+    ],
+    [
+      'BaseImageUnreachable',
+      {
+        exitCode: 1,
+        message:
+          'error: failed to solve: r.example/a:1: failed to resolve source metadata for r.example/a:1: unexpected status from HEAD request to https://r.example/v2/a/manifests/1: 503 Service Unavailable',
+      },
+    ],
+    [
       'DockerfileInvalid',
       { exitCode: 1, message: 'error: failed to solve: dockerfile parse error on line 2: unknown instruction: RUM' },
     ],
@@ -81,6 +97,15 @@ describe('buildFailure', () => {
       { exitCode: 1, message: 'could not connect to unix:///run/user/1000/buildkit/buildkitd.sock after 100 trials' },
     ],
     ['BuilderFailed', { exitCode: 143 }],
+    // The end of the log may begin with anything that a RUN printed.
+    [
+      'StepFailed',
+      {
+        exitCode: 1,
+        message:
+          'Chosen: by the source.\nerror: failed to solve: process "/bin/sh -c x" did not complete successfully: exit code: 1',
+      },
+    ],
   ])('%s', (reason, terminated) => {
     const failure = buildFailure(terminated);
     expect(failure.reason).toBe(reason);

@@ -1,6 +1,6 @@
 // Derives why a build failed from the termination messages of its containers.
 
-import type { BuildReason } from '../../api/build.ts';
+import { BUILD_REASONS, type BuildReason } from '../../api/build.ts';
 import { quoted, shortened } from '../../api/text.ts';
 import type { ContainerStatus } from '../observed.ts';
 
@@ -20,7 +20,7 @@ const SAID = /^([A-Z][A-Za-z]{2,63}): (\S[\s\S]*)$/;
 /** The failure of the container `fetch`. */
 export function fetchFailure({ message = '', exitCode }: Terminated): BuildFailure {
   return (
-    said(message) ?? {
+    saidByScript(message) ?? {
       reason: 'FetchFailed',
       message: `The source could not be fetched (exit code ${exitCode}): ${quoted(message)}.`,
     }
@@ -37,6 +37,12 @@ export function planFailure({ message = '', exitCode }: Terminated): BuildFailur
   );
 }
 
+/** Without a message of the script, the kubelet takes the end of the log, which the source may have printed. */
+function saidByScript(message: string): BuildFailure | undefined {
+  const found = said(message);
+  return found && Object.hasOwn(BUILD_REASONS, found.reason) ? found : undefined;
+}
+
 function said(message: string): BuildFailure | undefined {
   const [, reason, sentence = ''] = SAID.exec(message.trim()) ?? [];
   return reason === undefined ? undefined : { reason, message: shortened(sentence) };
@@ -51,15 +57,21 @@ interface Kind {
 
 /** Kinds of failures in BuildKit's output. The first one whose `sign` matches is taken. */
 const KINDS: readonly Kind[] = [
+  // The disk of a registry may be full, too.
+  {
+    reason: 'PushFailed',
+    sign: /failed to push|error (?:writing|copying) (?:layer|manifest)|pushing (?:layers|manifest).*(?:error|failed)/i,
+    todo: 'Check the registry and the credential that pushes, then ask for a new revision.',
+  },
   {
     reason: 'OutOfDisk',
     sign: /no space left on device|disk quota exceeded/i,
     todo: 'The build needed more disk than it may have: need less, or have settings.builds.resources.storageGi raised.',
   },
   {
-    reason: 'PushFailed',
-    sign: /failed to push|error (?:writing|copying) (?:layer|manifest)|pushing (?:layers|manifest).*(?:error|failed)/i,
-    todo: 'Check the registry and the credential that pushes, then ask for a new revision.',
+    reason: 'BaseImageUnreachable',
+    sign: /failed to (?:resolve source metadata|load metadata).*(?:connection refused|connection reset|timeout|no such host|no route to host|network is unreachable|server misbehaving|: 50[0-4] )/i,
+    todo: 'Check the registry of this image, and that builds may reach it (settings.builds.egress), then ask for a new revision.',
   },
   {
     reason: 'BaseImageNotFound',
@@ -85,8 +97,8 @@ const KINDS: readonly Kind[] = [
 
 /** The failure of the container `build`, whose termination message is the end of its log. */
 export function buildFailure({ message = '', exitCode, reason }: Terminated): BuildFailure {
-  const told = said(message);
-  if (told) return told;
+  const told = saidByScript(message);
+  if (told?.reason === 'BuilderFailed') return told;
   if (reason === 'OOMKilled')
     return {
       reason: 'OutOfMemory',

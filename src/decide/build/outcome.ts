@@ -17,6 +17,9 @@ export interface BuildOutcome {
   readonly instruction?: string;
 }
 
+/** Conditions of a failed Job. The first is there while its pods are ending. */
+const FAILED: ReadonlySet<string> = new Set(['FailureTarget', 'Failed']);
+
 /**
  * After this time without a pod or with an image that cannot be pulled, the obstacle is reported as one that a person
  * must remove.
@@ -36,8 +39,6 @@ function progressOf(job: ObservedJob, pod: BuildPod | undefined, before: BuildSt
   const fetched = fetch?.state?.terminated;
   const planned = plan?.state?.terminated;
   const built = build?.state?.terminated;
-  if (fetched && fetched.exitCode !== 0) return failed(fetchFailure(fetched));
-  if (planned && planned.exitCode !== 0) return failed(planFailure(planned));
   if (built?.exitCode === 0) {
     const digest = /sha256:[0-9a-f]{64}/.exec(built.message ?? '')?.[0];
     if (digest === undefined)
@@ -47,10 +48,13 @@ function progressOf(job: ObservedJob, pod: BuildPod | undefined, before: BuildSt
       });
     return { ...said('Built', 'ImageBuilt', 'The image was built and pushed.'), digest };
   }
+  // What ended the pod from outside comes first: its containers then ended by a signal, whatever they were doing.
   const lost = evicted(pod);
   if (lost) return failed(lost);
-  const failure = job.status?.conditions?.find(({ type, status }) => type === 'Failed' && status === 'True');
+  const failure = job.status?.conditions?.find(({ type, status }) => FAILED.has(type) && status === 'True');
   if (failure?.reason === 'DeadlineExceeded') return failed(overdue(before));
+  if (fetched && fetched.exitCode !== 0) return failed(fetchFailure(fetched));
+  if (planned && planned.exitCode !== 0) return failed(planFailure(planned));
   if (built && built.exitCode !== 0) return failed(buildFailure(built));
   if (failure)
     return failed({

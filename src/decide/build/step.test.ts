@@ -25,8 +25,10 @@ function revision(build?: Partial<BuildStatus>, serial = 1): AppRevision {
   return build ? { ...made, status: { build: { phase: 'Queued', queuedAt: earlier, ...build } } } : made;
 }
 
-function job(details: { suspend?: boolean; deletionTimestamp?: string; failed?: string } = {}): ObservedJob {
-  const { suspend = false, deletionTimestamp, failed } = details;
+function job(
+  details: { suspend?: boolean; deletionTimestamp?: string; failed?: string; condition?: string } = {},
+): ObservedJob {
+  const { suspend = false, deletionTimestamp, failed, condition = 'Failed' } = details;
   return {
     apiVersion: 'batch/v1',
     kind: 'Job',
@@ -37,7 +39,7 @@ function job(details: { suspend?: boolean; deletionTimestamp?: string; failed?: 
     },
     spec: { suspend },
     ...(failed !== undefined && {
-      status: { conditions: [{ type: 'Failed', status: 'True', reason: failed, message: 'Pod has failed' }] },
+      status: { conditions: [{ type: condition, status: 'True', reason: failed, message: 'Pod has failed' }] },
     }),
   };
 }
@@ -228,6 +230,30 @@ describe('while a build runs', () => {
       'the time limit is exceeded',
       seen(building, { job: job({ failed: 'DeadlineExceeded' }) }),
       { status: { phase: 'Failed', reason: 'TimedOut' } },
+    ],
+    [
+      'the time limit is exceeded, and the pod is ending',
+      seen(building, {
+        job: job({ failed: 'DeadlineExceeded', condition: 'FailureTarget' }),
+        pod: pod({ fetch: fetched, plan: done(0), build: done(143, '#9 RUN sleep 1000') }),
+      }),
+      { status: { phase: 'Failed', reason: 'TimedOut' } },
+    ],
+    [
+      'the time limit is exceeded while the source is fetched',
+      seen(begun, { job: job({ failed: 'DeadlineExceeded' }), pod: pod({ fetch: done(137, '') }) }),
+      { status: { phase: 'Failed', reason: 'TimedOut' } },
+    ],
+    [
+      'the pod is evicted while the source is fetched',
+      seen(begun, {
+        job: job(),
+        pod: pod(
+          { fetch: done(137, '') },
+          { phase: 'Failed', reason: 'Evicted', message: 'Usage of EmptyDir volume "workspace" exceeds the limit.' },
+        ),
+      }),
+      { status: { phase: 'Failed', reason: 'OutOfDisk' } },
     ],
     [
       'the time limit is exceeded before the pod was scheduled',

@@ -4,7 +4,7 @@
 import type { AppDeployment, AppDeploymentSpec } from '../../api/app-deployment.ts';
 import { UPLOAD_MESSAGE } from '../../api/app-deployment.ts';
 import type { BuildSettings } from '../../api/settings.ts';
-import { imageRepository, repositoryOf, uploadTag } from '../../record/registry-names.ts';
+import { imageRepository, keepTag, repositoryOf, uploadTag } from '../../record/registry-names.ts';
 import type { PlatformRegistry } from '../../registry/platform-registry.ts';
 import type { FieldError } from '../core/http-error.ts';
 
@@ -36,6 +36,12 @@ export async function registryFindings(
     return (await registry.client.digestOf(repository, reference, signal)) !== undefined;
   }
 
+  /** Before the record names the image, so that no garbage collection comes between. */
+  async function isKept(digest: string): Promise<boolean> {
+    if (where?.upkeep === undefined || registry === undefined) return isThere(digest);
+    return registry.client.tag(repositoryOf(where, tenant, metadata.name), digest, keepTag(digest), signal);
+  }
+
   if (spec.source === 'internal_source' && sourceTarballPath !== undefined && isNew('sourceTarballPath')) {
     // An image of another deployment is not found, because each has its own repository.
     if (!(await isThere(uploadTag(sourceTarballPath)))) return [finding('source_tarball_path', UPLOAD_MESSAGE)];
@@ -45,7 +51,7 @@ export async function registryFindings(
     const digest = imageUri.startsWith(`${image}@`) ? imageUri.slice(image.length + 1) : '';
     if (!/^sha256:[0-9a-f]{64}$/.test(digest))
       return [finding('image_uri', `must be an image in this deployment's repository, by digest: ${image}@sha256:…`)];
-    if (!(await isThere(digest)))
+    if (!(await isKept(digest)))
       return [finding('image_uri', 'is not in the registry. Push it with a token from POST …/push-token')];
   }
   return [];

@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
 import { TENANT, UID } from '../../../test/support/builders.ts';
@@ -106,6 +108,35 @@ describe.each(['userns', 'rootless'] as const)('build pod, mode %s', (mode) => {
 
   it('escapes dollar signs in commands', () => {
     expect(pod?.initContainers?.[1]?.args).toContain('--install-command=echo "$$(HOME)" $$$$ && make');
+  });
+});
+
+describe('docs/builds.md, about the container build', () => {
+  const documented = readFileSync(join(import.meta.dirname, '../../../docs/builds.md'), 'utf8');
+  const list = (values: readonly (string | undefined)[] = []): string =>
+    values.map((value) => `\`${value}\``).join(', ');
+  const facts = (mode: 'userns' | 'rootless'): Record<string, string> => {
+    const pod = makeBuildJob(inputs({ mode })).spec?.template.spec;
+    const { securityContext: context, volumeMounts = [] } = pod?.containers[0] ?? {};
+    const one = (value: string | undefined): string => (value === undefined ? '' : `\`${value}\``);
+    const mounts = (readOnly: boolean): string =>
+      list(volumeMounts.filter((mount) => (mount.readOnly ?? false) === readOnly).map(({ mountPath }) => mountPath));
+    return {
+      'user namespace of its own': pod?.hostUsers === false ? 'yes' : 'no',
+      user: one(`${context?.runAsUser}:${context?.runAsGroup}`),
+      'capabilities added': list(context?.capabilities?.add),
+      'capabilities dropped': list(context?.capabilities?.drop),
+      'seccomp profile': one(context?.seccompProfile?.type),
+      'AppArmor profile': one(context?.appArmorProfile?.type),
+      '`procMount`': one(context?.procMount),
+      privileged: context?.privileged === true ? 'yes' : 'no',
+      'read-only mounts': mounts(true),
+      'other mounts': mounts(false),
+    };
+  };
+  it.each(Object.keys(facts('userns')))('%s', (fact) => {
+    const row = [fact, facts('userns')[fact], facts('rootless')[fact]].map((cell) => (cell === '' ? ' ' : ` ${cell} `));
+    expect(documented).toContain(`|${row.join('|')}|`);
   });
 });
 

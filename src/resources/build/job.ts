@@ -107,7 +107,8 @@ function podSpec(inputs: BuildInputs): IPodSpec {
     restartPolicy: 'Never',
     automountServiceAccountToken: false,
     enableServiceLinks: false,
-    terminationGracePeriodSeconds: 5,
+    // The log of a build that is ended is stored in this time.
+    terminationGracePeriodSeconds: 30,
     ...(mode === 'userns' && { hostUsers: false }),
     securityContext: { fsGroup: BUILDER_UID },
     ...(nodeSelector && { nodeSelector }),

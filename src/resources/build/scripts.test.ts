@@ -1,11 +1,12 @@
 // Runs the scripts of a build's containers in bash, with git, curl and tar, against a fake registry that implements the
 // part of the OCI Distribution Specification that they use.
 
-import { execFileSync, spawn } from 'node:child_process';
-import { createHash } from 'node:crypto';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { createHash, randomBytes } from 'node:crypto';
 import {
   chmodSync,
   existsSync,
+  linkSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -32,6 +33,8 @@ const blobs = new Map<string, Buffer>();
 const manifests = new Map<string, string>();
 let asks: { method: string | undefined; url: string | undefined; authorization: string | undefined }[];
 let scheme: 'bearer' | 'basic' | 'none';
+/** Path that every request without authentication is sent to. */
+let redirect: string | undefined;
 const LOGIN = `Basic ${Buffer.from('davit:pass.word-1').toString('base64')}`;
 
 beforeAll(async () => {
@@ -52,6 +55,7 @@ beforeEach(() => {
   }
   asks = [];
   scheme = 'bearer';
+  redirect = undefined;
   blobs.clear();
   manifests.clear();
   return () => rmSync(sandbox, { recursive: true, force: true });
@@ -67,6 +71,7 @@ async function answer(request: IncomingMessage): Promise<Answer> {
   const { method, url = '' } = request;
   const { authorization } = request.headers;
   asks.push({ method, url, authorization });
+  if (redirect !== undefined) return { status: 302, headers: { Location: redirect } };
   const { pathname, searchParams } = new URL(url, address);
   if (pathname === '/token') {
     if (authorization !== LOGIN) return { status: 401 };
@@ -102,12 +107,15 @@ function run(
   script: string,
   environment: Record<string, string>,
   args: string[] = [],
+  onOutput: (child: ChildProcess, output: string) => void = () => undefined,
 ): Promise<{ code: number | null; said: string; output: string }> {
   const here = script.replaceAll(
     /(^|[\s"'=<>@(])(\/(?:source|push|workspace|tmp|dev\/termination-log)\b)/gm,
     `$1${sandbox}$2`,
   );
+  // In a process group of its own, as in a container: the script of the build signals its whole group.
   const child = spawn('bash', ['-c', here, 'script', ...args], {
+    detached: true,
     env: {
       PATH: `${join(sandbox, 'bin')}:${process.env['PATH'] ?? ''}`,
       HOME: join(sandbox, 'tmp'),
@@ -121,7 +129,10 @@ function run(
     },
   });
   let output = '';
-  child.stdout.on('data', (data: Buffer) => (output += data.toString()));
+  child.stdout.on('data', (data: Buffer) => {
+    output += data.toString();
+    onOutput(child, output);
+  });
   child.stderr.on('data', (data: Buffer) => (output += data.toString()));
   return new Promise((resolve) =>
     child.on('close', (code) => {
@@ -187,6 +198,11 @@ describe('fetch of an upload', () => {
     ['is truncated', () => upload(archive(anApp).subarray(0, 120)), /^SourceInvalid: /],
     ['is a decompression bomb', () => upload(gzipSync(Buffer.alloc(3 * 1024 * 1024))), /^SourceTooLarge: /],
     [
+      'contains a device',
+      () => upload(execFileSync('tar', ['-C', '/dev', '-czf', '-', 'null'])),
+      /^SourceInvalid: .*devices/,
+    ],
+    [
       'contains a named pipe',
       () => upload(archive((folder) => void execFileSync('mkfifo', [join(folder, 'pipe')]))),
       /^SourceInvalid: .*pipes/,
@@ -210,9 +226,14 @@ describe('fetch of an upload', () => {
     30_000,
   );
 
-  it.each<[string, () => Buffer]>([
-    ['a path with ..', () => archive(anApp, '--transform=s,^./davit.json,../outside,', '-P')],
-    ['an absolute path', () => archive(anApp, `--transform=s,^./davit.json,${sandbox}/outside,`, '-P')],
+  it.each<[string, () => Buffer, string]>([
+    [
+      'a path with ..',
+      () => archive(anApp, '--transform=s,^./davit.json,../outside,', '-P'),
+      "tar: Removing leading `../' from member names tar: ../outside: Member name contains '..'",
+    ],
+    // It becomes a path in the workspace.
+    ['an absolute path', () => archive(anApp, `--transform=s,^./davit.json,${sandbox}/outside,`, '-P'), ''],
     [
       'a file through a link',
       () =>
@@ -221,10 +242,28 @@ describe('fetch of an upload', () => {
           mkdirSync(join(folder, 'other'));
           writeFileSync(join(folder, 'other/outside'), 'x');
         }, '--transform=s,^./other/,./link/,'),
+      'tar: ./link/outside: Cannot open: Not a directory',
     ],
-  ])('writes nothing outside the workspace for %s', async (_what, make) => {
+    [
+      'a hard link to a file outside',
+      () =>
+        archive(
+          (folder) => {
+            writeFileSync(join(folder, 'a'), 'x');
+            linkSync(join(folder, 'a'), join(folder, 'b'));
+          },
+          `--transform=flags=h;s,^./[ab]$,${sandbox}/push/password,`,
+          '-P',
+        ),
+      "tar: Removing leading `/' from hard link targets tar: ./",
+    ],
+  ])('writes nothing outside the workspace for %s', async (_what, make, says) => {
     upload(make());
-    await run(FETCH_UPLOAD, {});
+    const { code, said } = await run(FETCH_UPLOAD, {});
+    expect([code, said]).toEqual([
+      says === '' ? 0 : 1,
+      says === '' ? '' : expect.stringContaining(`SourceInvalid: The uploaded source cannot be unpacked: ${says}`),
+    ]);
     expect(readdirSync(sandbox)).not.toContain('outside');
     expect(readdirSync(join(sandbox, 'workspace'))).toEqual(['source']);
   });
@@ -275,6 +314,40 @@ describe('fetch from git', () => {
       said: expect.stringMatching(/^RefNotFound: The repository has no nothing/),
     });
   });
+
+  it('reports an empty repository', async () => {
+    const folder = join(sandbox, 'empty');
+    mkdirSync(folder);
+    git(folder, 'init', '-q', '-b', 'main');
+    expect(await run(FETCH_GIT, { URL: `file://${folder}`, REF: 'HEAD' })).toMatchObject({
+      code: 1,
+      said: expect.stringMatching(/^RefNotFound: The repository has no HEAD/),
+    });
+  });
+
+  it('reports a repository that does not exist', async () => {
+    scheme = 'none';
+    const { code, said } = await run(FETCH_GIT, { URL: `${address}/team/nothing`, REF: 'main' });
+    expect([code, said]).toEqual([1, expect.stringMatching(/^RepositoryNotFound: There is no repository .*nothing/)]);
+  });
+
+  it('does not follow a redirect, which would get the credential', async () => {
+    scheme = 'none';
+    redirect = '/elsewhere/info/refs';
+    const { code, said } = await run(FETCH_GIT, { URL: `${address}/team/moved`, REF: 'main' });
+    expect([code, said]).toEqual([1, expect.stringMatching(/^FetchFailed: /)]);
+    expect(asks.filter(({ url }) => url?.startsWith('/elsewhere'))).toEqual([]);
+  }, 30_000);
+
+  it('reports a repository with files larger than the workspace', async () => {
+    const { url } = repository();
+    const folder = url.slice('file://'.length);
+    writeFileSync(join(folder, 'large'), randomBytes(3 * 1024 * 1024));
+    git(folder, 'add', '.');
+    git(folder, 'commit', '-q', '-m', 'large');
+    const { code, said } = await run(FETCH_GIT, { URL: url, REF: 'main' });
+    expect([code, said]).toEqual([1, expect.stringMatching(/^SourceTooLarge: .* 2 MiB/)]);
+  }, 30_000);
 
   it('reports refused credentials without prompting for a password', async () => {
     const { code, said } = await run(FETCH_GIT, { URL: `${address}/token`, REF: 'main' });
@@ -328,6 +401,36 @@ describe('build', () => {
     expect(await run(BUILD, { TAG: 'log-1' })).toMatchObject({ code: 0, said: digest });
   });
 
+  it('stores the log of a build that is ended from outside, and leaves no process behind', async () => {
+    buildctl('echo "#1 begun"; sleep 1234 & sleep 1234');
+    let group = 0;
+    const result = await run(BUILD, { TAG: 'log-1' }, [], (child, output) => {
+      group = child.pid ?? 0;
+      if (output.includes('#1 begun')) child.kill('SIGTERM');
+    });
+    expect(result).toMatchObject({ code: 143, said: '' });
+    expect(keptLog().map(({ m }) => m)).toEqual(['#1 begun']);
+    // A process that was killed may still wait for its parent to read its exit code.
+    await expect.poll(() => isAlive(group)).toBe(false);
+  });
+
+  it('stores at most eight million characters of 100 MB, and prints all of them', async () => {
+    buildctl(`yes "$(printf 'x%.0s' {1..999})" | head -n 100000; ${metadata()}`);
+    const result = await run(BUILD, { TAG: 'log-1' });
+    expect(result).toMatchObject({ code: 0, said: digest });
+    expect(result.output.length).toBe(100_000_000);
+    const stored = keptLog();
+    expect(stored).toHaveLength(8001);
+    expect(stored.at(-1)?.m).toBe('The log is longer than 8 MB. The rest is not stored.');
+  }, 120_000);
+
+  it('stores a line of two million characters, cut off', async () => {
+    buildctl(`head -c 2000000 /dev/zero | tr '\\0' '"'; ${metadata()}`);
+    const result = await run(BUILD, { TAG: 'log-1' });
+    expect(result).toMatchObject({ code: 0, said: digest });
+    expect(keptLog().map(({ m }) => m.length)).toEqual([16_384]);
+  }, 60_000);
+
   it('fails without a digest', async () => {
     buildctl(`echo '{}' > ${sandbox}/tmp/metadata.json`);
     expect(await run(BUILD, { TAG: 'log-1' })).toMatchObject({
@@ -336,3 +439,18 @@ describe('build', () => {
     });
   });
 });
+
+/** Whether a process group has a process that runs. */
+function isAlive(group: number): boolean {
+  return readdirSync('/proc').some((name) => {
+    if (!/^\d+$/.test(name)) return false;
+    try {
+      const [state, , pgrp] = readFileSync(`/proc/${name}/stat`, 'utf8')
+        .replace(/^.*\) /s, '')
+        .split(' ');
+      return state !== 'Z' && Number(pgrp) === group;
+    } catch {
+      return false;
+    }
+  });
+}

@@ -81,23 +81,33 @@ tar -xzf /tmp/upload -C /workspace/source --no-same-owner --no-same-permissions 
 
 /** Maximum number of characters of a log that are stored. */
 const LOG_CHARACTERS = 8_000_000;
+/** Maximum number of characters of a line that are stored: bash's replacements take quadratic time. */
+const LINE_CHARACTERS = 16_384;
 
-// The trap is needed because bash, as the container's first process, ignores SIGTERM by default. The output goes to the
-// container's log and, as lines of JSON, to the registry, where it outlives the pod. A failed upload of the log does
-// not fail the build.
+// The trap is needed because bash, as the container's first process, ignores SIGTERM by default. It signals the whole process
+// group, since the builder's script passes no signal on; the recorder ignores it and ends when nothing writes any more. The
+// output goes to the container's log and, as lines of JSON, to the registry, where it outlives the pod, also if the build is
+// ended. A failed upload of the log does not fail the build.
 export const BUILD = `${COMMON}
 CREDENTIALS=/push
 ${REGISTRY}
+store() { TZ=UTC printf '{"t":"%(%FT%TZ)T","c":"build","m":"%s"}\\n' -1 "$1" >&3; }
 record() {
   local line length=0
+  trap '' TERM
   while IFS= read -r line || [ -n "$line" ]; do
     printf '%s\\n' "$line"
-    length=$((length + \${#line}))
-    [ "$length" -gt ${LOG_CHARACTERS} ] && continue
+    line=\${line:0:${LINE_CHARACTERS}}
+    length=$((length + \${#line} + 1))
+    if [ "$length" -gt ${LOG_CHARACTERS} ]; then
+      store 'The log is longer than 8 MB. The rest is not stored.'
+      cat
+      break
+    fi
     line=\${line//\\\\/\\\\\\\\}
     line=\${line//\\"/\\\\\\"}
     line=\${line//[[:cntrl:]]/ }
-    TZ=UTC printf '{"t":"%(%FT%TZ)T","c":"build","m":"%s"}\\n' -1 "$line" >&3
+    store "$line"
   done 3> /tmp/log
 }
 put_blob() {
@@ -117,7 +127,7 @@ keep_log() {
   printf '{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json","artifactType":"application/vnd.davit.log.v1","config":%s,"layers":[%s]}' "$config" "$layer" |
     get -f -K /tmp/authorization -X PUT -H 'Content-Type: application/vnd.oci.image.manifest.v1+json' --data-binary @- -o /dev/null "$api/manifests/$TAG"
 }
-trap 'kill $builder; wait; exit 143' TERM
+trap 'trap "" TERM; kill 0; wait; keep_log > /dev/null 2>&1; exit 143' TERM
 ulimit -u 8192 2> /dev/null
 mkfifo /tmp/output
 record < /tmp/output &

@@ -170,10 +170,29 @@ describe.skipIf(!machine.ok)("the chart's registry", () => {
     }, 60_000);
   });
 
-  it('collects garbage when it restarts, and keeps what is deployed', async () => {
-    const registry = ['statefulset/davit-registry', '-n', DAVIT_NAMESPACE];
-    await cluster.kubectl(['rollout', 'restart', ...registry]);
-    await cluster.kubectl(['rollout', 'status', ...registry, '--timeout=120s']);
+  it('has a tag for the image that is deployed', async () => {
+    const config = await pullConfig('team');
+    await eventually(async () => {
+      const tags = (await builds.registry.crane(['ls', repositoryOf(image)], config)).split('\n');
+      expect(tags).toContain(`keep-${image.split('@sha256:')[1]}`);
+    }, 30_000);
+  });
+
+  it('collects garbage when the controller has replaced its pod, and keeps what is deployed', async () => {
+    const remove = (name: string, namespace: string): Promise<string> =>
+      cluster.kubectl([
+        'delete',
+        'pod',
+        name,
+        '-n',
+        namespace,
+        '--as=system:serviceaccount:davit-system:davit-controller',
+        '--timeout=120s',
+      ]);
+    await expect(remove('thief', 'other')).rejects.toThrow('only pods of its databases and of its registry');
+    await remove('davit-registry-0', DAVIT_NAMESPACE);
+    const rollout = ['rollout', 'status', 'statefulset/davit-registry', '-n', DAVIT_NAMESPACE, '--timeout=120s'];
+    await cluster.kubectl(rollout);
     const config = await pullConfig('team');
     await eventually(async () => {
       // Checks the digest of every layer. `crane validate` also unpacks them, and takes no other compression than gzip.

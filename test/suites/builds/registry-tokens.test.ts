@@ -13,7 +13,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { defaultSettings } from '../../../src/api/settings.ts';
 import { type Serving, serve } from '../../../src/http/server.ts';
+import { basePassword } from '../../../src/process/registry-password.ts';
 import { registryPassword } from '../../../src/record/registry-grant.ts';
+import { keepTag } from '../../../src/record/registry-names.ts';
+import type { RegistryClient } from '../../../src/registry/client.ts';
 import { keyRingData } from '../../../src/registry/signing-keys.ts';
 import { freePort } from '../../cluster/control-plane.ts';
 import { ensureTools, toolPath } from '../../cluster/tools.ts';
@@ -41,7 +44,8 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'davit-registry-'));
   host = `localhost:${await freePort('127.0.0.1')}`;
   const { builds } = defaultSettings();
-  const settings = { host, insecure: false, tokens: true, ca: authority.certificate };
+  const upkeep = { enabled: true, everyDays: 7, hour: 3, cacheDays: 30 };
+  const settings = { host, insecure: false, tokens: true, ca: authority.certificate, upkeep };
   facade = await makeFacade(
     { hosting: 'both', builds: { ...builds, registry: settings } },
     {},
@@ -232,7 +236,7 @@ describe('an upload', () => {
 
 describe('garbage collection, as the pod of the chart runs it before it serves', () => {
   async function collect(): Promise<void> {
-    const manifests = await chart.render('--set', 'registry.enabled=true,registry.garbageCollection.enabled=true');
+    const manifests = await chart.render('--set', 'registry.enabled=true,settings.builds.images.builder=builder:1');
     const [container] = manifestNamed(manifests, 'StatefulSet', 'davit-registry')['spec'].template.spec
       .initContainers as [{ args: string[]; volumeMounts: { subPath?: string }[] }];
     // As the kubelet does for a mount with a subPath.
@@ -250,26 +254,87 @@ describe('garbage collection, as the pod of the chart runs it before it serves',
     await collect();
   });
 
+  const path = `${TENANT.namespace}-aaaaaaaa/shop`;
+  const pushed = async (tag: string): Promise<string> => {
+    await writeFile(join(folder, 'layer.tar'), randomBytes(100_000));
+    await push(`${repository()}:${tag}`);
+    return (await crane('digest', `${repository()}:${tag}`)).trim();
+  };
+  const collected = async (): Promise<number> => {
+    await stopRegistry();
+    await collect();
+    await startRegistry();
+    return sizeOf(join(folder, 'data'));
+  };
+  const client = (): RegistryClient => {
+    if (facade.registry === undefined) throw new Error('the facade has no registry');
+    return facade.registry.client;
+  };
+  const signal = AbortSignal.timeout(300_000);
+
   it('frees what no tag names any more, and keeps the rest', async () => {
     await startRegistry();
     password = (await facade.call('POST', `/v2/deployments/${id}/push-token`, {})).body.token;
-    const pushed = async (tag: string): Promise<string> => {
-      await writeFile(join(folder, 'layer.tar'), randomBytes(100_000));
-      await push(`${repository()}:${tag}`);
-      return (await crane('digest', `${repository()}:${tag}`)).trim();
-    };
     const replaced = await pushed('1');
     const kept = await pushed('1');
     expect(await sizeOf(join(folder, 'data'))).toBeGreaterThan(200_000);
-    await stopRegistry();
-    await collect();
-    expect(await sizeOf(join(folder, 'data'))).toBeLessThan(120_000);
-    await startRegistry();
+    expect(await collected()).toBeLessThan(120_000);
     expect((await crane('digest', `${repository()}@${kept}`)).trim()).toBe(kept);
     await expect(crane('digest', `${repository()}@${replaced}`)).rejects.toThrow(/404|MANIFEST_UNKNOWN/);
     // What was removed can be pushed again.
     await pushed('2');
   });
+
+  it('keeps an image that a deployment names by digest, whose tag was pushed again, until nothing names it', async () => {
+    const named = await pushed('latest');
+    const change = { source_revision_config: { image_uri: `${repository()}@${named}` } };
+    expect(await facade.call('PATCH', `/v2/deployments/${id}`, change)).toMatchObject({ status: 200 });
+    await pushed('latest');
+    const before = await collected();
+    await crane('pull', `${repository()}@${named}`, join(folder, 'pulled.tar'));
+    expect(await client().tags(path, signal)).toContain(keepTag(named));
+    await client().deleteTag(path, keepTag(named), signal);
+    expect(await collected()).toBeLessThan(before - 90_000);
+    await expect(crane('digest', `${repository()}@${named}`)).rejects.toThrow(/404|MANIFEST_UNKNOWN/);
+    expect(await client().tag(path, named, keepTag(named), signal)).toBe(false);
+  });
+
+  it('keeps the images of an index', async () => {
+    const [one, two] = [await pushed('amd64'), await pushed('arm64')];
+    await crane(
+      'index',
+      'append',
+      '-m',
+      `${repository()}@${one}`,
+      '-m',
+      `${repository()}@${two}`,
+      '-t',
+      `${repository()}:both`,
+    );
+    const index = (await crane('digest', `${repository()}:both`)).trim();
+    expect(await client().tag(path, index, keepTag(index), signal)).toBe(true);
+    // oxlint-disable-next-line no-await-in-loop -- three
+    for (const tag of ['amd64', 'arm64', 'both']) await client().deleteTag(path, tag, signal);
+    await collected();
+    // oxlint-disable-next-line no-await-in-loop -- three
+    for (const digest of [index, one, two])
+      expect((await crane('digest', `${repository()}@${digest}`)).trim()).toBe(digest);
+  });
+
+  it('forgets a deployment all of whose tags are gone', async () => {
+    // oxlint-disable-next-line no-await-in-loop -- a few
+    for (const tag of await client().tags(path, signal)) await client().deleteTag(path, tag, signal);
+    expect(await collected()).toBeLessThan(20_000);
+    expect(await client().tags(path, signal)).toEqual([]);
+    expect(await client().repositories(signal)).toEqual([path]);
+  });
+});
+
+it('base images are pushed with the password of davit registry-password, which pushes nothing else', async () => {
+  const keys = { passwordKey: async () => (await facade.registry?.passwordKey()) ?? Buffer.alloc(0) };
+  password = await basePassword(keys, '1', new Date());
+  await push(`${host}/base/python:3.12`);
+  await expect(push(`${repository()}:stolen`)).rejects.toThrow(/401|UNAUTHORIZED|DENIED|insufficient/);
 });
 
 async function sizeOf(path: string): Promise<number> {

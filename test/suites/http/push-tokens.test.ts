@@ -216,6 +216,17 @@ describe('an image', () => {
     expect(body.latest_revision_id).not.toBeNull();
   });
 
+  it('gets a tag of its own before the record names it, where the registry collects garbage', async () => {
+    await setup.close();
+    setup = await makeFacadeWithRegistry({}, { upkeep: { enabled: true, everyDays: 7, hour: 3, cacheDays: 30 } });
+    ({ facade, registry } = setup);
+    id = await made('shop');
+    const digest = registry.put(repository, 'latest');
+    expect(await patch(`${registry.host}/${repository}@${digest}`)).toMatchObject({ status: 200 });
+    expect([...registry.manifests.keys()]).toContain(`${repository}:keep-${digest.slice(7)}`);
+    expect(await patch(`${registry.host}/${repository}@${ABSENT}`)).toMatchObject(refused('Push it'));
+  });
+
   it('by its tag is rejected, because tags can change', async () => {
     registry.put(repository, 'latest');
     expect(await patch(`${registry.host}/${repository}:latest`)).toMatchObject(refused('by digest'));

@@ -112,7 +112,7 @@ describe('registry.enabled', () => {
   });
 
   it('runs restricted, as a pod that builds may reach and that reaches nothing', async () => {
-    const manifests = await render(`${ON},registry.garbageCollection.enabled=true`);
+    const manifests = await render(`${ON},settings.builds.images.builder=builder:1`);
     const { securityContext, initContainers, containers, automountServiceAccountToken } = pod(manifests);
     expect(securityContext).toMatchObject({ runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } });
     expect(automountServiceAccountToken).toBe(false);
@@ -145,13 +145,22 @@ describe('registry.enabled', () => {
     });
   });
 
-  it('collects garbage before it serves, if that is switched on', async () => {
-    const [collect] = pod(await render(`${ON},registry.garbageCollection.enabled=true`)).initContainers;
+  it('collects garbage before it serves, where the controller works for it', async () => {
+    const [collect] = pod(await render(`${ON},settings.builds.images.builder=builder:1`)).initContainers;
     expect(collect).toMatchObject({
       args: ['garbage-collect', '--delete-untagged', '--quiet', '/etc/distribution/config.yml'],
     });
-    // A tag that was pushed again leaves an image that still runs without one.
-    expect(pod(await render(ON)).initContainers).toBeUndefined();
+    const { upkeep } = settings(await render(`${ON},settings.builds.images.builder=builder:1`)).builds.registry ?? {};
+    expect(upkeep).toEqual({ enabled: true, everyDays: 7, hour: 3, cacheDays: 30 });
+    // Switched off, images are tagged all the same: it may be switched on later, when the registry's pod is the first to start.
+    const off = await render(`${ON},settings.builds.images.builder=builder:1,registry.garbageCollection.enabled=false`);
+    expect(pod(off).initContainers).toBeUndefined();
+    expect(settings(off).builds.registry?.upkeep?.enabled).toBe(false);
+    // Without a builder no controller tags what revisions name.
+    const without = await render(ON);
+    expect(pod(without).initContainers).toBeUndefined();
+    expect(settings(without).builds.registry?.upkeep).toBeUndefined();
+    expect(JSON.stringify(named(without, 'Role', 'davit-controller-own'))).not.toContain('davit-registry-0');
   });
 
   it('has one Ingress for images and tokens', async () => {

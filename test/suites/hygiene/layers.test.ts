@@ -17,7 +17,7 @@ const MAY_IMPORT: Readonly<Record<string, { readonly values: readonly string[]; 
     runtime: { values: ['errors', 'kube'] },
     controller: {
       values: ['record', 'resources', 'decide', 'runtime', 'kube', 'api', 'errors'],
-      types: ['logger', 'codehost'],
+      types: ['logger', 'codehost', 'registry'],
     },
     outbound: { values: ['errors'] },
     registry: { values: ['record', 'kube', 'errors', 'outbound'], types: ['api', 'logger'] },

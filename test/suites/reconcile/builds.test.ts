@@ -15,6 +15,7 @@ import { makeBuildReconciler } from '../../../src/controller/build/reconciler.ts
 import { makeRegistryAccess } from '../../../src/controller/build/registry-access.ts';
 import { makeSourceAccess } from '../../../src/controller/build/source-access.ts';
 import { CodeHostFailed, Forbidden, Unavailable } from '../../../src/errors.ts';
+import { presentRevisions } from '../../../src/http/revisions/presenter.ts';
 import { DEPLOYMENTS, JOBS, NETWORK_POLICIES, NODES, PODS, SECRETS } from '../../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/kube/client.ts';
 import { DOCKER_CONFIG_KEY, dockerConfig } from '../../../src/record/docker-config.ts';
@@ -191,7 +192,7 @@ async function builds(kube: FakeKube, settings: Settings = DEFAULTS): Promise<Bu
   return built;
 }
 
-type Ended = readonly [container: 'fetch' | 'plan' | 'build', exitCode: number, message: string][];
+type Ended = readonly (readonly [container: 'fetch' | 'plan' | 'build', exitCode: number, message: string])[];
 
 /** Creates the pod of every running Job, with the container statuses of `ended`. */
 function run(kube: FakeKube, ended: (commit: string) => Ended): void {
@@ -399,6 +400,194 @@ it('reports the line that failed, and keeps the previous revision running', asyn
   await here.settle(failAtStep);
   expect(here.writes()).toEqual([]);
 });
+
+const BASE = 'registry.example.com/base/python:3.12';
+const solving = (line: number, instruction: string, error: string): string =>
+  `   ${line} | >>> ${instruction}\nerror: failed to solve: ${error}`;
+
+/** What goes wrong, how the pod or the code host tells of it, and what then stands in the revision. */
+it.each<
+  [what: string, happen: (here: Builds, kube: FakeKube) => ((kube: FakeKube) => void) | undefined, string, RegExp]
+>([
+  ['a repository that is not there', refusedBy('missing', 'repository'), 'RepositoryNotFound', /Check repo_url/],
+  ['a repository that is not allowed', refusedBy('forbidden'), 'CodeHostRefused', /Renew the credentials/],
+  ['an empty repository, or a ref that is not there', refusedBy('missing', 'ref'), 'RefNotFound', /Set repo_ref/],
+  [
+    'a source that is gone',
+    ends('fetch', 'SourceGone: The uploaded source is not in the registry: upload it again.'),
+    'SourceGone',
+    /upload it again/,
+  ],
+  [
+    'an archive with a path out of the source',
+    ends('fetch', "SourceInvalid: The uploaded source cannot be unpacked: tar: ../x: Member name contains '..'"),
+    'SourceInvalid',
+    /Member name contains/,
+  ],
+  [
+    'an archive that is a bomb',
+    ends(
+      'fetch',
+      'SourceTooLarge: The uploaded source has more than 2048 MiB once it is unpacked: leave out what is generated.',
+    ),
+    'SourceTooLarge',
+    /2048 MiB/,
+  ],
+  [
+    'a configuration file that is not there',
+    ends('plan', 'ConfigurationMissing: There is no such file; workflow_config_path is "davit.json".'),
+    'ConfigurationMissing',
+    /workflow_config_path/,
+  ],
+  [
+    'a dependency out of the workspace',
+    ends('plan', 'PathOutsideWorkspace: dependencies[0] "../../x" leads out of the workspace.'),
+    'PathOutsideWorkspace',
+    /dependencies\[0\]/,
+  ],
+  [
+    'a configuration file of 10 MB',
+    ends('plan', 'ConfigurationTooLarge: davit.json has 10485760 bytes.'),
+    'ConfigurationTooLarge',
+    /10485760/,
+  ],
+  [
+    'a RUN that fails',
+    ends('build', solving(3, 'RUN exit 7', 'process "/bin/sh -c exit 7" did not complete successfully: exit code: 7')),
+    'StepFailed',
+    /Line 3 of the Dockerfile failed: RUN exit 7/,
+  ],
+  [
+    'a base image that is not there',
+    ends('build', solving(1, `FROM ${BASE}`, `${BASE}: failed to resolve source metadata for ${BASE}: not found`)),
+    'BaseImageNotFound',
+    /Line 1 .*Correct the image of this FROM/,
+  ],
+  [
+    'a registry that is down',
+    ends(
+      'build',
+      solving(
+        1,
+        `FROM ${BASE}`,
+        'failed to push registry.example.com/x: dial tcp 10.0.0.1:443: connect: connection refused',
+      ),
+    ),
+    'PushFailed',
+    /Check the registry/,
+  ],
+  [
+    'a registry that is down when the base image is asked for',
+    ends(
+      'build',
+      solving(
+        1,
+        `FROM ${BASE}`,
+        `${BASE}: failed to resolve source metadata for ${BASE}: failed to do request: dial tcp 10.0.0.1:443: connect: connection refused`,
+      ),
+    ),
+    'BaseImageUnreachable',
+    /Check the registry of this image/,
+  ],
+  [
+    'a registry that is full',
+    ends(
+      'build',
+      'error: failed to solve: failed to push registry.example.com/x: unexpected status from PUT request: 500 Internal Server Error: write /var/lib/registry/x: no space left on device',
+    ),
+    'PushFailed',
+    /Check the registry/,
+  ],
+  [
+    'a registry that refuses',
+    ends(
+      'build',
+      'error: failed to solve: failed to push registry.example.com/x: server message: insufficient_scope: authorization failed',
+    ),
+    'PushFailed',
+    /Check the registry/,
+  ],
+  [
+    'a RUN that fills the disk of the container',
+    ends('build', 'error: failed to solve: write /x: no space left on device'),
+    'OutOfDisk',
+    /storageGi/,
+  ],
+  [
+    'a RUN that fills the disk of the pod',
+    evictedFor('Usage of EmptyDir volume "state" exceeds the limit "10Gi".'),
+    'OutOfDisk',
+    /storageGi/,
+  ],
+  [
+    'a RUN that forks without end',
+    ends('build', solving(3, 'RUN bomb', 'process "/bin/sh -c bomb" did not complete successfully: exit code: 137')),
+    'OutOfMemory',
+    /memoryLimitMb/,
+  ],
+  ['a RUN that never ends', exceedsDeadline, 'TimedOut', /timeoutSeconds/],
+])('%s: the revision says so, over HTTP too, and what served goes on serving', async (_what, happen, reason, words) => {
+  const kube = aPlatform();
+  putRecord(kube, fromRepository());
+  const here = await builds(kube);
+  await here.settle();
+  here.host.commit = B;
+  await change(kube, {});
+  const pods = happen(here, kube);
+  await here.settle(pods ?? nothingRuns, 20);
+  expect(states(kube)).toEqual(['DEPLOYED', 'BUILD_FAILED']);
+  expect(here.newest().status?.build).toMatchObject({ phase: 'Failed', reason, message: expect.stringMatching(words) });
+  expect(image(kube)).toBe(builtImage(kube, A));
+  const { state, conditions } = record(kube).status ?? {};
+  expect([state, conditionOf(conditions, 'Available')?.status, conditionOf(conditions, 'Stalled')?.reason]).toEqual([
+    'READY',
+    'True',
+    'BuildFailed',
+  ]);
+  const [newest] = presentRevisions(record(kube), kube.objects<AppRevision>(APP_REVISIONS));
+  expect(newest).toMatchObject({ status: 'BUILD_FAILED', status_message: expect.stringMatching(words) });
+  here.writes();
+  await here.settle(pods ?? nothingRuns);
+  expect(here.writes()).toEqual([]);
+});
+
+function refusedBy(why: CodeHostFailed['why'], missing?: 'repository' | 'ref') {
+  return (here: Builds): undefined => {
+    here.host.failure = new CodeHostFailed(why, 'The code host says no.', missing === undefined ? {} : { missing });
+  };
+}
+/** The container ends with this termination message. */
+function ends(container: 'fetch' | 'plan' | 'build', message: string) {
+  const before = { fetch: [], plan: ['fetch'], build: ['fetch', 'plan'] } as const;
+  return () => (kube: FakeKube) =>
+    run(kube, (commit) => [
+      ...before[container].map((name) => [name, 0, name === 'fetch' ? commit : ''] as const),
+      [container, 1, message],
+    ]);
+}
+function evictedFor(message: string) {
+  return () => (kube: FakeKube) => {
+    run(kube, (commit) => [['fetch', 0, commit]]);
+    const pod = kube
+      .objects(PODS)
+      .find(({ metadata }) => metadata.namespace === DEFAULTS.builds.namespace && isNewest(kube, metadata.name));
+    if (pod) kube.seed(PODS, { ...pod, status: { phase: 'Failed', reason: 'Evicted', message } } as KubeObject);
+  };
+}
+function exceedsDeadline() {
+  return (kube: FakeKube): void => {
+    run(kube, (commit) => [['fetch', 0, commit]]);
+    const job = kube.objects(JOBS).find(({ metadata }) => isNewest(kube, metadata.name));
+    const conditions = [{ type: 'Failed', status: 'True', reason: 'DeadlineExceeded' }];
+    if (job) kube.seed(JOBS, { ...job, status: { conditions } } as KubeObject);
+  };
+}
+/** Whether the name is of the Job or the pod that builds commit B. */
+function isNewest(kube: FakeKube, name: string): boolean {
+  return kube
+    .objects<AppRevision>(APP_REVISIONS)
+    .some(({ spec, status }) => status?.build?.commit === B && name.includes(spec.id));
+}
 
 /** Every write of a build, and one more. */
 const WRITES = Array.from({ length: 13 }, (_, index) => index + 1);

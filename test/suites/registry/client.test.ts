@@ -136,6 +136,25 @@ describe('a manifest', () => {
     });
   });
 
+  it('gets another tag, byte for byte, and loses a tag without being lost itself', async () => {
+    const index = { schemaVersion: 2, manifests: [], layers: [] };
+    const digest = registry.put(repository, 'latest', index);
+    expect(await client.tag(repository, digest, 'keep-1', signal())).toBe(true);
+    expect(await client.digestOf(repository, 'keep-1', signal())).toBe(digest);
+    expect(await client.tags(repository, signal())).toEqual(['latest', 'keep-1']);
+    await client.deleteTag(repository, 'latest', signal());
+    await client.deleteTag(repository, 'latest', signal());
+    expect(await client.tags(repository, signal())).toEqual(['keep-1']);
+    expect(await client.digestOf(repository, digest, signal())).toBe(digest);
+    expect(await client.tag(repository, `sha256:${'0'.repeat(64)}`, 'keep-2', signal())).toBe(false);
+  });
+
+  it('is in a repository that the registry lists to who may ask for all of them', async () => {
+    registry.put(repository, 'latest');
+    registry.put('base/python', '3');
+    expect(await client.repositories(signal())).toEqual([repository, 'base/python']);
+  });
+
   it('that is not there is undefined', async () => {
     expect(await client.digestOf(repository, 'nothing', signal())).toBeUndefined();
     expect(await client.manifest(repository, 'nothing', signal())).toBeUndefined();

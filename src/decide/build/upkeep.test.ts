@@ -1,0 +1,147 @@
+import { describe, expect, it } from 'vitest';
+import type { AppDeployment } from '../../api/app-deployment.ts';
+import type { AppRevision } from '../../api/app-revision.ts';
+import { deploymentIn, imageIn, keepTag, repositoryOf } from '../../record/registry-names.ts';
+import { imagesNamed, isCollectionDue, type ObservedRepository, type Upkeep, upkeepOf } from './upkeep.ts';
+
+const registry = { host: 'r.example:5000', insecure: false, tokens: true };
+const repository = 'team-11111111/shop';
+const [A, B] = ['a', 'b'].map((digit) => `sha256:${digit.repeat(64)}`) as [string, string];
+const [ONE, TWO] = ['1', '2'].map((digit) => `${digit.repeat(8)}-0000-4000-8000-${digit.repeat(12)}`) as [
+  string,
+  string,
+];
+const UPLOAD = 'c'.repeat(32);
+const NOW = new Date('2026-03-10T03:30:00Z');
+const SETTINGS = { enabled: true, everyDays: 7, hour: 3, cacheDays: 30 };
+
+function aRevision(
+  id: string,
+  more: { image?: string; built?: string; upload?: string; at?: string } = {},
+): AppRevision {
+  const { image, built, upload, at = '2026-03-09T00:00:00Z' } = more;
+  return {
+    metadata: { name: id, namespace: 'team', creationTimestamp: at },
+    spec: {
+      id,
+      resolved: { ...(image !== undefined && { image }) },
+      requested: { sourceRevisionConfig: { ...(upload !== undefined && { sourceTarballPath: `uploads/${upload}` }) } },
+    },
+    ...(built !== undefined && { status: { build: { phase: 'Built', image: built, finishedAt: at } } }),
+  } as unknown as AppRevision;
+}
+function aRecord(sourceRevisionConfig: object = {}): AppDeployment {
+  return {
+    metadata: { name: 'shop', namespace: 'team', creationTimestamp: '2026-01-01T00:00:00Z' },
+    spec: { sourceRevisionConfig },
+  } as unknown as AppDeployment;
+}
+const named = (digest: string): string => `${registry.host}/${repository}@${digest}`;
+const decide = (observed: Partial<ObservedRepository>, now = NOW): Upkeep =>
+  upkeepOf({ tags: [], images: [], record: aRecord(), revisions: [], ...observed }, SETTINGS, now);
+
+describe('images that are named', () => {
+  it('are those of the registry that records, revisions and builds name, by repository', () => {
+    const revisions = [
+      aRevision(ONE, { image: named(A) }),
+      aRevision(TWO, { built: named(B) }),
+      aRevision(TWO, { image: `docker.io/library/shop@${A}` }),
+      aRevision(TWO, { image: `r.example/other@${A}` }),
+      aRevision(TWO),
+    ];
+    const record = aRecord({ imageUri: `${registry.host}/team-22222222/other:1@${A}` });
+    expect(Object.fromEntries(imagesNamed(registry, [record], revisions))).toEqual({
+      'team-22222222/other': [{ repository: 'team-22222222/other', tag: '1', digest: A }],
+      [repository]: [
+        { repository, digest: A },
+        { repository, digest: B },
+      ],
+    });
+  });
+
+  it('are no image that a build only tried to make', () => {
+    const failed = { ...aRevision(ONE), status: { build: { phase: 'Failed', image: named(A) } } } as AppRevision;
+    expect(imagesNamed(registry, [], [failed]).size).toBe(0);
+  });
+
+  it.each([
+    ['r.example:5000/a/b:tag', { repository: 'a/b', tag: 'tag' }],
+    ['r.example:5000/a/b', { repository: 'a/b' }],
+    ['r.example:5000/', undefined],
+    ['r.example:50001/a/b', undefined],
+    [`r.example:5000/a/b@sha256:1`, undefined],
+  ])('%s', (image, parts) => {
+    expect(imageIn(registry, image)).toEqual(parts);
+  });
+});
+
+describe('a repository', () => {
+  it('has a tag for each digest that is named, made once', () => {
+    const images = [
+      { repository, digest: A },
+      { repository, digest: B },
+    ];
+    expect(decide({ images, tags: ['latest'] })).toEqual({ untagged: [A, B], unneeded: [] });
+    expect(decide({ images, tags: [keepTag(A)] })).toEqual({ untagged: [B], unneeded: [] });
+  });
+
+  it('loses tags of Davit that nothing needs, and keeps what people pushed', () => {
+    const tags = [
+      'latest',
+      'upload-by-hand',
+      'cache',
+      ...[A, B].map(keepTag),
+      ...[ONE, TWO].flatMap((id) => [`revision-${id}`, `log-${id}`]),
+      `upload-${UPLOAD}`,
+      `upload-${'d'.repeat(32)}`,
+    ];
+    const revisions = [aRevision(ONE, { upload: UPLOAD, built: named(A) })];
+    const { unneeded } = decide({ tags, revisions, images: [{ repository, digest: A }] });
+    expect(unneeded).toEqual([keepTag(B), `revision-${TWO}`, `log-${TWO}`, `upload-${'d'.repeat(32)}`]);
+  });
+
+  it('keeps an upload that the record names before it has a revision', () => {
+    const record = aRecord({ sourceTarballPath: `uploads/${UPLOAD}` });
+    expect(decide({ record, tags: [`upload-${UPLOAD}`] }).unneeded).toEqual([]);
+  });
+
+  it('keeps its build cache for a time after the last build', () => {
+    const revisions = [aRevision(ONE, { built: named(A), at: '2026-02-01T00:00:00Z' })];
+    const at = (day: string): readonly string[] => decide({ tags: ['cache'], revisions }, new Date(day)).unneeded;
+    expect(at('2026-03-02T00:00:00Z')).toEqual([]);
+    expect(at('2026-03-04T00:00:00Z')).toEqual(['cache']);
+  });
+
+  it('of a deployment that is gone loses everything but what somebody else names', () => {
+    const tags = ['latest', '1', 'cache', keepTag(A), keepTag(B), `log-${ONE}`];
+    const images = [
+      { repository, digest: A },
+      { repository, tag: '1' },
+    ];
+    expect(decide({ tags, images, record: undefined }).unneeded).toEqual(['latest', 'cache', keepTag(B), `log-${ONE}`]);
+  });
+
+  it.each([
+    [undefined, 'team-a-11111111/shop'],
+    ['davit/images', 'davit/images/team-a-11111111/shop'],
+  ])('below %s is found again by its name', (path, name) => {
+    const where = { ...registry, ...(path !== undefined && { repository: path }) };
+    const tenant = { namespace: 'team-a', tenantId: '11111111-2222' };
+    expect(repositoryOf(where, tenant, 'shop')).toBe(name);
+    expect(deploymentIn(where, name)).toEqual({ namespace: 'team-a', tenantStart: '11111111', name: 'shop' });
+    for (const other of ['base/python', 'shop', 'team-a-1111111/shop', 'x/team-a-11111111/shop', `${name}/x`])
+      expect(deploymentIn(where, other)).toBeUndefined();
+  });
+});
+
+describe('the pod of the registry', () => {
+  it.each([
+    ['is left alone outside of the hour', '2026-03-01T03:00:00Z', false, '2026-03-10T04:00:00Z', false],
+    ['is left alone while it is young', '2026-03-04T03:40:00Z', false, '2026-03-10T03:30:00Z', false],
+    ['is replaced in the hour in which it started', '2026-03-03T03:40:00Z', false, '2026-03-10T03:30:00Z', true],
+    ['waits for builds', '2026-03-03T03:40:00Z', true, '2026-03-10T03:30:00Z', false],
+    ['waits for them one day', '2026-03-03T03:40:00Z', true, '2026-03-11T03:30:00Z', true],
+  ])('%s', (_what, startedAt, isBuilding, now, due) => {
+    expect(isCollectionDue({ startedAt: new Date(startedAt), isBuilding }, SETTINGS, new Date(now))).toBe(due);
+  });
+});

@@ -1,0 +1,102 @@
+// Decides what the platform's registry keeps of a deployment's repository. Garbage collection deletes manifests without a
+// tag, so every image that something names by digest gets a tag, and Davit's own tags that nothing needs go.
+
+import type { AppDeployment } from '../../api/app-deployment.ts';
+import type { AppRevision } from '../../api/app-revision.ts';
+import type { BuildSettings } from '../../api/settings.ts';
+import {
+  CACHE_TAG,
+  type ImageName,
+  imageIn,
+  keepTag,
+  logTag,
+  type RegistrySettings,
+  revisionTag,
+  uploadTag,
+} from '../../record/registry-names.ts';
+import { imageOf } from '../../record/revision-image.ts';
+
+export type UpkeepSettings = NonNullable<NonNullable<BuildSettings['registry']>['upkeep']>;
+
+const DAY_MS = 24 * 3600 * 1000;
+
+/** The images of the registry that records and revisions name, by repository. */
+export function imagesNamed(
+  registry: RegistrySettings,
+  records: readonly AppDeployment[],
+  revisions: readonly AppRevision[],
+): Map<string, ImageName[]> {
+  const references = [
+    // A record names its image before it has a revision.
+    ...records.map(({ spec }) => spec.sourceRevisionConfig.imageUri),
+    ...revisions.map(imageOf),
+  ];
+  const images = [...new Set(references)].flatMap((reference) =>
+    reference === undefined ? [] : (imageIn(registry, reference) ?? []),
+  );
+  return Map.groupBy(images, ({ repository }) => repository);
+}
+
+export interface ObservedRepository {
+  readonly tags: readonly string[];
+  /** Images of this repository that records and revisions name. */
+  readonly images: readonly ImageName[];
+  /** The record whose repository this is. Undefined if it was deleted. */
+  readonly record: AppDeployment | undefined;
+  /** The record's revisions. */
+  readonly revisions: readonly AppRevision[];
+}
+
+export interface Upkeep {
+  /** Digests of images that have no tag of their own yet (keepTag). */
+  readonly untagged: readonly string[];
+  /** Tags that nothing needs. */
+  readonly unneeded: readonly string[];
+}
+
+export function upkeepOf(observed: ObservedRepository, { cacheDays }: UpkeepSettings, now: Date): Upkeep {
+  const { tags, images, record, revisions } = observed;
+  const digests = [...new Set(images.flatMap(({ digest }) => digest ?? []))];
+  const there = new Set(tags);
+  const specs = [...(record ? [record.spec] : []), ...revisions.map(({ spec }) => spec.requested)];
+  const isCached = record !== undefined && now.getTime() - lastBuilt(record, revisions) < cacheDays * DAY_MS;
+  const needed = new Set([
+    ...digests.map(keepTag),
+    ...images.flatMap(({ tag }) => tag ?? []),
+    ...revisions.flatMap(({ spec }) => [revisionTag(spec.id), logTag(spec.id)]),
+    ...specs.flatMap(({ sourceRevisionConfig: { sourceTarballPath: path } }) => (path ? uploadTag(path) : [])),
+    ...(isCached ? [CACHE_TAG] : []),
+  ]);
+  // A tag that somebody pushed stays as long as the deployment.
+  const isOurs = (tag: string): boolean => record === undefined || OWN_TAG.test(tag);
+  return {
+    untagged: digests.filter((digest) => !there.has(keepTag(digest))),
+    unneeded: tags.filter((tag) => !needed.has(tag) && isOurs(tag)),
+  };
+}
+
+const OWN_TAG = new RegExp(`^(?:${CACHE_TAG}|keep-[0-9a-f]{64}|(?:revision|log)-[0-9a-f-]{36}|upload-[0-9a-f]{32})$`);
+
+/** Time of the latest sign of a build, in milliseconds since 1970. */
+function lastBuilt({ metadata }: AppDeployment, revisions: readonly AppRevision[]): number {
+  const times = revisions.map(({ metadata: { creationTimestamp }, status }) => {
+    const { queuedAt, finishedAt } = status?.build ?? {};
+    return finishedAt ?? queuedAt ?? creationTimestamp;
+  });
+  return Math.max(...[metadata.creationTimestamp, ...times].map((time) => Date.parse(time ?? '') || 0));
+}
+
+/**
+ * Whether the registry's pod is to be replaced now, so that it collects garbage and reads its keys again. Builds that run
+ * put it off by at most a day, because a push fails while the registry is down.
+ */
+export function isCollectionDue(
+  { startedAt, isBuilding }: { readonly startedAt: Date; readonly isBuilding: boolean },
+  { everyDays, hour }: UpkeepSettings,
+  now: Date,
+): boolean {
+  const ageDays = (now.getTime() - startedAt.getTime()) / DAY_MS;
+  // The pod starts within the hour, so its age in the same hour is a little less than whole days.
+  if (now.getUTCHours() !== hour || ageDays < everyDays - 0.25) return false;
+  return !isBuilding || ageDays >= everyDays + 0.75;
+}

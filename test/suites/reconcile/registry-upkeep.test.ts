@@ -1,0 +1,403 @@
+// Upkeep of the registry on the in-memory API server, with a registry that collects garbage as CNCF Distribution does: it deletes
+// manifests without a tag. A crash is a request to the registry that fails, and then another controller.
+
+import fc from 'fast-check';
+import { pino } from 'pino';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { APP_DEPLOYMENTS } from '../../../src/api/app-deployment.ts';
+import { APP_REVISIONS, type AppRevision } from '../../../src/api/app-revision.ts';
+import { Settings } from '../../../src/api/settings.ts';
+import { makeRegistryUpkeep, type RegistryUpkeep } from '../../../src/controller/build/upkeep.ts';
+import { RegistryFailed } from '../../../src/errors.ts';
+import { NAMESPACES, PODS } from '../../../src/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/kube/client.ts';
+import { keepTag } from '../../../src/record/registry-names.ts';
+import type { RegistryClient } from '../../../src/registry/client.ts';
+import { aRevision } from '../../support/builders.ts';
+import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
+import { aController, aServer, type Harness, putRecord, record } from './harness.ts';
+
+const HOST = 'registry.example.com';
+const SETTINGS = Settings.parse({
+  hosting: 'both',
+  builds: {
+    registry: { host: HOST, tokens: true, upkeep: {} },
+    images: { builder: 'builder:1', davit: 'davit:1' },
+  },
+});
+const HOUR = 3600 * 1000;
+const DAY = 24 * HOUR;
+const digest = (n: number): string => `sha256:${n.toString(16).padStart(64, '0')}`;
+const revisionId = (n: number): string => `00000000-0000-4000-8000-${n.toString(16).padStart(12, '0')}`;
+
+class Registry implements Pick<RegistryClient, 'repositories' | 'tags' | 'tag' | 'deleteTag'> {
+  /** Digests by repository and tag. */
+  readonly byTag = new Map<string, Map<string, string>>();
+  readonly manifests = new Map<string, Set<string>>();
+  readonly asks: string[] = [];
+  /** Requests that succeed until one fails. */
+  left = Infinity;
+
+  #ask(what: string): void {
+    if (this.left <= 0) throw new RegistryFailed('unreachable', 'The registry cannot be reached.');
+    this.left -= 1;
+    this.asks.push(what);
+  }
+  push(repository: string, tag: string, of: string): void {
+    this.manifests.set(repository, (this.manifests.get(repository) ?? new Set()).add(of));
+    this.byTag.set(repository, (this.byTag.get(repository) ?? new Map<string, string>()).set(tag, of));
+  }
+  has(repository: string, of: string): boolean {
+    return this.manifests.get(repository)?.has(of) === true;
+  }
+  collectGarbage(): void {
+    for (const [repository, manifests] of this.manifests) {
+      const tagged = new Set(this.byTag.get(repository)?.values());
+      for (const one of manifests) if (!tagged.has(one)) manifests.delete(one);
+    }
+  }
+  tagsOf(repository: string): string[] {
+    return [...(this.byTag.get(repository)?.keys() ?? [])];
+  }
+  repositories = async (): Promise<string[]> => {
+    this.#ask('repositories');
+    return [...this.byTag.keys()];
+  };
+  tags = async (repository: string): Promise<string[]> => {
+    this.#ask(`tags ${repository}`);
+    return this.tagsOf(repository);
+  };
+  tag = async (repository: string, of: string, tag: string): Promise<boolean> => {
+    this.#ask(`tag ${tag}`);
+    if (!this.has(repository, of)) return false;
+    this.push(repository, tag, of);
+    return true;
+  };
+  deleteTag = async (repository: string, tag: string): Promise<void> => {
+    this.#ask(`delete ${tag}`);
+    this.byTag.get(repository)?.delete(tag);
+  };
+}
+
+interface Running {
+  readonly harness: Harness;
+  readonly keys: Set<string>;
+  /** Reconciles all keys that wait. Stops at the first failure. */
+  settle(): Promise<void>;
+  /** Looks at the registry as a whole, as it does every ten minutes, and settles. */
+  look(): Promise<void>;
+}
+
+let kube: FakeKube;
+let registry: Registry;
+let repository: string;
+/** Milliseconds that have passed. */
+let passed: number;
+
+beforeEach(() => {
+  kube = aServer();
+  registry = new Registry();
+  passed = 0;
+  const [team] = kube.objects(NAMESPACES);
+  repository = `team-${team?.metadata.uid?.slice(0, 8)}/shop`;
+  putRecord(kube);
+});
+
+const image = (n: number): string => `${HOST}/${repository}@${digest(n)}`;
+
+function addRevision(n: number, more: Partial<AppRevision['status'] & object> = {}): void {
+  const made = aRevision(record(kube), undefined, n);
+  kube.seed<AppRevision>(APP_REVISIONS, {
+    ...made,
+    metadata: { ...made.metadata, name: `shop-${n}` },
+    spec: {
+      ...made.spec,
+      id: revisionId(n),
+      deploymentUid: record(kube).metadata.uid ?? '',
+      resolved: { ...made.spec.resolved, image: image(n) },
+    },
+    status: { ...made.status, ...more } as AppRevision['status'] & object,
+  });
+}
+const dropRevision = (n: number): void => kube.erase(APP_REVISIONS, { namespace: 'team', name: `shop-${n}` });
+
+async function start(settings = SETTINGS): Promise<Running> {
+  const harness = await aController(kube, settings);
+  const { registry: where } = settings.builds;
+  if (where?.upkeep === undefined) throw new Error('the settings have no upkeep');
+  const keys = new Set<string>();
+  const upkeep: RegistryUpkeep = makeRegistryUpkeep({
+    shell: harness.shell,
+    settings,
+    registry: where,
+    upkeep: where.upkeep,
+    client: registry,
+    namespace: 'davit-system',
+    queue: { add: (key) => void keys.add(key) },
+    now: () => new Date(harness.clock.ms + passed),
+    elapsed: () => passed,
+  });
+  upkeep.wake();
+  async function settle(): Promise<void> {
+    await harness.reconcile('team/none');
+    for (const key of keys) {
+      keys.delete(key);
+      // oxlint-disable-next-line no-await-in-loop -- one worker
+      await upkeep.reconcile(key, new AbortController().signal, pino({ level: 'silent' }));
+    }
+  }
+  return { harness, keys, settle, look: () => (keys.add(''), settle()) };
+}
+
+describe('an image that is named', () => {
+  it('has a tag at once, and outlives a tag that is pushed again', async () => {
+    const running = await start();
+    registry.push(repository, 'latest', digest(1));
+    addRevision(1);
+    await running.settle();
+    expect(registry.tagsOf(repository)).toEqual(['latest', keepTag(digest(1))]);
+    registry.push(repository, 'latest', digest(2));
+    registry.collectGarbage();
+    expect(registry.has(repository, digest(1))).toBe(true);
+  });
+
+  it('has it also where only the record names it so far', async () => {
+    const running = await start();
+    registry.push(repository, 'latest', digest(1));
+    const { spec, metadata } = record(kube);
+    kube.seed(APP_DEPLOYMENTS, {
+      ...record(kube),
+      metadata,
+      spec: { ...spec, sourceRevisionConfig: { imageUri: image(1) } },
+    } as KubeObject);
+    await running.settle();
+    expect(registry.tagsOf(repository)).toContain(keepTag(digest(1)));
+  });
+
+  it('is asked about once, however often its revision changes, and after a restart by one list', async () => {
+    const running = await start();
+    registry.push(repository, 'latest', digest(1));
+    addRevision(1);
+    await running.settle();
+    registry.asks.length = 0;
+    for (const state of ['DEPLOYING', 'DEPLOYED'] as const) addRevision(1, { state });
+    await running.settle();
+    expect(registry.asks).toEqual([]);
+    await (await start()).settle();
+    expect(registry.asks.filter((ask) => !ask.startsWith('tags'))).toEqual(['repositories']);
+  });
+
+  it('of another registry is not asked about', async () => {
+    const running = await start();
+    const made = aRevision(record(kube));
+    kube.seed(APP_REVISIONS, {
+      ...made,
+      spec: { ...made.spec, resolved: { ...made.spec.resolved, image: `other.example/${repository}@${digest(1)}` } },
+    } as KubeObject);
+    await running.settle();
+    expect(registry.asks).toEqual(['repositories']);
+  });
+});
+
+describe('a tag of Davit that nothing needs', () => {
+  async function unneeded(running: Running): Promise<void> {
+    registry.push(repository, 'latest', digest(1));
+    addRevision(1);
+    registry.push(repository, `revision-${revisionId(1)}`, digest(1));
+    registry.push(repository, `log-${revisionId(1)}`, digest(9));
+    await running.settle();
+    dropRevision(1);
+  }
+
+  it('goes after a day, and what people pushed stays', async () => {
+    const running = await start();
+    await unneeded(running);
+    passed += 7 * HOUR;
+    await running.look();
+    expect(registry.tagsOf(repository)).toHaveLength(4);
+    passed += DAY;
+    await running.look();
+    expect(registry.tagsOf(repository)).toEqual(['latest']);
+  });
+
+  it('stays if it is needed again within the day', async () => {
+    const running = await start();
+    await unneeded(running);
+    passed += 7 * HOUR;
+    await running.look();
+    addRevision(1);
+    passed += 7 * HOUR;
+    await running.look();
+    dropRevision(1);
+    passed += DAY - HOUR;
+    await running.look();
+    expect(registry.tagsOf(repository)).toHaveLength(4);
+  });
+
+  it('is put back if it is needed just when it goes', async () => {
+    const running = await start();
+    await unneeded(running);
+    passed += 7 * HOUR;
+    await running.look();
+    passed += DAY;
+    const remove = registry.deleteTag;
+    registry.deleteTag = async (of, tag) => {
+      await remove(of, tag);
+      if (tag !== keepTag(digest(1))) return;
+      addRevision(1);
+      await running.harness.reconcile('team/none');
+    };
+    await running.look();
+    await running.settle();
+    expect(registry.tagsOf(repository)).toContain(keepTag(digest(1)));
+  });
+
+  it.each<[string, Settings]>([
+    ['Davit is paused', { ...SETTINGS, paused: true }],
+    [
+      'garbage is kept',
+      Settings.parse({
+        ...SETTINGS,
+        builds: { ...SETTINGS.builds, registry: { ...SETTINGS.builds.registry, upkeep: { enabled: false } } },
+      }),
+    ],
+  ])('stays while %s, and images are tagged all the same', async (_why, settings) => {
+    const running = await start(settings);
+    await unneeded(running);
+    passed += 7 * HOUR;
+    await running.look();
+    passed += 2 * DAY;
+    await running.look();
+    expect(registry.tagsOf(repository)).toHaveLength(4);
+  });
+});
+
+describe('a repository', () => {
+  it('of a deployment that is gone loses all its tags after a day', async () => {
+    const running = await start();
+    registry.push(repository, 'latest', digest(1));
+    registry.push('team-00000000/shop', 'latest', digest(1));
+    kube.erase(APP_DEPLOYMENTS, { namespace: 'team', name: 'shop' });
+    await running.look();
+    passed += DAY;
+    await running.look();
+    expect([...registry.byTag.values()].flatMap((tags) => [...tags.keys()])).toEqual([]);
+  });
+
+  it('that is no deployment’s, or is of a namespace that this Davit does not serve, is left alone', async () => {
+    const running = await start({ ...SETTINGS, namespaces: ['other'] });
+    const repositories = ['base/python', 'tools', repository];
+    for (const name of repositories) registry.push(name, 'cache', digest(1));
+    kube.erase(APP_DEPLOYMENTS, { namespace: 'team', name: 'shop' });
+    await running.look();
+    passed += 2 * DAY;
+    await running.look();
+    expect(repositories.map((name) => registry.tagsOf(name))).toEqual([['cache'], ['cache'], ['cache']]);
+  });
+});
+
+describe("the registry's pod", () => {
+  const pods = (): string[] => kube.objects(PODS).map(({ metadata }) => metadata.name);
+  beforeEach(() => {
+    kube.seed(PODS, {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: 'davit-registry-0', namespace: 'davit-system' },
+      status: { startTime: '2026-01-01T03:10:00Z' },
+    } as KubeObject);
+  });
+  // The clock stands at 02:02 on 2 February.
+  const inItsHour = HOUR + 120_000;
+
+  it('is replaced in its hour once it is a week old', async () => {
+    const running = await start();
+    await running.look();
+    expect(pods()).toEqual(['davit-registry-0']);
+    passed = inItsHour;
+    await running.look();
+    expect(pods()).toEqual([]);
+  });
+
+  it('is not, while an image that is named has no tag', async () => {
+    const running = await start();
+    registry.push(repository, 'latest', digest(1));
+    addRevision(1);
+    passed = inItsHour;
+    registry.left = 1;
+    await running.look().catch(() => undefined);
+    await running.look().catch(() => undefined);
+    expect(pods()).toEqual(['davit-registry-0']);
+    registry.left = Infinity;
+    running.keys.add(repository);
+    await running.settle();
+    await running.look();
+    expect(pods()).toEqual([]);
+  });
+
+  it.each([
+    ['while a build runs', (): void => addRevision(1, { build: { phase: 'Building' } })],
+    [
+      'that is young',
+      (): void =>
+        void kube.seed(PODS, {
+          ...kube.objects(PODS)[0],
+          status: { startTime: '2026-02-01T03:00:00Z' },
+        } as unknown as KubeObject),
+    ],
+  ])('is not, %s', async (_what, prepare) => {
+    kube.seed(PODS, {
+      ...kube.objects(PODS)[0],
+      status: { startTime: '2026-01-26T03:10:00Z' },
+    } as unknown as KubeObject);
+    prepare();
+    const running = await start();
+    registry.push(repository, 'latest', digest(1));
+    passed = inItsHour;
+    await running.look();
+    await running.look();
+    expect(pods()).toEqual(['davit-registry-0']);
+  });
+});
+
+type Step = readonly [what: 'push' | 'name' | 'drop' | 'time' | 'crash' | 'collect' | 'work', which: number];
+
+it('no order of pushes, revisions, crashes and collections loses an image that is named', async () => {
+  const step: fc.Arbitrary<Step> = fc.tuple(
+    fc.constantFrom('push', 'name', 'name', 'drop', 'time', 'crash', 'collect', 'work', 'work'),
+    fc.integer({ min: 0, max: 5 }),
+  );
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 40 }), async (steps) => {
+      kube = aServer();
+      putRecord(kube);
+      repository = `team-${kube.objects(NAMESPACES)[0]?.metadata.uid?.slice(0, 8)}/shop`;
+      registry = new Registry();
+      passed = 0;
+      const named = new Set<number>();
+      let running = await start();
+      for (const [what, n] of steps) {
+        /* oxlint-disable no-await-in-loop -- one step after the other */
+        if (what === 'push') registry.push(repository, 'latest', digest(n));
+        else if (what === 'name' && registry.has(repository, digest(n)) && !named.has(n)) {
+          // As the HTTP API does before it writes the record.
+          registry.push(repository, keepTag(digest(n)), digest(n));
+          addRevision(n);
+          named.add(n);
+        } else if (what === 'drop' && named.delete(n)) dropRevision(n);
+        else if (what === 'time') passed += 9 * HOUR;
+        else if (what === 'work') await running.look();
+        else if (what === 'crash') {
+          registry.left = n;
+          await running.look().catch(() => undefined);
+          registry.left = Infinity;
+          running.harness.stop();
+          running = await start();
+        } else if (what === 'collect') registry.collectGarbage();
+        const lost = [...named].filter((one) => !registry.has(repository, digest(one)));
+        expect(lost).toEqual([]);
+        /* oxlint-enable no-await-in-loop */
+      }
+    }),
+    { numRuns: 60 },
+  );
+});
