@@ -48,3 +48,6 @@ export type Revision = z.output<typeof Revision>;
 export const RevisionList = z
   .object({ resources: z.array(Revision), offset: z.int().min(0).describe("The next page's offset.") })
   .meta({ id: 'RevisionList' });
+
+/** The body of a request that takes none: what is sent all the same is named as an unknown field. */
+export const NoFields = z.object({}).meta({ id: 'NoFields', description: 'Has no fields.', examples: [{}] });

@@ -15,7 +15,7 @@ import type { Deployments } from '../deployments/repository.ts';
 import type { Changed, Decide } from '../deployments/update.ts';
 import type { Auth, RequestContext } from '../plugins/auth.ts';
 import { failures } from '../plugins/openapi.ts';
-import { ListRevisions, Revision, RevisionList, RevisionPath } from './payloads.ts';
+import { ListRevisions, NoFields, Revision, RevisionList, RevisionPath } from './payloads.ts';
 import { presentRevisions } from './presenter.ts';
 
 export interface RevisionRoutesOptions {
@@ -97,7 +97,8 @@ export function registerRevisions(app: App, { auth, deployments, presentChanged 
       operationId: 'redeployRevision',
       summary: 'Go back to a revision: a new one with its values',
       params: RevisionPath,
-      response: { 200: Deployment, ...failures(400, 401, 403, 404, 409, 412, 422) },
+      body: NoFields.prefault({}),
+      response: { 200: Deployment, ...failures(400, 401, 403, 404, 409, 412, 413, 415, 422) },
     },
     handler: async (request, reply) => {
       const admitted = auth.admitted(request);
@@ -127,7 +128,8 @@ export function registerRevisions(app: App, { auth, deployments, presentChanged 
       operationId: 'interruptRevision',
       summary: 'End the build of a revision; what serves goes on serving',
       params: RevisionPath,
-      response: { 202: Revision, ...failures(401, 403, 404, 409, 422) },
+      body: NoFields.prefault({}),
+      response: { 202: Revision, ...failures(400, 401, 403, 404, 409, 413, 415, 422) },
     },
     handler: async (request, reply) => {
       const { deployment_id: deploymentId, revision_id: id } = request.params;
