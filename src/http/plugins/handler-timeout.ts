@@ -14,8 +14,11 @@ declare module 'fastify' {
   }
 }
 
-/** Answers 503 for a handler that has not after `limitMs`. What it is about goes on: it may be the API server's by now. */
-export function registerTimeLimit(app: FastifyInstance, limitMs: number): void {
+/**
+ * Answers 503 for a handler that has not after `limitMs`. What it is about goes on: it may be the API server's by now. The
+ * returned function takes the limit from a request.
+ */
+export function registerTimeLimit(app: FastifyInstance, limitMs: number): (reply: FastifyReply) => void {
   /** Those under way and when their time is over. */
   const underWay = new Map<FastifyReply, number>();
   app.addHook('onRequest', (request, reply, done) => {
@@ -39,6 +42,7 @@ export function registerTimeLimit(app: FastifyInstance, limitMs: number): void {
   }
   const looking = setInterval(look, Math.min(LOOKS_EVERY_MS, limitMs)).unref();
   app.addHook('onClose', async () => clearInterval(looking));
+  return (reply) => void underWay.delete(reply);
 }
 
 function tooLong(limitMs: number): HttpError {

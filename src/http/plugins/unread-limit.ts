@@ -8,12 +8,15 @@ import { makeUnreadAnswers, type UnreadLimits } from '../core/unread-answers.ts'
 import { sentBy } from './auth.ts';
 import { isProbe } from './rate-limit.ts';
 
+/** Counts bytes of a part of an answer, until the returned function is called. May close the connection. */
+export type CountUnread = (request: FastifyRequest, bytes: number) => () => void;
+
 /** A caller is counted as for the rate limit: by user, and by address who is not known. Refuses with 429 and `Retry-After`. */
 export function registerUnreadLimit(
   app: FastifyInstance,
   limits: UnreadLimits,
   userOf: Authentication['remembered'],
-): void {
+): CountUnread {
   const unread = makeUnreadAnswers(limits, (caller, bytes) =>
     app.log.warn(
       { caller, bytes },
@@ -39,6 +42,7 @@ export function registerUnreadLimit(
     }
     done(null, payload);
   });
+  return (request, bytes) => unread.add(callerOf(request), bytes, request.raw.socket);
 }
 
 /** In memory. A stream has as much as its reader takes. */

@@ -97,6 +97,8 @@ export interface Facade {
   log(): string;
   /** Each answer as it is counted. */
   readonly answers: AnswerReport[];
+  /** Event streams that are open, by kind. */
+  readonly streams: Record<string, number>;
   /** Writes but for reviews of rights. */
   writes(): Write[];
   call(
@@ -120,11 +122,12 @@ export interface Answer {
 
 export async function makeFacade(
   settings: Partial<Settings> = {},
-  limits: Pick<AppDeps, 'timeLimitMs' | 'unreadLimits'> = {},
+  limits: Pick<AppDeps, 'timeLimitMs' | 'unreadLimits' | 'streamLimits' | 'signal'> = {},
   { withRegistry }: FacadeOptions = {},
 ): Promise<Facade> {
   const clock = { ms: Date.parse('2026-01-01T00:00:00Z') };
   const answers: AnswerReport[] = [];
+  const streams: Record<string, number> = {};
   const kube = makeFakeKube({ now: () => clock.ms });
   for (const { id, namespace } of [TENANT, OTHER_TENANT]) {
     kube.seed(NAMESPACES, {
@@ -189,6 +192,7 @@ export async function makeFacade(
     ...limits,
     log,
     onAnswer: (answer) => void answers.push(answer),
+    onStream: (kind, change) => void (streams[kind] = (streams[kind] ?? 0) + change),
     now,
     randomSuffix: () => `r4nd0m${suffixes++ || ''}`,
     sleep: async (ms) => {
@@ -213,6 +217,7 @@ export async function makeFacade(
     waits,
     log: () => lines.join(''),
     answers,
+    streams,
     writes: () => kube.writes.filter(({ kind }) => !kind.endsWith('Review')),
     async call(method, url, body, headers = {}) {
       const answer = await app.inject({
