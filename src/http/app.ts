@@ -189,7 +189,7 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
         await registerDocs(scope, prefix);
         const routes: App = scope.withTypeProvider<ZodTypeProvider>();
         registerDeployments(routes, { auth, deployments, settings, streams });
-        registerLogs(routes, { auth, deployments, kube, platform });
+        registerLogs(routes, { auth, deployments, kube, platform, streams });
         registerRepositories(routes, { auth, integrations });
         registerRegistry(routes, { ...building, platform });
         registerUploads(routes, { ...building, ...caches, platform, prefix });

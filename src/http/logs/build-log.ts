@@ -10,7 +10,7 @@ import type { Tenant } from '../core/authorization.ts';
 import { type BuildPlatform, placeOf } from '../registry/platform.ts';
 import { LONGEST_LINE, LONGEST_MS } from './budget.ts';
 import type { LineSink } from './lines.ts';
-import { type Reading, readLogs } from './pods.ts';
+import { type PodsToRead, type Reading, readLogs } from './pods.ts';
 
 /** The most that is read of a kept log, unpacked. */
 const MOST_BYTES_OF_LOG = 64 * 1024 * 1024;
@@ -31,11 +31,14 @@ export interface BuildToRead {
 
 /** Reads into the page; resolves to whether something was kept from it. Fails as RegistryFailed, too. */
 export async function readBuildLog(build: BuildToRead, reading: Reading): Promise<boolean> {
-  const { kube, platform, revision, isOver } = build;
-  const pods = { namespace: platform.settings.builds.namespace, labelSelector: `${BUILD_LABEL}=${revision}` };
+  const { kube, isOver } = build;
   // What a node keeps of a log has a limit; what was kept of a build that has ended is as whole as it can be.
   const kept = isOver ? await readKept(build, reading) : undefined;
-  return kept ?? (await readLogs(kube, pods, reading)) ?? false;
+  return kept ?? (await readLogs(kube, buildPods(build), reading)) ?? false;
+}
+
+export function buildPods({ platform, revision }: Pick<BuildToRead, 'platform' | 'revision'>): PodsToRead {
+  return { namespace: platform.settings.builds.namespace, labelSelector: `${BUILD_LABEL}=${revision}` };
 }
 
 /** Undefined where none is kept. */

@@ -48,8 +48,8 @@ export type StreamEnd = 'gone' | 'left' | 'unread' | 'lifetime' | 'stopping' | '
 export interface EventStream {
   /** Aborts when the stream has ended, for whatever reason. */
   readonly signal: AbortSignal;
-  /** Resolves when there is room for another event, or the stream has ended. */
-  send(event: StreamEvent): Promise<void>;
+  /** Resolves when there is room for more, or the stream has ended. */
+  send(...events: readonly StreamEvent[]): Promise<void>;
   /**
    * Whether the caller may still see what the stream shows; asked of the API server, and believed for ten seconds as for any request.
    * The stream ends where it is refused. false also where nobody can be asked now: then nothing may be sent.
@@ -208,12 +208,13 @@ export function makeEventStreams({ auth, limits, onStream, onBegun, countUnread 
         if (signal.aborted) return;
         const { status, detail } = refusedFor(error);
         if (status === 500) request.log.error({ route: request.routeOptions.url, err: error }, 'Stream failed');
-        end('failed', endEvent('failed', detail, status));
+        const reason = status < 500 ? 'refused' : 'failed';
+        end(reason, endEvent(reason, detail, status));
       }
     }
-    function send(event: StreamEvent): Promise<void> {
-      events += 1;
-      return write(eventText(event));
+    function send(...more: readonly StreamEvent[]): Promise<void> {
+      events += more.length;
+      return write(more.map(eventText).join(''));
     }
 
     const beating = setInterval(beat, Math.min(limits.heartbeatMs, limits.unreadMs));

@@ -2,8 +2,8 @@
 // those who connect again, and what is missed is only what stood in between.
 
 import { hash } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { makeMark, pause } from '../core/mark.ts';
 import type { StreamEvent } from '../core/server-sent-events.ts';
 import type { EventStream, EventStreams, StreamOpening } from './event-streams.ts';
 
@@ -77,37 +77,4 @@ export function followState(
   }
 
   return streams.open(request, reply, { kind, right, run });
-}
-
-interface Mark {
-  readonly set: () => void;
-  readonly clear: () => void;
-  /** Resolves when it is set, or after so many milliseconds. */
-  wait(ms: number): Promise<void>;
-}
-
-function makeMark(): Mark {
-  let isSet = false;
-  let wake = (): void => undefined;
-  return {
-    set() {
-      isSet = true;
-      wake();
-    },
-    clear: () => void (isSet = false),
-    async wait(ms) {
-      if (isSet) return;
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, ms);
-        wake = () => {
-          clearTimeout(timer);
-          resolve();
-        };
-      });
-    },
-  };
-}
-
-async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  await sleep(ms, undefined, { signal }).catch(() => undefined);
 }

@@ -2,6 +2,8 @@
 
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/api/app-deployment.ts';
 import { APP_REVISIONS } from '../../../src/api/app-revision.ts';
@@ -444,6 +446,9 @@ it('is in the document, of the routes that have one', async () => {
     'get /v2/deployments',
     'get /v2/deployments/{deployment_id}',
     'get /v2/deployments/{deployment_id}/revisions',
+    'post /v1/projects/{project_id}/deploy_logs',
+    'post /v1/projects/{project_id}/revisions/{revision_id}/deploy_logs',
+    'post /v1/projects/{project_id}/revisions/{revision_id}/build_logs',
   ]);
 });
 
@@ -474,6 +479,28 @@ describe('limits', () => {
     expect((await open(path, { headers: { 'x-api-key': 'two' } })).status).toBe(200);
   });
 });
+
+it('takes little for each stream that is open', async () => {
+  await close();
+  await start({ ofUser: 1000, ofTenant: 1000 });
+  const port = Number(new URL(origin).port);
+  const before = heapUsed();
+  const leave = await Promise.all(Array.from({ length: 200 }, () => deafReader(port, path)));
+  await expect.poll(() => facade.streams['deployment']).toBe(200);
+  // The clients are of this process, too: of both sides about 30 KiB a stream.
+  expect((heapUsed() - before) / 200 / 1024).toBeLessThan(100);
+  const reviewed = reviews();
+  for (const end of leave) end();
+  await expect.poll(() => facade.streams['deployment']).toBe(0);
+  expect(reviews()).toBe(reviewed);
+});
+
+setFlagsFromString('--expose_gc');
+const collect = runInNewContext('gc') as () => void;
+function heapUsed(): number {
+  collect();
+  return process.memoryUsage().heapUsed;
+}
 
 /** Asks for a stream and reads nothing; resolves to what ends it. */
 async function deafReader(port: number, to: string): Promise<() => void> {
