@@ -25,6 +25,8 @@ export const STREAMS_AT_ONCE = 4;
 
 /** Containers that one stream follows at once; each takes a connection for as long as it is followed. */
 export const MOST_FOLLOWED = 16;
+/** Containers that have ended and are read beside them. */
+export const ENDED_AT_ONCE = 4;
 
 /** Limits for all requests together. */
 const REQUESTS = { most: 4, mostOfGroup: 2, always: 0, mostWaiting: 32, mostWaitingOfGroup: 8 };

@@ -6,7 +6,7 @@ import { PODS } from '../../kube/api-resources.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { makeMark, pause } from '../core/mark.ts';
 import type { EventStream } from '../plugins/event-streams.ts';
-import { LAST_LINES, type LogBudget, MOST_FOLLOWED } from './budget.ts';
+import { ENDED_AT_ONCE, LAST_LINES, type LogBudget, MOST_FOLLOWED, MOST_PODS, MOST_STREAMS } from './budget.ts';
 import { bornAt, type PodObject, type PodsToRead } from './pods.ts';
 import type { Positions } from './positions.ts';
 import type { LogSender } from './sender.ts';
@@ -31,8 +31,8 @@ export interface Following {
   readonly writerOf: (pod: string, container: string) => string;
   /** Whether a writer is read from its first line on, however much it has written before. */
   readonly fromStart: boolean;
-  /** Whether what containers wrote before their last restart is still to be sent. */
-  readonly withPrevious: boolean;
+  /** Whether the last lines of the containers that there are have been read, also of those that have ended. */
+  readonly hasPage: boolean;
   /** Calls `listener` when pods may have come or gone, until the returned function is called. */
   readonly onChange: (listener: () => void) => () => void;
   /** `over`: nothing more will be written, but may still be to be read. `gone`: what there is to read is nobody's any more. */
@@ -57,22 +57,24 @@ export async function followPods(following: Following): Promise<void> {
   const open = new Map<string, Promise<void>>();
   /** Containers that have ended and are read to their end. */
   const done = new Set<string>();
+  /** So often containers had been restarted when they were read last; of those that came later, 0. */
   const restarts = new Map<string, number>();
+  /** Containers that may have written more than anybody asks for before the stream began. */
+  let old: ReadonlySet<string> | undefined;
   let isTold = false;
-  /** Pods that come later have written nothing that is not wanted. */
-  let isFirst = true;
 
   async function containers(): Promise<Container[] | undefined> {
     try {
       const { items } = await kube.listAll<PodObject>(PODS, { ...pods, signal });
-      return items.toSorted((a, b) => (bornAt(a) < bornAt(b) ? 1 : -1)).flatMap(containersOf);
+      const newest = items.toSorted((a, b) => (bornAt(a) < bornAt(b) ? 1 : -1)).slice(0, MOST_PODS);
+      return newest.flatMap(containersOf).slice(0, MOST_STREAMS);
     } catch (error) {
       if (signal.aborted || error instanceof Unavailable) return undefined;
       throw error;
     }
   }
 
-  async function read({ pod, name }: Container, previous: boolean, isFirst: boolean): Promise<void> {
+  async function read({ pod, name, id }: Container, previous: boolean): Promise<void> {
     const writer = writerOf(pod, name);
     const sink = sender.sink(writer, `${pod}/${name}`);
     const since = (sender.lastOf(writer)?.time ?? positions.floor)?.slice(0, '2026-01-01T00:00:00'.length);
@@ -81,7 +83,7 @@ export async function followPods(following: Following): Promise<void> {
       timestamps: 'true',
       ...(previous ? { previous: 'true' } : { follow: 'true' }),
       ...(since !== undefined && { sinceTime: `${since}Z` }),
-      ...(since === undefined && isFirst && !fromStart && { tailLines: String(LAST_LINES) }),
+      ...(since === undefined && old?.has(id) && !fromStart && { tailLines: String(LAST_LINES) }),
     });
     const path = `/api/v1/namespaces/${pods.namespace}/pods/${pod}/log?${query.toString()}`;
     for await (const piece of kube.stream(path, { signal, isOpenEnded: true })) {
@@ -92,14 +94,13 @@ export async function followPods(following: Following): Promise<void> {
     sink.end();
   }
 
-  async function follow(container: Container, slot: Promise<() => void>, isFirst: boolean): Promise<void> {
+  async function follow(container: Container, slot: Promise<() => void>): Promise<void> {
     const giveBack = await slot;
     const { pod, name, id, isRunning } = container;
-    const before = restarts.get(`${pod}/${name}`) ?? (following.withPrevious ? 0 : container.restarts);
     try {
-      if (container.restarts > before) await read(container, true, isFirst).catch(passOver);
+      if (container.restarts > (restarts.get(`${pod}/${name}`) ?? 0)) await read(container, true).catch(passOver);
       restarts.set(`${pod}/${name}`, container.restarts);
-      await read(container, false, isFirst);
+      await read(container, false);
       // One that has ended since is read once more, which finds what was written last.
       if (!isRunning) done.add(id);
     } catch (error) {
@@ -114,23 +115,38 @@ export async function followPods(following: Following): Promise<void> {
     }
   }
 
+  /** What there is when the stream begins. */
+  function begin(all: readonly Container[]): void {
+    old = new Set(all.map(({ id }) => id));
+    if (!following.hasPage) return;
+    for (const { pod, name, id, restarts: before, isRunning } of all) {
+      restarts.set(`${pod}/${name}`, before);
+      if (!isRunning) done.add(id);
+    }
+  }
+
   /** Follows what is not followed yet; resolves to whether there is nothing to follow. */
   async function join(all: readonly Container[]): Promise<boolean> {
+    if (old === undefined) begin(all);
     // The log of a build is read once more where it is kept.
     if (!fromStart) positions.keepOnly(new Set(all.map(({ pod, name }) => writerOf(pod, name))));
-    let isLimited = false;
     const wanted = all.filter(({ id }) => !done.has(id));
-    for (const container of wanted.filter(({ id }) => !open.has(id))) {
-      const slot = open.size < MOST_FOLLOWED ? budget.follows.take(tenant) : undefined;
-      if (slot === undefined) isLimited = true;
+    const fresh = wanted.filter(({ id }) => !open.has(id));
+    // Those that have ended are read soon, and take a place for as long.
+    const leftOut = [
+      ...fresh.filter(({ isRunning }) => isRunning),
+      ...fresh.filter(({ isRunning }) => !isRunning),
+    ].filter((container) => {
+      const most = container.isRunning ? MOST_FOLLOWED : MOST_FOLLOWED + ENDED_AT_ONCE;
+      const slot = open.size < most ? budget.follows.take(tenant) : undefined;
       // oxlint-disable-next-line promise/prefer-await-to-then -- goes on beside the others
-      else open.set(container.id, follow(container, slot, isFirst).catch(fail));
-    }
-    if (isLimited && !isTold) {
+      if (slot !== undefined) open.set(container.id, follow(container, slot).catch(fail));
+      return slot === undefined;
+    });
+    if (!isTold && leftOut.some(({ isRunning }) => isRunning)) {
       isTold = true;
       await stream.send(truncated());
     }
-    isFirst = false;
     return wanted.length === 0;
   }
 

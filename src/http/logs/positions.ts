@@ -25,8 +25,8 @@ export interface Positions {
 const VERSION = 'v1';
 const NAME_LENGTH = 8;
 const BASE = 36;
-/** As long as a header of all writers that are followed at once can be. */
-const LONGEST_TOKEN = 2000;
+/** Of as many containers as are looked at; a header may be twice as long. */
+const LONGEST_TOKEN = 8000;
 
 export function startAt(floor: string | undefined): Positions {
   return makePositions(floor, new Map());

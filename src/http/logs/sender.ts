@@ -10,6 +10,8 @@ import { isAfter, type Position, type Positions } from './positions.ts';
 
 /** Bytes of lines that wait to be sent, from which on nothing more is read. */
 const MOST_WAITING_BYTES = 1024 * 1024;
+/** Longer ids come with the last line alone of those that are sent together. */
+const LONGEST_ID = 512;
 /** So long lines are gathered, to be put in order. */
 const GATHER_MS = 100;
 /** How long it takes until a right is asked again that could not be. */
@@ -57,9 +59,11 @@ export function makeLogSender({ stream, positions, query, reviewMs }: LogSenderO
 
   const lastOf = (writer: string): Position | undefined => taken.get(writer) ?? positions.of(writer);
 
-  function eventOf({ key, writer, position, message }: Waiting): StreamEvent {
+  function eventOf({ key, writer, position, message }: Waiting, index: number, batch: readonly Waiting[]): StreamEvent {
     positions.advance(writer, position);
-    return { event: 'log', id: positions.token(), data: JSON.stringify(shownLine(key, position.time, message)) };
+    const id = positions.token();
+    const data = JSON.stringify(shownLine(key, position.time, message));
+    return { event: 'log', data, ...((id.length <= LONGEST_ID || index === batch.length - 1) && { id }) };
   }
 
   async function sendWaiting(): Promise<void> {

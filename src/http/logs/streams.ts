@@ -142,7 +142,7 @@ export function makeLogStreams({
           pods,
           writerOf: (pod, container) => `${pod}/${container}`,
           fromStart: false,
-          withPrevious: resumed !== undefined,
+          hasPage: first !== undefined,
           state: () => (deployments.inCache(admitted.tenant, id) === undefined ? 'gone' : 'goes on'),
         }),
     });
@@ -182,7 +182,7 @@ export function makeLogStreams({
             pods: buildPods(build),
             writerOf,
             fromStart: true,
-            withPrevious: false,
+            hasPage: false,
             state,
           });
         if (state() !== 'over' || stream.signal.aborted) return;

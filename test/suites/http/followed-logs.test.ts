@@ -265,6 +265,22 @@ it('follows so many containers and no more, and says so', async () => {
   expect(await reader.next(1500)).toBe('nothing');
 });
 
+it('reads what has ended beside as much as it follows, and once', async () => {
+  for (let n = 0; n < 16; n += 1) logs.start(id, `shop-${n}`);
+  for (let n = 0; n < 4; n += 1) {
+    const one = logs.start(id, `shop-ended-${n}`);
+    one.write(n, `ended-${n}`);
+    one.end();
+  }
+  const reader = await open({ start_time: '2026-01-01T00:00:01Z' });
+  expect(await messages(reader, 3)).toBe('ended-1 ended-2 ended-3');
+  const { length } = logs.reads;
+  const revision = facade.snapshot({ state: 'DEPLOYING' });
+  expect(await reader.next(1500)).toBe('nothing');
+  facade.revisions.put(revision);
+  expect([await reader.next(1500), logs.open, logs.reads.length]).toEqual(['nothing', 16, length]);
+}, 20_000);
+
 it('holds little for a reader that does not read, however much is written', async () => {
   await close();
   await start({ unreadMs: 1000, heartbeatMs: 100 });
@@ -284,8 +300,8 @@ it('holds little for a reader that does not read, however much is written', asyn
     await sleep(10);
   }
   await expect.poll(() => facade.streams['deploy_logs'], { timeout: 10_000 }).toBe(0);
-  expect(facade.log()).toContain('"streamEnd":"unread"');
-  expect(logs.open).toBe(0);
+  await expect.poll(() => facade.log()).toContain('"streamEnd":"unread"');
+  await expect.poll(() => logs.open).toBe(0);
   const told = Number(/"streamEnd":"unread","events":(\d+)/.exec(facade.log())?.[1]);
   expect([told > 0, written > 1000]).toEqual([true, true]);
 }, 30_000);
