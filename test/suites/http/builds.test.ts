@@ -9,10 +9,10 @@ import { DeployLogs } from '../../../src/http/logs/payloads.ts';
 import { Revision } from '../../../src/http/revisions/payloads.ts';
 import { PODS } from '../../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/kube/client.ts';
+import { type EventReader, openStream } from '../../support/event-reader.ts';
 import { type FacadeWithRegistry, makeFacadeWithRegistry } from '../../support/facade-registry.ts';
 import type { FakeRegistry } from '../../support/fake-registry.ts';
-import { type EventReader, listen, openStream } from './event-reader.ts';
-import { type Answer, aBody, anIntegration, type Facade, TENANT } from './facade.ts';
+import { type Answer, aBody, anIntegration, type Facade, listen, SOMEBODY, TENANT } from './facade.ts';
 import { type GrowingLogs, growLogs, type Writer } from './growing-logs.ts';
 
 const INTEGRATION = '0a6bb1b2-6b0e-4f6e-8d3c-6f5d9a1a7c10';
@@ -212,7 +212,7 @@ describe('the log of a build that is followed', () => {
   const follow = async (headers: Record<string, string> = {}): Promise<EventReader> => {
     const origin = `http://127.0.0.1:${(facade.app.server.address() as { port: number }).port}`;
     const to = `/v1/projects/${id}/revisions/${rid}/build_logs`;
-    reader = await openStream(origin, to, { method: 'POST', headers });
+    reader = await openStream(origin, to, { method: 'POST', headers: { ...SOMEBODY, ...headers } });
     return reader;
   };
   /** Messages until there is none, or the event that ends the stream. */

@@ -9,8 +9,8 @@ import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/api/app-deploy
 import { APP_REVISIONS } from '../../../src/api/app-revision.ts';
 import { Unavailable } from '../../../src/errors.ts';
 import { serve } from '../../../src/http/server.ts';
-import { type EventReader, listen, type Opening, openStream, type ReadEvent } from './event-reader.ts';
-import { aBody, type Facade, makeFacade, OTHER_TENANT, TENANT, TOKEN } from './facade.ts';
+import { type EventReader, openStream, type ReadEvent } from '../../support/event-reader.ts';
+import { aBody, type Facade, listen, makeFacade, OTHER_TENANT, SOMEBODY, TENANT, TOKEN } from './facade.ts';
 
 let facade: Facade;
 let origin: string;
@@ -38,8 +38,8 @@ async function close(): Promise<void> {
   await closed;
 }
 
-async function open(to = path, opening: Opening = {}): Promise<EventReader> {
-  const reader = await openStream(origin, to, opening);
+async function open(to = path, { headers = {} }: { headers?: Record<string, string> } = {}): Promise<EventReader> {
+  const reader = await openStream(origin, to, { headers: { ...SOMEBODY, ...headers } });
   readers.push(reader);
   return reader;
 }
@@ -359,7 +359,7 @@ describe('rights', () => {
 describe('ends', () => {
   it('when the service stops, at once, for readers and for those who do not read', async () => {
     const server = await serve(facade.app, { host: '127.0.0.1', port: 0 });
-    const reader = await openStream(server.url, path);
+    const reader = await openStream(server.url, path, { headers: SOMEBODY });
     await eventOf(reader);
     const waits = fetch(`${server.url}${path}?wait=GONE`, {
       headers: { 'x-api-key': TOKEN, 'x-tenant-id': TENANT.id },

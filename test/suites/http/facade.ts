@@ -76,6 +76,14 @@ function makeStore<T extends KubeObject>(kube: FakeKube, resource: Resource): Te
   return store;
 }
 
+/** Headers of a request of somebody who may use the tenant. */
+export const SOMEBODY = { 'x-api-key': TOKEN, 'x-tenant-id': TENANT.id } as const;
+
+/** Lets a facade listen; resolves to its origin. */
+export function listen({ app }: Pick<Facade, 'app'>): Promise<string> {
+  return app.listen({ port: 0, host: '127.0.0.1' });
+}
+
 export interface Facade {
   readonly app: FastifyInstance;
   readonly kube: FakeKube;

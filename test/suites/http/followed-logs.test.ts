@@ -4,8 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { APP_DEPLOYMENTS } from '../../../src/api/app-deployment.ts';
 import { serialRevisionId } from '../../../src/record/revision-id.ts';
-import { type EventReader, listen, openStream } from './event-reader.ts';
-import { aBody, type Facade, makeFacade, OTHER_TENANT, TENANT, TOKEN } from './facade.ts';
+import { type EventReader, openStream } from '../../support/event-reader.ts';
+import { aBody, type Facade, listen, makeFacade, OTHER_TENANT, SOMEBODY, TENANT, TOKEN } from './facade.ts';
 import { type GrowingLogs, growLogs } from './growing-logs.ts';
 
 let facade: Facade;
@@ -30,7 +30,8 @@ async function close(): Promise<void> {
 }
 
 async function open(body: object = {}, headers: Record<string, string> = {}, rest = ''): Promise<EventReader> {
-  const reader = await openStream(origin, `/v1/projects/${id}${rest}/deploy_logs`, { method: 'POST', body, headers });
+  const to = `/v1/projects/${id}${rest}/deploy_logs`;
+  const reader = await openStream(origin, to, { method: 'POST', body, headers: { ...SOMEBODY, ...headers } });
   readers.push(reader);
   return reader;
 }

@@ -1,7 +1,6 @@
 // A client of event streams, for tests: reads one event after the other, and says what it got when nothing comes.
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Facade, TENANT, TOKEN } from './facade.ts';
 
 export interface ReadEvent {
   readonly event: string;
@@ -24,22 +23,20 @@ export interface EventReader {
 export interface Opening {
   readonly method?: 'GET' | 'POST';
   readonly body?: object;
-  readonly headers?: Readonly<Record<string, string>>;
+  /** Who asks, and for which tenant. */
+  readonly headers: Readonly<Record<string, string>>;
 }
 
-/** The facade must listen. */
 export async function openStream(
   origin: string,
   path: string,
-  { method = 'GET', body, headers = {} }: Opening = {},
+  { method = 'GET', body, headers }: Opening,
 ): Promise<EventReader> {
   const leaving = new AbortController();
   const answer = await fetch(`${origin}${path}`, {
     method,
     headers: {
       accept: 'text/event-stream',
-      'x-api-key': TOKEN,
-      'x-tenant-id': TENANT.id,
       ...(body && { 'content-type': 'application/json' }),
       ...headers,
     },
@@ -94,9 +91,4 @@ export async function openStream(
       }
     },
   };
-}
-
-/** Lets a facade listen; resolves to its origin. */
-export function listen({ app }: Facade): Promise<string> {
-  return app.listen({ port: 0, host: '127.0.0.1' });
 }
