@@ -245,6 +245,8 @@ export function makeEventStreams({ auth, limits, onStream, onBegun, countUnread 
     isAskedFor: ({ headers }) => asksForEvents(headers.accept),
     open(request, reply, opening) {
       if (isClosed) throw new HttpError(503, 'The service is stopping. Try again.', { 'retry-after': '1' });
+      // Nobody would tell that the connection is closed, for that was before.
+      if (reply.raw.destroyed) throw new HttpError(503, 'The request was given up.');
       const { user = '' } = auth.subjectOf(request);
       const owner = { kind: opening.kind, user, tenantId: auth.admitted(request).tenant.id };
       refuseTooMany(owner);

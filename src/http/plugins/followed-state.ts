@@ -39,6 +39,8 @@ export function followState(
   reply: FastifyReply,
   { kind, right, read, gone = '', onChange, everyMs = EVERY_MS }: Followed,
 ): FastifyReply {
+  // Fails as a GET does, while there is no stream yet.
+  read();
   const { reviewMs } = streams.limits;
   let sentId = request.headers['last-event-id'];
 

@@ -207,6 +207,34 @@ describe('of a deployment', () => {
   });
 });
 
+it.each(['', '/revisions', 'list'])('of caches that are not filled yet is 503, as a GET is: %s', async (rest) => {
+  facade.records.synced = false;
+  const reader = await open(rest === 'list' ? '/v2/deployments' : `${path}${rest}`);
+  expect([reader.status, reader.headers.get('retry-after')]).toEqual([503, '1']);
+});
+
+it('of a client that has gone before it began leaves nothing behind', async () => {
+  let goOn = (): void => undefined;
+  const held = new Promise<void>((resolve) => (goOn = resolve));
+  const { withToken } = facade.kube;
+  facade.kube.withToken = (token) => ({
+    ...withToken(token),
+    async listAll(resource, options) {
+      await held;
+      return withToken(token).listAll(resource, options);
+    },
+  });
+  const record = stored();
+  facade.records.drop(id);
+  const leave = await deafReader(Number(new URL(origin).port), path);
+  leave();
+  await sleep(50);
+  facade.records.put(record);
+  goOn();
+  await sleep(100);
+  expect(facade.streams).toEqual({});
+});
+
 describe('of revisions', () => {
   it('has what the same list answers, with its filters', async () => {
     const query = `${path}/revisions?status=DEPLOYED&limit=5`;
