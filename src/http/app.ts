@@ -33,6 +33,7 @@ import { makeProviders } from './oauth-providers/repository.ts';
 import { registerProviders } from './oauth-providers/routes.ts';
 import { registerAuth } from './plugins/auth.ts';
 import { answerError, registerErrors, registerNotFound } from './plugins/errors.ts';
+import { makeEventStreams, STREAM_LIMITS, type StreamKind, type StreamLimits } from './plugins/event-streams.ts';
 import { registerFieldValidation } from './plugins/field-validation.ts';
 import { registerTimeLimit } from './plugins/handler-timeout.ts';
 import { registerDocs, registerOpenApi } from './plugins/openapi.ts';
@@ -68,8 +69,14 @@ export interface AppDeps {
   readonly sleep?: (ms: number) => Promise<void>;
   /** Time limit of one request; for tests. */
   readonly timeLimitMs?: number;
+  /** Called for each event stream that is opened (1) or has ended (-1). */
+  readonly onStream?: (kind: StreamKind, change: 1 | -1) => void;
+  /** Aborts when the service stops: requests that wait and event streams end at once, which would hold it up. */
+  readonly signal?: AbortSignal;
   /** Limits for unread answers; for tests. */
   readonly unreadLimits?: UnreadLimits;
+  /** Limits for event streams; for tests. */
+  readonly streamLimits?: Partial<StreamLimits>;
 }
 
 const BODY_LIMIT = 1024 * 1024;
@@ -141,9 +148,9 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
   const building = { auth, deployments, now, randomId: deps.randomId };
 
   registerErrors(app);
-  registerTimeLimit(app, deps.timeLimitMs ?? TIME_LIMIT_MS);
+  const takeTimeLimit = registerTimeLimit(app, deps.timeLimitMs ?? TIME_LIMIT_MS);
   registerRequestLog(app, {
-    subjectOf: auth.subjectOf,
+    subjectOf: (request) => ({ ...auth.subjectOf(request), ...streams.summaryOf(request) }),
     basePath: settings.http.basePath,
     onAnswer: deps.onAnswer ?? (() => undefined),
   });
@@ -152,7 +159,20 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
     done();
   });
   limit = await registerRateLimit(app, settings.http.requestsPerMinute, authentication.remembered);
-  registerUnreadLimit(app, deps.unreadLimits ?? UNREAD_LIMITS, authentication.remembered);
+  const countUnread = registerUnreadLimit(app, deps.unreadLimits ?? UNREAD_LIMITS, authentication.remembered);
+  const streams = makeEventStreams({
+    auth,
+    limits: { ...STREAM_LIMITS, ...deps.streamLimits },
+    onStream: deps.onStream ?? (() => undefined),
+    onBegun: takeTimeLimit,
+    countUnread,
+  });
+  const endWhatLasts = (): void => {
+    deployments.close();
+    streams.close();
+  };
+  deps.signal?.addEventListener('abort', endWhatLasts);
+  app.addHook('preClose', async () => endWhatLasts());
   registerNotFound(app);
   registerFieldValidation(app);
   app.addHook('preHandler', refuseFindings);
@@ -168,8 +188,8 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
         registerProbes(scope, deps);
         await registerDocs(scope, prefix);
         const routes: App = scope.withTypeProvider<ZodTypeProvider>();
-        registerDeployments(routes, { auth, deployments, settings });
-        registerLogs(routes, { auth, deployments, kube, platform });
+        registerDeployments(routes, { auth, deployments, settings, streams });
+        registerLogs(routes, { auth, deployments, kube, platform, streams });
         registerRepositories(routes, { auth, integrations });
         registerRegistry(routes, { ...building, platform });
         registerUploads(routes, { ...building, ...caches, platform, prefix });

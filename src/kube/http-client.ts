@@ -13,6 +13,7 @@ import type {
   ObjectList,
   ObjectRef,
   Resource,
+  StreamOptions,
   WatchEvent,
   WatchOptions,
   WriteOptions,
@@ -132,21 +133,24 @@ function clientAs(token: string | undefined, options: KubeClientOptions, connect
 
   async function* stream(
     path: string,
-    { signal = new AbortController().signal }: { readonly signal?: AbortSignal } = {},
+    { signal = new AbortController().signal, isOpenEnded = false }: StreamOptions = {},
   ): AsyncGenerator<Uint8Array, void, undefined> {
     const doing = `read ${path}`;
+    const kind = isOpenEnded
+      ? ({ verb: 'watch', resource: 'pods/log' } as const)
+      : ({ verb: 'text', resource: '' } as const);
+    const out: Outgoing = { ...kind, doing, method: 'GET', path, accept: '*/*' };
     const start = performance.now();
     let result = 'ok';
     try {
-      const out: Outgoing = { verb: 'text', resource: '', doing, method: 'GET', path, accept: '*/*' };
-      yield* await requests.open(out, signal, 'streams');
+      yield* await requests.open(out, signal, isOpenEnded ? { isOpenEnded } : { over: 'streams' });
     } catch (error) {
       if (signal.aborted) throw signal.reason;
       const failure = isOurs(error) ? error : unavailable(doing, error);
       result = failure.name;
       throw failure;
     } finally {
-      onRequest?.({ verb: 'text', resource: '', result, durationMs: performance.now() - start });
+      onRequest?.({ verb: out.verb, resource: out.resource, result, durationMs: performance.now() - start });
     }
   }
 

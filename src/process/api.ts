@@ -121,6 +121,8 @@ export async function runApi({ client, config, log, metrics, signal, onRewound }
     now,
     randomId,
     randomSuffix: () => randomBytes(5).toString('hex'),
+    signal,
+    onStream: metrics.streaming,
     onAnswer: ({ method, route, code, seconds }) => metrics.answered(method, route, code, seconds),
   });
   const { tls, host, port } = config.http;

@@ -35,6 +35,8 @@ export interface RuntimeMetrics {
   buildQueued(seconds: number): void;
   /** One request to the HTTP API; `route` is the pattern of the route, never a path. */
   answered(method: string, route: string, code: number, seconds: number): void;
+  /** An event stream that was opened (1) or has ended (-1); `kind` is what it shows. */
+  streaming(kind: string, change: 1 | -1): void;
   /** When the certificate that is served expires. */
   servesUntil(expires: Date): void;
 }
@@ -148,6 +150,12 @@ export function makeMetrics(prefix = 'davit_'): RuntimeMetrics {
     buckets: SECONDS_BUCKETS,
     registers,
   });
+  const streams = new Gauge({
+    name: `${prefix}http_event_streams`,
+    help: 'Event streams of the HTTP API that are open, by what they show',
+    labelNames: ['kind'],
+    registers,
+  });
   let expires: Date | undefined;
   new Gauge({
     name: `${prefix}certificate_expiration_timestamp_seconds`,
@@ -175,6 +183,7 @@ export function makeMetrics(prefix = 'davit_'): RuntimeMetrics {
       answers.inc({ method, route, code });
       answerSeconds.observe({ method, route }, seconds);
     },
+    streaming: (kind, change) => streams.inc({ kind }, change),
     servesUntil: (date) => void (expires = date),
     reconciled(controller, result, seconds) {
       reconciles.inc({ controller, result });

@@ -62,6 +62,7 @@ export async function startForTests(
     node: cluster.node,
     images,
     codeHost: { github: codeHost.github, gitea: codeHost.gitea, privateKey: PRIVATE_KEY },
+    logs: cluster.logsDir,
     controlUrl: `http://127.0.0.1:${(door.address() as AddressInfo).port}`,
   });
   return async () => {

@@ -17,6 +17,8 @@ export interface Provided {
   readonly images: SampleImages;
   /** API addresses of a code host that the platform may go to, and the key of its GitHub App; where a set-up starts one. */
   readonly codeHost?: { readonly github: string; readonly gitea: string; readonly privateKey: string };
+  /** Folder of the processes' logs: `davit-controller.log` and `davit-api.log`. */
+  readonly logs: string;
   /** Where tests ask the set-up to make a tenant or to kill a process. */
   readonly controlUrl: string;
 }

@@ -31,11 +31,12 @@ import type { Caller, Tenant } from '../core/authorization.ts';
 import { type FacadeCaches, synced } from '../core/caches.ts';
 import { fromSnake } from '../core/casing.ts';
 import type { FreshList } from '../core/coalesced-list.ts';
-import { type FieldError, HttpError } from '../core/http-error.ts';
+import { deploymentNotFound, type FieldError, HttpError } from '../core/http-error.ts';
 import { changedMeanwhile, retryOnConflict } from '../core/merge-patch.ts';
 import { etagOf, type Precondition } from '../core/preconditions.ts';
 import type { RequestContext } from '../plugins/auth.ts';
 import { presentRevisions } from '../revisions/presenter.ts';
+import { type Changes, makeChanges } from './changes.ts';
 import { codeHostFindings } from './code-host-rules.ts';
 import { hostFindings } from './hostname-rules.ts';
 import { makeListing } from './list-index.ts';
@@ -91,6 +92,9 @@ export interface Deployments {
   remove(admitted: RequestContext, id: string, withTracingProject: boolean, precondition?: Precondition): Promise<void>;
   /** Resolves when the deployment has the state `wanted`, is gone, or `signal` aborts. Throws 404 as `find` does. */
   wait(admitted: RequestContext, id: string, wanted: WantedState, signal: AbortSignal): Promise<void>;
+  /** The record in the cache; undefined where it is not there, or another tenant's. */
+  inCache(tenant: Tenant, id: string): AppDeployment | undefined;
+  readonly changes: Changes;
   /** Ends all waits. */
   close(): void;
   revisionsOf(record: AppDeployment): readonly AppRevision[];
@@ -141,11 +145,16 @@ export function makeDeployments({
     return hostFindings({ name, namespace }, customUrl, allowed, settings.address);
   }
 
+  function inCache({ namespace }: Tenant, id: string): AppDeployment | undefined {
+    const record = records.byUid(id.toLowerCase());
+    return record?.metadata.namespace === namespace ? record : undefined;
+  }
+
   async function find({ caller, tenant }: RequestContext, id: string): Promise<AppDeployment> {
     needCaches();
+    const known = inCache(tenant, id);
+    if (known !== undefined) return known;
     const uid = id.toLowerCase();
-    const cached = records.byUid(uid);
-    if (cached?.metadata.namespace === tenant.namespace) return cached;
     // Another replica of the facade may have just created it.
     const found = await undefinedIfHidden(async () => {
       const { namespace } = tenant;
@@ -175,7 +184,8 @@ export function makeDeployments({
     return inTurn(admitted, () => changeRecord(admitted.caller, cached, decide, options));
   }
 
-  const waiting = makeWaiting(records, revisions);
+  const changes = makeChanges(records, revisions);
+  const waiting = makeWaiting(changes);
   const isSo: Readonly<Record<WantedState, (record: AppDeployment) => boolean>> = {
     READY: (record) => apiStatus(record) === 'READY',
     DEPLOYED: (record) => presentRevisions(record, revisionsOf(record))[0]?.status === 'DEPLOYED',
@@ -185,6 +195,8 @@ export function makeDeployments({
   return {
     find,
     change,
+    inCache,
+    changes,
     close: waiting.close,
     revisionsOf,
     templates: catalogue,
@@ -342,7 +354,7 @@ function nothingToDeploy(): HttpError {
 }
 
 function notFound(id: string): HttpError {
-  return new HttpError(404, `Deployment ID ${id} not found.`);
+  return new HttpError(404, deploymentNotFound(id));
 }
 
 /** The object is gone, or another object has its name. */

@@ -5,10 +5,14 @@ import { z } from 'zod';
 import type { AppDeployment } from '../../api/app-deployment.ts';
 import type { Settings } from '../../api/settings.ts';
 import type { Tenant } from '../core/authorization.ts';
+import { deploymentNotFound, HttpError } from '../core/http-error.ts';
 import { etagOf, ifMatch } from '../core/preconditions.ts';
 import { type App, JsonText } from '../core/validation.ts';
 import type { Auth, RequestContext } from '../plugins/auth.ts';
+import type { EventStreams } from '../plugins/event-streams.ts';
+import { followState, stateEvents } from '../plugins/followed-state.ts';
 import { failures } from '../plugins/openapi.ts';
+import { noteHeld } from '../plugins/request-log.ts';
 import { registerRevisions } from '../revisions/routes.ts';
 import { readAliases } from './aliases.ts';
 import { listOf, makeListedTexts } from './list-response-cache.ts';
@@ -32,9 +36,13 @@ export interface DeploymentRoutesOptions {
   readonly auth: Auth;
   readonly deployments: Deployments;
   readonly settings: Settings;
+  readonly streams: EventStreams;
 }
 
-export function registerDeployments(app: App, { auth, deployments, settings }: DeploymentRoutesOptions): void {
+/** Shortest time between two events of a list, in milliseconds: each is a whole page. */
+const LIST_EVERY_MS = 1000;
+
+export function registerDeployments(app: App, { auth, deployments, settings, streams }: DeploymentRoutesOptions): void {
   const tags = ['deployments'];
   const present = (record: AppDeployment, tenant: Tenant, values?: ReadonlyMap<string, string>): Deployment =>
     presentDeployment(record, {
@@ -51,20 +59,33 @@ export function registerDeployments(app: App, { auth, deployments, settings }: D
     return present(record, tenant, new Map([...(await deployments.valuesOf(caller, record)), ...values]));
   }
 
+  function page(tenant: Tenant, query: ListDeployments): Buffer | string {
+    const texts = deployments.list(tenant, query).map((record) => listedText(record, tenant));
+    return listOf(texts, query.offset + texts.length);
+  }
+
+  const mayList = auth.as('list');
   app.get('/v2/deployments', {
-    onRequest: auth.as('list'),
+    onRequest: mayList,
     schema: {
       tags,
       operationId: 'listDeployments',
       summary: 'List deployments',
+      events: stateEvents('deployments', '`end`'),
       querystring: ListDeployments,
       response: { 200: DeploymentList, ...failures(401, 403, 422) },
     },
-    handler: async (request) => {
+    handler: async (request, reply) => {
       const { tenant } = auth.admitted(request);
-      const texts = deployments.list(tenant, request.query).map((record) => listedText(record, tenant));
-      const offset = request.query.offset + texts.length;
-      return new JsonText<DeploymentList>(listOf(texts, offset));
+      const read = (): Buffer | string => page(tenant, request.query);
+      if (!streams.isAskedFor(request)) return new JsonText<DeploymentList>(read());
+      return followState(streams, request, reply, {
+        kind: 'deployments',
+        right: mayList,
+        read,
+        onChange: (listener) => deployments.changes.ofNamespace(tenant.namespace, listener),
+        everyMs: LIST_EVERY_MS,
+      });
     },
   });
 
@@ -98,6 +119,7 @@ export function registerDeployments(app: App, { auth, deployments, settings }: D
       tags,
       operationId: 'getDeployment',
       summary: 'Get a deployment',
+      events: stateEvents('deployment'),
       params: DeploymentPath,
       querystring: GetDeployment,
       response: { 200: Deployment, ...failures(401, 403, 404, 422) },
@@ -106,9 +128,26 @@ export function registerDeployments(app: App, { auth, deployments, settings }: D
     handler: async (request, reply) => {
       const { deployment_id: id } = request.params;
       const { wait, timeout } = request.query;
+      if (streams.isAskedFor(request)) {
+        if (wait !== undefined) throw waitOfStream();
+        const { tenant } = auth.admitted(request);
+        const { name } = (await deployments.find(auth.admitted(request), id)).metadata;
+        return followState(streams, request, reply, {
+          kind: 'deployment',
+          right: mayGet,
+          read() {
+            const record = deployments.inCache(tenant, id);
+            return record && listedText(record, tenant);
+          },
+          gone: deploymentNotFound(id),
+          onChange: (listener) => deployments.changes.ofRecord(tenant.namespace, name, listener),
+        });
+      }
       if (wait !== undefined) {
+        const start = performance.now();
         const ends = AbortSignal.any([AbortSignal.timeout(timeout * 1000), closing(reply)]);
         await deployments.wait(auth.admitted(request), id, wait, ends);
+        noteHeld(request, performance.now() - start);
         // The right may have ended meanwhile.
         await mayGet(request);
       }
@@ -165,8 +204,12 @@ export function registerDeployments(app: App, { auth, deployments, settings }: D
     },
   });
 
-  app.addHook('preClose', async () => deployments.close());
-  registerRevisions(app, { auth, deployments, presentChanged });
+  registerRevisions(app, { auth, deployments, presentChanged, streams });
+}
+
+function waitOfStream(): HttpError {
+  const msg = 'cannot be combined with Accept: text/event-stream, which tells of every change: leave one of them out';
+  return new HttpError(422, [{ loc: ['query', 'wait'], msg, type: 'value_error' }]);
 }
 
 /** Aborts when the caller has gone away. */

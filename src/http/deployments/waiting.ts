@@ -2,10 +2,8 @@
 // caches, so that it costs the API server nothing.
 
 import type { AppDeployment } from '../../api/app-deployment.ts';
-import type { AppRevision } from '../../api/app-revision.ts';
-import { DEPLOYMENT_LABEL } from '../../api/meta.ts';
-import type { WatchedStore } from '../../runtime/store.ts';
 import { HttpError } from '../core/http-error.ts';
+import type { Changes } from './changes.ts';
 
 /** Requests that may wait at once in one namespace. */
 export const MOST_WAITING = 64;
@@ -20,33 +18,13 @@ export interface Waiting {
   close(): void;
 }
 
-export function makeWaiting(records: WatchedStore<AppDeployment>, revisions: WatchedStore<AppRevision>): Waiting {
-  /** By namespace, then by name of the record. */
-  const waiting = new Map<string, Map<string, Set<() => void>>>();
+export function makeWaiting(changes: Changes): Waiting {
+  /** By namespace: what ends each wait. */
+  const waiting = new Map<string, Set<() => void>>();
   let isClosed = false;
 
-  function wake(namespace: string, name: string): void {
-    for (const look of waiting.get(namespace)?.get(name) ?? []) look();
-  }
-  records.onChange(({ object: { metadata } }) => wake(metadata.namespace ?? '', metadata.name));
-  revisions.onChange(({ object: { metadata } }) =>
-    wake(metadata.namespace ?? '', metadata.labels?.[DEPLOYMENT_LABEL] ?? ''),
-  );
-
-  function add(namespace: string, name: string, look: () => void): () => void {
-    const names = waiting.get(namespace) ?? new Map<string, Set<() => void>>();
-    const looks = names.get(name) ?? new Set<() => void>();
-    waiting.set(namespace, names.set(name, looks.add(look)));
-    return () => {
-      looks.delete(look);
-      if (looks.size === 0) names.delete(name);
-      if (names.size === 0) waiting.delete(namespace);
-    };
-  }
-
   function refuseTooMany(namespace: string): void {
-    const all = [...(waiting.get(namespace)?.values() ?? [])].reduce((sum, looks) => sum + looks.size, 0);
-    if (all < MOST_WAITING) return;
+    if ((waiting.get(namespace)?.size ?? 0) < MOST_WAITING) return;
     const message = `${MOST_WAITING} requests of this tenant are waiting already. Try again when one of them has its answer.`;
     throw new HttpError(429, message, { 'retry-after': '1' });
   }
@@ -56,22 +34,26 @@ export function makeWaiting(records: WatchedStore<AppDeployment>, revisions: Wat
       if (isClosed || signal.aborted || isOver()) return;
       const { namespace = '', name } = metadata;
       refuseTooMany(namespace);
+      const ofNamespace = waiting.get(namespace) ?? new Set();
+      waiting.set(namespace, ofNamespace);
       await new Promise<void>((resolve) => {
-        const look = (): void => {
-          if (isClosed || signal.aborted || isOver()) end();
-        };
-        const remove = add(namespace, name, look);
+        const unfollow = changes.ofRecord(namespace, name, () => {
+          if (isOver()) end();
+        });
         const end = (): void => {
-          remove();
+          unfollow();
           signal.removeEventListener('abort', end);
+          ofNamespace.delete(end);
+          if (ofNamespace.size === 0 && waiting.get(namespace) === ofNamespace) waiting.delete(namespace);
           resolve();
         };
+        ofNamespace.add(end);
         signal.addEventListener('abort', end);
       });
     },
     close() {
       isClosed = true;
-      for (const names of waiting.values()) for (const looks of names.values()) for (const look of looks) look();
+      for (const ofNamespace of waiting.values()) for (const end of ofNamespace) end();
     },
   };
 }

@@ -10,7 +10,7 @@ import type { Tenant } from '../core/authorization.ts';
 import { type BuildPlatform, placeOf } from '../registry/platform.ts';
 import { LONGEST_LINE, LONGEST_MS } from './budget.ts';
 import type { LineSink } from './lines.ts';
-import { type Reading, readLogs } from './pods.ts';
+import { type PodsToRead, type Reading, readLogs } from './pods.ts';
 
 /** Maximum number of bytes of a stored log, uncompressed. */
 const MOST_BYTES_OF_LOG = 64 * 1024 * 1024;
@@ -31,11 +31,14 @@ export interface BuildToRead {
 
 /** Reads the log into the page. Resolves to whether a limit truncated it. May throw RegistryFailed. */
 export async function readBuildLog(build: BuildToRead, reading: Reading): Promise<boolean> {
-  const { kube, platform, revision, isOver } = build;
-  const pods = { namespace: platform.settings.builds.namespace, labelSelector: `${BUILD_LABEL}=${revision}` };
+  const { kube, isOver } = build;
   // A node may have truncated the log of the pod. The stored log of an ended build is more complete.
   const kept = isOver ? await readKept(build, reading) : undefined;
-  return kept ?? (await readLogs(kube, pods, reading)) ?? false;
+  return kept ?? (await readLogs(kube, buildPods(build), reading)) ?? false;
+}
+
+export function buildPods({ platform, revision }: Pick<BuildToRead, 'platform' | 'revision'>): PodsToRead {
+  return { namespace: platform.settings.builds.namespace, labelSelector: `${BUILD_LABEL}=${revision}` };
 }
 
 /** Undefined if no log is stored. */

@@ -37,8 +37,8 @@ export function makePage(query: DeployLogsQuery): Page {
   const descending = query.order !== 'asc';
   const limit = query.limit ?? USUAL_LIMIT;
   const after = keyOf(query.offset);
-  const text = query.query?.toLowerCase() ?? '';
-  const level = typeof query.level === 'string' ? query.level : undefined;
+  const isWanted = textFilter(query);
+  const takesAll = (query.query ?? '') === '' && typeof query.level !== 'string';
   const [from, until] = [timeOf(query.start_time), timeOf(query.end_time)];
   /** Whether `a` is nearer to the beginning of the page. */
   const isBefore = (a: string, b: string): boolean => (descending ? a > b : a < b);
@@ -57,22 +57,18 @@ export function makePage(query: DeployLogsQuery): Page {
     const bound = kept.bound();
     if (bound !== undefined && isBefore(bound.slice(0, TIME_LENGTH), time))
       return descending || !isBeyond(time, bound.slice(0, TIME_LENGTH));
-    const key = `${time} ${by} ${String(nth).padStart(6, '0')}`;
+    const key = lineKey(time, by, nth);
     if (after !== undefined && !isBefore(after, key))
       return !descending || !isBeyond(time, after.slice(0, TIME_LENGTH));
     if (bound !== undefined && !isBefore(key, bound)) return true;
     const said = message();
-    if (text !== '' && !said.toLowerCase().includes(text)) return true;
-    if (level !== undefined && levelOf(said) !== level) return true;
+    if (!isWanted(said)) return true;
     kept.add({ key, timestamp: time, message: said });
     return true;
   }
 
   return {
-    enough:
-      descending && text === '' && level === undefined && after === undefined && until === undefined
-        ? limit + 1
-        : undefined,
+    enough: descending && takesAll && after === undefined && until === undefined ? limit + 1 : undefined,
     since() {
       // Ascending: the previous pages have the lines before the offset. Descending: a full page has no place for older lines.
       const bound = descending ? kept.bound() : after;
@@ -82,26 +78,14 @@ export function makePage(query: DeployLogsQuery): Page {
       return latest === -Infinity ? undefined : `${new Date(latest).toISOString().slice(0, 19)}Z`;
     },
     sink(by) {
-      const last = { time: '', nth: 0 };
-      const split = makeSplitter((line, wasCut) => {
+      return makeLineSink((time, nth, message, wasCut) => {
         isCut ||= wasCut;
-        const time = timeAtStart(line);
-        if (time === undefined) return true;
-        last.nth = time.at === last.time ? last.nth + 1 : 0;
-        last.time = time.at;
-        return take(by, time.at, last.nth, () => line.toString('utf8', time.length).replace(/\r$/, ''));
+        return take(by, time, nth, message);
       });
-      return split;
     },
     done(truncated) {
       const lines = kept.inOrder();
-      const shown = lines.slice(0, limit).map(({ key, timestamp, message }) => ({
-        id: Buffer.from(key).toString('base64url'),
-        timestamp,
-        level: levelOf(message),
-        message,
-        ...writerIn(key),
-      }));
+      const shown = lines.slice(0, limit).map(({ key, timestamp, message }) => shownLine(key, timestamp, message));
       const hasMore = lines.length > limit || kept.wasFull();
       return {
         logs: shown,
@@ -166,6 +150,53 @@ function makeKept(most: number, isBefore: (a: string, b: string) => boolean): Ke
 /** The size in V8: at most two bytes a character. */
 function sizeOf({ key, message }: Line): number {
   return 2 * (key.length + message.length);
+}
+
+/** What a line says, and who wrote it: `pod/container`, with `/previous` before its last restart, or the container alone. */
+export function shownLine(key: string, timestamp: string, message: string): LogLine {
+  return {
+    id: Buffer.from(key).toString('base64url'),
+    timestamp,
+    level: levelOf(message),
+    message,
+    ...writerIn(key),
+  };
+}
+
+/** Lines are in this order: by time, then by who wrote them, then as they were written. */
+export function lineKey(time: string, by: string, nth: number): string {
+  return `${time} ${by} ${String(nth).padStart(6, '0')}`;
+}
+
+/** What `lineKey` made of the id of a line. */
+export function keyParts(id: string): { readonly time: string; readonly by: string; readonly nth: number } {
+  const [time = '', by = '', nth = ''] = Buffer.from(id, 'base64url').toString('utf8').split(' ');
+  return { time, by, nth: Number(nth) };
+}
+
+/** What of the text a query asks for. */
+export function textFilter({ query, level }: Pick<DeployLogsQuery, 'query' | 'level'>): (message: string) => boolean {
+  const text = query?.toLowerCase() ?? '';
+  const wanted = typeof level === 'string' ? level : undefined;
+  return (message) =>
+    (text === '' || message.toLowerCase().includes(text)) && (wanted === undefined || levelOf(message) === wanted);
+}
+
+/**
+ * Lines of what one container wrote, with their time and which of that moment's they are. `take` says whether there can be another
+ * that counts.
+ */
+export function makeLineSink(
+  take: (time: string, nth: number, message: () => string, wasCut: boolean) => boolean,
+): LineSink {
+  const last = { time: '', nth: 0 };
+  return makeSplitter((line, wasCut) => {
+    const time = timeAtStart(line);
+    if (time === undefined) return true;
+    last.nth = time.at === last.time ? last.nth + 1 : 0;
+    last.time = time.at;
+    return take(time.at, last.nth, () => line.toString('utf8', time.length).replace(/\r$/, ''), wasCut);
+  });
 }
 
 const NEWLINE = 0x0a;

@@ -19,7 +19,7 @@ import {
 } from './budget.ts';
 import type { Page } from './lines.ts';
 
-interface PodObject extends KubeObject {
+export interface PodObject extends KubeObject {
   readonly status?: {
     readonly initContainerStatuses?: readonly ContainerStatus[];
     readonly containerStatuses?: readonly ContainerStatus[];
@@ -30,10 +30,11 @@ interface ContainerStatus {
   readonly restartCount?: number;
   /** Empty until the container has started. */
   readonly containerID?: string;
+  readonly state?: { readonly running?: object };
 }
 
 export interface Reading {
-  readonly page: Page;
+  readonly page: Pick<Page, 'sink' | 'since' | 'enough'>;
   readonly budget: LogBudget;
   /** The namespace whose share of the limits is used. */
   readonly tenant: string;
@@ -76,7 +77,7 @@ export async function readLogs(
   return !isWhole || items.length > newest.length || streams.length > MOST_STREAMS;
 }
 
-function bornAt({ metadata }: KubeObject): string {
+export function bornAt({ metadata }: KubeObject): string {
   return metadata.creationTimestamp ?? '';
 }
 
@@ -163,7 +164,12 @@ async function readAll(
   }
 }
 
-function pathOf(namespace: string, { pod, container, previous }: Stream, page: Page, fromStart: boolean): string {
+function pathOf(
+  namespace: string,
+  { pod, container, previous }: Stream,
+  page: Reading['page'],
+  fromStart: boolean,
+): string {
   const since = page.since();
   const query = new URLSearchParams({
     container,

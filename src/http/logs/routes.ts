@@ -1,12 +1,14 @@
 // The routes of /v1/projects/{id}/…: logs of a deployment's pods and builds.
 
 import type { FastifyReply } from 'fastify';
+import type { AppDeployment } from '../../api/app-deployment.ts';
 import { isUnderWay } from '../../api/build.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { HttpError, tooManyLogs } from '../core/http-error.ts';
 import type { App } from '../core/validation.ts';
 import type { Deployments } from '../deployments/repository.ts';
 import type { Auth, RequestContext } from '../plugins/auth.ts';
+import type { EventStreams } from '../plugins/event-streams.ts';
 import { failures } from '../plugins/openapi.ts';
 import type { BuildPlatform } from '../registry/platform.ts';
 import { presentRevisions } from '../revisions/presenter.ts';
@@ -15,6 +17,7 @@ import { readBuildLog } from './build-log.ts';
 import { makePage } from './lines.ts';
 import { DeployLogs, DeployLogsQuery, ProjectPath, ProjectRevisionPath } from './payloads.ts';
 import { podsOf, readLogs } from './pods.ts';
+import { BUILD_LOG_EVENTS, LOG_EVENTS, makeLogStreams } from './streams.ts';
 
 export interface LogRoutesOptions {
   readonly auth: Auth;
@@ -22,13 +25,28 @@ export interface LogRoutesOptions {
   /** The facade's own credentials, for the pods of builds. */
   readonly kube: KubeClient;
   readonly platform: BuildPlatform;
+  readonly streams: EventStreams;
 }
 
-export function registerLogs(app: App, { auth, deployments, kube, platform }: LogRoutesOptions): void {
+export function registerLogs(app: App, { auth, deployments, kube, platform, streams }: LogRoutesOptions): void {
   const body = DeployLogsQuery.prefault({});
   const response = { 200: DeployLogs, ...failures(400, 401, 403, 404, 413, 415, 422) };
 
   const budget = makeLogBudget();
+
+  async function recordOf(admitted: RequestContext, id: string, revisionId?: string): Promise<AppDeployment> {
+    const record = await deployments.find(admitted, id);
+    const known = presentRevisions(record, deployments.revisionsOf(record));
+    if (revisionId !== undefined && !known.some((one) => one.id === revisionId.toLowerCase()))
+      throw new HttpError(404, `Revision ID ${revisionId} not found.`);
+    return record;
+  }
+
+  /** Whether the build of a revision has ended, or never was. */
+  function isBuildOver(record: AppDeployment, revision: string): boolean {
+    const made = deployments.revisionsOf(record).find(({ spec }) => spec.id === revision);
+    return !isUnderWay(made?.status?.build);
+  }
 
   async function logsOf(
     admitted: RequestContext,
@@ -39,11 +57,8 @@ export function registerLogs(app: App, { auth, deployments, kube, platform }: Lo
   ): Promise<DeployLogs> {
     // Rejects an invalid offset before anything is read.
     const page = makePage(query);
-    const record = await deployments.find(admitted, id);
+    const record = await recordOf(admitted, id, revisionId);
     const revision = revisionId?.toLowerCase();
-    const known = presentRevisions(record, deployments.revisionsOf(record));
-    if (revision !== undefined && !known.some((one) => one.id === revision))
-      throw new HttpError(404, `Revision ID ${revisionId} not found.`);
     const giveBack = await (budget.requests.take(admitted.tenant.namespace, signal) ?? tooManyLogs());
     try {
       const reading = { page, budget, tenant: admitted.tenant.namespace, signal };
@@ -60,14 +75,11 @@ export function registerLogs(app: App, { auth, deployments, kube, platform }: Lo
     signal: AbortSignal,
   ): Promise<DeployLogs> {
     const page = makePage(query);
-    const record = await deployments.find({ caller, tenant }, id);
+    const record = await recordOf({ caller, tenant }, id, revisionId);
     const revision = revisionId.toLowerCase();
-    const made = deployments.revisionsOf(record);
-    if (!presentRevisions(record, made).some((one) => one.id === revision))
-      throw new HttpError(404, `Revision ID ${revisionId} not found.`);
     // Tenants have no rights in the namespace of the builds' pods, so the log needs the right to logs in the tenant's namespace.
     await auth.needLogs(caller, tenant);
-    const isOver = !isUnderWay(made.find(({ spec }) => spec.id === revision)?.status?.build);
+    const isOver = isBuildOver(record, revision);
     const giveBack = await (budget.requests.take(tenant.namespace, signal) ?? tooManyLogs());
     try {
       const reading = { page, budget, tenant: tenant.namespace, signal, fromStart: query.order === 'asc' };
@@ -92,20 +104,37 @@ export function registerLogs(app: App, { auth, deployments, kube, platform }: Lo
     }
   }
 
+  const logStreams = makeLogStreams({
+    auth,
+    deployments,
+    kube,
+    platform,
+    streams,
+    budget,
+    recordOf,
+    isBuildOver,
+  });
+
   app.post('/v1/projects/:project_id/deploy_logs', {
     onRequest: auth.as('get'),
     schema: {
       tags: ['logs'],
       operationId: 'listDeployLogs',
       summary: "Read the logs of a deployment's pods",
+      events: LOG_EVENTS,
       params: ProjectPath,
       body,
       response,
     },
-    handler: (request, reply) =>
-      whileWanted(reply, (signal) =>
-        logsOf(auth.admitted(request), request.params.project_id, undefined, request.body, signal),
-      ),
+    handler: async (request, reply) => {
+      const { project_id: id } = request.params;
+      const { body: query } = request;
+      return whileWanted<DeployLogs | FastifyReply>(reply, (signal) =>
+        streams.isAskedFor(request)
+          ? logStreams.ofPods(request, reply, { id, query, signal })
+          : logsOf(auth.admitted(request), id, undefined, query, signal),
+      );
+    },
   });
 
   app.post('/v1/projects/:project_id/revisions/:revision_id/deploy_logs', {
@@ -114,13 +143,19 @@ export function registerLogs(app: App, { auth, deployments, kube, platform }: Lo
       tags: ['logs'],
       operationId: 'listRevisionDeployLogs',
       summary: "Read the logs of a revision's pods",
+      events: LOG_EVENTS,
       params: ProjectRevisionPath,
       body,
       response,
     },
-    handler: (request, reply) => {
+    handler: async (request, reply) => {
       const { project_id: id, revision_id: revisionId } = request.params;
-      return whileWanted(reply, (signal) => logsOf(auth.admitted(request), id, revisionId, request.body, signal));
+      const { body: query } = request;
+      return whileWanted<DeployLogs | FastifyReply>(reply, (signal) =>
+        streams.isAskedFor(request)
+          ? logStreams.ofPods(request, reply, { id, revisionId, query, signal })
+          : logsOf(auth.admitted(request), id, revisionId, query, signal),
+      );
     },
   });
 
@@ -130,14 +165,19 @@ export function registerLogs(app: App, { auth, deployments, kube, platform }: Lo
       tags: ['logs'],
       operationId: 'listBuildLogs',
       summary: "Read the log of a revision's build, while it runs and afterwards",
+      events: BUILD_LOG_EVENTS,
       params: ProjectRevisionPath,
       body,
       response: { ...response, ...failures(502, 504) },
     },
-    handler: (request, reply) => {
+    handler: async (request, reply) => {
       const { project_id: id, revision_id: revisionId } = request.params;
-      const admitted = auth.admitted(request);
-      return whileWanted(reply, (signal) => buildLogsOf(admitted, { id, revisionId }, request.body, signal));
+      const { body: query } = request;
+      return whileWanted<DeployLogs | FastifyReply>(reply, (signal) =>
+        streams.isAskedFor(request)
+          ? logStreams.ofBuild(request, reply, { id, revisionId, query, signal })
+          : buildLogsOf(auth.admitted(request), { id, revisionId }, query, signal),
+      );
     },
   });
 }

@@ -70,7 +70,7 @@ export function answerError(error: unknown, request: FastifyRequest, reply: Fast
     .send({ detail: refused.detail });
 }
 
-function refusedFor(error: unknown): HttpError {
+export function refusedFor(error: unknown): HttpError {
   if (error instanceof HttpError) return error;
   if (error instanceof ServerError) return fromServer(error);
   if (error instanceof CodeHostFailed) return fromCodeHost(error);

@@ -6,6 +6,7 @@ import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { RequestSubject } from './auth.ts';
 import { pathOf } from './errors.ts';
+import type { StreamSummary } from './event-streams.ts';
 import { isProbe } from './rate-limit.ts';
 
 /** The caller's id if it is safe to log and return, otherwise a new one. */
@@ -24,8 +25,15 @@ export interface AnswerReport {
   readonly seconds: number;
 }
 
+const held = new WeakMap<FastifyRequest, number>();
+
+/** For metrics: so long a request took because its caller wanted it to, which tells nothing of how fast answers are. */
+export function noteHeld(request: FastifyRequest, ms: number): void {
+  held.set(request, ms);
+}
+
 export interface RequestLogOptions {
-  readonly subjectOf: (request: FastifyRequest) => RequestSubject;
+  readonly subjectOf: (request: FastifyRequest) => RequestSubject & StreamSummary;
   readonly basePath: string;
   readonly onAnswer: (report: AnswerReport) => void;
 }
@@ -50,8 +58,9 @@ export function registerRequestLog(app: FastifyInstance, { subjectOf, basePath, 
       },
       'Request',
     );
+    const seconds = Math.max(0, elapsedTime - (held.get(request) ?? 0)) / 1000;
     const pattern = route?.startsWith(`${basePath}/`) ? route.slice(basePath.length) : route;
-    onAnswer({ method, route: pattern ?? 'none', code: status, seconds: elapsedTime / 1000 });
+    onAnswer({ method, route: pattern ?? 'none', code: status, seconds });
     done();
   });
 }

@@ -8,12 +8,15 @@ import { makeUnreadAnswers, type UnreadLimits } from '../core/unread-answers.ts'
 import { sentBy } from './auth.ts';
 import { isProbe } from './rate-limit.ts';
 
+/** Counts bytes of a part of an answer, until the returned function is called. May close the connection. */
+export type CountUnread = (request: FastifyRequest, bytes: number) => () => void;
+
 /** Counts callers as the rate limit does: by user, or by address if the user is not known. Throws HttpError 429 with `Retry-After`. */
 export function registerUnreadLimit(
   app: FastifyInstance,
   limits: UnreadLimits,
   userOf: Authentication['remembered'],
-): void {
+): CountUnread {
   const unread = makeUnreadAnswers(limits, (caller, bytes) =>
     app.log.warn({ caller, bytes }, 'Connection closed: unread answers use too much memory'),
   );
@@ -36,6 +39,7 @@ export function registerUnreadLimit(
     }
     done(null, payload);
   });
+  return (request, bytes) => unread.add(callerOf(request), bytes, request.raw.socket);
 }
 
 /** Bytes in memory. A stream buffers only what its reader takes. */

@@ -13,6 +13,8 @@ export const ListRevisions = z.strictObject({
   status: listOf(z.enum(REVISION_STATES)).describe('States separated by commas. Matches revisions in any of these.'),
 });
 
+export type ListRevisions = z.output<typeof ListRevisions>;
+
 export const Revision = z
   .object({
     id,
@@ -48,3 +50,7 @@ export type Revision = z.output<typeof Revision>;
 export const RevisionList = z
   .object({ resources: z.array(Revision), offset: z.int().min(0).describe("The next page's offset.") })
   .meta({ id: 'RevisionList' });
+export type RevisionList = z.output<typeof RevisionList>;
+
+/** The body of a request that takes none: what is sent all the same is named as an unknown field. */
+export const NoFields = z.object({}).meta({ id: 'NoFields', description: 'Has no fields.', examples: [{}] });

@@ -6,7 +6,7 @@ import { INTERRUPT_ANNOTATION } from '../../api/meta.ts';
 import { serialRevisionId } from '../../record/revision-id.ts';
 import { rollingBack } from '../../record/revision-request.ts';
 import { revisionsOf } from '../../record/revisions.ts';
-import { HttpError } from '../core/http-error.ts';
+import { deploymentNotFound, HttpError } from '../core/http-error.ts';
 import { etagOf, ifMatch } from '../core/preconditions.ts';
 import type { App } from '../core/validation.ts';
 import { readAliases } from '../deployments/aliases.ts';
@@ -14,8 +14,10 @@ import { Deployment, DeploymentPath, patchDeployment } from '../deployments/payl
 import type { Deployments } from '../deployments/repository.ts';
 import type { Changed, Decide } from '../deployments/update.ts';
 import type { Auth, RequestContext } from '../plugins/auth.ts';
+import type { EventStreams } from '../plugins/event-streams.ts';
+import { followState, stateEvents } from '../plugins/followed-state.ts';
 import { failures } from '../plugins/openapi.ts';
-import { ListRevisions, Revision, RevisionList, RevisionPath } from './payloads.ts';
+import { ListRevisions, NoFields, Revision, RevisionList, RevisionPath } from './payloads.ts';
 import { presentRevisions } from './presenter.ts';
 
 export interface RevisionRoutesOptions {
@@ -23,9 +25,13 @@ export interface RevisionRoutesOptions {
   readonly deployments: Deployments;
   /** Presents a changed deployment to its caller. */
   readonly presentChanged: (admitted: RequestContext, changed: Changed) => Promise<Deployment>;
+  readonly streams: EventStreams;
 }
 
-export function registerRevisions(app: App, { auth, deployments, presentChanged }: RevisionRoutesOptions): void {
+export function registerRevisions(
+  app: App,
+  { auth, deployments, presentChanged, streams }: RevisionRoutesOptions,
+): void {
   const tags = ['revisions'];
   const path = '/v2/deployments/:deployment_id/revisions';
   const shown = (record: AppDeployment): Revision[] => presentRevisions(record, deployments.revisionsOf(record));
@@ -36,22 +42,39 @@ export function registerRevisions(app: App, { auth, deployments, presentChanged 
     return revision;
   }
 
+  function page(record: AppDeployment, { limit, offset, status }: ListRevisions): RevisionList {
+    const wanted = shown(record).filter((revision) => status === undefined || status.includes(revision.status));
+    const resources = wanted.slice(offset, offset + limit);
+    return { resources, offset: offset + resources.length };
+  }
+
+  const mayGet = auth.as('get');
   app.get(path, {
-    onRequest: auth.as('get'),
+    onRequest: mayGet,
     schema: {
       tags,
       operationId: 'listRevisions',
       summary: 'List the revisions of a deployment, newest first',
+      events: stateEvents('revisions'),
       params: DeploymentPath,
       querystring: ListRevisions,
       response: { 200: RevisionList, ...failures(401, 403, 404, 422) },
     },
-    handler: async (request) => {
-      const { limit, offset, status } = request.query;
-      const record = await deployments.find(auth.admitted(request), request.params.deployment_id);
-      const wanted = shown(record).filter((revision) => status === undefined || status.includes(revision.status));
-      const page = wanted.slice(offset, offset + limit);
-      return { resources: page, offset: offset + page.length };
+    handler: async (request, reply) => {
+      const { deployment_id: id } = request.params;
+      const { tenant } = auth.admitted(request);
+      const record = await deployments.find(auth.admitted(request), id);
+      if (!streams.isAskedFor(request)) return page(record, request.query);
+      return followState(streams, request, reply, {
+        kind: 'revisions',
+        right: mayGet,
+        read() {
+          const now = deployments.inCache(tenant, id);
+          return now && JSON.stringify(page(now, request.query));
+        },
+        gone: deploymentNotFound(id),
+        onChange: (listener) => deployments.changes.ofRecord(tenant.namespace, record.metadata.name, listener),
+      });
     },
   });
 
@@ -97,7 +120,8 @@ export function registerRevisions(app: App, { auth, deployments, presentChanged 
       operationId: 'redeployRevision',
       summary: 'Roll back: create a new revision with the values of this one',
       params: RevisionPath,
-      response: { 200: Deployment, ...failures(400, 401, 403, 404, 409, 412, 422) },
+      body: NoFields.prefault({}),
+      response: { 200: Deployment, ...failures(400, 401, 403, 404, 409, 412, 413, 415, 422) },
     },
     handler: async (request, reply) => {
       const admitted = auth.admitted(request);
@@ -127,7 +151,8 @@ export function registerRevisions(app: App, { auth, deployments, presentChanged 
       operationId: 'interruptRevision',
       summary: 'Interrupt the build of a revision. The active revision keeps serving',
       params: RevisionPath,
-      response: { 202: Revision, ...failures(401, 403, 404, 409, 422) },
+      body: NoFields.prefault({}),
+      response: { 202: Revision, ...failures(400, 401, 403, 404, 409, 413, 415, 422) },
     },
     handler: async (request, reply) => {
       const { deployment_id: deploymentId, revision_id: id } = request.params;

@@ -1,6 +1,7 @@
 // The main line with pods that really run: PostgreSQL and Redis answer, the sample server proves the wiring from within.
 
 import { beforeAll, describe, expect, inject, it } from 'vitest';
+import { type EventReader, openStream, type ReadEvent } from '../../support/event-reader.ts';
 import type { Tenant } from '../../support/platform.ts';
 import { type Attached, attach, eventually } from '../../support/running-davit.ts';
 
@@ -134,6 +135,39 @@ withPods('the sample with queue workers', () => {
       offset: first.body.next_offset,
     });
     expect(second.body.logs).toEqual(whole.body.logs.slice(1, 2));
+  });
+
+  it('goes on with each line as it is written, and after a break with those that came meanwhile, once', async () => {
+    const identity = { 'x-api-key': tenant.token, 'x-tenant-id': tenant.id };
+    const open = (headers: object = {}): Promise<EventReader> =>
+      openStream(davit.apiUrl, `/v1/projects/${id}/deploy_logs`, {
+        method: 'POST',
+        headers: { ...identity, ...headers },
+      });
+    async function untilLine(reader: EventReader, text: string): Promise<ReadEvent[]> {
+      const seen: ReadEvent[] = [];
+      for (;;) {
+        // oxlint-disable-next-line no-await-in-loop -- one after the other
+        const event = await reader.next(20_000);
+        if (typeof event === 'string') throw new Error(`${event} instead of ${text}`);
+        seen.push(event);
+        if (JSON.stringify(event.data).includes(text)) return seen;
+      }
+    }
+    const reader = await open();
+    await untilLine(reader, 'Listening');
+    await ask(`${url}/items/followed-1`);
+    const last = (await untilLine(reader, 'followed-1')).at(-1);
+    reader.close();
+    await ask(`${url}/items/followed-2`);
+    const resumed = await open({ 'last-event-id': last?.id ?? '' });
+    const events = await untilLine(resumed, 'followed-2');
+    expect(JSON.stringify(events)).not.toContain('followed-1');
+    await ask(`${url}/items/followed-3`);
+    await untilLine(resumed, 'followed-3');
+    const ids = [...resumed.text().matchAll(/"id":"([^"]+)"/g)].map(([, line]) => line);
+    expect(new Set(ids).size).toBe(ids.length);
+    resumed.close();
   });
 
   it('hands work to a queue worker through Redis, and does none itself', async () => {

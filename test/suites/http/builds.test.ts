@@ -9,9 +9,11 @@ import { DeployLogs } from '../../../src/http/logs/payloads.ts';
 import { Revision } from '../../../src/http/revisions/payloads.ts';
 import { PODS } from '../../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/kube/client.ts';
+import { type EventReader, openStream } from '../../support/event-reader.ts';
 import { type FacadeWithRegistry, makeFacadeWithRegistry } from '../../support/facade-registry.ts';
 import type { FakeRegistry } from '../../support/fake-registry.ts';
-import { type Answer, aBody, anIntegration, type Facade, TENANT } from './facade.ts';
+import { type Answer, aBody, anIntegration, type Facade, listen, SOMEBODY, TENANT } from './facade.ts';
+import { type GrowingLogs, growLogs, type Writer } from './growing-logs.ts';
 
 const INTEGRATION = '0a6bb1b2-6b0e-4f6e-8d3c-6f5d9a1a7c10';
 const COMMIT = 'c0ffee'.repeat(7).slice(0, 40);
@@ -202,6 +204,94 @@ describe('the log of a running build', () => {
   it('of a revision that is not there is a 404', async () => {
     rid = '99999999-0000-4000-8000-000000000009';
     expect(await logs()).toMatchObject({ status: 404, body: { detail: `Revision ID ${rid} not found.` } });
+  });
+});
+
+describe('the log of a build that is followed', () => {
+  let reader: EventReader;
+  const follow = async (headers: Record<string, string> = {}): Promise<EventReader> => {
+    const origin = `http://127.0.0.1:${(facade.app.server.address() as { port: number }).port}`;
+    const to = `/v1/projects/${id}/revisions/${rid}/build_logs`;
+    reader = await openStream(origin, to, { method: 'POST', headers: { ...SOMEBODY, ...headers } });
+    return reader;
+  };
+  /** Messages until there is none, or the event that ends the stream. */
+  async function read(patienceMs = 1500): Promise<unknown[]> {
+    const seen: unknown[] = [];
+    for (;;) {
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      const event = await reader.next(patienceMs);
+      if (typeof event === 'string') return seen;
+      seen.push(event.event === 'log' ? event.data.message : (event.data.reason ?? event.event));
+      lastId = event.id ?? lastId;
+    }
+  }
+  let lastId = '';
+  let pod: Writer;
+  let growing: GrowingLogs;
+  beforeEach(async () => {
+    await listen(facade);
+    growing = growLogs(facade);
+    reported('AWAITING_BUILD', { phase: 'Queued' });
+  });
+  afterEach(() => reader.close());
+  const begin = (): void => {
+    const labels = { 'davit.dev/build': rid };
+    pod = growing.start(id, 'build-1', { namespace: 'davit-builds', labels, container: 'build' });
+  };
+  const advance = (build: BuildStatus): void => {
+    const [revision] = facade.revisions.list();
+    if (revision !== undefined) facade.revisions.put({ ...revision, status: { state: 'BUILDING', build } });
+  };
+
+  it('has every line from the first one on, and ends when the build is over', async () => {
+    await follow();
+    expect(await read()).toEqual([]);
+    begin();
+    for (let n = 0; n < 100; n += 1) pod.write(n, `line ${n}`);
+    advance({ phase: 'Building' });
+    expect(await read()).toEqual(Array.from({ length: 100 }, (_, n) => `line ${n}`));
+    expect(growing.reads.at(-1)).toMatchObject({ token: undefined, isOpenEnded: true });
+    pod.write(100, 'last');
+    pod.end();
+    keepLog([...Array.from({ length: 100 }, (_, n) => kept(n, `line ${n}`)), kept(100, 'last')]);
+    advance({ phase: 'Built' });
+    expect(await read(8000)).toEqual(['last', 'complete']);
+    expect(growing.open).toBe(0);
+  });
+
+  it('goes on after a break with what was kept, though the pod is gone', async () => {
+    begin();
+    pod.write(1, 'one');
+    pod.write(2, 'two');
+    advance({ phase: 'Building' });
+    await follow();
+    expect(await read()).toEqual(['one', 'two']);
+    reader.close();
+    pod.remove();
+    keepLog([kept(1, 'one'), kept(2, 'two'), kept(3, 'three')]);
+    advance({ phase: 'Failed' });
+    await follow({ 'last-event-id': lastId });
+    expect(await read()).toEqual(['three', 'complete']);
+    reader.close();
+    await follow();
+    expect(await read()).toEqual(['one', 'two', 'three', 'complete']);
+  });
+
+  it('is read by the right to logs', async () => {
+    facade.kube.allow(({ subresource }) => subresource !== 'log');
+    expect((await follow()).status).toBe(403);
+    expect(growing.reads).toEqual([]);
+  });
+
+  it('of a registry that is down ends with the reason', async () => {
+    advance({ phase: 'Failed' });
+    await registry.close();
+    await follow();
+    expect(await reader.next()).toMatchObject({
+      event: 'end',
+      data: { reason: 'failed', status: 502, detail: 'The registry cannot be reached. Try again later.' },
+    });
   });
 });
 

@@ -76,6 +76,14 @@ function makeStore<T extends KubeObject>(kube: FakeKube, resource: Resource): Te
   return store;
 }
 
+/** Headers of a request of somebody who may use the tenant. */
+export const SOMEBODY = { 'x-api-key': TOKEN, 'x-tenant-id': TENANT.id } as const;
+
+/** Lets a facade listen; resolves to its origin. */
+export function listen({ app }: Pick<Facade, 'app'>): Promise<string> {
+  return app.listen({ port: 0, host: '127.0.0.1' });
+}
+
 export interface Facade {
   readonly app: FastifyInstance;
   readonly kube: FakeKube;
@@ -97,6 +105,8 @@ export interface Facade {
   log(): string;
   /** Each answer as it is counted. */
   readonly answers: AnswerReport[];
+  /** Event streams that are open, by kind. */
+  readonly streams: Record<string, number>;
   /** Writes but for reviews of rights. */
   writes(): Write[];
   call(
@@ -120,11 +130,12 @@ export interface Answer {
 
 export async function makeFacade(
   settings: Partial<Settings> = {},
-  limits: Pick<AppDeps, 'timeLimitMs' | 'unreadLimits'> = {},
+  limits: Pick<AppDeps, 'timeLimitMs' | 'unreadLimits' | 'streamLimits' | 'signal'> = {},
   { withRegistry }: FacadeOptions = {},
 ): Promise<Facade> {
   const clock = { ms: Date.parse('2026-01-01T00:00:00Z') };
   const answers: AnswerReport[] = [];
+  const streams: Record<string, number> = {};
   const kube = makeFakeKube({ now: () => clock.ms });
   for (const { id, namespace } of [TENANT, OTHER_TENANT]) {
     kube.seed(NAMESPACES, {
@@ -189,6 +200,7 @@ export async function makeFacade(
     ...limits,
     log,
     onAnswer: (answer) => void answers.push(answer),
+    onStream: (kind, change) => void (streams[kind] = (streams[kind] ?? 0) + change),
     now,
     randomSuffix: () => `r4nd0m${suffixes++ || ''}`,
     sleep: async (ms) => {
@@ -213,6 +225,7 @@ export async function makeFacade(
     waits,
     log: () => lines.join(''),
     answers,
+    streams,
     writes: () => kube.writes.filter(({ kind }) => !kind.endsWith('Review')),
     async call(method, url, body, headers = {}) {
       const answer = await app.inject({

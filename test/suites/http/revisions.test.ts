@@ -233,6 +233,17 @@ describe('redeploy', () => {
     expect(facade.snapshot().spec.resolved).toEqual(old.spec.resolved);
   });
 
+  it('takes no fields: one that is sent is named, or refused before anything is written', async () => {
+    const old = facade.snapshot(DEPLOYED);
+    const path = `/${old.spec.id}/redeploy`;
+    const before = facade.writes().length;
+    const strict = await post(`${path}?fieldValidation=Strict`, { secrets: [] });
+    const finding = { loc: ['body', 'secrets'], msg: 'is read-only', type: 'read_only' };
+    expect([strict.status, strict.body.detail, facade.writes().length]).toEqual([422, [finding], before]);
+    expect((await post(path, { secrets: [] })).body.warnings).toEqual([finding]);
+    expect((await post(path, {})).body.warnings).toBeUndefined();
+  });
+
   it('of one that was never created is 409', async () => {
     const waiting = await post(`/${serial(1)}/redeploy`);
     expect([waiting.status, waiting.body.detail]).toEqual([

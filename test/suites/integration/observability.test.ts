@@ -1,0 +1,231 @@
+// What a running Davit logs and measures while a deployment becomes READY, another one fails, and both are deleted: what people
+// see who have the log and the metrics and nothing else.
+
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, inject, it } from 'vitest';
+import { aPayload } from '../../support/builders.ts';
+import { openStream } from '../../support/event-reader.ts';
+import type { Tenant } from '../../support/platform.ts';
+import { type Attached, attach, eventually } from '../../support/running-davit.ts';
+
+const davit: Attached = attach(inject('davit'));
+const NAMESPACE = 'observed';
+type Part = 'controller' | 'api';
+
+interface Line {
+  readonly level: number;
+  readonly time: number;
+  readonly part?: string;
+  readonly msg: string;
+  readonly [field: string]: unknown;
+}
+
+/** What a process has logged, of all its runs. */
+async function linesOf(part: Part): Promise<Line[]> {
+  const text = await readFile(join(davit.logs, `davit-${part}.log`), 'utf8');
+  return text
+    .split('\n')
+    .filter((line) => line.startsWith('{'))
+    .map((line) => JSON.parse(line) as Line);
+}
+
+type Scrape = ReadonlyMap<string, number>;
+
+/** The samples of a process by series, as Prometheus gets them: `name{label="value"}`. */
+async function scrape(part: Part): Promise<Scrape> {
+  const port = (await linesOf(part)).findLast(({ msg }) => msg === 'Started')?.['health'];
+  const answer = await fetch(`http://127.0.0.1:${String(port)}/metrics`);
+  expect(answer.status).toBe(200);
+  const samples = (await answer.text()).split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+  return new Map(samples.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.split(' ').at(-1))]));
+}
+
+/** The sum of all series of a metric with these labels. */
+function sumOf(samples: Scrape, metric: string, labels: Readonly<Record<string, string>> = {}): number {
+  const wanted = Object.entries(labels).map(([name, value]) => `${name}="${value}"`);
+  return [...samples]
+    .filter(([series]) => series === metric || series.startsWith(`${metric}{`))
+    .filter(([series]) => wanted.every((label) => series.includes(label)))
+    .reduce((sum, [, value]) => sum + value, 0);
+}
+
+let tenant: Tenant;
+let before: Readonly<Record<Part, Scrape>>;
+let during: Readonly<Record<Part, Scrape>>;
+let after: Readonly<Record<Part, Scrape>>;
+let since: number;
+/** The messages of the conditions Ready while the deployments were there. */
+const messages: Record<string, string> = {};
+const both = async (): Promise<Readonly<Record<Part, Scrape>>> => ({
+  controller: await scrape('controller'),
+  api: await scrape('api'),
+});
+
+beforeAll(async () => {
+  tenant = await davit.tenant(NAMESPACE);
+  since = Date.now();
+  before = await both();
+  const create = async (name: string, image: string): Promise<string> => {
+    const source = { source_revision_config: { image_uri: image } };
+    const { status, body } = await davit.call(tenant, 'POST', '/v2/deployments', aPayload(name, source));
+    expect([status, body.detail]).toEqual([201, undefined]);
+    return body.id as string;
+  };
+  const [works, fails] = [
+    await create('works', 'registry.example/app:1.0'),
+    await create('fails', 'registry.example/missing:1'),
+  ];
+  const reader = await openStream(davit.apiUrl, `/v2/deployments/${works}`, {
+    headers: { 'x-api-key': tenant.token, 'x-tenant-id': tenant.id },
+  });
+  const stateOf = async (
+    name: string,
+  ): Promise<Record<string, { status: string; reason: string; message: string }>> => {
+    const { status } = await davit.kubectlJson<{
+      status?: { conditions?: { type: string; status: string; reason: string; message: string }[] };
+    }>(['get', 'appd', name, '-n', NAMESPACE]);
+    return Object.fromEntries((status?.conditions ?? []).map((one) => [one.type, one]));
+  };
+  await eventually(async () => {
+    const [up, down] = [await stateOf('works'), await stateOf('fails')];
+    expect([up['Ready']?.status, down['Ready']?.reason]).toEqual(['True', 'ImagePullFailed']);
+    messages['works'] = up['Ready']?.message ?? '';
+    messages['fails'] = down['Ready']?.message ?? '';
+    const { body } = await davit.call(tenant, 'GET', `/v2/deployments/${fails}/revisions`);
+    // After its progress deadline.
+    expect(body.resources[0].status).toBe('DEPLOY_FAILED');
+  }, 60_000);
+  during = await both();
+  for (const id of [works, fails]) {
+    // oxlint-disable-next-line no-await-in-loop -- one after the other
+    const { status } = await davit.call(tenant, 'DELETE', `/v2/deployments/${id}`);
+    expect(status).toBe(204);
+  }
+  await eventually(async () => {
+    const { body } = await davit.call(tenant, 'GET', '/v2/deployments');
+    expect(body.resources).toEqual([]);
+    expect(reader.text()).toContain('event: gone');
+    after = await both();
+    expect(sumOf(after.api, 'davit_http_event_streams')).toBe(0);
+  }, 60_000);
+}, 180_000);
+
+describe('the log of the controller', () => {
+  const about = async (name: string): Promise<Line[]> =>
+    (await linesOf('controller')).filter((line) => line['namespace'] === NAMESPACE && line['name'] === name);
+
+  it('tells the life of a deployment that works, in its order', async () => {
+    const lines = await about('works');
+    const steps = lines.map(({ msg, status, reason }) => [msg, status, reason].filter(Boolean).join(' '));
+    const wanted = [
+      'Revision changed CREATING',
+      'Revision changed DEPLOYING',
+      'Revision changed DEPLOYED',
+      'Condition Ready changed True Serving',
+      'Deleted',
+    ];
+    expect(steps.filter((step) => wanted.includes(step) && step !== 'Revision changed CREATING')).toEqual(
+      expect.arrayContaining(wanted.slice(1)),
+    );
+    expect(steps.indexOf('Revision changed DEPLOYING')).toBeLessThan(steps.indexOf('Revision changed DEPLOYED'));
+    expect(steps.at(-1)).toBe('Deleted');
+    expect(lines.every(({ level, part, time }) => level === 30 && part === 'controller' && time >= since)).toBe(true);
+  });
+
+  it('says of one that fails why, in the words of its status', async () => {
+    const lines = await about('fails');
+    const failed = lines.find(({ msg, reason }) => msg === 'Condition Ready changed' && reason === 'ImagePullFailed');
+    expect(failed).toMatchObject({ kind: 'AppDeployment', namespace: NAMESPACE, name: 'fails', status: 'False' });
+    expect(failed?.['message']).toContain('registry.example/missing:1');
+    expect(messages['fails']).toContain('registry.example/missing:1');
+    const revision = lines.find(({ msg, status }) => msg === 'Revision changed' && status === 'DEPLOY_FAILED');
+    expect(revision).toMatchObject({ kind: 'AppDeployment', revision: expect.any(String) });
+    expect(revision?.['message']).toContain('registry.example/missing:1');
+    expect(lines.at(-1)?.msg).toBe('Deleted');
+  });
+
+  it('says nothing twice', async () => {
+    for (const name of ['works', 'fails']) {
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      const steps = (await about(name)).filter(({ msg }) => msg.startsWith('Condition Ready'));
+      const told = steps.map(({ status, reason }) => `${String(status)} ${String(reason)}`);
+      expect(told.some((step, index) => step === told[index + 1])).toBe(false);
+    }
+  });
+});
+
+describe('the log of the API', () => {
+  it('names user, tenant and deployment of each request, and how a stream ended', async () => {
+    const requests = (await linesOf('api')).filter(({ msg, tenant: of }) => msg === 'Request' && of === NAMESPACE);
+    expect(requests.every(({ user }) => user === `system:serviceaccount:${NAMESPACE}:team`)).toBe(true);
+    const of = (method: string): Line[] => requests.filter((line) => line['method'] === method);
+    expect(of('POST').map(({ deployment, status }) => [deployment, status])).toEqual([
+      ['works', 201],
+      ['fails', 201],
+    ]);
+    expect(of('DELETE').map(({ deployment, status }) => [deployment, status])).toEqual([
+      ['works', 204],
+      ['fails', 204],
+    ]);
+    expect(requests.filter(({ streamEnd }) => streamEnd !== undefined)).toEqual([
+      expect.objectContaining({ route: '/v2/deployments/:deployment_id', deployment: 'works', streamEnd: 'gone' }),
+    ]);
+  });
+
+  it('has no token', async () => {
+    const text = await readFile(join(davit.logs, 'davit-api.log'), 'utf8');
+    expect(text).not.toContain(tenant.token);
+  });
+});
+
+describe('the metrics', () => {
+  const grown = (part: Part, metric: string, labels: Readonly<Record<string, string>> = {}): number =>
+    sumOf(after[part], metric, labels) - sumOf(before[part], metric, labels);
+
+  it('count rollouts by their result', () => {
+    expect(grown('controller', 'davit_rollout_duration_seconds_count', { result: 'deployed' })).toBe(1);
+    expect(grown('controller', 'davit_rollout_duration_seconds_count', { result: 'failed' })).toBe(1);
+    // The deadline of the set-up, and not much more.
+    const seconds = grown('controller', 'davit_rollout_duration_seconds_sum', { result: 'failed' });
+    expect(seconds).toBeGreaterThanOrEqual(20);
+    expect(seconds).toBeLessThan(60);
+  });
+
+  it('show deployments by state and reason while they are there', () => {
+    const labels = { ready: 'False', reason: 'ImagePullFailed' };
+    const failing = (samples: Scrape): number => sumOf(samples, 'davit_deployments', labels);
+    expect([
+      failing(during.controller) - failing(before.controller),
+      failing(after.controller) - failing(before.controller),
+    ]).toEqual([1, 0]);
+    const serving = (samples: Scrape): number => sumOf(samples, 'davit_deployments', { state: 'READY', ready: 'True' });
+    expect([
+      serving(during.controller) - serving(before.controller),
+      serving(after.controller) - serving(before.controller),
+    ]).toEqual([1, 0]);
+  });
+
+  it('count reconciles, requests to the API server and those of the HTTP API', () => {
+    expect(grown('controller', 'davit_reconcile_total', { result: 'done' })).toBeGreaterThan(2);
+    expect(grown('controller', 'davit_kube_request_duration_seconds_count', { verb: 'apply' })).toBeGreaterThan(10);
+    expect(grown('controller', 'davit_reconcile_total', { result: 'error' })).toBe(0);
+    const route = '/v2/deployments';
+    expect(grown('api', 'davit_http_requests_total', { method: 'POST', route, code: '201' })).toBe(2);
+    expect(grown('api', 'davit_http_requests_total', { method: 'DELETE', code: '204' })).toBe(2);
+    expect(sumOf(during.api, 'davit_http_event_streams', { kind: 'deployment' })).toBe(1);
+    // The stream was open for as long as a rollout fails, and is no slow answer.
+    const slow = (le: string): number =>
+      grown('api', 'davit_http_request_duration_seconds_bucket', {
+        le,
+        method: 'GET',
+        route: '/v2/deployments/:deployment_id',
+      });
+    expect(slow('+Inf') - slow('10')).toBe(0);
+  });
+
+  it('name no tenant, no deployment and no user', () => {
+    for (const samples of [after.controller, after.api])
+      for (const series of samples.keys()) expect(series).not.toMatch(new RegExp(`${NAMESPACE}|works|fails"`));
+  });
+});
