@@ -31,6 +31,7 @@ import { registerDeployments } from './deployments/routes.ts';
 import { registerLogs } from './logs/routes.ts';
 import { makeProviders } from './oauth-providers/repository.ts';
 import { registerProviders } from './oauth-providers/routes.ts';
+import { type PageFiles, registerPage } from './page/routes.ts';
 import { registerAuth } from './plugins/auth.ts';
 import { answerError, registerErrors, registerNotFound } from './plugins/errors.ts';
 import { registerFieldValidation } from './plugins/field-validation.ts';
@@ -57,6 +58,8 @@ export interface AppDeps {
   readonly settings: Settings;
   /** That of the settings; absent where they name none. */
   readonly registry?: PlatformRegistry | undefined;
+  /** The page at `/`; without it `GET /` answers every client with JSON. */
+  readonly page?: PageFiles | undefined;
   readonly log: Logger;
   readonly now: () => Date;
   /** 1 to 16 characters of a-z and 0-9 that nobody can guess. */
@@ -166,7 +169,8 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
         if (prefix !== settings.http.basePath)
           scope.addHook('onRoute', (route) => void (route.schema = { ...route.schema, hide: true }));
         registerProbes(scope, deps);
-        await registerDocs(scope, prefix);
+        await registerDocs(scope);
+        registerPage(scope, deps.page, prefix);
         const routes: App = scope.withTypeProvider<ZodTypeProvider>();
         registerDeployments(routes, { auth, deployments, settings });
         registerLogs(routes, { auth, deployments, kube, platform });

@@ -66,10 +66,10 @@ export async function registerRateLimit(
 
 const FROM_ADDRESS = ' came from this address with tokens that are not known yet, or none';
 
-/** What everybody may see: the document and the page to try it at. */
+/** What everybody may see: the document, the page to try it at, and the page at `/`. */
 function isPage(request: FastifyRequest): boolean {
   const route = request.routeOptions.url ?? '';
-  return /\/(docs(\/.*)?|openapi\.json)?$/.test(route);
+  return /\/(docs(\/.*)?|assets\/.*|openapi\.json)?$/.test(route);
 }
 
 export function isProbe(request: FastifyRequest): boolean {
