@@ -21,7 +21,7 @@ import {
   toneOfRevision,
 } from './health.ts';
 import { Logs } from './logs.tsx';
-import { Address, Age, Asking, Dialog, Mark, Status } from './parts.tsx';
+import { Address, Age, Asking, Dialog, fieldOf, Mark, Status } from './parts.tsx';
 import { LIST } from './route.ts';
 import { plain, short } from './text.ts';
 
@@ -319,11 +319,12 @@ function Scale({ api, deployment, onDone, onClose }: ActionProps): VNode {
     <Dialog
       title={`Scale ${deployment.name}`}
       action="Scale"
+      onDone={onDone}
       onClose={onClose}
       onConfirm={async (form) => {
-        const scale = { min: Number(form.get('min')), max: Number(form.get('max')) };
+        const scale = { min: Number(fieldOf(form, 'min')), max: Number(fieldOf(form, 'max')) };
         await api.scale(deployment.id, scale);
-        onDone(`${deployment.name} is to run on ${scale.min} to ${scale.max} pods.`);
+        return `${deployment.name} is to run on ${scale.min} to ${scale.max} pods.`;
       }}
     >
       <p>This makes a revision. A maximum of 0 stops every pod and keeps the data.</p>
@@ -348,10 +349,11 @@ function RollBack({
     <Dialog
       title={`Roll back ${deployment.name}`}
       action="Roll back"
+      onDone={onDone}
       onClose={onClose}
       onConfirm={async () => {
         await api.redeploy(deployment.id, revision.id);
-        onDone(`${deployment.name} goes back to revision ${short(revision.id)}.`);
+        return `${deployment.name} goes back to revision ${short(revision.id)}.`;
       }}
     >
       <p>
@@ -370,11 +372,12 @@ function Delete({ api, deployment, onDone, onClose }: ActionProps): VNode {
       title={`Delete ${name}`}
       action={`Delete ${name}`}
       isDangerous
+      onDone={onDone}
       onClose={onClose}
       onConfirm={async (form) => {
-        if (form.get('name') !== name) throw new Error(`That is not its name. Type ${name} to delete it.`);
+        if (fieldOf(form, 'name') !== name) throw new Error(`That is not its name. Type ${name} to delete it.`);
         await api.remove(deployment.id);
-        onDone(`${name} is being deleted.`);
+        return `${name} is being deleted.`;
       }}
     >
       <p>

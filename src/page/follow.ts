@@ -48,7 +48,7 @@ export function follow<T>({ read, everyMs, onValue, onFailure }: FollowOptions<T
       if (!ended.signal.aborted) onValue(value);
     } catch (error) {
       if (!ended.signal.aborted) {
-        const failure = error instanceof ApiError ? error : new ApiError(0, `The answer cannot be read: ${error}.`);
+        const failure = error instanceof ApiError ? error : new ApiError(0, 'The answer is not one that Davit gives.');
         waitMs = waitAfter(failure);
         onFailure(failure, waitMs);
       }

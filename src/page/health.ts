@@ -93,12 +93,12 @@ const PARTS = [
 export function partsOf(deployment: Deployment): Part[] {
   const { resource_spec: spec } = deployment.source_config;
   const numbers = spec as unknown as Readonly<Record<string, number | null | undefined>>;
-  const workloads = PARTS.filter(({ prefix }) => numbers[`${prefix}cpu`] != null).map(({ name, prefix, type }) => ({
+  const made = PARTS.filter(({ prefix }) => typeof numbers[`${prefix}cpu`] === 'number');
+  return made.map(({ name, prefix, type }) => ({
     name,
     condition: conditionOf(deployment, type),
     sizes: sizesOf(numbers, prefix),
   }));
-  return workloads;
 }
 
 /** Conditions that no part stands for and that are worth a line. */

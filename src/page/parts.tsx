@@ -99,18 +99,34 @@ export function Asking({
   );
 }
 
+/** What was typed into the field `name`. */
+export function fieldOf(form: FormData, name: string): string {
+  const value = form.get(name);
+  return typeof value === 'string' ? value.trim() : '';
+}
+
 export interface DialogProps {
   readonly title: string;
   readonly action: string;
   readonly isDangerous?: boolean;
-  /** Rejects with the sentence to show. */
-  readonly onConfirm: (form: FormData) => Promise<void>;
+  /** Resolves to the sentence that says what was done; rejects with the one that says why not. */
+  readonly onConfirm: (form: FormData) => Promise<string>;
+  /** Called when the dialog is closed after that: what is announced behind an open one is heard by nobody. */
+  readonly onDone: (sentence: string) => void;
   readonly onClose: () => void;
   readonly children: ComponentChildren;
 }
 
 /** Modal: the browser keeps the focus inside, closes it with Escape and returns the focus to where it came from. */
-export function Dialog({ title, action, isDangerous = false, onConfirm, onClose, children }: DialogProps): VNode {
+export function Dialog({
+  title,
+  action,
+  isDangerous = false,
+  onConfirm,
+  onDone,
+  onClose,
+  children,
+}: DialogProps): VNode {
   const dialog = useRef<HTMLDialogElement>(null);
   const [isAsking, setIsAsking] = useState(false);
   const [failure, setFailure] = useState<string>();
@@ -123,8 +139,9 @@ export function Dialog({ title, action, isDangerous = false, onConfirm, onClose,
     setIsAsking(true);
     setFailure(undefined);
     try {
-      await onConfirm(new FormData(event.currentTarget));
+      const sentence = await onConfirm(new FormData(event.currentTarget));
       dialog.current?.close();
+      onDone(sentence);
     } catch (error) {
       setFailure(error instanceof Error ? error.message : String(error));
     }

@@ -3,7 +3,7 @@
 import type { TargetedSubmitEvent, VNode } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { ApiError, makeApi, type Session } from './api.ts';
-import { Failure } from './parts.tsx';
+import { Failure, fieldOf } from './parts.tsx';
 
 export interface SignInProps {
   readonly tenant: string;
@@ -26,7 +26,7 @@ export function SignIn({ tenant, refused, onEnter }: SignInProps): VNode {
     event.preventDefault();
     if (isAsking) return;
     const given = new FormData(event.currentTarget);
-    const session = { token: String(given.get('token')).trim(), tenant: String(given.get('tenant')).trim() };
+    const session = { token: fieldOf(given, 'token'), tenant: fieldOf(given, 'tenant') };
     if (!/^[\x21-\x7e]+$/.test(session.token) || !/^[\x21-\x7e]*$/.test(session.tenant)) {
       setFailure('A token and a tenant are one word each. Copy them again.');
       field.current?.focus();

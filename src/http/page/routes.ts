@@ -7,7 +7,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 /** The page's files by name, as src/generate/page.ts makes them. */
 export type PageFiles = ReadonlyMap<string, string>;
 
-/** Of the document and of nothing else: the script may ask this host, and no markup, style or script is in the document itself. */
+/** The page's files come from this host, which its script may ask; nothing is inline, and no text becomes markup. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",

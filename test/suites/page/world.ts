@@ -25,9 +25,9 @@ export interface World {
   readonly url: string;
   readonly facade: Facade;
   deploy(name: string, sample?: Sample): AppDeployment;
-  /** A pod of the deployment, and what it has written. */
+  /** A pod of the deployment writes these lines. */
   write(record: AppDeployment, lines: readonly string[]): void;
-  /** The pod that builds the deployment's newest revision. */
+  /** The pod that builds the deployment's newest revision writes these lines. */
   writeBuild(record: AppDeployment, lines: readonly string[]): void;
   close(): Promise<void>;
 }
@@ -178,14 +178,24 @@ export async function makeWorld(settings: Partial<Settings> = {}): Promise<World
   }
 
   function setText(path: string, lines: readonly string[]): void {
-    const began = now - lines.length * 1000;
-    facade.kube.texts.set(
-      path,
-      lines.map((line, n) => `${new Date(began + n * 1000).toISOString()} ${line}\n`).join(''),
-    );
+    const before = facade.kube.texts.get(path) ?? '';
+    const count = before.split('\n').length - 1;
+    const added = lines.map((line, n) => `${new Date(now + (count + n) * 1000).toISOString()} ${line}\n`);
+    facade.kube.texts.set(path, `${before}${added.join('')}`);
   }
 
-  return { url: server.url, facade, deploy, write, writeBuild, close: () => server.close() };
+  return {
+    url: server.url,
+    facade,
+    deploy,
+    write,
+    writeBuild,
+    async close() {
+      // A browser keeps its connections.
+      facade.app.server.closeAllConnections();
+      await server.close();
+    },
+  };
 }
 
 /** Deployments as a team has them, some of them in trouble. */
