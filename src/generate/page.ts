@@ -15,7 +15,11 @@ export async function bundlePage(): Promise<ReadonlyMap<string, string>> {
     tsconfig: join(source, 'tsconfig.json'),
     logLevel: 'silent',
   });
-  const { output } = await bundle.generate({ format: 'esm', minify: true, comments: { annotation: false, jsdoc: false } });
+  const { output } = await bundle.generate({
+    format: 'esm',
+    minify: true,
+    comments: { annotation: false, jsdoc: false },
+  });
   await bundle.close();
   const assets = await Promise.all(
     ['page.css', 'icon.svg'].map(async (name) => [name, await readFile(join(source, name), 'utf8')] as const),

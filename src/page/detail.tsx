@@ -21,7 +21,7 @@ import {
   toneOfRevision,
 } from './health.ts';
 import { Logs } from './logs.tsx';
-import { Address, Age, Asking, Dialog, fieldOf, Mark, Status } from './parts.tsx';
+import { Address, Age, Asking, Breakable, Dialog, fieldOf, Mark, Status } from './parts.tsx';
 import { LIST } from './route.ts';
 import { plain, short } from './text.ts';
 
@@ -210,17 +210,18 @@ function Tree({ deployment }: { readonly deployment: Deployment }): VNode {
       <h2 id="parts">What Davit made</h2>
       <ul class="tree">
         {partsOf(deployment).map((part) => (
-          <Leaf key={part.name} part={part} />
+          <Leaf key={part.name} part={part} said={deployment.status_message} />
         ))}
         {aspectsOf(deployment).map((part) => (
-          <Leaf key={part.name} part={part} />
+          <Leaf key={part.name} part={part} said={deployment.status_message} />
         ))}
       </ul>
     </section>
   );
 }
 
-function Leaf({ part: { name, condition, sizes } }: { readonly part: Part }): VNode {
+/** `said` stands above already. */
+function Leaf({ part: { name, condition, sizes }, said }: { readonly part: Part; readonly said: string }): VNode {
   const tone = condition ? toneOfCondition(condition) : 'busy';
   const todo = tone === 'bad' && condition ? advice(condition.reason) : undefined;
   return (
@@ -230,7 +231,9 @@ function Leaf({ part: { name, condition, sizes } }: { readonly part: Part }): VN
         <span class="hidden">, {TONE_WORDS[tone]}</span>
       </Mark>
       {sizes.length > 0 && <div class="sizes">{sizes.join(' · ')}</div>}
-      {condition && tone !== 'good' && tone !== 'off' && <div class="why">{plain(condition.message)}</div>}
+      {condition && tone !== 'good' && tone !== 'off' && condition.message !== said && (
+        <div class="why">{plain(condition.message)}</div>
+      )}
       {todo !== undefined && <div class="why">What to do: {todo}</div>}
     </li>
   );
@@ -275,7 +278,7 @@ function Revisions({ deployment, followed, onRollBack }: RevisionsProps): VNode 
                   {plain(revision.status_message ?? '')}
                 </td>
                 <td role="cell" class="image" data-title="Runs">
-                  {plain(ranOf(revision))}
+                  <Breakable text={ranOf(revision)} />
                 </td>
                 <td role="cell" class="number" data-title="Age">
                   <Age then={revision.created_at} />
@@ -381,7 +384,7 @@ function Delete({ api, deployment, onDone, onClose }: ActionProps): VNode {
       }}
     >
       <p>
-        This deletes the deployment <strong>{name}</strong>, its pods and, unless the record retains it, its database
+        This deletes the deployment <strong>{name}</strong>, its pods and, unless it is to be retained, its database
         with all data. It cannot be undone.
       </p>
       <div class="fields">

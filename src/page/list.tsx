@@ -6,7 +6,7 @@ import type { Deployment } from '../http/deployments/payloads.ts';
 import { API_URL, type Api } from './api.ts';
 import { useFollowed } from './follow.ts';
 import { originOf, STATUSES, scaleOf, toneOf } from './health.ts';
-import { Address, Age, Asking, Status } from './parts.tsx';
+import { Address, Age, Asking, Breakable, Status } from './parts.tsx';
 import { linkOf } from './route.ts';
 import { plain } from './text.ts';
 
@@ -168,7 +168,7 @@ function Row({ row }: { readonly row: Deployment }): VNode {
         <span class="clamped">{plain(row.status_message)}</span>
       </td>
       <td role="cell" class="image" data-title="Runs">
-        {plain(originOf(row))}
+        <Breakable text={originOf(row)} />
       </td>
       <td role="cell" class="number" data-title="Pods">
         {scaleOf(row)}

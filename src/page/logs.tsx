@@ -34,8 +34,9 @@ export function Logs({ api, id, revisions }: LogsProps): VNode {
 
   return (
     <section aria-labelledby="logs">
-      <h2 id="logs">Logs</h2>
-      <p class="sub">Times are UTC.</p>
+      <h2 id="logs">
+        Logs <span class="sub">in UTC</span>
+      </h2>
       <search class="filters" aria-label="Logs">
         <label for="log-source">Of</label>
         <select id="log-source" value={source} onChange={(event) => setChosen(event.currentTarget.value)}>

@@ -36,6 +36,17 @@ export function Status({ status, tone }: { readonly status: string; readonly ton
   );
 }
 
+/** An image or an address, which may go to the next line where its parts begin. */
+export function Breakable({ text }: { readonly text: string }): VNode {
+  return (
+    <>
+      {plain(text)
+        .split(/(?<=[/:@])/)
+        .flatMap((part, place) => (place === 0 ? [part] : [<wbr key={place} />, part]))}
+    </>
+  );
+}
+
 /** An address from outside: a link only if it is http or https. */
 export function Address({ url }: { readonly url: string | null }): VNode | null {
   if (url === null) return null;
@@ -43,7 +54,7 @@ export function Address({ url }: { readonly url: string | null }): VNode | null 
   if (link === undefined) return <span>{plain(url)}</span>;
   return (
     <a href={link} target="_blank" rel="noreferrer noopener">
-      {plain(url.replace(/^https:\/\//, ''))}
+      <Breakable text={url.replace(/^https:\/\//, '')} />
     </a>
   );
 }

@@ -216,7 +216,7 @@ async function sayWhatNext(platform: Platform, tenant: Tenant, cluster: DemoClus
     `  ${cluster.kubectlCommand} get appd`,
     `  ${cluster.kubectlCommand} describe appd ${DEPLOYMENT}`,
     '  curl -s -H "X-Api-Key: $TOKEN" "$API/v2/deployments"',
-    `  ${platform.apiUrl}/docs in a browser`,
+    `  ${platform.apiUrl}/ in a browser, with that token; the API to try is at ${platform.apiUrl}/docs`,
     'Then deploy something of your own: README.md, "A deployment".',
     '',
   ];

@@ -547,7 +547,8 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
       deployTeam(world);
       const page = await arrive({ colorScheme, viewport: { width, height: 800 } });
       async function isGood(view: string): Promise<void> {
-        await page.waitForTimeout(700);
+        // The newest line has been scrolled to, and what is announced has been put in place.
+        await page.waitForTimeout(200);
         expect([view, await accessibilityFindings(page)]).toEqual([view, []]);
         expect([view, await overflow(page)]).toEqual([view, 0]);
         if (shots === undefined) return;
