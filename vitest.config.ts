@@ -32,6 +32,15 @@ export default defineConfig({
       },
       {
         test: {
+          // A headless Chromium.
+          name: 'page',
+          include: ['test/suites/page/*.test.ts'],
+          testTimeout: 60_000,
+          hookTimeout: 180_000,
+        },
+      },
+      {
+        test: {
           name: 'integration',
           include: ['test/suites/integration/*.test.ts'],
           exclude: OWN_CLUSTERS,

@@ -13,7 +13,7 @@ import { type Lane, runLanes, signalGroup, sum, type Tally } from './support/par
  */
 const WHOLE: readonly (readonly string[])[] = [
   ['unit', 'integration'],
-  ['clusters', 'e2e', 'published'],
+  ['clusters', 'e2e', 'published', 'page'],
 ];
 /** Said here, because by the load of the machine, which is still that of the tests, it would be fewer. */
 const FAULT_LANES = '5';

@@ -1,6 +1,6 @@
 // First step of `npm run demo`, `npm test` and the like, from a clean clone: plain JavaScript without dependencies
-// that any Node from 20 on can run. Installs the packages when they aren't there, or are older than the lockfile, then
-// hands over to the pinned Node 24 among them.
+// that any Node from 20 on can run. Installs the packages when they aren't there, or are older than the lockfile,
+// bundles the page, then hands over to the pinned Node 24 among them.
 
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, statSync } from 'node:fs';
@@ -42,9 +42,16 @@ function pinnedNode() {
   return fail(`Davit needs Node ${NEEDED_MAJOR}. For ${process.platform} ${process.arch} no package brings it: install it from your platform's packages or nodejs.org, then run this again.`);
 }
 
+/** `davit api` serves the page at `/` from dist, also where it is started from source. */
+function bundlePage() {
+  const done = spawnSync(pinnedNode(), [join(root, 'src/generate/page.ts')], { stdio: ['ignore', 'inherit', 'inherit'] });
+  if (done.status !== 0) fail('The page could not be bundled; the words are above.');
+}
+
 if (!installed()) install();
+bundlePage();
 const [script, ...args] = process.argv.slice(2);
-// Without a script the packages are all that was asked for.
+// Without a script that is all that was asked for.
 if (script === undefined) process.exit(0);
 const path = `${join(root, 'node_modules', '.bin')}${process.platform === 'win32' ? ';' : ':'}${process.env.PATH ?? ''}`;
 const child = spawn(pinnedNode(), [join(root, script), ...args], { cwd: root, stdio: 'inherit', env: { ...process.env, PATH: path } });

@@ -31,6 +31,7 @@ import { registerDeployments } from './deployments/routes.ts';
 import { registerLogs } from './logs/routes.ts';
 import { makeProviders } from './oauth-providers/repository.ts';
 import { registerProviders } from './oauth-providers/routes.ts';
+import { type PageFiles, registerPage } from './page/routes.ts';
 import { registerAuth } from './plugins/auth.ts';
 import { answerError, registerErrors, registerNotFound } from './plugins/errors.ts';
 import { makeEventStreams, STREAM_LIMITS, type StreamKind, type StreamLimits } from './plugins/event-streams.ts';
@@ -58,6 +59,8 @@ export interface AppDeps {
   readonly settings: Settings;
   /** The registry of the settings. Absent if there is none. */
   readonly registry?: PlatformRegistry | undefined;
+  /** The page at `/`; without it `GET /` answers every client with JSON. */
+  readonly page?: PageFiles | undefined;
   readonly log: Logger;
   readonly now: () => Date;
   /** 1 to 16 random characters of a-z and 0-9. */
@@ -186,7 +189,8 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
         if (prefix !== settings.http.basePath)
           scope.addHook('onRoute', (route) => void (route.schema = { ...route.schema, hide: true }));
         registerProbes(scope, deps);
-        await registerDocs(scope, prefix);
+        await registerDocs(scope);
+        registerPage(scope, deps.page, prefix);
         const routes: App = scope.withTypeProvider<ZodTypeProvider>();
         registerDeployments(routes, { auth, deployments, settings, streams });
         registerLogs(routes, { auth, deployments, kube, platform, streams });

@@ -24,6 +24,7 @@ import { slimManagedFields } from '../runtime/managed-fields.ts';
 import type { RuntimeMetrics } from '../runtime/metrics.ts';
 import { reflectNamespaces } from '../runtime/multi-namespace-reflector.ts';
 import { makeReflector, type Reflector, whyNotListed } from '../runtime/reflector.ts';
+import { readPage } from './page.ts';
 import { publishKeys } from './publish-keys.ts';
 
 export interface ApiOptions {
@@ -101,8 +102,11 @@ export async function runApi({ client, config, log, metrics, signal, onRewound }
   const registry = makePlatformRegistry({ kube: client, builds, namespace: config.namespace, now, randomId, log });
   if (registry !== undefined && builds.registry?.tokens === true)
     watches.push(publishKeys(registry.keyRing, { clock: systemClock, log, signal }));
+  const page = await readPage();
+  if (page === undefined) log.info('The page at / is not served: npm run bundle:page writes it');
   const app = await buildApp({
     kube: client,
+    page,
     registry,
     caches: { records, revisions, tenants, templates, listeners, providers, integrations },
     codeHosts,

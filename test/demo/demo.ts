@@ -229,7 +229,7 @@ async function sayWhatNext(
     `  ${cluster.kubectlCommand} get appd`,
     `  ${cluster.kubectlCommand} describe appd ${DEPLOYMENT}`,
     '  curl -s -H "X-Api-Key: $TOKEN" "$API/v2/deployments"',
-    `  ${platform.apiUrl}/docs in a browser`,
+    `  ${platform.apiUrl}/ in a browser, with that token; the API to try is at ${platform.apiUrl}/docs`,
     `Then deploy something of your own: ${builds === undefined ? 'README.md, "A deployment"' : 'docs/builds.md, "From a clean clone to READY"'}.`,
     '',
   ];

@@ -47,7 +47,7 @@ export async function ensureDavitImage(progress: (line: string) => void, source 
     ...(await contents(PACKAGE_FILES)),
   ];
   const sources = (await readdir(join(source.folder, 'src'), { recursive: true })).filter((file) =>
-    /(?<!\.test)\.ts$/.test(file),
+    /(?<!\.test)\.(ts|tsx|css|svg|json)$/.test(file),
   );
   const own = [source.suffix, ...(await contents([...BUILD_FILES, ...sources.map((file) => `src/${file}`)]))];
   const folder = join(cacheRoot(), 'davit-image');

@@ -319,15 +319,8 @@ export async function registerOpenApi(app: FastifyInstance, basePath: string): P
 const PAGE_POLICY =
   "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; object-src 'none'; base-uri 'self'; frame-ancestors 'none'";
 
-/** Serves the document, the page and an index of both. `prefix` is the prefix of `app`. */
-export async function registerDocs(app: FastifyInstance, prefix: string): Promise<void> {
-  app.get('/', { schema: { hide: true } }, async () => ({
-    service: 'Davit: deployments on a Kubernetes cluster of your own.',
-    docs: `${prefix}/docs`,
-    openapi: `${prefix}/openapi.json`,
-    deployments: `${prefix}/v2/deployments`,
-    documents: 'README.md, docs/api.md and docs/operations.md of the installed version.',
-  }));
+/** The document, and the page to try the endpoints at. */
+export async function registerDocs(app: FastifyInstance): Promise<void> {
   app.get('/openapi.json', { schema: { hide: true } }, async (_request, reply) =>
     reply.type('application/json').send(JSON.stringify(app.swagger())),
   );

@@ -66,10 +66,10 @@ export async function registerRateLimit(
 
 const FROM_ADDRESS = ' came from this address with unknown tokens, or without one';
 
-/** The pages without authentication: the document, and the page to try the API. */
+/** The pages without authentication: the document, the page to try the API, and the page at `/`. */
 function isPage(request: FastifyRequest): boolean {
   const route = request.routeOptions.url ?? '';
-  return /\/(docs(\/.*)?|openapi\.json)?$/.test(route);
+  return /\/(docs(\/.*)?|assets\/.*|openapi\.json)?$/.test(route);
 }
 
 export function isProbe(request: FastifyRequest): boolean {

@@ -2,7 +2,7 @@
 
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { copyFile, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -26,7 +26,9 @@ let folder: string;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'davit-bundle-'));
-  await run('npm', ['run', '--silent', 'bundle', '--', '--dir', join(folder, 'dist')], { cwd: root });
+  await run('npm', ['run', '--silent', 'bundle:main', '--', '--dir', join(folder, 'dist')], { cwd: root });
+  await run('npm', ['run', '--silent', 'bundle:page', '--', join(folder, 'dist/page')], { cwd: root });
+  await copyFile(join(root, 'package.json'), join(folder, 'package.json'));
   await symlink(join(root, 'node_modules'), join(folder, 'node_modules'));
   await writeFile(join(folder, 'kubeconfig'), KUBECONFIG);
   await writeFile(join(folder, 'settings.yaml'), 'http: {insecure: true}\n');
@@ -42,15 +44,18 @@ describe('the bundle', () => {
     expect(stdout).toContain('Usage: davit plan');
   });
 
-  it('serves the HTTP API and the assets of its page, with the access of a kubeconfig', async () => {
+  it('serves the HTTP API, the page and the assets of both pages, with the access of a kubeconfig', async () => {
     const { child, url } = await startApi();
     try {
       for (const [path, type] of [
         ['/openapi.json', 'application/json'],
         ['/docs/static/swagger-ui.css', 'text/css'],
+        ['/', 'text/html'],
+        ['/assets/page.js', 'text/javascript'],
+        ['/assets/page.css', 'text/css'],
       ]) {
-        // oxlint-disable-next-line no-await-in-loop -- two requests
-        const answer = await fetch(url + path);
+        // oxlint-disable-next-line no-await-in-loop -- a few requests
+        const answer = await fetch(url + path, { headers: { accept: `${type}, */*` } });
         expect([path, answer.status]).toEqual([path, 200]);
         expect(answer.headers.get('content-type')).toContain(type);
       }

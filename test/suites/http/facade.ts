@@ -13,6 +13,7 @@ import { OAUTH_PROVIDERS, type OAuthProvider } from '../../../src/api/oauth-prov
 import { defaultSettings, type Settings } from '../../../src/api/settings.ts';
 import type { Account, CodeHosts } from '../../../src/codehost/code-hosts.ts';
 import { type AppDeps, buildApp } from '../../../src/http/app.ts';
+import type { PageFiles } from '../../../src/http/page/routes.ts';
 import type { AnswerReport } from '../../../src/http/plugins/request-log.ts';
 import { NAMESPACES } from '../../../src/kube/api-resources.ts';
 import type { KubeObject, Resource } from '../../../src/kube/client.ts';
@@ -98,6 +99,7 @@ export interface Facade {
   /** Accounts whose repositories were asked for, and what they have: nothing, unless a test says otherwise. */
   readonly accounts: Account[];
   repositories: CodeHosts['repositories'];
+  readonly settings: Settings;
   readonly clock: { ms: number };
   /** How long it has waited, in order. */
   readonly waits: number[];
@@ -131,7 +133,7 @@ export interface Answer {
 export async function makeFacade(
   settings: Partial<Settings> = {},
   limits: Pick<AppDeps, 'timeLimitMs' | 'unreadLimits' | 'streamLimits' | 'signal'> = {},
-  { withRegistry }: FacadeOptions = {},
+  { withRegistry, page }: FacadeOptions = {},
 ): Promise<Facade> {
   const clock = { ms: Date.parse('2026-01-01T00:00:00Z') };
   const answers: AnswerReport[] = [];
@@ -179,6 +181,7 @@ export async function makeFacade(
   const app = await buildApp({
     kube,
     registry,
+    page,
     randomId,
     caches: { records, revisions, templates, tenants, listeners, providers, integrations },
     codeHosts: {
@@ -220,6 +223,7 @@ export async function makeFacade(
     providers,
     integrations,
     accounts,
+    settings: whole,
     repositories: () => Promise.resolve([]),
     clock,
     waits,
@@ -311,6 +315,7 @@ export function anIntegration(
 interface FacadeOptions {
   /** Whether what the settings name is a registry that there is. */
   readonly withRegistry?: boolean;
+  readonly page?: PageFiles;
 }
 
 /** The smallest body that POST takes. */

@@ -58,6 +58,7 @@ export const CATALOGUE: Readonly<Record<string, Place>> = {
   'npm run fuzz': { notRun: 'minutes, and packages of Python' },
   'npm run check': DEVELOPING,
   'npm run generate': DEVELOPING,
+  'npm run bundle:page': { notRun: 'test/suites/http/bundle.test.ts runs it with another folder' },
   'npm run sbom': { notRun: 'test/suites/e2e/install/image.test.ts looks at what it has made' },
 
   'kubectl wait --for=condition=Ready appd/NAME --timeout=10m': 'integration',

@@ -1,0 +1,42 @@
+// Bundles the page at `/` of the HTTP API: `npm run bundle:page` writes it to dist/page, or to
+// another folder that is its argument.
+
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { rolldown } from 'rolldown';
+
+const source = join(import.meta.dirname, '../page');
+
+/** The page's files by name. */
+export async function bundlePage(): Promise<ReadonlyMap<string, string>> {
+  const bundle = await rolldown({
+    input: join(source, 'main.tsx'),
+    platform: 'browser',
+    tsconfig: join(source, 'tsconfig.json'),
+    logLevel: 'silent',
+  });
+  const { output } = await bundle.generate({
+    format: 'esm',
+    minify: true,
+    comments: { annotation: false, jsdoc: false },
+  });
+  await bundle.close();
+  const assets = await Promise.all(
+    ['page.css', 'icon.svg'].map(async (name) => [name, await readFile(join(source, name), 'utf8')] as const),
+  );
+  return new Map([['page.js', output[0].code], ...assets]);
+}
+
+if (import.meta.main) {
+  const folder = process.argv[2] ?? join(import.meta.dirname, '../../dist/page');
+  await mkdir(folder, { recursive: true });
+  const files = [...(await bundlePage())];
+  // Renamed into place, because another process may read them.
+  await Promise.all(
+    files.map(async ([name, text]) => {
+      const made = join(folder, `.${process.pid}-${name}`);
+      await writeFile(made, text);
+      await rename(made, join(folder, name));
+    }),
+  );
+}

@@ -1,0 +1,109 @@
+// The page at `/`, for browsers. Its files are in memory, and it is static: what it shows it asks the HTTP API for, with a
+// token that is typed into it.
+
+import { createHash } from 'node:crypto';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+
+/** The page's files by name, as src/generate/page.ts makes them. */
+export type PageFiles = ReadonlyMap<string, string>;
+
+/** The page's files come from this host, which its script may ask; nothing is inline, and no text becomes markup. */
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self'",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+  "trusted-types 'none'",
+].join('; ');
+
+const TYPES: Readonly<Record<string, string>> = {
+  js: 'text/javascript; charset=utf-8',
+  css: 'text/css; charset=utf-8',
+  svg: 'image/svg+xml',
+};
+
+/** `GET /` under `prefix`, which `app` has: the page for who prefers HTML, otherwise where things are; and the page's files. */
+export function registerPage(app: FastifyInstance, files: PageFiles | undefined, prefix: string): void {
+  const hidden = { schema: { hide: true } };
+  const assets = [...(files ?? [])].map(([name, text]) => ({ name, text, hash: hashOf(text) }));
+  const page = files && documentOf(prefix, files);
+  const tag = page && `"${hashOf(page)}"`;
+  const links = {
+    service: 'Davit: deployments on a Kubernetes cluster of your own.',
+    docs: `${prefix}/docs`,
+    openapi: `${prefix}/openapi.json`,
+    deployments: `${prefix}/v2/deployments`,
+    documents: 'README.md, docs/api.md and docs/operations.md of the version that is installed.',
+  };
+
+  app.get('/', hidden, async (request, reply) => {
+    reply.header('vary', 'accept');
+    if (page === undefined || tag === undefined || !prefersHtml(request)) return links;
+    reply.headers({ 'content-security-policy': POLICY, 'cache-control': 'no-cache', etag: tag });
+    if (request.headers['if-none-match'] === tag) return reply.code(304).send();
+    return reply.type('text/html; charset=utf-8').send(page);
+  });
+
+  for (const { name, text, hash } of assets) {
+    app.get(`/assets/${name}`, hidden, async (request, reply) => sendAsset(request, reply, { name, text, hash }));
+  }
+}
+
+/** A file under another version's hash is of a rollout: the browser gets the present one, and does not keep it. */
+function sendAsset(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { name, text, hash }: { readonly name: string; readonly text: string; readonly hash: string },
+): FastifyReply {
+  const isNamed = request.url.endsWith(`?${hash}`);
+  return reply
+    .headers({
+      'cache-control': isNamed ? 'public, max-age=31536000, immutable' : 'no-cache',
+      'cross-origin-resource-policy': 'same-origin',
+    })
+    .type(TYPES[name.split('.').at(-1) ?? ''] ?? 'application/octet-stream')
+    .send(text);
+}
+
+function hashOf(text: string): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, 16);
+}
+
+/** A browser lists text/html; curl takes any type, and a client of the API lists JSON or nothing. */
+function prefersHtml({ headers }: FastifyRequest): boolean {
+  const ranges = (headers.accept ?? '').toLowerCase().split(',');
+  const html = qualityOf('text/html', ranges);
+  return html > 0 && html >= qualityOf('application/json', ranges);
+}
+
+/** RFC 9110, 12.5.1, of a type that is listed as such. */
+function qualityOf(type: string, ranges: readonly string[]): number {
+  const [, ...parameters] = ranges.map((range) => range.split(';')).find(([name]) => name?.trim() === type) ?? [];
+  if (parameters.length === 0) return ranges.some((range) => range.trim() === type) ? 1 : 0;
+  return Number(/^q=([\d.]+)$/.exec(parameters.at(-1)?.trim() ?? '')?.[1] ?? 1);
+}
+
+function documentOf(prefix: string, files: PageFiles): string {
+  const urlOf = (name: string): string => `${prefix}/assets/${name}?${hashOf(files.get(name) ?? '')}`;
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<title>Davit</title>
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<link rel="icon" href="${urlOf('icon.svg')}">
+<link rel="stylesheet" href="${urlOf('page.css')}">
+<script type="module" src="${urlOf('page.js')}"></script>
+</head>
+<body>
+<div id="page"><noscript>This page needs JavaScript. <a href="${prefix}/docs">The HTTP API</a> does not.</noscript></div>
+</body>
+</html>
+`;
+}

@@ -1,0 +1,140 @@
+// What a deployment's answer says about how it is, for a person at a glance. Pure.
+
+import { isFailure, REASONS } from '../api/app-deployment-conditions.ts';
+import type { Deployment } from '../http/deployments/payloads.ts';
+import type { Revision } from '../http/revisions/payloads.ts';
+
+export type Condition = Deployment['conditions'][number];
+
+/** Each has a shape, a word and a colour. */
+export type Tone = 'good' | 'busy' | 'bad' | 'off';
+
+export const TONE_WORDS: Readonly<Record<Tone, string>> = {
+  good: 'in order',
+  busy: 'in progress',
+  bad: 'needs attention',
+  off: 'not running',
+};
+
+/** The statuses as the filter lists them. */
+export const STATUSES: Readonly<Record<Deployment['status'], string>> = {
+  READY: 'Ready',
+  AWAITING_DATABASE: 'Awaiting database',
+  UNUSED: 'Unused',
+  AWAITING_DELETE: 'Awaiting delete',
+  UNKNOWN: 'Unknown',
+};
+
+export function conditionOf({ conditions }: Deployment, type: string): Condition | undefined {
+  return conditions.find((condition) => condition.type === type);
+}
+
+/** How the deployment is: bad if its latest revision is in trouble, also while an earlier one serves. */
+export function toneOf(deployment: Deployment): Tone {
+  const ready = conditionOf(deployment, 'Ready');
+  const isReady = ready?.status === 'True';
+  if (!isReady && ready !== undefined && isFailure(ready.reason)) return 'bad';
+  if (deployment.status === 'UNUSED') return 'off';
+  return isReady && deployment.status === 'READY' ? 'good' : 'busy';
+}
+
+export function toneOfCondition({ status, reason }: Condition): Tone {
+  if (status === 'True') return 'good';
+  if (isFailure(reason)) return 'bad';
+  return reason === 'NotNeeded' || reason === 'ScaledToZero' ? 'off' : 'busy';
+}
+
+const FAILED_STATES: readonly Revision['status'][] = ['CREATE_FAILED', 'BUILD_FAILED', 'DEPLOY_FAILED'];
+const PASSED_STATES: readonly Revision['status'][] = ['SKIPPED', 'INTERRUPTED', 'UNKNOWN'];
+
+export function toneOfRevision({ status }: Revision): Tone {
+  if (status === 'DEPLOYED') return 'good';
+  if (FAILED_STATES.includes(status)) return 'bad';
+  return PASSED_STATES.includes(status) ? 'off' : 'busy';
+}
+
+/** What to do about a reason, as docs/operations.md says it; undefined where that is nothing, or stands in the message. */
+export function advice(reason: string): string | undefined {
+  const { todo } = (REASONS as Readonly<Record<string, { readonly todo: string }>>)[reason] ?? {};
+  return todo === undefined || todo === 'Nothing.' || /\bthe message\b/i.test(todo) ? undefined : todo;
+}
+
+/** `2`, `1–3`, or `0`. */
+export function scaleOf(deployment: Deployment): string {
+  const { min_scale: min, max_scale: max } = deployment.source_config.resource_spec;
+  return range(max === 0 ? 0 : min, max) ?? '';
+}
+
+/** What the latest revision runs: an image, or the place that its source comes from. */
+export function originOf({ source_config: config, source_revision_config: revision }: Deployment): string {
+  const { repo_url: repository, repo_ref: ref } = { ...config, ...revision };
+  if (revision.image_uri !== null) return revision.image_uri;
+  if (repository !== null) return ref === null ? repository : `${repository} at ${ref}`;
+  return revision.source_tarball_path === null ? 'no image yet' : 'uploaded source';
+}
+
+export interface Part {
+  readonly name: string;
+  readonly condition: Condition | undefined;
+  /** Sizes and scale in force. */
+  readonly sizes: readonly string[];
+}
+
+const PARTS = [
+  { name: 'server', prefix: '', type: 'WorkloadsReady' },
+  { name: 'queue workers', prefix: 'queue_', type: 'WorkloadsReady' },
+  { name: 'orchestrator', prefix: 'orchestrator_', type: 'WorkloadsReady' },
+  { name: 'executor', prefix: 'executor_', type: 'WorkloadsReady' },
+  { name: 'PostgreSQL', prefix: 'db_', type: 'DatabaseReady' },
+  { name: 'Redis', prefix: 'redis_', type: 'RedisReady' },
+] as const;
+
+/** What Davit makes for a deployment, each part with its sizes and the condition that covers it. */
+export function partsOf(deployment: Deployment): Part[] {
+  const { resource_spec: spec } = deployment.source_config;
+  const numbers = spec as unknown as Readonly<Record<string, number | null | undefined>>;
+  const made = PARTS.filter(({ prefix }) => typeof numbers[`${prefix}cpu`] === 'number');
+  return made.map(({ name, prefix, type }) => ({
+    name,
+    condition: conditionOf(deployment, type),
+    sizes: sizesOf(numbers, prefix),
+  }));
+}
+
+/** Conditions that no part stands for and that are worth a line. */
+const ASPECTS = {
+  AddressReady: 'address',
+  AutoscalingReady: 'autoscaling',
+  ResourceSpecHonored: 'sizes as asked',
+  ReferencesResolved: 'Secrets and keys',
+  PolicyAccepted: 'platform rules',
+} as const;
+
+export function aspectsOf(deployment: Deployment): Part[] {
+  return Object.entries(ASPECTS).flatMap(([type, name]) => {
+    const condition = conditionOf(deployment, type);
+    return condition === undefined ? [] : [{ name, condition, sizes: [] }];
+  });
+}
+
+function sizesOf(numbers: Readonly<Record<string, number | null | undefined>>, prefix: string): string[] {
+  const of = (measure: string): number | null => numbers[`${prefix}${measure}`] ?? null;
+  const pods = range(of('max_scale') === 0 ? 0 : of('min_scale'), of('max_scale'));
+  return [
+    pods && `${pods} ${pods === '1' ? 'pod' : 'pods'}`,
+    withUnit(range(of('cpu'), of('cpu_limit')), 'CPU'),
+    withUnit(range(of('memory_mb'), of('memory_limit_mb')), 'MB'),
+    withUnit(range(of('storage_gi'), of('storage_gi')), 'GiB volume'),
+  ].filter((size) => size !== undefined);
+}
+
+function withUnit(value: string | undefined, unit: string): string | undefined {
+  return value && `${value} ${unit}`;
+}
+
+/** `1–3`, or `1` where both are the same. */
+function range(least: number | null, most: number | null): string | undefined {
+  if (least === null && most === null) return undefined;
+  const [low, high] = [least ?? most, most ?? least];
+  return low === high ? String(low) : `${low}–${high}`;
+}

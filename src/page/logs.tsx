@@ -1,0 +1,171 @@
+// What the pods or a build of a deployment wrote: the newest lines, and those that come.
+
+import type { VNode } from 'preact';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import type { DeployLogsQuery, LogLine } from '../http/logs/payloads.ts';
+import type { Revision } from '../http/revisions/payloads.ts';
+import type { Api, LogSource } from './api.ts';
+import { useFollowed } from './follow.ts';
+import { makeLogReader } from './log-reader.ts';
+import { Asking } from './parts.tsx';
+import { plain, short } from './text.ts';
+
+const EVERY_MS = 3000;
+const LEVELS = ['DEBUG', 'INFO', 'WARNING', 'ERROR', 'CRITICAL'] as const;
+
+export interface LogsProps {
+  readonly api: Api;
+  readonly id: string;
+  /** Newest first. */
+  readonly revisions: readonly Revision[];
+}
+
+const BUILT: readonly Revision['source'][] = ['codehost', 'internal_source', 'internal_template'];
+const IN_BUILD: readonly Revision['status'][] = ['QUEUED', 'AWAITING_BUILD', 'BUILDING'];
+
+export function Logs({ api, id, revisions }: LogsProps): VNode {
+  const [chosen, setChosen] = useState<string>();
+  const [level, setLevel] = useState('');
+  const [text, setText] = useState('');
+  const [isFollowed, setIsFollowed] = useState(true);
+  const [latest] = revisions;
+  const isAboutBuild = latest !== undefined && (IN_BUILD.includes(latest.status) || latest.status === 'BUILD_FAILED');
+  const source = chosen ?? (isAboutBuild && BUILT.includes(latest.source) ? `build ${latest.id}` : 'pods');
+
+  return (
+    <section aria-labelledby="logs">
+      <h2 id="logs">
+        Logs <span class="sub">in UTC</span>
+      </h2>
+      <search class="filters" aria-label="Logs">
+        <label for="log-source">Of</label>
+        <select id="log-source" value={source} onChange={(event) => setChosen(event.currentTarget.value)}>
+          <option value="pods">all pods</option>
+          {revisions.map((revision) => (
+            <option key={revision.id} value={`pods ${revision.id}`}>
+              pods of {short(revision.id)}
+            </option>
+          ))}
+          {revisions
+            .filter((revision) => BUILT.includes(revision.source))
+            .map((revision) => (
+              <option key={revision.id} value={`build ${revision.id}`}>
+                build of {short(revision.id)}
+              </option>
+            ))}
+        </select>
+        <label for="log-level">Level</label>
+        <select id="log-level" value={level} onChange={(event) => setLevel(event.currentTarget.value)}>
+          <option value="">all</option>
+          {LEVELS.map((one) => (
+            <option key={one}>{one}</option>
+          ))}
+        </select>
+        <label for="log-text">Text</label>
+        <input
+          id="log-text"
+          type="search"
+          autocomplete="off"
+          spellcheck={false}
+          value={text}
+          onChange={(event) => setText(event.currentTarget.value)}
+        />
+        <label class="check">
+          <input
+            type="checkbox"
+            checked={isFollowed}
+            onChange={(event) => setIsFollowed(event.currentTarget.checked)}
+          />
+          Follow
+        </label>
+      </search>
+      <Lines
+        key={[source, level, text].join(' ')}
+        api={api}
+        id={id}
+        source={sourceOf(source)}
+        filter={{
+          ...(level !== '' && { level: level as (typeof LEVELS)[number] }),
+          ...(text !== '' && { query: text }),
+        }}
+        isFollowed={isFollowed}
+        isOver={isOver(sourceOf(source), revisions)}
+      />
+    </section>
+  );
+}
+
+function sourceOf(chosen: string): LogSource {
+  const [kind, revisionId] = chosen.split(' ');
+  return { kind: kind === 'build' ? 'build' : 'pods', ...(revisionId !== undefined && { revisionId }) };
+}
+
+/** A build that has ended writes no more. */
+function isOver({ kind, revisionId }: LogSource, revisions: readonly Revision[]): boolean {
+  if (kind !== 'build') return false;
+  const revision = revisions.find(({ id }) => id === revisionId);
+  return revision !== undefined && !IN_BUILD.includes(revision.status);
+}
+
+interface LinesProps {
+  readonly api: Api;
+  readonly id: string;
+  readonly source: LogSource;
+  readonly filter: Pick<DeployLogsQuery, 'level' | 'query'>;
+  readonly isFollowed: boolean;
+  readonly isOver: boolean;
+}
+
+function Lines({ api, id, source, filter, isFollowed, isOver }: LinesProps): VNode {
+  const reader = useMemo(
+    () => makeLogReader((query, signal) => api.logs(id, source, { ...query, ...filter }, signal)),
+    [],
+  );
+  // A build's last lines may come after its last question, so its end is a reason to ask once more.
+  const isOnce = isOver || !isFollowed;
+  const followed = useFollowed(String(isOnce), isOnce ? 'once' : EVERY_MS, reader);
+  const box = useRef<HTMLDivElement>(null);
+  const isAtEnd = useRef(true);
+  const lines = followed.value?.lines;
+
+  useEffect(() => {
+    if (isAtEnd.current && box.current) box.current.scrollTop = box.current.scrollHeight;
+  }, [lines]);
+
+  return (
+    <>
+      <Asking of={followed} what="The lines" />
+      {followed.value?.isTruncated && (
+        <p class="sub">There may be more than is shown: reading ended at a limit, or a node did not answer.</p>
+      )}
+      <div
+        class="log"
+        role="log"
+        aria-live="off"
+        aria-label="Lines, newest last"
+        tabIndex={0}
+        ref={box}
+        onScroll={({ currentTarget: { scrollHeight, scrollTop, clientHeight } }) => {
+          isAtEnd.current = scrollHeight - scrollTop - clientHeight < 24;
+        }}
+      >
+        {lines?.map((line) => (
+          <Line key={line.id} line={line} />
+        ))}
+        {lines?.length === 0 && <p>Nothing was written yet, or nothing matches.</p>}
+      </div>
+    </>
+  );
+}
+
+function Line({ line: { timestamp, level, message, pod, container } }: { readonly line: LogLine }): VNode {
+  return (
+    <div class={`line ${level.toLowerCase()}`}>
+      <time datetime={timestamp} title={`${timestamp} ${pod ?? ''}`}>
+        {timestamp.slice(11, 19)}
+      </time>{' '}
+      <span class="level">{level}</span> <span class="writer">{plain(container)}</span>{' '}
+      <span class="words">{plain(message)}</span>
+    </div>
+  );
+}

@@ -1,0 +1,126 @@
+// `GET /` and the files of the page, without a browser. test/suites/page has the page in one.
+
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { defaultSettings } from '../../../src/api/settings.ts';
+import { bundlePage } from '../../../src/generate/page.ts';
+import { type Facade, makeFacade } from './facade.ts';
+
+const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
+
+let facade: Facade;
+beforeAll(async () => {
+  facade = await makeFacade(
+    { http: { ...defaultSettings().http, basePath: '/api-host', requestsPerMinute: 50 } },
+    {},
+    { page: await bundlePage() },
+  );
+});
+afterAll(() => facade.app.close());
+
+const get = (url: string, headers: Record<string, string> = {}) => facade.app.inject({ method: 'GET', url, headers });
+
+describe('GET /', () => {
+  it.each([
+    { accept: BROWSER, type: 'text/html' },
+    { accept: 'text/html', type: 'text/html' },
+    { accept: 'TEXT/HTML ; q=0.5', type: 'text/html' },
+    { accept: 'application/json', type: 'application/json' },
+    { accept: 'application/json, text/html;q=0.9', type: 'application/json' },
+    { accept: 'text/html;q=0, */*', type: 'application/json' },
+    { accept: '*/*', type: 'application/json' },
+    { accept: '', type: 'application/json' },
+  ])('answers Accept: $accept with $type', async ({ accept, type }) => {
+    const answer = await get('/', { accept });
+    expect([answer.statusCode, answer.headers['content-type']?.toString().split(';')[0]]).toEqual([200, type]);
+    expect(answer.headers['vary']).toBe('accept');
+  });
+
+  it('says to clients of the API where things are', async () => {
+    const { body, headers } = await facade.call('GET', '/api-host');
+    expect(body).toMatchObject({ docs: '/api-host/docs', deployments: '/api-host/v2/deployments' });
+    expect(headers['cache-control']).toBe('no-store');
+  });
+
+  it('lets the page load and ask nothing but this host, and nothing of it be inline', async () => {
+    const { headers, body } = await get('/', { accept: BROWSER });
+    const policy = String(headers['content-security-policy']);
+    for (const directive of [
+      "default-src 'none'",
+      "script-src 'self'",
+      "style-src 'self'",
+      "connect-src 'self'",
+      "base-uri 'none'",
+      "form-action 'none'",
+      "frame-ancestors 'none'",
+      "trusted-types 'none'",
+    ])
+      expect(policy.split('; ')).toContain(directive);
+    expect(policy).not.toMatch(/unsafe|\*|https?:|data:/);
+    expect(headers).toMatchObject({
+      'x-content-type-options': 'nosniff',
+      'referrer-policy': 'no-referrer',
+      'x-frame-options': 'DENY',
+      'cache-control': 'no-cache',
+    });
+    expect(body).not.toMatch(/<style|style=|<script(?! type="module" src=)|\son\w+=|https?:/);
+  });
+
+  it('is 304 for who has it', async () => {
+    const { etag } = (await get('/', { accept: BROWSER })).headers;
+    const again = await get('/', { accept: BROWSER, 'if-none-match': String(etag) });
+    expect([again.statusCode, again.body]).toEqual([304, '']);
+    expect(again.headers['content-security-policy']).toBeDefined();
+  });
+
+  it('is JSON for everybody where the page was not bundled', async () => {
+    const without = await makeFacade();
+    const answer = await without.app.inject({ method: 'GET', url: '/', headers: { accept: BROWSER } });
+    expect(answer.json()).toMatchObject({ docs: '/docs' });
+    await without.app.close();
+  });
+});
+
+describe('the files of the page', () => {
+  it.each(['/', '/api-host/'])('that %s names are there, for ever under their hash', async (path) => {
+    const { body } = await get(path, { accept: BROWSER });
+    const named = [...body.matchAll(/(?:href|src)="([^"]*\/assets\/[^"]+)"/g)].map(([, url = '']) => url);
+    expect(named.map((url) => url.replace(/\?[0-9a-f]{16}$/, ''))).toEqual(
+      ['icon.svg', 'page.css', 'page.js'].map((name) => `${path}assets/${name}`),
+    );
+    for (const url of named) {
+      const { statusCode, headers } = await get(url);
+      expect([url, statusCode, headers['cache-control']]).toEqual([url, 200, 'public, max-age=31536000, immutable']);
+      expect(headers['x-content-type-options']).toBe('nosniff');
+    }
+  });
+
+  it('are the present ones under another hash, for a browser whose document is of another replica, and not kept', async () => {
+    const { statusCode, headers } = await get('/assets/page.js?0123456789abcdef');
+    expect([statusCode, headers['cache-control']]).toEqual([200, 'no-cache']);
+  });
+
+  it('load nothing from elsewhere, evaluate nothing, make markup of nothing and store nothing', async () => {
+    const folder = join(import.meta.dirname, '../../../src/page');
+    const texts = globSync('*.{ts,tsx,css}', { cwd: folder }).map(
+      (file) => [file, readFileSync(join(folder, file), 'utf8')] as const,
+    );
+    const kept =
+      /\beval\(|new Function\(|innerHTML|insertAdjacentHTML|document\.write|localStorage|sessionStorage|\.cookie|@import|url\(/;
+    expect(texts.length).toBeGreaterThan(8);
+    expect(texts.filter(([file, text]) => !file.endsWith('.test.ts') && kept.test(text)).map(([file]) => file)).toEqual(
+      [],
+    );
+  });
+
+  it('are few bytes', async () => {
+    expect((await get('/assets/page.js')).body.length).toBeLessThan(80_000);
+  });
+
+  it('are counted with the pages, apart from the requests of callers', async () => {
+    for (let n = 0; n < 60; n += 1) await get('/assets/page.css');
+    expect((await get('/assets/page.css')).statusCode).toBe(429);
+    expect((await facade.call('GET', '/v2/deployments')).status).toBe(200);
+  });
+});

@@ -1,0 +1,579 @@
+// The page in a headless Chromium, over the facade and the in-memory API server. No test may make the page break its policy,
+// ask another host, or run what it is given.
+
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/api/app-deployment.ts';
+import { Forbidden, Unavailable } from '../../../src/errors.ts';
+import { TENANT } from '../http/facade.ts';
+import {
+  accessibilityFindings,
+  chromiumHere,
+  elapse,
+  launch,
+  open,
+  overflow,
+  signIn,
+  type Visit,
+  visit,
+} from './browser.ts';
+import { deployTeam, makeWorld, TOKEN, type World } from './world.ts';
+
+const here = await chromiumHere();
+const why = 'missing' in here ? ` (left out: ${here.missing})` : '';
+
+let browser: Browser;
+beforeAll(async () => {
+  if ('program' in here) browser = await launch(here.program);
+});
+afterAll(() => browser?.close());
+
+interface Fixtures {
+  readonly world: World;
+  /** Opens the page. */
+  readonly arrive: (options?: BrowserContextOptions) => Promise<Page>;
+  /** Opens the page and signs in. */
+  readonly enter: (options?: BrowserContextOptions) => Promise<Page>;
+  readonly visits: Visit[];
+}
+
+const it = test.extend<Fixtures>({
+  // oxlint-disable-next-line no-empty-pattern -- vitest reads the parameter's names
+  world: async ({}, use) => {
+    const world = await makeWorld();
+    await use(world);
+    await world.close();
+  },
+  // oxlint-disable-next-line no-empty-pattern -- vitest reads the parameter's names
+  visits: async ({}, use) => {
+    const visits: Visit[] = [];
+    await use(visits);
+    for (const { page } of visits) await page.context().close();
+    expect(visits.flatMap(({ complaints }) => complaints)).toEqual([]);
+  },
+  arrive: ({ world, visits }, use) =>
+    use(async (options = {}) => {
+      const one = await visit(browser, world.url, options);
+      visits.push(one);
+      return one.page;
+    }),
+  enter: ({ arrive }, use) =>
+    use(async (options = {}) => {
+      const page = await arrive(options);
+      await signIn(page);
+      await page.getByRole('heading', { level: 1, name: 'Deployments', exact: true }).waitFor();
+      return page;
+    }),
+});
+
+const rows = (page: Page): Promise<string[]> => page.locator('.list tbody th').allInnerTexts();
+const focused = (page: Page): Promise<string> =>
+  page.evaluate('document.activeElement.getAttribute("aria-label") ?? document.activeElement.textContent');
+
+/** Presses Tab until the focus, which has to be visible, is on what is called so. */
+async function tabTo(page: Page, name: string): Promise<void> {
+  const passed: string[] = [];
+  for (let presses = 0; presses < 60; presses += 1) {
+    const { at, outline } = await page.evaluate<{ at: string; outline: string }>(`(() => {
+      const { ariaLabel, labels, textContent } = document.activeElement;
+      const { outlineStyle, outlineWidth } = getComputedStyle(document.activeElement);
+      const at = (ariaLabel ?? labels?.[0]?.textContent ?? textContent).trim();
+      return { at, outline: outlineStyle + ' ' + outlineWidth };
+    })()`);
+    if (at === name) {
+      expect([name, outline]).toEqual([name, 'solid 2px']);
+      return;
+    }
+    passed.push(at.slice(0, 30));
+    await page.keyboard.press('Tab');
+  }
+  throw new Error(`No way by Tab to ${name}: ${passed.join(' | ')}`);
+}
+
+// Mostly they wait.
+describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
+  describe('a token', () => {
+    it('is kept in memory alone', async ({ world, enter, visits }) => {
+      deployTeam(world);
+      const page = await enter();
+      await open(page, 'shop');
+      expect(page.url()).not.toContain(TOKEN);
+      const kept = (): Promise<string> =>
+        page.evaluate(
+          'JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie, document.documentElement.outerHTML])',
+        );
+      expect(await kept()).toContain('[{},{},""');
+      expect(await kept()).not.toContain(TOKEN);
+      expect(await page.context().cookies()).toEqual([]);
+      expect(visits[0]?.requests.join(' ')).not.toContain(TOKEN);
+      await page.reload();
+      await page.getByLabel('Token').waitFor();
+      expect(await page.getByLabel('Token').inputValue()).toBe('');
+    });
+
+    it('that is refused is said so, and can be given again', async ({ arrive }) => {
+      const page = await arrive();
+      await signIn(page, 'nobody-knows-it');
+      const alert = page.getByRole('alert');
+      await alert.getByText('The token was refused.').waitFor();
+      expect(await alert.innerText()).toContain('The Kubernetes API server does not know this token');
+      expect(await focused(page)).toBe('');
+      expect(await accessibilityFindings(page)).toEqual([]);
+      await signIn(page);
+      await page.getByRole('heading', { level: 1, name: 'Deployments', exact: true }).waitFor();
+    });
+
+    it('that ends while the page is open leads back to the form, without the tenant lost', async ({ world, enter }) => {
+      world.deploy('shop');
+      const page = await enter();
+      await page.route('**/v2/deployments?*', (route) =>
+        route.fulfill({ status: 401, json: { detail: 'The token has expired. Send another one.' } }),
+      );
+      await elapse(page);
+      await page.getByText('The token was refused. The token has expired.').waitFor();
+      expect(await page.getByLabel('Tenant').inputValue()).toBe('team-a');
+    });
+
+    it('is asked of nobody for a value of a secret', async ({ world, enter, visits }) => {
+      world.deploy('shop', {
+        spec: { secrets: [{ name: 'API_KEY', secretName: 'shop--vars-1', secretKey: 'API_KEY' }] },
+      });
+      const page = await enter();
+      await open(page, 'shop');
+      await page.getByText('API_KEY', { exact: true }).waitFor();
+      await page.getByRole('button', { name: 'Scale' }).click();
+      expect(visits[0]?.requests.filter((request) => /^GET \/v2\/deployments\/[^/]+$/.test(request))).toEqual([]);
+    });
+  });
+
+  describe('the list', () => {
+    it('of nothing says how to make the first deployment', async ({ world, enter }) => {
+      const page = await enter();
+      await page.getByRole('heading', { name: 'There is no deployment yet' }).waitFor();
+      expect(await page.getByLabel('Commands').innerText()).toContain(`curl -X POST "${world.url}/v2/deployments`);
+      expect(await accessibilityFindings(page)).toEqual([]);
+    });
+
+    it('says of each what is wrong in one look', async ({ world, enter }) => {
+      deployTeam(world);
+      const page = await enter();
+      await page.getByRole('link', { name: 'shop', exact: true }).waitFor();
+      expect(await rows(page)).toEqual(
+        ['checkout', 'search', 'shop', 'agent', 'nightly-report', 'old-shop'].toSorted(byAge),
+      );
+      const checkout = page.getByRole('row').filter({ hasText: 'checkout' });
+      expect(await checkout.innerText()).toMatch(
+        /UNKNOWN\s*needs attention\s*Container server of checkout exits with code 1/,
+      );
+      expect(await page.getByRole('row').filter({ hasText: 'shop.apps' }).innerText()).toMatch(/READY/);
+    });
+
+    it('of 500 is shown in pages, and filtered by name and status', async ({ world, enter }) => {
+      for (let n = 0; n < 500; n += 1)
+        world.deploy(`app-${String(n).padStart(3, '0')}`, n % 100 === 7 ? { state: 'UNUSED' } : { ageMs: n * 60_000 });
+      const page = await enter();
+      await page.getByText('Deployments 1 to 50, and more').waitFor();
+      const seen = new Set(await rows(page));
+      for (let pages = 1; pages < 10; pages += 1) {
+        await page.getByRole('button', { name: 'Next' }).click();
+        await page.getByText(`Deployments ${pages * 50 + 1} to ${pages * 50 + 50}`).waitFor();
+        for (const name of await rows(page)) seen.add(name);
+      }
+      expect(seen.size).toBe(500);
+      expect(await page.getByRole('button', { name: 'Next' }).isDisabled()).toBe(true);
+      await page.getByLabel('Name').fill('app-10');
+      await page.getByText('10 deployments', { exact: true }).waitFor();
+      await page.getByLabel('Status').selectOption('UNUSED');
+      await page.getByText('1 deployment', { exact: true }).waitFor();
+      expect(await rows(page)).toEqual(['app-107']);
+      await page.getByLabel('Name').fill('nowhere');
+      await page.getByText('No deployment matches.').waitFor();
+      await page.getByRole('button', { name: 'Show all' }).click();
+      await page.getByText('Deployments 1 to 50, and more').waitFor();
+    });
+
+    it('follows what changes', async ({ world, enter }) => {
+      world.deploy('shop');
+      const page = await enter();
+      await page.getByRole('link', { name: 'shop' }).waitFor();
+      world.deploy('cart');
+      await elapse(page);
+      await page.getByRole('link', { name: 'cart' }).waitFor();
+    });
+  });
+
+  describe('an API', () => {
+    const list = '**/v2/deployments?*';
+
+    it('that is slow is waited for calmly', async ({ world, arrive }) => {
+      world.deploy('shop');
+      const held: (() => void)[] = [];
+      const page = await arrive();
+      let asked = 0;
+      await page.route(list, async (route) => {
+        asked += 1;
+        // The first question is that of signing in.
+        if (asked > 1) await new Promise<void>((resolve) => held.push(resolve));
+        await route.continue();
+      });
+      await signIn(page);
+      await page.getByText('Loading the deployments …').waitFor();
+      await elapse(page, 7);
+      await page.getByText('The deployments take longer than usual. Still waiting …').waitFor();
+      expect(await accessibilityFindings(page)).toEqual([]);
+      held.forEach((go) => go());
+      await page.getByRole('link', { name: 'shop' }).waitFor();
+      expect(await page.getByText('Still waiting').count()).toBe(0);
+    });
+
+    it.for([
+      { status: 500, detail: 'Something went wrong inside Davit.' },
+      { status: 503, detail: 'The Kubernetes API server does not answer, or asks to be left alone. Try again in 1 s.' },
+      { status: 502, detail: undefined },
+    ])('that answers $status is quoted, and asked again', async ({ status, detail }, { world, enter }) => {
+      world.deploy('shop');
+      const page = await enter();
+      await page.getByRole('link', { name: 'shop' }).waitFor();
+      await page.route(list, (route) =>
+        route.fulfill({ status, body: detail === undefined ? '<html>bad gateway</html>' : JSON.stringify({ detail }) }),
+      );
+      const alert = page.getByRole('alert');
+      await elapse(page);
+      await alert.getByText('This is not up to date.').waitFor();
+      const sentence = detail ?? `The answer was HTTP ${status} without a reason.`;
+      expect(await alert.innerText()).toContain(sentence);
+      // What was known stays.
+      expect(await rows(page)).toEqual(['shop']);
+      expect(await accessibilityFindings(page)).toEqual([]);
+      await page.unroute(list);
+      await alert.getByRole('button', { name: 'Try again' }).click();
+      await alert.getByText('This is not up to date.').waitFor({ state: 'detached' });
+    });
+
+    it('that fails of its own says so', async ({ world, arrive }) => {
+      world.deploy('shop');
+      const page = await arrive();
+      world.facade.kube.failOn(() => new Unavailable('list', { retryAfterMs: 2000 }));
+      await signIn(page);
+      await page.getByText('The Kubernetes API server does not answer').waitFor();
+      world.facade.kube.failOn(undefined);
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      await page.getByRole('link', { name: 'shop' }).waitFor();
+    });
+
+    it('that limits requests is left alone for as long as it says', async ({ enter, visits }) => {
+      const page = await enter();
+      await page.getByRole('heading', { name: 'There is no deployment yet' }).waitFor();
+      const detail = 'More than 600 requests in a minute. Try again in 50 s.';
+      await page.route(list, (route) =>
+        route.fulfill({ status: 429, headers: { 'retry-after': '50' }, json: { detail } }),
+      );
+      await elapse(page);
+      await page.getByRole('alert').getByText(detail).waitFor();
+      const before = visits[0]?.requests.length ?? 0;
+      await elapse(page, 40);
+      await page.waitForTimeout(300);
+      expect(visits[0]?.requests.length).toBe(before);
+      await elapse(page, 11);
+      await vi.waitFor(() => expect(visits[0]?.requests.length).toBe(before + 1));
+    });
+
+    it('is not asked while the page is hidden', async ({ world, enter, visits }) => {
+      world.deploy('shop');
+      const page = await enter();
+      await page.getByRole('link', { name: 'shop' }).waitFor();
+      await page.evaluate('Object.defineProperty(document, "hidden", { get: () => true, configurable: true })');
+      const before = visits[0]?.requests.length;
+      await elapse(page, 60);
+      await elapse(page, 60);
+      await page.waitForTimeout(300);
+      expect(visits[0]?.requests.length).toBe(before);
+      world.deploy('cart');
+      await page.evaluate('delete document.hidden; document.dispatchEvent(new Event("visibilitychange"))');
+      await page.getByRole('link', { name: 'cart' }).waitFor();
+    });
+
+    it('that cannot be reached is named as that', async ({ enter }) => {
+      const page = await enter();
+      await page.route(list, (route) => route.abort());
+      await elapse(page);
+      await page.getByRole('alert').getByText('The API cannot be reached.').waitFor();
+    });
+  });
+
+  describe('a hostile value', () => {
+    const markup = '<img src=x onerror="document.title=1"><script>alert(1)</script>"\'><svg onload=alert(2)>';
+
+    it('is text wherever it is shown', async ({ world, enter }) => {
+      const hostile = world.deploy('hostile', {
+        state: 'UNKNOWN',
+        url: 'javascript:alert(3)',
+        spec: {
+          sourceConfig: { customUrl: 'https://hostile.example' },
+          secretReferences: [{ name: 'A', secretName: markup, secretKey: markup }],
+        },
+        conditions: {
+          Ready: ['False', 'ContainerCrashed', `Ready ${markup}`],
+          WorkloadsReady: ['False', markup as never, `Work ${markup}`],
+        },
+        revisions: [{ state: 'DEPLOY_FAILED', message: `Revision ${markup}`, image: `image${markup}` }],
+      });
+      world.write(hostile, [
+        `line ${markup}`,
+        '\u001B]8;;javascript:alert(4)\u001B\\link\u001B]8;;\u001B\\ \u001B[31mred',
+      ]);
+      const page = await enter();
+      await page.getByText(`Ready ${markup}`).waitFor();
+      await open(page, 'hostile');
+      await page.getByText(`line ${markup}`).waitFor();
+      await page.getByText('link red', { exact: true }).waitFor();
+      await page.getByText(`Revision ${markup}`).waitFor();
+      await page.getByText(`Work ${markup}`).waitFor();
+      expect(await page.locator('img, iframe, object, embed, body script, svg[onload]').count()).toBe(0);
+      const links = await page.locator('a').evaluateAll((all) => all.map((link) => (link as unknown as URL).protocol));
+      expect(new Set(links)).toEqual(new Set(['http:']));
+      expect(await page.getByText('javascript:alert(3)').count()).toBe(1);
+      expect(await page.title()).toBe('hostile – Davit');
+    });
+
+    it('in the URL leads nowhere', async ({ enter }) => {
+      const page = await enter();
+      await page.evaluate('location.hash = "#/deployments/../../v1/projects"');
+      await page.getByRole('heading', { level: 1, name: 'Deployments', exact: true }).waitFor();
+      await page.evaluate('location.hash = "#/deployments/99999999-0000-4000-8000-000000000009"');
+      await page.getByRole('heading', { level: 1, name: 'There is no such deployment' }).waitFor();
+    });
+  });
+
+  describe('the keyboard alone', () => {
+    it('signs in, filters, opens, scales, rolls back and deletes; the focus returns', async ({ world, arrive }) => {
+      const team = deployTeam(world);
+      const page = await arrive();
+      await tabTo(page, 'Token');
+      await page.keyboard.insertText(TOKEN);
+      await tabTo(page, 'Tenant');
+      await page.keyboard.type('team-a');
+      await page.keyboard.press('Enter');
+      await page.getByRole('link', { name: 'agent' }).waitFor();
+      expect(await focused(page)).toBe('Deployments');
+
+      await tabTo(page, 'Name');
+      await page.keyboard.type('sho');
+      await page.getByText('2 deployments', { exact: true }).waitFor();
+      await tabTo(page, 'shop');
+      await page.keyboard.press('Enter');
+      await page.getByRole('heading', { level: 1, name: 'shop', exact: true }).waitFor();
+      expect(await focused(page)).toBe('shop');
+
+      await tabTo(page, 'Scale');
+      await page.keyboard.press('Enter');
+      await page.getByRole('dialog').waitFor();
+      expect(await focused(page)).toBe('');
+      await page.keyboard.press('Escape');
+      await page.getByRole('dialog').waitFor({ state: 'detached' });
+      expect(await focused(page)).toBe('Scale');
+      await page.keyboard.press('Enter');
+      await tabTo(page, 'Most pods');
+      await page.keyboard.press('Control+A');
+      await page.keyboard.type('9');
+      await page.keyboard.press('Enter');
+      await page.getByRole('status').getByText('shop is to run on 2 to 9 pods.').waitFor();
+      expect(await focused(page)).toBe('Scale');
+      await page.getByText('2–9', { exact: true }).waitFor();
+      const patched = world.facade.records.byUid(team['shop']?.metadata.uid ?? '');
+      expect(patched?.spec.sourceConfig.resourceSpec).toMatchObject({ minScale: 2, maxScale: 9, cpu: 0.5 });
+
+      const back = await page
+        .getByRole('button', { name: /^Roll back to/ })
+        .last()
+        .getAttribute('aria-label');
+      await tabTo(page, back ?? '');
+      await page.keyboard.press('Enter');
+      await tabTo(page, 'Roll back');
+      await page.keyboard.press('Enter');
+      await page.getByRole('status').getByText('shop goes back to revision').waitFor();
+      await vi.waitFor(async () => expect(await focused(page)).toBe(back));
+      const rolledBack = world.facade.records.byUid(team['shop']?.metadata.uid ?? '');
+      expect(rolledBack?.spec.sourceRevisionConfig.imageUri).toBe('registry.example/team/shop:1.3.0');
+
+      await page.keyboard.press('Control+Home');
+      await page.evaluate('document.querySelector("h1").focus()');
+      await tabTo(page, 'Delete');
+      await page.keyboard.press('Enter');
+      expect(await page.getByRole('dialog').getByRole('heading').innerText()).toBe('Delete shop');
+      await page.keyboard.type('shopp');
+      await page.keyboard.press('Enter');
+      await page.getByRole('dialog').getByText('That is not its name. Type shop to delete it.').waitFor();
+      expect(world.facade.records.list().map(({ metadata }) => metadata.name)).toContain('shop');
+      await page.keyboard.press('Backspace');
+      await page.keyboard.press('Enter');
+      await page.getByRole('status').getByText('shop is deleted.').waitFor();
+      await page.getByRole('heading', { level: 1, name: 'Deployments', exact: true }).waitFor();
+      await vi.waitFor(async () => expect(await focused(page)).toBe('Deployments'));
+      expect(world.facade.records.list().map(({ metadata }) => metadata.name)).not.toContain('shop');
+    });
+
+    it('comes back to the row that it left', async ({ world, enter }) => {
+      deployTeam(world);
+      const page = await enter();
+      await open(page, 'checkout');
+      await page.keyboard.press('Shift+Tab');
+      expect(await focused(page)).toBe('← All deployments');
+      await page.keyboard.press('Enter');
+      await page.getByRole('heading', { level: 1, name: 'Deployments', exact: true }).waitFor();
+      await vi.waitFor(async () => expect(await focused(page)).toBe('checkout'));
+    });
+
+    it('keeps the focus in a dialog', async ({ world, enter }) => {
+      deployTeam(world);
+      const page = await enter();
+      await open(page, 'shop');
+      await page.getByRole('button', { name: 'Scale' }).click();
+      for (let presses = 0; presses < 12; presses += 1) {
+        await page.keyboard.press('Tab');
+        // Beyond the last control the browser's own bar has its turn.
+        expect(
+          await page.evaluate(
+            'document.activeElement === document.body || document.activeElement.closest("dialog") !== null',
+          ),
+        ).toBe(true);
+      }
+    });
+  });
+
+  describe('a change', () => {
+    it('that is not allowed is refused in the dialog, in the words of the API', async ({ world, enter }) => {
+      world.deploy('shop');
+      const page = await enter();
+      await open(page, 'shop');
+      world.facade.kube.failOn(({ verb }) =>
+        verb === 'patch' || verb === 'update'
+          ? new Forbidden('patch shop', { serverMessage: 'You may only look.' })
+          : undefined,
+      );
+      await page.getByRole('button', { name: 'Scale' }).click();
+      await page.getByLabel('Most pods').fill('4');
+      await page.getByRole('dialog').getByRole('button', { name: 'Scale' }).click();
+      await page.getByRole('dialog').getByText('You may only look.').waitFor();
+      expect(await accessibilityFindings(page)).toEqual([]);
+    });
+
+    it('that makes no sense names the field', async ({ world, enter }) => {
+      world.deploy('shop');
+      const page = await enter();
+      await open(page, 'shop');
+      await page.getByRole('button', { name: 'Scale' }).click();
+      await page.getByLabel('Fewest pods').fill('5');
+      await page.getByLabel('Most pods').fill('2');
+      await page.getByRole('dialog').getByRole('button', { name: 'Scale' }).click();
+      await page
+        .getByRole('dialog')
+        .getByText(/resource_spec/)
+        .waitFor();
+    });
+
+    it('of what somebody else has changed meanwhile is refused', async ({ world, enter }) => {
+      const shop = world.deploy('shop');
+      const page = await enter();
+      await open(page, 'shop');
+      await page.route('**/v2/deployments/*', async (route) => {
+        if (route.request().method() === 'PATCH')
+          await world.facade.call(
+            'PATCH',
+            `/v2/deployments/${shop.metadata.uid}`,
+            { source_revision_config: { image_uri: 'a.example/b:2' } },
+            { 'x-api-key': TOKEN },
+          );
+        await route.continue();
+      });
+      await page.getByRole('button', { name: 'Scale' }).click();
+      await page.getByLabel('Most pods').fill('4');
+      await page.getByRole('dialog').getByRole('button', { name: 'Scale' }).click();
+      await page.getByRole('dialog').getByText('is no longer the version').waitFor();
+    });
+
+    it('that takes its time, as a deletion does, is shown until it is done', async ({ world, enter }) => {
+      const shop = world.deploy('shop');
+      const page = await enter();
+      await open(page, 'shop');
+      const leaving = { ...shop, metadata: { ...shop.metadata, deletionTimestamp: new Date().toISOString() } };
+      world.facade.records.put({ ...leaving, status: { ...shop.status, state: 'AWAITING_DELETE' } } as AppDeployment);
+      await elapse(page);
+      await page.getByText('AWAITING_DELETE').waitFor();
+      expect(await page.getByRole('button', { name: 'Delete' }).count()).toBe(0);
+      world.facade.kube.erase(APP_DEPLOYMENTS, { namespace: TENANT.namespace, name: 'shop' });
+      world.facade.records.drop(shop.metadata.uid ?? '');
+      await elapse(page);
+      await page.getByRole('status').getByText('shop is deleted.').waitFor();
+    });
+  });
+
+  describe('logs', () => {
+    it('follow what the pods write', async ({ world, enter }) => {
+      const { shop } = deployTeam(world);
+      const page = await enter();
+      await open(page, 'shop');
+      await page.getByText('GET /cart?id=<script>alert(1)</script> 404 2 ms').waitFor();
+      world.write(shop, ['a line that came later']);
+      await elapse(page);
+      await page.getByText('a line that came later').waitFor();
+      await page.getByLabel('Level').selectOption('ERROR');
+      await page.getByText('a line that came later').waitFor({ state: 'detached' });
+      await page.getByText('order 1887').waitFor();
+    });
+
+    it('are those of the build where the build has failed', async ({ world, enter }) => {
+      deployTeam(world);
+      const page = await enter();
+      await open(page, 'agent');
+      await page.getByText('No matching distribution found for langgraf').waitFor();
+      expect(await page.getByLabel('Of', { exact: true }).inputValue()).toMatch(/^build /);
+      await page.getByLabel('Of', { exact: true }).selectOption('pods');
+      await page.getByText('Nothing was written yet, or nothing matches.').waitFor();
+    });
+  });
+
+  describe.each([
+    { colorScheme: 'light', width: 1280 },
+    { colorScheme: 'dark', width: 1280 },
+    { colorScheme: 'light', width: 320 },
+    { colorScheme: 'dark', width: 320 },
+  ] as const)('in $colorScheme at $width pixels', ({ colorScheme, width }) => {
+    const shots = process.env['DAVIT_SCREENSHOTS'];
+
+    it('every view is accessible, and none scrolls sideways', async ({ world, arrive }) => {
+      deployTeam(world);
+      const page = await arrive({ colorScheme, viewport: { width, height: 800 } });
+      async function isGood(view: string): Promise<void> {
+        // The newest line has been scrolled to, and what is announced has been put in place.
+        await page.waitForTimeout(200);
+        expect([view, await accessibilityFindings(page)]).toEqual([view, []]);
+        expect([view, await overflow(page)]).toEqual([view, 0]);
+        if (shots === undefined) return;
+        const picture = await page.screenshot({ fullPage: !view.includes('dialog') });
+        await writeFile(join(shots, `${view}-${colorScheme}-${width}.png`), picture);
+      }
+      await page.getByLabel('Token').waitFor();
+      await isGood('sign-in');
+      await signIn(page);
+      await page.getByRole('link', { name: 'shop', exact: true }).waitFor();
+      await isGood('list');
+      for (const name of ['shop', 'checkout', 'agent']) {
+        await open(page, name);
+        await page.locator('.log .line').first().waitFor();
+        await isGood(name);
+        await page.getByRole('link', { name: '← All deployments' }).click();
+      }
+      await open(page, 'shop');
+      await page.getByRole('button', { name: 'Delete' }).click();
+      await isGood('delete-dialog');
+    });
+  });
+});
+
+function byAge(a: string, b: string): number {
+  const order = ['search', 'checkout', 'shop', 'agent', 'nightly-report', 'old-shop'];
+  return order.indexOf(a) - order.indexOf(b);
+}

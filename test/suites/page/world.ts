@@ -1,0 +1,302 @@
+// A platform for the page: the facade over the in-memory API server, on a port, with deployments in the states that people see.
+
+import type { AppDeployment, AppDeploymentSpec, State } from '../../../src/api/app-deployment.ts';
+import { CONDITION_TYPES, type ConditionType, type Reason } from '../../../src/api/app-deployment-conditions.ts';
+import { APP_REVISIONS, type AppRevision, type RevisionState } from '../../../src/api/app-revision.ts';
+import { DEPLOYMENT_LABEL } from '../../../src/api/meta.ts';
+import { defaultSettings, type Settings } from '../../../src/api/settings.ts';
+import { bundlePage } from '../../../src/generate/page.ts';
+import { serve } from '../../../src/http/server.ts';
+import { PODS } from '../../../src/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/kube/client.ts';
+import { names } from '../../../src/record/names.ts';
+import { resolve } from '../../../src/record/resolve.ts';
+import { serialRevisionId } from '../../../src/record/revision-id.ts';
+import { requestedOf } from '../../../src/record/wanted-revision.ts';
+import { type Facade, makeFacade, TENANT } from '../http/facade.ts';
+
+/** Every other token is one that nobody knows. */
+export const TOKEN = 'a-token-that-is-good-canary';
+
+const MINUTE = 60_000;
+const DAY = 24 * 60 * MINUTE;
+
+export interface World {
+  readonly url: string;
+  readonly facade: Facade;
+  deploy(name: string, sample?: Sample): AppDeployment;
+  /** A pod of the deployment writes these lines. */
+  write(record: AppDeployment, lines: readonly string[]): void;
+  /** The pod that builds the deployment's newest revision writes these lines. */
+  writeBuild(record: AppDeployment, lines: readonly string[]): void;
+  close(): Promise<void>;
+}
+
+type Verdict = readonly ['True' | 'False' | 'Unknown', Reason, string];
+
+export interface Sample {
+  readonly state?: State;
+  readonly conditions?: Partial<Record<ConditionType, Verdict>>;
+  readonly spec?: Partial<AppDeploymentSpec>;
+  readonly url?: string;
+  readonly ageMs?: number;
+  /** Oldest first. */
+  readonly revisions?: readonly { readonly state: RevisionState; readonly message: string; readonly image?: string }[];
+  readonly isLeaving?: boolean;
+}
+
+const HEALTHY: Partial<Record<ConditionType, Verdict>> = {
+  Ready: ['True', 'Serving', 'The latest revision is deployed and serving.'],
+  Available: ['True', 'Serving', 'The active revision is serving.'],
+  Reconciling: ['False', 'Settled', 'Nothing is left to do.'],
+  Stalled: ['False', 'Settled', 'Nothing is left to do.'],
+  DatabaseReady: ['True', 'Answering', 'PostgreSQL answers.'],
+  RedisReady: ['True', 'Answering', 'Redis answers.'],
+  WorkloadsReady: ['True', 'Serving', 'Every pod of every part runs the latest revision.'],
+  AddressReady: ['True', 'NotNeeded', 'No address is requested.'],
+  ReferencesResolved: ['True', 'AllResolved', 'All named objects exist.'],
+  PolicyAccepted: ['True', 'Accepted', 'The record complies with the rules.'],
+};
+
+export async function makeWorld(settings: Partial<Settings> = {}): Promise<World> {
+  const facade = await makeFacade({ hosting: 'both', ...settings }, {}, { page: await bundlePage() });
+  facade.kube.know((token) => (token === TOKEN ? 'somebody' : undefined));
+  const now = Date.now();
+  const iso = (ms: number): string => new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z');
+  facade.clock.ms = now;
+  const server = await serve(facade.app, { host: '127.0.0.1', port: 0 });
+
+  function deploy(name: string, sample: Sample = {}): AppDeployment {
+    const { state = 'READY', conditions = {}, ageMs = 3 * DAY, url, isLeaving = false } = sample;
+    const made = sample.revisions ?? [{ state: 'DEPLOYED', message: 'Every pod runs this revision.' }];
+    const image = made.at(-1)?.image ?? `registry.example/team/${name}:1.4.0`;
+    const record = facade.seed({
+      metadata: {
+        name,
+        creationTimestamp: iso(now - ageMs),
+        ...(isLeaving && { deletionTimestamp: iso(now - MINUTE), finalizers: ['davit.dev/teardown'] }),
+      },
+      spec: {
+        sourceRevisionConfig: { imageUri: image },
+        revisionSerial: made.length,
+        ...sample.spec,
+      } as AppDeploymentSpec,
+    });
+    const verdicts = { ...HEALTHY, ...conditions };
+    const id = (serial: number): string => serialRevisionId(record.metadata.uid ?? '', serial);
+    const revisions = made.map((one, place) =>
+      revisionOf(record, place + 1, iso(now - ageMs + place * DAY * 0.9), one),
+    );
+    const active = made.findLastIndex((one) => one.state === 'DEPLOYED');
+    const withStatus: AppDeployment = {
+      ...record,
+      status: {
+        observedGeneration: record.metadata.generation ?? 1,
+        state,
+        stateChangedAt: iso(now - 12 * MINUTE),
+        ...(made.length > 0 && { image, latestRevisionId: id(made.length) }),
+        ...(active >= 0 && { activeRevisionId: id(active + 1) }),
+        ...(url !== undefined && { url }),
+        conditions: (Object.keys(CONDITION_TYPES) as ConditionType[]).flatMap((type) => {
+          const verdict = verdicts[type];
+          if (verdict === undefined) return [];
+          const [status, reason, message] = verdict;
+          return [{ type, status, reason, message, lastTransitionTime: iso(now - 12 * MINUTE), observedGeneration: 1 }];
+        }),
+      },
+    };
+    for (const revision of revisions) facade.revisions.put(facade.kube.seed<AppRevision>(APP_REVISIONS, revision));
+    facade.records.put(withStatus);
+    return withStatus;
+  }
+
+  function revisionOf(
+    record: AppDeployment,
+    serial: number,
+    createdAt: string,
+    { state, message, image }: NonNullable<Sample['revisions']>[number],
+  ): AppRevision {
+    const id = serialRevisionId(record.metadata.uid ?? '', serial);
+    const { sourceRevisionConfig, ...rest } = record.spec;
+    const spec = { ...rest, sourceRevisionConfig: image === undefined ? sourceRevisionConfig : { imageUri: image } };
+    return {
+      apiVersion: 'davit.dev/v1alpha1',
+      kind: 'AppRevision',
+      metadata: {
+        name: names(record.metadata.name).revision(id),
+        namespace: TENANT.namespace,
+        creationTimestamp: createdAt,
+        labels: { [DEPLOYMENT_LABEL]: record.metadata.name },
+      },
+      spec: {
+        id,
+        deploymentName: record.metadata.name,
+        deploymentUid: record.metadata.uid ?? '',
+        deploymentGeneration: serial,
+        revisionSerial: serial,
+        source: record.spec.source,
+        requested: requestedOf(spec),
+        resolved: resolve(spec, defaultSettings()),
+      },
+      status: { state, message },
+    };
+  }
+
+  function write({ metadata: { name, uid = '' }, spec }: AppDeployment, lines: readonly string[]): void {
+    const pod = `${name}-5f4d7c9b8-x2x7k`;
+    facade.kube.seed(PODS, {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: {
+        name: pod,
+        namespace: TENANT.namespace,
+        labels: {
+          [DEPLOYMENT_LABEL]: name,
+          'davit.dev/deployment-uid': uid,
+          'davit.dev/component': 'server',
+          'davit.dev/revision': serialRevisionId(uid, spec.revisionSerial ?? 1),
+        },
+      },
+      status: { containerStatuses: [{ name: 'server', restartCount: 0, containerID: 'x' }] },
+    } as KubeObject);
+    setText(`/api/v1/namespaces/${TENANT.namespace}/pods/${pod}/log?container=server`, lines);
+  }
+
+  function writeBuild({ metadata: { name, uid = '' }, spec }: AppDeployment, lines: readonly string[]): void {
+    const { namespace } = facade.settings.builds;
+    facade.kube.seed(PODS, {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: {
+        name: `build-${name}`,
+        namespace,
+        labels: { 'davit.dev/build': serialRevisionId(uid, spec.revisionSerial ?? 1) },
+      },
+      status: { containerStatuses: [{ name: 'build', containerID: 'x' }] },
+    } as KubeObject);
+    setText(`/api/v1/namespaces/${namespace}/pods/build-${name}/log?container=build`, lines);
+  }
+
+  function setText(path: string, lines: readonly string[]): void {
+    const before = facade.kube.texts.get(path) ?? '';
+    const count = before.split('\n').length - 1;
+    const added = lines.map((line, n) => `${new Date(now + (count + n) * 1000).toISOString()} ${line}\n`);
+    facade.kube.texts.set(path, `${before}${added.join('')}`);
+  }
+
+  return {
+    url: server.url,
+    facade,
+    deploy,
+    write,
+    writeBuild,
+    async close() {
+      // A browser keeps its connections.
+      facade.app.server.closeAllConnections();
+      await server.close();
+    },
+  };
+}
+
+/** Deployments as a team has them, some of them in trouble. */
+export function deployTeam(world: World): Readonly<Record<'shop' | 'agent' | 'checkout', AppDeployment>> {
+  const shop = world.deploy('shop', {
+    url: 'https://shop.apps.example.com',
+    spec: {
+      sourceConfig: {
+        customUrl: 'https://shop.apps.example.com',
+        resourceSpec: { minScale: 2, maxScale: 6, cpu: 0.5 },
+      },
+      secretReferences: [{ name: 'LICENSE', secretName: 'shop-license', secretKey: 'key' }],
+    },
+    conditions: {
+      AddressReady: ['True', 'Routed', 'https://shop.apps.example.com leads to the server.'],
+      AutoscalingReady: ['True', 'Autoscaled', 'Autoscalers decide the number of pods.'],
+    },
+    revisions: [
+      { state: 'DEPLOYED', message: 'Every pod ran this revision.', image: 'registry.example/team/shop:1.3.0' },
+      {
+        state: 'DEPLOY_FAILED',
+        message: 'Container server exits with code 1: "KeyError: DATABASE". Correct the image and deploy it again.',
+        image: 'registry.example/team/shop:1.3.1',
+      },
+      { state: 'DEPLOYED', message: 'Every pod runs this revision.', image: 'registry.example/team/shop:1.4.0' },
+    ],
+  });
+  world.write(shop, [
+    'Listening on 8000',
+    '\u001B[32mINFO\u001B[0m migrated 3 tables in 0.4 s',
+    'GET /ok 200 1 ms',
+    'GET /cart?id=<script>alert(1)</script> 404 2 ms',
+    'WARNING the cache is cold',
+    '{"level":50,"msg":"order 1887: the payment service answered 502, tried again in 2 s"}',
+    'GET /ok 200 1 ms',
+  ]);
+  const crash =
+    'Container server of shop exits with code 1 again and again: "redis.exceptions.ConnectionError: name or service not known". Read its log, and deploy a corrected revision.';
+  const checkout = world.deploy('checkout', {
+    state: 'UNKNOWN',
+    ageMs: 25 * MINUTE,
+    conditions: {
+      Ready: ['False', 'ContainerCrashed', crash.replace('of shop', 'of checkout')],
+      Available: ['False', 'ContainerCrashed', 'No pod serves.'],
+      Stalled: ['True', 'ContainerCrashed', crash.replace('of shop', 'of checkout')],
+      WorkloadsReady: ['False', 'ContainerCrashed', crash.replace('of shop', 'of checkout')],
+    },
+    revisions: [{ state: 'DEPLOY_FAILED', message: crash, image: 'registry.example/team/checkout:2.0.0-rc1' }],
+  });
+  world.write(checkout, [
+    'Starting',
+    'Traceback (most recent call last):',
+    'redis.exceptions.ConnectionError: name or service not known',
+  ]);
+  world.deploy('search', {
+    state: 'AWAITING_DATABASE',
+    ageMs: 2 * MINUTE,
+    conditions: {
+      Ready: ['False', 'Starting', 'Waits for PostgreSQL, whose pod search--postgres-0 is starting.'],
+      Reconciling: ['True', 'Progressing', 'Waits for PostgreSQL.'],
+      DatabaseReady: ['False', 'Starting', 'The pod search--postgres-0 is starting.'],
+      WorkloadsReady: ['False', 'Progressing', '0 of 1 pods are ready.'],
+    },
+    revisions: [{ state: 'DEPLOYING', message: 'Waits for PostgreSQL.' }],
+  });
+  const failed =
+    'Line 4 of the Dockerfile failed: RUN pip install -r requirements.txt. Correct it, then ask for a new revision.';
+  const agent = world.deploy('agent', {
+    spec: {
+      source: 'internal_source',
+      sourceRevisionConfig: { sourceTarballPath: 'uploads/1', repoRef: undefined } as never,
+    },
+    conditions: {
+      Ready: ['False', 'BuildFailed', `${failed} What served goes on serving.`],
+      Stalled: ['True', 'BuildFailed', failed],
+    },
+    revisions: [
+      { state: 'DEPLOYED', message: 'Every pod runs this revision.' },
+      { state: 'BUILD_FAILED', message: failed },
+    ],
+  });
+  world.writeBuild(agent, [
+    '#7 [4/6] RUN pip install -r requirements.txt',
+    '#7 1.204 ERROR: Could not find a version that satisfies the requirement langgraf',
+    '#7 1.205 ERROR: No matching distribution found for langgraf',
+    'Line 4 of the Dockerfile failed: exit code 1',
+  ]);
+  world.deploy('nightly-report', {
+    state: 'UNUSED',
+    ageMs: 40 * DAY,
+    spec: { sourceConfig: { resourceSpec: { maxScale: 0 } } },
+    conditions: {
+      Ready: ['True', 'ScaledToZero', 'max_scale is 0, so no pod runs. Raise it to run the deployment again.'],
+      WorkloadsReady: ['True', 'ScaledToZero', 'max_scale is 0.'],
+    },
+  });
+  world.deploy('old-shop', {
+    state: 'AWAITING_DELETE',
+    ageMs: 200 * DAY,
+    isLeaving: true,
+    conditions: { Ready: ['False', 'Deleting', 'Waits until its pods have ended.'] },
+  });
+  return { shop, agent, checkout };
+}
