@@ -76,7 +76,7 @@ export function App(): VNode {
         {api === undefined ? (
           <SignIn tenant={tenant} refused={refused} onEnter={enter} />
         ) : id === undefined ? (
-          <List api={api} state={list} onState={setList} focusOn={left.current} />
+          <List api={api} tenant={tenant} state={list} onState={setList} focusOn={left.current} />
         ) : (
           <Detail key={id} api={api} id={id} say={setNotice} onGone={onGone} />
         )}

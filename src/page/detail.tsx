@@ -151,7 +151,12 @@ function Verdict({ deployment, tone }: { readonly deployment: Deployment; readon
   const todo = tone === 'bad' && ready ? advice(ready.reason) : undefined;
   return (
     <section class={`verdict ${tone}`} aria-label="How it is" aria-live="polite">
-      <p>{plain(deployment.status_message)}</p>
+      <p>
+        <span class="hidden">
+          {deployment.status}, {TONE_WORDS[tone]}.{' '}
+        </span>
+        {plain(deployment.status_message)}
+      </p>
       {todo !== undefined && (
         <p>
           <strong>What to do:</strong> {todo}

@@ -24,13 +24,15 @@ const TYPING_MS = 250;
 
 export interface ListProps {
   readonly api: Api;
+  /** As it was typed. */
+  readonly tenant: string;
   readonly state: ListState;
   readonly onState: (state: ListState) => void;
   /** Id of the deployment whose row gets the focus. */
   readonly focusOn: string | undefined;
 }
 
-export function List({ api, state, onState, focusOn }: ListProps): VNode {
+export function List({ api, tenant, state, onState, focusOn }: ListProps): VNode {
   // One more than is shown tells whether there is another page.
   const followed = useFollowed(JSON.stringify(state), EVERY_MS, (signal) =>
     api.list({ ...state, limit: PAGE + 1 }, signal),
@@ -59,7 +61,8 @@ export function List({ api, state, onState, focusOn }: ListProps): VNode {
       </h1>
       <Filters state={state} onState={onState} />
       <Asking of={followed} what="The deployments" />
-      {rows?.length === 0 && (isFiltered || state.offset > 0 ? <NoMatch onState={onState} /> : <Empty />)}
+      {rows?.length === 0 &&
+        (isFiltered || state.offset > 0 ? <NoMatch onState={onState} /> : <Empty tenant={tenant} />)}
       {rows !== undefined && rows.length > 0 && <Table rows={rows} isStale={isPending} />}
       <nav class="pages" aria-label="Pages">
         <span role="status">{rows !== undefined && !isPending && countOf(state.offset, rows.length, hasMore)}</span>
@@ -194,7 +197,8 @@ function NoMatch({ onState }: Pick<ListProps, 'onState'>): VNode {
   );
 }
 
-function Empty(): VNode {
+function Empty({ tenant }: Pick<ListProps, 'tenant'>): VNode {
+  const header = /^[\w-]+$/.test(tenant) ? ` -H 'X-Tenant-Id: ${tenant}'` : '';
   return (
     <div class="empty">
       <h2>There is no deployment yet</h2>
@@ -204,7 +208,7 @@ function Empty(): VNode {
       </p>
       <pre tabIndex={0} aria-label="Commands">
         {`curl -X POST "${API_URL}/v2/deployments?fieldValidation=Strict" \\
-  -H "Authorization: Bearer $TOKEN" -H 'X-Tenant-Id: TENANT' \\
+  -H "Authorization: Bearer $TOKEN"${header} \\
   -H 'Content-Type: application/json' -d '{
     "name": "shop", "source": "external_docker", "source_config": {},
     "source_revision_config": {

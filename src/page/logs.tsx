@@ -127,6 +127,8 @@ function Lines({ api, id, source, filter, isFollowed, isOver }: LinesProps): VNo
   const box = useRef<HTMLDivElement>(null);
   const isAtEnd = useRef(true);
   const lines = followed.value?.lines;
+  // Most answers bring nothing new.
+  const shown = useMemo(() => lines?.map((line) => <Line key={line.id} line={line} />), [lines]);
 
   useEffect(() => {
     if (isAtEnd.current && box.current) box.current.scrollTop = box.current.scrollHeight;
@@ -149,9 +151,7 @@ function Lines({ api, id, source, filter, isFollowed, isOver }: LinesProps): VNo
           isAtEnd.current = scrollHeight - scrollTop - clientHeight < 24;
         }}
       >
-        {lines?.map((line) => (
-          <Line key={line.id} line={line} />
-        ))}
+        {shown}
         {lines?.length === 0 && <p>Nothing was written yet, or nothing matches.</p>}
       </div>
     </>

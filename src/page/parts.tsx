@@ -70,9 +70,9 @@ export function Age({ then, after = '' }: { readonly then: string; readonly afte
 }
 
 /** Said at once. The element stays, or a screen reader would miss what is put into it. */
-export function Failure({ sentence }: { readonly sentence: string | undefined }): VNode {
+export function Failure({ sentence, id }: { readonly sentence: string | undefined; readonly id?: string }): VNode {
   return (
-    <div class="failure" role="alert">
+    <div class="failure" role="alert" id={id}>
       {sentence !== undefined && <Mark tone="bad">{plain(sentence)}</Mark>}
     </div>
   );
@@ -90,7 +90,7 @@ export function Asking({
   return (
     <>
       <p class="asking" role="status">
-        {isFirst && (isSlow ? `${what} take longer than usual. Still waiting …` : `Loading ${what.toLowerCase()} …`)}
+        {isSlow ? 'The answer takes longer than usual. Still waiting …' : isFirst && `Loading ${what.toLowerCase()} …`}
       </p>
       <div class="failure" role="alert">
         {failure && (

@@ -63,7 +63,7 @@ export function SignIn({ tenant, refused, onEnter }: SignInProps): VNode {
           spellcheck={false}
           required
           ref={field}
-          aria-describedby="token-help"
+          aria-describedby="token-help token-failure"
         />
         <p id="token-help" class="help">
           For example of <code>kubectl create token ACCOUNT -n TEAM --duration=1h</code>
@@ -82,7 +82,7 @@ export function SignIn({ tenant, refused, onEnter }: SignInProps): VNode {
         <p id="tenant-help" class="help">
           The namespace's name or its id. Empty if the token may use only one.
         </p>
-        <Failure sentence={failure} />
+        <Failure id="token-failure" sentence={failure} />
         <button type="submit" class="main" aria-disabled={isAsking}>
           {isAsking ? 'Asking the API …' : 'Sign in'}
         </button>

@@ -221,7 +221,7 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
       await signIn(page);
       await page.getByText('Loading the deployments …').waitFor();
       await elapse(page, 7);
-      await page.getByText('The deployments take longer than usual. Still waiting …').waitFor();
+      await page.getByText('The answer takes longer than usual. Still waiting …').waitFor();
       expect(await accessibilityFindings(page)).toEqual([]);
       held.forEach((go) => go());
       await page.getByRole('link', { name: 'shop' }).waitFor();
@@ -501,7 +501,7 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
       const leaving = { ...shop, metadata: { ...shop.metadata, deletionTimestamp: new Date().toISOString() } };
       world.facade.records.put({ ...leaving, status: { ...shop.status, state: 'AWAITING_DELETE' } } as AppDeployment);
       await elapse(page);
-      await page.getByText('AWAITING_DELETE').waitFor();
+      await page.getByText('AWAITING_DELETE', { exact: true }).waitFor();
       expect(await page.getByRole('button', { name: 'Delete' }).count()).toBe(0);
       world.facade.kube.erase(APP_DEPLOYMENTS, { namespace: TENANT.namespace, name: 'shop' });
       world.facade.records.drop(shop.metadata.uid ?? '');
