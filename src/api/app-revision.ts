@@ -9,6 +9,7 @@ import { Placement, perPart } from './placement.ts';
 import { POD_POLICIES } from './pod-policy.ts';
 import { Conditions, celRules, ObservedStatus, SecretName, Uuid } from './primitives.ts';
 import { ResourceSpec } from './resource-spec.ts';
+import { Runtime } from './runtime.ts';
 import { SOURCES } from './source-rules.ts';
 
 /** The states of a revision in order, then its other final states. */
@@ -113,6 +114,7 @@ export const Requested = z
   .object({
     sourceRevisionConfig: SourceRevisionConfig.describe('sourceRevisionConfig of the record.'),
     resourceSpec: ResourceSpec.describe('sourceConfig.resourceSpec of the record.').optional(),
+    runtime: Runtime.describe('sourceConfig.runtime of the record.').optional(),
     secrets: z.array(SecretReference).max(100).describe('secrets of the record.'),
     secretReferences: z.array(SecretReference).max(100).describe('secretReferences of the record.'),
     installCommand: SourceConfig.shape.installCommand,

@@ -20,11 +20,12 @@ export type WantedRevision =
 
 /** The fields of `spec` that need a new revision when they change, in canonical form (canonical.ts). */
 export function requestedOf(spec: Readonly<AppDeploymentSpec>): Requested {
-  const { resourceSpec, installCommand, buildCommand } = spec.sourceConfig;
+  const { resourceSpec, runtime, installCommand, buildCommand } = spec.sourceConfig;
   const deploymentType = deploymentTypeMeant(spec.sourceConfig.deploymentType);
   return canonical({
     sourceRevisionConfig: spec.sourceRevisionConfig,
     ...(resourceSpec && { resourceSpec }),
+    ...(runtime && { runtime }),
     secrets: spec.secrets,
     secretReferences: spec.secretReferences ?? [],
     ...(installCommand !== undefined && { installCommand }),
