@@ -111,6 +111,31 @@ const PART_WORDS: Readonly<Record<Role, string>> = {
   executor: 'The executor, if there is one.',
 };
 
+/** Time that a migration has if the record sets none, in seconds. */
+const MIGRATION_SECONDS = 600;
+export const NO_COMMAND_MESSAGE = 'set command or args: without them the image would serve instead of migrating';
+
+const MigrationCommand = z.array(z.string().max(8192)).min(1).max(100);
+export const Migrate = z
+  .object({
+    command: MigrationCommand.describe("Replaces the image's entrypoint. $(NAME) is replaced as in a part.").optional(),
+    args: MigrationCommand.describe('Arguments of the entrypoint. $(NAME) is replaced as in a part.').optional(),
+    timeoutSeconds: z
+      .int()
+      .min(1)
+      .max(86_400)
+      .describe(
+        `Seconds after which the migration has failed, with the pull of its image. Default: ${MIGRATION_SECONDS}.`,
+      )
+      .optional(),
+  })
+  .meta(celRules([{ rule: 'has(self.command) || has(self.args)', message: NO_COMMAND_MESSAGE }]));
+export type Migrate = z.infer<typeof Migrate>;
+
+export function timeoutOf({ timeoutSeconds = MIGRATION_SECONDS }: Readonly<Migrate>): number {
+  return timeoutSeconds;
+}
+
 const celNames = (names: readonly string[]): string => `[${names.map((name) => `'${name}'`).join(', ')}]`;
 
 const NAME_RULES: readonly CelRule[] = [
@@ -151,6 +176,9 @@ export const Runtime = z
     queue: part('queue'),
     orchestrator: part('orchestrator'),
     executor: part('executor'),
+    migrate: Migrate.describe(
+      'What runs once for each revision before its rollout, as a Job with the image and the values of the revision.',
+    ).optional(),
     envNames: z
       .record(VariableName, z.enum(PLATFORM_VALUES))
       .meta({ maxProperties: 50 })
@@ -205,6 +233,7 @@ export function drainingOf(role: Role, runtime: Readonly<Runtime> | undefined): 
 }
 
 /** The parts of a Runtime that are objects, which a PATCH merges field by field. */
-export const RUNTIME_PARTS = Object.fromEntries(ROLES.map((role) => [role, RuntimePart.shape])) as Readonly<
-  Record<Role, typeof RuntimePart.shape>
->;
+export const RUNTIME_PARTS: Readonly<Record<string, Readonly<Record<string, z.ZodType>>>> = {
+  ...Object.fromEntries(ROLES.map((role) => [role, RuntimePart.shape])),
+  migrate: Migrate.shape,
+};

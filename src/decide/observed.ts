@@ -146,6 +146,7 @@ export interface ActionFailure {
     | 'PasswordMissing'
     | 'ContractUnknown'
     | 'NoNodeFits'
+    | 'MigrationFailed'
     | 'VolumeMissing'
     | 'VolumeTerminating'
     | 'VolumeLost'

@@ -8,9 +8,9 @@ import type { KubeObject } from '../kube/client.ts';
 import { effectiveNumbers } from '../record/resolve.ts';
 import { wantedRevision } from '../record/wanted-revision.ts';
 import { makeRevision } from '../resources/app-revision.ts';
-import { desiredChildren } from '../resources/desired.ts';
+import { desiredChildren, migrationJob } from '../resources/desired.ts';
 import { ROWS, type Row } from './resource-spec-doc.ts';
-import { RUNTIME_ROWS } from './runtime-doc.ts';
+import { MIGRATION_JOB, RUNTIME_ROWS } from './runtime-doc.ts';
 
 /** Every field that a person can set: what is free-form, a map of a person's own or a plain value has no parts. */
 function leavesOf(schema: StructuralSchema, path = ''): string[] {
@@ -33,16 +33,15 @@ it('every field of the schema has a row, and every row a field', () => {
   expect(ROWS).toHaveLength(91);
 });
 
+/** The migration's Job has the name by which the table calls it. */
 function childrenOf(sourceConfig: SourceConfig): readonly KubeObject[] {
   const record = aRecord({ sourceConfig });
   const wanted = wantedRevision(record, [], SETTINGS);
   if (!('create' in wanted)) throw new Error('no revision');
-  return desiredChildren({
-    record,
-    revision: makeRevision(record, wanted.create),
-    tenantId: TENANT,
-    settings: SETTINGS,
-  });
+  const inputs = { record, revision: makeRevision(record, wanted.create), tenantId: TENANT, settings: SETTINGS };
+  const job = migrationJob(inputs);
+  const name = MIGRATION_JOB.replace('Job ', '');
+  return [...desiredChildren(inputs), ...(job ? [{ ...job, metadata: { ...job.metadata, name } }] : [])];
 }
 
 function valueAt(children: readonly KubeObject[], object: string, path: string): unknown {
@@ -82,7 +81,7 @@ describe('runtime', () => {
   it('every field of the schema has a row, and every row a field', () => {
     const fields = leavesOf(structuralSchema(Runtime)).map(withoutListOfTexts);
     expect(RUNTIME_ROWS.map(({ field }) => field).toSorted()).toEqual(fields.toSorted());
-    expect(RUNTIME_ROWS).toHaveLength(24);
+    expect(RUNTIME_ROWS).toHaveLength(27);
   });
   it.each(RUNTIME_ROWS.map((row): [string, Row<Runtime>] => [row.field, row]))(
     '%s becomes what the table says',

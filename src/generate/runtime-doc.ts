@@ -9,6 +9,7 @@ import {
   SERVER_DRAIN_SECONDS,
   STOP_SECONDS,
 } from '../api/runtime.ts';
+import { MIGRATION_CONTAINER } from '../resources/migration.ts';
 import { effectsTable, type Row } from './resource-spec-doc.ts';
 
 const SERVER = 'Deployment shop';
@@ -36,6 +37,18 @@ const PARTS: readonly Row<Runtime>[] = ROLES.flatMap((role) => {
   ];
 });
 
+/** Stands for the Job of a revision, whose name ends with the beginning of the revision's id. */
+export const MIGRATION_JOB = 'Job shop--migrate';
+
+function migrateRow(name: string, example: unknown, at: string, more: object = {}): Row<Runtime> {
+  return {
+    field: `migrate.${name}`,
+    given: { migrate: { [name]: example, ...more } },
+    example,
+    effects: [{ object: MIGRATION_JOB, at, is: example }],
+  };
+}
+
 export const RUNTIME_ROWS: readonly Row<Runtime>[] = [
   {
     field: 'port',
@@ -53,6 +66,9 @@ export const RUNTIME_ROWS: readonly Row<Runtime>[] = [
     effects: [{ object: SERVER, at: `${POD}.containers[server].readinessProbe.httpGet.path`, is: '/healthz' }],
   },
   ...PARTS,
+  migrateRow('command', ['aegra', 'db', 'upgrade'], `${POD}.containers[${MIGRATION_CONTAINER}].command`),
+  migrateRow('args', ['db', 'upgrade'], `${POD}.containers[${MIGRATION_CONTAINER}].args`),
+  migrateRow('timeoutSeconds', 300, 'spec.activeDeadlineSeconds', { args: ['db', 'upgrade'] }),
   {
     field: 'envNames',
     given: { envNames: { DB_HOST: 'postgres_host', DB_PASSWORD: 'postgres_password' } },
@@ -106,6 +122,7 @@ revision, and a rollback takes the old values. Pods of a record without the fiel
       "port": 2026,
       "health_path": "/health",
       "server": {"command": ["aegra", "serve"]},
+      "migrate": {"command": ["aegra", "db", "upgrade"]},
       "env_names": {"DATABASE_URL": "postgres_uri", "WORKER_COUNT": "jobs"},
       "without": ["N_JOBS_PER_WORKER"]
     }
@@ -113,7 +130,7 @@ revision, and a rollback takes the old values. Pods of a record without the fiel
 }
 \`\`\`
 
-**In a PATCH** \`runtime\` is merged field by field, and each part (${ROLES.map((role) => `\`${role}\``).join(', ')}) likewise. What is left out stays as it is; null sets a field
+**In a PATCH** \`runtime\` is merged field by field, and each part (${ROLES.map((role) => `\`${role}\``).join(', ')}, \`migrate\`) likewise. What is left out stays as it is; null sets a field
 back to its default. A list or a map that is sent (\`command\`, \`args\`, \`pre_stop\`, \`env_names\`, \`without\`) takes the place of the one before, and an empty one takes it
 away. \`"runtime": null\` changes nothing.
 
@@ -155,9 +172,34 @@ A queue worker that finishes its job on SIGTERM needs as much time as its longes
 - A deletion waits for them: the deployment is AWAITING_DELETE for as long, and its data is deleted after that.
 - The drain of a node waits for them, but not longer than whoever drains it allows.
 
+## Migration
+
+\`migrate\` runs once for each revision before its rollout: a Job with the image, values, Secrets, volumes, service account and pod security of the revision, in the size of
+the server. \`DAVIT_ROLE\` is \`migrate\`. Its steps:
+
+1. The stores of the revision answer, and the API server accepts the revision's pods. Otherwise nothing is migrated.
+2. The Job starts. Until it has succeeded, the pods of the revision before go on serving (reason \`Migrating\`). They meet the changed database, so a migration must
+   leave them able to run.
+3. When it has succeeded, the rollout begins.
+
+**When it fails**, or takes longer than \`timeout_seconds\` (600, with the pull of its image), the revision is DEPLOY_FAILED with the last words of the Job's pod, the record has the
+reason \`MigrationFailed\`, and what served goes on serving. A failed migration is not tried again; the next revision migrates again. A pod that the cluster takes away (the drain
+of a node, an eviction) is replaced, so a migration must be able to begin anew.
+
+- **A newer revision** lets a migration that is running finish, and follows then: half of a migration is worse than a late rollout. \`kubectl delete job\` ends it all the same; a latest revision
+  whose Job was deleted before its end is DEPLOY_FAILED.
+- **A rollback** to a revision whose migration has succeeded does not migrate: an old migration after a newer one would be wrong, and the database is not rolled back. A rollback to a revision whose
+  migration never succeeded migrates.
+- **An interrupt** ends builds only, never a migration.
+- **Scaled to zero** (\`max_scale: 0\`) nothing migrates. The revision that raises the scale migrates.
+- **A deletion** of the record ends the Job together with the other workloads.
+- **Its log** is that of \`kubectl logs job/NAME--migrate-…\` and part of the deployment's logs. The Job of the latest revision stays; older ones that have ended are deleted. How it ended stands in
+  \`status.migration\` of the AppRevision.
+
 ## Fields
 
-What each becomes, of a record named \`shop\` in namespace \`team\` that has all parts.
+What each becomes, of a record named \`shop\` in namespace \`team\` that has all parts. \`${MIGRATION_JOB}\` stands for the Job of a revision, whose name ends with the first 8 characters of
+the revision's id.
 
 ${effectsTable(RUNTIME_ROWS, apiName)}`;
 }

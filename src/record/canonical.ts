@@ -10,6 +10,7 @@ const MAPS: ReadonlySet<string> = new Set([
   'runtime',
   'envNames',
   ...ROLES,
+  'migrate',
   'labels',
   'annotations',
   'resources',

@@ -210,9 +210,20 @@ export function rollbackOf(
   const image = imageOf(old);
   return {
     is: 'taken',
-    resolved: { ...old.spec.resolved, ...(image !== undefined && { image }) },
+    resolved: {
+      ...old.spec.resolved,
+      ...(image !== undefined && { image }),
+      // An older migration must not run after a newer one.
+      ...(hasMigrated(old) && { migrated: true as const }),
+    },
     commit: commitOf(old),
   };
+}
+
+/** Whether the migration that a revision asks for has succeeded. */
+export function hasMigrated({ spec, status }: AppRevision): boolean {
+  if (!spec.requested.runtime?.migrate) return false;
+  return spec.resolved.migrated === true || status?.migration?.phase === 'Succeeded' || status?.state === 'DEPLOYED';
 }
 
 /**

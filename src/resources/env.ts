@@ -3,7 +3,7 @@
 import type { IEnvVar } from 'kubernetes-models/v1/EnvVar';
 import type { SecretReference } from '../api/app-deployment.ts';
 import type { Resolved } from '../api/app-revision.ts';
-import { EXTERNAL_POSTGRES_VARIABLE, EXTERNAL_REDIS_VARIABLE, type Role } from '../api/meta.ts';
+import { EXTERNAL_POSTGRES_VARIABLE, EXTERNAL_REDIS_VARIABLE, type ImageComponent, MIGRATION } from '../api/meta.ts';
 import type { PlatformValue } from '../api/runtime.ts';
 import { namespaceOf, uidOf } from '../record/metadata.ts';
 import { names } from '../record/names.ts';
@@ -18,7 +18,7 @@ import { POSTGRES_DATABASE, POSTGRES_USER, postgresHost, redisHost } from './sto
 const JOBS_PER_WORKER = 10;
 
 /** The complete environment of `role` in order. Secret values are references, never values. */
-export function envFor(inputs: Inputs, role: Role): IEnvVar[] {
+export function envFor(inputs: Inputs, role: ImageComponent): IEnvVar[] {
   const { requested } = inputs.revision.spec;
   const without = new Set<string | undefined>(requested.runtime?.without);
   return [
@@ -29,7 +29,7 @@ export function envFor(inputs: Inputs, role: Role): IEnvVar[] {
 }
 
 /** The platform's values under the names of the image, in the order of the names. */
-function namedVariables(inputs: Inputs, role: Role): IEnvVar[] {
+function namedVariables(inputs: Inputs, role: ImageComponent): IEnvVar[] {
   const { envNames = {} } = inputs.revision.spec.requested.runtime ?? {};
   return Object.keys(envNames)
     .toSorted()
@@ -46,7 +46,7 @@ function variable(name: string, value: Value): IEnvVar {
 }
 
 /** Where each value stands: passwords, and URIs with passwords, only in Secrets. The parts are those of own stores. */
-const VALUES: Readonly<Record<PlatformValue, (inputs: Inputs, role: Role) => Value>> = {
+const VALUES: Readonly<Record<PlatformValue, (inputs: Inputs, role: ImageComponent) => Value>> = {
   postgres_uri: ({ record, revision }) => postgresUri(record.metadata.name, revision.spec.requested),
   postgres_host: ({ record }) => postgresHost(record),
   postgres_port: () => String(POSTGRES_PORT),
@@ -65,12 +65,12 @@ const VALUES: Readonly<Record<PlatformValue, (inputs: Inputs, role: Role) => Val
   port: ({ revision }) => String(revision.spec.resolved.port),
 };
 
-/** A main service with queue workers processes no jobs itself. */
-function jobsOf(resolved: Readonly<Resolved>, role: Role): string {
-  return String(role === 'server' && resolved.queue ? 0 : JOBS_PER_WORKER);
+/** A main service with queue workers processes no jobs itself, and a migration none. */
+function jobsOf(resolved: Readonly<Resolved>, role: ImageComponent): string {
+  return String((role === 'server' && resolved.queue) || role === MIGRATION ? 0 : JOBS_PER_WORKER);
 }
 
-function platformVariables({ record, revision, tenantId }: Inputs, role: Role): IEnvVar[] {
+function platformVariables({ record, revision, tenantId }: Inputs, role: ImageComponent): IEnvVar[] {
   const { resolved, requested, id } = revision.spec;
   const { name } = record.metadata;
   const postgres = postgresUri(record.metadata.name, requested);

@@ -4,11 +4,13 @@ import { describe, expect, it } from 'vitest';
 import { aRecord, SETTINGS, TENANT } from '../../test/support/builders.ts';
 import type { AppDeploymentSpec } from '../api/app-deployment.ts';
 import { PLATFORM_VARIABLES, ROLES, type Role } from '../api/meta.ts';
+import type { ResourceSpec } from '../api/resource-spec.ts';
 import { drainingOf, PLATFORM_VALUES, type Runtime } from '../api/runtime.ts';
 import type { KubeObject } from '../kube/client.ts';
 import { wantedRevision } from '../record/wanted-revision.ts';
 import { makeRevision } from './app-revision.ts';
-import { desiredChildren } from './desired.ts';
+import { desiredChildren, migrationJob } from './desired.ts';
+import type { Inputs } from './inputs.ts';
 
 interface PodSpec {
   readonly terminationGracePeriodSeconds: number;
@@ -130,6 +132,108 @@ describe('names of variables', () => {
       { name: 'DATABASE_URI', value: 'shop--redis.team.svc' },
     ]);
     expect(envOf({ without: [...PLATFORM_VARIABLES] })).toEqual([]);
+  });
+});
+
+describe('migration', () => {
+  interface Job extends KubeObject {
+    readonly spec: {
+      readonly template: { readonly metadata: { labels: object; annotations?: object }; readonly spec: PodSpec };
+    };
+  }
+  const migrate = { command: ['up'], args: ['--all'], timeoutSeconds: 60 };
+  const uri = { name: 'TOKEN', secretName: 'mine', secretKey: 'token' };
+  const inputs = (runtime: Runtime, resourceSpec: ResourceSpec = {}): Inputs => {
+    const record = aRecord({ sourceConfig: { resourceSpec, runtime }, secretReferences: [uri] });
+    const wanted = wantedRevision(record, [], SETTINGS);
+    if (!('create' in wanted)) throw new Error('no revision');
+    return {
+      record,
+      revision: makeRevision(record, wanted.create),
+      tenantId: TENANT,
+      settings: SETTINGS,
+      secretDigests: { server: { pods: 'digest' } },
+    };
+  };
+  const made = (runtime: Runtime, resourceSpec?: ResourceSpec): Job | undefined =>
+    migrationJob(inputs(runtime, resourceSpec)) as Job | undefined;
+
+  it('is none where none is asked for', () => {
+    expect(made({})).toBeUndefined();
+  });
+
+  it('is a Job that is tried once, with a pod that ends', () => {
+    const job = made({ migrate });
+    const id = inputs({ migrate }).revision.spec.id;
+    expect(job).toMatchObject({
+      kind: 'Job',
+      metadata: {
+        name: `shop--migrate-${id.slice(0, 8)}`,
+        labels: { 'davit.dev/component': 'migrate', 'davit.dev/revision': id },
+        ownerReferences: [{ kind: 'AppDeployment', name: 'shop' }],
+      },
+      spec: { backoffLimit: 0, activeDeadlineSeconds: 60 },
+    });
+    expect(job?.spec.template.metadata.annotations).toBeUndefined();
+    expect(job?.spec.template.spec).toMatchObject({ restartPolicy: 'Never', terminationGracePeriodSeconds: 30 });
+  });
+
+  it("has the server's pod, but for what serves", () => {
+    const spec: ResourceSpec = {
+      serviceAccountName: 'runner',
+      volumes: [{ name: 'v', emptyDir: {} }],
+      volumeMounts: [{ name: 'v', mountPath: '/v' }],
+      labels: { team: 'blue' },
+      cpu: 0.5,
+    };
+    const job = made({ migrate, server: { command: ['serve'] }, envNames: { ROLE: 'role', JOBS: 'jobs' } }, spec);
+    const pod = job?.spec.template.spec;
+    const server = podOf(desiredChildren(inputs({ envNames: { ROLE: 'role', JOBS: 'jobs' } }, spec)), 'server');
+    const {
+      containers: [container],
+      restartPolicy: _r,
+      terminationGracePeriodSeconds: _t,
+      ...rest
+    } = { restartPolicy: '', ...pod } as PodSpec & { restartPolicy: string };
+    const {
+      containers: [serving],
+      terminationGracePeriodSeconds: _g,
+      ...same
+    } = server;
+    expect(rest).toEqual(same);
+    const {
+      ports: _p,
+      readinessProbe: _h,
+      lifecycle: _l,
+      env,
+      startupProbe: _s,
+      livenessProbe: _v,
+      ...kept
+    } = (serving ?? {}) as Record<string, unknown>;
+    expect(container).toEqual({
+      ...kept,
+      name: 'davit-migration',
+      command: ['up'],
+      args: ['--all'],
+      env: (env as { name: string; value?: string }[]).map((one) => {
+        if (one.name === 'DAVIT_ROLE' || one.name === 'ROLE') return { ...one, value: 'migrate' };
+        if (one.name === 'N_JOBS_PER_WORKER' || one.name === 'JOBS') return { ...one, value: '0' };
+        if (one.name === 'OTEL_RESOURCE_ATTRIBUTES')
+          return { ...one, value: one.value?.replace('davit.role=server', 'davit.role=migrate') };
+        return one;
+      }),
+    });
+    expect(job?.spec.template.metadata.labels).toMatchObject({ team: 'blue', 'davit.dev/component': 'migrate' });
+  });
+
+  it('reaches the stores, and nothing else of its kind does', () => {
+    const components = (runtime: Runtime): unknown =>
+      desiredChildren(inputs(runtime))
+        .filter(({ kind }) => kind === 'NetworkPolicy')
+        .map((policy) => /"operator":"In","values":(\[[^\]]*\])/.exec(JSON.stringify(policy))?.[1]);
+    const roles = '"server","queue","orchestrator","executor"';
+    expect(components({})).toEqual([`[${roles}]`, `[${roles}]`]);
+    expect(components({ migrate })).toEqual([`[${roles},"migrate"]`, `[${roles},"migrate"]`]);
   });
 });
 

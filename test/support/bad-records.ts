@@ -360,6 +360,20 @@ export const refusedRuntimes: readonly RefusedRuntime[] = [
     'the sleep of preStop must be shorter',
     [['queue.pre_stop', 'the sleep of preStop must be shorter than terminationGracePeriodSeconds']],
   ),
+  {
+    name: 'a migration without a command',
+    runtime: { migrate: { timeoutSeconds: 60 } },
+    payload: { migrate: { timeout_seconds: 60 } },
+    kubectl: 'set command or args',
+    http: [['migrate', 'set command or args: without them the image would serve instead of migrating']],
+  },
+  {
+    name: 'a migration of more than a day',
+    runtime: { migrate: { args: ['up'], timeoutSeconds: 86_401 } },
+    payload: { migrate: { args: ['up'], timeout_seconds: 86_401 } },
+    kubectl: 'less than or equal to 86400',
+    http: [['migrate.timeout_seconds', 'must be at most 86400', 'less_than_equal']],
+  },
   names('a value that there is not', { URL: 'postgres' }, 'Unsupported value', [
     ['env_names.URL', expect.stringContaining('must be one of postgres_uri') as string, 'enum'],
   ]),

@@ -6,6 +6,8 @@ import { PLATFORM_VARIABLES } from '../../api/meta.ts';
 import {
   externalMessage,
   GRACE_MESSAGE,
+  Migrate,
+  NO_COMMAND_MESSAGE,
   OWN_STORE_VALUES,
   PLATFORM_NAME_MESSAGE,
   PRE_STOP_MESSAGE,
@@ -23,6 +25,10 @@ const PartPayload = z.object(payloadShape(RuntimePart.shape)).meta({
   id: 'RuntimePartRequest',
   description: 'How one part is run. In a PATCH merged field by field: null sets a field back.',
 });
+const MigratePayload = z.object(payloadShape(Migrate.shape)).meta({
+  id: 'MigrateRequest',
+  description: 'What runs before a rollout. In a PATCH merged field by field: null sets a field back.',
+});
 export const RuntimePayload = z
   .object({
     ...payloadShape(Runtime.shape),
@@ -30,6 +36,7 @@ export const RuntimePayload = z
     queue: PartPayload.nullish(),
     orchestrator: PartPayload.nullish(),
     executor: PartPayload.nullish(),
+    migrate: MigratePayload.nullish(),
   })
   .meta({
     id: 'RuntimeRequest',
@@ -41,6 +48,9 @@ type RuntimePayload = z.output<typeof RuntimePayload>;
 const PartResponse = z
   .object(responseShape(RuntimePart.shape))
   .meta({ id: 'RuntimePart', description: 'How one part is run; null where unset.' });
+const MigrateResponse = z
+  .object(responseShape(Migrate.shape))
+  .meta({ id: 'Migrate', description: 'What runs before a rollout; null where unset.' });
 export const RuntimeResponse = z
   .object({
     ...responseShape(Runtime.shape),
@@ -48,6 +58,7 @@ export const RuntimeResponse = z
     queue: PartResponse.nullable(),
     orchestrator: PartResponse.nullable(),
     executor: PartResponse.nullable(),
+    migrate: MigrateResponse.nullable(),
   })
   .meta({ id: 'Runtime', description: 'How the image is run, as the record says it; null where unset.' });
 type RuntimeResponse = z.output<typeof RuntimeResponse>;
@@ -57,7 +68,7 @@ const PARTS = Object.entries(RUNTIME_PARTS);
 export function presentRuntime(runtime: Readonly<Runtime> | undefined): RuntimeResponse | null {
   if (runtime === undefined) return null;
   const parts = PARTS.map(([name, shape]) => {
-    const part = runtime[name as keyof typeof RUNTIME_PARTS];
+    const part = (runtime as Readonly<Record<string, object | undefined>>)[name];
     return [name, part ? toSnake(shape, part) : null];
   });
   return { ...toSnake(Runtime.shape, runtime), ...Object.fromEntries(parts) } as RuntimeResponse;
@@ -75,7 +86,7 @@ export function mergedRuntime(
   for (const [field, leaf] of Object.entries(sent ?? {})) {
     const name = Object.keys(Runtime.shape).find((one) => snake(one) === field);
     if (name === undefined) continue;
-    const shape = RUNTIME_PARTS[name as keyof typeof RUNTIME_PARTS];
+    const shape = RUNTIME_PARTS[name];
     const value: unknown = shape ? mergedPart(shape, asObject(after[name]), leaf) : leaf;
     if (isNothing(value)) delete after[name];
     else after[name] = value;
@@ -83,7 +94,7 @@ export function mergedRuntime(
   return isNothing(after) ? undefined : (after as Runtime);
 }
 
-function mergedPart(shape: typeof RuntimePart.shape, before: object, sent: unknown): unknown {
+function mergedPart(shape: (typeof RUNTIME_PARTS)[string], before: object, sent: unknown): unknown {
   if (sent === null) return undefined;
   const given = asObject(sent);
   const kept = Object.entries(before).filter(([name]) => given[snake(name)] === undefined);
@@ -99,6 +110,9 @@ function isNothing(value: unknown): boolean {
 export function* runtimeRule(draft: Draft): Generator<FieldError> {
   const runtime = asObject(asObject(draft['source_config'])['runtime']);
   yield* partFindings(runtime);
+  const { migrate } = runtime;
+  if (isSet(migrate) && !isSet(asObject(migrate)['command']) && !isSet(asObject(migrate)['args']))
+    yield finding(['migrate'], NO_COMMAND_MESSAGE);
   const secrets = new Set(
     [...asArray(draft['secrets']), ...asArray(draft['secret_references'])].map((one) => asObject(one)['name']),
   );
@@ -123,7 +137,7 @@ function* partFindings(runtime: Readonly<Record<string, unknown>>): Generator<Fi
   for (const [name] of PARTS) {
     const part = asObject(runtime[name]);
     const hook = part['pre_stop'];
-    if (hook === undefined || hook === null) continue;
+    if (!isSet(hook)) continue;
     const { sleep, exec } = asObject(hook);
     if ((sleep === undefined) === (exec === undefined)) yield finding([name, 'pre_stop'], PRE_STOP_MESSAGE);
     const grace = part['termination_grace_period_seconds'];
@@ -131,6 +145,10 @@ function* partFindings(runtime: Readonly<Record<string, unknown>>): Generator<Fi
     if (typeof grace === 'number' && typeof seconds === 'number' && seconds >= grace)
       yield finding([name, 'pre_stop'], GRACE_MESSAGE);
   }
+}
+
+function isSet(value: unknown): boolean {
+  return value !== undefined && value !== null;
 }
 
 function finding(at: readonly (string | number)[], msg: string): FieldError {

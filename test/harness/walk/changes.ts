@@ -65,6 +65,7 @@ const VALUES: Readonly<Record<string, readonly unknown[]>> = {
   'annotations{}': ['hello', 'good\nbye', ''],
   serviceAccountName: NAMED.serviceAccounts,
   healthPath: ['/healthz', '/ok?check_db=1'],
+  migrate: [{ command: ['up'] }, { args: ['up'], timeoutSeconds: 60 }],
   preStop: [{ sleep: { seconds: 1 } }, { sleep: { seconds: 60 } }, { exec: { command: ['drain'] } }],
   'imagePullSecrets[].name': Object.keys(NAMED.secrets),
   'volumes[].name': ['one', 'two', 'three'],

@@ -15,6 +15,7 @@ const RUNTIME = {
   health_path: '/health',
   server: { command: ['serve'], args: ['--port', '$(PORT)'], termination_grace_period_seconds: 60 },
   queue: { args: ['worker'], pre_stop: { exec: { command: ['drain'] } } },
+  migrate: { command: ['migrate'], timeout_seconds: 60 },
   env_names: { DATABASE_URL: 'postgres_uri', WORKER_COUNT: 'jobs' },
   without: ['N_JOBS_PER_WORKER'],
 };
@@ -23,6 +24,7 @@ const STORED = {
   healthPath: '/health',
   server: { command: ['serve'], args: ['--port', '$(PORT)'], terminationGracePeriodSeconds: 60 },
   queue: { args: ['worker'], preStop: { exec: { command: ['drain'] } } },
+  migrate: { command: ['migrate'], timeoutSeconds: 60 },
   envNames: { DATABASE_URL: 'postgres_uri', WORKER_COUNT: 'jobs' },
   without: ['N_JOBS_PER_WORKER'],
 };
@@ -30,6 +32,7 @@ const SHOWN = {
   ...RUNTIME,
   server: { ...RUNTIME.server, pre_stop: null },
   queue: { command: null, termination_grace_period_seconds: null, ...RUNTIME.queue },
+  migrate: { ...RUNTIME.migrate, args: null },
   orchestrator: null,
   executor: null,
 };
@@ -95,7 +98,7 @@ describe('a change', () => {
     ['another list', { without: ['PORT'] }, { ...STORED, without: ['PORT'] }],
     [
       'null for everything',
-      { port: null, health_path: null, server: null, queue: null, env_names: null, without: null },
+      { port: null, health_path: null, server: null, queue: null, migrate: null, env_names: null, without: null },
       undefined,
     ],
   ])('%s', async (_name, sent, after) => {
@@ -144,6 +147,17 @@ describe('a change', () => {
     ]);
   });
 
+  it('a migration keeps something to run', async () => {
+    const { body } = await made(RUNTIME);
+    const { status, body: refused } = await patch(body.id, { migrate: { command: null } });
+    expect([status, refused.detail]).toEqual([
+      422,
+      [expect.objectContaining({ loc: ['body', 'source_config', 'runtime', 'migrate'] })],
+    ]);
+    expect((await patch(body.id, { migrate: { command: null, args: ['up'] } })).status).toBe(200);
+    expect(stored().sourceConfig.runtime?.migrate).toEqual({ args: ['up'], timeoutSeconds: 60 });
+  });
+
   it('a rollback brings the old one back', async () => {
     const { body } = await made(RUNTIME);
     const old = facade.snapshot({ state: 'DEPLOYED' });
@@ -152,6 +166,7 @@ describe('a change', () => {
     const back = await facade.call('POST', `/v2/deployments/${body.id}/revisions/${old.spec.id}/redeploy`);
     expect([back.status, back.body.source_config.runtime]).toEqual([200, SHOWN]);
     expect(stored().sourceConfig.runtime).toEqual(STORED);
-    expect(facade.snapshot().spec.resolved).toEqual(old.spec.resolved);
+    // Its migration has run.
+    expect(facade.snapshot().spec.resolved).toEqual({ ...old.spec.resolved, migrated: true });
   });
 });
