@@ -78,6 +78,8 @@ export const ROLES = ['server', 'queue', 'orchestrator', 'executor'] as const;
 export type Role = (typeof ROLES)[number];
 /** The component of a revision's migration, which is a Job and not a part. */
 export const MIGRATION = 'migrate';
+/** Its container. Records may have a container `migrate` of their own. */
+export const MIGRATION_CONTAINER = 'davit-migration';
 /** Components whose pods run the record's image. */
 export const IMAGE_COMPONENTS = [...ROLES, MIGRATION] as const;
 export type ImageComponent = (typeof IMAGE_COMPONENTS)[number];

@@ -1,7 +1,7 @@
 // docs/runtime.md: what each field of a Runtime is for and what it becomes. A test makes the children of each row's record and
 // compares, and finds a field of the schema without a row.
 
-import { ROLES } from '../api/meta.ts';
+import { MIGRATION_CONTAINER, ROLES } from '../api/meta.ts';
 import {
   PLATFORM_VALUES,
   type PlatformValue,
@@ -9,7 +9,6 @@ import {
   SERVER_DRAIN_SECONDS,
   STOP_SECONDS,
 } from '../api/runtime.ts';
-import { MIGRATION_CONTAINER } from '../resources/migration.ts';
 import { effectsTable, type Row } from './resource-spec-doc.ts';
 
 const SERVER = 'Deployment shop';
@@ -184,7 +183,7 @@ the server. \`DAVIT_ROLE\` is \`migrate\`. Its steps:
 
 **When it fails**, or takes longer than \`timeout_seconds\` (600, with the pull of its image), the revision is DEPLOY_FAILED with the last words of the Job's pod, the record has the
 reason \`MigrationFailed\`, and what served goes on serving. A failed migration is not tried again; the next revision migrates again. A pod that the cluster takes away (the drain
-of a node, an eviction) is replaced, so a migration must be able to begin anew.
+of a node, an eviction) is replaced, so a migration must be able to run again from the start.
 
 - **A newer revision** lets a migration that is running finish, and follows then: half of a migration is worse than a late rollout. \`kubectl delete job\` ends it all the same; a latest revision
   whose Job was deleted before its end is DEPLOY_FAILED.

@@ -1,7 +1,7 @@
 // The Job that migrates for a revision, before its rollout. Its pod is that of the server, which runs a command and ends.
 
 import type { IJob } from 'kubernetes-models/batch/v1/Job';
-import { MIGRATION, REVISION_LABEL } from '../api/meta.ts';
+import { MIGRATION, MIGRATION_CONTAINER, REVISION_LABEL } from '../api/meta.ts';
 import { type Migrate, STOP_SECONDS, timeoutOf } from '../api/runtime.ts';
 import { names } from '../record/names.ts';
 import type { PodParts } from './contracts/contract.ts';
@@ -10,9 +10,6 @@ import { commonLabels } from './labels.ts';
 import type { Manifest } from './manifest.ts';
 import { ownedMeta } from './owner.ts';
 import { podTemplateFor } from './pod-template.ts';
-
-/** Records may have a container `migrate` of their own. */
-export const MIGRATION_CONTAINER = 'davit-migration';
 
 /**
  * A migration that fails is not tried again: half of one may have happened. Only a pod that the cluster took away (a drain, an
@@ -29,7 +26,7 @@ export function makeMigration(
   const { secretDigests: _rolled, ...plain } = inputs;
   const { metadata, spec } = podTemplateFor(plain, 'server', resolved.server, image, parts);
   const meta = ownedMeta(record, names(record.metadata.name).migration(id), MIGRATION);
-  const { topologySpreadConstraints: _ofServers, containers = [], ...pod } = spec ?? { containers: [] };
+  const { topologySpreadConstraints: _ofServers, containers, ...pod } = spec ?? { containers: [] };
   return {
     apiVersion: 'batch/v1',
     kind: 'Job',
