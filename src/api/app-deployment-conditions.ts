@@ -73,6 +73,14 @@ export const REASONS = {
     meaning: 'Somebody has interrupted the build of the latest revision. What served goes on serving.',
     todo: 'Ask for a new revision to build again.',
   },
+  Migrating: {
+    meaning: 'The migration of a revision has to run before its rollout. What served goes on serving.',
+    todo: 'Wait; the message has the command that shows its log.',
+  },
+  MigrationFailed: {
+    meaning: 'The migration of the latest revision failed. What served goes on serving.',
+    todo: 'Read the message, which has its last words. Correct the cause and deploy a new revision, which migrates again.',
+  },
   ListenerSilent: {
     meaning: "A listener's cluster runs this record and has not reported.",
     todo: 'Check the listener.',
@@ -257,6 +265,7 @@ const CALM: ReadonlySet<string> = new Set<Reason>([
   'BuildQueued',
   'Building',
   'BuildInterrupted',
+  'Migrating',
   'Answering',
   'NotObserved',
   'NotNeeded',

@@ -16,6 +16,7 @@ import {
   VariableName,
 } from './primitives.ts';
 import { ResourceSpec } from './resource-spec.ts';
+import { RUNTIME_RULES, Runtime } from './runtime.ts';
 import {
   FIXED_FIELDS,
   type FixedField,
@@ -98,6 +99,7 @@ export const SourceConfig = z.object({
     .describe('Address: https://host or a bare host. A change creates no revision.')
     .optional(),
   resourceSpec: ResourceSpec.describe('Sizes, scale and pod parts.').optional(),
+  runtime: Runtime.describe('How the image is run: port, health path, commands, names of variables.').optional(),
   listenerId: Uuid.describe('uid of the Listener whose cluster runs this record (external_docker).').optional(),
   listenerConfig: z
     .object({
@@ -269,6 +271,7 @@ export const AppDeploymentSpec = z
         rule: '!has(oldSelf.revisionSerial) || (has(self.revisionSerial) && self.revisionSerial >= oldSelf.revisionSerial)',
         message: 'revisionSerial must not be lowered',
       },
+      ...RUNTIME_RULES,
     ]),
   );
 export type AppDeploymentSpec = z.infer<typeof AppDeploymentSpec>;

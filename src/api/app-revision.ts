@@ -9,6 +9,7 @@ import { Placement, perPart } from './placement.ts';
 import { POD_POLICIES } from './pod-policy.ts';
 import { Conditions, celRules, ObservedStatus, SecretName, Uuid } from './primitives.ts';
 import { ResourceSpec } from './resource-spec.ts';
+import { Runtime } from './runtime.ts';
 import { SOURCES } from './source-rules.ts';
 
 /** The states of a revision in order, then its other final states. */
@@ -99,6 +100,10 @@ export const Resolved = z
       })
       .describe('Targets of the autoscalers. Absent in older revisions, for which the settings apply.')
       .optional(),
+    migrated: z
+      .literal(true)
+      .describe('The migration has run for an earlier revision with these values, to which this one is a rollback.')
+      .optional(),
     waitImages: z
       .object({
         postgres: image.describe('Image of the container that waits for PostgreSQL.'),
@@ -113,6 +118,7 @@ export const Requested = z
   .object({
     sourceRevisionConfig: SourceRevisionConfig.describe('sourceRevisionConfig of the record.'),
     resourceSpec: ResourceSpec.describe('sourceConfig.resourceSpec of the record.').optional(),
+    runtime: Runtime.describe('sourceConfig.runtime of the record.').optional(),
     secrets: z.array(SecretReference).max(100).describe('secrets of the record.'),
     secretReferences: z.array(SecretReference).max(100).describe('secretReferences of the record.'),
     installCommand: SourceConfig.shape.installCommand,
@@ -157,6 +163,15 @@ export const AppRevisionSpec = z
   .meta(celRules([{ rule: 'self == oldSelf', message: 'a revision is a snapshot and cannot be changed' }]));
 export type AppRevisionSpec = z.infer<typeof AppRevisionSpec>;
 
+export const MIGRATION_PHASES = ['Running', 'Succeeded', 'Failed'] as const;
+
+export const MigrationStatus = z.object({
+  phase: z.enum(MIGRATION_PHASES).describe('How far it is. Succeeded and Failed are final.'),
+  job: z.string().max(63).describe('Name of its Job.'),
+  message: z.string().max(4096).describe('Why it failed, with its last words.').optional(),
+});
+export type MigrationStatus = z.infer<typeof MigrationStatus>;
+
 export const AppRevisionStatus = z.object({
   state: z.enum(REVISION_STATES).describe('State of the revision.').optional(),
   message: z.string().max(4096).describe('What happened, as text for people.').optional(),
@@ -167,6 +182,7 @@ export const AppRevisionStatus = z.object({
     .meta({ format: 'date-time' })
     .describe('Time of the last change of state.')
     .optional(),
+  migration: MigrationStatus.describe('The migration of this revision, once its Job has been made.').optional(),
   build: BuildStatus.optional(),
   conditions: Conditions.optional(),
 });

@@ -76,6 +76,13 @@ export type Component = (typeof COMPONENTS)[number];
 /** The parts that run the record's image. */
 export const ROLES = ['server', 'queue', 'orchestrator', 'executor'] as const;
 export type Role = (typeof ROLES)[number];
+/** The component of a revision's migration, which is a Job and not a part. */
+export const MIGRATION = 'migrate';
+/** Its container. Records may have a container `migrate` of their own. */
+export const MIGRATION_CONTAINER = 'davit-migration';
+/** Components whose pods run the record's image. */
+export const IMAGE_COMPONENTS = [...ROLES, MIGRATION] as const;
+export type ImageComponent = (typeof IMAGE_COMPONENTS)[number];
 /** The parts that hold data. */
 export const STORE_PARTS = ['postgres', 'redis'] as const;
 export type StorePart = (typeof STORE_PARTS)[number];

@@ -307,7 +307,7 @@ describe('the command', { timeout: 60_000 }, () => {
     const { code, err } = await davit(['logs', 'shop', '--component', 'foo']);
     expect([code, err.split('\n')[0]]).toEqual([
       2,
-      '--component must be one of server, queue, orchestrator, executor, redis, postgres, not "foo".',
+      '--component must be one of server, queue, orchestrator, executor, redis, postgres, migrate, not "foo".',
     ]);
   });
 

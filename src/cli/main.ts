@@ -3,7 +3,7 @@
 
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { COMPONENT_LABEL, COMPONENTS, REVISION_LABEL, SERVICE_PORT } from '../api/meta.ts';
+import { COMPONENT_LABEL, COMPONENTS, MIGRATION, REVISION_LABEL, SERVICE_PORT } from '../api/meta.ts';
 import { names } from '../record/names.ts';
 import { printBuildLog } from './build-log.ts';
 import { type Connected, connect } from './connection.ts';
@@ -17,7 +17,7 @@ import { chosen, rollBack } from './rollback.ts';
 import { treeOf } from './tree.ts';
 import { waitUntilReady } from './wait.ts';
 
-const KNOWN_COMPONENTS: readonly string[] = COMPONENTS;
+const KNOWN_COMPONENTS: readonly string[] = [...COMPONENTS, MIGRATION];
 
 const USAGE = `kubectl davit: shows and manages deployments
 

@@ -1,7 +1,7 @@
 // The parts of one deployment as a tree, each with its state and, if something is wrong, the reason. Pure.
 
 import type { AppDeployment } from '../api/app-deployment.ts';
-import type { AppRevision } from '../api/app-revision.ts';
+import type { AppRevision, MigrationStatus } from '../api/app-revision.ts';
 import type { BuildStatus } from '../api/build.ts';
 import { COMPONENT_LABEL, COMPONENTS, REVISION_LABEL } from '../api/meta.ts';
 import type { Condition } from '../api/primitives.ts';
@@ -76,10 +76,19 @@ function revisionsOf({ status }: AppDeployment, revisions: readonly AppRevision[
     const image = imageOf(revision) ?? 'no image yet';
     const build = own?.build && own.build.phase !== 'Built' ? [buildOf(own.build)] : [];
     const why = own?.state === 'DEPLOYED' || !own?.message || build.length > 0 ? '' : `. ${own.message}`;
-    return { text: `${revision.metadata.name}  ${own?.state ?? 'CREATING'}${marks}  ${image}${why}`, under: build };
+    return {
+      text: `${revision.metadata.name}  ${own?.state ?? 'CREATING'}${marks}  ${image}${why}`,
+      under: [...build, ...migrationOf(own?.migration)],
+    };
   });
   const more = revisions.length - shown.length;
   return more > 0 ? [...shown, { text: `and ${more} older` }] : shown;
+}
+
+/** A migration that has not succeeded. Why it failed stands in the revision's own line. */
+function migrationOf(migration: MigrationStatus | undefined): Branch[] {
+  if (!migration || migration.phase === 'Succeeded') return [];
+  return [{ text: `migration  ${migration.phase === 'Failed' ? '!! ' : ''}${migration.phase}  Job ${migration.job}` }];
 }
 
 /** The step of a build that runs, and why one has ended without an image. */

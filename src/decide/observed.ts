@@ -148,6 +148,7 @@ export interface ActionFailure {
     | 'PasswordMissing'
     | 'ContractUnknown'
     | 'NoNodeFits'
+    | 'MigrationFailed'
     | 'VolumeMissing'
     | 'VolumeTerminating'
     | 'VolumeLost'

@@ -79,5 +79,11 @@ function withState(revision: AppRevision, state: RevisionState, message: string,
   const before = revision.status;
   const stateChangedAt =
     before?.state === state && before.stateChangedAt !== undefined ? before.stateChangedAt : rfc3339(now);
-  return { state, message: shortened(message), observedGeneration: revision.metadata.generation ?? 1, stateChangedAt };
+  return {
+    state,
+    message: shortened(message),
+    observedGeneration: revision.metadata.generation ?? 1,
+    stateChangedAt,
+    ...(before?.migration && { migration: before.migration }),
+  };
 }

@@ -4,7 +4,7 @@ import type { Pod } from './observed.ts';
 
 /** A kubelet that is alive confirms the end of a pod well within this, once its grace period (in deletionTimestamp) is over. */
 const CONFIRMED_WITHIN_MS = 120_000;
-const CONTROLLERS: ReadonlySet<string> = new Set(['ReplicaSet', 'StatefulSet']);
+const CONTROLLERS: ReadonlySet<string> = new Set(['ReplicaSet', 'StatefulSet', 'Job']);
 
 /**
  * Whether a workload controls the pod. A copy that `kubectl debug --copy-to` made has the labels of its original and no

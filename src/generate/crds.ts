@@ -9,6 +9,7 @@ import { withConditionsTable } from './conditions-doc.ts';
 import { withDefaults } from './crd-defaults.ts';
 import { dashboardJson } from './dashboard.ts';
 import { resourceSpecPage } from './resource-spec-doc.ts';
+import { runtimePage } from './runtime-doc.ts';
 
 const HEADER = '# Generated from src/api by `npm run generate`. Do not edit.\n';
 
@@ -24,6 +25,7 @@ export function generatedFiles(): ReadonlyMap<string, string> {
     ['charts/davit/values.schema.json', `${JSON.stringify(valuesSchema(), null, 2)}\n`],
     ['docs/operations.md', withConditionsTable(current('docs/operations.md'))],
     ['docs/resource-spec.md', resourceSpecPage()],
+    ['docs/runtime.md', runtimePage()],
   ]);
 }
 

@@ -1,13 +1,16 @@
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { aRecord, SETTINGS, TENANT } from '../../test/support/builders.ts';
+import type { SourceConfig } from '../api/app-deployment.ts';
 import { ResourceSpec } from '../api/resource-spec.ts';
+import { Runtime } from '../api/runtime.ts';
 import { type StructuralSchema, structuralSchema } from '../api/structural-schema.ts';
 import type { KubeObject } from '../kube/client.ts';
 import { effectiveNumbers } from '../record/resolve.ts';
 import { wantedRevision } from '../record/wanted-revision.ts';
 import { makeRevision } from '../resources/app-revision.ts';
-import { desiredChildren } from '../resources/desired.ts';
+import { desiredChildren, migrationJob } from '../resources/desired.ts';
 import { ROWS, type Row } from './resource-spec-doc.ts';
+import { MIGRATION_JOB, RUNTIME_ROWS } from './runtime-doc.ts';
 
 /** Every field that a person can set: what is free-form, a map of a person's own or a plain value has no parts. */
 function leavesOf(schema: StructuralSchema, path = ''): string[] {
@@ -30,16 +33,15 @@ it('every field of the schema has a row, and every row a field', () => {
   expect(ROWS).toHaveLength(91);
 });
 
-function childrenOf(resourceSpec: ResourceSpec): readonly KubeObject[] {
-  const record = aRecord({ sourceConfig: { resourceSpec } });
+/** The migration's Job has the name by which the table calls it. */
+function childrenOf(sourceConfig: SourceConfig): readonly KubeObject[] {
+  const record = aRecord({ sourceConfig });
   const wanted = wantedRevision(record, [], SETTINGS);
   if (!('create' in wanted)) throw new Error('no revision');
-  return desiredChildren({
-    record,
-    revision: makeRevision(record, wanted.create),
-    tenantId: TENANT,
-    settings: SETTINGS,
-  });
+  const inputs = { record, revision: makeRevision(record, wanted.create), tenantId: TENANT, settings: SETTINGS };
+  const job = migrationJob(inputs);
+  const name = MIGRATION_JOB.replace('Job ', '');
+  return [...desiredChildren(inputs), ...(job ? [{ ...job, metadata: { ...job.metadata, name } }] : [])];
 }
 
 function valueAt(children: readonly KubeObject[], object: string, path: string): unknown {
@@ -55,14 +57,39 @@ function valueAt(children: readonly KubeObject[], object: string, path: string):
 
 const without = childrenOf({});
 
+/** Holds the children of a record against its row. A row whose value is there without the field would show nothing. */
+function expectEffects(
+  { effects }: Row<unknown>,
+  children: readonly KubeObject[],
+  otherwise: readonly KubeObject[],
+): void {
+  for (const { object, at, is } of effects) {
+    expect(valueAt(children, object, at), `${object} ${at}`).toEqual(is);
+    expect(valueAt(otherwise, object, at), `${object} ${at} without the field`).not.toEqual(is);
+  }
+}
+
 it.each(ROWS.map((row): [string, Row] => [row.field, row]))('%s becomes what the table says', (_field, row) => {
   expect(ResourceSpec.safeParse(row.given).error).toBeUndefined();
-  const children = childrenOf(row.given);
-  for (const { object, at, is } of row.effects) {
-    expect(valueAt(children, object, at), `${object} ${at}`).toEqual(is);
-    // A row whose value is there without the field would show nothing.
-    expect(valueAt(without, object, at), `${object} ${at} without the field`).not.toEqual(is);
-  }
+  expectEffects(row, childrenOf({ resourceSpec: row.given }), without);
+});
+
+describe('runtime', () => {
+  const resourceSpec = { queueMinScale: 1, orchestratorMinScale: 1, executorCpu: 1 };
+  const withoutRuntime = childrenOf({ resourceSpec });
+
+  it('every field of the schema has a row, and every row a field', () => {
+    const fields = leavesOf(structuralSchema(Runtime)).map(withoutListOfTexts);
+    expect(RUNTIME_ROWS.map(({ field }) => field).toSorted()).toEqual(fields.toSorted());
+    expect(RUNTIME_ROWS).toHaveLength(27);
+  });
+  it.each(RUNTIME_ROWS.map((row): [string, Row<Runtime>] => [row.field, row]))(
+    '%s becomes what the table says',
+    (_field, row) => {
+      expect(Runtime.safeParse(row.given).error).toBeUndefined();
+      expectEffects(row, childrenOf({ resourceSpec, runtime: row.given }), withoutRuntime);
+    },
+  );
 });
 
 it.each(ROWS.filter(({ example }) => typeof example === 'number'))(
@@ -75,10 +102,11 @@ it.each(ROWS.filter(({ example }) => typeof example === 'number'))(
 );
 
 it('a sidecar starts before what needs it and ends after it; the init containers of the record come last', () => {
-  const [deployment] = childrenOf({
+  const resourceSpec = {
     initContainers: [{ name: 'migrate', image: 'a' }],
     sidecars: [{ name: 'proxy', image: 'a' }],
-  }).filter(({ kind }) => kind === 'Deployment') as unknown as {
+  };
+  const [deployment] = childrenOf({ resourceSpec }).filter(({ kind }) => kind === 'Deployment') as unknown as {
     spec: { template: { spec: { initContainers: { name: string; restartPolicy?: string }[] } } };
   }[];
   const listed = deployment?.spec.template.spec.initContainers.map(({ name, restartPolicy }) => [name, restartPolicy]);

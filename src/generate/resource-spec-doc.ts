@@ -16,11 +16,11 @@ interface Effect {
   readonly is: unknown;
 }
 
-export interface Row {
-  /** Path in the ResourceSpec, lists as `volumes[].name`. */
+export interface Row<Given = ResourceSpec> {
+  /** Path in what is given, lists as `volumes[].name`. */
   readonly field: string;
-  /** A ResourceSpec with this field set, and what it cannot be without. */
-  readonly given: ResourceSpec;
+  /** With this field set, and what it cannot be without. */
+  readonly given: Given;
   /** What is written in the page's column "example": the value of the field itself. */
   readonly example: unknown;
   readonly effects: readonly Effect[];
@@ -323,21 +323,26 @@ in \`status.resourceSpec\` of the record and in \`resource_spec\` of the API's a
 ${lines.join('')}`;
 }
 
-function fieldsTable(): string {
-  const lines = ROWS.flatMap(({ field, example, effects }) =>
+/** The rows as a table; `nameOf` gives a field's name in the API. */
+export function effectsTable(rows: readonly Row<unknown>[], nameOf: (field: string) => string): string {
+  const lines = rows.flatMap(({ field, example, effects }) =>
     effects.map(
       ({ object, at, is }) =>
-        `| \`${apiName(field)}\` | ${cell(example)} | ${object} | \`${at}\` | ${is === undefined ? 'not made' : cell(is)} |\n`,
+        `| \`${nameOf(field)}\` | ${cell(example)} | ${object} | \`${at}\` | ${is === undefined ? 'not made' : cell(is)} |\n`,
     ),
   );
+  return `| Field | Example | Object | Path | Value there |
+|---|---|---|---|---|
+${lines.join('')}`;
+}
+
+function fieldsTable(): string {
   return `## Fields
 
 ${ROWS.length} fields. A sidecar is a native one: an init container that is always started again, that starts before the main
 container and ends after it.
 
-| Field | Example | Object | Path | Value there |
-|---|---|---|---|---|
-${lines.join('')}`;
+${effectsTable(ROWS, apiName)}`;
 }
 
 /** The first word of a path as the API writes it: below it names are Kubernetes' own. */

@@ -2,10 +2,15 @@
 // field, maps in any order. Snapshots were stored by different versions of Davit, each in its own form.
 
 import type { Requested } from '../api/app-revision.ts';
+import { ROLES } from '../api/meta.ts';
 
 /** Maps for which empty means absent. Other empty objects have a meaning: `emptyDir: {}`. */
 const MAPS: ReadonlySet<string> = new Set([
   'resourceSpec',
+  'runtime',
+  'envNames',
+  ...ROLES,
+  'migrate',
   'labels',
   'annotations',
   'resources',
@@ -22,12 +27,16 @@ const UNORDERED: ReadonlySet<string> = new Set(['volumes', 'imagePullSecrets']);
  * name. Accepts any content of a snapshot, which may not match the current schema.
  */
 export function canonical(requested: Readonly<Partial<Requested>>): Requested {
-  const { secrets, secretReferences, resourceSpec, ...rest } = requested;
+  const { secrets, secretReferences, resourceSpec, runtime, ...rest } = requested;
   const pods = Object.entries(resourceSpec ?? {}).map(([field, value]) => [
     field,
     UNORDERED.has(field) && Array.isArray(value) ? byName(value as Named[]) : value,
   ]);
-  const form = withoutAbsent({ ...rest, resourceSpec: Object.fromEntries(pods) as object }) as Requested;
+  const form = withoutAbsent({
+    ...rest,
+    resourceSpec: Object.fromEntries(pods) as object,
+    runtime: { ...runtime, without: runtime?.without?.toSorted() },
+  }) as Requested;
   return {
     ...form,
     sourceRevisionConfig: form.sourceRevisionConfig ?? {},

@@ -32,12 +32,13 @@ function everyName(record: string, revision: string, variables: string): string[
     made.networkPolicies.redis,
     made.tracingProject,
     made.revision(revision),
+    made.migration(revision),
     made.variables(variables),
   ];
 }
 
 it('names every part of a record', () => {
-  const { revision, variables, ...fixed } = names('shop');
+  const { revision, migration, variables, ...fixed } = names('shop');
   expect(fixed).toEqual({
     server: 'shop',
     service: 'shop',
@@ -58,6 +59,7 @@ it('names every part of a record', () => {
     tracingProject: 'shop',
   });
   expect(revision('0F8FAD5B-d9cb-469f-a165-70867728950e')).toBe('shop--0f8fad5b');
+  expect(migration('0F8FAD5B-d9cb-469f-a165-70867728950e')).toBe('shop--migrate-0f8fad5b');
   expect(variables('x7k2')).toBe('shop--vars-x7k2');
 });
 

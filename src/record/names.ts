@@ -24,6 +24,8 @@ export interface Names {
   /** Secret that a certificate issuer fills. */
   readonly certificate: string;
   readonly tracingProject: string;
+  /** Job that migrates for the revision of this id (a uuid). */
+  migration(id: string): string;
   /** Name of the AppRevision of this id (a uuid). */
   revision(id: string): string;
   /** Name of a Secret of values; `suffix` is 1 to 16 random characters of a-z and 0-9. */
@@ -52,6 +54,7 @@ export function names(recordName: string): Names {
     address: recordName,
     certificate: `${recordName}--tls`,
     tracingProject: recordName,
+    migration: (id) => `${recordName}--migrate-${id.slice(0, 8).toLowerCase()}`,
     revision: (id) => `${recordName}--${id.slice(0, 8).toLowerCase()}`,
     variables: (suffix) => `${recordName}--vars-${suffix}`,
   };

@@ -20,12 +20,13 @@ export function rollingBack(
 ): AppDeploymentSpec {
   const {
     resourceSpec: _spec,
+    runtime: _runtime,
     installCommand: _install,
     buildCommand: _build,
     deploymentType: _type,
     ...kept
   } = before.sourceConfig;
-  const { resourceSpec, installCommand, buildCommand, deploymentType } = requested;
+  const { resourceSpec, runtime, installCommand, buildCommand, deploymentType } = requested;
   const { secretReferences: _references, ...rest } = before;
   return {
     ...askingForRevision(before, {
@@ -33,6 +34,7 @@ export function rollingBack(
       sourceConfig: {
         ...kept,
         ...(resourceSpec !== undefined && { resourceSpec }),
+        ...(runtime !== undefined && { runtime }),
         ...(installCommand !== undefined && { installCommand }),
         ...(buildCommand !== undefined && { buildCommand }),
         ...(deploymentType !== undefined && { deploymentType }),

@@ -21,11 +21,12 @@ export type WantedRevision =
 
 /** The fields of `spec` that need a new revision when they change, in canonical form (canonical.ts). */
 export function requestedOf(spec: Readonly<AppDeploymentSpec>): Requested {
-  const { resourceSpec, installCommand, buildCommand } = spec.sourceConfig;
+  const { resourceSpec, runtime, installCommand, buildCommand } = spec.sourceConfig;
   const deploymentType = deploymentTypeMeant(spec.sourceConfig.deploymentType);
   return canonical({
     sourceRevisionConfig: spec.sourceRevisionConfig,
     ...(resourceSpec && { resourceSpec }),
+    ...(runtime && { runtime }),
     secrets: spec.secrets,
     secretReferences: spec.secretReferences ?? [],
     ...(installCommand !== undefined && { installCommand }),
@@ -206,9 +207,20 @@ function rollbackOf(record: AppDeployment, own: readonly AppRevision[], contract
   const image = imageOf(old);
   return {
     is: 'taken',
-    resolved: { ...old.spec.resolved, ...(image !== undefined && { image }) },
+    resolved: {
+      ...old.spec.resolved,
+      ...(image !== undefined && { image }),
+      // An older migration must not run after a newer one.
+      ...(hasMigrated(old) && { migrated: true as const }),
+    },
     commit: commitOf(old),
   };
+}
+
+/** Whether the migration that a revision asks for has succeeded. */
+export function hasMigrated({ spec, status }: AppRevision): boolean {
+  if (!spec.requested.runtime?.migrate) return false;
+  return spec.resolved.migrated === true || status?.migration?.phase === 'Succeeded' || status?.state === 'DEPLOYED';
 }
 
 /**

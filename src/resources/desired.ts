@@ -34,6 +34,15 @@ export function desiredChildren(inputs: Inputs, contracts: PodContracts = POD_CO
   ];
 }
 
+/** The Job that migrates for a revision that asks for it and has an image. It is created once and never changed. */
+export function migrationJob(inputs: Inputs, contracts: PodContracts = POD_CONTRACTS): KubeObject | undefined {
+  const { requested, resolved } = inputs.revision.spec;
+  const migrate = requested.runtime?.migrate;
+  const image = imageOf(inputs.revision);
+  if (!migrate || image === undefined) return undefined;
+  return contracts.get(resolved.contract)?.migration(inputs, migrate, image);
+}
+
 function databaseChildren(inputs: Inputs, contract: PodContract): KubeObject[] {
   const { postgres } = inputs.revision.spec.resolved;
   if (postgres === undefined) return [];

@@ -2,18 +2,75 @@
 
 import type { IEnvVar } from 'kubernetes-models/v1/EnvVar';
 import type { SecretReference } from '../api/app-deployment.ts';
-import { EXTERNAL_POSTGRES_VARIABLE, EXTERNAL_REDIS_VARIABLE, type Role } from '../api/meta.ts';
+import type { Resolved } from '../api/app-revision.ts';
+import { EXTERNAL_POSTGRES_VARIABLE, EXTERNAL_REDIS_VARIABLE, type ImageComponent, MIGRATION } from '../api/meta.ts';
+import type { PlatformValue } from '../api/runtime.ts';
 import { namespaceOf, uidOf } from '../record/metadata.ts';
 import { names } from '../record/names.ts';
 import { externalReference } from '../record/resolve.ts';
 import type { NamesSecrets } from '../record/secret-references.ts';
+import { POSTGRES_PORT } from './database/service.ts';
 import type { Inputs } from './inputs.ts';
+import { REDIS_PORT } from './redis/service.ts';
+import { POSTGRES_DATABASE, POSTGRES_USER, postgresHost, redisHost } from './store-hosts.ts';
 
 /** Number of concurrent jobs of a pod that processes the queue. */
 const JOBS_PER_WORKER = 10;
 
 /** The complete environment of `role` in order. Secret values are references, never values. */
-export function envFor({ record, revision, tenantId }: Inputs, role: Role): IEnvVar[] {
+export function envFor(inputs: Inputs, role: ImageComponent): IEnvVar[] {
+  const { requested } = inputs.revision.spec;
+  const without = new Set<string | undefined>(requested.runtime?.without);
+  return [
+    ...platformVariables(inputs, role).filter(({ name }) => !without.has(name)),
+    ...namedVariables(inputs, role),
+    ...[...requested.secrets, ...requested.secretReferences].map((reference) => fromSecret(reference.name, reference)),
+  ];
+}
+
+/** The platform's values under the names of the image, in the order of the names. */
+function namedVariables(inputs: Inputs, role: ImageComponent): IEnvVar[] {
+  const { envNames = {} } = inputs.revision.spec.requested.runtime ?? {};
+  return Object.keys(envNames)
+    .toSorted()
+    .flatMap((name) => {
+      const value = envNames[name];
+      return value === undefined ? [] : [variable(name, VALUES[value](inputs, role))];
+    });
+}
+
+type Value = string | KeyOfSecret;
+
+function variable(name: string, value: Value): IEnvVar {
+  return typeof value === 'string' ? { name, value } : fromSecret(name, value);
+}
+
+/** Where each value stands: passwords, and URIs with passwords, only in Secrets. The parts are those of own stores. */
+const VALUES: Readonly<Record<PlatformValue, (inputs: Inputs, role: ImageComponent) => Value>> = {
+  postgres_uri: ({ record, revision }) => postgresUri(record.metadata.name, revision.spec.requested),
+  postgres_host: ({ record }) => postgresHost(record),
+  postgres_port: () => String(POSTGRES_PORT),
+  postgres_user: () => POSTGRES_USER,
+  postgres_password: ({ record }) => ({
+    secretName: names(record.metadata.name).postgresSecret,
+    secretKey: 'password',
+  }),
+  postgres_database: () => POSTGRES_DATABASE,
+  redis_uri: ({ record, revision }) => redisUri(record.metadata.name, revision.spec.requested),
+  redis_host: ({ record }) => redisHost(record),
+  redis_port: () => String(REDIS_PORT),
+  redis_password: ({ record }) => ({ secretName: names(record.metadata.name).redisSecret, secretKey: 'password' }),
+  jobs: ({ revision }, role) => jobsOf(revision.spec.resolved, role),
+  role: (_inputs, role) => role,
+  port: ({ revision }) => String(revision.spec.resolved.port),
+};
+
+/** A main service with queue workers processes no jobs itself, and a migration none. */
+function jobsOf(resolved: Readonly<Resolved>, role: ImageComponent): string {
+  return String((role === 'server' && resolved.queue) || role === MIGRATION ? 0 : JOBS_PER_WORKER);
+}
+
+function platformVariables({ record, revision, tenantId }: Inputs, role: ImageComponent): IEnvVar[] {
   const { resolved, requested, id } = revision.spec;
   const { name } = record.metadata;
   const postgres = postgresUri(record.metadata.name, requested);
@@ -27,7 +84,7 @@ export function envFor({ record, revision, tenantId }: Inputs, role: Role): IEnv
     { name: 'DAVIT_DEPLOYMENT_ID', value: uidOf(record) },
     { name: 'DAVIT_REVISION_ID', value: id },
     { name: 'DAVIT_TENANT_ID', value: tenantId },
-    { name: 'N_JOBS_PER_WORKER', value: String(role === 'server' && resolved.queue ? 0 : JOBS_PER_WORKER) },
+    { name: 'N_JOBS_PER_WORKER', value: jobsOf(resolved, role) },
     { name: 'OTEL_SERVICE_NAME', value: name },
     {
       name: 'OTEL_RESOURCE_ATTRIBUTES',
@@ -42,7 +99,6 @@ export function envFor({ record, revision, tenantId }: Inputs, role: Role): IEnv
       }),
     },
     ...(resolved.otlpEndpoint ? [{ name: 'OTEL_EXPORTER_OTLP_ENDPOINT', value: resolved.otlpEndpoint }] : []),
-    ...[...requested.secrets, ...requested.secretReferences].map((reference) => fromSecret(reference.name, reference)),
   ];
 }
 

@@ -1,11 +1,17 @@
 // Labels of children. Selectors are immutable in the API, so the result of selectorLabels must never change.
 
 import type { AppDeployment } from '../api/app-deployment.ts';
-import { COMPONENT_LABEL, type Component, DEPLOYMENT_LABEL, DEPLOYMENT_UID_LABEL } from '../api/meta.ts';
+import {
+  COMPONENT_LABEL,
+  type Component,
+  DEPLOYMENT_LABEL,
+  DEPLOYMENT_UID_LABEL,
+  type ImageComponent,
+} from '../api/meta.ts';
 import { uidOf } from '../record/metadata.ts';
 
 /** Labels of every child; `component` if it belongs to one part. Source of app.kubernetes.io/*: "Recommended Labels". */
-export function commonLabels(record: AppDeployment, component?: Component): Record<string, string> {
+export function commonLabels(record: AppDeployment, component?: Component | ImageComponent): Record<string, string> {
   const { name } = record.metadata;
   return {
     'app.kubernetes.io/name': name,

@@ -2,7 +2,7 @@
 // external traffic, only that source and the record's namespace can reach the server.
 
 import type { INetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1/NetworkPolicy';
-import { COMPONENT_LABEL, type Component, DEPLOYMENT_LABEL, ROLES } from '../api/meta.ts';
+import { COMPONENT_LABEL, type Component, DEPLOYMENT_LABEL, IMAGE_COMPONENTS, ROLES } from '../api/meta.ts';
 import { names } from '../record/names.ts';
 import { POSTGRES_PORT } from './database/service.ts';
 import type { Inputs } from './inputs.ts';
@@ -46,8 +46,14 @@ function serverPolicy({ record, settings }: Inputs): NetworkPolicy[] {
   ];
 }
 
-function makePolicy({ record }: Inputs, policyName: string, component: Component, port: number): NetworkPolicy {
+function makePolicy(
+  { record, revision }: Inputs,
+  policyName: string,
+  component: Component,
+  port: number,
+): NetworkPolicy {
   const { name } = record.metadata;
+  const components = [...(revision.spec.requested.runtime?.migrate ? IMAGE_COMPONENTS : ROLES)];
   return {
     apiVersion: 'networking.k8s.io/v1',
     kind: 'NetworkPolicy',
@@ -61,7 +67,7 @@ function makePolicy({ record }: Inputs, policyName: string, component: Component
             {
               podSelector: {
                 matchLabels: { [DEPLOYMENT_LABEL]: name },
-                matchExpressions: [{ key: COMPONENT_LABEL, operator: 'In', values: [...ROLES] }],
+                matchExpressions: [{ key: COMPONENT_LABEL, operator: 'In', values: components }],
               },
             },
           ],

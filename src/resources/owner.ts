@@ -1,7 +1,7 @@
 // The ownership and the common metadata of children.
 
 import type { AppDeployment } from '../api/app-deployment.ts';
-import { API_VERSION, type Component } from '../api/meta.ts';
+import { API_VERSION, type Component, type ImageComponent } from '../api/meta.ts';
 import type { ObjectMeta, OwnerReference } from '../kube/client.ts';
 import { namespaceOf, uidOf } from '../record/metadata.ts';
 import { commonLabels } from './labels.ts';
@@ -18,7 +18,7 @@ export function ownerReference(record: AppDeployment): OwnerReference {
 }
 
 /** Metadata of a child that the garbage collector deletes together with its record. */
-export function ownedMeta(record: AppDeployment, name: string, component?: Component): ObjectMeta {
+export function ownedMeta(record: AppDeployment, name: string, component?: Component | ImageComponent): ObjectMeta {
   return { ...keptMeta(record, name, component), ownerReferences: [ownerReference(record)] };
 }
 
@@ -26,6 +26,6 @@ export function ownedMeta(record: AppDeployment, name: string, component?: Compo
  * Metadata of a child with irreplaceable data. It has no ownerReference: after a restore from backup the owner has another
  * uid, and the garbage collector would delete the volume within seconds. The teardown deletes these children.
  */
-export function keptMeta(record: AppDeployment, name: string, component?: Component): ObjectMeta {
+export function keptMeta(record: AppDeployment, name: string, component?: Component | ImageComponent): ObjectMeta {
   return { name, namespace: namespaceOf(record), labels: commonLabels(record, component) };
 }

@@ -3,6 +3,7 @@
 import type { IPodTemplateSpec } from 'kubernetes-models/v1/PodTemplateSpec';
 import type { Sized } from '../api/app-revision.ts';
 import { REVISION_LABEL, type Role, SECRETS_ANNOTATION } from '../api/meta.ts';
+import { drainingOf } from '../api/runtime.ts';
 import { APP_SECURITY, appPodSecurity, resourcesFor } from './containers.ts';
 import type { PodParts } from './contracts/contract.ts';
 import { initContainersFor } from './init-containers.ts';
@@ -10,11 +11,6 @@ import type { Inputs } from './inputs.ts';
 import { commonLabels } from './labels.ts';
 import { placementFor, pullSecretsFor } from './placement.ts';
 import { volumeMountsFor, volumesFor } from './volumes.ts';
-
-/** Delay before SIGTERM, in which load balancers learn that the server accepts no new connections. */
-const DRAIN_SECONDS = 5;
-/** Time in which a container has to stop after SIGTERM. */
-const STOP_SECONDS = 30;
 
 export function podTemplateFor(
   inputs: Inputs,
@@ -30,7 +26,8 @@ export function podTemplateFor(
   const annotations = { ...spec.annotations, ...(digest !== undefined && { [SECRETS_ANNOTATION]: digest }) };
   const volumes = volumesFor(spec);
   const volumeMounts = volumeMountsFor(spec);
-  const takesRequests = role === 'server';
+  const { command, args } = requested.runtime?.[role] ?? {};
+  const { terminationGracePeriodSeconds, preStop } = drainingOf(role, requested.runtime);
   return {
     metadata: {
       labels: { ...spec.labels, ...commonLabels(record, role), [REVISION_LABEL]: id },
@@ -42,7 +39,7 @@ export function podTemplateFor(
       enableServiceLinks: false,
       ...pullSecretsFor(resolved, spec.imagePullSecrets),
       ...placementFor(resolved, role, record.metadata.name),
-      terminationGracePeriodSeconds: (takesRequests ? DRAIN_SECONDS : 0) + STOP_SECONDS,
+      terminationGracePeriodSeconds,
       securityContext: appPodSecurity(resolved.podPolicy),
       initContainers: initContainersFor(inputs, parts.waitScripts),
       containers: [
@@ -50,10 +47,12 @@ export function podTemplateFor(
           name: role,
           image,
           imagePullPolicy: resolved.pullPolicy,
+          ...(command && { command }),
+          ...(args && { args }),
           ports: [{ name: 'http', containerPort: resolved.port, protocol: 'TCP' }],
           env: parts.env(inputs, role),
           ...parts.probes(resolved),
-          ...(takesRequests && { lifecycle: { preStop: { sleep: { seconds: DRAIN_SECONDS } } } }),
+          ...(preStop && { lifecycle: { preStop } }),
           resources: resourcesFor(size),
           securityContext: APP_SECURITY,
           terminationMessagePolicy: 'FallbackToLogsOnError',

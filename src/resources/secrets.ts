@@ -3,12 +3,12 @@
 
 import type { AppDeployment } from '../api/app-deployment.ts';
 import type { KubeObject } from '../kube/client.ts';
-import { namespaceOf } from '../record/metadata.ts';
 import { names } from '../record/names.ts';
 import { POSTGRES_PORT } from './database/service.ts';
 import { keptMeta } from './owner.ts';
 import { redisConf } from './redis/redis-conf.ts';
 import { REDIS_PORT } from './redis/service.ts';
+import { POSTGRES_DATABASE, POSTGRES_USER, postgresHost, redisHost } from './store-hosts.ts';
 
 export interface Secret extends KubeObject {
   readonly kind: 'Secret';
@@ -17,12 +17,10 @@ export interface Secret extends KubeObject {
 }
 
 /**
- * Keys `password` and `uri`. The host is `<service>.<namespace>.svc`, which resolves with every cluster domain.
- * sslmode=disable: the image serves no TLS, and only pods of this record reach it (network.ts).
+ * Keys `password` and `uri`. sslmode=disable: the image serves no TLS, and only pods of this record reach it (network.ts).
  */
 export function postgresSecret(record: AppDeployment, password: string): Secret {
-  const { postgresSecret: name, postgresService } = names(record.metadata.name);
-  const host = `${postgresService}.${namespaceOf(record)}.svc`;
+  const { postgresSecret: name } = names(record.metadata.name);
   return {
     apiVersion: 'v1',
     kind: 'Secret',
@@ -30,15 +28,14 @@ export function postgresSecret(record: AppDeployment, password: string): Secret 
     type: 'Opaque',
     stringData: {
       password,
-      uri: `postgresql://postgres:${encodeURIComponent(password)}@${host}:${POSTGRES_PORT}/postgres?sslmode=disable`,
+      uri: `postgresql://${POSTGRES_USER}:${encodeURIComponent(password)}@${postgresHost(record)}:${POSTGRES_PORT}/${POSTGRES_DATABASE}?sslmode=disable`,
     },
   };
 }
 
 /** Keys `password`, `uri` and `redis.conf`, the file from which the server reads its password. */
 export function redisSecret(record: AppDeployment, password: string): Secret {
-  const { redisSecret: name, redisService } = names(record.metadata.name);
-  const host = `${redisService}.${namespaceOf(record)}.svc`;
+  const { redisSecret: name } = names(record.metadata.name);
   return {
     apiVersion: 'v1',
     kind: 'Secret',
@@ -46,7 +43,7 @@ export function redisSecret(record: AppDeployment, password: string): Secret {
     type: 'Opaque',
     stringData: {
       password,
-      uri: `redis://:${encodeURIComponent(password)}@${host}:${REDIS_PORT}/0`,
+      uri: `redis://:${encodeURIComponent(password)}@${redisHost(record)}:${REDIS_PORT}/0`,
       'redis.conf': redisConf(password),
     },
   };

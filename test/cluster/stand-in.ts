@@ -3,7 +3,7 @@
 //
 // An image whose name contains `missing` is never found, so that tests see ImagePullBackOff; a pod with one that contains
 // `unmounted` never begins, as where a volume cannot be mounted. With one that contains `played` it is left to somebody else
-// to say what becomes of the pod.
+// to say what becomes of the pod. What runs once of one that contains `failing` fails.
 import { type ApiClient, type ApiObject, patient } from './api-client.ts';
 
 export const standInNode = 'davit-stand-in';
@@ -11,6 +11,7 @@ export const standInNode = 'davit-stand-in';
 const missingImage = /missing/;
 const unmountedImage = /unmounted/;
 const playedImage = /played/;
+const failingImage = /failing/;
 const heartbeatMs = 3000;
 
 interface Container {
@@ -79,7 +80,8 @@ export function statusFor(pod: Pod, podIP: string, now: Date): Record<string, un
   if (all.some(({ image }) => unmountedImage.test(image))) return unmountedStatus(pod, time);
   const found = !all.some((container) => missingImage.test(container.image));
   const runsOnce = (pod.spec.restartPolicy ?? 'Always') !== 'Always';
-  const phase = found ? (runsOnce ? 'Succeeded' : 'Running') : 'Pending';
+  const fails = runsOnce && pod.spec.containers.some(({ image }) => failingImage.test(image));
+  const phase = found ? (runsOnce ? (fails ? 'Failed' : 'Succeeded') : 'Running') : 'Pending';
   const ready = phase === 'Running';
   const condition = (type: string, isTrue: boolean, reason?: string): Condition => ({
     type,
@@ -109,7 +111,7 @@ export function statusFor(pod: Pod, podIP: string, now: Date): Record<string, un
       ),
     ),
     containerStatuses: pod.spec.containers.map((container) =>
-      containerStatus(container, blocked !== -1 ? 'waiting' : runsOnce ? 'ended' : 'running', time),
+      containerStatus(container, blocked !== -1 ? 'waiting' : fails ? 'failed' : runsOnce ? 'ended' : 'running', time),
     ),
   };
 }
@@ -125,8 +127,8 @@ function unmountedStatus({ spec }: Pod, time: string): Record<string, unknown> {
   };
 }
 
-/** `completed` is an init container's end, which counts as ready; `ended` any other's. */
-type ContainerState = 'running' | 'completed' | 'ended' | 'waiting';
+/** `completed` is an init container's end, which counts as ready; `ended` and `failed` any other's. */
+type ContainerState = 'running' | 'completed' | 'ended' | 'failed' | 'waiting';
 
 function containerStatus(container: Container, state: ContainerState, time: string): Record<string, unknown> {
   const { name, image } = container;
@@ -142,8 +144,9 @@ function containerStatus(container: Container, state: ContainerState, time: stri
     return { ...common, ...present, ready: true, started: true, state: { running: { startedAt: time } } };
   }
   const terminated = {
-    exitCode: 0,
-    reason: 'Completed',
+    ...(state === 'failed'
+      ? { exitCode: 3, reason: 'Error', message: 'It fails in the stand-in.' }
+      : { exitCode: 0, reason: 'Completed' }),
     startedAt: time,
     finishedAt: time,
     containerID: present.containerID,

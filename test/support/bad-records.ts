@@ -281,18 +281,143 @@ export const hostile: readonly Refused[] = [
   })),
 ];
 
+/** A runtime that neither door takes, in both cases, with the names of its record's secrets. */
+export interface RefusedRuntime {
+  readonly name: string;
+  readonly runtime: Parts;
+  readonly payload: Parts;
+  readonly secrets?: readonly string[];
+  readonly kubectl: string;
+  /** `where` is below runtime. */
+  readonly http: readonly Finding[];
+}
+
+const NOT_BOTH = 'set exactly one of sleep and exec';
+const PLATFORMS =
+  'this name is set by the platform: choose another, or name it in without as well, so that only this value is given';
+const EXTERNAL =
+  'POSTGRES_URI_CUSTOM holds the URI of an external store, whose parts are not known: add the part as a secret of this name';
+const NAMED_TWICE = 'this name is also in secrets or in secret references: remove it there, or choose another';
+
+function onePart(name: string, part: Parts, kubectl: string, http: readonly Finding[]): RefusedRuntime {
+  return { name, runtime: { queue: part }, payload: { queue: payloadSpec(part) }, kubectl, http };
+}
+function names(name: string, envNames: Parts, kubectl: string, http: readonly Finding[]): RefusedRuntime {
+  return { name, runtime: { envNames }, payload: { env_names: envNames }, kubectl, http };
+}
+
+export const refusedRuntimes: readonly RefusedRuntime[] = [
+  {
+    name: 'a port that there is not',
+    runtime: { port: 65_536 },
+    payload: { port: 65_536 },
+    kubectl: 'less than or equal to 65535',
+    http: [['port', 'must be at most 65535', 'less_than_equal']],
+  },
+  {
+    name: 'a health path with a space',
+    runtime: { healthPath: '/a b' },
+    payload: { health_path: '/a b' },
+    kubectl: 'should match',
+    http: [
+      [
+        'health_path',
+        'must be a path such as /ok: it begins with / and has no spaces and no #',
+        'string_pattern_mismatch',
+      ],
+    ],
+  },
+  {
+    name: 'a variable left out that the platform does not set',
+    runtime: { without: ['HOME'] },
+    payload: { without: ['HOME'] },
+    kubectl: 'Unsupported value',
+    http: [['without.0', expect.stringContaining('must be one of PORT') as string, 'enum']],
+  },
+  {
+    name: 'a variable left out twice',
+    runtime: { without: ['PORT', 'PORT'] },
+    payload: { without: ['PORT', 'PORT'] },
+    kubectl: 'Duplicate value',
+    http: [['without.1', 'this name was given before']],
+  },
+  onePart('a command of one word', { command: 'serve' }, 'must be of type array', [
+    ['queue.command', 'must be an array', 'list_type'],
+  ]),
+  onePart('no time to end', { terminationGracePeriodSeconds: 0 }, 'greater than or equal to 1', [
+    ['queue.termination_grace_period_seconds', 'must be at least 1', 'greater_than_equal'],
+  ]),
+  onePart('more than two hours to end', { terminationGracePeriodSeconds: 7201 }, 'less than or equal to 7200', [
+    ['queue.termination_grace_period_seconds', 'must be at most 7200', 'less_than_equal'],
+  ]),
+  onePart('two preStop hooks', { preStop: { sleep: { seconds: 1 }, exec: { command: ['a'] } } }, NOT_BOTH, [
+    ['queue.pre_stop', NOT_BOTH],
+  ]),
+  onePart('a preStop hook that does nothing', { preStop: {} }, NOT_BOTH, [['queue.pre_stop', NOT_BOTH]]),
+  onePart(
+    'a wait that takes all the time',
+    { terminationGracePeriodSeconds: 10, preStop: { sleep: { seconds: 10 } } },
+    'the sleep of preStop must be shorter',
+    [['queue.pre_stop', 'the sleep of preStop must be shorter than terminationGracePeriodSeconds']],
+  ),
+  {
+    name: 'a migration without a command',
+    runtime: { migrate: { timeoutSeconds: 60 } },
+    payload: { migrate: { timeout_seconds: 60 } },
+    kubectl: 'set command or args',
+    http: [['migrate', 'set command or args: without them the image would serve instead of migrating']],
+  },
+  {
+    name: 'a migration of more than a day',
+    runtime: { migrate: { args: ['up'], timeoutSeconds: 86_401 } },
+    payload: { migrate: { args: ['up'], timeout_seconds: 86_401 } },
+    kubectl: 'less than or equal to 86400',
+    http: [['migrate.timeout_seconds', 'must be at most 86400', 'less_than_equal']],
+  },
+  names('a value that there is not', { URL: 'postgres' }, 'Unsupported value', [
+    ['env_names.URL', expect.stringContaining('must be one of postgres_uri') as string, 'enum'],
+  ]),
+  names(
+    'a name that no shell can use',
+    { 'DATABASE-URL': 'postgres_uri' },
+    'must be the name of an environment variable',
+    [
+      [
+        'env_names.DATABASE-URL',
+        'must be the name of an environment variable: letters, digits and _, not beginning with a digit',
+        'string_pattern_mismatch',
+      ],
+    ],
+  ),
+  names("the platform's own name", { DATABASE_URI: 'redis_uri' }, PLATFORMS, [['env_names.DATABASE_URI', PLATFORMS]]),
+  names('the name that selects an external database', { POSTGRES_URI_CUSTOM: 'postgres_uri' }, 'choose another', [
+    [
+      'env_names.POSTGRES_URI_CUSTOM',
+      'these names select an external database or Redis: POSTGRES_URI_CUSTOM, REDIS_URI_CUSTOM; choose another',
+    ],
+  ]),
+  {
+    ...names('the name of a secret', { DB_URL: 'postgres_uri' }, NAMED_TWICE, [['env_names.DB_URL', NAMED_TWICE]]),
+    secrets: ['DB_URL'],
+  },
+  {
+    ...names('a part of an external URI', { DB_HOST: 'postgres_host' }, EXTERNAL, [['env_names.DB_HOST', EXTERNAL]]),
+    secrets: ['POSTGRES_URI_CUSTOM'],
+  },
+];
+
 /** The spec as the HTTP API takes it. */
 export function payloadSpec(spec: Parts): Parts {
   return Object.fromEntries(Object.entries(spec).map(([field, value]) => [snake(field), value]));
 }
 
 /** Holds the answer of the HTTP API, a `detail`, against what the row says. */
-export function expectFindings(detail: unknown, says: Refused['says'][1]): void {
+export function expectFindings(detail: unknown, says: Refused['says'][1], below = 'resource_spec'): void {
   if (typeof says === 'string') {
     expect(JSON.stringify(detail)).toContain(says.replaceAll('"', '\\"'));
     return;
   }
-  const at = ['body', 'source_config', 'resource_spec'].join('.');
+  const at = ['body', 'source_config', below].join('.');
   const found = (detail as readonly { loc: unknown[]; msg: string; type: string }[]).map(({ loc, ...rest }) => ({
     loc: loc.join('.'),
     ...rest,

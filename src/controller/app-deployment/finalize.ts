@@ -11,7 +11,7 @@ import { withStableMessages } from '../../decide/stable-messages.ts';
 import { deletingStatus, type Hindrance } from '../../decide/status.ts';
 import { withOverdue } from '../../decide/terminating-pods.ts';
 import { NotFound } from '../../errors.ts';
-import { DEPLOYMENTS, PERSISTENT_VOLUME_CLAIMS, SECRETS, STATEFUL_SETS } from '../../kube/api-resources.ts';
+import { DEPLOYMENTS, JOBS, PERSISTENT_VOLUME_CLAIMS, SECRETS, STATEFUL_SETS } from '../../kube/api-resources.ts';
 import type { Result } from '../../runtime/controller.ts';
 import type { EventRecorder } from '../../runtime/events.ts';
 import { type Caches, overlayWrite, SECRETS_NAMED } from '../shared/caches.ts';
@@ -147,7 +147,7 @@ async function lookLive(
   const { namespace = '', name } = metadata;
   const { addresses } = target.caches;
   const routes = addresses?.isInstalled() ? [addresses.resource] : [];
-  const resources = [DEPLOYMENTS, STATEFUL_SETS, PERSISTENT_VOLUME_CLAIMS, SECRETS, ...routes];
+  const resources = [DEPLOYMENTS, STATEFUL_SETS, JOBS, PERSISTENT_VOLUME_CLAIMS, SECRETS, ...routes];
   const isAsked = spec.tracingProjectDeletionPolicy === 'Delete';
   const [projects, ...lists] = await settleAll([
     isAsked

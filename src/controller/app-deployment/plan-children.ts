@@ -1,9 +1,12 @@
 // Plans the children of a revision: which of them may be applied now, after a dry run of their pods.
 
 import type { AppRevision } from '../../api/app-revision.ts';
+import { COMPONENT_LABEL, STORE_PARTS } from '../../api/meta.ts';
 import type { Settings } from '../../api/settings.ts';
+import { isMigrated, mayMigrate, migratingBefore } from '../../decide/assess/migration.ts';
 import { isRolled, runningRevision } from '../../decide/assess/workloads.ts';
 import {
+  type Action,
   mayStartPods,
   NOTHING_PRUNED,
   type Plan,
@@ -78,14 +81,20 @@ export interface Wanted {
   readonly answers: readonly DryRunResult[];
 }
 
+/** The plan, and whether the migration of the latest revision has to start when it has been executed. */
+export interface AllowedPlan extends Plan {
+  readonly migrates?: boolean;
+}
+
 /**
- * The plan for the latest revision. While a referenced object is missing, or the API server rejects its pods, the children stay
+ * The plan for the latest revision. While its migration is due or running, workloads stay those of the running revision, with the
+ * stores of the revision that migrates. While a referenced object is missing, or the API server rejects its pods, the children stay
  * those of the running revision: pods that cannot start would replace running ones.
  */
 export async function planAllowed(
   wanted: Wanted,
   { target, now, contracts, settings }: PlanningOptions,
-): Promise<Plan> {
+): Promise<AllowedPlan> {
   const { observed, latest, isComplete, lost, digests, made, answers } = wanted;
   const running = runningRevision(observed);
   // Rarely needed, and expensive to render.
@@ -96,20 +105,46 @@ export async function planAllowed(
   };
   // What serves goes on serving while the image of the latest revision is being built, and when that has failed.
   const isWaiting = imageOf(latest) === undefined && running !== undefined;
-  const mayRoll = isComplete && !isWaiting;
+  const mayRoll = isComplete && !isWaiting && isMigrated(observed, latest);
+  const preparing = isComplete && !isWaiting ? (migratingBefore(observed, latest) ?? latest) : undefined;
   // The stores of a first revision may start meanwhile.
   const desired = mayRoll
     ? made(latest, digests)
-    : (held() ?? made(latest, digests).filter(({ kind }) => !WORKLOAD_KINDS.has(kind)));
+    : (withStoresOf(preparing && made(preparing, digests), held()) ??
+      made(latest, digests).filter(({ kind }) => !WORKLOAD_KINDS.has(kind)));
   const prunes = isRolled(observed, latest) ? PRUNED_KINDS : SCALING_KINDS;
   const planned = plan(desired, observed, mayRoll ? prunes : NOTHING_PRUNED);
   if (!mayStartPods(lost)) return planned;
+  // The pods of the rollout are tried before the migration: one that the API server rejects would follow a changed database.
+  const migrates = isComplete && !isWaiting && mayMigrate(observed, latest) && !planned.actions.some(changesStore);
+  const next = migrates ? made(latest, digests) : desired;
+  const tried = migrates ? plan(next, observed, NOTHING_PRUNED) : planned;
   const [refused, withoutRoom] = await Promise.all([
-    dryRunPods(podsToTry(planned, desired, observed, now()), target, answers),
+    dryRunPods(podsToTry(tried, next, observed, now()), target, answers),
     settings.checkNodes ? refuseWithoutRoom(planned.actions, observed, target.client) : [],
   ]);
   const refusals = [...refused, ...withoutRoom];
-  if (refusals.length === 0) return planned;
+  if (refusals.length === 0) return { ...planned, ...(migrates && { migrates }) };
   const kept = held();
   return { actions: kept ? withoutRefused(plan(kept, observed, NOTHING_PRUNED).actions, refusals) : [], refusals };
+}
+
+/** The held children, those of own stores as the revision that migrates wants them. Undefined if nothing is held. */
+function withStoresOf(
+  made: readonly KubeObject[] | undefined,
+  held: readonly KubeObject[] | undefined,
+): readonly KubeObject[] | undefined {
+  if (held === undefined || made === undefined) return held;
+  const stores = made.filter(isOfStore);
+  const isReplaced = ({ kind, metadata: { name } }: KubeObject): boolean =>
+    stores.some((store) => store.kind === kind && store.metadata.name === name);
+  return [...stores, ...held.filter((child) => !isReplaced(child))];
+}
+
+function isOfStore({ metadata }: KubeObject): boolean {
+  return STORE_PARTS.some((part) => part === metadata.labels?.[COMPONENT_LABEL]);
+}
+
+function changesStore({ object }: Action): boolean {
+  return isOfStore(object);
 }

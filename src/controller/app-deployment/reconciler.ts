@@ -5,6 +5,7 @@ import type { AppRevision } from '../../api/app-revision.ts';
 import type { Settings } from '../../api/settings.ts';
 import { type AddressOutcome, addressOf, keepsAddress, undecided } from '../../decide/assess/address.ts';
 import { assess, assessRecord, type RecordAssessment } from '../../decide/assess/assessment.ts';
+import { migrationLost, migrationOf, migrationStatusOf, obsoleteMigrations } from '../../decide/assess/migration.ts';
 import { contractUnknown } from '../../decide/assess/pod-contract.ts';
 import { hasServed } from '../../decide/assess/rollout.ts';
 import { runningRevision } from '../../decide/assess/workloads.ts';
@@ -22,6 +23,7 @@ import { withStableMessages } from '../../decide/stable-messages.ts';
 import { readyEntry, statusOf } from '../../decide/status.ts';
 import { untilOverdueMs, withOverdue } from '../../decide/terminating-pods.ts';
 import { Conflict, NotFound } from '../../errors.ts';
+import { JOBS } from '../../kube/api-resources.ts';
 import type { KubeObject } from '../../kube/client.ts';
 import { runsHere } from '../../record/listener-assignment.ts';
 import { imageOf } from '../../record/revision-image.ts';
@@ -29,11 +31,13 @@ import { wantedRevision } from '../../record/wanted-revision.ts';
 import { makeRevision } from '../../resources/app-revision.ts';
 import type { PodContracts } from '../../resources/contracts/contract.ts';
 import { newestOf } from '../../resources/contracts.ts';
+import { migrationJob } from '../../resources/desired.ts';
 import { makeTracingProject } from '../../resources/tracing-project.ts';
 import type { Reconcile } from '../../runtime/controller.ts';
 import type { EventRecorder } from '../../runtime/events.ts';
 import type { Vanished } from '../garbage/bypassed-finalizers.ts';
 import { executePlan, makeOnce, withAppliedDigest } from '../shared/apply.ts';
+import { overlayWrite } from '../shared/caches.ts';
 import { type Cluster, type Clusters, until } from '../shared/cluster.ts';
 import { deleteObjects, removePods } from '../shared/delete.ts';
 import { areRaces, causesOf, decisiveOf, failureOf, wasLost } from '../shared/failures.ts';
@@ -254,15 +258,46 @@ async function bringChildren(
   const volumes = unusable.length > 0 ? [] : await executePlan(data, record, target);
   const before = [...earlier, ...lost, ...unusable, ...planned.refusals, ...volumes];
   const performed = await executePlan(withoutUnsafe(rest, before), record, target);
+  const migration =
+    planned.migrates === true && [...before, ...performed].length === 0
+      ? await startMigration(observed, latest, options)
+      : await lostMigration(observed, latest, target);
   const removed = mayStartPods(before) ? await removePods(stuckPods(observed, planned.actions), target) : [];
-  const housekeeping = await collectRevisions(observed, settings.revisions.kept, home);
+  const housekeeping = [
+    ...(await collectRevisions(observed, settings.revisions.kept, home)),
+    ...causesOf(await deleteObjects(obsoleteMigrations(observed, latest), target)),
+  ];
   return {
     latest,
-    refusals: [...before, ...performed, ...removed],
+    refusals: [...before, ...performed, ...migration, ...removed],
     address,
     housekeeping,
     ...(rotation.waitMs !== undefined && { requeueAfterMs: rotation.waitMs }),
   };
+}
+
+async function startMigration(
+  observed: Observed,
+  revision: AppRevision,
+  { target, settings, contracts }: ReconcilerOptions,
+): Promise<ActionFailure[]> {
+  const { record, tenantId = '' } = observed;
+  const job = migrationJob({ record, revision, tenantId, settings }, contracts);
+  const made = job && (await makeOnce(job, record, target));
+  return made && 'reason' in made ? [made] : [];
+}
+
+/** A Job that the cache does not show is asked for: the cache may be older than the status that names it. */
+async function lostMigration(observed: Observed, revision: AppRevision, target: Cluster): Promise<ActionFailure[]> {
+  if (migrationOf(observed, revision).is !== 'lost') return [];
+  const lost = migrationLost(observed, revision);
+  const place = { namespace: observed.record.metadata.namespace ?? '', name: lost.ref.name };
+  try {
+    overlayWrite(target.caches, await target.client.get(JOBS, place));
+    return [];
+  } catch (error) {
+    return [error instanceof NotFound ? lost : failureOf(error, lost.ref, 'read')];
+  }
 }
 
 async function removeAddress(observed: Observed, target: Cluster): Promise<ActionFailure[]> {
@@ -348,9 +383,11 @@ async function report(
   const ready = readyEntry({ ...judged, observed: after, refusals });
   const statuses = after.revisions.map((revision) => {
     const { id } = revision.spec;
-    if (id !== latest?.spec.id) return overtakenStatus(revision, () => hasServed(before, revision), now);
+    const migration = migrationStatusOf(after, revision);
+    if (id !== latest?.spec.id)
+      return { ...overtakenStatus(revision, () => hasServed(before, revision), now), ...(migration && { migration }) };
     const status = latestStatus(revision, assessment.rollout, now, ready, runningRevision(after)?.spec.id === id);
-    return pass.address ? status : unplannedStatus(revision, status);
+    return { ...(pass.address ? status : unplannedStatus(revision, status)), ...(migration && { migration }) };
   });
   for (const [index, revision] of after.revisions.entries()) {
     const status = statuses[index] ?? {};

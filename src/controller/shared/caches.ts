@@ -43,6 +43,7 @@ const CHILD_RESOURCES = [
   NETWORK_POLICIES,
   HORIZONTAL_POD_AUTOSCALERS,
   POD_DISRUPTION_BUDGETS,
+  JOBS,
 ] as const;
 
 /** Index of records, revisions, providers and integrations by the names of the Secrets that they reference. */
@@ -81,6 +82,7 @@ export interface Caches {
 
 /** Caches of the builds' namespace. */
 export interface BuildCaches {
+  readonly namespace: string;
   readonly jobs: Reflector<ObservedJob>;
   readonly pods: Reflector<BuildPod>;
 }
@@ -193,6 +195,7 @@ function buildCaches({ buildsNamespace, namespaces: _all, ...options }: CacheOpt
   if (buildsNamespace === undefined) return undefined;
   const details = { ...options, namespace: buildsNamespace, labelSelector: BUILD_LABEL, indexedLabels: [BUILD_LABEL] };
   return {
+    namespace: buildsNamespace,
     jobs: makeReflector<ObservedJob>({ ...details, resource: JOBS }),
     pods: makeReflector<BuildPod>({ ...details, resource: PODS }),
   };
@@ -239,6 +242,9 @@ export function childrenNamed({ children }: Caches, namespace: string, name: str
 
 /** Shows a written object in the cache of its kind at once, so that no decision is based on the version before. */
 export function overlayWrite(caches: Caches, object: KubeObject): void {
-  const cache = caches.all.find((reflector) => reflector.resource.kind === object.kind);
+  const { builds } = caches;
+  // The Jobs of builds have a cache of their own.
+  const ofBuilds = object.kind === JOBS.kind && object.metadata.namespace === builds?.namespace;
+  const cache = ofBuilds ? builds?.jobs : caches.all.find((reflector) => reflector.resource.kind === object.kind);
   cache?.overlay(object);
 }

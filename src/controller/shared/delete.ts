@@ -18,7 +18,7 @@ const DELETED_AS_SEEN: ReadonlySet<string> = new Set(['Secret', 'PersistentVolum
  * Kinds that own pods. They are deleted in the foreground, so that their pods are gone before objects that the pods
  * use.
  */
-const WITH_DEPENDENTS: ReadonlySet<string> = new Set(['Deployment', 'StatefulSet']);
+const WITH_DEPENDENTS: ReadonlySet<string> = new Set(['Deployment', 'StatefulSet', 'Job']);
 
 /**
  * Deletes exactly these objects, by uid, and returns the requests that failed. An object that no longer exists is no

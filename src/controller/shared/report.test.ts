@@ -24,6 +24,7 @@ const NORMAL: readonly Reason[] = [
   'BuildQueued',
   'Building',
   'BuildInterrupted',
+  'Migrating',
   'Answering',
   'NotObserved',
   'NotNeeded',

@@ -7,7 +7,7 @@ import { conditionOf } from '../../api/conditions.ts';
 import {
   EXTERNAL_POSTGRES_VARIABLE,
   EXTERNAL_REDIS_VARIABLE,
-  ROLES,
+  IMAGE_COMPONENTS,
   type StorePart,
   WAIT_FOR_DATABASE,
   WAIT_FOR_REDIS,
@@ -168,7 +168,7 @@ function notNeeded({ revision, what }: Seen): Entry | undefined {
 }
 
 function aPodHasPassed(seen: Seen): Entry | undefined {
-  return hasPassed(podsOfRoles(seen), seen.waits) ? answers(seen) : undefined;
+  return hasPassed(podsWithImage(seen), seen.waits) ? answers(seen) : undefined;
 }
 
 // Old pods that serve are proof enough while the new revision's pods still start.
@@ -180,12 +180,12 @@ function servesOn(seen: Seen): Entry | undefined {
 }
 
 function notTried(seen: Seen): Entry | undefined {
-  if (podsOfRoles(seen).length > 0) return undefined;
+  if (podsWithImage(seen).length > 0) return undefined;
   return fail('NotObserved', `No pod has connected to the ${seen.what} in ${seen.variable} yet.`);
 }
 
-function podsOfRoles({ observed, revision }: Seen): readonly Pod[] {
-  return ROLES.flatMap((role) => podsOf(observed, role, revision.spec.id));
+function podsWithImage({ observed, revision }: Seen): readonly Pod[] {
+  return IMAGE_COMPONENTS.flatMap((component) => podsOf(observed, component, revision.spec.id));
 }
 
 function answers(seen: Seen): Entry {

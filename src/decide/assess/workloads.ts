@@ -8,6 +8,7 @@ import { rolesOf, scaleOf } from '../../record/scale.ts';
 import { type ActionFailure, deploymentOf, type Observed, type Workload } from '../observed.ts';
 import { checkBuild } from './build.ts';
 import { type Entry, entryOf, fail, firstOf, firstProblem, pass, stalled } from './entry.ts';
+import { checkMigration } from './migration.ts';
 import { podFailure, podsOf, type Trouble } from './pod-failures.ts';
 
 interface Seen {
@@ -38,6 +39,8 @@ export function checkWorkloads(
   failures: readonly ActionFailure[] = [],
 ): Entry {
   if (imageOf(revision) === undefined) return checkBuild(observed, revision);
+  const migration = checkMigration(observed, revision, failures);
+  if (migration) return migration;
   const roles = rolesOf(revision.spec.resolved).map((role) =>
     checkRole({ observed, revision, role, workload: deploymentOf(observed, role), stores, failures }),
   );

@@ -2,7 +2,7 @@
 // until the objects of the previous one are gone.
 
 import type { AppDeployment } from '../../api/app-deployment.ts';
-import { COMPONENT_LABEL, ROLES, VARIABLES_LABEL } from '../../api/meta.ts';
+import { COMPONENT_LABEL, IMAGE_COMPONENTS, VARIABLES_LABEL } from '../../api/meta.ts';
 import type { KubeObject } from '../../kube/client.ts';
 import { names } from '../../record/names.ts';
 import { ADDRESS_KINDS } from '../assess/address.ts';
@@ -124,7 +124,10 @@ function stepsOf(observed: Observed): readonly (readonly [string, readonly KubeO
     ['its address', ours.filter((child) => ADDRESS_KINDS.has(child.kind))],
     [
       'its workloads',
-      [...ours.filter((child) => isRole(componentOf(child))), ...ROLES.flatMap((role) => podsWith(observed, role))],
+      [
+        ...ours.filter((child) => hasImage(componentOf(child))),
+        ...IMAGE_COMPONENTS.flatMap((component) => podsWith(observed, component)),
+      ],
     ],
     ['Redis', [...ours.filter((child) => componentOf(child) === 'redis'), ...podsWith(observed, 'redis')]],
     ['PostgreSQL', database],
@@ -140,8 +143,8 @@ function componentOf(child: KubeObject): string | undefined {
   return child.metadata.labels?.[COMPONENT_LABEL];
 }
 
-function isRole(component: string | undefined): boolean {
-  return ROLES.some((role) => role === component);
+function hasImage(component: string | undefined): boolean {
+  return IMAGE_COMPONENTS.some((one) => one === component);
 }
 
 function podsWith(observed: Observed, component: string): readonly KubeObject[] {

@@ -78,14 +78,17 @@ export function toSnake<S extends Shape>(
 
 /**
  * Converts the API server's path of a field to its location in the request: `spec.sourceConfig.resourceSpec.cpu` →
- * `['source_config', 'resource_spec', 'cpu']`. Names below a field of resource_spec are Kubernetes' and stay.
+ * `['source_config', 'resource_spec', 'cpu']`. Names below a field of resource_spec are Kubernetes' and stay, and so do names
+ * below env_names, which are the record's.
  */
 export function requestPath(field: string): (string | number)[] {
   const steps: string[] = field.match(/[^.[\]]+/g) ?? [];
   if (steps[0] === 'spec' || steps[0] === 'metadata') steps.shift();
   const pods = steps.findIndex((step) => step === 'resourceSpec');
+  const variables = steps.indexOf('envNames');
   return steps.map((step, at) => {
     if (/^\d+$/.test(step)) return Number(step);
-    return pods >= 0 && at > pods + 1 ? step : snake(step);
+    const isGiven = (pods >= 0 && at > pods + 1) || (variables >= 0 && at > variables);
+    return isGiven ? step : snake(step);
   });
 }

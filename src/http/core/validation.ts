@@ -26,6 +26,7 @@ import {
   UUID_PATTERN,
   VARIABLE_NAME_PATTERN,
 } from '../../api/primitives.ts';
+import { HEALTH_PATH_PATTERN, RUNTIME_PARTS } from '../../api/runtime.ts';
 import { type FieldError, HttpError } from './http-error.ts';
 
 export interface ZodTypeProvider extends FastifyTypeProvider {
@@ -99,11 +100,15 @@ export const serializerCompiler: FastifySerializerCompiler<z.ZodType> = () => (d
 /** Limits the size of an answer to a body with many errors. */
 const MOST_FINDINGS = 100;
 
-/** The object that is merged field by field: null resets a field there. Elsewhere null means absent. */
-const MERGED = ['body', 'source_config', 'resource_spec'];
+/** The objects that are merged field by field: null resets a field there. Elsewhere null means absent. */
+const MERGED: ReadonlySet<string> = new Set([
+  'body.source_config.resource_spec',
+  'body.source_config.runtime',
+  ...Object.keys(RUNTIME_PARTS).map((part) => `body.source_config.runtime.${part}`),
+]);
 
 function isMerged(loc: readonly (string | number)[]): boolean {
-  return loc.length === MERGED.length && loc.every((step, at) => step === MERGED[at]);
+  return loc.length <= 4 && MERGED.has(loc.join('.'));
 }
 
 /**
@@ -160,6 +165,7 @@ const PATTERNS: Readonly<Record<string, string>> = {
   [PROVIDER_ID_PATTERN]:
     'must be lower-case letters, digits and single hyphens, beginning and ending with a letter or digit',
   [PRINTABLE_PATTERN]: 'must not contain control characters',
+  [HEALTH_PATH_PATTERN]: 'must be a path such as /ok: it begins with / and has no spaces and no #',
 };
 
 /** Locations of a deployment's id, where people send its name. */

@@ -11,6 +11,7 @@ import {
   SourceRevisionConfig,
 } from '../../api/app-deployment.ts';
 import { ResourceSpec } from '../../api/resource-spec.ts';
+import type { Runtime } from '../../api/runtime.ts';
 import type { Settings } from '../../api/settings.ts';
 import { SOURCE_RULES } from '../../api/source-rules.ts';
 import { missingExternal } from '../../record/limits.ts';
@@ -30,6 +31,7 @@ import {
   sizeRule,
   TAG_IS_NEVER_PUSHED,
 } from './rules.ts';
+import { mergedRuntime, presentRuntime, runtimeRule } from './runtime.ts';
 
 /** The values in force that a patch is compared with. */
 export interface InForce {
@@ -79,12 +81,13 @@ export function applyPatch({ spec }: AppDeployment, patch: PatchDeployment, now:
 
 function patchedConfig(spec: AppDeploymentSpec, patch: PatchDeployment, now: InForce): SourceConfig {
   const before = spec.sourceConfig;
-  const { resourceSpec: _replaced, ...kept } = before;
+  const { resourceSpec: _replaced, runtime: _merged, ...kept } = before;
   const { buildOnPush, customUrl, installCommand, buildCommand, deploymentType } = fromSnake(
     SourceConfig.shape,
     patch.source_config ?? {},
   );
   const resourceSpec = patchedResourceSpec(spec, patch, now);
+  const runtime = patchedRuntime(spec, patch);
   const after: SourceConfig = {
     ...kept,
     ...(buildOnPush !== undefined && { buildOnPush }),
@@ -93,6 +96,7 @@ function patchedConfig(spec: AppDeploymentSpec, patch: PatchDeployment, now: InF
     ...(buildCommand !== undefined && { buildCommand }),
     ...(deploymentType !== undefined && { deploymentType: deploymentTypeMeant(deploymentType) }),
     ...(resourceSpec !== undefined && { resourceSpec }),
+    ...(runtime !== undefined && { runtime }),
   };
   // null means unchanged, so an empty string unsets a field.
   const unset = new Set<string>(UNSET_BY_EMPTY.filter((field) => patch.source_config?.[snake(field)] === ''));
@@ -131,6 +135,15 @@ function patchedResourceSpec(spec: AppDeploymentSpec, patch: PatchDeployment, no
   );
   const whole = { ...after, ...Object.fromEntries(lost) };
   return Object.keys(whole).length > 0 ? whole : undefined;
+}
+
+/** The very same where the result means the same. */
+function patchedRuntime(spec: AppDeploymentSpec, patch: PatchDeployment): Runtime | undefined {
+  const before = spec.sourceConfig.runtime;
+  const after = mergedRuntime(before, patch.source_config?.runtime);
+  const requested = (runtime: Runtime | undefined): ReturnType<typeof requestedOf> =>
+    requestedOf({ ...ASKS_NOTHING, sourceConfig: { ...(runtime && { runtime }) } });
+  return sameRequested(requested(before), requested(after)) ? before : after;
 }
 
 const ASKS_NOTHING: AppDeploymentSpec = {
@@ -238,6 +251,7 @@ function* findPatch(
     'resource_spec',
   ]);
   yield* newFindings(sizeRule, spec, after);
+  yield* runtimeFindings(patch, spec, after);
   if (
     patch.source_config?.build_on_push !== false &&
     after.sourceConfig.buildOnPush === true &&
@@ -278,6 +292,19 @@ function newFindings(rule: Rule, before: AppDeploymentSpec, after: AppDeployment
   if (after.sourceConfig.resourceSpec === before.sourceConfig.resourceSpec) return [];
   const old = found(before);
   return found(after).filter((finding) => !old.some((one) => isDeepStrictEqual(one, finding)));
+}
+
+/** In the merged whole, and neither there before nor found in the patch itself. */
+function runtimeFindings(patch: PatchDeployment, before: AppDeploymentSpec, after: AppDeploymentSpec): FieldError[] {
+  const whole = ({ sourceConfig, secrets, secretReferences = [] }: AppDeploymentSpec): FieldError[] => [
+    ...runtimeRule({
+      source_config: { runtime: presentRuntime(sourceConfig.runtime) },
+      secrets,
+      secret_references: secretReferences,
+    }),
+  ];
+  const known = [...whole(before), ...runtimeRule(patch)];
+  return whole(after).filter((finding) => !known.some((one) => isDeepStrictEqual(one, finding)));
 }
 
 function withSnakeKeys(spec: ResourceSpec): Readonly<Record<string, unknown>> {

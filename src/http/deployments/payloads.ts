@@ -29,6 +29,7 @@ import {
   sourceRules,
   variableRules,
 } from './rules.ts';
+import { RuntimePayload, RuntimeResponse, runtimeRule } from './runtime.ts';
 import { templateRule } from './template-rules.ts';
 
 const Name = z
@@ -57,6 +58,7 @@ const SourceConfigPayload = z
   .object({
     ...payloadShape(SourceConfig.shape),
     resource_spec: ResourceSpecPayload.nullish(),
+    runtime: RuntimePayload.nullish(),
     listener_config: z.object(payloadShape(SourceConfig.shape.listenerConfig.unwrap().shape)).nullish(),
   })
   .meta({
@@ -115,6 +117,7 @@ export function createDeployment(
     policyRule(settings.pods.policy),
     reachRule(settings.pods),
     variableRules,
+    runtimeRule,
   ]);
 }
 
@@ -187,7 +190,7 @@ export type PatchDeployment = z.output<typeof PatchDeploymentShape>;
 
 /** The body of PATCH. patch.ts has the rules that depend on the record. */
 export function patchDeployment(): typeof PatchDeploymentShape {
-  return withRules(PatchDeploymentShape, [sizeRule, podRules, variableRules]);
+  return withRules(PatchDeploymentShape, [sizeRule, podRules, variableRules, runtimeRule]);
 }
 
 /** Rejects a repeated parameter: one of two values would be ignored, and an ignored filter widens the result. */
@@ -318,6 +321,7 @@ export const SourceConfigResponse = z
         'Address in force, as a URL. After a change, the requested address until the controller has processed it. null while there is none: see conditions.',
       ),
     resource_spec: ResourceSpecResponse,
+    runtime: RuntimeResponse.nullable(),
     listener_config: z.object(responseShape(SourceConfig.shape.listenerConfig.unwrap().shape)).nullable(),
     deployment_type: z.enum(DEPLOYMENT_TYPES).nullable().describe('Preset of sizes and scale.'),
   })

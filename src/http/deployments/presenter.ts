@@ -25,6 +25,7 @@ import { revisionsOf } from '../../record/revisions.ts';
 import { requestedOf, sameRequested } from '../../record/wanted-revision.ts';
 import { toSnake } from '../core/casing.ts';
 import type { Deployment } from './payloads.ts';
+import { presentRuntime } from './runtime.ts';
 
 /** The objects and values that a record is presented with. */
 export interface Surroundings {
@@ -52,6 +53,7 @@ export function presentDeployment(
     source_config: {
       ...toSnake(SourceConfig.shape, spec.sourceConfig),
       custom_url: urlOf(record),
+      runtime: presentRuntime(spec.sourceConfig.runtime),
       resource_spec: presentResourceSpec(record, revisions, settings),
       deployment_type: deploymentTypeMeant(spec.sourceConfig.deploymentType) ?? null,
       listener_config: spec.sourceConfig.listenerConfig

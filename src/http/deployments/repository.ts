@@ -46,6 +46,7 @@ import type { CreateDeployment, ListDeployments, PatchDeployment, WantedState } 
 import { resourceSpecInForce, shownRevisionConfig, urlOf } from './presenter.ts';
 import { registryFindings } from './registry-rules.ts';
 import { isMadeBy, type RequestMark } from './repeated-create.ts';
+import { mergedRuntime } from './runtime.ts';
 import { createValuesSecret, readSecretValues, removeVariables, undefinedIfHidden } from './secret-values.ts';
 import { catalogueFindings } from './template-rules.ts';
 import { type Changed, changeRecord, type Decide, needUnchanged, reread } from './update.ts';
@@ -382,11 +383,13 @@ export function toResource(payload: CreateDeployment, namespace: string, secretN
   const {
     listenerConfig: _listener,
     resourceSpec: _spec,
+    runtime: _runtime,
     ...sent
   } = fromSnake(SourceConfig.shape, payload.source_config);
   // An empty command means none, as in a PATCH.
   const config = Object.fromEntries(Object.entries(sent).filter(([, value]) => value !== '')) as typeof sent;
   const resourceSpec = withoutEmpty(fromSnake(ResourceSpec.shape, payload.source_config.resource_spec ?? {}));
+  const runtime = mergedRuntime(undefined, payload.source_config.runtime);
   const listenerConfig = fromSnake(
     SourceConfig.shape.listenerConfig.unwrap().shape,
     payload.source_config.listener_config ?? {},
@@ -399,6 +402,7 @@ export function toResource(payload: CreateDeployment, namespace: string, secretN
       ...(config.deploymentType && { deploymentType: deploymentTypeMeant(config.deploymentType) }),
       ...(Object.keys(listenerConfig).length > 0 && { listenerConfig }),
       ...(Object.keys(resourceSpec).length > 0 && { resourceSpec }),
+      ...(runtime && { runtime }),
     },
     sourceRevisionConfig: fromSnake(SourceRevisionConfig.shape, payload.source_revision_config),
     secrets: payload.secrets.map(({ name }) => ({ name, secretName, secretKey: name })),

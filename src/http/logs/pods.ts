@@ -2,7 +2,13 @@
 // a limit is reached.
 
 import type { AppDeployment } from '../../api/app-deployment.ts';
-import { COMPONENT_LABEL, DEPLOYMENT_LABEL, DEPLOYMENT_UID_LABEL, REVISION_LABEL, ROLES } from '../../api/meta.ts';
+import {
+  COMPONENT_LABEL,
+  DEPLOYMENT_LABEL,
+  DEPLOYMENT_UID_LABEL,
+  IMAGE_COMPONENTS,
+  REVISION_LABEL,
+} from '../../api/meta.ts';
 import { Invalid, NotFound, Unavailable } from '../../errors.ts';
 import { PODS } from '../../kube/api-resources.ts';
 import type { KubeClient, KubeObject } from '../../kube/client.ts';
@@ -54,7 +60,7 @@ export function podsOf({ metadata }: AppDeployment, revisionId: string | undefin
   const labelSelector = [
     `${DEPLOYMENT_LABEL}=${name}`,
     `${DEPLOYMENT_UID_LABEL}=${uid}`,
-    `${COMPONENT_LABEL} in (${ROLES.join(',')})`,
+    `${COMPONENT_LABEL} in (${IMAGE_COMPONENTS.join(',')})`,
     ...(revisionId === undefined ? [] : [`${REVISION_LABEL}=${revisionId}`]),
   ].join(',');
   return { namespace, labelSelector };

@@ -2,10 +2,12 @@
 
 import type { IDeployment } from 'kubernetes-models/apps/v1/Deployment';
 import type { IStatefulSet } from 'kubernetes-models/apps/v1/StatefulSet';
+import type { IJob } from 'kubernetes-models/batch/v1/Job';
 import type { IContainer } from 'kubernetes-models/v1/Container';
 import type { IEnvVar } from 'kubernetes-models/v1/EnvVar';
 import type { Resolved, Scaled, Sized } from '../../api/app-revision.ts';
-import type { Role } from '../../api/meta.ts';
+import type { ImageComponent, Role } from '../../api/meta.ts';
+import type { Migrate } from '../../api/runtime.ts';
 import type { Inputs } from '../inputs.ts';
 import type { Manifest } from '../manifest.ts';
 
@@ -16,6 +18,7 @@ export interface PodContract {
     size: Readonly<Sized> | Readonly<Scaled>,
     image: string,
   ) => Manifest<IDeployment>;
+  readonly migration: (inputs: Inputs, migrate: Migrate, image: string) => Manifest<IJob>;
   readonly postgres: (inputs: Inputs, postgres: NonNullable<Resolved['postgres']>) => Manifest<IStatefulSet>;
   readonly redis: (inputs: Inputs, redis: NonNullable<Resolved['redis']>) => Manifest<IStatefulSet>;
 }
@@ -24,7 +27,7 @@ export interface PodContract {
 export interface PodParts {
   /** Scripts of the init containers. */
   readonly waitScripts: { readonly database: string; readonly redis: string };
-  readonly env: (inputs: Inputs, role: Role) => IEnvVar[];
+  readonly env: (inputs: Inputs, component: ImageComponent) => IEnvVar[];
   readonly probes: (
     resolved: Readonly<Resolved>,
   ) => Pick<IContainer, 'startupProbe' | 'readinessProbe' | 'livenessProbe'>;

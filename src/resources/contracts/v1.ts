@@ -3,6 +3,7 @@
 
 import { makePostgresStatefulSet } from '../database/stateful-set.ts';
 import { envFor } from '../env.ts';
+import { makeMigration } from '../migration.ts';
 import { probesFor } from '../probes.ts';
 import { makeRedisStatefulSet } from '../redis/stateful-set.ts';
 import { WAIT_FOR_DATABASE_SCRIPT, WAIT_FOR_REDIS_SCRIPT } from '../wait-scripts.ts';
@@ -17,6 +18,7 @@ export const PARTS_V1: PodParts = {
 
 export const CONTRACT_V1: PodContract = {
   workload: (inputs, role, size, image) => makeWorkload(inputs, role, size, image, PARTS_V1),
+  migration: (inputs, migrate, image) => makeMigration(inputs, migrate, image, PARTS_V1),
   postgres: makePostgresStatefulSet,
   redis: makeRedisStatefulSet,
 };

@@ -2,6 +2,7 @@
 
 import { buildProblems, isCredentialOfBuild, leftOfBuilds } from './build-invariants.ts';
 import { meddlerOf } from './interference.ts';
+import { migratedWrongly } from './migration-invariants.ts';
 import type { Seen, Sighting } from './object-history.ts';
 import { dishonest } from './ready-truthfulness.ts';
 import type { Run } from './run.ts';
@@ -71,7 +72,7 @@ export function judge(run: Run, reference: Reference): Violation[] {
   if (!isDoomed) blame('I6 honest', dishonest(run) ?? unlatched(run) ?? silent(run));
   blame('I7 exactly once', twoRevisions(run));
   blame('I8 no secret elsewhere', leaks(run));
-  blame('I7 exactly once', rolledTwice(run));
+  blame('I7 exactly once', rolledTwice(run) ?? migratedWrongly(run.history));
   blame('I9 no storm', storms(run, reference) ?? hammers(run) ?? asksTooOften(run));
   if (!isDoomed) blame('I11 data', lostData(run) ?? lostValues(run) ?? tornDownTooEarly(run));
   for (const { invariant, what } of buildProblems(run)) blame(invariant, what);
@@ -152,7 +153,7 @@ function masked({ kind, object }: Pick<Sighting, 'kind' | 'object'>, namespace: 
   };
   const text = JSON.stringify(shown, sortKeys)
     .replaceAll(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, 'UID')
-    .replaceAll(/--[0-9a-f]{8}\b/g, '--REV')
+    .replaceAll(/--(migrate-)?[0-9a-f]{8}\b/g, '--$1REV')
     .replaceAll(/"[0-9a-z]+\.[0-9a-f]{32}"/g, '"DIGEST"')
     .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME')
     .replaceAll(/"\d{1,3}(\.\d{1,3}){3}"/g, '"IP"')
@@ -168,7 +169,7 @@ function sortKeys(_key: string, value: unknown): unknown {
 }
 
 function maskedName(name: string): string {
-  return name.replace(/--[0-9a-f]{8}$/, '--REV');
+  return name.replace(/--(migrate-)?[0-9a-f]{8}$/, '--$1REV');
 }
 
 function firstDifference(wanted: readonly string[], actual: readonly string[]): string | undefined {

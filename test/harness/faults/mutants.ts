@@ -111,6 +111,54 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     'create',
     { kind: 'edit', child: 'PersistentVolumeClaim shop--postgres', edit: 'delete' },
   ),
+  'a rollout before the migration': bug(
+    'src/controller/app-deployment/plan-children.ts',
+    'const mayRoll = isComplete && !isWaiting && isMigrated(observed, latest);',
+    'const mayRoll = isComplete && !isWaiting;',
+    'migrated',
+  ),
+  'a migration that failed is ignored': bug(
+    'src/decide/assess/migration.ts',
+    "return hasEnded(job, 'Failed') ? failureOf(observed, revision, job) : { is: 'running' };",
+    "return { is: hasEnded(job, 'Failed') ? 'done' : 'running' };",
+    'migrated',
+  ),
+  'a migration twice': {
+    replacements: [
+      {
+        file: 'src/decide/assess/migration.ts',
+        from: "if (latched?.phase === 'Failed') return",
+        to: 'if (false) return',
+      },
+      {
+        file: 'src/decide/assess/migration.ts',
+        from: "return { is: latched ? 'lost' : 'due' };",
+        to: "return { is: 'due' };",
+      },
+    ],
+    shows: { workload: 'migrated', fault: NONE },
+  },
+  'a migration is not let finish': bug(
+    'src/decide/assess/migration.ts',
+    'return observed.revisions.find(({ spec }) => spec.id !== latest.spec.id && running.has(spec.id));',
+    'return running.size < 0 ? latest : undefined;',
+    'migrated',
+  ),
+  'a password in the clear': {
+    replacements: [
+      {
+        file: 'src/controller/app-deployment/passwords.ts',
+        from: "randomBytes(24).toString('base64url')",
+        to: "(globalThis.seeded = randomBytes(24).toString('base64url'))",
+      },
+      {
+        file: 'src/resources/env.ts',
+        from: 'postgres_database: () => POSTGRES_DATABASE',
+        to: 'postgres_database: () => globalThis.seeded ?? POSTGRES_DATABASE',
+      },
+    ],
+    shows: { workload: 'migrated', fault: NONE },
+  },
   'a stuck pod is not deleted': bug(
     'src/decide/children/stuck-pods.ts',
     'return isReadyPod(pod) || containers.some(',

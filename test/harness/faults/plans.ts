@@ -96,6 +96,7 @@ export const WORKLOADS = [
   'overtaken',
   'unmounted',
   'held',
+  'migrated',
   ...BUILD_WORKLOADS,
 ] as const;
 export type WorkloadName = (typeof WORKLOADS)[number];
@@ -292,6 +293,7 @@ const LAST_PHASE: Readonly<Partial<Record<WorkloadName, string>>> = {
   overtaken: 'overtaken',
   unmounted: 'unmounted',
   held: 'held',
+  migrated: 'migrated',
   ...Object.fromEntries(BUILD_WORKLOADS.map((workload) => [workload, workload])),
 };
 

@@ -62,6 +62,7 @@ export async function perform(workload: WorkloadName, stage: Stage): Promise<voi
   const secrets = `/api/v1/namespaces/${namespace}/secrets`;
   const deployments = `/apis/apps/v1/namespaces/${namespace}/deployments`;
   const pods = `/api/v1/namespaces/${namespace}/pods`;
+  const jobs = `/apis/batch/v1/namespaces/${namespace}/jobs`;
   /** What was answered last: the census may still be behind it. */
   let asked: Seen | undefined;
   const create = async (): Promise<void> => {
@@ -319,6 +320,23 @@ export async function perform(workload: WorkloadName, stage: Stage): Promise<voi
       await until(stage, 'held: gone', () => recordIn(stage) === undefined);
       return;
     }
+    case 'migrated': {
+      await change({ sourceRevisionConfig: { imageUri: 'registry.example/failing:1' } });
+      await until(stage, 'migrated: MigrationFailed', () => hasCondition(stage, 'Stalled', 'MigrationFailed'));
+      // Whoever tidies up after it does not ask for another.
+      await api.call('DELETE', `${jobs}/${migrationOf(stage)?.metadata.name}`, { propagationPolicy: 'Background' });
+      await until(stage, 'migrated: without the Job', () => migrationOf(stage) === undefined);
+      await pause(500);
+      // This one goes on until the test ends it, and is overtaken.
+      await change({ sourceRevisionConfig: { imageUri: 'registry.example/played:1' } });
+      await until(stage, 'migrated: a pod that migrates', () => migratingPod(stage) !== undefined);
+      await change({ sourceRevisionConfig: { imageUri: IMAGES[1] } });
+      await until(stage, 'migrated: overtaken', () => hasCondition(stage, 'Ready', 'Migrating', 'False'));
+      await pause(500);
+      const status = { phase: 'Succeeded', conditions: [] };
+      await api.call('PATCH', `${pods}/${migratingPod(stage)?.metadata.name}/status`, { status }, MERGE);
+      break;
+    }
     case 'reformed':
     case 'upgraded': {
       const before = whatRuns(stage);
@@ -507,6 +525,14 @@ const SPECS: Readonly<Partial<Record<WorkloadName, object>>> = {
   pair: { secrets: referencesTo(1, SHARED) },
   referenced: { secretReferences: [{ name: 'TOKEN', secretName: 'mine', secretKey: 'token' }] },
   autoscaled: { sourceConfig: { resourceSpec: { minScale: 1, maxScale: 3 } } },
+  migrated: {
+    sourceConfig: {
+      runtime: {
+        migrate: { command: ['up'] },
+        envNames: { DB_NAME: 'postgres_database', DB_PASSWORD: 'postgres_password' },
+      },
+    },
+  },
 };
 
 /** The same as nothing, in every way that there is to say it. */
@@ -535,6 +561,22 @@ function servesNewest(scene: Scene): boolean {
 
 /** The controller asks for the events of a pod that takes longer than 2 s to begin. */
 const EVENTS_ASKED_AFTER_MS = 2500;
+
+/** The Job of the newest revision. */
+function migrationOf(scene: Scene): Seen | undefined {
+  const id = revisionsIn(scene).at(-1)?.spec.id;
+  const jobs = scene.census.current(scene.namespace).filter(({ kind }) => kind === 'Job');
+  return jobs.find(({ object }) => object.metadata.labels?.['davit.dev/revision'] === id)?.object;
+}
+
+/** The pod of the migration that the stand-in leaves to the test. */
+function migratingPod({ census, namespace }: Scene): Seen | undefined {
+  const found = census.current(namespace).find(({ kind, object: { spec, metadata } }) => {
+    const isMigration = kind === 'Pod' && metadata.labels?.['davit.dev/component'] === 'migrate';
+    return isMigration && spec.nodeName !== undefined && spec.containers[0].image.includes('played');
+  });
+  return found?.object;
+}
 
 /** A pod on a node whose volumes are not mounted. */
 function waitingPod({ census, namespace }: Scene): Seen | undefined {

@@ -3,7 +3,9 @@
 
 import fc from 'fast-check';
 import { AppDeploymentSpec } from '../../../src/api/app-deployment.ts';
+import { ROLES } from '../../../src/api/meta.ts';
 import { ORDERED_PAIRS, type ResourceSpec, VOLUME_KINDS } from '../../../src/api/resource-spec.ts';
+import { OWN_STORE_VALUES, type Runtime } from '../../../src/api/runtime.ts';
 import { type StructuralSchema, structuralSchema } from '../../../src/api/structural-schema.ts';
 
 /** One field of a spec, set or (value undefined) taken away. */
@@ -35,7 +37,12 @@ const NEVER_TAKEN_AWAY: ReadonlySet<string> = new Set([
   'tracingProjectDeletionPolicy',
 ]);
 /** Below these every field is changed on its own. */
-const OPENED: ReadonlySet<string> = new Set(['sourceConfig', 'sourceRevisionConfig', 'sourceConfig.resourceSpec']);
+const OPENED: ReadonlySet<string> = new Set([
+  'sourceConfig',
+  'sourceRevisionConfig',
+  'sourceConfig.resourceSpec',
+  'sourceConfig.runtime',
+]);
 
 /** Objects of the namespace that records of the walk may name; whoever walks on a real API server makes them first. */
 export const NAMED = {
@@ -57,6 +64,9 @@ const VALUES: Readonly<Record<string, readonly unknown[]>> = {
   'labels{}': ['blue', 'green', ''],
   'annotations{}': ['hello', 'good\nbye', ''],
   serviceAccountName: NAMED.serviceAccounts,
+  healthPath: ['/healthz', '/ok?check_db=1'],
+  migrate: [{ command: ['up'] }, { args: ['up'], timeoutSeconds: 60 }],
+  preStop: [{ sleep: { seconds: 1 } }, { sleep: { seconds: 60 } }, { exec: { command: ['drain'] } }],
   'imagePullSecrets[].name': Object.keys(NAMED.secrets),
   'volumes[].name': ['one', 'two', 'three'],
   configMap: [{ name: 'settings' }, { name: 'more', optional: true, items: [{ key: 'a', path: 'a.conf' }] }],
@@ -103,6 +113,7 @@ const VALUES: Readonly<Record<string, readonly unknown[]>> = {
 const KEYS: Readonly<Record<string, readonly string[]>> = {
   labels: ['team', 'example.org/tier', 'stage'],
   annotations: ['example.org/note', 'note', 'more'],
+  envNames: ['A_URL', 'B_HOST', 'C_JOBS'],
 };
 
 function reference(names: readonly string[]): object[] {
@@ -197,12 +208,33 @@ function made(spec: AppDeploymentSpec): AppDeploymentSpec {
   const secrets = oncePer(spec.secrets, ({ name }) => name);
   const taken = new Set(secrets.map(({ name }) => name));
   const references = oncePer(spec.secretReferences ?? [], ({ name }) => name).filter(({ name }) => !taken.has(name));
-  const { resourceSpec } = spec.sourceConfig;
+  const { resourceSpec, runtime } = spec.sourceConfig;
+  const named = new Set([...secrets, ...references].map(({ name }) => name));
   return {
     ...spec,
     secrets,
     ...(spec.secretReferences && { secretReferences: references }),
-    sourceConfig: { ...spec.sourceConfig, ...(resourceSpec && { resourceSpec: madeParts(resourceSpec) }) },
+    sourceConfig: {
+      ...spec.sourceConfig,
+      ...(resourceSpec && { resourceSpec: madeParts(resourceSpec) }),
+      ...(runtime && { runtime: madeRuntime(runtime, named) }),
+    },
+  };
+}
+
+function madeRuntime(given: Runtime, named: ReadonlySet<string>): Runtime {
+  const unknown = Object.entries(OWN_STORE_VALUES).flatMap(([variable, values]) => (named.has(variable) ? values : []));
+  const runtime: Record<string, unknown> = { ...given };
+  for (const role of ROLES) {
+    const part = given[role];
+    if (part && (part.preStop?.sleep?.seconds ?? 0) >= (part.terminationGracePeriodSeconds ?? Infinity))
+      runtime[role] = { ...part, terminationGracePeriodSeconds: 7200 };
+  }
+  const envNames = Object.entries(given.envNames ?? {}).filter(([, value]) => !unknown.includes(value));
+  return {
+    ...runtime,
+    ...(given.envNames && { envNames: Object.fromEntries(envNames) }),
+    ...(given.without && { without: oncePer(given.without, (name) => name) }),
   };
 }
 

@@ -12,26 +12,28 @@ interface Child extends KubeObject {
   };
 }
 
-/** Kind and name → what is compared. Values of Secrets are random; that they are there is compared. */
+/** Kind and name → what is compared. A migration's Job is history. Values of Secrets are random; that they are there is compared. */
 export function picture(children: readonly KubeObject[]): ReadonlyMap<string, unknown> {
   return new Map(
-    children.map((child) => {
-      const { kind, metadata } = child;
-      const said = {
-        labels: metadata.labels,
-        annotations: Object.keys(metadata.annotations ?? {}).toSorted(),
-        ...contentOf(child),
-      };
-      return [
-        `${kind} ${metadata.name}`,
-        JSON.parse(
-          JSON.stringify(said)
-            .replaceAll(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}/g, 'ID')
-            .replaceAll(/\b[0-9a-f]{8}\.[0-9a-f]{32}\b/g, 'DIGEST'),
-          withoutEmptyLists,
-        ) as unknown,
-      ];
-    }),
+    children
+      .filter(({ kind }) => kind !== 'Job')
+      .map((child) => {
+        const { kind, metadata } = child;
+        const said = {
+          labels: metadata.labels,
+          annotations: Object.keys(metadata.annotations ?? {}).toSorted(),
+          ...contentOf(child),
+        };
+        return [
+          `${kind} ${metadata.name}`,
+          JSON.parse(
+            JSON.stringify(said)
+              .replaceAll(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}/g, 'ID')
+              .replaceAll(/\b[0-9a-f]{8}\.[0-9a-f]{32}\b/g, 'DIGEST'),
+            withoutEmptyLists,
+          ) as unknown,
+        ];
+      }),
   );
 }
 

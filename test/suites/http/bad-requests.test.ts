@@ -1,7 +1,7 @@
 // Requests that are wrong, and the exact answer to each. None of them may reach the API server as a write.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { expectFindings, hostile, payloadSpec, refused } from '../../support/bad-records.ts';
+import { expectFindings, hostile, payloadSpec, refused, refusedRuntimes } from '../../support/bad-records.ts';
 import { aBody, type Facade, makeFacade } from './facade.ts';
 
 let facade: Facade;
@@ -384,6 +384,19 @@ describe('POST /v2/deployments', () => {
   it.each([...refused, ...hostile])("with the API server's rules: $name", async ({ spec: parts, says }) => {
     const { status, body } = await facade.call('POST', '/v2/deployments', spec(payloadSpec(parts)));
     expectFindings(body.detail, says[1]);
+    expect([status, facade.writes()]).toEqual([422, []]);
+  });
+
+  it.each(refusedRuntimes)('as the API server refuses a runtime: $name', async ({ payload, secrets = [], http }) => {
+    const { status, body } = await facade.call(
+      'POST',
+      '/v2/deployments',
+      aBody({
+        source_config: { runtime: payload },
+        secrets: secrets.map((name) => ({ name, value: 'v' })),
+      }),
+    );
+    expectFindings(body.detail, http, 'runtime');
     expect([status, facade.writes()]).toEqual([422, []]);
   });
 

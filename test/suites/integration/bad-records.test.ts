@@ -11,6 +11,7 @@ import {
   type Parts,
   payloadSpec,
   refused,
+  refusedRuntimes,
   scratch,
   sidecar,
 } from '../../support/bad-records.ts';
@@ -210,6 +211,26 @@ describe('rejected over HTTP and with kubectl', () => {
     const { status, body } = await davit.call(tenant, 'POST', '/v2/deployments', payload('refused', spec));
     expect(status).toBe(422);
     expectFindings(body.detail, http);
+  });
+  it.each(refusedRuntimes)('a runtime with $name', async ({ runtime, payload: sent, secrets = [], kubectl, http }) => {
+    const secretReferences = secrets.map((name) => ({ name, secretName: 'stores', secretKey: 'uri' }));
+    const manifest = aManifest(
+      { name: 'refused', namespace: tenant.namespace },
+      { sourceConfig: { runtime }, secretReferences },
+    );
+    const direct = await atTheApiServer('POST', '', manifest);
+    expect([direct.status, direct.message]).toEqual([422, expect.stringContaining(kubectl)]);
+    const { status, body } = await davit.call(
+      tenant,
+      'POST',
+      '/v2/deployments',
+      aPayload('refused', {
+        source_config: { runtime: sent },
+        secret_references: secrets.map((name) => ({ name, secret_name: 'stores', secret_key: 'uri' })),
+      }),
+    );
+    expect(status).toBe(422);
+    expectFindings(body.detail, http, 'runtime');
   });
   it('fields of pods that records do not have are dropped', async () => {
     const fields = {

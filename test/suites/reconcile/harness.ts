@@ -17,10 +17,12 @@ import { makeVanished } from '../../../src/controller/garbage/bypassed-finalizer
 import { type Caches, makeCaches } from '../../../src/controller/shared/caches.ts';
 import type { Cluster } from '../../../src/controller/shared/cluster.ts';
 import { keyOf } from '../../../src/controller/shared/keys.ts';
+import type { ObservedCondition } from '../../../src/decide/observed.ts';
 import { Unavailable } from '../../../src/errors.ts';
 import {
   BUILT_IN_RESOURCES,
   DEPLOYMENTS,
+  JOBS,
   makeResourceRegistry,
   NAMESPACES,
   STATEFUL_SETS,
@@ -233,8 +235,9 @@ export async function crashed(dying: Harness, { when, at, keys = [KEY], onWrite 
   return writes;
 }
 
-/** Does what kubelet and the built-in controllers would: every workload becomes ready at its generation. */
+/** Does what kubelet and the built-in controllers would: every workload becomes ready at its generation, every Job succeeds. */
 export async function makeReady(kube: FakeKube): Promise<void> {
+  await endJobs(kube, { type: 'Complete', status: 'True' });
   for (const resource of [DEPLOYMENTS, STATEFUL_SETS]) {
     for (const object of kube.objects<KubeObject & { spec?: { replicas?: number }; status?: object }>(resource)) {
       const replicas = object.spec?.replicas ?? 1;
@@ -251,6 +254,17 @@ export async function makeReady(kube: FakeKube): Promise<void> {
       // oxlint-disable-next-line no-await-in-loop -- one object at a time
       await kube.mergePatch(resource, { namespace, name }, { status }, writing);
     }
+  }
+}
+
+/** Every Job that has not ended yet ends with this condition. */
+export async function endJobs(kube: FakeKube, condition: ObservedCondition): Promise<void> {
+  for (const job of kube.objects<KubeObject & { status?: { conditions?: readonly unknown[] } }>(JOBS)) {
+    if (job.status?.conditions !== undefined) continue;
+    const { namespace = '', name } = job.metadata;
+    const writing = { fieldManager: 'kube-controller-manager', subresource: 'status' } as const;
+    // oxlint-disable-next-line no-await-in-loop -- one object at a time
+    await kube.mergePatch(JOBS, { namespace, name }, { status: { conditions: [condition] } }, writing);
   }
 }
 

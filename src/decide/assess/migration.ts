@@ -1,0 +1,178 @@
+// The migration of a revision: a Job that runs once, before the rollout. Its end is latched in the status of the revision; until
+// then the Job is the evidence.
+
+import type { AppRevision, MigrationStatus } from '../../api/app-revision.ts';
+import { COMPONENT_LABEL, MIGRATION, REVISION_LABEL, STORE_PARTS } from '../../api/meta.ts';
+import { timeoutOf } from '../../api/runtime.ts';
+import { shortened } from '../../api/text.ts';
+import type { KubeObject } from '../../kube/client.ts';
+import { names } from '../../record/names.ts';
+import { imageOf } from '../../record/revision-image.ts';
+import {
+  type ActionFailure,
+  deploymentOf,
+  failureOfKind,
+  isOurs,
+  type Observed,
+  type ObservedCondition,
+} from '../observed.ts';
+import { type Entry, entryOf, fail, stalled } from './entry.ts';
+import { podFailure, podsOf } from './pod-failures.ts';
+import { isOwn, ownStoreAnswers } from './stores.ts';
+
+/** The used part of batch/v1 Job. */
+interface Job extends KubeObject {
+  readonly status?: { readonly conditions?: readonly ObservedCondition[] };
+}
+
+type Migration =
+  /** None is asked for, or it has run. */
+  | { readonly is: 'done' }
+  | { readonly is: 'due' }
+  | { readonly is: 'running' }
+  /** Its Job was made and is not in the cache. */
+  | { readonly is: 'lost' }
+  | { readonly is: 'failed'; readonly message: string };
+
+export function migrationOf(observed: Observed, revision: AppRevision): Migration {
+  const { requested, resolved, id } = revision.spec;
+  const latched = revision.status?.migration;
+  if (!requested.runtime?.migrate || resolved.migrated || resolved.server.maxScale === 0) return { is: 'done' };
+  if (imageOf(revision) === undefined) return { is: 'due' };
+  if (latched?.phase === 'Failed') return { is: 'failed', message: latched.message ?? '' };
+  if (latched?.phase === 'Succeeded' || revision.status?.state === 'DEPLOYED') return { is: 'done' };
+  // A rollout that has begun followed a migration that succeeded.
+  if (templateRevisionOf(observed) === id) return { is: 'done' };
+  const job = jobsOf(observed).find((one) => revisionIdOf(one) === id);
+  if (!job) return { is: latched ? 'lost' : 'due' };
+  if (hasEnded(job, 'Complete')) return { is: 'done' };
+  return hasEnded(job, 'Failed') ? failureOf(observed, revision, job) : { is: 'running' };
+}
+
+/** What the status of a revision says of its migration; undefined before its Job is made. */
+export function migrationStatusOf(observed: Observed, revision: AppRevision): MigrationStatus | undefined {
+  const before = revision.status?.migration;
+  if (before && before.phase !== 'Running') return before;
+  const job = jobsOf(observed).find((one) => revisionIdOf(one) === revision.spec.id);
+  if (!job) return before;
+  if (hasEnded(job, 'Complete')) return { phase: 'Succeeded', job: job.metadata.name };
+  const failure = hasEnded(job, 'Failed') ? failureOf(observed, revision, job) : undefined;
+  return failure?.is === 'failed'
+    ? { phase: 'Failed', job: job.metadata.name, message: shortened(failure.message) }
+    : { phase: 'Running', job: job.metadata.name };
+}
+
+/** Another revision whose migration is still running: half of a migration is worse than a late rollout, so it is let finish. */
+export function migratingBefore(observed: Observed, latest: AppRevision): AppRevision | undefined {
+  const running = new Set(jobsOf(observed).filter(isRunning).map(revisionIdOf));
+  return observed.revisions.find(({ spec }) => spec.id !== latest.spec.id && running.has(spec.id));
+}
+
+/** Whether the rollout may begin: nothing is left to migrate, and nothing migrates. */
+export function isMigrated(observed: Observed, revision: AppRevision): boolean {
+  return migrationOf(observed, revision).is === 'done' && !migratingBefore(observed, revision);
+}
+
+/** Whether the Job may be made: the revision's own stores answer. An external one is waited for by its pod. */
+export function mayMigrate(observed: Observed, revision: AppRevision): boolean {
+  return (
+    migrationOf(observed, revision).is === 'due' &&
+    !migratingBefore(observed, revision) &&
+    STORE_PARTS.every((part) => !isOwn(part, revision) || ownStoreAnswers(part, observed))
+  );
+}
+
+/** Jobs of earlier revisions that have ended and whose end stands in a status, or whose revision is gone. */
+export function obsoleteMigrations(observed: Observed, latest: AppRevision): readonly KubeObject[] {
+  return jobsOf(observed).filter((job) => {
+    const id = revisionIdOf(job);
+    if (id === latest.spec.id || isRunning(job) || job.metadata.deletionTimestamp !== undefined) return false;
+    const revision = observed.revisions.find(({ spec }) => spec.id === id);
+    const phase = revision?.status?.migration?.phase;
+    return !revision || (phase !== undefined && phase !== 'Running');
+  });
+}
+
+/** What stands between the revision and its rollout; undefined if nothing does. `failures`: what came of the last try. */
+export function checkMigration(
+  observed: Observed,
+  revision: AppRevision,
+  failures: readonly ActionFailure[],
+): Entry | undefined {
+  const migration = migrationOf(observed, revision);
+  const earlier = migratingBefore(observed, revision);
+  if (migration.is === 'failed') return stalled('MigrationFailed', migration.message);
+  if (earlier)
+    return fail(
+      'Migrating',
+      `The migration of revision ${earlier.spec.id} is still running and is let finish: ${follow(observed, earlier)}. The latest revision follows.`,
+    );
+  if (migration.is === 'done') return undefined;
+  const refused =
+    failures.find(({ reason }) => reason === 'PodsRefused' || reason === 'NoNodeFits') ??
+    failureOfKind('Job', failures);
+  if (refused) return entryOf(refused);
+  if (migration.is === 'running') {
+    const trouble = podFailure(podsOf(observed, MIGRATION, revision.spec.id));
+    if (trouble) return fail(trouble.reason, `The migration: ${trouble.message}`);
+    return fail('Migrating', `The migration is running: ${follow(observed, revision)}.`);
+  }
+  return fail('Migrating', 'The migration runs before the rollout, as soon as PostgreSQL and Redis answer.');
+}
+
+/** For a Job that was made and that nobody has any more. */
+export function migrationLost({ record }: Observed, { spec: { id } }: AppRevision): ActionFailure {
+  const name = names(record.metadata.name).migration(id);
+  return {
+    reason: 'MigrationFailed',
+    ref: { kind: 'Job', name },
+    message: `Job ${name} was deleted before the migration ended, so nobody knows how far it came. Check the database, then ask for a new revision, which migrates again. What served goes on serving.`,
+  };
+}
+
+function follow({ record: { metadata } }: Observed, { spec: { id } }: AppRevision): string {
+  return `kubectl logs job/${names(metadata.name).migration(id)} -n ${metadata.namespace} shows how far it is`;
+}
+
+function failureOf(observed: Observed, revision: AppRevision, job: Job): Migration {
+  const todo = 'What served goes on serving. Correct the cause, then deploy a new revision, which migrates again.';
+  const { migrate } = revision.spec.requested.runtime ?? {};
+  if (migrate && conditionOf(job, 'Failed')?.reason === 'DeadlineExceeded')
+    return {
+      is: 'failed',
+      message: `The migration took longer than ${timeoutOf(migrate)} s (timeout_seconds) and was ended. ${todo}`,
+    };
+  const pods = podsOf(observed, MIGRATION, revision.spec.id);
+  const trouble = podFailure(pods);
+  // The pod has ended, and the cache of pods does not show it yet.
+  if (!trouble && pods.some(({ status }) => status?.phase !== 'Failed' && status?.phase !== 'Succeeded'))
+    return { is: 'running' };
+  return { is: 'failed', message: `The migration failed. ${trouble ? `${trouble.message} ` : ''}${todo}` };
+}
+
+function jobsOf(observed: Observed): readonly Job[] {
+  return observed.children.filter(
+    (child) =>
+      child.kind === 'Job' && child.metadata.labels?.[COMPONENT_LABEL] === MIGRATION && isOurs(child, observed),
+  );
+}
+
+function revisionIdOf({ metadata }: KubeObject): string | undefined {
+  return metadata.labels?.[REVISION_LABEL];
+}
+
+function isRunning(job: Job): boolean {
+  return !hasEnded(job, 'Complete') && !hasEnded(job, 'Failed');
+}
+
+function hasEnded(job: Job, how: 'Complete' | 'Failed'): boolean {
+  return conditionOf(job, how)?.status === 'True';
+}
+
+function conditionOf({ status }: Job, type: string): ObservedCondition | undefined {
+  return status?.conditions?.find((condition) => condition.type === type);
+}
+
+function templateRevisionOf(observed: Observed): string | undefined {
+  return deploymentOf(observed, 'server')?.spec?.template?.metadata?.labels?.[REVISION_LABEL];
+}

@@ -1,0 +1,209 @@
+// docs/runtime.md: what each field of a Runtime is for and what it becomes. A test makes the children of each row's record and
+// compares, and finds a field of the schema without a row.
+
+import { MIGRATION_CONTAINER, ROLES } from '../api/meta.ts';
+import {
+  PLATFORM_VALUES,
+  type PlatformValue,
+  type Runtime,
+  SERVER_DRAIN_SECONDS,
+  STOP_SECONDS,
+} from '../api/runtime.ts';
+import { effectsTable, type Row } from './resource-spec-doc.ts';
+
+const SERVER = 'Deployment shop';
+const POD = 'spec.template.spec';
+
+const PARTS: readonly Row<Runtime>[] = ROLES.flatMap((role) => {
+  const object = role === 'server' ? SERVER : `${SERVER}--${role}`;
+  const container = `${POD}.containers[${role}]`;
+  const row = (name: string, example: unknown, at: string, given: object = { [name]: example }): Row<Runtime> => ({
+    field: `${role}.${name}`,
+    given: { [role]: given },
+    example,
+    effects: [{ object, at, is: example }],
+  });
+  return [
+    row('command', ['serve'], `${container}.command`),
+    row('args', ['--port', '$(PORT)'], `${container}.args`),
+    row('terminationGracePeriodSeconds', 600, `${POD}.terminationGracePeriodSeconds`),
+    row('preStop.sleep.seconds', 20, `${container}.lifecycle.preStop.sleep.seconds`, {
+      preStop: { sleep: { seconds: 20 } },
+    }),
+    row('preStop.exec.command', ['drain'], `${container}.lifecycle.preStop.exec.command`, {
+      preStop: { exec: { command: ['drain'] } },
+    }),
+  ];
+});
+
+/** Stands for the Job of a revision, whose name ends with the beginning of the revision's id. */
+export const MIGRATION_JOB = 'Job shop--migrate';
+
+function migrateRow(name: string, example: unknown, at: string, more: object = {}): Row<Runtime> {
+  return {
+    field: `migrate.${name}`,
+    given: { migrate: { [name]: example, ...more } },
+    example,
+    effects: [{ object: MIGRATION_JOB, at, is: example }],
+  };
+}
+
+export const RUNTIME_ROWS: readonly Row<Runtime>[] = [
+  {
+    field: 'port',
+    given: { port: 2026 },
+    example: 2026,
+    effects: [
+      { object: SERVER, at: `${POD}.containers[server].ports[http].containerPort`, is: 2026 },
+      { object: SERVER, at: `${POD}.containers[server].env[PORT].value`, is: '2026' },
+    ],
+  },
+  {
+    field: 'healthPath',
+    given: { healthPath: '/healthz' },
+    example: '/healthz',
+    effects: [{ object: SERVER, at: `${POD}.containers[server].readinessProbe.httpGet.path`, is: '/healthz' }],
+  },
+  ...PARTS,
+  migrateRow('command', ['aegra', 'db', 'upgrade'], `${POD}.containers[${MIGRATION_CONTAINER}].command`),
+  migrateRow('args', ['db', 'upgrade'], `${POD}.containers[${MIGRATION_CONTAINER}].args`),
+  migrateRow('timeoutSeconds', 300, 'spec.activeDeadlineSeconds', { args: ['db', 'upgrade'] }),
+  {
+    field: 'envNames',
+    given: { envNames: { DB_HOST: 'postgres_host', DB_PASSWORD: 'postgres_password' } },
+    example: { DB_HOST: 'postgres_host', DB_PASSWORD: 'postgres_password' },
+    effects: [
+      { object: SERVER, at: `${POD}.containers[server].env[DB_HOST].value`, is: 'shop--postgres.team.svc' },
+      {
+        object: SERVER,
+        at: `${POD}.containers[server].env[DB_PASSWORD].valueFrom.secretKeyRef`,
+        is: { name: 'shop--postgres', key: 'password' },
+      },
+    ],
+  },
+  {
+    field: 'without',
+    given: { without: ['N_JOBS_PER_WORKER'] },
+    example: ['N_JOBS_PER_WORKER'],
+    effects: [{ object: SERVER, at: `${POD}.containers[server].env[N_JOBS_PER_WORKER]`, is: undefined }],
+  },
+];
+
+const VALUES: Readonly<Record<PlatformValue, string>> = {
+  postgres_uri: 'the URI that `POSTGRES_URI` has, from a Secret',
+  postgres_host: "host of the deployment's own PostgreSQL",
+  postgres_port: 'its port',
+  postgres_user: 'its user',
+  postgres_password: 'its password, from a Secret',
+  postgres_database: 'its database',
+  redis_uri: 'the URI that `REDIS_URI` has, from a Secret',
+  redis_host: "host of the deployment's own Redis",
+  redis_port: 'its port',
+  redis_password: 'its password, from a Secret',
+  jobs: 'number of jobs that a pod processes at a time: `N_JOBS_PER_WORKER`; 0 for a main service with queue workers',
+  role: '`server`, `queue`, `orchestrator` or `executor`: `DAVIT_ROLE`',
+  port: 'the port: `PORT`',
+};
+
+/** The text of docs/runtime.md. */
+export function runtimePage(): string {
+  return `<!-- Generated from src/generate/runtime-doc.ts by \`npm run generate\`. Do not edit. -->
+# Images that were not written for Davit
+
+An image needs nothing else than to listen on \`PORT\` and to answer \`GET /ok\`. For one that does otherwise, \`source_config.runtime\` (in an
+AppDeployment \`spec.sourceConfig.runtime\`, names in camel case) says how it is run. Every field is optional. A change makes a
+revision, and a rollback takes the old values. Pods of a record without the field are the same as before.
+
+\`\`\`json
+{
+  "source_config": {
+    "runtime": {
+      "port": 2026,
+      "health_path": "/health",
+      "server": {"command": ["aegra", "serve"]},
+      "migrate": {"command": ["aegra", "db", "upgrade"]},
+      "env_names": {"DATABASE_URL": "postgres_uri", "WORKER_COUNT": "jobs"},
+      "without": ["N_JOBS_PER_WORKER"]
+    }
+  }
+}
+\`\`\`
+
+**In a PATCH** \`runtime\` is merged field by field, and each part (${ROLES.map((role) => `\`${role}\``).join(', ')}, \`migrate\`) likewise. What is left out stays as it is; null sets a field
+back to its default. A list or a map that is sent (\`command\`, \`args\`, \`pre_stop\`, \`env_names\`, \`without\`) takes the place of the one before, and an empty one takes it
+away. \`"runtime": null\` changes nothing.
+
+## Port and health path
+
+They hold for all parts: the Service leads to the port, the startup and liveness probes open it, and the readiness probe asks for the health path. A
+queue worker therefore has to answer there, too.
+
+## Commands
+
+\`command\` and \`args\` of a part are those of its container, as in a pod: \`command\` replaces the image's entrypoint. There is no shell. \`$(NAME)\` is replaced by the
+value of a variable of the container, such as \`$(PORT)\`. They are part of the record, which viewers can read: put passwords in \`secrets\`.
+
+## Names of variables
+
+\`env_names\` gives the platform's values to the image under its own names, besides the usual ones:
+
+| Value | Meaning |
+|---|---|
+${PLATFORM_VALUES.map((value) => `| \`${value}\` | ${VALUES[value]} |`).join('\n')}
+
+Passwords, and URIs with passwords, are references to Secrets in the pods, never text. The parts of an external store (\`POSTGRES_URI_CUSTOM\`, \`REDIS_URI_CUSTOM\`)
+are not known: its \`…_uri\` can be given another name, and the parts are secrets of the record. A name must not be one of the record's
+\`secrets\` or \`secret_references\`. A usual name can be given another value if \`without\` names it as well.
+
+\`without\` lists usual variables that the image cannot bear. They are not set. A secret cannot have one of these names either.
+
+## Draining
+
+When a rollout, a scale-down or the drain of a node ends a pod, the pod is taken out of the Service at the same time, \`pre_stop\` runs, then the container gets
+SIGTERM, and is killed \`termination_grace_period_seconds\` after the beginning. A server waits ${SERVER_DRAIN_SECONDS} s before SIGTERM, in which load balancers learn that it is
+gone, and then has ${STOP_SECONDS} s. Other parts have ${STOP_SECONDS} s. \`pre_stop\` has one of \`{"sleep": {"seconds": 20}}\` and \`{"exec": {"command": ["drain"]}}\`; it takes the place of the
+server's wait, and its time counts.
+
+A queue worker that finishes its job on SIGTERM needs as much time as its longest job takes, at most 7200 s. While a rollout drains:
+
+- Old pods keep their database, Redis and values until they have ended, also where the new revision has others.
+- A revision is DEPLOYED when its own pods are ready. Old pods may still be finishing their jobs, and use their share of the quota.
+- A deletion waits for them: the deployment is AWAITING_DELETE for as long, and its data is deleted after that.
+- The drain of a node waits for them, but not longer than whoever drains it allows.
+
+## Migration
+
+\`migrate\` runs once for each revision before its rollout: a Job with the image, values, Secrets, volumes, service account and pod security of the revision, in the size of
+the server. \`DAVIT_ROLE\` is \`migrate\`. Its steps:
+
+1. The stores of the revision answer, and the API server accepts the revision's pods. Otherwise nothing is migrated.
+2. The Job starts. Until it has succeeded, the pods of the revision before go on serving (reason \`Migrating\`). They meet the changed database, so a migration must
+   leave them able to run.
+3. When it has succeeded, the rollout begins.
+
+**When it fails**, or takes longer than \`timeout_seconds\` (600, with the pull of its image), the revision is DEPLOY_FAILED with the last words of the Job's pod, the record has the
+reason \`MigrationFailed\`, and what served goes on serving. A failed migration is not tried again; the next revision migrates again. A pod that the cluster takes away (the drain
+of a node, an eviction) is replaced, so a migration must be able to run again from the start.
+
+- **A newer revision** lets a migration that is running finish, and follows then: half of a migration is worse than a late rollout. \`kubectl delete job\` ends it all the same; a latest revision
+  whose Job was deleted before its end is DEPLOY_FAILED.
+- **A rollback** to a revision whose migration has succeeded does not migrate: an old migration after a newer one would be wrong, and the database is not rolled back. A rollback to a revision whose
+  migration never succeeded migrates.
+- **An interrupt** ends builds only, never a migration.
+- **Scaled to zero** (\`max_scale: 0\`) nothing migrates. The revision that raises the scale migrates.
+- **A deletion** of the record ends the Job together with the other workloads.
+- **Its log** is that of \`kubectl logs job/NAME--migrate-…\` and part of the deployment's logs. The Job of the latest revision stays; older ones that have ended are deleted. How it ended stands in
+  \`status.migration\` of the AppRevision.
+
+## Fields
+
+What each becomes, of a record named \`shop\` in namespace \`team\` that has all parts. \`${MIGRATION_JOB}\` stands for the Job of a revision, whose name ends with the first 8 characters of
+the revision's id.
+
+${effectsTable(RUNTIME_ROWS, apiName)}`;
+}
+
+/** Names that are Kubernetes' own, below pre_stop, have no capitals; keys of env_names are no names of fields. */
+function apiName(field: string): string {
+  return field.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}

@@ -1,0 +1,286 @@
+// What a runtime makes of the pods and the Service.
+
+import { describe, expect, it } from 'vitest';
+import { aRecord, SETTINGS, TENANT } from '../../test/support/builders.ts';
+import type { AppDeploymentSpec } from '../api/app-deployment.ts';
+import { PLATFORM_VARIABLES, ROLES, type Role } from '../api/meta.ts';
+import type { ResourceSpec } from '../api/resource-spec.ts';
+import { drainingOf, PLATFORM_VALUES, type Runtime } from '../api/runtime.ts';
+import type { KubeObject } from '../kube/client.ts';
+import { wantedRevision } from '../record/wanted-revision.ts';
+import { makeRevision } from './app-revision.ts';
+import { desiredChildren, migrationJob } from './desired.ts';
+import type { Inputs } from './inputs.ts';
+
+interface PodSpec {
+  readonly terminationGracePeriodSeconds: number;
+  readonly containers: readonly {
+    readonly command?: readonly string[];
+    readonly args?: readonly string[];
+    readonly ports: readonly { containerPort: number }[];
+    readonly readinessProbe: { readonly httpGet: { readonly path: string; readonly port: string } };
+    readonly lifecycle?: object;
+    readonly env: readonly { name: string; value?: string; valueFrom?: object }[];
+  }[];
+}
+
+const PARTS = { queueMinScale: 1, orchestratorMinScale: 1, executorCpu: 1 };
+
+function childrenOf(runtime?: Runtime, spec: Partial<AppDeploymentSpec> = {}): readonly KubeObject[] {
+  const record = aRecord({ ...spec, sourceConfig: { resourceSpec: PARTS, ...(runtime && { runtime }) } });
+  const wanted = wantedRevision(record, [], SETTINGS);
+  if (!('create' in wanted)) throw new Error('no revision');
+  return desiredChildren({
+    record,
+    revision: makeRevision(record, wanted.create),
+    tenantId: TENANT,
+    settings: SETTINGS,
+  });
+}
+
+function podOf(children: readonly KubeObject[], role: Role): PodSpec {
+  const name = role === 'server' ? 'shop' : `shop--${role}`;
+  const found = children.find(({ kind, metadata }) => kind === 'Deployment' && metadata.name === name);
+  return (found as unknown as { spec: { template: { spec: PodSpec } } }).spec.template.spec;
+}
+
+function envOf(
+  runtime: Runtime,
+  role: Role = 'server',
+  spec: Partial<AppDeploymentSpec> = {},
+): PodSpec['containers'][0]['env'] {
+  return podOf(childrenOf(runtime, spec), role).containers[0]?.env ?? [];
+}
+
+it.each([undefined, {}, { server: {}, envNames: {}, without: [] }])('%j leaves every child as it was', (runtime) => {
+  const plain = childrenOf().map((child) => JSON.stringify(child));
+  expect(childrenOf(runtime).map((child) => JSON.stringify(child))).toEqual(plain);
+});
+
+it('port and health path are those of the image, in every part', () => {
+  const children = childrenOf({ port: 5678, healthPath: '/healthz' });
+  for (const role of ROLES) {
+    const [container] = podOf(children, role).containers;
+    expect(container?.ports).toEqual([{ name: 'http', containerPort: 5678, protocol: 'TCP' }]);
+    expect(container?.readinessProbe.httpGet).toMatchObject({ path: '/healthz', port: 'http' });
+    expect(container?.env.find(({ name }) => name === 'PORT')?.value).toBe('5678');
+  }
+});
+
+it('each part has its own command', () => {
+  const children = childrenOf({
+    server: { args: ['--port', '$(PORT)'] },
+    queue: { command: ['n8n'], args: ['worker'] },
+  });
+  const said = ROLES.map((role) => podOf(children, role).containers[0]).map((one) => [one?.command, one?.args]);
+  expect(said).toEqual([
+    [undefined, ['--port', '$(PORT)']],
+    [['n8n'], ['worker']],
+    [undefined, undefined],
+    [undefined, undefined],
+  ]);
+});
+
+describe('names of variables', () => {
+  const all = Object.fromEntries(PLATFORM_VALUES.map((value) => [`X_${value.toUpperCase()}`, value]));
+  const fromSecret = (name: string, key: string): object => ({ valueFrom: { secretKeyRef: { name, key } } });
+  const POSTGRES = 'shop--postgres';
+  const REDIS = 'shop--redis';
+
+  it.each([
+    ['server', '0'],
+    ['queue', '10'],
+  ] as const)('%s has every value under the names of the image, besides the usual ones', (role, jobs) => {
+    const env = envOf({ envNames: all }, role);
+    expect(env.filter(({ name }) => name.startsWith('X_'))).toEqual([
+      { name: 'X_JOBS', value: jobs },
+      { name: 'X_PORT', value: '8000' },
+      { name: 'X_POSTGRES_DATABASE', value: 'postgres' },
+      { name: 'X_POSTGRES_HOST', value: 'shop--postgres.team.svc' },
+      { name: 'X_POSTGRES_PASSWORD', ...fromSecret(POSTGRES, 'password') },
+      { name: 'X_POSTGRES_PORT', value: '5432' },
+      { name: 'X_POSTGRES_URI', ...fromSecret(POSTGRES, 'uri') },
+      { name: 'X_POSTGRES_USER', value: 'postgres' },
+      { name: 'X_REDIS_HOST', value: 'shop--redis.team.svc' },
+      { name: 'X_REDIS_PASSWORD', ...fromSecret(REDIS, 'password') },
+      { name: 'X_REDIS_PORT', value: '6379' },
+      { name: 'X_REDIS_URI', ...fromSecret(REDIS, 'uri') },
+      { name: 'X_ROLE', value: role },
+    ]);
+    const usual = podOf(childrenOf(), role).containers[0]?.env;
+    expect(env.filter(({ name }) => !name.startsWith('X_'))).toEqual(usual);
+  });
+
+  it('no password and no URI with one stands in a pod', () => {
+    const clear = envOf({ envNames: all }).filter(
+      ({ name, value }) => /PASSWORD|URI/.test(name) && value !== undefined,
+    );
+    expect(clear).toEqual([]);
+  });
+
+  it("the URI of an external store is that of the record's Secret", () => {
+    const uri = { name: 'POSTGRES_URI_CUSTOM', secretName: 'mine', secretKey: 'uri' };
+    const env = envOf({ envNames: { DB: 'postgres_uri' } }, 'server', { secretReferences: [uri] });
+    expect(env.find(({ name }) => name === 'DB')).toEqual({ name: 'DB', ...fromSecret('mine', 'uri') });
+  });
+
+  it('without leaves out usual names, and one of them can have another value', () => {
+    const without = ['DATABASE_URI', 'N_JOBS_PER_WORKER'] as const;
+    const env = envOf({ without: [...without], envNames: { DATABASE_URI: 'redis_host' } });
+    expect(env.filter(({ name }) => name === 'N_JOBS_PER_WORKER')).toEqual([]);
+    expect(env.filter(({ name }) => name === 'DATABASE_URI')).toEqual([
+      { name: 'DATABASE_URI', value: 'shop--redis.team.svc' },
+    ]);
+    expect(envOf({ without: [...PLATFORM_VARIABLES] })).toEqual([]);
+  });
+});
+
+describe('migration', () => {
+  interface Job extends KubeObject {
+    readonly spec: {
+      readonly template: { readonly metadata: { labels: object; annotations?: object }; readonly spec: PodSpec };
+    };
+  }
+  const migrate = { command: ['up'], args: ['--all'], timeoutSeconds: 60 };
+  const uri = { name: 'TOKEN', secretName: 'mine', secretKey: 'token' };
+  const inputs = (runtime: Runtime, resourceSpec: ResourceSpec = {}): Inputs => {
+    const record = aRecord({ sourceConfig: { resourceSpec, runtime }, secretReferences: [uri] });
+    const wanted = wantedRevision(record, [], SETTINGS);
+    if (!('create' in wanted)) throw new Error('no revision');
+    return {
+      record,
+      revision: makeRevision(record, wanted.create),
+      tenantId: TENANT,
+      settings: SETTINGS,
+      secretDigests: { server: { pods: 'digest' } },
+    };
+  };
+  const made = (runtime: Runtime, resourceSpec?: ResourceSpec): Job | undefined =>
+    migrationJob(inputs(runtime, resourceSpec)) as Job | undefined;
+
+  it('is none where none is asked for', () => {
+    expect(made({})).toBeUndefined();
+  });
+
+  it('is a Job that is tried once, with a pod that ends', () => {
+    const job = made({ migrate });
+    const id = inputs({ migrate }).revision.spec.id;
+    expect(job).toMatchObject({
+      kind: 'Job',
+      metadata: {
+        name: `shop--migrate-${id.slice(0, 8)}`,
+        labels: { 'davit.dev/component': 'migrate', 'davit.dev/revision': id },
+        ownerReferences: [{ kind: 'AppDeployment', name: 'shop' }],
+      },
+      spec: { backoffLimit: 0, activeDeadlineSeconds: 60 },
+    });
+    expect(job?.spec.template.metadata.annotations).toBeUndefined();
+    expect(job?.spec.template.spec).toMatchObject({ restartPolicy: 'Never', terminationGracePeriodSeconds: 30 });
+  });
+
+  it("has the server's pod, but for what serves", () => {
+    const spec: ResourceSpec = {
+      serviceAccountName: 'runner',
+      volumes: [{ name: 'v', emptyDir: {} }],
+      volumeMounts: [{ name: 'v', mountPath: '/v' }],
+      labels: { team: 'blue' },
+      cpu: 0.5,
+    };
+    const job = made({ migrate, server: { command: ['serve'] }, envNames: { ROLE: 'role', JOBS: 'jobs' } }, spec);
+    const pod = job?.spec.template.spec;
+    const server = podOf(desiredChildren(inputs({ envNames: { ROLE: 'role', JOBS: 'jobs' } }, spec)), 'server');
+    const {
+      containers: [container],
+      restartPolicy: _r,
+      terminationGracePeriodSeconds: _t,
+      ...rest
+    } = { restartPolicy: '', ...pod } as PodSpec & { restartPolicy: string };
+    const {
+      containers: [serving],
+      terminationGracePeriodSeconds: _g,
+      ...same
+    } = server;
+    expect(rest).toEqual(same);
+    const {
+      ports: _p,
+      readinessProbe: _h,
+      lifecycle: _l,
+      env,
+      startupProbe: _s,
+      livenessProbe: _v,
+      ...kept
+    } = (serving ?? {}) as Record<string, unknown>;
+    expect(container).toEqual({
+      ...kept,
+      name: 'davit-migration',
+      command: ['up'],
+      args: ['--all'],
+      env: (env as { name: string; value?: string }[]).map((one) => {
+        if (one.name === 'DAVIT_ROLE' || one.name === 'ROLE') return { ...one, value: 'migrate' };
+        if (one.name === 'N_JOBS_PER_WORKER' || one.name === 'JOBS') return { ...one, value: '0' };
+        if (one.name === 'OTEL_RESOURCE_ATTRIBUTES')
+          return { ...one, value: one.value?.replace('davit.role=server', 'davit.role=migrate') };
+        return one;
+      }),
+    });
+    expect(job?.spec.template.metadata.labels).toMatchObject({ team: 'blue', 'davit.dev/component': 'migrate' });
+  });
+
+  it('reaches the stores, and nothing else of its kind does', () => {
+    const components = (runtime: Runtime): unknown =>
+      desiredChildren(inputs(runtime))
+        .filter(({ kind }) => kind === 'NetworkPolicy')
+        .map((policy) => /"operator":"In","values":(\[[^\]]*\])/.exec(JSON.stringify(policy))?.[1]);
+    const roles = '"server","queue","orchestrator","executor"';
+    expect(components({})).toEqual([`[${roles}]`, `[${roles}]`]);
+    expect(components({ migrate })).toEqual([`[${roles},"migrate"]`, `[${roles},"migrate"]`]);
+  });
+});
+
+describe('draining', () => {
+  it.each<[name: string, role: Role, runtime: Runtime | undefined, grace: number, hook: object | undefined]>([
+    ['a server waits before SIGTERM', 'server', undefined, 35, { sleep: { seconds: 5 } }],
+    ['another part does not', 'queue', undefined, 30, undefined],
+    [
+      'a given time holds for all of it',
+      'server',
+      { server: { terminationGracePeriodSeconds: 600 } },
+      600,
+      { sleep: { seconds: 5 } },
+    ],
+    [
+      'of another part alone',
+      'server',
+      { queue: { terminationGracePeriodSeconds: 600 } },
+      35,
+      { sleep: { seconds: 5 } },
+    ],
+    [
+      'a short one shortens the wait',
+      'server',
+      { server: { terminationGracePeriodSeconds: 3 } },
+      3,
+      { sleep: { seconds: 2 } },
+    ],
+    ['and takes it away', 'server', { server: { terminationGracePeriodSeconds: 1 } }, 1, undefined],
+    [
+      'a given wait comes before the usual time to end',
+      'queue',
+      { queue: { preStop: { sleep: { seconds: 60 } } } },
+      90,
+      { sleep: { seconds: 60 } },
+    ],
+    [
+      'a command takes the place of the wait',
+      'server',
+      { server: { preStop: { exec: { command: ['drain'] } } } },
+      30,
+      { exec: { command: ['drain'] } },
+    ],
+  ])('%s', (_name, role, runtime, grace, hook) => {
+    expect(drainingOf(role, runtime)).toEqual({ terminationGracePeriodSeconds: grace, ...(hook && { preStop: hook }) });
+    const pod = podOf(childrenOf(runtime), role);
+    expect(pod.terminationGracePeriodSeconds).toBe(grace);
+    expect(pod.containers[0]?.lifecycle).toEqual(hook && { preStop: hook });
+  });
+});

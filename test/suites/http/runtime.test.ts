@@ -1,0 +1,172 @@
+// source_config.runtime over HTTP: what is stored, shown and merged, and when a revision is asked for.
+
+import { beforeEach, describe, expect, it } from 'vitest';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/api/app-deployment.ts';
+import { Deployment } from '../../../src/http/deployments/payloads.ts';
+import { type Answer, aBody, type Facade, makeFacade } from './facade.ts';
+
+let facade: Facade;
+beforeEach(async () => {
+  facade = await makeFacade();
+});
+
+const RUNTIME = {
+  port: 2026,
+  health_path: '/health',
+  server: { command: ['serve'], args: ['--port', '$(PORT)'], termination_grace_period_seconds: 60 },
+  queue: { args: ['worker'], pre_stop: { exec: { command: ['drain'] } } },
+  migrate: { command: ['migrate'], timeout_seconds: 60 },
+  env_names: { DATABASE_URL: 'postgres_uri', WORKER_COUNT: 'jobs' },
+  without: ['N_JOBS_PER_WORKER'],
+};
+const STORED = {
+  port: 2026,
+  healthPath: '/health',
+  server: { command: ['serve'], args: ['--port', '$(PORT)'], terminationGracePeriodSeconds: 60 },
+  queue: { args: ['worker'], preStop: { exec: { command: ['drain'] } } },
+  migrate: { command: ['migrate'], timeoutSeconds: 60 },
+  envNames: { DATABASE_URL: 'postgres_uri', WORKER_COUNT: 'jobs' },
+  without: ['N_JOBS_PER_WORKER'],
+};
+const SHOWN = {
+  ...RUNTIME,
+  server: { ...RUNTIME.server, pre_stop: null },
+  queue: { command: null, termination_grace_period_seconds: null, ...RUNTIME.queue },
+  migrate: { ...RUNTIME.migrate, args: null },
+  orchestrator: null,
+  executor: null,
+};
+
+async function made(runtime?: object, more: object = {}): Promise<Answer> {
+  const answer = await facade.call('POST', '/v2/deployments', aBody({ source_config: { runtime }, ...more }));
+  facade.kube.writes.splice(0);
+  return answer;
+}
+function patch(id: string, runtime: unknown, more: object = {}): Promise<Answer> {
+  return facade.call('PATCH', `/v2/deployments/${id}`, { source_config: { runtime }, ...more });
+}
+function stored(): AppDeployment['spec'] {
+  const [record] = facade.kube.objects<AppDeployment>(APP_DEPLOYMENTS);
+  if (record === undefined) throw new Error('no record');
+  return record.spec;
+}
+
+describe('create', () => {
+  it("stores it with the custom resource's names, and shows it with the API's", async () => {
+    const { status, body } = await made(RUNTIME);
+    expect([status, body.detail]).toEqual([201, undefined]);
+    expect(stored().sourceConfig.runtime).toEqual(STORED);
+    expect(body.source_config.runtime).toEqual(SHOWN);
+    expect(Deployment.safeParse(body).error).toBeUndefined();
+  });
+  it.each([undefined, null, {}, { port: null, server: { command: [] }, env_names: {} }])(
+    '%j is none',
+    async (given) => {
+      const { body } = await made(given ?? undefined);
+      expect(body.source_config.runtime).toBeNull();
+      expect(stored().sourceConfig).not.toHaveProperty('runtime');
+    },
+  );
+  it('names the field that was probably meant', async () => {
+    const { body } = await made({ healthpath: '/x', server: { cmd: [], terminationGracePeriodSeconds: 4 } });
+    expect(body.warnings.map(({ loc, msg }: { loc: string[]; msg: string }) => [loc.join('.'), msg])).toEqual([
+      ['body.source_config.runtime.healthpath', 'is not a known field: did you mean health_path?'],
+      ['body.source_config.runtime.server.cmd', expect.stringContaining('is not a known field')],
+      [
+        'body.source_config.runtime.server.terminationGracePeriodSeconds',
+        'is not a known field: did you mean termination_grace_period_seconds?',
+      ],
+    ]);
+  });
+});
+
+describe('a change', () => {
+  it.each<[name: string, sent: unknown, after: object | undefined]>([
+    ['nothing', undefined, STORED],
+    ['null', null, STORED],
+    ['an empty one', {}, STORED],
+    ['what was read', SHOWN, STORED],
+    ['one field', { port: 3000 }, { ...STORED, port: 3000 }],
+    ['null for a field', { health_path: null }, without('healthPath')],
+    ['one field of a part', { server: { args: ['-v'] } }, { ...STORED, server: { ...STORED.server, args: ['-v'] } }],
+    ['null in a part', { queue: { args: null } }, { ...STORED, queue: { preStop: STORED.queue.preStop } }],
+    ['null for a part', { queue: null }, without('queue')],
+    ['null for all of a part', { queue: { args: null, pre_stop: null } }, without('queue')],
+    ['an empty part', { queue: {} }, STORED],
+    ['another map', { env_names: { A: 'role' } }, { ...STORED, envNames: { A: 'role' } }],
+    ['an empty map', { env_names: {} }, without('envNames')],
+    ['another list', { without: ['PORT'] }, { ...STORED, without: ['PORT'] }],
+    [
+      'null for everything',
+      { port: null, health_path: null, server: null, queue: null, migrate: null, env_names: null, without: null },
+      undefined,
+    ],
+  ])('%s', async (_name, sent, after) => {
+    const { body } = await made(RUNTIME);
+    const changed = await patch(body.id, sent);
+    expect([changed.status, changed.body.detail]).toEqual([200, undefined]);
+    expect(stored().sourceConfig.runtime).toEqual(after);
+    expect(stored().revisionSerial).toBe(after === STORED ? 1 : 2);
+  });
+  function without(field: keyof typeof STORED): object {
+    return Object.fromEntries(Object.entries(STORED).filter(([name]) => name !== field));
+  }
+
+  it('the same set in another order is no change', async () => {
+    const { body } = await made({ without: ['PORT', 'REDIS_URI'] });
+    await patch(body.id, { without: ['REDIS_URI', 'PORT'] });
+    expect(stored().revisionSerial).toBe(1);
+  });
+
+  it('a secret with the name of a value is refused, and so is a value with the name of a secret', async () => {
+    const { body } = await made(RUNTIME, { secrets: [{ name: 'KEY', value: 'v' }] });
+    const secrets = [{ name: 'DATABASE_URL', value: 'v' }];
+    for (const answer of [
+      await facade.call('PATCH', `/v2/deployments/${body.id}`, { secrets }),
+      await patch(body.id, { env_names: { KEY: 'role' } }),
+    ])
+      expect([answer.status, answer.body.detail]).toEqual([
+        422,
+        [expect.objectContaining({ msg: expect.stringContaining('is also in secrets') })],
+      ]);
+    expect((await patch(body.id, { env_names: { OTHER: 'role' } }, { secrets })).status).toBe(200);
+  });
+
+  it('half of a change is judged with what is there', async () => {
+    const { body } = await made(RUNTIME);
+    const { status, body: refused } = await patch(body.id, { server: { pre_stop: { sleep: { seconds: 60 } } } });
+    expect([status, refused.detail]).toEqual([
+      422,
+      [
+        {
+          loc: ['body', 'source_config', 'runtime', 'server', 'pre_stop'],
+          msg: 'the sleep of preStop must be shorter than terminationGracePeriodSeconds',
+          type: 'value_error',
+        },
+      ],
+    ]);
+  });
+
+  it('a migration keeps something to run', async () => {
+    const { body } = await made(RUNTIME);
+    const { status, body: refused } = await patch(body.id, { migrate: { command: null } });
+    expect([status, refused.detail]).toEqual([
+      422,
+      [expect.objectContaining({ loc: ['body', 'source_config', 'runtime', 'migrate'] })],
+    ]);
+    expect((await patch(body.id, { migrate: { command: null, args: ['up'] } })).status).toBe(200);
+    expect(stored().sourceConfig.runtime?.migrate).toEqual({ args: ['up'], timeoutSeconds: 60 });
+  });
+
+  it('a rollback brings the old one back', async () => {
+    const { body } = await made(RUNTIME);
+    const old = facade.snapshot({ state: 'DEPLOYED' });
+    await patch(body.id, { port: 3000, queue: null });
+    facade.snapshot({ state: 'DEPLOYED' });
+    const back = await facade.call('POST', `/v2/deployments/${body.id}/revisions/${old.spec.id}/redeploy`);
+    expect([back.status, back.body.source_config.runtime]).toEqual([200, SHOWN]);
+    expect(stored().sourceConfig.runtime).toEqual(STORED);
+    // Its migration has run.
+    expect(facade.snapshot().spec.resolved).toEqual({ ...old.spec.resolved, migrated: true });
+  });
+});

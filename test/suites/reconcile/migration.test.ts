@@ -1,0 +1,348 @@
+// The migration of a revision: one Job, before the rollout, whatever happens.
+
+import { describe, expect, it } from 'vitest';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/api/app-deployment.ts';
+import { APP_REVISIONS, type AppRevision } from '../../../src/api/app-revision.ts';
+import { conditionOf } from '../../../src/api/conditions.ts';
+import { REVISION_LABEL } from '../../../src/api/meta.ts';
+import type { Workload } from '../../../src/decide/observed.ts';
+import { Forbidden, Invalid } from '../../../src/errors.ts';
+import { DEPLOYMENTS, JOBS, PODS } from '../../../src/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/kube/client.ts';
+import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
+import {
+  aController,
+  aConverged,
+  aServer,
+  converge,
+  crashed,
+  endJobs,
+  type Harness,
+  makeReady,
+  putRecord,
+  record,
+  SHOP,
+  says,
+} from './harness.ts';
+
+const MIGRATING: Partial<AppDeployment['spec']> = { sourceConfig: { runtime: { migrate: { command: ['up'] } } } };
+
+async function change(kube: FakeKube, imageUri: string, more: object = {}): Promise<void> {
+  const serial = (record(kube).spec.revisionSerial ?? 0) + 1;
+  const spec = { sourceRevisionConfig: { imageUri }, revisionSerial: serial, ...more };
+  await kube.mergePatch(APP_DEPLOYMENTS, SHOP, { spec }, { fieldManager: 'person' });
+}
+
+/** The same, but for the Jobs. */
+async function storesReady(kube: FakeKube): Promise<void> {
+  const jobs = kube.objects<KubeObject & { status?: { conditions?: unknown } }>(JOBS);
+  const running = jobs.filter(({ status }) => status?.conditions === undefined);
+  await makeReady(kube);
+  for (const { metadata } of running) {
+    const writing = { fieldManager: 'kube-controller-manager', subresource: 'status' } as const;
+    const place = { namespace: metadata.namespace ?? '', name: metadata.name };
+    // oxlint-disable-next-line no-await-in-loop -- one object at a time
+    await kube.mergePatch(JOBS, place, { status: { conditions: null } }, writing);
+  }
+}
+
+/** Passes, in which Jobs that have not ended do not end. */
+async function passes(controller: Harness, count = 5): Promise<void> {
+  for (let pass = 0; pass < count; pass += 1) {
+    // oxlint-disable-next-line no-await-in-loop -- passes follow one another
+    await controller.reconcile();
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    await storesReady(controller.kube);
+  }
+}
+
+function jobs(kube: FakeKube): KubeObject[] {
+  return kube.objects(JOBS);
+}
+function revisions(kube: FakeKube): AppRevision[] {
+  return kube
+    .objects<AppRevision>(APP_REVISIONS)
+    .toSorted((a, b) => a.spec.deploymentGeneration - b.spec.deploymentGeneration);
+}
+/** Number of the revision that the server runs; 0 before the first. */
+function running(kube: FakeKube): number {
+  const server = kube.objects<Workload>(DEPLOYMENTS).find(({ metadata }) => metadata.name === 'shop');
+  const id = server?.spec?.template?.metadata?.labels?.[REVISION_LABEL];
+  return revisions(kube).findIndex(({ spec }) => spec.id === id) + 1;
+}
+function states(kube: FakeKube): (string | undefined)[] {
+  return revisions(kube).map(({ status }) => status?.state);
+}
+function message(kube: FakeKube): string {
+  return conditionOf(record(kube).status?.conditions, 'Ready')?.message ?? '';
+}
+function jobOf(kube: FakeKube, number: number): string {
+  return `shop--migrate-${revisions(kube)[number - 1]?.spec.id.slice(0, 8)}`;
+}
+async function fail(kube: FakeKube, reason = 'BackoffLimitExceeded'): Promise<void> {
+  await endJobs(kube, { type: 'Failed', status: 'True', reason });
+}
+/** By whoever tidies up. */
+async function removeJob(kube: FakeKube): Promise<void> {
+  const [job] = jobs(kube);
+  const { name = '', uid = '' } = job?.metadata ?? {};
+  await kube.remove(JOBS, { namespace: 'team', name }, { uid });
+}
+/** The pod of the only Job, which has ended with these last words. */
+function putPod(kube: FakeKube, words: string): void {
+  const [job] = jobs(kube);
+  if (!job) throw new Error('no Job');
+  const labels = { ...job.metadata.labels };
+  kube.seed(PODS, {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      name: `${job.metadata.name}-x`,
+      namespace: 'team',
+      labels,
+      ownerReferences: [
+        { apiVersion: 'batch/v1', kind: 'Job', name: job.metadata.name, uid: job.metadata.uid ?? '', controller: true },
+      ],
+    },
+    status: {
+      phase: 'Failed',
+      containerStatuses: [
+        { name: 'davit-migration', state: { terminated: { exitCode: 3, reason: 'Error', message: words } } },
+      ],
+    },
+  } as KubeObject);
+}
+
+describe('a first revision', () => {
+  it('starts its stores, migrates when they answer, and is rolled out then', async () => {
+    const kube = aServer();
+    putRecord(kube, MIGRATING);
+    const controller = await aController(kube);
+    await controller.reconcile();
+    expect([jobs(kube).length, running(kube), says(kube, 'Ready')]).toEqual([0, 0, 'False Starting']);
+    await passes(controller);
+    expect([jobs(kube).length, running(kube), says(kube, 'Ready')]).toEqual([1, 0, 'False Migrating']);
+    expect(message(kube)).toContain(`kubectl logs job/${jobOf(kube, 1)} -n team`);
+    expect(revisions(kube)[0]?.status?.migration).toEqual({ phase: 'Running', job: jobOf(kube, 1) });
+    await converge(controller);
+    expect([jobs(kube).length, running(kube), says(kube, 'Ready')]).toEqual([1, 1, 'True Serving']);
+    expect(revisions(kube)[0]?.status).toMatchObject({ state: 'DEPLOYED', migration: { phase: 'Succeeded' } });
+    expect(controller.writes()).toEqual([]);
+  });
+
+  it('does not migrate without pods that the API server accepts', async () => {
+    const kube = aServer();
+    putRecord(kube, MIGRATING);
+    const controller = await aController(kube);
+    kube.failOn(({ kind, dryRun }) =>
+      kind === 'Pod' && dryRun ? new Invalid('no', [], { serverMessage: 'a quota says no' }) : undefined,
+    );
+    await passes(controller);
+    expect([jobs(kube).length, says(kube, 'Ready')]).toEqual([0, 'False PodsRefused']);
+    kube.failOn(undefined);
+    await converge(controller);
+    expect([jobs(kube).length, says(kube, 'Ready')]).toEqual([1, 'True Serving']);
+  });
+
+  it('whose Job is refused says so', async () => {
+    const kube = aServer();
+    putRecord(kube, MIGRATING);
+    const controller = await aController(kube);
+    kube.failOn(({ kind, verb }) =>
+      kind === 'Job' && verb === 'create' ? new Forbidden('no', { serverMessage: 'exceeded quota' }) : undefined,
+    );
+    await passes(controller);
+    expect([running(kube), says(kube, 'Ready'), states(kube)]).toEqual([0, 'False ApplyRefused', ['DEPLOY_FAILED']]);
+    expect(message(kube)).toContain('exceeded quota');
+  });
+
+  it('that is scaled to zero does not migrate', async () => {
+    const { kube } = await aConverged({ sourceConfig: { ...MIGRATING.sourceConfig, resourceSpec: { maxScale: 0 } } });
+    expect([jobs(kube).length, says(kube, 'Ready')]).toEqual([0, 'True ScaledToZero']);
+  });
+});
+
+describe('the next revision', () => {
+  it('leaves what serves as it is until the migration has succeeded', async () => {
+    const controller = await aConverged(MIGRATING);
+    const { kube } = controller;
+    await change(kube, 'registry.example/shop:2');
+    await passes(controller);
+    expect([running(kube), says(kube, 'Available'), says(kube, 'Ready')]).toEqual([
+      1,
+      'True Serving',
+      'False Migrating',
+    ]);
+    expect(states(kube)).toEqual(['DEPLOYED', 'DEPLOYING']);
+    await converge(controller);
+    expect([running(kube), says(kube, 'Ready'), states(kube)]).toEqual([2, 'True Serving', ['DEPLOYED', 'DEPLOYED']]);
+    expect(jobs(kube).map(({ metadata }) => metadata.name)).toEqual([jobOf(kube, 2)]);
+  });
+
+  it('starts the stores that it needs first', async () => {
+    const uri = { name: 'POSTGRES_URI_CUSTOM', secretName: 'outside', secretKey: 'uri' };
+    const kube = aServer();
+    kube.seed({ group: '', version: 'v1', kind: 'Secret', plural: 'secrets', namespaced: true }, {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: 'outside', namespace: 'team' },
+      data: { uri: 'YQ==' },
+    } as KubeObject);
+    const controller = await aConverged({ secretReferences: [uri] }, kube);
+    await change(kube, 'registry.example/shop:2', { ...MIGRATING, secretReferences: null });
+    await passes(controller);
+    expect(
+      kube
+        .objects({ ...DEPLOYMENTS, kind: 'StatefulSet', plural: 'statefulsets' })
+        .map(({ metadata }) => metadata.name)
+        .toSorted(),
+    ).toEqual(['shop--postgres', 'shop--redis']);
+    expect([running(kube), jobs(kube).length]).toEqual([1, 1]);
+  });
+
+  it.each([
+    [
+      'its last words',
+      'BackoffLimitExceeded',
+      'column "price" does not exist',
+      'exited (Error, exit code 3): column "price" does not exist',
+    ],
+    ['the time that it had', 'DeadlineExceeded', 'half', 'took longer than 600 s'],
+  ])('that fails says %s, and what served goes on serving', async (_what, reason, words, said) => {
+    const controller = await aConverged(MIGRATING);
+    const { kube } = controller;
+    await change(kube, 'registry.example/shop:2');
+    await passes(controller);
+    putPod(kube, words);
+    await fail(kube, reason);
+    await converge(controller);
+    expect([running(kube), says(kube, 'Available'), says(kube, 'Ready'), says(kube, 'Stalled')]).toEqual([
+      1,
+      'True Serving',
+      'False MigrationFailed',
+      'True MigrationFailed',
+    ]);
+    expect(states(kube)).toEqual(['DEPLOYED', 'DEPLOY_FAILED']);
+    expect(revisions(kube)[1]?.status?.message).toContain(said);
+    // Whoever tidies up afterwards changes nothing.
+    await removeJob(kube);
+    await converge(controller);
+    expect([jobs(kube), running(kube), says(kube, 'Ready')]).toEqual([[], 1, 'False MigrationFailed']);
+    await change(kube, 'registry.example/shop:3');
+    await converge(controller);
+    expect([running(kube), says(kube, 'Ready')]).toEqual([3, 'True Serving']);
+  });
+
+  it('waits for the migration of the one that it overtakes', async () => {
+    const controller = await aConverged(MIGRATING);
+    const { kube } = controller;
+    await change(kube, 'registry.example/shop:2');
+    await passes(controller);
+    await change(kube, 'registry.example/shop:3');
+    await passes(controller);
+    expect([running(kube), jobs(kube).map(({ metadata }) => metadata.name)]).toEqual([1, [jobOf(kube, 2)]]);
+    expect([states(kube), says(kube, 'Ready')]).toEqual([['DEPLOYED', 'SKIPPED', 'DEPLOYING'], 'False Migrating']);
+    expect(message(kube)).toContain('is let finish');
+    await converge(controller);
+    expect([running(kube), states(kube)]).toEqual([3, ['DEPLOYED', 'SKIPPED', 'DEPLOYED']]);
+    expect(jobs(kube).map(({ metadata }) => metadata.name)).toEqual([jobOf(kube, 3)]);
+    expect(revisions(kube)[1]?.status?.migration?.phase).toBe('Succeeded');
+  });
+
+  it('without a migration waits for a running one, too', async () => {
+    const controller = await aConverged(MIGRATING);
+    const { kube } = controller;
+    await change(kube, 'registry.example/shop:2');
+    await passes(controller);
+    await change(kube, 'registry.example/shop:3', { sourceConfig: { runtime: null } });
+    await passes(controller);
+    expect([running(kube), says(kube, 'Ready')]).toEqual([1, 'False Migrating']);
+    await converge(controller);
+    expect([running(kube), jobs(kube)]).toEqual([3, []]);
+  });
+
+  it('whose Job is deleted before its end fails, and is not migrated again', async () => {
+    const controller = await aConverged(MIGRATING);
+    const { kube } = controller;
+    await change(kube, 'registry.example/shop:2');
+    await passes(controller);
+    await removeJob(kube);
+    await converge(controller);
+    expect([jobs(kube), running(kube), says(kube, 'Ready')]).toEqual([[], 1, 'False MigrationFailed']);
+    expect(states(kube)).toEqual(['DEPLOYED', 'DEPLOY_FAILED']);
+  });
+});
+
+describe('a rollback', () => {
+  it('to a revision that has migrated does not migrate', async () => {
+    const controller = await aConverged(MIGRATING);
+    const { kube } = controller;
+    const [first] = revisions(kube);
+    await change(kube, 'registry.example/shop:2');
+    await converge(controller);
+    await change(kube, 'registry.example/shop:1', { rollbackTo: first?.spec.id });
+    await passes(controller);
+    expect([running(kube), says(kube, 'Ready')]).toEqual([3, 'True Serving']);
+    await change(kube, 'registry.example/shop:4', { rollbackTo: null });
+    await passes(controller);
+    expect([running(kube), says(kube, 'Ready')]).toEqual([3, 'False Migrating']);
+  });
+
+  it('to one whose migration failed migrates', async () => {
+    const controller = await aConverged(MIGRATING);
+    const { kube } = controller;
+    await change(kube, 'registry.example/shop:2');
+    await passes(controller);
+    await fail(kube);
+    await converge(controller);
+    const failed = revisions(kube)[1];
+    await change(kube, 'registry.example/shop:3');
+    await converge(controller);
+    await change(kube, 'registry.example/shop:2', { rollbackTo: failed?.spec.id });
+    await passes(controller);
+    expect([running(kube), says(kube, 'Ready')]).toEqual([3, 'False Migrating']);
+  });
+});
+
+describe('a crash', () => {
+  it.each(['failOn', 'failAfter'] as const)(
+    'at any write (%s) makes one Job a revision, and no rollout before its end',
+    async (when) => {
+      for (let at = 1; at <= 40; at += 1) {
+        const kube = aServer();
+        putRecord(kube, MIGRATING);
+        // oxlint-disable-next-line no-await-in-loop -- one crash after the other
+        const writes = await untilCrash(kube, when, at);
+        // oxlint-disable-next-line no-await-in-loop -- as above
+        const controller = await aController(kube);
+        // oxlint-disable-next-line no-await-in-loop -- as above
+        await passes(controller);
+        expect([at, jobs(kube).length, running(kube)]).toEqual([at, 1, 0]);
+        // oxlint-disable-next-line no-await-in-loop -- as above
+        await converge(controller);
+        expect([at, jobs(kube).length, running(kube), says(kube, 'Ready')]).toEqual([at, 1, 1, 'True Serving']);
+        controller.stop();
+        if (writes < at) {
+          expect(at).toBeGreaterThan(10);
+          return;
+        }
+      }
+      throw new Error('more writes than expected');
+    },
+  );
+});
+
+/** Passes of one controller until the Job runs, which dies at a write. Returns how many writes it tried. */
+async function untilCrash(kube: FakeKube, when: 'failOn' | 'failAfter', at: number): Promise<number> {
+  let writes = 0;
+  for (let pass = 0; pass < 5; pass += 1) {
+    // oxlint-disable-next-line no-await-in-loop -- passes follow one another
+    const dying = await aController(kube);
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    writes += await crashed(dying, { when, at: at - writes });
+    if (writes >= at) return writes;
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    await storesReady(kube);
+  }
+  return writes;
+}
