@@ -6,6 +6,9 @@ export type Place = 'integration' | 'install' | 'builds' | { readonly notRun: st
 
 const THIS_RUN = { notRun: 'it is what runs the tests' };
 const HOURS = { notRun: 'hours; npm test runs a sample, as docs/reliability.md tells' };
+const BASE_IMAGES = {
+  notRun: 'it needs the internet; test/suites/builds/registry-tokens.test.ts pushes with that password',
+};
 const DEVELOPING = { notRun: 'it is for who changes Davit, and its failure would be theirs to see' };
 
 const HTTP = `curl -s -X POST "$API/v2/deployments?fieldValidation=Strict" -H "X-Api-Key: $TOKEN" -H 'Content-Type: application/json' -d '{`;
@@ -17,6 +20,10 @@ export const CATALOGUE: Readonly<Record<string, Place>> = {
   'npm run demo': { notRun: 'as with --json, but until Ctrl-C' },
   'npm run demo -- --once': 'install',
   'npm run demo -- --json demo.json': 'install',
+  'kubectl exec -n davit-system deploy/davit-api -- /nodejs/bin/node dist/main.js registry-password > password':
+    BASE_IMAGES,
+  'crane auth login registry.example.com -u davit --password-stdin < password': BASE_IMAGES,
+  'crane copy docker.io/library/python:3.12-slim registry.example.com/base/python:3.12': BASE_IMAGES,
   'npm run demo -- --build': {
     notRun: 'it compiles for minutes; test/suites/builds/sources.test.ts starts the same platform',
   },
