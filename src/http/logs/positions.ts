@@ -25,7 +25,7 @@ export interface Positions {
 const VERSION = 'v1';
 const NAME_LENGTH = 8;
 const BASE = 36;
-/** Enough for the containers of one stream. A header may be twice as long. */
+/** Characters for as many containers as are looked at; a header may be twice as long. */
 const LONGEST_TOKEN = 8000;
 
 export function startAt(floor: string | undefined): Positions {
