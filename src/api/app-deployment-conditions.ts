@@ -43,6 +43,19 @@ export const REASONS = {
     meaning: 'An autoscaler has no CPU and memory metrics of the pods.',
     todo: 'Wait a minute after a start. Otherwise install metrics-server, or run kubectl describe hpa.',
   },
+  FollowsQueue: {
+    meaning: 'The number of queue workers follows the depth of their queue (runtime.queue_depth), by KEDA.',
+    todo: 'Nothing.',
+  },
+  KedaMissing: {
+    meaning:
+      'runtime.queue_depth has no effect, because the platform has no KEDA: queue workers follow CPU and memory.',
+    todo: 'Install KEDA and set settings.keda.enabled, or remove queue_depth.',
+  },
+  QueueDepthUnknown: {
+    meaning: 'KEDA cannot ask for the depth of the queue, so the number of queue workers does not change.',
+    todo: 'Check the query of runtime.queue_depth, and run kubectl describe scaledobject.',
+  },
   AsAsked: { meaning: 'Every field of resource_spec takes effect as written.', todo: 'Nothing.' },
   MinimumIsOne: {
     meaning: 'A minimum of 0 pods is treated as 1.',
@@ -258,6 +271,7 @@ const CALM: ReadonlySet<string> = new Set<Reason>([
   'ScaledToZero',
   'FixedScale',
   'Autoscaled',
+  'FollowsQueue',
   'AsAsked',
   'MinimumIsOne',
   'StoreIsExternal',

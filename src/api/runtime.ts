@@ -136,6 +136,29 @@ export function timeoutOf({ timeoutSeconds = MIGRATION_SECONDS }: Readonly<Migra
   return timeoutSeconds;
 }
 
+/** Jobs for each queue worker if the record sets none: as many as a worker processes at a time. */
+const JOBS_PER_POD = 10;
+export const OWN_DATABASE_MESSAGE = `queueDepth asks the deployment's own PostgreSQL: remove it, or ${EXTERNAL_POSTGRES_VARIABLE}`;
+
+export const QueueDepth = z.object({
+  query: z
+    .string()
+    .min(1)
+    .max(4096)
+    .describe("SQL query that returns one number: how many jobs are pending in the deployment's own PostgreSQL."),
+  perPod: z
+    .int()
+    .min(1)
+    .max(1_000_000)
+    .describe(`Pending jobs for each queue worker. Default: ${JOBS_PER_POD}.`)
+    .optional(),
+});
+export type QueueDepth = z.infer<typeof QueueDepth>;
+
+export function perPodOf({ perPod = JOBS_PER_POD }: Readonly<QueueDepth>): number {
+  return perPod;
+}
+
 const celNames = (names: readonly string[]): string => `[${names.map((name) => `'${name}'`).join(', ')}]`;
 
 const NAME_RULES: readonly CelRule[] = [
@@ -179,6 +202,9 @@ export const Runtime = z
     migrate: Migrate.describe(
       'What runs once for each revision before its rollout, as a Job with the image and the values of the revision.',
     ).optional(),
+    queueDepth: QueueDepth.describe(
+      'The number of queue workers follows this number, between queueMinScale and queueMaxScale, where the platform has KEDA.',
+    ).optional(),
     envNames: z
       .record(VariableName, z.enum(PLATFORM_VALUES))
       .meta({ maxProperties: 50 })
@@ -198,6 +224,11 @@ export type Runtime = z.infer<typeof Runtime>;
 
 /** Rules between the runtime and the variables of a record's spec. */
 export const RUNTIME_RULES: readonly CelRule[] = [
+  ...['secrets', 'secretReferences'].map((list) => ({
+    rule: `!has(self.sourceConfig.runtime) || !has(self.sourceConfig.runtime.queueDepth) || !has(self.${list}) || !self.${list}.exists(s, s.name == '${EXTERNAL_POSTGRES_VARIABLE}')`,
+    message: OWN_DATABASE_MESSAGE,
+    fieldPath: '.sourceConfig.runtime.queueDepth',
+  })),
   ...['secrets', 'secretReferences'].map((list) => ({
     rule: `!has(self.sourceConfig.runtime) || !has(self.sourceConfig.runtime.envNames) || !has(self.${list}) || self.${list}.all(s, !(s.name in self.sourceConfig.runtime.envNames))`,
     message: SECRET_NAME_MESSAGE,
@@ -236,4 +267,5 @@ export function drainingOf(role: Role, runtime: Readonly<Runtime> | undefined): 
 export const RUNTIME_PARTS: Readonly<Record<string, Readonly<Record<string, z.ZodType>>>> = {
   ...Object.fromEntries(ROLES.map((role) => [role, RuntimePart.shape])),
   migrate: Migrate.shape,
+  queueDepth: QueueDepth.shape,
 };

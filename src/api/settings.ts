@@ -396,6 +396,20 @@ export const Settings = z.strictObject({
         .describe('Stabilization window before pods are removed, in seconds.'),
     })
     .prefault({}),
+  keda: z
+    .strictObject({
+      enabled: z
+        .boolean()
+        .default(false)
+        .describe(
+          "Whether queue workers with runtime.queue_depth follow their queue by KEDA, as soon as the cluster has KEDA's kinds.",
+        ),
+      namespaceLabels: z
+        .record(z.string().max(317), z.string().max(63))
+        .default({ 'kubernetes.io/metadata.name': 'keda' })
+        .describe("Labels of the namespace of KEDA's operator, which may connect to the databases of such records."),
+    })
+    .prefault({}),
   address: Address.prefault({}).describe('External addresses of deployments.'),
   tracing: z
     .strictObject({ otlpEndpoint: z.url().max(2048).optional().describe('OTEL_EXPORTER_OTLP_ENDPOINT of every pod.') })

@@ -40,6 +40,8 @@ export interface Observed {
   /** Secrets that editors may name without the right to read them (record/names.ts) and that are not Opaque and immutable. */
   readonly unfixedSecrets: readonly string[];
   readonly secretsRead: SecretsRead;
+  /** Whether the cluster has KEDA's kinds, and the platform uses them. */
+  readonly keda?: boolean;
   /** Whether sources are built here. */
   readonly canBuild?: boolean;
   /** For a record that is being deleted: its Secrets of values that other records or their revisions name. */

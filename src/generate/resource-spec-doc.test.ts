@@ -38,7 +38,8 @@ function childrenOf(sourceConfig: SourceConfig): readonly KubeObject[] {
   const record = aRecord({ sourceConfig });
   const wanted = wantedRevision(record, [], SETTINGS);
   if (!('create' in wanted)) throw new Error('no revision');
-  const inputs = { record, revision: makeRevision(record, wanted.create), tenantId: TENANT, settings: SETTINGS };
+  const revision = makeRevision(record, wanted.create);
+  const inputs = { record, revision, tenantId: TENANT, settings: SETTINGS, keda: true };
   const job = migrationJob(inputs);
   const name = MIGRATION_JOB.replace('Job ', '');
   return [...desiredChildren(inputs), ...(job ? [{ ...job, metadata: { ...job.metadata, name } }] : [])];
@@ -49,7 +50,9 @@ function valueAt(children: readonly KubeObject[], object: string, path: string):
   for (const [, plain, bracketed] of path.matchAll(/([^.[\]]+)|\[([^\]]+)\]/g)) {
     const step = plain ?? bracketed ?? '';
     here = Array.isArray(here)
-      ? here.find((item: { name?: string; mountPath?: string }) => item.mountPath === step || item.name === step)
+      ? here.find((item: { name?: string; mountPath?: string; type?: string }) =>
+          [item.mountPath, item.name, item.type].includes(step),
+        )
       : (here as Record<string, unknown> | undefined)?.[step];
   }
   return here;
@@ -75,13 +78,13 @@ it.each(ROWS.map((row): [string, Row] => [row.field, row]))('%s becomes what the
 });
 
 describe('runtime', () => {
-  const resourceSpec = { queueMinScale: 1, orchestratorMinScale: 1, executorCpu: 1 };
+  const resourceSpec = { queueMinScale: 1, queueMaxScale: 5, orchestratorMinScale: 1, executorCpu: 1 };
   const withoutRuntime = childrenOf({ resourceSpec });
 
   it('every field of the schema has a row, and every row a field', () => {
     const fields = leavesOf(structuralSchema(Runtime)).map(withoutListOfTexts);
     expect(RUNTIME_ROWS.map(({ field }) => field).toSorted()).toEqual(fields.toSorted());
-    expect(RUNTIME_ROWS).toHaveLength(27);
+    expect(RUNTIME_ROWS).toHaveLength(29);
   });
   it.each(RUNTIME_ROWS.map((row): [string, Row<Runtime>] => [row.field, row]))(
     '%s becomes what the table says',

@@ -48,6 +48,8 @@ function migrateRow(name: string, example: unknown, at: string, more: object = {
   };
 }
 
+const PENDING = "SELECT count(*) FROM run WHERE status = 'pending'";
+
 export const RUNTIME_ROWS: readonly Row<Runtime>[] = [
   {
     field: 'port',
@@ -68,6 +70,20 @@ export const RUNTIME_ROWS: readonly Row<Runtime>[] = [
   migrateRow('command', ['aegra', 'db', 'upgrade'], `${POD}.containers[${MIGRATION_CONTAINER}].command`),
   migrateRow('args', ['db', 'upgrade'], `${POD}.containers[${MIGRATION_CONTAINER}].args`),
   migrateRow('timeoutSeconds', 300, 'spec.activeDeadlineSeconds', { args: ['db', 'upgrade'] }),
+  {
+    field: 'queueDepth.query',
+    given: { queueDepth: { query: PENDING } },
+    example: PENDING,
+    effects: [{ object: 'ScaledObject shop--queue', at: 'spec.triggers[postgresql].metadata.query', is: PENDING }],
+  },
+  {
+    field: 'queueDepth.perPod',
+    given: { queueDepth: { query: PENDING, perPod: 5 } },
+    example: 5,
+    effects: [
+      { object: 'ScaledObject shop--queue', at: 'spec.triggers[postgresql].metadata.targetQueryValue', is: '5' },
+    ],
+  },
   {
     field: 'envNames',
     given: { envNames: { DB_HOST: 'postgres_host', DB_PASSWORD: 'postgres_password' } },
@@ -129,7 +145,7 @@ revision, and a rollback takes the old values. Pods of a record without the fiel
 }
 \`\`\`
 
-**In a PATCH** \`runtime\` is merged field by field, and each part (${ROLES.map((role) => `\`${role}\``).join(', ')}, \`migrate\`) likewise. What is left out stays as it is; null sets a field
+**In a PATCH** \`runtime\` is merged field by field, and each part (${ROLES.map((role) => `\`${role}\``).join(', ')}, \`migrate\`, \`queue_depth\`) likewise. What is left out stays as it is; null sets a field
 back to its default. A list or a map that is sent (\`command\`, \`args\`, \`pre_stop\`, \`env_names\`, \`without\`) takes the place of the one before, and an empty one takes it
 away. \`"runtime": null\` changes nothing.
 
@@ -194,6 +210,20 @@ of a node, an eviction) is replaced, so a migration must be able to run again fr
 - **A deletion** of the record ends the Job together with the other workloads.
 - **Its log** is that of \`kubectl logs job/NAME--migrate-…\` and part of the deployment's logs. The Job of the latest revision stays; older ones that have ended are deleted. How it ended stands in
   \`status.migration\` of the AppRevision.
+
+## Queue depth
+
+\`queue_depth\` is a SQL query of one number, such as \`SELECT count(*) FROM run WHERE status = 'pending'\`. With \`queue_max_scale\` above \`queue_min_scale\` the number of
+queue workers follows it: one for every \`per_pod\` pending jobs (10), within the two. \`queue_min_scale: 0\` is then possible: any number above 0 starts the first worker, and the last one ends
+after the stabilization window (setting \`autoscaling.scaleDownWindowSeconds\`). This is done by [KEDA](https://keda.sh), where the platform has it: \`settings.keda.enabled\`, and KEDA's kinds in the
+cluster. Otherwise the workers follow CPU and memory as without the field, a minimum of 0 is treated as 1, and the condition AutoscalingReady has the reason
+\`KedaMissing\`. With KEDA its reason is \`FollowsQueue\`, or \`QueueDepthUnknown\` while KEDA cannot ask: the number of workers then stays.
+
+KEDA's operator sends the query to the deployment's own PostgreSQL every 15 s, as the deployment's own user \`postgres\`, with the URI in the deployment's Secret. The query can do what the image can do with its own
+database, and nothing to any other. A network policy lets the namespace of KEDA's operator (\`settings.keda.namespaceLabels\`) reach the databases of such deployments alone. An external database is
+refused, because a record could then let KEDA's operator connect to any host. Keep the query cheap: an index on the status, and no locks.
+
+Who removes KEDA from a cluster deletes its ScaledObjects first, while its operator still runs: they have a finalizer of its own.
 
 ## Fields
 

@@ -35,6 +35,13 @@ export const POD_DISRUPTION_BUDGETS = namespaced('policy', 'v1', 'PodDisruptionB
 export const NETWORK_POLICIES = namespaced('networking.k8s.io', 'v1', 'NetworkPolicy', 'networkpolicies');
 export const INGRESSES = namespaced('networking.k8s.io', 'v1', 'Ingress', 'ingresses');
 export const HTTP_ROUTES = namespaced('gateway.networking.k8s.io', 'v1', 'HTTPRoute', 'httproutes');
+export const SCALED_OBJECTS = namespaced('keda.sh', 'v1alpha1', 'ScaledObject', 'scaledobjects');
+export const TRIGGER_AUTHENTICATIONS = namespaced(
+  'keda.sh',
+  'v1alpha1',
+  'TriggerAuthentication',
+  'triggerauthentications',
+);
 export const GATEWAYS = namespaced('gateway.networking.k8s.io', 'v1', 'Gateway', 'gateways');
 export const LEASES = namespaced('coordination.k8s.io', 'v1', 'Lease', 'leases');
 export const STORAGE_CLASSES = clusterWide('storage.k8s.io', 'v1', 'StorageClass', 'storageclasses');
@@ -100,6 +107,8 @@ export const BUILT_IN_RESOURCES: readonly Resource[] = [
   INGRESSES,
   HTTP_ROUTES,
   GATEWAYS,
+  SCALED_OBJECTS,
+  TRIGGER_AUTHENTICATIONS,
   LEASES,
   STORAGE_CLASSES,
   ROLES,

@@ -87,6 +87,7 @@ export function runController(options: ControllerOptions): RunningController {
     namespaces: settings.namespaces,
     organizationNamespace: settings.organizationNamespace,
     addressKind: settings.address.kind,
+    keda: settings.keda.enabled,
     buildsNamespace: canBuild(settings) ? settings.builds.namespace : undefined,
     log,
     metrics,

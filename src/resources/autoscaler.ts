@@ -4,7 +4,7 @@ import type { IHorizontalPodAutoscaler } from 'kubernetes-models/autoscaling/v2/
 import type { Resolved } from '../api/app-revision.ts';
 import type { Role } from '../api/meta.ts';
 import { names } from '../record/names.ts';
-import { autoscaledRoles, scaleOf } from '../record/scale.ts';
+import { autoscaledRoles, followsDepth, scaleOf } from '../record/scale.ts';
 import type { Inputs } from './inputs.ts';
 import type { Manifest } from './manifest.ts';
 import { ownedMeta } from './owner.ts';
@@ -15,7 +15,9 @@ type Metrics = NonNullable<NonNullable<IHorizontalPodAutoscaler['spec']>['metric
 
 /** One for each role with a range, with the name of its Deployment. */
 export function makeAutoscalers(inputs: Inputs): Autoscaler[] {
-  return autoscaledRoles(inputs.revision.spec.resolved).flatMap((role) => makeAutoscaler(inputs, role));
+  const { spec } = inputs.revision;
+  const roles = autoscaledRoles(spec.resolved).filter((role) => role !== 'queue' || !followsDepth(spec, inputs.keda));
+  return roles.flatMap((role) => makeAutoscaler(inputs, role));
 }
 
 function makeAutoscaler({ record, revision, settings }: Inputs, role: Role): Autoscaler[] {

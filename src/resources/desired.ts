@@ -11,6 +11,7 @@ import { makeVolumeClaim } from './database/volume-claim.ts';
 import { makeDisruptionBudgets } from './disruption-budget.ts';
 import type { Inputs } from './inputs.ts';
 import { makeNetworkPolicies } from './network.ts';
+import { makeQueueDepth } from './queue-depth.ts';
 import { makeRedisService } from './redis/service.ts';
 import { makeAddress } from './routing.ts';
 import { makeService } from './service.ts';
@@ -68,6 +69,7 @@ function workloadChildren(inputs: Inputs, { workload }: PodContract): KubeObject
     ...(orchestrator ? [workload(inputs, 'orchestrator', orchestrator, image)] : []),
     ...(executor ? [workload(inputs, 'executor', executor, image)] : []),
     ...makeAutoscalers(inputs),
+    ...makeQueueDepth(inputs),
     ...makeDisruptionBudgets(inputs),
   ];
 }

@@ -17,6 +17,8 @@ export interface Inputs {
   readonly secretDigests?: Readonly<Partial<Record<Role, SecretDigests>>>;
   /** The record's host. If absent, no address is made. */
   readonly host?: string;
+  /** Whether the cluster has KEDA's kinds, and the platform uses them. */
+  readonly keda?: boolean;
   /** Roles whose `replicas` an autoscaler owns, so that the field is omitted. */
   readonly autoscaled?: ReadonlySet<Role>;
 }

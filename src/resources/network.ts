@@ -4,6 +4,7 @@
 import type { INetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1/NetworkPolicy';
 import { COMPONENT_LABEL, type Component, DEPLOYMENT_LABEL, IMAGE_COMPONENTS, ROLES } from '../api/meta.ts';
 import { names } from '../record/names.ts';
+import { followsDepth } from '../record/scale.ts';
 import { POSTGRES_PORT } from './database/service.ts';
 import type { Inputs } from './inputs.ts';
 import { selectorLabels } from './labels.ts';
@@ -12,6 +13,7 @@ import { ownedMeta } from './owner.ts';
 import { REDIS_PORT } from './redis/service.ts';
 
 export type NetworkPolicy = Manifest<INetworkPolicy>;
+type IngressRule = NonNullable<NonNullable<INetworkPolicy['spec']>['ingress']>[number];
 
 /** One policy for each own store of the revision, and one for the server. Probes run inside the pods and need no rule. */
 export function makeNetworkPolicies(inputs: Inputs): NetworkPolicy[] {
@@ -46,12 +48,15 @@ function serverPolicy({ record, settings }: Inputs): NetworkPolicy[] {
   ];
 }
 
-function makePolicy(
-  { record, revision }: Inputs,
-  policyName: string,
-  component: Component,
-  port: number,
-): NetworkPolicy {
+/** KEDA's operator sends the query of the record. */
+function fromKeda({ revision, settings, keda }: Inputs, component: Component, port: number): IngressRule[] {
+  if (component !== 'postgres' || !followsDepth(revision.spec, keda)) return [];
+  const { namespaceLabels: matchLabels } = settings.keda;
+  return [{ from: [{ namespaceSelector: { matchLabels } }], ports: [{ port, protocol: 'TCP' }] }];
+}
+
+function makePolicy(inputs: Inputs, policyName: string, component: Component, port: number): NetworkPolicy {
+  const { record, revision } = inputs;
   const { name } = record.metadata;
   const components = [...(revision.spec.requested.runtime?.migrate ? IMAGE_COMPONENTS : ROLES)];
   return {
@@ -73,6 +78,7 @@ function makePolicy(
           ],
           ports: [{ port, protocol: 'TCP' }],
         },
+        ...fromKeda(inputs, component, port),
       ],
     },
   };

@@ -4,7 +4,7 @@ import type { IDeployment } from 'kubernetes-models/apps/v1/Deployment';
 import type { Scaled, Sized } from '../api/app-revision.ts';
 import { AUTOSCALED_ANNOTATION, type Role, SECRETS_ANNOTATION } from '../api/meta.ts';
 import { names } from '../record/names.ts';
-import { scaleOf } from '../record/scale.ts';
+import { followsDepth, scaleOf } from '../record/scale.ts';
 import type { PodParts } from './contracts/contract.ts';
 import type { Inputs } from './inputs.ts';
 import { selectorLabels } from './labels.ts';
@@ -48,7 +48,7 @@ export function makeWorkload(
 }
 
 /** A workload with an autoscaler is created with the minimum, because the API server's default is 1. */
-function replicasFor({ revision }: Inputs, role: Role): number {
-  const scale = scaleOf(revision.spec.resolved, role);
+function replicasFor({ revision, keda }: Inputs, role: Role): number {
+  const scale = scaleOf(revision.spec.resolved, role, followsDepth(revision.spec, keda));
   return scale.kind === 'fixed' ? scale.replicas : scale.min;
 }

@@ -401,6 +401,28 @@ export const refusedRuntimes: readonly RefusedRuntime[] = [
     secrets: ['DB_URL'],
   },
   {
+    name: 'a query without text',
+    runtime: { queueDepth: { perPod: 5 } },
+    payload: { queue_depth: { per_pod: 5 } },
+    kubectl: 'Required value',
+    http: [['queue_depth.query', 'is required', 'missing']],
+  },
+  {
+    name: 'no jobs for a pod',
+    runtime: { queueDepth: { query: 'SELECT 1', perPod: 0 } },
+    payload: { queue_depth: { query: 'SELECT 1', per_pod: 0 } },
+    kubectl: 'greater than or equal to 1',
+    http: [['queue_depth.per_pod', 'must be at least 1', 'greater_than_equal']],
+  },
+  {
+    name: 'a query of an external database',
+    runtime: { queueDepth: { query: 'SELECT 1' } },
+    payload: { queue_depth: { query: 'SELECT 1' } },
+    secrets: ['POSTGRES_URI_CUSTOM'],
+    kubectl: "queueDepth asks the deployment's own PostgreSQL",
+    http: [['queue_depth', "queueDepth asks the deployment's own PostgreSQL: remove it, or POSTGRES_URI_CUSTOM"]],
+  },
+  {
     ...names('a part of an external URI', { DB_HOST: 'postgres_host' }, EXTERNAL, [['env_names.DB_HOST', EXTERNAL]]),
     secrets: ['POSTGRES_URI_CUSTOM'],
   },

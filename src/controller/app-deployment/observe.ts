@@ -46,6 +46,7 @@ export function look(
     tenantId: tenant?.metadata.labels?.[TENANT_LABEL] === 'true' ? tenant.metadata.uid : undefined,
     tenantHosts: tenant?.metadata.annotations?.[HOSTS_ANNOTATION],
     addressKindMissing: target.caches.addresses?.isInstalled() === false,
+    keda: target.caches.keda.length > 0 && target.caches.keda.every((cache) => cache.isInstalled()),
     namespaceTerminating: tenant?.metadata.deletionTimestamp !== undefined,
     revisions: revisionsOf(record, caches.revisions.byLabel(namespace, DEPLOYMENT_LABEL, name)),
     children: childrenNamed(target.caches, namespace, name),

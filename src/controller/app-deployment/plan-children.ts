@@ -45,7 +45,16 @@ export function childrenOf(
   const { record, tenantId = '' } = observed;
   const autoscaled = handedOver(observed, revision);
   return desiredChildren(
-    { record, revision, tenantId, settings, secretDigests, autoscaled, ...(host !== undefined && { host }) },
+    {
+      record,
+      revision,
+      tenantId,
+      settings,
+      secretDigests,
+      autoscaled,
+      keda: observed.keda === true,
+      ...(host !== undefined && { host }),
+    },
     contracts,
   );
 }

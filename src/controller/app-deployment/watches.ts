@@ -25,6 +25,10 @@ export function enqueueOnChange(caches: Caches, queue: WorkQueue, hosts: HostReg
     // A host is free again, or the kind that addresses are made of is there.
     hosts.onFreed((key) => queue.add(key)),
     ...(caches.addresses ? [caches.addresses.onInstalled(() => wakeThose(undefined, () => true))] : []),
+    // KEDA has been installed or removed.
+    ...caches.keda.map((cache) =>
+      cache.onInstalled(() => wakeThose(undefined, ({ spec }) => spec.sourceConfig.runtime?.queueDepth !== undefined)),
+    ),
     caches.listeners.onChange(({ object: { metadata } }) =>
       wake(caches.records.byIndex(metadata.namespace ?? '', LISTENER_NAMED, metadata.uid ?? '')),
     ),

@@ -22,9 +22,11 @@ import {
   PERSISTENT_VOLUME_CLAIMS,
   POD_DISRUPTION_BUDGETS,
   PODS,
+  SCALED_OBJECTS,
   SECRETS,
   SERVICES,
   STATEFUL_SETS,
+  TRIGGER_AUTHENTICATIONS,
 } from '../../kube/api-resources.ts';
 import type { KubeClient, KubeObject, Resource } from '../../kube/client.ts';
 import type { Logger } from '../../logger.ts';
@@ -63,6 +65,8 @@ export interface Caches {
   readonly secrets: Reflector<KubeObject>;
   /** Ingresses or HTTPRoutes, which `children` contains too. Undefined if the platform publishes no addresses. */
   readonly addresses: Reflector<KubeObject> | undefined;
+  /** KEDA's kinds, which `children` contains too. Empty if the platform does not use KEDA. */
+  readonly keda: readonly Reflector<KubeObject>[];
   /** Caches of children by kind, including Secrets and address objects. */
   readonly children: ReadonlyMap<string, Reflector<KubeObject>>;
   /** AppTemplates of the organization's namespace. */
@@ -93,6 +97,8 @@ export interface CacheOptions {
   readonly namespaces: readonly string[];
   readonly organizationNamespace: string;
   readonly addressKind: AddressSettings['kind'];
+  /** Whether queue workers may follow the depth of their queue. */
+  readonly keda: boolean;
   /** Absent if builds are not configured. */
   readonly buildsNamespace?: string | undefined;
   readonly log: Logger;
@@ -157,6 +163,10 @@ export function makeCaches(options: CacheOptions): Caches {
     : secrets;
   const addresses = addressesFor(options);
   if (addresses) children.set(addresses.resource.kind, addresses);
+  const keda = (options.keda ? [SCALED_OBJECTS, TRIGGER_AUTHENTICATIONS] : []).map((resource) =>
+    perNamespace<KubeObject>(options, resource, { ...labelled, optional: true }),
+  );
+  for (const cache of keda) children.set(cache.resource.kind, cache);
   const all = [
     records,
     revisions,
@@ -179,6 +189,7 @@ export function makeCaches(options: CacheOptions): Caches {
     pods,
     secrets,
     addresses,
+    keda,
     children,
     templates,
     listeners,

@@ -17,6 +17,7 @@ const NORMAL: readonly Reason[] = [
   'ScaledToZero',
   'FixedScale',
   'Autoscaled',
+  'FollowsQueue',
   'AsAsked',
   'MinimumIsOne',
   'StoreIsExternal',

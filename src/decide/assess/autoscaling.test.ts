@@ -47,6 +47,54 @@ describe('checkAutoscaling', () => {
   });
 });
 
+describe('the depth of the queue', () => {
+  const record = aRecord({
+    sourceConfig: {
+      resourceSpec: { queueMinScale: 0, queueMaxScale: 4 },
+      runtime: { queueDepth: { query: 'SELECT 1' } },
+    },
+  });
+  const scaled = (ready?: { status: string; reason: string }): KubeObject =>
+    ({
+      apiVersion: 'keda.sh/v1alpha1',
+      kind: 'ScaledObject',
+      metadata: { name: 'shop--queue', namespace: 'team', labels: ownLabels('queue') },
+      status: { conditions: ready ? [{ type: 'Ready', message: 'words that change', ...ready }] : [] },
+    }) as KubeObject;
+  it.each([
+    {
+      reason: 'without KEDA CPU and memory decide',
+      keda: false,
+      there: [autoscaler('queue', FINE)],
+      want: ['fail', 'KedaMissing', 'MinimumIsOne'],
+    },
+    {
+      reason: 'and have to be known',
+      keda: false,
+      there: [autoscaler('queue', { status: 'False', reason: 'FailedGetContainerResourceMetric' })],
+      want: ['fail', 'MetricsMissing', 'MinimumIsOne'],
+    },
+    { reason: 'KEDA is silent', keda: true, there: [], want: ['fail', 'NotObserved', 'AsAsked'] },
+    {
+      reason: 'KEDA follows',
+      keda: true,
+      there: [scaled({ status: 'True', reason: 'ScaledObjectReady' })],
+      want: ['pass', 'FollowsQueue', 'AsAsked'],
+    },
+    {
+      reason: 'KEDA cannot ask',
+      keda: true,
+      there: [scaled({ status: 'False', reason: 'TriggerError' })],
+      want: ['fail', 'QueueDepthUnknown', 'AsAsked'],
+    },
+  ])('$reason', ({ keda, there, want }) => {
+    const observed = { ...anObserved(record, { children: there }), keda };
+    const entry = checkAutoscaling(observed, aRevision(record));
+    expect([entry.is, entry.reason, checkHonored(observed, aRevision(record)).reason]).toEqual(want);
+    expect(entry.message).not.toContain('words that change');
+  });
+});
+
 describe('checkHonored', () => {
   const external = { name: 'POSTGRES_URI_CUSTOM', secretName: 'outside', secretKey: 'uri' };
   it.each<{ reason: string; spec: ResourceSpec; more?: Partial<AppDeploymentSpec>; want: string; says: string }>([

@@ -7,7 +7,7 @@ import { numberField } from '../../api/resource-spec.ts';
 import { quoted } from '../../api/text.ts';
 import type { KubeObject } from '../../kube/client.ts';
 import { imageOf } from '../../record/revision-image.ts';
-import { autoscaledRoles, raisedMinimums } from '../../record/scale.ts';
+import { autoscaledRoles, followsDepth, raisedMinimums } from '../../record/scale.ts';
 import { childOf, type Observed, type ObservedCondition } from '../observed.ts';
 import { unfinishedResize } from './database-volume.ts';
 import { type Entry, fail, pass } from './entry.ts';
@@ -20,9 +20,11 @@ interface Autoscaler extends KubeObject {
 /** Does every autoscaler know what it has to know? */
 export function checkAutoscaling(observed: Observed, revision: AppRevision): Entry {
   const { resolved } = revision.spec;
-  const roles = imageOf(revision) === undefined ? [] : autoscaledRoles(resolved);
+  const byDepth = followsDepth(revision.spec, observed.keda);
+  const roles = imageOf(revision) === undefined ? [] : autoscaledRoles(resolved, byDepth);
   if (roles.length === 0) return pass('FixedScale', 'The number of pods is fixed.');
   for (const role of roles) {
+    if (byDepth && role === 'queue') continue;
     const name = observed.names[role];
     const autoscaler = childOf(observed, 'HorizontalPodAutoscaler', name) as Autoscaler | undefined;
     const active = autoscaler?.status?.conditions?.find(({ type }) => type === 'ScalingActive');
@@ -34,15 +36,37 @@ export function checkAutoscaling(observed: Observed, revision: AppRevision): Ent
         `The autoscaler of the ${role} has no metrics (${quoted(active.reason ?? active.status, 128)}), so the number of pods does not change. Install metrics-server, or run kubectl describe hpa ${name}.`,
       );
   }
-  return pass('Autoscaled', `Autoscalers decide the number of pods of ${roles.join(', ')}.`);
+  const depth = roles.includes('queue') ? checkDepth(observed, revision, byDepth) : undefined;
+  return depth ?? pass('Autoscaled', `Autoscalers decide the number of pods of ${roles.join(', ')}.`);
+}
+
+/** Says which of the two the queue workers follow, for a record that asks for the depth of the queue. */
+function checkDepth(observed: Observed, { spec }: AppRevision, byDepth: boolean): Entry | undefined {
+  if (!spec.requested.runtime?.queueDepth) return undefined;
+  if (!byDepth)
+    return fail(
+      'KedaMissing',
+      'The number of queue workers follows CPU and memory, because this platform has no KEDA for queue_depth. Install KEDA, and set settings.keda.enabled.',
+    );
+  const name = observed.names.queue;
+  const object = childOf(observed, 'ScaledObject', name) as Autoscaler | undefined;
+  const ready = object?.status?.conditions?.find(({ type }) => type === 'Ready');
+  if (!ready) return fail('NotObserved', 'KEDA has not reported on the queue workers yet.');
+  if (ready.status !== 'True')
+    return fail(
+      'QueueDepthUnknown',
+      `KEDA cannot ask for the depth of the queue (${quoted(ready.reason ?? ready.status, 128)}), so the number of queue workers does not change. Check queue_depth.query, and run kubectl describe scaledobject ${name}.`,
+    );
+  return pass('FollowsQueue', 'The number of queue workers follows the depth of the queue, by KEDA.');
 }
 
 /** Is every field of resource_spec taken as it stands? */
-export function checkHonored(observed: Observed, { spec: { requested, resolved } }: AppRevision): Entry {
+export function checkHonored(observed: Observed, { spec }: AppRevision): Entry {
+  const { requested, resolved } = spec;
   const { record } = observed;
   const resize = resolved.postgres && unfinishedResize(observed);
   if (resize) return fail(resize.failed ? 'VolumeResizeFailed' : 'VolumeResizing', resize.message);
-  const raised = raisedMinimums(resolved);
+  const raised = raisedMinimums(resolved, followsDepth(spec, observed.keda));
   if (raised.length > 0)
     return fail(
       'MinimumIsOne',

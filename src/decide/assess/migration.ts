@@ -6,7 +6,6 @@ import { COMPONENT_LABEL, MIGRATION, REVISION_LABEL, STORE_PARTS } from '../../a
 import { timeoutOf } from '../../api/runtime.ts';
 import { shortened } from '../../api/text.ts';
 import type { KubeObject } from '../../kube/client.ts';
-import { names } from '../../record/names.ts';
 import { imageOf } from '../../record/revision-image.ts';
 import {
   type ActionFailure,
@@ -121,8 +120,8 @@ export function checkMigration(
 }
 
 /** For a Job that was made and that nobody has any more. */
-export function migrationLost({ record }: Observed, { spec: { id } }: AppRevision): ActionFailure {
-  const name = names(record.metadata.name).migration(id);
+export function migrationLost({ names }: Observed, { spec: { id } }: AppRevision): ActionFailure {
+  const name = names.migration(id);
   return {
     reason: 'MigrationFailed',
     ref: { kind: 'Job', name },
@@ -130,8 +129,8 @@ export function migrationLost({ record }: Observed, { spec: { id } }: AppRevisio
   };
 }
 
-function follow({ record: { metadata } }: Observed, { spec: { id } }: AppRevision): string {
-  return `kubectl logs job/${names(metadata.name).migration(id)} -n ${metadata.namespace} shows how far it is`;
+function follow({ record: { metadata }, names }: Observed, { spec: { id } }: AppRevision): string {
+  return `kubectl logs job/${names.migration(id)} -n ${metadata.namespace} shows how far it is`;
 }
 
 function failureOf(observed: Observed, revision: AppRevision, job: Job): Migration {

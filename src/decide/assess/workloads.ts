@@ -4,7 +4,7 @@ import type { AppRevision } from '../../api/app-revision.ts';
 import { REVISION_LABEL, type Role } from '../../api/meta.ts';
 import { quoted } from '../../api/text.ts';
 import { imageOf } from '../../record/revision-image.ts';
-import { rolesOf, scaleOf } from '../../record/scale.ts';
+import { followsDepth, rolesOf, scaleOf } from '../../record/scale.ts';
 import { type ActionFailure, deploymentOf, type Observed, type Workload } from '../observed.ts';
 import { checkBuild } from './build.ts';
 import { type Entry, entryOf, fail, firstOf, firstProblem, pass, stalled } from './entry.ts';
@@ -136,7 +136,7 @@ function isRoleRolled(observed: Observed, revision: AppRevision, role: Role): bo
   if (updatedReplicas === wanted && replicas === wanted && availableReplicas === wanted) return true;
   // An autoscaler that asks for more pods begins no rollout: what counts is that those there are run this revision, and
   // are at least as many as they must be. The first time all of them have to be ready.
-  const scale = scaleOf(revision.spec.resolved, role);
+  const scale = scaleOf(revision.spec.resolved, role, followsDepth(revision.spec, observed.keda));
   if (scale.kind !== 'range') return false;
   const enough = revision.status?.state === 'DEPLOYED' || availableReplicas === replicas;
   return updatedReplicas === replicas && enough && availableReplicas >= scale.min;

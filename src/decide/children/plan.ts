@@ -31,9 +31,16 @@ export const PRUNED_KINDS: ReadonlySet<string> = new Set([
   'NetworkPolicy',
   'HorizontalPodAutoscaler',
   'PodDisruptionBudget',
+  'ScaledObject',
+  'TriggerAuthentication',
 ]);
 /** The kinds among these that determine the number of pods. No pod needs them to run. */
-export const SCALING_KINDS: ReadonlySet<string> = new Set(['HorizontalPodAutoscaler', 'PodDisruptionBudget']);
+export const SCALING_KINDS: ReadonlySet<string> = new Set([
+  'HorizontalPodAutoscaler',
+  'PodDisruptionBudget',
+  'ScaledObject',
+  'TriggerAuthentication',
+]);
 export const NOTHING_PRUNED: ReadonlySet<string> = new Set();
 
 /**
@@ -70,6 +77,8 @@ export function plan(desired: readonly KubeObject[], observed: Observed, prunes 
   }
   for (const child of observed.children) {
     if (!prunes.has(child.kind) || !isOurs(child, observed) || child.metadata.deletionTimestamp) continue;
+    // KEDA's own autoscaler has the labels of the ScaledObject.
+    if (child.metadata.ownerReferences?.some(({ kind }) => kind === 'ScaledObject')) continue;
     const wanted = desired.some((object) => object.kind === child.kind && object.metadata.name === child.metadata.name);
     if (!wanted && !isStillUsed(child, observed)) actions.push({ do: 'delete', object: child });
   }

@@ -5,12 +5,14 @@
 import type { AppRevision } from '../../api/app-revision.ts';
 import { AUTOSCALED_ANNOTATION, type Role } from '../../api/meta.ts';
 import type { KubeObject } from '../../kube/client.ts';
-import { autoscaledRoles } from '../../record/scale.ts';
+import { autoscaledRoles, followsDepth } from '../../record/scale.ts';
 import { deploymentOf, isOurs, type Observed, type Workload } from '../observed.ts';
 
 interface Autoscaler extends KubeObject {
-  readonly spec?: { readonly minReplicas?: number };
+  readonly spec?: { readonly minReplicas?: number; readonly minReplicaCount?: number };
 }
+
+const AUTOSCALERS: ReadonlySet<string> = new Set(['HorizontalPodAutoscaler', 'ScaledObject']);
 
 /**
  * The roles of `revision` whose `replicas` an autoscaler owns. New Deployments are not included: they are created with the
@@ -18,7 +20,7 @@ interface Autoscaler extends KubeObject {
  */
 export function handedOver(observed: Observed, revision: AppRevision): ReadonlySet<Role> {
   return new Set(
-    autoscaledRoles(revision.spec.resolved).filter((role) => {
+    autoscaledRoles(revision.spec.resolved, followsDepth(revision.spec, observed.keda)).filter((role) => {
       const workload = deploymentOf(observed, role);
       return workload !== undefined && isOurs(workload, observed);
     }),
@@ -27,7 +29,7 @@ export function handedOver(observed: Observed, revision: AppRevision): ReadonlyS
 
 /**
  * The minimum number with which `wanted` is handed over, or undefined if no hand-over is due. It is due if `actual` still has
- * Davit's number, or 0, at which an autoscaler does nothing.
+ * Davit's number, or 0, at which an autoscaler by CPU and memory does nothing.
  */
 export function handOverFloor(
   wanted: KubeObject,
@@ -36,11 +38,12 @@ export function handOverFloor(
 ): number | undefined {
   if (wanted.kind !== 'Deployment' || !isAutoscaled(wanted)) return undefined;
   const replicas = (actual as Workload).spec?.replicas ?? 1;
-  if (isAutoscaled(actual) && replicas > 0) return undefined;
   const autoscaler = desired.find(
-    ({ kind, metadata }) => kind === 'HorizontalPodAutoscaler' && metadata.name === wanted.metadata.name,
+    ({ kind, metadata }) => AUTOSCALERS.has(kind) && metadata.name === wanted.metadata.name,
   ) as Autoscaler | undefined;
-  return autoscaler?.spec?.minReplicas ?? 1;
+  const fromZero = autoscaler?.kind === 'ScaledObject';
+  if (isAutoscaled(actual) && (replicas > 0 || fromZero)) return undefined;
+  return autoscaler?.spec?.minReplicas ?? autoscaler?.spec?.minReplicaCount ?? 1;
 }
 
 function isAutoscaled({ metadata }: KubeObject): boolean {

@@ -27,6 +27,7 @@ import {
   VARIABLE_NAME_PATTERN,
 } from '../../api/primitives.ts';
 import { HEALTH_PATH_PATTERN, RUNTIME_PARTS } from '../../api/runtime.ts';
+import { snake } from './casing.ts';
 import { type FieldError, HttpError } from './http-error.ts';
 
 export interface ZodTypeProvider extends FastifyTypeProvider {
@@ -104,7 +105,7 @@ const MOST_FINDINGS = 100;
 const MERGED: ReadonlySet<string> = new Set([
   'body.source_config.resource_spec',
   'body.source_config.runtime',
-  ...Object.keys(RUNTIME_PARTS).map((part) => `body.source_config.runtime.${part}`),
+  ...Object.keys(RUNTIME_PARTS).map((part) => `body.source_config.runtime.${snake(part)}`),
 ]);
 
 function isMerged(loc: readonly (string | number)[]): boolean {

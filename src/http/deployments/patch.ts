@@ -251,7 +251,7 @@ function* findPatch(
     'resource_spec',
   ]);
   yield* newFindings(sizeRule, spec, after);
-  yield* runtimeFindings(patch, spec, after);
+  yield* runtimeFindings(spec, after);
   if (
     patch.source_config?.build_on_push !== false &&
     after.sourceConfig.buildOnPush === true &&
@@ -294,8 +294,8 @@ function newFindings(rule: Rule, before: AppDeploymentSpec, after: AppDeployment
   return found(after).filter((finding) => !old.some((one) => isDeepStrictEqual(one, finding)));
 }
 
-/** In the merged whole, and neither there before nor found in the patch itself. */
-function runtimeFindings(patch: PatchDeployment, before: AppDeploymentSpec, after: AppDeploymentSpec): FieldError[] {
+/** In the merged whole, and not there before: a part of a runtime may be sent without what it needs. */
+function runtimeFindings(before: AppDeploymentSpec, after: AppDeploymentSpec): FieldError[] {
   const whole = ({ sourceConfig, secrets, secretReferences = [] }: AppDeploymentSpec): FieldError[] => [
     ...runtimeRule({
       source_config: { runtime: presentRuntime(sourceConfig.runtime) },
@@ -303,7 +303,7 @@ function runtimeFindings(patch: PatchDeployment, before: AppDeploymentSpec, afte
       secret_references: secretReferences,
     }),
   ];
-  const known = [...whole(before), ...runtimeRule(patch)];
+  const known = whole(before);
   return whole(after).filter((finding) => !known.some((one) => isDeepStrictEqual(one, finding)));
 }
 

@@ -190,7 +190,7 @@ export type PatchDeployment = z.output<typeof PatchDeploymentShape>;
 
 /** The body of PATCH. patch.ts has the rules that depend on the record. */
 export function patchDeployment(): typeof PatchDeploymentShape {
-  return withRules(PatchDeploymentShape, [sizeRule, podRules, variableRules, runtimeRule]);
+  return withRules(PatchDeploymentShape, [sizeRule, podRules, variableRules]);
 }
 
 /** Rejects a repeated parameter: one of two values would be ignored, and an ignored filter widens the result. */

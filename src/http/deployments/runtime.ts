@@ -3,15 +3,17 @@
 
 import { z } from 'zod';
 import { asArray, asObject } from '../../api/json-value.ts';
-import { PLATFORM_VARIABLES } from '../../api/meta.ts';
+import { EXTERNAL_POSTGRES_VARIABLE, PLATFORM_VARIABLES } from '../../api/meta.ts';
 import {
   externalMessage,
   GRACE_MESSAGE,
   Migrate,
   NO_COMMAND_MESSAGE,
+  OWN_DATABASE_MESSAGE,
   OWN_STORE_VALUES,
   PLATFORM_NAME_MESSAGE,
   PRE_STOP_MESSAGE,
+  QueueDepth,
   RUNTIME_PARTS,
   Runtime,
   RuntimePart,
@@ -30,6 +32,10 @@ const MigratePayload = z.object(payloadShape(Migrate.shape)).meta({
   id: 'MigrateRequest',
   description: 'What runs before a rollout. In a PATCH merged field by field: null sets a field back.',
 });
+const QueueDepthPayload = z.object(payloadShape(QueueDepth.shape)).meta({
+  id: 'QueueDepthRequest',
+  description: 'What the queue workers follow. In a PATCH merged field by field: null sets a field back.',
+});
 export const RuntimePayload = z
   .object({
     ...payloadShape(Runtime.shape),
@@ -38,6 +44,7 @@ export const RuntimePayload = z
     orchestrator: PartPayload.nullish(),
     executor: PartPayload.nullish(),
     migrate: MigratePayload.nullish(),
+    queue_depth: QueueDepthPayload.nullish(),
   })
   .meta({
     id: 'RuntimeRequest',
@@ -52,6 +59,9 @@ const PartResponse = z
 const MigrateResponse = z
   .object(responseShape(Migrate.shape))
   .meta({ id: 'Migrate', description: 'What runs before a rollout; null where unset.' });
+const QueueDepthResponse = z
+  .object(responseShape(QueueDepth.shape))
+  .meta({ id: 'QueueDepth', description: 'What the queue workers follow; null where unset.' });
 export const RuntimeResponse = z
   .object({
     ...responseShape(Runtime.shape),
@@ -60,6 +70,7 @@ export const RuntimeResponse = z
     orchestrator: PartResponse.nullable(),
     executor: PartResponse.nullable(),
     migrate: MigrateResponse.nullable(),
+    queue_depth: QueueDepthResponse.nullable(),
   })
   .meta({ id: 'Runtime', description: 'How the image is run, as the record says it; null where unset.' });
 type RuntimeResponse = z.output<typeof RuntimeResponse>;
@@ -70,7 +81,7 @@ export function presentRuntime(runtime: Readonly<Runtime> | undefined): RuntimeR
   if (runtime === undefined) return null;
   const parts = PARTS.map(([name, shape]) => {
     const part = (runtime as Readonly<Record<string, object | undefined>>)[name];
-    return [name, part ? toSnake(shape, part) : null];
+    return [snake(name), part ? toSnake(shape, part) : null];
   });
   return { ...toSnake(Runtime.shape, runtime), ...Object.fromEntries(parts) } as RuntimeResponse;
 }
@@ -117,6 +128,10 @@ export function* runtimeRule(draft: Draft): Generator<FieldError> {
   const secrets = new Set(
     [...asArray(draft['secrets']), ...asArray(draft['secret_references'])].map((one) => asObject(one)['name']),
   );
+  const depth = runtime['queue_depth'];
+  if (isSet(depth) && !isSet(asObject(depth)['query']))
+    yield { ...finding(['queue_depth', 'query'], 'is required'), type: 'missing' };
+  if (secrets.has(EXTERNAL_POSTGRES_VARIABLE) && isSet(depth)) yield finding(['queue_depth'], OWN_DATABASE_MESSAGE);
   const without = new Set(asArray(runtime['without']));
   for (const [name, value] of Object.entries(asObject(runtime['env_names']))) {
     const wrong = (msg: string): FieldError => finding(['env_names', name], msg);

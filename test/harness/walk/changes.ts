@@ -3,7 +3,7 @@
 
 import fc from 'fast-check';
 import { AppDeploymentSpec } from '../../../src/api/app-deployment.ts';
-import { ROLES } from '../../../src/api/meta.ts';
+import { EXTERNAL_POSTGRES_VARIABLE, ROLES } from '../../../src/api/meta.ts';
 import { ORDERED_PAIRS, type ResourceSpec, VOLUME_KINDS } from '../../../src/api/resource-spec.ts';
 import { OWN_STORE_VALUES, type Runtime } from '../../../src/api/runtime.ts';
 import { type StructuralSchema, structuralSchema } from '../../../src/api/structural-schema.ts';
@@ -65,6 +65,7 @@ const VALUES: Readonly<Record<string, readonly unknown[]>> = {
   'annotations{}': ['hello', 'good\nbye', ''],
   serviceAccountName: NAMED.serviceAccounts,
   healthPath: ['/healthz', '/ok?check_db=1'],
+  queueDepth: [{ query: 'SELECT 1' }, { query: 'SELECT 2', perPod: 5 }],
   migrate: [{ command: ['up'] }, { args: ['up'], timeoutSeconds: 60 }],
   preStop: [{ sleep: { seconds: 1 } }, { sleep: { seconds: 60 } }, { exec: { command: ['drain'] } }],
   'imagePullSecrets[].name': Object.keys(NAMED.secrets),
@@ -231,6 +232,7 @@ function madeRuntime(given: Runtime, named: ReadonlySet<string>): Runtime {
       runtime[role] = { ...part, terminationGracePeriodSeconds: 7200 };
   }
   const envNames = Object.entries(given.envNames ?? {}).filter(([, value]) => !unknown.includes(value));
+  if (named.has(EXTERNAL_POSTGRES_VARIABLE)) delete runtime['queueDepth'];
   return {
     ...runtime,
     ...(given.envNames && { envNames: Object.fromEntries(envNames) }),

@@ -16,6 +16,7 @@ const RUNTIME = {
   server: { command: ['serve'], args: ['--port', '$(PORT)'], termination_grace_period_seconds: 60 },
   queue: { args: ['worker'], pre_stop: { exec: { command: ['drain'] } } },
   migrate: { command: ['migrate'], timeout_seconds: 60 },
+  queue_depth: { query: 'SELECT 1', per_pod: 5 },
   env_names: { DATABASE_URL: 'postgres_uri', WORKER_COUNT: 'jobs' },
   without: ['N_JOBS_PER_WORKER'],
 };
@@ -25,6 +26,7 @@ const STORED = {
   server: { command: ['serve'], args: ['--port', '$(PORT)'], terminationGracePeriodSeconds: 60 },
   queue: { args: ['worker'], preStop: { exec: { command: ['drain'] } } },
   migrate: { command: ['migrate'], timeoutSeconds: 60 },
+  queueDepth: { query: 'SELECT 1', perPod: 5 },
   envNames: { DATABASE_URL: 'postgres_uri', WORKER_COUNT: 'jobs' },
   without: ['N_JOBS_PER_WORKER'],
 };
@@ -98,7 +100,16 @@ describe('a change', () => {
     ['another list', { without: ['PORT'] }, { ...STORED, without: ['PORT'] }],
     [
       'null for everything',
-      { port: null, health_path: null, server: null, queue: null, migrate: null, env_names: null, without: null },
+      {
+        port: null,
+        health_path: null,
+        server: null,
+        queue: null,
+        migrate: null,
+        queue_depth: null,
+        env_names: null,
+        without: null,
+      },
       undefined,
     ],
   ])('%s', async (_name, sent, after) => {
@@ -154,8 +165,26 @@ describe('a change', () => {
       422,
       [expect.objectContaining({ loc: ['body', 'source_config', 'runtime', 'migrate'] })],
     ]);
-    expect((await patch(body.id, { migrate: { command: null, args: ['up'] } })).status).toBe(200);
+    expect((await patch(body.id, { migrate: { timeout_seconds: 90 } })).status).toBe(200);
+    expect((await patch(body.id, { migrate: { command: null, args: ['up'], timeout_seconds: 60 } })).status).toBe(200);
     expect(stored().sourceConfig.runtime?.migrate).toEqual({ args: ['up'], timeoutSeconds: 60 });
+  });
+
+  it('a query can be changed alone, and is needed', async () => {
+    const { body } = await made(RUNTIME);
+    expect((await patch(body.id, { queue_depth: { per_pod: null } })).status).toBe(200);
+    expect(stored().sourceConfig.runtime?.queueDepth).toEqual({ query: 'SELECT 1' });
+    const { status, body: refused } = await patch(body.id, { queue_depth: { query: null, per_pod: 7 } });
+    expect([status, refused.detail]).toEqual([
+      422,
+      [
+        {
+          loc: ['body', 'source_config', 'runtime', 'queue_depth', 'query'],
+          msg: 'is required',
+          type: 'missing',
+        },
+      ],
+    ]);
   });
 
   it('a rollback brings the old one back', async () => {

@@ -111,6 +111,7 @@ export async function aController(
     namespaces: [],
     organizationNamespace: 'davit-org',
     addressKind: settings.address.kind,
+    keda: settings.keda.enabled,
     buildsNamespace: canBuild(settings) ? settings.builds.namespace : undefined,
     log,
     metrics: makeMetrics(),

@@ -1,0 +1,71 @@
+// KEDA's objects by which the queue workers follow the number of pending jobs. Source: keda.sh/v1alpha1, "ScaledObject" and the
+// postgresql scaler.
+
+import { perPodOf, type QueueDepth } from '../api/runtime.ts';
+import type { KubeObject } from '../kube/client.ts';
+import { names } from '../record/names.ts';
+import { followsDepth, scaleOf } from '../record/scale.ts';
+import { postgresUri } from './env.ts';
+import type { Inputs } from './inputs.ts';
+import { ownedMeta } from './owner.ts';
+
+/** Time between two queries, in seconds. */
+const POLLING_SECONDS = 15;
+
+interface WithSpec extends KubeObject {
+  readonly spec: object;
+}
+
+/** None if the queue workers follow CPU and memory, or have a fixed number. */
+export function makeQueueDepth(inputs: Inputs): WithSpec[] {
+  const { record, revision, settings, keda } = inputs;
+  const { queueDepth } = revision.spec.requested.runtime ?? {};
+  const scale = scaleOf(revision.spec.resolved, 'queue', true);
+  if (!queueDepth || scale.kind !== 'range' || !followsDepth(revision.spec, keda)) return [];
+  const { scaleDownWindowSeconds } = revision.spec.resolved.autoscaling ?? settings.autoscaling;
+  const { queue } = names(record.metadata.name);
+  const { secretName: name, secretKey: key } = postgresUri(record.metadata.name, revision.spec.requested);
+  return [
+    {
+      apiVersion: 'keda.sh/v1alpha1',
+      kind: 'TriggerAuthentication',
+      metadata: ownedMeta(record, queue, 'queue'),
+      spec: { secretTargetRef: [{ parameter: 'connection', name, key }] },
+    },
+    {
+      apiVersion: 'keda.sh/v1alpha1',
+      kind: 'ScaledObject',
+      metadata: {
+        ...ownedMeta(record, queue, 'queue'),
+        // The autoscaler by CPU and memory goes only after this object has been accepted.
+        annotations: { 'validations.keda.sh/hpa-ownership': 'true' },
+      },
+      spec: {
+        scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: queue },
+        minReplicaCount: scale.min,
+        maxReplicaCount: scale.max,
+        pollingInterval: POLLING_SECONDS,
+        cooldownPeriod: scaleDownWindowSeconds,
+        advanced: {
+          horizontalPodAutoscalerConfig: {
+            behavior: { scaleDown: { stabilizationWindowSeconds: scaleDownWindowSeconds } },
+          },
+        },
+        triggers: [triggerFor(queueDepth, queue)],
+      },
+    },
+  ];
+}
+
+/** Pods are started from zero for any number above zero. */
+function triggerFor(queueDepth: Readonly<QueueDepth>, name: string): object {
+  return {
+    type: 'postgresql',
+    metadata: {
+      query: queueDepth.query,
+      targetQueryValue: String(perPodOf(queueDepth)),
+      activationTargetQueryValue: '0',
+    },
+    authenticationRef: { name },
+  };
+}

@@ -1,0 +1,147 @@
+// An image that keeps nothing of the platform's contract: another port, health path and command, names of its own for the values,
+// and a migration before each rollout.
+
+import { beforeAll, describe, expect, inject, it } from 'vitest';
+import type { Tenant } from '../../support/platform.ts';
+import { type Attached, attach, eventually } from '../../support/running-davit.ts';
+
+const davit: Attached = attach(inject('davit'));
+const withPods = describe.skipIf(davit.node !== 'real');
+
+/** The client of PostgreSQL reads where it connects to from variables that the platform does not know. */
+const ENV_NAMES = {
+  PGHOST: 'postgres_host',
+  PGPORT: 'postgres_port',
+  PGUSER: 'postgres_user',
+  PGPASSWORD: 'postgres_password',
+  PGDATABASE: 'postgres_database',
+  LISTEN_ON: 'port',
+};
+
+/** Answers with what was migrated, and with the usual variables that it has been given. */
+const SERVER = `
+import { createServer } from 'node:http';
+import pg from 'pg';
+const pool = new pg.Pool();
+process.on('SIGTERM', () => process.exit(0));
+createServer(async ({ url }, response) => {
+  try {
+    const query = url === '/healthz' ? 'SELECT 1' : 'SELECT role FROM migrated';
+    const { rows } = await pool.query(query);
+    const usual = ['POSTGRES_URI', 'DATABASE_URI'].filter((name) => name in process.env);
+    response.end(JSON.stringify({ rows, usual }));
+  } catch (error) {
+    response.statusCode = 503;
+    response.end(String(error));
+  }
+}).listen(Number(process.env.LISTEN_ON));
+`;
+const MIGRATION = `
+import pg from 'pg';
+const client = new pg.Client();
+await client.connect();
+await client.query('CREATE TABLE IF NOT EXISTS migrated (role text)');
+await client.query('INSERT INTO migrated VALUES ($1)', [process.env.DAVIT_ROLE]);
+await client.end();
+`;
+const FAILING = "console.error('column price does not exist'); process.exit(3);";
+const script = (text: string): readonly string[] => ['node', '--input-type=module', '-e', text];
+
+const SMALL = { cpu: 0.1, memory_mb: 128, db_cpu: 0.1, db_memory_mb: 128, db_storage_gi: 1, redis_memory_mb: 64 };
+
+let tenant: Tenant;
+let id = '';
+let url = '';
+
+async function ready(): Promise<void> {
+  await davit.kubectl(['wait', '--for=condition=Ready', 'appd/foreign', '-n', tenant.namespace, '--timeout=120s']);
+}
+// oxlint-disable-next-line no-explicit-any -- a test looks wherever it likes into an answer
+async function ask(): Promise<any> {
+  return (await fetch(url)).json();
+}
+async function change(sourceConfig: object): Promise<string> {
+  const { status, body } = await davit.call(tenant, 'PATCH', `/v2/deployments/${id}`, { source_config: sourceConfig });
+  expect([status, body.detail]).toEqual([200, undefined]);
+  return body.latest_revision_id;
+}
+async function stateOf(revision: string): Promise<{ status: string; status_message: string }> {
+  return (await davit.call(tenant, 'GET', `/v2/deployments/${id}/revisions/${revision}`)).body;
+}
+
+withPods('an image with a runtime of its own', () => {
+  beforeAll(async () => {
+    tenant = await davit.tenant('runtime');
+    const created = await davit.call(tenant, 'POST', '/v2/deployments?fieldValidation=Strict', {
+      name: 'foreign',
+      source: 'external_docker',
+      source_config: {
+        resource_spec: SMALL,
+        runtime: {
+          port: 9090,
+          health_path: '/healthz',
+          server: {
+            command: script(SERVER),
+            termination_grace_period_seconds: 10,
+            pre_stop: { sleep: { seconds: 1 } },
+          },
+          migrate: { command: script(MIGRATION) },
+          env_names: ENV_NAMES,
+          without: ['POSTGRES_URI', 'DATABASE_URI'],
+        },
+      },
+      source_revision_config: { image_uri: davit.images.sample },
+      secrets: [],
+    });
+    expect([created.status, created.body.detail]).toEqual([201, undefined]);
+    id = created.body.id;
+    await ready();
+    const address = ['get', 'service', 'foreign', '-n', tenant.namespace, '-o', 'jsonpath={.spec.clusterIP}'];
+    url = `http://${(await davit.kubectl(address)).trim()}`;
+  }, 180_000);
+
+  it('serves on its own port with its own names, and has been migrated once', async () => {
+    expect(await ask()).toEqual({ rows: [{ role: 'migrate' }], usual: [] });
+  });
+
+  it('has no password in a pod', async () => {
+    const pods = await davit.kubectl(['get', 'pods', '-n', tenant.namespace, '-o', 'json']);
+    const secret = await davit.kubectlJson<{ data: { password: string } }>([
+      'get',
+      'secret',
+      'foreign--postgres',
+      '-n',
+      tenant.namespace,
+    ]);
+    expect(pods).not.toContain(Buffer.from(secret.data.password, 'base64').toString());
+  });
+
+  it('is migrated again for the next revision, before its pods', async () => {
+    await change({ resource_spec: { memory_mb: 160 } });
+    await ready();
+    expect((await ask()).rows).toHaveLength(2);
+  }, 120_000);
+
+  it('a migration that fails is told with its last words, and what serves goes on serving', async () => {
+    const revision = await change({ runtime: { migrate: { command: ['node', '-e', FAILING] } } });
+    await eventually(async () => {
+      const { status, status_message: message } = await stateOf(revision);
+      expect([status, message]).toEqual(['DEPLOY_FAILED', expect.stringContaining('column price does not exist')]);
+    });
+    expect((await ask()).rows).toHaveLength(2);
+    expect((await davit.call(tenant, 'GET', `/v2/deployments/${id}`)).body).toMatchObject({ status: 'READY' });
+  }, 120_000);
+
+  it('a rollback brings back what served, and migrates nothing', async () => {
+    const { body } = await davit.call(tenant, 'GET', `/v2/deployments/${id}/revisions?status=DEPLOYED`);
+    const first = body.resources.at(-1).id;
+    const back = await davit.call(tenant, 'POST', `/v2/deployments/${id}/revisions/${first}/redeploy`);
+    expect([back.status, back.body.detail]).toEqual([200, undefined]);
+    await eventually(async () => {
+      expect((await stateOf(back.body.latest_revision_id)).status).toBe('DEPLOYED');
+    });
+    expect((await ask()).rows).toHaveLength(2);
+    const jobs = await davit.kubectl(['get', 'jobs', '-n', tenant.namespace, '-o', 'name']);
+    expect(jobs.trim()).toBe('');
+  }, 120_000);
+});

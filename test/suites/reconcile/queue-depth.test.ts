@@ -1,0 +1,96 @@
+// Queue workers that follow the depth of their queue: who owns their number, and the way between the two autoscalers.
+
+import { expect, it } from 'vitest';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/api/app-deployment.ts';
+import { Settings } from '../../../src/api/settings.ts';
+import type { Workload } from '../../../src/decide/observed.ts';
+import { DEPLOYMENTS, HORIZONTAL_POD_AUTOSCALERS, SCALED_OBJECTS } from '../../../src/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/kube/client.ts';
+import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
+import { aConverged, aServer, converge, type Harness, record, SHOP, says } from './harness.ts';
+
+const KEDA = Settings.parse({ keda: { enabled: true } });
+const resourceSpec = { queueMinScale: 0, queueMaxScale: 4 };
+const FOLLOWING: Partial<AppDeployment['spec']> = {
+  sourceConfig: { resourceSpec, runtime: { queueDepth: { query: 'SELECT 1' } } },
+};
+
+function autoscalers(kube: FakeKube): string[] {
+  const found = [...kube.objects(HORIZONTAL_POD_AUTOSCALERS), ...kube.objects(SCALED_OBJECTS)];
+  return found.map(({ kind, metadata }) => `${kind} ${metadata.name}`).toSorted();
+}
+function replicas(kube: FakeKube): number | undefined {
+  return kube.objects<Workload>(DEPLOYMENTS).find(({ metadata }) => metadata.name === 'shop--queue')?.spec?.replicas;
+}
+/** As KEDA does, which gives its own autoscaler the labels of the ScaledObject. */
+function putAutoscalerOfKeda(kube: FakeKube): void {
+  const [scaled] = kube.objects(SCALED_OBJECTS);
+  if (!scaled) throw new Error('no ScaledObject');
+  const { name, uid = '', labels = {} } = scaled.metadata;
+  kube.seed(HORIZONTAL_POD_AUTOSCALERS, {
+    apiVersion: 'autoscaling/v2',
+    kind: 'HorizontalPodAutoscaler',
+    metadata: {
+      name: `keda-hpa-${name}`,
+      namespace: 'team',
+      labels,
+      ownerReferences: [{ apiVersion: 'keda.sh/v1alpha1', kind: 'ScaledObject', name, uid, controller: true }],
+    },
+  } as KubeObject);
+}
+async function scale(kube: FakeKube, to: number): Promise<void> {
+  const place = { namespace: 'team', name: 'shop--queue' };
+  await kube.mergePatch(DEPLOYMENTS, place, { spec: { replicas: to } }, { fieldManager: 'keda' });
+}
+async function change({ kube }: Harness, sourceConfig: object): Promise<void> {
+  const revisionSerial = (record(kube).spec.revisionSerial ?? 0) + 1;
+  await kube.mergePatch(APP_DEPLOYMENTS, SHOP, { spec: { sourceConfig, revisionSerial } }, { fieldManager: 'person' });
+}
+
+it('KEDA decides from zero, and its own autoscaler stays', async () => {
+  const controller = await aConverged(FOLLOWING, aServer(), KEDA);
+  const { kube } = controller;
+  expect([autoscalers(kube), replicas(kube), says(kube, 'Ready')]).toEqual([
+    ['ScaledObject shop--queue'],
+    0,
+    'True Serving',
+  ]);
+  putAutoscalerOfKeda(kube);
+  for (const count of [3, 0]) {
+    // oxlint-disable-next-line no-await-in-loop -- up, then down
+    await scale(kube, count);
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    await converge(controller);
+    expect(replicas(kube)).toBe(count);
+  }
+  expect(autoscalers(kube)).toEqual(['HorizontalPodAutoscaler keda-hpa-shop--queue', 'ScaledObject shop--queue']);
+});
+
+it('from CPU to the depth of the queue and back, with the pods that there are', async () => {
+  const controller = await aConverged(
+    { sourceConfig: { resourceSpec: { ...resourceSpec, queueMinScale: 1 } } },
+    aServer(),
+    KEDA,
+  );
+  const { kube } = controller;
+  expect(autoscalers(kube)).toEqual(['HorizontalPodAutoscaler shop--queue']);
+  await scale(kube, 3);
+  await change(controller, FOLLOWING.sourceConfig ?? {});
+  await converge(controller);
+  expect([autoscalers(kube), replicas(kube)]).toEqual([['ScaledObject shop--queue'], 3]);
+  await scale(kube, 0);
+  await converge(controller);
+  await change(controller, { runtime: null });
+  await converge(controller);
+  // An autoscaler by CPU and memory starts nothing from zero.
+  expect([autoscalers(kube), replicas(kube)]).toEqual([['HorizontalPodAutoscaler shop--queue'], 1]);
+});
+
+it('without KEDA it is CPU, and a minimum of one', async () => {
+  const { kube } = await aConverged(FOLLOWING);
+  expect([autoscalers(kube), replicas(kube), says(kube, 'ResourceSpecHonored')]).toEqual([
+    ['HorizontalPodAutoscaler shop--queue'],
+    1,
+    'False MinimumIsOne',
+  ]);
+});
