@@ -18,6 +18,8 @@ import { type Facade, makeFacade, TENANT } from '../http/facade.ts';
 /** Every other token is one that nobody knows. */
 export const TOKEN = 'a-token-that-is-good-canary';
 
+const page = bundlePage();
+
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
 
@@ -59,7 +61,7 @@ const HEALTHY: Partial<Record<ConditionType, Verdict>> = {
 };
 
 export async function makeWorld(settings: Partial<Settings> = {}): Promise<World> {
-  const facade = await makeFacade({ hosting: 'both', ...settings }, {}, { page: await bundlePage() });
+  const facade = await makeFacade({ hosting: 'both', ...settings }, {}, { page: await page });
   facade.kube.know((token) => (token === TOKEN ? 'somebody' : undefined));
   const now = Date.now();
   const iso = (ms: number): string => new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z');
