@@ -1,8 +1,8 @@
 // The documented HTTP API (docs/api.md) as functions. Nothing else of the page sends a request.
 
-import type { Deployment, DeploymentList, PatchDeployment } from '../http/deployments/payloads.ts';
-import type { DeployLogs, DeployLogsQuery } from '../http/logs/payloads.ts';
-import type { Revision } from '../http/revisions/payloads.ts';
+import type { PatchDeployment } from '../http/deployments/payloads.ts';
+import type { DeployLogsQuery } from '../http/logs/payloads.ts';
+import { makeEventParser, type ServerEvent } from './events.ts';
 
 /** Kept in memory alone: no storage, no cookie, no URL. */
 export interface Session {
@@ -40,13 +40,27 @@ export class ApiError extends Error {
   }
 }
 
+/**
+ * Connects, and yields what came together: at once nothing, then events. Ends where the API asks to connect again with the id of the last event; throws
+ * ApiError where it refuses. What it shows has no values of secrets.
+ */
+export type OpenStream = (
+  lastEventId: string | undefined,
+  signal: AbortSignal,
+) => AsyncGenerator<readonly ServerEvent[], { readonly retryMs: number | undefined }>;
+
 export interface Api {
-  list(query: ListQuery, signal?: AbortSignal): Promise<readonly Deployment[]>;
-  /** Undefined if there is none. Taken from the list, whose secrets have no values: the page never holds one. */
-  find(id: string, signal?: AbortSignal): Promise<Deployment | undefined>;
-  revisions(id: string, signal?: AbortSignal): Promise<readonly Revision[]>;
-  logs(id: string, source: LogSource, query: DeployLogsQuery, signal?: AbortSignal): Promise<DeployLogs>;
-  /** Runs `change` of the present version: it is refused if somebody else changes the deployment first. */
+  /** Resolves if the token and the tenant may be used. */
+  check(): Promise<void>;
+  /** `deployments`. */
+  list(query: ListQuery): OpenStream;
+  /** `deployment`, and `gone`. */
+  deployment(id: string): OpenStream;
+  /** `revisions`, and `gone`. */
+  revisions(id: string): OpenStream;
+  /** `log` for each line, `truncated`, `complete` and `gone`. */
+  logs(id: string, source: LogSource, query: DeployLogsQuery): OpenStream;
+  /** A change of the present version: it is refused if somebody else changes the deployment first. */
   scale(id: string, scale: { readonly min: number; readonly max: number }): Promise<void>;
   redeploy(id: string, revisionId: string): Promise<void>;
   remove(id: string): Promise<void>;
@@ -54,11 +68,15 @@ export interface Api {
 
 interface RequestOptions {
   readonly body?: unknown;
+  /** Other than the time limit of an answer. */
   readonly signal?: AbortSignal | undefined;
-  readonly ifMatch?: string | undefined;
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
+/** The API answers within 60 s. */
 const LONGEST_MS = 75_000;
+/** A stream has a comment every 15 s. */
+const SILENCE_MS = 45_000;
 
 /** The page's script is at BASE/assets/. */
 const BASE = new URL('../', import.meta.url);
@@ -68,8 +86,7 @@ export const API_URL = BASE.href.replace(/\/$/, '');
 
 /** `onRefused` hears the sentence of every 401. */
 export function makeApi(session: Session, onRefused: (sentence: string) => void): Api {
-  async function send(method: string, path: string, { body, signal, ifMatch }: RequestOptions): Promise<Response> {
-    const signals = [AbortSignal.timeout(LONGEST_MS), ...(signal ? [signal] : [])];
+  async function send(method: string, path: string, { body, signal, headers }: RequestOptions): Promise<Response> {
     try {
       return await fetch(new URL(path, BASE), {
         method,
@@ -78,17 +95,17 @@ export function makeApi(session: Session, onRefused: (sentence: string) => void)
           authorization: `Bearer ${session.token}`,
           ...(session.tenant !== '' && { 'x-tenant-id': session.tenant }),
           ...(body !== undefined && { 'content-type': 'application/json' }),
-          ...(ifMatch !== undefined && { 'if-match': ifMatch }),
+          ...headers,
         },
         ...(body !== undefined && { body: JSON.stringify(body) }),
-        signal: AbortSignal.any(signals),
+        signal: signal ?? AbortSignal.timeout(LONGEST_MS),
         cache: 'no-store',
         credentials: 'omit',
         redirect: 'error',
       });
     } catch (error) {
-      signal?.throwIfAborted();
-      const isLate = error instanceof DOMException && error.name === 'TimeoutError';
+      const reason: unknown = signal?.aborted === true ? signal.reason : error;
+      const isLate = reason instanceof DOMException && reason.name === 'TimeoutError';
       throw new ApiError(
         0,
         isLate
@@ -98,10 +115,10 @@ export function makeApi(session: Session, onRefused: (sentence: string) => void)
     }
   }
 
-  async function request<T>(method: string, path: string, options: RequestOptions = {}): Promise<T> {
+  async function request(method: string, path: string, options: RequestOptions = {}): Promise<void> {
     const response = await send(method, path, options);
     if (!response.ok) throw await refused(response);
-    return (response.status === 204 ? undefined : await response.json()) as T;
+    await response.body?.cancel();
   }
 
   async function refused(response: Response): Promise<ApiError> {
@@ -116,30 +133,82 @@ export function makeApi(session: Session, onRefused: (sentence: string) => void)
     const path = `v2/deployments/${id}`;
     const head = await send('HEAD', path, {});
     // The answer to HEAD has no sentence; that of the change has.
-    await request(method, `${path}${rest}`, { body, ifMatch: head.headers.get('etag') ?? undefined });
+    const etag = head.headers.get('etag');
+    await request(method, `${path}${rest}`, { body, ...(etag !== null && { headers: { 'if-match': etag } }) });
   }
 
-  const listed = async (query: URLSearchParams, signal: AbortSignal | undefined): Promise<readonly Deployment[]> =>
-    (await request<DeploymentList>('GET', `v2/deployments?${query}`, { signal })).resources;
+  async function* stream(
+    method: string,
+    path: string,
+    body: unknown,
+    lastEventId: string | undefined,
+    left: AbortSignal,
+  ): AsyncGenerator<readonly ServerEvent[], { readonly retryMs: number | undefined }> {
+    const silence = new AbortController();
+    const silent = (ms: number): ReturnType<typeof setTimeout> =>
+      setTimeout(() => silence.abort(new DOMException('Silent', 'TimeoutError')), ms);
+    let timer = silent(LONGEST_MS);
+    try {
+      const headers = {
+        accept: 'text/event-stream',
+        ...(lastEventId !== undefined && { 'last-event-id': lastEventId }),
+      };
+      const response = await send(method, path, { body, headers, signal: AbortSignal.any([left, silence.signal]) });
+      if (!response.ok) throw await refused(response);
+      // Something in between may have another mind; an answer with values of secrets is not read.
+      if (response.body === null || !response.headers.get('content-type')?.startsWith('text/event-stream')) {
+        await response.body?.cancel();
+        throw new ApiError(
+          0,
+          'The answer is not a stream of events. Something between this page and Davit changes it.',
+        );
+      }
+      const parser = makeEventParser();
+      yield [];
+      for await (const text of response.body.pipeThrough(new TextDecoderStream())) {
+        clearTimeout(timer);
+        timer = silent(SILENCE_MS);
+        const events = parser.push(text).map(read);
+        if (events.length > 0) yield events;
+        if (events.some(({ event }) => event === 'end')) break;
+      }
+      return { retryMs: parser.retryMs };
+    } catch (error) {
+      // A connection that breaks or is silent is opened again, as one that ends.
+      if (error instanceof ApiError || left.aborted) throw error;
+      return { retryMs: undefined };
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** The end of a stream that is a refusal is thrown, and one that is for good has a name of its own. */
+  function read(one: ServerEvent): ServerEvent {
+    if (one.event !== 'end') return one;
+    const { reason, detail, status } = one.data as { reason: string; detail: string; status?: number };
+    if (status === 401) onRefused(detail);
+    if (reason === 'refused' || reason === 'failed') throw new ApiError(status ?? 500, detail);
+    return reason === 'complete' ? { ...one, event: 'complete' } : one;
+  }
+
+  const opening =
+    (method: string, path: string, body?: unknown): OpenStream =>
+    (lastEventId, signal) =>
+      stream(method, path, body, lastEventId, signal);
 
   return {
-    list({ nameContains, status, offset, limit }, signal) {
+    check: () => request('GET', 'v2/deployments?limit=1'),
+    list({ nameContains, status, offset, limit }) {
       const query = new URLSearchParams({ limit: String(limit), offset: String(offset) });
       if (nameContains !== '') query.set('name_contains', nameContains);
       if (status !== '') query.set('status', status);
-      return listed(query, signal);
+      return opening('GET', `v2/deployments?${query}`);
     },
-    async find(id, signal) {
-      return (await listed(new URLSearchParams({ deployment_ids: id }), signal))[0];
-    },
-    async revisions(id, signal) {
-      const path = `v2/deployments/${id}/revisions?limit=100`;
-      return (await request<{ resources: Revision[] }>('GET', path, { signal })).resources;
-    },
-    logs(id, { kind, revisionId }, query, signal) {
+    deployment: (id) => opening('GET', `v2/deployments/${id}`),
+    revisions: (id) => opening('GET', `v2/deployments/${id}/revisions?limit=100`),
+    logs(id, { kind, revisionId }, query) {
       const revision = revisionId === undefined ? '' : `/revisions/${revisionId}`;
-      const path = `v1/projects/${id}${revision}/${kind === 'build' ? 'build_logs' : 'deploy_logs'}`;
-      return request('POST', path, { body: query, signal });
+      return opening('POST', `v1/projects/${id}${revision}/${kind === 'build' ? 'build_logs' : 'deploy_logs'}`, query);
     },
     scale(id, { min, max }) {
       const body: PatchDeployment = { source_config: { resource_spec: { min_scale: min, max_scale: max } } };

@@ -18,6 +18,15 @@ function useShownId(): string | undefined {
   return id;
 }
 
+/** Ages grow while nothing else changes. */
+function useClock(): void {
+  const [, tick] = useState(0);
+  useEffect(() => {
+    const timer = setInterval(() => tick((ticks) => ticks + 1), 30_000);
+    return () => clearInterval(timer);
+  }, []);
+}
+
 export function App(): VNode {
   const [session, setSession] = useState<Session>();
   const [refused, setRefused] = useState<string>();
@@ -25,6 +34,7 @@ export function App(): VNode {
   const [notice, setNotice] = useState('');
   const [list, setList] = useState<ListState>(FIRST_PAGE);
   const id = useShownId();
+  useClock();
   /** The deployment that was shown last, whose row the focus returns to. */
   const left = useRef<string | undefined>(undefined);
   useEffect(() => {

@@ -5,7 +5,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Deployment } from '../http/deployments/payloads.ts';
 import type { Revision } from '../http/revisions/payloads.ts';
 import type { Api } from './api.ts';
-import { useFollowed } from './follow.ts';
+import { type Followed, newest, useFollowed } from './follow.ts';
 import {
   advice,
   aspectsOf,
@@ -25,7 +25,9 @@ import { Address, Age, Asking, Breakable, Dialog, fieldOf, Mark, Status } from '
 import { LIST } from './route.ts';
 import { plain, short } from './text.ts';
 
-const EVERY_MS = 3000;
+interface RevisionList {
+  readonly resources: readonly Revision[];
+}
 
 export interface DetailProps {
   readonly api: Api;
@@ -42,38 +44,39 @@ type Asked =
   | { readonly action: 'roll back'; readonly revision: Revision };
 
 export function Detail({ api, id, say, onGone }: DetailProps): VNode {
-  const known = useRef<Deployment | undefined>(undefined);
-  const deployment = useFollowed(id, EVERY_MS, async (signal) => ({ found: await api.find(id, signal) }));
-  const revisions = useFollowed(id, EVERY_MS, (signal) => api.revisions(id, signal));
+  const deployment = useFollowed<{ readonly found: Deployment; readonly isGone: boolean }>(
+    id,
+    api.deployment(id),
+    (value, events) => {
+      const found = newest<Deployment>('deployment')(value?.found, events);
+      return found && { found, isGone: events.some(({ event }) => event === 'gone') };
+    },
+  );
+  const revisions = useFollowed<RevisionList>(id, api.revisions(id), newest('revisions'));
   const [asked, setAsked] = useState<Asked>();
   const heading = useRef<HTMLHeadingElement>(null);
   const isFocused = useRef(false);
-  const { value } = deployment;
-  const found = value?.found;
+  const found = deployment.value?.found;
+  const isMissing = deployment.failure?.status === 404;
+  const isGone = found !== undefined && (deployment.value?.isGone === true || isMissing);
 
   useEffect(() => {
-    if (value === undefined) return;
-    if (found === undefined && known.current !== undefined) onGone(known.current.name);
-    known.current = found;
+    if (found === undefined && !isMissing) return;
     document.title = `${found?.name ?? 'No deployment'} – Davit`;
     if (isFocused.current) return;
     isFocused.current = true;
     heading.current?.focus();
-  }, [value]);
-
-  /** After a change: both are asked again at once. */
-  function changed(sentence: string): void {
-    say(sentence);
-    deployment.again();
-    revisions.again();
-  }
+  }, [found === undefined, isMissing]);
+  useEffect(() => {
+    if (isGone) onGone(found.name);
+  }, [isGone]);
 
   if (found === undefined) {
     return (
       <section>
         <a href={LIST}>← All deployments</a>
-        <Asking of={deployment} what="The deployment" />
-        {value !== undefined && (
+        {!isMissing && <Asking of={deployment} what="The deployment" />}
+        {isMissing && (
           <h1 tabIndex={-1} ref={heading}>
             There is no such deployment, or not for this token and tenant
           </h1>
@@ -116,15 +119,15 @@ export function Detail({ api, id, say, onGone }: DetailProps): VNode {
         followed={revisions}
         onRollBack={isLeaving ? undefined : (revision) => setAsked({ action: 'roll back', revision })}
       />
-      <Logs api={api} id={id} revisions={revisions.value ?? []} />
+      <Logs api={api} id={id} revisions={revisions.value?.resources ?? []} />
       {asked?.action === 'scale' && (
-        <Scale api={api} deployment={found} onDone={changed} onClose={() => setAsked(undefined)} />
+        <Scale api={api} deployment={found} onDone={say} onClose={() => setAsked(undefined)} />
       )}
       {asked?.action === 'delete' && (
         <Delete
           api={api}
           deployment={found}
-          onDone={changed}
+          onDone={say}
           onClose={() => {
             setAsked(undefined);
             // The button is gone with the deletion.
@@ -137,7 +140,7 @@ export function Detail({ api, id, say, onGone }: DetailProps): VNode {
           api={api}
           deployment={found}
           revision={asked.revision}
-          onDone={changed}
+          onDone={say}
           onClose={() => setAsked(undefined)}
         />
       )}
@@ -246,18 +249,19 @@ function Leaf({ part: { name, condition, sizes }, said }: { readonly part: Part;
 
 interface RevisionsProps {
   readonly deployment: Deployment;
-  readonly followed: ReturnType<typeof useFollowed<readonly Revision[]>>;
+  readonly followed: Followed<RevisionList>;
   /** Absent where nothing can be rolled back. */
   readonly onRollBack: ((revision: Revision) => void) | undefined;
 }
 
 function Revisions({ deployment, followed, onRollBack }: RevisionsProps): VNode {
+  const rows = followed.value?.resources;
   return (
     <section aria-labelledby="revisions">
       <h2 id="revisions">Revisions</h2>
       <Asking of={followed} what="The revisions" />
-      {followed.value?.length === 0 && <p>None yet: there is nothing to run.</p>}
-      {followed.value !== undefined && followed.value.length > 0 && (
+      {rows?.length === 0 && <p>None yet: there is nothing to run.</p>}
+      {rows !== undefined && rows.length > 0 && (
         <table class="list revisions" role="table" aria-labelledby="revisions">
           <thead role="rowgroup">
             <tr role="row">
@@ -269,7 +273,7 @@ function Revisions({ deployment, followed, onRollBack }: RevisionsProps): VNode 
             </tr>
           </thead>
           <tbody role="rowgroup">
-            {followed.value.map((revision, place) => (
+            {rows.map((revision, place) => (
               <tr role="row" key={revision.id} class={toneOfRevision(revision)}>
                 <th role="rowheader" scope="row" class="name">
                   <code>{short(revision.id)}</code>

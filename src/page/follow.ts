@@ -1,68 +1,87 @@
-// Keeps something that the API has up to date. The page asks repeatedly here and nowhere else, so that a stream of events
-// can take the place of the questions.
+// Keeps something that the API has up to date, by its event streams.
 
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
-import { ApiError } from './api.ts';
+import { ApiError, type OpenStream } from './api.ts';
+import type { ServerEvent } from './events.ts';
 
-export interface FollowOptions<T> {
-  readonly read: (signal: AbortSignal) => Promise<T>;
-  /** Between an answer and the next question; `once` ends with the first answer. */
-  readonly everyMs: number | 'once';
-  readonly onValue: (value: T) => void;
+export interface FollowOptions {
+  readonly open: OpenStream;
+  /** Called with what came together: with nothing when a connection is there. */
+  readonly onEvents: (events: readonly ServerEvent[]) => void;
   readonly onFailure: (failure: ApiError, retryMs: number) => void;
 }
 
 export interface Following {
-  /** Asks at once, also after a failure. */
+  /** Connects at once, also after a failure. */
   again(): void;
   stop(): void;
 }
 
-const FIRST_RETRY_MS = 2500;
+const RETRY_MS = 2500;
 const LONGEST_WAIT_MS = 60_000;
 
-/** Asks now and then every `everyMs`, less often after failures, and not while the page is hidden. */
-export function follow<T>({ read, everyMs, onValue, onFailure }: FollowOptions<T>): Following {
+/** Events after which nothing comes. */
+const LAST: readonly string[] = ['gone', 'complete'];
+
+/**
+ * Connects now and whenever a connection has ended, less often after failures. There is no connection while the page is hidden: a browser has few for
+ * each host.
+ */
+export function follow({ open, onEvents, onFailure }: FollowOptions): Following {
   const ended = new AbortController();
+  let connection: AbortController | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
   let failures = 0;
-  let isReading = false;
-  /** Asked for during a read, whose answer may be older than the reason to ask. */
-  let isWanted = false;
+  let lastEventId: string | undefined;
 
-  function waitAfter(error: ApiError): number {
+  function waitAfter({ retryAfterSeconds = 0 }: ApiError): number {
     failures += 1;
-    const waitMs = Math.min(LONGEST_WAIT_MS, FIRST_RETRY_MS * 2 ** failures);
-    return Math.max(waitMs, (error.retryAfterSeconds ?? 0) * 1000);
+    return Math.max(retryAfterSeconds * 1000, Math.min(LONGEST_WAIT_MS, RETRY_MS * 2 ** failures));
   }
 
-  async function ask(): Promise<void> {
+  async function connect(): Promise<void> {
     clearTimeout(timer);
-    isWanted = isReading;
-    if (isReading || ended.signal.aborted || document.hidden) return;
-    isReading = true;
-    let waitMs: number | undefined = everyMs === 'once' ? undefined : everyMs;
+    if (connection !== undefined || ended.signal.aborted || document.hidden) return;
+    const mine = new AbortController();
+    connection = mine;
+    let waitMs = RETRY_MS;
     try {
-      const value = await read(ended.signal);
-      failures = 0;
-      if (!ended.signal.aborted) onValue(value);
-    } catch (error) {
-      if (!ended.signal.aborted) {
-        const failure = error instanceof ApiError ? error : new ApiError(0, 'The answer is not one that Davit gives.');
-        waitMs = waitAfter(failure);
-        onFailure(failure, waitMs);
+      const events = open(lastEventId, AbortSignal.any([ended.signal, mine.signal]));
+      let next = await events.next();
+      while (next.done !== true) {
+        if (mine.signal.aborted || ended.signal.aborted) return;
+        failures = 0;
+        lastEventId = next.value.findLast(({ id }) => id !== undefined)?.id ?? lastEventId;
+        onEvents(next.value);
+        if (next.value.some(({ event }) => LAST.includes(event))) {
+          ended.abort();
+          return;
+        }
+        // oxlint-disable-next-line no-await-in-loop -- what comes next
+        next = await events.next();
       }
+      waitMs = next.value.retryMs ?? RETRY_MS;
+    } catch (error) {
+      if (mine.signal.aborted || ended.signal.aborted) return;
+      const failure = error instanceof ApiError ? error : new ApiError(0, 'The answer is not one that Davit gives.');
+      waitMs = waitAfter(failure);
+      onFailure(failure, waitMs);
+    } finally {
+      if (connection === mine) connection = undefined;
     }
-    isReading = false;
-    if (isWanted) waitMs = 0;
-    if (!ended.signal.aborted && waitMs !== undefined) timer = setTimeout(again, waitMs);
+    timer = setTimeout(again, waitMs);
   }
 
   function again(): void {
-    void ask();
+    void connect();
+  }
+  function onVisibility(): void {
+    if (!document.hidden) return again();
+    connection?.abort();
+    connection = undefined;
   }
 
-  document.addEventListener('visibilitychange', again, { signal: ended.signal });
+  document.addEventListener('visibilitychange', onVisibility, { signal: ended.signal });
   again();
   return {
     again,
@@ -74,12 +93,12 @@ export function follow<T>({ read, everyMs, onValue, onFailure }: FollowOptions<T
 }
 
 export interface Followed<T> {
-  /** The last answer; absent before the first. */
+  /** What is known; absent before the first answer. */
   readonly value?: T | undefined;
-  /** Why the last question had no answer. */
+  /** Why there is no connection. */
   readonly failure?: ApiError | undefined;
   readonly retryAt?: number | undefined;
-  /** Whether `value` answers an earlier question. */
+  /** Whether `value` is of an earlier question. */
   readonly isPending: boolean;
   /** Whether the first answer takes longer than usual. */
   readonly isSlow: boolean;
@@ -88,27 +107,29 @@ export interface Followed<T> {
 
 const SLOW_MS = 6000;
 
-/** Follows `read` until the component is gone, and from the start when `key` changes. */
+/** Follows a stream until the component is gone, and another one when `key` changes. `take` makes the value of what came. */
 export function useFollowed<T>(
   key: string,
-  everyMs: FollowOptions<T>['everyMs'],
-  read: (signal: AbortSignal) => Promise<T>,
+  open: OpenStream,
+  take: (value: T | undefined, events: readonly ServerEvent[]) => T | undefined,
 ): Followed<T> {
   const [state, setState] = useState<Omit<Followed<T>, 'again'>>({ isPending: true, isSlow: false });
   const following = useRef<Following | null>(null);
   useEffect(() => {
     setState(({ value }) => ({ value, isPending: true, isSlow: false }));
-    const slow = setTimeout(() => setState((now) => ({ ...now, isSlow: true })), SLOW_MS);
+    const slow = setTimeout(() => setState((now) => ({ ...now, isSlow: now.isPending })), SLOW_MS);
+    let value: T | undefined;
     following.current = follow({
-      read,
-      everyMs,
-      onValue(value) {
+      open,
+      onEvents(events) {
+        value = take(value, events);
+        if (value === undefined) return;
         clearTimeout(slow);
         setState({ value, isPending: false, isSlow: false });
       },
       onFailure(failure, retryMs) {
         clearTimeout(slow);
-        setState(({ value }) => ({ value, failure, retryAt: Date.now() + retryMs, isPending: false, isSlow: false }));
+        setState((now) => ({ ...now, failure, retryAt: Date.now() + retryMs, isPending: false, isSlow: false }));
       },
     });
     return () => {
@@ -118,4 +139,9 @@ export function useFollowed<T>(
   }, [key]);
   const again = useCallback(() => following.current?.again(), []);
   return { ...state, again };
+}
+
+/** What the last event of that name holds: states are told whole. */
+export function newest<T>(name: string): (value: T | undefined, events: readonly ServerEvent[]) => T | undefined {
+  return (value, events) => (events.findLast(({ event }) => event === name)?.data as T | undefined) ?? value;
 }

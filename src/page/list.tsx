@@ -2,9 +2,9 @@
 
 import type { VNode } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import type { Deployment } from '../http/deployments/payloads.ts';
+import type { Deployment, DeploymentList } from '../http/deployments/payloads.ts';
 import { API_URL, type Api } from './api.ts';
-import { useFollowed } from './follow.ts';
+import { newest, useFollowed } from './follow.ts';
 import { originOf, STATUSES, scaleOf, toneOf } from './health.ts';
 import { Address, Age, Asking, Breakable, Status } from './parts.tsx';
 import { linkOf } from './route.ts';
@@ -19,7 +19,6 @@ export interface ListState {
 export const FIRST_PAGE: ListState = { nameContains: '', status: '', offset: 0 };
 
 const PAGE = 50;
-const EVERY_MS = 5000;
 const TYPING_MS = 250;
 
 export interface ListProps {
@@ -34,12 +33,14 @@ export interface ListProps {
 
 export function List({ api, tenant, state, onState, focusOn }: ListProps): VNode {
   // One more than is shown tells whether there is another page.
-  const followed = useFollowed(JSON.stringify(state), EVERY_MS, (signal) =>
-    api.list({ ...state, limit: PAGE + 1 }, signal),
+  const followed = useFollowed<DeploymentList>(
+    JSON.stringify(state),
+    api.list({ ...state, limit: PAGE + 1 }),
+    newest('deployments'),
   );
-  const { value: answer, isPending } = followed;
-  const rows = answer?.slice(0, PAGE);
-  const hasMore = (answer?.length ?? 0) > PAGE;
+  const { value, isPending } = followed;
+  const rows = value?.resources.slice(0, PAGE);
+  const hasMore = (value?.resources.length ?? 0) > PAGE;
   const isFiltered = state.nameContains !== '' || state.status !== '';
   const heading = useRef<HTMLHeadingElement>(null);
   const isFocused = useRef(false);

@@ -5,12 +5,14 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { DeployLogsQuery, LogLine } from '../http/logs/payloads.ts';
 import type { Revision } from '../http/revisions/payloads.ts';
 import type { Api, LogSource } from './api.ts';
+import type { ServerEvent } from './events.ts';
 import { useFollowed } from './follow.ts';
-import { makeLogReader } from './log-reader.ts';
 import { Asking } from './parts.tsx';
 import { plain, short } from './text.ts';
 
-const EVERY_MS = 3000;
+const NEWEST = 300;
+/** More would make the page slow. */
+const MOST_SHOWN = 3000;
 const LEVELS = ['DEBUG', 'INFO', 'WARNING', 'ERROR', 'CRITICAL'] as const;
 
 export interface LogsProps {
@@ -27,7 +29,6 @@ export function Logs({ api, id, revisions }: LogsProps): VNode {
   const [chosen, setChosen] = useState<string>();
   const [level, setLevel] = useState('');
   const [text, setText] = useState('');
-  const [isFollowed, setIsFollowed] = useState(true);
   const [latest] = revisions;
   const isAboutBuild = latest !== undefined && (IN_BUILD.includes(latest.status) || latest.status === 'BUILD_FAILED');
   const source = chosen ?? (isAboutBuild && BUILT.includes(latest.source) ? `build ${latest.id}` : 'pods');
@@ -70,14 +71,6 @@ export function Logs({ api, id, revisions }: LogsProps): VNode {
           value={text}
           onChange={(event) => setText(event.currentTarget.value)}
         />
-        <label class="check">
-          <input
-            type="checkbox"
-            checked={isFollowed}
-            onChange={(event) => setIsFollowed(event.currentTarget.checked)}
-          />
-          Follow
-        </label>
       </search>
       <Lines
         key={[source, level, text].join(' ')}
@@ -88,8 +81,6 @@ export function Logs({ api, id, revisions }: LogsProps): VNode {
           ...(level !== '' && { level: level as (typeof LEVELS)[number] }),
           ...(text !== '' && { query: text }),
         }}
-        isFollowed={isFollowed}
-        isOver={isOver(sourceOf(source), revisions)}
       />
     </section>
   );
@@ -100,30 +91,28 @@ function sourceOf(chosen: string): LogSource {
   return { kind: kind === 'build' ? 'build' : 'pods', ...(revisionId !== undefined && { revisionId }) };
 }
 
-/** A build that has ended writes no more. */
-function isOver({ kind, revisionId }: LogSource, revisions: readonly Revision[]): boolean {
-  if (kind !== 'build') return false;
-  const revision = revisions.find(({ id }) => id === revisionId);
-  return revision !== undefined && !IN_BUILD.includes(revision.status);
-}
-
 interface LinesProps {
   readonly api: Api;
   readonly id: string;
   readonly source: LogSource;
   readonly filter: Pick<DeployLogsQuery, 'level' | 'query'>;
-  readonly isFollowed: boolean;
-  readonly isOver: boolean;
 }
 
-function Lines({ api, id, source, filter, isFollowed, isOver }: LinesProps): VNode {
-  const reader = useMemo(
-    () => makeLogReader((query, signal) => api.logs(id, source, { ...query, ...filter }, signal)),
-    [],
-  );
-  // A build's last lines may come after its last question, so its end is a reason to ask once more.
-  const isOnce = isOver || !isFollowed;
-  const followed = useFollowed(String(isOnce), isOnce ? 'once' : EVERY_MS, reader);
+interface Written {
+  /** Oldest first. */
+  readonly lines: readonly LogLine[];
+  readonly isTruncated: boolean;
+}
+
+function withEvents(before: Written = { lines: [], isTruncated: false }, events: readonly ServerEvent[]): Written {
+  const added = events.flatMap(({ event, data }) => (event === 'log' ? [data as LogLine] : []));
+  const isTruncated = before.isTruncated || events.some(({ event }) => event === 'truncated');
+  return { lines: added.length === 0 ? before.lines : [...before.lines, ...added].slice(-MOST_SHOWN), isTruncated };
+}
+
+function Lines({ api, id, source, filter }: LinesProps): VNode {
+  const beginning = source.kind === 'build' ? {} : { limit: NEWEST };
+  const followed = useFollowed<Written>('', api.logs(id, source, { ...beginning, ...filter }), withEvents);
   const box = useRef<HTMLDivElement>(null);
   const isAtEnd = useRef(true);
   const lines = followed.value?.lines;
@@ -152,7 +141,7 @@ function Lines({ api, id, source, filter, isFollowed, isOver }: LinesProps): VNo
         }}
       >
         {shown}
-        {lines?.length === 0 && <p>Nothing was written yet, or nothing matches.</p>}
+        {lines?.length === 0 && <p class="asking">Nothing was written yet, or nothing matches.</p>}
       </div>
     </>
   );

@@ -36,7 +36,7 @@ export function SignIn({ tenant, refused, onEnter }: SignInProps): VNode {
     setFailure(undefined);
     let sentence: string | undefined;
     try {
-      await makeApi(session, () => undefined).list({ nameContains: '', status: '', offset: 0, limit: 1 });
+      await makeApi(session, () => undefined).check();
     } catch (error) {
       sentence = error instanceof Error ? error.message : String(error);
       if (error instanceof ApiError && error.status === 401) sentence = `The token was refused. ${sentence}`;

@@ -30,7 +30,7 @@ const TYPES: Readonly<Record<string, string>> = {
 /** `GET /` under `prefix`, which `app` has: the page for who prefers HTML, otherwise where things are; and the page's files. */
 export function registerPage(app: FastifyInstance, files: PageFiles | undefined, prefix: string): void {
   const hidden = { schema: { hide: true } };
-  const assets = [...(files ?? [])].map(([name, text]) => ({ name, text, hash: hashOf(text) }));
+  const assets = [...(files ?? [])].map(([name, text]) => ({ name, bytes: Buffer.from(text), hash: hashOf(text) }));
   const page = files && documentOf(prefix, files);
   const tag = page && `"${hashOf(page)}"`;
   const links = {
@@ -49,17 +49,19 @@ export function registerPage(app: FastifyInstance, files: PageFiles | undefined,
     return reply.type('text/html; charset=utf-8').send(page);
   });
 
-  for (const { name, text, hash } of assets) {
-    app.get(`/assets/${name}`, hidden, async (request, reply) => sendAsset(request, reply, { name, text, hash }));
+  for (const asset of assets) {
+    app.get(`/assets/${asset.name}`, hidden, async (request, reply) => sendAsset(request, reply, asset));
   }
 }
 
+interface Asset {
+  readonly name: string;
+  readonly bytes: Buffer;
+  readonly hash: string;
+}
+
 /** A file under another version's hash is of a rollout: the browser gets the present one, and does not keep it. */
-function sendAsset(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  { name, text, hash }: { readonly name: string; readonly text: string; readonly hash: string },
-): FastifyReply {
+function sendAsset(request: FastifyRequest, reply: FastifyReply, { name, bytes, hash }: Asset): FastifyReply {
   const isNamed = request.url.endsWith(`?${hash}`);
   return reply
     .headers({
@@ -67,7 +69,7 @@ function sendAsset(
       'cross-origin-resource-policy': 'same-origin',
     })
     .type(TYPES[name.split('.').at(-1) ?? ''] ?? 'application/octet-stream')
-    .send(text);
+    .send(bytes);
 }
 
 function hashOf(text: string): string {

@@ -27,7 +27,7 @@ export interface Visit {
   readonly page: Page;
   /** What the page must never cause: violations of the policy, errors of its script, requests to other hosts. */
   readonly complaints: string[];
-  /** Method and path of each request. */
+  /** Method and path of each request, and whether it asks for events. */
   readonly requests: string[];
 }
 
@@ -50,7 +50,8 @@ export async function visit(browser: Browser, url: string, options: BrowserConte
   });
   page.on('request', (request) => {
     const { origin, pathname, search } = new URL(request.url());
-    requests.push(`${request.method()} ${pathname}${search}`);
+    const isStream = request.headers()['accept'] === 'text/event-stream';
+    requests.push(`${request.method()} ${pathname}${search}${isStream ? ' events' : ''}`);
     if (origin !== new URL(url).origin) complaints.push(`request to ${origin}`);
   });
   // Time passes as it does, and faster where a test says so.
@@ -70,9 +71,23 @@ export async function open(page: Page, name: string): Promise<void> {
   await page.getByRole('heading', { level: 1, name, exact: true }).waitFor();
 }
 
-/** As if so many seconds had passed: the page asks again after five at most, unless something failed. */
-export async function elapse(page: Page, seconds = 6): Promise<void> {
+/** As if so many seconds had passed. */
+export async function elapse(page: Page, seconds: number): Promise<void> {
   await page.clock.fastForward(seconds * 1000);
+}
+
+/** As if the person looked at another tab, or came back. */
+export async function hide(page: Page, isHidden: boolean): Promise<void> {
+  await page.evaluate(
+    `Object.defineProperty(document, "hidden", { value: ${isHidden}, configurable: true });
+     document.dispatchEvent(new Event("visibilitychange"));`,
+  );
+}
+
+/** Breaks the page's connections, so that it opens them again. */
+export async function reconnect(page: Page): Promise<void> {
+  await hide(page, true);
+  await hide(page, false);
 }
 
 /** What axe finds against WCAG 2.2 AA and its best practices, one line for each finding. */

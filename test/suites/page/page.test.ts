@@ -12,9 +12,11 @@ import {
   accessibilityFindings,
   chromiumHere,
   elapse,
+  hide,
   launch,
   open,
   overflow,
+  reconnect,
   signIn,
   type Visit,
   visit,
@@ -131,7 +133,7 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
       await page.route('**/v2/deployments?*', (route) =>
         route.fulfill({ status: 401, json: { detail: 'The token has expired. Send another one.' } }),
       );
-      await elapse(page);
+      await reconnect(page);
       await page.getByText('The token was refused. The token has expired.').waitFor();
       expect(await page.getByLabel('Tenant').inputValue()).toBe('team-a');
     });
@@ -144,7 +146,9 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
       await open(page, 'shop');
       await page.getByText('API_KEY', { exact: true }).waitFor();
       await page.getByRole('button', { name: 'Scale' }).click();
-      expect(visits[0]?.requests.filter((request) => /^GET \/v2\/deployments\/[^/]+$/.test(request))).toEqual([]);
+      const gets = visits[0]?.requests.filter((request) => /^GET \/v2\/deployments\/[^/]+$/.test(request)) ?? [];
+      // Events have none, and neither have lists.
+      expect(gets.map((request) => request.split(' ')[2])).toEqual(['events']);
     });
   });
 
@@ -199,7 +203,6 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
       const page = await enter();
       await page.getByRole('link', { name: 'shop' }).waitFor();
       world.deploy('cart');
-      await elapse(page);
       await page.getByRole('link', { name: 'cart' }).waitFor();
     });
   });
@@ -240,7 +243,7 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
         route.fulfill({ status, body: detail === undefined ? '<html>bad gateway</html>' : JSON.stringify({ detail }) }),
       );
       const alert = page.getByRole('alert');
-      await elapse(page);
+      await reconnect(page);
       await alert.getByText('This is not up to date.').waitFor();
       const sentence = detail ?? `The answer was HTTP ${status} without a reason.`;
       expect(await alert.innerText()).toContain(sentence);
@@ -270,7 +273,7 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
       await page.route(list, (route) =>
         route.fulfill({ status: 429, headers: { 'retry-after': '50' }, json: { detail } }),
       );
-      await elapse(page);
+      await reconnect(page);
       await page.getByRole('alert').getByText(detail).waitFor();
       const before = visits[0]?.requests.length ?? 0;
       await elapse(page, 40);
@@ -284,21 +287,46 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
       world.deploy('shop');
       const page = await enter();
       await page.getByRole('link', { name: 'shop' }).waitFor();
-      await page.evaluate('Object.defineProperty(document, "hidden", { get: () => true, configurable: true })');
+      await hide(page, true);
       const before = visits[0]?.requests.length;
-      await elapse(page, 60);
-      await elapse(page, 60);
-      await page.waitForTimeout(300);
-      expect(visits[0]?.requests.length).toBe(before);
       world.deploy('cart');
-      await page.evaluate('delete document.hidden; document.dispatchEvent(new Event("visibilitychange"))');
+      await elapse(page, 100);
+      await page.waitForTimeout(1500);
+      expect(visits[0]?.requests.length).toBe(before);
+      expect(await rows(page)).toEqual(['shop']);
+      await hide(page, false);
       await page.getByRole('link', { name: 'cart' }).waitFor();
+    });
+
+    it('that ends its streams is connected to again', async ({ visits }) => {
+      const world = await makeWorld({ lifeMs: 1000 });
+      world.deploy('shop');
+      const one = await visit(browser, world.url);
+      visits.push(one);
+      await signIn(one.page);
+      await one.page.getByRole('link', { name: 'shop' }).waitFor();
+      const streams = (): number => one.requests.filter((request) => request.endsWith(' events')).length;
+      await vi.waitFor(() => expect(streams()).toBeGreaterThan(1), { timeout: 15_000 });
+      world.deploy('cart');
+      await one.page.getByRole('link', { name: 'cart' }).waitFor();
+      expect(await one.page.getByRole('alert').innerText()).toBe('');
+      await world.close();
+    });
+
+    it('that answers with something else than a stream is not read', async ({ world, enter }) => {
+      world.deploy('shop');
+      const page = await enter();
+      await page.getByRole('link', { name: 'shop' }).waitFor();
+      await page.route(list, (route) => route.fulfill({ json: { resources: [], offset: 0 } }));
+      await reconnect(page);
+      await page.getByRole('alert').getByText('The answer is not a stream of events.').waitFor();
+      expect(await rows(page)).toEqual(['shop']);
     });
 
     it('that cannot be reached is named as that', async ({ enter }) => {
       const page = await enter();
       await page.route(list, (route) => route.abort());
-      await elapse(page);
+      await reconnect(page);
       await page.getByRole('alert').getByText('The API cannot be reached.').waitFor();
     });
   });
@@ -500,12 +528,10 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
       await open(page, 'shop');
       const leaving = { ...shop, metadata: { ...shop.metadata, deletionTimestamp: new Date().toISOString() } };
       world.facade.records.put({ ...leaving, status: { ...shop.status, state: 'AWAITING_DELETE' } } as AppDeployment);
-      await elapse(page);
       await page.getByText('AWAITING_DELETE', { exact: true }).waitFor();
       expect(await page.getByRole('button', { name: 'Delete' }).count()).toBe(0);
       world.facade.kube.erase(APP_DEPLOYMENTS, { namespace: TENANT.namespace, name: 'shop' });
       world.facade.records.drop(shop.metadata.uid ?? '');
-      await elapse(page);
       await page.getByRole('status').getByText('shop is deleted.').waitFor();
     });
   });
@@ -517,7 +543,6 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
       await open(page, 'shop');
       await page.getByText('GET /cart?id=<script>alert(1)</script> 404 2 ms').waitFor();
       world.write(shop, ['a line that came later']);
-      await elapse(page);
       await page.getByText('a line that came later').waitFor();
       await page.getByLabel('Level').selectOption('ERROR');
       await page.getByText('a line that came later').waitFor({ state: 'detached' });

@@ -4,19 +4,21 @@ import type { AppDeployment, AppDeploymentSpec, State } from '../../../src/api/a
 import { CONDITION_TYPES, type ConditionType, type Reason } from '../../../src/api/app-deployment-conditions.ts';
 import { APP_REVISIONS, type AppRevision, type RevisionState } from '../../../src/api/app-revision.ts';
 import { DEPLOYMENT_LABEL } from '../../../src/api/meta.ts';
-import { defaultSettings, type Settings } from '../../../src/api/settings.ts';
+import { defaultSettings } from '../../../src/api/settings.ts';
 import { bundlePage } from '../../../src/generate/page.ts';
+import type { StreamLimits } from '../../../src/http/plugins/event-streams.ts';
 import { serve } from '../../../src/http/server.ts';
-import { PODS } from '../../../src/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/kube/client.ts';
 import { names } from '../../../src/record/names.ts';
 import { resolve } from '../../../src/record/resolve.ts';
 import { serialRevisionId } from '../../../src/record/revision-id.ts';
 import { requestedOf } from '../../../src/record/wanted-revision.ts';
 import { type Facade, makeFacade, TENANT } from '../http/facade.ts';
+import { type GrowingLogs, growLogs, type Place } from '../http/growing-logs.ts';
 
 /** Every other token is one that nobody knows. */
 export const TOKEN = 'a-token-that-is-good-canary';
+
+const page = bundlePage();
 
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
@@ -31,6 +33,9 @@ export interface World {
   writeBuild(record: AppDeployment, lines: readonly string[]): void;
   close(): Promise<void>;
 }
+
+/** What a pod writes, and how many lines it has written. */
+type Writer = ReturnType<GrowingLogs['start']> & { lines: number };
 
 type Verdict = readonly ['True' | 'False' | 'Unknown', Reason, string];
 
@@ -58,8 +63,11 @@ const HEALTHY: Partial<Record<ConditionType, Verdict>> = {
   PolicyAccepted: ['True', 'Accepted', 'The record complies with the rules.'],
 };
 
-export async function makeWorld(settings: Partial<Settings> = {}): Promise<World> {
-  const facade = await makeFacade({ hosting: 'both', ...settings }, {}, { page: await bundlePage() });
+export async function makeWorld(streamLimits: Partial<StreamLimits> = {}): Promise<World> {
+  const stopping = new AbortController();
+  const facade = await makeFacade({ hosting: 'both' }, { streamLimits, signal: stopping.signal }, { page: await page });
+  const logs = growLogs(facade);
+  const writers = new Map<string, Writer>();
   facade.kube.know((token) => (token === TOKEN ? 'somebody' : undefined));
   const now = Date.now();
   const iso = (ms: number): string => new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z');
@@ -142,46 +150,29 @@ export async function makeWorld(settings: Partial<Settings> = {}): Promise<World
     };
   }
 
+  function writer(uid: string, pod: string, place: Place): Writer {
+    const known = writers.get(pod) ?? { ...logs.start(uid, pod, place), lines: 0 };
+    writers.set(pod, known);
+    return known;
+  }
+  function writeTo(pod: Writer, lines: readonly string[]): void {
+    for (const line of lines) pod.write((pod.lines += 1), line);
+  }
+
   function write({ metadata: { name, uid = '' }, spec }: AppDeployment, lines: readonly string[]): void {
-    const pod = `${name}-5f4d7c9b8-x2x7k`;
-    facade.kube.seed(PODS, {
-      apiVersion: 'v1',
-      kind: 'Pod',
-      metadata: {
-        name: pod,
-        namespace: TENANT.namespace,
-        labels: {
-          [DEPLOYMENT_LABEL]: name,
-          'davit.dev/deployment-uid': uid,
-          'davit.dev/component': 'server',
-          'davit.dev/revision': serialRevisionId(uid, spec.revisionSerial ?? 1),
-        },
-      },
-      status: { containerStatuses: [{ name: 'server', restartCount: 0, containerID: 'x' }] },
-    } as KubeObject);
-    setText(`/api/v1/namespaces/${TENANT.namespace}/pods/${pod}/log?container=server`, lines);
+    const labels = {
+      [DEPLOYMENT_LABEL]: name,
+      'davit.dev/deployment-uid': uid,
+      'davit.dev/component': 'server',
+      'davit.dev/revision': serialRevisionId(uid, spec.revisionSerial ?? 1),
+    };
+    writeTo(writer(uid, `${name}-5f4d7c9b8-x2x7k`, { labels }), lines);
   }
 
   function writeBuild({ metadata: { name, uid = '' }, spec }: AppDeployment, lines: readonly string[]): void {
     const { namespace } = facade.settings.builds;
-    facade.kube.seed(PODS, {
-      apiVersion: 'v1',
-      kind: 'Pod',
-      metadata: {
-        name: `build-${name}`,
-        namespace,
-        labels: { 'davit.dev/build': serialRevisionId(uid, spec.revisionSerial ?? 1) },
-      },
-      status: { containerStatuses: [{ name: 'build', containerID: 'x' }] },
-    } as KubeObject);
-    setText(`/api/v1/namespaces/${namespace}/pods/build-${name}/log?container=build`, lines);
-  }
-
-  function setText(path: string, lines: readonly string[]): void {
-    const before = facade.kube.texts.get(path) ?? '';
-    const count = before.split('\n').length - 1;
-    const added = lines.map((line, n) => `${new Date(now + (count + n) * 1000).toISOString()} ${line}\n`);
-    facade.kube.texts.set(path, `${before}${added.join('')}`);
+    const labels = { 'davit.dev/build': serialRevisionId(uid, spec.revisionSerial ?? 1) };
+    writeTo(writer(uid, `build-${name}`, { namespace, labels, container: 'build' }), lines);
   }
 
   return {
@@ -191,8 +182,7 @@ export async function makeWorld(settings: Partial<Settings> = {}): Promise<World
     write,
     writeBuild,
     async close() {
-      // A browser keeps its connections.
-      facade.app.server.closeAllConnections();
+      stopping.abort();
       await server.close();
     },
   };
