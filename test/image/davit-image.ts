@@ -4,12 +4,11 @@
 // seconds.
 
 import { execFile } from 'node:child_process';
-import { createHash } from 'node:crypto';
 import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
-import { ensureBaseImages, type Image } from '../cluster/images/build.ts';
+import { contents, ensureBaseImages, type Image, key } from '../cluster/images/build.ts';
 import { cacheRoot, withLock } from '../cluster/images/cache.ts';
 import { ensureProgram } from '../cluster/machine.ts';
 import { lastLines } from '../cluster/tools.ts';
@@ -38,21 +37,21 @@ const THIS: ImageSource = { folder: root, suffix: '' };
 
 /** Builds the image unless it is there. Throws what a person can do where this machine cannot build one. */
 export async function ensureDavitImage(progress: (line: string) => void, source = THIS): Promise<Image> {
-  const contents = (files: readonly string[]): Promise<string[]> => contentsOf(source.folder, files);
+  const contentsOf = (files: readonly string[]): Promise<string[]> => contents(source.folder, files);
   const bases = await ensureBaseImages(progress);
   const common = [
     process.arch,
     bases['build-base'].digest,
     bases['run-base'].digest,
-    ...(await contents(PACKAGE_FILES)),
+    ...(await contentsOf(PACKAGE_FILES)),
   ];
   const sources = (await readdir(join(source.folder, 'src'), { recursive: true })).filter((file) =>
     /(?<!\.test)\.(ts|tsx|css|svg|json)$/.test(file),
   );
-  const own = [source.suffix, ...(await contents([...BUILD_FILES, ...sources.map((file) => `src/${file}`)]))];
+  const own = [source.suffix, ...(await contentsOf([...BUILD_FILES, ...sources.map((file) => `src/${file}`)]))];
   const folder = join(cacheRoot(), 'davit-image');
-  const entry = join(folder, `image-${hash([...common, ...own])}`);
-  const layers = join(folder, `layers-${hash(common)}`);
+  const entry = join(folder, `image-${key([...common, ...own])}`);
+  const layers = join(folder, `layers-${key(common)}`);
   await mkdir(folder, { recursive: true });
   return withLock(
     `image of davit ${folder}`,
@@ -174,14 +173,6 @@ async function sweep(folder: string): Promise<void> {
     // oxlint-disable-next-line no-await-in-loop -- a few entries
     await rm(path, { recursive: true, force: true }).catch(() => undefined);
   }
-}
-
-async function contentsOf(folder: string, files: readonly string[]): Promise<string[]> {
-  return Promise.all(files.toSorted().map(async (file) => `${file}\n${await readFile(join(folder, file), 'utf8')}`));
-}
-
-function hash(parts: readonly string[]): string {
-  return createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 16);
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {

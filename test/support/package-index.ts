@@ -7,6 +7,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { promisify } from 'node:util';
 import { freePort } from '../cluster/control-plane.ts';
+import { close, listen } from './http-servers.ts';
 
 const run = promisify(execFile);
 
@@ -73,17 +74,10 @@ export async function startPackageIndex(address: string, { pip, files, npm }: Up
   const server = createServer((request, response) => {
     pass(request, response).catch(() => (response.headersSent ? response.destroy() : response.writeHead(502).end()));
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(port, address, resolve);
-  });
+  await listen(server, port, address);
   return {
     pip: here(pip),
     npm: here(npm),
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
+    close: () => close(server),
   };
 }

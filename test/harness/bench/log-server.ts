@@ -8,6 +8,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { Agent, request } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
+import { LAST_LINE_AT, LINE_BYTES, linesOf } from '../../support/log-lines.ts';
 
 export interface LogServer {
   readonly server: string;
@@ -19,21 +20,7 @@ export interface LogServer {
   readonly mebibytes: number;
 }
 
-const LINE_BYTES = 4096;
 const PIECE = 64 * 1024;
-const LAST_LINE_AT = Date.parse('2026-01-02T00:00:00Z');
-
-/** Lines of 4 KiB, one a second. */
-function logOf(mebibytes: number): Buffer {
-  const text = Buffer.alloc(mebibytes * 1024 * 1024, 'x');
-  const count = text.length / LINE_BYTES;
-  for (let n = 0; n < count; n += 1) {
-    const time = new Date(LAST_LINE_AT - (count - 1 - n) * 1000).toISOString().replace('.000Z', '.000000000Z');
-    text.write(`${time} line ${n} `, n * LINE_BYTES);
-    text.write('\n', (n + 1) * LINE_BYTES - 1);
-  }
-  return text;
-}
 
 function podList({ namespace, pods, containers }: LogServer): string {
   const containerStatuses = Array.from({ length: containers }, (_, n) => ({ name: `c${n}`, containerID: 'x' }));
@@ -46,7 +33,7 @@ function podList({ namespace, pods, containers }: LogServer): string {
 
 function serve(options: LogServer): void {
   const { server, ca, namespace, mebibytes } = options;
-  const log = logOf(mebibytes);
+  const log = linesOf(mebibytes * 1024 * 1024);
   const list = podList(options);
   const agent = new Agent({ ca, keepAlive: true });
   const pods = `/api/v1/namespaces/${namespace}/pods`;

@@ -70,6 +70,14 @@ export function since(before: Requests, after: Requests): Requests {
   };
 }
 
+/** What was counted, a record, the most frequent first. */
+export function eachOf(tally: Tally, records: number): string {
+  return [...tally]
+    .toSorted(([, a], [, b]) => b - a)
+    .map(([what, count]) => `${what} ${Math.round((count / records) * 100) / 100}`)
+    .join(', ');
+}
+
 export function total(tally: Tally): number {
   return [...tally.values()].reduce((sum, count) => sum + count, 0);
 }

@@ -3,29 +3,13 @@
 import { expect, it } from 'vitest';
 import { judge, type Reference } from './invariants.ts';
 import type { Seen, Sighting } from './object-history.ts';
-import type { Trace } from './proxy.ts';
+import { emptyTrace, type Trace } from './proxy.ts';
 import type { Run } from './run.ts';
 
 const REFERENCE: Reference = { end: [], counts: new Map(), requests: 100, seconds: 1, labels: [], children: [] };
 
 function aTrace(trace: Partial<Trace>): Trace {
-  return {
-    writes: [],
-    refused: [],
-    eventLists: [],
-    requests: 0,
-    lists: 0,
-    watches: 0,
-    leases: 0,
-    events: 0,
-    lastWriteAt: 0,
-    renewedAt: 0,
-    holders: [{ actor: 'a', at: 0 }],
-    withoutLease: [],
-    fired: true,
-    firedAt: undefined,
-    ...trace,
-  };
+  return { ...emptyTrace(), holders: [{ actor: 'a', at: 0 }], fired: true, ...trace };
 }
 
 /** What is said of a run in which nothing else was wrong. */

@@ -1,5 +1,6 @@
 // Whether a run kept every promise. Each function is one promise of docs/reliability.md and reports violations.
 
+import { canonicalJson } from '../../../src/api/json-value.ts';
 import { buildProblems, isCredentialOfBuild, leftOfBuilds } from './build-invariants.ts';
 import { meddlerOf } from './interference.ts';
 import { migratedWrongly } from './migration-invariants.ts';
@@ -151,7 +152,7 @@ function masked({ kind, object }: Pick<Sighting, 'kind' | 'object'>, namespace: 
         .toSorted(),
     }),
   };
-  const text = JSON.stringify(shown, sortKeys)
+  const text = canonicalJson(shown)
     .replaceAll(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, 'UID')
     .replaceAll(/--(migrate-)?[0-9a-f]{8}\b/g, '--$1REV')
     .replaceAll(/"[0-9a-z]+\.[0-9a-f]{32}"/g, '"DIGEST"')
@@ -161,11 +162,6 @@ function masked({ kind, object }: Pick<Sighting, 'kind' | 'object'>, namespace: 
     .replaceAll(/NAMESPACE-[0-9a-f]{8}\b/g, 'TENANT')
     .replaceAll(/127\.0\.0\.1:\d+/g, 'HOST');
   return `${kind} ${maskedName(metadata.name)} ${text}`;
-}
-
-function sortKeys(_key: string, value: unknown): unknown {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
-  return Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }
 
 function maskedName(name: string): string {

@@ -129,11 +129,8 @@ const MS_BETWEEN_GHOSTS = 10;
 const authority = makeAuthority('fault proxy');
 const serving = authority.serving('127.0.0.1', ['127.0.0.1']);
 
-export async function startProxy(options: ProxyOptions): Promise<Proxy> {
-  const { fault } = options;
-  const upstream = new URL(options.server);
-  const agent = new Agent({ keepAlive: true, ca: options.ca, maxSockets: 256 });
-  const trace: Trace = {
+export function emptyTrace(): Trace {
+  return {
     writes: [],
     refused: [],
     eventLists: [],
@@ -149,6 +146,13 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
     fired: false,
     firedAt: undefined,
   };
+}
+
+export async function startProxy(options: ProxyOptions): Promise<Proxy> {
+  const { fault } = options;
+  const upstream = new URL(options.server);
+  const agent = new Agent({ keepAlive: true, ca: options.ca, maxSockets: 256 });
+  const trace = emptyTrace();
   const seen = new Map<string, number>();
   const events = new Map<string, number>();
   /** Of a resource: the version up to which its history is gone, as after a compaction. */

@@ -4,6 +4,7 @@ import type { RequestListener } from 'node:http';
 import { createServer } from 'node:https';
 import { makeAuthority } from '../../cluster/certificates.ts';
 import { freePort } from '../../cluster/control-plane.ts';
+import { close, listen } from '../../support/http-servers.ts';
 
 /** One authority for everything that builds meet, as a company has one. */
 export const authority = makeAuthority('davit-builds');
@@ -17,16 +18,9 @@ export async function serve(address: string, answer: RequestListener): Promise<S
   const { certificate, key } = authority.serving('builds', [address]);
   const server = createServer({ cert: certificate, key }, answer);
   const port = await freePort(address);
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(port, address, resolve);
-  });
+  await listen(server, port, address);
   return {
     url: `https://${address}:${port}`,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
+    close: () => close(server),
   };
 }

@@ -6,6 +6,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { makeAuthority } from '../../cluster/certificates.ts';
+import { close } from '../../support/http-servers.ts';
 
 export const TOKEN = 'token-canary-1f2e';
 export const APP = { id: 7, installationId: 70 } as const;
@@ -90,11 +91,7 @@ export async function startHost(name = 'code.example'): Promise<Host> {
     seen: [],
     authorizations: [],
     mostAtOnce: 0,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
+    close: () => close(server),
   };
   return host;
 }

@@ -4,8 +4,9 @@ import { request as httpRequest } from 'node:http';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { Unavailable } from '../../../src/errors.ts';
 import { DeployLogs } from '../../../src/http/logs/payloads.ts';
+import { linesOf } from '../../support/log-lines.ts';
 import { type Answer, aBody, type Facade, makeFacade, TENANT, TOKEN } from './facade.ts';
-import { costOf, linesOf, serveLogs } from './log-source.ts';
+import { costOf, serveLogs } from './log-source.ts';
 
 const MEBIBYTE = 1024 * 1024;
 const LOG = linesOf(4 * MEBIBYTE);

@@ -4,29 +4,16 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { PODS } from '../../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/kube/client.ts';
+import { LINE_BYTES } from '../../support/log-lines.ts';
 import { type Facade, TENANT } from './facade.ts';
 
 const PIECE = 64 * 1024;
-const LINE_BYTES = 4096;
 
 export interface LogSource {
   /** Streams that have begun, are open, were open at most at once, and were left before their end. */
   readonly seen: { begun: number; open: number; mostOpen: number; left: number; bytes: number };
   /** Awaited before each piece. */
   hold: (() => Promise<unknown>) | undefined;
-}
-
-/** Lines of 4 KiB, one a second, the last one at 2026-01-02T00:00:00Z. */
-export function linesOf(bytes: number): Buffer {
-  const count = bytes / LINE_BYTES;
-  const end = Date.parse('2026-01-02T00:00:00Z');
-  const text = Buffer.alloc(bytes, 'x');
-  for (let n = 0; n < count; n += 1) {
-    const time = new Date(end - (count - 1 - n) * 1000).toISOString().replace('.000Z', '.000000000Z');
-    text.write(`${time} line ${n} `, n * LINE_BYTES);
-    text.write('\n', (n + 1) * LINE_BYTES - 1);
-  }
-  return text;
 }
 
 /** Gives the facade's deployment so many pods of so many containers, each of which wrote `log`. */

@@ -10,7 +10,19 @@ import type { KubeObject } from '../../../src/kube/client.ts';
 import { makeMetrics } from '../../../src/runtime/metrics.ts';
 import { makeWorkQueue } from '../../../src/runtime/work-queue.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
-import { aController, aServer, converge, crashed, type Harness, KEY, makeReady, putRecord, record } from './harness.ts';
+import {
+  aController,
+  aServer,
+  converge,
+  crashed,
+  edit,
+  type Harness,
+  KEY,
+  makeReady,
+  putRecord,
+  record,
+  says as statusAndReason,
+} from './harness.ts';
 
 const INGRESS = SettingsSchema.parse({ address: { kind: 'ingress', baseDomain: 'apps.example' } });
 const GATEWAY = SettingsSchema.parse({
@@ -39,8 +51,7 @@ function asks(kube: FakeKube, namespace: string, name: string, customUrl?: strin
 }
 
 function says(kube: FakeKube, namespace = 'team', name = 'shop', type = 'AddressReady'): string {
-  const condition = record(kube, namespace, name).status?.conditions?.find((one) => one.type === type);
-  return `${condition?.status} ${condition?.reason}`;
+  return statusAndReason(kube, type, namespace, name);
 }
 
 function addresses(kube: FakeKube, resource = INGRESSES): string[] {
@@ -110,12 +121,7 @@ describe('an address', () => {
     const controller = await started(kube);
     await converge(controller);
     const before = record(kube).status?.latestRevisionId;
-    await kube.mergePatch(
-      APP_DEPLOYMENTS,
-      { namespace: 'team', name: 'shop' },
-      { spec: { sourceConfig: { customUrl: 'a.example.com' } } },
-      { fieldManager: 'person' },
-    );
+    await edit(kube, { spec: { sourceConfig: { customUrl: 'a.example.com' } } });
     controller.writes();
     await controller.reconcile();
     expect(controller.writes()).toEqual(['apply Ingress shop', 'apply AppDeployment shop/status']);
@@ -179,12 +185,7 @@ describe('an address', () => {
     putRecord(kube);
     const controller = await started(kube);
     await converge(controller);
-    await kube.mergePatch(
-      APP_DEPLOYMENTS,
-      { namespace: 'team', name: 'shop' },
-      { metadata: { annotations: { 'davit.dev/paused': 'true' } } },
-      { fieldManager: 'person' },
-    );
+    await edit(kube, { metadata: { annotations: { 'davit.dev/paused': 'true' } } });
     await controller.reconcile();
     expect(addresses(kube)).toEqual(['team/shop shop-team.apps.example']);
     expect(record(kube).status?.url).toBe('https://shop-team.apps.example');
@@ -272,12 +273,7 @@ describe('one host, one owner', () => {
     {
       how: 'its owner asks for another',
       letGo: async (kube: FakeKube) => {
-        await kube.mergePatch(
-          APP_DEPLOYMENTS,
-          { namespace: 'team', name: 'shop' },
-          { spec: { sourceConfig: { customUrl: 'b.example.com' } } },
-          { fieldManager: 'person' },
-        );
+        await edit(kube, { spec: { sourceConfig: { customUrl: 'b.example.com' } } });
       },
       left: ['team/shop b.example.com'],
     },
@@ -373,12 +369,7 @@ describe('a crash at any write of a record that changes its host', () => {
     const before = await contended();
     const { kube } = before;
     before.stop();
-    await kube.mergePatch(
-      APP_DEPLOYMENTS,
-      { namespace: 'team', name: 'shop' },
-      { spec: { sourceConfig: { customUrl: 'b.example.com' } } },
-      { fieldManager: 'person' },
-    );
+    await edit(kube, { spec: { sourceConfig: { customUrl: 'b.example.com' } } });
     const dying = await started(kube);
     const writes = await crashed(dying, { when, at: crash, keys: [KEY, 'other/shop'] });
     expect(new Set(addresses(kube).map((address) => address.split(' ')[1])).size).toBe(addresses(kube).length);

@@ -2,13 +2,11 @@
 // nobody who was not told to, and taken up whole by who was.
 
 import { expect, it } from 'vitest';
-import { APP_DEPLOYMENTS } from '../../../src/api/app-deployment.ts';
 import { APP_REVISIONS, type AppRevision } from '../../../src/api/app-revision.ts';
-import { conditionOf } from '../../../src/api/conditions.ts';
 import { DEPLOYMENTS, PERSISTENT_VOLUME_CLAIMS, SECRETS, STATEFUL_SETS } from '../../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/kube/client.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
-import { aController, aServer, converge, crashed, putRecord, record, SHOP } from './harness.ts';
+import { aController, aServer, conditionIn, converge, crashed, edit, putRecord, putSecret, record } from './harness.ts';
 
 const EARLIER = '99999999-9999-4999-8999-999999999999';
 
@@ -48,14 +46,14 @@ it('is not taken up unasked: nothing that would use it is made, and the record s
   const controller = await aController(kube);
   await converge(controller);
   expect([kube.objects(STATEFUL_SETS), kube.objects(DEPLOYMENTS), dataIn(kube)]).toEqual([[], [], before]);
-  expect(conditionOf(record(kube).status?.conditions, 'Stalled')).toMatchObject({
+  expect(conditionIn(kube, 'Stalled')).toMatchObject({
     status: 'True',
     reason: 'DatabaseKept',
     message: expect.stringContaining(
       `kubectl annotate appd shop -n team davit.dev/adopt-database=${EARLIER}`,
     ) as string,
   });
-  await kube.mergePatch(APP_DEPLOYMENTS, SHOP, { metadata: { annotations: { 'davit.dev/adopt-database': EARLIER } } });
+  await edit(kube, { metadata: { annotations: { 'davit.dev/adopt-database': EARLIER } } });
   await converge(controller);
   expect(record(kube).status?.state).toBe('READY');
 });
@@ -105,27 +103,22 @@ it("a volume of somebody else's is mounted by no pod", async () => {
   const controller = await aController(kube);
   await converge(controller).catch(() => undefined);
   expect([kube.objects(STATEFUL_SETS), kube.objects(DEPLOYMENTS)]).toEqual([[], []]);
-  expect(conditionOf(record(kube).status?.conditions, 'Stalled')?.reason).toBe('NameConflict');
+  expect(conditionIn(kube, 'Stalled')?.reason).toBe('NameConflict');
 });
 
 it('from its own database to an external one and back: the volume and the password are what they were', async () => {
   const kube = aServer();
   putRecord(kube);
-  kube.seed(SECRETS, {
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { name: 'outside', namespace: 'team' },
-    data: { uri: 'eA==' },
-  } as KubeObject);
+  putSecret(kube, 'outside', { uri: 'eA==' });
   const controller = await aController(kube);
   await converge(controller);
   const before = dataIn(kube);
   const external = [{ name: 'POSTGRES_URI_CUSTOM', secretName: 'outside', secretKey: 'uri' }];
-  await kube.mergePatch(APP_DEPLOYMENTS, SHOP, { spec: { secretReferences: external } });
+  await edit(kube, { spec: { secretReferences: external } });
   await converge(controller);
   expect(kube.objects(STATEFUL_SETS).map(({ metadata }) => metadata.name)).toEqual(['shop--redis']);
   expect(dataIn(kube)).toEqual(before);
-  await kube.mergePatch(APP_DEPLOYMENTS, SHOP, { spec: { secretReferences: null } });
+  await edit(kube, { spec: { secretReferences: null } });
   await converge(controller);
   expect(kube.objects(STATEFUL_SETS).map(({ metadata }) => metadata.name)).toEqual(['shop--postgres', 'shop--redis']);
   expect([dataIn(kube), record(kube).status?.state]).toEqual([before, 'READY']);

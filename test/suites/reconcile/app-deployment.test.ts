@@ -8,7 +8,6 @@ import { Conflict, Forbidden, NotFound, Unavailable } from '../../../src/errors.
 import {
   BUILT_IN_RESOURCES,
   DEPLOYMENTS,
-  NAMESPACES,
   PERSISTENT_VOLUME_CLAIMS,
   PODS,
   SECRETS,
@@ -17,7 +16,22 @@ import {
 } from '../../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/kube/client.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
-import { aController, aConverged, aServer, converge, crashed, putRecord, record } from './harness.ts';
+import {
+  aController,
+  aConverged,
+  aServer,
+  conditionIn,
+  converge,
+  crashed,
+  deleteNamespace,
+  deleteRecord,
+  edit,
+  OF_VALUES,
+  putRecord,
+  putSecret,
+  record,
+  takeDown,
+} from './harness.ts';
 
 /** Everything that Davit made, without what is random or a matter of order. */
 function picture(kube: FakeKube): string[] {
@@ -154,7 +168,7 @@ describe('rows that every reconciler has', () => {
     const controller = await aController(kube);
     await converge(controller);
     expect(kube.objects(SERVICES).find((service) => service.metadata.name === 'shop')?.metadata.labels).toBeUndefined();
-    expect(record(kube).status?.conditions?.find((one) => one.type === 'Stalled')).toMatchObject({
+    expect(conditionIn(kube, 'Stalled')).toMatchObject({
       status: 'True',
       reason: 'NameConflict',
     });
@@ -215,7 +229,7 @@ describe('rows that every reconciler has', () => {
     const controller = await aController(kube);
     await converge(controller);
     expect(kube.objects(DEPLOYMENTS)).toEqual([]);
-    const condition = (type: string): unknown => record(kube).status?.conditions?.find((one) => one.type === type);
+    const condition = (type: string): unknown => conditionIn(kube, type);
     expect(condition('Stalled')).toMatchObject({ status: 'True', reason: 'SecretNotFixed' });
     expect(condition('ReferencesResolved')).toMatchObject({
       status: 'False',
@@ -249,7 +263,7 @@ describe('rows that every reconciler has', () => {
       expect(
         kube.objects(SERVICES).find((service) => service.metadata.name === 'shop')?.metadata.labels,
       ).toBeUndefined();
-      expect(record(kube).status?.conditions?.find((one) => one.type === 'Stalled')).toMatchObject({
+      expect(conditionIn(kube, 'Stalled')).toMatchObject({
         reason: 'NameConflict',
       });
     },
@@ -267,7 +281,7 @@ describe('rows that every reconciler has', () => {
     await converge(controller).catch(() => undefined);
     // No watch tells when a quota or a policy is lifted.
     expect(await controller.reconcile()).toEqual({ requeueAfterMs: 1000 });
-    expect(record(kube).status?.conditions?.find((one) => one.type === 'Stalled')).toMatchObject({
+    expect(conditionIn(kube, 'Stalled')).toMatchObject({
       status: 'True',
       reason: 'ApplyRefused',
       message: expect.stringContaining('exceeded quota: storage'),
@@ -288,7 +302,7 @@ describe('rows that every reconciler has', () => {
     const controller = await aController(kube);
     await converge(controller).catch(() => undefined);
     expect([...kube.objects(STATEFUL_SETS), ...kube.objects(DEPLOYMENTS)]).toEqual([]);
-    expect(record(kube).status?.conditions?.find((one) => one.type === 'Stalled')).toMatchObject({
+    expect(conditionIn(kube, 'Stalled')).toMatchObject({
       reason: 'NameConflict',
       message: expect.stringContaining(`${kind} ${name}`),
     });
@@ -310,7 +324,7 @@ describe('rows that every reconciler has', () => {
       const controller = await aController(kube);
       await converge(controller).catch(() => undefined);
       expect(await controller.reconcile()).toEqual({ requeueAfterMs: 1000 });
-      expect(record(kube).status?.conditions?.find((one) => one.type === 'Stalled')).toMatchObject({
+      expect(conditionIn(kube, 'Stalled')).toMatchObject({
         reason: 'ApplyRefused',
         message: expect.stringContaining('not today'),
       });
@@ -396,11 +410,7 @@ describe('a crash at any write', () => {
 describe('revisions', () => {
   it('a changed image makes one revision, and the children follow', async () => {
     const controller = await aConverged();
-    await controller.kube.mergePatch(
-      APP_DEPLOYMENTS,
-      { namespace: 'team', name: 'shop' },
-      { spec: { sourceRevisionConfig: { imageUri: 'registry.example/shop:2' } } },
-    );
+    await edit(controller.kube, { spec: { sourceRevisionConfig: { imageUri: 'registry.example/shop:2' } } });
     controller.writes();
     await converge(controller);
     const { status } = record(controller.kube);
@@ -415,12 +425,7 @@ describe('revisions', () => {
   it('a change that comes while a pass is under way is not reported as seen by it', async () => {
     const controller = await aConverged();
     const { kube } = controller;
-    const change = (imageUri: string): Promise<KubeObject> =>
-      kube.mergePatch(
-        APP_DEPLOYMENTS,
-        { namespace: 'team', name: 'shop' },
-        { spec: { sourceRevisionConfig: { imageUri } } },
-      );
+    const change = (imageUri: string): Promise<void> => edit(kube, { spec: { sourceRevisionConfig: { imageUri } } });
     await change('registry.example/shop:2');
     const apply = kube.apply;
     vi.spyOn(kube, 'apply').mockImplementation(async (resource, object, options) => {
@@ -443,11 +448,7 @@ describe('revisions', () => {
   it('a changed default restarts nothing', async () => {
     const controller = await aConverged();
     const before = controller.kube.objects(DEPLOYMENTS);
-    await controller.kube.mergePatch(
-      APP_DEPLOYMENTS,
-      { namespace: 'team', name: 'shop' },
-      { metadata: { labels: { any: 'label' } } },
-    );
+    await edit(controller.kube, { metadata: { labels: { any: 'label' } } });
     controller.writes();
     await converge(controller);
     expect(controller.kube.objects(DEPLOYMENTS)).toEqual(before);
@@ -462,15 +463,10 @@ describe('references', () => {
     await converge(controller);
     expect(kube.objects(DEPLOYMENTS)).toEqual([]);
     expect(kube.objects(STATEFUL_SETS)).toHaveLength(2);
-    expect(record(kube).status?.conditions?.find((one) => one.type === 'Ready')).toMatchObject({
+    expect(conditionIn(kube, 'Ready')).toMatchObject({
       reason: 'SecretMissing',
     });
-    kube.seed(SECRETS, {
-      apiVersion: 'v1',
-      kind: 'Secret',
-      metadata: { name: 'mine', namespace: 'team' },
-      data: { token: 'dA==' },
-    } as KubeObject);
+    putSecret(kube, 'mine', { token: 'dA==' });
     await converge(controller);
     expect(record(kube).status?.state).toBe('READY');
   });
@@ -480,21 +476,9 @@ describe('deletion', () => {
   it('nothing is left but the tracing project', async () => {
     const controller = await aConverged({ secrets: [] });
     const { kube } = controller;
-    kube.seed(SECRETS, {
-      apiVersion: 'v1',
-      kind: 'Secret',
-      metadata: {
-        name: 'shop--vars-1',
-        namespace: 'team',
-        labels: { 'davit.dev/deployment': 'shop', 'davit.dev/variables': '' },
-      },
-    });
-    await kube.remove(APP_DEPLOYMENTS, { namespace: 'team', name: 'shop' }, { uid: record(kube).metadata.uid ?? '' });
-    for (let pass = 0; pass < 12 && kube.objects(APP_DEPLOYMENTS).length > 0; pass += 1) {
-      // oxlint-disable-next-line no-await-in-loop -- the teardown goes step by step
-      await controller.reconcile();
-      kube.collectGarbage();
-    }
+    putSecret(kube, 'shop--vars-1', undefined, { labels: OF_VALUES });
+    await deleteRecord(kube);
+    await takeDown(controller);
     expect(
       [
         APP_DEPLOYMENTS,
@@ -513,28 +497,15 @@ describe('deletion', () => {
   it('values that the watch has not brought yet go too', async () => {
     const controller = await aConverged();
     const { kube } = controller;
-    await kube.remove(APP_DEPLOYMENTS, { namespace: 'team', name: 'shop' }, { uid: record(kube).metadata.uid ?? '' });
+    await deleteRecord(kube);
     const list = kube.listAll.bind(kube);
     let isThere = false;
     const asked = vi.spyOn(kube, 'listAll').mockImplementation((resource, options) => {
-      if (resource === SECRETS && !isThere)
-        kube.seed(SECRETS, {
-          apiVersion: 'v1',
-          kind: 'Secret',
-          metadata: {
-            name: 'shop--vars-late',
-            namespace: 'team',
-            labels: { 'davit.dev/deployment': 'shop', 'davit.dev/variables': '' },
-          },
-        });
+      if (resource === SECRETS && !isThere) putSecret(kube, 'shop--vars-late', undefined, { labels: OF_VALUES });
       isThere ||= resource === SECRETS;
       return list(resource, options);
     });
-    for (let pass = 0; pass < 12 && kube.objects(APP_DEPLOYMENTS).length > 0; pass += 1) {
-      // oxlint-disable-next-line no-await-in-loop -- the teardown goes step by step
-      await controller.reconcile();
-      kube.collectGarbage();
-    }
+    await takeDown(controller);
     // Once to find it, and once more to see that it has gone.
     expect(asked.mock.calls.filter(([resource]) => resource === SECRETS)).toHaveLength(2);
     expect(kube.objects(SECRETS)).toEqual([]);
@@ -545,13 +516,9 @@ describe('deletion', () => {
     const controller = await aConverged();
     const { kube } = controller;
     const remove = vi.spyOn(kube, 'remove');
-    await kube.remove(APP_DEPLOYMENTS, { namespace: 'team', name: 'shop' }, { uid: record(kube).metadata.uid ?? '' });
+    await deleteRecord(kube);
     remove.mockClear();
-    for (let pass = 0; pass < 12 && kube.objects(APP_DEPLOYMENTS).length > 0; pass += 1) {
-      // oxlint-disable-next-line no-await-in-loop -- the teardown goes step by step
-      await controller.reconcile();
-      kube.collectGarbage();
-    }
+    await takeDown(controller);
     const policies = new Map(remove.mock.calls.map(([{ kind }, , options]) => [kind, options.propagationPolicy]));
     expect(policies.size).toBeGreaterThan(5);
     for (const [kind, policy] of policies)
@@ -564,8 +531,8 @@ describe('deletion', () => {
   it('in a namespace that is being deleted the finalizer is released at once', async () => {
     const controller = await aConverged();
     const { kube } = controller;
-    await kube.remove(APP_DEPLOYMENTS, { namespace: 'team', name: 'shop' }, { uid: record(kube).metadata.uid ?? '' });
-    await kube.remove(NAMESPACES, { name: 'team' }, { uid: kube.objects(NAMESPACES)[0]?.metadata.uid ?? '' });
+    await deleteRecord(kube);
+    await deleteNamespace(kube);
     controller.writes();
     await controller.reconcile();
     expect(controller.writes()).toEqual(['patch AppDeployment shop']);
@@ -574,14 +541,10 @@ describe('deletion', () => {
 
   it('paused: nothing is changed', async () => {
     const controller = await aConverged();
-    await controller.kube.mergePatch(
-      APP_DEPLOYMENTS,
-      { namespace: 'team', name: 'shop' },
-      {
-        metadata: { annotations: { 'davit.dev/paused': 'true' } },
-        spec: { sourceRevisionConfig: { imageUri: 'registry.example/shop:3' } },
-      },
-    );
+    await edit(controller.kube, {
+      metadata: { annotations: { 'davit.dev/paused': 'true' } },
+      spec: { sourceRevisionConfig: { imageUri: 'registry.example/shop:3' } },
+    });
     controller.writes();
     await controller.reconcile();
     expect(controller.writes()).toEqual([
@@ -609,7 +572,7 @@ describe('pods that the API server refuses', () => {
     const controller = await aController(kube);
     await converge(controller).catch(() => undefined);
     expect([...kube.objects(DEPLOYMENTS), ...kube.objects(STATEFUL_SETS)]).toEqual([]);
-    expect(record(kube).status?.conditions?.find((one) => one.type === 'Stalled')).toMatchObject({
+    expect(conditionIn(kube, 'Stalled')).toMatchObject({
       status: 'True',
       reason: 'PodsRefused',
       message: expect.stringContaining(words),
@@ -670,7 +633,7 @@ describe('pods that the API server refuses', () => {
     kube.failOn(undefined);
     await change(kube, { ...next, revisionSerial: 3 });
     await converge(controller);
-    expect(record(kube).status?.conditions?.find((one) => one.type === 'Ready')).toMatchObject({ status: 'True' });
+    expect(conditionIn(kube, 'Ready')).toMatchObject({ status: 'True' });
   });
 
   it('are asked about while the revision is being made, and not once more', async () => {
@@ -713,12 +676,7 @@ describe('pods that the API server refuses', () => {
   it('an own database stays for the pods that use it until those of an external one are ready', async () => {
     const controller = await aConverged();
     const { kube } = controller;
-    kube.seed(SECRETS, {
-      apiVersion: 'v1',
-      kind: 'Secret',
-      metadata: { name: 'mine', namespace: 'team' },
-      data: { uri: 'dA==' },
-    } as KubeObject);
+    putSecret(kube, 'mine', { uri: 'dA==' });
     const reference = { name: 'POSTGRES_URI_CUSTOM', secretName: 'mine', secretKey: 'uri' };
     await change(kube, { secretReferences: [{ ...reference, secretName: 'late' }], revisionSerial: 2 });
     await controller.reconcile();

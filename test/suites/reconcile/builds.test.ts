@@ -22,7 +22,20 @@ import { DOCKER_CONFIG_KEY, dockerConfig } from '../../../src/record/docker-conf
 import { registryGrant } from '../../../src/record/registry-grant.ts';
 import type { Reconcile } from '../../../src/runtime/controller.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
-import { aController, aServer, converge, type Harness, KEY, makeReady, putRecord, record } from './harness.ts';
+import {
+  aController,
+  aServer,
+  conditionIn,
+  converge,
+  deleteRecord,
+  edit,
+  type Harness,
+  KEY,
+  makeReady,
+  putRecord,
+  putSecret,
+  record,
+} from './harness.ts';
 
 const INTEGRATION = '0a6bb1b2-6b0e-4f6e-8d3c-6f5d9a1a7c10';
 const A = 'a'.repeat(40);
@@ -79,12 +92,7 @@ function aPlatform(): FakeKube {
     spec: { kind: 'gitea', apiUrl: 'https://git.example/api/v1', credentialsRef: { name: 'git' }, tenants: ['team'] },
   });
   const token = Buffer.from('source-token-canary').toString('base64');
-  kube.seed(SECRETS, {
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { name: 'git', namespace: 'davit-org' },
-    data: { token },
-  } as KubeObject);
+  putSecret(kube, 'git', { token }, { namespace: 'davit-org' });
   kube.seed(NODES, {
     apiVersion: 'v1',
     kind: 'Node',
@@ -268,11 +276,10 @@ const states = (kube: FakeKube): (string | undefined)[] =>
     .map(({ status }) => status?.state);
 async function change(kube: FakeKube, patch: object): Promise<void> {
   const { spec } = record(kube);
-  await kube.mergePatch(
-    APP_DEPLOYMENTS,
-    { namespace: 'team', name: 'shop' },
-    { ...patch, spec: { revisionSerial: (spec.revisionSerial ?? 0) + 1, ...(patch as { spec?: object }).spec } },
-  );
+  await edit(kube, {
+    ...patch,
+    spec: { revisionSerial: (spec.revisionSerial ?? 0) + 1, ...(patch as { spec?: object }).spec },
+  });
 }
 
 it('builds, rolls out the built image, and then writes nothing', async () => {
@@ -790,10 +797,10 @@ it('deletes the Job of an interrupted build, and skips a queued build for a newe
   await here.settle(nothingRuns);
   expect(jobs(kube)).toHaveLength(1);
   const annotations = { 'davit.dev/interrupt': here.newest().spec.id };
-  await kube.mergePatch(APP_DEPLOYMENTS, { namespace: 'team', name: 'shop' }, { metadata: { annotations } });
+  await edit(kube, { metadata: { annotations } });
   await here.settle(nothingRuns);
   expect([states(kube), jobs(kube)]).toEqual([['INTERRUPTED'], []]);
-  expect(conditionOf(record(kube).status?.conditions, 'Ready')?.reason).toBe('BuildInterrupted');
+  expect(conditionIn(kube, 'Ready')?.reason).toBe('BuildInterrupted');
 
   here.host.failure = new CodeHostFailed('unreachable', 'No answer.');
   await change(kube, {});
@@ -814,7 +821,7 @@ it('deletes the Job if the record is deleted during a build', async () => {
   await here.settle(nothingRuns);
   const { spec } = here.newest();
   expect(jobs(kube)).toHaveLength(1);
-  await kube.remove(APP_DEPLOYMENTS, { namespace: 'team', name: 'shop' }, { uid: record(kube).metadata.uid ?? '' });
+  await deleteRecord(kube);
   await here.build(spec.id);
   expect(jobs(kube)).toEqual([]);
 });
@@ -855,11 +862,7 @@ it('creates the pull Secret of a tenant, renews it, and deletes it with the last
 
 it('does not change a foreign Secret with the name of the pull Secret', async () => {
   const kube = aPlatform();
-  kube.seed(SECRETS, {
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { name: 'davit-registry-pull', namespace: 'team' },
-  });
+  putSecret(kube, 'davit-registry-pull');
   putRecord(kube, fromRepository());
   const here = await builds(kube);
   here.writes();

@@ -8,7 +8,7 @@ import { TRACING_PROJECTS } from '../../../src/api/tracing-project.ts';
 import { Conflict } from '../../../src/errors.ts';
 import { BUILT_IN_RESOURCES, NAMESPACES, PERSISTENT_VOLUME_CLAIMS } from '../../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/kube/client.ts';
-import { aController, aServer, converge, type Harness, KEY, putRecord, record, SHOP } from './harness.ts';
+import { aController, aServer, converge, edit, type Harness, KEY, putRecord, record, SHOP } from './harness.ts';
 
 const OF_A_RECORD = [...BUILT_IN_RESOURCES, APP_REVISIONS, TRACING_PROJECTS].filter((one) => one !== NAMESPACES);
 
@@ -93,7 +93,7 @@ it('whoever takes the finalizer off keeps what there is', async () => {
   putRecord(kube);
   const controller = await aController(kube);
   await converge(controller);
-  await kube.mergePatch(APP_DEPLOYMENTS, SHOP, { metadata: { finalizers: [] } });
+  await edit(kube, { metadata: { finalizers: [] } });
   kube.erase(APP_DEPLOYMENTS, SHOP);
   controller.writes();
   await controller.reconcile(KEY);

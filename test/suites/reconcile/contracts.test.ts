@@ -11,7 +11,18 @@ import { CONTRACT_V1, PARTS_V1 } from '../../../src/resources/contracts/v1.ts';
 import { newestOf, POD_CONTRACTS } from '../../../src/resources/contracts.ts';
 import { makeWorkload } from '../../../src/resources/workload.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
-import { aController, aServer, converge, type Harness, makeReady, putRecord, record, says } from './harness.ts';
+import {
+  aController,
+  aServer,
+  conditionIn,
+  converge,
+  deleteRecord,
+  type Harness,
+  makeReady,
+  putRecord,
+  record,
+  says,
+} from './harness.ts';
 
 const NEXT = newestOf(POD_CONTRACTS) + 1;
 const UPGRADED: PodContracts = new Map([
@@ -163,7 +174,7 @@ describe('rolled back, Davit', () => {
       'True ContractUnknown',
       'READY',
     ]);
-    expect(record(kube).status?.conditions?.find(({ type }) => type === 'Stalled')?.message).toContain(
+    expect(conditionIn(kube, 'Stalled')?.message).toContain(
       `it uses pod contract ${NEXT}, and this version supports contracts up to ${NEXT - 1}`,
     );
   });
@@ -215,8 +226,7 @@ describe('rolled back, Davit', () => {
 
   it('takes a record down that a newer one has made', async () => {
     const kube = await rolledBack();
-    const ref = { namespace: 'team', name: 'shop' };
-    await kube.remove(APP_DEPLOYMENTS, ref, { uid: record(kube).metadata.uid ?? '' });
+    await deleteRecord(kube);
     await during(kube, POD_CONTRACTS, async (controller) => {
       for (let pass = 0; pass < 12; pass += 1) {
         // oxlint-disable-next-line no-await-in-loop -- passes follow one another

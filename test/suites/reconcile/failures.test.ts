@@ -3,7 +3,6 @@
 import { pino } from 'pino';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { AppDeployment } from '../../../src/api/app-deployment.ts';
-import { APP_DEPLOYMENTS } from '../../../src/api/app-deployment.ts';
 import { conditionOf } from '../../../src/api/conditions.ts';
 import { Conflict, Forbidden, Terminal, Unavailable } from '../../../src/errors.ts';
 import { SECRETS } from '../../../src/kube/api-resources.ts';
@@ -11,7 +10,18 @@ import { startController } from '../../../src/runtime/controller.ts';
 import { makeWorkQueue } from '../../../src/runtime/work-queue.ts';
 import { makeFakeClock } from '../../support/fake-clock.ts';
 import type { FakeKube, FakeRequest } from '../../support/fake-kube/fake-kube.ts';
-import { aController, aServer, converge, type Harness, KEY, putRecord, record } from './harness.ts';
+import {
+  aController,
+  aServer,
+  converge,
+  deleteRecord,
+  edit,
+  type Harness,
+  KEY,
+  putRecord,
+  putSecret,
+  record,
+} from './harness.ts';
 
 const WEBHOOK = 'Internal error occurred: failed calling webhook "guard.example": the server says 500';
 
@@ -41,12 +51,7 @@ async function started(spec: Partial<AppDeployment['spec']> = {}): Promise<Harne
 }
 
 async function newImage(kube: FakeKube): Promise<void> {
-  await kube.mergePatch(
-    APP_DEPLOYMENTS,
-    { namespace: 'team', name: 'shop' },
-    { spec: { sourceRevisionConfig: { imageUri: 'registry.example/shop:2' }, revisionSerial: 2 } },
-    { fieldManager: 'person' },
-  );
+  await edit(kube, { spec: { sourceRevisionConfig: { imageUri: 'registry.example/shop:2' }, revisionSerial: 2 } });
 }
 
 describe('a new record', () => {
@@ -119,12 +124,7 @@ describe('a changed record', () => {
 
   it('whose Secret cannot be read says so, and rolls nothing; it is not called missing', async () => {
     const kube = aServer();
-    kube.seed(SECRETS, {
-      apiVersion: 'v1',
-      kind: 'Secret',
-      metadata: { name: 'mine', namespace: 'team' },
-      data: { A: 'eA==' },
-    } as never);
+    putSecret(kube, 'mine', { A: 'eA==' });
     putRecord(kube, { secretReferences: [{ name: 'A', secretName: 'mine', secretKey: 'A' }] });
     const controller = await aController(kube);
     await converge(controller);
@@ -144,18 +144,8 @@ describe('a changed record', () => {
 
   it('is told what the controller cannot do without: a broken digest key', async () => {
     const kube = aServer();
-    kube.seed(SECRETS, {
-      apiVersion: 'v1',
-      kind: 'Secret',
-      metadata: { name: 'davit-hmac', namespace: 'davit-system' },
-      data: { key: 'c2hvcnQ=' },
-    } as never);
-    kube.seed(SECRETS, {
-      apiVersion: 'v1',
-      kind: 'Secret',
-      metadata: { name: 'mine', namespace: 'team' },
-      data: { A: '' },
-    } as never);
+    putSecret(kube, 'davit-hmac', { key: 'c2hvcnQ=' }, { namespace: 'davit-system' });
+    putSecret(kube, 'mine', { A: '' });
     putRecord(kube, { secretReferences: [{ name: 'A', secretName: 'mine', secretKey: 'A' }] });
     const controller = await aController(kube);
     await expect(controller.reconcile()).rejects.toThrow(Terminal);
@@ -215,7 +205,7 @@ describe('a deletion', () => {
     const controller = await started();
     const { kube } = controller;
     await converge(controller);
-    await kube.remove(APP_DEPLOYMENTS, { namespace: 'team', name: 'shop' }, { uid: record(kube).metadata.uid ?? '' });
+    await deleteRecord(kube);
     kube.failOn(({ kind, verb }) => (kind === 'Deployment' && verb === 'delete' ? error : undefined));
     await controller.reconcile().catch(() => undefined);
     expect(record(kube).status?.state).toBe('AWAITING_DELETE');

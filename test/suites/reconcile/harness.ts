@@ -7,6 +7,7 @@ import { onTestFinished } from 'vitest';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/api/app-deployment.ts';
 import { APP_REVISIONS } from '../../../src/api/app-revision.ts';
 import { conditionOf } from '../../../src/api/conditions.ts';
+import type { Condition } from '../../../src/api/primitives.ts';
 import { defaultSettings, type Settings } from '../../../src/api/settings.ts';
 import { TRACING_PROJECTS } from '../../../src/api/tracing-project.ts';
 import { makeDigestKey } from '../../../src/controller/app-deployment/hmac-key.ts';
@@ -25,9 +26,10 @@ import {
   JOBS,
   makeResourceRegistry,
   NAMESPACES,
+  SECRETS,
   STATEFUL_SETS,
 } from '../../../src/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/kube/client.ts';
+import type { KubeObject, SecretObject } from '../../../src/kube/client.ts';
 import { canBuild } from '../../../src/record/build-source.ts';
 import type { PodContracts } from '../../../src/resources/contracts/contract.ts';
 import { POD_CONTRACTS } from '../../../src/resources/contracts.ts';
@@ -92,11 +94,56 @@ export function record(kube: FakeKube, namespace = 'team', name = 'shop'): AppDe
   return found;
 }
 
-/** Of the record's condition of this type: status and reason. */
+/** The record's condition of this type. */
+export function conditionIn(kube: FakeKube, type: string, namespace = 'team', name = 'shop'): Condition | undefined {
+  return conditionOf(record(kube, namespace, name).status?.conditions, type);
+}
+
+/** Status and reason of the record's condition of this type. */
 export function says(kube: FakeKube, type: string, namespace = 'team', name = 'shop'): string {
-  const condition = conditionOf(record(kube, namespace, name).status?.conditions, type);
+  const condition = conditionIn(kube, type, namespace, name);
   return `${condition?.status} ${condition?.reason}`;
 }
+
+/** Patches the record as an editor does. */
+export async function edit(kube: FakeKube, patch: object): Promise<void> {
+  await kube.mergePatch(APP_DEPLOYMENTS, SHOP, patch, { fieldManager: 'person' });
+}
+
+/** Requests the deletion of the record. */
+export async function deleteRecord(kube: FakeKube): Promise<void> {
+  await kube.remove(APP_DEPLOYMENTS, SHOP, { uid: record(kube).metadata.uid ?? '' });
+}
+
+/** Requests the deletion of the record's namespace. */
+export async function deleteNamespace(kube: FakeKube): Promise<void> {
+  await kube.remove(NAMESPACES, { name: 'team' }, { uid: kube.objects(NAMESPACES)[0]?.metadata.uid ?? '' });
+}
+
+/** Reconciles until no record is left, at most this often. Returns the requested delays. */
+export async function takeDown({ kube, reconcile }: Harness, passes = 15): Promise<Result['requeueAfterMs'][]> {
+  const delays: Result['requeueAfterMs'][] = [];
+  for (let pass = 0; pass < passes && kube.objects(APP_DEPLOYMENTS).length > 0; pass += 1) {
+    // oxlint-disable-next-line no-await-in-loop -- the teardown goes step by step
+    delays.push((await reconcile()).requeueAfterMs);
+    kube.collectGarbage();
+  }
+  return delays;
+}
+
+/** Puts a Secret into the record's namespace. */
+export function putSecret(
+  kube: FakeKube,
+  name: string,
+  data?: Readonly<Record<string, string>>,
+  { namespace = 'team', labels }: Partial<KubeObject['metadata']> = {},
+): void {
+  const metadata = { name, namespace, ...(labels && { labels }) };
+  kube.seed<SecretObject>(SECRETS, { apiVersion: 'v1', kind: 'Secret', metadata, ...(data && { data }) });
+}
+
+/** Labels of a Secret of values. */
+export const OF_VALUES = { 'davit.dev/deployment': 'shop', 'davit.dev/variables': '' };
 
 /** Stopped, unless the test does that itself, when the test is over. */
 export async function aController(

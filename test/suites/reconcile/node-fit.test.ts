@@ -1,14 +1,13 @@
 // A size that no node has, over the in-memory API server: the database that runs is kept as it is.
 
 import { expect, it } from 'vitest';
-import { APP_DEPLOYMENTS } from '../../../src/api/app-deployment.ts';
 import { APP_REVISIONS, type AppRevision } from '../../../src/api/app-revision.ts';
 import { defaultSettings } from '../../../src/api/settings.ts';
 import { Forbidden, Unavailable } from '../../../src/errors.ts';
 import { NODES, STATEFUL_SETS } from '../../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/kube/client.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
-import { aConverged, aServer, converge, type Harness, makeReady, record, SHOP, says } from './harness.ts';
+import { aConverged, aServer, converge, edit, type Harness, makeReady, record, says } from './harness.ts';
 
 async function converged(settings = defaultSettings()): Promise<Harness> {
   const kube = aServer();
@@ -22,7 +21,7 @@ function aNode(cpu: string): KubeObject {
 }
 
 async function ask(kube: FakeKube, dbCpu: number): Promise<void> {
-  await kube.mergePatch(APP_DEPLOYMENTS, SHOP, { spec: { sourceConfig: { resourceSpec: { dbCpu } } } });
+  await edit(kube, { spec: { sourceConfig: { resourceSpec: { dbCpu } } } });
 }
 
 /** Refused, the pods are tried again in every pass: it never ends without a write. */
@@ -61,7 +60,7 @@ it('asked back to what it was, the record is Ready again', async () => {
   const before = database(kube);
   await ask(kube, 60);
   await threePasses(controller);
-  await kube.mergePatch(APP_DEPLOYMENTS, SHOP, { spec: { sourceConfig: { resourceSpec: null } } });
+  await edit(kube, { spec: { sourceConfig: { resourceSpec: null } } });
   await converge(controller);
   expect([says(kube, 'Ready'), database(kube)]).toEqual(['True Serving', before]);
 });

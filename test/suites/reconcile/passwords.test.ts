@@ -2,8 +2,6 @@
 // that would not open the data, what runs goes on, and the password that comes back heals it.
 
 import { describe, expect, it } from 'vitest';
-import { APP_DEPLOYMENTS } from '../../../src/api/app-deployment.ts';
-import { conditionOf } from '../../../src/api/conditions.ts';
 import { enqueueOnChange } from '../../../src/controller/app-deployment/watches.ts';
 import { Forbidden } from '../../../src/errors.ts';
 import { DEPLOYMENTS, PERSISTENT_VOLUME_CLAIMS, SECRETS, STATEFUL_SETS } from '../../../src/kube/api-resources.ts';
@@ -11,7 +9,18 @@ import type { KubeObject } from '../../../src/kube/client.ts';
 import { makeMetrics } from '../../../src/runtime/metrics.ts';
 import { makeWorkQueue } from '../../../src/runtime/work-queue.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
-import { aController, aConverged, aServer, converge, crashed, putRecord, record, SHOP, says } from './harness.ts';
+import {
+  aController,
+  aConverged,
+  aServer,
+  conditionIn,
+  converge,
+  crashed,
+  edit,
+  putRecord,
+  record,
+  says,
+} from './harness.ts';
 
 const POSTGRES = { namespace: 'team', name: 'shop--postgres' };
 const REDIS = { namespace: 'team', name: 'shop--redis' };
@@ -65,7 +74,7 @@ describe.each([
     const { kube } = controller;
     kube.erase(SECRETS, ref);
     const before = JSON.stringify([kube.objects(DEPLOYMENTS), kube.objects(STATEFUL_SETS)]);
-    await kube.mergePatch(APP_DEPLOYMENTS, SHOP, {
+    await edit(kube, {
       spec: {
         sourceRevisionConfig: { imageUri: 'registry.example/shop:2' },
         sourceConfig: { resourceSpec: { dbMaxConnections: 321 } },
@@ -94,7 +103,7 @@ describe.each([
     kube.erase(SECRETS, ref);
     restore(kube, secret, {});
     await converge(controller);
-    const message = conditionOf(record(kube).status?.conditions, 'Stalled')?.message ?? '';
+    const message = conditionIn(kube, 'Stalled')?.message ?? '';
     const labels = [...message.matchAll(/(davit\.dev\/[a-z-]+)=([\w-]+)/g)].map(([, name, value]) => [name, value]);
     expect([message, labels.length]).toEqual([expect.stringContaining(`kubectl label secret ${ref.name} -n team`), 3]);
     await kube.mergePatch(SECRETS, ref, { metadata: { labels: Object.fromEntries(labels) as object } });
@@ -138,9 +147,9 @@ it('what is given up is made again: volume and StatefulSet deleted and the recor
   expect(secretOf(kube, POSTGRES)).toBeUndefined();
   const [, annotation = '', uid = ''] =
     /--overwrite (davit\.dev\/[a-z-]+)=([\w-]+)/.exec(
-      conditionOf(record(kube).status?.conditions, 'Stalled')?.message.split('annotate')[1] ?? '',
+      conditionIn(kube, 'Stalled')?.message.split('annotate')[1] ?? '',
     ) ?? [];
-  await kube.mergePatch(APP_DEPLOYMENTS, SHOP, { metadata: { annotations: { [annotation]: uid } } });
+  await edit(kube, { metadata: { annotations: { [annotation]: uid } } });
   await converge(controller);
   expect([says(kube, 'Ready'), secretOf(kube, POSTGRES)?.metadata.uid === before]).toEqual(['True Serving', false]);
 });

@@ -2,11 +2,23 @@
 
 import { describe, expect, it } from 'vitest';
 import { APP_DEPLOYMENTS } from '../../../src/api/app-deployment.ts';
-import { conditionOf } from '../../../src/api/conditions.ts';
 import { Settings } from '../../../src/api/settings.ts';
-import { DEPLOYMENTS, NAMESPACES, SERVICES } from '../../../src/kube/api-resources.ts';
+import { DEPLOYMENTS, SERVICES } from '../../../src/kube/api-resources.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
-import { aController, aConverged, aServer, type Harness, putRecord, record, SHOP } from './harness.ts';
+import {
+  aController,
+  aConverged,
+  aServer,
+  conditionIn,
+  deleteNamespace,
+  deleteRecord,
+  edit,
+  type Harness,
+  putRecord,
+  record,
+  SHOP,
+  takeDown,
+} from './harness.ts';
 
 const PAUSED = Settings.parse({ paused: true });
 
@@ -17,7 +29,7 @@ async function converged(): Promise<FakeKube> {
 }
 
 async function pause(kube: FakeKube): Promise<void> {
-  await kube.mergePatch(APP_DEPLOYMENTS, SHOP, { metadata: { annotations: { 'davit.dev/paused': 'true' } } });
+  await edit(kube, { metadata: { annotations: { 'davit.dev/paused': 'true' } } });
 }
 
 describe.each([
@@ -35,12 +47,12 @@ describe.each([
     const controller = await aController(kube, settings);
     await controller.reconcile();
     expect(controller.writes()).toEqual(['apply AppDeployment shop/status']);
-    expect(conditionOf(record(kube).status?.conditions, 'Stalled')).toMatchObject({ status: 'True', reason: 'Paused' });
+    expect(conditionIn(kube, 'Stalled')).toMatchObject({ status: 'True', reason: 'Paused' });
   });
 
   it('neither a change nor drift is acted on; that a pod fails is still said', async () => {
     const kube = await converged();
-    await kube.mergePatch(APP_DEPLOYMENTS, SHOP, {
+    await edit(kube, {
       spec: { sourceRevisionConfig: { imageUri: 'registry.example/shop:9' } },
     });
     kube.erase(SERVICES, SHOP);
@@ -66,33 +78,28 @@ describe.each([
   it('a deletion waits, says so, and goes on afterwards', async () => {
     const kube = await converged();
     const controller = await paused(kube);
-    await kube.remove(APP_DEPLOYMENTS, SHOP, { uid: record(kube).metadata.uid ?? '' });
+    await deleteRecord(kube);
     controller.writes();
     await controller.reconcile();
     expect(controller.writes()).toEqual(['apply AppDeployment shop/status']);
     expect(kube.objects(DEPLOYMENTS)).toHaveLength(1);
     expect(record(kube).status?.state).toBe('AWAITING_DELETE');
-    expect(conditionOf(record(kube).status?.conditions, 'Stalled')).toMatchObject({
+    expect(conditionIn(kube, 'Stalled')).toMatchObject({
       reason: 'Paused',
       message: expect.stringContaining('Being deleted: ') as string,
     });
     controller.stop();
-    if (by === 'annotation')
-      await kube.mergePatch(APP_DEPLOYMENTS, SHOP, { metadata: { annotations: { 'davit.dev/paused': null } } });
+    if (by === 'annotation') await edit(kube, { metadata: { annotations: { 'davit.dev/paused': null } } });
     const next = await aController(kube);
-    for (let pass = 0; pass < 12 && kube.objects(APP_DEPLOYMENTS).length > 0; pass += 1) {
-      // oxlint-disable-next-line no-await-in-loop -- the teardown goes step by step
-      await next.reconcile();
-      kube.collectGarbage();
-    }
+    await takeDown(next);
     expect(kube.objects(APP_DEPLOYMENTS)).toEqual([]);
   });
 
   it('a namespace that is being deleted is not held up', async () => {
     const kube = await converged();
     const controller = await paused(kube);
-    await kube.remove(APP_DEPLOYMENTS, SHOP, { uid: record(kube).metadata.uid ?? '' });
-    await kube.remove(NAMESPACES, { name: 'team' }, { uid: kube.objects(NAMESPACES)[0]?.metadata.uid ?? '' });
+    await deleteRecord(kube);
+    await deleteNamespace(kube);
     await controller.reconcile();
     expect(kube.objects(APP_DEPLOYMENTS)).toEqual([]);
   });

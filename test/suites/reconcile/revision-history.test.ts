@@ -1,7 +1,7 @@
 // The history of a record: how much of it is kept, whatever happens in between, and going back within it.
 
 import { describe, expect, it } from 'vitest';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/api/app-deployment.ts';
+import { type AppDeployment } from '../../../src/api/app-deployment.ts';
 import { APP_REVISIONS, type AppRevision } from '../../../src/api/app-revision.ts';
 import { defaultSettings } from '../../../src/api/settings.ts';
 import type { Workload } from '../../../src/decide/observed.ts';
@@ -11,10 +11,10 @@ import type { KubeObject } from '../../../src/kube/client.ts';
 import { rollingBack } from '../../../src/record/revision-request.ts';
 import { aPod } from '../../support/builders.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
-import { aController, aServer, converge, crashed, makeReady, putRecord, record } from './harness.ts';
+import { aController, aServer, converge, crashed, edit, makeReady, putRecord, record } from './harness.ts';
 
 async function change(kube: FakeKube, spec: object): Promise<void> {
-  await kube.mergePatch(APP_DEPLOYMENTS, { namespace: 'team', name: 'shop' }, { spec });
+  await edit(kube, { spec });
 }
 const image = (tag: number): object => ({
   revisionSerial: tag,

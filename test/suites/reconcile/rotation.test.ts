@@ -1,7 +1,7 @@
 // A Secret that a record names changes: its pods are rolled once for it, and for nothing else.
 
 import { describe, expect, it } from 'vitest';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/api/app-deployment.ts';
+import { type AppDeployment } from '../../../src/api/app-deployment.ts';
 import { APP_REVISIONS, type AppRevision } from '../../../src/api/app-revision.ts';
 import { SECRETS_ANNOTATION } from '../../../src/api/meta.ts';
 import { makeDigestKey } from '../../../src/controller/app-deployment/hmac-key.ts';
@@ -9,7 +9,18 @@ import type { Workload } from '../../../src/decide/observed.ts';
 import { DEPLOYMENTS, SECRETS } from '../../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/kube/client.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
-import { aController, aConverged, aServer, converge, crashed, type Harness, makeReady, putRecord } from './harness.ts';
+import {
+  aController,
+  aConverged,
+  aServer,
+  conditionIn,
+  converge,
+  crashed,
+  edit,
+  type Harness,
+  makeReady,
+  putRecord,
+} from './harness.ts';
 
 function putSecret(kube: FakeKube, data: Record<string, string>, name = 'mine'): void {
   const metadata = { name, namespace: 'team' };
@@ -39,9 +50,6 @@ function server(kube: FakeKube): Workload {
 function podsOf(kube: FakeKube): string {
   return JSON.stringify(server(kube).spec?.template);
 }
-function condition(kube: FakeKube, type: string): { status: string; reason: string; message: string } | undefined {
-  return kube.objects<AppDeployment>(APP_DEPLOYMENTS)[0]?.status?.conditions?.find((one) => one.type === type);
-}
 /** Lets the time pass in which more may be rotated, and comes to rest. */
 async function later(controller: Harness): Promise<void> {
   await controller.reconcile();
@@ -63,12 +71,12 @@ describe('a rotation', () => {
     expect(controller.writes()).toContain('apply Deployment shop');
     const after = podsOf(kube);
     expect(after).not.toBe(before);
-    expect(condition(kube, 'Reconciling')).toMatchObject({ status: 'True', reason: 'Progressing' });
-    expect(condition(kube, 'Ready')).toMatchObject({ status: 'False' });
+    expect(conditionIn(kube, 'Reconciling')).toMatchObject({ status: 'True', reason: 'Progressing' });
+    expect(conditionIn(kube, 'Ready')).toMatchObject({ status: 'False' });
     const [revision, ...others] = kube.objects<AppRevision>(APP_REVISIONS);
     expect([revision?.status?.state, others]).toEqual(['DEPLOYED', []]);
     await converge(controller);
-    expect(condition(kube, 'Ready')).toMatchObject({ status: 'True' });
+    expect(conditionIn(kube, 'Ready')).toMatchObject({ status: 'True' });
     const again = await aController(kube);
     expect(await again.reconcile()).toEqual({});
     expect([again.writes(), podsOf(kube)]).toEqual([[], after]);
@@ -110,11 +118,7 @@ describe('a rotation', () => {
     const controller = await converged();
     const { kube } = controller;
     putSecret(kube, { token: 'dHdv' });
-    await kube.mergePatch(
-      APP_DEPLOYMENTS,
-      { namespace: 'team', name: 'shop' },
-      { spec: { sourceRevisionConfig: { imageUri: 'registry.example/shop:2' } } },
-    );
+    await edit(kube, { spec: { sourceRevisionConfig: { imageUri: 'registry.example/shop:2' } } });
     await controller.reconcile();
     const after = podsOf(kube);
     expect(after).toContain('registry.example/shop:2');
@@ -223,7 +227,7 @@ describe('a Secret that is deleted', () => {
     const before = podsOf(kube);
     kube.erase(SECRETS, { namespace: 'team', name: 'mine' });
     await converge(controller);
-    expect(condition(kube, 'ReferencesResolved')).toMatchObject({
+    expect(conditionIn(kube, 'ReferencesResolved')).toMatchObject({
       status: 'False',
       reason: 'SecretMissing',
       message: expect.stringContaining('Secret mine') as string,
@@ -231,7 +235,7 @@ describe('a Secret that is deleted', () => {
     expect(podsOf(kube)).toBe(before);
     putSecret(kube, { token: 'b25l' });
     await converge(controller);
-    expect(condition(kube, 'Ready')).toMatchObject({ status: 'True' });
+    expect(conditionIn(kube, 'Ready')).toMatchObject({ status: 'True' });
     expect(podsOf(kube)).toBe(before);
   });
 
@@ -241,7 +245,7 @@ describe('a Secret that is deleted', () => {
     const before = podsOf(kube);
     putSecret(kube, { unused: 'eA==' });
     await converge(controller);
-    expect(condition(kube, 'ReferencesResolved')).toMatchObject({ reason: 'SecretKeyMissing' });
+    expect(conditionIn(kube, 'ReferencesResolved')).toMatchObject({ reason: 'SecretKeyMissing' });
     expect(podsOf(kube)).toBe(before);
     putSecret(kube, { token: 'dHdv' });
     await later(controller);

@@ -2,19 +2,18 @@
 // whoever writes in between, the number of pods never falls below what it was.
 
 import { describe, expect, it } from 'vitest';
-import { APP_DEPLOYMENTS } from '../../../src/api/app-deployment.ts';
 import { conditionOf } from '../../../src/api/conditions.ts';
 import type { ResourceSpec } from '../../../src/api/resource-spec.ts';
 import { Conflict } from '../../../src/errors.ts';
 import { DEPLOYMENTS, HORIZONTAL_POD_AUTOSCALERS, POD_DISRUPTION_BUDGETS } from '../../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/kube/client.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
-import { aController, aConverged, converge, crashed, type Harness, record, SHOP } from './harness.ts';
+import { aController, aConverged, converge, crashed, edit, type Harness, record, SHOP } from './harness.ts';
 
 const scaled = (resourceSpec: ResourceSpec): Promise<Harness> => aConverged({ sourceConfig: { resourceSpec } });
 
 async function scaleTo(kube: FakeKube, resourceSpec: ResourceSpec): Promise<void> {
-  await kube.mergePatch(APP_DEPLOYMENTS, SHOP, { spec: { sourceConfig: { resourceSpec } } });
+  await edit(kube, { spec: { sourceConfig: { resourceSpec } } });
 }
 
 /** As an autoscaler writes it, or kubectl scale. */

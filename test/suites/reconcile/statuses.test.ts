@@ -2,12 +2,11 @@
 
 import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
-import { APP_DEPLOYMENTS } from '../../../src/api/app-deployment.ts';
 import { followStatuses } from '../../../src/controller/monitoring/statuses.ts';
 import { Unavailable } from '../../../src/errors.ts';
 import { DEPLOYMENTS } from '../../../src/kube/api-resources.ts';
 import { makeMetrics } from '../../../src/runtime/metrics.ts';
-import { aController, aServer, converge, type Harness, putRecord, record, SHOP } from './harness.ts';
+import { aController, aServer, converge, deleteRecord, type Harness, putRecord, SHOP, takeDown } from './harness.ts';
 
 interface Followed {
   readonly controller: Harness;
@@ -58,12 +57,8 @@ it('a record that is deployed, changed and deleted: one line a step, with the me
   ]);
   expect(log()).toContain('"message":"The latest revision is deployed and serving."');
   const { kube } = controller;
-  await kube.remove(APP_DEPLOYMENTS, SHOP, { uid: record(kube).metadata.uid ?? '' });
-  for (let pass = 0; pass < 15 && kube.objects(APP_DEPLOYMENTS).length > 0; pass += 1) {
-    // oxlint-disable-next-line no-await-in-loop -- the teardown goes step by step
-    await controller.reconcile();
-    kube.collectGarbage();
-  }
+  await deleteRecord(kube);
+  await takeDown(controller);
   await controller.reconcile();
   const steps = lines();
   expect(steps.at(-1)).toBe('Deleted team/shop');
@@ -117,7 +112,7 @@ it('a record that flaps is limited', async () => {
   expect(said.length).toBeGreaterThan(20);
   expect(said.length).toBeLessThan(35);
   clock.ms += 120_000;
-  await kube.remove(APP_DEPLOYMENTS, SHOP, { uid: record(kube).metadata.uid ?? '' });
+  await deleteRecord(kube);
   await controller.reconcile();
   expect(log()).toMatch(/"suppressed":2\d,"msg":"Deletion continues"/);
 });
@@ -129,7 +124,7 @@ it('no longer after this process has stopped leading: neither lines nor counts o
   expect(await metrics()).toContain('davit_deployments{state="READY",ready="True",stalled="False",reason="Serving"} 1');
   stop();
   const { kube } = controller;
-  await kube.remove(APP_DEPLOYMENTS, SHOP, { uid: record(kube).metadata.uid ?? '' });
+  await deleteRecord(kube);
   await controller.reconcile();
   expect(lines()).toEqual([]);
   expect(await metrics()).not.toContain('davit_deployments{');

@@ -2,13 +2,12 @@
 // template was corrected, as it was seen and not otherwise.
 
 import { expect, it } from 'vitest';
-import { APP_DEPLOYMENTS } from '../../../src/api/app-deployment.ts';
 import type { Workload } from '../../../src/decide/observed.ts';
 import { Conflict } from '../../../src/errors.ts';
 import { PODS, STATEFUL_SETS } from '../../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/kube/client.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
-import { aController, aServer, converge, type Harness, putRecord, SHOP } from './harness.ts';
+import { aController, aServer, converge, edit, type Harness, putRecord } from './harness.ts';
 
 const DATABASE = { namespace: 'team', name: 'shop--postgres' };
 const POD = 'shop--postgres-0';
@@ -44,7 +43,7 @@ async function setStatus(kube: FakeKube, updateRevision: string): Promise<void> 
 }
 
 async function askFor(kube: FakeKube, dbCpu: number): Promise<void> {
-  await kube.mergePatch(APP_DEPLOYMENTS, SHOP, { spec: { sourceConfig: { resourceSpec: { dbCpu } } } });
+  await edit(kube, { spec: { sourceConfig: { resourceSpec: { dbCpu } } } });
 }
 
 function pods(kube: FakeKube): string[] {
@@ -107,7 +106,7 @@ it('a paused record keeps it', async () => {
   const { kube } = controller;
   await askFor(kube, 0.1);
   await controller.reconcile();
-  await kube.mergePatch(APP_DEPLOYMENTS, SHOP, { metadata: { annotations: { 'davit.dev/paused': 'true' } } });
+  await edit(kube, { metadata: { annotations: { 'davit.dev/paused': 'true' } } });
   await setStatus(kube, 'good');
   await controller.reconcile();
   expect(pods(kube)).toEqual([POD]);

@@ -13,7 +13,18 @@ import {
 } from '../../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/kube/client.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
-import { aController, aServer, converge, type Harness, putRecord, record, SHOP } from './harness.ts';
+import {
+  aController,
+  aServer,
+  converge,
+  deleteRecord,
+  type Harness,
+  OF_VALUES,
+  putRecord,
+  putSecret,
+  record,
+  takeDown,
+} from './harness.ts';
 
 /** As a pod that uses the volume does. */
 function protectVolume(kube: FakeKube): void {
@@ -30,18 +41,13 @@ async function deleted(spec: Partial<AppDeployment['spec']> = {}): Promise<Harne
   putRecord(kube, spec);
   const controller = await aController(kube);
   await converge(controller);
-  await kube.remove(APP_DEPLOYMENTS, SHOP, { uid: record(kube).metadata.uid ?? '' });
+  await deleteRecord(kube);
   return controller;
 }
 
-async function toTheEnd(controller: Harness, passes = 15): Promise<boolean> {
-  const { kube } = controller;
-  for (let pass = 0; pass < passes && kube.objects(APP_DEPLOYMENTS).length > 0; pass += 1) {
-    // oxlint-disable-next-line no-await-in-loop -- the teardown goes step by step
-    await controller.reconcile();
-    kube.collectGarbage();
-  }
-  return kube.objects(APP_DEPLOYMENTS).length === 0;
+async function toTheEnd(controller: Harness, passes?: number): Promise<boolean> {
+  await takeDown(controller, passes);
+  return controller.kube.objects(APP_DEPLOYMENTS).length === 0;
 }
 
 function waitsFor(kube: FakeKube): { message: string | undefined; stalled: string | undefined } {
@@ -89,13 +95,7 @@ it.each([
 it('what is kept on request is kept, and what the caches do not show comes again soon', async () => {
   const controller = await deleted({ databaseDeletionPolicy: 'Retain' });
   lag(controller, ['Secret']);
-  const waits: unknown[] = [];
-  for (let pass = 0; pass < 15 && controller.kube.objects(APP_DEPLOYMENTS).length > 0; pass += 1) {
-    // oxlint-disable-next-line no-await-in-loop -- the teardown goes step by step
-    waits.push((await controller.reconcile()).requeueAfterMs);
-    controller.kube.collectGarbage();
-  }
-  expect(waits).toContain(1000);
+  expect(await takeDown(controller)).toContain(1000);
   expect(controller.kube.objects(PERSISTENT_VOLUME_CLAIMS)).toHaveLength(1);
   expect(controller.kube.objects(SECRETS).map(({ metadata }) => metadata.name)).toEqual(['shop--postgres']);
 });
@@ -227,25 +227,13 @@ it.each([
   { who: 'nobody else', values: 'shop--vars-2', stays: false },
 ])('values that $who names: kept is $stays', async ({ values, stays }) => {
   const kube = aServer();
-  kube.seed(SECRETS, {
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: {
-      name: 'shop--vars-1',
-      namespace: 'team',
-      labels: { 'davit.dev/deployment': 'shop', 'davit.dev/variables': '' },
-    },
-  });
+  putSecret(kube, 'shop--vars-1', undefined, { labels: OF_VALUES });
   putRecord(kube);
   putRecord(kube, { secrets: [{ name: 'A', secretName: values, secretKey: 'A' }] }, { name: 'other', labels: {} });
   const controller = await aController(kube);
   await controller.reconcile();
-  await kube.remove(APP_DEPLOYMENTS, SHOP, { uid: record(kube).metadata.uid ?? '' });
-  for (let pass = 0; pass < 15; pass += 1) {
-    // oxlint-disable-next-line no-await-in-loop -- the teardown goes step by step
-    await controller.reconcile();
-    kube.collectGarbage();
-  }
+  await deleteRecord(kube);
+  await takeDown(controller);
   expect(kube.objects(APP_DEPLOYMENTS).map(({ metadata }) => metadata.name)).toEqual(['other']);
   expect(kube.objects(SECRETS).some(({ metadata }) => metadata.name === 'shop--vars-1')).toBe(stays);
 });

@@ -10,7 +10,7 @@ import { DEPLOYMENTS } from '../../../src/kube/api-resources.ts';
 import { makeMetrics } from '../../../src/runtime/metrics.ts';
 import { makeWorkQueue } from '../../../src/runtime/work-queue.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
-import { aController, aServer, converge, KEY, putRecord } from './harness.ts';
+import { aController, aServer, converge, edit, KEY, putRecord } from './harness.ts';
 
 function offer(kube: FakeKube, tag: number, namespace = 'davit-org'): void {
   kube.seed<AppTemplate>(APP_TEMPLATES, {
@@ -53,16 +53,12 @@ it('a template that is not there is named, wakes the record when it comes, and i
   expect(kube.objects(DEPLOYMENTS)).toHaveLength(1);
 
   kube.erase(APP_TEMPLATES, { namespace: 'davit-org', name: 'chat-1' });
-  await kube.mergePatch(
-    APP_DEPLOYMENTS,
-    { namespace: 'team', name: 'shop' },
-    { spec: { sourceConfig: { resourceSpec: { cpu: 2 } } } },
-  );
+  await edit(kube, { spec: { sourceConfig: { resourceSpec: { cpu: 2 } } } });
   await converge(controller);
   expect(policy(kube)).toMatchObject({ status: 'True' });
   expect(kube.objects(APP_REVISIONS)).toHaveLength(2);
 
-  await kube.mergePatch(APP_DEPLOYMENTS, { namespace: 'team', name: 'shop' }, { spec: chat(2) });
+  await edit(kube, { spec: chat(2) });
   await converge(controller);
   expect(policy(kube)).toMatchObject({ reason: 'TemplateNotFound' });
   expect(JSON.stringify(kube.objects(DEPLOYMENTS))).toContain('templates/chat:1');

@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/api/app-deployment.ts';
 import { TRACING_PROJECTS, type TracingProject } from '../../../src/api/tracing-project.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
-import { aController, aServer, converge, type Harness, putRecord } from './harness.ts';
+import { aController, aServer, converge, deleteRecord, type Harness, putRecord, takeDown } from './harness.ts';
 
 function projects(kube: FakeKube): TracingProject[] {
   return kube.objects<TracingProject>(TRACING_PROJECTS);
@@ -12,14 +12,10 @@ function projects(kube: FakeKube): TracingProject[] {
 function uidOfRecord(kube: FakeKube): string {
   return kube.objects<AppDeployment>(APP_DEPLOYMENTS)[0]?.metadata.uid ?? '';
 }
-async function deleteRecord({ kube, reconcile }: Harness): Promise<void> {
-  await kube.remove(APP_DEPLOYMENTS, { namespace: 'team', name: 'shop' }, { uid: uidOfRecord(kube) });
-  for (let pass = 0; pass < 12 && kube.objects(APP_DEPLOYMENTS).length > 0; pass += 1) {
-    // oxlint-disable-next-line no-await-in-loop -- the teardown goes step by step
-    await reconcile();
-    kube.collectGarbage();
-  }
-  expect(kube.objects(APP_DEPLOYMENTS)).toEqual([]);
+async function teardown(controller: Harness): Promise<void> {
+  await deleteRecord(controller.kube);
+  await takeDown(controller);
+  expect(controller.kube.objects(APP_DEPLOYMENTS)).toEqual([]);
 }
 /** One that somebody made before the record. */
 function aServerWithProject(): FakeKube {
@@ -43,7 +39,7 @@ it('one of that name is taken up as it is, and outlives the record', async () =>
     { metadata: { uid: before?.metadata.uid, labels: { theirs: 'yes' } }, spec: { description: 'Ours for years.' } },
   ]);
   expect(projects(kube)[0]?.status?.deploymentUid).toBe(uidOfRecord(kube));
-  await deleteRecord(controller);
+  await teardown(controller);
   expect(projects(kube)[0]?.metadata.uid).toBe(before?.metadata.uid);
 });
 
@@ -53,7 +49,7 @@ it('a record recreated takes up that of the one before', async () => {
   const controller = await aController(kube);
   await converge(controller);
   const [first] = projects(kube);
-  await deleteRecord(controller);
+  await teardown(controller);
   putRecord(kube, {}, { uid: '99999999-9999-4999-8999-999999999999' });
   await converge(controller);
   expect(projects(kube)).toMatchObject([
@@ -67,7 +63,7 @@ it('goes with the record where that is asked for, whoever made it, and last of a
   const controller = await aController(kube);
   await converge(controller);
   controller.writes();
-  await deleteRecord(controller);
+  await teardown(controller);
   expect(projects(kube)).toEqual([]);
   const deletions = controller.writes().filter((write) => write.startsWith('delete'));
   expect(deletions.at(-1)).toBe('delete TracingProject shop');

@@ -2,12 +2,21 @@
 // unasked, no pod that uses it is replaced, and what is said is what is there.
 
 import { expect, it } from 'vitest';
-import { APP_DEPLOYMENTS } from '../../../src/api/app-deployment.ts';
-import { conditionOf } from '../../../src/api/conditions.ts';
 import { DEPLOYMENTS, PERSISTENT_VOLUME_CLAIMS, SECRETS, STATEFUL_SETS } from '../../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/kube/client.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
-import { aController, aConverged, aServer, converge, crashed, putRecord, record, SHOP, says } from './harness.ts';
+import {
+  aController,
+  aConverged,
+  aServer,
+  conditionIn,
+  converge,
+  crashed,
+  edit,
+  putRecord,
+  record,
+  says,
+} from './harness.ts';
 
 const DATABASE = { namespace: 'team', name: 'shop--postgres' };
 
@@ -20,7 +29,7 @@ function workloads(kube: FakeKube): string {
 }
 
 async function change(kube: FakeKube): Promise<void> {
-  await kube.mergePatch(APP_DEPLOYMENTS, SHOP, {
+  await edit(kube, {
     spec: {
       sourceRevisionConfig: { imageUri: 'registry.example/shop:2' },
       sourceConfig: { resourceSpec: { dbMaxConnections: 321 } },
@@ -29,9 +38,9 @@ async function change(kube: FakeKube): Promise<void> {
 }
 
 async function giveUp(kube: FakeKube): Promise<void> {
-  const message = conditionOf(record(kube).status?.conditions, 'Stalled')?.message ?? '';
+  const message = conditionIn(kube, 'Stalled')?.message ?? '';
   const [, annotation = '', uid = ''] = /--overwrite (davit\.dev\/empty-database)=([\w-]+)/.exec(message) ?? [];
-  await kube.mergePatch(APP_DEPLOYMENTS, SHOP, { metadata: { annotations: { [annotation]: uid } } });
+  await edit(kube, { metadata: { annotations: { [annotation]: uid } } });
 }
 
 it('deleted: nothing empty takes its place, nobody is told READY, a Warning says so; at rest nothing is written', async () => {
@@ -86,7 +95,7 @@ it('restored without its labels: the message says which', async () => {
   const { name, namespace = '' } = claim.metadata;
   kube.seed(PERSISTENT_VOLUME_CLAIMS, { ...claim, metadata: { name, namespace } } as KubeObject);
   await converge(controller);
-  const message = conditionOf(record(kube).status?.conditions, 'Stalled')?.message ?? '';
+  const message = conditionIn(kube, 'Stalled')?.message ?? '';
   expect(message).toContain('kubectl label pvc shop--postgres -n team --overwrite');
   const labels = [...message.matchAll(/(davit\.dev\/(?:deployment|component|deployment-uid))=([\w-]+)/g)];
   await kube.mergePatch(PERSISTENT_VOLUME_CLAIMS, DATABASE, {
@@ -166,7 +175,7 @@ it('too small: the size in force is the one that is there, until it has grown', 
     await kube.mergePatch(PERSISTENT_VOLUME_CLAIMS, DATABASE, { status }, { subresource: 'status' });
     await converge(controller);
   };
-  await kube.mergePatch(APP_DEPLOYMENTS, SHOP, { spec: { sourceConfig: { resourceSpec: { dbStorageGi: 20 } } } });
+  await edit(kube, { spec: { sourceConfig: { resourceSpec: { dbStorageGi: 20 } } } });
   await setCapacity('10Gi');
   expect([record(kube).status?.resourceSpec?.['dbStorageGi'], says(kube, 'ResourceSpecHonored')]).toEqual([
     10,

@@ -420,6 +420,21 @@ export function makeFakeKube(options: FakeKubeOptions = {}): FakeKube {
       }
     }
 
+    function patchBy<T extends KubeObject>(
+      resource: Resource,
+      ref: ObjectRef,
+      patch: object,
+      apply: (object: Json) => Json,
+      writing: WriteOptions = {},
+    ): Promise<T> {
+      const doing = `patch ${described(resource, ref)}`;
+      const sent = { verb: 'patch' as const, kind: resource.kind, ref, body: patch, ...sentBy(writing) };
+      return write<T>(sent, writing.signal, () => {
+        const before = find(resource, ref, doing);
+        return update(resource, before, apply(copyOf(before.object) as unknown as Json) as JsonObject, writing, doing);
+      });
+    }
+
     function sentBy(writing: WriteOptions): Pick<Write, 'subresource' | 'fieldManager' | 'dryRun'> {
       return {
         ...(writing.subresource !== undefined && { subresource: writing.subresource }),
@@ -548,30 +563,10 @@ export function makeFakeKube(options: FakeKubeOptions = {}): FakeKube {
           },
         );
       },
-      mergePatch: (resource, ref, patch, writing = {}) => {
-        const doing = `patch ${described(resource, ref)}`;
-        return write(
-          { verb: 'patch', kind: resource.kind, ref, body: patch, ...sentBy(writing) },
-          writing.signal,
-          () => {
-            const before = find(resource, ref, doing);
-            const next = mergePatched(copyOf(before.object) as unknown as Json, copyOf(patch) as Json);
-            return update(resource, before, next as JsonObject, writing, doing);
-          },
-        );
-      },
-      jsonPatch: (resource, ref, patch, writing = {}) => {
-        const doing = `patch ${described(resource, ref)}`;
-        return write(
-          { verb: 'patch', kind: resource.kind, ref, body: patch, ...sentBy(writing) },
-          writing.signal,
-          () => {
-            const before = find(resource, ref, doing);
-            const next = jsonPatched(copyOf(before.object) as unknown as Json, patch);
-            return update(resource, before, next as JsonObject, writing, doing);
-          },
-        );
-      },
+      mergePatch: (resource, ref, patch, writing) =>
+        patchBy(resource, ref, patch, (object) => mergePatched(object, copyOf(patch) as Json), writing),
+      jsonPatch: (resource, ref, patch, writing) =>
+        patchBy(resource, ref, patch, (object) => jsonPatched(object, patch), writing),
       remove: (resource, ref, deleting) => {
         const { signal, dryRun, ...preconditions } = deleting;
         const doing = `delete ${described(resource, ref)}`;

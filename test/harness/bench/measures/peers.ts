@@ -8,7 +8,7 @@ import type { Bench, Measure } from '../measure.ts';
 import { checkPeer } from '../peers/check.ts';
 import { kopf } from '../peers/kopf.ts';
 import { naive } from '../peers/naive.ts';
-import type { Tally } from '../server-counts.ts';
+import { eachOf } from '../server-counts.ts';
 
 const asFast: Goal = { atMost: 1 };
 const aFifth: Goal = { atMost: 0.2 };
@@ -71,12 +71,4 @@ function told(bench: Bench, results: Fills, records: number): Record<string, num
     [`${arm}Writes`]: eachOf(results.get(arm)?.[0]?.requests.writes ?? new Map(), records),
   }));
   return Object.assign({ records, fastest: arms[0] ?? '' }, ...absolutes);
-}
-
-/** What is written for a record, most often first. */
-function eachOf(tally: Tally, records: number): string {
-  return [...tally]
-    .toSorted(([, a], [, b]) => b - a)
-    .map(([what, count]) => `${what} ${Math.round((count / records) * 100) / 100}`)
-    .join(', ');
 }

@@ -5,7 +5,7 @@ import type { Figure, Goal } from '../figures.ts';
 import { type Filled, fill } from '../fill.ts';
 import type { Bench, Measure } from '../measure.ts';
 import { overHttp, recordsOf } from '../records.ts';
-import { type Tally, total } from '../server-counts.ts';
+import { eachOf, total } from '../server-counts.ts';
 
 const goal: Goal = { atMost: 1.1 };
 /** A count, which is the same for any number. */
@@ -46,14 +46,7 @@ function figureOf(key: string, { requests, children }: Filled, records: number):
       dryRunsPerRecord: total(requests.dryRuns) / records,
       readsPerRecord: total(requests.reads) / records,
       throttled: requests.throttled,
-      writes: each(requests.writes, records),
+      writes: eachOf(requests.writes, records),
     },
   };
-}
-
-function each(tally: Tally, records: number): string {
-  return [...tally]
-    .toSorted(([, a], [, b]) => b - a)
-    .map(([what, count]) => `${what} ${Math.round((count / records) * 100) / 100}`)
-    .join(', ');
 }
