@@ -1,0 +1,58 @@
+// How deployments look at a glance, for every state that the controller reports.
+
+import { expect, it } from 'vitest';
+import { SEEN_RECORDS } from '../../test/support/status-samples.ts';
+import { defaultSettings } from '../api/settings.ts';
+import { presentDeployment } from '../http/deployments/presenter.ts';
+import { advice, aspectsOf, partsOf, scaleOf, type Tone, toneOf } from './health.ts';
+
+const TONES: Readonly<Record<string, Tone>> = {
+  'not observed yet': 'busy',
+  'not looked at yet, read past the API server that fills in a status': 'busy',
+  'just made': 'busy',
+  'waiting for its database': 'busy',
+  rolling: 'busy',
+  'an image that cannot be pulled, so far': 'bad',
+  'broken: past its deadline': 'bad',
+  healthy: 'good',
+  'healthy, with a change that nobody has looked at': 'good',
+  'pods that the API server refuses, beside old ones that serve': 'bad',
+  'a Secret that is missing': 'bad',
+  paused: 'busy',
+  'not a tenant': 'bad',
+  'waiting for a push': 'busy',
+  'scaled to zero': 'off',
+  'being deleted': 'busy',
+};
+const shown = SEEN_RECORDS.map(({ name, record }) => ({
+  name,
+  deployment: presentDeployment(record, { tenantId: 'a', settings: defaultSettings(), revisions: [] }),
+}));
+
+it('each has a tone', () => {
+  expect(Object.fromEntries(shown.map(({ name, deployment }) => [name, toneOf(deployment)]))).toEqual(TONES);
+});
+
+it('a plain deployment has three parts with their sizes', () => {
+  const healthy = shown.find(({ name }) => name === 'healthy')?.deployment;
+  if (healthy === undefined) throw new Error('no sample');
+  expect(partsOf(healthy).map(({ name, sizes, condition }) => [name, sizes.join(', '), condition?.reason])).toEqual([
+    ['server', '1 pod, 0.25–1 CPU, 512–1024 MB', 'Serving'],
+    ['PostgreSQL', '0.1–1 CPU, 256–1024 MB, 10 GiB volume', 'Answering'],
+    ['Redis', '0.05–0.5 CPU, 128 MB', 'Answering'],
+  ]);
+  expect(aspectsOf(healthy).map(({ name }) => name)).toContain('platform rules');
+  expect(scaleOf(healthy)).toBe('1');
+});
+
+it.each([
+  { reason: 'Serving', says: undefined },
+  { reason: 'SecretMissing', says: 'Create it. The deployment then continues automatically.' },
+  // The message says it.
+  { reason: 'NameConflict', says: 'Rename or delete that object, or create the record with another name.' },
+  { reason: 'VolumeNotMounted', says: expect.stringContaining('Create the ConfigMap') },
+  { reason: 'PodPolicyViolated', says: undefined },
+  { reason: 'OfANewerController', says: undefined },
+])('what to do about $reason', ({ reason, says }) => {
+  expect(advice(reason)).toEqual(says);
+});
