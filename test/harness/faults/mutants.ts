@@ -597,8 +597,8 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   ),
   'a failed build keeps its turn': bug(
     'src/api/build.ts',
-    "return isUnderWay(build) && build?.phase !== 'Queued';",
-    "return build !== undefined && build.phase !== 'Queued' && build.phase !== 'Built';",
+    'return build !== undefined && !FINAL_PHASES.has(build.phase);',
+    "return build !== undefined && build.phase !== 'Built' && build.phase !== 'Skipped';",
     'builds-turns',
   ),
   'running builds do not count towards the concurrency limit': bug(
