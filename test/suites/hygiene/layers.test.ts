@@ -75,6 +75,7 @@ const MAY_IMPORT_WITHIN: Readonly<
   'http/page': { values: [] },
   'http/deployments': { values: ['http/core', 'http/plugins', 'http/revisions'] },
   'http/revisions': { values: ['http/core', 'http/plugins', 'http/deployments'] },
+  'http/listeners': { values: ['http/core', 'http/plugins', 'http/deployments'] },
   'http/logs': {
     values: ['http/core', 'http/plugins', 'http/registry', 'http/revisions'],
     types: ['http/deployments'],
