@@ -13,6 +13,7 @@ import { APP_REVISIONS, AppRevisionSpec, AppRevisionStatus } from './app-revisio
 import { APP_TEMPLATES, AppTemplateSpec, AppTemplateStatus } from './app-template.ts';
 import { CODE_HOST_INTEGRATIONS, CodeHostIntegrationSpec, CodeHostIntegrationStatus } from './code-host-integration.ts';
 import { LISTENERS, ListenerSpec, ListenerStatus } from './listener.ts';
+import { LISTENER_WORKS, ListenerWorkSpec, ListenerWorkStatus } from './listener-work.ts';
 import {
   OAUTH_PROVIDERS,
   OAuthProviderSpec,
@@ -250,6 +251,24 @@ export const KINDS: readonly Kind[] = [
           'a name has at most 63 characters: lowercase letters, digits and hyphens, with a letter or digit at both ends',
         fieldPath: '.metadata.name',
       },
+    ],
+  },
+  {
+    resource: LISTENER_WORKS,
+    shortName: 'lsnw',
+    description:
+      "ListenerWork is an AppDeployment that a listener's cluster runs, as that cluster reads it. Davit writes it, in a namespace of its own for each Listener.",
+    spec: ListenerWorkSpec,
+    specRequired: true,
+    status: ListenerWorkStatus,
+    columns: [
+      column('Deployment', '.spec.name', 'Name of the AppDeployment.'),
+      column('Namespace', '.spec.namespace', 'Namespace of the cluster that it runs in.'),
+      column('Status', '.status.deployment.state', 'Status that the cluster reports.'),
+      column('Generation', '.spec.generation', 'Generation of the AppDeployment.', 'integer'),
+      column('Applied', '.status.generation', 'Generation that the cluster has applied.', 'integer'),
+      AGE,
+      wide('Rejected', '.status.rejection.reason', 'Why the cluster does not apply it.'),
     ],
   },
 ];

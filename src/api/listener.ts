@@ -28,6 +28,12 @@ export const ListenerStatus = ObservedStatus.extend({
     .max(64)
     .describe('uid of the namespace kube-system of the cluster that enrolled. Another cluster is rejected.')
     .optional(),
+  epoch: z
+    .int()
+    .min(0)
+    .max(Number.MAX_SAFE_INTEGER)
+    .describe('Highest leaseTransitions of its Lease so far. Reports of earlier ones are outdated.')
+    .optional(),
   namespace: z.string().max(63).describe('Namespace in which the cluster finds its work.').optional(),
   records: z.int().min(0).max(Number.MAX_SAFE_INTEGER).describe('Number of AppDeployments that name it.').optional(),
 });
