@@ -44,21 +44,40 @@ interface Word {
   readonly status: 'False' | 'Unknown';
 }
 
+/** The newest word of the cluster: its report, or what the record's status has of a later one. */
+interface Latest {
+  readonly status: AppDeploymentStatus;
+  readonly generation: number;
+  readonly epoch: number;
+}
+
+function latestOf(seen: Mirrored): Latest | 'unreadable' | undefined {
+  const { record, listener, work } = seen;
+  const report = reportOf(seen);
+  if (report?.deployment?.conditions !== undefined) {
+    const parsed = AppDeploymentStatus.safeParse(report.deployment);
+    const { generation = 0, epoch = 0 } = report;
+    return parsed.success ? { status: parsed.data, generation, epoch } : 'unreadable';
+  }
+  const before = record.status;
+  const isOurs = work?.status !== undefined && work.status.clusterId === listener.status?.clusterId;
+  const wasSilent = conditionOf(before?.conditions, 'Ready')?.reason === 'ListenerSilent';
+  return isOurs && !wasSilent && before?.remote !== undefined ? { status: before, ...before.remote } : undefined;
+}
+
 /** The status of the record on the hub. `now` only dates what changed. */
 export function mirroredStatus(seen: Mirrored, now: Date): AppDeploymentStatus {
   const { record } = seen;
   const before = record.status;
   const generation = record.metadata.generation ?? 0;
-  const report = reportOf(seen);
-  const parsed = AppDeploymentStatus.safeParse(report?.deployment ?? {});
-  const sent: AppDeploymentStatus = parsed.success ? parsed.data : {};
-  const word = wordOf(seen, report, parsed.success);
-  const isCurrent = report !== undefined && parsed.success && !isSilent(seen.listener);
-  const known = isCurrent && sent.conditions !== undefined ? sent : (before ?? {});
-  const state = stateOf(seen, isCurrent ? sent.state : undefined, word);
+  const latest = isSilent(seen.listener) ? undefined : latestOf(seen);
+  const word = wordOf(seen, latest);
+  const current = latest === 'unreadable' ? undefined : latest;
+  const known = current?.status ?? before ?? {};
+  const state = stateOf(seen, current?.status.state, word);
   const { latestRevisionId, activeRevisionId, latestRevision, activeRevision } = known;
   const { image, url, replicas, databaseVolumeUid, resourceSpec } = known;
-  const remote = isCurrent ? { epoch: report.epoch ?? 0, generation: report.generation ?? 0 } : before?.remote;
+  const remote = current ? { epoch: current.epoch, generation: current.generation } : before?.remote;
   return {
     state,
     stateChangedAt: before?.state === state ? (before.stateChangedAt ?? rfc3339(now)) : rfc3339(now),
@@ -73,7 +92,7 @@ export function mirroredStatus(seen: Mirrored, now: Date): AppDeploymentStatus {
     ...(databaseVolumeUid !== undefined && { databaseVolumeUid }),
     ...(remote !== undefined && { remote }),
     ...(resourceSpec !== undefined && { resourceSpec }),
-    conditions: conditionsOf(record, known.conditions ?? [], word, isCurrent, now),
+    conditions: conditionsOf(record, known.conditions ?? [], word, current !== undefined, now),
   };
 }
 
@@ -92,8 +111,9 @@ function stateOf({ record }: Mirrored, reported: State | undefined, word: Word |
 }
 
 /** What is said instead of the cluster's own word, if anything. */
-function wordOf(seen: Mirrored, report: Report | undefined, isReadable: boolean): Word | undefined {
-  const { record, listener, work, paused, failure } = seen;
+function wordOf(seen: Mirrored, latest: Latest | 'unreadable' | undefined): Word | undefined {
+  const { record, listener, paused, failure } = seen;
+  const rejection = reportOf(seen)?.rejection;
   const { name } = listener.metadata;
   const isLeaving = record.metadata.deletionTimestamp !== undefined;
   const unknown = (reason: string, message: string): Word => ({ reason, message, continues: false, status: 'Unknown' });
@@ -122,14 +142,13 @@ function wordOf(seen: Mirrored, report: Report | undefined, isReadable: boolean)
     );
   if (paused !== undefined) return no('Paused', paused);
   if (failure !== undefined) return no('RequestFailed', failure, true);
-  if (report?.rejection) return no(report.rejection.reason, report.rejection.message);
-  if (report !== undefined && !isReadable)
+  if (rejection) return no(rejection.reason, rejection.message);
+  if (latest === 'unreadable')
     return no(
       'ListenerTooOld',
       `The report of listener ${name} has another form than this Davit knows. Upgrade the older of the two.`,
     );
-  const applied = report?.deployment?.conditions === undefined ? -1 : (report.generation ?? -1);
-  if (work === undefined || applied < (record.metadata.generation ?? 0))
+  if (latest === undefined || latest.generation < (record.metadata.generation ?? 0))
     return no('ListenerPending', `The cluster of listener ${name} has not applied the last change yet.`, true);
   return undefined;
 }
@@ -146,7 +165,10 @@ function conditionsOf(
   const before = record.status?.conditions;
   const generation = record.metadata.generation ?? 0;
   const isSummary = ({ type }: { readonly type: string }): boolean => SUMMARY.some((one) => one === type);
-  const summary = word === undefined ? known.filter(isSummary) : summaryOf(word, conditionOf(known, 'Available'));
+  const summary =
+    word === undefined
+      ? known.filter(isSummary)
+      : summaryOf(word, isCurrent ? conditionOf(known, 'Available') : undefined);
   const rest = known.filter((condition) => !isSummary(condition));
   return [
     ...mergeConditions(before, summary, generation, now),
