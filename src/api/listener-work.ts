@@ -56,6 +56,7 @@ export const ListenerWorkStatus = z.object({
       reason: z.enum(REJECTIONS).describe('Why the cluster does not apply it.'),
       message: z.string().max(4096).describe('The cause and what to do, as text for people.'),
     })
+    .describe('The cluster does not apply the work.')
     .optional(),
   gone: z.boolean().describe('The cluster has nothing of it any more.').optional(),
 });

@@ -115,12 +115,12 @@ export function makeWork(record: AppDeployment, inputs: WorkInputs): ListenerWor
   };
 }
 
-/** The copy of a Secret of this record. `data`: its values, base64. */
+/** The copy of a Secret of this record; immutable if the original is. `data`: its values, base64. */
 export function makeCopy(
   record: AppDeployment,
   listener: Listener,
   secretName: string,
-  data: Readonly<Record<string, string>>,
+  { data = {}, immutable }: { readonly data?: Readonly<Record<string, string>>; readonly immutable?: boolean },
 ): KubeObject {
   const uid = uidOf(record);
   return {
@@ -132,6 +132,7 @@ export function makeCopy(
       labels: { ...MANAGED, [LISTENER_COPY_LABEL]: uid },
     },
     type: 'Opaque',
+    ...(immutable === true && { immutable }),
     data,
   } as KubeObject;
 }

@@ -16,7 +16,7 @@ import {
 } from '../../decide/listener/mirror.ts';
 import { type Observed, refTo } from '../../decide/observed.ts';
 import { pausedBy } from '../../decide/pause.ts';
-import { Conflict, NotFound, undefinedIfNotFound } from '../../errors.ts';
+import { Conflict, NotFound, Terminal, undefinedIfNotFound } from '../../errors.ts';
 import { runsHere } from '../../record/listener-assignment.ts';
 import { hubNamespace } from '../../record/listener-names.ts';
 import { wantedRevision } from '../../record/wanted-revision.ts';
@@ -29,7 +29,7 @@ import { collectRevisions } from '../app-deployment/prune-revisions.ts';
 import { makeOnce } from '../shared/apply.ts';
 import { type Caches, type ListenerCaches, overlayWrite } from '../shared/caches.ts';
 import { type Cluster, type Clusters, placeOf, until } from '../shared/cluster.ts';
-import { failureOf, wasLost } from '../shared/failures.ts';
+import { causesOf, decisiveOf, failureOf, wasLost } from '../shared/failures.ts';
 import { keyOf, refOf } from '../shared/keys.ts';
 import { reportRecord, reportRevision } from '../shared/report.ts';
 import { ensureWork, isGone, releaseWork, removeWork, workOf } from './works.ts';
@@ -67,13 +67,13 @@ export function makeRecordReconciler(options: RemoteRecordsOptions): Reconcile {
     };
     // Without a valid Listener the reports are the local ones. What the cluster runs stays.
     if (assessRecord(observed, settings).policy.is !== 'pass' || listener === undefined) return local(key, signal, log);
-    let failed: unknown;
+    const failed: unknown[] = [];
     if (paused === undefined) {
       try {
         await bringRemote(observed, { listener, work }, within);
       } catch (error) {
         if (error instanceof Conflict || wasLost(signal)) throw error;
-        failed = error;
+        failed.push(error);
       }
     }
     const current = caches.records.get(refOf(key));
@@ -83,11 +83,11 @@ export function makeRecordReconciler(options: RemoteRecordsOptions): Reconcile {
       listener,
       work: listening.works.get(workOf(record, hubNamespace(listenerId))),
       paused,
-      ...(failed !== undefined && { failure: failureOf(failed, refTo(record), 'hand over').message }),
+      ...(failed.length > 0 && { failure: failureOf(failed[0], refTo(record), 'hand over').message }),
     };
     await reportRevisions(seen, within);
     await reportOn(current, seen, within, now());
-    if (failed !== undefined) throw failed;
+    if (failed.length > 0) throw decisiveOf(failed);
     return {};
   };
 }
@@ -110,7 +110,7 @@ async function bringRemote(
     'create' in wanted && !isSilent(listener) ? reportedSnapshot({ record, listener, work }, wanted.create) : undefined;
   if (snapshot === undefined) return;
   const made = await makeOnce(makeRevision(record, snapshot), record, home);
-  if ('cause' in made && made.cause !== undefined) throw made.cause;
+  if ('reason' in made) throw decisiveOf(causesOf([made])) ?? new Terminal(made.message);
   await collectRevisions(observed, settings.revisions.kept, home);
 }
 

@@ -70,7 +70,7 @@ async function copySecret(record: AppDeployment, listener: Listener, name: strin
   const mayNameUnread = holdsValuesOf(record.metadata.name, name);
   if ((secret.type ?? 'Opaque') !== 'Opaque' || (mayNameUnread && secret.immutable !== true))
     throw new Terminal(`copy Secret ${name}: a Secret of values is Opaque, and immutable where Davit names it`);
-  const copy = makeCopy(record, listener, name, secret.data ?? {});
+  const copy = makeCopy(record, listener, name, secret);
   await home.client.apply(SECRETS, copy, { fieldManager: FIELD_MANAGER, force: true });
 }
 
