@@ -43,7 +43,13 @@ export const ReportedRevision = z.object({
   resolved: passthrough('Every value in force.'),
 });
 
-export const REJECTIONS = ['NameConflict', 'NamespaceNotAllowed', 'ListenerTooOld', 'HubChanged'] as const;
+export const REJECTIONS = [
+  'NameConflict',
+  'NamespaceNotAllowed',
+  'ListenerTooOld',
+  'HubChanged',
+  'ApplyRefused',
+] as const;
 
 export const ListenerWorkStatus = z.object({
   clusterId: Uid.describe('uid of the namespace kube-system of the cluster that reports.').optional(),

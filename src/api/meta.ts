@@ -57,6 +57,16 @@ export const LISTENER_FINALIZER = 'davit.dev/listener';
 export const REMOTE_FINALIZER = 'davit.dev/remote-teardown';
 /** On a record that is being deleted: its uid, to release it although the listener's cluster may still run it. */
 export const ABANDON_ANNOTATION = 'davit.dev/abandon-remote';
+/** On a copy in a listener's cluster: id of the record on the hub. Only the agent's account may set these four. */
+export const ORIGIN_ID_ANNOTATION = 'davit.dev/origin-id';
+/** On the same: generation of the record on the hub. */
+export const ORIGIN_GENERATION_ANNOTATION = 'davit.dev/origin-generation';
+/** On the same: id of the tenant on the hub. */
+export const ORIGIN_TENANT_ANNOTATION = 'davit.dev/origin-tenant';
+/** On the same: uid of the hub's namespace kube-system. */
+export const ORIGIN_HUB_ANNOTATION = 'davit.dev/origin-hub';
+/** On a copied Secret in a listener's cluster: version of the original. */
+export const ORIGIN_VERSION_ANNOTATION = 'davit.dev/origin-version';
 /** On a Listener: uid of the namespace kube-system of the cluster that takes the place of the one that enrolled. */
 export const ACCEPT_CLUSTER_ANNOTATION = 'davit.dev/accept-cluster';
 /** On a Listener's Lease: uid of the namespace kube-system of the cluster whose agent renews it. */

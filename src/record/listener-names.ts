@@ -8,6 +8,9 @@ export const LISTENER_AGENT = 'davit-listener';
 /** The Secret to which the agent's tokens are bound: without it they are invalid. */
 export const LISTENER_TOKEN = 'davit-listener-token';
 
+/** In Davit's namespace of a listener's cluster: address of the hub, the namespace there, and the agent's token. */
+export const HUB_SECRET = 'davit-listener-hub';
+
 /** `listenerUid`: uid of the Listener. */
 export function hubNamespace(listenerUid: string): string {
   return `${HUB_NAMESPACE_PREFIX}${listenerUid.slice(0, 8)}`;

@@ -110,7 +110,10 @@ async function bringRemote(
     'create' in wanted && !isSilent(listener) ? reportedSnapshot({ record, listener, work }, wanted.create) : undefined;
   if (snapshot === undefined) return;
   const made = await makeOnce(makeRevision(record, snapshot), record, home);
-  if ('reason' in made) throw decisiveOf(causesOf([made])) ?? new Terminal(made.message);
+  if ('reason' in made) {
+    const [cause] = causesOf([made]);
+    throw cause instanceof Error ? cause : new Terminal(made.message);
+  }
   await collectRevisions(observed, settings.revisions.kept, home);
 }
 
