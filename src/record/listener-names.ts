@@ -3,7 +3,7 @@
 /** Prefix of those namespaces. */
 const HUB_NAMESPACE_PREFIX = 'davit-lsn-';
 
-/** Of the ServiceAccount of the listener's agent, its Lease, and the Role bindings. */
+/** Name of the ServiceAccount of the listener's agent, of its Lease and of its role binding. */
 export const LISTENER_AGENT = 'davit-listener';
 /** The Secret to which the agent's tokens are bound: without it they are invalid. */
 export const LISTENER_TOKEN = 'davit-listener-token';

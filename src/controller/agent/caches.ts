@@ -12,9 +12,9 @@ import { reflectNamespaces } from '../../runtime/multi-namespace-reflector.ts';
 import { makeReflector, type Reflector } from '../../runtime/reflector.ts';
 
 export interface AgentCaches {
-  /** Of the hub's namespace of the Listener. */
+  /** The works in the hub's namespace of the Listener. */
   readonly works: Reflector<ListenerWork>;
-  /** Of this cluster: AppDeployments with the Listener's label, in the namespaces that the agent serves. */
+  /** The AppDeployments of this cluster with the Listener's label, in the namespaces that the agent serves. */
   readonly copies: Reflector<AppDeployment>;
   readonly revisions: Reflector<AppRevision>;
   /** Metadata of the Secrets that were copied. */

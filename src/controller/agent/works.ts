@@ -142,9 +142,10 @@ export function makeAgentReconciler(options: AgentOptions): Reconcile {
       if (!(error instanceof Conflict)) throw error;
       const there = await local.get<AppDeployment>(APP_DEPLOYMENTS, placeOf(wanted));
       const origin = wanted.metadata.annotations?.[ORIGIN_ID_ANNOTATION];
-      // Ours, and the cache does not show it yet.
-      if (there.metadata.annotations?.[ORIGIN_ID_ANNOTATION] === origin) throw error;
-      return undefined;
+      if (there.metadata.annotations?.[ORIGIN_ID_ANNOTATION] !== origin) return undefined;
+      // The cache does not show it yet, or somebody took the label off.
+      const { uid: ours = '' } = there.metadata;
+      return local.apply(APP_DEPLOYMENTS, { ...wanted, metadata: { ...wanted.metadata, uid: ours } }, writing);
     }
   }
 

@@ -147,7 +147,7 @@ describe('listenerStatus', () => {
     });
   });
 
-  it('is not written anew for each renewal, but every five minutes', () => {
+  it('is not written for each renewal, but every five minutes', () => {
     const first = aListener(status(aListener(), heard()));
     const at = (ms: number): unknown => status(first, heard({ renewedMsAgo: 0 }), new Date(NOW.getTime() + ms));
     expect(at(290_000)).toEqual(first.status);

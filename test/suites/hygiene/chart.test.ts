@@ -298,6 +298,24 @@ describe('with other values', () => {
     ]);
     expect((await render()).filter(({ metadata }) => metadata.name.startsWith('davit-listener'))).toEqual([]);
   });
+  it("gives the agent of a listener rights in the hub's namespaces alone, and needs to be told them", async () => {
+    await expect(render('--set', 'listener.enabled=true')).rejects.toThrow('listener.namespaces');
+    const manifests = await render('--set', 'listener.enabled=true,listener.namespaces={shops,tools}');
+    const tenant = manifests.filter(({ metadata }) => metadata.name === 'davit-listener-tenant');
+    expect(tenant.map(({ kind, metadata }) => `${kind} ${metadata.namespace}`).toSorted()).toEqual([
+      'Role shops',
+      'Role tools',
+      'RoleBinding shops',
+      'RoleBinding tools',
+    ]);
+    expect(named(manifests, 'ClusterRole', 'davit-listener')['rules']).toEqual([
+      { apiGroups: [''], resources: ['namespaces'], verbs: ['get', 'list', 'watch'] },
+    ]);
+    const { spec } = named(manifests, 'Deployment', 'davit-listener')['spec'].template;
+    expect([spec.serviceAccountName, spec.containers[0].args]).toEqual(['davit-listener', ['listener']]);
+    expect(spec.containers[0].env).toContainEqual({ name: 'DAVIT_LISTENER_NAMESPACES', value: 'shops,tools' });
+    expect((await render()).filter(({ metadata }) => metadata.name === 'davit-listener')).toEqual([]);
+  });
   it('leaves the two processes out', async () => {
     const manifests = await render('--set', 'workloads.enabled=false');
     expect(kinds(manifests)).not.toEqual(expect.arrayContaining(['Deployment']));

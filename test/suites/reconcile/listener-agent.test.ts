@@ -234,6 +234,13 @@ describe('a deployment', () => {
     expect(copy()?.spec.sourceRevisionConfig.imageUri).toBe(onHub()?.spec.sourceRevisionConfig.imageUri);
   });
 
+  it('a label that somebody took off in the cluster is set again', async () => {
+    await run();
+    await remote.mergePatch(APP_DEPLOYMENTS, THERE, { metadata: { labels: { 'davit.dev/listener': null } } });
+    await run();
+    expect([copy()?.metadata.labels?.['davit.dev/listener'], told()]).toEqual([LISTENER, 'READY Serving']);
+  });
+
   it('a kubectl edit on the hub, without a serial, has the same id of its revision on both sides', async () => {
     await run();
     await hub.mergePatch(APP_DEPLOYMENTS, SHOP, { metadata: { labels: { a: 'b' } } });
