@@ -23,6 +23,7 @@ const Environment = z.object({
   DAVIT_HTTP_PORT: port.default(8080),
   DAVIT_HEALTH_HOST: z.string().default('127.0.0.1'),
   DAVIT_HEALTH_PORT: port.default(9090),
+  DAVIT_LISTENER_NAMESPACES: z.string().default(''),
   DAVIT_TLS_CERT: z.string().optional(),
   DAVIT_TLS_KEY: z.string().optional(),
   DAVIT_LEASE_MS: milliseconds.default(15_000),
@@ -74,6 +75,8 @@ export interface Config {
     readonly tls?: { readonly certFile: string; readonly keyFile: string };
   };
   readonly health: { readonly host: string; readonly port: number };
+  /** Namespaces that the hub of a listener may use. */
+  readonly listenerNamespaces: readonly string[];
   readonly leaseMs: number;
   readonly backoffMs: number;
 }
@@ -114,6 +117,7 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env): Config {
         e.DAVIT_TLS_KEY !== undefined && { tls: { certFile: e.DAVIT_TLS_CERT, keyFile: e.DAVIT_TLS_KEY } }),
     },
     health: { host: e.DAVIT_HEALTH_HOST, port: e.DAVIT_HEALTH_PORT },
+    listenerNamespaces: e.DAVIT_LISTENER_NAMESPACES.split(',').flatMap((name) => name.trim() || []),
     leaseMs: e.DAVIT_LEASE_MS,
     backoffMs: e.DAVIT_BACKOFF_MS,
   });

@@ -1,11 +1,12 @@
 // Composition root: dispatches a command. Each command's modules are imported only when it runs: `davit plan` runs in a
 // build's pod and needs neither the Kubernetes client nor an HTTP server.
 
-const USAGE = `Usage: davit controller | api | all | plan | registry-password
+const USAGE = `Usage: davit controller | api | all | listener | plan | registry-password
 
   controller   reconciles AppDeployments
   api          serves the HTTP API
   all          runs both in one process, for development
+  listener     runs the deployments that a hub assigns to this cluster
   plan         creates a Dockerfile from a workflow configuration file; see davit plan --help
   registry-password
                prints a password for the base images of the registry
@@ -14,7 +15,7 @@ Settings and connections come from the environment; docs/operations.md lists the
 `;
 
 const [command = '', ...args] = process.argv.slice(2);
-if (['controller', 'api', 'all'].includes(command)) {
+if (['controller', 'api', 'all', 'listener'].includes(command)) {
   try {
     const { serve } = await import('./process/serve.ts');
     await serve(command, (code) => process.exit(code));

@@ -95,8 +95,26 @@ export const REASONS = {
     todo: 'Read the message, which has its last words. Correct the cause and deploy a new revision, which migrates again.',
   },
   ListenerSilent: {
-    meaning: "A listener's cluster runs this record and has not reported.",
-    todo: 'Check the listener.',
+    meaning:
+      "A listener's cluster runs this record and does not report. The other conditions are the last ones that it reported.",
+    todo: 'Check the listener: kubectl get listeners -o wide. The record continues automatically when it reports again.',
+  },
+  ListenerPending: {
+    meaning: "The listener's cluster has not applied the last change yet.",
+    todo: 'Wait. If it persists, check davit listener on that cluster.',
+  },
+  NamespaceNotAllowed: {
+    meaning: "The namespace of the listener's cluster does not exist or does not accept deployments of the listener.",
+    todo: "On that cluster: kubectl label namespace NAME davit.dev/listener=ID davit.dev/tenant=true, with the listener's id.",
+  },
+  ListenerTooOld: {
+    meaning: "The Davit of the listener's cluster does not know a field of the record.",
+    todo: 'Upgrade Davit on that cluster, or remove the field that the message names.',
+  },
+  HubChanged: {
+    meaning:
+      "The listener's cluster has work of another hub, or of a later state of this hub than the one it was restored to.",
+    todo: 'Follow docs/operations.md, "Listeners".',
   },
   Answering: { meaning: 'The database or Redis answers.', todo: 'Nothing.' },
   NotObserved: { meaning: 'Nothing has been observed yet.', todo: 'Wait a moment.' },

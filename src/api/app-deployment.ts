@@ -310,6 +310,13 @@ export const AppDeploymentStatus = z.object({
     .max(64)
     .describe('uid of the PersistentVolumeClaim that the own PostgreSQL uses, or used last.')
     .optional(),
+  remote: z
+    .object({
+      epoch: z.int().min(0).max(Number.MAX_SAFE_INTEGER).describe('Epoch of the agent that reported.'),
+      generation: z.int().min(0).max(Number.MAX_SAFE_INTEGER).describe('Generation that the cluster had applied.'),
+    })
+    .describe("Report of a listener's cluster from which this status was computed.")
+    .optional(),
   resourceSpec: passthroughResourceSpec(),
   conditions: Conditions.optional(),
 });

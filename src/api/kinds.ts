@@ -13,6 +13,7 @@ import { APP_REVISIONS, AppRevisionSpec, AppRevisionStatus } from './app-revisio
 import { APP_TEMPLATES, AppTemplateSpec, AppTemplateStatus } from './app-template.ts';
 import { CODE_HOST_INTEGRATIONS, CodeHostIntegrationSpec, CodeHostIntegrationStatus } from './code-host-integration.ts';
 import { LISTENERS, ListenerSpec, ListenerStatus } from './listener.ts';
+import { LISTENER_WORKS, ListenerWorkSpec, ListenerWorkStatus } from './listener-work.ts';
 import {
   OAUTH_PROVIDERS,
   OAuthProviderSpec,
@@ -20,7 +21,7 @@ import {
   PROVIDER_ID_MAX_LENGTH,
   PROVIDER_ID_PATTERN,
 } from './oauth-provider.ts';
-import type { CelRule } from './primitives.ts';
+import { type CelRule, DNS_LABEL_PATTERN } from './primitives.ts';
 import { TRACING_PROJECTS, TracingProjectSpec, TracingProjectStatus } from './tracing-project.ts';
 
 interface PrinterColumn {
@@ -228,15 +229,46 @@ export const KINDS: readonly Kind[] = [
     resource: LISTENERS,
     shortName: 'lsn',
     description:
-      'Listener represents a further cluster whose own Davit runs the AppDeployments of this namespace that name it. This Davit does not reconcile them.',
+      'Listener represents a further cluster whose own Davit runs the AppDeployments of this namespace that name it.',
     spec: ListenerSpec,
     specRequired: true,
     status: ListenerStatus,
     columns: [
-      column('Namespaces', '.spec.namespaces', 'Namespaces of the cluster that records may name.'),
+      column('Connected', condition('Connected'), 'Whether the cluster reports.'),
+      column('Version', '.status.version', "Version of the cluster's Davit."),
+      column('Last-Seen', '.status.lastSeenAt', 'When the cluster was last seen, to within five minutes.', 'date'),
+      column('Records', '.status.records', 'Number of AppDeployments that name it.', 'integer'),
       AGE,
+      wide('Namespaces', '.spec.namespaces', 'Namespaces of the cluster that records may name.'),
       wide('Id', '.metadata.uid', 'Id in the HTTP API.'),
       wide('Description', '.spec.description', 'Description of the cluster.'),
+      wide('Message', condition('Connected', 'message'), 'Message of condition Connected: the cause and what to do.'),
+    ],
+    rules: [
+      {
+        rule: `self.metadata.name.size() <= 63 && self.metadata.name.matches('${DNS_LABEL_PATTERN}')`,
+        message:
+          'a name has at most 63 characters: lowercase letters, digits and hyphens, with a letter or digit at both ends',
+        fieldPath: '.metadata.name',
+      },
+    ],
+  },
+  {
+    resource: LISTENER_WORKS,
+    shortName: 'lsnw',
+    description:
+      "ListenerWork is an AppDeployment that a listener's cluster runs, as that cluster reads it. Davit writes it, in a namespace of its own for each Listener.",
+    spec: ListenerWorkSpec,
+    specRequired: true,
+    status: ListenerWorkStatus,
+    columns: [
+      column('Deployment', '.spec.name', 'Name of the AppDeployment.'),
+      column('Namespace', '.spec.namespace', 'Namespace of the cluster that it runs in.'),
+      column('Status', '.status.deployment.state', 'Status that the cluster reports.'),
+      column('Generation', '.spec.generation', 'Generation of the AppDeployment.', 'integer'),
+      column('Applied', '.status.generation', 'Generation that the cluster has applied.', 'integer'),
+      AGE,
+      wide('Rejected', '.status.rejection.reason', 'Why the cluster does not apply it.'),
     ],
   },
 ];

@@ -1,6 +1,4 @@
-// Listener: a further cluster whose own Davit runs the records that are assigned to it. The object is in the tenant's
-// namespace. The other cluster's Davit will report its status; until that is implemented nothing writes it, and this Davit does not
-// reconcile the listener's records.
+// Listener: a further cluster whose own Davit runs the records that name it. The object is in the tenant's namespace.
 
 import { z } from 'zod';
 import type { KubeObject, ObjectMeta } from '../kube/client.ts';
@@ -13,10 +11,32 @@ export const ListenerSpec = z.object({
     .min(1)
     .max(500)
     .meta({ 'x-kubernetes-list-type': 'set' })
-    .describe('Namespaces of the cluster that records may name in listener_config.k8s_namespace.'),
+    .describe('Namespaces of the cluster that records may name in listener_config.k8s_namespace. None if absent.')
+    .optional(),
 });
 
-export const ListenerStatus = ObservedStatus;
+export const ListenerStatus = ObservedStatus.extend({
+  version: z.string().max(64).describe("Version of the cluster's Davit, as it reports it.").optional(),
+  lastSeenAt: z
+    .string()
+    .max(64)
+    .meta({ format: 'date-time' })
+    .describe('When the cluster was last seen, by the clock of this Davit. Updated at most every five minutes.')
+    .optional(),
+  clusterId: z
+    .string()
+    .max(64)
+    .describe('uid of the namespace kube-system of the cluster that enrolled. Another cluster is rejected.')
+    .optional(),
+  epoch: z
+    .int()
+    .min(0)
+    .max(Number.MAX_SAFE_INTEGER)
+    .describe('Highest leaseTransitions of its Lease so far. Reports of earlier ones are outdated.')
+    .optional(),
+  namespace: z.string().max(63).describe('Namespace in which the cluster finds its work.').optional(),
+  records: z.int().min(0).max(Number.MAX_SAFE_INTEGER).describe('Number of AppDeployments that name it.').optional(),
+});
 
 export interface Listener extends KubeObject {
   readonly kind: 'Listener';

@@ -44,6 +44,35 @@ export const REGISTRY_EXPIRES_ANNOTATION = 'davit.dev/expires';
 export const PROVIDER_LABEL = 'davit.dev/oauth-provider';
 /** On the same Secret: the addresses to which the client secret is bound, in the form of `clientSecretFor`. */
 export const SENT_TO_ANNOTATION = 'davit.dev/sent-to';
+/**
+ * On a hub's namespace of a Listener: uid of the Listener. On a namespace of the listener's cluster: id of the Listener
+ * whose deployments may run in it.
+ */
+export const LISTENER_LABEL = 'davit.dev/listener';
+/** On a copy of a Secret in a hub's namespace of a Listener: id of the deployment. */
+export const LISTENER_COPY_LABEL = 'davit.dev/listener-copy';
+/** Kept on a Listener while its namespace has work. */
+export const LISTENER_FINALIZER = 'davit.dev/listener';
+/** Kept on a record that a listener's cluster runs, and on its ListenerWork, until the cluster has nothing of it. */
+export const REMOTE_FINALIZER = 'davit.dev/remote-teardown';
+/** On a record that is being deleted: its uid, to release it although the listener's cluster may still run it. */
+export const ABANDON_ANNOTATION = 'davit.dev/abandon-remote';
+/** On a copy in a listener's cluster: id of the record on the hub. Only the agent's account may set these four. */
+export const ORIGIN_ID_ANNOTATION = 'davit.dev/origin-id';
+/** On the same: generation of the record on the hub. */
+export const ORIGIN_GENERATION_ANNOTATION = 'davit.dev/origin-generation';
+/** On the same: id of the tenant on the hub. */
+export const ORIGIN_TENANT_ANNOTATION = 'davit.dev/origin-tenant';
+/** On the same: uid of the hub's namespace kube-system. */
+export const ORIGIN_HUB_ANNOTATION = 'davit.dev/origin-hub';
+/** On a copied Secret in a listener's cluster: version of the original. */
+export const ORIGIN_VERSION_ANNOTATION = 'davit.dev/origin-version';
+/** On a Listener: uid of the namespace kube-system of the cluster that takes the place of the one that enrolled. */
+export const ACCEPT_CLUSTER_ANNOTATION = 'davit.dev/accept-cluster';
+/** On a Listener's Lease: uid of the namespace kube-system of the cluster whose agent renews it. */
+export const CLUSTER_ID_ANNOTATION = 'davit.dev/cluster-id';
+/** On a Listener's Lease: version of the agent that renews it. */
+export const AGENT_VERSION_ANNOTATION = 'davit.dev/agent-version';
 /** Prefix of tag labels on a record: `tag.davit.dev/<uuid>: ""`. */
 export const TAG_LABEL_PREFIX = 'tag.davit.dev/';
 

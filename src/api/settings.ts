@@ -435,6 +435,22 @@ export const Settings = z.strictObject({
     .max(100)
     .default([{ host: 'api.github.com', addresses: [] }])
     .describe('The only hosts that integrations may name and to which Davit sends requests.'),
+  listeners: z
+    .strictObject({
+      enabled: z
+        .boolean()
+        .default(false)
+        .describe(
+          'Whether deployments run on further clusters. The chart then grants the controller the rights to create a namespace for each Listener.',
+        ),
+      silentAfterSeconds: z
+        .int()
+        .min(15)
+        .max(86_400)
+        .default(60)
+        .describe('A listener that has not renewed its Lease for this many seconds is not connected.'),
+    })
+    .prefault({}),
   http: z
     .strictObject({
       basePath: z

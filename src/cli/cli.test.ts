@@ -13,6 +13,7 @@ import type { AppRevision, RevisionState } from '../api/app-revision.ts';
 import type { BuildStatus } from '../api/build.ts';
 import type { Pod, Workload } from '../decide/observed.ts';
 import { Failure, type Kubectl, makeKubectl } from './kubectl.ts';
+import { join as joinListener, revoke } from './listener.ts';
 import { type PodLogOptions, type PodLogTools, printPodLogs } from './logs.ts';
 import { chosen, rollBack } from './rollback.ts';
 import { treeOf } from './tree.ts';
@@ -563,6 +564,65 @@ describe('logs', () => {
   it('asks a store for all its containers, of which one may wait', async () => {
     expect((await print([[RUNNING]], { component: 'redis', previous: true, tail: 5 })).ran).toEqual([
       'logs shop-2 --all-containers --ignore-errors --prefix --tail=5 --previous',
+    ]);
+  });
+});
+
+describe('listener', () => {
+  const LISTENER = {
+    metadata: { name: 'edge', namespace: 'team', uid },
+    spec: { namespaces: ['shops', 'tools'] },
+    status: { namespace: 'davit-lsn-8b5c0f3e' },
+  };
+  function answers(listener: object, asked: string[] = []): Kubectl {
+    const cluster = { server: 'https://hub.example:6443', 'certificate-authority-data': 'Q0E=' };
+    return (args) => {
+      asked.push(args.join(' '));
+      if (args[0] === 'get') return Promise.resolve(JSON.stringify(listener));
+      return Promise.resolve(args[0] === 'config' ? JSON.stringify({ clusters: [{ cluster }] }) : 'token\n');
+    };
+  }
+  const decoded = (manifest: string): unknown => {
+    const { data } = JSON.parse(manifest) as { data: Record<string, string> };
+    return Object.fromEntries(
+      Object.entries(data).map(([key, value]) => [key, Buffer.from(value, 'base64').toString()]),
+    );
+  };
+
+  it('join prints the Secret of the other cluster, with a token for an hour that ends with its Secret', async () => {
+    const asked: string[] = [];
+    const { manifest, instructions } = await joinListener(answers(LISTENER, asked), 'edge', undefined);
+    expect(asked).toContain(
+      'create token davit-listener --namespace=davit-lsn-8b5c0f3e --duration=1h --bound-object-kind=Secret --bound-object-name=davit-listener-token',
+    );
+    expect(decoded(manifest)).toEqual({
+      server: 'https://hub.example:6443',
+      namespace: 'davit-lsn-8b5c0f3e',
+      token: 'token',
+      ca: 'CA',
+    });
+    expect(instructions).toContain(`kubectl label namespace tools davit.dev/tenant=true davit.dev/listener=${uid}`);
+    expect(instructions).toContain("listener.namespaces='{shops,tools}'");
+    expect(instructions).not.toContain('token');
+  });
+
+  it('join takes another address of the hub', async () => {
+    const { manifest } = await joinListener(answers(LISTENER), 'edge', 'https://outside.example');
+    expect(decoded(manifest)).toMatchObject({ server: 'https://outside.example' });
+  });
+
+  it('join and revoke fail while the Listener has no namespace', async () => {
+    const kubectl = answers({ ...LISTENER, status: {} });
+    await expect(joinListener(kubectl, 'edge', undefined)).rejects.toThrow('settings.listeners.enabled');
+    await expect(revoke(kubectl, 'edge')).rejects.toThrow('settings.listeners.enabled');
+  });
+
+  it('revoke replaces the Secret to which all tokens are bound', async () => {
+    const asked: string[] = [];
+    await revoke(answers(LISTENER, asked), 'edge');
+    expect(asked.slice(1)).toEqual([
+      'delete secret davit-listener-token --namespace=davit-lsn-8b5c0f3e --ignore-not-found',
+      'create secret generic davit-listener-token --namespace=davit-lsn-8b5c0f3e',
     ]);
   });
 });

@@ -10,6 +10,7 @@ import { type Connected, connect } from './connection.ts';
 import { addressOf, type DeployProgress, deploy } from './deploy.ts';
 import { makeHttpApi } from './http-api.ts';
 import { Failure, forward, type Kubectl, makeKubectl, NOBODY_READS, onTerminal } from './kubectl.ts';
+import { join, revoke } from './listener.ts';
 import { printPodLogs } from './logs.ts';
 import { listSource } from './pack.ts';
 import { RECORDS, readParts, readRecord, readRevisions } from './records.ts';
@@ -31,6 +32,10 @@ const USAGE = `kubectl davit: shows and manages deployments
   kubectl davit open NAME           forward a local port to it until Ctrl-C [--port PORT]
   kubectl davit rollback NAME       roll back to the previous deployed revision [--to REVISION]
   kubectl davit wait NAME           wait until it is ready, or Stalled [--timeout SECONDS]
+  kubectl davit listener join NAME  print the Secret with which a cluster connects as this Listener, valid for one hour
+                                    [--hub URL]
+  kubectl davit listener revoke NAME
+                                    end the credentials of its cluster
 
   --namespace, --context, --kubeconfig, --cluster, --user, --as and --request-timeout are passed to kubectl.
 
@@ -200,6 +205,29 @@ async function openPort(name: string, flags: Flags, cluster: readonly string[]):
   return code;
 }
 
+/** `action`: join or revoke. */
+async function listener(action: string | undefined, rest: readonly string[], flags: Flags): Promise<number> {
+  const [name, ...more] = rest;
+  if (name === undefined || more.length > 0 || (action !== 'join' && action !== 'revoke'))
+    throw new Misuse('kubectl davit listener join NAME, or kubectl davit listener revoke NAME');
+  const kubectl = makeKubectl(clusterFlags(flags));
+  if (action === 'revoke') {
+    say(await revoke(kubectl, name));
+    return 0;
+  }
+  const { manifest, instructions } = await join(kubectl, name, text(flags, 'hub'));
+  say(manifest);
+  warn(instructions);
+  return 0;
+}
+
+function clusterFlags(flags: Flags): string[] {
+  return CLUSTER_FLAGS.flatMap((flag) => {
+    const value = text(flags, flag);
+    return value === undefined ? [] : [`--${flag}=${value}`];
+  });
+}
+
 async function run(args: readonly string[]): Promise<number> {
   const { values, positionals } = parse(args);
   const flags: Flags = values;
@@ -208,14 +236,15 @@ async function run(args: readonly string[]): Promise<number> {
     say(USAGE);
     return command === undefined && !flags['help'] ? 2 : 0;
   }
+  if (command === 'listener') {
+    // The action is the second word.
+    return listener(name, more, flags);
+  }
   if (more.length > 0)
     throw new Misuse(
       `Name only one ${command === 'deploy' ? 'folder' : 'deployment'}. Unexpected: "${more.join(' ')}".`,
     );
-  const cluster = CLUSTER_FLAGS.flatMap((flag) => {
-    const value = text(flags, flag);
-    return value === undefined ? [] : [`--${flag}=${value}`];
-  });
+  const cluster = clusterFlags(flags);
   const kubectl = makeKubectl(cluster);
   if (command === 'status') return status(kubectl, name, cluster);
   if (name === undefined && command === 'deploy') throw new Misuse('Which folder? kubectl davit deploy FOLDER');
@@ -261,6 +290,7 @@ function parse(args: readonly string[]): { values: Flags; positionals: string[] 
         token: string,
         'davit-namespace': string,
         port: string,
+        hub: string,
         follow: { type: 'boolean', short: 'f' },
         previous: { type: 'boolean', short: 'p' },
         help: { type: 'boolean', short: 'h' },

@@ -70,6 +70,11 @@ export const ChartValues = z.strictObject({
   buildsNamespace: z.strictObject({ create: z.boolean() }),
   organizationNamespace: z.strictObject({ create: z.boolean() }),
   controller: z.strictObject({ ...Process.shape, workers: z.int().min(1).max(100) }),
+  listener: z.strictObject({
+    ...Process.shape,
+    enabled: z.boolean(),
+    namespaces: z.array(z.string().min(1).max(63)).max(500),
+  }),
   api: z.strictObject({
     ...Process.shape,
     service: z.strictObject({

@@ -1,6 +1,7 @@
 // Builds the facade without a port. server.ts listens, tests use `inject`.
 
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyRequest, LogController } from 'fastify';
+import { LISTENERS } from '../api/listener.ts';
 import type { Settings } from '../api/settings.ts';
 import type { CodeHosts } from '../codehost/code-hosts.ts';
 import { Unavailable } from '../errors.ts';
@@ -28,6 +29,8 @@ import {
 } from './core/validation.ts';
 import { makeDeployments } from './deployments/repository.ts';
 import { registerDeployments } from './deployments/routes.ts';
+import { makeListeners } from './listeners/repository.ts';
+import { registerListeners } from './listeners/routes.ts';
 import { registerLogs } from './logs/routes.ts';
 import { makeProviders } from './oauth-providers/repository.ts';
 import { registerProviders } from './oauth-providers/routes.ts';
@@ -118,17 +121,19 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
   const auth = registerAuth(app, {
     identity,
     authentication,
-    recordName(namespace, id) {
-      const record = caches.records.byUid(id.toLowerCase());
-      return record?.metadata.namespace === namespace ? record.metadata.name : undefined;
+    nameOf(resource, namespace, id) {
+      const store: Store = resource === LISTENERS ? caches.listeners : caches.records;
+      const object = store.byUid(id.toLowerCase());
+      return object?.metadata.namespace === namespace ? object.metadata.name : undefined;
     },
     count: async (request, username) => limit?.count(request, username),
   });
+  const freshList = makeFreshList({ now, sleep });
   const deployments = makeDeployments({
     ...caches,
     remember: deps.remember,
     forget: deps.forget ?? (() => undefined),
-    freshList: makeFreshList({ now, sleep }),
+    freshList,
     settings,
     registry: deps.registry,
     randomSuffix: deps.randomSuffix,
@@ -144,6 +149,12 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
     remember: deps.remember,
     forget: deps.forget ?? (() => undefined),
     randomSuffix: deps.randomSuffix,
+  });
+  const listeners = makeListeners({
+    ...caches,
+    freshList,
+    remember: deps.remember,
+    forget: deps.forget ?? (() => undefined),
   });
   const platform = { settings, registry: deps.registry };
   const organizationId = (): string => organizationIdOf(caches.tenants, settings);
@@ -193,6 +204,7 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
         registerPage(scope, deps.page, prefix);
         const routes: App = scope.withTypeProvider<ZodTypeProvider>();
         registerDeployments(routes, { auth, deployments, settings, streams });
+        registerListeners(routes, { auth, listeners });
         registerLogs(routes, { auth, deployments, kube, platform, streams });
         registerRepositories(routes, { auth, integrations });
         registerRegistry(routes, { ...building, platform });

@@ -64,7 +64,11 @@ export async function runApi({ client, config, log, metrics, signal, onRewound }
     indexedLabels: [DEPLOYMENT_LABEL],
   });
   const tenants = makeReflector<KubeObject>({ ...watching, resource: NAMESPACES, metadataOnly: true });
-  const listeners = reflectNamespaces<Listener>(namespaces, { ...watching, resource: LISTENERS });
+  const listeners = reflectNamespaces<Listener>(namespaces, {
+    ...watching,
+    resource: LISTENERS,
+    transform: slimManagedFields,
+  });
   const integrations = makeReflector<CodeHostIntegration>({
     ...watching,
     resource: CODE_HOST_INTEGRATIONS,

@@ -5,6 +5,8 @@ import { hostname } from 'node:os';
 import { APP_DEPLOYMENTS } from '../api/app-deployment.ts';
 import { APP_REVISIONS } from '../api/app-revision.ts';
 import { CODE_HOST_INTEGRATIONS } from '../api/code-host-integration.ts';
+import { LISTENERS } from '../api/listener.ts';
+import { LISTENER_WORKS } from '../api/listener-work.ts';
 import { OAUTH_PROVIDERS } from '../api/oauth-provider.ts';
 import type { Settings } from '../api/settings.ts';
 import { TRACING_PROJECTS } from '../api/tracing-project.ts';
@@ -28,6 +30,9 @@ import {
   wakeClientSecretCollector,
   wakeCollector,
 } from '../controller/garbage/secrets.ts';
+import { makeHearing } from '../controller/listener/hearing.ts';
+import { makeListenerReconciler, wakeListeners } from '../controller/listener/listeners.ts';
+import { makeRecordReconciler, wakeRemoteRecords } from '../controller/listener/records.ts';
 import { followStatuses } from '../controller/monitoring/statuses.ts';
 import { makeOrganizationReconciler, wakeOrganization } from '../controller/organization/reconciler.ts';
 import { waitForFreshCaches } from '../controller/shared/cache-barrier.ts';
@@ -89,6 +94,7 @@ export function runController(options: ControllerOptions): RunningController {
     addressKind: settings.address.kind,
     keda: settings.keda.enabled,
     buildsNamespace: canBuild(settings) ? settings.builds.namespace : undefined,
+    withListeners: settings.listeners.enabled,
     log,
     metrics,
     onRewound,
@@ -158,7 +164,15 @@ function startReconciling(
   const client = fairClient(leaderOnly(options.client, leading, holds), gate);
   const instance = `${hostname()}/${identity}`;
   const events = makeEventRecorder({ client, controller: 'davit.dev/controller', instance, log });
-  const own = [APP_DEPLOYMENTS, APP_REVISIONS, TRACING_PROJECTS, OAUTH_PROVIDERS, CODE_HOST_INTEGRATIONS];
+  const own = [
+    APP_DEPLOYMENTS,
+    APP_REVISIONS,
+    TRACING_PROJECTS,
+    OAUTH_PROVIDERS,
+    CODE_HOST_INTEGRATIONS,
+    LISTENERS,
+    LISTENER_WORKS,
+  ];
   const registry = makeResourceRegistry([...BUILT_IN_RESOURCES, ...own]);
   const home: Cluster = { client, caches, registry };
   const clusters: Clusters = { home, target: home };
@@ -170,6 +184,7 @@ function startReconciling(
   const secrets = makeQueue('secrets');
   const clientSecrets = makeQueue('client-secrets');
   const organization = makeQueue('organization');
+  const listenerQueue = makeQueue('listeners');
   const buildQueues = {
     builds: makeQueue('builds'),
     pullSecrets: makeQueue('pull-secrets'),
@@ -183,7 +198,7 @@ function startReconciling(
   for (const { close } of [hosts, vanished]) leading.addEventListener('abort', close, { once: true });
   const builds = makeBuilds(options, home, { events, now, elapsed, onPush: (key) => records.add(key) });
   const upkeep = builds && makeUpkeep(options, home, leading, { queue: buildQueues.upkeep, now, elapsed });
-  const reconcile = makeReconciler({
+  const local = makeReconciler({
     ...clusters,
     contents,
     hosts,
@@ -194,6 +209,7 @@ function startReconciling(
     contracts: POD_CONTRACTS,
     pushedCommit: (record) => builds?.pushes.pushedCommit(record),
   });
+  const listeners = makeListeners(options, home, { events, now, elapsed, local, leading });
   const collect = makeSecretCollector(home, elapsed);
   const collectClientSecret = makeClientSecretCollector(home, elapsed);
   const judge = makeOrganizationReconciler(home, settings, now);
@@ -201,7 +217,7 @@ function startReconciling(
     options,
     caches,
     hosts,
-    { records, secrets, clientSecrets, organization, ...buildQueues },
+    { records, secrets, clientSecrets, organization, listeners: listenerQueue, ...buildQueues },
     upkeep,
     leading,
   );
@@ -213,7 +229,7 @@ function startReconciling(
       workersForNewGroups: workers >= ENOUGH_TO_KEEP_ONE ? 1 : 0,
       log,
       metrics,
-      reconcile,
+      reconcile: listeners?.records ?? local,
     }),
     startController({ name: 'secrets', queue: secrets, workers: 1, log, metrics, reconcile: collect }),
     startController({
@@ -225,6 +241,18 @@ function startReconciling(
       reconcile: collectClientSecret,
     }),
     startController({ name: 'organization', queue: organization, workers: 1, log, metrics, reconcile: judge }),
+    ...(listeners
+      ? [
+          startController({
+            name: 'listeners',
+            queue: listenerQueue,
+            workers: 1,
+            log,
+            metrics,
+            reconcile: listeners.listeners,
+          }),
+        ]
+      : []),
     ...(builds
       ? [
           startController({
@@ -273,6 +301,38 @@ function startReconciling(
     abort: () => {
       for (const controller of controllers) controller.abort();
     },
+  };
+}
+
+interface Listeners {
+  readonly listeners: Reconcile;
+  /** All records, whichever cluster runs them. */
+  readonly records: Reconcile;
+}
+
+/** What serves further clusters; undefined where there are none. */
+function makeListeners(
+  { namespace, settings }: ControllerOptions,
+  home: Cluster,
+  {
+    leading,
+    ...means
+  }: {
+    readonly events: EventRecorder;
+    readonly now: () => Date;
+    readonly elapsed: () => number;
+    readonly local: Reconcile;
+    readonly leading: AbortSignal;
+  },
+): Listeners | undefined {
+  const { listening } = home.caches;
+  if (listening === undefined) return undefined;
+  const hearing = makeHearing(listening.leases, means.elapsed);
+  leading.addEventListener('abort', hearing.close, { once: true });
+  const account = { name: 'davit-controller', namespace };
+  return {
+    listeners: makeListenerReconciler({ home, listening, settings, hearing, account, ...means }),
+    records: makeRecordReconciler({ home, target: home, listening, settings, ...means }),
   };
 }
 
@@ -348,7 +408,10 @@ async function beginWhenSynced(
   caches: Caches,
   hosts: HostRegistry,
   queues: Readonly<
-    Record<'records' | 'secrets' | 'clientSecrets' | 'organization' | 'builds' | 'pullSecrets' | 'pushes', WorkQueue>
+    Record<
+      'records' | 'secrets' | 'clientSecrets' | 'organization' | 'listeners' | 'builds' | 'pullSecrets' | 'pushes',
+      WorkQueue
+    >
   >,
   upkeep: RegistryUpkeep | undefined,
   leading: AbortSignal,
@@ -363,6 +426,12 @@ async function beginWhenSynced(
     followStatuses(caches, { log, metrics, elapsed: () => performance.now() }),
     enqueueOnChange(caches, queues.records, hosts),
     wakeOrganization(caches, queues.organization),
+    ...(caches.listening
+      ? [
+          wakeRemoteRecords(caches, caches.listening, queues.records),
+          wakeListeners(caches, caches.listening, queues.listeners),
+        ]
+      : []),
     ...(caches.builds
       ? [
           wakeBuilds(caches, caches.builds, queues.builds),

@@ -1,4 +1,4 @@
-// Runs the controller, the facade, or both, until a signal stops them.
+// Runs the controller, the facade, both, or the agent of a listener's cluster, until a signal stops them.
 
 // An import, so that the bundle contains it.
 import manifest from '../../package.json' with { type: 'json' };
@@ -79,13 +79,33 @@ async function startApi(context: Context): Promise<Part> {
   return runApi({ client: clientFor(context, 'davit-api'), config, log, metrics, signal, onRewound });
 }
 
+async function startListener(context: Context): Promise<Part> {
+  const { runListener } = await import('./listener.ts');
+  const { config, metrics, signal, onRewound } = context;
+  return runListener({
+    local: clientFor(context, 'davit-listener'),
+    leaseClient: clientFor(context, 'davit-listener-lease', 5000),
+    hubClient: (access) => clientFor({ ...context, access }, 'davit-listener-hub'),
+    namespace: config.namespace,
+    served: config.listenerNamespaces,
+    identity: config.identity,
+    version: manifest.version,
+    leaseMs: config.leaseMs,
+    backoffMs: config.backoffMs,
+    log: context.log.child({ part: 'listener' }),
+    metrics,
+    signal,
+    onRewound,
+  });
+}
+
 /** Exits immediately, because caches, queues and running reconciles are based on a state that no longer exists. */
 function endRewound(log: Logger, what: string, exit: Exit): never {
   log.fatal({ what }, 'The API server has an earlier state, as after a restore from backup: exiting to restart');
   return exit(1);
 }
 
-/** Runs `davit controller`, `davit api` or `davit all` until a signal. `exit` ends the process immediately. */
+/** Runs `davit controller`, `davit api`, `davit all` or `davit listener` until a signal. `exit` ends the process immediately. */
 export async function serve(command: string, exit: Exit): Promise<void> {
   const config = loadConfig();
   const log = makeLogger(config.logLevel);
@@ -115,10 +135,11 @@ export async function serve(command: string, exit: Exit): Promise<void> {
   if (await serverIsTooOld(asking)) await version.met;
 
   const requirements = [version, watchKinds(asking)];
-  if (command !== 'api') requirements.push(...watchChart(asking, config.requirements));
+  if (command === 'controller' || command === 'all') requirements.push(...watchChart(asking, config.requirements));
   const parts: Part[] = [];
-  if (command !== 'api') parts.push(await startController(context));
-  if (command !== 'controller') parts.push(await startApi(context));
+  if (command === 'controller' || command === 'all') parts.push(await startController(context));
+  if (command === 'api' || command === 'all') parts.push(await startApi(context));
+  if (command === 'listener') parts.push(await startListener(context));
   for (const { ready: checks } of [...requirements, ...parts]) Object.assign(ready, checks);
   delete ready['start'];
   log.info({ command, identity: config.identity, health: health.port }, 'Started');

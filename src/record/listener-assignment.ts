@@ -1,11 +1,16 @@
 // Whether a record runs in another cluster, and whether it names a Listener of its tenant and a namespace that the Listener lists.
 
-import type { AppDeploymentSpec, SourceConfig } from '../api/app-deployment.ts';
+import type { AppDeployment, AppDeploymentSpec, SourceConfig } from '../api/app-deployment.ts';
 import type { Listener } from '../api/listener.ts';
 
 /** Whether this cluster runs the record: it names no listener. */
 export function runsHere({ spec }: { readonly spec: Pick<AppDeploymentSpec, 'sourceConfig'> }): boolean {
   return spec.sourceConfig.listenerId === undefined;
+}
+
+/** A filter of records in the Listener's namespace: whether a record names it. */
+export function namesListener({ metadata }: Listener): (record: AppDeployment) => boolean {
+  return ({ spec }) => spec.sourceConfig.listenerId?.toLowerCase() === metadata.uid;
 }
 
 /** The problem: the Listener does not exist, or does not list the namespace. */
@@ -21,7 +26,7 @@ export function listenerProblem(
   if (listenerId === undefined) return undefined;
   const found = listeners.find(({ metadata }) => metadata.uid === listenerId.toLowerCase());
   if (found === undefined) return { is: 'unknown' };
-  const { namespaces } = found.spec;
+  const { namespaces = [] } = found.spec;
   const wanted = listenerConfig?.k8sNamespace;
   return wanted !== undefined && namespaces.includes(wanted)
     ? undefined

@@ -1,6 +1,7 @@
 // Metadata that every record from an API server has, although its type does not guarantee it.
 
 import type { AppDeployment } from '../api/app-deployment.ts';
+import { ORIGIN_GENERATION_ANNOTATION, ORIGIN_ID_ANNOTATION } from '../api/meta.ts';
 
 /** Throws for a record that was not read from an API server. */
 export function uidOf(record: AppDeployment): string {
@@ -13,4 +14,17 @@ export function namespaceOf(record: AppDeployment): string {
   if (record.metadata.namespace === undefined)
     throw new TypeError(`AppDeployment ${record.metadata.name} has no namespace`);
   return record.metadata.namespace;
+}
+
+/**
+ * Id of the deployment and base of the ids of its revisions. A copy in a listener's cluster has the id of its record on the hub.
+ * Throws for a record that was not read from an API server.
+ */
+export function idOf(record: AppDeployment): string {
+  return record.metadata.annotations?.[ORIGIN_ID_ANNOTATION] ?? uidOf(record);
+}
+
+/** Generation of the record; of a copy, that of its record on the hub. */
+export function originGenerationOf({ metadata }: AppDeployment): number {
+  return Number(metadata.annotations?.[ORIGIN_GENERATION_ANNOTATION] ?? metadata.generation ?? 0);
 }

@@ -7,7 +7,7 @@ import type { Settings } from '../api/settings.ts';
 import { commitOf, sameBuildRequested } from './build-source.ts';
 import { canonical } from './canonical.ts';
 import { imageBase, majorVersion } from './image.ts';
-import { uidOf } from './metadata.ts';
+import { idOf, originGenerationOf, uidOf } from './metadata.ts';
 import { POD_CONTRACT, resolve } from './resolve.ts';
 import { generationRevisionId, pushRevisionId, serialRevisionId } from './revision-id.ts';
 import { imageOf } from './revision-image.ts';
@@ -69,12 +69,12 @@ export function wantedRevisionId(
   const { revisionSerial: serial } = record.spec;
   if (awaitsSource(record.spec)) return newest && { id: newest.spec.id, made: true };
   if (serial !== undefined && !own.some((revision) => revision.spec.revisionSerial === serial)) {
-    return { id: serialRevisionId(uidOf(record), serial), made: false };
+    return { id: serialRevisionId(idOf(record), serial), made: false };
   }
   if (newest !== undefined && sameRequested(requestedOf(record.spec), newest.spec.requested)) {
     return { id: newest.spec.id, made: true };
   }
-  return { id: generationRevisionId(uidOf(record), record.metadata.generation ?? 0), made: false };
+  return { id: generationRevisionId(idOf(record), originGenerationOf(record)), made: false };
 }
 
 /**
@@ -114,7 +114,7 @@ export function wantedRevision(
   const commit = isPush ? push.commit : rollback.is === 'taken' ? rollback.commit : kept?.commit;
   return {
     create: {
-      id: isPush ? pushRevisionId(uidOf(record), generation, push.serial) : wanted.id,
+      id: isPush ? pushRevisionId(idOf(record), generation, push.serial) : wanted.id,
       deploymentName: record.metadata.name,
       deploymentUid: uidOf(record),
       deploymentGeneration: generation,

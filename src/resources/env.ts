@@ -5,7 +5,7 @@ import type { SecretReference } from '../api/app-deployment.ts';
 import type { Resolved } from '../api/app-revision.ts';
 import { EXTERNAL_POSTGRES_VARIABLE, EXTERNAL_REDIS_VARIABLE, type ImageComponent, MIGRATION } from '../api/meta.ts';
 import type { PlatformValue } from '../api/runtime.ts';
-import { namespaceOf, uidOf } from '../record/metadata.ts';
+import { idOf, namespaceOf } from '../record/metadata.ts';
 import { names } from '../record/names.ts';
 import { externalReference } from '../record/resolve.ts';
 import type { NamesSecrets } from '../record/secret-references.ts';
@@ -81,7 +81,7 @@ function platformVariables({ record, revision, tenantId }: Inputs, role: ImageCo
     fromSecret('REDIS_URI', redisUri(name, requested)),
     { name: 'DAVIT_ROLE', value: role },
     { name: 'DAVIT_DEPLOYMENT_NAME', value: name },
-    { name: 'DAVIT_DEPLOYMENT_ID', value: uidOf(record) },
+    { name: 'DAVIT_DEPLOYMENT_ID', value: idOf(record) },
     { name: 'DAVIT_REVISION_ID', value: id },
     { name: 'DAVIT_TENANT_ID', value: tenantId },
     { name: 'N_JOBS_PER_WORKER', value: jobsOf(resolved, role) },
@@ -92,7 +92,7 @@ function platformVariables({ record, revision, tenantId }: Inputs, role: ImageCo
         'service.namespace': namespaceOf(record),
         'service.version': id,
         'davit.role': role,
-        'davit.deployment.id': uidOf(record),
+        'davit.deployment.id': idOf(record),
         'davit.revision.id': id,
         'davit.tenant.id': tenantId,
         'davit.tracing_project': names(name).tracingProject,

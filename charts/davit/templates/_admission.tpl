@@ -1,7 +1,8 @@
 {{/* Every policy of this chart, each with a binding of its name. */}}
 {{- define "davit.policies" -}}
-davit-authorship-adoption, davit-authorship-claims, davit-authorship-configmaps, davit-authorship-organization, davit-authorship-secrets, davit-authorship-service-account, davit-controller, davit-hosting, davit-marks, davit-pod-parts, davit-revisions, davit-secrets
+davit-authorship-adoption, davit-authorship-claims, davit-authorship-configmaps, davit-authorship-organization, davit-authorship-secrets, davit-authorship-service-account, davit-controller, davit-hosting, davit-marks, davit-origin, davit-pod-parts, davit-revisions, davit-secrets
 {{- if include "davit.hasRegistry" . }}, davit-api{{ end }}
+{{- if .Values.settings.listeners.enabled }}, davit-listeners, davit-listener-tokens{{ end }}
 {{- if include "davit.limited" . }}, davit-limits{{ end }}
 {{- if eq .Values.settings.pods.policy "restricted" }}, davit-restricted-pods{{ end }}
 {{- end }}

@@ -1,7 +1,7 @@
 // Plans the children of a revision: which of them may be applied now, after a dry run of their pods.
 
 import type { AppRevision } from '../../api/app-revision.ts';
-import { COMPONENT_LABEL, STORE_PARTS } from '../../api/meta.ts';
+import { COMPONENT_LABEL, ORIGIN_TENANT_ANNOTATION, STORE_PARTS } from '../../api/meta.ts';
 import type { Settings } from '../../api/settings.ts';
 import { isMigrated, mayMigrate, migratingBefore } from '../../decide/assess/migration.ts';
 import { isRolled, runningRevision } from '../../decide/assess/workloads.ts';
@@ -42,7 +42,9 @@ export function childrenOf(
   { settings, contracts }: Pick<PlanningOptions, 'settings' | 'contracts'>,
   host?: string,
 ): readonly KubeObject[] {
-  const { record, tenantId = '' } = observed;
+  const { record } = observed;
+  // A copy in a listener's cluster has the tenant of the hub.
+  const tenantId = record.metadata.annotations?.[ORIGIN_TENANT_ANNOTATION] ?? observed.tenantId ?? '';
   const autoscaled = handedOver(observed, revision);
   return desiredChildren(
     {

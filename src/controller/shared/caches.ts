@@ -5,11 +5,13 @@ import { APP_REVISIONS, type AppRevision } from '../../api/app-revision.ts';
 import { APP_TEMPLATES, type AppTemplate } from '../../api/app-template.ts';
 import { CODE_HOST_INTEGRATIONS, type CodeHostIntegration } from '../../api/code-host-integration.ts';
 import { LISTENERS, type Listener } from '../../api/listener.ts';
+import { LISTENER_WORKS, type ListenerWork } from '../../api/listener-work.ts';
 import { BUILD_LABEL, DEPLOYMENT_LABEL, PROVIDER_LABEL } from '../../api/meta.ts';
 import { OAUTH_PROVIDERS, type OAuthProvider } from '../../api/oauth-provider.ts';
 import type { AddressSettings } from '../../api/settings.ts';
 import { TRACING_PROJECTS, type TracingProject } from '../../api/tracing-project.ts';
 import type { BuildPod, ObservedJob } from '../../decide/build/observed.ts';
+import type { Lease } from '../../decide/listener/contact.ts';
 import type { Pod } from '../../decide/observed.ts';
 import {
   DEPLOYMENTS,
@@ -17,6 +19,7 @@ import {
   HTTP_ROUTES,
   INGRESSES,
   JOBS,
+  LEASES,
   NAMESPACES,
   NETWORK_POLICIES,
   PERSISTENT_VOLUME_CLAIMS,
@@ -30,6 +33,7 @@ import {
 } from '../../kube/api-resources.ts';
 import type { KubeClient, KubeObject, Resource } from '../../kube/client.ts';
 import type { Logger } from '../../logger.ts';
+import { LISTENER_AGENT } from '../../record/listener-names.ts';
 import { readAtStart } from '../../record/secret-references.ts';
 import { slimManagedFields } from '../../runtime/managed-fields.ts';
 import type { RuntimeMetrics } from '../../runtime/metrics.ts';
@@ -81,6 +85,8 @@ export interface Caches {
   readonly clientSecrets: Reflector<KubeObject>;
   /** Undefined if builds are not configured. */
   readonly builds: BuildCaches | undefined;
+  /** Undefined if no deployments run on further clusters. */
+  readonly listening: ListenerCaches | undefined;
   readonly all: readonly Reflector<KubeObject>[];
 }
 
@@ -89,6 +95,12 @@ export interface BuildCaches {
   readonly namespace: string;
   readonly jobs: Reflector<ObservedJob>;
   readonly pods: Reflector<BuildPod>;
+}
+
+/** Caches of the namespaces of Listeners, whichever namespaces are served. */
+export interface ListenerCaches {
+  readonly works: Reflector<ListenerWork>;
+  readonly leases: Reflector<Lease>;
 }
 
 export interface CacheOptions {
@@ -101,6 +113,8 @@ export interface CacheOptions {
   readonly keda: boolean;
   /** Absent if builds are not configured. */
   readonly buildsNamespace?: string | undefined;
+  /** Whether deployments run on further clusters. */
+  readonly withListeners?: boolean;
   readonly log: Logger;
   readonly metrics: RuntimeMetrics;
   readonly onRewound?: (what: string) => void;
@@ -132,6 +146,7 @@ export function makeCaches(options: CacheOptions): Caches {
   children.set(SECRETS.kind, secrets);
   const { namespaces: listed, organizationNamespace, ...ofOrganization } = options;
   const builds = buildCaches(options);
+  const listening = listenerCaches(options);
   const providers = makeReflector<OAuthProvider>({
     ...ofOrganization,
     resource: OAUTH_PROVIDERS,
@@ -180,6 +195,7 @@ export function makeCaches(options: CacheOptions): Caches {
     integrations,
     ...(apart ? [clientSecrets] : []),
     ...(builds ? [builds.jobs, builds.pods] : []),
+    ...(listening ? [listening.works, listening.leases] : []),
   ] as unknown as Reflector<KubeObject>[];
   return {
     records,
@@ -198,6 +214,7 @@ export function makeCaches(options: CacheOptions): Caches {
     integrations,
     clientSecrets,
     builds,
+    listening,
     all,
   };
 }
@@ -209,6 +226,15 @@ function buildCaches({ buildsNamespace, namespaces: _all, ...options }: CacheOpt
     namespace: buildsNamespace,
     jobs: makeReflector<ObservedJob>({ ...details, resource: JOBS }),
     pods: makeReflector<BuildPod>({ ...details, resource: PODS }),
+  };
+}
+
+function listenerCaches({ withListeners, namespaces: _all, ...options }: CacheOptions): ListenerCaches | undefined {
+  if (withListeners !== true) return undefined;
+  return {
+    works: makeReflector<ListenerWork>({ ...options, resource: LISTENER_WORKS }),
+    // The name is all that the controller may read Leases by.
+    leases: makeReflector<Lease>({ ...options, resource: LEASES, fieldSelector: `metadata.name=${LISTENER_AGENT}` }),
   };
 }
 

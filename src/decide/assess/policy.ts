@@ -113,7 +113,7 @@ function listenerMessage({ metadata, spec }: Observed['record'], problem: Listen
   const { listenerId, listenerConfig } = spec.sourceConfig;
   if (problem.is === 'unknown')
     return `${listenerId} is not a Listener in namespace ${metadata.namespace}. kubectl get listeners -n ${metadata.namespace} -o wide lists them.`;
-  return `The listener does not list namespace ${listenerConfig?.k8sNamespace}. It lists ${listed(problem.listed)}.`;
+  return `The listener does not list namespace ${listenerConfig?.k8sNamespace}. It lists ${listed(problem.listed) || 'none'}.`;
 }
 
 /** What a revision was already made of stays, though the integration has left or lists the tenant no longer. */

@@ -3,7 +3,6 @@
 
 import { hash } from 'node:crypto';
 import { LruMap } from 'toad-cache';
-import { APP_DEPLOYMENTS } from '../../api/app-deployment.ts';
 import { TENANT_LABEL } from '../../api/meta.ts';
 import { DNS_LABEL_PATTERN } from '../../api/primitives.ts';
 import type { Settings } from '../../api/settings.ts';
@@ -36,12 +35,14 @@ export interface Identity {
   /** Throws HttpError 403 if the caller may not read the logs of the tenant's pods. */
   needLogs(caller: Caller, tenant: Tenant): Promise<void>;
   /** Throws HttpError 403 if the caller may not do this in the organization's namespace. */
-  needInOrganization(caller: Caller, asked: Asked, resource: Resource): Promise<void>;
+  needInOrganization(caller: Caller, asked: Asked): Promise<void>;
 }
 
 /** The right that a request needs. */
 export interface Asked {
   readonly verb: Verb;
+  /** Kind of the request's objects. */
+  readonly resource: Resource;
   /** The name of the request's object, because a role may name single objects. Undefined if there is none, or it is not known. */
   readonly nameIn?: (namespace: string) => string | undefined;
 }
@@ -112,13 +113,15 @@ export function makeIdentity({ kube, tenants, settings, now }: IdentityOptions):
   async function onlyTenantOf(caller: Caller, asked: Asked): Promise<Tenant> {
     const hint = namespaceOfToken(caller.token);
     const own = hint === undefined ? undefined : tenantFrom(tenants.get({ name: hint }));
-    if (own !== undefined && (await standingOf(caller, asked, placeOf(own.namespace))) !== 'nobody') return own;
+    if (own !== undefined && (await standingOf(caller, asked, placeOf(asked, own.namespace))) !== 'nobody') return own;
 
     const all = tenants.list().flatMap((namespace) => tenantFrom(namespace) ?? []);
     if (all.length > TRIED_TENANTS) throw noTenant();
-    // The choice does not depend on the verb: it is the tenant whose records the caller may read.
+    // The choice does not depend on the verb: it is the tenant whose objects of the kind the caller may list.
     const usable = await Promise.all(
-      all.map(async (tenant) => ((await allowed(caller, 'list', placeOf(tenant.namespace))) ? tenant : undefined)),
+      all.map(async (tenant) =>
+        (await allowed(caller, 'list', placeOf(asked, tenant.namespace))) ? tenant : undefined,
+      ),
     );
     const [only, another] = usable.filter((tenant) => tenant !== undefined);
     if (only === undefined || another !== undefined) throw noTenant();
@@ -146,8 +149,8 @@ export function makeIdentity({ kube, tenants, settings, now }: IdentityOptions):
       );
     },
 
-    async needInOrganization(caller, asked, resource) {
-      const place = { namespace: settings.organizationNamespace, resource };
+    async needInOrganization(caller, asked) {
+      const place = { namespace: settings.organizationNamespace, resource: asked.resource };
       if ((await standingOf(caller, asked, place)) !== 'may') throw mayNot(asked.verb, place);
     },
 
@@ -156,7 +159,7 @@ export function makeIdentity({ kube, tenants, settings, now }: IdentityOptions):
       if (wanted !== undefined) {
         const tenant = tenantFrom(tenants.byUid(wanted.toLowerCase()) ?? tenants.get({ name: wanted }));
         // A tenant that does not exist is reviewed too: the response time must not reveal which tenants exist.
-        const place = placeOf(tenant?.namespace ?? wanted.toLowerCase());
+        const place = placeOf(asked, tenant?.namespace ?? wanted.toLowerCase());
         if (place.namespace.length > LONGEST_LABEL || !DNS_LABEL.test(place.namespace)) throw notThatTenant();
         const standing = await standingOf(caller, asked, place);
         if (tenant === undefined || standing === 'nobody') throw notThatTenant();
@@ -164,7 +167,7 @@ export function makeIdentity({ kube, tenants, settings, now }: IdentityOptions):
         return tenant;
       }
       const tenant = await onlyTenantOf(caller, asked);
-      const place = placeOf(tenant.namespace);
+      const place = placeOf(asked, tenant.namespace);
       if ((await standingOf(caller, asked, place)) === 'looks') throw mayNot(asked.verb, place);
       return tenant;
     },
@@ -175,8 +178,8 @@ export function senderOf(token: string): Credentials {
   return { token, hash: hash('sha256', token, 'base64') };
 }
 
-function placeOf(namespace: string): Place {
-  return { namespace, resource: APP_DEPLOYMENTS };
+function placeOf({ resource }: Asked, namespace: string): Place {
+  return { namespace, resource };
 }
 
 /** The API server's wording. The API server itself would reject the request only after the body was read and validated. */

@@ -1,9 +1,20 @@
-// Checks the Listener of a new deployment: it must belong to the tenant, and list the deployment's k8s_namespace.
+// Checks the Listener of a new deployment: it must belong to the tenant, and list the deployment's k8s_namespace. Where hosting is
+// cloud, a container image needs one.
 
-import type { SourceConfig } from '../../api/app-deployment.ts';
+import type { AppDeploymentSpec, SourceConfig } from '../../api/app-deployment.ts';
 import type { Listener } from '../../api/listener.ts';
-import { listenerProblem } from '../../record/listener-assignment.ts';
-import type { FieldError } from '../core/http-error.ts';
+import { type Hosting, isSourceTaken } from '../../api/source-rules.ts';
+import { listenerProblem, runsHere } from '../../record/listener-assignment.ts';
+import { type FieldError, HttpError } from '../core/http-error.ts';
+
+/** Throws 400 for a container image that would run on a platform of hosting mode cloud. */
+export function needListener({ source, sourceConfig }: AppDeploymentSpec, hosting: Hosting): void {
+  if (source !== 'external_docker' || isSourceTaken(source, hosting, !runsHere({ spec: { sourceConfig } }))) return;
+  throw new HttpError(
+    400,
+    `'listener_id' is required for source external_docker where hosting is ${hosting}: name a Listener, GET /v2/listeners lists them.`,
+  );
+}
 
 /** `listeners`: the Listeners of the tenant. */
 export function listenerFindings(config: SourceConfig, listeners: readonly Listener[]): FieldError[] {
@@ -12,6 +23,6 @@ export function listenerFindings(config: SourceConfig, listeners: readonly Liste
   const at = ['body', 'source_config'] as const;
   if (problem.is === 'unknown')
     return [{ loc: [...at, 'listener_id'], msg: 'is not a Listener of this tenant', type: 'value_error' }];
-  const msg = `is not a namespace of this listener. Its namespaces: ${problem.listed.join(', ')}`;
+  const msg = `is not a namespace of this listener. Its namespaces: ${problem.listed.join(', ') || 'none'}`;
   return [{ loc: [...at, 'listener_config', 'k8s_namespace'], msg, type: 'value_error' }];
 }

@@ -40,7 +40,7 @@ import { type Changes, makeChanges } from './changes.ts';
 import { codeHostFindings } from './code-host-rules.ts';
 import { hostFindings } from './hostname-rules.ts';
 import { makeListing } from './list-index.ts';
-import { listenerFindings } from './listener-rules.ts';
+import { listenerFindings, needListener } from './listener-rules.ts';
 import { applyPatch, patchFindings, withoutEmpty } from './patch.ts';
 import type { CreateDeployment, ListDeployments, PatchDeployment, WantedState } from './payloads.ts';
 import { resourceSpecInForce, shownRevisionConfig, urlOf } from './presenter.ts';
@@ -225,6 +225,7 @@ export function makeDeployments({
       if (earlier !== undefined) return { record: earlier, isNew: false };
       const secretName = names(payload.name).variables(randomSuffix());
       const wanted = toResource(payload, namespace, secretName);
+      needListener(wanted.spec, settings.hosting);
       const record = mark ? { ...wanted, metadata: { ...wanted.metadata, annotations: mark } } : wanted;
       const findings = [
         ...hostFindingsOf(record),

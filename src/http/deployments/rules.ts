@@ -57,6 +57,8 @@ export function hostingRule(hosting: Settings['hosting']): Rule {
     const source = sourceOf(draft);
     const hasListener = isSet(asObject(draft['source_config'])['listener_id']);
     if (source === undefined || isSourceTaken(source, hosting, hasListener)) return;
+    // Answered with 400 when the rest of the body is valid (listenerMissing).
+    if (source === 'external_docker') return;
     const allowed = SOURCES.filter((other) => isSourceTaken(other, hosting, false));
     yield wrong(
       ['source'],

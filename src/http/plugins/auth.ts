@@ -1,8 +1,9 @@
 // Authenticates and authorizes a request before its body is read. A route declares the right that it needs with
-// `onRequest: auth.as(verb)` (a tenant's records) or `auth.inOrganization(verb, resource)`. Its handler gets the result from
+// `onRequest: auth.as(verb)` (a tenant's records), `auth.as(verb, resource)` or `auth.inOrganization(verb, resource)`. Its handler gets the result from
 // `auth.admitted(request)` or `auth.callerOf(request)`.
 
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { APP_DEPLOYMENTS } from '../../api/app-deployment.ts';
 import { Unauthorized } from '../../errors.ts';
 import type { Resource } from '../../kube/client.ts';
 import type { Authentication, Credentials } from '../core/authentication.ts';
@@ -15,7 +16,8 @@ export interface RequestContext {
 }
 
 export interface Auth {
-  as(verb: Verb): (request: FastifyRequest) => Promise<void>;
+  /** `resource`: kind of the tenant's objects that the route is about; AppDeployments unless given. */
+  as(verb: Verb, resource?: Resource): (request: FastifyRequest) => Promise<void>;
   admitted(request: FastifyRequest): RequestContext;
   /** For objects of the organization's namespace. X-Tenant-Id has no effect. */
   inOrganization(verb: Verb, resource: Resource): (request: FastifyRequest) => Promise<void>;
@@ -55,13 +57,13 @@ declare module 'fastify' {
 export interface AuthOptions {
   readonly identity: Identity;
   readonly authentication: Authentication;
-  /** The name of the record with this id in the namespace. Undefined if it is not cached. */
-  readonly recordName: (namespace: string, id: string) => string | undefined;
+  /** Name of the object of this kind and id in the namespace. Undefined if it is not cached. */
+  readonly nameOf: (resource: Resource, namespace: string, id: string) => string | undefined;
   /** Counts a request whose caller was not known when it arrived. */
   readonly count: (request: FastifyRequest, username: string) => Promise<void>;
 }
 
-export function registerAuth(app: FastifyInstance, { identity, authentication, recordName, count }: AuthOptions): Auth {
+export function registerAuth(app: FastifyInstance, { identity, authentication, nameOf, count }: AuthOptions): Auth {
   app.decorateRequest(SENDER, undefined);
   app.decorateRequest(ADMITTED, undefined);
   app.decorateRequest(CALLER, undefined);
@@ -94,24 +96,28 @@ export function registerAuth(app: FastifyInstance, { identity, authentication, r
   }
 
   return {
-    as: (verb) => async (request) => {
-      const caller = await authenticated(request);
-      const wanted = headerOf(request.headers['x-tenant-id']);
-      const { deployment_id, project_id = '' } = request.params as Readonly<Record<string, string | undefined>>;
-      // The paths of logs name a deployment's id project_id.
-      const id = deployment_id ?? project_id;
-      const nameIn = (namespace: string): string | undefined => recordName(namespace, id);
-      const tenant = await stillKnown(caller, () => identity.tenantOf(caller, wanted, { verb, nameIn }));
-      request[ADMITTED] = { caller, tenant };
-      // The handler may delete the record.
-      const deployment = nameIn(tenant.namespace);
-      note(request, { tenant: tenant.namespace, ...(deployment !== undefined && { deployment }) });
-    },
+    as:
+      (verb, resource = APP_DEPLOYMENTS) =>
+      async (request) => {
+        const caller = await authenticated(request);
+        const wanted = headerOf(request.headers['x-tenant-id']);
+        const { deployment_id, project_id, listener_id } = request.params as Readonly<
+          Record<string, string | undefined>
+        >;
+        // The paths of logs name a deployment's id project_id.
+        const id = deployment_id ?? project_id ?? listener_id ?? '';
+        const nameIn = (namespace: string): string | undefined => nameOf(resource, namespace, id);
+        const tenant = await stillKnown(caller, () => identity.tenantOf(caller, wanted, { verb, resource, nameIn }));
+        request[ADMITTED] = { caller, tenant };
+        // The handler may delete the record.
+        const deployment = resource === APP_DEPLOYMENTS ? nameIn(tenant.namespace) : undefined;
+        note(request, { tenant: tenant.namespace, ...(deployment !== undefined && { deployment }) });
+      },
     inOrganization: (verb, resource) => async (request) => {
       const caller = await authenticated(request);
       const { provider_id: name } = request.params as { readonly provider_id?: string };
       const nameIn = (): string | undefined => name;
-      await stillKnown(caller, () => identity.needInOrganization(caller, { verb, nameIn }, resource));
+      await stillKnown(caller, () => identity.needInOrganization(caller, { verb, resource, nameIn }));
       request[CALLER] = caller;
     },
     callerOf(request) {

@@ -274,6 +274,7 @@ export async function registerOpenApi(app: FastifyInstance, basePath: string): P
         { name: 'deployments', description: 'Deployments and their status.' },
         { name: 'revisions', description: 'The revisions of a deployment and their rollouts.' },
         { name: 'builds', description: 'Uploads of sources, and pushes of images.' },
+        { name: 'listeners', description: 'Further clusters that deployments may run in.' },
         { name: 'logs', description: 'Logs of pods and builds.' },
         { name: 'repositories', description: 'Repositories of code hosts that can be deployed.' },
         { name: 'providers', description: 'OAuth providers of the organization.' },

@@ -304,17 +304,6 @@ const rows: Row[] = [
 
 const cloudRows: Row[] = [
   [
-    'external_docker',
-    aBody(),
-    [
-      [
-        'body.source',
-        'source external_docker is not available: setting hosting is cloud, which allows codehost, internal_docker, internal_source, internal_template',
-        'value_error',
-      ],
-    ],
-  ],
-  [
     'a repository without its particulars',
     aBody({ source: 'codehost', source_revision_config: {} }),
     [

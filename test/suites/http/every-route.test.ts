@@ -199,6 +199,7 @@ it('lists are distinguished from other routes', () => {
   expect(reads.filter(isList).map(({ name }) => name)).toEqual([
     'GET /v2/deployments',
     'GET /v2/deployments/{deployment_id}/revisions',
+    'GET /v2/listeners',
     'GET /v1/integrations/forge/codehost/install',
     'GET /v1/integrations/forge/codehost/{integration_id}/repos',
     'GET /v2/auth/providers',
@@ -325,8 +326,9 @@ describe.each(withBody.filter((route) => ofTenants.includes(route) && !route.pat
       facade.kube.know((token) => token);
       facade.kube.allow(({ verb }, token) => token !== 'viewer' || verb === 'list' || verb === 'get');
       const headers = { 'x-api-key': 'viewer' };
-      const verb = route.path === '/v2/deployments' ? 'create' : 'patch';
-      const words = `You cannot ${verb} resource "appdeployments" in API group "davit.dev" in the namespace "team-a". Ask for a role that allows it.`;
+      const verb = ['/v2/deployments', '/v2/listeners'].includes(route.path) ? 'create' : 'patch';
+      const plural = route.path.startsWith('/v2/listeners') ? 'listeners' : 'appdeployments';
+      const words = `You cannot ${verb} resource "${plural}" in API group "davit.dev" in the namespace "team-a". Ask for a role that allows it.`;
       // oxlint-disable-next-line no-await-in-loop -- one after the other
       for (const payload of ['{"a":', '[]', '{}'])
         expect(await send(route, { headers, payload })).toEqual([403, words]);

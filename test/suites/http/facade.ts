@@ -193,11 +193,13 @@ export async function makeFacade(
     gate: makeFairLimiter({ most: WRITES_AT_ONCE }),
     remember(object) {
       if (object.kind === OAUTH_PROVIDERS.kind) providers.put(object as OAuthProvider);
+      else if (object.kind === LISTENERS.kind) listeners.put(object as Listener);
       else records.put(object as AppDeployment);
     },
     forget(uid) {
       records.drop(uid);
       providers.drop(uid);
+      listeners.drop(uid);
     },
     settings: whole,
     ...limits,

@@ -120,6 +120,7 @@ describe('with its defaults', () => {
       'settings.namespaces={red,blue}',
       'admission.enabled=false',
       BUILDS,
+      'settings.listeners.enabled=true',
     ]) {
       const manifests = await render('--set', values);
       const text = named(manifests, 'ConfigMap', 'davit-settings')['data']['requirements.yaml'] as string;
@@ -273,6 +274,47 @@ describe('with other values', () => {
       expect(addresses[0]?.verbs).toEqual(['get', 'list', 'watch', 'create', 'patch', 'delete']);
     }
     expect(JSON.stringify(await render())).not.toMatch(/"ingresses"|"httproutes"/);
+  });
+  it('grants rights to make namespaces only where listeners are enabled, and never the right to Secrets everywhere', async () => {
+    const rights = async (...values: string[]): Promise<string[]> => {
+      const manifests = await render('--set', ['settings.namespaces={red}', ...values].join(','));
+      const { rules } = named(manifests, 'ClusterRole', 'davit-controller') as unknown as {
+        rules: { resources: string[]; verbs: string[]; resourceNames?: string[] }[];
+      };
+      return rules.flatMap(({ resources, verbs, resourceNames = ['*'] }) =>
+        resources.map((resource) => `${verbs.join(' ')}: ${resource} ${resourceNames.join(' ')}`),
+      );
+    };
+    const without = new Set(await rights());
+    expect((await rights('settings.listeners.enabled=true')).filter((right) => !without.has(right))).toEqual([
+      'get patch: listeners *',
+      'patch: listeners/status *',
+      'get list watch create patch delete: listenerworks *',
+      'get list watch: leases davit-listener',
+      'create patch delete: namespaces *',
+      'get create patch: rolebindings *',
+      'bind: clusterroles davit-listener-hub davit-listener-agent',
+      ...(await rights('settings.listeners.enabled=true')).filter((right) => right.includes('davit-listener-tokens')),
+    ]);
+    expect((await render()).filter(({ metadata }) => metadata.name.startsWith('davit-listener'))).toEqual([]);
+  });
+  it("gives the agent of a listener rights in the hub's namespaces alone, and needs to be told them", async () => {
+    await expect(render('--set', 'listener.enabled=true')).rejects.toThrow('listener.namespaces');
+    const manifests = await render('--set', 'listener.enabled=true,listener.namespaces={shops,tools}');
+    const tenant = manifests.filter(({ metadata }) => metadata.name === 'davit-listener-tenant');
+    expect(tenant.map(({ kind, metadata }) => `${kind} ${metadata.namespace}`).toSorted()).toEqual([
+      'Role shops',
+      'Role tools',
+      'RoleBinding shops',
+      'RoleBinding tools',
+    ]);
+    expect(named(manifests, 'ClusterRole', 'davit-listener')['rules']).toEqual([
+      { apiGroups: [''], resources: ['namespaces'], verbs: ['get', 'list', 'watch'] },
+    ]);
+    const { spec } = named(manifests, 'Deployment', 'davit-listener')['spec'].template;
+    expect([spec.serviceAccountName, spec.containers[0].args]).toEqual(['davit-listener', ['listener']]);
+    expect(spec.containers[0].env).toContainEqual({ name: 'DAVIT_LISTENER_NAMESPACES', value: 'shops,tools' });
+    expect((await render()).filter(({ metadata }) => metadata.name === 'davit-listener')).toEqual([]);
   });
   it('leaves the two processes out', async () => {
     const manifests = await render('--set', 'workloads.enabled=false');

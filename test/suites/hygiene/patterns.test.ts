@@ -87,6 +87,7 @@ describe('a namespace', () => {
     expect(leading.toSorted()).toEqual([
       'AppDeployment .spec.sourceConfig.listenerConfig.k8sNamespace',
       'Listener .spec.namespaces',
+      'ListenerWork .spec.namespace',
     ]);
   });
 });

@@ -68,3 +68,29 @@ it('with kubectl: a condition', async () => {
   await davit.kubectl(['patch', 'lsn', 'edge', '-n', tenant.namespace, '--type=merge', '-p', more]);
   await eventually(async () => expect(await reason('by-hand', 'PolicyAccepted')).toBe('Accepted'));
 });
+
+it('over HTTP: an administrator of the tenant writes listeners, an editor only reads them', async () => {
+  const body = { compute_type: 'k8s', compute_id: 'far', compute_config: { k8s_namespaces: ['shops'] } };
+  const refused = await davit.call(tenant, 'POST', '/v2/listeners', body);
+  expect([refused.status, refused.body.detail]).toEqual([403, expect.stringContaining('"listeners"')]);
+  await davit.kubectl(['create', '-f', '-'], {
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'RoleBinding',
+    metadata: { name: 'admin', namespace: other.namespace },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'davit-admin' },
+    subjects: [{ kind: 'ServiceAccount', name: 'team', namespace: other.namespace }],
+  });
+  const made = await eventually(async () => {
+    const answer = await davit.call(other, 'POST', '/v2/listeners', body);
+    expect(answer.status).toBe(201);
+    return answer.body;
+  }, 20_000);
+  expect(made).toMatchObject({ ...body, connected: false, version: null });
+  expect(await davit.call(other, 'POST', '/v2/listeners', body)).toMatchObject({ status: 409 });
+  const path = `/v2/listeners/${made.id}`;
+  const changed = await davit.call(other, 'PATCH', path, { compute_config: { k8s_namespaces: [] } });
+  expect(changed.body.compute_config).toEqual({ k8s_namespaces: null });
+  expect((await davit.call(tenant, 'GET', path)).status).toBe(404);
+  expect((await davit.call(other, 'DELETE', path)).status).toBe(204);
+  await eventually(async () => expect((await davit.call(other, 'GET', path)).status).toBe(404));
+});

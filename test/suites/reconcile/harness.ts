@@ -7,7 +7,10 @@ import { onTestFinished } from 'vitest';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/api/app-deployment.ts';
 import { APP_REVISIONS } from '../../../src/api/app-revision.ts';
 import { conditionOf } from '../../../src/api/conditions.ts';
+import { LISTENERS } from '../../../src/api/listener.ts';
+import { LISTENER_WORKS } from '../../../src/api/listener-work.ts';
 import type { Condition } from '../../../src/api/primitives.ts';
+
 import { defaultSettings, type Settings } from '../../../src/api/settings.ts';
 import { TRACING_PROJECTS } from '../../../src/api/tracing-project.ts';
 import { makeDigestKey } from '../../../src/controller/app-deployment/hmac-key.ts';
@@ -15,6 +18,9 @@ import { type HostRegistry, makeHostRegistry } from '../../../src/controller/app
 import { makeReconciler } from '../../../src/controller/app-deployment/reconciler.ts';
 import { makeSecretFingerprints } from '../../../src/controller/app-deployment/secret-fingerprints.ts';
 import { makeVanished } from '../../../src/controller/garbage/bypassed-finalizers.ts';
+import { makeHearing } from '../../../src/controller/listener/hearing.ts';
+import { makeListenerReconciler } from '../../../src/controller/listener/listeners.ts';
+import { makeRecordReconciler } from '../../../src/controller/listener/records.ts';
 import { type Caches, makeCaches } from '../../../src/controller/shared/caches.ts';
 import type { Cluster } from '../../../src/controller/shared/cluster.ts';
 import { keyOf } from '../../../src/controller/shared/keys.ts';
@@ -54,6 +60,8 @@ export interface Harness {
   reconcile(key?: string): Promise<Result>;
   /** The same as a controller's workers call it. */
   readonly reconcileWith: Reconcile;
+  /** A Listener, where settings enable them. */
+  reconcileListener(key: string): Promise<Result>;
   /** Keys that were woken because a host became free, since the last call. */
   freed(): Promise<string[]>;
   /** The writes of the passes since the last call, as `apply Service shop` or `apply AppDeployment shop/status`. */
@@ -160,6 +168,7 @@ export async function aController(
     addressKind: settings.address.kind,
     keda: settings.keda.enabled,
     buildsNamespace: canBuild(settings) ? settings.builds.namespace : undefined,
+    withListeners: settings.listeners.enabled,
     log,
     metrics: makeMetrics(),
   });
@@ -168,7 +177,14 @@ export async function aController(
   const events: string[] = [];
   const clock = { ms: START };
   const now = (): Date => new Date(clock.ms);
-  const registry = makeResourceRegistry([...BUILT_IN_RESOURCES, APP_DEPLOYMENTS, APP_REVISIONS, TRACING_PROJECTS]);
+  const registry = makeResourceRegistry([
+    ...BUILT_IN_RESOURCES,
+    APP_DEPLOYMENTS,
+    APP_REVISIONS,
+    TRACING_PROJECTS,
+    LISTENERS,
+    LISTENER_WORKS,
+  ]);
   const recorder = {
     record: ({ type, reason }: { type: string; reason: string }) => void events.push(`${type} ${reason}`),
     flush: () => Promise.resolve(),
@@ -180,7 +196,7 @@ export async function aController(
   const pushed: Harness['pushed'] = { commit: undefined };
   hosts.onFreed((key) => freed.add(key));
   const vanished = makeVanished(clusters, () => clock.ms);
-  const reconcile: Reconcile = makeReconciler({
+  const local: Reconcile = makeReconciler({
     ...clusters,
     vanished,
     contents: makeSecretFingerprints({
@@ -196,8 +212,20 @@ export async function aController(
     contracts,
     pushedCommit: () => pushed.commit,
   });
+  const { listening } = caches;
+  const elapsed = (): number => clock.ms;
+  const hearing = listening && makeHearing(listening.leases, elapsed);
+  const account = { name: 'davit-controller', namespace: 'davit-system' };
+  const listeners =
+    listening && hearing
+      ? makeListenerReconciler({ home, listening, settings, hearing, account, now, elapsed })
+      : undefined;
+  const reconcile: Reconcile = listening
+    ? makeRecordReconciler({ ...clusters, listening, settings, events: recorder, now, local })
+    : local;
   kube.clearWrites();
   const stop = (): void => {
+    hearing?.close();
     hosts.close();
     vanished.close();
     stopping.abort();
@@ -220,6 +248,14 @@ export async function aController(
       }
     },
     reconcileWith: reconcile,
+    reconcileListener: async (key) => {
+      await settle(caches, kube);
+      try {
+        return (await listeners?.(key, stopping.signal, log)) ?? {};
+      } finally {
+        await settle(caches, kube);
+      }
+    },
     freed: async () => {
       await settle(caches, kube);
       const keys = [...freed];

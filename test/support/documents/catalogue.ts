@@ -91,6 +91,21 @@ export const CATALOGUE: Readonly<Record<string, Place>> = {
   'kubectl apply --server-side -f crds/': 'integration',
   "kubectl annotate namespace team davit.dev/hosts='shop.example.com, *.team.example.com'": 'integration',
   'kubectl get listeners -n team -o wide': 'integration',
+  'kubectl get lsnw -A': {
+    notRun: 'it only shows; test/suites/integration/api-server/listeners.test.ts reads them over the API',
+  },
+  'kubectl annotate appd NAME davit.dev/abandon-remote=<uid of the record>': {
+    notRun: 'it needs a cluster that is silent; test/suites/reconcile/listeners.test.ts does it',
+  },
+  'kubectl annotate lsn NAME davit.dev/accept-cluster=ID': {
+    notRun: 'it needs a second cluster; src/decide/listener/contact.test.ts decides it',
+  },
+  'kubectl davit listener revoke NAME': {
+    notRun: 'it needs a hub with the setting; src/cli/cli.test.ts runs what it does',
+  },
+  'kubectl davit listener join NAME > hub-secret.json': {
+    notRun: 'it needs a hub with the setting; src/cli/cli.test.ts runs what it does',
+  },
   'kubectl create secret generic gitea-credentials -n davit-org --from-file=token=./token': 'integration',
   'kubectl create secret generic github-credentials -n davit-org --from-file=private-key=./app.pem': 'integration',
   'kubectl create rolebinding team-providers -n davit-org --clusterrole=davit-editor --serviceaccount=team:ci':

@@ -1,0 +1,86 @@
+// ListenerWork: one deployment that a listener's cluster runs, as that cluster reads it. It is in the hub's namespace of the
+// Listener, and its name is the id of the deployment. The controller writes spec, the listener's agent writes status.
+
+import { z } from 'zod';
+import type { KubeObject, ObjectMeta } from '../kube/client.ts';
+import type { AppDeploymentSpec, AppDeploymentStatus } from './app-deployment.ts';
+import { REVISION_STATES } from './app-revision.ts';
+import { DNS_LABEL_PATTERN, passthrough, SecretName, Uuid } from './primitives.ts';
+
+const count = z.int().min(0).max(Number.MAX_SAFE_INTEGER);
+const Uid = z.string().max(64);
+
+export const ListenerWorkSpec = z.object({
+  clusterId: Uid.describe('uid of the namespace kube-system of the cluster that is to run it. No other may.'),
+  hubId: Uid.describe("uid of the hub's namespace kube-system."),
+  tenantId: Uid.describe("uid of the deployment's namespace on the hub."),
+  name: z.string().max(63).describe('Name of the deployment.'),
+  namespace: z
+    .string()
+    .max(63)
+    .regex(new RegExp(DNS_LABEL_PATTERN))
+    .describe('Namespace of the cluster that it runs in.'),
+  generation: count.describe('Generation of the deployment on the hub from which this was made.'),
+  paused: z.boolean().describe('Whether the deployment is paused.').optional(),
+  deployment: passthrough('spec of the AppDeployment. The cluster validates it when it applies it.'),
+  secrets: z
+    .array(
+      z.object({
+        name: SecretName.describe('Name that the deployment uses.'),
+        copy: SecretName.describe("Name of the copy in this object's namespace."),
+        version: z.string().max(253).describe('uid and resourceVersion of the original.'),
+      }),
+    )
+    .max(100)
+    .describe('Secrets with values of the deployment, of which copies cross.')
+    .optional(),
+});
+
+export const ReportedRevision = z.object({
+  id: Uuid.describe('Id of the revision.'),
+  state: z.enum(REVISION_STATES).describe('State of the revision.'),
+  message: z.string().max(4096).describe('What happened, as text for people.').optional(),
+  resolved: passthrough('Every value in force.'),
+});
+
+export const REJECTIONS = [
+  'NameConflict',
+  'NamespaceNotAllowed',
+  'ListenerTooOld',
+  'HubChanged',
+  'ApplyRefused',
+] as const;
+
+export const ListenerWorkStatus = z.object({
+  clusterId: Uid.describe('uid of the namespace kube-system of the cluster that reports.').optional(),
+  epoch: count.describe("leaseTransitions of the Listener's Lease while the reporting agent held it.").optional(),
+  generation: count.describe('spec.generation that the cluster has applied.').optional(),
+  deployment: passthrough('status of the AppDeployment in the cluster.').optional(),
+  revisions: z.array(ReportedRevision).max(50).describe('Its revisions, newest first.').optional(),
+  rejection: z
+    .object({
+      reason: z.enum(REJECTIONS).describe('Why the cluster does not apply it.'),
+      message: z.string().max(4096).describe('The cause and what to do, as text for people.'),
+    })
+    .describe('The cluster does not apply the work.')
+    .optional(),
+  gone: z.boolean().describe('The cluster has nothing of it any more.').optional(),
+});
+
+export interface ListenerWork extends KubeObject {
+  readonly kind: 'ListenerWork';
+  readonly metadata: ObjectMeta;
+  readonly spec: Omit<z.infer<typeof ListenerWorkSpec>, 'deployment'> & { readonly deployment: AppDeploymentSpec };
+  readonly status?: Omit<z.infer<typeof ListenerWorkStatus>, 'deployment'> & {
+    /** As another cluster sent it: to be parsed before use. */
+    readonly deployment?: Partial<AppDeploymentStatus>;
+  };
+}
+
+export const LISTENER_WORKS = {
+  group: 'davit.dev',
+  version: 'v1alpha1',
+  kind: 'ListenerWork',
+  plural: 'listenerworks',
+  namespaced: true,
+} as const;

@@ -1,0 +1,92 @@
+// Enrolls the cluster of a Listener, and takes its credentials away.
+
+import type { Listener } from '../api/listener.ts';
+import { HUB_SECRET, LISTENER_AGENT, LISTENER_TOKEN } from '../record/listener-names.ts';
+import { Failure, type Kubectl } from './kubectl.ts';
+
+/** Validity of the printed token. The agent replaces it at its first contact. */
+const DURATION = '1h';
+
+export interface Joining {
+  /** Manifest of the Secret for the other cluster, as JSON. */
+  readonly manifest: string;
+  /** What to do with it. */
+  readonly instructions: string;
+}
+
+interface KubeconfigView {
+  readonly clusters?: readonly {
+    readonly cluster?: { readonly server?: string; readonly 'certificate-authority-data'?: string };
+  }[];
+}
+
+/** `hub`: address of this API server as the other cluster reaches it; by default that of the kubeconfig. Throws Failure. */
+export async function join(kubectl: Kubectl, name: string, hub: string | undefined): Promise<Joining> {
+  const listener = await readListener(kubectl, name);
+  const namespace = hubNamespaceOf(listener);
+  const view = JSON.parse(
+    await kubectl(['config', 'view', '--minify', '--flatten', '--raw', '-o', 'json']),
+  ) as KubeconfigView;
+  const cluster = view.clusters?.[0]?.cluster;
+  const server = hub ?? cluster?.server;
+  if (server === undefined)
+    throw new Failure('The kubeconfig names no server. Name the address of this API server: --hub URL.');
+  const bound = [`--bound-object-kind=Secret`, `--bound-object-name=${LISTENER_TOKEN}`];
+  const token = await kubectl([
+    'create',
+    'token',
+    LISTENER_AGENT,
+    `--namespace=${namespace}`,
+    `--duration=${DURATION}`,
+    ...bound,
+  ]);
+  const encoded = (text: string): string => Buffer.from(text).toString('base64');
+  const ca = cluster?.['certificate-authority-data'];
+  const secret = {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: HUB_SECRET, namespace: 'davit-system' },
+    type: 'Opaque',
+    data: {
+      server: encoded(server),
+      namespace: encoded(namespace),
+      token: encoded(token.trim()),
+      ...(ca !== undefined && { ca }),
+    },
+  };
+  return { manifest: JSON.stringify(secret, null, 2), instructions: instructionsFor(listener, server) };
+}
+
+function instructionsFor({ metadata, spec }: Listener, server: string): string {
+  const namespaces = spec.namespaces ?? [];
+  return [
+    `In the other cluster, which must reach ${server}, within one hour:`,
+    `  kubectl create namespace davit-system && kubectl apply -f FILE   # this output`,
+    ...namespaces.map(
+      (name) => `  kubectl label namespace ${name} davit.dev/tenant=true davit.dev/listener=${metadata.uid}`,
+    ),
+    `  helm install davit charts/davit -n davit-system --set listener.enabled=true,listener.namespaces='{${namespaces.join(',')}}'`,
+    `Then: kubectl get listener ${metadata.name} -n ${metadata.namespace}`,
+  ].join('\n');
+}
+
+/** Ends all tokens of the Listener's cluster. Returns the message to print. */
+export async function revoke(kubectl: Kubectl, name: string): Promise<string> {
+  const namespace = hubNamespaceOf(await readListener(kubectl, name));
+  await kubectl(['delete', 'secret', LISTENER_TOKEN, `--namespace=${namespace}`, '--ignore-not-found']);
+  // A new one is another object: tokens that were bound to the old one stay invalid.
+  await kubectl(['create', 'secret', 'generic', LISTENER_TOKEN, `--namespace=${namespace}`]);
+  return `The credentials of listener ${name} are invalid within seconds. Its deployments continue to run. To enroll a cluster: kubectl davit listener join ${name}`;
+}
+
+async function readListener(kubectl: Kubectl, name: string): Promise<Listener> {
+  return JSON.parse(await kubectl(['get', 'listeners.davit.dev', name, '-o', 'json'])) as Listener;
+}
+
+function hubNamespaceOf({ metadata, status }: Listener): string {
+  if (status?.namespace === undefined)
+    throw new Failure(
+      `Davit has made no namespace for listener ${metadata.name} yet. Check that settings.listeners.enabled is true and the controller runs.`,
+    );
+  return status.namespace;
+}

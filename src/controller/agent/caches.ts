@@ -1,0 +1,64 @@
+// The watch caches of the agent: works of the hub, and what it made of them in its own cluster.
+
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../api/app-deployment.ts';
+import { APP_REVISIONS, type AppRevision } from '../../api/app-revision.ts';
+import { LISTENER_WORKS, type ListenerWork } from '../../api/listener-work.ts';
+import { DEPLOYMENT_LABEL, LISTENER_COPY_LABEL, LISTENER_LABEL } from '../../api/meta.ts';
+import { NAMESPACES, SECRETS } from '../../kube/api-resources.ts';
+import type { KubeClient, KubeObject } from '../../kube/client.ts';
+import type { Logger } from '../../logger.ts';
+import type { RuntimeMetrics } from '../../runtime/metrics.ts';
+import { reflectNamespaces } from '../../runtime/multi-namespace-reflector.ts';
+import { makeReflector, type Reflector } from '../../runtime/reflector.ts';
+
+export interface AgentCaches {
+  /** The works in the hub's namespace of the Listener. */
+  readonly works: Reflector<ListenerWork>;
+  /** The AppDeployments of this cluster with the Listener's label, in the namespaces that the agent serves. */
+  readonly copies: Reflector<AppDeployment>;
+  readonly revisions: Reflector<AppRevision>;
+  /** Metadata of the Secrets that were copied. */
+  readonly secrets: Reflector<KubeObject>;
+  readonly namespaces: Reflector<KubeObject>;
+  readonly all: readonly Reflector<KubeObject>[];
+}
+
+export interface AgentCacheOptions {
+  readonly hub: KubeClient;
+  readonly local: KubeClient;
+  /** The hub's namespace of the Listener. */
+  readonly namespace: string;
+  /** Namespaces of this cluster that the agent serves; at least one. */
+  readonly served: readonly string[];
+  /** uid of the Listener. */
+  readonly listenerId: string;
+  readonly log: Logger;
+  readonly metrics: RuntimeMetrics;
+  readonly onRewound?: (what: string) => void;
+}
+
+export function makeAgentCaches(options: AgentCacheOptions): AgentCaches {
+  const { hub, local, namespace, served, listenerId, ...rest } = options;
+  const works = makeReflector<ListenerWork>({ ...rest, client: hub, resource: LISTENER_WORKS, namespace });
+  const here = { ...rest, client: local };
+  const copies = reflectNamespaces<AppDeployment>(served, {
+    ...here,
+    resource: APP_DEPLOYMENTS,
+    labelSelector: `${LISTENER_LABEL}=${listenerId}`,
+  });
+  const revisions = reflectNamespaces<AppRevision>(served, {
+    ...here,
+    resource: APP_REVISIONS,
+    indexedLabels: [DEPLOYMENT_LABEL],
+  });
+  const secrets = reflectNamespaces<KubeObject>(served, {
+    ...here,
+    resource: SECRETS,
+    metadataOnly: true,
+    labelSelector: LISTENER_COPY_LABEL,
+    indexedLabels: [LISTENER_COPY_LABEL],
+  });
+  const namespaces = makeReflector<KubeObject>({ ...here, resource: NAMESPACES, metadataOnly: true });
+  const all = [works, copies, revisions, secrets, namespaces] as unknown as Reflector<KubeObject>[];
+  return { works, copies, revisions, secrets, namespaces, all };
+}

@@ -1,0 +1,111 @@
+// The agent's Lease on the hub: renewed every ten seconds while this process leads, so that the hub knows that the cluster reports.
+
+import { AGENT_VERSION_ANNOTATION, CLUSTER_ID_ANNOTATION, LISTENER_LABEL } from '../../api/meta.ts';
+import type { Lease } from '../../decide/listener/contact.ts';
+import { Conflict, Unavailable } from '../../errors.ts';
+import { LEASES } from '../../kube/api-resources.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import type { Logger } from '../../logger.ts';
+import { LISTENER_AGENT } from '../../record/listener-names.ts';
+import { type Clock, sleep } from '../../runtime/clock.ts';
+
+export interface HubLeaseOptions {
+  readonly hub: KubeClient;
+  /** The hub's namespace of the Listener. */
+  readonly namespace: string;
+  readonly clusterId: string;
+  readonly version: string;
+  readonly identity: string;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Ends the renewals. */
+  readonly signal: AbortSignal;
+}
+
+export interface HubLease {
+  /** uid of the Listener. */
+  readonly listenerId: string;
+  /** Rises each time that an agent takes the Lease. */
+  epoch(): number;
+  /** Resolves when `signal` has aborted. */
+  readonly done: Promise<void>;
+}
+
+const RENEW_MS = 10_000;
+const RETRY_MS = 2000;
+
+/** Takes the Lease, whoever held it: one process of the cluster leads, and the hub tells clusters apart. Rejects only when aborted. */
+export async function holdHubLease(options: HubLeaseOptions): Promise<HubLease> {
+  const { clock, log, signal } = options;
+  let held = await retried(() => take(options), options);
+  const listenerId = held.metadata.labels?.[LISTENER_LABEL];
+  if (listenerId === undefined) throw new TypeError(`Lease ${LISTENER_AGENT} has no label ${LISTENER_LABEL}`);
+
+  async function renewUntilAborted(): Promise<void> {
+    while (!signal.aborted) {
+      // oxlint-disable-next-line no-await-in-loop -- one renewal after the other
+      await sleep(clock, RENEW_MS, signal);
+      if (signal.aborted) return;
+      try {
+        // oxlint-disable-next-line no-await-in-loop -- as above
+        held = await renew(held, options);
+      } catch (error) {
+        if (!(error instanceof Conflict)) {
+          log.warn({ err: error }, 'The Lease on the hub was not renewed');
+          continue;
+        }
+        log.warn(
+          'Another agent has taken the Lease on the hub, of a clone of this cluster or an earlier leader: taking it back',
+        );
+        // oxlint-disable-next-line no-await-in-loop -- as above
+        held = await retried(() => take(options), options).catch(() => held);
+      }
+    }
+  }
+  return { listenerId, epoch: () => held.spec?.leaseTransitions ?? 0, done: renewUntilAborted() };
+}
+
+async function retried<T>(attempt: () => Promise<T>, { clock, log, signal }: HubLeaseOptions): Promise<T> {
+  for (;;) {
+    try {
+      // oxlint-disable-next-line no-await-in-loop -- until the hub answers
+      return await attempt();
+    } catch (error) {
+      if (signal.aborted) throw new Unavailable('take the Lease on the hub: stopped');
+      log.warn({ err: error }, 'The hub cannot be reached');
+    }
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    await sleep(clock, RETRY_MS, signal);
+  }
+}
+
+async function take(options: HubLeaseOptions): Promise<Lease> {
+  const { hub, namespace } = options;
+  const lease = await hub.get<Lease>(LEASES, { namespace, name: LISTENER_AGENT });
+  return write(lease, (lease.spec?.leaseTransitions ?? 0) + 1, options);
+}
+
+/** Refused with Conflict if another agent has written it since. */
+function renew(held: Lease, options: HubLeaseOptions): Promise<Lease> {
+  return write(held, held.spec?.leaseTransitions ?? 0, options);
+}
+
+function write(
+  { metadata: { resourceVersion } }: Lease,
+  leaseTransitions: number,
+  { hub, namespace, clusterId, version, identity, clock }: HubLeaseOptions,
+): Promise<Lease> {
+  const renewTime = new Date(clock.now()).toISOString().replace('Z', '000Z');
+  return hub.mergePatch<Lease>(
+    LEASES,
+    { namespace, name: LISTENER_AGENT },
+    {
+      metadata: {
+        resourceVersion,
+        annotations: { [CLUSTER_ID_ANNOTATION]: clusterId, [AGENT_VERSION_ANNOTATION]: version },
+      },
+      spec: { holderIdentity: identity, renewTime, leaseDurationSeconds: 60, leaseTransitions },
+    },
+    { fieldManager: 'davit-listener' },
+  );
+}

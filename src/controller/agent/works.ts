@@ -1,0 +1,300 @@
+// Reconciles one work of the hub in a listener's cluster: the copy of the deployment with its Secrets, and the report to the hub.
+
+import { isDeepStrictEqual } from 'node:util';
+import type { AppDeployment } from '../../api/app-deployment.ts';
+import { APP_DEPLOYMENTS } from '../../api/app-deployment.ts';
+import { LISTENER_WORKS, type ListenerWork } from '../../api/listener-work.ts';
+import {
+  APPLIED_ANNOTATION,
+  DEPLOYMENT_LABEL,
+  LISTENER_COPY_LABEL,
+  ORIGIN_ID_ANNOTATION,
+  ORIGIN_VERSION_ANNOTATION,
+} from '../../api/meta.ts';
+import { quoted } from '../../api/text.ts';
+import { type AgentSeen, agentStep, type Rejection, reportFor, type SecretToCopy } from '../../decide/agent/step.ts';
+import { hasDrifted } from '../../decide/drift.ts';
+import { Conflict, Forbidden, Invalid, NotFound, undefinedIfNotFound } from '../../errors.ts';
+import { SECRETS } from '../../kube/api-resources.ts';
+import type { KubeClient, KubeObject } from '../../kube/client.ts';
+import { revisionsOf } from '../../record/revisions.ts';
+import { abortable } from '../../runtime/clients/abortable.ts';
+import type { Reconcile } from '../../runtime/controller.ts';
+import type { WorkQueue } from '../../runtime/work-queue.ts';
+import { withAppliedDigest } from '../shared/apply.ts';
+import { placeOf } from '../shared/cluster.ts';
+import type { AgentCaches } from './caches.ts';
+
+/** Server-side apply field manager of the agent, on both clusters. */
+const MANAGER = 'davit-listener';
+
+export interface AgentOptions {
+  readonly hub: KubeClient;
+  readonly local: KubeClient;
+  readonly caches: AgentCaches;
+  /** The hub's namespace of the Listener. */
+  readonly namespace: string;
+  /** Namespaces of this cluster that the agent serves. */
+  readonly served: readonly string[];
+  readonly clusterId: string;
+  readonly listenerId: string;
+  readonly epoch: () => number;
+}
+
+interface Secret extends KubeObject {
+  readonly data?: Readonly<Record<string, string>>;
+  readonly immutable?: boolean;
+}
+
+/** Reconciles one work, by its name. */
+export function makeAgentReconciler(options: AgentOptions): Reconcile {
+  const { caches, namespace, served, clusterId, listenerId, epoch } = options;
+
+  function look(work: ListenerWork): AgentSeen {
+    const place = work.spec.namespace;
+    const copy = caches.copies.get({ namespace: place, name: work.spec.name });
+    const { name } = work.metadata;
+    return {
+      work,
+      clusterId,
+      listenerId,
+      epoch: epoch(),
+      namespace: served.includes(place) ? caches.namespaces.get({ name: place }) : undefined,
+      copy,
+      secrets: caches.secrets.byLabel(place, LISTENER_COPY_LABEL, name),
+      revisions: copy ? revisionsOf(copy, caches.revisions.byLabel(place, DEPLOYMENT_LABEL, work.spec.name)) : [],
+    };
+  }
+
+  return async function reconcile(key, signal) {
+    const hub = abortable(options.hub, signal);
+    const local = abortable(options.local, signal);
+    const work = caches.works.get({ namespace, name: key });
+    // Absence says nothing: what is here stays.
+    if (work === undefined) return {};
+    const seen = look(work);
+    const step = agentStep(seen);
+    switch (step.do) {
+      case 'ignore':
+        return {};
+      case 'reject':
+        await report(work, reportFor(seen, step.rejection), hub);
+        return {};
+      case 'gone':
+        // The cache may lack a copy that was just created.
+        if (await isGoneForSure(work, local)) await report(work, reportFor(seen, undefined, true), hub);
+        else return { requeueAfterMs: LOOK_AGAIN_MS };
+        return {};
+      case 'remove':
+        if (step.copy === undefined) await removeSecrets(step.secrets, local);
+        else if (step.copy.metadata.deletionTimestamp === undefined) await removeCopy(step.copy, local);
+        return {};
+      case 'bring': {
+        const rejection = await bring(work, step, { hub, local });
+        await report(work, reportFor(look(work), rejection), hub);
+        return rejection === undefined ? {} : { requeueAfterMs: RETRY_MS };
+      }
+    }
+  };
+
+  async function bring(
+    work: ListenerWork,
+    step: { copy: AppDeployment; secrets: readonly SecretToCopy[]; stale: readonly KubeObject[] },
+    { hub, local }: { readonly hub: KubeClient; readonly local: KubeClient },
+  ): Promise<Rejection | undefined> {
+    try {
+      for (const secret of step.secrets) {
+        // oxlint-disable-next-line no-await-in-loop -- one value at a time in memory
+        const isCopied = await copySecret(work, secret, { hub, local });
+        if (!isCopied) return conflict(`Secret ${secret.name}`, work);
+      }
+      const wanted = withAppliedDigest(step.copy) as AppDeployment;
+      const existing = caches.copies.get(placeOf(wanted) as { namespace: string; name: string });
+      const isApplied =
+        existing?.metadata.annotations?.[APPLIED_ANNOTATION] === wanted.metadata.annotations?.[APPLIED_ANNOTATION] &&
+        !hasDrifted(wanted, existing);
+      if (!isApplied) {
+        const written = await applyCopy(wanted, existing, local);
+        if (written === undefined) return conflict(`AppDeployment ${work.spec.name}`, work);
+        caches.copies.overlay(written);
+      }
+      await removeSecrets(step.stale, local);
+      return undefined;
+    } catch (error) {
+      if (error instanceof Invalid || error instanceof Forbidden) return refusal(error);
+      throw error;
+    }
+  }
+
+  /** Undefined if a foreign object has the name. */
+  async function applyCopy(
+    wanted: AppDeployment,
+    existing: AppDeployment | undefined,
+    local: KubeClient,
+  ): Promise<AppDeployment | undefined> {
+    const writing = { fieldManager: MANAGER, force: true, strict: true } as const;
+    const uid = existing?.metadata.uid;
+    if (uid !== undefined)
+      return local.apply(APP_DEPLOYMENTS, { ...wanted, metadata: { ...wanted.metadata, uid } }, writing);
+    try {
+      return await local.apply(APP_DEPLOYMENTS, wanted, { ...writing, onlyCreate: true });
+    } catch (error) {
+      if (!(error instanceof Conflict)) throw error;
+      const there = await local.get<AppDeployment>(APP_DEPLOYMENTS, placeOf(wanted));
+      const origin = wanted.metadata.annotations?.[ORIGIN_ID_ANNOTATION];
+      if (there.metadata.annotations?.[ORIGIN_ID_ANNOTATION] !== origin) return undefined;
+      // The cache does not show it yet, or somebody took the label off.
+      const { uid: ours = '' } = there.metadata;
+      return local.apply(APP_DEPLOYMENTS, { ...wanted, metadata: { ...wanted.metadata, uid: ours } }, writing);
+    }
+  }
+
+  /** False if a foreign Secret has the name. */
+  async function copySecret(
+    work: ListenerWork,
+    { name, copy, version }: SecretToCopy,
+    { hub, local }: { readonly hub: KubeClient; readonly local: KubeClient },
+  ): Promise<boolean> {
+    const original = await hub.get<Secret>(SECRETS, { namespace, name: copy });
+    const place = { namespace: work.spec.namespace, name };
+    const there = await local.get(SECRETS, place, { metadataOnly: true }).catch(undefinedIfNotFound);
+    const owner = there?.metadata.labels?.[LISTENER_COPY_LABEL];
+    if (there !== undefined && owner !== work.metadata.name) return false;
+    const secret: Secret & { type: string } = {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: {
+        ...place,
+        ...(there?.metadata.uid !== undefined && { uid: there.metadata.uid }),
+        labels: { [LISTENER_COPY_LABEL]: work.metadata.name },
+        annotations: { [ORIGIN_VERSION_ANNOTATION]: version },
+      },
+      type: 'Opaque',
+      data: original.data ?? {},
+      ...(original.immutable === true && { immutable: true }),
+    };
+    const written = await local.apply(SECRETS, secret, {
+      fieldManager: MANAGER,
+      force: true,
+      ...(there === undefined && { onlyCreate: true }),
+    });
+    caches.secrets.overlay({ apiVersion: written.apiVersion, kind: written.kind, metadata: written.metadata });
+    return true;
+  }
+
+  async function report(
+    work: ListenerWork,
+    status: NonNullable<ListenerWork['status']>,
+    hub: KubeClient,
+  ): Promise<void> {
+    if (saysTheSame(work.status, status)) return;
+    const { name, uid, resourceVersion } = work.metadata;
+    try {
+      const written = await hub.apply<KubeObject>(
+        LISTENER_WORKS,
+        {
+          apiVersion: work.apiVersion,
+          kind: work.kind,
+          // The version: a report on what the hub has changed meanwhile is not sent.
+          metadata: { name, namespace, ...(uid && { uid }), ...(resourceVersion && { resourceVersion }) },
+          status,
+        } as KubeObject,
+        { fieldManager: MANAGER, force: true, subresource: 'status' },
+      );
+      caches.works.overlay(written as ListenerWork);
+    } catch (error) {
+      if (!(error instanceof NotFound)) throw error;
+    }
+  }
+}
+
+/** The epoch is that of the agent that reported first. */
+function saysTheSame(
+  before: ListenerWork['status'],
+  { epoch: _epoch, ...report }: NonNullable<ListenerWork['status']>,
+): boolean {
+  const { epoch, ...sent } = before ?? {};
+  return epoch !== undefined && isDeepStrictEqual(sent, report);
+}
+
+const LOOK_AGAIN_MS = 1000;
+/** What was refused may be accepted after a change of the cluster's policies, of which nobody tells. */
+const RETRY_MS = 30_000;
+
+function conflict(what: string, { spec }: ListenerWork): Rejection {
+  return {
+    reason: 'NameConflict',
+    message: `${what} in namespace ${spec.namespace} of the cluster exists and is not of this deployment. Delete it there, or create the deployment under another name.`,
+  };
+}
+
+function refusal(error: Invalid | Forbidden): Rejection {
+  const words = quoted(error.serverMessage ?? error.message);
+  const isUnknownField = /unknown field/.test(error.serverMessage ?? error.message);
+  return {
+    reason: isUnknownField ? 'ListenerTooOld' : 'ApplyRefused',
+    message: isUnknownField
+      ? `The cluster's Davit does not know a field of the deployment: ${words}. Upgrade it.`
+      : `The cluster's API server refused the deployment: ${words}`,
+  };
+}
+
+async function isGoneForSure({ metadata, spec }: ListenerWork, local: KubeClient): Promise<boolean> {
+  const copy = await local
+    .get<AppDeployment>(APP_DEPLOYMENTS, { namespace: spec.namespace, name: spec.name })
+    .catch(undefinedIfNotFound);
+  if (copy?.metadata.annotations?.[ORIGIN_ID_ANNOTATION] === metadata.name) return false;
+  const labelSelector = `${LISTENER_COPY_LABEL}=${metadata.name}`;
+  const secrets = await local.listAll(SECRETS, { namespace: spec.namespace, labelSelector, metadataOnly: true });
+  return secrets.items.length === 0;
+}
+
+async function removeCopy(copy: AppDeployment, local: KubeClient): Promise<void> {
+  await local.remove(APP_DEPLOYMENTS, placeOf(copy), { uid: copy.metadata.uid ?? '' }).catch(undefinedIfNotFound);
+}
+
+async function removeSecrets(secrets: readonly KubeObject[], local: KubeClient): Promise<void> {
+  for (const secret of secrets) {
+    const { uid = '', resourceVersion = '' } = secret.metadata;
+    // oxlint-disable-next-line no-await-in-loop -- there are few
+    await local.remove(SECRETS, placeOf(secret), { uid, resourceVersion }).catch(undefinedIfNotFound);
+  }
+}
+
+/** Adds the names of works to the queue: all first, then those that something concerns. Returns a function that stops it. */
+export function wakeWorks(caches: AgentCaches, queue: WorkQueue): () => void {
+  const { works, copies, revisions, secrets, namespaces } = caches;
+  const wakeCopy = (copy: KubeObject | undefined): void => {
+    const id = copy?.metadata.annotations?.[ORIGIN_ID_ANNOTATION];
+    if (id !== undefined) queue.add(id);
+  };
+  const wakePlace = (namespace: string | undefined, name?: string): void => {
+    for (const { metadata, spec } of works.list())
+      if (spec.namespace === namespace && (name === undefined || spec.name === name)) queue.add(metadata.name);
+  };
+  const subscriptions = [
+    works.onChange(({ object }) => queue.add(object.metadata.name)),
+    copies.onChange(({ type, object }) => {
+      wakeCopy(object);
+      // The name is free again.
+      if (type === 'deleted') wakePlace(object.metadata.namespace, object.metadata.name);
+    }),
+    revisions.onChange(({ object }) =>
+      wakeCopy(
+        copies.get({
+          namespace: object.metadata.namespace ?? '',
+          name: object.metadata.labels?.[DEPLOYMENT_LABEL] ?? '',
+        }),
+      ),
+    ),
+    secrets.onChange(({ object }) => {
+      const id = object.metadata.labels?.[LISTENER_COPY_LABEL];
+      if (id !== undefined) queue.add(id);
+    }),
+    namespaces.onChange(({ object }) => wakePlace(object.metadata.name)),
+  ];
+  for (const { metadata } of works.list()) queue.add(metadata.name);
+  return () => {
+    for (const unsubscribe of subscriptions) unsubscribe();
+  };
+}

@@ -1,0 +1,215 @@
+// Reconciles one Listener: its namespace on the hub with the agent's account, rights and Lease, and whether its cluster reports.
+
+import { LISTENERS, type Listener } from '../../api/listener.ts';
+import { LISTENER_WORKS, type ListenerWork } from '../../api/listener-work.ts';
+import { APPLIED_ANNOTATION, FIELD_MANAGER, LISTENER_FINALIZER, LISTENER_LABEL } from '../../api/meta.ts';
+import type { Settings } from '../../api/settings.ts';
+import { type Contact, contactOf, type Heard, listenerStatus } from '../../decide/listener/contact.ts';
+import { NotFound, undefinedIfNotFound } from '../../errors.ts';
+import { LEASES, NAMESPACES } from '../../kube/api-resources.ts';
+import type { KubeObject } from '../../kube/client.ts';
+import { hubNamespace, LISTENER_AGENT } from '../../record/listener-names.ts';
+import { type ControllerAccount, makeHubNamespace, makeHubObjects, makeLease } from '../../resources/listener-hub.ts';
+import type { Reconcile } from '../../runtime/controller.ts';
+import type { WorkQueue } from '../../runtime/work-queue.ts';
+import { withAppliedDigest } from '../shared/apply.ts';
+import { type Caches, LISTENER_NAMED, type ListenerCaches, overlayWrite } from '../shared/caches.ts';
+import { type Cluster, placeOf, until } from '../shared/cluster.ts';
+import { keyOf, refOf } from '../shared/keys.ts';
+import { reportStatus } from '../shared/report.ts';
+import { earliestRequeue } from '../shared/requeue.ts';
+import type { Hearing } from './hearing.ts';
+import { settleTombstone } from './works.ts';
+
+export interface ListenersOptions {
+  readonly home: Cluster;
+  readonly listening: ListenerCaches;
+  readonly settings: Settings;
+  readonly hearing: Hearing;
+  readonly account: ControllerAccount;
+  readonly now: () => Date;
+  /** Milliseconds of a clock that never jumps. */
+  readonly elapsed: () => number;
+}
+
+/** The objects in a Listener's namespace are not watched. They are compared this often. */
+const COMPARED_MS = 10 * 60_000;
+/** While the Leases cannot be watched. */
+const LOOK_AGAIN_MS = 5000;
+
+/** Reconciles one Listener, by `namespace/name`. */
+export function makeListenerReconciler(options: ListenersOptions): Reconcile {
+  const { listening, settings, hearing, account, now, elapsed } = options;
+  const { caches } = options.home;
+  /** uid of the Listener → when its objects were last compared. */
+  const compared = new Map<string, number>();
+
+  return async function reconcile(key, signal) {
+    const home = until(options.home, signal);
+    const found = caches.listeners.get(refOf(key));
+    if (found === undefined) return {};
+    const { uid = '', namespace: tenant = '' } = found.metadata;
+    const namespace = hubNamespace(uid);
+    const there = caches.namespaces.get({ name: namespace });
+    const isForeign = there !== undefined && there.metadata.labels?.[LISTENER_LABEL] !== uid;
+    const works = isForeign ? [] : listening.works.list(namespace);
+    const records = caches.records.byIndex(tenant, LISTENER_NAMED, uid);
+    if (!settings.paused) await settleTombstones(works, home);
+
+    if (found.metadata.deletionTimestamp !== undefined) {
+      const isUsed = works.length > 0 || records.length > 0;
+      if (!isUsed && !settings.paused) {
+        await dismantle(found, isForeign ? undefined : there, home);
+        return {};
+      }
+    } else if (!settings.paused) {
+      await ensureFinalizer(found, home);
+      const isFresh = there !== undefined && elapsed() - (compared.get(uid) ?? -COMPARED_MS) < COMPARED_MS;
+      if (!isForeign && !isFresh) {
+        await ensureObjects(found, there, account, home);
+        compared.set(uid, elapsed());
+      }
+    }
+    const listener = caches.listeners.get(refOf(key));
+    if (listener?.metadata.uid !== uid) return {};
+    const heard = hearing.of(namespace);
+    if (heard === undefined) return { requeueAfterMs: LOOK_AGAIN_MS };
+    const lease = listening.leases.get({ namespace, name: LISTENER_AGENT });
+    const silentAfterMs = settings.listeners.silentAfterSeconds * 1000;
+    const seen: Heard = { lease: isForeign ? undefined : lease, silentAfterMs, ...heard };
+    const contact = isForeign ? foreign(namespace, listener) : contactOf(listener, seen);
+    const status = listenerStatus(listener, { contact, heard: seen, namespace, records: records.length }, now());
+    try {
+      await reportStatus(listener, status, home);
+    } catch (error) {
+      // Deleted during the reconcile.
+      if (!(error instanceof NotFound)) throw error;
+    }
+    return earliestRequeue(contact.silentInMs, COMPARED_MS);
+  };
+
+  async function settleTombstones(works: readonly ListenerWork[], home: Cluster): Promise<void> {
+    for (const work of works) {
+      // A work with a record is the record's to settle.
+      if (caches.records.byUid(work.metadata.name) !== undefined) continue;
+      // oxlint-disable-next-line no-await-in-loop -- there are few
+      await settleTombstone(work, home);
+    }
+  }
+}
+
+function foreign(namespace: string, { status }: Listener): Contact {
+  return {
+    connected: {
+      type: 'Connected',
+      status: 'False',
+      reason: 'NameConflict',
+      message: `Namespace ${namespace} was not made for this Listener. Delete it, or delete the Listener and create it again.`,
+    },
+    clusterId: status?.clusterId,
+    silentInMs: undefined,
+  };
+}
+
+async function ensureFinalizer(listener: Listener, home: Cluster): Promise<void> {
+  const { finalizers = [] } = listener.metadata;
+  if (!finalizers.includes(LISTENER_FINALIZER))
+    await patchFinalizers(listener, [...finalizers, LISTENER_FINALIZER], home);
+}
+
+async function patchFinalizers(listener: Listener, finalizers: readonly string[], home: Cluster): Promise<void> {
+  const { uid, resourceVersion } = listener.metadata;
+  const patch = { metadata: { uid, resourceVersion, finalizers } };
+  const written = await home.client
+    .mergePatch<Listener>(LISTENERS, placeOf(listener), patch, { fieldManager: FIELD_MANAGER })
+    .catch(undefinedIfNotFound);
+  if (written !== undefined && listener.metadata.deletionTimestamp === undefined) overlayWrite(home.caches, written);
+}
+
+async function ensureObjects(
+  listener: Listener,
+  namespace: KubeObject | undefined,
+  account: ControllerAccount,
+  home: Cluster,
+): Promise<void> {
+  const { uid = '' } = listener.metadata;
+  if (namespace === undefined)
+    overlayWrite(
+      home.caches,
+      await home.client.apply(NAMESPACES, makeHubNamespace(uid), {
+        fieldManager: FIELD_MANAGER,
+        force: true,
+        onlyCreate: true,
+      }),
+    );
+  for (const object of makeHubObjects(listener, account)) {
+    // oxlint-disable-next-line no-await-in-loop -- the right to create the later ones comes with the first
+    await ensureObject(withAppliedDigest(object), home);
+  }
+  const lease = makeLease(uid, (listener.status?.epoch ?? 0) + 1);
+  const there = await home.client.get(LEASES, placeOf(lease)).catch(undefinedIfNotFound);
+  if (there === undefined)
+    await home.client.apply(LEASES, lease, { fieldManager: FIELD_MANAGER, force: true, onlyCreate: true });
+}
+
+/** Applies the object unless it is there as it was applied last. */
+async function ensureObject(wanted: KubeObject, home: Cluster): Promise<void> {
+  const resource = home.registry.resourceOf(wanted);
+  const there = await home.client.get(resource, placeOf(wanted), { metadataOnly: true }).catch(undefinedIfNotFound);
+  const digest = wanted.metadata.annotations?.[APPLIED_ANNOTATION];
+  if (there !== undefined && there.metadata.annotations?.[APPLIED_ANNOTATION] === digest) return;
+  const { uid } = there?.metadata ?? {};
+  const object = uid === undefined ? wanted : { ...wanted, metadata: { ...wanted.metadata, uid } };
+  await home.client.apply(resource, object, {
+    fieldManager: FIELD_MANAGER,
+    force: true,
+    ...(there === undefined && { onlyCreate: true }),
+  });
+}
+
+/** Deletes the namespace, and when that is gone lets go of the Listener. */
+async function dismantle(listener: Listener, namespace: KubeObject | undefined, home: Cluster): Promise<void> {
+  const { finalizers = [], uid = '' } = listener.metadata;
+  if (!finalizers.includes(LISTENER_FINALIZER)) return;
+  if (namespace !== undefined) {
+    if (namespace.metadata.deletionTimestamp !== undefined) return;
+    // The cache may lack a work that was just created.
+    const works = await home.client.listAll(LISTENER_WORKS, { namespace: hubNamespace(uid), metadataOnly: true });
+    if (works.items.length > 0) return;
+    const left = await home.client
+      .remove(NAMESPACES, { name: namespace.metadata.name }, { uid: namespace.metadata.uid ?? '' })
+      .catch(undefinedIfNotFound);
+    if (left !== undefined) overlayWrite(home.caches, left);
+    return;
+  }
+  await patchFinalizers(
+    listener,
+    finalizers.filter((name) => name !== LISTENER_FINALIZER),
+    home,
+  );
+}
+
+/** Adds the keys of Listeners to the queue: all first, then those that something concerns. Returns a function that stops it. */
+export function wakeListeners(caches: Caches, listening: ListenerCaches, queue: WorkQueue): () => void {
+  const wake = ({ metadata }: Listener): void => queue.add(keyOf(metadata.namespace, metadata.name));
+  const wakeUid = (uid: string | undefined): void => {
+    const listener = uid === undefined ? undefined : caches.listeners.byUid(uid.toLowerCase());
+    if (listener !== undefined) wake(listener);
+  };
+  const wakeOwnerOf = (namespace: string | undefined): void =>
+    wakeUid(caches.namespaces.get({ name: namespace ?? '' })?.metadata.labels?.[LISTENER_LABEL]);
+  const subscriptions = [
+    caches.listeners.onChange(({ object }) => wake(object)),
+    caches.namespaces.onChange(({ object }) => wakeUid(object.metadata.labels?.[LISTENER_LABEL])),
+    listening.leases.onChange(({ object }) => wakeOwnerOf(object.metadata.namespace)),
+    listening.works.onChange(({ object }) => wakeOwnerOf(object.metadata.namespace)),
+    // The number of records that name it.
+    caches.records.onChange(({ type, object, previous }) => {
+      if (type !== 'modified' || previous === undefined) wakeUid(object.spec.sourceConfig.listenerId);
+    }),
+  ];
+  for (const listener of caches.listeners.list()) wake(listener);
+  return () => {
+    for (const unsubscribe of subscriptions) unsubscribe();
+  };
+}

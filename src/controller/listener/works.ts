@@ -1,0 +1,135 @@
+// Writes the work of one record in the hub's namespace of its Listener, with copies of its Secrets of values, and removes both.
+
+import { isDeepStrictEqual } from 'node:util';
+import type { AppDeployment } from '../../api/app-deployment.ts';
+import type { Listener } from '../../api/listener.ts';
+import { LISTENER_WORKS, type ListenerWork } from '../../api/listener-work.ts';
+import { FIELD_MANAGER, LISTENER_COPY_LABEL, REMOTE_FINALIZER } from '../../api/meta.ts';
+import { Terminal, undefinedIfNotFound } from '../../errors.ts';
+import { SECRETS } from '../../kube/api-resources.ts';
+import type { KubeObject } from '../../kube/client.ts';
+import { namespaceOf, uidOf } from '../../record/metadata.ts';
+import { holdsValuesOf } from '../../record/names.ts';
+import { crossingSecrets, makeCopy, makeWork } from '../../resources/listener-hub.ts';
+import { withAppliedDigest } from '../shared/apply.ts';
+import { overlayWrite } from '../shared/caches.ts';
+import { type Cluster, placeOf } from '../shared/cluster.ts';
+
+interface Secret extends KubeObject {
+  readonly type?: string;
+  readonly immutable?: boolean;
+  readonly data?: Readonly<Record<string, string>>;
+}
+
+export interface WorkTarget {
+  readonly listener: Listener;
+  readonly clusterId: string;
+  readonly hubId: string;
+  readonly tenantId: string;
+}
+
+/** Writes the work if it is not what the record wants, after the copies of its Secrets. Steady state writes nothing. */
+export async function ensureWork(
+  record: AppDeployment,
+  existing: ListenerWork | undefined,
+  target: WorkTarget,
+  home: Cluster,
+): Promise<void> {
+  const namespace = namespaceOf(record);
+  const names = crossingSecrets(record);
+  const versions = new Map(
+    names.flatMap((name) => {
+      const secret = home.caches.secrets.get({ namespace, name })?.metadata;
+      return secret === undefined ? [] : [[name, `${secret.uid}/${secret.resourceVersion}`] as const];
+    }),
+  );
+  const wanted = makeWork(record, { ...target, versions });
+  if (existing !== undefined && isDeepStrictEqual(existing.spec, wanted.spec)) return;
+  const copied = new Map(existing?.spec.secrets?.map(({ name, version }) => [name, version]));
+  for (const { name, version } of wanted.spec.secrets ?? []) {
+    // oxlint-disable-next-line no-await-in-loop -- one value at a time in memory
+    if (copied.get(name) !== version) await copySecret(record, target.listener, name, home);
+  }
+  const { uid } = existing?.metadata ?? {};
+  const object = withAppliedDigest(wanted);
+  const written = await home.client.apply(
+    LISTENER_WORKS,
+    uid === undefined ? object : { ...object, metadata: { ...object.metadata, uid } },
+    { fieldManager: FIELD_MANAGER, force: true, ...(uid === undefined && { onlyCreate: true }) },
+  );
+  overlayWrite(home.caches, written);
+  const kept = new Set((wanted.spec.secrets ?? []).map(({ copy }) => copy));
+  if (existing?.spec.secrets?.some(({ copy }) => !kept.has(copy))) await removeCopies(wanted, kept, home);
+}
+
+async function copySecret(record: AppDeployment, listener: Listener, name: string, home: Cluster): Promise<void> {
+  const secret = await home.client
+    .get<Secret>(SECRETS, { namespace: namespaceOf(record), name })
+    .catch(undefinedIfNotFound);
+  if (secret === undefined) return;
+  const mayNameUnread = holdsValuesOf(record.metadata.name, name);
+  if ((secret.type ?? 'Opaque') !== 'Opaque' || (mayNameUnread && secret.immutable !== true))
+    throw new Terminal(`copy Secret ${name}: a Secret of values is Opaque, and immutable where Davit names it`);
+  const copy = makeCopy(record, listener, name, secret);
+  await home.client.apply(SECRETS, copy, { fieldManager: FIELD_MANAGER, force: true });
+}
+
+/** Deletes the copies of Secrets for this work, except those in `kept`. */
+async function removeCopies({ metadata }: ListenerWork, kept: ReadonlySet<string>, home: Cluster): Promise<void> {
+  const { namespace = '', name } = metadata;
+  const labelSelector = `${LISTENER_COPY_LABEL}=${name}`;
+  const { items } = await home.client.listAll(SECRETS, { namespace, labelSelector, metadataOnly: true });
+  for (const { metadata: copy } of items) {
+    if (kept.has(copy.name)) continue;
+    // oxlint-disable-next-line no-await-in-loop -- there are few
+    await home.client
+      .remove(
+        SECRETS,
+        { namespace, name: copy.name },
+        { uid: copy.uid ?? '', resourceVersion: copy.resourceVersion ?? '' },
+      )
+      .catch(undefinedIfNotFound);
+  }
+}
+
+/** Asks the cluster to delete what it has of this work: the finalizer keeps it until the cluster has reported that. */
+export async function removeWork(work: ListenerWork, home: Cluster): Promise<void> {
+  if (work.metadata.deletionTimestamp !== undefined) return;
+  const left = await home.client
+    .remove(LISTENER_WORKS, placeOf(work), { uid: work.metadata.uid ?? '' })
+    .catch(undefinedIfNotFound);
+  if (left !== undefined) overlayWrite(home.caches, left);
+}
+
+/** Whether the cluster that the work is for has reported that it has nothing of it any more. */
+export function isGone({ metadata, spec, status }: ListenerWork): boolean {
+  return metadata.deletionTimestamp !== undefined && status?.gone === true && status.clusterId === spec.clusterId;
+}
+
+/** Lets go of a work that the cluster has deleted, with the copies of its Secrets. */
+export async function releaseWork(work: ListenerWork, home: Cluster): Promise<void> {
+  await removeCopies(work, new Set(), home);
+  const { uid, resourceVersion, finalizers = [] } = work.metadata;
+  const left = finalizers.filter((name) => name !== REMOTE_FINALIZER);
+  await home.client
+    .mergePatch(
+      LISTENER_WORKS,
+      placeOf(work),
+      { metadata: { uid, resourceVersion, finalizers: left } },
+      { fieldManager: FIELD_MANAGER },
+    )
+    .catch(undefinedIfNotFound);
+}
+
+/** A work without a record stays until the cluster has reported that it has deleted what it had. */
+export async function settleTombstone(work: ListenerWork, home: Cluster): Promise<void> {
+  if (isGone(work)) await releaseWork(work, home);
+}
+
+/** The name of the work is the record's uid. */
+export function workOf(
+  record: AppDeployment,
+  namespace: string,
+): { readonly namespace: string; readonly name: string } {
+  return { namespace, name: uidOf(record) };
+}

@@ -1,0 +1,193 @@
+// What the agent of a listener's cluster does for one work of its hub: bring the copy of the deployment, remove it, or reject
+// the work. Nothing is removed because it is absent on the hub.
+
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../api/app-deployment.ts';
+import type { AppRevision } from '../../api/app-revision.ts';
+import type { ListenerWork, REJECTIONS } from '../../api/listener-work.ts';
+import {
+  API_VERSION,
+  LISTENER_LABEL,
+  ORIGIN_GENERATION_ANNOTATION,
+  ORIGIN_HUB_ANNOTATION,
+  ORIGIN_ID_ANNOTATION,
+  ORIGIN_TENANT_ANNOTATION,
+  ORIGIN_VERSION_ANNOTATION,
+  PAUSED_ANNOTATION,
+  TENANT_LABEL,
+} from '../../api/meta.ts';
+import type { KubeObject } from '../../kube/client.ts';
+import { originGenerationOf } from '../../record/metadata.ts';
+
+export interface AgentSeen {
+  readonly work: ListenerWork;
+  /** uid of this cluster's namespace kube-system. */
+  readonly clusterId: string;
+  /** uid of the Listener. */
+  readonly listenerId: string;
+  /** Number of agents that have led before, by the Listener's Lease, and this one. */
+  readonly epoch: number;
+  /** The namespace that the work names. */
+  readonly namespace: KubeObject | undefined;
+  /** The AppDeployment of the work's name in there, if it has the Listener's label. */
+  readonly copy: AppDeployment | undefined;
+  /** Secrets in there that were copied for this deployment (metadata). */
+  readonly secrets: readonly KubeObject[];
+  /** Revisions of the copy, newest first. */
+  readonly revisions: readonly AppRevision[];
+}
+
+type Report = NonNullable<ListenerWork['status']>;
+export type Rejection = NonNullable<Report['rejection']>;
+
+export interface SecretToCopy {
+  readonly name: string;
+  readonly copy: string;
+  readonly version: string;
+}
+
+export type AgentStep =
+  /** For another cluster, or for a newer agent to report on. */
+  | { readonly do: 'ignore' }
+  | { readonly do: 'reject'; readonly rejection: Rejection }
+  | {
+      readonly do: 'bring';
+      readonly copy: AppDeployment;
+      readonly secrets: readonly SecretToCopy[];
+      /** Secrets that the deployment does not use any more. */
+      readonly stale: readonly KubeObject[];
+    }
+  /** Secrets are removed only when the copy is gone. */
+  | { readonly do: 'remove'; readonly copy: AppDeployment | undefined; readonly secrets: readonly KubeObject[] }
+  | { readonly do: 'gone' };
+
+export function agentStep(seen: AgentSeen): AgentStep {
+  const { work, clusterId, epoch, copy, secrets } = seen;
+  const { spec, status, metadata } = work;
+  if (spec.clusterId !== clusterId || (status?.epoch ?? 0) > epoch) return { do: 'ignore' };
+  const isOurs = copy?.metadata.annotations?.[ORIGIN_ID_ANNOTATION] === metadata.name;
+  if (copy !== undefined && isOurs) {
+    const changed = hubChange(work, copy);
+    if (changed !== undefined) return { do: 'reject', rejection: changed };
+  }
+  if (metadata.deletionTimestamp !== undefined) {
+    const left = isOurs ? copy : undefined;
+    return left !== undefined || secrets.length > 0 ? { do: 'remove', copy: left, secrets } : { do: 'gone' };
+  }
+  const refused = consentMissing(seen);
+  if (refused !== undefined) return { do: 'reject', rejection: refused };
+  if (copy !== undefined && !isOurs)
+    return reject(
+      'NameConflict',
+      `AppDeployment ${spec.name} in namespace ${spec.namespace} of the cluster belongs to another deployment of the hub. This one continues when that one has been deleted there.`,
+    );
+  const wanted = spec.secrets ?? [];
+  const there = new Map(secrets.map((secret) => [secret.metadata.name, versionOf(secret)]));
+  return {
+    do: 'bring',
+    copy: makeCopyOf(seen),
+    secrets: wanted.filter(({ name, version }) => there.get(name) !== version),
+    stale: secrets.filter(({ metadata: { name } }) => !wanted.some((secret) => secret.name === name)),
+  };
+}
+
+function reject(reason: (typeof REJECTIONS)[number], message: string): AgentStep {
+  return { do: 'reject', rejection: { reason, message } };
+}
+
+function versionOf({ metadata }: KubeObject): string | undefined {
+  return metadata.annotations?.[ORIGIN_VERSION_ANNOTATION];
+}
+
+/** A hub that was restored from a backup has less than it had, and another hub has nothing to do with the copy. */
+function hubChange({ spec }: ListenerWork, copy: AppDeployment): Rejection | undefined {
+  const hub = copy.metadata.annotations?.[ORIGIN_HUB_ANNOTATION];
+  const generation = originGenerationOf(copy);
+  const place = `AppDeployment ${spec.name} in namespace ${spec.namespace} of the cluster`;
+  if (hub !== spec.hubId)
+    return {
+      reason: 'HubChanged',
+      message: `${place} was made for hub ${hub}, and this hub is ${spec.hubId}. Nothing is changed. If this hub replaces that one, annotate it there with ${ORIGIN_HUB_ANNOTATION}=${spec.hubId}.`,
+    };
+  if (generation <= spec.generation) return undefined;
+  return {
+    reason: 'HubChanged',
+    message: `${place} has generation ${generation} of the deployment, and the hub, which was probably restored from a backup, has ${spec.generation}. Nothing is changed. To take the hub's state, annotate it there with ${ORIGIN_GENERATION_ANNOTATION}=${spec.generation}.`,
+  };
+}
+
+function consentMissing({ work: { spec }, namespace, listenerId }: AgentSeen): Rejection | undefined {
+  const labels = namespace?.metadata.labels;
+  if (
+    labels?.[LISTENER_LABEL] === listenerId &&
+    labels[TENANT_LABEL] === 'true' &&
+    namespace?.metadata.deletionTimestamp === undefined
+  )
+    return undefined;
+  return {
+    reason: 'NamespaceNotAllowed',
+    message: `Namespace ${spec.namespace} of the cluster does not accept deployments of this listener. There: kubectl label namespace ${spec.namespace} ${TENANT_LABEL}=true ${LISTENER_LABEL}=${listenerId}.`,
+  };
+}
+
+function makeCopyOf({ work, listenerId }: AgentSeen): AppDeployment {
+  const { spec, metadata } = work;
+  return {
+    apiVersion: API_VERSION,
+    kind: APP_DEPLOYMENTS.kind,
+    metadata: {
+      name: spec.name,
+      namespace: spec.namespace,
+      labels: { [LISTENER_LABEL]: listenerId },
+      annotations: {
+        [ORIGIN_ID_ANNOTATION]: metadata.name,
+        [ORIGIN_GENERATION_ANNOTATION]: String(spec.generation),
+        [ORIGIN_TENANT_ANNOTATION]: spec.tenantId,
+        [ORIGIN_HUB_ANNOTATION]: spec.hubId,
+        ...(spec.paused === true && { [PAUSED_ANNOTATION]: 'true' }),
+      },
+    },
+    spec: spec.deployment,
+  };
+}
+
+const REPORTED_REVISIONS = 20;
+
+/** The report on the work. `rejection`: why it is not applied. */
+export function reportFor(seen: AgentSeen, rejection: Rejection | undefined, gone = false): Report {
+  const { work, clusterId, epoch, copy } = seen;
+  const { status: before } = work;
+  const isOurs = copy?.metadata.annotations?.[ORIGIN_ID_ANNOTATION] === work.metadata.name;
+  const current = isOurs ? observedBy(copy) : undefined;
+  const kept = before?.clusterId === clusterId ? before : undefined;
+  const word = current ?? {
+    ...(kept?.generation !== undefined && { generation: kept.generation }),
+    ...(kept?.deployment !== undefined && { deployment: kept.deployment }),
+  };
+  const revisions = isOurs ? seen.revisions.slice(0, REPORTED_REVISIONS).map(revisionReport) : (kept?.revisions ?? []);
+  return {
+    clusterId,
+    epoch,
+    ...word,
+    ...(revisions.length > 0 && { revisions }),
+    ...(rejection !== undefined && { rejection }),
+    ...(gone && { gone }),
+  };
+}
+
+/** Once the cluster's controller has observed the copy as it is. */
+function observedBy(copy: AppDeployment | undefined): Pick<Report, 'generation' | 'deployment'> | undefined {
+  const { status, metadata } = copy ?? {};
+  if (copy === undefined || status === undefined || status.conditions === undefined) return undefined;
+  if ((status.observedGeneration ?? 0) < (metadata?.generation ?? 0)) return undefined;
+  const { hostClaim: _claim, ...deployment } = status;
+  return { generation: originGenerationOf(copy), deployment };
+}
+
+function revisionReport({ spec, status }: AppRevision): NonNullable<Report['revisions']>[number] {
+  return {
+    id: spec.id,
+    state: status?.state ?? 'CREATING',
+    ...(status?.message !== undefined && { message: status.message }),
+    resolved: spec.resolved,
+  };
+}

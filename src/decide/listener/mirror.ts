@@ -1,0 +1,210 @@
+// The status of a record that a listener's cluster runs: what the cluster reports, unless it is silent or its report is older than
+// one that was used before. Times are those of this cluster.
+
+import { type AppDeployment, AppDeploymentStatus, type State } from '../../api/app-deployment.ts';
+import { type AppRevision, type AppRevisionSpec, type AppRevisionStatus, Resolved } from '../../api/app-revision.ts';
+import { type ConditionInput, conditionOf, mergeConditions, rfc3339 } from '../../api/conditions.ts';
+import type { Listener } from '../../api/listener.ts';
+import type { ListenerWork } from '../../api/listener-work.ts';
+import { ABANDON_ANNOTATION } from '../../api/meta.ts';
+import { type Condition } from '../../api/primitives.ts';
+import { apiStatus } from '../../record/api-view.ts';
+
+export interface Mirrored {
+  readonly record: AppDeployment;
+  readonly listener: Listener;
+  readonly work: ListenerWork | undefined;
+  /** Why the record is left as it is (pause.ts). */
+  readonly paused?: string | undefined;
+  /** Message of a request that failed. */
+  readonly failure?: string | undefined;
+}
+
+type Report = NonNullable<ListenerWork['status']>;
+
+/** The report of the work, unless it is another cluster's, or older than the one of the record's status. */
+export function reportOf({ record, listener, work }: Mirrored): Report | undefined {
+  const report = work?.status;
+  if (report?.epoch === undefined || report.clusterId !== listener.status?.clusterId) return undefined;
+  // The agent reports a generation that it was given.
+  if ((report.generation ?? 0) > (work?.spec.generation ?? 0)) return undefined;
+  const used = record.status?.remote;
+  const isOlder =
+    used !== undefined &&
+    (report.epoch < used.epoch || (report.epoch === used.epoch && (report.generation ?? 0) < used.generation));
+  return isOlder ? undefined : report;
+}
+
+interface Word {
+  readonly reason: string;
+  readonly message: string;
+  /** Whether it continues without a person. */
+  readonly continues: boolean;
+  /** Unknown: nothing is known of the present. */
+  readonly status: 'False' | 'Unknown';
+}
+
+/** The newest word of the cluster: its report, or what the record's status has of a later one. */
+interface Latest {
+  readonly status: AppDeploymentStatus;
+  readonly generation: number;
+  readonly epoch: number;
+}
+
+function latestOf(seen: Mirrored): Latest | 'unreadable' | undefined {
+  const { record, listener, work } = seen;
+  const report = reportOf(seen);
+  if (report?.deployment?.conditions !== undefined) {
+    const parsed = AppDeploymentStatus.safeParse(report.deployment);
+    const { generation = 0, epoch = 0 } = report;
+    return parsed.success ? { status: parsed.data, generation, epoch } : 'unreadable';
+  }
+  const before = record.status;
+  const isOurs = work?.status !== undefined && work.status.clusterId === listener.status?.clusterId;
+  const wasSilent = conditionOf(before?.conditions, 'Ready')?.reason === 'ListenerSilent';
+  return isOurs && !wasSilent && before?.remote !== undefined ? { status: before, ...before.remote } : undefined;
+}
+
+/** The status of the record on the hub. `now` only dates what changed. */
+export function mirroredStatus(seen: Mirrored, now: Date): AppDeploymentStatus {
+  const { record } = seen;
+  const before = record.status;
+  const generation = record.metadata.generation ?? 0;
+  const latest = isSilent(seen.listener) ? undefined : latestOf(seen);
+  const word = wordOf(seen, latest);
+  const current = latest === 'unreadable' ? undefined : latest;
+  const known = current?.status ?? before ?? {};
+  const state = stateOf(seen, current?.status.state, word);
+  const { latestRevisionId, activeRevisionId, latestRevision, activeRevision } = known;
+  const { image, url, replicas, databaseVolumeUid, resourceSpec } = known;
+  const remote = current ? { epoch: current.epoch, generation: current.generation } : before?.remote;
+  return {
+    state,
+    stateChangedAt: before?.state === state ? (before.stateChangedAt ?? rfc3339(now)) : rfc3339(now),
+    observedGeneration: generation,
+    ...(latestRevisionId !== undefined && { latestRevisionId }),
+    ...(activeRevisionId !== undefined && { activeRevisionId }),
+    ...(latestRevision !== undefined && { latestRevision }),
+    ...(activeRevision !== undefined && { activeRevision }),
+    ...(image !== undefined && { image }),
+    ...(url !== undefined && { url }),
+    ...(replicas !== undefined && { replicas }),
+    ...(databaseVolumeUid !== undefined && { databaseVolumeUid }),
+    ...(remote !== undefined && { remote }),
+    ...(resourceSpec !== undefined && { resourceSpec }),
+    conditions: conditionsOf(record, known.conditions ?? [], word, current !== undefined, now),
+  };
+}
+
+export function isSilent({ status }: Listener): boolean {
+  return conditionOf(status?.conditions, 'Connected')?.status !== 'True';
+}
+
+function stateOf({ record }: Mirrored, reported: State | undefined, word: Word | undefined): State {
+  if (record.metadata.deletionTimestamp !== undefined) return 'AWAITING_DELETE';
+  if (word?.status === 'Unknown' || reported === undefined) {
+    // By intention nothing runs, whatever the cluster says.
+    const { status: _status, ...unreported } = record;
+    return apiStatus(unreported);
+  }
+  return reported === 'AWAITING_DELETE' ? 'UNKNOWN' : reported;
+}
+
+/** What is said instead of the cluster's own word, if anything. */
+function wordOf(seen: Mirrored, latest: Latest | 'unreadable' | undefined): Word | undefined {
+  const { record, listener, paused, failure } = seen;
+  const rejection = reportOf(seen)?.rejection;
+  const { name } = listener.metadata;
+  const isLeaving = record.metadata.deletionTimestamp !== undefined;
+  const unknown = (reason: string, message: string): Word => ({ reason, message, continues: false, status: 'Unknown' });
+  const no = (reason: string, message: string, continues = false): Word => ({
+    reason,
+    message,
+    continues,
+    status: 'False',
+  });
+  if (isSilent(listener)) {
+    const connected = conditionOf(listener.status?.conditions, 'Connected');
+    const since = listener.status?.lastSeenAt;
+    const base =
+      `Listener ${name} is not connected${since === undefined ? '' : ` (last seen ${since})`}. ${connected?.message ?? ''}`.trim();
+    if (!isLeaving) return unknown('ListenerSilent', base);
+    return unknown(
+      'ListenerSilent',
+      `${base} The deletion continues when it reports. If it never will, release the name: kubectl annotate appd ${record.metadata.name} ${ABANDON_ANNOTATION}=${record.metadata.uid}.`,
+    );
+  }
+  if (isLeaving)
+    return no(
+      'Deleting',
+      `Being deleted: ${paused ?? `waiting for the cluster of listener ${name}.`}`,
+      paused === undefined,
+    );
+  if (paused !== undefined) return no('Paused', paused);
+  if (failure !== undefined) return no('RequestFailed', failure, true);
+  if (rejection) return no(rejection.reason, rejection.message);
+  if (latest === 'unreadable')
+    return no(
+      'ListenerTooOld',
+      `The report of listener ${name} has another form than this Davit knows. Upgrade the older of the two.`,
+    );
+  if (latest === undefined || latest.generation < (record.metadata.generation ?? 0))
+    return no('ListenerPending', `The cluster of listener ${name} has not applied the last change yet.`, true);
+  return undefined;
+}
+
+const SUMMARY = ['Ready', 'Available', 'Reconciling', 'Stalled'] as const;
+
+function conditionsOf(
+  record: AppDeployment,
+  known: readonly Condition[],
+  word: Word | undefined,
+  isCurrent: boolean,
+  now: Date,
+): Condition[] {
+  const before = record.status?.conditions;
+  const generation = record.metadata.generation ?? 0;
+  const isSummary = ({ type }: { readonly type: string }): boolean => SUMMARY.some((one) => one === type);
+  const summary =
+    word === undefined
+      ? known.filter(isSummary)
+      : summaryOf(word, isCurrent ? conditionOf(known, 'Available') : undefined);
+  const rest = known.filter((condition) => !isSummary(condition));
+  return [
+    ...mergeConditions(before, summary, generation, now),
+    // What was reported last, with its time, while nothing newer is known.
+    ...(isCurrent ? mergeConditions(before, rest, generation, now) : rest),
+  ];
+}
+
+/** Available stays what it was reported to be as long as the cluster reports. */
+function summaryOf({ reason, message, continues, status }: Word, available: Condition | undefined): ConditionInput[] {
+  const keepsServing = status === 'False' && reason !== 'Deleting' && available !== undefined;
+  return [
+    { type: 'Ready', status, reason, message },
+    keepsServing ? available : { type: 'Available', status, reason, message },
+    { type: 'Reconciling', status: continues ? 'True' : 'False', reason, message },
+    { type: 'Stalled', status: continues ? 'False' : 'True', reason, message },
+  ];
+}
+
+/** `wanted` with the values that the cluster resolved, once it has reported the revision. */
+export function reportedSnapshot(seen: Mirrored, wanted: AppRevisionSpec): AppRevisionSpec | undefined {
+  const reported = reportOf(seen)?.revisions?.find(({ id }) => id === wanted.id);
+  const resolved = Resolved.safeParse(reported?.resolved);
+  return resolved.success ? { ...wanted, resolved: resolved.data } : undefined;
+}
+
+/** The status of a revision as the cluster reports it; undefined if it reports nothing. */
+export function mirroredRevision(seen: Mirrored, revision: AppRevision, now: Date): AppRevisionStatus | undefined {
+  const reported = reportOf(seen)?.revisions?.find(({ id }) => id === revision.spec.id);
+  if (reported === undefined) return undefined;
+  const { state, message } = reported;
+  const before = revision.status;
+  return {
+    state,
+    ...(message !== undefined && { message }),
+    observedGeneration: revision.metadata.generation ?? 1,
+    stateChangedAt: before?.state === state ? (before.stateChangedAt ?? rfc3339(now)) : rfc3339(now),
+  };
+}

@@ -1,0 +1,107 @@
+// /v2/listeners: HTTP in, one call, HTTP out.
+
+import { z } from 'zod';
+import { LISTENERS } from '../../api/listener.ts';
+import type { App } from '../core/validation.ts';
+import type { Auth } from '../plugins/auth.ts';
+import { failures } from '../plugins/openapi.ts';
+import {
+  CreateListener,
+  ListenerList,
+  ListenerPath,
+  ListenerResponse,
+  ListListeners,
+  PatchListener,
+} from './payloads.ts';
+import { presentListener } from './presenter.ts';
+import type { Listeners } from './repository.ts';
+
+export interface ListenerRoutesOptions {
+  readonly auth: Auth;
+  readonly listeners: Listeners;
+}
+
+export function registerListeners(app: App, { auth, listeners }: ListenerRoutesOptions): void {
+  const tags = ['listeners'];
+  const path = '/v2/listeners';
+
+  app.get(path, {
+    onRequest: auth.as('list', LISTENERS),
+    schema: {
+      tags,
+      operationId: 'listListeners',
+      summary: 'List listeners',
+      querystring: ListListeners,
+      response: { 200: ListenerList, ...failures(401, 403, 422) },
+    },
+    handler: async (request) => {
+      const { tenant } = auth.admitted(request);
+      const { limit, offset } = request.query;
+      const resources = listeners
+        .list(tenant)
+        .slice(offset, offset + limit)
+        .map(presentListener);
+      return { resources, offset: offset + resources.length };
+    },
+  });
+
+  app.post(path, {
+    onRequest: auth.as('create', LISTENERS),
+    schema: {
+      tags,
+      operationId: 'createListener',
+      summary: 'Create a listener',
+      body: CreateListener,
+      response: { 201: ListenerResponse, ...failures(400, 401, 403, 409, 413, 415, 422) },
+    },
+    handler: async (request, reply) => {
+      reply.code(201);
+      return presentListener(await listeners.create(auth.admitted(request), request.body));
+    },
+  });
+
+  app.get(`${path}/:listener_id`, {
+    onRequest: auth.as('get', LISTENERS),
+    schema: {
+      tags,
+      operationId: 'getListener',
+      summary: 'Get a listener',
+      params: ListenerPath,
+      response: { 200: ListenerResponse, ...failures(401, 403, 404, 422) },
+    },
+    handler: async (request) =>
+      presentListener(await listeners.find(auth.admitted(request), request.params.listener_id)),
+  });
+
+  app.patch(`${path}/:listener_id`, {
+    onRequest: auth.as('patch', LISTENERS),
+    schema: {
+      tags,
+      operationId: 'patchListener',
+      summary: 'Change a listener',
+      params: ListenerPath,
+      body: PatchListener,
+      response: { 200: ListenerResponse, ...failures(400, 401, 403, 404, 409, 413, 415, 422) },
+    },
+    handler: async (request) =>
+      presentListener(await listeners.patch(auth.admitted(request), request.params.listener_id, request.body)),
+  });
+
+  app.delete(`${path}/:listener_id`, {
+    onRequest: auth.as('delete', LISTENERS),
+    schema: {
+      tags,
+      operationId: 'deleteListener',
+      summary: 'Delete a listener that no deployment uses',
+      params: ListenerPath,
+      response: {
+        204: z.undefined().describe('The deletion has begun.'),
+        ...failures(401, 403, 404, 409, 422),
+      },
+    },
+    handler: async (request, reply) => {
+      await listeners.remove(auth.admitted(request), request.params.listener_id);
+      return reply.code(204).send();
+    },
+  });
+}

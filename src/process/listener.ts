@@ -1,0 +1,236 @@
+// The agent of a listener's cluster as one thing to start and stop: it takes the deployments that the hub assigns to this cluster, and
+// reports on them. It connects to the hub; the hub never connects to it.
+
+import { hostname } from 'node:os';
+import { makeAgentCaches } from '../controller/agent/caches.ts';
+import { holdHubLease } from '../controller/agent/hub-lease.ts';
+import { makeAgentReconciler, wakeWorks } from '../controller/agent/works.ts';
+import { NAMESPACES, SECRETS } from '../kube/api-resources.ts';
+import type { KubeClient, KubeObject, Resource } from '../kube/client.ts';
+import type { ClusterAccess } from '../kube/config.ts';
+import type { Logger } from '../logger.ts';
+import { HUB_SECRET, LISTENER_AGENT, LISTENER_TOKEN } from '../record/listener-names.ts';
+import { leaderOnly } from '../runtime/clients/leader-only.ts';
+import { sleep, systemClock } from '../runtime/clock.ts';
+import { startController } from '../runtime/controller.ts';
+import type { Checks } from '../runtime/health.ts';
+import { runLeaderElection } from '../runtime/leader-election.ts';
+import type { RuntimeMetrics } from '../runtime/metrics.ts';
+import { makeWorkQueue } from '../runtime/work-queue.ts';
+
+export interface ListenerOptions {
+  readonly local: KubeClient;
+  /** A client with connections of its own for the election among the replicas. */
+  readonly leaseClient: KubeClient;
+  readonly hubClient: (access: ClusterAccess) => KubeClient;
+  /** Davit's own namespace: the hub's address and token are in a Secret there. */
+  readonly namespace: string;
+  /** Namespaces of this cluster that the agent serves. */
+  readonly served: readonly string[];
+  readonly identity: string;
+  readonly version: string;
+  readonly leaseMs: number;
+  readonly backoffMs: number;
+  readonly log: Logger;
+  readonly metrics: RuntimeMetrics;
+  readonly signal: AbortSignal;
+  readonly onRewound: (what: string) => void;
+}
+
+export interface RunningListener {
+  readonly ready: Checks;
+  readonly done: Promise<void>;
+}
+
+/** The Secret that `kubectl davit listener join` prints. */
+interface HubSecret extends KubeObject {
+  readonly data?: Readonly<Record<string, string>>;
+}
+
+const TOKEN_SECONDS = 86_400;
+const RENEW_TOKEN_MS = 3_600_000;
+const RETRY_TOKEN_MS = 60_000;
+
+/** The subresource by which the account gets a token for itself. */
+const OWN_TOKEN: Resource = {
+  group: '',
+  version: 'v1',
+  kind: 'TokenRequest',
+  plural: `serviceaccounts/${LISTENER_AGENT}/token`,
+  namespaced: true,
+};
+
+/** Throws an Error for people if it is not configured. */
+export async function runListener(options: ListenerOptions): Promise<RunningListener> {
+  const { local, namespace, served, signal } = options;
+  if (served.length === 0)
+    throw new Error(
+      'DAVIT_LISTENER_NAMESPACES is empty: it lists the namespaces that the hub may use, separated by commas.',
+    );
+  const hub = await hubAccess(local, namespace);
+  const clusterId = (await local.get(NAMESPACES, { name: 'kube-system' }, { metadataOnly: true })).metadata.uid ?? '';
+  const state: { why: string | undefined } = { why: undefined };
+  const done = lead({ ...options, hub, clusterId, state });
+  signal.addEventListener('abort', () => options.log.info('Stopping'), { once: true });
+  return { ready: { hub: () => state.why }, done };
+}
+
+interface HubAccess {
+  readonly access: ClusterAccess & { readonly namespace: string };
+  /** Uses another token from now on, also after a restart. */
+  keep(token: string): Promise<void>;
+}
+
+async function hubAccess(local: KubeClient, namespace: string): Promise<HubAccess> {
+  const place = { namespace, name: HUB_SECRET };
+  const read = async (): Promise<Record<'server' | 'namespace' | 'token' | 'ca', string>> => {
+    const { data = {} } = await local.get<HubSecret>(SECRETS, place);
+    const text = (key: string): string =>
+      Buffer.from(data[key] ?? '', 'base64')
+        .toString('utf8')
+        .trim();
+    const found = { server: text('server'), namespace: text('namespace'), token: text('token'), ca: text('ca') };
+    if (found.server === '' || found.namespace === '' || found.token === '')
+      throw new Error(
+        `Secret ${HUB_SECRET} needs the keys server, namespace and token: kubectl davit listener join prints it.`,
+      );
+    return found;
+  };
+  let known = await read();
+  return {
+    access: {
+      server: known.server,
+      namespace: known.namespace,
+      credentials: async () => ({
+        headers: { authorization: `Bearer ${known.token}` },
+        tls: { ...(known.ca !== '' && { ca: known.ca }) },
+      }),
+      // A person may have enrolled the cluster again.
+      refresh: () =>
+        void read().then(
+          (now) => (known = now),
+          () => undefined,
+        ),
+    },
+    async keep(token) {
+      known = { ...known, token };
+      await local.mergePatch(SECRETS, place, { data: { token: Buffer.from(token).toString('base64') } });
+    },
+  };
+}
+
+interface Leading extends ListenerOptions {
+  readonly hub: HubAccess;
+  readonly clusterId: string;
+  /** Why the agent does not work, for the readiness probe. */
+  readonly state: { why: string | undefined };
+}
+
+/** Competes for the lease among the replicas for as long as the process lives. */
+async function lead(options: Leading): Promise<void> {
+  const { signal, leaseClient, namespace, identity, leaseMs, log } = options;
+  while (!signal.aborted) {
+    let working: Promise<void> = Promise.resolve();
+    // oxlint-disable-next-line no-await-in-loop -- one election at a time
+    const outcome = await runLeaderElection({
+      client: leaseClient,
+      namespace,
+      name: 'davit-listener',
+      identity,
+      log,
+      leaseDurationMs: leaseMs,
+      renewDeadlineMs: Math.round((leaseMs * 2) / 3),
+      retryPeriodMs: Math.round((leaseMs * 2) / 15),
+      signal,
+      onStarted: (leading, holds) => {
+        working = work(options, leading, holds).catch((err: unknown) => {
+          if (!leading.aborted) log.error({ err }, 'The agent has stopped');
+        });
+      },
+      onStopped: () => working,
+    });
+    log.info({ outcome }, 'Election over');
+  }
+}
+
+/** Works until `leading` aborts. */
+async function work(options: Leading, leading: AbortSignal, holds: () => boolean): Promise<void> {
+  const { hub, clusterId, state, served, identity, version, backoffMs, log, metrics, onRewound } = options;
+  const { namespace } = hub.access;
+  const ends = AbortSignal.any([leading, options.signal]);
+  const plain = options.hubClient(hub.access);
+  const hubClient = leaderOnly(plain, ends, holds);
+  const local = leaderOnly(options.local, ends, holds);
+  state.why = `hub ${hub.access.server} has not answered yet`;
+  const renewing = renewToken(hubClient, options, ends);
+  const lease = await holdHubLease({
+    hub: hubClient,
+    namespace,
+    clusterId,
+    version,
+    identity: `${hostname()}/${identity}`,
+    clock: systemClock,
+    log,
+    signal: ends,
+  });
+  const { listenerId, epoch } = lease;
+  const caches = makeAgentCaches({ hub: plain, local, namespace, served, listenerId, log, metrics, onRewound });
+  const watches = caches.all.map((cache) => cache.run(ends));
+  const synced = await Promise.all(caches.all.map((cache) => cache.waitForSync(ends)));
+  if (!synced.includes(false)) {
+    state.why = undefined;
+    const queue = makeWorkQueue({ name: 'listener-works', baseDelayMs: backoffMs, metrics });
+    const asleep = wakeWorks(caches, queue);
+    const reconcile = makeAgentReconciler({
+      hub: hubClient,
+      local,
+      caches,
+      namespace,
+      served,
+      clusterId,
+      listenerId,
+      epoch,
+    });
+    const controller = startController({ name: 'listener-works', queue, workers: 4, log, metrics, reconcile });
+    log.info({ listener: listenerId, works: caches.works.list().length }, 'Connected to the hub');
+    await new Promise<void>((resolve) => {
+      if (ends.aborted) resolve();
+      else ends.addEventListener('abort', () => resolve(), { once: true });
+    });
+    asleep();
+    controller.abort();
+    await controller.stop();
+  }
+  await Promise.all([...watches, lease.done, renewing]);
+}
+
+/** A token for a day, every hour: the first one, which a person carried here, ends soon. */
+async function renewToken(client: KubeClient, { hub, log }: Leading, signal: AbortSignal): Promise<void> {
+  const { namespace } = hub.access;
+  while (!signal.aborted) {
+    let delayMs = RENEW_TOKEN_MS;
+    try {
+      const request = {
+        apiVersion: 'authentication.k8s.io/v1',
+        kind: 'TokenRequest',
+        metadata: { name: LISTENER_AGENT, namespace },
+        spec: {
+          expirationSeconds: TOKEN_SECONDS,
+          boundObjectRef: { kind: 'Secret', apiVersion: 'v1', name: LISTENER_TOKEN },
+        },
+      };
+      // oxlint-disable-next-line no-await-in-loop -- one token after the other
+      const made: KubeObject & { readonly status?: { readonly token?: string } } = await client.create(
+        OWN_TOKEN,
+        request,
+      );
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      if (made.status?.token !== undefined) await hub.keep(made.status.token);
+    } catch (err) {
+      log.warn({ err }, 'The token for the hub was not renewed');
+      delayMs = RETRY_TOKEN_MS;
+    }
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    await sleep(systemClock, delayMs, signal);
+  }
+}

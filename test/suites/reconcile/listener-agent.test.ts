@@ -1,0 +1,436 @@
+// A hub and a listener's cluster, each with an in-memory API server and its own controller, and the agent between them.
+
+import { pino } from 'pino';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/api/app-deployment.ts';
+import { APP_REVISIONS, type AppRevision } from '../../../src/api/app-revision.ts';
+import { conditionOf } from '../../../src/api/conditions.ts';
+import { LISTENERS, type Listener } from '../../../src/api/listener.ts';
+import { LISTENER_WORKS, type ListenerWork } from '../../../src/api/listener-work.ts';
+import { Settings } from '../../../src/api/settings.ts';
+import { makeAgentCaches } from '../../../src/controller/agent/caches.ts';
+import { type HubLease, holdHubLease } from '../../../src/controller/agent/hub-lease.ts';
+import { makeAgentReconciler } from '../../../src/controller/agent/works.ts';
+import { Invalid, Unavailable } from '../../../src/errors.ts';
+import { DEPLOYMENTS, NAMESPACES, SECRETS } from '../../../src/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/kube/client.ts';
+import { systemClock } from '../../../src/runtime/clock.ts';
+import { makeMetrics } from '../../../src/runtime/metrics.ts';
+import { type FakeKube, makeFakeKube } from '../../support/fake-kube/fake-kube.ts';
+import { aController, aServer, type Harness, KEY, makeReady, putRecord, SHOP } from './harness.ts';
+
+const LISTENER = '4f1c1a52-4d52-4b33-9d0c-0b3f7f1f6c11';
+const HUB = 'davit-lsn-4f1c1a52';
+const EDGE = 'team/edge';
+const THERE = { namespace: 'shops', name: 'shop' };
+const ENABLED = Settings.parse({ listeners: { enabled: true } });
+
+interface Agent {
+  /** Reconciles all works, until their caches have seen everything. */
+  reconcile(): Promise<void>;
+  readonly lease: HubLease;
+  stop(): void;
+}
+
+/** What the agent does in the process of the other cluster. */
+async function anAgent(hub: FakeKube, remote: FakeKube, clusterId = 'cluster-1'): Promise<Agent> {
+  const stopping = new AbortController();
+  onTestFinished(() => stopping.abort());
+  const log = pino({ level: 'silent' });
+  const lease = await holdHubLease({
+    hub,
+    namespace: HUB,
+    clusterId,
+    version: '1.2.3',
+    identity: 'agent',
+    clock: systemClock,
+    log,
+    signal: stopping.signal,
+  });
+  const { listenerId, epoch } = lease;
+  const served = ['shops', 'tools'];
+  const caches = makeAgentCaches({
+    hub,
+    local: remote,
+    namespace: HUB,
+    served,
+    listenerId,
+    log,
+    metrics: makeMetrics(),
+  });
+  for (const cache of caches.all) void cache.run(stopping.signal);
+  await Promise.all(caches.all.map((cache) => cache.waitForSync()));
+  const reconcile = makeAgentReconciler({
+    hub,
+    local: remote,
+    caches,
+    namespace: HUB,
+    served,
+    clusterId,
+    listenerId,
+    epoch,
+  });
+  async function settle(): Promise<void> {
+    for (const kube of [hub, remote]) kube.bookmark();
+    const isSeen = (cache: (typeof caches.all)[number]): boolean =>
+      BigInt(cache.observedResourceVersion()) >=
+      BigInt((cache.resource === LISTENER_WORKS ? hub : remote).resourceVersion());
+    for (let turn = 0; turn < 1000 && !caches.all.every(isSeen); turn += 1)
+      await new Promise((resolve) => setImmediate(resolve));
+  }
+  return {
+    lease,
+    stop: () => stopping.abort(),
+    async reconcile() {
+      await settle();
+      for (const { metadata } of caches.works.list()) await reconcile(metadata.name, stopping.signal, log);
+      await settle();
+    },
+  };
+}
+
+let hub: FakeKube;
+let remote: FakeKube;
+let hubController: Harness;
+let remoteController: Harness;
+let agent: Agent;
+
+beforeEach(async () => {
+  hub = aServer();
+  hub.seed(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'kube-system', uid: 'hub-1' } });
+  hub.seed<Listener>(LISTENERS, {
+    apiVersion: 'davit.dev/v1alpha1',
+    kind: 'Listener',
+    metadata: { name: 'edge', namespace: 'team', uid: LISTENER },
+    spec: { namespaces: ['shops', 'tools'] },
+  });
+  hub.seed(SECRETS, {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 'shop--vars-1', namespace: 'team' },
+    type: 'Opaque',
+    immutable: true,
+    data: { KEY: 'dmFsdWU=' },
+  } as KubeObject);
+  remote = makeFakeKube();
+  consent();
+  remote.seed(SECRETS, {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 'theirs', namespace: 'shops' },
+    data: { a: 'YQ==' },
+  } as KubeObject);
+  hubController = await aController(hub, ENABLED);
+  remoteController = await aController(remote);
+  await hubController.reconcileListener(EDGE);
+  agent = await anAgent(hub, remote);
+  await hubController.reconcileListener(EDGE);
+  putRecord(hub, {
+    sourceConfig: { listenerId: LISTENER, listenerConfig: { k8sNamespace: 'shops' } },
+    secrets: [{ name: 'KEY', secretName: 'shop--vars-1', secretKey: 'KEY' }],
+    secretReferences: [{ name: 'OTHER', secretName: 'theirs', secretKey: 'a' }],
+    revisionSerial: 1,
+  });
+});
+
+function consent(
+  labels: Record<string, string> = { 'davit.dev/tenant': 'true', 'davit.dev/listener': LISTENER },
+): void {
+  remote.seed(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shops', labels } });
+}
+const onHub = (): AppDeployment | undefined => hub.objects<AppDeployment>(APP_DEPLOYMENTS)[0];
+const copy = (): AppDeployment | undefined => remote.objects<AppDeployment>(APP_DEPLOYMENTS)[0];
+const work = (): ListenerWork | undefined => hub.objects<ListenerWork>(LISTENER_WORKS)[0];
+const told = (type = 'Ready'): string => {
+  const found = conditionOf(onHub()?.status?.conditions, type);
+  return `${onHub()?.status?.state} ${found?.reason}`;
+};
+async function remotePass(): Promise<void> {
+  if (copy() !== undefined) await remoteController.reconcile('shops/shop');
+  await makeReady(remote);
+}
+/** Hub, agent and remote, one after the other, until nothing changes. */
+async function run(): Promise<void> {
+  let before = '';
+  for (let pass = 0; pass < 30; pass += 1) {
+    await hubController.reconcile(KEY);
+    await agent.reconcile();
+    await remotePass();
+    const now = `${hub.resourceVersion()} ${remote.resourceVersion()}`;
+    if (now === before) return;
+    before = now;
+  }
+  throw new Error('It does not come to rest');
+}
+
+describe('a deployment', () => {
+  it('runs in the cluster, and the hub shows it as it is there', async () => {
+    await run();
+    expect(told()).toBe('READY Serving');
+    const uid = onHub()?.metadata.uid;
+    expect(copy()?.metadata).toMatchObject({
+      ...THERE,
+      labels: { 'davit.dev/listener': LISTENER },
+      annotations: { 'davit.dev/origin-id': uid, 'davit.dev/origin-generation': '1', 'davit.dev/origin-hub': 'hub-1' },
+    });
+    // One revision on both sides, with the same id, and pods that know it and the deployment by the hub's ids.
+    const ids = [hub, remote].map((kube) => kube.objects<AppRevision>(APP_REVISIONS).map(({ spec }) => spec.id));
+    expect([ids[0]?.length, ids[0]]).toEqual([1, ids[1]]);
+    expect(hub.objects<AppRevision>(APP_REVISIONS)[0]?.status?.state).toBe('DEPLOYED');
+    const pods = JSON.stringify(remote.objects(DEPLOYMENTS));
+    expect([pods.includes(`{"name":"DAVIT_DEPLOYMENT_ID","value":"${uid}"}`), hub.objects(DEPLOYMENTS)]).toEqual([
+      true,
+      [],
+    ]);
+    const tenant = hub.objects(NAMESPACES).find(({ metadata }) => metadata.name === 'team')?.metadata.uid;
+    expect(pods).toContain(`{"name":"DAVIT_TENANT_ID","value":"${tenant}"}`);
+  });
+
+  it('its values cross, and a Secret that it references does not', async () => {
+    await run();
+    const there = remote.objects<KubeObject & { data?: object }>(SECRETS);
+    expect(there.find(({ metadata }) => metadata.name === 'shop--vars-1')?.data).toEqual({ KEY: 'dmFsdWU=' });
+    expect(JSON.stringify(hub.objects(SECRETS).map(({ metadata }) => metadata.name))).not.toContain('theirs');
+  });
+
+  it('at rest nothing is written on either side', async () => {
+    await run();
+    await hubController.reconcileListener(EDGE);
+    hub.clearWrites();
+    remote.clearWrites();
+    await run();
+    await hubController.reconcileListener(EDGE);
+    expect([hub.writes, remote.writes]).toEqual([[], []]);
+  });
+
+  it('a change reaches it; a rotated value and a dropped Secret too', async () => {
+    await run();
+    hub.seed(SECRETS, {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: 'shop--vars-2', namespace: 'team' },
+      type: 'Opaque',
+      immutable: true,
+      data: { KEY: 'bmV3' },
+    } as KubeObject);
+    const secrets = [{ name: 'KEY', secretName: 'shop--vars-2', secretKey: 'KEY' }];
+    const sourceRevisionConfig = { imageUri: 'registry.example/app:2' };
+    await hub.mergePatch(APP_DEPLOYMENTS, SHOP, { spec: { secrets, sourceRevisionConfig, revisionSerial: 2 } });
+    await hubController.reconcile(KEY);
+    expect(told()).toBe('READY ListenerPending');
+    await run();
+    expect([told(), onHub()?.status?.image]).toEqual(['READY Serving', 'registry.example/app:2']);
+    expect(remote.objects(SECRETS).map(({ metadata }) => metadata.name)).toEqual(
+      expect.not.arrayContaining(['shop--vars-1']),
+    );
+  });
+
+  it('a change by somebody in the cluster is undone', async () => {
+    await run();
+    await remote.mergePatch(APP_DEPLOYMENTS, THERE, {
+      spec: { sourceRevisionConfig: { imageUri: 'registry.example/theirs:1' } },
+    });
+    await run();
+    expect(copy()?.spec.sourceRevisionConfig.imageUri).toBe(onHub()?.spec.sourceRevisionConfig.imageUri);
+  });
+
+  it('a label that somebody took off in the cluster is set again', async () => {
+    await run();
+    await remote.mergePatch(APP_DEPLOYMENTS, THERE, { metadata: { labels: { 'davit.dev/listener': null } } });
+    await run();
+    expect([copy()?.metadata.labels?.['davit.dev/listener'], told()]).toEqual([LISTENER, 'READY Serving']);
+  });
+
+  it('a kubectl edit on the hub, without a serial, has the same id of its revision on both sides', async () => {
+    await run();
+    await hub.mergePatch(APP_DEPLOYMENTS, SHOP, { metadata: { labels: { a: 'b' } } });
+    await hub.mergePatch(APP_DEPLOYMENTS, SHOP, {
+      spec: { sourceRevisionConfig: { imageUri: 'registry.example/app:3' } },
+    });
+    await run();
+    const ids = [hub, remote].map((kube) =>
+      kube
+        .objects<AppRevision>(APP_REVISIONS)
+        .map(({ spec }) => spec.id)
+        .toSorted(),
+    );
+    expect([ids[0]?.length, ids[0], told()]).toEqual([2, ids[1], 'READY Serving']);
+  });
+});
+
+describe('is rejected, and nothing is done', () => {
+  it.each([
+    ['without consent', {}],
+    ['with consent for another listener', { 'davit.dev/tenant': 'true', 'davit.dev/listener': 'another' }],
+  ])('%s, until it is given', async (_name, labels) => {
+    consent(labels);
+    await run();
+    expect([told(), copy()]).toEqual(['UNKNOWN NamespaceNotAllowed', undefined]);
+    consent();
+    await run();
+    expect(told()).toBe('READY Serving');
+  });
+
+  it.each([
+    [
+      'an AppDeployment',
+      APP_DEPLOYMENTS,
+      { kind: 'AppDeployment', metadata: THERE, spec: { source: 'external_docker' } },
+    ],
+    ['a Secret', SECRETS, { kind: 'Secret', metadata: { namespace: 'shops', name: 'shop--vars-1' } }],
+  ])('where %s of somebody else has the name', async (_name, resource, object) => {
+    remote.seed(resource, { apiVersion: 'v1', ...object } as KubeObject);
+    const before = JSON.stringify(remote.objects(resource));
+    await hubController.reconcile(KEY);
+    await agent.reconcile();
+    await hubController.reconcile(KEY);
+    expect([told(), JSON.stringify(remote.objects(resource))]).toEqual(['UNKNOWN NameConflict', before]);
+  });
+
+  it('where the cluster does not know a field: applied strictly, and said', async () => {
+    remote.failOn(({ verb, kind }) =>
+      verb === 'apply' && kind === 'AppDeployment'
+        ? new Invalid('apply', [], { serverMessage: 'strict decoding error: unknown field "spec.new"' })
+        : undefined,
+    );
+    await hubController.reconcile(KEY);
+    await agent.reconcile();
+    await hubController.reconcile(KEY);
+    expect(told()).toBe('UNKNOWN ListenerTooOld');
+  });
+
+  it('for a clone of the cluster', async () => {
+    const clone = makeFakeKube();
+    clone.seed(NAMESPACES, {
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: { name: 'shops', labels: { 'davit.dev/tenant': 'true', 'davit.dev/listener': LISTENER } },
+    });
+    await run();
+    const cloned = await anAgent(hub, clone, 'cluster-2');
+    hub.clearWrites();
+    await cloned.reconcile();
+    expect([clone.objects(APP_DEPLOYMENTS), hub.writes]).toEqual([[], []]);
+  });
+
+  it('where the hub was restored from a backup, or is another one', async () => {
+    await run();
+    await hub.mergePatch(APP_DEPLOYMENTS, SHOP, { spec: { revisionSerial: 2 } });
+    await run();
+    const before = JSON.stringify(copy()?.spec);
+    const { namespace = '', name } = work()?.metadata ?? { name: '' };
+    for (const spec of [{ generation: 1 }, { generation: 2, hubId: 'hub-2' }]) {
+      await hub.mergePatch(
+        LISTENER_WORKS,
+        { namespace, name },
+        { spec: { ...spec, deployment: { revisionSerial: 1 } } },
+      );
+      await agent.reconcile();
+      expect([work()?.status?.rejection?.reason, JSON.stringify(copy()?.spec)]).toEqual(['HubChanged', before]);
+    }
+    await hub.remove(LISTENER_WORKS, { namespace, name }, { uid: work()?.metadata.uid ?? '' });
+    await agent.reconcile();
+    expect(copy()?.metadata.deletionTimestamp).toBeUndefined();
+  });
+});
+
+describe('nothing is deleted', () => {
+  it('because the hub has no works', async () => {
+    await run();
+    hub.erase(LISTENER_WORKS, { namespace: HUB, name: work()?.metadata.name ?? '' });
+    agent.stop();
+    agent = await anAgent(hub, remote);
+    await agent.reconcile();
+    expect(copy()?.metadata.deletionTimestamp).toBeUndefined();
+  });
+
+  it('before the cluster has deleted it, and then everything is', async () => {
+    await run();
+    await hub.remove(APP_DEPLOYMENTS, SHOP, { uid: onHub()?.metadata.uid ?? '' });
+    await hubController.reconcile(KEY);
+    await agent.reconcile();
+    expect([copy()?.metadata.deletionTimestamp !== undefined, work()?.status?.gone]).toEqual([true, undefined]);
+    await hubController.reconcile(KEY);
+    expect(told()).toBe('AWAITING_DELETE Deleting');
+    for (let pass = 0; pass < 12 && onHub() !== undefined; pass += 1) {
+      await remotePass();
+      remote.collectGarbage();
+      await agent.reconcile();
+      await hubController.reconcile(KEY);
+    }
+    expect([onHub(), work(), copy()]).toEqual([undefined, undefined, undefined]);
+    expect(remote.objects(SECRETS).map(({ metadata }) => metadata.name)).not.toContain('shop--vars-1');
+  });
+});
+
+describe('the agent', () => {
+  it('of an earlier epoch writes no report over one of a later', async () => {
+    await run();
+    const earlier = agent;
+    agent = await anAgent(hub, remote);
+    expect(agent.lease.epoch()).toBe(earlier.lease.epoch() + 1);
+    await hub.mergePatch(APP_DEPLOYMENTS, SHOP, {
+      spec: { sourceRevisionConfig: { imageUri: 'registry.example/app:4' } },
+    });
+    await run();
+    const { status } = work() ?? {};
+    expect(status?.epoch).toBe(agent.lease.epoch());
+    remote.erase(APP_DEPLOYMENTS, THERE);
+    await earlier.reconcile();
+    expect(work()?.status).toEqual(status);
+  });
+
+  it('away while the record is deleted and made again: the old one goes, then the new one comes', async () => {
+    await run();
+    const first = onHub()?.metadata.uid;
+    await hub.remove(APP_DEPLOYMENTS, SHOP, { uid: first ?? '' });
+    await hub.mergePatch(APP_DEPLOYMENTS, SHOP, { metadata: { annotations: { 'davit.dev/abandon-remote': first } } });
+    await hubController.reconcile(KEY);
+    expect(onHub()).toBeUndefined();
+    putRecord(hub, {
+      sourceConfig: { listenerId: LISTENER, listenerConfig: { k8sNamespace: 'shops' } },
+      revisionSerial: 1,
+    });
+    await hubController.reconcile(KEY);
+    expect(hub.objects(LISTENER_WORKS)).toHaveLength(2);
+    for (let pass = 0; pass < 12; pass += 1) {
+      await agent.reconcile();
+      await remotePass();
+      remote.collectGarbage();
+      await hubController.reconcile(KEY);
+      await hubController.reconcileListener(EDGE);
+    }
+    expect([told(), copy()?.metadata.annotations?.['davit.dev/origin-id'], hub.objects(LISTENER_WORKS).length]).toEqual(
+      ['READY Serving', onHub()?.metadata.uid, 1],
+    );
+  });
+
+  it('that dies at any write leaves nothing that its successor cannot finish', async () => {
+    for (const server of ['hub', 'remote'] as const) {
+      for (const when of ['failOn', 'failAfter'] as const) {
+        for (let at = 1; at <= 3; at += 1) {
+          const kube = server === 'hub' ? hub : remote;
+          await hub.mergePatch(APP_DEPLOYMENTS, SHOP, {
+            spec: { sourceRevisionConfig: { imageUri: `registry.example/app:${server}-${when}-${at}` } },
+          });
+          await hubController.reconcile(KEY);
+          let writes = 0;
+          kube[when](({ verb }) => {
+            if (['get', 'list', 'watch', 'text'].includes(verb)) return undefined;
+            writes += 1;
+            return writes >= at ? new Unavailable('gone') : undefined;
+          });
+          await agent.reconcile().catch(() => undefined);
+          agent.stop();
+          kube[when](undefined);
+          agent = await anAgent(hub, remote);
+          await run();
+          expect([told(), onHub()?.status?.image]).toEqual([
+            'READY Serving',
+            `registry.example/app:${server}-${when}-${at}`,
+          ]);
+        }
+      }
+    }
+  });
+});
