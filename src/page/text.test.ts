@@ -27,7 +27,7 @@ describe('a line from outside', () => {
     for (const piece of ['\u001B]', '\u001B[0', '\u001B[ ', '\u009D8;', '\u001B']) {
       const began = process.cpuUsage();
       plain(piece.repeat(2 ** 20 / piece.length));
-      // Of the processor: the machine may be busy.
+      // Time of the processor, because the machine may be busy.
       expect(process.cpuUsage(began).user / 1000, JSON.stringify(piece)).toBeLessThan(2000);
     }
   });
