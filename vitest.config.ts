@@ -35,7 +35,7 @@ export default defineConfig({
           // A headless Chromium.
           name: 'page',
           include: ['test/suites/page/*.test.ts'],
-          testTimeout: 60_000,
+          testTimeout: 240_000,
           hookTimeout: 180_000,
         },
       },

@@ -240,7 +240,11 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
       const page = await enter();
       await page.getByRole('link', { name: 'shop' }).waitFor();
       await page.route(list, (route) =>
-        route.fulfill({ status, body: detail === undefined ? '<html>bad gateway</html>' : JSON.stringify({ detail }) }),
+        route.fulfill({
+          status,
+          headers: { 'retry-after': '600' },
+          body: detail === undefined ? '<html>bad gateway</html>' : JSON.stringify({ detail }),
+        }),
       );
       const alert = page.getByRole('alert');
       await reconnect(page);
@@ -269,17 +273,17 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
     it('that limits requests is left alone for as long as it says', async ({ enter, visits }) => {
       const page = await enter();
       await page.getByRole('heading', { name: 'There is no deployment yet' }).waitFor();
-      const detail = 'More than 600 requests in a minute. Try again in 50 s.';
+      const detail = 'More than 600 requests in a minute. Try again in 500 s.';
       await page.route(list, (route) =>
-        route.fulfill({ status: 429, headers: { 'retry-after': '50' }, json: { detail } }),
+        route.fulfill({ status: 429, headers: { 'retry-after': '500' }, json: { detail } }),
       );
       await reconnect(page);
       await page.getByRole('alert').getByText(detail).waitFor();
       const before = visits[0]?.requests.length ?? 0;
-      await elapse(page, 40);
+      await elapse(page, 400);
       await page.waitForTimeout(300);
       expect(visits[0]?.requests.length).toBe(before);
-      await elapse(page, 11);
+      await elapse(page, 101);
       await vi.waitFor(() => expect(visits[0]?.requests.length).toBe(before + 1));
     });
 
