@@ -27,6 +27,10 @@ async function start(streamLimits: NonNullable<Limits> = {}): Promise<void> {
   path = `/v2/deployments/${id}`;
   origin = await listen(facade);
 }
+/** The machine may be busy. */
+function poll<T>(read: () => T): ReturnType<typeof expect.poll<T>> {
+  return expect.poll(read, { timeout: 10_000 });
+}
 beforeEach(() => start());
 afterEach(async () => {
   for (const reader of readers.splice(0)) reader.close();
@@ -199,10 +203,10 @@ describe('of a deployment', () => {
     socket.write(
       `GET ${path} HTTP/1.0\r\nAccept: text/event-stream\r\nX-Api-Key: ${TOKEN}\r\nX-Tenant-Id: ${TENANT.id}\r\n\r\n`,
     );
-    await expect.poll(() => text).toMatch(/\r\n\r\nretry: \d+\n\nid: \S+\nevent: deployment\ndata: {.*}\n\n$/);
+    await poll(() => text).toMatch(/\r\n\r\nretry: \d+\n\nid: \S+\nevent: deployment\ndata: {.*}\n\n$/);
     expect(text.toLowerCase()).not.toContain('chunked');
     erase();
-    await expect.poll(() => socket.readyState).not.toBe('open');
+    await poll(() => socket.readyState).not.toBe('open');
     expect(text).toMatch(/event: gone\ndata: {.*}\n\n$/);
   });
 });
@@ -377,7 +381,7 @@ describe('rights', () => {
       await sleep(300);
     }
     // One for get, one for list.
-    await expect.poll(() => reviews() - before).toBe(2);
+    await poll(() => reviews() - before).toBe(2);
     await sleep(300);
     expect(reviews() - before).toBe(2);
     expect(new Set(calls)).toEqual(new Set(['create']));
@@ -423,21 +427,21 @@ describe('ends', () => {
     await eventOf(reader);
     expect(facade.streams).toEqual({ deployment: 1 });
     reader.close();
-    await expect.poll(() => facade.streams['deployment']).toBe(0);
-    await expect
-      .poll(() => facade.log())
-      .toMatch(/"route":"\/v2\/deployments\/:deployment_id","status":200,.*"streamEnd":"left","events":1/);
+    await poll(() => facade.streams['deployment']).toBe(0);
+    await poll(() => facade.log()).toMatch(
+      /"route":"\/v2\/deployments\/:deployment_id","status":200,.*"streamEnd":"left","events":1/,
+    );
   });
 
   it('with a line in the log that says why, and a duration that is none of an answer', async () => {
     const reader = await open();
     await eventOf(reader);
-    await sleep(300);
+    await sleep(1500);
     erase();
     await eventOf(reader);
-    await expect.poll(() => facade.log()).toMatch(/"deployment":"shop","streamEnd":"gone","events":1/);
+    await poll(() => facade.log()).toMatch(/"deployment":"shop","streamEnd":"gone","events":1/);
     expect(facade.answers.at(-1)).toMatchObject({ route: '/v2/deployments/:deployment_id', code: 200 });
-    expect(facade.answers.at(-1)?.seconds).toBeLessThan(0.2);
+    expect(facade.answers.at(-1)?.seconds).toBeLessThan(1);
   });
 });
 
@@ -446,7 +450,7 @@ it('writes a comment now and then, so that nobody takes the connection for dead'
   await start({ heartbeatMs: 40 });
   const reader = await open();
   await eventOf(reader);
-  await expect.poll(() => reader.text()).toMatch(/\n\n:\n\n:\n\n/);
+  await poll(() => reader.text()).toMatch(/\n\n:\n\n:\n\n/);
 });
 
 it('has no time limit of a request', async () => {
@@ -492,9 +496,9 @@ describe('limits', () => {
     await open();
     const third = await open();
     expect([third.status, third.headers.get('retry-after')]).toEqual([429, '10']);
-    await expect.poll(() => third.text()).toContain(words);
+    await poll(() => third.text()).toContain(words);
     first.close();
-    await expect.poll(() => facade.streams['deployment']).toBe(1);
+    await poll(() => facade.streams['deployment']).toBe(1);
     expect((await open()).status).toBe(200);
   });
 
@@ -514,12 +518,12 @@ it('takes little for each stream that is open', async () => {
   const port = Number(new URL(origin).port);
   const before = heapUsed();
   const leave = await Promise.all(Array.from({ length: 200 }, () => deafReader(port, path)));
-  await expect.poll(() => facade.streams['deployment']).toBe(200);
+  await poll(() => facade.streams['deployment']).toBe(200);
   // The clients are of this process, too: of both sides about 30 KiB a stream.
   expect((heapUsed() - before) / 200 / 1024).toBeLessThan(100);
   const reviewed = reviews();
   for (const end of leave) end();
-  await expect.poll(() => facade.streams['deployment']).toBe(0);
+  await poll(() => facade.streams['deployment']).toBe(0);
   expect(reviews()).toBe(reviewed);
 });
 
@@ -553,14 +557,14 @@ describe('who does not read', () => {
         spec: { sourceConfig: { buildCommand: 'x'.repeat(100_000) } },
       } as never);
     const leave = await deafReader(Number(new URL(origin).port), '/v2/deployments?limit=100');
-    await expect.poll(() => facade.streams['deployments']).toBe(1);
+    await poll(() => facade.streams['deployments']).toBe(1);
     for (let n = 0; n < 1000 && facade.streams['deployments'] === 1; n += 1) {
       report(n % 2 ? 'UNKNOWN' : 'READY');
       // oxlint-disable-next-line no-await-in-loop -- a change at a time
       await sleep(20);
     }
     expect(facade.streams['deployments']).toBe(0);
-    await expect.poll(() => facade.log()).toContain('"streamEnd":"unread","events":1');
+    await poll(() => facade.log()).toContain('"streamEnd":"unread","events":1');
     leave();
   }, 30_000);
 });

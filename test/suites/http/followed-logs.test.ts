@@ -20,6 +20,10 @@ async function start(streamLimits: object = {}): Promise<void> {
   logs = growLogs(facade);
   origin = await listen(facade);
 }
+/** The machine may be busy. */
+function poll<T>(read: () => T): ReturnType<typeof expect.poll<T>> {
+  return expect.poll(read, { timeout: 10_000 });
+}
 beforeEach(() => start());
 afterEach(close);
 async function close(): Promise<void> {
@@ -130,7 +134,7 @@ it('joins pods that come, leaves those that go, and reads a container again that
   facade.revisions.put(revision);
   expect(await messages(reader, 2)).toBe('unseen again');
   b.remove();
-  await expect.poll(() => logs.open).toBe(1);
+  await poll(() => logs.open).toBe(1);
   expect(await reader.next(1500)).toBe('nothing');
   expect(logs.open).toBe(1);
 }, 20_000);
@@ -190,7 +194,7 @@ it.each<[object, string]>([
 ])('%j is of pages: 422', async (body, field) => {
   const reader = await open(body);
   expect(reader.status).toBe(422);
-  await expect.poll(() => reader.text()).toContain(`["body","${field}"]`);
+  await poll(() => reader.text()).toContain(`["body","${field}"]`);
   expect((await open({ ...body, fieldValidation: 'x' })).status).toBe(422);
 });
 
@@ -224,7 +228,7 @@ describe('rights', () => {
     a.write(2, 'secret');
     expect(await reader.next()).toMatchObject({ event: 'end', data: { reason: 'refused', status: 403 } });
     expect(reader.text()).not.toContain('secret');
-    await expect.poll(() => logs.open).toBe(0);
+    await poll(() => logs.open).toBe(0);
   });
 });
 
@@ -237,7 +241,7 @@ describe('ends', () => {
     facade.kube.erase(APP_DEPLOYMENTS, { namespace: TENANT.namespace, name: 'shop' });
     facade.records.drop(id);
     expect(await reader.next()).toMatchObject({ event: 'gone' });
-    await expect.poll(() => logs.open).toBe(0);
+    await poll(() => logs.open).toBe(0);
   });
 
   it('with everything that was read for it when its reader goes away, and has ended long before when it never reads', async () => {
@@ -245,10 +249,10 @@ describe('ends', () => {
     a.write(1, 'one');
     const reader = await open();
     expect(await messages(reader, 1)).toBe('one');
-    await expect.poll(() => logs.open).toBe(1);
+    await poll(() => logs.open).toBe(1);
     reader.close();
-    await expect.poll(() => logs.open).toBe(0);
-    await expect.poll(() => facade.log()).toMatch(/deploy_logs","status":200,.*"streamEnd":"left","events":1/);
+    await poll(() => logs.open).toBe(0);
+    await poll(() => facade.log()).toMatch(/deploy_logs","status":200,.*"streamEnd":"left","events":1/);
     expect(facade.streams).toEqual({ deploy_logs: 0 });
   });
 });
@@ -300,9 +304,9 @@ it('holds little for a reader that does not read, however much is written', asyn
     // oxlint-disable-next-line no-await-in-loop -- it goes on writing
     await sleep(10);
   }
-  await expect.poll(() => facade.streams['deploy_logs'], { timeout: 10_000 }).toBe(0);
-  await expect.poll(() => facade.log()).toContain('"streamEnd":"unread"');
-  await expect.poll(() => logs.open).toBe(0);
+  await poll(() => facade.streams['deploy_logs']).toBe(0);
+  await poll(() => facade.log()).toContain('"streamEnd":"unread"');
+  await poll(() => logs.open).toBe(0);
   const told = Number(/"streamEnd":"unread","events":(\d+)/.exec(facade.log())?.[1]);
   expect([told > 0, written > 1000]).toEqual([true, true]);
 }, 30_000);
