@@ -37,8 +37,8 @@ const LIMITS = {
   keepAliveTimeout: 75_000,
   connectionsCheckingInterval: 5000,
   /**
-   * A connection without traffic in either direction is closed, because unread answers need memory. Longer than the time limit of a
-   * request.
+   * A connection without traffic in either direction is closed, because unread answers need memory. A request whose answer has not
+   * begun keeps its connection: it has a time limit of its own, which is longer where the answer waits for something.
    */
   idleTimeout: 70_000,
 };
@@ -57,7 +57,9 @@ export async function serve(
   await app.ready();
   const limits = { ...LIMITS, ...otherLimits };
   const options = { ...limits, requestTimeout: limits.uploadTimeout };
+  const newest = new WeakMap<Socket, ServerResponse>();
   const route = (request: IncomingMessage, response: ServerResponse): void => {
+    newest.set(request.socket, response);
     if (request.method !== 'PUT') endSlowBody(request, limits.requestTimeout);
     app.routing(request, response);
   };
@@ -71,7 +73,9 @@ export async function serve(
   const unfollow = tls?.follow((pair) => secure?.setSecureContext(secureContext(pair)));
   if (unfollow) server.once('close', unfollow);
   server.on('clientError', answerUnreadable);
-  server.setTimeout(limits.idleTimeout);
+  server.setTimeout(limits.idleTimeout, (socket) => {
+    if (!isAwaited(newest.get(socket), socket)) socket.destroy();
+  });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(port, host, resolve);
@@ -82,6 +86,11 @@ export async function serve(
     port: address.port,
     close: () => closeGently(server, app),
   };
+}
+
+/** Whether the client waits for an answer that has not begun, and has read everything else. */
+function isAwaited(newest: ServerResponse | undefined, socket: Socket): boolean {
+  return newest !== undefined && newest.req.complete && !newest.headersSent && socket.writableLength === 0;
 }
 
 function secureContext({ cert, key }: CertificatePair): { cert: Buffer; key: Buffer; minVersion: 'TLSv1.2' } {

@@ -5,6 +5,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/api/app-deployment.ts';
 import { APP_REVISIONS, type AppRevision } from '../../../src/api/app-revision.ts';
 import { MOST_WAITING } from '../../../src/http/deployments/waiting.ts';
+import { serve } from '../../../src/http/server.ts';
 import { type Answer, aBody, type Facade, makeFacade, OTHER_TENANT, TENANT, TOKEN } from './facade.ts';
 
 let facade: Facade;
@@ -53,6 +54,20 @@ describe('waits', () => {
     const revision = facade.snapshot({ state: 'DEPLOYING' });
     const { status, body } = await during(wait('DEPLOYED'), () => reportRevision(revision, 'DEPLOYED'));
     expect([status, body.latest_revision_id]).toEqual([200, revision.spec.id]);
+  });
+
+  it('for longer than a connection may be idle', async () => {
+    report('UNKNOWN');
+    const serving = await serve(facade.app, { host: '127.0.0.1', port: 0, limits: { idleTimeout: 200 } });
+    try {
+      const headers = { 'x-api-key': TOKEN, 'x-tenant-id': TENANT.id };
+      const answer = fetch(`${serving.url}${path}?wait=READY&timeout=60`, { headers });
+      await sleep(800);
+      report('READY');
+      expect(await (await answer).json()).toMatchObject({ status: 'READY' });
+    } finally {
+      await serving.close();
+    }
   });
 
   it('until it is GONE, which is a 404', async () => {
