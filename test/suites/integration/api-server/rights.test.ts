@@ -116,6 +116,27 @@ async function live(): Promise<void> {
   await Promise.all([said('oauthproviders', 'true'), said('codehostintegrations', 'false')]);
 }
 
+/** A migration that somebody deletes, and one that goes with its record. */
+async function migrate(): Promise<void> {
+  const sourceConfig = { runtime: { migrate: { command: ['migrate'] } } };
+  await cluster.kubectl(['apply', '-f', '-'], { input: record('moves', { sourceConfig }) });
+  const jobs = ['-n', tenant.namespace, 'get', 'jobs', '-o', 'jsonpath={.items[*].metadata.name}'];
+  let first = '';
+  await eventually(async () => {
+    first = (await cluster.kubectl(jobs)).trim();
+    expect(first).toMatch(/^moves--\S+$/);
+  });
+  await cluster.kubectl(['-n', tenant.namespace, 'delete', 'job', first]);
+  const reason = '--for=jsonpath={.status.conditions[?(@.type=="Ready")].reason}=MigrationFailed';
+  await cluster.kubectl(['-n', tenant.namespace, 'wait', reason, 'appd/moves', '--timeout=60s']);
+  const patch = JSON.stringify({
+    spec: { sourceRevisionConfig: { imageUri: 'registry.example/app:2' }, revisionSerial: 1 },
+  });
+  await cluster.kubectl(['-n', tenant.namespace, 'patch', 'appd', 'moves', '--type=merge', '-p', patch]);
+  await eventually(async () => expect((await cluster.kubectl(jobs)).trim()).toMatch(/^moves--\S+$/));
+  await cluster.kubectl(['-n', tenant.namespace, 'delete', 'appd', 'moves', '--timeout=60s']);
+}
+
 /** As far as it goes without a registry and without pods: test/suites/builds/sources.test.ts goes on. */
 async function build(): Promise<void> {
   const create = (name: string, source: string, config: object, revision: object): Promise<{ readonly id: string }> =>
@@ -174,6 +195,7 @@ describe.each(PLATFORMS)('on $name', ({ builds, values }) => {
     platform = await startPlatform(cluster, { values });
     tenant = await platform.makeTenant('rights');
     await live();
+    await migrate();
     if (builds) await build();
   }, 900_000);
   afterAll(async () => {
