@@ -66,7 +66,7 @@ export function SignIn({ tenant, refused, onEnter }: SignInProps): VNode {
           aria-describedby="token-help token-failure"
         />
         <p id="token-help" class="help">
-          For example of <code>kubectl create token ACCOUNT -n TEAM --duration=1h</code>
+          For example from <code>kubectl create token ACCOUNT -n TEAM --duration=1h</code>
         </p>
         <label for="tenant">Tenant</label>
         <input

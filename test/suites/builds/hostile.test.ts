@@ -54,7 +54,7 @@ for n in range(1000):
 print("all is said")
 `;
 /** Prints whatever of the platform can be read from a RUN. */
-const SPY = `import glob, json, os, socket, ssl, subprocess, sys, time, urllib.request
+const SPY = `import ctypes, glob, json, os, socket, ssl, sys, time, urllib.request
 API, REGISTRY, OTHER, TOKENS = sys.argv[1:]
 print("ENV", json.dumps(dict(os.environ)), flush=True)
 for path in ["/proc/1/environ", *glob.glob("/proc/[0-9]*/environ"), *glob.glob("/proc/[0-9]*/cmdline")]:
@@ -91,12 +91,18 @@ for name, url in [("METADATA", "http://169.254.169.254/latest/meta-data/"), ("AP
         print("HTTP", name, error.code, flush=True)
     except Exception as error:
         print("HTTP", name, "none", error, flush=True)
-for command in (["mount", "-t", "tmpfs", "none", "/mnt"], ["unshare", "-m", "true"], ["mknod", "/tmp/sda", "b", "8", "0"], ["cat", "/proc/kcore"], ["dmesg"]):
+libc = ctypes.CDLL(None, use_errno=True)
+def mount():
+    if libc.mount(b"none", b"/mnt", b"tmpfs", 0, None) != 0:
+        raise OSError(ctypes.get_errno(), "mount")
+for name, attempt in (("mount", mount),
+                      ("mknod", lambda: os.mknod("/tmp/sda", 0o060600, os.makedev(8, 0))),
+                      ("kcore", lambda: open("/proc/kcore", "rb").read(1))):
     try:
-        done = subprocess.run(command, capture_output=True, timeout=5)
-        print("MAY", command[0], done.returncode, flush=True)
-    except Exception as error:
-        print("MAY", command[0], "no", error, flush=True)
+        attempt()
+        print("MAY", name, "yes", flush=True)
+    except OSError as error:
+        print("MAY", name, "no", error, flush=True)
 status = dict(line.split(":", 1) for line in open("/proc/self/status").read().splitlines())
 print("SELF", *[name + " " + status[name].strip() for name in ["CapEff", "CapBnd", "NoNewPrivs", "Seccomp"]], sep=" | ", flush=True)
 print("USERS", " ".join(open("/proc/self/uid_map").read().split()), flush=True)
@@ -340,7 +346,7 @@ describe.skipIf(!machine.ok)('hostile builds', () => {
       .map((label) => `\`${label} ${fact(label)}\``)
       .join(', ');
     expect(documented).toContain(`| what \`/proc/self/status\` says in a \`RUN\` | ${facts} |`);
-    for (const command of ['mount', 'mknod', 'dmesg']) expect(text).not.toContain(`MAY ${command} 0`);
+    for (const attempt of ['mount', 'mknod', 'kcore']) expect(text).toContain(`MAY ${attempt} no`);
   }
 
   it('a RUN finds no credential, and what it reaches gives it nothing', () => expectNothingFound('spy'));
