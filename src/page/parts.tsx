@@ -151,7 +151,9 @@ export function Dialog({
     setFailure(undefined);
     try {
       const sentence = await onConfirm(new FormData(event.currentTarget));
-      dialog.current?.close();
+      // The dialog is gone with what it was about, and what was announced then is newer.
+      if (dialog.current === null) return;
+      dialog.current.close();
       onDone(sentence);
     } catch (error) {
       setFailure(error instanceof Error ? error.message : String(error));

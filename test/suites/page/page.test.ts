@@ -3,6 +3,7 @@
 
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/api/app-deployment.ts';
@@ -445,6 +446,28 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
       await page.getByRole('heading', { level: 1, name: 'Deployments', exact: true }).waitFor();
       await vi.waitFor(async () => expect(await focused(page)).toBe('Deployments'));
       expect(world.facade.records.list().map(({ metadata }) => metadata.name)).not.toContain('shop');
+    });
+
+    it('says that a deployment is deleted, also where the answer to the request comes after that', async ({
+      world,
+      enter,
+    }) => {
+      deployTeam(world);
+      const page = await enter();
+      await page.route('**/v2/deployments/*', async (route) => {
+        if (route.request().method() !== 'DELETE') return route.fallback();
+        const response = await route.fetch();
+        await page.getByRole('status').getByText('shop is deleted.').waitFor();
+        return route.fulfill({ response });
+      });
+      await page.getByRole('link', { name: 'shop', exact: true }).click();
+      await page.getByRole('button', { name: 'Delete' }).click();
+      await page.getByRole('dialog').getByRole('textbox').fill('shop');
+      const answered = page.waitForEvent('requestfinished', (request) => request.method() === 'DELETE');
+      await page.keyboard.press('Enter');
+      await answered;
+      await pause(300);
+      await page.getByRole('status').getByText('shop is deleted.').waitFor({ timeout: 1000 });
     });
 
     it('comes back to the row that it left', async ({ world, enter }) => {
