@@ -97,8 +97,9 @@ export function makeBuildReconciler(options: BuildReconcilerOptions): Reconcile 
   /** Reports why a build cannot proceed. Ends the build unless a retry may help. */
   async function hindered(build: BuildToDo, failure: BuildHindrance, client: KubeClient): Promise<Result> {
     const before = build.revision.status?.build;
-    const { reason, message, retry, retryAfterMs = RETRY_MS } = failure;
-    if (!retry || !before) {
+    const { reason, message, retry, retryAfterMs = RETRY_MS, retryForMs = Infinity } = failure;
+    const isOver = now().getTime() - Date.parse(before?.queuedAt ?? '') >= retryForMs;
+    if (!retry || isOver || !before) {
       await report(build, ended(before, 'Failed', reason, message, now()), client);
       return {};
     }

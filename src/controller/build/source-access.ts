@@ -17,6 +17,8 @@ export interface BuildHindrance {
   readonly message: string;
   /** Whether a retry may help. */
   readonly retry: boolean;
+  /** Milliseconds since the build was queued after which a retry no longer helps. Without it retries never end. */
+  readonly retryForMs?: number;
   /** Delay that the code host asked for. */
   readonly retryAfterMs?: number;
 }
@@ -103,11 +105,20 @@ export function isHindrance(value: object | string): value is BuildHindrance {
   return typeof value === 'object' && 'reason' in value && 'retry' in value;
 }
 
+/** Code hosts list a branch only some seconds after its push: Gitea processes a first push in a queue. */
+const REF_APPEARS_MS = 15_000;
+
 function failureFrom({ why, missing, message, retryAfterSeconds }: CodeHostFailed): BuildHindrance {
   switch (why) {
     case 'missing':
       return missing === 'ref'
-        ? { reason: 'RefNotFound', message: `${message} Set repo_ref to one that it has.`, retry: false }
+        ? {
+            reason: 'RefNotFound',
+            message: `${message} Set repo_ref to one that it has.`,
+            retry: true,
+            retryAfterMs: 5000,
+            retryForMs: REF_APPEARS_MS,
+          }
         : { reason: 'RepositoryNotFound', message: `${message} Check repo_url and the integration.`, retry: false };
     case 'refused':
     case 'forbidden':

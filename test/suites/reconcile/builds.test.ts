@@ -542,6 +542,8 @@ it.each<
   await change(kube, {});
   const pods = happen(here, kube);
   await here.settle(pods ?? nothingRuns, 20);
+  here.clock.ms += 15_000;
+  await here.settle(pods ?? nothingRuns, 20);
   expect(states(kube)).toEqual(['DEPLOYED', 'BUILD_FAILED']);
   expect(here.newest().status?.build).toMatchObject({ phase: 'Failed', reason, message: expect.stringMatching(words) });
   expect(image(kube)).toBe(builtImage(kube, A));
@@ -716,7 +718,22 @@ it.each([
   const here = await builds(kube);
   here.host.failure = new CodeHostFailed(why, 'No.', missing && { missing });
   await here.settle();
+  // A branch may appear some seconds after its push.
+  here.clock.ms += 15_000;
+  await here.settle();
   expect([states(kube), here.newest().status?.build?.reason, jobs(kube)]).toEqual([['BUILD_FAILED'], reason, []]);
+});
+
+it('asks again for a branch that the code host does not list yet', async () => {
+  const kube = aPlatform();
+  putRecord(kube, fromRepository());
+  const here = await builds(kube);
+  here.host.failure = new CodeHostFailed('missing', 'There is no main.', { missing: 'ref' });
+  await here.settle();
+  expect([states(kube), here.newest().status?.build?.reason]).toEqual([['QUEUED'], 'RefNotFound']);
+  here.host.failure = undefined;
+  await here.settle();
+  expect(states(kube)).toEqual(['DEPLOYED']);
 });
 
 it('waits for an unreachable code host, and continues automatically', async () => {
