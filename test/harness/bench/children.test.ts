@@ -61,6 +61,17 @@ describe('the rendering', () => {
       TracingProject: 1,
     });
   });
+  it("says in the revision's status what the record's says is in its way", () => {
+    const messages = rendering.statuses.flatMap((object) => {
+      const { status } = object as { status?: { message?: string; conditions?: { type: string; message: string }[] } };
+      return object.kind === 'AppRevision'
+        ? [status?.message]
+        : object.kind === 'AppDeployment'
+          ? [status?.conditions?.find(({ type }) => type === 'Ready')?.message]
+          : [];
+    });
+    expect(messages).toEqual(Array(2).fill('PostgreSQL was started and has not answered yet.'));
+  });
   it('is not filled with what nobody knows', () => {
     expect(() => filled({ a: '{{colour}}' }, filling)).toThrow('{{colour}}');
   });

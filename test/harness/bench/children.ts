@@ -11,7 +11,7 @@ import { withAppliedDigest } from '../../../src/controller/shared/apply.ts';
 import { requestedAddress, undecided } from '../../../src/decide/assess/address.ts';
 import { rotationOf } from '../../../src/decide/children/rotation.ts';
 import { latestStatus } from '../../../src/decide/revision-status.ts';
-import { statusOf } from '../../../src/decide/status.ts';
+import { readyEntry, statusOf } from '../../../src/decide/status.ts';
 import type { KubeObject } from '../../../src/kube/client.ts';
 import { wantedRevision } from '../../../src/record/wanted-revision.ts';
 import { makeRevision } from '../../../src/resources/app-revision.ts';
@@ -125,7 +125,7 @@ function statusesOf(
   const address = undecided(observed, requestedAddress(observed, settings.address));
   const inputs = assessed(observed, revision, { settings, address });
   return [
-    statusObject(revision, latestStatus(revision, inputs.assessment.workloads, now)),
+    statusObject(revision, latestStatus(revision, inputs.assessment.rollout, now, readyEntry(inputs))),
     statusObject(makeTracingProject(record), projectStatusOf(record, now)),
     statusObject(record, statusOf(inputs, now)),
   ];

@@ -303,7 +303,7 @@ async function create(
   repoUrl: string,
   { ownStores = false } = {},
 ): Promise<Accepted> {
-  const small = { cpu: 0.05, memoryMb: 128 };
+  const small = { cpu: 0.1, memoryMb: 128 };
   const stores = { dbCpu: 0.1, dbMemoryMb: 256, dbStorageGi: 1, redisCpu: 0.05, redisMemoryMb: 64 };
   return accepted(
     await api.call<AcceptedRecord>('POST', records(namespace), {
@@ -315,11 +315,12 @@ async function create(
         sourceConfig: {
           integrationId: integration,
           repoUrl,
-          resourceSpec: ownStores ? { ...small, ...stores } : small,
+          // What is measured ends with the push: no pods take the node's processors from the builds that follow.
+          resourceSpec: ownStores ? { ...small, ...stores } : { ...small, minScale: 0, maxScale: 0 },
         },
         sourceRevisionConfig: { repoRef: 'main', workflowConfigPath: 'Dockerfile' },
         ...(!ownStores && {
-          secretReferences: [
+          secrets: [
             { name: 'POSTGRES_URI_CUSTOM', secretName: 'outside', secretKey: 'postgres' },
             { name: 'REDIS_URI_CUSTOM', secretName: 'outside', secretKey: 'redis' },
           ],
