@@ -133,10 +133,17 @@ const EVENTS_BEFORE_LIST: Readonly<Record<string, number>> = { services: 3, secr
 export function ownWrites(workload: WorkloadName, labels: readonly string[]): readonly string[] {
   if (workload === 'create') return labels;
   const own = labels.filter((label) => !label.startsWith('create/') && !label.startsWith('recreate/delete '));
+  if (!isBuildWorkload(workload)) return own;
   // One failure after another is written in the same way.
-  const every = workload === 'builds-fail' || workload === 'builds-overdue' ? 7 : 1;
-  return own.filter((_, index) => index % every === 0);
+  if (workload === 'builds-fail' || workload === 'builds-overdue') return own.filter((_, index) => index % 7 === 0);
+  // One build after another tells the same steps, and what it makes run are the children that other workloads have.
+  const steps = own.filter((label) => STEP.test(label));
+  const others = own.filter((label) => !STEP.test(label) && (workload === 'builds' || !CHILD.test(label)));
+  return [...others, ...steps.filter((_, index) => index % 3 === 0)];
 }
+
+const STEP = /\/apply app(deployments|revisions)\/status /;
+const CHILD = /\/(apply|create) (?!secrets build-|jobs )[a-z/]+ shop/;
 
 /** As much of a workload's reference as plans are made from. */
 export interface Learned {

@@ -25,7 +25,7 @@ it.each([
   expect(editsOf([aChild(kind)]).map((meddling) => 'edit' in meddling && meddling.edit)).toEqual(want);
 });
 
-const LABELS = Array.from({ length: 60 }, (_, index) => `x/apply services shop#${index}`);
+const LABELS = Array.from({ length: 60 }, (_, index) => `x/apply secrets build-ID-push#${index}`);
 
 it('every write of every workload has the three crash points, and some write each of the other faults', () => {
   const references = new Map(WORKLOADS.map((workload) => [workload, { labels: LABELS, children: [] }]));
@@ -50,4 +50,29 @@ it('every write of every workload has the three crash points, and some write eac
       ]),
     );
   }
+});
+
+it('builds repeat neither the children that other workloads make nor every report of a step', () => {
+  const own = [
+    'create jobs build-ID#1',
+    'apply secrets build-ID-push#1',
+    'delete jobs build-ID#1',
+    'delete services shop#1',
+  ];
+  const steps = [
+    'apply apprevisions/status shop--REV#1',
+    'apply apprevisions/status shop--REV#2',
+    'apply appdeployments/status shop#1',
+  ];
+  const children = [
+    'apply services shop-two#1',
+    'create secrets shop-two--redis#1',
+    'apply tracingprojects/status shop-two#1',
+  ];
+  const of = (workload: string, labels: readonly string[]): string[] => labels.map((label) => `${workload}/${label}`);
+  for (const workload of ['builds-turns', 'builds-interrupt', 'builds-delete'] as const)
+    expect(ownWrites(workload, of(workload, [...own, ...steps, ...children]))).toEqual(
+      of(workload, [...own, ...steps.slice(0, 1)]),
+    );
+  expect(ownWrites('builds', of('builds', [...own, ...children]))).toEqual(of('builds', [...own, ...children]));
 });
