@@ -469,6 +469,9 @@ state = "/run/containerd"
 
 type StartInside = (name: string, ...command: string[]) => Promise<void>;
 
+/** Processes and threads of one pod. */
+export const POD_PIDS_LIMIT = 4096;
+
 async function startKubelet(
   { runFolder, tools, network }: NodeOptions,
   folder: string,
@@ -511,7 +514,7 @@ async function startKubelet(
         podLogsDir: path('pod-logs'),
         volumePluginDir: path('volume-plugins'),
         maxPods: 250,
-        podPidsLimit: 4096,
+        podPidsLimit: POD_PIDS_LIMIT,
         serializeImagePulls: false,
         registryPullQPS: 0,
         eventRecordQPS: 0,

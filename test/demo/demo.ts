@@ -218,7 +218,7 @@ async function sayWhatNext(
   const exports = [...cluster.exports, `API=${platform.apiUrl}`, `TOKEN=${await inFile('token', tenant.token)}`];
   if (builds !== undefined) {
     const { GITEA, CA, BASE } = builds.variables;
-    exports.push(`GITEA=${await inFile('gitea', GITEA)}`, `CA=${CA}`, `BASE=${BASE}`);
+    exports.push(`GITEA=${await inFile('gitea-address', GITEA)}`, `CA=${CA}`, `BASE=${BASE}`);
   }
   const lines = [
     '',

@@ -13,7 +13,7 @@ import {
   type UpkeepSettings,
   upkeepOf,
 } from '../../decide/build/upkeep.ts';
-import { NotFound, undefinedIfNotFound } from '../../errors.ts';
+import { NotFound, RegistryFailed, undefinedIfNotFound } from '../../errors.ts';
 import { PODS } from '../../kube/api-resources.ts';
 import type { KubeObject } from '../../kube/client.ts';
 import { deploymentIn, type ImageName, keepTag, type RegistrySettings } from '../../record/registry-names.ts';
@@ -31,6 +31,8 @@ const REGISTRY_POD = 'davit-registry-0';
 const ALL = '';
 /** Interval at which the age of the registry's pod is looked at. It is a fraction of the hour in which the pod is replaced. */
 const LOOK_MS = 600_000;
+/** Interval after a failure of the registry. */
+const RETRY_MS = 15_000;
 /** Interval at which the tags of all repositories are compared with what is needed. */
 const SWEEP_MS = 6 * 3600 * 1000;
 /** A tag is deleted only if nothing has needed it for this time: somebody uploads first and names the upload later. */
@@ -165,26 +167,34 @@ export function makeRegistryUpkeep(options: RegistryUpkeepOptions): RegistryUpke
     return true;
   }
 
+  const reconcile: Reconcile = async (key, signal, log) => {
+    if (key !== ALL) {
+      await putPending(key, signal);
+      const deleted = toSweep.has(key) ? await sweep(key, signal) : 0;
+      toSweep.delete(key);
+      if (deleted > 0) log.info({ repository: key, deleted }, 'Deleted tags that nothing needs');
+      return {};
+    }
+    if (sweptAt === undefined || elapsed() - sweptAt >= SWEEP_MS) {
+      for (const repository of await images.repositories(signal)) {
+        toSweep.add(repository);
+        queue.add(repository);
+      }
+      sweptAt = elapsed();
+    }
+    if (await collectGarbage(signal))
+      log.info({ pod: REGISTRY_POD }, "Replaced the registry's pod to collect garbage");
+    return { requeueAfterMs: LOOK_MS };
+  };
+
   return {
-    async reconcile(key, signal, log) {
-      if (key !== ALL) {
-        await putPending(key, signal);
-        const deleted = toSweep.has(key) ? await sweep(key, signal) : 0;
-        toSweep.delete(key);
-        if (deleted > 0) log.info({ repository: key, deleted }, 'Deleted tags that nothing needs');
-        return {};
-      }
-      if (sweptAt === undefined || elapsed() - sweptAt >= SWEEP_MS) {
-        for (const repository of await images.repositories(signal)) {
-          toSweep.add(repository);
-          queue.add(repository);
-        }
-        sweptAt = elapsed();
-      }
-      if (await collectGarbage(signal))
-        log.info({ pod: REGISTRY_POD }, "Replaced the registry's pod to collect garbage");
-      return { requeueAfterMs: LOOK_MS };
-    },
+    // The registry starts later than the controller, and is replaced now and then: that it does not answer is no error.
+    reconcile: (key, signal, log) =>
+      reconcile(key, signal, log).catch((error: unknown) => {
+        if (!(error instanceof RegistryFailed)) throw error;
+        log.warn({ repository: key, reason: error.message }, 'The registry failed, upkeep will try again');
+        return { requeueAfterMs: RETRY_MS };
+      }),
 
     wake() {
       const subscriptions = [

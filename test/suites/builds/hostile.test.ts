@@ -1,13 +1,14 @@
 // Dockerfiles that do what they can against the platform, on real pods: each build fails, or ends, with a reason that says what
 // happened and what to do, over kubectl and HTTP, and what is deployed goes on answering all the time.
 
-import { readdirSync, readFileSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Cluster, startCluster } from '../../cluster/cluster.ts';
 import { ensureImages } from '../../cluster/images/build.ts';
 import { realPods } from '../../cluster/machine.ts';
+import { POD_PIDS_LIMIT } from '../../cluster/node.ts';
 import {
   type BuildPlatform,
   ensureBuildPlatformImages,
@@ -366,21 +367,30 @@ describe.skipIf(!machine.ok)('hostile builds', () => {
     expect(answer).toMatchObject({ status: 'BUILD_FAILED', status_message: expect.stringContaining('storageGi') });
   });
 
-  /** Processes of this machine, which the node runs on. */
-  const processes = (): number => readdirSync('/proc').filter((entry) => /^\d+$/.test(entry)).length;
-  let fewest = Infinity;
-  let most = 0;
+  /** Most processes and threads that a pod had, and the limit that the kubelet gave that pod. */
+  let most = { tasks: 0, limit: 'none' };
   function count(): void {
-    fewest = Math.min(fewest, processes());
-    most = Math.max(most, processes());
+    const pods = globSync('/sys/fs/cgroup/{pids/,}davit-*/kubepods{,/besteffort,/burstable}/pod*');
+    for (const pod of pods) {
+      const read = (name: string): string => readFileSync(join(pod, name), 'utf8').trim();
+      try {
+        const tasks = Number(read('pids.current'));
+        if (tasks > most.tasks) most = { tasks, limit: read('pids.max') };
+      } catch {
+        // The pod is gone.
+      }
+    }
   }
 
   async function expectFewProcesses(name: string): Promise<void> {
     const revision = await ended(name);
     const { build } = revision.status ?? {};
-    say(`${fewest} to ${most} processes`);
-    // The builder's own limit, and what else there is on this machine.
-    expect(most - fewest).toBeLessThan(8192 + 1000);
+    say(`${most.tasks} processes and threads of the pod that has most, whose limit is ${most.limit}`);
+    expect(most.limit).toBe(String(POD_PIDS_LIMIT));
+    // That it tried.
+    expect(most.tasks).toBeGreaterThan(500);
+    expect(most.tasks).toBeLessThanOrEqual(POD_PIDS_LIMIT);
+    most = { tasks: 0, limit: 'none' };
     say(`${name}: ${build?.reason}: ${build?.message}`);
     expect(build?.phase).toBe('Failed');
     // The limits of memory, processes and time: whichever comes first.
