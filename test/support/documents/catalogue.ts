@@ -25,7 +25,7 @@ export const CATALOGUE: Readonly<Record<string, Place>> = {
   'crane auth login registry.example.com -u davit --password-stdin < password': BASE_IMAGES,
   'crane copy docker.io/library/python:3.12-slim registry.example.com/base/python:3.12': BASE_IMAGES,
   'npm run demo -- --build': {
-    notRun: 'it compiles for minutes; test/suites/builds/sources.test.ts starts the same platform',
+    notRun: 'it compiles for minutes; test/suites/builds/demo.test.ts runs it with --once',
   },
   'npm run demo -- --context NAME': { notRun: 'it would be a second Davit on a cluster of the tests' },
   'docker build -t REGISTRY/davit:0.1.0 . && docker push REGISTRY/davit:0.1.0': {
