@@ -22,4 +22,5 @@ it.skipIf(!machine.ok)(
     const [, said = ''] = /export (.*)/.exec(stdout) ?? [];
     expect(said.match(/\w+(?==)/g)).toEqual(expect.arrayContaining(['API', 'TOKEN', 'GITEA', 'CA', 'BASE']));
   },
+  900_000,
 );
