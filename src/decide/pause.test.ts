@@ -6,8 +6,18 @@ const ALL = { ...SETTINGS, paused: true };
 it.each([
   { reason: 'nobody', annotations: {}, settings: SETTINGS, want: undefined },
   { reason: 'another value', annotations: { 'davit.dev/paused': 'false' }, settings: SETTINGS, want: undefined },
-  { reason: 'the record', annotations: { 'davit.dev/paused': 'true' }, settings: SETTINGS, want: 'davit.dev/paused' },
-  { reason: 'all of Davit', annotations: {}, settings: ALL, want: 'Davit is paused' },
+  {
+    reason: 'the record',
+    annotations: { 'davit.dev/paused': 'true' },
+    settings: SETTINGS,
+    want: 'kubectl annotate appd shop -n team davit.dev/paused-',
+  },
+  {
+    reason: 'all of Davit',
+    annotations: {},
+    settings: ALL,
+    want: 'Davit is paused (setting paused) and changes nothing until the setting is removed.',
+  },
 ])('paused by $reason', ({ annotations, settings, want }) => {
   const said = pausedBy(aRecord({}, { annotations }), settings);
   if (want === undefined) expect(said).toBeUndefined();

@@ -6,7 +6,7 @@ import type { Settings } from '../api/settings.ts';
 
 /** Why nothing of this record may be made, changed or deleted, as a sentence; undefined where it is not paused. */
 export function pausedBy({ metadata }: AppDeployment, settings: Settings): string | undefined {
-  if (settings.paused) return 'Davit is paused (setting paused) and changes nothing.';
+  if (settings.paused) return 'Davit is paused (setting paused) and changes nothing until the setting is removed.';
   if (metadata.annotations?.[PAUSED_ANNOTATION] !== 'true') return undefined;
-  return `This record is paused (annotation ${PAUSED_ANNOTATION}). Davit does not change it.`;
+  return `This record is paused (annotation ${PAUSED_ANNOTATION}), so Davit does not change it. To continue: kubectl annotate appd ${metadata.name} -n ${metadata.namespace} ${PAUSED_ANNOTATION}-.`;
 }

@@ -37,7 +37,13 @@ import { registerProviders } from './oauth-providers/routes.ts';
 import { type PageFiles, registerPage } from './page/routes.ts';
 import { registerAuth } from './plugins/auth.ts';
 import { answerError, registerErrors, registerNotFound } from './plugins/errors.ts';
-import { makeEventStreams, STREAM_LIMITS, type StreamKind, type StreamLimits } from './plugins/event-streams.ts';
+import {
+  type LimitedBy,
+  makeEventStreams,
+  STREAM_LIMITS,
+  type StreamKind,
+  type StreamLimits,
+} from './plugins/event-streams.ts';
 import { registerFieldValidation } from './plugins/field-validation.ts';
 import { registerTimeLimit } from './plugins/handler-timeout.ts';
 import { registerDocs, registerOpenApi } from './plugins/openapi.ts';
@@ -77,6 +83,8 @@ export interface AppDeps {
   readonly timeLimitMs?: number;
   /** Called for each event stream that is opened (1) or has ended (-1). */
   readonly onStream?: (kind: StreamKind, change: 1 | -1) => void;
+  /** Called for each event stream that a limit refuses. */
+  readonly onStreamRefused?: (limit: LimitedBy) => void;
   /** Aborts when the service stops: requests that wait and event streams end at once, which would hold it up. */
   readonly signal?: AbortSignal;
   /** Limits for unread answers; for tests. */
@@ -178,6 +186,7 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
     auth,
     limits: { ...STREAM_LIMITS, ...deps.streamLimits },
     onStream: deps.onStream ?? (() => undefined),
+    onRefused: deps.onStreamRefused ?? (() => undefined),
     onBegun: takeTimeLimit,
     countUnread,
   });

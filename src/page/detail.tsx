@@ -158,6 +158,7 @@ function Verdict({ deployment, tone }: { readonly deployment: Deployment; readon
         <span class="hidden">
           {deployment.status}, {TONE_WORDS[tone]}.{' '}
         </span>
+        {tone !== 'good' && ready && <span class="reason">{plain(ready.reason)}</span>}{' '}
         {plain(deployment.status_message)}
       </p>
       {todo !== undefined && (

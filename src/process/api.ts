@@ -12,6 +12,7 @@ import { makeCodeHosts } from '../codehost/code-hosts.ts';
 import type { Config } from '../config.ts';
 import { buildApp } from '../http/app.ts';
 import { watchCertificate } from '../http/core/tls-certificate.ts';
+import { LIMITED_BY } from '../http/plugins/event-streams.ts';
 import { serve } from '../http/server.ts';
 import { NAMESPACES } from '../kube/api-resources.ts';
 import type { KubeClient, KubeObject } from '../kube/client.ts';
@@ -108,6 +109,7 @@ export async function runApi({ client, config, log, metrics, signal, onRewound }
     watches.push(publishKeys(registry.keyRing, { clock: systemClock, log, signal }));
   const page = await readPage();
   if (page === undefined) log.info('The page at / is not served: npm run bundle:page writes it');
+  metrics.startAtZero({ streamLimits: LIMITED_BY });
   const app = await buildApp({
     kube: client,
     page,
@@ -131,6 +133,7 @@ export async function runApi({ client, config, log, metrics, signal, onRewound }
     randomSuffix: () => randomBytes(5).toString('hex'),
     signal,
     onStream: metrics.streaming,
+    onStreamRefused: metrics.streamRefused,
     onAnswer: ({ method, route, code, seconds }) => metrics.answered(method, route, code, seconds),
   });
   const { tls, host, port } = config.http;

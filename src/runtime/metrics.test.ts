@@ -41,6 +41,17 @@ it('a process without a certificate has no expiration, which would lie in the pa
   expect(await values(metrics, /certificate/)).toEqual(['davit_certificate_expiration_timestamp_seconds 1798761600']);
 });
 
+it('series whose increase matters begin at 0', async () => {
+  const metrics = makeMetrics();
+  expect(await values(metrics, /refused/)).toEqual([]);
+  metrics.startAtZero({ streamLimits: ['user', 'process'] });
+  metrics.streamRefused('process');
+  expect(await values(metrics, /refused/)).toEqual([
+    'davit_http_event_streams_refused_total{limit="user"} 0',
+    'davit_http_event_streams_refused_total{limit="process"} 1',
+  ]);
+});
+
 it('the names follow the conventions of Prometheus: counters end in _total, times and durations in _seconds', () => {
   const all = makeMetrics().registry.getMetricsAsArray() as unknown as { name: string; type: string; help: string }[];
   expect(all.length).toBeGreaterThan(20);

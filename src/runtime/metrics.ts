@@ -25,7 +25,9 @@ export interface RuntimeMetrics {
   /** Calls `read` at every scrape, until the returned function is called. Only the leader counts records. */
   countRecords(read: () => Census): () => void;
   /** Lets these series begin at 0: increase() does not see the first step of a series that begins at 1. */
-  startAtZero(labels: Readonly<Record<'rollouts' | 'builds' | 'buildFailures', readonly string[]>>): void;
+  startAtZero(
+    labels: Readonly<Partial<Record<'rollouts' | 'builds' | 'buildFailures' | 'streamLimits', readonly string[]>>>,
+  ): void;
   /** A rollout that has its first result. */
   rolledOut(result: string, seconds: number): void;
   /** A build that ended after this long. */
@@ -37,6 +39,8 @@ export interface RuntimeMetrics {
   answered(method: string, route: string, code: number, seconds: number): void;
   /** An event stream that was opened (1) or has ended (-1); `kind` is what it shows. */
   streaming(kind: string, change: 1 | -1): void;
+  /** An event stream that was refused because as many were open as `limit` allows. */
+  streamRefused(limit: string): void;
   /** When the certificate that is served expires. */
   servesUntil(expires: Date): void;
 }
@@ -156,6 +160,12 @@ export function makeMetrics(prefix = 'davit_'): RuntimeMetrics {
     labelNames: ['kind'],
     registers,
   });
+  const streamRefusals = new Counter({
+    name: `${prefix}http_event_streams_refused_total`,
+    help: 'Event streams of the HTTP API that were refused, by the limit that was reached',
+    labelNames: ['limit'],
+    registers,
+  });
   let expires: Date | undefined;
   new Gauge({
     name: `${prefix}certificate_expiration_timestamp_seconds`,
@@ -170,10 +180,11 @@ export function makeMetrics(prefix = 'davit_'): RuntimeMetrics {
   return {
     registry,
     countRecords: makeRecordMetrics(prefix, registers),
-    startAtZero(labels) {
-      for (const result of labels.rollouts) rolloutSeconds.zero({ result });
-      for (const result of labels.builds) buildSeconds.zero({ result });
-      for (const reason of labels.buildFailures) buildFailures.inc({ reason }, 0);
+    startAtZero({ rollouts = [], builds = [], buildFailures: reasons = [], streamLimits = [] }) {
+      for (const result of rollouts) rolloutSeconds.zero({ result });
+      for (const result of builds) buildSeconds.zero({ result });
+      for (const reason of reasons) buildFailures.inc({ reason }, 0);
+      for (const limit of streamLimits) streamRefusals.inc({ limit }, 0);
     },
     rolledOut: (result, seconds) => rolloutSeconds.observe({ result }, seconds),
     built: (result, seconds) => buildSeconds.observe({ result }, seconds),
@@ -184,6 +195,7 @@ export function makeMetrics(prefix = 'davit_'): RuntimeMetrics {
       answerSeconds.observe({ method, route }, seconds);
     },
     streaming: (kind, change) => streams.inc({ kind }, change),
+    streamRefused: (limit) => streamRefusals.inc({ limit }),
     servesUntil: (date) => void (expires = date),
     reconciled(controller, result, seconds) {
       reconciles.inc({ controller, result });

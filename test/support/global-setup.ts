@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Cluster } from '../cluster/cluster.ts';
 import { aRepository, PRIVATE_KEY, startHost } from '../suites/codehost/host.ts';
-import { type Platform, startPlatform } from './platform.ts';
+import { type Platform, startPlatform, type Values } from './platform.ts';
 import type { Provided } from './running-davit.ts';
 import { startSampleCluster } from './sample-cluster.ts';
 
@@ -15,12 +15,13 @@ interface TestProject {
 
 /**
  * Returns the teardown. `pods: 'auto'` gives a stand-in where the machine allows no pods; `node` tells. `onStarted` does
- * what has to be long done when a test looks for it.
+ * what has to be long done when a test looks for it; `values` are more values of the chart.
  */
 export async function startForTests(
   project: TestProject,
   pods: 'auto' | 'off',
   onStarted: (platform: Platform, cluster: Cluster) => Promise<void> = async () => {},
+  values: Values = {},
 ): Promise<() => Promise<void>> {
   const progress = (line: string): void => void process.stderr.write(`  ${line}\n`);
   const { cluster, images, kubectlPath } = await startSampleCluster({ pods, auditLog: true, progress });
@@ -34,6 +35,7 @@ export async function startForTests(
       'settings.pods.progressDeadlineSeconds': 20,
       'settings.codeHosts': [{ host: `localhost:${codeHost.port}`, addresses: ['127.0.0.1', '::1'], ca: codeHost.ca }],
       'settings.tracing.otlpEndpoint': 'http://collector.observability:4318',
+      ...values,
     },
   });
   await onStarted(platform, cluster);

@@ -4,6 +4,9 @@ import { quoted } from '../../api/text.ts';
 import { type ActionFailure, type ChildRef, said } from '../../decide/observed.ts';
 import { Conflict, Forbidden, Invalid, ServerError, Terminal, Unavailable } from '../../errors.ts';
 
+/** A refusal is tried again after a minute at the latest (src/decide/retry.ts). */
+const CORRECT = 'Correct the cause; the deployment then continues automatically.';
+
 /**
  * Converts an error of a request to an ActionFailure. A rejection by the API server (Invalid, Forbidden) has no
  * `cause`, since a retry would not help. Any other failure has the error as its `cause`, which is thrown after the
@@ -13,7 +16,7 @@ export function failureOf(error: unknown, ref: ChildRef, verb = 'apply', object 
   if (error instanceof Invalid || error instanceof Forbidden) {
     const what = verb === 'apply' ? object : `to ${verb} ${object}`;
     const words = quoted(error.serverMessage ?? error.message);
-    return { reason: 'ApplyRefused', ref, message: `The API server refused ${what}: ${words}` };
+    return { reason: 'ApplyRefused', ref, message: `The API server refused ${what}: ${words}. ${CORRECT}` };
   }
   return { reason: 'RequestFailed', ref, message: messageOf(error, object, verb), cause: error };
 }

@@ -20,7 +20,7 @@ it.each([
     name: 'a ConfigMap of a variable is not there',
     pods: [server({ waiting: { reason: 'CreateContainerConfigError', message: 'configmap "settings" not found' } })],
     reason: 'ContainerConfigInvalid',
-    says: 'Container server cannot be created: configmap "settings" not found',
+    says: 'configmap "settings" not found. Create the missing object, or correct what the container takes from it in resource_spec.',
   },
   {
     name: 'a ConfigMap of a volume is not there',

@@ -76,7 +76,7 @@ function configTrouble(container: ContainerStatus): Trouble | undefined {
   if (!CONFIG_REASONS.has(waiting?.reason ?? '')) return undefined;
   return {
     reason: 'ContainerConfigInvalid',
-    message: `Container ${container.name} cannot be created: ${quote(waiting?.message) || waiting?.reason}`,
+    message: `Container ${container.name} cannot be created: ${quote(waiting?.message) || waiting?.reason}. Create the missing object, or correct what the container takes from it in resource_spec.`,
   };
 }
 

@@ -72,7 +72,7 @@ describe('checkWorkloads', () => {
       server: aWorkload('server', revision, { ready: 0, conditions: [REFUSED] }),
       pods: [pulling],
       want: 'fail PodsRefused',
-      says: 'exceeded quota',
+      says: 'exceeded quota. Correct the cause; the pods are then created automatically',
     },
     {
       name: 'too late, and nobody knows why',

@@ -107,7 +107,10 @@ function troubleOf({ observed, revision, role, workload }: Seen): Trouble | unde
     ({ type, status }) => type === 'ReplicaFailure' && status === 'True',
   );
   return refused
-    ? { reason: 'PodsRefused', message: `The API server rejects the pods: ${quoted(refused.message)}.` }
+    ? {
+        reason: 'PodsRefused',
+        message: `The API server rejects the pods: ${quoted(refused.message)}. Correct the cause; the pods are then created automatically.`,
+      }
     : podFailure(podsOf(observed, role, revision.spec.id));
 }
 

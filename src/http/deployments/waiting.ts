@@ -1,31 +1,31 @@
-// `?wait=`: a GET that is answered when a deployment is as its caller wants it, or the time is up. It wakes on changes of the
-// caches, so that it costs the API server nothing.
+// `?wait=`: a GET that is answered when a deployment reaches the requested state, or after a time limit. Changes of the watch
+// caches wake it, so it sends no request to the API server.
 
 import type { AppDeployment } from '../../api/app-deployment.ts';
 import { HttpError } from '../core/http-error.ts';
 import type { Changes } from './changes.ts';
 
-/** Requests that may wait at once in one namespace. */
+/** Maximum number of requests that wait at the same time in one namespace. */
 export const MOST_WAITING = 64;
 
 export interface Waiting {
   /**
-   * Resolves when `isOver` returns true, `signal` aborts, or the service stops. `isOver` is asked at once, and whenever the
-   * record or one of its revisions changes. Refuses with 429 where as many as may wait already.
+   * Resolves when `isOver` returns true, `signal` aborts, or the service stops. `isOver` is called immediately, and after each
+   * change of the record or of one of its revisions. Throws 429 if MOST_WAITING requests already wait.
    */
   until(record: AppDeployment, isOver: () => boolean, signal: AbortSignal): Promise<void>;
-  /** Ends every wait, and lets none begin. */
+  /** Ends every wait. Later calls of `until` resolve immediately. */
   close(): void;
 }
 
 export function makeWaiting(changes: Changes): Waiting {
-  /** By namespace: what ends each wait. */
+  /** Functions that end the waits, by namespace. */
   const waiting = new Map<string, Set<() => void>>();
   let isClosed = false;
 
   function refuseTooMany(namespace: string): void {
     if ((waiting.get(namespace)?.size ?? 0) < MOST_WAITING) return;
-    const message = `${MOST_WAITING} requests of this tenant are waiting already. Try again when one of them has its answer.`;
+    const message = `${MOST_WAITING} requests of this tenant are already waiting. Try again when one of them has been answered.`;
     throw new HttpError(429, message, { 'retry-after': '1' });
   }
 

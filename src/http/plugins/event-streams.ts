@@ -35,6 +35,10 @@ export const STREAM_LIMITS: StreamLimits = {
   lifeMs: 3_600_000,
 };
 
+/** The limits of STREAM_LIMITS by what they count, as a metric names them. */
+export const LIMITED_BY = ['user', 'tenant', 'process'] as const;
+export type LimitedBy = (typeof LIMITED_BY)[number];
+
 /** How long a stream may take to be flushed when it ends. */
 const FLUSH_MS = 2000;
 /** So long after an end a client waits before it connects again; EventSource does so automatically. Spread over as much again. */
@@ -88,6 +92,8 @@ export interface EventStreamsOptions {
   readonly limits: StreamLimits;
   /** Called for each stream that is opened (1) or has ended (-1). */
   readonly onStream: (kind: StreamKind, change: 1 | -1) => void;
+  /** Called for each stream that a limit refuses. */
+  readonly onRefused: (limit: LimitedBy) => void;
   /** From now on there is no time limit for the answer. */
   readonly onBegun: (reply: FastifyReply) => void;
   readonly countUnread: CountUnread;
@@ -102,22 +108,31 @@ interface Owner {
   readonly tenantId: string;
 }
 
-export function makeEventStreams({ auth, limits, onStream, onBegun, countUnread }: EventStreamsOptions): EventStreams {
+export function makeEventStreams({
+  auth,
+  limits,
+  onStream,
+  onRefused,
+  onBegun,
+  countUnread,
+}: EventStreamsOptions): EventStreams {
   const stops = new Set<() => void>();
   const open = new Map<string, number>();
   const summaries = new WeakMap<FastifyRequest, StreamSummary>();
   let isClosed = false;
 
   function refuseTooMany({ user, tenantId }: Owner): void {
-    const full = (message: string): HttpError =>
-      new HttpError(429, `${message} Close one of them, or follow the list of deployments in one stream.`, {
+    const full = (limit: LimitedBy, message: string): HttpError => {
+      onRefused(limit);
+      return new HttpError(429, `${message} Close one of them, or follow the list of deployments in one stream.`, {
         'retry-after': '10',
       });
+    };
     if ((open.get(`user ${user}`) ?? 0) >= limits.ofUser)
-      throw full(`${limits.ofUser} event streams of yours are open already.`);
+      throw full('user', `${limits.ofUser} event streams of yours are open already.`);
     if ((open.get(`tenant ${tenantId}`) ?? 0) >= limits.ofTenant)
-      throw full(`${limits.ofTenant} event streams of this tenant are open already.`);
-    if (stops.size >= limits.inAll) throw full(`${limits.inAll} event streams are open already.`);
+      throw full('tenant', `${limits.ofTenant} event streams of this tenant are open already.`);
+    if (stops.size >= limits.inAll) throw full('process', `${limits.inAll} event streams are open already.`);
   }
 
   function count({ kind, user, tenantId }: Owner, change: 1 | -1): void {

@@ -1,12 +1,12 @@
-// What an upload must be, looked at while it passes by.
+// Checks the content of an upload while it is forwarded to the registry.
 
 import type { IncomingMessage } from 'node:http';
 import { HttpError } from '../core/http-error.ts';
 
-/** RFC 1952: two bytes that every gzip file begins with, and the one compression method that there is. */
+/** RFC 1952: the magic bytes of gzip, and its only compression method. */
 const GZIP = Buffer.from([0x1f, 0x8b, 0x08]);
 
-/** The request's body, refused with 422 if it does not begin like gzip. What is left of it stays to be read. */
+/** The request's body. Throws 422 if it does not begin with a gzip header; the rest of the body then remains unread. */
 export async function* gzipContent(request: IncomingMessage): AsyncGenerator<Uint8Array> {
   let begun = Buffer.alloc(0);
   for await (const piece of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {

@@ -1,4 +1,4 @@
-// Uploads of sources: an address to upload to, and the upload, which passes through to the registry as it comes.
+// Uploads of sources: returns an address for an upload, and streams the upload to the registry.
 
 import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
@@ -24,19 +24,19 @@ export interface UploadRoutesOptions {
   readonly tenants: Store;
   readonly platform: BuildPlatform;
   readonly now: () => Date;
-  /** 32 hexadecimal digits that nobody can guess. */
+  /** 32 random hexadecimal digits. */
   readonly randomId: () => string;
-  /** Before every path. */
+  /** Base path of the API. */
   readonly prefix: string;
 }
 
 const MEBIBYTE = 1024 * 1024;
-/** An upload begins within this time, and then ends within it. */
+/** Time limit for the start of an upload, and again for its duration. */
 const UPLOAD_SECONDS = 300;
 const CONTENT_TYPE = 'application/gzip';
 const LAYER_TYPE = 'application/vnd.oci.image.layer.v1.tar+gzip';
 const ARTIFACT_TYPE = 'application/vnd.davit.source.v1';
-/** At once, each with at most a megabyte in memory; the group is the tenant. */
+/** Concurrent uploads, grouped by tenant. Each holds at most a megabyte in memory. */
 const SLOTS = { most: 8, mostOfGroup: 3, always: 0, mostWaiting: 16, mostWaitingOfGroup: 4 };
 
 const UploadUrlRequest = z
@@ -50,7 +50,7 @@ const UploadUrl = z
       .describe('PUT the archive (.tar.gz) there, once, with Content-Type: application/gzip and no token.'),
     object_path: z.string().describe('For source_revision_config.source_tarball_path, after the upload.'),
     upload_headers: z.record(z.string(), z.string()).describe('Headers of the upload.'),
-    expires_at: time.describe('Until when the upload must have begun.'),
+    expires_at: time.describe('Time by which the upload must begin.'),
     max_bytes: z.int().describe('Largest upload that is accepted (setting builds.uploadMaxMb).'),
   })
   .meta({
@@ -99,11 +99,11 @@ export function registerUploads(app: App, options: UploadRoutesOptions): void {
     },
   });
 
-  // A scope of its own: nothing else takes a body that is not JSON.
+  // A separate scope, because only this route accepts a body that is not JSON.
   void app.register(async (scope) => registerPut(scope, options));
 }
 
-/** Where the caller reached us. Only the caller is told, so that a header that somebody made up misleads nobody else. */
+/** The origin that the caller used. Only the caller receives it, so a forged header misleads nobody else. */
 function originOf({ headers, protocol, host }: FastifyRequest): string {
   const forwarded = headers['x-forwarded-proto'];
   const scheme = forwarded === 'https' || forwarded === 'http' ? forwarded : protocol;
@@ -124,7 +124,7 @@ function registerPut(app: FastifyInstance, { records, tenants, platform, now }: 
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', (_request, payload, done) => done(null, payload));
 
-  /** Everything that can be told before the body is read. */
+  /** Checks the request before its body is read. */
   async function begin(request: FastifyRequest): Promise<Begun> {
     const { deployment_id: deployment = '', upload_id: id = '' } = request.params as Record<string, string>;
     const query = request.query as { readonly expires?: unknown; readonly signature?: unknown };
@@ -132,7 +132,7 @@ function registerPut(app: FastifyInstance, { records, tenants, platform, now }: 
     const expires = Number(query.expires);
     const signature = typeof query.signature === 'string' ? query.signature : '';
     if (registry === undefined || !isSigned(await registry.passwordKey(), { deployment, id, expires }, signature))
-      throw new HttpError(403, 'This is not an upload address that Davit gave. Get one with POST …/upload-url.');
+      throw new HttpError(403, 'This upload address is not signed by Davit. Get one with POST …/upload-url.');
     if (now().getTime() > expires * 1000)
       throw new HttpError(403, 'This upload address has expired. Get another one with POST …/upload-url.');
     needHeaders(request, platform.settings.builds.uploadMaxMb);
@@ -140,7 +140,10 @@ function registerPut(app: FastifyInstance, { records, tenants, platform, now }: 
     const { namespace = '' } = record?.metadata ?? {};
     const tenantId = tenants.get({ name: namespace })?.metadata.uid;
     if (record === undefined || record.metadata.deletionTimestamp !== undefined || tenantId === undefined)
-      throw new HttpError(404, 'The deployment that this upload is for is gone.');
+      throw new HttpError(
+        404,
+        'The deployment of this upload address no longer exists. Create it again and get another address.',
+      );
     return { id, tenant: namespace, place: placeOf(platform, record, tenantId) };
   }
 
@@ -154,7 +157,7 @@ function registerPut(app: FastifyInstance, { records, tenants, platform, now }: 
     const { repository } = begun.place;
     await refuseUsed(begun, signal);
     const blob = await client.uploadBlob(repository, gzipContent(request), signal);
-    // Another replica may have been given the same address.
+    // Another replica may have received an upload to the same address meanwhile.
     await refuseUsed(begun, signal);
     const layer = { mediaType: LAYER_TYPE, ...blob };
     await client.tagArtifact(
@@ -171,9 +174,13 @@ function registerPut(app: FastifyInstance, { records, tenants, platform, now }: 
     underWay.add(begun.id);
     const over = new AbortController();
     const { signal } = over;
-    const onClose = (): void => over.abort(new HttpError(400, 'The upload ended early.'));
+    const onClose = (): void =>
+      over.abort(new HttpError(400, 'The connection was closed before the end of the upload. Upload again.'));
     const timer = setTimeout(
-      () => over.abort(new HttpError(408, `The upload took longer than ${UPLOAD_SECONDS} s.`)),
+      () =>
+        over.abort(
+          new HttpError(408, `The upload took longer than ${UPLOAD_SECONDS} s. Leave out what a build does not need.`),
+        ),
       UPLOAD_SECONDS * 1000,
     );
     request.raw.socket.once('close', onClose);
@@ -201,7 +208,7 @@ function registerPut(app: FastifyInstance, { records, tenants, platform, now }: 
         reply.code(201);
         return { object_path: `uploads/${begun.id}`, size };
       } catch (error) {
-        // Whoever sends all before reading anything must be able to read why it was in vain.
+        // A client that sends the whole body before it reads must still be able to read the error.
         if (!(error instanceof HttpError && error.headers['connection'] === 'close')) request.raw.resume();
         throw error;
       }
@@ -212,7 +219,7 @@ function registerPut(app: FastifyInstance, { records, tenants, platform, now }: 
 function needHeaders({ headers }: FastifyRequest, mostMb: number): void {
   const length = headers['content-length'];
   if (length === undefined || headers['transfer-encoding'] !== undefined)
-    throw new HttpError(411, 'Send the length of the upload in the header Content-Length.', { connection: 'close' });
+    throw new HttpError(411, 'Send the size of the upload in the header Content-Length.', { connection: 'close' });
   if (Number(length) > mostMb * MEBIBYTE)
     throw new HttpError(413, `The upload is larger than ${mostMb} MiB. Leave out what a build does not need.`, {
       connection: 'close',
@@ -220,13 +227,13 @@ function needHeaders({ headers }: FastifyRequest, mostMb: number): void {
   const type = headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase();
   if (type !== CONTENT_TYPE) throw new HttpError(415, `Send the upload with the header Content-Type: ${CONTENT_TYPE}.`);
   if ((headers['content-encoding'] ?? 'identity') !== 'identity')
-    throw new HttpError(415, 'Send the archive as it is, without Content-Encoding.');
+    throw new HttpError(415, 'Send the archive without Content-Encoding.');
 }
 
 function usedAlready(): HttpError {
-  return new HttpError(409, 'This upload address was used before. Get another one with POST …/upload-url.');
+  return new HttpError(409, 'This upload address has already been used. Get another one with POST …/upload-url.');
 }
 
 function tooMany(): never {
-  throw new HttpError(503, 'Too many uploads are under way. Try again in 5 s.', { 'retry-after': '5' });
+  throw new HttpError(503, 'Too many uploads are running. Try again in 5 s.', { 'retry-after': '5' });
 }

@@ -1,4 +1,4 @@
-// Addresses to upload a source to: signed, so that whoever has one needs no other credential, and nobody makes one up. Pure.
+// Signed addresses for uploads of sources. The signature is the only credential of an upload. Pure.
 
 import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 
@@ -7,11 +7,11 @@ export interface Upload {
   readonly deployment: string;
   /** 32 hexadecimal digits. */
   readonly id: string;
-  /** Seconds since 1970: an upload must have begun by then. */
+  /** Seconds since 1970, at which the address expires. A running upload may continue. */
   readonly expires: number;
 }
 
-/** 43 characters. `key` is the registry's password key; what is signed here is a password of nothing. */
+/** 43 characters. `key` is the registry's password key. A key of its own is derived from it, so a signature is never a registry password. */
 export function uploadSignature(key: Uint8Array, { deployment, id, expires }: Upload): string {
   const own = Buffer.from(hkdfSync('sha256', key, '', 'davit-upload-1', 32));
   return createHmac('sha256', own).update(`${deployment} ${id} ${expires}`).digest('base64url');

@@ -4,17 +4,12 @@
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Cluster, startCluster } from '../../cluster/cluster.ts';
-import { ensureImages } from '../../cluster/images/build.ts';
+import type { Cluster } from '../../cluster/cluster.ts';
 import { realPods } from '../../cluster/machine.ts';
-import {
-  type BuildPlatform,
-  ensureBuildPlatformImages,
-  nodeImages,
-  startBuildPlatform,
-} from '../../support/build-platform.ts';
+import type { BuildPlatform } from '../../support/build-platform.ts';
 import { DAVIT_NAMESPACE, type Tenant } from '../../support/platform.ts';
 import { eventually } from '../../support/running-davit.ts';
+import { startBuilding } from './ground.ts';
 import { builtRecord, pythonServer } from './sample.ts';
 
 const say = (line: string): void => void process.stderr.write(`  ${line}\n`);
@@ -44,28 +39,17 @@ interface Pod {
 describe.skipIf(!machine.ok)("the chart's registry", () => {
   let cluster: Cluster;
   let builds: BuildPlatform;
+  let stop: (() => Promise<void>) | undefined;
   let team: Tenant;
   let other: Tenant;
   let image: string;
 
   beforeAll(async () => {
-    const images = await ensureBuildPlatformImages(say);
-    const { postgres, redis } = await ensureImages(say);
-    cluster = await startCluster({
-      pods: 'on',
-      userNamespaces: true,
-      images: [...nodeImages(images), postgres, redis],
-      progress: say,
-    });
-    const stores = { postgres: postgres.name, redis: redis.name };
-    builds = await startBuildPlatform(cluster, { images, stores, tenants: ['team', 'other'], progress: say });
+    ({ cluster, builds, stop } = await startBuilding({ tenants: ['team', 'other'], progress: say }));
     team = await builds.platform.makeTenant('team');
     other = await builds.platform.makeTenant('other');
   });
-  afterAll(async () => {
-    await builds?.stop();
-    await cluster?.stop();
-  });
+  afterAll(() => stop?.());
 
   async function apply(namespace: string, object: object): Promise<void> {
     await cluster.kubectl(['apply', '-n', namespace, '-f', '-'], { input: JSON.stringify(object) });

@@ -7,6 +7,7 @@ import { ensureImages } from '../../cluster/images/build.ts';
 import { ensureTools, toolPath } from '../../cluster/tools.ts';
 import {
   type BuildPlatform,
+  type BuildPlatformOptions,
   ensureBuildPlatformImages,
   nodeImages,
   startBuildPlatform,
@@ -44,10 +45,20 @@ export interface GroundOptions {
   readonly progress: (line: string) => void;
 }
 
-export async function prepareGround({ auditLog = false, pollSeconds = 3, progress }: GroundOptions): Promise<Ground> {
+export interface Building {
+  readonly cluster: Cluster;
+  readonly builds: BuildPlatform;
+  stop(): Promise<void>;
+}
+
+/** A cluster with real pods and a platform that builds for these tenants. */
+export async function startBuilding({
+  auditLog = false,
+  progress,
+  ...options
+}: Omit<BuildPlatformOptions, 'images' | 'stores'> & { readonly auditLog?: boolean }): Promise<Building> {
   const images = await ensureBuildPlatformImages(progress);
   const { postgres, redis, sample } = await ensureImages(progress);
-  const tools = await ensureTools(['kubernetes', 'registry'], progress);
   const cluster = await startCluster({
     pods: 'on',
     userNamespaces: true,
@@ -55,16 +66,27 @@ export async function prepareGround({ auditLog = false, pollSeconds = 3, progres
     images: [...nodeImages(images), postgres, redis, sample],
     progress,
   });
-  let builds: BuildPlatform | undefined;
+  try {
+    const stores = { postgres: postgres.name, redis: redis.name };
+    const builds = await startBuildPlatform(cluster, { ...options, images, stores, progress });
+    const stop = (): Promise<void> => builds.stop().finally(() => cluster.stop());
+    return { cluster, builds, stop };
+  } catch (error) {
+    await cluster.stop();
+    throw error;
+  }
+}
+
+export async function prepareGround({ auditLog = false, pollSeconds = 3, progress }: GroundOptions): Promise<Ground> {
+  const tools = await ensureTools(['kubernetes', 'registry'], progress);
+  const building = await startBuilding({ auditLog, pollSeconds, tenants: [TEAM], progress });
+  const { cluster, builds } = building;
   let shell: Shell | undefined;
   async function stop(): Promise<void> {
     await shell?.close();
-    await builds?.stop();
-    await cluster.stop();
+    await building.stop();
   }
   try {
-    const stores = { postgres: postgres.name, redis: redis.name };
-    builds = await startBuildPlatform(cluster, { images, stores, tenants: [TEAM], pollSeconds, progress });
     const team = await builds.platform.makeTenant(TEAM);
     const programs = {
       kubectl: toolPath(tools, 'kubernetes', 'kubectl'),

@@ -5,18 +5,13 @@ import { globSync, readFileSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Cluster, startCluster } from '../../cluster/cluster.ts';
-import { ensureImages } from '../../cluster/images/build.ts';
+import type { Cluster } from '../../cluster/cluster.ts';
 import { realPods } from '../../cluster/machine.ts';
 import { POD_PIDS_LIMIT } from '../../cluster/node.ts';
-import {
-  type BuildPlatform,
-  ensureBuildPlatformImages,
-  nodeImages,
-  startBuildPlatform,
-} from '../../support/build-platform.ts';
+import type { BuildPlatform } from '../../support/build-platform.ts';
 import type { Tenant } from '../../support/platform.ts';
 import { eventually } from '../../support/running-davit.ts';
+import { startBuilding } from './ground.ts';
 
 const say = (line: string): void => void process.stderr.write(`  ${line}\n`);
 const machine = await realPods(say);
@@ -128,6 +123,7 @@ interface Revision {
 describe.skipIf(!machine.ok)('hostile builds', () => {
   let cluster: Cluster;
   let builds: BuildPlatform;
+  let stop: (() => Promise<void>) | undefined;
   let team: Tenant;
   let other: Tenant;
   const credentials = new Map<string, string>();
@@ -135,18 +131,7 @@ describe.skipIf(!machine.ok)('hostile builds', () => {
   let watching: NodeJS.Timeout | undefined;
 
   beforeAll(async () => {
-    const images = await ensureBuildPlatformImages(say);
-    const { postgres, redis } = await ensureImages(say);
-    cluster = await startCluster({
-      pods: 'on',
-      userNamespaces: true,
-      images: [...nodeImages(images), postgres, redis],
-      progress: say,
-    });
-    const stores = { postgres: postgres.name, redis: redis.name };
-    builds = await startBuildPlatform(cluster, {
-      images,
-      stores,
+    ({ cluster, builds, stop } = await startBuilding({
       tenants: ['team', 'other'],
       progress: say,
       values: {
@@ -162,14 +147,13 @@ describe.skipIf(!machine.ok)('hostile builds', () => {
         },
         'settings.builds.workspaceMb': 64,
       },
-    });
+    }));
     team = await builds.platform.makeTenant('team');
     other = await builds.platform.makeTenant('other');
   });
   afterAll(async () => {
     clearInterval(watching);
-    await builds?.stop();
-    await cluster?.stop();
+    await stop?.();
   });
 
   async function get<T>(...args: readonly string[]): Promise<T> {

@@ -1,8 +1,16 @@
-// The cluster of the end-to-end tests: real pods wherever the machine allows them.
+// The cluster of the end-to-end tests: real pods wherever the machine allows them, the page, and addresses without anybody who
+// routes them.
 
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
 import type { TestProject } from 'vitest/node';
 import { startForTests } from '../../support/global-setup.ts';
 
-export default function setup(project: TestProject): Promise<() => Promise<void>> {
-  return startForTests(project, 'auto');
+const PAGE = join(import.meta.dirname, '../../../src/generate/page.ts');
+
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  // The facade reads it when it starts.
+  await promisify(execFile)(process.execPath, [PAGE]);
+  return startForTests(project, 'auto', undefined, { 'settings.address.kind': 'ingress' });
 }

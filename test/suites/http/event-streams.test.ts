@@ -486,10 +486,10 @@ it('is in the document, of the routes that have one', async () => {
 
 describe('limits', () => {
   it.each([
-    ['ofUser', 'of yours'],
-    ['ofTenant', 'of this tenant'],
-    ['inAll', 'are open already'],
-  ])('%s: 429 with what to do, and room again when one has ended', async (limit, words) => {
+    ['ofUser', 'of yours', 'user'],
+    ['ofTenant', 'of this tenant', 'tenant'],
+    ['inAll', 'are open already', 'process'],
+  ])('%s: 429 with what to do, and room again when one has ended', async (limit, words, counted) => {
     await close();
     await start({ [limit]: 2 });
     const first = await open();
@@ -497,6 +497,7 @@ describe('limits', () => {
     const third = await open();
     expect([third.status, third.headers.get('retry-after')]).toEqual([429, '10']);
     await poll(() => third.text()).toContain(words);
+    expect(facade.refusedStreams).toEqual([counted]);
     first.close();
     await poll(() => facade.streams['deployment']).toBe(1);
     expect((await open()).status).toBe(200);

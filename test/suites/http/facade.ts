@@ -109,6 +109,8 @@ export interface Facade {
   readonly answers: AnswerReport[];
   /** Event streams that are open, by kind. */
   readonly streams: Record<string, number>;
+  /** The limits that refused an event stream, in order. */
+  readonly refusedStreams: string[];
   /** Writes but for reviews of rights. */
   writes(): Write[];
   call(
@@ -138,6 +140,7 @@ export async function makeFacade(
   const clock = { ms: Date.parse('2026-01-01T00:00:00Z') };
   const answers: AnswerReport[] = [];
   const streams: Record<string, number> = {};
+  const refusedStreams: string[] = [];
   const kube = makeFakeKube({ now: () => clock.ms });
   for (const { id, namespace } of [TENANT, OTHER_TENANT]) {
     kube.seed(NAMESPACES, {
@@ -206,6 +209,7 @@ export async function makeFacade(
     log,
     onAnswer: (answer) => void answers.push(answer),
     onStream: (kind, change) => void (streams[kind] = (streams[kind] ?? 0) + change),
+    onStreamRefused: (limit) => void refusedStreams.push(limit),
     now,
     randomSuffix: () => `r4nd0m${suffixes++ || ''}`,
     sleep: async (ms) => {
@@ -232,6 +236,7 @@ export async function makeFacade(
     log: () => lines.join(''),
     answers,
     streams,
+    refusedStreams,
     writes: () => kube.writes.filter(({ kind }) => !kind.endsWith('Review')),
     async call(method, url, body, headers = {}) {
       const answer = await app.inject({

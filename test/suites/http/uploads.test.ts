@@ -145,7 +145,7 @@ describe('an address', () => {
     const before = new Map(registry.manifests);
     expect(await put(body.upload_url, gzipSync('another'))).toEqual([
       409,
-      'This upload address was used before. Get another one with POST …/upload-url.',
+      'This upload address has already been used. Get another one with POST …/upload-url.',
     ]);
     expect(registry.manifests).toEqual(before);
   });
@@ -184,7 +184,7 @@ describe('an address', () => {
     const { body } = await ask();
     expect(await put(change(body.upload_url), SOURCE)).toEqual([
       403,
-      'This is not an upload address that Davit gave. Get one with POST …/upload-url.',
+      'This upload address is not signed by Davit. Get one with POST …/upload-url.',
     ]);
     expect(registry.blobs.size).toBe(0);
   });
@@ -192,7 +192,10 @@ describe('an address', () => {
   it('is of no use once the deployment is gone', async () => {
     const { body } = await ask();
     facade.records.drop(id);
-    expect(await put(body.upload_url, SOURCE)).toEqual([404, 'The deployment that this upload is for is gone.']);
+    expect(await put(body.upload_url, SOURCE)).toEqual([
+      404,
+      expect.stringContaining('The deployment of this upload address no longer exists.'),
+    ]);
   });
 
   it('is signed with a key of its own', () => {

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { REASONS } from '../../../src/api/app-deployment-conditions.ts';
+import { isFailure, REASONS, type Reason } from '../../../src/api/app-deployment-conditions.ts';
 import { BUILD_REASONS } from '../../../src/api/build.ts';
 import { makeMetrics } from '../../../src/runtime/metrics.ts';
 import { addProcessMetrics } from '../../../src/runtime/process-metrics.ts';
@@ -17,6 +17,7 @@ import {
   TRANSCRIPTS,
   textOf,
 } from '../../support/documents/documented.ts';
+import { ELSEWHERE, GROUPS } from '../e2e/broken-deployments.ts';
 import { apiPage } from '../http/api-reference.ts';
 
 const root = join(import.meta.dirname, '../../..');
@@ -65,6 +66,17 @@ it('alerts and dashboard use metrics and reasons that there are', () => {
   );
   expect(reasons.length).toBeGreaterThan(10);
   expect(reasons.filter((reason) => !(reason in REASONS) && !(reason in BUILD_REASONS))).toEqual([]);
+});
+
+it('every failure is made to happen: in docs/troubleshooting.md, or by a test that is named for it', () => {
+  const failures = (Object.keys(REASONS) as Reason[]).filter(isFailure);
+  const shown = GROUPS.flatMap((group) => group.failures);
+  const named = [...shown.map(({ reason }) => reason), ...Object.keys(ELSEWHERE)];
+  expect(failures.filter((reason) => !named.includes(reason))).toEqual([]);
+  expect(shown.filter(({ reason }) => reason in ELSEWHERE)).toEqual([]);
+  for (const [reason, test] of Object.entries(ELSEWHERE)) expect(readFileSync(join(root, test), 'utf8')).toContain(reason);
+  const headings = [...textOf('docs/troubleshooting.md').matchAll(/^## (.+)$/gm)].map(([, title]) => title);
+  expect(headings).toEqual(shown.map(({ title }) => title));
 });
 
 it('docs/operations.md shows no reason that there is not', () => {

@@ -8,48 +8,11 @@ import { aPayload } from '../../support/builders.ts';
 import { openStream } from '../../support/event-reader.ts';
 import type { Tenant } from '../../support/platform.ts';
 import { type Attached, attach, eventually } from '../../support/running-davit.ts';
+import { type Line, linesOf, type Scrape, scrape, sumOf } from '../../support/telemetry.ts';
 
 const davit: Attached = attach(inject('davit'));
 const NAMESPACE = 'observed';
 type Part = 'controller' | 'api';
-
-interface Line {
-  readonly level: string;
-  /** RFC 3339 */
-  readonly time: string;
-  readonly part?: string;
-  readonly msg: string;
-  readonly [field: string]: unknown;
-}
-
-/** What a process has logged, of all its runs. */
-async function linesOf(part: Part): Promise<Line[]> {
-  const text = await readFile(join(davit.logs, `davit-${part}.log`), 'utf8');
-  return text
-    .split('\n')
-    .filter((line) => line.startsWith('{'))
-    .map((line) => JSON.parse(line) as Line);
-}
-
-type Scrape = ReadonlyMap<string, number>;
-
-/** The samples of a process by series, as Prometheus gets them: `name{label="value"}`. */
-async function scrape(part: Part): Promise<Scrape> {
-  const port = (await linesOf(part)).findLast(({ msg }) => msg === 'Started')?.['health'];
-  const answer = await fetch(`http://127.0.0.1:${String(port)}/metrics`);
-  expect(answer.status).toBe(200);
-  const samples = (await answer.text()).split('\n').filter((line) => line !== '' && !line.startsWith('#'));
-  return new Map(samples.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.split(' ').at(-1))]));
-}
-
-/** The sum of all series of a metric with these labels. */
-function sumOf(samples: Scrape, metric: string, labels: Readonly<Record<string, string>> = {}): number {
-  const wanted = Object.entries(labels).map(([name, value]) => `${name}="${value}"`);
-  return [...samples]
-    .filter(([series]) => series === metric || series.startsWith(`${metric}{`))
-    .filter(([series]) => wanted.every((label) => series.includes(label)))
-    .reduce((sum, [, value]) => sum + value, 0);
-}
 
 let tenant: Tenant;
 let before: Readonly<Record<Part, Scrape>>;
@@ -59,8 +22,8 @@ let since: number;
 /** The messages of the conditions Ready while the deployments were there. */
 const messages: Record<string, string> = {};
 const both = async (): Promise<Readonly<Record<Part, Scrape>>> => ({
-  controller: await scrape('controller'),
-  api: await scrape('api'),
+  controller: await scrape(davit, 'controller'),
+  api: await scrape(davit, 'api'),
 });
 
 beforeAll(async () => {
@@ -114,7 +77,7 @@ beforeAll(async () => {
 
 describe('the log of the controller', () => {
   const about = async (name: string): Promise<Line[]> =>
-    (await linesOf('controller')).filter((line) => line['namespace'] === NAMESPACE && line['name'] === name);
+    (await linesOf(davit, 'controller')).filter((line) => line['namespace'] === NAMESPACE && line['name'] === name);
 
   it('tells the life of a deployment that works, in its order', async () => {
     const lines = await about('works');
@@ -153,7 +116,9 @@ describe('the log of the controller', () => {
 
 describe('the log of the API', () => {
   it('names user, tenant and deployment of each request, and how a stream ended', async () => {
-    const requests = (await linesOf('api')).filter(({ msg, tenant: of }) => msg === 'Request' && of === NAMESPACE);
+    const requests = (await linesOf(davit, 'api')).filter(
+      ({ msg, tenant: of }) => msg === 'Request' && of === NAMESPACE,
+    );
     expect(requests.every(({ user }) => user === `system:serviceaccount:${NAMESPACE}:team`)).toBe(true);
     const of = (method: string): Line[] => requests.filter((line) => line['method'] === method);
     expect(of('POST').map(({ deployment, status }) => [deployment, status])).toEqual([

@@ -60,9 +60,9 @@ export async function visit(browser: Browser, url: string, options: BrowserConte
   return { page, complaints, requests };
 }
 
-export async function signIn(page: Page, token = TOKEN): Promise<void> {
+export async function signIn(page: Page, { token = TOKEN, namespace = 'team-a' } = {}): Promise<void> {
   await page.getByLabel('Token').fill(token);
-  await page.getByLabel('Tenant').fill('team-a');
+  await page.getByLabel('Tenant').fill(namespace);
   await page.getByRole('button', { name: 'Sign in' }).click();
 }
 

@@ -118,7 +118,7 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
 
     it('that is refused is said so, and can be given again', async ({ arrive }) => {
       const page = await arrive();
-      await signIn(page, 'nobody-knows-it');
+      await signIn(page, { token: 'nobody-knows-it' });
       const alert = page.getByRole('alert');
       await alert.getByText('The token was refused.').waitFor();
       expect(await alert.innerText()).toContain('The Kubernetes API server does not know this token');

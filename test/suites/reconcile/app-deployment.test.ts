@@ -284,7 +284,7 @@ describe('rows that every reconciler has', () => {
     expect(conditionIn(kube, 'Stalled')).toMatchObject({
       status: 'True',
       reason: 'ApplyRefused',
-      message: expect.stringContaining('exceeded quota: storage'),
+      message: expect.stringContaining('exceeded quota: storage. Correct the cause; the deployment then continues'),
     });
     kube.failOn(undefined);
     await converge(controller);

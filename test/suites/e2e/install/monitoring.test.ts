@@ -2,18 +2,24 @@
 // rendered: two hours of a platform in order, of one out of order, and of one that is gone.
 
 import { execFile } from 'node:child_process';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { parse, stringify } from 'yaml';
-import { ensureTools, toolPath } from '../../../cluster/tools.ts';
-import { type Series, START, scrapes } from './series.ts';
+import { beforeAll, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import {
+  AS_EXPECTED,
+  type Evaluation,
+  evaluate,
+  firing,
+  promtoolPath,
+  RULES,
+  type Series,
+} from '../../../support/promtool.ts';
+import { START, scrapes } from './series.ts';
 
 const run = promisify(execFile);
 const files = join(import.meta.dirname, '../../../../charts/davit/files');
-const rules = join(files, 'alerts.yaml');
 const MINUTES = 120;
 
 interface Rules {
@@ -23,7 +29,7 @@ interface Dashboard {
   readonly panels: readonly { readonly targets?: readonly { readonly expr: string }[] }[];
 }
 
-const alerts = (parse(await readFile(rules, 'utf8')) as Rules).groups.flatMap((group) => group.rules);
+const alerts = (parse(await readFile(RULES, 'utf8')) as Rules).groups.flatMap((group) => group.rules);
 const names = alerts.map(({ alert }) => alert);
 const dashboard = JSON.parse(await readFile(join(files, 'dashboard.json'), 'utf8')) as Dashboard;
 const expressions = dashboard.panels.flatMap(({ targets = [] }) =>
@@ -31,47 +37,18 @@ const expressions = dashboard.panels.flatMap(({ targets = [] }) =>
 );
 /** Those that fire when nothing is scraped any more. */
 const OF_ABSENCE = ['DavitNoLeader', 'DavitApiDown'];
-const AS_EXPECTED = 'as expected';
 
 let promtool: string;
-let folder: string;
 beforeAll(async () => {
-  const tools = await ensureTools(['prometheus'], (line) => process.stderr.write(`${line}\n`));
-  promtool = toolPath(tools, 'prometheus', 'promtool');
-  folder = await mkdtemp(join(tmpdir(), 'davit-alerts-'));
+  promtool = await promtoolPath();
 });
-afterAll(() => rm(folder, { recursive: true, force: true }));
 
-/** Whether each expression has, at the end of the series, one sample 1 for each of its label sets: AS_EXPECTED, or what differs. */
-async function outcomeAtEnd(
-  series: readonly Series[],
-  expected: readonly { readonly expr: string; readonly labels: readonly string[] }[],
-): Promise<string> {
-  const file = join(folder, 'test.yaml');
-  const test = {
-    interval: '1m',
-    start_timestamp: START,
-    input_series: series,
-    promql_expr_test: expected.map(({ expr, labels }) => ({
-      expr,
-      eval_time: `${MINUTES - 1}m`,
-      exp_samples: labels.map((one) => ({ labels: one, value: 1 })),
-    })),
-  };
-  await writeFile(file, stringify({ rule_files: [rules], evaluation_interval: '1m', tests: [test] }, { lineWidth: 0 }));
-  return run(promtool, ['test', 'rules', file], { maxBuffer: 64 << 20 }).then(
-    () => AS_EXPECTED,
-    (error: { readonly stdout?: string; readonly stderr?: string }) => `${error.stdout}${error.stderr}`,
-  );
-}
-
-function firing(alertNames: readonly string[]): { expr: string; labels: string[] } {
-  const labels = alertNames.map((name) => `{alertname="${name}"}`);
-  return { expr: 'max by (alertname) (ALERTS{alertstate="firing"})', labels };
+function outcomeAtEnd(series: readonly Series[], expected: Evaluation['expected']): Promise<string> {
+  return evaluate(promtool, [{ start: START, minutes: MINUTES, series, expected }]);
 }
 
 it('the rules are what Prometheus takes, with their templates', async () => {
-  const { stdout } = await run(promtool, ['check', 'rules', '--lint=all', '--lint-fatal', rules]);
+  const { stdout } = await run(promtool, ['check', 'rules', '--lint=all', '--lint-fatal', RULES]);
   expect(stdout).toContain(`${alerts.length} rules found`);
 });
 

@@ -7,15 +7,11 @@ import { BUILD_REASONS } from '../../../../src/api/build.ts';
 import { type Census, censusOf } from '../../../../src/decide/census.ts';
 import { BUILD_RESULTS, ROLLOUT_RESULTS } from '../../../../src/decide/outcomes.ts';
 import { Unavailable } from '../../../../src/errors.ts';
+import { LIMITED_BY } from '../../../../src/http/plugins/event-streams.ts';
 import { makeMetrics, type RuntimeMetrics } from '../../../../src/runtime/metrics.ts';
 import { addProcessMetrics } from '../../../../src/runtime/process-metrics.ts';
 import { aRecord, aRevision } from '../../../support/builders.ts';
-
-/** A series as `promtool test rules` reads it: a sample a minute, `_` where it is missing. */
-export interface Series {
-  readonly series: string;
-  readonly values: string;
-}
+import type { Series } from '../../../support/promtool.ts';
 
 export type Platform = 'in order' | 'out of order';
 
@@ -39,6 +35,7 @@ export async function scrapes(platform: Platform, minutes: number): Promise<Seri
     buildFailures: Object.keys(BUILD_REASONS),
   });
   controller.leading('davit-controller', true);
+  api.startAtZero({ streamLimits: LIMITED_BY });
   api.servesUntil(new Date(STARTED_MS + (platform === 'in order' ? 60 : 3) * DAY_MS));
 
   const samples = new Map<string, string[]>();
@@ -79,6 +76,7 @@ function liveMinute(platform: Platform, minute: number, controller: RuntimeMetri
     controller.buildQueued(5);
     controller.built('built', 90);
     controller.relisted('pods');
+    api.streaming('deployments', 1);
     controller.reconnected('pods');
   }
   controller.queueDepth('appdeployments', inOrder ? 2 : 500);
@@ -91,6 +89,7 @@ function liveMinute(platform: Platform, minute: number, controller: RuntimeMetri
     controller.rolledOut('failed', 600);
     controller.buildFailed('StepFailed');
     controller.buildFailed('PushFailed');
+    for (const limit of LIMITED_BY) api.streamRefused(limit);
   }
   controller.cached('pods', 1);
   if (inOrder) return;
@@ -100,6 +99,7 @@ function liveMinute(platform: Platform, minute: number, controller: RuntimeMetri
     controller.requested('apply', 'deployments', refused, 5);
     controller.codeHostRequested('gitea', 'timeout', 10);
   }
+  for (const limit of LIMITED_BY) api.streamRefused(limit);
   controller.watchFailed('pods', refused);
   controller.rolledOut('failed', 600);
   controller.built('failed', 20);

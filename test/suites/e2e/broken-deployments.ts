@@ -1,0 +1,476 @@
+// The ways in which a deployment breaks, each with what is to be seen of it and with what mends it. Those of one group happen to
+// one deployment, one after the other; the first of a group creates it.
+
+import type { Reason } from '../../../src/api/app-deployment-conditions.ts';
+import type { Answer } from '../../support/running-davit.ts';
+
+/** A deployment that is broken and mended, with the means of its team. */
+export interface Site {
+  readonly namespace: string;
+  readonly image: string;
+  /** Creates the deployment, with external stores unless `more` says otherwise. */
+  create(more?: Parts): Promise<void>;
+  patch(body: object): Promise<void>;
+  kubectl(...args: readonly string[]): Promise<string>;
+  /** `kubectl apply -f FILE` */
+  apply(object: object, file?: string): Promise<void>;
+  /** Runs a command of kubectl as a message has it. */
+  type(command: string): Promise<void>;
+}
+
+export interface Parts {
+  readonly resourceSpec?: object;
+  readonly runtime?: object;
+  readonly image?: string;
+  readonly references?: readonly object[];
+  readonly hasOwnStores?: boolean;
+}
+
+export interface Broken {
+  readonly reason: Reason;
+  readonly title: string;
+  /** For the document: what is wrong. */
+  readonly what: string;
+  /** What the message says to do. */
+  readonly says: RegExp;
+  /** Whether the record waits for a person. */
+  readonly isStalled: boolean;
+  /** The alerts with this reason, if nobody does anything for two hours. */
+  readonly alerts: readonly string[];
+  readonly break: (site: Site) => Promise<unknown>;
+  readonly mend: (site: Site, message: string) => Promise<unknown>;
+}
+
+export interface Group {
+  readonly name: string;
+  readonly failures: readonly Broken[];
+}
+
+export const SIZES = { cpu: 0.1, memory_mb: 128 };
+const OWN_SIZES = { db_cpu: 0.1, db_memory_mb: 128, db_storage_gi: 2, redis_cpu: 0.1, redis_memory_mb: 64 };
+/** The variables of a deployment that runs. */
+export const VARIABLES = [{ name: 'GREETING', value: 'hello' }];
+
+const STALLED = { isStalled: true, alerts: ['DavitDeploymentStalled'] } as const;
+const DATA = { isStalled: true, alerts: ['DavitDataAtRisk', 'DavitDeploymentStalled'] } as const;
+const PASSING = { isStalled: false, alerts: [] } as const;
+
+const sized = (resourceSpec: object): object => ({ source_config: { resource_spec: resourceSpec } });
+const running = (runtime: object): object => ({ source_config: { runtime } });
+const pinned = (image: string): object => ({ source_revision_config: { image_uri: image } });
+
+/** The command in a message that begins so. */
+function commandIn(message: string, beginning: string): string {
+  const [command] = new RegExp(String.raw`${beginning}.*?(?= lets |\.$|\. [A-Z])`).exec(message) ?? [];
+  if (command === undefined) throw new Error(`The message has no ${beginning}: ${message}`);
+  return command;
+}
+
+/** What only this namespace gets. */
+const only = (namespace: string): object => ({
+  namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } },
+});
+const DEPLOYMENTS = {
+  apiGroups: ['apps'],
+  apiVersions: ['v1'],
+  operations: ['CREATE', 'UPDATE'],
+  resources: ['deployments'],
+};
+const POLICY = 'cost-center';
+const WEBHOOK = 'scanner.example.com';
+
+let saved: object | undefined;
+
+export const GROUPS: readonly Group[] = [
+  {
+    name: 'what it names',
+    failures: [
+      {
+        reason: 'SecretMissing',
+        title: 'A Secret that is missing',
+        what: '`secret_references` names a Secret that is not there.',
+        says: /Missing: Secret shop-license\. Create it/,
+        ...STALLED,
+        break: (site) =>
+          site.create({ references: [{ name: 'LICENSE', secret_name: 'shop-license', secret_key: 'key' }] }),
+        mend: ({ kubectl }) => kubectl('create', 'secret', 'generic', 'shop-license', '--from-literal=key=0123'),
+      },
+      {
+        reason: 'SecretKeyMissing',
+        title: 'A key that is missing',
+        what: 'A Secret that `secret_references` names has lost the key.',
+        says: /Missing: key key in Secret shop-license\. Create it/,
+        ...STALLED,
+        break: ({ kubectl }) =>
+          kubectl('patch', 'secret', 'shop-license', '--type=json', '-p=[{"op":"remove","path":"/data/key"}]'),
+        mend: ({ kubectl }) => kubectl('patch', 'secret', 'shop-license', '-p={"stringData":{"key":"0123"}}'),
+      },
+      {
+        reason: 'ContainerConfigInvalid',
+        title: 'A container that cannot be created',
+        what: 'An init container takes a variable from a ConfigMap that is not there.',
+        says: /configmap "settings" not found\. Create the missing object, or correct/,
+        ...STALLED,
+        break: (site) => {
+          const env = [{ name: 'MODE', valueFrom: { configMapKeyRef: { name: 'settings', key: 'mode' } } }];
+          return site.patch(sized({ init_containers: [{ name: 'prepare', image: site.image, env }] }));
+        },
+        mend: ({ patch }) => patch(sized({ init_containers: null })),
+      },
+      {
+        reason: 'VolumeNotMounted',
+        title: 'A volume that cannot be mounted',
+        what: 'A volume is of a ConfigMap that is not there.',
+        says: /configmap "settings" not found\. Create the missing object/,
+        ...STALLED,
+        break: ({ patch }) =>
+          patch(
+            sized({
+              volumes: [{ name: 'settings', configMap: { name: 'settings' } }],
+              volume_mounts: [{ name: 'settings', mountPath: '/settings' }],
+            }),
+          ),
+        mend: ({ kubectl }) => kubectl('create', 'configmap', 'settings', '--from-literal=mode=fast'),
+      },
+      {
+        reason: 'Unschedulable',
+        title: 'A pod that fits on no node',
+        what: '`cpu` is more than any node has free.',
+        says: /The pod fits on no node: .*Lower the requests, or add capacity/,
+        ...STALLED,
+        break: ({ patch }) => patch(sized({ cpu: 60, cpu_limit: 60 })),
+        mend: ({ patch }) => patch(sized({ cpu: SIZES.cpu, cpu_limit: null })),
+      },
+    ],
+  },
+  {
+    name: 'what it runs',
+    failures: [
+      {
+        reason: 'ImagePullFailed',
+        title: 'An image that cannot be pulled',
+        what: '`image_uri` names an image that no registry has, or that needs a pull secret.',
+        says: /cannot be pulled\. Check its name and tag, and the pull secrets/,
+        ...STALLED,
+        break: (site) => site.create({ image: 'registry.invalid/shop:1' }),
+        mend: ({ patch, image }) => patch(pinned(image)),
+      },
+      {
+        reason: 'ContainerCrashed',
+        title: 'A container that crashes again and again',
+        what: 'The program of the image ends with an error. Its last words stand in the message.',
+        says: /exit code 3\): the config is missing\. Read its log, and deploy a corrected revision/,
+        ...STALLED,
+        break: ({ patch }) =>
+          patch({ secrets: [...VARIABLES, { name: 'SAMPLE_CRASH', value: 'the config is missing' }] }),
+        mend: ({ patch }) => patch({ secrets: VARIABLES }),
+      },
+      {
+        reason: 'ProgressDeadlineExceeded',
+        title: 'A pod that does not become ready',
+        what: 'The server runs and does not answer 200 on its health path.',
+        says: /Its pods must answer \/nowhere on port 8000\. See the log of container server/,
+        ...STALLED,
+        break: ({ patch }) => patch(running({ health_path: '/nowhere' })),
+        mend: ({ patch }) => patch(running({ health_path: null })),
+      },
+      {
+        reason: 'MigrationFailed',
+        title: 'A migration that fails',
+        what: 'The command of `runtime.migrate` ends with an error, so that nothing is rolled out.',
+        says: /column price does not exist.*Correct the cause, then deploy a new revision/,
+        ...STALLED,
+        break: ({ patch }) =>
+          patch(
+            running({
+              migrate: { command: ['node', '-e', "console.error('column price does not exist'); process.exit(3)"] },
+            }),
+          ),
+        mend: ({ patch }) => patch(running({ migrate: { command: ['node', '-e', "console.log('migrated')"] } })),
+      },
+      {
+        reason: 'RolloutPaused',
+        title: 'A rollout that somebody has paused',
+        what: 'Somebody has typed `kubectl rollout pause`, and the deployment was changed afterwards.',
+        says: /kubectl rollout resume deployment shop/,
+        ...STALLED,
+        break: async ({ kubectl, patch }) => {
+          await kubectl('rollout', 'pause', 'deployment/shop');
+          await patch(sized({ memory_mb: 144 }));
+        },
+        mend: ({ type }, message) => type(commandIn(message, 'kubectl rollout resume')),
+      },
+    ],
+  },
+  {
+    name: 'what the cluster refuses',
+    failures: [
+      {
+        reason: 'NameConflict',
+        title: 'A foreign object in the way',
+        what: 'An object that Davit has not made has the name of one that it needs.',
+        says: /Service shop exists and does not belong to this deployment\. Delete or rename it/,
+        ...STALLED,
+        break: async (site) => {
+          await site.kubectl('create', 'service', 'clusterip', 'shop', '--tcp=1234');
+          await site.create();
+        },
+        mend: ({ kubectl }) => kubectl('delete', 'service', 'shop'),
+      },
+      {
+        reason: 'PodsRefused',
+        title: 'Pods that the API server refuses',
+        what: '`service_account_name` names an account that is not there. A quota and a policy for pods are told likewise.',
+        says: /serviceaccount "nobody" not found.*Running pods are not changed\. Correct the cause/,
+        ...STALLED,
+        break: ({ patch }) => patch(sized({ service_account_name: 'nobody' })),
+        mend: ({ kubectl }) => kubectl('create', 'serviceaccount', 'nobody'),
+      },
+      {
+        reason: 'PodsRefused',
+        title: 'A quota that is exceeded',
+        what: 'The new pod would exceed a ResourceQuota of the namespace while the old one still runs.',
+        says: /exceeded quota: team.*Correct the cause/,
+        ...STALLED,
+        break: async ({ kubectl, patch }) => {
+          await kubectl('create', 'quota', 'team', '--hard=requests.memory=200Mi');
+          await patch(sized({ memory_mb: 160 }));
+        },
+        mend: ({ kubectl }) => kubectl('patch', 'quota', 'team', '-p={"spec":{"hard":{"requests.memory":"4Gi"}}}'),
+      },
+      {
+        reason: 'ApplyRefused',
+        title: 'An object that an admission policy refuses',
+        what: 'A policy of the cluster refuses an object that Davit changes.',
+        says: /The API server refused Deployment shop: .*a Deployment needs the label cost-center\. Correct the cause/,
+        ...STALLED,
+        break: async (site) => {
+          const { kubectl, apply, namespace, patch } = site;
+          const registration = { apiVersion: 'admissionregistration.k8s.io/v1', metadata: { name: POLICY } };
+          await apply({
+            ...registration,
+            kind: 'ValidatingAdmissionPolicy',
+            spec: {
+              matchConstraints: { resourceRules: [DEPLOYMENTS] },
+              validations: [
+                {
+                  expression: "has(object.metadata.labels) && 'cost-center' in object.metadata.labels",
+                  message: 'a Deployment needs the label cost-center',
+                },
+              ],
+            },
+          });
+          await apply({
+            ...registration,
+            kind: 'ValidatingAdmissionPolicyBinding',
+            spec: { policyName: POLICY, validationActions: ['Deny'], matchResources: only(namespace) },
+          });
+          await untilRefused(() => kubectl('create', 'deployment', 'probe', '--image=probe', '--dry-run=server'));
+          await patch(sized({ memory_mb: 144 }));
+        },
+        mend: ({ kubectl }) => kubectl('delete', 'validatingadmissionpolicybinding', POLICY),
+      },
+      {
+        reason: 'RequestFailed',
+        title: 'A webhook that does not answer',
+        what: 'A webhook that the API server has to ask does not answer.',
+        says: /failed calling webhook.*Davit retries automatically\. If the failure persists, check the API server, or the webhook/,
+        ...PASSING,
+        break: async ({ kubectl, apply, namespace, patch }) => {
+          await apply({
+            apiVersion: 'admissionregistration.k8s.io/v1',
+            kind: 'ValidatingWebhookConfiguration',
+            metadata: { name: WEBHOOK },
+            webhooks: [
+              {
+                name: WEBHOOK,
+                clientConfig: { url: 'https://127.0.0.1:1/' },
+                rules: [DEPLOYMENTS],
+                ...only(namespace),
+                sideEffects: 'None',
+                admissionReviewVersions: ['v1'],
+                timeoutSeconds: 1,
+              },
+            ],
+          });
+          await untilRefused(() => kubectl('create', 'deployment', 'probe', '--image=probe', '--dry-run=server'));
+          await patch(sized({ memory_mb: 128 }));
+        },
+        mend: ({ kubectl }) => kubectl('delete', 'validatingwebhookconfiguration', WEBHOOK),
+      },
+    ],
+  },
+  {
+    name: 'its own database',
+    failures: [
+      {
+        reason: 'Unschedulable',
+        title: 'A database that fits on no node',
+        what: '`db_cpu` of a new deployment is more than any node has: the status is AWAITING_DATABASE.',
+        says: /The pod fits on no node: .*Lower the requests, or add capacity/,
+        ...PASSING,
+        break: (site) =>
+          site.create({ hasOwnStores: true, resourceSpec: { ...OWN_SIZES, db_cpu: 60, db_cpu_limit: 60 } }),
+        mend: ({ patch }) => patch(sized({ db_cpu: OWN_SIZES.db_cpu, db_cpu_limit: null })),
+      },
+      {
+        reason: 'NoNodeFits',
+        title: 'A running database that would fit on no node',
+        what: '`db_cpu` of a running deployment is more than any node has.',
+        says: /The running pod is not changed\. Lower the request, or add a larger node/,
+        ...STALLED,
+        break: ({ patch }) => patch(sized({ db_cpu: 60, db_cpu_limit: 60 })),
+        mend: ({ patch }) => patch(sized({ db_cpu: OWN_SIZES.db_cpu, db_cpu_limit: null })),
+      },
+      {
+        reason: 'StorageCannotShrink',
+        title: 'A volume that is to shrink',
+        what: '`db_storage_gi` is smaller than the volume.',
+        says: /has 2 Gi and cannot shrink to 1 Gi\. Set db_storage_gi to at least its size/,
+        ...STALLED,
+        break: ({ patch }) => patch(sized({ db_storage_gi: 1 })),
+        mend: ({ patch }) => patch(sized({ db_storage_gi: 2 })),
+      },
+      {
+        reason: 'PasswordMissing',
+        title: 'A password that is lost',
+        what: 'The Secret with the password of the database was deleted. What runs goes on running.',
+        says: /Secret shop--postgres is missing.*Restore it from a backup, with the labels davit\.dev\/deployment=shop/,
+        ...DATA,
+        break: async ({ kubectl }) => {
+          const text = await kubectl('get', 'secret', 'shop--postgres', '-o', 'json');
+          const { metadata, ...secret } = JSON.parse(text) as { metadata: { name: string; labels: object } };
+          saved = { ...secret, metadata: { name: metadata.name, labels: metadata.labels } };
+          await kubectl('delete', 'secret', 'shop--postgres');
+        },
+        mend: ({ apply }) => apply(saved ?? {}, 'backup.yaml'),
+      },
+      {
+        reason: 'VolumeMissing',
+        title: 'A volume that is lost',
+        what: 'The PersistentVolumeClaim of the database was deleted, and its pod has ended. The data is lost unless there is a backup.',
+        says: /is missing, and with it the data.*Restore the volume from a backup.*To start with an empty database instead: kubectl annotate/,
+        ...DATA,
+        break: async ({ kubectl }) => {
+          await kubectl('delete', 'pvc', 'shop--postgres', '--wait=false');
+          await kubectl('delete', 'pod', 'shop--postgres-0', '--timeout=150s');
+        },
+        mend: ({ type }, message) => type(commandIn(message, 'kubectl annotate')),
+      },
+    ],
+  },
+  {
+    name: 'what it depends on',
+    failures: [
+      {
+        reason: 'NotAnswering',
+        title: 'An external database that does not answer',
+        what: '`POSTGRES_URI_CUSTOM` leads nowhere.',
+        says: /The PostgreSQL in POSTGRES_URI_CUSTOM does not answer\. Check its address, password and network/,
+        ...PASSING,
+        break: async (site) => {
+          await site.kubectl(
+            'create',
+            'secret',
+            'generic',
+            'elsewhere',
+            '--from-literal=uri=postgresql://u:p@127.0.0.1:1/db',
+          );
+          await site.create({
+            references: [{ name: 'POSTGRES_URI_CUSTOM', secret_name: 'elsewhere', secret_key: 'uri' }],
+          });
+        },
+        mend: ({ patch }) =>
+          patch({
+            secret_references: [
+              { name: 'POSTGRES_URI_CUSTOM', secret_name: 'stores', secret_key: 'postgres' },
+              { name: 'REDIS_URI_CUSTOM', secret_name: 'stores', secret_key: 'redis' },
+            ],
+          }),
+      },
+      {
+        reason: 'HostNotAllowed',
+        title: 'An address that the tenant may no longer claim',
+        what: 'The host of `custom_url` was taken out of the annotation `davit.dev/hosts` of the namespace.',
+        says: /This tenant may not claim shop\.example\.com\..*Change custom_url, or have the host added/,
+        ...STALLED,
+        break: async ({ kubectl, patch, namespace }) => {
+          const annotate = (hosts: string): Promise<string> =>
+            kubectl('annotate', '--overwrite', 'namespace', namespace, `davit.dev/hosts=${hosts}`);
+          await annotate('shop.example.com');
+          await untilAccepted(() => patch({ source_config: { custom_url: 'https://shop.example.com' } }));
+          await annotate('other.example.com');
+        },
+        mend: ({ patch }) => patch({ source_config: { custom_url: 'https://other.example.com' } }),
+      },
+      {
+        reason: 'Paused',
+        title: 'A deployment that somebody has paused',
+        what: 'The record has the annotation `davit.dev/paused`.',
+        says: /is paused \(annotation davit\.dev\/paused\).*To continue: kubectl annotate appd shop/,
+        isStalled: true,
+        alerts: [],
+        break: ({ kubectl }) => kubectl('annotate', 'appd', 'shop', 'davit.dev/paused=true'),
+        mend: ({ type }, message) => type(commandIn(message, 'kubectl annotate')),
+      },
+    ],
+  },
+];
+
+/** The tests that make the other failures happen: they need another platform, or cannot be had on a cluster of one node. */
+export const ELSEWHERE: Readonly<Partial<Record<Reason, string>>> = {
+  MetricsMissing: 'test/suites/integration/scaling.test.ts',
+  KedaMissing: 'src/decide/assess/autoscaling.test.ts',
+  QueueDepthUnknown: 'src/decide/assess/autoscaling.test.ts',
+  BuilderNotConfigured: 'test/suites/integration/cloud.test.ts',
+  BuildFailed: 'test/suites/builds/deployments.test.ts',
+  ListenerSilent: 'test/suites/integration/api-server/listeners.test.ts',
+  ListenerPending: 'test/suites/reconcile/listener-agent.test.ts',
+  NamespaceNotAllowed: 'test/suites/reconcile/listener-agent.test.ts',
+  ListenerTooOld: 'test/suites/reconcile/listener-agent.test.ts',
+  HubChanged: 'test/suites/reconcile/listener-agent.test.ts',
+  VolumePending: 'src/decide/assess/pod-failures.test.ts',
+  PodStuckTerminating: 'src/decide/assess/stores.test.ts',
+  SecretNotFixed: 'test/suites/reconcile/app-deployment.test.ts',
+  SourceNotAllowed: 'src/decide/assess/policy.test.ts',
+  TemplateNotFound: 'test/suites/integration/cloud.test.ts',
+  ListenerNotFound: 'test/suites/integration/listeners.test.ts',
+  IntegrationNotFound: 'test/suites/integration/cloud.test.ts',
+  NotATenant: 'test/suites/integration/lifecycle.test.ts',
+  OwnDatabaseForbidden: 'src/decide/assess/policy.test.ts',
+  LimitExceeded: 'src/decide/assess/policy.test.ts',
+  PodPolicyViolated: 'src/decide/assess/policy.test.ts',
+  NoAddressConfigured: 'test/suites/reconcile/address.test.ts',
+  HostTaken: 'test/suites/integration/address.test.ts',
+  GatewayRefused: 'test/suites/integration/address.test.ts',
+  GatewayApiMissing: 'test/suites/integration/address.test.ts',
+  DatabaseKept: 'test/suites/integration/data.test.ts',
+  ContractUnknown: 'test/suites/reconcile/contracts.test.ts',
+  VolumeTerminating: 'test/suites/e2e/stores.test.ts',
+  VolumeLost: 'src/decide/assess/database-volume.test.ts',
+  VolumeResizeFailed: 'src/decide/assess/database-volume.test.ts',
+};
+
+/** A policy and a webhook are in force a moment after they are made. */
+async function untilRefused(attempt: () => Promise<unknown>): Promise<void> {
+  await attempt().then(
+    async () => {
+      await new Promise((resolve) => setTimeout(resolve, 300));
+      await untilRefused(attempt);
+    },
+    () => undefined,
+  );
+}
+
+/** The API knows of an annotation a moment later. */
+async function untilAccepted(attempt: () => Promise<unknown>, tries = 50): Promise<void> {
+  await attempt().catch(async (error: unknown) => {
+    if (tries === 0) throw error;
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    await untilAccepted(attempt, tries - 1);
+  });
+}
+
+export function readyOf({ body }: Answer): { status: string; reason: string; message: string } | undefined {
+  return body.conditions?.find(({ type }: { type: string }) => type === 'Ready');
+}
