@@ -99,6 +99,12 @@ const ROWS: Readonly<Record<string, readonly Panel[]>> = {
       isStat: true,
       series: { API: 'min(davit_certificate_expiration_timestamp_seconds) - time()' },
     },
+    { title: 'Open event streams', unit: 'short', series: { '{{kind}}': 'sum by (kind) (davit_http_event_streams)' } },
+    {
+      title: 'Refused event streams in 15 minutes, by limit',
+      unit: 'short',
+      series: { '{{limit}}': 'sum by (limit) (increase(davit_http_event_streams_refused_total[15m])) > 0' },
+    },
   ],
   Controller: [
     rate('Reconciles', 'davit_reconcile_total', 'controller, result'),

@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Cluster } from '../cluster/cluster.ts';
 import { aRepository, PRIVATE_KEY, startHost } from '../suites/codehost/host.ts';
-import { type Platform, startPlatform, type Values } from './platform.ts';
+import { type Platform, type PlatformOptions, startPlatform, type Values } from './platform.ts';
 import type { Provided } from './running-davit.ts';
 import { startSampleCluster } from './sample-cluster.ts';
 
@@ -15,13 +15,14 @@ interface TestProject {
 
 /**
  * Returns the teardown. `pods: 'auto'` gives a stand-in where the machine allows no pods; `node` tells. `onStarted` does
- * what has to be long done when a test looks for it; `values` are more values of the chart.
+ * what has to be long done when a test looks for it; `values` and `env` are
+ * more values of the chart and more environment of both processes.
  */
 export async function startForTests(
   project: TestProject,
   pods: 'auto' | 'off',
   onStarted: (platform: Platform, cluster: Cluster) => Promise<void> = async () => {},
-  values: Values = {},
+  { values = {}, env = {} }: Pick<PlatformOptions, 'env'> & { readonly values?: Values } = {},
 ): Promise<() => Promise<void>> {
   const progress = (line: string): void => void process.stderr.write(`  ${line}\n`);
   const { cluster, images, kubectlPath } = await startSampleCluster({ pods, auditLog: true, progress });
@@ -29,6 +30,7 @@ export async function startForTests(
   codeHost.repositories = Array.from({ length: 120 }, (_, index) => aRepository(index + 1));
   const platform = await startPlatform(cluster, {
     progress,
+    env,
     values: {
       'settings.images.postgres': images.postgres,
       'settings.images.redis': images.redis,

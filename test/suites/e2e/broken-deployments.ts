@@ -1,5 +1,6 @@
 // The ways in which a deployment breaks, each with what is to be seen of it and with what mends it. Those of one group happen to
-// one deployment, one after the other; the first of a group creates it.
+// one deployment, one after the other; the first of a group creates it. Four are the most: the log limits the lines about a
+// deployment that changes all the time. Failures with the same reason are of one group, because metrics name no deployment.
 
 import type { Reason } from '../../../src/api/app-deployment-conditions.ts';
 import type { Answer } from '../../support/running-davit.ts';
@@ -11,6 +12,7 @@ export interface Site {
   /** Creates the deployment, with external stores unless `more` says otherwise. */
   create(more?: Parts): Promise<void>;
   patch(body: object): Promise<void>;
+  untilServing(): Promise<void>;
   kubectl(...args: readonly string[]): Promise<string>;
   /** `kubectl apply -f FILE` */
   apply(object: object, file?: string): Promise<void>;
@@ -117,29 +119,37 @@ export const GROUPS: readonly Group[] = [
         },
         mend: ({ patch }) => patch(sized({ init_containers: null })),
       },
+    ],
+  },
+  {
+    name: 'what it mounts and waits for',
+    failures: [
       {
         reason: 'VolumeNotMounted',
         title: 'A volume that cannot be mounted',
         what: 'A volume is of a ConfigMap that is not there.',
         says: /configmap "settings" not found\. Create the missing object/,
         ...STALLED,
-        break: ({ patch }) =>
-          patch(
-            sized({
+        break: (site) =>
+          site.create({
+            resourceSpec: {
               volumes: [{ name: 'settings', configMap: { name: 'settings' } }],
               volume_mounts: [{ name: 'settings', mountPath: '/settings' }],
-            }),
-          ),
+            },
+          }),
         mend: ({ kubectl }) => kubectl('create', 'configmap', 'settings', '--from-literal=mode=fast'),
       },
       {
-        reason: 'Unschedulable',
-        title: 'A pod that fits on no node',
-        what: '`cpu` is more than any node has free.',
-        says: /The pod fits on no node: .*Lower the requests, or add capacity/,
+        reason: 'RolloutPaused',
+        title: 'A rollout that somebody has paused',
+        what: 'Somebody has typed `kubectl rollout pause`, and the deployment was changed afterwards.',
+        says: /kubectl rollout resume deployment shop/,
         ...STALLED,
-        break: ({ patch }) => patch(sized({ cpu: 60, cpu_limit: 60 })),
-        mend: ({ patch }) => patch(sized({ cpu: SIZES.cpu, cpu_limit: null })),
+        break: async ({ kubectl, patch }) => {
+          await kubectl('rollout', 'pause', 'deployment/shop');
+          await patch(sized({ memory_mb: 144 }));
+        },
+        mend: ({ type }, message) => type(commandIn(message, 'kubectl rollout resume')),
       },
     ],
   },
@@ -188,18 +198,6 @@ export const GROUPS: readonly Group[] = [
           ),
         mend: ({ patch }) => patch(running({ migrate: { command: ['node', '-e', "console.log('migrated')"] } })),
       },
-      {
-        reason: 'RolloutPaused',
-        title: 'A rollout that somebody has paused',
-        what: 'Somebody has typed `kubectl rollout pause`, and the deployment was changed afterwards.',
-        says: /kubectl rollout resume deployment shop/,
-        ...STALLED,
-        break: async ({ kubectl, patch }) => {
-          await kubectl('rollout', 'pause', 'deployment/shop');
-          await patch(sized({ memory_mb: 144 }));
-        },
-        mend: ({ type }, message) => type(commandIn(message, 'kubectl rollout resume')),
-      },
     ],
   },
   {
@@ -238,14 +236,19 @@ export const GROUPS: readonly Group[] = [
         },
         mend: ({ kubectl }) => kubectl('patch', 'quota', 'team', '-p={"spec":{"hard":{"requests.memory":"4Gi"}}}'),
       },
+    ],
+  },
+  {
+    name: 'what stands before the API server',
+    failures: [
       {
         reason: 'ApplyRefused',
         title: 'An object that an admission policy refuses',
-        what: 'A policy of the cluster refuses an object that Davit changes.',
+        what: 'A policy of the cluster refuses an object that Davit makes or changes.',
         says: /The API server refused Deployment shop: .*a Deployment needs the label cost-center\. Correct the cause/,
         ...STALLED,
         break: async (site) => {
-          const { kubectl, apply, namespace, patch } = site;
+          const { kubectl, apply, namespace } = site;
           const registration = { apiVersion: 'admissionregistration.k8s.io/v1', metadata: { name: POLICY } };
           await apply({
             ...registration,
@@ -266,7 +269,7 @@ export const GROUPS: readonly Group[] = [
             spec: { policyName: POLICY, validationActions: ['Deny'], matchResources: only(namespace) },
           });
           await untilRefused(() => kubectl('create', 'deployment', 'probe', '--image=probe', '--dry-run=server'));
-          await patch(sized({ memory_mb: 144 }));
+          await site.create();
         },
         mend: ({ kubectl }) => kubectl('delete', 'validatingadmissionpolicybinding', POLICY),
       },
@@ -294,14 +297,24 @@ export const GROUPS: readonly Group[] = [
             ],
           });
           await untilRefused(() => kubectl('create', 'deployment', 'probe', '--image=probe', '--dry-run=server'));
-          await patch(sized({ memory_mb: 128 }));
+          await patch(sized({ memory_mb: 144 }));
         },
         mend: ({ kubectl }) => kubectl('delete', 'validatingwebhookconfiguration', WEBHOOK),
+      },
+      {
+        reason: 'Paused',
+        title: 'A deployment that somebody has paused',
+        what: 'The record has the annotation `davit.dev/paused`.',
+        says: /is paused \(annotation davit\.dev\/paused\).*To continue: kubectl annotate appd shop/,
+        isStalled: true,
+        alerts: [],
+        break: ({ kubectl }) => kubectl('annotate', 'appd', 'shop', 'davit.dev/paused=true'),
+        mend: ({ type }, message) => type(commandIn(message, 'kubectl annotate')),
       },
     ],
   },
   {
-    name: 'its own database',
+    name: 'what no node has room for',
     failures: [
       {
         reason: 'Unschedulable',
@@ -323,12 +336,30 @@ export const GROUPS: readonly Group[] = [
         mend: ({ patch }) => patch(sized({ db_cpu: OWN_SIZES.db_cpu, db_cpu_limit: null })),
       },
       {
+        reason: 'Unschedulable',
+        title: 'A pod that fits on no node',
+        what: '`cpu` is more than any node has free.',
+        says: /The pod fits on no node: .*Lower the requests, or add capacity/,
+        ...STALLED,
+        break: ({ patch }) => patch(sized({ cpu: 60, cpu_limit: 60 })),
+        mend: ({ patch }) => patch(sized({ cpu: SIZES.cpu, cpu_limit: null })),
+      },
+    ],
+  },
+  {
+    name: 'what its database has lost',
+    failures: [
+      {
         reason: 'StorageCannotShrink',
         title: 'A volume that is to shrink',
         what: '`db_storage_gi` is smaller than the volume.',
         says: /has 2 Gi and cannot shrink to 1 Gi\. Set db_storage_gi to at least its size/,
         ...STALLED,
-        break: ({ patch }) => patch(sized({ db_storage_gi: 1 })),
+        break: async (site) => {
+          await site.create({ hasOwnStores: true, resourceSpec: OWN_SIZES });
+          await site.untilServing();
+          await site.patch(sized({ db_storage_gi: 1 }));
+        },
         mend: ({ patch }) => patch(sized({ db_storage_gi: 2 })),
       },
       {
@@ -402,16 +433,6 @@ export const GROUPS: readonly Group[] = [
           await annotate('other.example.com');
         },
         mend: ({ patch }) => patch({ source_config: { custom_url: 'https://other.example.com' } }),
-      },
-      {
-        reason: 'Paused',
-        title: 'A deployment that somebody has paused',
-        what: 'The record has the annotation `davit.dev/paused`.',
-        says: /is paused \(annotation davit\.dev\/paused\).*To continue: kubectl annotate appd shop/,
-        isStalled: true,
-        alerts: [],
-        break: ({ kubectl }) => kubectl('annotate', 'appd', 'shop', 'davit.dev/paused=true'),
-        mend: ({ type }, message) => type(commandIn(message, 'kubectl annotate')),
       },
     ],
   },

@@ -12,5 +12,9 @@ const PAGE = join(import.meta.dirname, '../../../src/generate/page.ts');
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   // The facade reads it when it starts.
   await promisify(execFile)(process.execPath, [PAGE]);
-  return startForTests(project, 'auto', undefined, { 'settings.address.kind': 'ingress' });
+  return startForTests(project, 'auto', undefined, {
+    values: { 'settings.address.kind': 'ingress' },
+    // As outside of tests: pods can keep a small machine so busy that the lease is not renewed for seconds.
+    env: { DAVIT_LEASE_MS: '15000' },
+  });
 }

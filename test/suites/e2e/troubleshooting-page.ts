@@ -36,6 +36,11 @@ What is to be seen of a deployment that is broken, and what mends it. Each failu
 
 A status READY beside a failure means that the revision before goes on serving.
 [Operating Davit](operations.md#conditions-and-reasons) lists all reasons, and [what to do about an alert](operations.md#alerts).
+
+<picture>
+  <source media="(prefers-color-scheme: dark)" srcset="page/broken-dark.png">
+  <img alt="The page of a deployment whose container crashes: reason, message, parts, revisions and log" src="page/broken.png">
+</picture>
 `;
 
 export function troubleshootingPage(groups: readonly Group[], seen: ReadonlyMap<string, Seen>): string {

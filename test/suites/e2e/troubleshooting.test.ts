@@ -156,6 +156,10 @@ async function makePlace(tenant: Tenant): Promise<Place> {
       );
       await ask('PATCH', path(), body);
     },
+    untilServing: () =>
+      eventually(async () => {
+        if (readyOf(await place.answer())?.status !== 'True') throw new Error(`${namespace}: it does not serve`);
+      }, WITHIN_MS),
     kubectl(...args) {
       commands.push(['kubectl', ...args.map((arg) => (/[{[ "]/.test(arg) ? `'${arg}'` : arg))].join(' '));
       return inNamespace(args);

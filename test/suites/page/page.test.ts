@@ -208,6 +208,21 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
     });
   });
 
+  it('one deployment says its reason and what to do', async ({ world, enter }) => {
+    const missing = ['False', 'SecretMissing', 'Missing: Secret shop-keys.'] as const;
+    world.deploy('shop', { conditions: { Ready: missing, ReferencesResolved: missing } });
+    world.deploy('cart');
+    const page = await enter();
+    const verdict = page.getByLabel('How it is');
+    await open(page, 'shop');
+    expect(await verdict.innerText()).toMatch(
+      /SecretMissing Missing: Secret shop-keys\.\s+What to do: Create it\. The deployment then continues automatically\./,
+    );
+    await page.getByRole('link', { name: '← All deployments' }).click();
+    await open(page, 'cart');
+    expect(await verdict.innerText()).toMatch(/in order\. The latest revision is deployed and serving\.$/);
+  });
+
   describe('an API', () => {
     const list = '**/v2/deployments?*';
 
