@@ -18,8 +18,7 @@ import { type Seen, troubleshootingPage } from './troubleshooting-page.ts';
 
 const davit: Attached = attach(inject('davit'));
 const here = await chromiumHere();
-const withPods = describe.skipIf(davit.node !== 'real' || 'missing' in here);
-const why = davit.node !== 'real' ? 'no real pods' : 'missing' in here ? here.missing : undefined;
+const missing = davit.node !== 'real' ? 'no real pods' : 'missing' in here ? here.missing : undefined;
 
 const NAME = 'shop';
 const STORES = 'stores';
@@ -33,41 +32,44 @@ const evaluations: Evaluation[] = [];
 let browser: Browser;
 let promtool: string;
 
-withPods(`a broken deployment${why === undefined ? '' : ` (left out: ${why})`}`, () => {
-  beforeAll(async () => {
-    if (!('program' in here)) return;
-    [browser, promtool] = await Promise.all([launch(here.program), promtoolPath(), startStores()]);
-  }, 300_000);
-  afterAll(() => browser?.close());
+describe.skipIf(missing !== undefined)(
+  `a broken deployment${missing === undefined ? '' : ` (left out: ${missing})`}`,
+  () => {
+    beforeAll(async () => {
+      if (!('program' in here)) return;
+      [browser, promtool] = await Promise.all([launch(here.program), promtoolPath(), startStores()]);
+    }, 300_000);
+    afterAll(() => browser?.close());
 
-  it.concurrent.for(GROUPS.map((group, index) => ({ ...group, index })))(
-    'by $name says why, and what to do about it',
-    { timeout: 900_000 },
-    async ({ failures, index }, { expect }) => {
-      const place = await makePlace(await davit.tenant(`broken-${index + 1}`));
-      try {
-        for (const failure of failures) {
-          // oxlint-disable-next-line no-await-in-loop -- one after the other
-          await happens(place, failure, expect).catch((error: unknown) => {
-            throw new Error(`${failure.title}: ${String(error)}`, { cause: error });
-          });
+    it.concurrent.for(GROUPS.map((group, index) => ({ ...group, index })))(
+      'by $name says why, and what to do about it',
+      { timeout: 900_000 },
+      async ({ failures, index }, { expect }) => {
+        const place = await makePlace(await davit.tenant(`broken-${index + 1}`));
+        try {
+          for (const failure of failures) {
+            // oxlint-disable-next-line no-await-in-loop -- one after the other
+            await happens(place, failure, expect).catch((error: unknown) => {
+              throw new Error(`${failure.title}: ${String(error)}`, { cause: error });
+            });
+          }
+          expect(place.visit?.complaints).toEqual([]);
+        } finally {
+          await place.leave();
         }
-        expect(place.visit?.complaints).toEqual([]);
-      } finally {
-        await place.leave();
-      }
-    },
-  );
+      },
+    );
 
-  it('raises the alerts that docs/operations.md has for it, if nobody acts', async ({ expect }) => {
-    expect(evaluations).toHaveLength(GROUPS.flatMap(({ failures }) => failures).length);
-    expect(await evaluate(promtool, evaluations)).toBe(AS_EXPECTED);
-  });
+    it('raises the alerts that docs/operations.md has for it, if nobody acts', async ({ expect }) => {
+      expect(evaluations).toHaveLength(GROUPS.flatMap(({ failures }) => failures).length);
+      expect(await evaluate(promtool, evaluations)).toBe(AS_EXPECTED);
+    });
 
-  it('is in docs/troubleshooting.md as it was seen; if not: run this file with -u', async ({ expect }) => {
-    await expect(troubleshootingPage(GROUPS, seen)).toMatchFileSnapshot(DOCUMENT);
-  });
-});
+    it('is in docs/troubleshooting.md as it was seen; if not: run this file with -u', async ({ expect }) => {
+      await expect(troubleshootingPage(GROUPS, seen)).toMatchFileSnapshot(DOCUMENT);
+    });
+  },
+);
 
 /** A PostgreSQL and a Redis that belong to nobody, so that a deployment is one pod. */
 async function startStores(): Promise<void> {
