@@ -1,6 +1,6 @@
 // The ways in which a deployment breaks, each with what is to be seen of it and with what mends it. Those of one group happen to
-// one deployment, one after the other; the first of a group creates it. Four are the most: the log limits the lines about a
-// deployment that changes all the time. Failures with the same reason are of one group, because metrics name no deployment.
+// one deployment, one after the other; the first of a group creates it. They are few: the log limits the lines about a deployment
+// that changes all the time. Failures with the same reason are of one group, because metrics name no deployment.
 
 import type { Reason } from '../../../src/api/app-deployment-conditions.ts';
 import type { Answer } from '../../support/running-davit.ts';
@@ -108,21 +108,19 @@ export const GROUPS: readonly Group[] = [
         mend: ({ kubectl }) => kubectl('patch', 'secret', 'shop-license', '-p={"stringData":{"key":"0123"}}'),
       },
       {
-        reason: 'ContainerConfigInvalid',
-        title: 'A container that cannot be created',
-        what: 'An init container takes a variable from a ConfigMap that is not there.',
-        says: /configmap "settings" not found\. Create the missing object, or correct/,
-        ...STALLED,
-        break: (site) => {
-          const env = [{ name: 'MODE', valueFrom: { configMapKeyRef: { name: 'settings', key: 'mode' } } }];
-          return site.patch(sized({ init_containers: [{ name: 'prepare', image: site.image, env }] }));
-        },
-        mend: ({ patch }) => patch(sized({ init_containers: null })),
+        reason: 'Paused',
+        title: 'A deployment that somebody has paused',
+        what: 'The record has the annotation `davit.dev/paused`.',
+        says: /is paused \(annotation davit\.dev\/paused\).*To continue: kubectl annotate appd shop/,
+        isStalled: true,
+        alerts: [],
+        break: ({ kubectl }) => kubectl('annotate', 'appd', 'shop', 'davit.dev/paused=true'),
+        mend: ({ type }, message) => type(commandIn(message, 'kubectl annotate')),
       },
     ],
   },
   {
-    name: 'what it mounts and waits for',
+    name: 'what it mounts',
     failures: [
       {
         reason: 'VolumeNotMounted',
@@ -140,16 +138,16 @@ export const GROUPS: readonly Group[] = [
         mend: ({ kubectl }) => kubectl('create', 'configmap', 'settings', '--from-literal=mode=fast'),
       },
       {
-        reason: 'RolloutPaused',
-        title: 'A rollout that somebody has paused',
-        what: 'Somebody has typed `kubectl rollout pause`, and the deployment was changed afterwards.',
-        says: /kubectl rollout resume deployment shop/,
+        reason: 'ContainerConfigInvalid',
+        title: 'A container that cannot be created',
+        what: 'An init container takes a variable from a ConfigMap that is not there.',
+        says: /configmap "modes" not found\. Create the missing object, or correct/,
         ...STALLED,
-        break: async ({ kubectl, patch }) => {
-          await kubectl('rollout', 'pause', 'deployment/shop');
-          await patch(sized({ memory_mb: 144 }));
+        break: (site) => {
+          const env = [{ name: 'MODE', valueFrom: { configMapKeyRef: { name: 'modes', key: 'mode' } } }];
+          return site.patch(sized({ init_containers: [{ name: 'prepare', image: site.image, env }] }));
         },
-        mend: ({ type }, message) => type(commandIn(message, 'kubectl rollout resume')),
+        mend: ({ patch }) => patch(sized({ init_containers: null })),
       },
     ],
   },
@@ -175,13 +173,18 @@ export const GROUPS: readonly Group[] = [
           patch({ secrets: [...VARIABLES, { name: 'SAMPLE_CRASH', value: 'the config is missing' }] }),
         mend: ({ patch }) => patch({ secrets: VARIABLES }),
       },
+    ],
+  },
+  {
+    name: 'how it starts',
+    failures: [
       {
         reason: 'ProgressDeadlineExceeded',
         title: 'A pod that does not become ready',
         what: 'The server runs and does not answer 200 on its health path.',
         says: /Its pods must answer \/nowhere on port 8000\. See the log of container server/,
         ...STALLED,
-        break: ({ patch }) => patch(running({ health_path: '/nowhere' })),
+        break: (site) => site.create({ runtime: { health_path: '/nowhere' } }),
         mend: ({ patch }) => patch(running({ health_path: null })),
       },
       {
@@ -239,7 +242,7 @@ export const GROUPS: readonly Group[] = [
     ],
   },
   {
-    name: 'what stands before the API server',
+    name: 'what stands in its way',
     failures: [
       {
         reason: 'ApplyRefused',
@@ -302,14 +305,16 @@ export const GROUPS: readonly Group[] = [
         mend: ({ kubectl }) => kubectl('delete', 'validatingwebhookconfiguration', WEBHOOK),
       },
       {
-        reason: 'Paused',
-        title: 'A deployment that somebody has paused',
-        what: 'The record has the annotation `davit.dev/paused`.',
-        says: /is paused \(annotation davit\.dev\/paused\).*To continue: kubectl annotate appd shop/,
-        isStalled: true,
-        alerts: [],
-        break: ({ kubectl }) => kubectl('annotate', 'appd', 'shop', 'davit.dev/paused=true'),
-        mend: ({ type }, message) => type(commandIn(message, 'kubectl annotate')),
+        reason: 'RolloutPaused',
+        title: 'A rollout that somebody has paused',
+        what: 'Somebody has typed `kubectl rollout pause`, and the deployment was changed afterwards.',
+        says: /kubectl rollout resume deployment shop/,
+        ...STALLED,
+        break: async ({ kubectl, patch }) => {
+          await kubectl('rollout', 'pause', 'deployment/shop');
+          await patch(sized({ memory_mb: 144 }));
+        },
+        mend: ({ type }, message) => type(commandIn(message, 'kubectl rollout resume')),
       },
     ],
   },
@@ -327,15 +332,6 @@ export const GROUPS: readonly Group[] = [
         mend: ({ patch }) => patch(sized({ db_cpu: OWN_SIZES.db_cpu, db_cpu_limit: null })),
       },
       {
-        reason: 'NoNodeFits',
-        title: 'A running database that would fit on no node',
-        what: '`db_cpu` of a running deployment is more than any node has.',
-        says: /The running pod is not changed\. Lower the request, or add a larger node/,
-        ...STALLED,
-        break: ({ patch }) => patch(sized({ db_cpu: 60, db_cpu_limit: 60 })),
-        mend: ({ patch }) => patch(sized({ db_cpu: OWN_SIZES.db_cpu, db_cpu_limit: null })),
-      },
-      {
         reason: 'Unschedulable',
         title: 'A pod that fits on no node',
         what: '`cpu` is more than any node has free.',
@@ -347,28 +343,45 @@ export const GROUPS: readonly Group[] = [
     ],
   },
   {
-    name: 'what its database has lost',
+    name: 'what its database cannot be',
     failures: [
+      {
+        reason: 'NoNodeFits',
+        title: 'A running database that would fit on no node',
+        what: '`db_cpu` of a running deployment is more than any node has.',
+        says: /The running pod is not changed\. Lower the request, or add a larger node/,
+        ...STALLED,
+        break: async (site) => {
+          await site.create({ hasOwnStores: true, resourceSpec: OWN_SIZES });
+          await site.untilServing();
+          await site.patch(sized({ db_cpu: 60, db_cpu_limit: 60 }));
+        },
+        mend: ({ patch }) => patch(sized({ db_cpu: OWN_SIZES.db_cpu, db_cpu_limit: null })),
+      },
       {
         reason: 'StorageCannotShrink',
         title: 'A volume that is to shrink',
         what: '`db_storage_gi` is smaller than the volume.',
         says: /has 2 Gi and cannot shrink to 1 Gi\. Set db_storage_gi to at least its size/,
         ...STALLED,
-        break: async (site) => {
-          await site.create({ hasOwnStores: true, resourceSpec: OWN_SIZES });
-          await site.untilServing();
-          await site.patch(sized({ db_storage_gi: 1 }));
-        },
+        break: ({ patch }) => patch(sized({ db_storage_gi: 1 })),
         mend: ({ patch }) => patch(sized({ db_storage_gi: 2 })),
       },
+    ],
+  },
+  {
+    name: 'what its database has lost',
+    failures: [
       {
         reason: 'PasswordMissing',
         title: 'A password that is lost',
         what: 'The Secret with the password of the database was deleted. What runs goes on running.',
         says: /Secret shop--postgres is missing.*Restore it from a backup, with the labels davit\.dev\/deployment=shop/,
         ...DATA,
-        break: async ({ kubectl }) => {
+        break: async (site) => {
+          const { kubectl } = site;
+          await site.create({ hasOwnStores: true, resourceSpec: OWN_SIZES });
+          await site.untilServing();
           const text = await kubectl('get', 'secret', 'shop--postgres', '-o', 'json');
           const { metadata, ...secret } = JSON.parse(text) as { metadata: { name: string; labels: object } };
           saved = { ...secret, metadata: { name: metadata.name, labels: metadata.labels } };
