@@ -131,7 +131,15 @@ export async function startApplication(name: string, progress: (line: string) =>
     const ready = ['wait', '--for=condition=Ready', `appd/${name}`, '-n', NAMESPACE, '--timeout=420s'];
     await kubectl(ready).catch(async (error: unknown) => {
       const pods = await kubectl(['get', 'pods', '-n', NAMESPACE]);
-      const logs = await kubectl(['logs', '-n', NAMESPACE, '-l', `davit.dev/deployment=${name}`, '--tail=40', '--prefix']);
+      const logs = await kubectl([
+        'logs',
+        '-n',
+        NAMESPACE,
+        '-l',
+        `davit.dev/deployment=${name}`,
+        '--tail=40',
+        '--prefix',
+      ]);
       throw new Error(`${name} is not Ready\n${pods}\n${logs}`, { cause: error });
     });
 
@@ -149,7 +157,8 @@ export async function startApplication(name: string, progress: (line: string) =>
       async deployed(revision) {
         await eventually(
           async () => {
-            const { status, status_message: message } = (await call(tenant, 'GET', `${path}/revisions/${revision}`)).body;
+            const { status, status_message: message } = (await call(tenant, 'GET', `${path}/revisions/${revision}`))
+              .body;
             expect([status, message]).toEqual(['DEPLOYED', expect.anything()]);
           },
           240_000,
@@ -186,7 +195,9 @@ export async function startApplication(name: string, progress: (line: string) =>
         const workersOf = ({ done }: Load['runs'][number]): number => new Set(done.map(({ worker }) => worker)).size;
         const lost = ended.filter((one) => !isWhole(one));
         const resumed = ended.filter((one) => workersOf(one) > 1).length;
-        progress(`${name}, ${what}: ${ended.length} runs, ${lost.length} lost, ${resumed} resumed, ${broken} requests again`);
+        progress(
+          `${name}, ${what}: ${ended.length} runs, ${lost.length} lost, ${resumed} resumed, ${broken} requests again`,
+        );
         for (const { status, done } of lost) progress(`  lost: ${status} after ${done.length} of ${steps} steps`);
         const noted = (field: 'version' | 'greeting'): string[] =>
           [...new Set(ended.flatMap(({ done }) => done.map((step) => step[field])))].toSorted();

@@ -50,8 +50,8 @@ export async function ensureExampleImages(name: string, progress: Progress): Pro
       const known = await readVersions(entry);
       if (known) return known;
       progress(`Images: making those of ${name} (once per machine and version)`);
+      // oxlint-disable-next-line no-await-in-loop -- a few folders
       for (const old of await readdir(folder))
-        // oxlint-disable-next-line no-await-in-loop -- a few folders
         if (old.startsWith(`${name}-`)) await rm(join(folder, old), { recursive: true, force: true });
       const work = await mkdtemp(join(folder, '.making-'));
       try {
@@ -87,9 +87,8 @@ async function make(name: string, dockerfile: string, work: string): Promise<voi
   await trustPublicAuthorities(root);
   await installPackages(root, join(examples, name, 'image/requirements.txt'));
   await mkdir(join(root, 'app'));
-  for (const file of copied(dockerfile))
-    // oxlint-disable-next-line no-await-in-loop -- two files
-    await copyFile(join(examples, file), join(root, 'app', basename(file)));
+  // oxlint-disable-next-line no-await-in-loop -- two files
+  for (const file of copied(dockerfile)) await copyFile(join(examples, file), join(root, 'app', basename(file)));
   const layer = await writeLayer(root, join(work, 'layer.tar.zst'), () => ({ uid: 0, gid: 0 }));
   for (const version of VERSIONS) {
     const entry = join(work, 'entry', version);
@@ -118,9 +117,7 @@ async function make(name: string, dockerfile: string, work: string): Promise<voi
 /** `NAME=value` of the ENV lines, without the quotes that a shell would take away. */
 function environmentOf(dockerfile: string): string[] {
   const [, text = ''] = /^ENV ((?:.*\\\n)*.*)$/m.exec(dockerfile) ?? [];
-  return text
-    .split(/\s*\\\n\s*/)
-    .map((line) => line.trim().replace(/='(.*)'$/, '=$1'));
+  return text.split(/\s*\\\n\s*/).map((line) => line.trim().replace(/='(.*)'$/, '=$1'));
 }
 
 function commandOf(dockerfile: string): string[] {
@@ -132,10 +129,14 @@ function commandOf(dockerfile: string): string[] {
 async function unpackPython(root: string, folder: string): Promise<void> {
   const downloads = join(folder, 'downloads');
   const lists = join(folder, 'lists');
-  for (const path of [downloads, join(lists, 'partial')])
-    // oxlint-disable-next-line no-await-in-loop -- two folders
-    await mkdir(path, { recursive: true });
-  const { stdout } = await run('apt-get', ['indextargets', '--format', '$(ORIGIN) $(REPO_URI)', 'Created-By: Packages']);
+  // oxlint-disable-next-line no-await-in-loop -- two folders
+  for (const path of [downloads, join(lists, 'partial')]) await mkdir(path, { recursive: true });
+  const { stdout } = await run('apt-get', [
+    'indextargets',
+    '--format',
+    '$(ORIGIN) $(REPO_URI)',
+    'Created-By: Packages',
+  ]);
   const [, archive] = /^Debian (\S+\/debian\/?)$/m.exec(stdout) ?? [];
   if (archive === undefined) throw new Error('apt has no archive of Debian: the images of the examples are made of it');
   await writeFile(join(folder, 'sources.list'), `deb ${archive} ${SUITE} main\n`);
@@ -159,8 +160,8 @@ async function unpackPython(root: string, folder: string): Promise<void> {
   const all = parseUris(await apt('--print-uris', 'install', ...packages));
   const wanted = all.filter((one) => packages.includes(one.name) || !unwantedPackages.test(one.name));
   await apt('download', ...wanted.map((one) => `${one.name}=${one.version}`));
+  // oxlint-disable-next-line no-await-in-loop -- the disk is the limit
   for (const file of await readdir(downloads))
-    // oxlint-disable-next-line no-await-in-loop -- the disk is the limit
     if (file.endsWith('.deb')) await unpack(join(downloads, file), root, leftOutFiles);
 }
 
@@ -183,6 +184,8 @@ async function installPackages(root: string, requirements: string): Promise<void
       'install',
       '--quiet',
       '--no-deps',
+      // It would compare them with the Python that it runs on.
+      '--ignore-requires-python',
       '--no-compile',
       '--require-hashes',
       '--requirement',

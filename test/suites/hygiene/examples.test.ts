@@ -8,7 +8,9 @@ import { APP_DEPLOYMENTS, AppDeploymentSpec } from '../../../src/api/app-deploym
 import { makeFacade } from '../http/facade.ts';
 
 const folder = join(import.meta.dirname, '../../../docs/examples');
-const names = readdirSync(folder, { withFileTypes: true }).flatMap((entry) => (entry.isDirectory() ? [entry.name] : []));
+const names = readdirSync(folder, { withFileTypes: true }).flatMap((entry) =>
+  entry.isDirectory() ? [entry.name] : [],
+);
 const facade = await makeFacade();
 afterAll(() => facade.app.close());
 
