@@ -190,8 +190,9 @@ export async function startApplication(name: string, progress: (line: string) =>
         await eventually(async () => expect(await logOf(pod)).toContain('begun'), 120_000, 1000);
         await meanwhile();
         const { runs: ended, broken } = await resultOf<Load>(pod);
+        const numbers = Array.from({ length: steps }, (_, index) => index).join();
         const isWhole = ({ status, done }: Load['runs'][number]): boolean =>
-          status === 'success' && done.map(({ number }) => number).join() === [...new Array(steps).keys()].join();
+          status === 'success' && done.map(({ number }) => number).join() === numbers;
         const workersOf = ({ done }: Load['runs'][number]): number => new Set(done.map(({ worker }) => worker)).size;
         const lost = ended.filter((one) => !isWhole(one));
         const resumed = ended.filter((one) => workersOf(one) > 1).length;
