@@ -43,6 +43,7 @@ describe.skipIf(!machine.ok)('langhost', { timeout: 600_000 }, () => {
       await app.deployed(await app.change({ source_revision_config: { image_uri: app.images[1] } }));
     });
     expect(image).toMatchObject({ lost: 0, versions: ['1', '2'] });
+    expect(image.resumed).toBeGreaterThan(0);
     const value = await app.underLoad('a new value', LONG, async () => {
       await app.deployed(await app.change({ secrets: [{ name: 'GREETING', value: 'hello' }] }));
     });
