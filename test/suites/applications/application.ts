@@ -18,7 +18,7 @@ interface Step {
   readonly greeting: string;
 }
 interface Load {
-  readonly runs: readonly { readonly status: string; readonly done: readonly Step[] }[];
+  readonly runs: readonly { readonly status: string; readonly done: readonly Step[]; readonly again: number }[];
   /** Requests that had to be sent again. */
   readonly broken: number;
 }
@@ -29,6 +29,8 @@ export interface LoadOptions {
 }
 export interface Outcome {
   readonly lost: number;
+  /** Runs that ended as `error`, and that the client began again on their thread. */
+  readonly again: number;
   /** Runs that more than one worker had a part in. */
   readonly resumed: number;
   /** What the graph noted, of all runs. */
@@ -196,14 +198,15 @@ export async function startApplication(name: string, progress: (line: string) =>
         const workersOf = ({ done }: Load['runs'][number]): number => new Set(done.map(({ worker }) => worker)).size;
         const lost = ended.filter((one) => !isWhole(one));
         const resumed = ended.filter((one) => workersOf(one) > 1).length;
+        const again = ended.filter((one) => one.again > 0).length;
         progress(
-          `${name}, ${what}: ${ended.length} runs, ${lost.length} lost, ${resumed} resumed, ${broken} requests again`,
+          `${name}, ${what}: ${ended.length} runs, ${lost.length} lost, ${resumed} resumed, ${again} begun again, ${broken} requests again`,
         );
         for (const { status, done } of lost) progress(`  lost: ${status} after ${done.length} of ${steps} steps`);
         const noted = (field: 'version' | 'greeting'): string[] =>
           [...new Set(ended.flatMap(({ done }) => done.map((step) => step[field])))].toSorted();
         expect(ended).toHaveLength(runs);
-        return { lost: lost.length, resumed, versions: noted('version'), greetings: noted('greeting') };
+        return { lost: lost.length, again, resumed, versions: noted('version'), greetings: noted('greeting') };
       },
     };
   } catch (error) {

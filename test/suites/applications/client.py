@@ -51,12 +51,24 @@ async def load(client, runs, steps, seconds, within):
         return thread["thread_id"], run["run_id"]
 
     async def follow(thread, run):
-        status = "pending"
-        while status not in ENDED and time.monotonic() < until:
-            await asyncio.sleep(1)
-            status = (await patiently(lambda: client.runs.get(thread, run), until, broken))["status"]
-        state = await patiently(lambda: client.threads.get_state(thread), until, broken)
-        return {"status": status, "done": (state["values"] or {}).get("done", [])}
+        again = 0
+        while True:
+            status = "pending"
+            while status not in ENDED and time.monotonic() < until:
+                await asyncio.sleep(1)
+                status = (await patiently(lambda: client.runs.get(thread, run), until, broken))["status"]
+            state = await patiently(lambda: client.threads.get_state(thread), until, broken)
+            values = state["values"] or {}
+            if status != "error" or again == 1:
+                return {"status": status, "done": values.get("done", []), "again": again}
+            # As a user would, once: from the step that the thread has, or from the beginning if it has none.
+            again += 1
+            begin_at = None if "steps" in values else given
+            run = (
+                await patiently(
+                    lambda: client.runs.create(thread, "agent", input=begin_at, config=CONFIG), until, broken
+                )
+            )["run_id"]
 
     begun = await asyncio.gather(*(begin() for _ in range(runs)))
     print("begun", flush=True)
