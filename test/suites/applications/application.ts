@@ -125,6 +125,8 @@ export async function startApplication(name: string, progress: (line: string) =>
   try {
     const tenant = await platform.makeTenant(NAMESPACE);
     await eventually(async () => expect((await call(tenant, 'GET', '/v2/deployments')).status).toBe(200));
+    // The same for kubectl: the API server takes it, too.
+    await kubectl(['create', '--dry-run=server', '-n', NAMESPACE, '-f', exampleFile(name, 'yaml')]);
     const example = JSON.parse(readFileSync(exampleFile(name, 'json'), 'utf8')) as object;
     const body = { ...example, source_revision_config: { image_uri: references[0] } };
     const created = await call(tenant, 'POST', '/v2/deployments?fieldValidation=Strict', body);
