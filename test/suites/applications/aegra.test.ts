@@ -36,13 +36,14 @@ describe.skipIf(!machine.ok)('Aegra', { timeout: 600_000 }, () => {
       await app.deployed(await app.change({ source_revision_config: { image_uri: app.images[1] } }));
     });
     expect(image).toMatchObject({ lost: 0, again: 0, versions: ['1', '2'] });
-    expect(image.resumed).toBeGreaterThan(0);
     expect(await migrations()).toEqual([1]);
     const back = await app.underLoad('a rollback', LONG, async () => {
       const first = (await app.revisions()).at(-1)?.id ?? '';
       await app.deployed(await app.redeploy(first));
     });
     expect(back).toMatchObject({ lost: 0, again: 0, versions: ['1', '2'] });
+    // Nothing is migrated before it, so that it meets runs in their middle.
+    expect(back.resumed).toBeGreaterThan(0);
   });
 
   it('loses no run when its PostgreSQL is killed', async () => {
