@@ -186,6 +186,11 @@ A queue worker that finishes its job on SIGTERM needs as much time as its longes
 - A revision is DEPLOYED when its own pods are ready. Old pods may still be finishing their jobs, and use their share of the quota.
 - A deletion waits for them: the deployment is AWAITING_DELETE for as long, and its data is deleted after that.
 - The drain of a node waits for them, but not longer than whoever drains it allows.
+- A change of the scale is a revision and replaces every pod, also with other minima and maxima alone. Autoscalers change the number of pods without one.
+
+Davit knows no jobs. A job that has not ended with its pod goes on only if the application's queue gives it to another worker: soon if the application gives it back on SIGTERM,
+after a lease or heartbeat has ended if the pod was killed. The examples say for each application what that costs, and which of its settings must fit the time given here:
+[langhost](examples/langhost/README.md), [Aegra](examples/aegra/README.md).
 
 ## Migration
 

@@ -92,6 +92,8 @@ export interface Cluster {
   loadImage(archive: string, name: string): Promise<LoadedImage>;
   /** Lets the node pull from a registry. */
   trustRegistry(registry: TrustedRegistry): Promise<void>;
+  /** Ends the node's container runtime and starts it again; containers go on without it. */
+  restartRuntime(): Promise<void>;
   /** The machine's address as pods reach it, and the machine the cluster. */
   readonly hostAddress: string;
   /** A process on this machine that belongs to the cluster: it ends with it, however that ends. */
@@ -206,6 +208,10 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
       async trustRegistry(registry) {
         if (ground === undefined) throw new Error('no node that could pull: this cluster has the stand-in');
         await ground.trustRegistry(registry);
+      },
+      async restartRuntime() {
+        if (ground === undefined) throw new Error('no container runtime: this cluster has the stand-in');
+        await ground.restartRuntime();
       },
       hostAddress: network?.hostAddress ?? '127.0.0.1',
       async startProcess(spec) {

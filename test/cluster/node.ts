@@ -61,6 +61,8 @@ export interface NodeGround {
   startRuntime(images: readonly NodeImage[]): Promise<void>;
   loadImage(archive: string, name: string): Promise<LoadedImage>;
   trustRegistry(registry: TrustedRegistry): Promise<void>;
+  /** Ends the container runtime and starts it again; containers go on without it. */
+  restartRuntime(): Promise<void>;
   /** Joins the cluster; resolves when the node is Ready. */
   join(controlPlane: ControlPlane): Promise<void>;
 }
@@ -181,6 +183,10 @@ export async function prepareNode(options: NodeOptions): Promise<NodeGround> {
       await startContainerd();
     },
     loadImage: load,
+    async restartRuntime() {
+      await stopContainerd();
+      await startContainerd();
+    },
     async trustRegistry({ host, server, ca }) {
       // Read at each pull.
       const own = join(registriesOf(folder), host);

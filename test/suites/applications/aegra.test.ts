@@ -1,0 +1,55 @@
+// Aegra, an agent server with a migration, a health path and names of variables of its own.
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { realPods } from '../../cluster/machine.ts';
+import { type Application, startApplication } from './application.ts';
+
+const say = (line: string): void => void process.stderr.write(`  ${line}\n`);
+const machine = await realPods(say);
+if (!machine.ok) say(`no real pods here: ${machine.reason}; Aegra is left out`);
+
+/** Longer than a rollout and the drain of the old pods take together: what they have not ended goes on elsewhere. */
+const LONG = { runs: 12, steps: 80, seconds: 1 };
+
+describe.skipIf(!machine.ok)('Aegra', { timeout: 600_000 }, () => {
+  let app: Application;
+  beforeAll(async () => {
+    app = await startApplication('aegra', say);
+  });
+  afterAll(() => app?.stop());
+
+  async function migrations(): Promise<readonly number[]> {
+    const listed = JSON.parse(await app.cluster.kubectl(['get', 'jobs', '-n', 'team', '-o', 'json'])) as {
+      items: { status: { succeeded?: number } }[];
+    };
+    return listed.items.map(({ status }) => status.succeeded ?? 0);
+  }
+
+  it('has been migrated before its pods, and streams a run', async () => {
+    expect(await migrations()).toEqual([1]);
+    const steps = [0, 1, 2, 3, 4];
+    expect(await app.stream(steps.length)).toEqual({ came: steps, kept: steps });
+  });
+
+  it('loses no run while it is rolled to a new image with a migration, and back', async () => {
+    const image = await app.underLoad('a new image', LONG, async () => {
+      await app.deployed(await app.change({ source_revision_config: { image_uri: app.images[1] } }));
+    });
+    expect(image).toMatchObject({ lost: 0, again: 0, versions: ['1', '2'] });
+    expect(await migrations()).toEqual([1]);
+    const back = await app.underLoad('a rollback', LONG, async () => {
+      const first = (await app.revisions()).at(-1)?.id ?? '';
+      await app.deployed(await app.redeploy(first));
+    });
+    expect(back).toMatchObject({ lost: 0, again: 0, versions: ['1', '2'] });
+    // Nothing is migrated before it, so that it meets runs in their middle.
+    expect(back.resumed).toBeGreaterThan(0);
+  });
+
+  it('loses no run when its PostgreSQL is killed', async () => {
+    const outcome = await app.underLoad('PostgreSQL killed', LONG, async () => {
+      await app.cluster.kubectl(['delete', 'pod', 'aegra--postgres-0', '-n', 'team', '--grace-period=0', '--force']);
+    });
+    expect(outcome).toMatchObject({ lost: 0, again: 0 });
+  });
+});

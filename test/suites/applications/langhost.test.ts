@@ -1,0 +1,77 @@
+// langhost, an agent server whose queue workers are apart from it: what runs are worth while pods come and go.
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { realPods } from '../../cluster/machine.ts';
+import { eventually } from '../../support/running-davit.ts';
+import { type Application, startApplication } from './application.ts';
+
+const say = (line: string): void => void process.stderr.write(`  ${line}\n`);
+const machine = await realPods(say);
+if (!machine.ok) say(`no real pods here: ${machine.reason}; langhost is left out`);
+
+/** Longer than a rollout takes, so that every rollout meets runs that go on. */
+const LONG = { runs: 12, steps: 40, seconds: 1 };
+
+describe.skipIf(!machine.ok)('langhost', { timeout: 600_000 }, () => {
+  let app: Application;
+  beforeAll(async () => {
+    app = await startApplication('langhost', say);
+  });
+  afterAll(() => app?.stop());
+
+  const workers = (count: number): Promise<string> =>
+    app.change({ source_config: { resource_spec: { queue_min_scale: count, queue_max_scale: count } } });
+
+  it('streams a run, whose steps the thread keeps', async () => {
+    const steps = [0, 1, 2, 3, 4];
+    expect(await app.stream(steps.length)).toEqual({ came: steps, kept: steps });
+  });
+
+  it('loses no run while its queue workers become three, and one again', async () => {
+    const outcome = await app.underLoad('queue workers 1 to 3 to 1', { ...LONG, runs: 24 }, async () => {
+      await app.deployed(await workers(3));
+      await eventually(async () => expect(await app.pods('queue')).toHaveLength(3), 60_000);
+      await app.deployed(await workers(1));
+      await eventually(async () => expect(await app.pods('queue')).toHaveLength(1), 60_000);
+    });
+    expect(outcome).toMatchObject({ lost: 0, again: 0 });
+    expect(outcome.resumed).toBeGreaterThan(0);
+  });
+
+  it('loses no run while it is rolled to a new image, to a new value, and back', async () => {
+    const image = await app.underLoad('a new image', LONG, async () => {
+      await app.deployed(await app.change({ source_revision_config: { image_uri: app.images[1] } }));
+    });
+    expect(image).toMatchObject({ lost: 0, again: 0, versions: ['1', '2'] });
+    expect(image.resumed).toBeGreaterThan(0);
+    const value = await app.underLoad('a new value', LONG, async () => {
+      await app.deployed(await app.change({ secrets: [{ name: 'GREETING', value: 'hello' }] }));
+    });
+    expect(value).toMatchObject({ lost: 0, again: 0, versions: ['2'], greetings: ['', 'hello'] });
+    const back = await app.underLoad('a rollback', LONG, async () => {
+      const first = (await app.revisions()).at(-1)?.id ?? '';
+      await app.deployed(await app.redeploy(first));
+    });
+    expect(back).toMatchObject({ lost: 0, again: 0, versions: ['1', '2'] });
+  });
+
+  it('loses no run for good when its PostgreSQL is killed: some have to be begun again', async () => {
+    const outcome = await app.underLoad('PostgreSQL killed', LONG, async () => {
+      await app.cluster.kubectl(['delete', 'pod', 'langhost--postgres-0', '-n', 'team', '--grace-period=0', '--force']);
+    });
+    expect(outcome).toMatchObject({ lost: 0 });
+  });
+
+  it('loses no run when a queue worker is killed', async () => {
+    const outcome = await app.underLoad('a worker killed', LONG, async () => {
+      const [worker = ''] = await app.pods('queue');
+      await app.cluster.kubectl(['delete', 'pod', worker, '-n', 'team', '--grace-period=0', '--force']);
+    });
+    expect(outcome).toMatchObject({ lost: 0, again: 0 });
+  });
+
+  it("loses no run when the node's container runtime is restarted", async () => {
+    const outcome = await app.underLoad('the container runtime restarted', LONG, () => app.cluster.restartRuntime());
+    expect(outcome).toMatchObject({ lost: 0, again: 0 });
+  });
+});
