@@ -37,6 +37,8 @@ export interface RuntimeMetrics {
   answered(method: string, route: string, code: number, seconds: number): void;
   /** An event stream that was opened (1) or has ended (-1); `kind` is what it shows. */
   streaming(kind: string, change: 1 | -1): void;
+  /** Davit's own spans that were sent, could not be sent, or found too many waiting. */
+  spansSent(result: 'sent' | 'failed' | 'dropped', spans: number): void;
   /** When the certificate that is served expires. */
   servesUntil(expires: Date): void;
 }
@@ -156,6 +158,12 @@ export function makeMetrics(prefix = 'davit_'): RuntimeMetrics {
     labelNames: ['kind'],
     registers,
   });
+  const spans = new Counter({
+    name: `${prefix}spans_total`,
+    help: "Davit's own spans, by what came of them",
+    labelNames: ['result'],
+    registers,
+  });
   let expires: Date | undefined;
   new Gauge({
     name: `${prefix}certificate_expiration_timestamp_seconds`,
@@ -184,6 +192,7 @@ export function makeMetrics(prefix = 'davit_'): RuntimeMetrics {
       answerSeconds.observe({ method, route }, seconds);
     },
     streaming: (kind, change) => streams.inc({ kind }, change),
+    spansSent: (result, count) => spans.inc({ result }, count),
     servesUntil: (date) => void (expires = date),
     reconciled(controller, result, seconds) {
       reconciles.inc({ controller, result });
