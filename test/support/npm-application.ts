@@ -19,13 +19,16 @@ export interface NpmApplication {
   readonly name: string;
   /** Exact versions of the packages, without install scripts: what they would compile is not needed here. */
   readonly packages: Readonly<Record<string, string>>;
+  /** Variables of the image, such as `NAME=value`. */
+  readonly env?: readonly string[];
 }
 
 /** The image, whose programs are on the PATH, and whose user may write to its home. Installed once per machine and version. */
-export async function ensureNpmApplication({ name, packages }: NpmApplication, progress: Progress): Promise<Image> {
+export async function ensureNpmApplication(application: NpmApplication, progress: Progress): Promise<Image> {
+  const { name } = application;
   const folder = join(cacheRoot(), 'applications');
   const recipe = await contents(import.meta.dirname, ['npm-application.ts']);
-  const parts = [process.arch, await nodeVersion(), JSON.stringify(packages), ...(await systemRelease()), ...recipe];
+  const parts = [process.arch, await nodeVersion(), JSON.stringify(application), ...(await systemRelease()), ...recipe];
   const entry = join(folder, `${name}-${key(parts)}`);
   await mkdir(folder, { recursive: true });
   return withLock(
@@ -38,7 +41,7 @@ export async function ensureNpmApplication({ name, packages }: NpmApplication, p
       const began = Date.now();
       const making = await mkdtemp(join(folder, `.${name}~`));
       try {
-        await make(making, name, packages, progress);
+        await make(making, application, progress);
         await rename(join(making, 'entry'), entry);
       } finally {
         await rm(making, { recursive: true, force: true });
@@ -59,8 +62,7 @@ async function removeOlder(folder: string, name: string): Promise<void> {
 
 async function make(
   folder: string,
-  name: string,
-  packages: Readonly<Record<string, string>>,
+  { name, packages, env = [] }: NpmApplication,
   progress: Progress,
 ): Promise<void> {
   const [base, own, entry] = ['base', 'own', 'entry'].map((part) => join(folder, part)) as [string, string, string];
@@ -94,6 +96,7 @@ async function make(
       'LANG=C.UTF-8',
       'HOME=/home/node',
       'NODE_ENV=production',
+      ...env,
     ],
     User: '1000:1000',
     WorkingDir: '/app',
