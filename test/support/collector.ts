@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import type { Cluster } from '../cluster/cluster.ts';
 import { freePort } from '../cluster/control-plane.ts';
 import { ensureProgram, type Progress } from '../cluster/tools.ts';
+import { eventually } from './running-davit.ts';
 
 type Attributes = Readonly<Record<string, string>>;
 
@@ -47,6 +48,14 @@ export async function startCollector(
     }),
   );
   await cluster.startProcess({ name: 'otel-collector', command: program, args: ['--config', config] });
+  await eventually(async () => {
+    const { status } = await fetch(`http://${endpoint}/v1/traces`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: '{}',
+    });
+    if (status !== 200) throw new Error(`the collector answers ${status}`);
+  });
   const log = join(cluster.logsDir, 'otel-collector.log');
   return { endpoint: `http://${endpoint}`, spans: async () => readSpans(await readFile(log, 'utf8')) };
 }

@@ -60,11 +60,7 @@ async function removeOlder(folder: string, name: string): Promise<void> {
   await Promise.all(old.map((entry) => rm(join(folder, entry), { recursive: true, force: true })));
 }
 
-async function make(
-  folder: string,
-  { name, packages, env = [] }: NpmApplication,
-  progress: Progress,
-): Promise<void> {
+async function make(folder: string, { name, packages, env = [] }: NpmApplication, progress: Progress): Promise<void> {
   const [base, own, entry] = ['base', 'own', 'entry'].map((part) => join(folder, part)) as [string, string, string];
   const application = join(own, 'app');
   await Promise.all([mkdir(entry), mkdir(application, { recursive: true }), makeRoot(base)]);

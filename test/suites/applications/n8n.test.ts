@@ -184,7 +184,13 @@ describe.skipIf(!machine.ok)('n8n', { timeout: 600_000 }, () => {
     call = callsTo(platform.apiUrl);
     tenant = await platform.makeTenant(NAMESPACE);
     await eventually(async () => expect((await call(tenant, 'GET', '/v2/deployments')).status).toBe(200));
-    await kubectl('create', 'secret', 'generic', 'n8n', `--from-literal=encryption-key=${'0123456789abcdef'.repeat(4)}`);
+    await kubectl(
+      'create',
+      'secret',
+      'generic',
+      'n8n',
+      `--from-literal=encryption-key=${'0123456789abcdef'.repeat(4)}`,
+    );
     const body = JSON.parse(example('n8n.json')) as object;
     const created = await call(tenant, 'POST', '/v2/deployments?fieldValidation=Strict', {
       ...body,

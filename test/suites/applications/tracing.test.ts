@@ -146,7 +146,11 @@ it('no span has a value of a secret', async ({ skip }) => {
   const { data } = JSON.parse(
     await cluster.kubectl(['get', 'secret', 'shop--postgres', '-n', 'team', '-o', 'json']),
   ) as { data: { password: string } };
-  const text = JSON.stringify(await collector.spans());
+  const spans = await collector.spans();
+  expect(new Set(spans.map(({ resource }) => resource['service.name']))).toEqual(
+    new Set(['shop', 'davit-api', 'davit-controller']),
+  );
+  const text = JSON.stringify(spans);
   expect(text).not.toContain(Buffer.from(data.password, 'base64').toString());
   expect(text).not.toContain(tenant.token);
 });
