@@ -6,7 +6,7 @@ import { Agent } from 'undici';
 import type { Span, SpanAttributes, SpanKind } from '../runtime/tracer.ts';
 
 export interface SpanExporterOptions {
-  /** Of the collector, with the scheme; spans go to `/v1/traces` below it. */
+  /** URL of the collector; spans go to `/v1/traces` below it. */
   readonly endpoint: string;
   /** What sends the spans, such as `service.name`. */
   readonly resource: SpanAttributes;

@@ -15,6 +15,7 @@ import { addProcessMetrics } from '../runtime/process-metrics.ts';
 import type { Tracer } from '../runtime/tracer.ts';
 import { accessFor } from './cluster-access.ts';
 import { type Asking, serverIsTooOld, watchChart, watchKinds, watchServerVersion } from './preflight.ts';
+import type { Tracing } from './tracing.ts';
 
 /** A running part of Davit: its readiness checks, and when it has ended. */
 interface Part {
@@ -51,8 +52,6 @@ function clientFor({ access, metrics, tracer }: Context, userAgent: string, requ
     },
   });
 }
-
-type Tracing = ReturnType<typeof import('./tracing.ts').startTracing>;
 
 async function tracingFor(
   { settings, identity, namespace }: Config,

@@ -5,7 +5,13 @@ import { makeSpanExporter } from '../outbound/span-exporter.ts';
 import type { RuntimeMetrics } from '../runtime/metrics.ts';
 import { makeTracer, type Tracer } from '../runtime/tracer.ts';
 
-export interface TracingOptions {
+export interface Tracing {
+  readonly tracer: Tracer;
+  /** Sends what waits. */
+  close(): Promise<void>;
+}
+
+interface TracingOptions {
   readonly endpoint: string;
   readonly sampleRatio: number;
   /** The command that the process runs. */
@@ -17,7 +23,7 @@ export interface TracingOptions {
   readonly metrics: RuntimeMetrics;
 }
 
-export function startTracing(options: TracingOptions): { readonly tracer: Tracer; close(): Promise<void> } {
+export function startTracing(options: TracingOptions): Tracing {
   const { endpoint, sampleRatio, command, version, identity, namespace, log, metrics } = options;
   let failing = false;
   const exporter = makeSpanExporter({

@@ -240,7 +240,7 @@ describe.skipIf(!machine.ok)('n8n', { timeout: 600_000 }, () => {
     };
     expect(spec.spec.containers[0]?.ports).toMatchObject([{ containerPort: 5680 }]);
     expect((await fetch(`http://${spec.status.podIP}:5680/healthz/readiness`)).status).toBe(200);
-    await expect(fetch(`http://${spec.status.podIP}:5678/healthz`)).rejects.toThrow();
+    await expect(fetch(`http://${spec.status.podIP}:5678/healthz`)).rejects.toThrow('fetch failed');
   });
 
   it('loses no execution while its workers become three, and one again', async () => {

@@ -268,6 +268,17 @@ describe('the rooms of src', () => {
     expect(others).toEqual([]);
   });
 
+  it("Davit's own spans are loaded only by serve, at run time", () => {
+    const importersOf = (target: string): string[] =>
+      imports
+        .filter((one) => isRelative(one) && !one.typeOnly && normalize(join(dirname(one.file), one.from)) === target)
+        .map(({ file }) => file);
+    expect(importersOf('runtime/tracer.ts')).toEqual(['process/tracing.ts']);
+    expect(importersOf('outbound/span-exporter.ts')).toEqual(['process/tracing.ts']);
+    expect(importersOf('process/tracing.ts')).toEqual(['process/serve.ts']);
+    expect(texts.get('process/serve.ts')).toContain("await import('./tracing.ts')");
+  });
+
   it('have no index files', () => {
     expect(files.filter((file) => /(^|\/)index\.ts$/.test(file))).toEqual([]);
   });
