@@ -51,6 +51,7 @@ export const PRE_STOP_MESSAGE = 'set exactly one of sleep and exec';
 export const GRACE_MESSAGE = 'the sleep of preStop must be shorter than terminationGracePeriodSeconds';
 export const PLATFORM_NAME_MESSAGE =
   'this name is set by the platform: choose another, or name it in without as well, so that only this value is given';
+export const HEALTH_MESSAGE = 'set at most one of healthPath and healthCommand';
 export const SELECTING_NAME_MESSAGE = `these names select an external database or Redis: ${SELECTING.join(', ')}; choose another`;
 export const SECRET_NAME_MESSAGE =
   'this name is also in secrets or in secret references: remove it there, or choose another';
@@ -74,6 +75,8 @@ const PreStop = z
   .meta(celRules([{ rule: 'has(self.sleep) != has(self.exec)', message: PRE_STOP_MESSAGE }]));
 
 const { command, args } = Container.shape;
+const Port = z.int().min(1).max(65_535);
+const HealthPath = z.string().max(1024).regex(new RegExp(HEALTH_PATH_PATTERN));
 
 export const RuntimePart = z
   .object({
@@ -81,6 +84,20 @@ export const RuntimePart = z
       "Replaces the image's entrypoint. $(NAME) is replaced by the value of a variable, such as $(PORT).",
     ),
     args: args.describe('Arguments of the entrypoint. $(NAME) is replaced as in command.'),
+    port: Port.describe(
+      'Port that this part listens on, for its probes and PORT. If absent, that of the runtime.',
+    ).optional(),
+    healthPath: HealthPath.describe(
+      'Path that answers 200 when a pod of this part can serve. If absent, that of the runtime.',
+    ).optional(),
+    healthCommand: z
+      .array(z.string().max(8192))
+      .min(1)
+      .max(100)
+      .describe(
+        'Command in the container, without a shell, that succeeds when a pod of this part can work. No probe then asks the port.',
+      )
+      .optional(),
     terminationGracePeriodSeconds: z
       .int()
       .min(1)
@@ -100,13 +117,18 @@ export const RuntimePart = z
         message: GRACE_MESSAGE,
         fieldPath: '.preStop',
       },
+      {
+        rule: '!has(self.healthPath) || !has(self.healthCommand)',
+        message: HEALTH_MESSAGE,
+        fieldPath: '.healthCommand',
+      },
     ]),
   );
 export type RuntimePart = z.infer<typeof RuntimePart>;
 
 const PART_WORDS: Readonly<Record<Role, string>> = {
   server: 'The main service.',
-  queue: 'The queue workers. They must answer the health path on the port as the main service does.',
+  queue: 'The queue workers. They must answer the health path on the port, unless they have a health of their own.',
   orchestrator: 'The orchestrator, if there is one.',
   executor: 'The executor, if there is one.',
 };
@@ -183,18 +205,12 @@ const part = (role: Role): z.ZodOptional<typeof RuntimePart> => RuntimePart.desc
 
 export const Runtime = z
   .object({
-    port: z
-      .int()
-      .min(1)
-      .max(65_535)
-      .describe("Port that the image listens on, for the Service, the probes and PORT. If absent, the platform's.")
-      .optional(),
-    healthPath: z
-      .string()
-      .max(1024)
-      .regex(new RegExp(HEALTH_PATH_PATTERN))
-      .describe("Path that answers 200 when a pod can serve. If absent, the platform's.")
-      .optional(),
+    port: Port.describe(
+      "Port that the image listens on, for the Service, the probes and PORT. If absent, the platform's.",
+    ).optional(),
+    healthPath: HealthPath.describe(
+      "Path that answers 200 when a pod can serve. If absent, the platform's.",
+    ).optional(),
     server: part('server'),
     queue: part('queue'),
     orchestrator: part('orchestrator'),

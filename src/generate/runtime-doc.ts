@@ -26,6 +26,15 @@ const PARTS: readonly Row<Runtime>[] = ROLES.flatMap((role) => {
   return [
     row('command', ['serve'], `${container}.command`),
     row('args', ['--port', '$(PORT)'], `${container}.args`),
+    {
+      ...row('port', 9191, `${container}.ports[http].containerPort`),
+      effects: [
+        { object, at: `${container}.ports[http].containerPort`, is: 9191 },
+        { object, at: `${container}.env[PORT].value`, is: '9191' },
+      ],
+    },
+    row('healthPath', '/alive', `${container}.readinessProbe.httpGet.path`),
+    row('healthCommand', ['ping'], `${container}.readinessProbe.exec.command`),
     row('terminationGracePeriodSeconds', 600, `${POD}.terminationGracePeriodSeconds`),
     row('preStop.sleep.seconds', 20, `${container}.lifecycle.preStop.sleep.seconds`, {
       preStop: { sleep: { seconds: 20 } },
@@ -151,8 +160,12 @@ away. \`"runtime": null\` changes nothing.
 
 ## Port and health path
 
-They hold for all parts: the Service leads to the port, the startup and liveness probes open it, and the readiness probe asks for the health path. A
-queue worker therefore has to answer there, too.
+\`port\` and \`health_path\` hold for all parts: the Service leads to the port, the startup and liveness probes open it, and the readiness probe asks for the health path. A part
+that listens elsewhere has its own \`port\` and \`health_path\`, such as \`"queue": {"port": 5679, "health_path": "/healthz/readiness"}\`.
+
+A queue worker that listens on nothing has a \`health_command\` instead, such as \`"queue": {"health_command": ["celery", "-A", "app", "inspect", "ping"]}\`. It runs in the
+container every 10 s, within 10 s, and a pod is ready while it exits with 0. No other probe is made: a worker whose process hangs is not restarted, only one that ends. For an image that
+can only tell its health by running, \`["true"]\` does.
 
 ## Commands
 

@@ -10,6 +10,7 @@ import type { Logger } from '../logger.ts';
 import type { PlatformRegistry } from '../registry/platform-registry.ts';
 import type { FairLimiter } from '../runtime/fair-limiter.ts';
 import type { Store } from '../runtime/store.ts';
+import type { Tracer } from '../runtime/tracer.ts';
 import { makeIntegrations } from './code-host-repositories/repository.ts';
 import { registerRepositories } from './code-host-repositories/routes.ts';
 import { makeAuthentication } from './core/authentication.ts';
@@ -49,6 +50,7 @@ import { registerTimeLimit } from './plugins/handler-timeout.ts';
 import { registerDocs, registerOpenApi } from './plugins/openapi.ts';
 import { type RateLimit, registerRateLimit } from './plugins/rate-limit.ts';
 import { type AnswerReport, registerRequestLog, requestIdOf } from './plugins/request-log.ts';
+import { registerTracing } from './plugins/tracing.ts';
 import { registerUnreadLimit } from './plugins/unread-limit.ts';
 import { registerRegistry } from './registry/routes.ts';
 import { registerUploads } from './uploads/routes.ts';
@@ -78,6 +80,8 @@ export interface AppDeps {
   readonly randomId: () => string;
   /** Called once for each answer. */
   readonly onAnswer?: (report: AnswerReport) => void;
+  /** Absent where Davit's own spans go nowhere. */
+  readonly tracer?: Tracer | undefined;
   readonly sleep?: (ms: number) => Promise<void>;
   /** Time limit of one request; for tests. */
   readonly timeLimitMs?: number;
@@ -170,6 +174,7 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
   const building = { auth, deployments, now, randomId: deps.randomId };
 
   registerErrors(app);
+  if (deps.tracer) registerTracing(app, deps.tracer, settings.http.basePath);
   const takeTimeLimit = registerTimeLimit(app, deps.timeLimitMs ?? TIME_LIMIT_MS);
   registerRequestLog(app, {
     subjectOf: (request) => ({ ...auth.subjectOf(request), ...streams.summaryOf(request) }),

@@ -25,6 +25,7 @@ import { slimManagedFields } from '../runtime/managed-fields.ts';
 import type { RuntimeMetrics } from '../runtime/metrics.ts';
 import { reflectNamespaces } from '../runtime/multi-namespace-reflector.ts';
 import { makeReflector, type Reflector, whyNotListed } from '../runtime/reflector.ts';
+import type { Tracer } from '../runtime/tracer.ts';
 import { readPage } from './page.ts';
 import { publishKeys } from './publish-keys.ts';
 
@@ -33,6 +34,7 @@ export interface ApiOptions {
   readonly config: Config;
   readonly log: Logger;
   readonly metrics: RuntimeMetrics;
+  readonly tracer?: Tracer | undefined;
   readonly signal: AbortSignal;
   /** Called when the API server's state was reset to an earlier one, such as by a restore: the caches are then wrong. */
   readonly onRewound: (what: string) => void;
@@ -51,7 +53,8 @@ export interface RunningApi {
 const WRITES_AT_ONCE = 12;
 
 /** Serves the HTTP API until `signal` aborts. */
-export async function runApi({ client, config, log, metrics, signal, onRewound }: ApiOptions): Promise<RunningApi> {
+export async function runApi(options: ApiOptions): Promise<RunningApi> {
+  const { client, config, log, metrics, tracer, signal, onRewound } = options;
   const { namespaces } = config.settings;
   const watching = { client, log, metrics, onRewound };
   const records = reflectNamespaces<AppDeployment>(namespaces, {
@@ -132,6 +135,7 @@ export async function runApi({ client, config, log, metrics, signal, onRewound }
     randomId,
     randomSuffix: () => randomBytes(5).toString('hex'),
     signal,
+    tracer,
     onStream: metrics.streaming,
     onStreamRefused: metrics.streamRefused,
     onAnswer: ({ method, route, code, seconds }) => metrics.answered(method, route, code, seconds),

@@ -48,13 +48,19 @@ import { POD_CONTRACTS } from '../resources/contracts.ts';
 import { fairClient } from '../runtime/clients/fair.ts';
 import { leaderOnly } from '../runtime/clients/leader-only.ts';
 import { rewindGuarded } from '../runtime/clients/rewind-guarded.ts';
-import { type Controller, type Reconcile, startController } from '../runtime/controller.ts';
+import {
+  type Controller,
+  type Reconcile,
+  type ControllerOptions as StartOptions,
+  startController,
+} from '../runtime/controller.ts';
 import { type EventRecorder, makeEventRecorder } from '../runtime/events.ts';
 import { makeFairLimiter } from '../runtime/fair-limiter.ts';
 import type { Checks } from '../runtime/health.ts';
 import { runLeaderElection } from '../runtime/leader-election.ts';
 import type { RuntimeMetrics } from '../runtime/metrics.ts';
 import { whyNotListed } from '../runtime/reflector.ts';
+import type { Tracer } from '../runtime/tracer.ts';
 import { groupByNamespace, makeWorkQueue, type WorkQueue } from '../runtime/work-queue.ts';
 
 export interface ControllerOptions {
@@ -70,6 +76,7 @@ export interface ControllerOptions {
   readonly backoffMs: number;
   readonly log: Logger;
   readonly metrics: RuntimeMetrics;
+  readonly tracer?: Tracer | undefined;
   readonly signal: AbortSignal;
   /** The code hosts of builds. Absent if the platform does not build. */
   readonly codeHosts?: Pick<CodeHosts, 'commit' | 'token'>;
@@ -158,7 +165,7 @@ function startReconciling(
   leading: AbortSignal,
   holds: () => boolean,
 ): Pick<Controller, 'stop' | 'abort'> {
-  const { settings, log, metrics, identity, workers, backoffMs } = options;
+  const { settings, log, metrics, tracer, identity, workers, backoffMs } = options;
   const gate = makeFairLimiter();
   // Leadership is checked behind the limiter, when the write's turn has come.
   const client = fairClient(leaderOnly(options.client, leading, holds), gate);
@@ -221,74 +228,63 @@ function startReconciling(
     upkeep,
     leading,
   );
+  const start = (
+    own: Pick<StartOptions, 'name' | 'queue' | 'workers' | 'workersForNewGroups' | 'reconcile'>,
+  ): Controller => startController({ ...own, log, metrics, tracer });
   const controllers = [
-    startController({
+    start({
       name: 'appdeployments',
       queue: records,
       workers,
       workersForNewGroups: workers >= ENOUGH_TO_KEEP_ONE ? 1 : 0,
-      log,
-      metrics,
       reconcile: listeners?.records ?? local,
     }),
-    startController({ name: 'secrets', queue: secrets, workers: 1, log, metrics, reconcile: collect }),
-    startController({
+    start({ name: 'secrets', queue: secrets, workers: 1, reconcile: collect }),
+    start({
       name: 'client-secrets',
       queue: clientSecrets,
       workers: 1,
-      log,
-      metrics,
       reconcile: collectClientSecret,
     }),
-    startController({ name: 'organization', queue: organization, workers: 1, log, metrics, reconcile: judge }),
+    start({ name: 'organization', queue: organization, workers: 1, reconcile: judge }),
     ...(listeners
       ? [
-          startController({
+          start({
             name: 'listeners',
             queue: listenerQueue,
             workers: 1,
-            log,
-            metrics,
             reconcile: listeners.listeners,
           }),
         ]
       : []),
     ...(builds
       ? [
-          startController({
+          start({
             name: 'builds',
             queue: buildQueues.builds,
             workers: 4,
-            log,
-            metrics,
             reconcile: builds.build,
           }),
-          startController({
+          start({
             name: 'pull-secrets',
             queue: buildQueues.pullSecrets,
             workers: 1,
-            log,
-            metrics,
             reconcile: builds.pullSecret,
           }),
-          startController({
+          start({
             name: 'pushes',
             queue: buildQueues.pushes,
             workers: 4,
-            log,
-            metrics,
             reconcile: builds.pushes.reconcile,
           }),
         ]
       : []),
     ...(upkeep
       ? [
-          startController({
+          start({
             name: 'registry-upkeep',
             queue: buildQueues.upkeep,
             workers: 1,
-            log,
-            metrics,
             reconcile: upkeep.reconcile,
           }),
         ]

@@ -16,6 +16,7 @@ import { startController } from '../runtime/controller.ts';
 import type { Checks } from '../runtime/health.ts';
 import { runLeaderElection } from '../runtime/leader-election.ts';
 import type { RuntimeMetrics } from '../runtime/metrics.ts';
+import type { Tracer } from '../runtime/tracer.ts';
 import { makeWorkQueue } from '../runtime/work-queue.ts';
 
 export interface ListenerOptions {
@@ -33,6 +34,7 @@ export interface ListenerOptions {
   readonly backoffMs: number;
   readonly log: Logger;
   readonly metrics: RuntimeMetrics;
+  readonly tracer?: Tracer | undefined;
   readonly signal: AbortSignal;
   readonly onRewound: (what: string) => void;
 }
@@ -155,7 +157,7 @@ async function lead(options: Leading): Promise<void> {
 
 /** Works until `leading` aborts. */
 async function work(options: Leading, leading: AbortSignal, holds: () => boolean): Promise<void> {
-  const { hub, clusterId, state, served, identity, version, backoffMs, log, metrics, onRewound } = options;
+  const { hub, clusterId, state, served, identity, version, backoffMs, log, metrics, tracer, onRewound } = options;
   const { namespace } = hub.access;
   const ends = AbortSignal.any([leading, options.signal]);
   const plain = options.hubClient(hub.access);
@@ -191,7 +193,7 @@ async function work(options: Leading, leading: AbortSignal, holds: () => boolean
       listenerId,
       epoch,
     });
-    const controller = startController({ name: 'listener-works', queue, workers: 4, log, metrics, reconcile });
+    const controller = startController({ name: 'listener-works', queue, workers: 4, log, metrics, tracer, reconcile });
     log.info({ listener: listenerId, works: caches.works.list().length }, 'Connected to the hub');
     await new Promise<void>((resolve) => {
       if (ends.aborted) resolve();

@@ -12,8 +12,10 @@ import { canBuild } from '../record/build-source.ts';
 import { type Checks, startHealthServer } from '../runtime/health.ts';
 import { makeMetrics, type RuntimeMetrics } from '../runtime/metrics.ts';
 import { addProcessMetrics } from '../runtime/process-metrics.ts';
+import type { Tracer } from '../runtime/tracer.ts';
 import { accessFor } from './cluster-access.ts';
 import { type Asking, serverIsTooOld, watchChart, watchKinds, watchServerVersion } from './preflight.ts';
+import type { Tracing } from './tracing.ts';
 
 /** A running part of Davit: its readiness checks, and when it has ended. */
 interface Part {
@@ -30,15 +32,38 @@ interface Context {
   readonly metrics: RuntimeMetrics;
   readonly signal: AbortSignal;
   readonly onRewound: (what: string) => void;
+  /** Absent where Davit's own spans go nowhere. */
+  readonly tracer?: Tracer | undefined;
 }
 
-function clientFor({ access, metrics }: Context, userAgent: string, requestTimeoutMs = 30_000): KubeClient {
+function clientFor({ access, metrics, tracer }: Context, userAgent: string, requestTimeoutMs = 30_000): KubeClient {
   return makeKubeClient({
     access,
     userAgent,
     requestTimeoutMs,
-    onRequest: ({ verb, resource, result, durationMs }) => metrics.requested(verb, resource, result, durationMs / 1000),
+    onRequest({ verb, resource, result, durationMs }) {
+      metrics.requested(verb, resource, result, durationMs / 1000);
+      tracer?.sent({
+        name: `${verb} ${resource}`,
+        attributes: { 'davit.kube.verb': verb, 'davit.kube.resource': resource, 'davit.kube.result': result },
+        failed: result !== 'ok' && result !== 'NotFound',
+        durationMs,
+      });
+    },
   });
+}
+
+async function tracingFor(
+  { settings, identity, namespace }: Config,
+  command: string,
+  log: Logger,
+  metrics: RuntimeMetrics,
+): Promise<Tracing | undefined> {
+  const { otlpEndpoint: endpoint, sampleRatio } = settings.tracing.davit;
+  if (endpoint === undefined) return undefined;
+  const { startTracing } = await import('./tracing.ts');
+  const { version } = manifest;
+  return startTracing({ endpoint, sampleRatio, command, version, identity, namespace, log, metrics });
 }
 
 async function codeHostsFor({ config, metrics }: Context): Promise<CodeHosts> {
@@ -52,7 +77,7 @@ async function codeHostsFor({ config, metrics }: Context): Promise<CodeHosts> {
 // Dynamic imports: the controller does not load the HTTP server, nor the facade the makers.
 async function startController(context: Context): Promise<Part> {
   const { runController } = await import('./controller.ts');
-  const { config, log, metrics, signal } = context;
+  const { config, log, metrics, signal, tracer } = context;
   const codeHosts = canBuild(config.settings) ? await codeHostsFor(context) : undefined;
   const controller = runController({
     ...(codeHosts && { codeHosts }),
@@ -66,6 +91,7 @@ async function startController(context: Context): Promise<Part> {
     backoffMs: config.backoffMs,
     log: log.child({ part: 'controller' }),
     metrics,
+    tracer,
     signal,
     onRewound: context.onRewound,
   });
@@ -74,14 +100,14 @@ async function startController(context: Context): Promise<Part> {
 
 async function startApi(context: Context): Promise<Part> {
   const { runApi } = await import('./api.ts');
-  const { config, metrics, signal, onRewound } = context;
+  const { config, metrics, tracer, signal, onRewound } = context;
   const log = context.log.child({ part: 'api' });
-  return runApi({ client: clientFor(context, 'davit-api'), config, log, metrics, signal, onRewound });
+  return runApi({ client: clientFor(context, 'davit-api'), config, log, metrics, tracer, signal, onRewound });
 }
 
 async function startListener(context: Context): Promise<Part> {
   const { runListener } = await import('./listener.ts');
-  const { config, metrics, signal, onRewound } = context;
+  const { config, metrics, tracer, signal, onRewound } = context;
   return runListener({
     local: clientFor(context, 'davit-listener'),
     leaseClient: clientFor(context, 'davit-listener-lease', 5000),
@@ -94,6 +120,7 @@ async function startListener(context: Context): Promise<Part> {
     backoffMs: config.backoffMs,
     log: context.log.child({ part: 'listener' }),
     metrics,
+    tracer,
     signal,
     onRewound,
   });
@@ -110,15 +137,18 @@ export async function serve(command: string, exit: Exit): Promise<void> {
   const config = loadConfig();
   const log = makeLogger(config.logLevel);
   const stopping = new AbortController();
+  const metrics = makeMetrics();
+  const tracing = await tracingFor(config, command, log, metrics);
   const context: Context = {
     config,
     access: await accessFor(config),
     log,
-    metrics: makeMetrics(),
+    metrics,
+    tracer: tracing?.tracer,
     signal: stopping.signal,
     onRewound: (what) => endRewound(log, what, exit),
   };
-  addProcessMetrics(context.metrics.registry, { command, version: manifest.version });
+  addProcessMetrics(metrics.registry, { command, version: manifest.version });
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stopping.abort());
 
   // The health server starts first, because it reports missing prerequisites.
@@ -127,7 +157,7 @@ export async function serve(command: string, exit: Exit): Promise<void> {
     host: config.health.host,
     port: config.health.port,
     ready,
-    metrics: () => context.metrics.registry.metrics(),
+    metrics: () => metrics.registry.metrics(),
   });
   const asking: Asking = { client: clientFor(context, `davit-${command}`), log, signal: stopping.signal };
   const version = watchServerVersion(asking);
@@ -144,6 +174,7 @@ export async function serve(command: string, exit: Exit): Promise<void> {
   delete ready['start'];
   log.info({ command, identity: config.identity, health: health.port }, 'Started');
   await Promise.all([...parts, ...requirements].map(({ done }) => done));
+  await tracing?.close();
   await health.close();
   log.info('Stopped');
 }

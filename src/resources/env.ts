@@ -5,6 +5,7 @@ import type { SecretReference } from '../api/app-deployment.ts';
 import type { Resolved } from '../api/app-revision.ts';
 import { EXTERNAL_POSTGRES_VARIABLE, EXTERNAL_REDIS_VARIABLE, type ImageComponent, MIGRATION } from '../api/meta.ts';
 import type { PlatformValue } from '../api/runtime.ts';
+import { healthOf } from '../record/health.ts';
 import { idOf, namespaceOf } from '../record/metadata.ts';
 import { names } from '../record/names.ts';
 import { externalReference } from '../record/resolve.ts';
@@ -62,7 +63,7 @@ const VALUES: Readonly<Record<PlatformValue, (inputs: Inputs, role: ImageCompone
   redis_password: ({ record }) => ({ secretName: names(record.metadata.name).redisSecret, secretKey: 'password' }),
   jobs: ({ revision }, role) => jobsOf(revision.spec.resolved, role),
   role: (_inputs, role) => role,
-  port: ({ revision }) => String(revision.spec.resolved.port),
+  port: ({ revision }, role) => String(healthOf(revision.spec, role).port),
 };
 
 /** A main service with queue workers processes no jobs itself, and a migration none. */
@@ -75,7 +76,7 @@ function platformVariables({ record, revision, tenantId }: Inputs, role: ImageCo
   const { name } = record.metadata;
   const postgres = postgresUri(record.metadata.name, requested);
   return [
-    { name: 'PORT', value: String(resolved.port) },
+    { name: 'PORT', value: String(healthOf(revision.spec, role).port) },
     fromSecret('POSTGRES_URI', postgres),
     fromSecret('DATABASE_URI', postgres),
     fromSecret('REDIS_URI', redisUri(name, requested)),

@@ -4,6 +4,7 @@ import type { IPodTemplateSpec } from 'kubernetes-models/v1/PodTemplateSpec';
 import type { Sized } from '../api/app-revision.ts';
 import { REVISION_LABEL, type Role, SECRETS_ANNOTATION } from '../api/meta.ts';
 import { drainingOf } from '../api/runtime.ts';
+import { healthOf } from '../record/health.ts';
 import { APP_SECURITY, appPodSecurity, resourcesFor } from './containers.ts';
 import type { PodParts } from './contracts/contract.ts';
 import { initContainersFor } from './init-containers.ts';
@@ -49,9 +50,9 @@ export function podTemplateFor(
           imagePullPolicy: resolved.pullPolicy,
           ...(command && { command }),
           ...(args && { args }),
-          ports: [{ name: 'http', containerPort: resolved.port, protocol: 'TCP' }],
+          ports: [{ name: 'http', containerPort: healthOf(revision.spec, role).port, protocol: 'TCP' }],
           env: parts.env(inputs, role),
-          ...parts.probes(resolved),
+          ...parts.probes(revision.spec, role),
           ...(preStop && { lifecycle: { preStop } }),
           resources: resourcesFor(size),
           securityContext: APP_SECURITY,

@@ -18,7 +18,9 @@ interface PodSpec {
     readonly command?: readonly string[];
     readonly args?: readonly string[];
     readonly ports: readonly { containerPort: number }[];
-    readonly readinessProbe: { readonly httpGet: { readonly path: string; readonly port: string } };
+    readonly startupProbe?: object;
+    readonly readinessProbe: { readonly httpGet?: { readonly path: string; readonly port: string }; exec?: object };
+    readonly livenessProbe?: object;
     readonly lifecycle?: object;
     readonly env: readonly { name: string; value?: string; valueFrom?: object }[];
   }[];
@@ -36,6 +38,14 @@ function childrenOf(runtime?: Runtime, spec: Partial<AppDeploymentSpec> = {}): r
     tenantId: TENANT,
     settings: SETTINGS,
   });
+}
+
+function inputsOf(runtime: Runtime, resourceSpec: ResourceSpec = {}, more: Partial<AppDeploymentSpec> = {}): Inputs {
+  const record = aRecord({ ...more, sourceConfig: { resourceSpec, runtime } });
+  const wanted = wantedRevision(record, [], SETTINGS);
+  if (!('create' in wanted)) throw new Error('no revision');
+  const revision = makeRevision(record, wanted.create);
+  return { record, revision, tenantId: TENANT, settings: SETTINGS };
 }
 
 function podOf(children: readonly KubeObject[], role: Role): PodSpec {
@@ -65,6 +75,64 @@ it('port and health path are those of the image, in every part', () => {
     expect(container?.readinessProbe.httpGet).toMatchObject({ path: '/healthz', port: 'http' });
     expect(container?.env.find(({ name }) => name === 'PORT')?.value).toBe('5678');
   }
+});
+
+describe('the health of a part', () => {
+  const seen = (runtime: Runtime): unknown[] => {
+    const children = childrenOf(runtime);
+    return ROLES.map((role) => {
+      const [container] = podOf(children, role).containers;
+      const { readinessProbe, ports, env = [] } = container ?? {};
+      const variable = (name: string): string | undefined => env.find((one) => one.name === name)?.value;
+      return [ports?.[0]?.containerPort, variable('PORT'), variable('LISTEN'), readinessProbe?.httpGet?.path];
+    });
+  };
+  const all = { port: 5678, healthPath: '/healthz', envNames: { LISTEN: 'port' } } as const;
+  const USUAL = [5678, '5678', '5678', '/healthz'];
+
+  it.each<[name: string, given: Partial<Record<Role, object>>, want: Partial<Record<Role, unknown[]>>]>([
+    ['a port', { queue: { port: 5679 } }, { queue: [5679, '5679', '5679', '/healthz'] }],
+    ['a path', { executor: { healthPath: '/live' } }, { executor: [5678, '5678', '5678', '/live'] }],
+    [
+      'both, of two parts',
+      { server: { port: 1, healthPath: '/a' }, orchestrator: { port: 2, healthPath: '/b' } },
+      { server: [1, '1', '1', '/a'], orchestrator: [2, '2', '2', '/b'] },
+    ],
+  ])('%s of its own takes the place of that of all parts', (_name, given, want) => {
+    expect(seen({ ...all, ...given })).toEqual(ROLES.map((role) => want[role] ?? USUAL));
+  });
+
+  it("without those of all parts it takes the place of the platform's", () => {
+    expect(seen({ queue: { port: 5679 } })[1]).toEqual([5679, '5679', undefined, '/ok']);
+  });
+
+  it('a migration has the port of all parts', () => {
+    const runtime: Runtime = { ...all, server: { port: 1 }, migrate: { args: ['up'] } };
+    const job = migrationJob(inputsOf(runtime)) as unknown as { spec: { template: { spec: PodSpec } } };
+    const env = job.spec.template.spec.containers[0]?.env ?? [];
+    expect(env.filter(({ name }) => name === 'PORT' || name === 'LISTEN').map(({ value }) => value)).toEqual([
+      '5678',
+      '5678',
+    ]);
+  });
+
+  it('a command asks nothing of a port, and its pods are not killed for it', () => {
+    const [queue] = podOf(childrenOf({ ...all, queue: { healthCommand: ['ping', '-v'] } }), 'queue').containers;
+    expect(queue?.readinessProbe).toEqual({
+      exec: { command: ['ping', '-v'] },
+      periodSeconds: 10,
+      timeoutSeconds: 10,
+      failureThreshold: 3,
+    });
+    expect([queue?.startupProbe, queue?.livenessProbe]).toEqual([undefined, undefined]);
+  });
+
+  it('restarts no other part', () => {
+    const plain = childrenOf(all).map((child) => JSON.stringify(child));
+    const changed = childrenOf({ ...all, queue: { port: 5679 } });
+    const others = changed.filter(({ metadata }) => metadata.name !== 'shop--queue');
+    expect(plain).toEqual(expect.arrayContaining(others.map((child) => JSON.stringify(child))));
+  });
 });
 
 it('each part has its own command', () => {
@@ -143,18 +211,10 @@ describe('migration', () => {
   }
   const migrate = { command: ['up'], args: ['--all'], timeoutSeconds: 60 };
   const uri = { name: 'TOKEN', secretName: 'mine', secretKey: 'token' };
-  const inputs = (runtime: Runtime, resourceSpec: ResourceSpec = {}): Inputs => {
-    const record = aRecord({ sourceConfig: { resourceSpec, runtime }, secretReferences: [uri] });
-    const wanted = wantedRevision(record, [], SETTINGS);
-    if (!('create' in wanted)) throw new Error('no revision');
-    return {
-      record,
-      revision: makeRevision(record, wanted.create),
-      tenantId: TENANT,
-      settings: SETTINGS,
-      secretDigests: { server: { pods: 'digest' } },
-    };
-  };
+  const inputs = (runtime: Runtime, resourceSpec?: ResourceSpec): Inputs => ({
+    ...inputsOf(runtime, resourceSpec, { secretReferences: [uri] }),
+    secretDigests: { server: { pods: 'digest' } },
+  });
   const made = (runtime: Runtime, resourceSpec?: ResourceSpec): Job | undefined =>
     migrationJob(inputs(runtime, resourceSpec)) as Job | undefined;
 

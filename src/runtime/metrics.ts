@@ -41,6 +41,8 @@ export interface RuntimeMetrics {
   streaming(kind: string, change: 1 | -1): void;
   /** An event stream that was refused because as many were open as `limit` allows. */
   streamRefused(limit: string): void;
+  /** Davit's own spans that were sent, could not be sent, or found too many waiting. */
+  spansSent(result: 'sent' | 'failed' | 'dropped', spans: number): void;
   /** When the certificate that is served expires. */
   servesUntil(expires: Date): void;
 }
@@ -164,6 +166,10 @@ export function makeMetrics(prefix = 'davit_'): RuntimeMetrics {
     name: `${prefix}http_event_streams_refused_total`,
     help: 'Event streams of the HTTP API that were refused, by the limit that was reached',
     labelNames: ['limit'],
+  const spans = new Counter({
+    name: `${prefix}spans_total`,
+    help: "Davit's own spans, by what came of them",
+    labelNames: ['result'],
     registers,
   });
   let expires: Date | undefined;
@@ -196,6 +202,9 @@ export function makeMetrics(prefix = 'davit_'): RuntimeMetrics {
     },
     streaming: (kind, change) => streams.inc({ kind }, change),
     streamRefused: (limit) => streamRefusals.inc({ limit }),
+    registers,
+  });
+    spansSent: (result, count) => spans.inc({ result }, count),
     servesUntil: (date) => void (expires = date),
     reconciled(controller, result, seconds) {
       reconciles.inc({ controller, result });

@@ -293,6 +293,7 @@ export interface RefusedRuntime {
 }
 
 const NOT_BOTH = 'set exactly one of sleep and exec';
+const TWO_HEALTHS = 'set at most one of healthPath and healthCommand';
 const PLATFORMS =
   'this name is set by the platform: choose another, or name it in without as well, so that only this value is given';
 const EXTERNAL =
@@ -343,6 +344,22 @@ export const refusedRuntimes: readonly RefusedRuntime[] = [
   },
   onePart('a command of one word', { command: 'serve' }, 'must be of type array', [
     ['queue.command', 'must be an array', 'list_type'],
+  ]),
+  onePart('a port of a part that there is not', { port: 0 }, 'greater than or equal to 1', [
+    ['queue.port', 'must be at least 1', 'greater_than_equal'],
+  ]),
+  onePart('a health path of a part that is none', { healthPath: 'live' }, 'should match', [
+    [
+      'queue.health_path',
+      'must be a path such as /ok: it begins with / and has no spaces and no #',
+      'string_pattern_mismatch',
+    ],
+  ]),
+  onePart('an empty health command', { healthCommand: [] }, 'should have at least 1 items', [
+    ['queue.health_command', expect.any(String) as string],
+  ]),
+  onePart('a health path and a health command', { healthPath: '/live', healthCommand: ['ping'] }, TWO_HEALTHS, [
+    ['queue.health_command', TWO_HEALTHS],
   ]),
   onePart('no time to end', { terminationGracePeriodSeconds: 0 }, 'greater than or equal to 1', [
     ['queue.termination_grace_period_seconds', 'must be at least 1', 'greater_than_equal'],

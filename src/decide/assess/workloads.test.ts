@@ -102,6 +102,16 @@ describe('checkWorkloads', () => {
     expect(isRolled(observed, revision)).toBe(is === 'pass');
   });
 
+  it.each([
+    [{ port: 5679, healthPath: '/live' }, 'Its pods must answer /live on port 5679.'],
+    [{ healthCommand: ['ping'] }, 'Its health command must succeed in its pods.'],
+  ])('says what a part with the health %j waits for', (queue, says) => {
+    const two = aRecord({ sourceConfig: { resourceSpec: { queueCpu: 1 }, runtime: { queue } } });
+    const of = aRevision(two);
+    const children = [aWorkload('server', of), aWorkload('queue', of, { ready: 0 })];
+    expect(checkWorkloads(anObserved(two, { children }), of, ANSWER).message).toContain(says);
+  });
+
   it('asks for every part, and names the first that is not there', () => {
     const two = aRecord({ sourceConfig: { resourceSpec: { queueCpu: 1 } } });
     const of = aRevision(two);

@@ -3,6 +3,7 @@
 import type { AppRevision } from '../../api/app-revision.ts';
 import { REVISION_LABEL, type Role } from '../../api/meta.ts';
 import { quoted } from '../../api/text.ts';
+import { healthOf } from '../../record/health.ts';
 import { imageOf } from '../../record/revision-image.ts';
 import { followsDepth, rolesOf, scaleOf } from '../../record/scale.ts';
 import { type ActionFailure, deploymentOf, type Observed, type Workload } from '../observed.ts';
@@ -115,11 +116,11 @@ function troubleOf({ observed, revision, role, workload }: Seen): Trouble | unde
 }
 
 function waitingFor({ stores, revision, role }: Seen): string {
-  const { port, healthPath } = revision.spec.resolved;
-  return (
-    firstProblem(stores)?.message ??
-    `Its pods must answer ${healthPath} on port ${port}. See the log of container ${role}.`
-  );
+  const { port, path, command } = healthOf(revision.spec, role);
+  const condition = command
+    ? 'Its health command must succeed in its pods'
+    : `Its pods must answer ${path} on port ${port}`;
+  return firstProblem(stores)?.message ?? `${condition}. See the log of container ${role}.`;
 }
 
 function hasTemplateOf(workload: Workload | undefined, revision: AppRevision): boolean {

@@ -7,6 +7,7 @@ import { EXTERNAL_POSTGRES_VARIABLE, PLATFORM_VARIABLES } from '../../api/meta.t
 import {
   externalMessage,
   GRACE_MESSAGE,
+  HEALTH_MESSAGE,
   Migrate,
   NO_COMMAND_MESSAGE,
   OWN_DATABASE_MESSAGE,
@@ -152,6 +153,8 @@ export function* runtimeRule(draft: Draft): Generator<FieldError> {
 function* partFindings(runtime: Readonly<Record<string, unknown>>): Generator<FieldError> {
   for (const [name] of PARTS) {
     const part = asObject(runtime[name]);
+    if (isSet(part['health_path']) && isSet(part['health_command']))
+      yield finding([name, 'health_command'], HEALTH_MESSAGE);
     const hook = part['pre_stop'];
     if (!isSet(hook)) continue;
     const { sleep, exec } = asObject(hook);

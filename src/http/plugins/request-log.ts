@@ -32,6 +32,11 @@ export function noteHeld(request: FastifyRequest, ms: number): void {
   held.set(request, ms);
 }
 
+/** Pattern of the route without the base path; `none` if no route matches. */
+export function patternOf({ routeOptions: { url } }: FastifyRequest, basePath: string): string {
+  return (url?.startsWith(`${basePath}/`) ? url.slice(basePath.length) : url) ?? 'none';
+}
+
 export interface RequestLogOptions {
   readonly subjectOf: (request: FastifyRequest) => RequestSubject & StreamSummary;
   readonly basePath: string;
@@ -44,14 +49,13 @@ export function registerRequestLog(app: FastifyInstance, { subjectOf, basePath, 
     done();
   });
   app.addHook('onResponse', (request, reply, done) => {
-    const { method, routeOptions } = request;
+    const { method } = request;
     const { statusCode: status, elapsedTime } = reply;
-    const route = routeOptions.url;
     request.log[isProbe(request) ? 'debug' : 'info'](
       {
         method,
         path: pathOf(request),
-        route,
+        route: request.routeOptions.url,
         status,
         durationMs: Math.round(elapsedTime * 10) / 10,
         ...subjectOf(request),
@@ -59,8 +63,7 @@ export function registerRequestLog(app: FastifyInstance, { subjectOf, basePath, 
       'Request',
     );
     const seconds = Math.max(0, elapsedTime - (held.get(request) ?? 0)) / 1000;
-    const pattern = route?.startsWith(`${basePath}/`) ? route.slice(basePath.length) : route;
-    onAnswer({ method, route: pattern ?? 'none', code: status, seconds });
+    onAnswer({ method, route: patternOf(request, basePath), code: status, seconds });
     done();
   });
 }

@@ -5,7 +5,7 @@ import type { IStatefulSet } from 'kubernetes-models/apps/v1/StatefulSet';
 import type { IJob } from 'kubernetes-models/batch/v1/Job';
 import type { IContainer } from 'kubernetes-models/v1/Container';
 import type { IEnvVar } from 'kubernetes-models/v1/EnvVar';
-import type { Resolved, Scaled, Sized } from '../../api/app-revision.ts';
+import type { AppRevision, Resolved, Scaled, Sized } from '../../api/app-revision.ts';
 import type { ImageComponent, Role } from '../../api/meta.ts';
 import type { Migrate } from '../../api/runtime.ts';
 import type { Inputs } from '../inputs.ts';
@@ -29,7 +29,8 @@ export interface PodParts {
   readonly waitScripts: { readonly database: string; readonly redis: string };
   readonly env: (inputs: Inputs, component: ImageComponent) => IEnvVar[];
   readonly probes: (
-    resolved: Readonly<Resolved>,
+    revision: AppRevision['spec'],
+    role: Role,
   ) => Pick<IContainer, 'startupProbe' | 'readinessProbe' | 'livenessProbe'>;
 }
 

@@ -227,7 +227,9 @@ function madeRuntime(given: Runtime, named: ReadonlySet<string>): Runtime {
   const unknown = Object.entries(OWN_STORE_VALUES).flatMap(([variable, values]) => (named.has(variable) ? values : []));
   const runtime: Record<string, unknown> = { ...given };
   for (const role of ROLES) {
-    const part = given[role];
+    const { healthPath, ...asking } = given[role] ?? {};
+    const part = asking.healthCommand || healthPath === undefined ? given[role] && asking : given[role];
+    if (part) runtime[role] = part;
     if (part && (part.preStop?.sleep?.seconds ?? 0) >= (part.terminationGracePeriodSeconds ?? Infinity))
       runtime[role] = { ...part, terminationGracePeriodSeconds: 7200 };
   }

@@ -19,7 +19,7 @@ const MAY_IMPORT: Readonly<Record<string, { readonly values: readonly string[]; 
       values: ['record', 'resources', 'decide', 'runtime', 'kube', 'api', 'errors'],
       types: ['logger', 'codehost', 'registry'],
     },
-    outbound: { values: ['errors'] },
+    outbound: { values: ['errors'], types: ['runtime'] },
     registry: { values: ['record', 'kube', 'errors', 'outbound'], types: ['api', 'logger'] },
     codehost: { values: ['api', 'errors', 'outbound'] },
     http: { values: ['api', 'record', 'errors', 'kube', 'registry'], types: ['runtime', 'logger', 'codehost'] },
@@ -35,6 +35,7 @@ const MAY_IMPORT: Readonly<Record<string, { readonly values: readonly string[]; 
         'build',
         'http',
         'codehost',
+        'outbound',
         'registry',
         'controller',
         'record',
@@ -265,6 +266,17 @@ describe('the rooms of src', () => {
     );
     expect(loaded.size).toBeGreaterThan(8);
     expect(others).toEqual([]);
+  });
+
+  it("Davit's own spans are loaded only by serve, at run time", () => {
+    const importersOf = (target: string): string[] =>
+      imports
+        .filter((one) => isRelative(one) && !one.typeOnly && normalize(join(dirname(one.file), one.from)) === target)
+        .map(({ file }) => file);
+    expect(importersOf('runtime/tracer.ts')).toEqual(['process/tracing.ts']);
+    expect(importersOf('outbound/span-exporter.ts')).toEqual(['process/tracing.ts']);
+    expect(importersOf('process/tracing.ts')).toEqual(['process/serve.ts']);
+    expect(texts.get('process/serve.ts')).toContain("await import('./tracing.ts')");
   });
 
   it('have no index files', () => {

@@ -11,7 +11,21 @@ import type { KubeObject } from '../../../src/kube/client.ts';
 import { rollingBack } from '../../../src/record/revision-request.ts';
 import { aPod } from '../../support/builders.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
-import { aController, aServer, converge, crashed, edit, makeReady, putRecord, record } from './harness.ts';
+import { aController, aServer, converge, crashed, edit, makeReady, putRecord, record, says } from './harness.ts';
+
+interface WithProbes extends KubeObject {
+  readonly spec: {
+    readonly template: {
+      readonly spec: {
+        readonly containers: readonly {
+          readonly ports: readonly { readonly containerPort: number }[];
+          readonly readinessProbe?: object;
+          readonly livenessProbe?: object;
+        }[];
+      };
+    };
+  };
+}
 
 async function change(kube: FakeKube, spec: object): Promise<void> {
   await edit(kube, { spec });
@@ -137,6 +151,48 @@ describe('a rollback', () => {
     expect(JSON.stringify(kube.objects<Workload>(DEPLOYMENTS)[0]?.spec)).toContain('/ok');
     expect(record(kube).status).toMatchObject({ state: 'READY', image: 'registry.example/shop:1' });
     expect(now.events).not.toContain('Warning RollbackIgnored');
+  });
+
+  it('brings back how a part is asked for its health', async () => {
+    const resourceSpec = { queueMinScale: 1 };
+    const asks = (kube: FakeKube): unknown => {
+      const queue = kube.objects<WithProbes>(DEPLOYMENTS).find(({ metadata }) => metadata.name === 'shop--queue');
+      const [container] = queue?.spec.template.spec.containers ?? [];
+      return [container?.ports[0]?.containerPort, container?.readinessProbe, container?.livenessProbe !== undefined];
+    };
+    const kube = aServer();
+    putRecord(kube, { sourceConfig: { resourceSpec } });
+    const controller = await aController(kube);
+    await converge(controller);
+    const [first] = revisions(kube);
+    if (!first) throw new Error('There was no revision.');
+    const usual = asks(kube);
+    await change(kube, {
+      revisionSerial: 2,
+      sourceConfig: { runtime: { queue: { port: 5679, healthPath: '/live' } } },
+    });
+    await converge(controller);
+    expect(asks(kube)).toEqual([
+      5679,
+      expect.objectContaining({ httpGet: expect.objectContaining({ path: '/live' }) }),
+      true,
+    ]);
+    const runtime = { queue: { port: null, healthPath: null, healthCommand: ['ping'] } };
+    await change(kube, { revisionSerial: 3, sourceConfig: { runtime } });
+    await converge(controller);
+    expect(asks(kube)).toEqual([8000, expect.objectContaining({ exec: { command: ['ping'] } }), false]);
+    expect(says(kube, 'Ready')).toBe('True Serving');
+    const back = rollingBack(record(kube).spec, first.spec);
+    // A merge patch takes away only what it names.
+    await change(kube, { ...back, sourceConfig: { ...back.sourceConfig, runtime: null } });
+    await converge(controller);
+    expect(asks(kube)).toEqual(usual);
+    expect(revisions(kube).map(({ spec }) => spec.requested.runtime)).toEqual([
+      undefined,
+      { queue: { port: 5679, healthPath: '/live' } },
+      { queue: { healthCommand: ['ping'] } },
+      undefined,
+    ]);
   });
 
   it("brings back the values given to the API, not what is in Secrets of somebody's own", async () => {
