@@ -22,7 +22,7 @@ export interface ListenerOptions {
   readonly local: KubeClient;
   /** A client with connections of its own for the election among the replicas. */
   readonly leaseClient: KubeClient;
-  readonly hubClient: (access: ClusterAccess) => KubeClient;
+  readonly hubClient: (access: ClusterAccess, requestTimeoutMs?: number) => KubeClient;
   /** Davit's own namespace: the hub's address and token are in a Secret there. */
   readonly namespace: string;
   /** Namespaces of this cluster that the agent serves. */
@@ -50,6 +50,8 @@ interface HubSecret extends KubeObject {
 const TOKEN_SECONDS = 86_400;
 const RENEW_TOKEN_MS = 3_600_000;
 const RETRY_TOKEN_MS = 60_000;
+/** Time limit of a renewal of the Lease: a connection that a firewall has forgotten is replaced before the hub counts the cluster as silent. */
+const LEASE_REQUEST_MS = 10_000;
 
 /** The subresource by which the account gets a token for itself. */
 const OWN_TOKEN: Resource = {
@@ -164,7 +166,7 @@ async function work(options: Leading, leading: AbortSignal, holds: () => boolean
   state.why = `hub ${hub.access.server} has not answered yet`;
   const renewing = renewToken(hubClient, options, ends);
   const lease = await holdHubLease({
-    hub: hubClient,
+    hub: leaderOnly(options.hubClient(hub.access, LEASE_REQUEST_MS), ends, holds),
     namespace,
     clusterId,
     version,

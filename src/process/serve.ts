@@ -85,7 +85,7 @@ async function startListener(context: Context): Promise<Part> {
   return runListener({
     local: clientFor(context, 'davit-listener'),
     leaseClient: clientFor(context, 'davit-listener-lease', 5000),
-    hubClient: (access) => clientFor({ ...context, access }, 'davit-listener-hub'),
+    hubClient: (access, timeoutMs) => clientFor({ ...context, access }, 'davit-listener-hub', timeoutMs),
     namespace: config.namespace,
     served: config.listenerNamespaces,
     identity: config.identity,
