@@ -344,9 +344,27 @@ describe('credentials', () => {
   }, 150_000);
 });
 
-it('a Listener that is deleted takes its namespace with it; the controller of the hub has used no right in vain', async () => {
-  await onHub(['delete', 'lsn', 'edge', '-n', 'team', '--timeout=60s']);
+it('a cluster that is lost is removed: its records are released, then their works, and the Listener goes with its namespace', async () => {
+  await agent.stop();
+  const { status, body } = await post('lost');
+  expect([status, body.detail]).toEqual([201, undefined]);
+  const works = ['get', 'lsnw', '-n', namespace, '-o', 'name'];
+  const work = await eventually(async () => {
+    const found = (await onHub(works)).trim();
+    expect(found).not.toBe('');
+    return found;
+  });
+  await onHub(['delete', 'appd', 'lost', '-n', 'team', '--wait=false']);
+  await onHub(['annotate', 'appd', 'lost', '-n', 'team', `davit.dev/abandon-remote=${body.id}`]);
+  await onHub(['wait', '--for=delete', 'appd/lost', '-n', 'team', '--timeout=30s']);
+  await onHub(['delete', 'lsn', 'edge', '-n', 'team', '--wait=false']);
+  expect((await onHub(works)).trim()).toBe(work);
+  await onHub(['patch', work, '-n', namespace, '--type=merge', '-p', '{"metadata":{"finalizers":null}}']);
+  await onHub(['wait', '--for=delete', 'lsn/edge', '-n', 'team', '--timeout=60s']);
   expect(await onHub(['get', 'namespace', namespace, '--ignore-not-found'])).toBe('');
+}, 150_000);
+
+it('the controller of the hub has used the rights that it has for listeners, and no other', async () => {
   const { used, refused } = await asked(hub, 'davit-controller');
   expect([...refused]).toEqual([]);
   const rights = await granted(hub, ['clusterrole', 'davit-controller'], ['clusterrole', 'davit-listener-hub']);
@@ -354,4 +372,4 @@ it('a Listener that is deleted takes its namespace with it; the controller of th
   // The right to bind roles is asked about, not used.
   const unused = idle(rights, used).filter((right) => ofListeners.test(right) && !right.startsWith('bind '));
   expect(unused).toEqual([]);
-}, 90_000);
+});
