@@ -5,11 +5,11 @@ import { hostname } from 'node:os';
 import { makeAgentCaches } from '../controller/agent/caches.ts';
 import { holdHubLease } from '../controller/agent/hub-lease.ts';
 import { makeAgentReconciler, wakeWorks } from '../controller/agent/works.ts';
-import { NAMESPACES, SECRETS } from '../kube/api-resources.ts';
+import { NAMESPACES } from '../kube/api-resources.ts';
 import type { KubeClient, KubeObject, Resource } from '../kube/client.ts';
 import type { ClusterAccess } from '../kube/config.ts';
 import type { Logger } from '../logger.ts';
-import { HUB_SECRET, LISTENER_AGENT, LISTENER_TOKEN } from '../record/listener-names.ts';
+import { LISTENER_AGENT, LISTENER_TOKEN } from '../record/listener-names.ts';
 import { leaderOnly } from '../runtime/clients/leader-only.ts';
 import { sleep, systemClock } from '../runtime/clock.ts';
 import { startController } from '../runtime/controller.ts';
@@ -17,6 +17,7 @@ import type { Checks } from '../runtime/health.ts';
 import { runLeaderElection } from '../runtime/leader-election.ts';
 import type { RuntimeMetrics } from '../runtime/metrics.ts';
 import { makeWorkQueue } from '../runtime/work-queue.ts';
+import { type HubAccess, openHubAccess } from './hub-access.ts';
 
 export interface ListenerOptions {
   readonly local: KubeClient;
@@ -35,16 +36,13 @@ export interface ListenerOptions {
   readonly metrics: RuntimeMetrics;
   readonly signal: AbortSignal;
   readonly onRewound: (what: string) => void;
+  /** Called when the cluster was enrolled at another hub. */
+  readonly onMoved: (hub: string) => void;
 }
 
 export interface RunningListener {
   readonly ready: Checks;
   readonly done: Promise<void>;
-}
-
-/** The Secret that `kubectl davit listener join` prints. */
-interface HubSecret extends KubeObject {
-  readonly data?: Readonly<Record<string, string>>;
 }
 
 const TOKEN_SECONDS = 86_400;
@@ -69,56 +67,12 @@ export async function runListener(options: ListenerOptions): Promise<RunningList
     throw new Error(
       'DAVIT_LISTENER_NAMESPACES is empty: it lists the namespaces that the hub may use, separated by commas.',
     );
-  const hub = await hubAccess(local, namespace);
+  const hub = await openHubAccess(local, namespace, options.onMoved);
   const clusterId = (await local.get(NAMESPACES, { name: 'kube-system' }, { metadataOnly: true })).metadata.uid ?? '';
   const state: { why: string | undefined } = { why: undefined };
   const done = lead({ ...options, hub, clusterId, state });
   signal.addEventListener('abort', () => options.log.info('Stopping'), { once: true });
   return { ready: { hub: () => state.why }, done };
-}
-
-interface HubAccess {
-  readonly access: ClusterAccess & { readonly namespace: string };
-  /** Uses another token from now on, also after a restart. */
-  keep(token: string): Promise<void>;
-}
-
-async function hubAccess(local: KubeClient, namespace: string): Promise<HubAccess> {
-  const place = { namespace, name: HUB_SECRET };
-  const read = async (): Promise<Record<'server' | 'namespace' | 'token' | 'ca', string>> => {
-    const { data = {} } = await local.get<HubSecret>(SECRETS, place);
-    const text = (key: string): string =>
-      Buffer.from(data[key] ?? '', 'base64')
-        .toString('utf8')
-        .trim();
-    const found = { server: text('server'), namespace: text('namespace'), token: text('token'), ca: text('ca') };
-    if (found.server === '' || found.namespace === '' || found.token === '')
-      throw new Error(
-        `Secret ${HUB_SECRET} needs the keys server, namespace and token: kubectl davit listener join prints it.`,
-      );
-    return found;
-  };
-  let known = await read();
-  return {
-    access: {
-      server: known.server,
-      namespace: known.namespace,
-      credentials: async () => ({
-        headers: { authorization: `Bearer ${known.token}` },
-        tls: { ...(known.ca !== '' && { ca: known.ca }) },
-      }),
-      // A person may have enrolled the cluster again.
-      refresh: () =>
-        void read().then(
-          (now) => (known = now),
-          () => undefined,
-        ),
-    },
-    async keep(token) {
-      known = { ...known, token };
-      await local.mergePatch(SECRETS, place, { data: { token: Buffer.from(token).toString('base64') } });
-    },
-  };
 }
 
 interface Leading extends ListenerOptions {

@@ -30,6 +30,7 @@ interface Context {
   readonly metrics: RuntimeMetrics;
   readonly signal: AbortSignal;
   readonly onRewound: (what: string) => void;
+  readonly onMoved: (hub: string) => void;
 }
 
 function clientFor({ access, metrics }: Context, userAgent: string, requestTimeoutMs = 30_000): KubeClient {
@@ -96,6 +97,7 @@ async function startListener(context: Context): Promise<Part> {
     metrics,
     signal,
     onRewound,
+    onMoved: context.onMoved,
   });
 }
 
@@ -117,6 +119,10 @@ export async function serve(command: string, exit: Exit): Promise<void> {
     metrics: makeMetrics(),
     signal: stopping.signal,
     onRewound: (what) => endRewound(log, what, exit),
+    onMoved: (hub) => {
+      log.fatal({ hub }, 'This cluster was enrolled at another hub: exiting to restart');
+      exit(1);
+    },
   };
   addProcessMetrics(context.metrics.registry, { command, version: manifest.version });
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stopping.abort());

@@ -103,9 +103,6 @@ export const CATALOGUE: Readonly<Record<string, Place>> = {
   },
   'kubectl davit listener join NAME > hub-secret.json': TWO_CLUSTERS,
   'kubectl davit listener revoke NAME': TWO_CLUSTERS,
-  'kubectl rollout restart deployment/davit-listener -n davit-system': {
-    notRun: 'the agent of the tests is a process; it is restarted in test/suites/integration/two-clusters.test.ts',
-  },
   [RELEASE_WORKS]: TWO_CLUSTERS,
   'kubectl create secret generic gitea-credentials -n davit-org --from-file=token=./token': 'integration',
   'kubectl create secret generic github-credentials -n davit-org --from-file=private-key=./app.pem': 'integration',
