@@ -2,9 +2,15 @@
 // reports on them. It connects to the hub; the hub never connects to it.
 
 import { hostname } from 'node:os';
-import { makeAgentCaches } from '../controller/agent/caches.ts';
+import { LISTENER_LOGS, type ListenerLog } from '../api/listener-log.ts';
+import { HUB_IDLE_MS, makeAgentCaches } from '../controller/agent/caches.ts';
 import { holdHubLease } from '../controller/agent/hub-lease.ts';
+import { type AgentLogsOptions, makeLogReconciler, wakeLogs, withoutPage } from '../controller/agent/logs.ts';
 import { makeAgentReconciler, wakeWorks } from '../controller/agent/works.ts';
+import { MOST_BYTES_OF_CROSSING_PAGE, makeLogBudget } from '../http/logs/budget.ts';
+import { makePage } from '../http/logs/lines.ts';
+import { DeployLogsQuery } from '../http/logs/payloads.ts';
+import { podsOf, readLogs } from '../http/logs/pods.ts';
 import { NAMESPACES } from '../kube/api-resources.ts';
 import type { KubeClient, KubeObject, Resource } from '../kube/client.ts';
 import type { ClusterAccess } from '../kube/config.ts';
@@ -16,6 +22,7 @@ import { startController } from '../runtime/controller.ts';
 import type { Checks } from '../runtime/health.ts';
 import { runLeaderElection } from '../runtime/leader-election.ts';
 import type { RuntimeMetrics } from '../runtime/metrics.ts';
+import { makeReflector } from '../runtime/reflector.ts';
 import { makeWorkQueue } from '../runtime/work-queue.ts';
 import { type HubAccess, openHubAccess } from './hub-access.ts';
 
@@ -131,7 +138,19 @@ async function work(options: Leading, leading: AbortSignal, holds: () => boolean
   });
   const { listenerId, epoch } = lease;
   const caches = makeAgentCaches({ hub: plain, local, namespace, served, listenerId, log, metrics, onRewound });
-  const watches = caches.all.map((cache) => cache.run(ends));
+  // A hub of an earlier version has no such kind.
+  const requests = makeReflector<ListenerLog>({
+    client: plain,
+    resource: LISTENER_LOGS,
+    namespace,
+    optional: true,
+    transform: withoutPage,
+    idleMs: HUB_IDLE_MS,
+    log,
+    metrics,
+    onRewound,
+  });
+  const watches = [...caches.all, requests].map((cache) => cache.run(ends));
   const synced = await Promise.all(caches.all.map((cache) => cache.waitForSync(ends)));
   if (!synced.includes(false)) {
     state.why = undefined;
@@ -148,6 +167,7 @@ async function work(options: Leading, leading: AbortSignal, holds: () => boolean
       epoch,
     });
     const controller = startController({ name: 'listener-works', queue, workers: 4, log, metrics, reconcile });
+    const answering = answerLogs(options, { hubClient, local, caches, namespace, clusterId, requests });
     log.info({ listener: listenerId, works: caches.works.list().length }, 'Connected to the hub');
     await new Promise<void>((resolve) => {
       if (ends.aborted) resolve();
@@ -155,9 +175,41 @@ async function work(options: Leading, leading: AbortSignal, holds: () => boolean
     });
     asleep();
     controller.abort();
-    await controller.stop();
+    await Promise.all([controller.stop(), answering.stop()]);
   }
   await Promise.all([...watches, lease.done, renewing]);
+}
+
+interface Answering extends Pick<AgentLogsOptions, 'caches' | 'requests' | 'namespace' | 'clusterId'> {
+  readonly hubClient: KubeClient;
+  readonly local: KubeClient;
+}
+
+/** Answers the hub's requests for logs. */
+function answerLogs(
+  { log, metrics, backoffMs }: Leading,
+  { hubClient, local, ...rest }: Answering,
+): { stop(): Promise<void> } {
+  const budget = makeLogBudget();
+  const queue = makeWorkQueue({ name: 'listener-logs', baseDelayMs: backoffMs, metrics });
+  const asleep = wakeLogs(rest.requests, queue);
+  const reconcile = makeLogReconciler({
+    ...rest,
+    hub: hubClient,
+    async readPage(copy, revision, query, signal) {
+      const page = makePage(DeployLogsQuery.parse(query), MOST_BYTES_OF_CROSSING_PAGE);
+      const reading = { page, budget, tenant: copy.metadata.namespace ?? '', signal };
+      return JSON.stringify(page.done((await readLogs(local, podsOf(copy, revision), reading)) === true));
+    },
+  });
+  const controller = startController({ name: 'listener-logs', queue, workers: 2, log, metrics, reconcile });
+  return {
+    async stop() {
+      asleep();
+      controller.abort();
+      await controller.stop();
+    },
+  };
 }
 
 /** A token for a day, every hour: the first one, which a person carried here, ends soon. */

@@ -186,7 +186,7 @@ async function startPart(
       return url === undefined ? {} : { DAVIT_HTTP_PORT: new URL(url).port };
     },
   });
-  const failed = sleep(60_000, undefined, { ref: false }).then(() => {
+  const failed = sleep(150_000, undefined, { ref: false }).then(() => {
     throw new Error(`davit ${part} did not start; see ${target.logsDir}/davit-${part}.log`);
   });
   await Promise.race([ready, failed]);

@@ -38,7 +38,7 @@ export interface AgentCacheOptions {
 }
 
 /** On the way to the hub a connection may be lost without notice: changes of the hub then arrive after at most this time. */
-const HUB_IDLE_MS = 30_000;
+export const HUB_IDLE_MS = 30_000;
 
 export function makeAgentCaches(options: AgentCacheOptions): AgentCaches {
   const { hub, local, namespace, served, listenerId, ...rest } = options;

@@ -94,6 +94,19 @@ withPods('a deployment of a listener', () => {
     expect(await hub.kubectl(['get', 'pods', '-A', '-l', 'davit.dev/deployment', '-o', 'name'])).toBe('');
   }, 200_000);
 
+  it('has its logs read over the hub by who may read logs there; nothing is kept of the request', async () => {
+    const path = `/v1/projects/${id}/deploy_logs`;
+    const { status, body } = await call(tenant, 'POST', path, { limit: 5, order: 'asc' });
+    expect([status, body.detail]).toEqual([200, undefined]);
+    expect(body.logs).toHaveLength(5);
+    const pods = (await there('get', 'pods', '-o', 'jsonpath={.items[*].metadata.name}')).split(' ');
+    for (const line of body.logs) expect(pods).toContain(line.pod);
+    const next = await call(tenant, 'POST', path, { limit: 5, order: 'asc', offset: body.next_offset });
+    expect(next.status).toBe(200);
+    expect(next.body.logs.map((line: { id: string }) => line.id)).not.toContain(body.logs[4].id);
+    expect(await hub.kubectl(['get', 'lsnl', '-A', '-o', 'name'])).toBe('');
+  }, 60_000);
+
   it('leaves neither pods nor data nor values in the cluster when it is deleted on the hub', async () => {
     expect((await call(tenant, 'DELETE', `/v2/deployments/${id}`)).status).toBeLessThan(300);
     await eventually(

@@ -66,7 +66,7 @@ afterAll(async () => {
   await Promise.all([hubDavit?.stop(), remoteDavit?.stop()]);
   await link?.close();
   await Promise.all([hub?.stop(), remote?.stop()]);
-  await rm(folder, { recursive: true, force: true });
+  if (folder !== undefined) await rm(folder, { recursive: true, force: true });
 }, 60_000);
 
 const onHub = (args: readonly string[], input?: object): Promise<string> =>
@@ -196,6 +196,15 @@ describe('a deployment', () => {
     expect(await isConnected()).toBe(true);
   }, 130_000);
 
+  it('has its logs read over the hub; nothing is kept of the request', async () => {
+    // Pods of the stand-in have no logs, and those of an earlier revision are gone: test/suites/e2e/listener.test.ts reads lines.
+    const { resources } = (await call(tenant, 'GET', `/v2/deployments/${id}/revisions`)).body;
+    const path = `/v1/projects/${id}/revisions/${resources.at(-1).id}/deploy_logs`;
+    const { status, body } = await call(tenant, 'POST', path, {});
+    expect([status, body]).toEqual([200, { logs: [], next_offset: null, truncated: false }]);
+    expect(await onHub(['get', 'lsnl', '-A', '-o', 'name'])).toBe('');
+  }, 40_000);
+
   it('is UNKNOWN within the time of the setting when the link is cut, and true again soon after it is healed', async () => {
     link.cut();
     const silent = await secondsUntil(
@@ -266,7 +275,9 @@ describe('rights', () => {
   it('of the agent on the hub are those that it uses: it reads its works and their Secrets, and reports', async () => {
     const { used, refused } = await asked(hub, `${namespace}:davit-listener`);
     expect([...refused]).toEqual([]);
-    expect(idle(await granted(hub, ['clusterrole', 'davit-listener-agent']), used)).toEqual([]);
+    // Deleted by the agent only if the HTTP API has not.
+    const unused = ['delete davit.dev/listenerlogs'];
+    expect(idle(await granted(hub, ['clusterrole', 'davit-listener-agent']), used)).toEqual(unused);
   });
 
   it('of the agent in its cluster are those that it uses', async () => {
@@ -278,7 +289,8 @@ describe('rights', () => {
       ['-n', 'davit-system', 'role', 'davit-listener'],
       ['-n', PLACE, 'role', 'davit-listener-tenant'],
     );
-    expect(idle(rights, used)).toEqual([]);
+    // The stand-in has no logs.
+    expect(idle(rights, used)).toEqual(['get /pods/log']);
   });
 });
 
