@@ -2,7 +2,7 @@
 
 import { defineConfig } from 'vitest/config';
 
-const OWN_CLUSTERS = ['address', 'cloud', 'kube-client', 'upgrade'].map(
+const OWN_CLUSTERS = ['address', 'cloud', 'kube-client', 'two-clusters', 'upgrade'].map(
   (name) => `test/suites/integration/${name}.test.ts`,
 );
 

@@ -114,7 +114,7 @@ export const REASONS = {
   HubChanged: {
     meaning:
       "The listener's cluster has work of another hub, or of a later state of this hub than the one it was restored to.",
-    todo: 'Follow docs/operations.md, "Listeners".',
+    todo: 'Follow docs/listeners.md, "A restored hub".',
   },
   Answering: { meaning: 'The database or Redis answers.', todo: 'Nothing.' },
   NotObserved: { meaning: 'Nothing has been observed yet.', todo: 'Wait a moment.' },

@@ -13,6 +13,7 @@ import { APP_REVISIONS, AppRevisionSpec, AppRevisionStatus } from './app-revisio
 import { APP_TEMPLATES, AppTemplateSpec, AppTemplateStatus } from './app-template.ts';
 import { CODE_HOST_INTEGRATIONS, CodeHostIntegrationSpec, CodeHostIntegrationStatus } from './code-host-integration.ts';
 import { LISTENERS, ListenerSpec, ListenerStatus } from './listener.ts';
+import { LISTENER_LOGS, ListenerLogSpec, ListenerLogStatus } from './listener-log.ts';
 import { LISTENER_WORKS, ListenerWorkSpec, ListenerWorkStatus } from './listener-work.ts';
 import {
   OAUTH_PROVIDERS,
@@ -270,6 +271,16 @@ export const KINDS: readonly Kind[] = [
       AGE,
       wide('Rejected', '.status.rejection.reason', 'Why the cluster does not apply it.'),
     ],
+  },
+  {
+    resource: LISTENER_LOGS,
+    shortName: 'lsnl',
+    description:
+      "ListenerLog is a request of the HTTP API for log lines of an AppDeployment that a listener's cluster runs. It exists until it is answered.",
+    spec: ListenerLogSpec,
+    specRequired: true,
+    status: ListenerLogStatus,
+    columns: [column('Deployment', '.spec.deployment', 'Id of the AppDeployment.'), AGE],
   },
 ];
 

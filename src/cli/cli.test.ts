@@ -574,10 +574,13 @@ describe('listener', () => {
     spec: { namespaces: ['shops', 'tools'] },
     status: { namespace: 'davit-lsn-8b5c0f3e' },
   };
-  function answers(listener: object, asked: string[] = []): Kubectl {
+  const NO_WAIT = (): Promise<void> => expect.unreachable('nothing new is created');
+  /** `hasSecret`: whether the Secret of its tokens exists. */
+  function answers(listener: object, asked: string[] = [], hasSecret = true): Kubectl {
     const cluster = { server: 'https://hub.example:6443', 'certificate-authority-data': 'Q0E=' };
     return (args) => {
       asked.push(args.join(' '));
+      if (args[0] === 'get' && args[1] === 'secret') return Promise.resolve(hasSecret ? 'secret/x\n' : '');
       if (args[0] === 'get') return Promise.resolve(JSON.stringify(listener));
       return Promise.resolve(args[0] === 'config' ? JSON.stringify({ clusters: [{ cluster }] }) : 'token\n');
     };
@@ -591,7 +594,7 @@ describe('listener', () => {
 
   it('join prints the Secret of the other cluster, with a token for an hour that ends with its Secret', async () => {
     const asked: string[] = [];
-    const { manifest, instructions } = await joinListener(answers(LISTENER, asked), 'edge', undefined);
+    const { manifest, instructions } = await joinListener(answers(LISTENER, asked), 'edge', undefined, NO_WAIT);
     expect(asked).toContain(
       'create token davit-listener --namespace=davit-lsn-8b5c0f3e --duration=1h --bound-object-kind=Secret --bound-object-name=davit-listener-token',
     );
@@ -607,22 +610,46 @@ describe('listener', () => {
   });
 
   it('join takes another address of the hub', async () => {
-    const { manifest } = await joinListener(answers(LISTENER), 'edge', 'https://outside.example');
+    const { manifest } = await joinListener(answers(LISTENER), 'edge', 'https://outside.example', NO_WAIT);
     expect(decoded(manifest)).toMatchObject({ server: 'https://outside.example' });
   });
 
   it('join and revoke fail while the Listener has no namespace', async () => {
     const kubectl = answers({ ...LISTENER, status: {} });
-    await expect(joinListener(kubectl, 'edge', undefined)).rejects.toThrow('settings.listeners.enabled');
+    await expect(joinListener(kubectl, 'edge', undefined, NO_WAIT)).rejects.toThrow('settings.listeners.enabled');
     await expect(revoke(kubectl, 'edge')).rejects.toThrow('settings.listeners.enabled');
   });
 
-  it('revoke replaces the Secret to which all tokens are bound', async () => {
+  const CREATE = 'create secret generic davit-listener-token --namespace=davit-lsn-8b5c0f3e';
+
+  it('join creates the Secret to which all tokens are bound when no API server accepts tokens of an earlier one, which could create others', async () => {
+    const asked: string[] = [];
+    const waited: number[] = [];
+    await joinListener(answers(LISTENER, asked, false), 'edge', undefined, async (ms) => {
+      waited.push(ms);
+      expect(asked).not.toContain(CREATE);
+    });
+    expect(waited).toEqual([15_000]);
+    expect(asked.indexOf(CREATE)).toBeGreaterThan(0);
+    expect(asked.indexOf(CREATE)).toBeLessThan(asked.findIndex((args) => args.startsWith('create token')));
+  });
+
+  it('join again creates another token of the same Secret', async () => {
+    const asked: string[] = [];
+    await joinListener(answers(LISTENER, asked), 'edge', undefined, NO_WAIT);
+    expect([asked.includes(CREATE), asked.some((args) => args.startsWith('create token'))]).toEqual([false, true]);
+  });
+
+  it('join fails while the Listener lists no namespace, without which the chart does not render', async () => {
+    const kubectl = answers({ ...LISTENER, spec: {} });
+    await expect(joinListener(kubectl, 'edge', undefined, NO_WAIT)).rejects.toThrow('lists no namespace');
+  });
+
+  it('revoke deletes the Secret to which all tokens are bound, and creates no other', async () => {
     const asked: string[] = [];
     await revoke(answers(LISTENER, asked), 'edge');
     expect(asked.slice(1)).toEqual([
       'delete secret davit-listener-token --namespace=davit-lsn-8b5c0f3e --ignore-not-found',
-      'create secret generic davit-listener-token --namespace=davit-lsn-8b5c0f3e',
     ]);
   });
 });

@@ -7,6 +7,12 @@ import { Failure, type Kubectl } from './kubectl.ts';
 /** Validity of the printed token. The agent replaces it at its first contact. */
 const DURATION = '1h';
 
+/**
+ * An API server accepts a token for up to ten seconds after the deletion of the Secret to which it is bound. If a Secret of
+ * the same name existed during that time, the token could create its own successor.
+ */
+const REVOKED_MS = 15_000;
+
 export interface Joining {
   /** Manifest of the Secret for the other cluster, as JSON. */
   readonly manifest: string;
@@ -20,10 +26,22 @@ interface KubeconfigView {
   }[];
 }
 
-/** `hub`: address of this API server as the other cluster reaches it; by default that of the kubeconfig. Throws Failure. */
-export async function join(kubectl: Kubectl, name: string, hub: string | undefined): Promise<Joining> {
+/**
+ * `hub`: address of this API server as the other cluster reaches it; by default that of the kubeconfig. `wait`: called with
+ * milliseconds before new credentials are created. Throws Failure.
+ */
+export async function join(
+  kubectl: Kubectl,
+  name: string,
+  hub: string | undefined,
+  wait: (ms: number) => Promise<void>,
+): Promise<Joining> {
   const listener = await readListener(kubectl, name);
   const namespace = hubNamespaceOf(listener);
+  if ((listener.spec.namespaces ?? []).length === 0)
+    throw new Failure(
+      `Listener ${name} lists no namespace of its cluster. List those that its deployments may use: kubectl patch listener ${name} --type=merge -p '{"spec":{"namespaces":["NAMESPACE"]}}'`,
+    );
   const view = JSON.parse(
     await kubectl(['config', 'view', '--minify', '--flatten', '--raw', '-o', 'json']),
   ) as KubeconfigView;
@@ -31,6 +49,7 @@ export async function join(kubectl: Kubectl, name: string, hub: string | undefin
   const server = hub ?? cluster?.server;
   if (server === undefined)
     throw new Failure('The kubeconfig names no server. Name the address of this API server: --hub URL.');
+  await ensureTokenSecret(kubectl, listener, wait);
   const bound = [`--bound-object-kind=Secret`, `--bound-object-name=${LISTENER_TOKEN}`];
   const token = await kubectl([
     'create',
@@ -57,15 +76,30 @@ export async function join(kubectl: Kubectl, name: string, hub: string | undefin
   return { manifest: JSON.stringify(secret, null, 2), instructions: instructionsFor(listener, server) };
 }
 
+async function ensureTokenSecret(
+  kubectl: Kubectl,
+  listener: Listener,
+  wait: (ms: number) => Promise<void>,
+): Promise<void> {
+  const namespace = `--namespace=${hubNamespaceOf(listener)}`;
+  const there = await kubectl(['get', 'secret', LISTENER_TOKEN, namespace, '--ignore-not-found', '-o', 'name']);
+  if (there.trim() !== '') return;
+  // It may have been deleted a moment ago.
+  await wait(REVOKED_MS);
+  await kubectl(['create', 'secret', 'generic', LISTENER_TOKEN, namespace]);
+}
+
 function instructionsFor({ metadata, spec }: Listener, server: string): string {
   const namespaces = spec.namespaces ?? [];
   return [
-    `In the other cluster, which must reach ${server}, within one hour:`,
-    `  kubectl create namespace davit-system && kubectl apply -f FILE   # this output`,
-    ...namespaces.map(
-      (name) => `  kubectl label namespace ${name} davit.dev/tenant=true davit.dev/listener=${metadata.uid}`,
-    ),
-    `  helm install davit charts/davit -n davit-system --set listener.enabled=true,listener.namespaces='{${namespaces.join(',')}}'`,
+    `In the other cluster, which must reach ${server}, within one hour, and without the namespaces that exist:`,
+    `  kubectl create namespace davit-system`,
+    `  kubectl apply -f FILE   # this output`,
+    ...namespaces.flatMap((name) => [
+      `  kubectl create namespace ${name}`,
+      `  kubectl label namespace ${name} davit.dev/tenant=true davit.dev/listener=${metadata.uid}`,
+    ]),
+    `  helm upgrade --install davit charts/davit -n davit-system --reset-then-reuse-values --set listener.enabled=true,listener.namespaces='{${namespaces.join(',')}}'`,
     `Then: kubectl get listener ${metadata.name} -n ${metadata.namespace}`,
   ].join('\n');
 }
@@ -74,9 +108,7 @@ function instructionsFor({ metadata, spec }: Listener, server: string): string {
 export async function revoke(kubectl: Kubectl, name: string): Promise<string> {
   const namespace = hubNamespaceOf(await readListener(kubectl, name));
   await kubectl(['delete', 'secret', LISTENER_TOKEN, `--namespace=${namespace}`, '--ignore-not-found']);
-  // A new one is another object: tokens that were bound to the old one stay invalid.
-  await kubectl(['create', 'secret', 'generic', LISTENER_TOKEN, `--namespace=${namespace}`]);
-  return `The credentials of listener ${name} are invalid within seconds. Its deployments continue to run. To enroll a cluster: kubectl davit listener join ${name}`;
+  return `The credentials of listener ${name} are invalid within 15 seconds. Its deployments continue to run. To enroll a cluster: kubectl davit listener join ${name}`;
 }
 
 async function readListener(kubectl: Kubectl, name: string): Promise<Listener> {

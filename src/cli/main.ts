@@ -2,6 +2,7 @@
 // kubectl davit: one view of objects that kubectl shows separately. Built into one file; it uses only kubectl.
 
 import { resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { COMPONENT_LABEL, COMPONENTS, MIGRATION, REVISION_LABEL, SERVICE_PORT } from '../api/meta.ts';
 import { names } from '../record/names.ts';
@@ -215,7 +216,10 @@ async function listener(action: string | undefined, rest: readonly string[], fla
     say(await revoke(kubectl, name));
     return 0;
   }
-  const { manifest, instructions } = await join(kubectl, name, text(flags, 'hub'));
+  const { manifest, instructions } = await join(kubectl, name, text(flags, 'hub'), (ms) => {
+    warn(`Creating credentials takes ${ms / 1000} seconds.`);
+    return sleep(ms);
+  });
   say(manifest);
   warn(instructions);
   return 0;

@@ -219,7 +219,7 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
         const routes: App = scope.withTypeProvider<ZodTypeProvider>();
         registerDeployments(routes, { auth, deployments, settings, streams });
         registerListeners(routes, { auth, listeners });
-        registerLogs(routes, { auth, deployments, kube, platform, streams });
+        registerLogs(routes, { auth, deployments, listeners, kube, platform, streams });
         registerRepositories(routes, { auth, integrations });
         registerRegistry(routes, { ...building, platform });
         registerUploads(routes, { ...building, ...caches, platform, prefix });

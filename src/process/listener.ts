@@ -2,14 +2,20 @@
 // reports on them. It connects to the hub; the hub never connects to it.
 
 import { hostname } from 'node:os';
-import { makeAgentCaches } from '../controller/agent/caches.ts';
+import { LISTENER_LOGS, type ListenerLog } from '../api/listener-log.ts';
+import { HUB_IDLE_MS, makeAgentCaches } from '../controller/agent/caches.ts';
 import { holdHubLease } from '../controller/agent/hub-lease.ts';
+import { type AgentLogsOptions, makeLogReconciler, wakeLogs, withoutPage } from '../controller/agent/logs.ts';
 import { makeAgentReconciler, wakeWorks } from '../controller/agent/works.ts';
-import { NAMESPACES, SECRETS } from '../kube/api-resources.ts';
+import { MOST_BYTES_OF_CROSSING_PAGE, makeLogBudget } from '../http/logs/budget.ts';
+import { makePage } from '../http/logs/lines.ts';
+import { DeployLogsQuery } from '../http/logs/payloads.ts';
+import { podsOf, readLogs } from '../http/logs/pods.ts';
+import { NAMESPACES } from '../kube/api-resources.ts';
 import type { KubeClient, KubeObject, Resource } from '../kube/client.ts';
 import type { ClusterAccess } from '../kube/config.ts';
 import type { Logger } from '../logger.ts';
-import { HUB_SECRET, LISTENER_AGENT, LISTENER_TOKEN } from '../record/listener-names.ts';
+import { LISTENER_AGENT, LISTENER_TOKEN } from '../record/listener-names.ts';
 import { leaderOnly } from '../runtime/clients/leader-only.ts';
 import { sleep, systemClock } from '../runtime/clock.ts';
 import { startController } from '../runtime/controller.ts';
@@ -17,13 +23,15 @@ import type { Checks } from '../runtime/health.ts';
 import { runLeaderElection } from '../runtime/leader-election.ts';
 import type { RuntimeMetrics } from '../runtime/metrics.ts';
 import type { Tracer } from '../runtime/tracer.ts';
+import { makeReflector } from '../runtime/reflector.ts';
 import { makeWorkQueue } from '../runtime/work-queue.ts';
+import { type HubAccess, openHubAccess } from './hub-access.ts';
 
 export interface ListenerOptions {
   readonly local: KubeClient;
   /** A client with connections of its own for the election among the replicas. */
   readonly leaseClient: KubeClient;
-  readonly hubClient: (access: ClusterAccess) => KubeClient;
+  readonly hubClient: (access: ClusterAccess, requestTimeoutMs?: number) => KubeClient;
   /** Davit's own namespace: the hub's address and token are in a Secret there. */
   readonly namespace: string;
   /** Namespaces of this cluster that the agent serves. */
@@ -37,6 +45,8 @@ export interface ListenerOptions {
   readonly tracer?: Tracer | undefined;
   readonly signal: AbortSignal;
   readonly onRewound: (what: string) => void;
+  /** Called when the cluster was enrolled at another hub. */
+  readonly onMoved: (hub: string) => void;
 }
 
 export interface RunningListener {
@@ -44,14 +54,11 @@ export interface RunningListener {
   readonly done: Promise<void>;
 }
 
-/** The Secret that `kubectl davit listener join` prints. */
-interface HubSecret extends KubeObject {
-  readonly data?: Readonly<Record<string, string>>;
-}
-
 const TOKEN_SECONDS = 86_400;
 const RENEW_TOKEN_MS = 3_600_000;
 const RETRY_TOKEN_MS = 60_000;
+/** Time limit of a renewal of the Lease: a connection that a firewall has forgotten is replaced before the hub counts the cluster as silent. */
+const LEASE_REQUEST_MS = 10_000;
 
 /** The subresource by which the account gets a token for itself. */
 const OWN_TOKEN: Resource = {
@@ -69,56 +76,12 @@ export async function runListener(options: ListenerOptions): Promise<RunningList
     throw new Error(
       'DAVIT_LISTENER_NAMESPACES is empty: it lists the namespaces that the hub may use, separated by commas.',
     );
-  const hub = await hubAccess(local, namespace);
+  const hub = await openHubAccess(local, namespace, options.onMoved);
   const clusterId = (await local.get(NAMESPACES, { name: 'kube-system' }, { metadataOnly: true })).metadata.uid ?? '';
   const state: { why: string | undefined } = { why: undefined };
   const done = lead({ ...options, hub, clusterId, state });
   signal.addEventListener('abort', () => options.log.info('Stopping'), { once: true });
   return { ready: { hub: () => state.why }, done };
-}
-
-interface HubAccess {
-  readonly access: ClusterAccess & { readonly namespace: string };
-  /** Uses another token from now on, also after a restart. */
-  keep(token: string): Promise<void>;
-}
-
-async function hubAccess(local: KubeClient, namespace: string): Promise<HubAccess> {
-  const place = { namespace, name: HUB_SECRET };
-  const read = async (): Promise<Record<'server' | 'namespace' | 'token' | 'ca', string>> => {
-    const { data = {} } = await local.get<HubSecret>(SECRETS, place);
-    const text = (key: string): string =>
-      Buffer.from(data[key] ?? '', 'base64')
-        .toString('utf8')
-        .trim();
-    const found = { server: text('server'), namespace: text('namespace'), token: text('token'), ca: text('ca') };
-    if (found.server === '' || found.namespace === '' || found.token === '')
-      throw new Error(
-        `Secret ${HUB_SECRET} needs the keys server, namespace and token: kubectl davit listener join prints it.`,
-      );
-    return found;
-  };
-  let known = await read();
-  return {
-    access: {
-      server: known.server,
-      namespace: known.namespace,
-      credentials: async () => ({
-        headers: { authorization: `Bearer ${known.token}` },
-        tls: { ...(known.ca !== '' && { ca: known.ca }) },
-      }),
-      // A person may have enrolled the cluster again.
-      refresh: () =>
-        void read().then(
-          (now) => (known = now),
-          () => undefined,
-        ),
-    },
-    async keep(token) {
-      known = { ...known, token };
-      await local.mergePatch(SECRETS, place, { data: { token: Buffer.from(token).toString('base64') } });
-    },
-  };
 }
 
 interface Leading extends ListenerOptions {
@@ -166,7 +129,7 @@ async function work(options: Leading, leading: AbortSignal, holds: () => boolean
   state.why = `hub ${hub.access.server} has not answered yet`;
   const renewing = renewToken(hubClient, options, ends);
   const lease = await holdHubLease({
-    hub: hubClient,
+    hub: leaderOnly(options.hubClient(hub.access, LEASE_REQUEST_MS), ends, holds),
     namespace,
     clusterId,
     version,
@@ -177,7 +140,19 @@ async function work(options: Leading, leading: AbortSignal, holds: () => boolean
   });
   const { listenerId, epoch } = lease;
   const caches = makeAgentCaches({ hub: plain, local, namespace, served, listenerId, log, metrics, onRewound });
-  const watches = caches.all.map((cache) => cache.run(ends));
+  // A hub of an earlier version has no such kind.
+  const requests = makeReflector<ListenerLog>({
+    client: plain,
+    resource: LISTENER_LOGS,
+    namespace,
+    optional: true,
+    transform: withoutPage,
+    idleMs: HUB_IDLE_MS,
+    log,
+    metrics,
+    onRewound,
+  });
+  const watches = [...caches.all, requests].map((cache) => cache.run(ends));
   const synced = await Promise.all(caches.all.map((cache) => cache.waitForSync(ends)));
   if (!synced.includes(false)) {
     state.why = undefined;
@@ -194,6 +169,7 @@ async function work(options: Leading, leading: AbortSignal, holds: () => boolean
       epoch,
     });
     const controller = startController({ name: 'listener-works', queue, workers: 4, log, metrics, tracer, reconcile });
+    const answering = answerLogs(options, { hubClient, local, caches, namespace, clusterId, requests });
     log.info({ listener: listenerId, works: caches.works.list().length }, 'Connected to the hub');
     await new Promise<void>((resolve) => {
       if (ends.aborted) resolve();
@@ -201,9 +177,41 @@ async function work(options: Leading, leading: AbortSignal, holds: () => boolean
     });
     asleep();
     controller.abort();
-    await controller.stop();
+    await Promise.all([controller.stop(), answering.stop()]);
   }
   await Promise.all([...watches, lease.done, renewing]);
+}
+
+interface Answering extends Pick<AgentLogsOptions, 'caches' | 'requests' | 'namespace' | 'clusterId'> {
+  readonly hubClient: KubeClient;
+  readonly local: KubeClient;
+}
+
+/** Answers the hub's requests for logs. */
+function answerLogs(
+  { log, metrics, backoffMs }: Leading,
+  { hubClient, local, ...rest }: Answering,
+): { stop(): Promise<void> } {
+  const budget = makeLogBudget();
+  const queue = makeWorkQueue({ name: 'listener-logs', baseDelayMs: backoffMs, metrics });
+  const asleep = wakeLogs(rest.requests, queue);
+  const reconcile = makeLogReconciler({
+    ...rest,
+    hub: hubClient,
+    async readPage(copy, revision, query, signal) {
+      const page = makePage(DeployLogsQuery.parse(query), MOST_BYTES_OF_CROSSING_PAGE);
+      const reading = { page, budget, tenant: copy.metadata.namespace ?? '', signal };
+      return JSON.stringify(page.done((await readLogs(local, podsOf(copy, revision), reading)) === true));
+    },
+  });
+  const controller = startController({ name: 'listener-logs', queue, workers: 2, log, metrics, reconcile });
+  return {
+    async stop() {
+      asleep();
+      controller.abort();
+      await controller.stop();
+    },
+  };
 }
 
 /** A token for a day, every hour: the first one, which a person carried here, ends soon. */

@@ -34,6 +34,7 @@ interface Context {
   readonly onRewound: (what: string) => void;
   /** Absent where Davit's own spans go nowhere. */
   readonly tracer?: Tracer | undefined;
+  readonly onMoved: (hub: string) => void;
 }
 
 function clientFor({ access, metrics, tracer }: Context, userAgent: string, requestTimeoutMs = 30_000): KubeClient {
@@ -111,7 +112,7 @@ async function startListener(context: Context): Promise<Part> {
   return runListener({
     local: clientFor(context, 'davit-listener'),
     leaseClient: clientFor(context, 'davit-listener-lease', 5000),
-    hubClient: (access) => clientFor({ ...context, access }, 'davit-listener-hub'),
+    hubClient: (access, timeoutMs) => clientFor({ ...context, access }, 'davit-listener-hub', timeoutMs),
     namespace: config.namespace,
     served: config.listenerNamespaces,
     identity: config.identity,
@@ -123,6 +124,7 @@ async function startListener(context: Context): Promise<Part> {
     tracer,
     signal,
     onRewound,
+    onMoved: context.onMoved,
   });
 }
 
@@ -147,6 +149,10 @@ export async function serve(command: string, exit: Exit): Promise<void> {
     tracer: tracing?.tracer,
     signal: stopping.signal,
     onRewound: (what) => endRewound(log, what, exit),
+    onMoved: (hub) => {
+      log.fatal({ hub }, 'This cluster was enrolled at another hub: exiting to restart');
+      exit(1);
+    },
   };
   addProcessMetrics(metrics.registry, { command, version: manifest.version });
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stopping.abort());

@@ -5,7 +5,7 @@ const HUB_NAMESPACE_PREFIX = 'davit-lsn-';
 
 /** Name of the ServiceAccount of the listener's agent, of its Lease and of its role binding. */
 export const LISTENER_AGENT = 'davit-listener';
-/** The Secret to which the agent's tokens are bound: without it they are invalid. */
+/** The Secret to which the agent's tokens are bound. `kubectl davit listener join` creates it; without it the tokens are invalid. */
 export const LISTENER_TOKEN = 'davit-listener-token';
 
 /** In Davit's namespace of a listener's cluster: address of the hub, the namespace there, and the agent's token. */

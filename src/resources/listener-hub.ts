@@ -6,7 +6,7 @@ import type { Listener } from '../api/listener.ts';
 import type { ListenerWork } from '../api/listener-work.ts';
 import { API_VERSION, LISTENER_COPY_LABEL, LISTENER_LABEL, PAUSED_ANNOTATION, REMOTE_FINALIZER } from '../api/meta.ts';
 import type { KubeObject } from '../kube/client.ts';
-import { copyName, hubNamespace, LISTENER_AGENT, LISTENER_TOKEN } from '../record/listener-names.ts';
+import { copyName, hubNamespace, LISTENER_AGENT } from '../record/listener-names.ts';
 import { uidOf } from '../record/metadata.ts';
 
 const MANAGED = { 'app.kubernetes.io/part-of': 'davit', 'app.kubernetes.io/managed-by': 'davit' } as const;
@@ -52,7 +52,6 @@ export function makeHubObjects(listener: Listener, controller: ControllerAccount
       automountServiceAccountToken: false,
     } as KubeObject,
     binding(LISTENER_AGENT, 'davit-listener-agent', { name: LISTENER_AGENT, namespace }),
-    { apiVersion: 'v1', kind: 'Secret', metadata: meta(LISTENER_TOKEN), type: 'Opaque' } as KubeObject,
   ];
 }
 

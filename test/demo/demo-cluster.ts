@@ -1,7 +1,7 @@
 // What the demo needs of a cluster: the embedded one, or one of the caller's own.
 
 import type { BuildPlatform } from '../support/build-platform.ts';
-import type { Target } from '../support/platform.ts';
+import type { Platform, Target } from '../support/platform.ts';
 
 /** Namespace of the demo's tenant. */
 export const TENANT = 'demo';
@@ -28,5 +28,7 @@ export interface DemoCluster {
   readonly askSample?: (namespace: string, deployment: string) => Promise<readonly string[]>;
   /** Starts Davit together with all that builds take; only where builds were asked for. */
   readonly startBuildPlatform?: () => Promise<BuildPlatform>;
+  /** Starts Davit with listeners; only where one was asked for. */
+  readonly startHub?: () => Promise<Platform>;
   stop(): Promise<void>;
 }

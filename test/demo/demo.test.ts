@@ -221,3 +221,19 @@ describe('npm run demo', () => {
     expect(await readdir(join(cache, 'tools'))).toEqual([basename(kubernetes)]);
   });
 });
+
+describe('npm run demo -- --listener', () => {
+  it('runs a deployment on a second cluster, and shows that the cluster is connected', async () => {
+    const { code, out } = await runDemo(['--listener', '--once'], { ...process.env, DAVIT_PODS: 'off' });
+    expect(code, out).toBe(0);
+    expect(out).toContain('Enrolling it as listener edge of tenant demo');
+    expect(out).toContain('Deployment hello-edge is READY');
+    expect(out).toMatch(/NAME +CONNECTED +VERSION +LAST-SEEN +RECORDS +AGE\n.* edge +True +\d\S+ +\S+ +1 /);
+  }, 180_000);
+
+  it.each([[['--build']], [['--context', 'kind-kind']]])('does not go with %s', async (args) => {
+    const { code, out } = await runDemo(['--listener', ...args], process.env);
+    expect(out).toContain('goes without --build and --context');
+    expect(code).toBe(2);
+  });
+});

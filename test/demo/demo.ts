@@ -1,6 +1,7 @@
 // `npm run demo`: a real Kubernetes of one's own, Davit on it, and a sample deployment that answers. Each step is
 // printed with its time. `--once` tears down after READY, `--json FILE` tells scripts where everything is,
-// `--context NAME` uses a cluster of one's own kubeconfig instead of the embedded one, `--build` also builds images.
+// `--context NAME` uses a cluster of one's own kubeconfig instead of the embedded one, `--build` also builds images,
+// `--listener` also runs a deployment on a second cluster.
 
 import { readFile, writeFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -13,12 +14,14 @@ import { renderedChart } from './chart.ts';
 import { connectContext, localContexts } from './context.ts';
 import { type DemoCluster, DemoError, TENANT } from './demo-cluster.ts';
 import { embeddedDemoCluster } from './embedded.ts';
+import { type FurtherCluster, ON_FURTHER_CLUSTER, startFurtherCluster } from './further-cluster.ts';
 
 const USAGE = `Usage: npm run demo [-- OPTION ...]
 
   --once          tear everything down after READY and exit 0
   --build         also build a deployment from a repository and one from a folder, with a registry and a Gitea of the
                   demo's own. The first time, they are compiled, which takes about ten minutes more
+  --listener      also start a second cluster, enroll it as a listener and run a deployment on it. Helm is compiled the first time
   --json FILE     write {apiUrl, token, tenantId, kubeconfig, sampleImage, hosting, registryUrl, baseImages, packageIndex} to
                   FILE once all is up. Without --build the last three are null
   --context NAME  use this context of your kubeconfig instead of the embedded cluster
@@ -38,6 +41,7 @@ function say(line: string): void {
 interface Options {
   readonly once: boolean;
   readonly build: boolean;
+  readonly listener: boolean;
   readonly json: string | undefined;
   readonly context: string | undefined;
   readonly image: string | undefined;
@@ -47,6 +51,7 @@ function readOptions(): Options {
   const options = {
     once: { type: 'boolean' },
     build: { type: 'boolean' },
+    listener: { type: 'boolean' },
     json: { type: 'string' },
     context: { type: 'string' },
     image: { type: 'string' },
@@ -58,10 +63,12 @@ function readOptions(): Options {
       process.stdout.write(USAGE);
       process.exit(0);
     }
-    const { once = false, build = false, json, context, image } = values;
+    const { once = false, build = false, listener = false, json, context, image } = values;
     if (build && context !== undefined)
       throw new Error("--build needs the demo's own cluster: leave out --context, or set settings.builds on yours.");
-    return { once, build, json, context, image };
+    if (listener && (build || context !== undefined))
+      throw new Error("--listener needs the demo's own clusters, and goes without --build and --context.");
+    return { once, build, listener, json, context, image };
   } catch (error) {
     process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n\n${USAGE}`);
     process.exit(2);
@@ -87,14 +94,14 @@ async function createWhenKnown(stage: Stage, image: string): Promise<Deployment>
   }
 }
 
-async function untilReady(stage: Stage, created: Deployment): Promise<void> {
+async function untilReady(stage: Stage, created: Deployment, name = DEPLOYMENT): Promise<void> {
   const { tenant, cluster, stopping } = stage;
   const { target } = cluster;
   let shown = '';
   for (const end = Date.now() + READY_WITHIN_MS; Date.now() < end; await sleep(250)) {
     if (stopping.aborted) throw new DemoError('Stopped.');
     const { status } = await call(stage, 'GET', `/v2/deployments/${created.id}`);
-    if (status !== shown) say(`Deployment ${DEPLOYMENT} is ${status}`);
+    if (status !== shown) say(`Deployment ${name} is ${status}`);
     shown = status;
     if (status === 'READY') return;
   }
@@ -103,7 +110,7 @@ async function untilReady(stage: Stage, created: Deployment): Promise<void> {
     .kubectl([
       'get',
       'appd',
-      DEPLOYMENT,
+      name,
       '-n',
       tenant.namespace,
       '-o',
@@ -122,10 +129,13 @@ async function run(options: Options, stopping: AbortSignal): Promise<void> {
   started = true;
   let platform: Platform | undefined;
   let builds: BuildPlatform | undefined;
+  let further: FurtherCluster | undefined;
   try {
     builds = await cluster.startBuildPlatform?.();
     platform =
-      builds?.platform ?? (await startRendered(cluster.target, await renderedChart(cluster.images), { progress: say }));
+      builds?.platform ??
+      (await cluster.startHub?.()) ??
+      (await startRendered(cluster.target, await renderedChart(cluster.images), { progress: say }));
     say(`Davit serves its API at ${platform.apiUrl}`);
     const tenant = await platform.makeTenant(TENANT);
     say(`Tenant ${TENANT} is made`);
@@ -134,6 +144,12 @@ async function run(options: Options, stopping: AbortSignal): Promise<void> {
     const stage = { platform, tenant, cluster, stopping };
     await deploy(stage, image);
     if (builds !== undefined) await buildDeployments(stage, builds, say);
+    if (options.listener) {
+      further = await startFurtherCluster(stage, say);
+      say(`Creating deployment ${ON_FURTHER_CLUSTER}, which runs there`);
+      await untilReady(stage, await further.deploy(), ON_FURTHER_CLUSTER);
+      for (const line of await further.describe()) say(line);
+    }
     if (options.json !== undefined) {
       const facts = {
         apiUrl: platform.apiUrl,
@@ -148,7 +164,7 @@ async function run(options: Options, stopping: AbortSignal): Promise<void> {
       };
       await writeFile(options.json, `${JSON.stringify(facts, null, 2)}\n`, { mode: 0o600 });
     }
-    await sayWhatNext(platform, tenant, cluster, builds);
+    await sayWhatNext(platform, tenant, cluster, { builds, further });
     if (!options.once && !stopping.aborted) {
       say('Ctrl-C ends it all.');
       await new Promise<void>((resolve) => stopping.addEventListener('abort', () => resolve(), { once: true }));
@@ -162,6 +178,7 @@ async function run(options: Options, stopping: AbortSignal): Promise<void> {
     say('Tearing down');
     // While Davit still runs: nobody else would finish the teardown of a record.
     if (cluster.outlivesDemo) await removeDeployment(cluster);
+    await further?.stop();
     await (builds ?? platform)?.stop();
     await cluster.stop();
     say('Gone');
@@ -208,7 +225,7 @@ async function sayWhatNext(
   platform: Platform,
   tenant: Tenant,
   cluster: DemoCluster,
-  builds: BuildPlatform | undefined,
+  { builds, further }: { readonly builds: BuildPlatform | undefined; readonly further: FurtherCluster | undefined },
 ): Promise<void> {
   const inFile = async (name: string, secret: string): Promise<string> => {
     const file = `${cluster.directory}/${name}`;
@@ -228,6 +245,12 @@ async function sayWhatNext(
     `  export ${exports.join(' ')}`,
     `  ${cluster.kubectlCommand} get appd`,
     `  ${cluster.kubectlCommand} describe appd ${DEPLOYMENT}`,
+    ...(further === undefined
+      ? []
+      : [
+          `  ${cluster.kubectlCommand} get lsn`,
+          `  ${cluster.kubectlCommand} --kubeconfig ${further.kubeconfig} get appd,pods -A`,
+        ]),
     '  curl -s -H "X-Api-Key: $TOKEN" "$API/v2/deployments"',
     `  ${platform.apiUrl}/ in a browser, with that token; the API to try is at ${platform.apiUrl}/docs`,
     `Then deploy something of your own: ${builds === undefined ? 'README.md, "A deployment"' : 'docs/builds.md, "From a clean clone to READY"'}.`,

@@ -7,11 +7,15 @@ import type { Cluster } from '../cluster/cluster.ts';
 import { realPods } from '../cluster/machine.ts';
 import { ensureTools, toolPath } from '../cluster/tools.ts';
 import { ensureBuildPlatformImages, nodeImages, startBuildPlatform } from '../support/build-platform.ts';
+import { startPlatform } from '../support/platform.ts';
 import { startSampleCluster } from '../support/sample-cluster.ts';
 import { type DemoCluster, DemoError, TENANT } from './demo-cluster.ts';
 
-/** With `build` it can start a platform that builds, for which more is compiled the first time. */
-export async function embeddedDemoCluster(say: (line: string) => void, { build = false } = {}): Promise<DemoCluster> {
+/** With `build` or `listener` it can start a platform that does so, for which more is compiled the first time. */
+export async function embeddedDemoCluster(
+  say: (line: string) => void,
+  { build = false, listener = false } = {},
+): Promise<DemoCluster> {
   if (build) await needRealPods(say);
   const buildImages = build ? await ensureBuildPlatformImages(say) : undefined;
   const { cluster, images, kubectlPath } = await startSampleCluster({
@@ -40,7 +44,21 @@ export async function embeddedDemoCluster(say: (line: string) => void, { build =
       startBuildPlatform: () =>
         startBuildPlatform(cluster, { images: buildImages, stores: images, tenants: [TENANT], progress: say }),
     }),
-    ...(hasRealPods && { askSample: (namespace: string, deployment: string) => ask(cluster, namespace, deployment) }),
+    ...(listener && {
+      startHub: () =>
+        startPlatform(cluster, {
+          progress: say,
+          values: {
+            'settings.hosting': 'both',
+            'settings.listeners.enabled': true,
+            'settings.images.postgres': images.postgres,
+            'settings.images.redis': images.redis,
+          },
+        }),
+    }),
+    ...(hasRealPods && {
+      askSample: (namespace: string, deployment: string) => askSample(cluster, namespace, deployment),
+    }),
     stop: () => cluster.stop(),
   };
 }
@@ -51,7 +69,8 @@ async function needRealPods(say: (line: string) => void): Promise<void> {
   if (!machine.ok) throw new DemoError(`--build needs real pods, which this machine cannot run: ${machine.reason}`);
 }
 
-async function ask(cluster: Cluster, namespace: string, deployment: string): Promise<readonly string[]> {
+/** Sends something to the sample server through its Service and tells, line by line, what came back. */
+export async function askSample(cluster: Cluster, namespace: string, deployment: string): Promise<readonly string[]> {
   const address = await cluster.kubectl([
     'get',
     'service',

@@ -19,9 +19,9 @@ interface Entry {
 /** `get apps/deployments`, `patch davit.dev/appdeployments/status`. */
 export type Right = string;
 
-/** Its requests for resources. */
+/** Its requests for resources. `account`: a ServiceAccount of davit-system, or `NAMESPACE:NAME`. */
 async function* entriesOf({ auditLog = '' }: Cluster, account: string): AsyncGenerator<Entry> {
-  const username = `system:serviceaccount:davit-system:${account}`;
+  const username = `system:serviceaccount:${account.includes(':') ? '' : 'davit-system:'}${account}`;
   for await (const line of createInterface({ input: createReadStream(auditLog) })) {
     const entry = JSON.parse(line) as Entry;
     if (entry.user.username === username && entry.objectRef?.resource !== undefined) yield entry;

@@ -141,16 +141,22 @@ async function applyRendered(target: Target, rendered: string): Promise<Document
   return config.data ?? {};
 }
 
+/** Starts `davit listener` with the rights that the chart grants it; Secret davit-listener-hub exists. Resolves when it has started. */
+export async function startAgent(target: Target, namespaces: readonly string[]): Promise<Supervised> {
+  const env = { DAVIT_LISTENER_NAMESPACES: namespaces.join(',') };
+  return (await startPart('listener', target, {}, { env, source: root })).supervised;
+}
+
 async function startPart(
-  part: Part,
+  part: Part | 'listener',
   target: Target,
   documents: Documents,
   { env, source }: { readonly env: Readonly<Record<string, string>>; readonly source: string },
 ): Promise<{ supervised: Supervised; url: string | undefined }> {
   const directory = join(target.runDir, 'davit');
   await mkdir(directory, { recursive: true });
-  const files = Object.entries(documents).map(([name, text]) => ({ path: join(directory, `${part}-${name}`), text }));
-  await Promise.all(files.map(({ path, text }) => writeFile(path, text)));
+  const path = (name: string): string => join(directory, `${part}-${name}`);
+  await Promise.all(Object.entries(documents).map(([name, text]) => writeFile(path(name), text)));
   const kubeconfig = join(directory, `${part}.kubeconfig`);
   await writeFile(kubeconfig, await kubeconfigFor(target, DAVIT_NAMESPACE, `davit-${part}`), { mode: 0o600 });
   let url: string | undefined;
@@ -162,8 +168,8 @@ async function startPart(
     args: [join(source, 'src/main.ts'), part],
     env: {
       DAVIT_KUBECONFIG: kubeconfig,
-      DAVIT_SETTINGS: join(directory, `${part}-settings.yaml`),
-      DAVIT_REQUIREMENTS: join(directory, `${part}-requirements.yaml`),
+      ...('settings.yaml' in documents && { DAVIT_SETTINGS: path('settings.yaml') }),
+      ...('requirements.yaml' in documents && { DAVIT_REQUIREMENTS: path('requirements.yaml') }),
       DAVIT_NAMESPACE,
       DAVIT_HTTP_PORT: '0',
       DAVIT_HEALTH_PORT: '0',
@@ -180,7 +186,7 @@ async function startPart(
       return url === undefined ? {} : { DAVIT_HTTP_PORT: new URL(url).port };
     },
   });
-  const failed = sleep(60_000, undefined, { ref: false }).then(() => {
+  const failed = sleep(150_000, undefined, { ref: false }).then(() => {
     throw new Error(`davit ${part} did not start; see ${target.logsDir}/davit-${part}.log`);
   });
   await Promise.race([ready, failed]);

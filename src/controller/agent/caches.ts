@@ -37,9 +37,18 @@ export interface AgentCacheOptions {
   readonly onRewound?: (what: string) => void;
 }
 
+/** On the way to the hub a connection may be lost without notice: changes of the hub then arrive after at most this time. */
+export const HUB_IDLE_MS = 30_000;
+
 export function makeAgentCaches(options: AgentCacheOptions): AgentCaches {
   const { hub, local, namespace, served, listenerId, ...rest } = options;
-  const works = makeReflector<ListenerWork>({ ...rest, client: hub, resource: LISTENER_WORKS, namespace });
+  const works = makeReflector<ListenerWork>({
+    ...rest,
+    client: hub,
+    resource: LISTENER_WORKS,
+    namespace,
+    idleMs: HUB_IDLE_MS,
+  });
   const here = { ...rest, client: local };
   const copies = reflectNamespaces<AppDeployment>(served, {
     ...here,

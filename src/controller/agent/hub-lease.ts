@@ -42,27 +42,24 @@ export async function holdHubLease(options: HubLeaseOptions): Promise<HubLease> 
   if (listenerId === undefined) throw new TypeError(`Lease ${LISTENER_AGENT} has no label ${LISTENER_LABEL}`);
 
   async function renewUntilAborted(): Promise<void> {
-    while (!signal.aborted) {
+    let waitMs = RENEW_MS;
+    for (;;) {
       // oxlint-disable-next-line no-await-in-loop -- one renewal after the other
-      await sleep(clock, RENEW_MS, signal);
+      await sleep(clock, waitMs, signal);
       if (signal.aborted) return;
       try {
         // oxlint-disable-next-line no-await-in-loop -- as above
         held = await renew(held, options);
+        waitMs = RENEW_MS;
       } catch (error) {
-        if (!(error instanceof Conflict)) {
-          log.warn({ err: error }, 'The Lease on the hub was not renewed');
-          continue;
-        }
-        log.warn(
-          'Another agent has taken the Lease on the hub, of a clone of this cluster or an earlier leader: taking it back',
-        );
-        // oxlint-disable-next-line no-await-in-loop -- as above
-        held = await retried(() => take(options), options).catch(() => held);
+        if (signal.aborted) return;
+        log.warn({ err: error }, 'The Lease on the hub was not renewed');
+        // A lost connection is replaced soon, so that a short interruption is no silence.
+        waitMs = error instanceof Unavailable ? RETRY_MS : RENEW_MS;
       }
     }
   }
-  return { listenerId, epoch: () => held.spec?.leaseTransitions ?? 0, done: renewUntilAborted() };
+  return { listenerId, epoch: () => transitionsOf(held), done: renewUntilAborted() };
 }
 
 async function retried<T>(attempt: () => Promise<T>, { clock, log, signal }: HubLeaseOptions): Promise<T> {
@@ -82,12 +79,29 @@ async function retried<T>(attempt: () => Promise<T>, { clock, log, signal }: Hub
 async function take(options: HubLeaseOptions): Promise<Lease> {
   const { hub, namespace } = options;
   const lease = await hub.get<Lease>(LEASES, { namespace, name: LISTENER_AGENT });
-  return write(lease, (lease.spec?.leaseTransitions ?? 0) + 1, options);
+  return write(lease, transitionsOf(lease) + 1, options);
 }
 
-/** Refused with Conflict if another agent has written it since. */
-function renew(held: Lease, options: HubLeaseOptions): Promise<Lease> {
-  return write(held, held.spec?.leaseTransitions ?? 0, options);
+/** Takes it back from another agent. */
+async function renew(held: Lease, options: HubLeaseOptions): Promise<Lease> {
+  const { hub, namespace, identity, log } = options;
+  try {
+    return await write(held, transitionsOf(held), options);
+  } catch (error) {
+    if (!(error instanceof Conflict)) throw error;
+  }
+  const current = await hub.get<Lease>(LEASES, { namespace, name: LISTENER_AGENT });
+  const isOurs = current.spec?.holderIdentity === identity && transitionsOf(current) === transitionsOf(held);
+  // The answer to an own renewal was lost, or somebody has labelled it.
+  if (isOurs) return write(current, transitionsOf(current), options);
+  log.warn(
+    'Another agent has taken the Lease on the hub, of a clone of this cluster or an earlier leader: taking it back',
+  );
+  return write(current, transitionsOf(current) + 1, options);
+}
+
+function transitionsOf({ spec }: Lease): number {
+  return spec?.leaseTransitions ?? 0;
 }
 
 function write(

@@ -230,7 +230,7 @@ function conflict(what: string, { spec }: ListenerWork): Rejection {
 
 function refusal(error: Invalid | Forbidden): Rejection {
   const words = quoted(error.serverMessage ?? error.message);
-  const isUnknownField = /unknown field/.test(error.serverMessage ?? error.message);
+  const isUnknownField = /unknown field|field not declared in schema/.test(error.serverMessage ?? error.message);
   return {
     reason: isUnknownField ? 'ListenerTooOld' : 'ApplyRefused',
     message: isUnknownField

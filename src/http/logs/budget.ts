@@ -17,6 +17,8 @@ export const LAST_LINES = 1000;
 export const LONGEST_LINE = 64 * 1024;
 /** Limit for the lines of a page. */
 export const MOST_BYTES_OF_PAGE = 4 * MEBIBYTE;
+/** Limit for the lines of a page that crosses from a listener's cluster in one object of the API server. */
+export const MOST_BYTES_OF_CROSSING_PAGE = 384 * 1024;
 /** Time limit of a request. The API server would wait longer for a node that does not answer. */
 export const LONGEST_MS = 15_000;
 

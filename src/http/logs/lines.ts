@@ -33,7 +33,8 @@ const USUAL_LIMIT = 50;
 /** Milliseconds. Lines of a container are in the order of time, except if its clock is set back. A smaller step loses no line. */
 const SLACK_MS = 2000;
 
-export function makePage(query: DeployLogsQuery): Page {
+/** `mostBytes`: of all lines on the page, two for a character. */
+export function makePage(query: DeployLogsQuery, mostBytes = MOST_BYTES_OF_PAGE): Page {
   const descending = query.order !== 'asc';
   const limit = query.limit ?? USUAL_LIMIT;
   const after = keyOf(query.offset);
@@ -43,7 +44,7 @@ export function makePage(query: DeployLogsQuery): Page {
   /** Whether `a` is nearer to the beginning of the page. */
   const isBefore = (a: string, b: string): boolean => (descending ? a > b : a < b);
   // One more line than shown, to know whether there is another page.
-  const kept = makeKept(limit + 1, isBefore);
+  const kept = makeKept(limit + 1, mostBytes, isBefore);
   let isCut = false;
 
   /** Whether this time is so far beyond `bound` that no later line of the same container can be on the page. */
@@ -111,7 +112,7 @@ interface Kept {
 }
 
 /** The first `most` of all added lines, or fewer if those are large. */
-function makeKept(most: number, isBefore: (a: string, b: string) => boolean): Kept {
+function makeKept(most: number, mostBytes: number, isBefore: (a: string, b: string) => boolean): Kept {
   const lines: Line[] = [];
   let room = most;
   let bytes = 0;
@@ -135,7 +136,7 @@ function makeKept(most: number, isBefore: (a: string, b: string) => boolean): Ke
       lines.splice(placeOf(line.key), 0, line);
       bytes += sizeOf(line);
       if (lines.length > room) dropLast();
-      while (bytes > MOST_BYTES_OF_PAGE && lines.length > 1) {
+      while (bytes > mostBytes && lines.length > 1) {
         dropLast();
         room = lines.length;
         isFull = true;

@@ -3,10 +3,12 @@
 import type { FastifyReply } from 'fastify';
 import type { AppDeployment } from '../../api/app-deployment.ts';
 import { isUnderWay } from '../../api/build.ts';
+import type { Listener } from '../../api/listener.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { HttpError, tooManyLogs } from '../core/http-error.ts';
 import type { App } from '../core/validation.ts';
 import type { Deployments } from '../deployments/repository.ts';
+import type { Listeners } from '../listeners/repository.ts';
 import type { Auth, RequestContext } from '../plugins/auth.ts';
 import type { EventStreams } from '../plugins/event-streams.ts';
 import { failures } from '../plugins/openapi.ts';
@@ -17,20 +19,25 @@ import { readBuildLog } from './build-log.ts';
 import { makePage } from './lines.ts';
 import { DeployLogs, DeployLogsQuery, ProjectPath, ProjectRevisionPath } from './payloads.ts';
 import { podsOf, readLogs } from './pods.ts';
+import { readRemoteLogs } from './remote.ts';
 import { BUILD_LOG_EVENTS, LOG_EVENTS, makeLogStreams } from './streams.ts';
 
 export interface LogRoutesOptions {
   readonly auth: Auth;
   readonly deployments: Deployments;
-  /** The facade's own credentials, for the pods of builds. */
+  readonly listeners: Listeners;
+  /** The facade's own credentials, for the pods of builds and the clusters of listeners. */
   readonly kube: KubeClient;
   readonly platform: BuildPlatform;
   readonly streams: EventStreams;
 }
 
-export function registerLogs(app: App, { auth, deployments, kube, platform, streams }: LogRoutesOptions): void {
+export function registerLogs(
+  app: App,
+  { auth, deployments, listeners, kube, platform, streams }: LogRoutesOptions,
+): void {
   const body = DeployLogsQuery.prefault({});
-  const response = { 200: DeployLogs, ...failures(400, 401, 403, 404, 413, 415, 422) };
+  const response = { 200: DeployLogs, ...failures(400, 401, 403, 404, 413, 415, 422, 502, 504) };
 
   const budget = makeLogBudget();
 
@@ -40,6 +47,12 @@ export function registerLogs(app: App, { auth, deployments, kube, platform, stre
     if (revisionId !== undefined && !known.some((one) => one.id === revisionId.toLowerCase()))
       throw new HttpError(404, `Revision ID ${revisionId} not found.`);
     return record;
+  }
+
+  /** The Listener whose cluster runs the record. */
+  async function listenerOf(admitted: RequestContext, record: AppDeployment): Promise<Listener | undefined> {
+    const { listenerId } = record.spec.sourceConfig;
+    return listenerId === undefined ? undefined : listeners.find(admitted, listenerId);
   }
 
   /** Whether the build of a revision has ended, or never was. */
@@ -59,8 +72,11 @@ export function registerLogs(app: App, { auth, deployments, kube, platform, stre
     const page = makePage(query);
     const record = await recordOf(admitted, id, revisionId);
     const revision = revisionId?.toLowerCase();
+    const listener = await listenerOf(admitted, record);
+    if (listener !== undefined) await auth.needLogs(admitted.caller, admitted.tenant);
     const giveBack = await (budget.requests.take(admitted.tenant.namespace, signal) ?? tooManyLogs());
     try {
+      if (listener !== undefined) return await readRemoteLogs({ kube, listener, record, revision, query }, signal);
       const reading = { page, budget, tenant: admitted.tenant.namespace, signal };
       return page.done((await readLogs(admitted.caller.kube, podsOf(record, revision), reading)) === true);
     } finally {
@@ -168,7 +184,7 @@ export function registerLogs(app: App, { auth, deployments, kube, platform, stre
       events: BUILD_LOG_EVENTS,
       params: ProjectRevisionPath,
       body,
-      response: { ...response, ...failures(502, 504) },
+      response,
     },
     handler: async (request, reply) => {
       const { project_id: id, revision_id: revisionId } = request.params;

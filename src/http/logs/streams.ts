@@ -3,6 +3,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { AppDeployment } from '../../api/app-deployment.ts';
 import type { KubeClient } from '../../kube/client.ts';
+import { runsHere } from '../../record/listener-assignment.ts';
 import { deploymentNotFound, type FieldError, HttpError, tooManyLogs } from '../core/http-error.ts';
 import type { Deployments } from '../deployments/repository.ts';
 import type { Auth, RequestContext } from '../plugins/auth.ts';
@@ -116,6 +117,7 @@ export function makeLogStreams({
     const admitted = auth.admitted(request);
     const record = await recordOf(admitted, id, revisionId);
     await auth.needLogs(admitted.caller, admitted.tenant);
+    if (!runsHere(record)) throw new HttpError(409, NOT_FOLLOWED);
     const pods = podsOf(record, revisionId?.toLowerCase());
     const resumed =
       positionsOf(lastEventId(request)) ?? (query.start_time ? startAt(utcOf(query.start_time)) : undefined);
@@ -227,6 +229,9 @@ function lastEventId({ headers }: FastifyRequest): string | undefined {
   const id = headers['last-event-id'];
   return typeof id === 'string' ? id : undefined;
 }
+
+const NOT_FOLLOWED =
+  "The logs of a deployment that a listener's cluster runs are not streamed. Request pages, without text/event-stream.";
 
 /** A stream has no pages, and no end of its own. */
 function refusePages({ order, offset, end_time }: DeployLogsQuery): void {

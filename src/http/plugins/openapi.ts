@@ -68,9 +68,9 @@ const MEANINGS = {
   424: 'The code host rejected the credentials, or the platform does not allow the host.',
   429: 'Too many requests. See Retry-After.',
   500: "Internal error. Davit's log has the details under the x-request-id.",
-  502: 'The code host or the registry cannot be reached, or its answer is not valid.',
+  502: "The code host, the registry or the listener's cluster cannot be reached, or its answer is not valid.",
   503: 'The Kubernetes API server does not answer. See Retry-After.',
-  504: 'The code host or the registry did not answer in time.',
+  504: "The code host, the registry or the listener's cluster did not answer in time.",
 } as const;
 type Failure = Exclude<keyof typeof MEANINGS, 422>;
 

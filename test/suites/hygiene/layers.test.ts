@@ -83,7 +83,7 @@ const MAY_IMPORT_WITHIN: Readonly<
   'http/listeners': { values: ['http/core', 'http/plugins', 'http/deployments'] },
   'http/logs': {
     values: ['http/core', 'http/plugins', 'http/registry', 'http/revisions'],
-    types: ['http/deployments'],
+    types: ['http/deployments', 'http/listeners'],
   },
   'http/registry': { values: ['http/core', 'http/plugins', 'http/deployments'] },
   'http/uploads': { values: ['http/core', 'http/plugins', 'http/deployments', 'http/registry'] },

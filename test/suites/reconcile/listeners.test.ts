@@ -100,7 +100,7 @@ describe('where settings enable listeners', () => {
   const copies = (kube: FakeKube): string[] =>
     kube
       .objects(SECRETS)
-      .filter(({ metadata }) => metadata.namespace === HUB && metadata.name !== 'davit-listener-token')
+      .filter(({ metadata }) => metadata.namespace === HUB)
       .map(({ metadata }) => metadata.name);
   let renewals = 0;
   /** What the agent writes into its Lease. */
@@ -143,7 +143,6 @@ describe('where settings enable listeners', () => {
       'apply RoleBinding davit-controller',
       'apply ServiceAccount davit-listener',
       'apply RoleBinding davit-listener',
-      'apply Secret davit-listener-token',
       'apply Lease davit-listener',
       'apply Listener edge/status',
     ]);

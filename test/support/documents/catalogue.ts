@@ -11,6 +11,9 @@ const BASE_IMAGES = {
 };
 const DEVELOPING = { notRun: 'it is for who changes Davit, and its failure would be theirs to see' };
 
+const TWO_CLUSTERS = { notRun: 'it needs two clusters; test/suites/integration/two-clusters.test.ts runs it' };
+
+const RELEASE_WORKS = `kubectl get lsnw -n davit-lsn-ID -o name | xargs -I{} kubectl patch {} -n davit-lsn-ID --type=merge -p '{"metadata":{"finalizers":null}}'`;
 const HTTP = `curl -s -X POST "$API/v2/deployments?fieldValidation=Strict" -H "X-Api-Key: $TOKEN" -H 'Content-Type: application/json' -d '{`;
 const PROVIDER = `curl -X PATCH "$API/v2/auth/providers/issue-tracker?fieldValidation=Strict" -H "X-Api-Key: $TOKEN" -H 'Content-Type: application/json' \\`;
 const AS_NEW = `AS_NEW='.items |= map(select(.metadata.ownerReferences == null) | del(.status, .metadata["uid", "resourceVersion", "creationTimestamp", "generation"]))'`;
@@ -27,6 +30,7 @@ export const CATALOGUE: Readonly<Record<string, Place>> = {
   'npm run demo -- --build': {
     notRun: 'it compiles for minutes; test/suites/builds/demo.test.ts runs it with --once',
   },
+  'npm run demo -- --listener': { notRun: 'test/demo/demo.test.ts runs it with --once' },
   'npm run demo -- --context NAME': { notRun: 'it would be a second Davit on a cluster of the tests' },
   'docker build -t REGISTRY/davit:0.1.0 . && docker push REGISTRY/davit:0.1.0': {
     notRun: 'it needs Docker and a registry; test/suites/e2e/install builds the image from the same Dockerfile',
@@ -94,18 +98,13 @@ export const CATALOGUE: Readonly<Record<string, Place>> = {
   'kubectl get lsnw -A': {
     notRun: 'it only shows; test/suites/integration/api-server/listeners.test.ts reads them over the API',
   },
-  'kubectl annotate appd NAME davit.dev/abandon-remote=<uid of the record>': {
-    notRun: 'it needs a cluster that is silent; test/suites/reconcile/listeners.test.ts does it',
-  },
+  'kubectl annotate appd NAME davit.dev/abandon-remote=<uid of the record>': TWO_CLUSTERS,
   'kubectl annotate lsn NAME davit.dev/accept-cluster=ID': {
     notRun: 'it needs a second cluster; src/decide/listener/contact.test.ts decides it',
   },
-  'kubectl davit listener revoke NAME': {
-    notRun: 'it needs a hub with the setting; src/cli/cli.test.ts runs what it does',
-  },
-  'kubectl davit listener join NAME > hub-secret.json': {
-    notRun: 'it needs a hub with the setting; src/cli/cli.test.ts runs what it does',
-  },
+  'kubectl davit listener join NAME > hub-secret.json': TWO_CLUSTERS,
+  'kubectl davit listener revoke NAME': TWO_CLUSTERS,
+  [RELEASE_WORKS]: TWO_CLUSTERS,
   'kubectl create secret generic gitea-credentials -n davit-org --from-file=token=./token': 'integration',
   'kubectl create secret generic github-credentials -n davit-org --from-file=private-key=./app.pem': 'integration',
   'kubectl create rolebinding team-providers -n davit-org --clusterrole=davit-editor --serviceaccount=team:ci':

@@ -16,6 +16,7 @@ const DOCUMENTS = [
   'docs/reliability.md',
   'docs/api.md',
   'docs/builds.md',
+  'docs/listeners.md',
 ] as const;
 
 /** Sections that are scripts: a test types each as a whole, in its order. */

@@ -1,0 +1,287 @@
+// What a hub that is taken over can have done in a listener's cluster, and what others there can do with the annotations of its
+// copies: by attempts, with the agent as a process under the rights and policies of the chart. One API server is both clusters;
+// the hub writes any work that it likes.
+
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { join } from '../../../../src/cli/listener.ts';
+import { type Cluster, startCluster } from '../../../cluster/cluster.ts';
+import { aManifest } from '../../../support/builders.ts';
+import { type Platform, type Supervised, startAgent, startPlatform } from '../../../support/platform.ts';
+import { eventually } from '../../../support/running-davit.ts';
+import { type Door, openDoor } from './door.ts';
+
+const AGENT = 'system:serviceaccount:davit-system:davit-listener';
+const EDITOR = 'system:serviceaccount:shops:team';
+const ADMINISTRATOR = 'boss';
+const RECORDS = '/apis/davit.dev/v1alpha1/namespaces/shops/appdeployments';
+
+let cluster: Cluster;
+let platform: Platform;
+let agent: Supervised;
+let door: Door;
+/** The namespace of the Listener on the hub. */
+let hub: string;
+let clusterId: string;
+
+const create = (...objects: object[]): Promise<string> =>
+  cluster.kubectl(['create', '-f', '-'], { input: objects.map((object) => JSON.stringify(object)).join('\n') });
+const namespace = (name: string, labels: object = {}): object => ({
+  apiVersion: 'v1',
+  kind: 'Namespace',
+  metadata: { name, labels },
+});
+
+beforeAll(async () => {
+  cluster = await startCluster({ pods: 'off' });
+  door = openDoor(cluster);
+  await create(namespace('team', { 'davit.dev/tenant': 'true' }), namespace('vault', { 'davit.dev/tenant': 'true' }));
+  // The agent may use both, and only one of them accepts this hub.
+  await create(namespace('tools', { 'davit.dev/tenant': 'true' }), namespace('shops', { 'davit.dev/tenant': 'true' }));
+  platform = await startPlatform(cluster, {
+    parts: ['controller'],
+    values: {
+      'settings.listeners.enabled': true,
+      'listener.enabled': true,
+      'listener.namespaces': ['shops', 'tools'],
+    },
+  });
+  await platform.makeTenant('shops');
+  await create(
+    {
+      apiVersion: 'davit.dev/v1alpha1',
+      kind: 'Listener',
+      metadata: { name: 'edge', namespace: 'team' },
+      spec: { namespaces: ['shops'] },
+    },
+    ...['davit-admin', 'davit-editor'].map((name) => ({
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'RoleBinding',
+      metadata: { name: `${ADMINISTRATOR}-${name}`, namespace: 'shops' },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name },
+      subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: ADMINISTRATOR }],
+    })),
+  );
+  const get = (...args: readonly string[]): Promise<string> => cluster.kubectl(['get', ...args]);
+  const id = await get('lsn', 'edge', '-n', 'team', '-o', 'jsonpath={.metadata.uid}');
+  clusterId = await get('namespace', 'kube-system', '-o', 'jsonpath={.metadata.uid}');
+  await cluster.kubectl(['label', 'namespace', 'shops', `davit.dev/listener=${id}`]);
+  const atHub = (args: readonly string[], input?: string): Promise<string> =>
+    cluster.kubectl(['-n', 'team', ...args], input === undefined ? {} : { input });
+  const { manifest } = await eventually(() => join(atHub, 'edge', cluster.server, () => Promise.resolve()), 60_000);
+  await cluster.kubectl(['apply', '-f', '-'], { input: manifest });
+  hub = `davit-lsn-${id.slice(0, 8)}`;
+  agent = await startAgent(cluster, ['shops', 'tools']);
+  // What is there, and not of the hub.
+  await create(
+    aManifest({ name: 'local', namespace: 'shops' }),
+    { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'theirs', namespace: 'shops' }, stringData: { key: 'own' } },
+    { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'gold', namespace: 'vault' }, stringData: { key: 'gold' } },
+    { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'theirs', namespace: 'shops' }, data: { key: 'own' } },
+    { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'powerful', namespace: 'shops' } },
+    { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'bait', namespace: hub } },
+  );
+  await cluster.kubectl(['wait', '--for=condition=Ready', 'appd/local', '-n', 'shops', '--timeout=60s']);
+}, 300_000);
+afterAll(async () => {
+  await agent?.stop();
+  await platform?.stop();
+  await door?.close();
+  await cluster?.stop();
+}, 60_000);
+
+interface Forged {
+  readonly name?: string;
+  readonly namespace?: string;
+  readonly secrets?: readonly object[];
+  readonly deployment?: object;
+}
+
+/** Writes a work as the hub's administrator. Returns its name. */
+async function forge({ deployment = {}, ...spec }: Forged, id: string = randomUUID()): Promise<string> {
+  await create({
+    apiVersion: 'davit.dev/v1alpha1',
+    kind: 'ListenerWork',
+    metadata: { name: id, namespace: hub },
+    spec: {
+      clusterId,
+      hubId: 'hub',
+      tenantId: 'tenant',
+      name: `forged-${id.slice(0, 8)}`,
+      namespace: 'shops',
+      generation: 1,
+      deployment: { ...aManifest({ name: 'x' }).spec, secrets: [], revisionSerial: 1, ...deployment },
+      ...spec,
+    },
+  });
+  return id;
+}
+async function reportOf(id: string): Promise<{ rejection?: { reason: string; message: string }; gone?: boolean }> {
+  const { body } = await door.call('GET', `/apis/davit.dev/v1alpha1/namespaces/${hub}/listenerworks/${id}`);
+  return (body['status'] ?? {}) as Awaited<ReturnType<typeof reportOf>>;
+}
+/** Everything that is not the hub's, without what Davit itself writes. */
+async function foreign(): Promise<unknown> {
+  const paths = [
+    `${RECORDS}/local`,
+    '/api/v1/namespaces/shops/secrets/theirs',
+    '/api/v1/namespaces/shops/secrets/local--postgres',
+    '/api/v1/namespaces/vault/secrets/gold',
+  ];
+  return Promise.all(
+    paths.map(async (path) => {
+      const { metadata, spec, data } = (await door.call('GET', path)).body as {
+        metadata: { uid: string; annotations?: object; deletionTimestamp?: string };
+        spec?: object;
+        data?: object;
+      };
+      return [path, metadata.uid, metadata.annotations, metadata.deletionTimestamp, spec, data];
+    }),
+  );
+}
+const objectsIn = (where: string): Promise<string> =>
+  cluster.kubectl(['get', 'appd,deployments,statefulsets,pods', '-n', where, '-o', 'name']);
+
+describe('a hub that is taken over', () => {
+  const container = (part: object): object => ({ sourceConfig: { resourceSpec: part } });
+  const ATTEMPTS: readonly (readonly [string, Forged, string, RegExp])[] = [
+    ['a namespace in which the agent has no rights', { namespace: 'vault' }, 'NamespaceNotAllowed', /vault/],
+    ["Davit's own namespace", { namespace: 'davit-system' }, 'NamespaceNotAllowed', /davit-system/],
+    ['a namespace that does not accept this hub', { namespace: 'tools' }, 'NamespaceNotAllowed', /tools/],
+    ['a deployment of somebody else', { name: 'local' }, 'NameConflict', /AppDeployment local/],
+    ['another kind of object, by its name', { name: '../secrets/theirs' }, 'ApplyRefused', /not a valid name/],
+    [
+      'a Secret of somebody else',
+      { secrets: [{ name: 'theirs', copy: 'bait', version: '1' }] },
+      'NameConflict',
+      /Secret theirs/,
+    ],
+    [
+      'the password of a database',
+      { secrets: [{ name: 'local--postgres', copy: 'bait', version: '1' }] },
+      'NameConflict',
+      /Secret local--postgres/,
+    ],
+    [
+      'a ConfigMap',
+      { deployment: container({ volumes: [{ name: 'v', configMap: { name: 'theirs' } }] }) },
+      'ApplyRefused',
+      /may not get ConfigMap theirs/,
+    ],
+    [
+      'a volume',
+      {
+        deployment: container({
+          volumes: [{ name: 'v', persistentVolumeClaim: { claimName: 'local--postgres' } }],
+        }),
+      },
+      'ApplyRefused',
+      /may not get PersistentVolumeClaim local--postgres/,
+    ],
+    [
+      'a service account',
+      { deployment: container({ serviceAccountName: 'powerful' }) },
+      'ApplyRefused',
+      /neither use nor impersonate service account powerful/,
+    ],
+    ['a field of a later version', { deployment: { tomorrow: true } }, 'ListenerTooOld', /tomorrow/],
+  ];
+
+  it.each(ATTEMPTS)('cannot use %s', async (_name, spec, reason, message) => {
+    const before = await foreign();
+    const id = await forge(spec);
+    const rejection = await eventually(async () => {
+      const found = (await reportOf(id)).rejection;
+      expect(found).toBeDefined();
+      return found;
+    });
+    expect([rejection?.reason, rejection?.message]).toEqual([reason, expect.stringMatching(message)]);
+    expect(await foreign()).toEqual(before);
+    for (const where of ['vault', 'tools', 'davit-system'])
+      expect([where, await objectsIn(where)]).toEqual([where, '']);
+    expect(await cluster.kubectl(['get', 'appd', '-n', 'shops', '-o', 'name'])).not.toContain('forged');
+  });
+
+  it('cannot delete a deployment of somebody else, by its name and its id', async () => {
+    const before = await foreign();
+    const uid = await cluster.kubectl(['get', 'appd', 'local', '-n', 'shops', '-o', 'jsonpath={.metadata.uid}']);
+    const id = await forge({ name: 'local' }, uid);
+    const path = `/apis/davit.dev/v1alpha1/namespaces/${hub}/listenerworks/${id}`;
+    await door.call('PATCH', path, { metadata: { finalizers: ['davit.dev/remote-teardown'] } });
+    expect((await door.call('DELETE', path)).status).toBe(200);
+    await eventually(async () => expect((await reportOf(id)).gone).toBe(true));
+    expect(await foreign()).toEqual(before);
+  });
+
+  it('can run what it likes in a namespace that accepts it, also with the Secrets of that namespace, and delete it', async () => {
+    const secretReferences = [{ name: 'A', secretName: 'theirs', secretKey: 'key' }];
+    const id = await forge({ name: 'own', deployment: { secretReferences } });
+    await eventually(async () => {
+      const { body } = await door.call('GET', `${RECORDS}/own`);
+      expect(body).toMatchObject({
+        metadata: { annotations: { 'davit.dev/origin-id': id } },
+        status: { state: 'READY' },
+      });
+    }, 60_000);
+  });
+});
+
+describe("the agent's account in its cluster", () => {
+  it.each([
+    ['GET', '/api/v1/namespaces/vault/secrets/gold'],
+    ['GET', '/api/v1/namespaces/davit-system/secrets/davit-hmac'],
+    ['GET', '/api/v1/secrets'],
+    ['POST', '/apis/davit.dev/v1alpha1/namespaces/vault/appdeployments'],
+    ['PATCH', '/api/v1/namespaces/tools'],
+    ['POST', '/apis/rbac.authorization.k8s.io/v1/namespaces/shops/rolebindings'],
+    ['POST', '/api/v1/namespaces/shops/pods'],
+    ['POST', '/api/v1/namespaces/shops/serviceaccounts/powerful/token'],
+    ['PATCH', '/apis/davit.dev/v1alpha1/namespaces/shops/apprevisions/x'],
+  ])('may not %s %s', async (method, path) => {
+    const body = method === 'GET' ? undefined : { metadata: { name: 'forged' } };
+    expect((await door.call(method, path, body, AGENT)).status).toBe(403);
+  });
+});
+
+describe('annotations of origin', () => {
+  const reserved = /reserved for the agent of a listener/;
+  const annotate = (name: string, annotation: string, value: string | null, as?: string): Promise<string> =>
+    door
+      .call('PATCH', `${RECORDS}/${name}?dryRun=All`, { metadata: { annotations: { [annotation]: value } } }, as)
+      .then(({ status, message }) => `${status} ${message}`);
+
+  it.each([
+    ['origin-id', 'x'],
+    ['origin-id', null],
+    ['origin-tenant', 'x'],
+    ['origin-tenant', null],
+    ['origin-hub', 'x'],
+    ['origin-hub', null],
+    ['origin-generation', '9'],
+    ['origin-generation', null],
+  ] as const)('%s: nobody with the rights of an editor sets it to %s on a copy', async (name, value) => {
+    expect(await annotate('own', `davit.dev/${name}`, value, EDITOR)).toMatch(reserved);
+  });
+
+  it('nobody takes the identity of a deployment of the hub for his own, also not as an administrator of the cluster', async () => {
+    for (const as of [EDITOR, ADMINISTRATOR, undefined]) {
+      for (const name of ['origin-id', 'origin-tenant'])
+        expect(await annotate('local', `davit.dev/${name}`, randomUUID(), as)).toMatch(reserved);
+      const forged = {
+        ...aManifest({ name: 'twin', namespace: 'shops', annotations: { 'davit.dev/origin-id': randomUUID() } }),
+      };
+      expect((await door.call('POST', `${RECORDS}?dryRun=All`, forged, as)).message).toMatch(reserved);
+    }
+  });
+
+  it('who may update listeners accepts another hub, or its earlier state', async () => {
+    expect(await annotate('own', 'davit.dev/origin-hub', 'another', ADMINISTRATOR)).toMatch(/^200/);
+    expect(await annotate('own', 'davit.dev/origin-generation', '0', ADMINISTRATOR)).toMatch(/^200/);
+    expect(await annotate('own', 'davit.dev/origin-hub', 'another')).toMatch(/^200/);
+  });
+
+  it('an editor of the namespace changes nothing else for it: other annotations, and deletion', async () => {
+    expect(await annotate('own', 'example.com/note', 'x', EDITOR)).toMatch(/^200/);
+    expect((await door.call('DELETE', `${RECORDS}/own?dryRun=All`, undefined, EDITOR)).status).toBe(200);
+  });
+});
