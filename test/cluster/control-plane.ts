@@ -38,6 +38,9 @@ export interface ControlPlane {
 export const adminGroup = 'davit:admins';
 const adminUser = 'davit-admin';
 
+/** As whom the API server speaks to API servers of others. */
+const FRONT_PROXY = 'front-proxy-client';
+
 export async function startControlPlane(options: ControlPlaneOptions): Promise<ControlPlane> {
   const { runFolder, tools, address } = options;
   const specs = new Map<string, ProcessSpec>();
@@ -61,6 +64,7 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     firstAddress(options.serviceCidr),
   ]);
   const toKubelet = authority.client('kube-apiserver-kubelet-client', ['system:masters']);
+  const toExtensions = authority.client(FRONT_PROXY, []);
   const masters = authority.client('davit-launcher', ['system:masters']);
   const path = (name: string): string => join(files, name);
   const put = (name: string, text: string): Promise<void> => writeFile(path(name), text, { mode: 0o600 });
@@ -70,6 +74,8 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     put('serving.key', serving.key),
     put('kubelet-client.crt', toKubelet.certificate),
     put('kubelet-client.key', toKubelet.key),
+    put('front-proxy.crt', toExtensions.certificate),
+    put('front-proxy.key', toExtensions.key),
     put('sa.pub', tokenKeys.publicKey),
     put('sa.key', tokenKeys.privateKey),
     put('tokens.csv', `${options.adminToken},${adminUser},${adminUser},"${adminGroup}"\n`),
@@ -123,6 +129,15 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     `--kubelet-certificate-authority=${path('ca.crt')}`,
     // The node's name resolves nowhere.
     '--kubelet-preferred-address-types=InternalIP',
+    // API servers of others, such as those of metrics, behind this one.
+    `--requestheader-client-ca-file=${path('ca.crt')}`,
+    `--requestheader-allowed-names=${FRONT_PROXY}`,
+    '--requestheader-username-headers=X-Remote-User',
+    '--requestheader-group-headers=X-Remote-Group',
+    '--requestheader-extra-headers-prefix=X-Remote-Extra-',
+    `--proxy-client-cert-file=${path('front-proxy.crt')}`,
+    `--proxy-client-key-file=${path('front-proxy.key')}`,
+    '--enable-aggregator-routing=true',
     '--allow-privileged=true',
     '--profiling=false',
     // A throw-away cluster holds no old objects to compact for, and short leases keep its end quick.

@@ -12,13 +12,22 @@ import { compilerNeeds, ensurePackages } from './machine.ts';
 
 const run = promisify(execFile);
 
-export type ToolModule = 'kubernetes' | 'containerd' | 'helm' | 'lua' | 'prometheus' | BuildToolModule;
+export type ToolModule =
+  | 'kubernetes'
+  | 'containerd'
+  | 'helm'
+  | 'lua'
+  | 'prometheus'
+  | BuildToolModule
+  | ScalingToolModule;
 /**
  * What builds need, and nothing else does: they are compiled when they are first asked for. On two cores, in this
  * order, for what they share is compiled once: the registry 47 s, rootlesskit 8 s, runc 7 s, BuildKit 63 s, Gitea 3.5 min
  * and SQLite, which is C.
  */
 export type BuildToolModule = 'buildkit' | 'rootlesskit' | 'runc' | 'registry' | 'gitea';
+/** What scaling by real metrics needs: KEDA takes ten minutes on two cores. */
+export type ScalingToolModule = 'keda' | 'metrics-server';
 export type Progress = (line: string) => void;
 
 /** For each asked module, the folder that holds its programs. */

@@ -41,6 +41,8 @@ export interface Image {
 export type Images<N extends ImageName = NodeImageName> = Readonly<Record<N, Image>>;
 
 const registryModule = join(import.meta.dirname, '../go/registry');
+/** Recipes of images that have keys of their own. */
+const OWN_KEYS: ReadonlySet<string> = new Set(['builder.ts', 'programs.ts']);
 const minuteMs = 60_000;
 const dayMs = 24 * 60 * minuteMs;
 
@@ -125,7 +127,7 @@ async function contentKeys(): Promise<Keys> {
     ...release,
     ...(await contents(
       import.meta.dirname,
-      recipe.filter((file) => file.endsWith('.ts') && !file.endsWith('.test.ts') && file !== 'builder.ts'),
+      recipe.filter((file) => file.endsWith('.ts') && !file.endsWith('.test.ts') && !OWN_KEYS.has(file)),
     )),
   ];
   const node = await nodeVersion();
