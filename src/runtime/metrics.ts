@@ -166,6 +166,8 @@ export function makeMetrics(prefix = 'davit_'): RuntimeMetrics {
     name: `${prefix}http_event_streams_refused_total`,
     help: 'Event streams of the HTTP API that were refused, by the limit that was reached',
     labelNames: ['limit'],
+    registers,
+  });
   const spans = new Counter({
     name: `${prefix}spans_total`,
     help: "Davit's own spans, by what came of them",
@@ -202,8 +204,6 @@ export function makeMetrics(prefix = 'davit_'): RuntimeMetrics {
     },
     streaming: (kind, change) => streams.inc({ kind }, change),
     streamRefused: (limit) => streamRefusals.inc({ limit }),
-    registers,
-  });
     spansSent: (result, count) => spans.inc({ result }, count),
     servesUntil: (date) => void (expires = date),
     reconciled(controller, result, seconds) {
