@@ -22,8 +22,8 @@ import { startController } from '../runtime/controller.ts';
 import type { Checks } from '../runtime/health.ts';
 import { runLeaderElection } from '../runtime/leader-election.ts';
 import type { RuntimeMetrics } from '../runtime/metrics.ts';
-import type { Tracer } from '../runtime/tracer.ts';
 import { makeReflector } from '../runtime/reflector.ts';
+import type { Tracer } from '../runtime/tracer.ts';
 import { makeWorkQueue } from '../runtime/work-queue.ts';
 import { type HubAccess, openHubAccess } from './hub-access.ts';
 

@@ -182,8 +182,7 @@ export function makeRegistryUpkeep(options: RegistryUpkeepOptions): RegistryUpke
       }
       sweptAt = elapsed();
     }
-    if (await collectGarbage(signal))
-      log.info({ pod: REGISTRY_POD }, "Replaced the registry's pod to collect garbage");
+    if (await collectGarbage(signal)) log.info({ pod: REGISTRY_POD }, "Replaced the registry's pod to collect garbage");
     return { requeueAfterMs: LOOK_MS };
   };
 

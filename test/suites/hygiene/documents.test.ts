@@ -74,7 +74,8 @@ it('every failure is made to happen: in docs/troubleshooting.md, or by a test th
   const named = [...shown.map(({ reason }) => reason), ...Object.keys(ELSEWHERE)];
   expect(failures.filter((reason) => !named.includes(reason))).toEqual([]);
   expect(shown.filter(({ reason }) => reason in ELSEWHERE)).toEqual([]);
-  for (const [reason, test] of Object.entries(ELSEWHERE)) expect(readFileSync(join(root, test), 'utf8')).toContain(reason);
+  for (const [reason, test] of Object.entries(ELSEWHERE))
+    expect(readFileSync(join(root, test), 'utf8')).toContain(reason);
   const headings = [...textOf('docs/troubleshooting.md').matchAll(/^## (.+)$/gm)].map(([, title]) => title);
   expect(headings).toEqual(shown.map(({ title }) => title));
 });
