@@ -1,4 +1,4 @@
-// docs/troubleshooting.md, from what the tests have seen. Pure.
+// The page of docs about broken deployments, from what the tests have seen. Pure.
 
 import type { Group } from './broken-deployments.ts';
 
