@@ -9,9 +9,11 @@ const machine = await realPods(say);
 if (!machine.ok) say(`no real pods here: ${machine.reason}; Aegra is left out`);
 
 /** Longer than a rollout and the drain of the old pods take together: what they have not ended goes on elsewhere. */
-const LONG = { runs: 12, steps: 80, seconds: 1 };
+const LONG = { runs: 12, steps: 120, seconds: 1 };
+/** For what is done at once. */
+const SHORT = { runs: 12, steps: 40, seconds: 1 };
 
-describe.skipIf(!machine.ok)('Aegra', { timeout: 600_000 }, () => {
+describe.skipIf(!machine.ok)('Aegra', { timeout: 1_200_000 }, () => {
   let app: Application;
   beforeAll(async () => {
     app = await startApplication('aegra', say);
@@ -47,7 +49,7 @@ describe.skipIf(!machine.ok)('Aegra', { timeout: 600_000 }, () => {
   });
 
   it('loses no run when its PostgreSQL is killed', async () => {
-    const outcome = await app.underLoad('PostgreSQL killed', LONG, async () => {
+    const outcome = await app.underLoad('PostgreSQL killed', SHORT, async () => {
       await app.cluster.kubectl(['delete', 'pod', 'aegra--postgres-0', '-n', 'team', '--grace-period=0', '--force']);
     });
     expect(outcome).toMatchObject({ lost: 0, again: 0 });

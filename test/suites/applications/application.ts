@@ -62,7 +62,7 @@ export interface Application {
 
 const NAMESPACE = 'team';
 /** Time that a load has to end, counted from its beginning. */
-const LOAD_SECONDS = 420;
+const LOAD_SECONDS = 600;
 const client = readFileSync(join(import.meta.dirname, 'client.py'), 'utf8');
 
 function byDigest({ name, digest }: Image): string {

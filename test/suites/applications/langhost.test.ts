@@ -9,10 +9,12 @@ const say = (line: string): void => void process.stderr.write(`  ${line}\n`);
 const machine = await realPods(say);
 if (!machine.ok) say(`no real pods here: ${machine.reason}; langhost is left out`);
 
-/** Longer than a rollout takes, so that every rollout meets runs that go on. */
-const LONG = { runs: 12, steps: 40, seconds: 1 };
+/** Longer than a rollout takes, also on a busy machine, so that every rollout meets runs in their middle. */
+const LONG = { runs: 12, steps: 120, seconds: 1 };
+/** For what is done at once. */
+const SHORT = { runs: 12, steps: 40, seconds: 1 };
 
-describe.skipIf(!machine.ok)('langhost', { timeout: 600_000 }, () => {
+describe.skipIf(!machine.ok)('langhost', { timeout: 1_200_000 }, () => {
   let app: Application;
   beforeAll(async () => {
     app = await startApplication('langhost', say);
@@ -28,7 +30,7 @@ describe.skipIf(!machine.ok)('langhost', { timeout: 600_000 }, () => {
   });
 
   it('loses no run while its queue workers become three, and one again', async () => {
-    const outcome = await app.underLoad('queue workers 1 to 3 to 1', { ...LONG, runs: 24 }, async () => {
+    const outcome = await app.underLoad('queue workers 1 to 3 to 1', { ...LONG, runs: 20 }, async () => {
       await app.deployed(await workers(3));
       await eventually(async () => expect(await app.pods('queue')).toHaveLength(3), 60_000);
       await app.deployed(await workers(1));
@@ -56,14 +58,14 @@ describe.skipIf(!machine.ok)('langhost', { timeout: 600_000 }, () => {
   });
 
   it('loses no run for good when its PostgreSQL is killed: some have to be begun again', async () => {
-    const outcome = await app.underLoad('PostgreSQL killed', LONG, async () => {
+    const outcome = await app.underLoad('PostgreSQL killed', SHORT, async () => {
       await app.cluster.kubectl(['delete', 'pod', 'langhost--postgres-0', '-n', 'team', '--grace-period=0', '--force']);
     });
     expect(outcome).toMatchObject({ lost: 0 });
   });
 
   it('loses no run when a queue worker is killed', async () => {
-    const outcome = await app.underLoad('a worker killed', LONG, async () => {
+    const outcome = await app.underLoad('a worker killed', SHORT, async () => {
       const [worker = ''] = await app.pods('queue');
       await app.cluster.kubectl(['delete', 'pod', worker, '-n', 'team', '--grace-period=0', '--force']);
     });
@@ -71,7 +73,7 @@ describe.skipIf(!machine.ok)('langhost', { timeout: 600_000 }, () => {
   });
 
   it("loses no run when the node's container runtime is restarted", async () => {
-    const outcome = await app.underLoad('the container runtime restarted', LONG, () => app.cluster.restartRuntime());
+    const outcome = await app.underLoad('the container runtime restarted', SHORT, () => app.cluster.restartRuntime());
     expect(outcome).toMatchObject({ lost: 0, again: 0 });
   });
 });
