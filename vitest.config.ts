@@ -95,6 +95,17 @@ export default defineConfig({
           hookTimeout: 1_200_000,
         },
       },
+      {
+        test: {
+          // Not part of `npm test`: applications of others are installed from their package registries, and run for minutes.
+          name: 'applications',
+          include: ['test/suites/applications/**/*.test.ts'],
+          // Each file starts a cluster of its own.
+          fileParallelism: false,
+          testTimeout: 300_000,
+          hookTimeout: 1_200_000,
+        },
+      },
     ],
   },
 });
