@@ -50,11 +50,11 @@ export const REASONS = {
   KedaMissing: {
     meaning:
       'runtime.queue_depth has no effect, because the platform has no KEDA: queue workers follow CPU and memory.',
-    todo: 'Install KEDA and set settings.keda.enabled, or remove queue_depth.',
+    todo: 'Install KEDA (settings.keda.enabled must not be false), or remove queue_depth.',
   },
   QueueDepthUnknown: {
-    meaning: 'KEDA cannot ask for the depth of the queue, so the number of queue workers does not change.',
-    todo: 'Check the query of runtime.queue_depth, and run kubectl describe scaledobject.',
+    meaning: 'KEDA or its autoscaler does not get the depth of the queue, so the number of queue workers does not change.',
+    todo: 'Check the query of runtime.queue_depth and that KEDA runs with its metrics server, and run kubectl describe scaledobject.',
   },
   AsAsked: { meaning: 'Every field of resource_spec takes effect as written.', todo: 'Nothing.' },
   MinimumIsOne: {

@@ -400,9 +400,9 @@ export const Settings = z.strictObject({
     .strictObject({
       enabled: z
         .boolean()
-        .default(false)
+        .default(true)
         .describe(
-          "Whether queue workers with runtime.queue_depth follow their queue by KEDA, as soon as the cluster has KEDA's kinds.",
+          "Whether queue workers with runtime.queue_depth follow their queue by KEDA, as soon as and as long as the cluster has KEDA's kinds.",
         ),
       namespaceLabels: z
         .record(z.string().max(317), z.string().max(63))

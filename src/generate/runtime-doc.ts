@@ -233,9 +233,9 @@ of a node, an eviction) is replaced, so a migration must be able to run again fr
 
 \`queue_depth\` is a SQL query of one number, such as \`SELECT count(*) FROM run WHERE status = 'pending'\`. With \`queue_max_scale\` above \`queue_min_scale\` the number of
 queue workers follows it: one for every \`per_pod\` pending jobs (10), within the two. \`queue_min_scale: 0\` is then possible: any number above 0 starts the first worker, and the last one ends
-after the stabilization window (setting \`autoscaling.scaleDownWindowSeconds\`). This is done by [KEDA](https://keda.sh), where the platform has it: \`settings.keda.enabled\`, and KEDA's kinds in the
-cluster. Otherwise the workers follow CPU and memory as without the field, a minimum of 0 is treated as 1, and the condition AutoscalingReady has the reason
-\`KedaMissing\`. With KEDA its reason is \`FollowsQueue\`, or \`QueueDepthUnknown\` while KEDA cannot ask: the number of workers then stays.
+after the stabilization window (setting \`autoscaling.scaleDownWindowSeconds\`). This is done by [KEDA](https://keda.sh), from the moment when the cluster has KEDA's kinds, without a restart and without a
+setting; \`settings.keda.enabled: false\` forbids it. Otherwise the workers follow CPU and memory as without the field, a minimum of 0 is treated as 1, and the condition AutoscalingReady has the
+reason \`KedaMissing\`. With KEDA its reason is \`FollowsQueue\`, or \`QueueDepthUnknown\` while KEDA cannot ask: the number of workers then stays.
 
 KEDA's operator sends the query to the deployment's own PostgreSQL every 15 s, as the deployment's own user \`postgres\`, with the URI in the deployment's Secret. The query can do what the image can do with its own
 database, and nothing to any other. A network policy lets the namespace of KEDA's operator (\`settings.keda.namespaceLabels\`) reach the databases of such deployments alone. An external database is

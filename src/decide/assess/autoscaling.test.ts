@@ -54,12 +54,17 @@ describe('the depth of the queue', () => {
       runtime: { queueDepth: { query: 'SELECT 1' } },
     },
   });
-  const scaled = (ready?: { status: string; reason: string }): KubeObject =>
+  const scaled = (ready?: { status: string; reason: string }, hpa?: { status: string; reason: string }): KubeObject =>
     ({
       apiVersion: 'keda.sh/v1alpha1',
       kind: 'ScaledObject',
       metadata: { name: 'shop--queue', namespace: 'team', labels: ownLabels('queue') },
-      status: { conditions: ready ? [{ type: 'Ready', message: 'words that change', ...ready }] : [] },
+      status: {
+        conditions: [
+          ...(ready ? [{ type: 'Ready', message: 'words that change', ...ready }] : []),
+          ...(hpa ? [{ type: 'HPAActive', message: 'words that change', ...hpa }] : []),
+        ],
+      },
     }) as KubeObject;
   it.each([
     {
@@ -85,6 +90,20 @@ describe('the depth of the queue', () => {
       reason: 'KEDA cannot ask',
       keda: true,
       there: [scaled({ status: 'False', reason: 'TriggerError' })],
+      want: ['fail', 'QueueDepthUnknown', 'AsAsked'],
+    },
+    {
+      reason: 'KEDA follows, and its autoscaler rests because there are no pods',
+      keda: true,
+      there: [scaled({ status: 'True', reason: 'ScaledObjectReady' }, { status: 'True', reason: 'ScalingDisabled' })],
+      want: ['pass', 'FollowsQueue', 'AsAsked'],
+    },
+    {
+      reason: 'KEDA starts the first pod, and its autoscaler gets no number for more',
+      keda: true,
+      there: [
+        scaled({ status: 'True', reason: 'ScaledObjectReady' }, { status: 'False', reason: 'FailedGetExternalMetric' }),
+      ],
       want: ['fail', 'QueueDepthUnknown', 'AsAsked'],
     },
   ])('$reason', ({ keda, there, want }) => {

@@ -46,16 +46,25 @@ function checkDepth(observed: Observed, { spec }: AppRevision, byDepth: boolean)
   if (!byDepth)
     return fail(
       'KedaMissing',
-      'The number of queue workers follows CPU and memory, because this platform has no KEDA for queue_depth. Install KEDA, and set settings.keda.enabled.',
+      'The number of queue workers follows CPU and memory, because this platform has no KEDA for queue_depth. Install KEDA; settings.keda.enabled must not be false.',
     );
   const name = observed.names.queue;
   const object = childOf(observed, 'ScaledObject', name) as Autoscaler | undefined;
-  const ready = object?.status?.conditions?.find(({ type }) => type === 'Ready');
+  const said = (wanted: string): ObservedCondition | undefined =>
+    object?.status?.conditions?.find(({ type }) => type === wanted);
+  const ready = said('Ready');
   if (!ready) return fail('NotObserved', 'KEDA has not reported on the queue workers yet.');
   if (ready.status !== 'True')
     return fail(
       'QueueDepthUnknown',
       `KEDA cannot ask for the depth of the queue (${quoted(ready.reason ?? ready.status, 128)}), so the number of queue workers does not change. Check queue_depth.query, and run kubectl describe scaledobject ${name}.`,
+    );
+  // KEDA starts the first pod and ends the last one; what is between is up to its autoscaler. KEDA before 2.21 does not tell.
+  const active = said('HPAActive');
+  if (active?.status === 'False')
+    return fail(
+      'QueueDepthUnknown',
+      `KEDA's autoscaler of the queue workers does not get the depth of the queue (${quoted(active.reason ?? active.status, 128)}), so it starts no more than the first worker. Check that KEDA's metrics server runs, and run kubectl describe hpa keda-hpa-${name}.`,
     );
   return pass('FollowsQueue', 'The number of queue workers follows the depth of the queue, by KEDA.');
 }

@@ -4,12 +4,13 @@ import { expect, it } from 'vitest';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/api/app-deployment.ts';
 import { Settings } from '../../../src/api/settings.ts';
 import type { Workload } from '../../../src/decide/observed.ts';
+import { NotFound } from '../../../src/errors.ts';
 import { DEPLOYMENTS, HORIZONTAL_POD_AUTOSCALERS, SCALED_OBJECTS } from '../../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/kube/client.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
 import { aConverged, aServer, converge, type Harness, record, SHOP, says } from './harness.ts';
 
-const KEDA = Settings.parse({ keda: { enabled: true } });
+const FORBIDDEN = Settings.parse({ keda: { enabled: false } });
 const resourceSpec = { queueMinScale: 0, queueMaxScale: 4 };
 const FOLLOWING: Partial<AppDeployment['spec']> = {
   sourceConfig: { resourceSpec, runtime: { queueDepth: { query: 'SELECT 1' } } },
@@ -48,7 +49,7 @@ async function change({ kube }: Harness, sourceConfig: object): Promise<void> {
 }
 
 it('KEDA decides from zero, and its own autoscaler stays', async () => {
-  const controller = await aConverged(FOLLOWING, aServer(), KEDA);
+  const controller = await aConverged(FOLLOWING);
   const { kube } = controller;
   expect([autoscalers(kube), replicas(kube), says(kube, 'Ready')]).toEqual([
     ['ScaledObject shop--queue'],
@@ -67,11 +68,7 @@ it('KEDA decides from zero, and its own autoscaler stays', async () => {
 });
 
 it('from CPU to the depth of the queue and back, with the pods that there are', async () => {
-  const controller = await aConverged(
-    { sourceConfig: { resourceSpec: { ...resourceSpec, queueMinScale: 1 } } },
-    aServer(),
-    KEDA,
-  );
+  const controller = await aConverged({ sourceConfig: { resourceSpec: { ...resourceSpec, queueMinScale: 1 } } });
   const { kube } = controller;
   expect(autoscalers(kube)).toEqual(['HorizontalPodAutoscaler shop--queue']);
   await scale(kube, 3);
@@ -86,11 +83,23 @@ it('from CPU to the depth of the queue and back, with the pods that there are', 
   expect([autoscalers(kube), replicas(kube)]).toEqual([['HorizontalPodAutoscaler shop--queue'], 1]);
 });
 
-it('without KEDA it is CPU, and a minimum of one', async () => {
-  const { kube } = await aConverged(FOLLOWING);
+it.each([
+  { reason: 'a cluster without KEDA', settings: undefined, asks: true },
+  { reason: 'a platform that forbids KEDA', settings: FORBIDDEN, asks: false },
+])('$reason: it is CPU, and a minimum of one', async ({ settings, asks }) => {
+  const server = aServer();
+  const asked = new Set<string>();
+  server.failOn(({ kind }) => {
+    asked.add(kind);
+    return kind === 'ScaledObject' || kind === 'TriggerAuthentication'
+      ? new NotFound('the server could not find the requested resource')
+      : undefined;
+  });
+  const { kube } = await aConverged(FOLLOWING, server, settings);
   expect([autoscalers(kube), replicas(kube), says(kube, 'ResourceSpecHonored')]).toEqual([
     ['HorizontalPodAutoscaler shop--queue'],
     1,
     'False MinimumIsOne',
   ]);
+  expect(asked.has('ScaledObject')).toBe(asks);
 });
