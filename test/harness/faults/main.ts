@@ -1,21 +1,11 @@
 // `npm run faults`: learns what undisturbed runs look like, disturbs them, judges, and says what was found.
-//
-//   npm run faults -- --quick [--sample N] one plan of every fault, some of the seeded bugs, another choice for every N
-//   npm run faults -- --plan '<json>'      one plan, as a violation prints it, or, given more than once, several
-//   npm run faults -- --match '<regexp>'   the plans whose JSON matches
-//   npm run faults -- --seeds              only the seeded bugs
-//   npm run faults -- --trials             only isolation and churn
-//   npm run faults -- --idle [--minutes 10] [--records 200]   what a controller at rest asks of the API server
-//   --within S                             begins nothing new after S seconds of plans; 150 with --quick
-//   --lanes N                              runs side by side
-//
-// Ended early (Ctrl-C), it judges what is under way and tells what it has found.
+// Its options are in USAGE.
 
 import { writeFile } from 'node:fs/promises';
 import { loadavg } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { type Cluster, startCluster } from '../../cluster/cluster.ts';
+import { optionsOf } from '../../support/options.ts';
 import { applyChart } from '../../support/platform.ts';
 import { isBuildWorkload } from './build-workloads.ts';
 import { isExclusive } from './control-plane-faults.ts';
@@ -46,8 +36,24 @@ const LEAST_QUIET_WITH_BUG_MS = 8_000;
 /** Faults that need no moment of their own to have happened. */
 const ALWAYS_FIRED: ReadonlySet<string> = new Set(['none', 'slow', 'clock-skew', 'quiet']);
 
-const { values } = parseArgs({
-  options: {
+const USAGE = `npm run faults -- [options]
+
+  --quick [--sample N]  one plan of every fault and some of the seeded bugs; another choice for every N
+  --plan JSON           one plan, as a violation prints it; may be repeated
+  --match REGEXP        the plans whose JSON matches; with --seeds, the seeded bugs whose plan or name matches
+  --seeds               only the seeded bugs
+  --trials              only isolation and churn
+  --idle [--minutes 10] [--records 200]
+                        what a controller at rest asks of the API server
+  --within S            begins nothing new after S seconds of plans; 150 with --quick
+  --lanes N             runs side by side
+  --help
+
+Ended early (Ctrl-C), it judges what is under way and tells what it has found.
+`;
+
+const values = optionsOf(
+  {
     quick: { type: 'boolean', default: false },
     sample: { type: 'string', default: '1' },
     seeds: { type: 'boolean', default: false },
@@ -60,7 +66,8 @@ const { values } = parseArgs({
     minutes: { type: 'string', default: '10' },
     records: { type: 'string', default: '200' },
   },
-});
+  { command: 'npm run faults', usage: USAGE },
+);
 
 /** So many runs side by side keep two cores busy; where others do so already, fewer. */
 function lanesFor(load: number): number {
