@@ -13,6 +13,15 @@ import { type FacadePlan, facadePlans, learnFacade, runFacadePlan } from './faca
 import { measureIdle } from './idle.ts';
 import { judge, type Reference, referenceOf, referencesDiffer, type Violation } from './invariants.ts';
 import { trialsOf } from './isolation-and-growth.ts';
+import { LISTENER_WORKLOADS, type ListenerPlan, listenerPlans } from './listener-plans.ts';
+import {
+  LISTENER_CHART,
+  type ListenerBench,
+  learnListener,
+  RIGHTS_NAMESPACE,
+  runListenerPlan,
+  startRemote,
+} from './listener-run.ts';
 import { SEEDS } from './mutants.ts';
 import { type Census, startCensus } from './object-history.ts';
 import { allPlans, oneOfEach, type Plan, shuffled, WORKLOADS, type WorkloadName } from './plans.ts';
@@ -20,6 +29,7 @@ import { type Patience, type Run, runPlan } from './run.ts';
 
 /** All five sources, and what builds are granted; what they are built with is each run's own. */
 const CHART = {
+  ...LISTENER_CHART,
   'settings.hosting': 'both',
   'settings.builds.registry': { host: 'registry.example', tokens: true },
   'settings.builds.images': { builder: 'registry.example/played-builder:1', davit: 'registry.example/played-davit:1' },
@@ -84,6 +94,8 @@ interface Bench {
   readonly references: Map<WorkloadName, Reference>;
   /** A cluster of its own for what breaks the control plane, the same references; started when it is first asked for. */
   apart(): Promise<Bench>;
+  /** With a second cluster, of a listener, started when it is first asked for. */
+  withRemote(): Promise<ListenerBench>;
 }
 
 /** What this run is to do. */
@@ -93,15 +105,22 @@ interface Programme {
   readonly trials: boolean;
   choose(every: readonly Plan[]): readonly Plan[];
   chooseFacade(every: readonly FacadePlan[]): readonly FacadePlan[];
+  /** Undefined where none is wanted: then none is learned. */
+  readonly chooseListener?: (every: readonly ListenerPlan[]) => readonly ListenerPlan[];
 }
 
-type AnyPlan = Plan | FacadePlan;
+type AnyPlan = Plan | FacadePlan | ListenerPlan;
+
+function isListener(plan: AnyPlan): plan is ListenerPlan {
+  return LISTENER_WORKLOADS.some((workload) => workload === plan.workload);
+}
 
 function isFacade(plan: AnyPlan): plan is FacadePlan {
   return plan.workload === 'http';
 }
 
 function workloadsOf(plans: readonly AnyPlan[]): readonly WorkloadName[] {
+  if (plans.every(isListener)) return [];
   const named = new Set<string>(plans.map(({ workload }) => workload));
   // The facade's runs have no reference, and one learned workload warms the caches.
   return WORKLOADS.filter((workload) => workload === 'create' || named.has(workload));
@@ -138,30 +157,47 @@ function programme(): Programme {
   if (plan !== undefined) {
     const named = plan.map((json) => JSON.parse(json) as AnyPlan);
     const facade = named.filter(isFacade);
-    const others = named.filter((one): one is Plan => !isFacade(one));
-    return { ...nothing, workloads: workloadsOf(named), choose: () => others, chooseFacade: () => facade };
+    const listener = named.filter(isListener);
+    const others = named.filter((one): one is Plan => !isFacade(one) && !isListener(one));
+    return {
+      ...nothing,
+      workloads: workloadsOf(named),
+      choose: () => others,
+      chooseFacade: () => facade,
+      ...(listener.length > 0 && { chooseListener: () => listener }),
+    };
   }
-  if (match !== undefined) {
+  if (match !== undefined && !values.seeds) {
     const named = WORKLOADS.filter(
       (workload) => match.includes(`"${workload}"`) || (match === 'builds' && workload.startsWith(match)),
     );
     const isMatch = (one: AnyPlan): boolean => new RegExp(match).test(JSON.stringify(one));
+    const ofListeners = match.includes('listener');
     return {
       ...nothing,
-      workloads: match.includes('http') ? ['create'] : named.length > 0 ? named : WORKLOADS,
+      ...(ofListeners && { chooseListener: (every: readonly ListenerPlan[]) => every.filter(isMatch) }),
+      workloads: ofListeners ? [] : match.includes('http') ? ['create'] : named.length > 0 ? named : WORKLOADS,
       choose: (every) => every.filter(isMatch),
       chooseFacade: (every) => every.filter(isMatch),
     };
   }
   if (values.trials) return { ...nothing, trials: true };
-  const bugs = allBugs();
+  const isAsked = (bug: AnyPlan): boolean => match === undefined || new RegExp(match).test(JSON.stringify(bug));
+  const bugs = allBugs().filter(isAsked);
   if (values.seeds) return { ...nothing, workloads: workloadsOf(bugs), bugs };
   if (!values.quick)
-    return { workloads: WORKLOADS, bugs, trials: true, choose: (every) => every, chooseFacade: (every) => every };
+    return {
+      workloads: WORKLOADS,
+      bugs,
+      trials: true,
+      choose: (every) => every,
+      chooseFacade: (every) => every,
+      chooseListener: (every) => every,
+    };
   say(`sample ${sample}`);
   // To learn what builds are like takes twice as long as any other workload: they are left to the whole run.
   const some = shuffled(
-    bugs.filter(({ workload }) => !isBuildWorkload(workload)),
+    bugs.filter((bug) => !isListener(bug) && !isBuildWorkload(bug.workload)),
     sample,
   ).slice(0, QUICK_BUGS);
   const left = MOST_QUICK_PLANS - some.length - trialsOf(true).length - MOST_QUICK_FACADE_PLANS;
@@ -242,7 +278,18 @@ async function executeFacade({ cluster, census }: Bench, plan: FacadePlan, tally
   }
 }
 
+async function executeListener(bench: Bench, plan: ListenerPlan, tally: Tally): Promise<Violation[]> {
+  try {
+    const { violations, fired } = await runListenerPlan(plan, await bench.withRemote());
+    if (!fired && !ALWAYS_FIRED.has(plan.fault.kind)) tally.unfired += 1;
+    return violations;
+  } catch (error) {
+    return notPlayed(error);
+  }
+}
+
 async function execute(bench: Bench, plan: AnyPlan, tally: Tally): Promise<Violation[]> {
+  if (isListener(plan)) return executeListener(bench, plan, tally);
   if (isFacade(plan)) return executeFacade(bench, plan, tally);
   const reference = bench.references.get(plan.workload);
   if (!reference) throw new Error(`${plan.workload} was not learned`);
@@ -330,18 +377,23 @@ function endOnSignal(): () => boolean {
   return () => askedAt !== undefined;
 }
 
-async function disturb(bench: Bench, { bugs, trials, choose, chooseFacade }: Programme, tally: Tally): Promise<void> {
+async function disturb(bench: Bench, what: Programme, tally: Tally): Promise<void> {
+  const { bugs, trials, choose, chooseFacade, chooseListener } = what;
   const every = allPlans(bench.references);
   const plans = choose(every);
   // Learning costs a run of the facade: not for those who want none.
   const learned = trials || values.plan?.some((plan) => plan.includes('http')) || values.match?.includes('http');
   const throughFacade =
     learned && !values.trials ? chooseFacade(facadePlans(await learnFacade(bench.cluster, bench.census))) : [];
+  const ofListeners = chooseListener ? chooseListener(await everyListenerPlan(bench)) : [];
   const apart = trials ? trialsOf(values.quick) : [];
   say(
-    `${every.length} plans are there, ${plans.length} are run, ${throughFacade.length} through the facade, and ${bugs.length} seeded bugs`,
+    `${every.length} plans are there, ${plans.length} are run, ${throughFacade.length} through the facade, ${ofListeners.length} of listeners, and ${bugs.length} seeded bugs`,
   );
-  const progress = startProgress(plans.length + throughFacade.length + bugs.length + apart.length, tally);
+  const progress = startProgress(
+    plans.length + throughFacade.length + ofListeners.length + bugs.length + apart.length,
+    tally,
+  );
   const lastMoment = performance.now() + withinMs();
   const isAskedToEnd = endOnSignal();
   const isTimeOver = (): boolean => {
@@ -392,8 +444,15 @@ async function disturb(bench: Bench, { bugs, trials, choose, chooseFacade }: Pro
     const on = besides.length > 0 ? await bench.apart() : bench;
     await inLanes(alone, (plan) => runAndSay(plan, on), 1);
   };
-  const faults = (): Promise<void> => inLanes<AnyPlan>([...besides, ...throughFacade], (plan) => runAndSay(plan));
-  const seededBugs = (): Promise<void> => inLanes(bugs, runBug);
+  const faults = (): Promise<void> =>
+    inLanes<AnyPlan>([...besides, ...throughFacade, ...ofListeners.filter((plan) => !isRestored(plan))], (plan) =>
+      runAndSay(plan),
+    );
+  const seededBugs = (): Promise<void> =>
+    inLanes(
+      bugs.filter((plan) => !isRestored(plan)),
+      runBug,
+    );
   const allTrials = async (): Promise<void> => {
     for (const trial of apart) {
       if (isTimeOver()) continue;
@@ -409,6 +468,9 @@ async function disturb(bench: Bench, { bugs, trials, choose, chooseFacade }: Pro
   if (!values.quick) await allTrials();
   const [first, then] = values.quick ? [faults, seededBugs] : [seededBugs, faults];
   await Promise.all([first().then(then), breakingTheirs()]);
+  // Everybody on the hub loses what has happened.
+  await inLanes(ofListeners.filter(isRestored), (plan) => runAndSay(plan), 1);
+  await inLanes(bugs.filter(isRestored), runBug, 1);
   if (values.quick) await allTrials();
   await inLanes(missed, runMissed, 1);
   await tryAgain(suspects, tally);
@@ -416,6 +478,18 @@ async function disturb(bench: Bench, { bugs, trials, choose, chooseFacade }: Pro
   if (table.length > 0) say(`\n${table.toSorted().join('\n')}`);
   if (tally.leftOut > 0) say(`${tally.leftOut} plans were not begun: it was to end`);
   if (tally.unfired > 0) say(`${tally.unfired} plans never came to their fault`);
+}
+
+function isRestored({ workload }: AnyPlan): boolean {
+  return workload === 'listener-restored';
+}
+
+async function everyListenerPlan(bench: Bench): Promise<readonly ListenerPlan[]> {
+  const begin = performance.now();
+  const labels = await learnListener(await bench.withRemote());
+  const counts = Object.entries(labels).map(([side, { length }]) => `${length} ${side}`);
+  say(`learned listener-life: writes ${counts.join(', ')}, ${((performance.now() - begin) / 1000).toFixed(1)} s`);
+  return listenerPlans(labels);
 }
 
 /** Everything that a plan needs, and one that ends it. */
@@ -430,17 +504,24 @@ async function startBench(
   });
   const ended = new AbortController();
   let second: ReturnType<typeof startBench> | undefined;
+  let remote: ReturnType<typeof startRemote> | undefined;
   const end = async (): Promise<void> => {
     ended.abort();
     await cluster.stop();
     // One that could not be started has ended itself.
     await second?.then((other) => other.end()).catch(() => undefined);
+    await remote?.then((other) => other.end()).catch(() => undefined);
   };
   try {
+    await cluster.api.ensure('/api/v1/namespaces', { metadata: { name: RIGHTS_NAMESPACE } });
     await applyChart(cluster, CHART);
     const census = startCensus(cluster.api, ended.signal);
     const apart = (): Promise<Bench> => (second ??= startBench('to be broken', references));
-    return { cluster, census, references, apart, end };
+    const withRemote = async (): Promise<ListenerBench> => {
+      remote ??= startRemote(say);
+      return { hub: cluster, hubCensus: census, ...(await remote) };
+    };
+    return { cluster, census, references, apart, withRemote, end };
   } catch (error) {
     await end();
     throw error;
