@@ -29,7 +29,6 @@ import { type Patience, type Run, runPlan } from './run.ts';
 
 /** All five sources, and what builds are granted; what they are built with is each run's own. */
 const CHART = {
-  ...LISTENER_CHART,
   'settings.hosting': 'both',
   'settings.builds.registry': { host: 'registry.example', tokens: true },
   'settings.builds.images': { builder: 'registry.example/played-builder:1', davit: 'registry.example/played-davit:1' },
@@ -50,8 +49,8 @@ const USAGE = `npm run faults -- [options]
 
   --quick [--sample N]  one plan of every fault and some of the seeded bugs; another choice for every N
   --plan JSON           one plan, as a violation prints it; may be repeated
-  --match REGEXP        the plans whose JSON matches; with --seeds, the seeded bugs whose plan or name matches
-  --seeds               only the seeded bugs
+  --match REGEXP        the plans whose JSON matches; listener for those of listeners, on two clusters; with --seeds, the seeded bugs whose plan or name matches
+  --seeds               only the seeded bugs, without those of listeners unless --match names them
   --trials              only isolation and churn
   --idle [--minutes 10] [--records 200]
                         what a controller at rest asks of the API server
@@ -182,18 +181,13 @@ function programme(): Programme {
     };
   }
   if (values.trials) return { ...nothing, trials: true };
-  const isAsked = (bug: AnyPlan): boolean => match === undefined || new RegExp(match).test(JSON.stringify(bug));
+  // Those of listeners need a second cluster: they run when they are asked for.
+  const isAsked = (bug: AnyPlan): boolean =>
+    match === undefined ? !isListener(bug) : new RegExp(match).test(JSON.stringify(bug));
   const bugs = allBugs().filter(isAsked);
   if (values.seeds) return { ...nothing, workloads: workloadsOf(bugs), bugs };
   if (!values.quick)
-    return {
-      workloads: WORKLOADS,
-      bugs,
-      trials: true,
-      choose: (every) => every,
-      chooseFacade: (every) => every,
-      chooseListener: (every) => every,
-    };
+    return { workloads: WORKLOADS, bugs, trials: true, choose: (every) => every, chooseFacade: (every) => every };
   say(`sample ${sample}`);
   // To learn what builds are like takes twice as long as any other workload: they are left to the whole run.
   const some = shuffled(
@@ -266,6 +260,11 @@ function invariantsOf(violations: readonly Violation[]): string {
 /** A plan that cannot be played through shows nothing, and must not end all the others. */
 function notPlayed(error: unknown): Violation[] {
   return [{ invariant: 'not played', what: error instanceof Error ? error.message.slice(0, 300) : String(error) }];
+}
+
+/** A plan that could not be played says nothing about the bug in it. */
+function isCaught(violations: readonly Violation[]): boolean {
+  return violations.some(({ invariant }) => invariant !== 'not played');
 }
 
 async function executeFacade({ cluster, census }: Bench, plan: FacadePlan, tally: Tally): Promise<Violation[]> {
@@ -420,7 +419,7 @@ async function disturb(bench: Bench, what: Programme, tally: Tally): Promise<voi
     const violations = await execute(bench, plan, tally);
     tally.plans += 1;
     tally.seeded += 1;
-    if (violations.length === 0) {
+    if (!isCaught(violations)) {
       missed.push(plan);
       return;
     }
@@ -433,9 +432,9 @@ async function disturb(bench: Bench, what: Programme, tally: Tally): Promise<voi
    */
   const runMissed = async (plan: AnyPlan): Promise<void> => {
     const first = await execute(bench, plan, tally);
-    const violations = first.length > 0 ? first : await execute(bench, plan, tally);
-    if (violations.length > 0) tally.caught += 1;
-    const word = violations.length > 0 ? 'caught' : 'MISSED';
+    const violations = isCaught(first) ? first : await execute(bench, plan, tally);
+    if (isCaught(violations)) tally.caught += 1;
+    const word = isCaught(violations) ? 'caught' : 'MISSED';
     table.push(`${word}  ${plan.seed}  ${invariantsOf(violations)} (alone)`);
   };
   const [alone = [], besides = []] = [true, false].map((is) => plans.filter(({ fault }) => isExclusive(fault) === is));
@@ -513,14 +512,19 @@ async function startBench(
     await remote?.then((other) => other.end()).catch(() => undefined);
   };
   try {
-    await cluster.api.ensure('/api/v1/namespaces', { metadata: { name: RIGHTS_NAMESPACE } });
     await applyChart(cluster, CHART);
     const census = startCensus(cluster.api, ended.signal);
     const apart = (): Promise<Bench> => (second ??= startBench('to be broken', references));
-    const withRemote = async (): Promise<ListenerBench> => {
-      remote ??= startRemote(say);
-      return { hub: cluster, hubCensus: census, ...(await remote) };
+    const addRemote = async (): ReturnType<typeof startRemote> => {
+      await cluster.api.ensure('/api/v1/namespaces', { metadata: { name: RIGHTS_NAMESPACE } });
+      await applyChart(cluster, { ...CHART, ...LISTENER_CHART });
+      return startRemote(say);
     };
+    const withRemote = async (): Promise<ListenerBench> => ({
+      hub: cluster,
+      hubCensus: census,
+      ...(await (remote ??= addRemote())),
+    });
     return { cluster, census, references, apart, withRemote, end };
   } catch (error) {
     await end();
