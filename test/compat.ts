@@ -3,6 +3,15 @@
 
 import { ensureTools, kubernetesRelease } from './cluster/tools.ts';
 
+const USAGE = `npm run compat -- [arguments of vitest]
+
+Runs the integration and chart tests on the oldest supported Kubernetes, by Helm 3.
+`;
+
+if (process.argv.some((arg) => arg === '--help' || arg === '-h')) {
+  process.stdout.write(USAGE);
+  process.exit(0);
+}
 process.env['DAVIT_KUBERNETES'] = 'oldest';
 process.env['DAVIT_HELM'] = '3';
 process.env['DAVIT_PODS'] = 'off';

@@ -1,21 +1,14 @@
 // `npm run bench`: what Davit costs and how fast it is, beside what is possible and what others do.
-//
-//   npm run bench -- --only P1,P4    these measures; P3 means all of P3.wall, P3.rss, ...
-//   npm run bench -- --quick         small sizes, one repeat, under five minutes
-//   npm run bench -- --records N     instead of 1,000
-//   npm run bench -- --repeats N     instead of 5
-//   npm run bench -- --workers N     of every arm, instead of Davit's default
-//   npm run bench -- --profile DIR   CPU profiles of Davit's processes into that folder
-//   npm run bench -- --children FILE only writes what a record becomes, as peers read it
+// Its options are in USAGE.
 //
 // The last line printed is one JSON object with a key for each figure, also of a run that is ended early (Ctrl-C).
 // docs/performance.md explains them.
 
 import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { parseArgs } from 'node:util';
 import { defaultSettings } from '../../../src/api/settings.ts';
 import { ensureTools } from '../../cluster/tools.ts';
+import { optionsOf } from '../../support/options.ts';
 import { renderChildren } from './children.ts';
 import { type Figure, isMet, median, rounded, summary } from './figures.ts';
 import type { Bench, Measure } from './measure.ts';
@@ -23,8 +16,20 @@ import { MEASURES } from './measures.ts';
 import { chosen, sizeOf } from './options.ts';
 import { jsonOf, startServer } from './server.ts';
 
-const { values } = parseArgs({
-  options: {
+const USAGE = `npm run bench -- [options]
+
+  --only P1,P4    these measures; P3 means all of P3.wall, P3.rss, ...
+  --quick         small sizes, one repeat, under five minutes
+  --records N     instead of 1,000
+  --repeats N     instead of 5
+  --workers N     of every arm, instead of Davit's default
+  --profile DIR   CPU profiles of Davit's processes into that folder
+  --children FILE only writes what a record becomes, as peers read it
+  --help
+`;
+
+const values = optionsOf(
+  {
     only: { type: 'string' },
     quick: { type: 'boolean', default: false },
     records: { type: 'string' },
@@ -33,7 +38,8 @@ const { values } = parseArgs({
     profile: { type: 'string' },
     children: { type: 'string' },
   },
-});
+  { command: 'npm run bench', usage: USAGE },
+);
 const begin = performance.now();
 
 function say(line: string): void {

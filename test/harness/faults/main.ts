@@ -1,21 +1,11 @@
 // `npm run faults`: learns what undisturbed runs look like, disturbs them, judges, and says what was found.
-//
-//   npm run faults -- --quick [--sample N] one plan of every fault, some of the seeded bugs, another choice for every N
-//   npm run faults -- --plan '<json>'      one plan, as a violation prints it, or, given more than once, several
-//   npm run faults -- --match '<regexp>'   the plans whose JSON matches
-//   npm run faults -- --seeds              only the seeded bugs
-//   npm run faults -- --trials             only isolation and churn
-//   npm run faults -- --idle [--minutes 10] [--records 200]   what a controller at rest asks of the API server
-//   --within S                             begins nothing new after S seconds of plans; 150 with --quick
-//   --lanes N                              runs side by side
-//
-// Ended early (Ctrl-C), it judges what is under way and tells what it has found.
+// Its options are in USAGE.
 
 import { writeFile } from 'node:fs/promises';
 import { loadavg } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { type Cluster, startCluster } from '../../cluster/cluster.ts';
+import { optionsOf } from '../../support/options.ts';
 import { applyChart } from '../../support/platform.ts';
 import { isBuildWorkload } from './build-workloads.ts';
 import { isExclusive } from './control-plane-faults.ts';
@@ -23,6 +13,15 @@ import { type FacadePlan, facadePlans, learnFacade, runFacadePlan } from './faca
 import { measureIdle } from './idle.ts';
 import { judge, type Reference, referenceOf, referencesDiffer, type Violation } from './invariants.ts';
 import { trialsOf } from './isolation-and-growth.ts';
+import { LISTENER_WORKLOADS, type ListenerPlan, listenerPlans } from './listener-plans.ts';
+import {
+  LISTENER_CHART,
+  type ListenerBench,
+  learnListener,
+  RIGHTS_NAMESPACE,
+  runListenerPlan,
+  startRemote,
+} from './listener-run.ts';
 import { SEEDS } from './mutants.ts';
 import { type Census, startCensus } from './object-history.ts';
 import { allPlans, oneOfEach, type Plan, shuffled, WORKLOADS, type WorkloadName } from './plans.ts';
@@ -46,8 +45,24 @@ const LEAST_QUIET_WITH_BUG_MS = 8_000;
 /** Faults that need no moment of their own to have happened. */
 const ALWAYS_FIRED: ReadonlySet<string> = new Set(['none', 'slow', 'clock-skew', 'quiet']);
 
-const { values } = parseArgs({
-  options: {
+const USAGE = `npm run faults -- [options]
+
+  --quick [--sample N]  one plan of every fault and some of the seeded bugs; another choice for every N
+  --plan JSON           one plan, as a violation prints it; may be repeated
+  --match REGEXP        the plans whose JSON matches; listener for those of listeners, on two clusters; with --seeds, the seeded bugs whose plan or name matches
+  --seeds               only the seeded bugs, without those of listeners unless --match names them
+  --trials              only isolation and churn
+  --idle [--minutes 10] [--records 200]
+                        what a controller at rest asks of the API server
+  --within S            begins nothing new after S seconds of plans; 150 with --quick
+  --lanes N             runs side by side
+  --help
+
+Ended early (Ctrl-C), it judges what is under way and tells what it has found.
+`;
+
+const values = optionsOf(
+  {
     quick: { type: 'boolean', default: false },
     sample: { type: 'string', default: '1' },
     seeds: { type: 'boolean', default: false },
@@ -60,7 +75,8 @@ const { values } = parseArgs({
     minutes: { type: 'string', default: '10' },
     records: { type: 'string', default: '200' },
   },
-});
+  { command: 'npm run faults', usage: USAGE },
+);
 
 /** So many runs side by side keep two cores busy; where others do so already, fewer. */
 function lanesFor(load: number): number {
@@ -77,6 +93,8 @@ interface Bench {
   readonly references: Map<WorkloadName, Reference>;
   /** A cluster of its own for what breaks the control plane, the same references; started when it is first asked for. */
   apart(): Promise<Bench>;
+  /** With a second cluster, of a listener, started when it is first asked for. */
+  withRemote(): Promise<ListenerBench>;
 }
 
 /** What this run is to do. */
@@ -86,15 +104,22 @@ interface Programme {
   readonly trials: boolean;
   choose(every: readonly Plan[]): readonly Plan[];
   chooseFacade(every: readonly FacadePlan[]): readonly FacadePlan[];
+  /** Undefined where none is wanted: then none is learned. */
+  readonly chooseListener?: (every: readonly ListenerPlan[]) => readonly ListenerPlan[];
 }
 
-type AnyPlan = Plan | FacadePlan;
+type AnyPlan = Plan | FacadePlan | ListenerPlan;
+
+function isListener(plan: AnyPlan): plan is ListenerPlan {
+  return LISTENER_WORKLOADS.some((workload) => workload === plan.workload);
+}
 
 function isFacade(plan: AnyPlan): plan is FacadePlan {
   return plan.workload === 'http';
 }
 
 function workloadsOf(plans: readonly AnyPlan[]): readonly WorkloadName[] {
+  if (plans.every(isListener)) return [];
   const named = new Set<string>(plans.map(({ workload }) => workload));
   // The facade's runs have no reference, and one learned workload warms the caches.
   return WORKLOADS.filter((workload) => workload === 'create' || named.has(workload));
@@ -131,30 +156,42 @@ function programme(): Programme {
   if (plan !== undefined) {
     const named = plan.map((json) => JSON.parse(json) as AnyPlan);
     const facade = named.filter(isFacade);
-    const others = named.filter((one): one is Plan => !isFacade(one));
-    return { ...nothing, workloads: workloadsOf(named), choose: () => others, chooseFacade: () => facade };
+    const listener = named.filter(isListener);
+    const others = named.filter((one): one is Plan => !isFacade(one) && !isListener(one));
+    return {
+      ...nothing,
+      workloads: workloadsOf(named),
+      choose: () => others,
+      chooseFacade: () => facade,
+      ...(listener.length > 0 && { chooseListener: () => listener }),
+    };
   }
-  if (match !== undefined) {
+  if (match !== undefined && !values.seeds) {
     const named = WORKLOADS.filter(
       (workload) => match.includes(`"${workload}"`) || (match === 'builds' && workload.startsWith(match)),
     );
     const isMatch = (one: AnyPlan): boolean => new RegExp(match).test(JSON.stringify(one));
+    const ofListeners = match.includes('listener');
     return {
       ...nothing,
-      workloads: match.includes('http') ? ['create'] : named.length > 0 ? named : WORKLOADS,
+      ...(ofListeners && { chooseListener: (every: readonly ListenerPlan[]) => every.filter(isMatch) }),
+      workloads: ofListeners ? [] : match.includes('http') ? ['create'] : named.length > 0 ? named : WORKLOADS,
       choose: (every) => every.filter(isMatch),
       chooseFacade: (every) => every.filter(isMatch),
     };
   }
   if (values.trials) return { ...nothing, trials: true };
-  const bugs = allBugs();
+  // Those of listeners need a second cluster: they run when they are asked for.
+  const isAsked = (bug: AnyPlan): boolean =>
+    match === undefined ? !isListener(bug) : new RegExp(match).test(JSON.stringify(bug));
+  const bugs = allBugs().filter(isAsked);
   if (values.seeds) return { ...nothing, workloads: workloadsOf(bugs), bugs };
   if (!values.quick)
     return { workloads: WORKLOADS, bugs, trials: true, choose: (every) => every, chooseFacade: (every) => every };
   say(`sample ${sample}`);
   // To learn what builds are like takes twice as long as any other workload: they are left to the whole run.
   const some = shuffled(
-    bugs.filter(({ workload }) => !isBuildWorkload(workload)),
+    bugs.filter((bug) => !isListener(bug) && !isBuildWorkload(bug.workload)),
     sample,
   ).slice(0, QUICK_BUGS);
   const left = MOST_QUICK_PLANS - some.length - trialsOf(true).length - MOST_QUICK_FACADE_PLANS;
@@ -225,6 +262,11 @@ function notPlayed(error: unknown): Violation[] {
   return [{ invariant: 'not played', what: error instanceof Error ? error.message.slice(0, 300) : String(error) }];
 }
 
+/** A plan that could not be played says nothing about the bug in it. */
+function isCaught(violations: readonly Violation[]): boolean {
+  return violations.some(({ invariant }) => invariant !== 'not played');
+}
+
 async function executeFacade({ cluster, census }: Bench, plan: FacadePlan, tally: Tally): Promise<Violation[]> {
   try {
     const { violations, fired } = await runFacadePlan(plan, cluster, census);
@@ -235,7 +277,18 @@ async function executeFacade({ cluster, census }: Bench, plan: FacadePlan, tally
   }
 }
 
+async function executeListener(bench: Bench, plan: ListenerPlan, tally: Tally): Promise<Violation[]> {
+  try {
+    const { violations, fired } = await runListenerPlan(plan, await bench.withRemote());
+    if (!fired && !ALWAYS_FIRED.has(plan.fault.kind)) tally.unfired += 1;
+    return violations;
+  } catch (error) {
+    return notPlayed(error);
+  }
+}
+
 async function execute(bench: Bench, plan: AnyPlan, tally: Tally): Promise<Violation[]> {
+  if (isListener(plan)) return executeListener(bench, plan, tally);
   if (isFacade(plan)) return executeFacade(bench, plan, tally);
   const reference = bench.references.get(plan.workload);
   if (!reference) throw new Error(`${plan.workload} was not learned`);
@@ -323,18 +376,23 @@ function endOnSignal(): () => boolean {
   return () => askedAt !== undefined;
 }
 
-async function disturb(bench: Bench, { bugs, trials, choose, chooseFacade }: Programme, tally: Tally): Promise<void> {
+async function disturb(bench: Bench, what: Programme, tally: Tally): Promise<void> {
+  const { bugs, trials, choose, chooseFacade, chooseListener } = what;
   const every = allPlans(bench.references);
   const plans = choose(every);
   // Learning costs a run of the facade: not for those who want none.
   const learned = trials || values.plan?.some((plan) => plan.includes('http')) || values.match?.includes('http');
   const throughFacade =
     learned && !values.trials ? chooseFacade(facadePlans(await learnFacade(bench.cluster, bench.census))) : [];
+  const ofListeners = chooseListener ? chooseListener(await everyListenerPlan(bench)) : [];
   const apart = trials ? trialsOf(values.quick) : [];
   say(
-    `${every.length} plans are there, ${plans.length} are run, ${throughFacade.length} through the facade, and ${bugs.length} seeded bugs`,
+    `${every.length} plans are there, ${plans.length} are run, ${throughFacade.length} through the facade, ${ofListeners.length} of listeners, and ${bugs.length} seeded bugs`,
   );
-  const progress = startProgress(plans.length + throughFacade.length + bugs.length + apart.length, tally);
+  const progress = startProgress(
+    plans.length + throughFacade.length + ofListeners.length + bugs.length + apart.length,
+    tally,
+  );
   const lastMoment = performance.now() + withinMs();
   const isAskedToEnd = endOnSignal();
   const isTimeOver = (): boolean => {
@@ -361,7 +419,7 @@ async function disturb(bench: Bench, { bugs, trials, choose, chooseFacade }: Pro
     const violations = await execute(bench, plan, tally);
     tally.plans += 1;
     tally.seeded += 1;
-    if (violations.length === 0) {
+    if (!isCaught(violations)) {
       missed.push(plan);
       return;
     }
@@ -374,9 +432,9 @@ async function disturb(bench: Bench, { bugs, trials, choose, chooseFacade }: Pro
    */
   const runMissed = async (plan: AnyPlan): Promise<void> => {
     const first = await execute(bench, plan, tally);
-    const violations = first.length > 0 ? first : await execute(bench, plan, tally);
-    if (violations.length > 0) tally.caught += 1;
-    const word = violations.length > 0 ? 'caught' : 'MISSED';
+    const violations = isCaught(first) ? first : await execute(bench, plan, tally);
+    if (isCaught(violations)) tally.caught += 1;
+    const word = isCaught(violations) ? 'caught' : 'MISSED';
     table.push(`${word}  ${plan.seed}  ${invariantsOf(violations)} (alone)`);
   };
   const [alone = [], besides = []] = [true, false].map((is) => plans.filter(({ fault }) => isExclusive(fault) === is));
@@ -385,8 +443,15 @@ async function disturb(bench: Bench, { bugs, trials, choose, chooseFacade }: Pro
     const on = besides.length > 0 ? await bench.apart() : bench;
     await inLanes(alone, (plan) => runAndSay(plan, on), 1);
   };
-  const faults = (): Promise<void> => inLanes<AnyPlan>([...besides, ...throughFacade], (plan) => runAndSay(plan));
-  const seededBugs = (): Promise<void> => inLanes(bugs, runBug);
+  const faults = (): Promise<void> =>
+    inLanes<AnyPlan>([...besides, ...throughFacade, ...ofListeners.filter((plan) => !isRestored(plan))], (plan) =>
+      runAndSay(plan),
+    );
+  const seededBugs = (): Promise<void> =>
+    inLanes(
+      bugs.filter((plan) => !isRestored(plan)),
+      runBug,
+    );
   const allTrials = async (): Promise<void> => {
     for (const trial of apart) {
       if (isTimeOver()) continue;
@@ -402,6 +467,9 @@ async function disturb(bench: Bench, { bugs, trials, choose, chooseFacade }: Pro
   if (!values.quick) await allTrials();
   const [first, then] = values.quick ? [faults, seededBugs] : [seededBugs, faults];
   await Promise.all([first().then(then), breakingTheirs()]);
+  // Everybody on the hub loses what has happened.
+  await inLanes(ofListeners.filter(isRestored), (plan) => runAndSay(plan), 1);
+  await inLanes(bugs.filter(isRestored), runBug, 1);
   if (values.quick) await allTrials();
   await inLanes(missed, runMissed, 1);
   await tryAgain(suspects, tally);
@@ -409,6 +477,18 @@ async function disturb(bench: Bench, { bugs, trials, choose, chooseFacade }: Pro
   if (table.length > 0) say(`\n${table.toSorted().join('\n')}`);
   if (tally.leftOut > 0) say(`${tally.leftOut} plans were not begun: it was to end`);
   if (tally.unfired > 0) say(`${tally.unfired} plans never came to their fault`);
+}
+
+function isRestored({ workload }: AnyPlan): boolean {
+  return workload === 'listener-restored';
+}
+
+async function everyListenerPlan(bench: Bench): Promise<readonly ListenerPlan[]> {
+  const begin = performance.now();
+  const labels = await learnListener(await bench.withRemote());
+  const counts = Object.entries(labels).map(([side, { length }]) => `${length} ${side}`);
+  say(`learned listener-life: writes ${counts.join(', ')}, ${((performance.now() - begin) / 1000).toFixed(1)} s`);
+  return listenerPlans(labels);
 }
 
 /** Everything that a plan needs, and one that ends it. */
@@ -423,17 +503,29 @@ async function startBench(
   });
   const ended = new AbortController();
   let second: ReturnType<typeof startBench> | undefined;
+  let remote: ReturnType<typeof startRemote> | undefined;
   const end = async (): Promise<void> => {
     ended.abort();
     await cluster.stop();
     // One that could not be started has ended itself.
     await second?.then((other) => other.end()).catch(() => undefined);
+    await remote?.then((other) => other.end()).catch(() => undefined);
   };
   try {
     await applyChart(cluster, CHART);
     const census = startCensus(cluster.api, ended.signal);
     const apart = (): Promise<Bench> => (second ??= startBench('to be broken', references));
-    return { cluster, census, references, apart, end };
+    const addRemote = async (): ReturnType<typeof startRemote> => {
+      await cluster.api.ensure('/api/v1/namespaces', { metadata: { name: RIGHTS_NAMESPACE } });
+      await applyChart(cluster, { ...CHART, ...LISTENER_CHART });
+      return startRemote(say);
+    };
+    const withRemote = async (): Promise<ListenerBench> => ({
+      hub: cluster,
+      hubCensus: census,
+      ...(await (remote ??= addRemote())),
+    });
+    return { cluster, census, references, apart, withRemote, end };
   } catch (error) {
     await end();
     throw error;

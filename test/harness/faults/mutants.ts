@@ -1,6 +1,7 @@
 // Seeded bugs, each with the workload and fault that must catch it: they measure the harness itself. `from` must be in the file
 // exactly once, after Node has stripped the types.
 
+import type { ListenerPlan } from './listener-plans.ts';
 import type { Fault, WorkloadName } from './plans.ts';
 
 interface Replacement {
@@ -12,7 +13,7 @@ interface Replacement {
 export interface Seed {
   readonly replacements: readonly Replacement[];
   /** The run that must catch the bug. Absent for a replacement that only shortens a time. */
-  readonly shows?: { readonly workload: WorkloadName | 'http'; readonly fault: Fault };
+  readonly shows?: { readonly workload: WorkloadName | 'http'; readonly fault: Fault } | Omit<ListenerPlan, 'seed'>;
 }
 
 const NONE: Fault = { kind: 'none' };
@@ -23,9 +24,31 @@ function bug(file: string, from: string, to: string, workload: WorkloadName | 'h
   return { replacements: [{ file, from, to }], shows: { workload, fault } };
 }
 
+function listenerBug(file: string, from: string, to: string, shows: Omit<ListenerPlan, 'seed'>): Seed {
+  return { replacements: [{ file, from, to }], shows };
+}
+
+const LIFE: Omit<ListenerPlan, 'seed'> = { workload: 'listener-life', side: 'link', fault: NONE };
+
 export const SEEDS: Readonly<Record<string, Seed>> = {
   SHORT_IDLE: { replacements: [{ file: 'src/runtime/reflector.ts', from: 'idleMs = 90_000', to: 'idleMs = 1_500' }] },
   SMALL_PAGES: { replacements: [{ file: 'src/runtime/reflector.ts', from: 'pageSize = 500', to: 'pageSize = 2' }] },
+  SHORT_SILENCE: {
+    replacements: [
+      {
+        file: 'src/api/settings.ts',
+        from: `silentAfterSeconds: z
+        .int()
+        .min(15)`,
+        to: 'silentAfterSeconds: z.int().min(1)',
+      },
+      {
+        file: 'src/controller/agent/hub-lease.ts',
+        from: 'const RENEW_MS = 10_000;',
+        to: 'const RENEW_MS = 1_000;',
+      },
+    ],
+  },
   SHORT_GRACE: {
     replacements: [{ file: 'src/decide/secret-garbage.ts', from: 'GRACE_MS = 60_000', to: 'GRACE_MS = 2_500' }],
   },
@@ -673,5 +696,95 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     "if (job?.metadata.deletionTimestamp !== undefined || (job === undefined && build.phase === 'Building'))",
     'if (false)',
     'builds-fail',
+  ),
+  'a work that is absent on the hub deletes its copy': listenerBug(
+    'src/controller/agent/works.ts',
+    'if (work === undefined) return {};',
+    'if (work === undefined) { for (const copy of caches.copies.list()) if (copy.metadata.annotations?.[ORIGIN_ID_ANNOTATION] === key) await removeCopy(copy, local); return {}; }',
+    { workload: 'listener-life', side: 'link', fault: { kind: 'relist-empty', resource: 'listenerworks', event: 2 } },
+  ),
+  'the copy of another record of the same name is taken over': listenerBug(
+    'src/controller/agent/works.ts',
+    'if (there.metadata.annotations?.[ORIGIN_ID_ANNOTATION] !== origin) return undefined;',
+    '',
+    { workload: 'listener-taken', side: 'link', fault: NONE },
+  ),
+  'unused Secrets of a copy are not removed': listenerBug(
+    'src/controller/agent/works.ts',
+    'await removeSecrets(step.stale, local);',
+    '',
+    LIFE,
+  ),
+  'the agent reports on every reconcile': listenerBug(
+    'src/controller/agent/works.ts',
+    'if (saysTheSame(work.status, status)) return;',
+    'if (saysTheSame(work.status, status)) setTimeout(() => report(work, status, hub), 500);',
+    LIFE,
+  ),
+  'a copy is deleted without its uid': listenerBug(
+    'src/kube/http-client.ts',
+    'preconditions: { uid, ',
+    'preconditions: { ',
+    LIFE,
+  ),
+  'an older generation of a restored hub is applied': listenerBug(
+    'src/decide/agent/step.ts',
+    'if (generation <= spec.generation) return undefined;',
+    'return undefined;',
+    { workload: 'listener-restored', side: 'link', fault: NONE },
+  ),
+  'a clone of the cluster does the works of the original': listenerBug(
+    'src/decide/agent/step.ts',
+    'if (spec.clusterId !== clusterId || (status?.epoch ?? 0) > epoch)',
+    'if (false)',
+    { workload: 'listener-clone', side: 'link', fault: NONE },
+  ),
+  'a clone of the cluster is accepted': listenerBug(
+    'src/decide/listener/contact.ts',
+    'if (seen !== clusterId)',
+    'if (false)',
+    { workload: 'listener-clone', side: 'link', fault: NONE },
+  ),
+  'the Secrets of a deleted copy stay': listenerBug(
+    'src/decide/agent/step.ts',
+    "return left !== undefined || secrets.length > 0 ? { do: 'remove', copy: left, secrets } : { do: 'gone' };",
+    "return left !== undefined ? { do: 'remove', copy: left, secrets } : { do: 'gone' };",
+    LIFE,
+  ),
+  'silence is judged by the time in the Lease': listenerBug(
+    'src/decide/listener/contact.ts',
+    'const silentInMs = silentAfterMs - (renewedMsAgo ?? watchedForMs);',
+    "const silentInMs = silentAfterMs - (Date.now() - Date.parse(lease?.spec?.renewTime ?? ''));",
+    { workload: 'listener-life', side: 'link', fault: { kind: 'clock-skew', ms: -600_000 } },
+  ),
+  'the last status is kept when the cluster is silent': listenerBug(
+    'src/decide/listener/mirror.ts',
+    "return conditionOf(status?.conditions, 'Connected')?.status !== 'True';",
+    'return false;',
+    { workload: 'listener-cut', side: 'link', fault: NONE },
+  ),
+  'a record is released before its copy is deleted': listenerBug(
+    'src/controller/listener/records.ts',
+    'if (isGone(work)) {',
+    'if (true) {',
+    LIFE,
+  ),
+  'Secrets of the same name as referenced ones are copied': listenerBug(
+    'src/resources/listener-hub.ts',
+    'return [...new Set(spec.secrets.map(({ secretName }) => secretName))].toSorted();',
+    'return [...new Set([...spec.secrets, ...(spec.secretReferences ?? [])].map(({ secretName }) => secretName))].toSorted();',
+    LIFE,
+  ),
+  'a record that is given up leaves no tombstone': listenerBug(
+    'src/controller/listener/records.ts',
+    'if (annotations?.[ABANDON_ANNOTATION] === uid) {',
+    'if (annotations?.[ABANDON_ANNOTATION] === uid) { await releaseWork({ ...work, metadata: { ...work.metadata, resourceVersion: undefined } }, home);',
+    { workload: 'listener-away', side: 'link', fault: NONE },
+  ),
+  'a report of an earlier generation counts for the current one': listenerBug(
+    'src/decide/listener/mirror.ts',
+    'if (latest === undefined || latest.generation < (record.metadata.generation ?? 0))',
+    'if (latest === undefined)',
+    LIFE,
   ),
 };

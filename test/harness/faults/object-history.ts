@@ -28,6 +28,8 @@ export interface Sighting {
 export const CENSUS_KINDS: Readonly<Record<string, string>> = {
   AppDeployment: '/apis/davit.dev/v1alpha1/appdeployments',
   AppRevision: '/apis/davit.dev/v1alpha1/apprevisions',
+  Listener: '/apis/davit.dev/v1alpha1/listeners',
+  ListenerWork: '/apis/davit.dev/v1alpha1/listenerworks',
   TracingProject: '/apis/davit.dev/v1alpha1/tracingprojects',
   Deployment: '/apis/apps/v1/deployments',
   StatefulSet: '/apis/apps/v1/statefulsets',

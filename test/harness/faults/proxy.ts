@@ -64,6 +64,9 @@ export interface Proxy {
   rotateAuthority(): string;
   /** Forbids from now on what the chart grants by a RoleBinding in a listed namespace. */
   takeRoleBinding(): void;
+  /** Breaks every connection, and accepts none until `mendLink`. */
+  cutLink(): void;
+  mendLink(): void;
   /** Lists and watches go to this server, and lists ask it for whatever it remembers; watches under way are ended. */
   turnTo(server: string | undefined): void;
   close(): void;
@@ -173,6 +176,7 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
   let firstToken: string | undefined;
   let isFirstTokenRefused = false;
   let isRoleBindingGone = false;
+  let isCut = false;
   const entered = new Map<string, number>();
 
   function forward(request: IncomingMessage, body: Buffer): Promise<IncomingMessage> {
@@ -300,7 +304,9 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
     return `${phase}/${who}${asked.verb} ${asked.resource} ${asked.name || nameIn(body)}`
       .replaceAll(/\bbuild-[0-9a-f]{8}(-[0-9a-f]{4,12}){4}/g, 'build-ID')
       .replaceAll(/--[0-9a-f]{8}\b/g, '--REV')
-      .replaceAll(/--vars-[0-9a-z]+/g, '--vars-X');
+      .replaceAll(/--vars-[0-9a-z]+/g, '--vars-X')
+      .replaceAll(/\b[0-9a-f]{8}(-[0-9a-f]{4,12}){4}/g, 'ID')
+      .replaceAll(/\bdavit-lsn-[0-9a-f]{8}/g, 'davit-lsn-X');
   }
 
   async function write(
@@ -555,6 +561,7 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
       handle(actor, request, response).catch(() => response.destroy());
     });
     server.on('secureConnection', (socket) => {
+      if (isCut) socket.destroy();
       sockets.add(socket);
       socket.once('close', () => sockets.delete(socket));
     });
@@ -587,6 +594,13 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
     },
     takeRoleBinding() {
       isRoleBindingGone = true;
+    },
+    cutLink() {
+      isCut = true;
+      for (const socket of sockets) socket.destroy();
+    },
+    mendLink() {
+      isCut = false;
     },
     turnTo(other) {
       lagging = other === undefined ? undefined : new URL(other);

@@ -1,13 +1,11 @@
 // `npm run fuzz`: schemathesis makes requests from the OpenAPI document, valid and not, against the facade on a real API
 // server, and holds every answer against the document.
-//
-//   npm run fuzz -- --examples 200 --seed 7     more of them, and the same ones again
 
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { startCluster } from '../../cluster/cluster.ts';
 import { ensurePython } from '../../cluster/python.ts';
+import { optionsOf } from '../../support/options.ts';
 import { startPlatform } from '../../support/platform.ts';
 
 /** What every answer is held against. Left out: `positive_data_acceptance` (a JSON Schema can't say which source goes with which field). */
@@ -23,12 +21,20 @@ const CHECKS = [
   'ignored_auth',
 ];
 
-const { values } = parseArgs({
-  options: {
+const USAGE = `npm run fuzz -- [options]
+
+  --examples N  requests for each operation; 60 by default
+  --seed N      the same requests again
+  --help
+`;
+
+const values = optionsOf(
+  {
     examples: { type: 'string', default: '60' },
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
   },
-});
+  { command: 'npm run fuzz', usage: USAGE },
+);
 
 function say(line: string): void {
   process.stderr.write(`  ${line}\n`);
