@@ -53,7 +53,8 @@ export const REASONS = {
     todo: 'Install KEDA (settings.keda.enabled must not be false), or remove queue_depth.',
   },
   QueueDepthUnknown: {
-    meaning: 'KEDA or its autoscaler does not get the depth of the queue, so the number of queue workers does not change.',
+    meaning:
+      'KEDA or its autoscaler does not get the depth of the queue, so the number of queue workers does not change.',
     todo: 'Check the query of runtime.queue_depth and that KEDA runs with its metrics server, and run kubectl describe scaledobject.',
   },
   AsAsked: { meaning: 'Every field of resource_spec takes effect as written.', todo: 'Nothing.' },

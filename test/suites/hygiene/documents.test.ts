@@ -74,7 +74,8 @@ it('every failure is made to happen: by the tests of broken deployments, or by o
   const named = [...shown.map(({ reason }) => reason), ...Object.keys(ELSEWHERE)];
   expect(failures.filter((reason) => !named.includes(reason))).toEqual([]);
   expect(shown.filter(({ reason }) => reason in ELSEWHERE)).toEqual([]);
-  for (const [reason, test] of Object.entries(ELSEWHERE)) expect(readFileSync(join(root, test), 'utf8')).toContain(reason);
+  for (const [reason, test] of Object.entries(ELSEWHERE))
+    expect(readFileSync(join(root, test), 'utf8')).toContain(reason);
 });
 
 it('docs/operations.md shows no reason that there is not', () => {
