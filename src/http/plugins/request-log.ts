@@ -4,9 +4,7 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import type { RequestSubject } from './auth.ts';
 import { pathOf } from './errors.ts';
-import type { StreamSummary } from './event-streams.ts';
 import { isProbe } from './rate-limit.ts';
 
 /** The caller's id if it is safe to log and return, otherwise a new one. */
@@ -38,7 +36,8 @@ export function patternOf({ routeOptions: { url } }: FastifyRequest, basePath: s
 }
 
 export interface RequestLogOptions {
-  readonly subjectOf: (request: FastifyRequest) => RequestSubject & StreamSummary;
+  /** Further fields of the request's line: who asked, of what, and what became of a stream. */
+  readonly subjectOf: (request: FastifyRequest) => object;
   readonly basePath: string;
   readonly onAnswer: (report: AnswerReport) => void;
 }
