@@ -656,7 +656,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   ),
   'a code host outage fails the build': bug(
     'src/controller/build/reconciler.ts',
-    'if (!retry || !before) {',
+    'if (!retry || isOver || !before) {',
     'if (true) {',
     'builds',
     { kind: 'code-host', phase: 'builds', says: 'down', ms: 2500 },

@@ -64,6 +64,7 @@ const VALUES: Readonly<Record<string, readonly unknown[]>> = {
   'labels{}': ['blue', 'green', ''],
   'annotations{}': ['hello', 'good\nbye', ''],
   serviceAccountName: NAMED.serviceAccounts,
+  healthCommand: [['healthy', '--quick'], ['true']],
   healthPath: ['/healthz', '/ok?check_db=1'],
   queueDepth: [{ query: 'SELECT 1' }, { query: 'SELECT 2', perPod: 5 }],
   migrate: [{ command: ['up'] }, { args: ['up'], timeoutSeconds: 60 }],

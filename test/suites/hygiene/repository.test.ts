@@ -96,7 +96,7 @@ describe('tracked files', () => {
     .filter((path) => path !== '' && existsSync(join(root, path)));
   // Spelt in parts, or this file would be the first finding.
   const MACHINE_PATHS = new RegExp(
-    ['/work' + '/', '/tmp' + '/bin', '/ho' + 'me/(?!node:)', '/ro' + 'ot/', '/Us' + 'ers/']
+    ['/work' + '/', '/tmp' + '/bin', '/ho' + 'me/(?!node\\b)', '/ro' + 'ot/', '/Us' + 'ers/']
       .map((start) => `(^|[\\s'"\`(=:])${start}[A-Za-z.]`)
       .join('|'),
   );
