@@ -137,6 +137,50 @@ async function migrate(): Promise<void> {
   await cluster.kubectl(['-n', tenant.namespace, 'delete', 'appd', 'moves', '--timeout=60s']);
 }
 
+/** KEDA's kinds, of which these tests need no field. */
+async function installKedaKinds(): Promise<void> {
+  const kinds = [
+    ['ScaledObject', 'scaledobject'],
+    ['TriggerAuthentication', 'triggerauthentication'],
+  ] as const;
+  const definitions = kinds.map(([kind, singular]) => ({
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: `${singular}s.keda.sh` },
+    spec: {
+      group: 'keda.sh',
+      scope: 'Namespaced',
+      names: { kind, singular, plural: `${singular}s`, listKind: `${kind}List` },
+      versions: [
+        {
+          name: 'v1alpha1',
+          served: true,
+          storage: true,
+          schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
+        },
+      ],
+    },
+  }));
+  await cluster.kubectl(['apply', '-f', '-'], {
+    input: JSON.stringify({ apiVersion: 'v1', kind: 'List', items: definitions }),
+  });
+}
+
+/** Queue workers that follow their queue, until their number is fixed. */
+async function followQueue(): Promise<void> {
+  const sourceConfig = {
+    resourceSpec: { queueMinScale: 0, queueMaxScale: 2 },
+    runtime: { queueDepth: { query: 'SELECT 1' } },
+  };
+  await cluster.kubectl(['apply', '-f', '-'], { input: record('jobs', { sourceConfig }) });
+  const made = ['-n', tenant.namespace, 'get', 'scaledobjects,triggerauthentications', '-o', 'name'];
+  await eventually(async () => expect((await cluster.kubectl(made)).trim().split('\n')).toHaveLength(2));
+  const patch = JSON.stringify({ spec: { sourceConfig: { resourceSpec: { queueMinScale: 2 } } } });
+  await cluster.kubectl(['-n', tenant.namespace, 'patch', 'appd', 'jobs', '--type=merge', '-p', patch]);
+  await eventually(async () => expect((await cluster.kubectl(made)).trim()).toBe(''));
+  await cluster.kubectl(['-n', tenant.namespace, 'delete', 'appd', 'jobs', '--timeout=60s']);
+}
+
 /** As far as it goes without a registry and without pods: test/suites/builds/sources.test.ts goes on. */
 async function build(): Promise<void> {
   const create = (name: string, source: string, config: object, revision: object): Promise<{ readonly id: string }> =>
@@ -192,10 +236,12 @@ const PLATFORMS = [
 describe.each(PLATFORMS)('on $name', ({ builds, values }) => {
   beforeAll(async () => {
     cluster = await startCluster({ pods: 'off', auditLog: true });
+    await installKedaKinds();
     platform = await startPlatform(cluster, { values });
     tenant = await platform.makeTenant('rights');
     await live();
     await migrate();
+    await followQueue();
     if (builds) await build();
   }, 900_000);
   afterAll(async () => {
