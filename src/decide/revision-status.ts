@@ -1,6 +1,7 @@
 // The life of a revision as it is reported. Outcomes are latched: what once was DEPLOYED stays so.
 
 import type { AppRevision, AppRevisionStatus, RevisionState } from '../api/app-revision.ts';
+import { FINAL_PHASES } from '../api/build.ts';
 import { rfc3339 } from '../api/conditions.ts';
 import { shortened } from '../api/text.ts';
 import { imageOf } from '../record/revision-image.ts';
@@ -65,8 +66,10 @@ export function unplannedStatus(revision: AppRevision, planned: OwnStatus): OwnS
 
 /** The status of a revision that a newer one has overtaken; `served`: it was rolled out whole, though nobody saw it then. */
 export function overtakenStatus(revision: AppRevision, served: () => boolean, now: Date): OwnStatus {
-  const { build: _others, ...status } = revision.status ?? {};
+  const { build, ...status } = revision.status ?? {};
   if (status.state !== undefined && FINAL.has(status.state)) return status;
+  if (build && build.phase !== 'Built' && FINAL_PHASES.has(build.phase))
+    return withState(revision, STATES_OF_BUILDS[build.phase], build.message ?? '', now);
   if (served())
     return withState(revision, 'DEPLOYED', 'The revision was rolled out before a newer one replaced it.', now);
   // What was in its way is shown nowhere else any more.

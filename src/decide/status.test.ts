@@ -581,6 +581,17 @@ describe('overtakenStatus', () => {
     expect(overtakenStatus({ ...failing, status } as AppRevision, () => false, later)).toEqual(status);
   });
 
+  it.each([
+    ['Failed', 'BUILD_FAILED'],
+    ['Interrupted', 'INTERRUPTED'],
+    ['Skipped', 'SKIPPED'],
+  ] as const)('one whose build is %s becomes %s, if nobody has reported that yet', (phase, state) => {
+    const made = aRevision(record, 'BUILDING');
+    const build = { phase, queuedAt: NOW.toISOString(), message: 'Why the build ended.' };
+    const revision = { ...made, status: { ...made.status, build } } as AppRevision;
+    expect(overtakenStatus(revision, () => false, NOW)).toMatchObject({ state, message: 'Why the build ended.' });
+  });
+
   it('keeps the message of one that failed', () => {
     const made = aRevision(record, 'DEPLOY_FAILED');
     const failed = {

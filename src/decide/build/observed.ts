@@ -6,17 +6,21 @@ import type { BuildSettings } from '../../api/settings.ts';
 import type { KubeObject } from '../../kube/client.ts';
 import type { Pod } from '../observed.ts';
 
+/** The fields of a condition of a batch/v1 Job that are read. */
+export interface JobCondition {
+  readonly type: string;
+  readonly status: string;
+  readonly reason?: string;
+  readonly message?: string;
+  readonly lastTransitionTime?: string;
+}
+
 /** The fields of a batch/v1 Job that are read. */
 export interface ObservedJob extends KubeObject {
   readonly spec?: { readonly suspend?: boolean };
   readonly status?: {
     readonly startTime?: string;
-    readonly conditions?: readonly {
-      readonly type: string;
-      readonly status: string;
-      readonly reason?: string;
-      readonly message?: string;
-    }[];
+    readonly conditions?: readonly JobCondition[];
   };
 }
 

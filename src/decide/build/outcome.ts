@@ -5,7 +5,7 @@ import { quoted, shortened } from '../../api/text.ts';
 import { failsToPull } from '../image-pull.ts';
 import type { ContainerStatus } from '../observed.ts';
 import { type BuildFailure, buildFailure, fetchFailure, planFailure } from './failures.ts';
-import type { BuildPod, ObservedJob } from './observed.ts';
+import type { BuildPod, JobCondition, ObservedJob } from './observed.ts';
 
 export interface BuildOutcome {
   readonly phase: BuildPhase & ('AwaitingBuild' | 'Building' | 'Built' | 'Failed');
@@ -25,6 +25,9 @@ const FAILED: ReadonlySet<string> = new Set(['FailureTarget', 'Failed']);
  * must remove.
  */
 const PATIENCE_MS = 120_000;
+
+/** Time that the watch of pods has to show the end of the pod of a failed Job. Afterwards the pod counts as gone. */
+export const CATCH_UP_MS = 10_000;
 
 /** `before` is the last status of the build. Its `startedAt` is the time at which the Job was created. */
 export function outcomeOf(job: ObservedJob, pod: BuildPod | undefined, before: BuildStatus, now: Date): BuildOutcome {
@@ -51,12 +54,12 @@ function progressOf(job: ObservedJob, pod: BuildPod | undefined, before: BuildSt
   // What ended the pod from outside comes first: its containers then ended by a signal, whatever they were doing.
   const lost = evicted(pod);
   if (lost) return failed(lost);
-  const failure = job.status?.conditions?.find(({ type, status }) => FAILED.has(type) && status === 'True');
+  const failure = failureOf(job);
   if (failure?.reason === 'DeadlineExceeded') return failed(overdue(before));
   if (fetched && fetched.exitCode !== 0) return failed(fetchFailure(fetched));
   if (planned && planned.exitCode !== 0) return failed(planFailure(planned));
   if (built && built.exitCode !== 0) return failed(buildFailure(built));
-  if (failure)
+  if (failure && !isCatchingUp(job, now))
     return failed({
       reason: 'BuilderGone',
       message: `The build pod is gone: ${quoted(failure.message)}. Ask for a new revision to build again.`,
@@ -69,6 +72,15 @@ function progressOf(job: ObservedJob, pod: BuildPod | undefined, before: BuildSt
     return said('Building', 'Planning', 'The configuration file is being turned into a Dockerfile.');
   if (fetch?.state?.running) return said('Building', 'Fetching', 'The source is being fetched.');
   return said('AwaitingBuild', 'PodStarting', `Pod ${pod.metadata.name} is being started.`);
+}
+
+/** Whether the Job has failed so recently that its pod may not have been observed as it is. */
+export function isCatchingUp(job: ObservedJob, now: Date): boolean {
+  return Math.abs(now.getTime() - Date.parse(failureOf(job)?.lastTransitionTime ?? '')) < CATCH_UP_MS;
+}
+
+function failureOf({ status }: ObservedJob): JobCondition | undefined {
+  return status?.conditions?.find((condition) => FAILED.has(condition.type) && condition.status === 'True');
 }
 
 /** Milliseconds until PATIENCE_MS has passed, at least 1,000. */

@@ -26,9 +26,9 @@ function revision(build?: Partial<BuildStatus>, serial = 1): AppRevision {
 }
 
 function job(
-  details: { suspend?: boolean; deletionTimestamp?: string; failed?: string; condition?: string } = {},
+  details: { suspend?: boolean; deletionTimestamp?: string; failed?: string; condition?: string; at?: string } = {},
 ): ObservedJob {
-  const { suspend = false, deletionTimestamp, failed, condition = 'Failed' } = details;
+  const { suspend = false, deletionTimestamp, failed, condition = 'Failed', at = earlier } = details;
   return {
     apiVersion: 'batch/v1',
     kind: 'Job',
@@ -39,7 +39,11 @@ function job(
     },
     spec: { suspend },
     ...(failed !== undefined && {
-      status: { conditions: [{ type: condition, status: 'True', reason: failed, message: 'Pod has failed' }] },
+      status: {
+        conditions: [
+          { type: condition, status: 'True', reason: failed, message: 'Pod has failed', lastTransitionTime: at },
+        ],
+      },
     }),
   };
 }
@@ -289,6 +293,19 @@ describe('while a build runs', () => {
       'the pod no longer exists',
       seen(building, { job: job({ failed: 'BackoffLimitExceeded' }) }),
       { status: { phase: 'Failed', reason: 'BuilderGone' } },
+    ],
+    [
+      'the pod of a Job that has just failed has not been observed yet',
+      seen(begun, { job: job({ failed: 'BackoffLimitExceeded', at: now.toISOString() }) }),
+      { status: { phase: 'AwaitingBuild' }, requeueAfterMs: 10_000 },
+    ],
+    [
+      'the end of the pod of a Job that has just failed has not been observed yet',
+      seen(building, {
+        job: job({ failed: 'BackoffLimitExceeded', at: now.toISOString() }),
+        pod: pod({ fetch: fetched, plan: done(0), build: running }),
+      }),
+      { status: { phase: 'Building', reason: 'Running' }, requeueAfterMs: 10_000 },
     ],
     ['the Job no longer exists', seen(building), { status: { phase: 'Failed', reason: 'BuilderGone' } }],
     [

@@ -9,7 +9,7 @@ import { commitOf, isBuilt, sameBuild } from '../../record/build-source.ts';
 import { buildName } from '../../record/names.ts';
 import { imageOf } from '../../record/revision-image.ts';
 import type { ObservedBuild } from './observed.ts';
-import { type BuildOutcome, outcomeOf, patienceEndsMs } from './outcome.ts';
+import { type BuildOutcome, CATCH_UP_MS, isCatchingUp, outcomeOf, patienceEndsMs } from './outcome.ts';
 import { nextTurns } from './turns.ts';
 
 export interface BuildStep {
@@ -140,6 +140,7 @@ function watched({ job, pod, repository }: ObservedBuild, build: BuildStatus, no
   return {
     status: withOutcome(build, outcome, repository, now),
     ...(outcome.phase === 'AwaitingBuild' && { requeueAfterMs: patienceEndsMs(build, now) }),
+    ...(isCatchingUp(job, now) && { requeueAfterMs: CATCH_UP_MS }),
     ...(FINAL_PHASES.has(outcome.phase) && { requeueAfterMs: 1 }),
   };
 }
