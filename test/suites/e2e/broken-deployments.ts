@@ -312,7 +312,7 @@ export const GROUPS: readonly Group[] = [
         ...STALLED,
         break: async ({ kubectl, patch }) => {
           await kubectl('rollout', 'pause', 'deployment/shop');
-          await patch(sized({ memory_mb: 144 }));
+          await patch(sized({ memory_mb: 160 }));
         },
         mend: ({ type }, message) => type(commandIn(message, 'kubectl rollout resume')),
       },

@@ -51,8 +51,8 @@ describe.skipIf(missing !== undefined)(
         try {
           for (const failure of failures) {
             // oxlint-disable-next-line no-await-in-loop -- one after the other
-            await happens(place, failure, expect).catch((error: unknown) => {
-              throw new Error(`${failure.title}: ${String(error)}`, { cause: error });
+            await happens(place, failure, expect).catch(async (error: unknown) => {
+              throw new Error(`${failure.title}: ${String(error)}\n${await place.history()}`, { cause: error });
             });
           }
           expect(place.visit?.complaints).toEqual([]);
@@ -107,6 +107,8 @@ interface Place {
   page(): Promise<Page>;
   /** Text without what is of this run alone. */
   documented(text: string): string;
+  /** For a failed test: what the log and the cluster say about it. */
+  history(): Promise<string>;
   leave(): Promise<void>;
 }
 
@@ -202,6 +204,13 @@ async function makePlace(tenant: Tenant): Promise<Place> {
         .replaceAll(/\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g, 'UID')
         .replaceAll(/\bshop-[0-9a-z]{5,10}-[0-9a-z]{5}\b/g, 'shop-POD')
         .replaceAll(/have [\d.]+ CPU and \d+ MiB/g, 'have 4 CPU and 16384 MiB'),
+    async history() {
+      const lines = await linesAbout(namespace, 0);
+      const told = lines.map(({ time, msg, status, reason, message, suppressed }) =>
+        [time, msg, status, reason, message, suppressed].join(' '),
+      );
+      return [...told, await inNamespace(['get', 'pods,events', '-o', 'wide'])].join('\n');
+    },
     async leave() {
       await place.visit?.page.context().close();
       await davit.kubectl(['delete', 'appd', '--all', '-n', namespace, '--wait=false']);
