@@ -303,7 +303,6 @@ const CALM: ReadonlySet<string> = new Set<Reason>([
   'NotObserved',
   'NotNeeded',
   'Starting',
-  'RolloutPaused',
   'AllResolved',
   'Accepted',
   'Routed',

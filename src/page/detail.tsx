@@ -19,6 +19,7 @@ import {
   toneOf,
   toneOfCondition,
   toneOfRevision,
+  wordOf,
 } from './health.ts';
 import { Logs } from './logs.tsx';
 import { Address, Age, Asking, Breakable, Dialog, fieldOf, Mark, Status } from './parts.tsx';
@@ -156,7 +157,7 @@ function Verdict({ deployment, tone }: { readonly deployment: Deployment; readon
     <section class={`verdict ${tone}`} aria-label="How it is" aria-live="polite">
       <p>
         <span class="hidden">
-          {deployment.status}, {TONE_WORDS[tone]}.{' '}
+          {deployment.status}, {wordOf(deployment)}.{' '}
         </span>
         {tone !== 'good' && ready && <span class="reason">{plain(ready.reason)}</span>}{' '}
         {plain(deployment.status_message)}

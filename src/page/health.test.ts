@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { SEEN_RECORDS } from '../../test/support/status-samples.ts';
 import { defaultSettings } from '../api/settings.ts';
 import { presentDeployment } from '../http/deployments/presenter.ts';
-import { advice, aspectsOf, partsOf, scaleOf, type Tone, toneOf } from './health.ts';
+import { advice, aspectsOf, partsOf, scaleOf, type Tone, toneOf, wordOf } from './health.ts';
 
 const TONES: Readonly<Record<string, Tone>> = {
   'not observed yet': 'busy',
@@ -31,6 +31,13 @@ const shown = SEEN_RECORDS.map(({ name, record }) => ({
 
 it('each has a tone', () => {
   expect(Object.fromEntries(shown.map(({ name, deployment }) => [name, toneOf(deployment)]))).toEqual(TONES);
+});
+
+it('one that is paused says so: nothing is in progress', () => {
+  const words = new Set(shown.map(({ deployment }) => wordOf(deployment)));
+  expect(words).toEqual(new Set(['in order', 'in progress', 'needs attention', 'not running', 'paused']));
+  const paused = shown.find(({ name }) => name === 'paused')?.deployment;
+  expect(paused && wordOf(paused)).toBe('paused');
 });
 
 it('a plain deployment has three parts with their sizes', () => {

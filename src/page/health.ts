@@ -38,6 +38,11 @@ export function toneOf(deployment: Deployment): Tone {
   return isReady && deployment.status === 'READY' ? 'good' : 'busy';
 }
 
+/** How the deployment is, in words. */
+export function wordOf(deployment: Deployment): string {
+  return conditionOf(deployment, 'Ready')?.reason === 'Paused' ? 'paused' : TONE_WORDS[toneOf(deployment)];
+}
+
 export function toneOfCondition({ status, reason }: Condition): Tone {
   if (status === 'True') return 'good';
   if (isFailure(reason)) return 'bad';

@@ -1,7 +1,7 @@
 // Small views that several others use.
 
 import type { ComponentChildren, TargetedSubmitEvent, VNode } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { Followed } from './follow.ts';
 import { TONE_WORDS, type Tone } from './health.ts';
 import { age, linkTo, plain } from './text.ts';
@@ -142,7 +142,8 @@ export function Dialog({
   const [isAsking, setIsAsking] = useState(false);
   const [failure, setFailure] = useState<string>();
 
-  useEffect(() => dialog.current?.showModal(), []);
+  // Before the next key is handled: a Tab would otherwise move the focus that the dialog has to return.
+  useLayoutEffect(() => dialog.current?.showModal(), []);
 
   async function confirm(event: TargetedSubmitEvent<HTMLFormElement>): Promise<void> {
     event.preventDefault();

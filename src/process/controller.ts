@@ -54,6 +54,7 @@ import {
   type ControllerOptions as StartOptions,
   startController,
 } from '../runtime/controller.ts';
+import { systemClock } from '../runtime/clock.ts';
 import { type EventRecorder, makeEventRecorder } from '../runtime/events.ts';
 import { makeFairLimiter } from '../runtime/fair-limiter.ts';
 import type { Checks } from '../runtime/health.ts';
@@ -419,7 +420,7 @@ async function beginWhenSynced(
     await waitForFreshCaches({ client, caches, namespaces: settings.namespaces, log, signal: leading });
   if (leading.aborted) return;
   const wakers = [
-    followStatuses(caches, { log, metrics, elapsed: () => performance.now() }),
+    followStatuses(caches, { log, metrics, clock: systemClock }),
     enqueueOnChange(caches, queues.records, hosts),
     wakeOrganization(caches, queues.organization),
     ...(caches.listening

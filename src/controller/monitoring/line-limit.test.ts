@@ -2,36 +2,63 @@ import { expect, it } from 'vitest';
 import { makeFakeClock } from '../../../test/support/fake-clock.ts';
 import { makeLineLimit } from './line-limit.ts';
 
-it('what flaps for an hour gets a burst and then a line a minute, which says how many are missing', () => {
+function aLog() {
   const clock = makeFakeClock();
-  const limit = makeLineLimit(clock.elapsed);
-  const lines: number[] = [];
+  const limit = makeLineLimit(clock);
+  const lines: string[] = [];
+  const tell = (subject: string, text: string): void =>
+    limit.tell(subject, (suppressed) => void lines.push(`${text} ${suppressed}`));
+  return { clock, limit, lines, tell };
+}
+
+it('what flaps for an hour gets a burst and then a line a minute, which says how many are missing', () => {
+  const { clock, lines, tell } = aLog();
   for (let second = 0; second < 3600; second += 1) {
-    const allowed = limit.take('flapping');
-    if (allowed) lines.push(allowed.suppressed);
+    tell('flapping', `second ${second}:`);
     clock.advanceSync(1000);
   }
-  expect(lines.slice(0, 30)).toEqual(Array.from({ length: 30 }, () => 0));
+  expect(lines.slice(0, 30)).toEqual(Array.from({ length: 30 }, (_, second) => `second ${second}: 0`));
   expect(lines.length).toBeGreaterThanOrEqual(88);
   expect(lines.length).toBeLessThanOrEqual(90);
-  expect(lines.at(-1)).toBe(59);
+  expect(lines.at(-2)).toMatch(/ 59$/);
+});
+
+it('the last line about a subject is the newest, within a minute', () => {
+  const { clock, limit, lines, tell } = aLog();
+  for (let line = 0; line < 40; line += 1) tell('flapping', `line ${line}:`);
+  expect(lines.at(-1)).toBe('line 29: 0');
+  clock.advanceSync(59_000);
+  expect(lines).toHaveLength(30);
+  clock.advanceSync(1000);
+  expect(lines.slice(30)).toEqual(['line 39: 9']);
+  clock.advanceSync(3_600_000);
+  expect(lines).toHaveLength(31);
+  for (let line = 0; line < 40; line += 1) tell('flapping', `again ${line}:`);
+  limit.stop();
+  clock.advanceSync(3_600_000);
+  expect(lines.at(-1)).toBe('again 29: 0');
+  expect(clock.pending).toBe(0);
 });
 
 it('does not limit another subject, nor one of the same name after the first is gone', () => {
-  const limit = makeLineLimit(() => 0);
-  for (let line = 0; line < 100; line += 1) limit.take('flapping');
-  expect(limit.take('flapping')).toBeUndefined();
-  expect(limit.take('quiet')).toEqual({ suppressed: 0 });
+  const { clock, limit, lines, tell } = aLog();
+  for (let line = 0; line < 100; line += 1) tell('flapping', 'flapping');
+  tell('quiet', 'quiet');
   limit.forget('flapping');
-  expect(limit.take('flapping')).toEqual({ suppressed: 0 });
+  tell('flapping', 'another');
+  expect(lines.slice(30)).toEqual(['quiet 0', 'another 0']);
+  expect(clock.pending).toBe(0);
 });
 
 it('remembers ten thousand subjects: those that were silent longest are forgotten', () => {
-  const limit = makeLineLimit(() => 0);
-  for (let line = 0; line < 100; line += 1) limit.take('early');
-  for (let line = 0; line < 100; line += 1) limit.take('late');
-  for (let other = 0; other < 9999; other += 1) limit.take(`other ${other}`);
-  expect(limit.take('early')).toEqual({ suppressed: 0 });
-  expect(limit.take('late')).toEqual({ suppressed: 0 });
-  expect(limit.take('other 9998')).toEqual({ suppressed: 0 });
+  const { clock, lines, tell } = aLog();
+  for (let line = 0; line < 100; line += 1) tell('early', 'early');
+  for (let line = 0; line < 100; line += 1) tell('late', 'late');
+  for (let other = 0; other < 9999; other += 1) tell(`other ${other}`, 'other');
+  lines.splice(0);
+  tell('early', 'early');
+  tell('late', 'late');
+  tell('other 9998', 'other');
+  expect(lines).toEqual(['early 0', 'late 0', 'other 0']);
+  expect(clock.pending).toBe(0);
 });

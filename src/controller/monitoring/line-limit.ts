@@ -1,10 +1,25 @@
-// Limits the lines that the log gets about one subject: what flaps must not fill it.
+// Limits the lines that the log gets about one subject: what flaps must not fill it, and its last line is the true one.
+
+import type { Clock } from '../../runtime/clock.ts';
+
+/** Writes a line; `suppressed` is the number of lines about the subject that are missing since the line before. */
+export type Write = (suppressed: number) => void;
 
 export interface LineLimit {
-  /** Undefined if the line is suppressed; otherwise the number of lines that were suppressed since the last allowed one. */
-  take(subject: string): { readonly suppressed: number } | undefined;
+  /** Writes at once, or suppresses the line. The newest of the suppressed lines is written when the subject may have one again. */
+  tell(subject: string, write: Write): void;
   /** The subject is gone. */
   forget(subject: string): void;
+  /** Writes nothing more. */
+  stop(): void;
+}
+
+interface Subject {
+  readonly tokens: number;
+  /** When the tokens were counted. */
+  readonly at: number;
+  readonly suppressed: number;
+  readonly waiting?: { readonly write: Write; readonly cancel: () => void };
 }
 
 /** Lines that a subject may have at once: a build with its rollout has about ten, a deletion six. */
@@ -14,26 +29,48 @@ const REFILL_MS = 60_000;
 /** Subjects that are remembered; the ones that were silent longest are forgotten first, which allows them a new burst. */
 const REMEMBERED = 10_000;
 
-/** `elapsed` is the time in milliseconds since some moment. */
-export function makeLineLimit(elapsed: () => number): LineLimit {
-  const subjects = new Map<string, { tokens: number; at: number; suppressed: number }>();
+export function makeLineLimit({ elapsed, schedule }: Pick<Clock, 'elapsed' | 'schedule'>): LineLimit {
+  const subjects = new Map<string, Subject>();
+
+  function tokensOf(subject: Subject | undefined): number {
+    return subject ? Math.min(BURST, subject.tokens + (elapsed() - subject.at) / REFILL_MS) : BURST;
+  }
+
+  function writeWaiting(name: string): void {
+    const subject = subjects.get(name);
+    if (!subject?.waiting) return;
+    const { suppressed, waiting } = subject;
+    subjects.set(name, { tokens: Math.max(0, tokensOf(subject) - 1), at: elapsed(), suppressed: 0 });
+    waiting.write(suppressed - 1);
+  }
+
+  function forget(name: string): void {
+    subjects.get(name)?.waiting?.cancel();
+    subjects.delete(name);
+  }
+
   return {
-    take(subject) {
-      const now = elapsed();
-      const before = subjects.get(subject);
-      const tokens = before ? Math.min(BURST, before.tokens + (now - before.at) / REFILL_MS) : BURST;
+    tell(name, write) {
+      const before = subjects.get(name);
+      const tokens = tokensOf(before);
       const suppressed = before?.suppressed ?? 0;
-      subjects.delete(subject);
+      forget(name);
       const isAllowed = tokens >= 1;
-      subjects.set(subject, {
+      subjects.set(name, {
         tokens: isAllowed ? tokens - 1 : tokens,
-        at: now,
+        at: elapsed(),
         suppressed: isAllowed ? 0 : suppressed + 1,
+        ...(!isAllowed && {
+          waiting: { write, cancel: schedule((1 - tokens) * REFILL_MS, () => writeWaiting(name)) },
+        }),
       });
       const [oldest] = subjects.keys();
-      if (subjects.size > REMEMBERED && oldest !== undefined) subjects.delete(oldest);
-      return isAllowed ? { suppressed } : undefined;
+      if (subjects.size > REMEMBERED && oldest !== undefined) forget(oldest);
+      if (isAllowed) write(suppressed);
     },
-    forget: (subject) => void subjects.delete(subject),
+    forget,
+    stop() {
+      for (const name of [...subjects.keys()]) forget(name);
+    },
   };
 }

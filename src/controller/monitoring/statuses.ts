@@ -10,6 +10,7 @@ import { censusOf } from '../../decide/census.ts';
 import { BUILD_RESULTS, outcomesOf, ROLLOUT_RESULTS } from '../../decide/outcomes.ts';
 import { type Reported, type Transition, transitionsOf } from '../../decide/transitions.ts';
 import type { Logger } from '../../logger.ts';
+import type { Clock } from '../../runtime/clock.ts';
 import type { RuntimeMetrics } from '../../runtime/metrics.ts';
 import { type Change, endAll } from '../../runtime/store.ts';
 import type { Caches } from '../shared/caches.ts';
@@ -21,8 +22,7 @@ export interface StatusOptions {
     RuntimeMetrics,
     'countRecords' | 'startAtZero' | 'rolledOut' | 'built' | 'buildFailed' | 'buildQueued'
   >;
-  /** Milliseconds since some moment. */
-  readonly elapsed: () => number;
+  readonly clock: Pick<Clock, 'elapsed' | 'schedule'>;
 }
 
 const MESSAGES: Readonly<Record<Transition['of'], string>> = {
@@ -39,9 +39,9 @@ const MESSAGES: Readonly<Record<Transition['of'], string>> = {
  */
 export function followStatuses(
   { records, revisions, providers, integrations }: Pick<Caches, 'records' | 'revisions' | 'providers' | 'integrations'>,
-  { log, metrics, elapsed }: StatusOptions,
+  { log, metrics, clock }: StatusOptions,
 ): () => void {
-  const limit = makeLineLimit(elapsed);
+  const limit = makeLineLimit(clock);
   metrics.startAtZero({
     rollouts: Object.values(ROLLOUT_RESULTS),
     builds: Object.values(BUILD_RESULTS),
@@ -49,10 +49,9 @@ export function followStatuses(
   });
 
   function tell(object: Reported, fields: object, message: string): void {
-    const allowed = limit.take(subjectOf(object));
-    if (!allowed) return;
-    const { suppressed } = allowed;
-    log.info({ ...identityOf(object), ...fields, ...(suppressed > 0 && { suppressed }) }, message);
+    limit.tell(subjectOf(object), (suppressed) =>
+      log.info({ ...identityOf(object), ...fields, ...(suppressed > 0 && { suppressed }) }, message),
+    );
   }
 
   function logChange<T extends Reported>({ type, object, previous }: Change<T>): void {
@@ -74,6 +73,7 @@ export function followStatuses(
     providers.onChange((change: Change<OAuthProvider>) => logChange(change)),
     integrations.onChange((change: Change<CodeHostIntegration>) => logChange(change)),
     metrics.countRecords(() => censusOf(records.list(), revisions.list())),
+    () => limit.stop(),
   ];
   return endAll(subscriptions);
 }

@@ -134,19 +134,21 @@ function follow({ record: { metadata }, names }: Observed, { spec: { id } }: App
 }
 
 function failureOf(observed: Observed, revision: AppRevision, job: Job): Migration {
-  const todo = 'What served goes on serving. Correct the cause, then deploy a new revision, which migrates again.';
+  const todo = 'Correct the cause, then deploy a new revision.';
+  const { name, namespace } = job.metadata;
+  const meanwhile = `The whole log: kubectl logs job/${name} -n ${namespace}. What served goes on serving. A new revision migrates again.`;
   const { migrate } = revision.spec.requested.runtime ?? {};
   if (migrate && conditionOf(job, 'Failed')?.reason === 'DeadlineExceeded')
     return {
       is: 'failed',
-      message: `The migration took longer than ${timeoutOf(migrate)} s (timeout_seconds) and was ended. ${todo}`,
+      message: `The migration took longer than ${timeoutOf(migrate)} s (timeout_seconds) and was ended. ${todo} ${meanwhile}`,
     };
   const pods = podsOf(observed, MIGRATION, revision.spec.id);
   const trouble = podFailure(pods);
   // The pod has ended, and the cache of pods does not show it yet.
   if (!trouble && pods.some(({ status }) => status?.phase !== 'Failed' && status?.phase !== 'Succeeded'))
     return { is: 'running' };
-  return { is: 'failed', message: `The migration failed. ${trouble ? `${trouble.message} ` : ''}${todo}` };
+  return { is: 'failed', message: `The migration failed. ${trouble?.message ?? todo} ${meanwhile}` };
 }
 
 function jobsOf(observed: Observed): readonly Job[] {

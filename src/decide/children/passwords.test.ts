@@ -74,9 +74,13 @@ describe('passwordLost', () => {
     {
       store: 'postgres',
       found: false,
-      says: `delete StatefulSet and PersistentVolumeClaim shop--postgres, kubectl annotate appd shop -n team --overwrite davit.dev/empty-database=${UID}, and deploy`,
+      says: `kubectl delete statefulset,pvc shop--postgres -n team, then kubectl annotate appd shop -n team --overwrite davit.dev/empty-database=${UID}. When the Secret exists again, deploy`,
     },
-    { store: 'redis', found: false, says: 'delete StatefulSet shop--redis, and deploy' },
+    {
+      store: 'redis',
+      found: false,
+      says: 'kubectl delete statefulset shop--redis -n team. When the Secret exists again, deploy',
+    },
     {
       store: 'postgres',
       found: true,

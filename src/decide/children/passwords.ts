@@ -29,16 +29,16 @@ export function passwordLost(store: StorePart, observed: Observed, found: KubeOb
   const what = WORDS[store];
   const message = found
     ? `${said(ref)} does not have the labels of this deployment. If it contains the password of ${what.locked}: kubectl label secret ${found.metadata.name} -n ${record.metadata.namespace} --overwrite ${labels}. Otherwise replace it with the one in a backup.`
-    : `${said(ref)} is missing. It holds the password of ${what.locked}. Restore it from a backup, with the labels ${labels}; the deployment then continues automatically. ${what.giveUp} ${observed.names[store]},${store === 'postgres' ? ` ${startEmpty(observed)},` : ''} and deploy a new revision once it exists again, because the pods still use the old password.`;
+    : `${said(ref)} is missing. It holds the password of ${what.locked}. Restore it from a backup, with the labels ${labels}; the deployment then continues automatically. ${what.giveUp} ${observed.names[store]} -n ${record.metadata.namespace}${store === 'postgres' ? `, then ${startEmpty(observed)}` : ''}. When the Secret exists again, deploy a new revision, because the pods still use the old password.`;
   return { reason: 'PasswordMissing', ref, message };
 }
 
 const WORDS: Readonly<Record<StorePart, { readonly locked: string; readonly giveUp: string }>> = {
   postgres: {
     locked: 'the data in the PostgreSQL volume',
-    giveUp: 'To start with an empty database instead, delete StatefulSet and PersistentVolumeClaim',
+    giveUp: 'To start with an empty database instead: kubectl delete statefulset,pvc',
   },
-  redis: { locked: 'the running Redis', giveUp: 'To get a new Redis instead, delete StatefulSet' },
+  redis: { locked: 'the running Redis', giveUp: 'To get a new Redis instead: kubectl delete statefulset' },
 };
 
 function secretName(store: StorePart, { names }: Observed): string {

@@ -13,11 +13,12 @@ export interface Site {
   create(more?: Parts): Promise<void>;
   patch(body: object): Promise<void>;
   untilServing(): Promise<void>;
+  /** In the namespace of the deployment. Answers with what kubectl prints. */
   kubectl(...args: readonly string[]): Promise<string>;
   /** `kubectl apply -f FILE` */
-  apply(object: object, file?: string): Promise<void>;
-  /** Runs a command of kubectl as a message has it. */
-  type(command: string): Promise<void>;
+  apply(object: object, file?: string): Promise<unknown>;
+  /** Types a command as a message has it. */
+  type(command: string): Promise<unknown>;
 }
 
 export interface Parts {
@@ -33,6 +34,10 @@ export interface Broken {
   readonly title: string;
   /** For the document: what is wrong. */
   readonly what: string;
+  /** Says more about it, by a command after `call`. */
+  readonly look?: { readonly command: string; readonly shows: string };
+  /** For the document: what the commands do not say. */
+  readonly note?: string;
   /** What the message says to do. */
   readonly says: RegExp;
   /** Whether the record waits for a person. */
@@ -94,18 +99,18 @@ export const GROUPS: readonly Group[] = [
         says: /Missing: Secret shop-license\. Create it/,
         ...STALLED,
         break: (site) =>
-          site.create({ references: [{ name: 'LICENSE', secret_name: 'shop-license', secret_key: 'key' }] }),
-        mend: ({ kubectl }) => kubectl('create', 'secret', 'generic', 'shop-license', '--from-literal=key=0123'),
+          site.create({ references: [{ name: 'LICENSE', secret_name: 'shop-license', secret_key: 'serial' }] }),
+        mend: ({ kubectl }) => kubectl('create', 'secret', 'generic', 'shop-license', '--from-literal=serial=0123'),
       },
       {
         reason: 'SecretKeyMissing',
         title: 'A key that is missing',
         what: 'A Secret that `secret_references` names has lost the key.',
-        says: /Missing: key key in Secret shop-license\. Create it/,
+        says: /Missing: key serial in Secret shop-license\. Create it/,
         ...STALLED,
         break: ({ kubectl }) =>
-          kubectl('patch', 'secret', 'shop-license', '--type=json', '-p=[{"op":"remove","path":"/data/key"}]'),
-        mend: ({ kubectl }) => kubectl('patch', 'secret', 'shop-license', '-p={"stringData":{"key":"0123"}}'),
+          kubectl('patch', 'secret', 'shop-license', '--type=json', '-p=[{"op":"remove","path":"/data/serial"}]'),
+        mend: ({ kubectl }) => kubectl('patch', 'secret', 'shop-license', '-p={"stringData":{"serial":"0123"}}'),
       },
       {
         reason: 'Paused',
@@ -166,7 +171,11 @@ export const GROUPS: readonly Group[] = [
       {
         reason: 'ContainerCrashed',
         title: 'A container that crashes again and again',
-        what: 'The program of the image ends with an error. Its last words stand in the message.',
+        what: 'The program of the image ends with an error. The message has its last words.',
+        look: {
+          command: `-X POST "$API/v1/projects/$ID/deploy_logs" -d '{"limit": 20}'`,
+          shows: 'the config is missing',
+        },
         says: /exit code 3\): the config is missing\. Read its log, and deploy a corrected revision/,
         ...STALLED,
         break: ({ patch }) =>
@@ -191,7 +200,7 @@ export const GROUPS: readonly Group[] = [
         reason: 'MigrationFailed',
         title: 'A migration that fails',
         what: 'The command of `runtime.migrate` ends with an error, so that nothing is rolled out.',
-        says: /column price does not exist.*Correct the cause, then deploy a new revision/,
+        says: /column price does not exist\. Read its log, and deploy a corrected revision\. The whole log: kubectl logs job\/shop/,
         ...STALLED,
         break: ({ patch }) =>
           patch(
@@ -221,7 +230,7 @@ export const GROUPS: readonly Group[] = [
       {
         reason: 'PodsRefused',
         title: 'Pods that the API server refuses',
-        what: '`service_account_name` names an account that is not there. A quota and a policy for pods are told likewise.',
+        what: '`service_account_name` names an account that is not there. A policy of the cluster for pods has the same reason.',
         says: /serviceaccount "nobody" not found.*Running pods are not changed\. Correct the cause/,
         ...STALLED,
         break: ({ patch }) => patch(sized({ service_account_name: 'nobody' })),
@@ -274,7 +283,7 @@ export const GROUPS: readonly Group[] = [
           await untilRefused(() => kubectl('create', 'deployment', 'probe', '--image=probe', '--dry-run=server'));
           await site.create();
         },
-        mend: ({ kubectl }) => kubectl('delete', 'validatingadmissionpolicybinding', POLICY),
+        mend: ({ type }) => type(`kubectl delete validatingadmissionpolicybinding ${POLICY}`),
       },
       {
         reason: 'RequestFailed',
@@ -302,7 +311,7 @@ export const GROUPS: readonly Group[] = [
           await untilRefused(() => kubectl('create', 'deployment', 'probe', '--image=probe', '--dry-run=server'));
           await patch(sized({ memory_mb: 144 }));
         },
-        mend: ({ kubectl }) => kubectl('delete', 'validatingwebhookconfiguration', WEBHOOK),
+        mend: ({ type }) => type(`kubectl delete validatingwebhookconfiguration ${WEBHOOK}`),
       },
       {
         reason: 'RolloutPaused',
@@ -312,7 +321,7 @@ export const GROUPS: readonly Group[] = [
         ...STALLED,
         break: async ({ kubectl, patch }) => {
           await kubectl('rollout', 'pause', 'deployment/shop');
-          await patch(sized({ memory_mb: 144 }));
+          await patch(sized({ memory_mb: 160 }));
         },
         mend: ({ type }, message) => type(commandIn(message, 'kubectl rollout resume')),
       },
@@ -361,7 +370,7 @@ export const GROUPS: readonly Group[] = [
       {
         reason: 'StorageCannotShrink',
         title: 'A volume that is to shrink',
-        what: '`db_storage_gi` is smaller than the volume.',
+        what: '`db_storage_gi` is smaller than the volume. Everything else of the change takes effect.',
         says: /has 2 Gi and cannot shrink to 1 Gi\. Set db_storage_gi to at least its size/,
         ...STALLED,
         break: ({ patch }) => patch(sized({ db_storage_gi: 1 })),
@@ -375,7 +384,8 @@ export const GROUPS: readonly Group[] = [
       {
         reason: 'PasswordMissing',
         title: 'A password that is lost',
-        what: 'The Secret with the password of the database was deleted. What runs goes on running.',
+        what: 'The Secret with the password of the database was deleted. Running pods continue, and none is started. Without a backup, read the password from a running pod ([how](operations.md#the-data-of-a-deployment)).',
+        note: 'the Secret from [the backup](operations.md#backing-up)',
         says: /Secret shop--postgres is missing.*Restore it from a backup, with the labels davit\.dev\/deployment=shop/,
         ...DATA,
         break: async (site) => {
@@ -392,7 +402,8 @@ export const GROUPS: readonly Group[] = [
       {
         reason: 'VolumeMissing',
         title: 'A volume that is lost',
-        what: 'The PersistentVolumeClaim of the database was deleted, and its pod has ended. The data is lost unless there is a backup.',
+        what: 'The PersistentVolumeClaim of the database was deleted, and its pod has ended. Restore volume and claim from a backup ([how](operations.md#backing-up)) if there is one.',
+        note: 'giving the data up and starting with an empty database',
         says: /is missing, and with it the data.*Restore the volume from a backup.*To start with an empty database instead: kubectl annotate/,
         ...DATA,
         break: async ({ kubectl }) => {

@@ -11,44 +11,81 @@ export interface Seen {
   readonly stalled: string;
   /** Status of the latest revision. */
   readonly revision: string;
-  /** Whether the page says that it needs attention. */
-  readonly isBad: boolean;
+  /** How the page says that the deployment is. */
+  readonly word: string;
   /** What the page says to do beside the message. */
   readonly todo: string | undefined;
+  /** Type and reason. */
+  readonly event: string;
   readonly line: object;
   readonly series: string;
   /** The commands that mended it. */
   readonly mended: readonly string[];
 }
 
-const INTRODUCTION = `<!-- Written by test/suites/e2e/troubleshooting.test.ts, which breaks and mends every one of these deployments. To change it,
+/** What the commands of the page need. */
+export const CALL = `call() { curl -sS --fail-with-body -H "X-Api-Key: $TOKEN" -H 'Content-Type: application/json' "$@"; }`;
+
+export const NEXT = {
+  ask: 'call "$API/v2/deployments/$ID"',
+  wait: 'call "$API/v2/deployments/$ID?wait=DEPLOYED&timeout=300"',
+};
+
+const INTRODUCTION = `<!-- Written by test/suites/e2e/troubleshooting.test.ts, which breaks and repairs every one of these deployments on real pods. To change the page,
 change the test and run it with -u. -->
 
 # Troubleshooting a deployment
 
-What is to be seen of a deployment that is broken, and what mends it. Each failure is named by its reason, which is the same everywhere:
+This page shows broken deployments as people see them, and the commands that repaired each. The examples are the deployment \`shop\` in the namespace \`team\`. Set \`API\` to the address of
+Davit, \`TOKEN\` to a Kubernetes token for the namespace, and \`ID\` to the deployment's id, which \`$API/v2/deployments?name=shop\` shows. Then:
 
-- \`curl -s "$API/v2/deployments/$ID" -H "X-Api-Key: $TOKEN"\` has \`status\`, \`status_message\` and \`conditions\`, of which an excerpt is shown here. The latest revision, under
-  \`$API/v2/deployments/$ID/revisions\`, has the same message. \`kubectl get appd -o wide\` shows it as well.
-- The page at \`/\` shows reason and message at the top of the deployment, with what to do.
-- The controller logs one line for each change of status or reason. \`message\`, which is left out here, is that of the condition.
-- The metrics count deployments by reason, without their names. The alerts are those that are raised if nobody acts for two hours.
+\`\`\`sh
+${CALL}
+\`\`\`
 
-A status READY beside a failure means that the revision before goes on serving.
-[Operating Davit](operations.md#conditions-and-reasons) lists all reasons, and [what to do about an alert](operations.md#alerts).
+1. **Ask what is wrong.** \`status_message\` says it, and what to do. The condition Ready has the reason. The page at \`$API/\` shows the same at the top of the deployment, and
+   \`kubectl get appd shop -n team -o wide\` as well.
+
+   \`\`\`sh
+   ${NEXT.ask}
+   \`\`\`
+
+2. **Look the reason up** in the table below. [Operating Davit](operations.md#conditions-and-reasons) lists all reasons.
+3. **Do what the message says.** Most failures need no restart afterwards: Davit continues automatically.
+4. **Wait until the latest revision is deployed.** After each repair on this page the status was READY, the condition Ready was True with reason Serving, and the page said "in order".
+
+   \`\`\`sh
+   ${NEXT.wait}
+   \`\`\`
+
+READY beside a failure means that the earlier revision still serves: users notice nothing yet. If Stalled is True, waiting does not help. A rollout is Stalled after
+\`settings.pods.progressDeadlineSeconds\`, which is 20 s in these examples and 600 s by default.
+
+Each section has an excerpt of the API's answer, and a table of what else shows the failure at the same time:
+
+| Where | What |
+|---|---|
+| Latest revision | its status in \`$API/v2/deployments/$ID/revisions\`; it has the same message |
+| Page | status, summary, and the advice beside the message |
+| Event | type and reason of the event on the AppDeployment (\`kubectl describe appd shop -n team\`) |
+| Log | the controller's line, without its time and its \`message\`, which is that of the condition |
+| Metric | the series in which the deployment is counted; metrics name no deployment |
+| Alerts | those that fire if nobody acts for two hours ([what to do about an alert](operations.md#alerts)) |
 
 <picture>
   <source media="(prefers-color-scheme: dark)" srcset="page/broken-dark.png">
   <img alt="The page of a deployment whose container crashes: reason, message, parts, revisions and log" src="page/broken.png">
 </picture>
+
+## Reasons
 `;
 
 export function troubleshootingPage(groups: readonly Group[], seen: ReadonlyMap<string, Seen>): string {
   const all = groups.flatMap(({ failures }) => failures);
   const contents = all.map(({ reason, title }) => `| ${reason} | [${title}](#${anchorOf(title)}) |`);
-  const sections = all.map(({ title, what, reason, alerts }) => {
+  const sections = all.map(({ title, what, reason, alerts, look, note }) => {
     const one = seen.get(title);
-    if (one === undefined) throw new Error(`${title}: it was not seen, or not mended`);
+    if (one === undefined) throw new Error(`${title}: it was not seen, or not repaired`);
     const excerpt = {
       status: one.status,
       status_message: one.message,
@@ -57,20 +94,15 @@ export function troubleshootingPage(groups: readonly Group[], seen: ReadonlyMap<
         { type: 'Stalled', status: one.stalled, ...(one.stalled === 'True' && { reason }) },
       ],
     };
+    const advice = one.todo === undefined ? '' : `, "What to do: ${one.todo}"`;
+    const links = alerts.map((alert) => `[${alert}](operations.md#${alert.toLowerCase()})`);
     const rows = [
       ['Latest revision', `\`${one.revision}\``],
-      [
-        'Page',
-        `${one.status}, ${one.isBad ? 'needs attention' : 'in progress'}; reason and message${one.todo === undefined ? '' : `; "What to do: ${one.todo}"`}`,
-      ],
+      ['Page', `${one.status}, ${one.word}${advice}`],
+      ['Event', `\`${one.event}\``],
       ['Log', `\`${JSON.stringify(one.line)}\``],
       ['Metric', `\`${one.series}\``],
-      [
-        'Alerts',
-        alerts.length === 0
-          ? 'none with this reason'
-          : alerts.map((alert) => `[${alert}](operations.md#${alert.toLowerCase()})`).join(', '),
-      ],
+      ['Alerts', links.length === 0 ? 'none with this reason' : links.join(', ')],
     ];
     return [
       `## ${title}`,
@@ -85,7 +117,8 @@ export function troubleshootingPage(groups: readonly Group[], seen: ReadonlyMap<
       '|---|---|',
       ...rows.map(([where, text]) => `| ${where} | ${text} |`),
       '',
-      'Mended by:',
+      ...(look ? ['Its log has more:', '', '```sh', `call ${look.command}`, '```', ''] : []),
+      `Repaired by:${note === undefined ? '' : ` ${note}`}`,
       '',
       '```sh',
       ...one.mended,
@@ -93,14 +126,19 @@ export function troubleshootingPage(groups: readonly Group[], seen: ReadonlyMap<
       '',
     ].join('\n');
   });
-  return [INTRODUCTION, '| Reason | |', '|---|---|', ...contents, '', sections.join('\n')].join('\n');
+  return [INTRODUCTION, '| Reason | Example |', '|---|---|', ...contents, '', sections.join('\n')].join('\n');
 }
 
-/** Two levels with a line each, deeper ones within it. */
+/** A line for each field and each condition. */
 function jsonOf({ conditions, ...rest }: { readonly conditions: readonly object[] }): string {
   const fields = Object.entries(rest).map(([name, value]) => `  ${JSON.stringify(name)}: ${JSON.stringify(value)},`);
-  const lines = conditions.map((one) => `    ${JSON.stringify(one)}`).join(',\n');
+  const lines = conditions.map((one) => `    ${spaced(one)}`).join(',\n');
   return ['{', ...fields, '  "conditions": [', lines, '  ]', '}'].join('\n');
+}
+
+function spaced(object: object): string {
+  const fields = Object.entries(object).map(([name, value]) => `${JSON.stringify(name)}: ${JSON.stringify(value)}`);
+  return `{ ${fields.join(', ')} }`;
 }
 
 function anchorOf(title: string): string {

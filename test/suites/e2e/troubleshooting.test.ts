@@ -1,20 +1,22 @@
 // What people see of a deployment that is broken: the HTTP API, the page, the controller's log, the metrics and the alerts say the
 // same of it, and what they say to do mends it. The page of docs about it is written from what is seen here.
 
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, type ExpectStatic, inject, it } from 'vitest';
 import { isFailure } from '../../../src/api/app-deployment-conditions.ts';
-import { advice } from '../../../src/page/health.ts';
+import { advice, TONE_WORDS } from '../../../src/page/health.ts';
 import { linkOf } from '../../../src/page/route.ts';
 import { plain } from '../../../src/page/text.ts';
+import { openShell, type Shell } from '../../support/documents/documented.ts';
 import type { Tenant } from '../../support/platform.ts';
 import { AS_EXPECTED, type Evaluation, evaluate, firing, promtoolPath } from '../../support/promtool.ts';
 import { type Answer, type Attached, attach, eventually } from '../../support/running-davit.ts';
 import { type Line, linesOf, type Scrape, scrape, seriesOf } from '../../support/telemetry.ts';
 import { chromiumHere, launch, signIn, type Visit, visit } from '../page/browser.ts';
 import { type Broken, GROUPS, readyOf, SIZES, type Site, VARIABLES } from './broken-deployments.ts';
-import { type Seen, troubleshootingPage } from './troubleshooting-page.ts';
+import { CALL, NEXT, type Seen, troubleshootingPage } from './troubleshooting-page.ts';
 
 const davit: Attached = attach(inject('davit'));
 const here = await chromiumHere();
@@ -22,7 +24,7 @@ const missing = davit.node !== 'real' ? 'no real pods' : 'missing' in here ? her
 
 const NAME = 'shop';
 const STORES = 'stores';
-const WITHIN_MS = 150_000;
+const WITHIN_MS = 240_000;
 /** Written by the first run on a machine that has no such page yet. */
 const PAGE = 'troubleshooting';
 const DOCUMENT = join(import.meta.dirname, '../../../docs', `${PAGE}.md`);
@@ -45,14 +47,14 @@ describe.skipIf(missing !== undefined)(
 
     it.concurrent.for(GROUPS.map((group, index) => ({ ...group, index })))(
       'by $name says why, and what to do about it',
-      { timeout: 900_000 },
+      { timeout: 1_200_000 },
       async ({ failures, index }, { expect }) => {
         const place = await makePlace(await davit.tenant(`broken-${index + 1}`));
         try {
           for (const failure of failures) {
             // oxlint-disable-next-line no-await-in-loop -- one after the other
-            await happens(place, failure, expect).catch((error: unknown) => {
-              throw new Error(`${failure.title}: ${String(error)}`, { cause: error });
+            await happens(place, failure, expect).catch(async (error: unknown) => {
+              throw new Error(`${failure.title}: ${String(error)}\n${await place.history()}`, { cause: error });
             });
           }
           expect(place.visit?.complaints).toEqual([]);
@@ -100,34 +102,33 @@ async function startStores(): Promise<void> {
 interface Place {
   readonly site: Site;
   visit?: Visit;
-  /** How the last commands of the site would be typed. */
-  readonly commands: string[];
+  /** What was typed, since it was emptied. */
+  readonly typed: string[];
+  /** Types commands into a shell that has what the page of docs sets up. Answers with what they print. */
+  type(...commands: readonly string[]): Promise<string>;
   answer(): Promise<Answer>;
   latest(): Promise<{ readonly status: string; readonly status_message: string }>;
   page(): Promise<Page>;
   /** Text without what is of this run alone. */
   documented(text: string): string;
+  /** For a failed test: what the log and the cluster say about it. */
+  history(): Promise<string>;
   leave(): Promise<void>;
 }
 
 async function makePlace(tenant: Tenant): Promise<Place> {
   const { namespace } = tenant;
-  const commands: string[] = [];
+  const shell: Shell = await openShell(davit.kubeconfig, { kubectl: davit.kubectlPath }, WITHIN_MS);
+  const typed: string[] = [];
   let id = '';
   const path = (): string => `/v2/deployments/${id}`;
-  const inNamespace = (args: readonly string[]): Promise<string> => davit.kubectl(['-n', namespace, ...args]);
-  const secret = {
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { name: STORES },
-    stringData: { postgres: `postgresql://postgres@postgres.${STORES}/postgres`, redis: `redis://redis.${STORES}` },
+  const type = (...commands: readonly string[]): Promise<string> =>
+    shell.run([CALL, ...commands], { API: davit.apiUrl, TOKEN: tenant.token, ID: id });
+  const typeOne = async (command: string): Promise<string> => {
+    typed.push(command);
+    return type(command);
   };
 
-  async function ask(method: string, to: string, body: object): Promise<Answer> {
-    const answer = await davit.call(tenant, method, `${to}?fieldValidation=Strict`, body);
-    if (answer.status >= 300) throw new Error(`${method} ${to}: ${answer.status} ${JSON.stringify(answer.body)}`);
-    return answer;
-  }
   const site: Site = {
     namespace,
     image: davit.images.sample,
@@ -144,7 +145,7 @@ async function makePlace(tenant: Tenant): Promise<Place> {
         secret_name: STORES,
         secret_key: store,
       }));
-      const { body } = await ask('POST', '/v2/deployments', {
+      const { status, body } = await davit.call(tenant, 'POST', '/v2/deployments?fieldValidation=Strict', {
         name: NAME,
         source: 'external_docker',
         source_config: { resource_spec: { ...SIZES, ...resourceSpec }, ...(runtime && { runtime }) },
@@ -152,36 +153,35 @@ async function makePlace(tenant: Tenant): Promise<Place> {
         secrets: VARIABLES,
         secret_references: [...(hasOwnStores ? [] : external.filter(({ name }) => !named.has(name))), ...references],
       });
+      if (status !== 201) throw new Error(`POST: ${status} ${JSON.stringify(body)}`);
       id = body.id;
     },
     async patch(body) {
-      commands.push(
-        `curl -X PATCH "$API/v2/deployments/$ID" … -d '${JSON.stringify(body).replaceAll("'", String.raw`'\''`)}'`,
-      );
-      await ask('PATCH', path(), body);
+      await typeOne(`call -X PATCH "$API/v2/deployments/$ID" -d ${quoted(JSON.stringify(body))}`);
     },
     untilServing: () =>
       eventually(async () => {
         if (readyOf(await place.answer())?.status !== 'True') throw new Error(`${namespace}: it does not serve`);
       }, WITHIN_MS),
-    kubectl(...args) {
-      commands.push(['kubectl', ...args.map((arg) => (/[{[ "]/.test(arg) ? `'${arg}'` : arg))].join(' '));
-      return inNamespace(args);
-    },
+    kubectl: (...args) => typeOne(['kubectl', ...args.map(quoted), '-n', namespace].join(' ')),
     async apply(object, file = 'object.yaml') {
-      commands.push(`kubectl apply -f ${file}`);
-      await davit.kubectl(['-n', namespace, 'apply', '-f', '-'], object);
+      await writeFile(join(shell.folder, file), JSON.stringify(object));
+      return typeOne(`kubectl apply -f ${file} -n ${namespace}`);
     },
-    async type(command) {
-      commands.push(command);
-      await davit.kubectl(command.split(' ').slice(1));
-    },
+    type: typeOne,
   };
-  await davit.kubectl(['-n', namespace, 'apply', '-f', '-'], secret);
+  const secret = {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: STORES },
+    stringData: { postgres: `postgresql://postgres@postgres.${STORES}/postgres`, redis: `redis://redis.${STORES}` },
+  };
+  await site.apply(secret);
 
   const place: Place = {
     site,
-    commands,
+    typed,
+    type,
     answer: () => davit.call(tenant, 'GET', path()),
     latest: async () => (await davit.call(tenant, 'GET', `${path()}/revisions?limit=1`)).body.resources[0],
     async page() {
@@ -201,19 +201,33 @@ async function makePlace(tenant: Tenant): Promise<Place> {
         .replaceAll(new RegExp(`\\b${namespace}\\b`, 'g'), 'team')
         .replaceAll(/\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g, 'UID')
         .replaceAll(/\bshop-[0-9a-z]{5,10}-[0-9a-z]{5}\b/g, 'shop-POD')
+        .replaceAll(/\b(shop--migrate)-[0-9a-f]{8}\b/g, '$1-REVISION')
         .replaceAll(/have [\d.]+ CPU and \d+ MiB/g, 'have 4 CPU and 16384 MiB'),
+    async history() {
+      const lines = await linesAbout(namespace, 0);
+      const told = lines.map(({ time, msg, status, reason, message, suppressed }) =>
+        [time, msg, status, reason, message, suppressed].join(' '),
+      );
+      return [...told, await type(`kubectl get pods,events -n ${namespace} -o wide`)].join('\n');
+    },
     async leave() {
       await place.visit?.page.context().close();
       await davit.kubectl(['delete', 'appd', '--all', '-n', namespace, '--wait=false']);
+      await shell.close();
     },
   };
   return place;
 }
 
+/** As one word of a shell. */
+function quoted(word: string): string {
+  return /^[\w./:=,-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
+}
+
 /** It breaks, is looked at from all sides, and is mended. */
 async function happens(place: Place, failure: Broken, expect: ExpectStatic): Promise<void> {
-  const { site, commands } = place;
-  const { reason, says, isStalled, alerts, title } = failure;
+  const { site, typed } = place;
+  const { reason, says, isStalled, alerts, title, look } = failure;
   const since = Date.now();
   await failure.break(site);
   const wanted = { reason, status: 'False', isStalled: isStalled ? 'True' : 'False' };
@@ -238,13 +252,19 @@ async function happens(place: Place, failure: Broken, expect: ExpectStatic): Pro
     return latest;
   });
 
+  // What the page of docs says to type first, and what it says to look at then.
+  expect(await place.type(NEXT.ask)).toContain(message);
+  expect(await place.type(`kubectl get appd shop -n ${site.namespace} -o wide`)).toContain(reason);
+  if (look) expect(await place.type(`call ${look.command}`)).toContain(look.shows);
+
   const page = await place.page();
+  const word = reason === 'Paused' ? 'paused' : TONE_WORDS[isFailure(reason) ? 'bad' : 'busy'];
   const todo = isFailure(reason) ? advice(reason) : undefined;
   const shown = await eventually(async () => {
     const verdict = await page.locator('.verdict').innerText();
     expect(verdict).toContain(plain(message));
     expect(verdict).toContain(reason);
-    expect(verdict).toContain(isFailure(reason) ? 'needs attention' : 'in progress');
+    expect(verdict).toContain(word);
     expect(verdict.includes('What to do:')).toBe(todo !== undefined);
     if (todo !== undefined) expect(verdict).toContain(todo);
     return verdict;
@@ -262,6 +282,18 @@ async function happens(place: Place, failure: Broken, expect: ExpectStatic): Pro
     });
     return found as Line;
   });
+  const event = await eventually(async () => {
+    const list = await site.kubectl(
+      'get',
+      'events',
+      `--field-selector=involvedObject.kind=AppDeployment,reason=${reason}`,
+      '-o',
+      'jsonpath={.items[*].type}',
+    );
+    expect(list).not.toBe('');
+    return `${list.split(' ')[0]} ${reason}`;
+  });
+  expect(event).toMatch(/^Warning /);
   const samples = await eventually(async () => {
     const all = await scrape(davit, 'controller');
     expect(seriesOf(all, 'davit_deployments', { ready: 'False', stalled: wanted.isStalled, reason })).not.toEqual([]);
@@ -273,9 +305,10 @@ async function happens(place: Place, failure: Broken, expect: ExpectStatic): Pro
   if (stalledAt !== undefined) expect(at - stalledAt).toBeLessThan(WITHIN_MS / 1000);
   evaluations.push(ifNobodyActs(title, samples, reason, alerts));
 
-  commands.splice(0);
+  typed.splice(0);
   await failure.mend(site, message);
-  const mended = [...commands];
+  const mended = [...typed];
+  await place.type(NEXT.wait);
   await eventually(
     async () => {
       const answer = await place.answer();
@@ -293,7 +326,8 @@ async function happens(place: Place, failure: Broken, expect: ExpectStatic): Pro
   await eventually(async () => {
     const last = (await linesAbout(site.namespace, since)).findLast(isReadyLine);
     expect(last).toMatchObject({ status: 'True', reason: 'Serving' });
-  });
+    // A record with many lines has its last one within a minute.
+  }, 70_000);
 
   const [series = ''] = seriesOf(samples, 'davit_deployments', { ready: 'False', stalled: wanted.isStalled, reason })
     .filter(([one]) => one.includes(`state="${body.status}"`))
@@ -303,9 +337,18 @@ async function happens(place: Place, failure: Broken, expect: ExpectStatic): Pro
     message: place.documented(message),
     stalled: wanted.isStalled,
     revision: revision.status,
-    isBad: isFailure(reason),
+    word,
+    event,
     todo: shown.includes('What to do:') ? todo : undefined,
-    line: { level: told.level, msg: told.msg, status: told['status'], reason: told['reason'] },
+    line: {
+      level: told.level,
+      kind: told['kind'],
+      namespace: 'team',
+      name: told['name'],
+      status: told['status'],
+      reason: told['reason'],
+      msg: told.msg,
+    },
     series,
     mended: mended.map((command) => place.documented(command)),
   });

@@ -68,7 +68,7 @@ it('alerts and dashboard use metrics and reasons that there are', () => {
   expect(reasons.filter((reason) => !(reason in REASONS) && !(reason in BUILD_REASONS))).toEqual([]);
 });
 
-it('every failure is made to happen: by the tests of broken deployments, or by one that is named for it', () => {
+it('every failure is made to happen: in docs/troubleshooting.md, or by a test that is named for it', () => {
   const failures = (Object.keys(REASONS) as Reason[]).filter(isFailure);
   const shown = GROUPS.flatMap((group) => group.failures);
   const named = [...shown.map(({ reason }) => reason), ...Object.keys(ELSEWHERE)];
@@ -76,6 +76,8 @@ it('every failure is made to happen: by the tests of broken deployments, or by o
   expect(shown.filter(({ reason }) => reason in ELSEWHERE)).toEqual([]);
   for (const [reason, test] of Object.entries(ELSEWHERE))
     expect(readFileSync(join(root, test), 'utf8')).toContain(reason);
+  const headings = [...textOf('docs/troubleshooting.md').matchAll(/^## (.+)$/gm)].map(([, title]) => title);
+  expect(headings).toEqual(['Reasons', ...shown.map(({ title }) => title)]);
 });
 
 it('docs/operations.md shows no reason that there is not', () => {

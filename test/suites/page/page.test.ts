@@ -220,7 +220,7 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
     );
     await page.getByRole('link', { name: '← All deployments' }).click();
     await open(page, 'cart');
-    expect(await verdict.innerText()).toMatch(/in order\. The latest revision is deployed and serving\.$/);
+    expect(await verdict.innerText()).toMatch(/in order\.\s+The latest revision is deployed and serving\.$/);
   });
 
   describe('an API', () => {
