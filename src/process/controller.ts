@@ -48,13 +48,13 @@ import { POD_CONTRACTS } from '../resources/contracts.ts';
 import { fairClient } from '../runtime/clients/fair.ts';
 import { leaderOnly } from '../runtime/clients/leader-only.ts';
 import { rewindGuarded } from '../runtime/clients/rewind-guarded.ts';
+import { systemClock } from '../runtime/clock.ts';
 import {
   type Controller,
   type Reconcile,
   type ControllerOptions as StartOptions,
   startController,
 } from '../runtime/controller.ts';
-import { systemClock } from '../runtime/clock.ts';
 import { type EventRecorder, makeEventRecorder } from '../runtime/events.ts';
 import { makeFairLimiter } from '../runtime/fair-limiter.ts';
 import type { Checks } from '../runtime/health.ts';

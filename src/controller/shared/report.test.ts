@@ -30,7 +30,6 @@ const NORMAL: readonly Reason[] = [
   'NotObserved',
   'NotNeeded',
   'Starting',
-  'RolloutPaused',
   'AllResolved',
   'Accepted',
   'Routed',
