@@ -98,12 +98,21 @@ function countOf(offset: number, count: number, hasMore: boolean): string {
 
 function Filters({ state, onState }: Pick<ListProps, 'state' | 'onState'>): VNode {
   const [name, setName] = useState(state.nameContains);
-  useEffect(() => setName(state.nameContains), [state.nameContains]);
+  const sent = useRef(state.nameContains);
+  // Only what others have set: the person has perhaps typed on since this field sent its text.
   useEffect(() => {
-    if (name === state.nameContains) return;
-    const timer = setTimeout(() => onState({ ...state, nameContains: name, offset: 0 }), TYPING_MS);
+    if (state.nameContains === sent.current) return;
+    sent.current = state.nameContains;
+    setName(state.nameContains);
+  }, [state.nameContains]);
+  useEffect(() => {
+    if (name === sent.current) return;
+    const timer = setTimeout(() => {
+      sent.current = name;
+      onState({ ...state, nameContains: name, offset: 0 });
+    }, TYPING_MS);
     return () => clearTimeout(timer);
-  }, [name]);
+  }, [name, state]);
   return (
     <search class="filters">
       <label for="name">Name</label>

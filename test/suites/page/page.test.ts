@@ -463,6 +463,29 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
       expect(world.facade.records.list().map(({ metadata }) => metadata.name)).not.toContain('shop');
     });
 
+    it('keeps what is typed while the list is filtered by what was typed before', async ({ world, enter }) => {
+      deployTeam(world);
+      const page = await enter();
+      await page.evaluate(`(() => {
+        const field = document.getElementById('name');
+        const type = (text) => {
+          field.value = text;
+          field.dispatchEvent(new Event('input', { bubbles: true }));
+        };
+        const { setTimeout } = window;
+        window.setTimeout = (work, ms, ...rest) =>
+          setTimeout(() => {
+            work(...rest);
+            if (ms !== 250 || field.value !== 's') return;
+            window.setTimeout = setTimeout;
+            type('sho');
+          }, ms);
+        type('s');
+      })()`);
+      await page.getByText('2 deployments', { exact: true }).waitFor();
+      expect(await page.getByRole('searchbox', { name: 'Name' }).inputValue()).toBe('sho');
+    });
+
     it('says that a deployment is deleted, also where the answer to the request comes after that', async ({
       world,
       enter,
