@@ -32,7 +32,13 @@ export const CATCH_UP_MS = 10_000;
 /** `before` is the last status of the build. Its `startedAt` is the time at which the Job was created. */
 export function outcomeOf(job: ObservedJob, pod: BuildPod | undefined, before: BuildStatus, now: Date): BuildOutcome {
   const commit = commitFrom(containerOf(pod, 'fetch'));
-  return { ...progressOf(job, pod, before, now), ...(commit !== undefined && { commit }) };
+  const progress = progressOf(job, pod, before, now);
+  // A build that runs cannot wait for its pod again: its pod or its Job was deleted, and the other's end is observed soon.
+  const isPodGone = before.phase === 'Building' && progress.phase === 'AwaitingBuild';
+  return {
+    ...(isPodGone ? said('Building', 'Running', 'The build pod is gone.') : progress),
+    ...(commit !== undefined && { commit }),
+  };
 }
 
 function progressOf(job: ObservedJob, pod: BuildPod | undefined, before: BuildStatus, now: Date): BuildOutcome {

@@ -307,6 +307,11 @@ describe('while a build runs', () => {
       }),
       { status: { phase: 'Building', reason: 'Running' }, requeueAfterMs: 10_000 },
     ],
+    [
+      'the pod was deleted, and the end of its Job has not been observed yet',
+      seen(building, { job: job() }),
+      { status: { phase: 'Building', reason: 'Running' } },
+    ],
     ['the Job no longer exists', seen(building), { status: { phase: 'Failed', reason: 'BuilderGone' } }],
     [
       'the Job is being deleted',
@@ -360,6 +365,20 @@ describe('while a build runs', () => {
       startedAt: '2026-01-01T00:40:00Z',
     });
     expect(nextStep(seen(stuck), now)).toMatchObject({ status: { phase: 'Failed', reason: 'CodeHostUnreachable' } });
+  });
+
+  it('a build that was not started in time, and that nothing prevented, has exceeded its time limit', () => {
+    const late = revision({
+      phase: 'AwaitingBuild',
+      reason: 'PodStarting',
+      message: 'The build pod is being created.',
+      startedAt: '2026-01-01T00:20:00Z',
+    });
+    expect(nextStep(seen(late), now).status).toMatchObject({
+      phase: 'Failed',
+      reason: 'TimedOut',
+      message: 'The build could not be started in time. Ask for a new revision to build again.',
+    });
   });
 
   it('the message for an image that cannot be pulled does not alternate with that of the kubelet', () => {

@@ -127,9 +127,17 @@ function begun(observed: ObservedBuild, build: BuildStatus, now: Date): BuildSte
   const { startedAt = '' } = build;
   const isOver = now.getTime() - Date.parse(startedAt) > settings.timeoutSeconds * 1000;
   if (!isOver) return { act: 'start' };
-  const { reason = 'TimedOut', message = '' } = build;
+  const { reason, message } = build;
+  const isHindered = reason !== undefined && reason !== 'PodStarting';
+  const why = isHindered && message !== undefined ? ` ${message}` : ' Ask for a new revision to build again.';
   return {
-    status: ended(build, 'Failed', reason, `The build could not be started in time. ${message}`.trim(), now),
+    status: ended(
+      build,
+      'Failed',
+      isHindered ? reason : 'TimedOut',
+      `The build could not be started in time.${why}`,
+      now,
+    ),
     ...(job && { act: 'removeJob' }),
   };
 }
