@@ -253,7 +253,7 @@ async function happens(place: Place, failure: Broken, expect: ExpectStatic): Pro
   });
 
   // What the page of docs says to type first, and what it says to look at then.
-  expect(await place.type(NEXT.ask)).toContain(message);
+  expect(await place.type(NEXT.ask)).toContain(JSON.stringify(message).slice(1, -1));
   expect(await place.type(`kubectl get appd shop -n ${site.namespace} -o wide`)).toContain(reason);
   if (look) expect(await place.type(`call ${look.command}`)).toContain(look.shows);
 
