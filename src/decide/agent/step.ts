@@ -185,7 +185,9 @@ export function reportFor(seen: AgentSeen, rejection: Rejection | undefined, gon
   const { work, clusterId, epoch, copy } = seen;
   const { status: before } = work;
   const isOurs = copy?.metadata.annotations?.[ORIGIN_ID_ANNOTATION] === work.metadata.name;
-  const current = isOurs ? observedBy(copy) : undefined;
+  // A hub that was restored does not believe a report on what it has not asked for.
+  const isKnown = isOurs && originGenerationOf(copy) <= work.spec.generation;
+  const current = isKnown ? observedBy(copy) : undefined;
   const kept = before?.clusterId === clusterId ? before : undefined;
   const word = current ?? {
     ...(kept?.generation !== undefined && { generation: kept.generation }),

@@ -15,7 +15,7 @@ import type { KubeObject } from '../../../src/kube/client.ts';
 import { type Clock, systemClock } from '../../../src/runtime/clock.ts';
 import { makeMetrics } from '../../../src/runtime/metrics.ts';
 import { type FakeKube, makeFakeKube } from '../../support/fake-kube/fake-kube.ts';
-import { aController, aServer, type Harness, KEY, makeReady, putRecord } from './harness.ts';
+import { aController, aServer, type Harness, makeReady, putRecord } from './harness.ts';
 
 export const LISTENER = '4f1c1a52-4d52-4b33-9d0c-0b3f7f1f6c11';
 /** Namespace of the Listener on the hub, and the Listener. */
@@ -177,7 +177,8 @@ export async function aPair(): Promise<Pair> {
       let before = '';
       for (let pass = 0; pass < 30; pass += 1) {
         // oxlint-disable-next-line no-await-in-loop -- one after the other
-        await pair.hubController.reconcile(KEY);
+        for (const { metadata } of pair.hub.objects(APP_DEPLOYMENTS))
+          await pair.hubController.reconcile(`${metadata.namespace}/${metadata.name}`);
         // oxlint-disable-next-line no-await-in-loop -- as above
         await pair.agent.reconcile();
         // oxlint-disable-next-line no-await-in-loop -- as above
