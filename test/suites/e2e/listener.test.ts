@@ -24,7 +24,7 @@ const PLACE = 'shops';
 const DOCUMENT = 'docs/listeners.md';
 const SILENT_AFTER_S = 60;
 const REST_S = 60;
-const AGENT_IN_MIB = 200;
+const AGENT_IN_MIB = 150;
 
 const LISTENER = `apiVersion: davit.dev/v1alpha1
 kind: Listener
