@@ -41,6 +41,16 @@ export async function asked(cluster: Cluster, account: string): Promise<{ used: 
   return { used, refused };
 }
 
+const WRITES: ReadonlySet<string> = new Set(['create', 'update', 'patch', 'delete', 'deletecollection']);
+
+/** The writes of an account in their order, as rights. */
+export async function writesOf(cluster: Cluster, account: string): Promise<Right[]> {
+  const writes: Right[] = [];
+  for await (const { verb, objectRef } of entriesOf(cluster, account))
+    if (WRITES.has(verb)) writes.push(`${verb} ${objectRef?.apiGroup ?? ''}/${objectRef?.resource}`);
+  return writes;
+}
+
 /** In which namespaces an account asked for a resource. */
 export async function namespacesOf(cluster: Cluster, account: string, resource: string): Promise<Set<string>> {
   const found = new Set<string>();

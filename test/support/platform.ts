@@ -141,17 +141,24 @@ async function applyRendered(target: Target, rendered: string): Promise<Document
   return config.data ?? {};
 }
 
-/** Starts `davit listener` with the rights that the chart grants it; Secret davit-listener-hub exists. Resolves when it has started. */
-export async function startAgent(target: Target, namespaces: readonly string[]): Promise<Supervised> {
+/**
+ * Starts `davit listener` with the rights that the chart grants it; Secret davit-listener-hub exists. Resolves when it has started.
+ * `main`: the file to start, if not the source.
+ */
+export async function startAgent(target: Target, namespaces: readonly string[], main?: string): Promise<Supervised> {
   const env = { DAVIT_LISTENER_NAMESPACES: namespaces.join(',') };
-  return (await startPart('listener', target, {}, { env, source: root })).supervised;
+  return (await startPart('listener', target, {}, { env, source: root, main })).supervised;
 }
 
 async function startPart(
   part: Part | 'listener',
   target: Target,
   documents: Documents,
-  { env, source }: { readonly env: Readonly<Record<string, string>>; readonly source: string },
+  {
+    env,
+    source,
+    main = join(source, 'src/main.ts'),
+  }: { readonly env: Readonly<Record<string, string>>; readonly source: string; readonly main?: string | undefined },
 ): Promise<{ supervised: Supervised; url: string | undefined }> {
   const directory = join(target.runDir, 'davit');
   await mkdir(directory, { recursive: true });
@@ -165,7 +172,7 @@ async function startPart(
     isReady = resolve;
   });
   const supervised = supervise({
-    args: [join(source, 'src/main.ts'), part],
+    args: [main, part],
     env: {
       DAVIT_KUBECONFIG: kubeconfig,
       ...('settings.yaml' in documents && { DAVIT_SETTINGS: path('settings.yaml') }),

@@ -8,7 +8,8 @@ import { Unavailable } from '../../errors.ts';
 import { LEASES } from '../../kube/api-resources.ts';
 import { type HubLease, holdHubLease } from './hub-lease.ts';
 
-const PLACE = { namespace: 'davit-lsn-1', name: 'davit-listener' };
+const LISTENER = '4f1c1a52-4d52-4b33-9d0c-0b3f7f1f6c11';
+const PLACE = { namespace: 'davit-lsn-4f1c1a52', name: 'davit-listener' };
 
 let hub: FakeKube;
 let clock: ReturnType<typeof makeFakeClock>;
@@ -20,7 +21,7 @@ beforeEach(() => {
   hub.seed(LEASES, {
     apiVersion: 'coordination.k8s.io/v1',
     kind: 'Lease',
-    metadata: { ...PLACE, labels: { [LISTENER_LABEL]: 'listener-1' } },
+    metadata: { ...PLACE, labels: { [LISTENER_LABEL]: LISTENER } },
     spec: { leaseTransitions: 4 },
   } as Lease);
 });
@@ -45,7 +46,7 @@ const renewals = (): number => hub.writes.filter(({ error }) => error === undefi
 
 it('is renewed every ten seconds', async () => {
   const held = await hold();
-  expect([held.listenerId, held.epoch(), lease()?.holderIdentity]).toEqual(['listener-1', 5, 'agent']);
+  expect([held.listenerId, held.epoch(), lease()?.holderIdentity]).toEqual([LISTENER, 5, 'agent']);
   hub.clearWrites();
   await clock.advance(60_000);
   expect(renewals()).toBe(6);
@@ -61,6 +62,37 @@ it('is renewed again soon after a renewal that failed: the hub waits for less th
   hub.failOn(undefined);
   await clock.advance(2000);
   expect(renewals()).toBe(1);
+});
+
+it.each([
+  [
+    'another Listener, whose namespaces the cluster may have labelled',
+    { [LISTENER_LABEL]: '5b7d0a60-1c1f-4a3e-8f1d-7f4f3b7a9c22' },
+  ],
+  ['none', {}],
+])('is not taken while it says that it belongs to %s', async (_name, labels) => {
+  const { name, namespace } = PLACE;
+  hub.seed(LEASES, {
+    apiVersion: 'coordination.k8s.io/v1',
+    kind: 'Lease',
+    metadata: { name, namespace, labels },
+    spec: { leaseTransitions: 4 },
+  } as Lease);
+  let isHeld = false;
+  const holding = hold().then((held) => {
+    isHeld = true;
+    return held;
+  });
+  await clock.advance(6000);
+  expect([isHeld, renewals(), said[0]]).toEqual([false, 0, 'The Lease on the hub was not taken']);
+  hub.seed(LEASES, {
+    apiVersion: 'coordination.k8s.io/v1',
+    kind: 'Lease',
+    metadata: { name, namespace, labels: { [LISTENER_LABEL]: LISTENER } },
+    spec: { leaseTransitions: 4 },
+  } as Lease);
+  await clock.advance(6000);
+  expect((await holding).listenerId).toBe(LISTENER);
 });
 
 describe('a renewal that finds another version', () => {

@@ -2,11 +2,11 @@
 
 import { AGENT_VERSION_ANNOTATION, CLUSTER_ID_ANNOTATION, LISTENER_LABEL } from '../../api/meta.ts';
 import type { Lease } from '../../decide/listener/contact.ts';
-import { Conflict, Unavailable } from '../../errors.ts';
+import { Conflict, Terminal, Unavailable } from '../../errors.ts';
 import { LEASES } from '../../kube/api-resources.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { Logger } from '../../logger.ts';
-import { LISTENER_AGENT } from '../../record/listener-names.ts';
+import { hubNamespace, LISTENER_AGENT } from '../../record/listener-names.ts';
 import { type Clock, sleep } from '../../runtime/clock.ts';
 
 export interface HubLeaseOptions {
@@ -38,8 +38,7 @@ const RETRY_MS = 2000;
 export async function holdHubLease(options: HubLeaseOptions): Promise<HubLease> {
   const { clock, log, signal } = options;
   let held = await retried(() => take(options), options);
-  const listenerId = held.metadata.labels?.[LISTENER_LABEL];
-  if (listenerId === undefined) throw new TypeError(`Lease ${LISTENER_AGENT} has no label ${LISTENER_LABEL}`);
+  const listenerId = listenerOf(held) ?? '';
 
   async function renewUntilAborted(): Promise<void> {
     let waitMs = RENEW_MS;
@@ -69,7 +68,7 @@ async function retried<T>(attempt: () => Promise<T>, { clock, log, signal }: Hub
       return await attempt();
     } catch (error) {
       if (signal.aborted) throw new Unavailable('take the Lease on the hub: stopped');
-      log.warn({ err: error }, 'The hub cannot be reached');
+      log.warn({ err: error }, 'The Lease on the hub was not taken');
     }
     // oxlint-disable-next-line no-await-in-loop -- as above
     await sleep(clock, RETRY_MS, signal);
@@ -79,7 +78,17 @@ async function retried<T>(attempt: () => Promise<T>, { clock, log, signal }: Hub
 async function take(options: HubLeaseOptions): Promise<Lease> {
   const { hub, namespace } = options;
   const lease = await hub.get<Lease>(LEASES, { namespace, name: LISTENER_AGENT });
+  const listenerId = listenerOf(lease);
+  // The namespace is that of the enrolment. A hub that said another id would get what accepts another Listener.
+  if (listenerId === undefined || hubNamespace(listenerId) !== namespace)
+    throw new Terminal(
+      `take the Lease on the hub: namespace ${namespace} there is not that of Listener ${listenerId ?? '(none)'}. Enroll this cluster again: kubectl davit listener join.`,
+    );
   return write(lease, transitionsOf(lease) + 1, options);
+}
+
+function listenerOf({ metadata }: Lease): string | undefined {
+  return metadata.labels?.[LISTENER_LABEL];
 }
 
 /** Takes it back from another agent. */

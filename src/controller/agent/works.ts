@@ -12,9 +12,17 @@ import {
   ORIGIN_VERSION_ANNOTATION,
 } from '../../api/meta.ts';
 import { quoted } from '../../api/text.ts';
-import { type AgentSeen, agentStep, type Rejection, reportFor, type SecretToCopy } from '../../decide/agent/step.ts';
+import {
+  type AgentSeen,
+  type AgentStep,
+  agentStep,
+  nameConflict,
+  type Rejection,
+  reportFor,
+  type SecretToCopy,
+} from '../../decide/agent/step.ts';
 import { hasDrifted } from '../../decide/drift.ts';
-import { Conflict, Forbidden, Invalid, NotFound, undefinedIfNotFound } from '../../errors.ts';
+import { Forbidden, Invalid, NotFound, undefinedIfNotFound } from '../../errors.ts';
 import { SECRETS } from '../../kube/api-resources.ts';
 import type { KubeClient, KubeObject } from '../../kube/client.ts';
 import { revisionsOf } from '../../record/revisions.ts';
@@ -72,14 +80,15 @@ export function makeAgentReconciler(options: AgentOptions): Reconcile {
     const work = caches.works.get({ namespace, name: key });
     // Absence says nothing: what is here stays.
     if (work === undefined) return {};
-    const seen = look(work);
-    const step = agentStep(seen);
+    const cached = look(work);
+    const { seen, step } = await checkedStep(cached, local);
     switch (step.do) {
       case 'ignore':
         return {};
       case 'reject':
-        await report(work, reportFor(seen, step.rejection), hub);
-        return {};
+        await report(work, reportFor(cached, step.rejection), hub);
+        // Nobody tells of the deletion of an object that the cache does not have.
+        return seen === cached ? {} : { requeueAfterMs: RETRY_MS };
       case 'gone':
         // The cache may lack a copy that was just created.
         if (await isGoneForSure(work, local)) await report(work, reportFor(seen, undefined, true), hub);
@@ -90,7 +99,7 @@ export function makeAgentReconciler(options: AgentOptions): Reconcile {
         else if (step.copy.metadata.deletionTimestamp === undefined) await removeCopy(step.copy, local);
         return {};
       case 'bring': {
-        const rejection = await bring(work, step, { hub, local });
+        const rejection = await bring(seen, step, { hub, local });
         await report(work, reportFor(look(work), rejection), hub);
         return rejection === undefined ? {} : { requeueAfterMs: RETRY_MS };
       }
@@ -98,7 +107,7 @@ export function makeAgentReconciler(options: AgentOptions): Reconcile {
   };
 
   async function bring(
-    work: ListenerWork,
+    { work, copy: existing }: AgentSeen,
     step: { copy: AppDeployment; secrets: readonly SecretToCopy[]; stale: readonly KubeObject[] },
     { hub, local }: { readonly hub: KubeClient; readonly local: KubeClient },
   ): Promise<Rejection | undefined> {
@@ -106,46 +115,18 @@ export function makeAgentReconciler(options: AgentOptions): Reconcile {
       for (const secret of step.secrets) {
         // oxlint-disable-next-line no-await-in-loop -- one value at a time in memory
         const isCopied = await copySecret(work, secret, { hub, local });
-        if (!isCopied) return conflict(`Secret ${secret.name}`, work);
+        if (!isCopied) return nameConflict(`Secret ${secret.name}`, work);
       }
       const wanted = withAppliedDigest(step.copy) as AppDeployment;
-      const existing = caches.copies.get(placeOf(wanted) as { namespace: string; name: string });
       const isApplied =
         existing?.metadata.annotations?.[APPLIED_ANNOTATION] === wanted.metadata.annotations?.[APPLIED_ANNOTATION] &&
         !hasDrifted(wanted, existing);
-      if (!isApplied) {
-        const written = await applyCopy(wanted, existing, local);
-        if (written === undefined) return conflict(`AppDeployment ${work.spec.name}`, work);
-        caches.copies.overlay(written);
-      }
+      if (!isApplied) caches.copies.overlay(await applyCopy(wanted, existing?.metadata.uid, local));
       await removeSecrets(step.stale, local);
       return undefined;
     } catch (error) {
       if (error instanceof Invalid || error instanceof Forbidden) return refusal(error);
       throw error;
-    }
-  }
-
-  /** Undefined if a foreign object has the name. */
-  async function applyCopy(
-    wanted: AppDeployment,
-    existing: AppDeployment | undefined,
-    local: KubeClient,
-  ): Promise<AppDeployment | undefined> {
-    const writing = { fieldManager: MANAGER, force: true, strict: true } as const;
-    const uid = existing?.metadata.uid;
-    if (uid !== undefined)
-      return local.apply(APP_DEPLOYMENTS, { ...wanted, metadata: { ...wanted.metadata, uid } }, writing);
-    try {
-      return await local.apply(APP_DEPLOYMENTS, wanted, { ...writing, onlyCreate: true });
-    } catch (error) {
-      if (!(error instanceof Conflict)) throw error;
-      const there = await local.get<AppDeployment>(APP_DEPLOYMENTS, placeOf(wanted));
-      const origin = wanted.metadata.annotations?.[ORIGIN_ID_ANNOTATION];
-      if (there.metadata.annotations?.[ORIGIN_ID_ANNOTATION] !== origin) return undefined;
-      // The cache does not show it yet, or somebody took the label off.
-      const { uid: ours = '' } = there.metadata;
-      return local.apply(APP_DEPLOYMENTS, { ...wanted, metadata: { ...wanted.metadata, uid: ours } }, writing);
     }
   }
 
@@ -221,13 +202,6 @@ const LOOK_AGAIN_MS = 1000;
 /** What was refused may be accepted after a change of the cluster's policies, of which nobody tells. */
 const RETRY_MS = 30_000;
 
-function conflict(what: string, { spec }: ListenerWork): Rejection {
-  return {
-    reason: 'NameConflict',
-    message: `${what} in namespace ${spec.namespace} of the cluster exists and is not of this deployment. Delete it there, or create the deployment under another name.`,
-  };
-}
-
 function refusal(error: Invalid | Forbidden): Rejection {
   const words = quoted(error.serverMessage ?? error.message);
   const isUnknownField = /unknown field|field not declared in schema/.test(error.serverMessage ?? error.message);
@@ -237,6 +211,26 @@ function refusal(error: Invalid | Forbidden): Rejection {
       ? `The cluster's Davit does not know a field of the deployment: ${words}. Upgrade it.`
       : `The cluster's API server refused the deployment: ${words}`,
   };
+}
+
+/** The step, by what the cluster has under the name before anything is written: the cache has only copies with the label. */
+async function checkedStep(
+  cached: AgentSeen,
+  local: KubeClient,
+): Promise<{ readonly seen: AgentSeen; readonly step: AgentStep }> {
+  const step = agentStep(cached);
+  if (step.do !== 'bring' || cached.copy !== undefined) return { seen: cached, step };
+  const copy = await local.get<AppDeployment>(APP_DEPLOYMENTS, placeOf(step.copy)).catch(undefinedIfNotFound);
+  if (copy === undefined) return { seen: cached, step };
+  const seen = { ...cached, copy };
+  return { seen, step: agentStep(seen) };
+}
+
+/** `uid`: of the object that is there. Without it, an object that another created meanwhile is a Conflict. */
+function applyCopy(wanted: AppDeployment, uid: string | undefined, local: KubeClient): Promise<AppDeployment> {
+  const writing = { fieldManager: MANAGER, force: true, strict: true } as const;
+  if (uid === undefined) return local.apply(APP_DEPLOYMENTS, wanted, { ...writing, onlyCreate: true });
+  return local.apply(APP_DEPLOYMENTS, { ...wanted, metadata: { ...wanted.metadata, uid } }, writing);
 }
 
 async function isGoneForSure({ metadata, spec }: ListenerWork, local: KubeClient): Promise<boolean> {

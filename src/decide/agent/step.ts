@@ -3,7 +3,7 @@
 
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../api/app-deployment.ts';
 import type { AppRevision } from '../../api/app-revision.ts';
-import type { ListenerWork, REJECTIONS } from '../../api/listener-work.ts';
+import type { ListenerWork } from '../../api/listener-work.ts';
 import {
   API_VERSION,
   LISTENER_LABEL,
@@ -15,7 +15,9 @@ import {
   PAUSED_ANNOTATION,
   TENANT_LABEL,
 } from '../../api/meta.ts';
+import { quoted } from '../../api/text.ts';
 import type { KubeObject } from '../../kube/client.ts';
+import { runsHere } from '../../record/listener-assignment.ts';
 import { originGenerationOf } from '../../record/metadata.ts';
 
 export interface AgentSeen {
@@ -73,13 +75,9 @@ export function agentStep(seen: AgentSeen): AgentStep {
     const left = isOurs ? copy : undefined;
     return left !== undefined || secrets.length > 0 ? { do: 'remove', copy: left, secrets } : { do: 'gone' };
   }
-  const refused = consentMissing(seen);
+  const refused = consentMissing(seen) ?? unfit(work);
   if (refused !== undefined) return { do: 'reject', rejection: refused };
-  if (copy !== undefined && !isOurs)
-    return reject(
-      'NameConflict',
-      `AppDeployment ${spec.name} in namespace ${spec.namespace} of the cluster belongs to another deployment of the hub. This one continues when that one has been deleted there.`,
-    );
+  if (copy !== undefined && !isOurs) return { do: 'reject', rejection: occupied(seen, copy) };
   const wanted = spec.secrets ?? [];
   const there = new Map(secrets.map((secret) => [secret.metadata.name, versionOf(secret)]));
   return {
@@ -88,10 +86,6 @@ export function agentStep(seen: AgentSeen): AgentStep {
     secrets: wanted.filter(({ name, version }) => there.get(name) !== version),
     stale: secrets.filter(({ metadata: { name } }) => !wanted.some((secret) => secret.name === name)),
   };
-}
-
-function reject(reason: (typeof REJECTIONS)[number], message: string): AgentStep {
-  return { do: 'reject', rejection: { reason, message } };
 }
 
 function versionOf({ metadata }: KubeObject): string | undefined {
@@ -129,6 +123,40 @@ function consentMissing({ work: { spec }, namespace, listenerId }: AgentSeen): R
   };
 }
 
+/** A hub hands over what runs an image, and nothing that this cluster would build or pass on with the ids that the hub says. */
+function unfit({ spec: { deployment } }: ListenerWork): Rejection | undefined {
+  if (deployment.source !== 'external_docker')
+    return {
+      reason: 'ApplyRefused',
+      message: `The deployment has source ${quoted(deployment.source)}. A listener's cluster runs only external_docker: build the image elsewhere, and name it.`,
+    };
+  if (runsHere({ spec: deployment })) return undefined;
+  return {
+    reason: 'ApplyRefused',
+    message:
+      "The deployment names a listener in the cluster itself. A listener's cluster passes nothing on: name on the hub the listener of the cluster that is to run it.",
+  };
+}
+
+/** Why an object that is not of this work keeps the name. */
+function occupied({ work, listenerId }: AgentSeen, { metadata }: AppDeployment): Rejection {
+  const { spec } = work;
+  const what = `AppDeployment ${spec.name}`;
+  if (metadata.annotations?.[ORIGIN_ID_ANNOTATION] === undefined || metadata.labels?.[LISTENER_LABEL] !== listenerId)
+    return nameConflict(what, work);
+  return {
+    reason: 'NameConflict',
+    message: `${what} in namespace ${spec.namespace} of the cluster belongs to another deployment of the hub. This one continues when that one has been deleted there.`,
+  };
+}
+
+export function nameConflict(what: string, { spec }: ListenerWork): Rejection {
+  return {
+    reason: 'NameConflict',
+    message: `${what} in namespace ${spec.namespace} of the cluster exists and is not of this deployment. Delete it there, or create the deployment under another name.`,
+  };
+}
+
 function makeCopyOf({ work, listenerId }: AgentSeen): AppDeployment {
   const { spec, metadata } = work;
   return {
@@ -157,7 +185,9 @@ export function reportFor(seen: AgentSeen, rejection: Rejection | undefined, gon
   const { work, clusterId, epoch, copy } = seen;
   const { status: before } = work;
   const isOurs = copy?.metadata.annotations?.[ORIGIN_ID_ANNOTATION] === work.metadata.name;
-  const current = isOurs ? observedBy(copy) : undefined;
+  // A hub that was restored does not believe a report on what it has not asked for.
+  const isKnown = isOurs && originGenerationOf(copy) <= work.spec.generation;
+  const current = isKnown ? observedBy(copy) : undefined;
   const kept = before?.clusterId === clusterId ? before : undefined;
   const word = current ?? {
     ...(kept?.generation !== undefined && { generation: kept.generation }),

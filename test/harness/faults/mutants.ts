@@ -704,8 +704,8 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     { workload: 'listener-life', side: 'link', fault: { kind: 'relist-empty', resource: 'listenerworks', event: 2 } },
   ),
   'the copy of another record of the same name is taken over': listenerBug(
-    'src/controller/agent/works.ts',
-    'if (there.metadata.annotations?.[ORIGIN_ID_ANNOTATION] !== origin) return undefined;',
+    'src/decide/agent/step.ts',
+    "if (copy !== undefined && !isOurs) return { do: 'reject', rejection: occupied(seen, copy) };",
     '',
     { workload: 'listener-taken', side: 'link', fault: NONE },
   ),

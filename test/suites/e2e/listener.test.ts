@@ -1,81 +1,158 @@
-// A deployment that a listener's cluster runs with real pods. The hub has none.
+// A deployment that a listener's cluster runs with real pods, from enrolment to deletion, over a link that is cut. The hub has no
+// pods. The commands are typed by a shell, and docs/listeners.md has them with what they printed and how long it took.
 
+import { copyFile, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { type Cluster, startCluster } from '../../cluster/cluster.ts';
-import { aPayload } from '../../support/builders.ts';
-import { type ListenerCluster, startListenerCluster } from '../../support/listener-cluster.ts';
-import { type Platform, startPlatform, type Tenant } from '../../support/platform.ts';
+import { ensureProgram } from '../../cluster/machine.ts';
+import { bundledDavit } from '../../harness/faults/bundle.ts';
+import { writesOf } from '../../support/audited-rights.ts';
+import { openShell, type Shell, textOf } from '../../support/documents/documented.ts';
+import { type Platform, type Supervised, startAgent, startPlatform, type Tenant } from '../../support/platform.ts';
+import { writePlugin } from '../../support/plugin.ts';
 import { type Attached, callsTo, eventually } from '../../support/running-davit.ts';
 import { startSampleCluster } from '../../support/sample-cluster.ts';
+import { openLink, type TcpLink } from '../../support/tcp-link.ts';
+import { type Typed, timeless, withTranscript } from './listener-transcript.ts';
 
 // Without a kubelet there is nothing that these tests could see; `node` says so in the run's first lines.
 const withPods = describe.skipIf(inject('davit').node !== 'real');
 
 const PLACE = 'shops';
-const SMALL = { cpu: 0.1, memory_mb: 128, db_cpu: 0.1, db_memory_mb: 256, redis_cpu: 0.05, redis_memory_mb: 64 };
+const DOCUMENT = 'docs/listeners.md';
+const SILENT_AFTER_S = 60;
+const REST_S = 60;
+const AGENT_IN_MIB = 150;
+
+const LISTENER = `apiVersion: davit.dev/v1alpha1
+kind: Listener
+metadata: {name: edge}
+spec: {namespaces: [${PLACE}]}
+`;
+const BODY = `{"name": "shop", "source": "external_docker",
+  "source_config": {"listener_id": "'$LISTENER'", "listener_config": {"k8s_namespace": "${PLACE}"},
+    "resource_spec": {"cpu": 0.1, "memory_mb": 128, "db_cpu": 0.1, "db_memory_mb": 256, "redis_cpu": 0.05, "redis_memory_mb": 64}},
+  "source_revision_config": {"image_uri": "'$IMAGE'"},
+  "secrets": [{"name": "GREETING", "value": "hello from the hub"}]}`;
 
 withPods('a deployment of a listener', () => {
   let hub: Cluster;
   let remote: Cluster;
   let hubDavit: Platform;
-  let listening: ListenerCluster;
+  let remoteDavit: Platform;
+  let agent: Supervised;
+  let link: TcpLink;
   let tenant: Tenant;
   let call: Attached['call'];
-  let image: string;
+  let shell: Shell;
+  let images: Attached['images'];
+  let namespace: string;
   let id: string;
+  const typed: Typed[] = [];
+  const figures: Record<string, string> = {};
 
   beforeAll(async () => {
-    hub = await startCluster({ pods: 'off' });
-    const started = await startSampleCluster({ pods: 'auto', progress: () => undefined });
-    remote = started.cluster;
-    image = started.images.sample;
+    hub = await startCluster({ pods: 'off', auditLog: true });
+    const started = await startSampleCluster({ pods: 'auto', auditLog: true, progress: () => undefined });
+    ({ cluster: remote, images } = started);
+    link = await openLink(hub.server);
     hubDavit = await startPlatform(hub, { values: { 'settings.listeners.enabled': true } });
     call = callsTo(hubDavit.apiUrl);
     tenant = await hubDavit.makeTenant('team');
-    const { images } = started;
-    listening = await startListenerCluster({
-      hub,
-      tenant: 'team',
-      name: 'edge',
-      cluster: remote,
-      images,
-      place: PLACE,
-    });
-  }, 300_000);
+    shell = await openShell(
+      hub.kubeconfig,
+      { kubectl: started.kubectlPath, jq: await ensureProgram('jq', () => undefined) },
+      360_000,
+    );
+    await writePlugin(shell.folder);
+    await copyFile(remote.kubeconfig, join(shell.folder, 'edge'));
+    await writeFile(join(shell.folder, 'edge.yaml'), LISTENER);
+  }, 400_000);
   afterAll(async () => {
-    await listening?.stop();
+    await shell?.close();
+    await agent?.stop();
+    await remoteDavit?.stop();
     await hubDavit?.stop();
+    await link?.close();
     await remote?.stop();
     await hub?.stop();
   }, 60_000);
 
   const there = (...args: readonly string[]): Promise<string> => remote.kubectl(['-n', PLACE, ...args]);
+  const since = (began: number): number => (performance.now() - began) / 1000;
 
-  it('is READY on the hub when its pods serve in the cluster, with the values of the hub', async () => {
-    const created = await eventually(async () => {
-      const answer = await call(
-        tenant,
-        'POST',
-        '/v2/deployments',
-        aPayload('shop', {
-          source_config: {
-            listener_id: listening.id,
-            listener_config: { k8s_namespace: PLACE },
-            resource_spec: SMALL,
-          },
-          source_revision_config: { image_uri: image },
-          secrets: [{ name: 'GREETING', value: 'hello from the hub' }],
-        }),
-      );
-      expect([answer.status, answer.body.detail]).toEqual([201, undefined]);
-      return answer.body;
-    }, 30_000);
-    ({ id } = created);
-    await eventually(
-      async () => expect((await call(tenant, 'GET', `/v2/deployments/${id}`)).body.status).toBe('READY'),
-      150_000,
-      500,
+  /** Types one command into the shell of a person at the hub, whose variables it keeps. */
+  async function type(command: string, more: Omit<Typed, 'command' | 'output'> = {}): Promise<string> {
+    const output = await shell.run(
+      [
+        'exec 2>&1',
+        'test ! -f variables || . ./variables',
+        command,
+        'declare -p LISTENER ID > variables 2> /dev/null || true',
+      ],
+      {
+        API: hubDavit.apiUrl,
+        TOKEN: tenant.token,
+        HUB: `https://127.0.0.1:${link.port}`,
+        IMAGE: images.sample,
+      },
     );
+    typed.push({ ...more, command, output });
+    return output;
+  }
+  const ask = (rest: string): string => `curl -s "$API/v2/deployments/$ID" -H "X-Api-Key: $TOKEN"${rest}`;
+  const state = `-o jsonpath='{.status.state}{"\\n"}'`;
+
+  it('on a cluster that is enrolled by what join prints', async () => {
+    await type('kubectl apply -n team -f edge.yaml', {
+      prose: `The Listener, with the namespaces that deployments may name:\n\n\`\`\`yaml\n${LISTENER}\`\`\``,
+    });
+    await hub.kubectl(['wait', '--for=jsonpath={.status.namespace}', 'lsn/edge', '-n', 'team', '--timeout=60s']);
+    namespace = await hub.kubectl(['get', 'lsn', 'edge', '-n', 'team', '-o', 'jsonpath={.status.namespace}']);
+    const printed = await type('kubectl davit listener join edge -n team --hub "$HUB" > hub-secret.json');
+    const commands = printed.split('\n').flatMap((line) => /^ {2}(\w.*?)(?: +#.*)?$/.exec(line)?.[1] ?? []);
+    expect(commands.filter((command) => command.startsWith('helm'))).toHaveLength(1);
+    let prose: string | undefined = 'What it prints, in the other cluster:';
+    for (const command of commands.filter((one) => one.startsWith('kubectl'))) {
+      const edge = command.replace('kubectl', 'kubectl --kubeconfig=edge').replace('FILE', 'hub-secret.json');
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      await type(edge, prose === undefined ? {} : { prose });
+      prose = undefined;
+    }
+    // What the last line installs, with the processes from source.
+    remoteDavit = await startPlatform(remote, {
+      parts: ['controller'],
+      values: {
+        'listener.enabled': true,
+        'listener.namespaces': [PLACE],
+        'settings.images.postgres': images.postgres,
+        'settings.images.redis': images.redis,
+      },
+    });
+    agent = await startAgent(remote, [PLACE], await bundledDavit(remote));
+    await type('kubectl wait --for=condition=Connected lsn/edge -n team --timeout=2m', {
+      prose: 'After the line with Helm, the cluster is connected:',
+    });
+    expect(await type('kubectl get lsn -n team')).toMatch(/edge +True +\d/);
+  }, 300_000);
+
+  it('is READY on the hub when its pods serve there, with the values of the hub', async () => {
+    await type('LISTENER=$(kubectl get lsn edge -n team -o jsonpath={.metadata.uid})', {
+      prose: 'A deployment that names it:',
+    });
+    const began = performance.now();
+    await type(
+      `ID=$(curl -s -X POST "$API/v2/deployments" -H "X-Api-Key: $TOKEN" -H 'Content-Type: application/json' -d '${BODY}' | jq -r .id)`,
+    );
+    await type('kubectl wait --for=condition=Ready appd/shop -n team --timeout=5m');
+    figures['POST to READY, with PostgreSQL and Redis'] = `${since(began).toFixed(0)} s`;
+    expect(await type(ask(' | jq -c "{name, status}"'))).toBe('{"name":"shop","status":"READY"}\n');
+    expect(await type('kubectl get pods -A -l davit.dev/deployment')).toBe('No resources found\n');
+    const pods = await type(`kubectl --kubeconfig=edge get pods -n ${PLACE} -o name`);
+    expect(pods.trim().split('\n')).toHaveLength(3);
+    id = (await hub.kubectl(['get', 'appd', 'shop', '-n', 'team', '-o', 'jsonpath={.metadata.uid}'])).trim();
     const address = (await there('get', 'service', 'shop', '-o', 'jsonpath={.spec.clusterIP}')).trim();
     const { environment } = (await (await fetch(`http://${address}/env`)).json()) as {
       environment: Readonly<Record<string, string>>;
@@ -91,32 +168,96 @@ withPods('a deployment of a listener', () => {
       body: JSON.stringify({ text: 'kept' }),
     });
     expect(stored.status).toBe(201);
-    expect(await hub.kubectl(['get', 'pods', '-A', '-l', 'davit.dev/deployment', '-o', 'name'])).toBe('');
-  }, 200_000);
+  }, 400_000);
 
   it('has its logs read over the hub by who may read logs there; nothing is kept of the request', async () => {
+    const printed = await type(
+      `curl -s "$API/v1/projects/$ID/deploy_logs" -H "X-Api-Key: $TOKEN" -H 'Content-Type: application/json' -d '{"limit": 2, "order": "asc"}' | jq -r '.logs[] | .pod + "  " + .message'`,
+      { prose: 'Its logs, over the hub:', varies: true },
+    );
+    expect(printed.trim().split('\n')).toHaveLength(2);
     const path = `/v1/projects/${id}/deploy_logs`;
-    const { status, body } = await call(tenant, 'POST', path, { limit: 5, order: 'asc' });
-    expect([status, body.detail]).toEqual([200, undefined]);
-    expect(body.logs).toHaveLength(5);
+    const { body } = await call(tenant, 'POST', path, { limit: 5, order: 'asc' });
     const pods = (await there('get', 'pods', '-o', 'jsonpath={.items[*].metadata.name}')).split(' ');
+    expect(body.logs).toHaveLength(5);
     for (const line of body.logs) expect(pods).toContain(line.pod);
     const next = await call(tenant, 'POST', path, { limit: 5, order: 'asc', offset: body.next_offset });
     expect(next.status).toBe(200);
     expect(next.body.logs.map((line: { id: string }) => line.id)).not.toContain(body.logs[4].id);
     expect(await hub.kubectl(['get', 'lsnl', '-A', '-o', 'name'])).toBe('');
-  }, 60_000);
+  }, 90_000);
+
+  it('costs, at rest, renewals of the Lease and nothing else', async () => {
+    await sleep(10_000);
+    const count = async (): Promise<[readonly string[], readonly string[]]> =>
+      Promise.all([writesOf(hub, `${namespace}:davit-listener`), writesOf(remote, 'davit-listener')]);
+    const before = await count();
+    await sleep(REST_S * 1000);
+    const after = await count();
+    const written = after.map((writes, index) => writes.slice(before[index]?.length ?? 0));
+    const isLease = (write: string): boolean => / coordination\.k8s\.io\/leases$/.test(write);
+    expect(written.map((writes) => writes.filter((write) => !isLease(write)))).toEqual([[], []]);
+    // Every ten seconds.
+    expect(written[0]?.length).toBeGreaterThanOrEqual(REST_S / 10 - 2);
+    expect(written[0]?.length).toBeLessThanOrEqual(REST_S / 10 + 1);
+    const status = await readFile(`/proc/${agent.pid()}/status`, 'utf8');
+    const memory = Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) / 1024;
+    expect(memory).toBeLessThan(AGENT_IN_MIB);
+    figures['Memory of the agent at rest'] = `${memory.toFixed(0)} MiB`;
+    figures[`Writes of the agent to the hub at rest, in ${REST_S} s`] =
+      `${written[0]?.length} renewals of the Lease, 0 others`;
+    figures[`Writes of the agent to its own cluster at rest, in ${REST_S} s`] =
+      `0, except renewals of the lease among its replicas`;
+  }, 150_000);
+
+  it('is UNKNOWN after the time of the setting when the link is cut, runs on, and is true again when it is healed', async () => {
+    const uids = `jsonpath={.items[*].metadata.uid}`;
+    const pods = await there('get', 'pods', '-o', uids);
+    link.cut();
+    const cut = performance.now();
+    await type(`kubectl wait --for=jsonpath='{.status.state}'=UNKNOWN appd/shop -n team --timeout=3m`, {
+      prose: 'The link between the two clusters is cut, so that all packets are lost:',
+    });
+    const silent = since(cut);
+    await type(`kubectl get appd shop -n team -o jsonpath='{.status.conditions[?(@.type=="Ready")].message}{"\\n"}'`);
+    expect(await type(`kubectl --kubeconfig=edge get appd shop -n ${PLACE} ${state}`)).toBe('READY\n');
+    link.heal();
+    const healed = performance.now();
+    await type('kubectl wait --for=condition=Connected lsn/edge -n team --timeout=3m', { prose: 'It is healed:' });
+    const connected = since(healed);
+    await type(`kubectl wait --for=jsonpath='{.status.state}'=READY appd/shop -n team --timeout=3m`);
+    const ready = since(healed);
+    expect(await there('get', 'pods', '-o', uids)).toBe(pods);
+    figures[`Link cut to UNKNOWN (\`silentAfterSeconds\` is ${SILENT_AFTER_S})`] = `${silent.toFixed(1)} s`;
+    figures['Link healed to Connected'] = `${connected.toFixed(1)} s`;
+    figures['Link healed to READY'] = `${ready.toFixed(1)} s`;
+    // The last renewal was up to ten seconds before the cut.
+    expect(silent).toBeGreaterThan(SILENT_AFTER_S - 11);
+    expect(silent).toBeLessThan(SILENT_AFTER_S + 10);
+    expect(connected).toBeLessThan(20);
+    expect(ready).toBeLessThan(30);
+  }, 400_000);
 
   it('leaves neither pods nor data nor values in the cluster when it is deleted on the hub', async () => {
-    expect((await call(tenant, 'DELETE', `/v2/deployments/${id}`)).status).toBeLessThan(300);
-    await eventually(
-      async () => expect((await call(tenant, 'GET', `/v2/deployments/${id}`)).status).toBe(404),
-      120_000,
-      500,
+    const began = performance.now();
+    expect(
+      await type(ask(` -X DELETE -o /dev/null -w '%{http_code}\\n'`), { prose: 'And it is deleted, on both sides:' }),
+    ).toMatch(/^2\d\d\n$/);
+    await type('kubectl wait --for=delete appd/shop -n team --timeout=5m');
+    figures['DELETE until nothing is left'] = `${since(began).toFixed(0)} s`;
+    expect(await type(`kubectl --kubeconfig=edge get appd,pvc,secrets -n ${PLACE}`)).toBe(
+      `No resources found in ${PLACE} namespace.\n`,
     );
     const kinds = 'appd,appr,deployments,statefulsets,services,secrets,pvc,networkpolicies,hpa,pdb,ingresses,jobs,pods';
     await eventually(async () => expect(await there('get', kinds, '-o', 'name')).toBe(''), 60_000, 500);
     const volumes = ['get', 'pv', '-o', 'jsonpath={.items[*].spec.claimRef.name}'];
     await eventually(async () => expect(await remote.kubectl(volumes)).toBe(''), 60_000, 500);
-  }, 200_000);
+  }, 300_000);
+
+  it('is in docs/listeners.md as it was seen; if not: run this file with -u', async () => {
+    const shown = typed.map((one) => ({ ...one, command: timeless(one.command), output: timeless(one.output) }));
+    await expect(withTranscript(textOf(DOCUMENT), shown, figures)).toMatchFileSnapshot(
+      join(import.meta.dirname, '../../..', DOCUMENT),
+    );
+  });
 });

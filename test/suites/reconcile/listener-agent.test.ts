@@ -1,167 +1,30 @@
-// A hub and a listener's cluster, each with an in-memory API server and its own controller, and the agent between them.
+// A hub and a listener's cluster: a deployment's life, what is rejected, and what the agent does.
 
-import { pino } from 'pino';
-import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/api/app-deployment.ts';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { APP_DEPLOYMENTS } from '../../../src/api/app-deployment.ts';
 import { APP_REVISIONS, type AppRevision } from '../../../src/api/app-revision.ts';
-import { conditionOf } from '../../../src/api/conditions.ts';
-import { LISTENERS, type Listener } from '../../../src/api/listener.ts';
-import { LISTENER_WORKS, type ListenerWork } from '../../../src/api/listener-work.ts';
-import { Settings } from '../../../src/api/settings.ts';
-import { makeAgentCaches } from '../../../src/controller/agent/caches.ts';
-import { type HubLease, holdHubLease } from '../../../src/controller/agent/hub-lease.ts';
-import { makeAgentReconciler } from '../../../src/controller/agent/works.ts';
+import { LISTENER_WORKS } from '../../../src/api/listener-work.ts';
 import { Invalid, Unavailable } from '../../../src/errors.ts';
 import { DEPLOYMENTS, NAMESPACES, SECRETS } from '../../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/kube/client.ts';
-import { systemClock } from '../../../src/runtime/clock.ts';
-import { makeMetrics } from '../../../src/runtime/metrics.ts';
 import { type FakeKube, makeFakeKube } from '../../support/fake-kube/fake-kube.ts';
-import { aController, aServer, type Harness, KEY, makeReady, putRecord, SHOP } from './harness.ts';
+import { KEY, putRecord, SHOP } from './harness.ts';
+import { anAgent, aPair, EDGE, HUB, LISTENER, type Pair, THERE } from './listener-pair.ts';
 
-const LISTENER = '4f1c1a52-4d52-4b33-9d0c-0b3f7f1f6c11';
-const HUB = 'davit-lsn-4f1c1a52';
-const EDGE = 'team/edge';
-const THERE = { namespace: 'shops', name: 'shop' };
-const ENABLED = Settings.parse({ listeners: { enabled: true } });
-
-interface Agent {
-  /** Reconciles all works, until their caches have seen everything. */
-  reconcile(): Promise<void>;
-  readonly lease: HubLease;
-  stop(): void;
-}
-
-/** What the agent does in the process of the other cluster. */
-async function anAgent(hub: FakeKube, remote: FakeKube, clusterId = 'cluster-1'): Promise<Agent> {
-  const stopping = new AbortController();
-  onTestFinished(() => stopping.abort());
-  const log = pino({ level: 'silent' });
-  const lease = await holdHubLease({
-    hub,
-    namespace: HUB,
-    clusterId,
-    version: '1.2.3',
-    identity: 'agent',
-    clock: systemClock,
-    log,
-    signal: stopping.signal,
-  });
-  const { listenerId, epoch } = lease;
-  const served = ['shops', 'tools'];
-  const caches = makeAgentCaches({
-    hub,
-    local: remote,
-    namespace: HUB,
-    served,
-    listenerId,
-    log,
-    metrics: makeMetrics(),
-  });
-  for (const cache of caches.all) void cache.run(stopping.signal);
-  await Promise.all(caches.all.map((cache) => cache.waitForSync()));
-  const reconcile = makeAgentReconciler({
-    hub,
-    local: remote,
-    caches,
-    namespace: HUB,
-    served,
-    clusterId,
-    listenerId,
-    epoch,
-  });
-  async function settle(): Promise<void> {
-    for (const kube of [hub, remote]) kube.bookmark();
-    const isSeen = (cache: (typeof caches.all)[number]): boolean =>
-      BigInt(cache.observedResourceVersion()) >=
-      BigInt((cache.resource === LISTENER_WORKS ? hub : remote).resourceVersion());
-    for (let turn = 0; turn < 1000 && !caches.all.every(isSeen); turn += 1)
-      await new Promise((resolve) => setImmediate(resolve));
-  }
-  return {
-    lease,
-    stop: () => stopping.abort(),
-    async reconcile() {
-      await settle();
-      for (const { metadata } of caches.works.list()) await reconcile(metadata.name, stopping.signal, log);
-      await settle();
-    },
-  };
-}
-
+let pair: Pair;
 let hub: FakeKube;
 let remote: FakeKube;
-let hubController: Harness;
-let remoteController: Harness;
-let agent: Agent;
-
 beforeEach(async () => {
-  hub = aServer();
-  hub.seed(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'kube-system', uid: 'hub-1' } });
-  hub.seed<Listener>(LISTENERS, {
-    apiVersion: 'davit.dev/v1alpha1',
-    kind: 'Listener',
-    metadata: { name: 'edge', namespace: 'team', uid: LISTENER },
-    spec: { namespaces: ['shops', 'tools'] },
-  });
-  hub.seed(SECRETS, {
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { name: 'shop--vars-1', namespace: 'team' },
-    type: 'Opaque',
-    immutable: true,
-    data: { KEY: 'dmFsdWU=' },
-  } as KubeObject);
-  remote = makeFakeKube();
-  consent();
-  remote.seed(SECRETS, {
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { name: 'theirs', namespace: 'shops' },
-    data: { a: 'YQ==' },
-  } as KubeObject);
-  hubController = await aController(hub, ENABLED);
-  remoteController = await aController(remote);
-  await hubController.reconcileListener(EDGE);
-  agent = await anAgent(hub, remote);
-  await hubController.reconcileListener(EDGE);
-  putRecord(hub, {
-    sourceConfig: { listenerId: LISTENER, listenerConfig: { k8sNamespace: 'shops' } },
-    secrets: [{ name: 'KEY', secretName: 'shop--vars-1', secretKey: 'KEY' }],
-    secretReferences: [{ name: 'OTHER', secretName: 'theirs', secretKey: 'a' }],
-    revisionSerial: 1,
-  });
+  pair = await aPair();
+  ({ hub, remote } = pair);
 });
-
-function consent(
-  labels: Record<string, string> = { 'davit.dev/tenant': 'true', 'davit.dev/listener': LISTENER },
-): void {
-  remote.seed(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shops', labels } });
-}
-const onHub = (): AppDeployment | undefined => hub.objects<AppDeployment>(APP_DEPLOYMENTS)[0];
-const copy = (): AppDeployment | undefined => remote.objects<AppDeployment>(APP_DEPLOYMENTS)[0];
-const work = (): ListenerWork | undefined => hub.objects<ListenerWork>(LISTENER_WORKS)[0];
-const told = (type = 'Ready'): string => {
-  const found = conditionOf(onHub()?.status?.conditions, type);
-  return `${onHub()?.status?.state} ${found?.reason}`;
-};
-async function remotePass(): Promise<void> {
-  if (copy() !== undefined) await remoteController.reconcile('shops/shop');
-  await makeReady(remote);
-}
-/** Hub, agent and remote, one after the other, until nothing changes. */
-async function run(): Promise<void> {
-  let before = '';
-  for (let pass = 0; pass < 30; pass += 1) {
-    await hubController.reconcile(KEY);
-    await agent.reconcile();
-    await remotePass();
-    const now = `${hub.resourceVersion()} ${remote.resourceVersion()}`;
-    if (now === before) return;
-    before = now;
-  }
-  throw new Error('It does not come to rest');
-}
+const onHub = (): ReturnType<Pair['onHub']> => pair.onHub();
+const copy = (): ReturnType<Pair['copy']> => pair.copy();
+const work = (): ReturnType<Pair['work']> => pair.work();
+const told = (): string => pair.told();
+const run = (): Promise<void> => pair.run();
+const consent: Pair['consent'] = (labels) => pair.consent(labels);
+const remotePass = (): Promise<void> => pair.remotePass();
 
 describe('a deployment', () => {
   it('runs in the cluster, and the hub shows it as it is there', async () => {
@@ -195,11 +58,11 @@ describe('a deployment', () => {
 
   it('at rest nothing is written on either side', async () => {
     await run();
-    await hubController.reconcileListener(EDGE);
+    await pair.hubController.reconcileListener(EDGE);
     hub.clearWrites();
     remote.clearWrites();
     await run();
-    await hubController.reconcileListener(EDGE);
+    await pair.hubController.reconcileListener(EDGE);
     expect([hub.writes, remote.writes]).toEqual([[], []]);
   });
 
@@ -216,7 +79,7 @@ describe('a deployment', () => {
     const secrets = [{ name: 'KEY', secretName: 'shop--vars-2', secretKey: 'KEY' }];
     const sourceRevisionConfig = { imageUri: 'registry.example/app:2' };
     await hub.mergePatch(APP_DEPLOYMENTS, SHOP, { spec: { secrets, sourceRevisionConfig, revisionSerial: 2 } });
-    await hubController.reconcile(KEY);
+    await pair.hubController.reconcile(KEY);
     expect(told()).toBe('READY ListenerPending');
     await run();
     expect([told(), onHub()?.status?.image]).toEqual(['READY Serving', 'registry.example/app:2']);
@@ -281,9 +144,9 @@ describe('is rejected, and nothing is done', () => {
   ])('where %s of somebody else has the name', async (_name, resource, object) => {
     remote.seed(resource, { apiVersion: 'v1', ...object } as KubeObject);
     const before = JSON.stringify(remote.objects(resource));
-    await hubController.reconcile(KEY);
-    await agent.reconcile();
-    await hubController.reconcile(KEY);
+    await pair.hubController.reconcile(KEY);
+    await pair.agent.reconcile();
+    await pair.hubController.reconcile(KEY);
     expect([told(), JSON.stringify(remote.objects(resource))]).toEqual(['UNKNOWN NameConflict', before]);
   });
 
@@ -295,9 +158,9 @@ describe('is rejected, and nothing is done', () => {
     remote.failOn(({ verb, kind }) =>
       verb === 'apply' && kind === 'AppDeployment' ? new Invalid('apply', [], { serverMessage }) : undefined,
     );
-    await hubController.reconcile(KEY);
-    await agent.reconcile();
-    await hubController.reconcile(KEY);
+    await pair.hubController.reconcile(KEY);
+    await pair.agent.reconcile();
+    await pair.hubController.reconcile(KEY);
     expect(told()).toBe('UNKNOWN ListenerTooOld');
   });
 
@@ -309,7 +172,7 @@ describe('is rejected, and nothing is done', () => {
       metadata: { name: 'shops', labels: { 'davit.dev/tenant': 'true', 'davit.dev/listener': LISTENER } },
     });
     await run();
-    const cloned = await anAgent(hub, clone, 'cluster-2');
+    const cloned = await anAgent(hub, clone, { clusterId: 'cluster-2' });
     hub.clearWrites();
     await cloned.reconcile();
     expect([clone.objects(APP_DEPLOYMENTS), hub.writes]).toEqual([[], []]);
@@ -327,11 +190,11 @@ describe('is rejected, and nothing is done', () => {
         { namespace, name },
         { spec: { ...spec, deployment: { revisionSerial: 1 } } },
       );
-      await agent.reconcile();
+      await pair.agent.reconcile();
       expect([work()?.status?.rejection?.reason, JSON.stringify(copy()?.spec)]).toEqual(['HubChanged', before]);
     }
     await hub.remove(LISTENER_WORKS, { namespace, name }, { uid: work()?.metadata.uid ?? '' });
-    await agent.reconcile();
+    await pair.agent.reconcile();
     expect(copy()?.metadata.deletionTimestamp).toBeUndefined();
   });
 });
@@ -340,25 +203,25 @@ describe('nothing is deleted', () => {
   it('because the hub has no works', async () => {
     await run();
     hub.erase(LISTENER_WORKS, { namespace: HUB, name: work()?.metadata.name ?? '' });
-    agent.stop();
-    agent = await anAgent(hub, remote);
-    await agent.reconcile();
+    pair.agent.stop();
+    pair.agent = await anAgent(hub, remote);
+    await pair.agent.reconcile();
     expect(copy()?.metadata.deletionTimestamp).toBeUndefined();
   });
 
   it('before the cluster has deleted it, and then everything is', async () => {
     await run();
     await hub.remove(APP_DEPLOYMENTS, SHOP, { uid: onHub()?.metadata.uid ?? '' });
-    await hubController.reconcile(KEY);
-    await agent.reconcile();
+    await pair.hubController.reconcile(KEY);
+    await pair.agent.reconcile();
     expect([copy()?.metadata.deletionTimestamp !== undefined, work()?.status?.gone]).toEqual([true, undefined]);
-    await hubController.reconcile(KEY);
+    await pair.hubController.reconcile(KEY);
     expect(told()).toBe('AWAITING_DELETE Deleting');
     for (let pass = 0; pass < 12 && onHub() !== undefined; pass += 1) {
       await remotePass();
       remote.collectGarbage();
-      await agent.reconcile();
-      await hubController.reconcile(KEY);
+      await pair.agent.reconcile();
+      await pair.hubController.reconcile(KEY);
     }
     expect([onHub(), work(), copy()]).toEqual([undefined, undefined, undefined]);
     expect(remote.objects(SECRETS).map(({ metadata }) => metadata.name)).not.toContain('shop--vars-1');
@@ -368,15 +231,15 @@ describe('nothing is deleted', () => {
 describe('the agent', () => {
   it('of an earlier epoch writes no report over one of a later', async () => {
     await run();
-    const earlier = agent;
-    agent = await anAgent(hub, remote);
-    expect(agent.lease.epoch()).toBe(earlier.lease.epoch() + 1);
+    const earlier = pair.agent;
+    pair.agent = await anAgent(hub, remote);
+    expect(pair.agent.lease.epoch()).toBe(earlier.lease.epoch() + 1);
     await hub.mergePatch(APP_DEPLOYMENTS, SHOP, {
       spec: { sourceRevisionConfig: { imageUri: 'registry.example/app:4' } },
     });
     await run();
     const { status } = work() ?? {};
-    expect(status?.epoch).toBe(agent.lease.epoch());
+    expect(status?.epoch).toBe(pair.agent.lease.epoch());
     remote.erase(APP_DEPLOYMENTS, THERE);
     await earlier.reconcile();
     expect(work()?.status).toEqual(status);
@@ -387,20 +250,20 @@ describe('the agent', () => {
     const first = onHub()?.metadata.uid;
     await hub.remove(APP_DEPLOYMENTS, SHOP, { uid: first ?? '' });
     await hub.mergePatch(APP_DEPLOYMENTS, SHOP, { metadata: { annotations: { 'davit.dev/abandon-remote': first } } });
-    await hubController.reconcile(KEY);
+    await pair.hubController.reconcile(KEY);
     expect(onHub()).toBeUndefined();
     putRecord(hub, {
       sourceConfig: { listenerId: LISTENER, listenerConfig: { k8sNamespace: 'shops' } },
       revisionSerial: 1,
     });
-    await hubController.reconcile(KEY);
+    await pair.hubController.reconcile(KEY);
     expect(hub.objects(LISTENER_WORKS)).toHaveLength(2);
     for (let pass = 0; pass < 12; pass += 1) {
-      await agent.reconcile();
+      await pair.agent.reconcile();
       await remotePass();
       remote.collectGarbage();
-      await hubController.reconcile(KEY);
-      await hubController.reconcileListener(EDGE);
+      await pair.hubController.reconcile(KEY);
+      await pair.hubController.reconcileListener(EDGE);
     }
     expect([told(), copy()?.metadata.annotations?.['davit.dev/origin-id'], hub.objects(LISTENER_WORKS).length]).toEqual(
       ['READY Serving', onHub()?.metadata.uid, 1],
@@ -415,17 +278,17 @@ describe('the agent', () => {
           await hub.mergePatch(APP_DEPLOYMENTS, SHOP, {
             spec: { sourceRevisionConfig: { imageUri: `registry.example/app:${server}-${when}-${at}` } },
           });
-          await hubController.reconcile(KEY);
+          await pair.hubController.reconcile(KEY);
           let writes = 0;
           kube[when](({ verb }) => {
             if (['get', 'list', 'watch', 'text'].includes(verb)) return undefined;
             writes += 1;
             return writes >= at ? new Unavailable('gone') : undefined;
           });
-          await agent.reconcile().catch(() => undefined);
-          agent.stop();
+          await pair.agent.reconcile().catch(() => undefined);
+          pair.agent.stop();
           kube[when](undefined);
-          agent = await anAgent(hub, remote);
+          pair.agent = await anAgent(hub, remote);
           await run();
           expect([told(), onHub()?.status?.image]).toEqual([
             'READY Serving',
@@ -434,5 +297,5 @@ describe('the agent', () => {
         }
       }
     }
-  });
+  }, 60_000);
 });

@@ -1,6 +1,6 @@
 // What a hub that is taken over can have done in a listener's cluster, and what others there can do with the annotations of its
-// copies: by attempts, with the agent as a process under the rights and policies of the chart. One API server is both clusters;
-// the hub writes any work that it likes.
+// copies: by attempts, on two API servers, with the agent as a process under the rights and policies of the chart. The hub writes
+// any work that it likes. What the agent refuses by its own rules is also in test/suites/reconcile/listener-taken-hub.test.ts.
 
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -16,16 +16,21 @@ const EDITOR = 'system:serviceaccount:shops:team';
 const ADMINISTRATOR = 'boss';
 const RECORDS = '/apis/davit.dev/v1alpha1/namespaces/shops/appdeployments';
 
+let hubCluster: Cluster;
+/** The listener's cluster. */
 let cluster: Cluster;
+let hubPlatform: Platform;
 let platform: Platform;
 let agent: Supervised;
+let hubDoor: Door;
 let door: Door;
 /** The namespace of the Listener on the hub. */
 let hub: string;
 let clusterId: string;
 
-const create = (...objects: object[]): Promise<string> =>
-  cluster.kubectl(['create', '-f', '-'], { input: objects.map((object) => JSON.stringify(object)).join('\n') });
+const createOn = (at: Cluster, ...objects: object[]): Promise<string> =>
+  at.kubectl(['create', '-f', '-'], { input: objects.map((object) => JSON.stringify(object)).join('\n') });
+const create = (...objects: object[]): Promise<string> => createOn(cluster, ...objects);
 const namespace = (name: string, labels: object = {}): object => ({
   apiVersion: 'v1',
   kind: 'Namespace',
@@ -33,27 +38,33 @@ const namespace = (name: string, labels: object = {}): object => ({
 });
 
 beforeAll(async () => {
-  cluster = await startCluster({ pods: 'off' });
+  [hubCluster, cluster] = (await Promise.all([1, 2].map(() => startCluster({ pods: 'off' })))) as [Cluster, Cluster];
+  hubDoor = openDoor(hubCluster);
   door = openDoor(cluster);
-  await create(namespace('team', { 'davit.dev/tenant': 'true' }), namespace('vault', { 'davit.dev/tenant': 'true' }));
+  hubPlatform = await startPlatform(hubCluster, {
+    parts: ['controller'],
+    values: { 'settings.listeners.enabled': true },
+  });
+  await createOn(hubCluster, namespace('team', { 'davit.dev/tenant': 'true' }));
+  await create(namespace('vault', { 'davit.dev/tenant': 'true' }));
   // The agent may use both, and only one of them accepts this hub.
   await create(namespace('tools', { 'davit.dev/tenant': 'true' }), namespace('shops', { 'davit.dev/tenant': 'true' }));
   platform = await startPlatform(cluster, {
     parts: ['controller'],
     values: {
-      'settings.listeners.enabled': true,
       'listener.enabled': true,
       'listener.namespaces': ['shops', 'tools'],
+      'settings.limits': { cpu: 4 },
     },
   });
   await platform.makeTenant('shops');
+  await createOn(hubCluster, {
+    apiVersion: 'davit.dev/v1alpha1',
+    kind: 'Listener',
+    metadata: { name: 'edge', namespace: 'team' },
+    spec: { namespaces: ['shops'] },
+  });
   await create(
-    {
-      apiVersion: 'davit.dev/v1alpha1',
-      kind: 'Listener',
-      metadata: { name: 'edge', namespace: 'team' },
-      spec: { namespaces: ['shops'] },
-    },
     ...['davit-admin', 'davit-editor'].map((name) => ({
       apiVersion: 'rbac.authorization.k8s.io/v1',
       kind: 'RoleBinding',
@@ -62,13 +73,13 @@ beforeAll(async () => {
       subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: ADMINISTRATOR }],
     })),
   );
-  const get = (...args: readonly string[]): Promise<string> => cluster.kubectl(['get', ...args]);
-  const id = await get('lsn', 'edge', '-n', 'team', '-o', 'jsonpath={.metadata.uid}');
-  clusterId = await get('namespace', 'kube-system', '-o', 'jsonpath={.metadata.uid}');
+  const uid = 'jsonpath={.metadata.uid}';
+  const id = await hubCluster.kubectl(['get', 'lsn', 'edge', '-n', 'team', '-o', uid]);
+  clusterId = await cluster.kubectl(['get', 'namespace', 'kube-system', '-o', uid]);
   await cluster.kubectl(['label', 'namespace', 'shops', `davit.dev/listener=${id}`]);
   const atHub = (args: readonly string[], input?: string): Promise<string> =>
-    cluster.kubectl(['-n', 'team', ...args], input === undefined ? {} : { input });
-  const { manifest } = await eventually(() => join(atHub, 'edge', cluster.server, () => Promise.resolve()), 60_000);
+    hubCluster.kubectl(['-n', 'team', ...args], input === undefined ? {} : { input });
+  const { manifest } = await eventually(() => join(atHub, 'edge', undefined, () => Promise.resolve()), 60_000);
   await cluster.kubectl(['apply', '-f', '-'], { input: manifest });
   hub = `davit-lsn-${id.slice(0, 8)}`;
   agent = await startAgent(cluster, ['shops', 'tools']);
@@ -79,15 +90,15 @@ beforeAll(async () => {
     { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'gold', namespace: 'vault' }, stringData: { key: 'gold' } },
     { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'theirs', namespace: 'shops' }, data: { key: 'own' } },
     { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'powerful', namespace: 'shops' } },
-    { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'bait', namespace: hub } },
   );
+  await createOn(hubCluster, { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'bait', namespace: hub } });
   await cluster.kubectl(['wait', '--for=condition=Ready', 'appd/local', '-n', 'shops', '--timeout=60s']);
 }, 300_000);
 afterAll(async () => {
   await agent?.stop();
-  await platform?.stop();
-  await door?.close();
-  await cluster?.stop();
+  await Promise.all([hubPlatform?.stop(), platform?.stop()]);
+  await Promise.all([hubDoor?.close(), door?.close()]);
+  await Promise.all([hubCluster?.stop(), cluster?.stop()]);
 }, 60_000);
 
 interface Forged {
@@ -95,14 +106,15 @@ interface Forged {
   readonly namespace?: string;
   readonly secrets?: readonly object[];
   readonly deployment?: object;
+  readonly annotations?: Readonly<Record<string, string>>;
 }
 
 /** Writes a work as the hub's administrator. Returns its name. */
-async function forge({ deployment = {}, ...spec }: Forged, id: string = randomUUID()): Promise<string> {
-  await create({
+async function forge({ deployment = {}, annotations, ...spec }: Forged, id: string = randomUUID()): Promise<string> {
+  await createOn(hubCluster, {
     apiVersion: 'davit.dev/v1alpha1',
     kind: 'ListenerWork',
-    metadata: { name: id, namespace: hub },
+    metadata: { name: id, namespace: hub, ...(annotations && { annotations }) },
     spec: {
       clusterId,
       hubId: 'hub',
@@ -117,7 +129,7 @@ async function forge({ deployment = {}, ...spec }: Forged, id: string = randomUU
   return id;
 }
 async function reportOf(id: string): Promise<{ rejection?: { reason: string; message: string }; gone?: boolean }> {
-  const { body } = await door.call('GET', `/apis/davit.dev/v1alpha1/namespaces/${hub}/listenerworks/${id}`);
+  const { body } = await hubDoor.call('GET', `/apis/davit.dev/v1alpha1/namespaces/${hub}/listenerworks/${id}`);
   return (body['status'] ?? {}) as Awaited<ReturnType<typeof reportOf>>;
 }
 /** Everything that is not the hub's, without what Davit itself writes. */
@@ -184,6 +196,55 @@ describe('a hub that is taken over', () => {
       'ApplyRefused',
       /neither use nor impersonate service account powerful/,
     ],
+    [
+      'the token of the account that its pods run as',
+      {
+        deployment: container({
+          volumes: [{ name: 'v', projected: { sources: [{ serviceAccountToken: { path: 'token' } }] } }],
+        }),
+      },
+      'ApplyRefused',
+      /neither use nor impersonate service account default/,
+    ],
+    [
+      'a folder of the node',
+      { deployment: container({ volumes: [{ name: 'v', hostPath: { path: '/' } }] }) },
+      'ListenerTooOld',
+      /hostPath/,
+    ],
+    [
+      'a privileged container',
+      {
+        deployment: container({ sidecars: [{ name: 's', image: 'i:1', securityContext: { privileged: true } }] }),
+      },
+      'ApplyRefused',
+      /privileged is refused by the pod policy/,
+    ],
+    [
+      "a label that others' Services select",
+      { deployment: container({ labels: { app: 'bank' } }) },
+      'ApplyRefused',
+      /labels app: these labels have an effect beyond this deployment/,
+    ],
+    ['more than the limits of the cluster', { deployment: container({ cpu: 8 }) }, 'ApplyRefused', /at most 4/],
+    ['a name with --, as children of others have', { name: 'local--queue' }, 'ApplyRefused', /--/],
+    [
+      "a name of others' values, for a Secret that may change",
+      { secrets: [{ name: 'local--vars-1', copy: 'bait', version: '1' }] },
+      'ApplyRefused',
+      /local--vars-1 must be immutable/,
+    ],
+    ['a build', { deployment: { source: 'codehost' } }, 'ApplyRefused', /runs only external_docker/],
+    [
+      'a third cluster',
+      {
+        deployment: {
+          sourceConfig: { listenerId: randomUUID(), listenerConfig: { k8sNamespace: 'shops' } },
+        },
+      },
+      'ApplyRefused',
+      /names a listener/,
+    ],
     ['a field of a later version', { deployment: { tomorrow: true } }, 'ListenerTooOld', /tomorrow/],
   ];
 
@@ -207,22 +268,43 @@ describe('a hub that is taken over', () => {
     const uid = await cluster.kubectl(['get', 'appd', 'local', '-n', 'shops', '-o', 'jsonpath={.metadata.uid}']);
     const id = await forge({ name: 'local' }, uid);
     const path = `/apis/davit.dev/v1alpha1/namespaces/${hub}/listenerworks/${id}`;
-    await door.call('PATCH', path, { metadata: { finalizers: ['davit.dev/remote-teardown'] } });
-    expect((await door.call('DELETE', path)).status).toBe(200);
+    await hubDoor.call('PATCH', path, { metadata: { finalizers: ['davit.dev/remote-teardown'] } });
+    expect((await hubDoor.call('DELETE', path)).status).toBe(200);
     await eventually(async () => expect((await reportOf(id)).gone).toBe(true));
     expect(await foreign()).toEqual(before);
   });
 
   it('can run what it likes in a namespace that accepts it, also with the Secrets of that namespace, and delete it', async () => {
     const secretReferences = [{ name: 'A', secretName: 'theirs', secretKey: 'key' }];
-    const id = await forge({ name: 'own', deployment: { secretReferences } });
-    await eventually(async () => {
+    // An annotation that would adopt the database of an earlier deployment stays on the hub.
+    const annotations = { 'davit.dev/adopt-database': randomUUID() };
+    const id = await forge({ name: 'own', deployment: { secretReferences }, annotations });
+    const copy = await eventually(async () => {
       const { body } = await door.call('GET', `${RECORDS}/own`);
       expect(body).toMatchObject({
         metadata: { annotations: { 'davit.dev/origin-id': id } },
         status: { state: 'READY' },
       });
+      return body as { metadata: { annotations: object } };
     }, 60_000);
+    expect(Object.keys(copy.metadata.annotations)).not.toContain('davit.dev/adopt-database');
+    expect((await reportOf(id)).rejection).toBeUndefined();
+  });
+
+  it('cannot have logs read but those of its own deployments', async () => {
+    const uid = await cluster.kubectl(['get', 'appd', 'local', '-n', 'shops', '-o', 'jsonpath={.metadata.uid}']);
+    const path = `/apis/davit.dev/v1alpha1/namespaces/${hub}/listenerlogs`;
+    await hubDoor.call('POST', path, {
+      apiVersion: 'davit.dev/v1alpha1',
+      kind: 'ListenerLog',
+      metadata: { name: 'forged' },
+      spec: { clusterId, deployment: uid, query: {} },
+    });
+    await eventually(async () =>
+      expect((await hubDoor.call('GET', `${path}/forged`)).body).toMatchObject({
+        status: { error: 'The cluster does not run this deployment.' },
+      }),
+    );
   });
 });
 

@@ -1,0 +1,199 @@
+// A hub and a listener's cluster, each with an in-memory API server and its own controller, and the agent between them.
+
+import { pino } from 'pino';
+import { onTestFinished } from 'vitest';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/api/app-deployment.ts';
+import { conditionOf } from '../../../src/api/conditions.ts';
+import { LISTENERS, type Listener } from '../../../src/api/listener.ts';
+import { LISTENER_WORKS, type ListenerWork } from '../../../src/api/listener-work.ts';
+import { Settings } from '../../../src/api/settings.ts';
+import { makeAgentCaches } from '../../../src/controller/agent/caches.ts';
+import { type HubLease, holdHubLease } from '../../../src/controller/agent/hub-lease.ts';
+import { makeAgentReconciler } from '../../../src/controller/agent/works.ts';
+import { NAMESPACES, SECRETS } from '../../../src/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/kube/client.ts';
+import { type Clock, systemClock } from '../../../src/runtime/clock.ts';
+import { makeMetrics } from '../../../src/runtime/metrics.ts';
+import { type FakeKube, makeFakeKube } from '../../support/fake-kube/fake-kube.ts';
+import { aController, aServer, type Harness, makeReady, putRecord } from './harness.ts';
+
+export const LISTENER = '4f1c1a52-4d52-4b33-9d0c-0b3f7f1f6c11';
+/** Namespace of the Listener on the hub, and the Listener. */
+export const HUB = 'davit-lsn-4f1c1a52';
+export const EDGE = 'team/edge';
+/** The copy of the record `shop`. */
+export const THERE = { namespace: 'shops', name: 'shop' };
+export const ENABLED = Settings.parse({ listeners: { enabled: true } });
+/** What the record asks for. */
+export const SPEC = {
+  sourceConfig: { listenerId: LISTENER, listenerConfig: { k8sNamespace: 'shops' } },
+  secrets: [{ name: 'KEY', secretName: 'shop--vars-1', secretKey: 'KEY' }],
+  secretReferences: [{ name: 'OTHER', secretName: 'theirs', secretKey: 'a' }],
+  revisionSerial: 1,
+};
+
+export interface Agent {
+  /** Reconciles all works, until their caches have seen everything. */
+  reconcile(): Promise<void>;
+  readonly lease: HubLease;
+  stop(): void;
+}
+
+export interface AgentIdentity {
+  readonly clusterId?: string;
+  readonly identity?: string;
+  readonly clock?: Clock;
+}
+
+/** What the agent does in the process of the other cluster. */
+export async function anAgent(
+  hub: FakeKube,
+  remote: FakeKube,
+  { clusterId = 'cluster-1', identity = 'agent', clock = systemClock }: AgentIdentity = {},
+): Promise<Agent> {
+  const stopping = new AbortController();
+  onTestFinished(() => stopping.abort());
+  const log = pino({ level: 'silent' });
+  const lease = await holdHubLease({
+    hub,
+    namespace: HUB,
+    clusterId,
+    version: '1.2.3',
+    identity,
+    clock,
+    log,
+    signal: stopping.signal,
+  });
+  const { listenerId, epoch } = lease;
+  const served = ['shops', 'tools'];
+  const caches = makeAgentCaches({
+    hub,
+    local: remote,
+    namespace: HUB,
+    served,
+    listenerId,
+    log,
+    metrics: makeMetrics(),
+  });
+  for (const cache of caches.all) void cache.run(stopping.signal);
+  await Promise.all(caches.all.map((cache) => cache.waitForSync()));
+  const reconcile = makeAgentReconciler({
+    hub,
+    local: remote,
+    caches,
+    namespace: HUB,
+    served,
+    clusterId,
+    listenerId,
+    epoch,
+  });
+  async function settle(): Promise<void> {
+    for (const kube of [hub, remote]) kube.bookmark();
+    const isSeen = (cache: (typeof caches.all)[number]): boolean =>
+      BigInt(cache.observedResourceVersion()) >=
+      BigInt((cache.resource === LISTENER_WORKS ? hub : remote).resourceVersion());
+    for (let turn = 0; turn < 1000 && !caches.all.every(isSeen); turn += 1)
+      await new Promise((resolve) => setImmediate(resolve));
+  }
+  return {
+    lease,
+    stop: () => stopping.abort(),
+    async reconcile() {
+      await settle();
+      for (const { metadata } of caches.works.list()) await reconcile(metadata.name, stopping.signal, log);
+      await settle();
+    },
+  };
+}
+
+export interface Pair {
+  hub: FakeKube;
+  remote: FakeKube;
+  hubController: Harness;
+  remoteController: Harness;
+  agent: Agent;
+  /** The record on the hub, its copy in the cluster, and its work. */
+  onHub(): AppDeployment | undefined;
+  copy(): AppDeployment | undefined;
+  work(): ListenerWork | undefined;
+  /** State of the record on the hub, and reason of its condition. */
+  told(type?: string): string;
+  /** Labels the namespace of the cluster. */
+  consent(labels?: Readonly<Record<string, string>>): void;
+  /** The cluster's own controller, once. */
+  remotePass(): Promise<void>;
+  /** Hub, agent and remote, one after the other, until nothing changes. */
+  run(): Promise<void>;
+}
+
+/** An enrolled cluster, and a record `shop` that nobody has reconciled. */
+export async function aPair(): Promise<Pair> {
+  const hub = aServer();
+  hub.seed(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'kube-system', uid: 'hub-1' } });
+  hub.seed<Listener>(LISTENERS, {
+    apiVersion: 'davit.dev/v1alpha1',
+    kind: 'Listener',
+    metadata: { name: 'edge', namespace: 'team', uid: LISTENER },
+    spec: { namespaces: ['shops', 'tools'] },
+  });
+  hub.seed(SECRETS, {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 'shop--vars-1', namespace: 'team' },
+    type: 'Opaque',
+    immutable: true,
+    data: { KEY: 'dmFsdWU=' },
+  } as KubeObject);
+  const remote = makeFakeKube();
+  remote.seed(SECRETS, {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 'theirs', namespace: 'shops' },
+    data: { a: 'YQ==' },
+  } as KubeObject);
+  const pair: Pair = {
+    hub,
+    remote,
+    hubController: await aController(hub, ENABLED),
+    remoteController: await aController(remote),
+    agent: undefined as unknown as Agent,
+    onHub: () => pair.hub.objects<AppDeployment>(APP_DEPLOYMENTS)[0],
+    copy: () => remote.objects<AppDeployment>(APP_DEPLOYMENTS)[0],
+    work: () => pair.hub.objects<ListenerWork>(LISTENER_WORKS)[0],
+    told(type = 'Ready') {
+      const { status } = pair.onHub() ?? {};
+      return `${status?.state} ${conditionOf(status?.conditions, type)?.reason}`;
+    },
+    consent(labels = { 'davit.dev/tenant': 'true', 'davit.dev/listener': LISTENER }) {
+      remote.seed(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shops', labels } });
+    },
+    async remotePass() {
+      // oxlint-disable-next-line no-await-in-loop -- one record after the other
+      for (const { metadata } of remote.objects(APP_DEPLOYMENTS))
+        await pair.remoteController.reconcile(`${metadata.namespace}/${metadata.name}`);
+      await makeReady(remote);
+    },
+    async run() {
+      let before = '';
+      for (let pass = 0; pass < 30; pass += 1) {
+        // oxlint-disable-next-line no-await-in-loop -- one after the other
+        for (const { metadata } of pair.hub.objects(APP_DEPLOYMENTS))
+          await pair.hubController.reconcile(`${metadata.namespace}/${metadata.name}`);
+        // oxlint-disable-next-line no-await-in-loop -- as above
+        await pair.agent.reconcile();
+        // oxlint-disable-next-line no-await-in-loop -- as above
+        await pair.remotePass();
+        const now = `${pair.hub.resourceVersion()} ${remote.resourceVersion()}`;
+        if (now === before) return;
+        before = now;
+      }
+      throw new Error('It does not come to rest');
+    },
+  };
+  pair.consent();
+  await pair.hubController.reconcileListener(EDGE);
+  pair.agent = await anAgent(hub, remote);
+  await pair.hubController.reconcileListener(EDGE);
+  putRecord(hub, SPEC);
+  return pair;
+}
