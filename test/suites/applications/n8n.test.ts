@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Cluster } from '../../cluster/cluster.ts';
+import type { Image } from '../../cluster/images/build.ts';
 import { realPods } from '../../cluster/machine.ts';
 import { ensureNpmApplication } from '../../support/npm-application.ts';
 import { type Platform, startPlatform, type Tenant } from '../../support/platform.ts';
@@ -67,6 +68,7 @@ interface Load {
 }
 
 describe.skipIf(!machine.ok)('n8n', { timeout: 600_000 }, () => {
+  let image: Image;
   let cluster: Cluster;
   let platform: Platform;
   let tenant: Tenant;
@@ -176,8 +178,11 @@ describe.skipIf(!machine.ok)('n8n', { timeout: 600_000 }, () => {
     return lost;
   }
 
+  // The installation of more than 2 GB has a time of its own: what it has downloaded when it is cut off is lost.
   beforeAll(async () => {
-    const image = await ensureNpmApplication({ name: 'n8n', packages: { n8n: version }, env }, say);
+    image = await ensureNpmApplication({ name: 'n8n', packages: { n8n: version }, env }, say);
+  }, 3_600_000);
+  beforeAll(async () => {
     const started = await startSampleCluster({ pods: 'auto', more: async () => [image], progress: say });
     ({ cluster } = started);
     const { postgres, redis } = started.images;
