@@ -77,6 +77,9 @@ async function make(folder: string, { name, packages, env = [] }: NpmApplication
     cwd: application,
     maxBuffer: 64 << 20,
   });
+  // Half of n8n's 270,000 files, which no program reads.
+  const unread = ['*.d.ts', '*.d.mts', '*.d.cts', '*.map'].flatMap((pattern) => ['-o', '-name', pattern]).slice(1);
+  await run('find', [application, '-type', 'f', '(', ...unread, ')', '-delete']);
   await mkdir(join(own, 'home/node'), { recursive: true });
   const root = { uid: 0, gid: 0 };
   const layers = [

@@ -74,10 +74,10 @@ describe('the depth of the queue', () => {
       want: ['fail', 'KedaMissing', 'MinimumIsOne'],
     },
     {
-      reason: 'and have to be known',
+      reason: 'without metrics, too, KEDA is still what is missing',
       keda: false,
       there: [autoscaler('queue', { status: 'False', reason: 'FailedGetContainerResourceMetric' })],
-      want: ['fail', 'MetricsMissing', 'MinimumIsOne'],
+      want: ['fail', 'KedaMissing', 'MinimumIsOne'],
     },
     { reason: 'KEDA is silent', keda: true, there: [], want: ['fail', 'NotObserved', 'AsAsked'] },
     {

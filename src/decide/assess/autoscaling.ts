@@ -23,8 +23,10 @@ export function checkAutoscaling(observed: Observed, revision: AppRevision): Ent
   const byDepth = followsDepth(revision.spec, observed.keda);
   const roles = imageOf(revision) === undefined ? [] : autoscaledRoles(resolved, byDepth);
   if (roles.length === 0) return pass('FixedScale', 'The number of pods is fixed.');
+  const asksForDepth = revision.spec.requested.runtime?.queueDepth !== undefined;
   for (const role of roles) {
-    if (byDepth && role === 'queue') continue;
+    // Of these KEDA is told first: with it they need no metrics.
+    if (asksForDepth && role === 'queue') continue;
     const name = observed.names[role];
     const autoscaler = childOf(observed, 'HorizontalPodAutoscaler', name) as Autoscaler | undefined;
     const active = autoscaler?.status?.conditions?.find(({ type }) => type === 'ScalingActive');
@@ -36,17 +38,16 @@ export function checkAutoscaling(observed: Observed, revision: AppRevision): Ent
         `The autoscaler of the ${role} has no metrics (${quoted(active.reason ?? active.status, 128)}), so the number of pods does not change. Install metrics-server, or run kubectl describe hpa ${name}.`,
       );
   }
-  const depth = roles.includes('queue') ? checkDepth(observed, revision, byDepth) : undefined;
-  return depth ?? pass('Autoscaled', `Autoscalers decide the number of pods of ${roles.join(', ')}.`);
+  if (asksForDepth && roles.includes('queue')) return checkDepth(observed, byDepth);
+  return pass('Autoscaled', `Autoscalers decide the number of pods of ${roles.join(', ')}.`);
 }
 
 /** Says which of the two the queue workers follow, for a record that asks for the depth of the queue. */
-function checkDepth(observed: Observed, { spec }: AppRevision, byDepth: boolean): Entry | undefined {
-  if (!spec.requested.runtime?.queueDepth) return undefined;
+function checkDepth(observed: Observed, byDepth: boolean): Entry {
   if (!byDepth)
     return fail(
       'KedaMissing',
-      'The number of queue workers follows CPU and memory, because this platform has no KEDA for queue_depth. Install KEDA; settings.keda.enabled must not be false.',
+      'The number of queue workers follows CPU and memory, if the cluster has metrics, because this platform has no KEDA for queue_depth. Install KEDA; settings.keda.enabled must not be false.',
     );
   const name = observed.names.queue;
   const object = childOf(observed, 'ScaledObject', name) as Autoscaler | undefined;

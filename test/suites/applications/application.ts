@@ -65,6 +65,10 @@ const NAMESPACE = 'team';
 const LOAD_SECONDS = 600;
 const client = readFileSync(join(import.meta.dirname, 'client.py'), 'utf8');
 
+function secondsSince(from: number): number {
+  return Math.round((performance.now() - from) / 1000);
+}
+
 function byDigest({ name, digest }: Image): string {
   return `${name.slice(0, name.lastIndexOf(':'))}@${digest}`;
 }
@@ -129,6 +133,7 @@ export async function startApplication(name: string, progress: (line: string) =>
     await kubectl(['create', '--dry-run=server', '-n', NAMESPACE, '-f', exampleFile(name, 'yaml')]);
     const example = JSON.parse(readFileSync(exampleFile(name, 'json'), 'utf8')) as object;
     const body = { ...example, source_revision_config: { image_uri: references[0] } };
+    const from = performance.now();
     const created = await call(tenant, 'POST', '/v2/deployments?fieldValidation=Strict', body);
     expect([created.status, created.body.detail]).toEqual([201, undefined]);
     const path = `/v2/deployments/${created.body.id}`;
@@ -146,6 +151,7 @@ export async function startApplication(name: string, progress: (line: string) =>
       ]);
       throw new Error(`${name} is not Ready\n${pods}\n${logs}`, { cause: error });
     });
+    progress(`${name}: READY after ${secondsSince(from)} s`);
 
     return {
       cluster,
@@ -192,7 +198,9 @@ export async function startApplication(name: string, progress: (line: string) =>
       async underLoad(what, { runs, steps, seconds }, meanwhile) {
         const pod = await begin(['load', runs, steps, seconds, LOAD_SECONDS]);
         await eventually(async () => expect(await logOf(pod)).toContain('begun'), 120_000, 1000);
+        const since = performance.now();
         await meanwhile();
+        const took = secondsSince(since);
         const { runs: ended, broken } = await resultOf<Load>(pod);
         const numbers = Array.from({ length: steps }, (_, index) => index).join();
         const isWhole = ({ status, done }: Load['runs'][number]): boolean =>
@@ -202,7 +210,7 @@ export async function startApplication(name: string, progress: (line: string) =>
         const resumed = ended.filter((one) => workersOf(one) > 1).length;
         const again = ended.filter((one) => one.again > 0).length;
         progress(
-          `${name}, ${what}: ${ended.length} runs, ${lost.length} lost, ${resumed} resumed, ${again} begun again, ${broken} requests again`,
+          `${name}, ${what}: ${ended.length} runs, ${lost.length} lost, ${resumed} resumed, ${again} begun again, ${broken} requests again, ${took} s`,
         );
         for (const { status, done } of lost) progress(`  lost: ${status} after ${done.length} of ${steps} steps`);
         const noted = (field: 'version' | 'greeting'): string[] =>

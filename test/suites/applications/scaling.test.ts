@@ -67,6 +67,12 @@ const PENDING = "SELECT count(*) FROM job WHERE status IN ('pending', 'running')
 const SMALL = { cpu: 0.1, memory_mb: 128, db_cpu: 0.1, db_memory_mb: 128, db_storage_gi: 1, redis_memory_mb: 64 };
 const QUEUE = { queue_cpu: 0.1, queue_memory_mb: 96, queue_min_scale: 0, queue_max_scale: 3 };
 
+/** When the number of pods changed, such as `0 s: 1, 20 s: 3`. */
+function changesOf(samples: readonly Omit<Sample, 'jobs'>[]): string {
+  const changes = samples.filter(({ pods }, index) => pods !== samples[index - 1]?.pods);
+  return changes.map(({ at, pods }) => `${at} s: ${pods}`).join(', ');
+}
+
 interface Answer {
   readonly status: number;
   // oxlint-disable-next-line no-explicit-any -- a test looks wherever it likes into an answer
@@ -177,7 +183,9 @@ describe.skipIf(!machine.ok)('autoscaling by real metrics', () => {
     };
     await eventually(async () => expect((await look()).jobs).toBe(0), 240_000);
     await eventually(async () => expect((await look()).pods).toBe(0), 240_000);
-    say(`40 jobs are done and all workers have ended after ${samples.at(-1)?.at} s`);
+    say(
+      `queue workers: ${changesOf(samples)}; the last of 40 jobs was done after ${samples.find(({ jobs }) => jobs === 0)?.at} s`,
+    );
     if (process.env['WRITE_PLOT'] !== undefined) await writeFile(PLOT, plotOf(samples));
     const most = Math.max(...samples.map(({ pods }) => pods));
     expect(most).toBe(3);
@@ -215,16 +223,16 @@ describe.skipIf(!machine.ok)('autoscaling by real metrics', () => {
     await create('busy', { min_scale: 1, max_scale: 3 }, { server: { command: script(SERVER) } });
     await eventually(async () => expect(await kubectl('top', 'pods')).toContain('busy-'), 180_000);
     const from = performance.now();
-    const seen: string[] = [];
+    const seen: { at: number; pods: number }[] = [];
     const look = async (wanted: number): Promise<void> => {
       const pods = await podsOf('busy', 'server');
-      seen.push(`${Math.round((performance.now() - from) / 1000)} s: ${pods}`);
+      seen.push({ at: Math.round((performance.now() - from) / 1000), pods });
       expect(pods).toBe(wanted);
     };
     await ask('busy', '/burn/90');
     await eventually(() => look(3), 180_000);
     await eventually(() => look(1), 240_000);
-    say(`servers: ${seen.join('; ')}`);
+    say(`servers with a load of 90 s: ${changesOf(seen)}`);
   });
 
   it('a deletion leaves nothing', async () => {

@@ -3,6 +3,7 @@
 
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Cluster } from '../../cluster/cluster.ts';
+import type { Image } from '../../cluster/images/build.ts';
 import { type CollectedSpan, type Collector, startCollector } from '../../support/collector.ts';
 import { ensureNpmApplication } from '../../support/npm-application.ts';
 import { type Platform, startPlatform, type Tenant } from '../../support/platform.ts';
@@ -37,14 +38,16 @@ let platform: Platform | undefined;
 let collector: Collector;
 let tenant: Tenant;
 let call: ReturnType<typeof callsTo>;
-let image: string;
+let application: Image;
 
+// A time of its own: what it has downloaded when it is cut off is lost.
 beforeAll(async () => {
-  const application = await ensureNpmApplication(
+  application = await ensureNpmApplication(
     { name: 'traced', packages: { '@opentelemetry/api': '1.10.0', '@opentelemetry/sdk-node': '0.301.0' } },
     progress,
   );
-  image = application.name;
+}, 3_600_000);
+beforeAll(async () => {
   const started = await startSampleCluster({ pods: 'auto', more: async () => [application], progress });
   cluster = started.cluster;
   if (cluster.node !== 'real') return;
@@ -91,7 +94,7 @@ it('an application says of which deployment, revision and tenant its spans are',
         resource_spec: SMALL,
         runtime: { server: { command: ['node', '--input-type=module', '-e', SERVER] } },
       },
-      source_revision_config: { image_uri: image },
+      source_revision_config: { image_uri: application.name },
       secrets: [],
     },
     { traceparent: `00-${TRACE}-00f067aa0ba902b7-01` },

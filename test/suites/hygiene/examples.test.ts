@@ -44,4 +44,8 @@ describe.each(names)('%s', (name) => {
     expect(readFileSync(join(folder, name, 'README.md'), 'utf8')).toContain(`${name}/image/Dockerfile`);
     expect(existsSync(join(folder, name, 'image/Dockerfile'))).toBe(true);
   });
+
+  it('has an image that a pod which must not be root starts: its user is a number', () => {
+    expect(readFileSync(join(folder, name, 'image/Dockerfile'), 'utf8')).toMatch(/^USER [1-9]\d*(:\d+)?$/m);
+  });
 });
