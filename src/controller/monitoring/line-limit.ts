@@ -70,7 +70,7 @@ export function makeLineLimit({ elapsed, schedule }: Pick<Clock, 'elapsed' | 'sc
     },
     forget,
     stop() {
-      for (const name of [...subjects.keys()]) forget(name);
+      for (const name of subjects.keys()) forget(name);
     },
   };
 }
