@@ -220,10 +220,16 @@ async function checkedStep(
 ): Promise<{ readonly seen: AgentSeen; readonly step: AgentStep }> {
   const step = agentStep(cached);
   if (step.do !== 'bring' || cached.copy !== undefined) return { seen: cached, step };
-  const copy = await local.get<AppDeployment>(APP_DEPLOYMENTS, placeOf(step.copy)).catch(undefinedIfNotFound);
-  if (copy === undefined) return { seen: cached, step };
-  const seen = { ...cached, copy };
-  return { seen, step: agentStep(seen) };
+  try {
+    const copy = await local.get<AppDeployment>(APP_DEPLOYMENTS, placeOf(step.copy)).catch(undefinedIfNotFound);
+    if (copy === undefined) return { seen: cached, step };
+    const seen = { ...cached, copy };
+    return { seen, step: agentStep(seen) };
+  } catch (error) {
+    // No name of an object.
+    if (error instanceof Invalid) return { seen: cached, step: { do: 'reject', rejection: refusal(error) } };
+    throw error;
+  }
 }
 
 /** `uid`: of the object that is there. Without it, an object that another created meanwhile is a Conflict. */

@@ -1,7 +1,7 @@
 // What the agent of a listener's cluster does for one work of its hub: bring the copy of the deployment, remove it, or reject
 // the work. Nothing is removed because it is absent on the hub.
 
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../api/app-deployment.ts';
+import { APP_DEPLOYMENTS, type AppDeployment, type SourceConfig } from '../../api/app-deployment.ts';
 import type { AppRevision } from '../../api/app-revision.ts';
 import type { ListenerWork } from '../../api/listener-work.ts';
 import {
@@ -17,7 +17,6 @@ import {
 } from '../../api/meta.ts';
 import { quoted } from '../../api/text.ts';
 import type { KubeObject } from '../../kube/client.ts';
-import { runsHere } from '../../record/listener-assignment.ts';
 import { originGenerationOf } from '../../record/metadata.ts';
 
 export interface AgentSeen {
@@ -125,12 +124,14 @@ function consentMissing({ work: { spec }, namespace, listenerId }: AgentSeen): R
 
 /** A hub hands over what runs an image, and nothing that this cluster would build or pass on with the ids that the hub says. */
 function unfit({ spec: { deployment } }: ListenerWork): Rejection | undefined {
+  // Nobody has validated it yet.
+  const sourceConfig: Partial<SourceConfig> = deployment.sourceConfig ?? {};
   if (deployment.source !== 'external_docker')
     return {
       reason: 'ApplyRefused',
       message: `The deployment has source ${quoted(deployment.source)}. A listener's cluster runs only external_docker: build the image elsewhere, and name it.`,
     };
-  if (runsHere({ spec: deployment })) return undefined;
+  if (sourceConfig.listenerId === undefined) return undefined;
   return {
     reason: 'ApplyRefused',
     message:

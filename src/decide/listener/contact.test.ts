@@ -40,7 +40,14 @@ function aLease(clusterId?: string, more: object = {}): Lease {
   };
 }
 function heard(more: Partial<Heard> = {}): Heard {
-  return { lease: aLease('one'), renewedMsAgo: 5000, watchedForMs: 100_000, silentAfterMs: SILENT_AFTER, ...more };
+  return {
+    lease: aLease('one'),
+    renewedMsAgo: 5000,
+    watchedForMs: 100_000,
+    silentAfterMs: SILENT_AFTER,
+    takenInTurns: false,
+    ...more,
+  };
 }
 
 describe('contactOf', () => {
@@ -94,6 +101,14 @@ describe('contactOf', () => {
       aListener(connected('True')),
       heard({ lease: aLease('two') }),
       'False AnotherCluster',
+      'one',
+      undefined,
+    ],
+    [
+      'a clone with the same id, or a second installation',
+      aListener(connected('True')),
+      heard({ takenInTurns: true }),
+      'False SeveralAgents',
       'one',
       undefined,
     ],

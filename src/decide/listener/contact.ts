@@ -22,6 +22,8 @@ export interface Heard {
   /** Since this process began to watch the Lease. */
   readonly watchedForMs: number;
   readonly silentAfterMs: number;
+  /** Whether agents take the Lease from each other. */
+  readonly takenInTurns: boolean;
 }
 
 export interface Contact {
@@ -33,7 +35,7 @@ export interface Contact {
 }
 
 export function contactOf(listener: Listener, heard: Heard): Contact {
-  const { lease, renewedMsAgo, watchedForMs, silentAfterMs } = heard;
+  const { lease, renewedMsAgo, watchedForMs, silentAfterMs, takenInTurns } = heard;
   const seen = lease?.metadata.annotations?.[CLUSTER_ID_ANNOTATION];
   const accepted = listener.metadata.annotations?.[ACCEPT_CLUSTER_ANNOTATION];
   const clusterId = seen !== undefined && seen === accepted ? seen : (listener.status?.clusterId ?? seen);
@@ -51,6 +53,12 @@ export function contactOf(listener: Listener, heard: Heard): Contact {
     return no(
       'AnotherCluster',
       `Cluster ${seen} connects with the credentials of cluster ${clusterId}, which is enrolled, and is rejected. If it replaces that cluster, annotate the Listener with ${ACCEPT_CLUSTER_ANNOTATION}=${seen}. Otherwise revoke the credentials: kubectl davit listener revoke ${name}.`,
+    );
+  // A copy of a whole cluster has its id too.
+  if (takenInTurns)
+    return no(
+      'SeveralAgents',
+      `Several agents report with the credentials of cluster ${clusterId} in turns, the last of them ${lease?.spec?.holderIdentity}: a copy of the cluster, or a second installation in it. Stop all but one, or end the access of all: kubectl davit listener revoke ${name}.`,
     );
   // A restarted controller has seen no renewal yet: what was said before holds until the time is up.
   const before = conditionOf(listener.status?.conditions, 'Connected');

@@ -3,13 +3,15 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/api/app-deployment.ts';
 import { APP_REVISIONS, type AppRevision } from '../../../src/api/app-revision.ts';
-import { LISTENERS } from '../../../src/api/listener.ts';
+import { LISTENERS, type Listener } from '../../../src/api/listener.ts';
 import { LISTENER_WORKS } from '../../../src/api/listener-work.ts';
 import { TRACING_PROJECTS } from '../../../src/api/tracing-project.ts';
+import { Invalid } from '../../../src/errors.ts';
 import { LEASES, NAMESPACES, ROLE_BINDINGS, SECRETS, SERVICE_ACCOUNTS } from '../../../src/kube/api-resources.ts';
 import type { KubeObject, Resource } from '../../../src/kube/client.ts';
+import { makeFakeClock } from '../../support/fake-clock.ts';
 import { type FakeKube, makeFakeKube } from '../../support/fake-kube/fake-kube.ts';
-import { aController, putRecord, SHOP } from './harness.ts';
+import { aController, KEY, putRecord, SHOP } from './harness.ts';
 import { anAgent, aPair, EDGE, ENABLED, HUB, type Pair, SPEC, THERE } from './listener-pair.ts';
 
 let pair: Pair;
@@ -103,6 +105,99 @@ describe('a hub that is restored from an earlier etcd', () => {
     await pair.run();
     expect([pair.told(), JSON.stringify(pair.copy())]).toEqual(['READY Serving', before]);
     await deploy('2', 2);
+    expect([pair.told(), copies()]).toEqual(['READY Serving', ['shop registry.example/app:2']]);
+  });
+});
+
+describe('a copy of the whole cluster, with the credentials and the id of the original', () => {
+  it('deletes nothing, and neither agent reports over the later one', async () => {
+    await pair.run();
+    const original = pair.agent;
+    const clone = makeFakeKube();
+    for (const [resource, object] of backUp(pair.remote)) clone.seed(resource, object);
+    const cloned = await anAgent(pair.hub, clone);
+    expect(cloned.lease.epoch()).toBe(original.lease.epoch() + 1);
+    const differs = { status: { state: 'AWAITING_DATABASE' } };
+    await clone.mergePatch(APP_DEPLOYMENTS, THERE, differs, { subresource: 'status' });
+    await cloned.reconcile();
+    const reported = pair.work()?.status;
+    expect([reported?.epoch, reported?.deployment?.state]).toEqual([cloned.lease.epoch(), 'AWAITING_DATABASE']);
+    await original.reconcile();
+    expect(pair.work()?.status).toEqual(reported);
+    for (const kube of [pair.remote, clone])
+      expect(kube.objects(APP_DEPLOYMENTS).map(({ metadata }) => metadata.deletionTimestamp)).toEqual([undefined]);
+  });
+});
+
+describe('clocks that are ten minutes apart', () => {
+  it.each([600_000, -600_000])(
+    'by %i ms: connected, nothing flaps, and all times on the hub are those of the hub',
+    async (ms) => {
+      const { clock } = pair.hubController;
+      pair.remoteController.clock.ms = clock.ms + ms;
+      pair.agent.stop();
+      const agentClock = makeFakeClock(clock.ms + ms);
+      pair.agent = await anAgent(pair.hub, pair.remote, { clock: agentClock });
+      await pair.run();
+      await pair.hubController.reconcileListener(EDGE);
+      pair.hub.clearWrites();
+      // Six renewals, by a clock that goes as fast as the hub's.
+      for (let renewal = 0; renewal < 6; renewal += 1) {
+        clock.ms += 10_000;
+        pair.remoteController.clock.ms += 10_000;
+        await agentClock.advance(10_000);
+        await pair.hubController.reconcileListener(EDGE);
+        await pair.run();
+        expect(pair.told()).toBe('READY Serving');
+      }
+      expect(pair.hub.writes.filter(({ kind }) => kind !== 'Lease').map(({ kind }) => kind)).toEqual([]);
+      const { status } = pair.onHub() ?? {};
+      const times = [
+        status?.stateChangedAt,
+        ...(status?.conditions ?? []).map(({ lastTransitionTime }) => lastTransitionTime),
+        pair.hub.objects<Listener>(LISTENERS)[0]?.status?.lastSeenAt,
+      ].map((time) => Date.parse(time ?? ''));
+      expect(times.length).toBeGreaterThan(5);
+      for (const time of times) expect(Math.abs(time - clock.ms)).toBeLessThanOrEqual(60_000);
+      pair.agent.stop();
+      clock.ms += 60_000;
+      await pair.hubController.reconcileListener(EDGE);
+      await pair.hubController.reconcile(KEY);
+      expect(pair.told()).toBe('UNKNOWN ListenerSilent');
+    },
+  );
+});
+
+describe('the versions of hub and cluster differ', () => {
+  it('a newer cluster reports what this hub does not know: the rest is shown', async () => {
+    await pair.run();
+    const { namespace = '', name } = pair.work()?.metadata ?? { name: '' };
+    const status = { deployment: { tomorrow: { a: 1 } }, later: true };
+    await pair.hub.mergePatch(LISTENER_WORKS, { namespace, name }, { status }, { subresource: 'status' });
+    await pair.hubController.reconcile(KEY);
+    expect(pair.told()).toBe('READY Serving');
+  });
+
+  it('a state that this hub does not know is said to be that, and nothing is invented', async () => {
+    await pair.run();
+    const { namespace = '', name } = pair.work()?.metadata ?? { name: '' };
+    const status = { deployment: { state: 'SLEEPING' } };
+    await pair.hub.mergePatch(LISTENER_WORKS, { namespace, name }, { status }, { subresource: 'status' });
+    await pair.hubController.reconcile(KEY);
+    expect(pair.told()).toMatch(/ ListenerTooOld$/);
+  });
+
+  it('a newer hub that has a field which the cluster does not know changes nothing there until the cluster is upgraded', async () => {
+    await pair.run();
+    const before = JSON.stringify(pair.copy());
+    const serverMessage = '.spec.tomorrow: field not declared in schema';
+    pair.remote.failOn(({ verb, kind }) =>
+      verb === 'apply' && kind === 'AppDeployment' ? new Invalid('apply', [], { serverMessage }) : undefined,
+    );
+    await deploy('2', 2);
+    expect([pair.told(), JSON.stringify(pair.copy())]).toEqual(['READY ListenerTooOld', before]);
+    pair.remote.failOn(undefined);
+    await pair.run();
     expect([pair.told(), copies()]).toEqual(['READY Serving', ['shop registry.example/app:2']]);
   });
 });

@@ -143,6 +143,11 @@ it('a work passes on its deployment and ids alone: neither annotations, labels, 
   expect([finalizers, ownerReferences, forged()?.status]).toEqual([undefined, undefined, undefined]);
 });
 
+it('a deployment without sourceConfig is left to the API server of the cluster to judge', async () => {
+  expect((await forge({ deployment: { sourceConfig: undefined } }))?.rejection).toBeUndefined();
+  expect(forged()).toBeDefined();
+});
+
 it('a status of the hub changes nothing in the cluster, and the agent overwrites it unless it is of a later agent', async () => {
   await forge();
   await pair.remotePass();

@@ -333,6 +333,33 @@ describe('where settings enable listeners', () => {
     expect([connected(kube), listener(kube)?.status?.clusterId]).toEqual(['AnotherCluster', 'cluster-1']);
   });
 
+  it('agents that take the Lease from each other are reported while they do, and one that is restarted is not', async () => {
+    const controller = await enrolled();
+    const { kube, clock } = controller;
+    let epoch = 1;
+    const take = async (everyMs: number, times: number): Promise<string[]> => {
+      const seen: string[] = [];
+      for (let time = 0; time < times; time += 1) {
+        clock.ms += everyMs;
+        epoch += 1;
+        await renew(kube, 'cluster-1', epoch);
+        await controller.reconcileListener(EDGE);
+        seen.push(connected(kube) ?? '');
+      }
+      return seen;
+    };
+    expect(new Set(await take(10_000, 8))).toEqual(new Set(['Reporting']));
+    expect((await take(5000, 8)).slice(-4)).toEqual(Array(4).fill('SeveralAgents'));
+    await controller.reconcile();
+    expect(said(kube)).toEqual(['UNKNOWN', undefined, 'ListenerSilent']);
+    for (let time = 0; time < 3; time += 1) {
+      clock.ms += 10_000;
+      await renew(kube, 'cluster-1', epoch);
+      await controller.reconcileListener(EDGE);
+    }
+    expect(connected(kube)).toBe('Reporting');
+  });
+
   describe('a deletion', () => {
     const remove = (kube: FakeKube): Promise<unknown> =>
       kube.remove(APP_DEPLOYMENTS, SHOP, { uid: kube.objects(APP_DEPLOYMENTS)[0]?.metadata.uid ?? '' });
