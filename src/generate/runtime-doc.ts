@@ -201,9 +201,11 @@ A queue worker that finishes its job on SIGTERM needs as much time as its longes
 - The drain of a node waits for them, but not longer than whoever drains it allows.
 - A change of the scale is a revision and replaces every pod, also with other minima and maxima alone. Autoscalers change the number of pods without one.
 
+What this costs three applications is measured [below](#what-it-costs-running-jobs).
+
 Davit knows no jobs. A job that has not ended with its pod goes on only if the application's queue gives it to another worker: soon if the application gives it back on SIGTERM,
 after a lease or heartbeat has ended if the pod was killed. The examples say for each application what that costs, and which of its settings must fit the time given here:
-[langhost](examples/langhost/README.md), [Aegra](examples/aegra/README.md).
+[langhost](examples/langhost/README.md), [Aegra](examples/aegra/README.md), [n8n](examples/n8n/README.md).
 
 ## Migration
 
@@ -242,6 +244,34 @@ database, and nothing to any other. A network policy lets the namespace of KEDA'
 refused, because a record could then let KEDA's operator connect to any host. Keep the query cheap: an index on the status, and no locks.
 
 Who removes KEDA from a cluster deletes its ScaledObjects first, while its operator still runs: they have a finalizer of its own.
+
+**How fast it is.** Measured with KEDA 2.21 and metrics-server 0.9 on two cores that other work shared, with a window of 20 s (the default is 1800 s):
+
+![Queue workers and open jobs over time](queue-depth.svg)
+
+| Load | Up | Down |
+|---|---|---|
+| 40 jobs of 3 s, \`per_pod\` 2, 0 to 3 queue workers, by KEDA | first worker after 9 s, three after 26 s, all jobs done after 66 s | none 21 s after the last job |
+| 90 s of one core, 1 to 3 servers, by CPU | three after 48 s | two 39 s after the load, one after 55 s |
+
+## What it costs running jobs
+
+Three applications that nobody wrote for Davit run on real pods in its tests, by the very records of [docs/examples](examples). While runs are under way, the deployment is changed or something is
+killed. The table says runs (of n8n: executions) that had begun, and how many of them were lost: those that did not end as a success with every step once.
+
+| | langhost | Aegra | n8n |
+|---|---|---|---|
+| created until READY | 82 s | READY_A | 35 s, 59 s |
+| queue workers 1 to 3 to 1 | 24, 0 lost | | 558, 2 lost |
+| a new image | 12, 0 lost | 12, 0 lost, with its migration | |
+| a new value | 12, 0 lost | | 78, 0 lost |
+| a rollback | 12, 0 lost | 12, 0 lost | 49, 0 lost |
+| a queue worker killed | 12, 0 lost | | |
+| PostgreSQL killed | 12, 0 lost, 1 begun again by its user | 12, 0 lost | 44, 0 lost, and one from before |
+| the node's container runtime restarted | 12, 0 lost | | |
+
+An empty cell is not tested. Requests that a client sends while a pod ends can break, and are sent again: of n8n's webhooks 1 of 308 while workers came and went, and 15 while PostgreSQL was away, for 3 to
+5 s. What an application cannot bear, and why, says its example: a run of langhost that asks the database when it goes away, an execution of n8n that a worker takes up just before it is told to end.
 
 ## Fields
 
