@@ -25,7 +25,7 @@ export function checkAutoscaling(observed: Observed, revision: AppRevision): Ent
   if (roles.length === 0) return pass('FixedScale', 'The number of pods is fixed.');
   const asksForDepth = revision.spec.requested.runtime?.queueDepth !== undefined;
   for (const role of roles) {
-    // Of these KEDA is told first: with it they need no metrics.
+    // Queue workers that follow their queue need KEDA instead of metrics, which is reported first.
     if (asksForDepth && role === 'queue') continue;
     const name = observed.names[role];
     const autoscaler = childOf(observed, 'HorizontalPodAutoscaler', name) as Autoscaler | undefined;
