@@ -261,7 +261,7 @@ killed. The table says runs (of n8n: executions) that had begun, and how many of
 
 | | langhost | Aegra | n8n |
 |---|---|---|---|
-| created until READY | 82 s | READY_A | 35 s, 59 s |
+| created until READY | 82 s | 38 s | 35 s, 59 s |
 | queue workers 1 to 3 to 1 | 24, 0 lost | | 558, 2 lost |
 | a new image | 12, 0 lost | 12, 0 lost, with its migration | |
 | a new value | 12, 0 lost | | 78, 0 lost |
