@@ -2,6 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { realPods } from '../../cluster/machine.ts';
+import { eventually } from '../../support/running-davit.ts';
 import { type Application, startApplication } from './application.ts';
 
 const say = (line: string): void => void process.stderr.write(`  ${line}\n`);
@@ -19,6 +20,9 @@ describe.skipIf(!machine.ok)('Aegra', { timeout: 1_200_000 }, () => {
     app = await startApplication('aegra', say);
   });
   afterAll(() => app?.stop());
+
+  const workers = (count: number): Promise<string> =>
+    app.change({ source_config: { resource_spec: { queue_min_scale: count, queue_max_scale: count } } });
 
   async function migrations(): Promise<readonly number[]> {
     const listed = JSON.parse(await app.cluster.kubectl(['get', 'jobs', '-n', 'team', '-o', 'json'])) as {
@@ -46,6 +50,36 @@ describe.skipIf(!machine.ok)('Aegra', { timeout: 1_200_000 }, () => {
     expect(back).toMatchObject({ lost: 0, again: 0, versions: ['1', '2'] });
     // Nothing is migrated before it, so that it meets runs in their middle.
     expect(back.resumed).toBeGreaterThan(0);
+  });
+
+  it('loses no run while its queue workers become three, and one again', async () => {
+    const outcome = await app.underLoad('queue workers 1 to 3 to 1', { ...LONG, runs: 20 }, async () => {
+      await app.deployed(await workers(3));
+      await eventually(async () => expect(await app.pods('queue')).toHaveLength(3), 60_000);
+      await app.deployed(await workers(1));
+      await eventually(async () => expect(await app.pods('queue')).toHaveLength(1), 60_000);
+    });
+    expect(outcome).toMatchObject({ lost: 0, again: 0 });
+  });
+
+  it('loses no run while it is rolled to a new value', async () => {
+    const value = await app.underLoad('a new value', LONG, async () => {
+      await app.deployed(await app.change({ secrets: [{ name: 'GREETING', value: 'hello' }] }));
+    });
+    expect(value).toMatchObject({ lost: 0, again: 0, greetings: ['', 'hello'] });
+  });
+
+  it('loses no run when a queue worker is killed', async () => {
+    const outcome = await app.underLoad('a worker killed', SHORT, async () => {
+      const [worker = ''] = await app.pods('queue');
+      await app.cluster.kubectl(['delete', 'pod', worker, '-n', 'team', '--grace-period=0', '--force']);
+    });
+    expect(outcome).toMatchObject({ lost: 0, again: 0 });
+  });
+
+  it("loses no run when the node's container runtime is restarted", async () => {
+    const outcome = await app.underLoad('the container runtime restarted', SHORT, () => app.cluster.restartRuntime());
+    expect(outcome).toMatchObject({ lost: 0, again: 0 });
   });
 
   it('loses no run when its PostgreSQL is killed', async () => {

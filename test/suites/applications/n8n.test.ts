@@ -293,6 +293,20 @@ describe.skipIf(!machine.ok)('n8n', { timeout: 600_000 }, () => {
     expect((await lostOf('a rollback', back)).length).toBeLessThanOrEqual(JUST_TAKEN_UP);
   });
 
+  it("loses no execution when the node's container runtime is restarted, or a worker ends", async () => {
+    const restarted = await underLoad(async () => {
+      await cluster.restartRuntime();
+      await sleep(10_000);
+    });
+    expect(await lostOf('the container runtime restarted', restarted)).toEqual([]);
+    const ended = await underLoad(async () => {
+      const [worker = ''] = await pods('queue');
+      await kubectl('delete', 'pod', worker);
+      await sleep(10_000);
+    });
+    expect((await lostOf('a worker ended', ended)).length).toBeLessThanOrEqual(JUST_TAKEN_UP);
+  });
+
   it('keeps what it has when its PostgreSQL is killed, and goes on', async () => {
     const owners = 'SELECT email FROM "user"';
     const killed = await underLoad(async () => {
