@@ -26,8 +26,10 @@ export default defineConfig({
       {
         test: {
           // Runs a program in Python a hundred times.
+          // Programs of others, which take seconds to start.
           name: 'published',
           include: PUBLISHED,
+          testTimeout: 60_000,
         },
       },
       {
