@@ -26,7 +26,6 @@ export default defineConfig({
       {
         test: {
           // Runs a program in Python a hundred times.
-          // Programs of others, which take seconds to start.
           name: 'published',
           include: PUBLISHED,
           testTimeout: 60_000,
