@@ -293,6 +293,16 @@ describe.skipIf(!machine.ok)('n8n', { timeout: 600_000 }, () => {
     expect((await lostOf('a rollback', back)).length).toBeLessThanOrEqual(JUST_TAKEN_UP);
   });
 
+  it('loses no execution but those just taken up while it is rolled to another reference of its image', async () => {
+    const byDigest = `${image.name.slice(0, image.name.lastIndexOf(':'))}@${image.digest}`;
+    const rolled = await underLoad(async () => {
+      await deployed(await change({ source_revision_config: { image_uri: byDigest } }));
+    });
+    const [worker = ''] = await pods('queue');
+    expect(await kubectl('get', 'pod', worker, '-o', 'jsonpath={.spec.containers[0].image}')).toBe(byDigest);
+    expect((await lostOf('a new image', rolled)).length).toBeLessThanOrEqual(JUST_TAKEN_UP);
+  });
+
   it("loses no execution when the node's container runtime is restarted, or a worker ends", async () => {
     const restarted = await underLoad(async () => {
       await cluster.restartRuntime();
