@@ -4,16 +4,18 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { supervise } from './platform.ts';
+import { eventually } from './running-davit.ts';
 
 it('keeps what a process wrote before its exit and starts none after its stop', async () => {
   const log = join(await mkdtemp(join(tmpdir(), 'davit-supervise-')), 'log');
   const script =
-    "require('node:child_process').spawn('sh', ['-c', 'sleep 0.3; echo late'], { stdio: 'inherit' }); setTimeout(() => process.exit(), 50)";
+    "require('node:child_process').spawn('sh', ['-c', 'sleep 0.3; echo late'], { stdio: 'inherit' }); setTimeout(() => { require('node:fs').writeSync(1, 'ends\\n'); process.exit(); }, 50)";
   const supervised = supervise({ args: ['-e', script], env: {}, log, onLine: () => ({}) });
-  // The process has ended, and its next start is due in 0.2 s.
-  await sleep(200);
+  // Its next start is due in 0.2 s.
+  await eventually(async () => expect(await readFile(log, 'utf8')).toContain('ends'), 10_000, 5);
+  await sleep(50);
   await supervised.stop();
+  await eventually(async () => expect(await readFile(log, 'utf8')).toBe('ends\nlate\n'));
   await sleep(400);
-  expect(await readFile(log, 'utf8')).toBe('late\n');
   expect(supervised.starts()).toBe(1);
 });
