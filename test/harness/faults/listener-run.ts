@@ -123,6 +123,7 @@ async function runListener(
       ca,
       fault: side === plan.side ? fault : { kind: 'none' },
       leaseMs: LEASE_MS,
+      ...(side === 'hub' && { leaseNamespace: tenant }),
       actors: ['a'],
       kill: (_, signal) => (side === 'hub' ? cast?.kill('a', signal) : agents[0]?.kill()),
       pause: () => undefined,
@@ -158,6 +159,8 @@ async function runListener(
     cluster: hub,
     proxy: proxyOf('hub'),
     namespace: tenant,
+    // Role bindings and admission policies name the controller's account there.
+    leaseNamespace: DAVIT_NAMESPACE,
     settings: { listeners: { enabled: true, silentAfterSeconds } },
     directory,
     keys: { tokenFile, caFile },
@@ -270,6 +273,7 @@ async function runListener(
     abandoned: (uid) => void abandoned.add(uid),
     async enrol(listener, namespace) {
       hubNamespace = namespace;
+      await stage.join();
       await enrol(remote, listener, namespace, agentNamespace);
       await remote.api.call('POST', `/api/v1/namespaces/${place}/secrets`, secret(OWN, VALUES.remoteOwn));
       agents.push(await startAgent(remote, agentNamespace, proxyOf('remote').urlFor('a'), 'link'));
@@ -299,10 +303,11 @@ async function runListener(
         proxyOf('link').mendLink();
       };
     },
+    async join() {
+      await api.call('POST', `/api/v1/namespaces/${hubNamespace}/secrets`, { metadata: { name: LISTENER_TOKEN } });
+    },
     async revoke() {
-      const secrets = `/api/v1/namespaces/${hubNamespace}/secrets`;
-      await api.call('DELETE', `${secrets}/${LISTENER_TOKEN}`);
-      await api.call('POST', secrets, { metadata: { name: LISTENER_TOKEN } });
+      await api.call('DELETE', `/api/v1/namespaces/${hubNamespace}/secrets/${LISTENER_TOKEN}`);
       spoken.revoked = { at: performance.now(), forgottenAfterMs: TOKEN_REMEMBERED_MS };
     },
     async restoreAfter(change) {
