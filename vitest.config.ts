@@ -8,6 +8,8 @@ const OWN_CLUSTERS = ['address', 'cloud', 'kube-client', 'two-clusters', 'upgrad
 
 const PUBLISHED = ['test/suites/plan/published.test.ts', 'test/suites/http/published-client.test.ts'];
 
+const TWO_WITH_PODS = ['test/suites/e2e/listener.test.ts'];
+
 export default defineConfig({
   test: {
     projects: [
@@ -71,8 +73,19 @@ export default defineConfig({
         test: {
           name: 'e2e',
           include: ['test/suites/e2e/*.test.ts', 'test/suites/e2e/sample/*.test.ts'],
+          exclude: TWO_WITH_PODS,
           globalSetup: ['test/suites/e2e/setup.ts'],
           fileParallelism: false,
+          testTimeout: 180_000,
+          hookTimeout: 300_000,
+        },
+      },
+      {
+        test: {
+          // Not part of `npm test`: two clusters with real pods, and minutes of waiting; test/suites/integration/two-clusters.test.ts is.
+          name: 'listener',
+          include: TWO_WITH_PODS,
+          globalSetup: ['test/suites/e2e/setup.ts'],
           testTimeout: 180_000,
           hookTimeout: 300_000,
         },

@@ -123,6 +123,12 @@ it('records come up with the released version', async () => {
   await kubectl(['apply', '-f', '-'], namedByRecords(TEAM));
   for (const record of recordsToUpgrade(TEAM, images)) await kubectl(['apply', '-f', '-'], record);
   await eventually(async () => expect(await states()).toEqual(allReady(names())), 200_000);
+  // The autoscaler's first report comes up to 15 s later and changes a status, which is no effect of an upgrade.
+  const reason = '{.status.conditions[?(@.type=="AutoscalingReady")].reason}';
+  await eventually(async () => {
+    const now = await kubectl(['get', 'appd', 'everything', '-n', TEAM, '-o', `jsonpath=${reason}`]);
+    expect(now).not.toBe('NotObserved');
+  });
   before = await lasting((args) => kubectl(args), TEAM);
   const kinds = ['Deployment', 'StatefulSet', 'Pod', 'AppRevision', 'ReplicaSet', 'PersistentVolumeClaim', 'Secret'];
   expect(kinds.filter((kind) => !before.some((line) => line.startsWith(`${kind} `)))).toEqual([]);
